@@ -1,0 +1,1 @@
+//! Floor 1: containers: the table and the record; unsafe code allowed.

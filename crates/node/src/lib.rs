@@ -1,0 +1,1 @@
+//! Floor 5: one server as a state machine: sessions, configuration, dispatch.

@@ -1,0 +1,1 @@
+//! Floor 1: bytes to requests and replies to bytes, in RESP2 and RESP3.

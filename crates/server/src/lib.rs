@@ -1,0 +1,1 @@
+//! Floor 6: all input and output: event loops, threads, router, TLS.

@@ -1,0 +1,1 @@
+//! Floor 2: one shard: databases, values, expiry, effects.

@@ -1,0 +1,1 @@
+//! Floor 0: what threads share: the mailbox and the gate, model-checked.
