@@ -1,1 +1,10 @@
-//! Floor 1: containers: the table and the record; unsafe code allowed.
+//! Floor 1: containers. With `sys`, the only crate that may hold unsafe code.
+//!
+//! It knows nothing of commands, replies, databases or what an expiry is: a record has a key, a
+//! stamp and a payload, a table finds records by hash.
+
+pub mod record;
+pub mod table;
+
+pub use record::{Payload, Record, RecordRef};
+pub use table::{RecordMut, Table};

@@ -1,0 +1,570 @@
+//! A key and its value in one allocation.
+//!
+//! ```text
+//! offset 0   head   u64: kind 5 | stamped 1 | object 1 | wide 1 | note 24 | key_len 12 | len 20
+//!        8   wide   u64: key_len 32 | len 32          (only when a length does not fit the head)
+//!       ..   stamp  i64                               (only when stamped)
+//!       ..   object P                                 (only when the payload is an object)
+//!       ..   key    key_len bytes
+//!       ..   bytes  len bytes                         (only when the payload is inline bytes)
+//! ```
+//!
+//! The payload is either bytes that lie in the record or one owned `P`. The caller gives the 5 bits
+//! of `kind`, the 24 bits of `note` and the 64 bits of `stamp` their meaning.
+//!
+//! Invariants: the allocation always has the size `class_bytes(size)`, so that a payload of another
+//! length is written in place exactly when both lengths fall into one class, and no capacity needs
+//! to be stored. The address fits 48 bits and is a multiple of 8.
+
+use std::alloc::{self, Layout};
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+
+const HEAD_BYTES: usize = 8;
+const WIDE_BYTES: usize = 8;
+const STAMP_BYTES: usize = 8;
+const ALIGN: usize = 8;
+/// Lengths from here on need the wide word.
+const NARROW_KEY_BYTES_END: usize = 1 << 12;
+const NARROW_VALUE_BYTES_END: usize = 1 << 20;
+/// No length is larger: 32 bits in the wide word.
+const LEN_BYTES_MAX: usize = u32::MAX as usize;
+/// Bits of a note.
+pub const NOTE_MASK: u32 = (1 << 24) - 1;
+
+const STAMPED: u64 = 1 << 5;
+const OBJECT: u64 = 1 << 6;
+const WIDE: u64 = 1 << 7;
+
+/// What a record carries besides its key.
+pub enum Payload<'a, P> {
+    /// Bytes copied into the record.
+    Bytes(&'a [u8]),
+    /// One value owned by the record.
+    Object(P),
+}
+
+/// An owned record; see the layout above.
+pub struct Record<P> {
+    base: NonNull<u8>,
+    owns: PhantomData<P>,
+}
+
+// SAFETY: a record owns its allocation and its `P` alone; nothing in it is tied to a thread.
+unsafe impl<P: Send> Send for Record<P> {}
+// SAFETY: shared access only reads the allocation.
+unsafe impl<P: Sync> Sync for Record<P> {}
+
+/// The fields of the head word, decoded.
+#[derive(Clone, Copy)]
+struct Shape {
+    kind: u8,
+    stamped: bool,
+    object: bool,
+    note: u32,
+    key_len: usize,
+    len: usize,
+}
+
+impl Shape {
+    fn wide(&self) -> bool {
+        self.key_len >= NARROW_KEY_BYTES_END || self.len >= NARROW_VALUE_BYTES_END
+    }
+
+    fn head(&self) -> u64 {
+        let mut head = u64::from(self.kind & 31) | u64::from(self.note & NOTE_MASK) << 8;
+        head |= if self.stamped { STAMPED } else { 0 };
+        head |= if self.object { OBJECT } else { 0 };
+        if self.wide() {
+            head | WIDE
+        } else {
+            head | (self.key_len as u64) << 32 | (self.len as u64) << 44
+        }
+    }
+
+    fn stamp_at(&self) -> usize {
+        HEAD_BYTES + if self.wide() { WIDE_BYTES } else { 0 }
+    }
+
+    fn object_at(&self) -> usize {
+        self.stamp_at() + if self.stamped { STAMP_BYTES } else { 0 }
+    }
+
+    fn key_at<P>(&self) -> usize {
+        self.object_at() + if self.object { size_of::<P>() } else { 0 }
+    }
+
+    fn bytes_at<P>(&self) -> usize {
+        self.key_at::<P>() + self.key_len
+    }
+
+    fn layout<P>(&self) -> Layout {
+        const { assert!(align_of::<P>() <= ALIGN && size_of::<P>().is_multiple_of(ALIGN)) };
+        let size = class_bytes(self.bytes_at::<P>() + self.len);
+        match Layout::from_size_align(size, ALIGN) {
+            Ok(layout) => layout,
+            // Both lengths are below 2^32, so that the sum stays far below isize::MAX.
+            Err(_) => unreachable!("record lengths are bounded by LEN_BYTES_MAX"),
+        }
+    }
+}
+
+/// Rounds a size up to the allocator's class: steps of 8 to 64, then four steps a doubling.
+pub fn class_bytes(size: usize) -> usize {
+    if size <= 64 {
+        return size.max(16).next_multiple_of(8);
+    }
+    let doubling = usize::BITS - 1 - (size - 1).leading_zeros();
+    size.next_multiple_of(1 << (doubling - 2))
+}
+
+impl<P> Record<P> {
+    /// A new record. `kind` has 5 bits and `note` 24; a key or value of 4 GiB or more panics, which
+    /// the callers' limits rule out.
+    pub fn new(
+        key: &[u8],
+        kind: u8,
+        payload: Payload<'_, P>,
+        stamp: Option<i64>,
+        note: u32,
+    ) -> Self {
+        let len = if let Payload::Bytes(bytes) = &payload { bytes.len() } else { 0 };
+        assert!(key.len() <= LEN_BYTES_MAX && len <= LEN_BYTES_MAX, "length limit of a record");
+        let shape = Shape {
+            kind,
+            stamped: stamp.is_some(),
+            object: matches!(payload, Payload::Object(_)),
+            note,
+            key_len: key.len(),
+            len,
+        };
+        let mut record = Self::allocate(shape);
+        // SAFETY: `allocate` made room for every part that `shape` names, and the parts are
+        // disjoint; the new allocation overlaps neither the key nor the bytes.
+        unsafe {
+            let base = record.base.as_ptr();
+            if let Some(stamp) = stamp {
+                base.add(shape.stamp_at()).cast::<i64>().write(stamp);
+            }
+            base.add(shape.key_at::<P>()).copy_from_nonoverlapping(key.as_ptr(), key.len());
+            match payload {
+                Payload::Bytes(bytes) => base
+                    .add(shape.bytes_at::<P>())
+                    .copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()),
+                Payload::Object(object) => base.add(shape.object_at()).cast::<P>().write(object),
+            }
+        }
+        record.write_shape(shape);
+        record
+    }
+
+    fn allocate(shape: Shape) -> Self {
+        let layout = shape.layout::<P>();
+        // SAFETY: the layout's size is at least 16.
+        let Some(base) = NonNull::new(unsafe { alloc::alloc(layout) }) else {
+            alloc::handle_alloc_error(layout)
+        };
+        Self { base, owns: PhantomData }
+    }
+
+    fn write_shape(&mut self, shape: Shape) {
+        // SAFETY: every allocation holds the head, and the wide word when the shape says so.
+        unsafe {
+            let base = self.base.as_ptr().cast::<u64>();
+            base.write(shape.head());
+            if shape.wide() {
+                base.add(1).write(shape.key_len as u64 | (shape.len as u64) << 32);
+            }
+        }
+    }
+
+    /// The record for reading.
+    #[inline]
+    pub fn view(&self) -> RecordRef<'_, P> {
+        RecordRef { base: self.base, borrows: PhantomData }
+    }
+
+    #[inline]
+    fn head(&self) -> u64 {
+        self.view().head()
+    }
+
+    fn shape(&self) -> Shape {
+        self.view().shape()
+    }
+
+    /// Replaces the caller's 24 bits; writes only when they differ, to leave the line clean.
+    #[inline]
+    pub fn set_note(&mut self, note: u32) {
+        let head = self.head();
+        let changed = head & !(u64::from(NOTE_MASK) << 8) | u64::from(note & NOTE_MASK) << 8;
+        if changed != head {
+            // SAFETY: every allocation begins with the head.
+            unsafe { self.base.as_ptr().cast::<u64>().write(changed) };
+        }
+    }
+
+    /// Sets, replaces or removes the stamp; adding or removing one moves the record.
+    pub fn set_stamp(&mut self, stamp: Option<i64>) {
+        let old = self.shape();
+        if old.stamped != stamp.is_some() {
+            self.reshape(Shape { stamped: stamp.is_some(), ..old });
+        }
+        if let Some(stamp) = stamp {
+            let at = self.shape().stamp_at();
+            // SAFETY: the record is stamped now and has the room.
+            unsafe { self.base.as_ptr().add(at).cast::<i64>().write(stamp) };
+        }
+    }
+
+    /// The inline bytes for writing, unless the payload is an object.
+    pub fn bytes_mut(&mut self) -> Option<&mut [u8]> {
+        let shape = self.shape();
+        // SAFETY: as in `bytes`, and `&mut self` makes the access exclusive.
+        (!shape.object).then(|| unsafe {
+            let start = self.base.as_ptr().add(shape.bytes_at::<P>());
+            std::slice::from_raw_parts_mut(start, shape.len)
+        })
+    }
+
+    /// The object for writing, unless the payload is bytes.
+    pub fn object_mut(&mut self) -> Option<&mut P> {
+        let shape = self.shape();
+        // SAFETY: as in `object`, and `&mut self` makes the access exclusive.
+        shape
+            .object
+            .then(|| unsafe { &mut *self.base.as_ptr().add(shape.object_at()).cast::<P>() })
+    }
+
+    /// Replaces the payload by `bytes`, in place when they fall into the same size class.
+    #[inline]
+    pub fn set_bytes(&mut self, kind: u8, bytes: &[u8]) {
+        self.resize_uninit(kind, bytes.len(), false);
+        if let Some(own) = self.bytes_mut() {
+            own.copy_from_slice(bytes);
+        }
+    }
+
+    /// Makes the inline payload `len` bytes long: keeps the prefix that both lengths share and fills
+    /// the rest with zeros. An object payload is dropped first and counts as empty.
+    pub fn resize_bytes(&mut self, kind: u8, len: usize) -> &mut [u8] {
+        let old_len = self.resize_uninit(kind, len, true);
+        let own = self.bytes_mut().unwrap_or_default();
+        if let Some(rest) = own.get_mut(old_len..) {
+            rest.fill(0);
+        }
+        own
+    }
+
+    /// Gives the inline payload the length `len` and returns the old length. Bytes past the old
+    /// length are whatever lies there; both callers write all of them before anyone reads.
+    fn resize_uninit(&mut self, kind: u8, len: usize, keep: bool) -> usize {
+        assert!(len <= LEN_BYTES_MAX, "length limit of a record");
+        let old = self.shape();
+        if old.object {
+            drop(self.take_object(old));
+        }
+        let old = self.shape();
+        let new = Shape { kind, len, ..old };
+        if new.layout::<P>() == old.layout::<P>() && new.wide() == old.wide() {
+            self.write_shape(new);
+            // The grown tail may never have been written: zero it so that it is initialised.
+            if len > old.len {
+                // SAFETY: the class of the allocation covers the new length.
+                unsafe {
+                    let start = self.base.as_ptr().add(new.bytes_at::<P>() + old.len);
+                    start.write_bytes(0, len - old.len);
+                }
+            }
+        } else if keep {
+            self.reshape(new);
+        } else {
+            let stamp = self.view().stamp();
+            let mut fresh = Self::allocate(new);
+            // SAFETY: `fresh` has room for all parts of `new`; the key is read from the old record.
+            unsafe {
+                let base = fresh.base.as_ptr();
+                if let Some(stamp) = stamp {
+                    base.add(new.stamp_at()).cast::<i64>().write(stamp);
+                }
+                let key = self.base.as_ptr().add(old.key_at::<P>());
+                base.add(new.key_at::<P>()).copy_from_nonoverlapping(key, old.key_len);
+                base.add(new.bytes_at::<P>()).write_bytes(0, len);
+            }
+            fresh.write_shape(new);
+            *self = fresh;
+        }
+        old.len
+    }
+
+    /// Moves the object out and leaves a record with empty inline bytes.
+    fn take_object(&mut self, old: Shape) -> P {
+        debug_assert!(old.object);
+        // SAFETY: the object is read once; the head written next says that it is gone.
+        let object = unsafe { self.base.as_ptr().add(old.object_at()).cast::<P>().read() };
+        self.reshape_parts(old, Shape { object: false, len: 0, ..old });
+        object
+    }
+
+    /// Replaces the payload by an object and returns the old object, if there was one.
+    pub fn set_object(&mut self, kind: u8, object: P) -> Option<P> {
+        let old = self.shape();
+        let previous = old.object.then(|| self.take_object(old));
+        let bare = self.shape();
+        let new = Shape { kind, object: true, len: 0, ..bare };
+        let fresh = {
+            let own = self.view();
+            Self::new(own.key(), kind, Payload::Object(object), own.stamp(), new.note)
+        };
+        *self = fresh;
+        previous
+    }
+
+    /// Takes the record apart into its object, if it has one.
+    pub fn into_object(mut self) -> Option<P> {
+        let shape = self.shape();
+        shape.object.then(|| self.take_object(shape))
+    }
+
+    /// Moves all parts to the places that `new` gives them. The payload keeps its first
+    /// `min(old, new)` bytes or its object.
+    fn reshape(&mut self, new: Shape) {
+        let old = self.shape();
+        self.reshape_parts(old, new);
+    }
+
+    fn reshape_parts(&mut self, old: Shape, new: Shape) {
+        let mut fresh = Self::allocate(new);
+        // SAFETY: both allocations hold the parts that their shapes name; they do not overlap. The
+        // object is moved: the old allocation is freed below without dropping it.
+        unsafe {
+            let (from, to) = (self.base.as_ptr(), fresh.base.as_ptr());
+            if new.stamped {
+                let stamp = if old.stamped { from.add(old.stamp_at()).cast::<i64>().read() } else { 0 };
+                to.add(new.stamp_at()).cast::<i64>().write(stamp);
+            }
+            if new.object && old.object {
+                let object = from.add(old.object_at()).cast::<P>().read();
+                to.add(new.object_at()).cast::<P>().write(object);
+            }
+            to.add(new.key_at::<P>())
+                .copy_from_nonoverlapping(from.add(old.key_at::<P>()), old.key_len);
+            let shared = old.len.min(new.len);
+            let bytes = to.add(new.bytes_at::<P>());
+            bytes.copy_from_nonoverlapping(from.add(old.bytes_at::<P>()), shared);
+            bytes.add(shared).write_bytes(0, new.len - shared);
+            alloc::dealloc(from, old.layout::<P>());
+            self.base = fresh.base;
+        }
+        fresh.write_shape(new);
+        std::mem::forget(fresh);
+    }
+
+    /// The address, which the table keeps beside its tag.
+    pub(crate) fn into_raw(self) -> u64 {
+        let address = self.base.as_ptr() as u64;
+        std::mem::forget(self);
+        address
+    }
+
+    /// The reverse of `into_raw`.
+    ///
+    /// # Safety
+    /// `address` comes from `into_raw` of the same `P`, and no second record is made of it while
+    /// this one lives (wrap it in `ManuallyDrop` to look without owning).
+    #[inline]
+    pub(crate) unsafe fn from_raw(address: u64) -> Self {
+        // SAFETY: `into_raw` gave the address of a live allocation, which is not null.
+        let base = unsafe { NonNull::new_unchecked(address as *mut u8) };
+        Self { base, owns: PhantomData }
+    }
+}
+
+/// A borrow of a record: what can be read of it, for as long as its owner is borrowed.
+pub struct RecordRef<'a, P> {
+    base: NonNull<u8>,
+    borrows: PhantomData<&'a Record<P>>,
+}
+
+impl<P> Clone for RecordRef<'_, P> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<P> Copy for RecordRef<'_, P> {}
+
+impl<'a, P> RecordRef<'a, P> {
+    /// A borrow of the record at `address`.
+    ///
+    /// # Safety
+    /// A live record of the same `P` is at `address` and is neither changed nor dropped during `'a`.
+    #[inline]
+    pub(crate) unsafe fn from_raw(address: u64) -> Self {
+        // SAFETY: the address of a live record is not null.
+        let base = unsafe { NonNull::new_unchecked(address as *mut u8) };
+        Self { base, borrows: PhantomData }
+    }
+
+    #[inline]
+    fn head(self) -> u64 {
+        // SAFETY: every allocation begins with the head, written by `new`.
+        unsafe { self.base.as_ptr().cast::<u64>().read() }
+    }
+
+    #[inline]
+    fn shape(self) -> Shape {
+        let head = self.head();
+        let (key_len, len) = if head & WIDE == 0 {
+            ((head >> 32) as usize & 0xfff, (head >> 44) as usize)
+        } else {
+            // SAFETY: the wide word follows the head when the WIDE bit is set.
+            let wide = unsafe { self.base.as_ptr().cast::<u64>().add(1).read() };
+            (wide as u32 as usize, (wide >> 32) as usize)
+        };
+        Shape {
+            kind: head as u8 & 31,
+            stamped: head & STAMPED != 0,
+            object: head & OBJECT != 0,
+            note: (head >> 8) as u32 & NOTE_MASK,
+            key_len,
+            len,
+        }
+    }
+
+    /// The key.
+    #[inline]
+    pub fn key(self) -> &'a [u8] {
+        let shape = self.shape();
+        // SAFETY: `key_len` initialised bytes lie there for as long as the record lives.
+        unsafe {
+            let start = self.base.as_ptr().add(shape.key_at::<P>());
+            std::slice::from_raw_parts(start, shape.key_len)
+        }
+    }
+
+    /// The 5 bits that the caller gave the payload.
+    #[inline]
+    pub fn kind(self) -> u8 {
+        self.head() as u8 & 31
+    }
+
+    /// The caller's 24 bits.
+    #[inline]
+    pub fn note(self) -> u32 {
+        (self.head() >> 8) as u32 & NOTE_MASK
+    }
+
+    /// Whether a stamp is set; reads the head only.
+    #[inline]
+    pub fn stamped(self) -> bool {
+        self.head() & STAMPED != 0
+    }
+
+    /// The stamp, if one is set.
+    #[inline]
+    pub fn stamp(self) -> Option<i64> {
+        let shape = self.shape();
+        // SAFETY: a stamped record has its stamp there, written by `new` or `reshape`.
+        shape
+            .stamped
+            .then(|| unsafe { self.base.as_ptr().add(shape.stamp_at()).cast::<i64>().read() })
+    }
+
+    /// The inline bytes, unless the payload is an object.
+    #[inline]
+    pub fn bytes(self) -> Option<&'a [u8]> {
+        let shape = self.shape();
+        // SAFETY: `len` initialised bytes lie there when the payload is inline.
+        (!shape.object).then(|| unsafe {
+            let start = self.base.as_ptr().add(shape.bytes_at::<P>());
+            std::slice::from_raw_parts(start, shape.len)
+        })
+    }
+
+    /// The object, unless the payload is bytes.
+    #[inline]
+    pub fn object(self) -> Option<&'a P> {
+        let shape = self.shape();
+        // SAFETY: an object record holds an initialised `P` there, aligned to 8.
+        shape
+            .object
+            .then(|| unsafe { &*self.base.as_ptr().add(shape.object_at()).cast::<P>() })
+    }
+
+    /// Bytes of the record's own allocation, without what its object owns.
+    pub fn allocated_bytes(self) -> usize {
+        self.shape().layout::<P>().size()
+    }
+}
+
+impl<P> Drop for Record<P> {
+    fn drop(&mut self) {
+        let shape = self.shape();
+        // SAFETY: the record owns its object and its allocation, made with the shape's layout.
+        unsafe {
+            if shape.object {
+                self.base.as_ptr().add(shape.object_at()).cast::<P>().drop_in_place();
+            }
+            alloc::dealloc(self.base.as_ptr(), shape.layout::<P>());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    type Plain = Record<Arc<Vec<u8>>>;
+
+    #[test]
+    fn a_small_pair_takes_its_class() {
+        let record = Plain::new(&[b'k'; 16], 3, Payload::Bytes(&[b'v'; 32]), None, 7);
+        assert_eq!(record.view().allocated_bytes(), 56);
+        assert_eq!((record.view().kind(), record.view().note(), record.view().stamp()), (3, 7, None));
+        assert_eq!(class_bytes(65), 80);
+        assert_eq!(class_bytes(128), 128);
+        assert_eq!(class_bytes(129), 160);
+    }
+
+    #[test]
+    fn every_part_survives_every_change() {
+        for key_len in [0usize, 1, 16, 4095, 4096, 70_000] {
+            let key = vec![b'k'; key_len];
+            for len in [0usize, 1, 8, 300, (1 << 20) - 1, 1 << 20] {
+                let value: Vec<u8> = (0..len).map(|i| i as u8).collect();
+                let mut record = Plain::new(&key, 1, Payload::Bytes(&value), None, 0xabcdef);
+                record.set_stamp(Some(-5));
+                assert_eq!((record.view().key(), record.view().bytes()), (&key[..], Some(&value[..])));
+                assert_eq!((record.view().stamp(), record.view().note()), (Some(-5), 0xabcdef));
+                record.set_bytes(2, b"short");
+                assert_eq!((record.view().bytes(), record.view().stamp()), (Some(&b"short"[..]), Some(-5)));
+                record.resize_bytes(2, len + 5);
+                let own = record.view().bytes().map(<[u8]>::to_vec);
+                assert!(own.is_some_and(|own| own.starts_with(b"short") && own[5..].iter().all(|b| *b == 0)));
+                record.set_stamp(None);
+                assert_eq!((record.view().key(), record.view().stamp(), record.view().kind()), (&key[..], None, 2));
+            }
+        }
+    }
+
+    #[test]
+    fn objects_are_dropped_once() {
+        let object = Arc::new(vec![1u8]);
+        let mut record = Plain::new(b"key", 4, Payload::Object(object.clone()), Some(9), 1);
+        assert_eq!(Arc::strong_count(&object), 2);
+        record.set_stamp(None);
+        record.set_note(5);
+        assert_eq!(record.view().object().map(|o| o.len()), Some(1));
+        assert!(record.view().bytes().is_none());
+        record.set_bytes(0, b"text");
+        assert_eq!(Arc::strong_count(&object), 1);
+        assert!(record.set_object(4, object.clone()).is_none());
+        assert!(record.set_object(4, object.clone()).is_some());
+        assert_eq!(Arc::strong_count(&object), 2);
+        assert_eq!((record.view().key(), record.view().note(), record.view().kind()), (&b"key"[..], 5, 4));
+        drop(record.into_object());
+        assert_eq!(Arc::strong_count(&object), 1);
+    }
+}

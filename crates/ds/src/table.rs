@@ -1,0 +1,509 @@
+//! The main table: records found by hash, with 8-byte slots and Robin Hood linear probing.
+//!
+//! ```text
+//! slot  u64: stamped 1 | home mod 128 7 | hash 8 | address 48        (0: empty)
+//! ```
+//!
+//! A record's *home* is its hash position (the upper 32 bits) scaled to the number of homes, so a
+//! table can have any size and its slots are always sorted by home. The 7 bits of home give every
+//! resident's distance from home without touching the record, which lets insertion, removal and
+//! early misses work on the slots alone; beside the other 8 bits of hash they also make the tag.
+//!
+//! Invariants: homes ascend over the slots; a run has no hole between a resident and its home; no
+//! distance reaches `tail`, so probing needs no wrap-around and every probe ends inside the array.
+//! Growth is by a quarter and rehashes at once: shards keep tables small. A scan walks hash
+//! positions, not slots, so it survives growth and shrinking without losing or repeating a record.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
+use std::ops::{Deref, DerefMut};
+
+use base::hash::KeyHasher;
+
+use crate::record::{Record, RecordRef};
+
+const ADDRESS_MASK: u64 = (1 << 48) - 1;
+const TAG_SHIFT: u32 = 48;
+const TAG_MASK: u64 = 0x7fff;
+const STAMPED: u64 = 1 << 63;
+const HOMES_MIN: usize = 8;
+/// Distances have 7 bits.
+const TAIL_MAX: usize = 127;
+/// How many records ahead a rebuild prefetches.
+const PREFETCH_AHEAD: usize = 8;
+
+/// Records of one database of one shard.
+pub struct Table<P> {
+    /// `homes + tail` slots, or none at all while the table is empty.
+    slots: Box<[u64]>,
+    homes: u32,
+    len: u32,
+    stamped: u32,
+    owns: PhantomData<Record<P>>,
+}
+
+impl<P> Default for Table<P> {
+    fn default() -> Self {
+        Self { slots: Box::default(), homes: 0, len: 0, stamped: 0, owns: PhantomData }
+    }
+}
+
+impl<P> fmt::Debug for Table<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Table").field("len", &self.len).field("homes", &self.homes).finish()
+    }
+}
+
+/// The most records a table of `homes` may hold: seven eighths.
+fn len_max(homes: usize) -> usize {
+    homes - homes / 8
+}
+
+fn tail_of(homes: usize) -> usize {
+    (homes / 16).clamp(HOMES_MIN, TAIL_MAX)
+}
+
+/// The home of a hash in a table of `homes`.
+#[inline]
+fn home_of(hash: u64, homes: u32) -> usize {
+    (((hash >> 32) * u64::from(homes)) >> 32) as usize
+}
+
+/// Home and hash bits as they stand in a slot, without the stamp bit.
+#[inline]
+fn tag_of(hash: u64, home: usize) -> u64 {
+    (home as u64 & 127) << 8 | (hash >> 20 & 0xff)
+}
+
+#[inline]
+fn distance_of(slot: u64, at: usize) -> usize {
+    at.wrapping_sub((slot >> (TAG_SHIFT + 8)) as usize) & 127
+}
+
+impl<P> Table<P> {
+    /// Records held.
+    pub fn len(&self) -> usize {
+        self.len as usize
+    }
+
+    /// Whether no record is held.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Records held that carry a stamp.
+    pub fn stamped_len(&self) -> usize {
+        self.stamped as usize
+    }
+
+    /// Slots allocated.
+    pub fn slots_len(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Asks the processor for the first slots a search for `hash` reads.
+    #[inline]
+    pub fn prefetch_slot(&self, hash: u64) {
+        if let Some(slot) = self.slots.get(home_of(hash, self.homes)) {
+            prefetch(std::ptr::from_ref(slot).cast());
+        }
+    }
+
+    /// Asks the processor for the record that `hash` probably means; reads its slots to find it.
+    #[inline]
+    pub fn prefetch_record(&self, hash: u64) {
+        let home = home_of(hash, self.homes);
+        let tag = tag_of(hash, home);
+        for slot in self.slots.get(home..).unwrap_or_default().iter().take(8) {
+            if slot >> TAG_SHIFT & TAG_MASK == tag {
+                let address = (slot & ADDRESS_MASK) as *const u8;
+                prefetch(address);
+                prefetch(address.wrapping_add(64));
+                return;
+            }
+            if *slot == 0 {
+                return;
+            }
+        }
+    }
+
+    /// The slot that holds `key`.
+    #[inline]
+    pub fn find(&self, hash: u64, key: &[u8]) -> Option<usize> {
+        let home = home_of(hash, self.homes);
+        let tag = tag_of(hash, home);
+        for (distance, slot) in self.slots.get(home..)?.iter().enumerate() {
+            if *slot == 0 || distance_of(*slot, home + distance) < distance {
+                return None;
+            }
+            if slot >> TAG_SHIFT & TAG_MASK == tag && self.at(home + distance).key() == key {
+                return Some(home + distance);
+            }
+        }
+        None
+    }
+
+    /// The record in an occupied slot.
+    ///
+    /// # Panics
+    /// When the slot is empty: callers pass only what `find`, `insert` or a walk returned.
+    #[inline]
+    pub fn at(&self, at: usize) -> RecordRef<'_, P> {
+        let slot = self.slots[at];
+        assert!(slot != 0, "an occupied slot");
+        self.view(slot)
+    }
+
+    #[inline]
+    fn view(&self, slot: u64) -> RecordRef<'_, P> {
+        // SAFETY: the slot holds the address of a record this table owns, and the table is borrowed.
+        unsafe { RecordRef::from_raw(slot & ADDRESS_MASK) }
+    }
+
+    /// The record in an occupied slot, for writing. Dropping the guard notes a moved record and a
+    /// changed stamp in the slot.
+    ///
+    /// # Panics
+    /// When the slot is empty, as for `at`.
+    #[inline]
+    pub fn at_mut(&mut self, at: usize) -> RecordMut<'_, P> {
+        let slot = self.slots[at];
+        assert!(slot != 0, "an occupied slot");
+        // SAFETY: the slot holds the address of a record this table owns; the guard borrows the
+        // table exclusively and gives the ownership back when it is dropped.
+        let record = ManuallyDrop::new(unsafe { Record::from_raw(slot & ADDRESS_MASK) });
+        RecordMut { table: self, at, record }
+    }
+
+    /// Adds a record whose key is not in the table and returns its slot.
+    pub fn insert(&mut self, hash: u64, record: Record<P>, hasher: &KeyHasher) -> usize {
+        if self.len() >= len_max(self.homes as usize) {
+            self.rebuild(self.homes as usize + self.homes as usize / 4, hasher);
+        }
+        let stamped = record.view().stamped();
+        self.len += 1;
+        self.stamped += u32::from(stamped);
+        let address = record.into_raw();
+        debug_assert!(address & !ADDRESS_MASK == 0, "user addresses fit 48 bits");
+        let mark = if stamped { STAMPED } else { 0 };
+        loop {
+            let home = home_of(hash, self.homes);
+            if let Some(at) = self.place(home, mark | tag_of(hash, home) << TAG_SHIFT | address) {
+                return at;
+            }
+            self.rebuild(self.homes as usize + self.homes as usize / 4, hasher);
+        }
+    }
+
+    /// Puts a slot value where its home belongs and moves what follows up by one. `None` when a
+    /// distance would no longer fit: then nothing has changed.
+    fn place(&mut self, home: usize, value: u64) -> Option<usize> {
+        let tail = self.slots.len() - self.homes as usize;
+        let mut at = home;
+        // Behind every resident whose home is not beyond ours, so that homes stay sorted.
+        while self.slots[at] != 0 && distance_of(self.slots[at], at) >= at - home {
+            at += 1;
+            if at - home >= tail {
+                return None;
+            }
+        }
+        let mut end = at;
+        while self.slots[end] != 0 {
+            if distance_of(self.slots[end], end) + 1 >= tail || end + 1 == self.slots.len() {
+                return None;
+            }
+            end += 1;
+        }
+        self.slots.copy_within(at..end, at + 1);
+        self.slots[at] = value;
+        Some(at)
+    }
+
+    /// Takes a record out of its slot.
+    ///
+    /// # Panics
+    /// When the slot is empty, as for `at`.
+    pub fn remove(&mut self, at: usize, hasher: &KeyHasher) -> Record<P> {
+        let slot = self.slots[at];
+        assert!(slot != 0, "an occupied slot");
+        let mut end = at + 1;
+        while end < self.slots.len()
+            && self.slots[end] != 0
+            && distance_of(self.slots[end], end) > 0
+        {
+            end += 1;
+        }
+        self.slots.copy_within(at + 1..end, at);
+        self.slots[end - 1] = 0;
+        self.len -= 1;
+        self.stamped -= u32::from(slot & STAMPED != 0);
+        // SAFETY: the slot held the address of a record this table owned, and no longer holds it.
+        let record = unsafe { Record::from_raw(slot & ADDRESS_MASK) };
+        if self.len == 0 {
+            *self = Self::default();
+        } else if self.homes as usize > 4 * HOMES_MIN && self.len < self.homes / 8 {
+            self.rebuild(self.homes as usize / 4, hasher);
+        }
+        record
+    }
+
+    /// Moves every record to an array of `homes`, or more if their distances ask for it.
+    fn rebuild(&mut self, homes: usize, hasher: &KeyHasher) {
+        let mut homes = homes.max(HOMES_MIN);
+        let old = std::mem::take(&mut self.slots);
+        let entries: Vec<u64> = old.iter().copied().filter(|slot| *slot != 0).collect();
+        drop(old);
+        loop {
+            self.slots = vec![0; homes + tail_of(homes)].into_boxed_slice();
+            self.homes = u32::try_from(homes).unwrap_or(u32::MAX);
+            if self.fill(&entries, hasher) {
+                return;
+            }
+            homes += homes / 4;
+        }
+    }
+
+    fn fill(&mut self, entries: &[u64], hasher: &KeyHasher) -> bool {
+        for (i, slot) in entries.iter().enumerate() {
+            if let Some(ahead) = entries.get(i + PREFETCH_AHEAD) {
+                prefetch((ahead & ADDRESS_MASK) as *const u8);
+            }
+            let hash = hasher.hash(self.view(*slot).key());
+            let home = home_of(hash, self.homes);
+            let kept = slot & (STAMPED | ADDRESS_MASK);
+            if self.place(home, kept | tag_of(hash, home) << TAG_SHIFT).is_none() {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Visits records in the order of their hash position, from position `from`, until at least
+    /// `count` were visited and a position is complete. Returns where to go on, or `None` at the
+    /// end. A record present during a whole scan is visited exactly once, whatever the table does.
+    pub fn scan(
+        &self,
+        from: u32,
+        count: usize,
+        hasher: &KeyHasher,
+        visit: &mut dyn FnMut(RecordRef<'_, P>),
+    ) -> Option<u32> {
+        let mut home = home_of(u64::from(from) << 32, self.homes);
+        let mut at = home;
+        let mut visited = 0;
+        while let Some(&slot) = self.slots.get(at) {
+            let distance = distance_of(slot, at);
+            if slot != 0 && at - distance > home {
+                // All residents of the previous home are behind us.
+                if visited >= count {
+                    return Some(position_of(home + 1, self.homes));
+                }
+                home = at - distance;
+            }
+            if slot != 0 && at - distance == home {
+                let record = self.view(slot);
+                if (hasher.hash(record.key()) >> 32) as u32 >= from {
+                    visit(record);
+                    visited += 1;
+                }
+            }
+            at += 1;
+        }
+        None
+    }
+
+    /// The next occupied slot at or after `at`, if there is one.
+    pub fn next_occupied(&self, at: usize) -> Option<usize> {
+        self.slots.get(at..)?.iter().position(|slot| *slot != 0).map(|i| at + i)
+    }
+
+    /// The next slot at or after `at` whose record is stamped, if there is one.
+    pub fn next_stamped(&self, at: usize) -> Option<usize> {
+        self.slots.get(at..)?.iter().position(|slot| slot & STAMPED != 0).map(|i| at + i)
+    }
+}
+
+/// The first hash position whose home is `home`.
+fn position_of(home: usize, homes: u32) -> u32 {
+    let position = ((home as u64) << 32).div_ceil(u64::from(homes));
+    u32::try_from(position).unwrap_or(u32::MAX)
+}
+
+/// A record borrowed for writing from its slot.
+pub struct RecordMut<'a, P> {
+    table: &'a mut Table<P>,
+    at: usize,
+    record: ManuallyDrop<Record<P>>,
+}
+
+impl<P> Deref for RecordMut<'_, P> {
+    type Target = Record<P>;
+    fn deref(&self) -> &Record<P> {
+        &self.record
+    }
+}
+
+impl<P> DerefMut for RecordMut<'_, P> {
+    fn deref_mut(&mut self) -> &mut Record<P> {
+        &mut self.record
+    }
+}
+
+impl<P> Drop for RecordMut<'_, P> {
+    #[inline]
+    fn drop(&mut self) {
+        let stamped = self.record.view().stamped();
+        // SAFETY: the guard is being dropped, so the record is not used through it again; its
+        // address returns to the slot, which owns it from here on.
+        let address = unsafe { ManuallyDrop::take(&mut self.record) }.into_raw();
+        let slot = &mut self.table.slots[self.at];
+        let before = *slot & STAMPED != 0;
+        *slot = *slot & TAG_MASK << TAG_SHIFT | address | if stamped { STAMPED } else { 0 };
+        match (before, stamped) {
+            (false, true) => self.table.stamped += 1,
+            (true, false) => self.table.stamped -= 1,
+            _ => {}
+        }
+    }
+}
+
+impl<P> Drop for Table<P> {
+    fn drop(&mut self) {
+        for slot in &self.slots {
+            if *slot != 0 {
+                // SAFETY: the table owns the records in its slots and is going away.
+                drop(unsafe { Record::<P>::from_raw(slot & ADDRESS_MASK) });
+            }
+        }
+    }
+}
+
+#[inline]
+fn prefetch(address: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch reads nothing; any address is allowed.
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(address.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = address;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Payload;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    type Plain = Table<std::sync::Arc<u8>>;
+
+    fn record(key: &[u8], value: &[u8], stamp: Option<i64>) -> Record<std::sync::Arc<u8>> {
+        Record::new(key, 0, Payload::Bytes(value), stamp, 0)
+    }
+
+    fn check_invariants(table: &Plain) {
+        let mut last_home = 0;
+        for (at, slot) in table.slots.iter().enumerate().filter(|(_, slot)| **slot != 0) {
+            let distance = distance_of(*slot, at);
+            let home = at - distance;
+            assert!(home >= last_home && home < table.homes as usize);
+            assert!(table.slots[home..at].iter().all(|slot| *slot != 0), "a hole before {at}");
+            last_home = home;
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn behaves_as_a_map(
+            seed: u64,
+            ops in prop::collection::vec((0u8..4, 0u16..3000, prop::option::of(0i64..9)), 1..3000),
+        ) {
+            let hasher = KeyHasher::new(seed);
+            let mut table = Plain::default();
+            let mut model: BTreeMap<Vec<u8>, (Vec<u8>, Option<i64>)> = BTreeMap::new();
+            for (op, number, stamp) in ops {
+                let key = number.to_string().into_bytes();
+                let hash = hasher.hash(&key);
+                let found = table.find(hash, &key);
+                prop_assert_eq!(found.is_some(), model.contains_key(&key));
+                match (op, found) {
+                    (0..=1, None) => {
+                        let at = table.insert(hash, record(&key, b"new", stamp), &hasher);
+                        prop_assert_eq!(table.at(at).key(), &key[..]);
+                        model.insert(key, (b"new".to_vec(), stamp));
+                    }
+                    (2, Some(at)) => {
+                        let value = vec![b'x'; usize::from(number) % 200];
+                        let mut edit = table.at_mut(at);
+                        edit.set_bytes(0, &value);
+                        edit.set_stamp(stamp);
+                        drop(edit);
+                        model.insert(key, (value, stamp));
+                    }
+                    (3, Some(at)) => {
+                        let removed = table.remove(at, &hasher);
+                        prop_assert_eq!(removed.view().key(), &key[..]);
+                        model.remove(&key);
+                    }
+                    _ => {}
+                }
+            }
+            check_invariants(&table);
+            prop_assert_eq!(table.len(), model.len());
+            prop_assert_eq!(table.stamped_len(), model.values().filter(|v| v.1.is_some()).count());
+            for (key, (value, stamp)) in &model {
+                let at = table.find(hasher.hash(key), key);
+                prop_assert!(at.is_some());
+                let view = table.at(at.unwrap_or_default());
+                prop_assert_eq!((view.bytes(), view.stamp()), (Some(&value[..]), *stamp));
+            }
+        }
+
+        #[test]
+        fn a_scan_sees_each_constant_record_once_while_the_table_changes(
+            seed: u64, stay in 1usize..800, churn in 1usize..800, count in 1usize..20,
+        ) {
+            let hasher = KeyHasher::new(seed);
+            let mut table = Plain::default();
+            let key_of = |kind: &str, i: usize| format!("{kind}{i}").into_bytes();
+            for i in 0..stay {
+                let key = key_of("stay", i);
+                table.insert(hasher.hash(&key), record(&key, b"", None), &hasher);
+            }
+            let mut seen: BTreeMap<Vec<u8>, usize> = BTreeMap::new();
+            let (mut from, mut step) = (Some(0), 0);
+            while let Some(position) = from {
+                from = table.scan(position, count, &hasher, &mut |view| {
+                    *seen.entry(view.key().to_vec()).or_default() += 1;
+                });
+                // First grow, then shrink, between the steps.
+                for i in 0..20 {
+                    let key = key_of("churn", (step * 20 + i) % churn);
+                    let hash = hasher.hash(&key);
+                    match table.find(hash, &key) {
+                        Some(at) => drop(table.remove(at, &hasher)),
+                        None => drop(table.insert(hash, record(&key, b"", None), &hasher)),
+                    }
+                }
+                step += 1;
+            }
+            for i in 0..stay {
+                prop_assert_eq!(seen.get(&key_of("stay", i)), Some(&1));
+            }
+        }
+    }
+
+    #[test]
+    fn growth_keeps_the_table_dense() {
+        let hasher = KeyHasher::new(1);
+        let mut table = Plain::default();
+        for i in 0..20_000u32 {
+            let key = i.to_be_bytes();
+            table.insert(hasher.hash(&key), record(&key, b"", None), &hasher);
+        }
+        assert!(table.slots_len() < 20_000 * 3 / 2, "{} slots", table.slots_len());
+        check_invariants(&table);
+    }
+}
