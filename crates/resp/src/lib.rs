@@ -1,1 +1,16 @@
 //! Floor 1: bytes to requests and replies to bytes, in RESP2 and RESP3.
+//!
+//! It knows the wire and nothing of commands: a request is a list of byte strings, a reply is
+//! written by whoever knows what it means. The protocol is described at
+//! <https://redis.io/docs/latest/develop/reference/protocol-spec/>.
+#![forbid(unsafe_code)]
+
+pub mod args;
+pub mod out;
+pub mod reply;
+pub mod request;
+
+pub use args::{Args, Span};
+pub use out::Out;
+pub use reply::Reply;
+pub use request::{Limits, Parsed, Parser, ProtocolError};

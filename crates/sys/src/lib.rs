@@ -1,1 +1,29 @@
-//! Floor 0: epoll, eventfd, affinity, signals, the allocator; the only floor besides ds with unsafe code.
+//! Floor 0: what the kernel and the processor offer, behind safe functions.
+//!
+//! With `ds`, the only crate that may hold unsafe code. It decides nothing: no policy, no protocol,
+//! no domain.
+
+pub mod allocator;
+pub mod clock;
+pub mod epoll;
+pub mod eventfd;
+pub mod process;
+pub mod signal;
+
+/// Asks the processor for the cache line of `value`.
+#[inline]
+pub fn prefetch<T: ?Sized>(value: &T) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch reads nothing.
+    unsafe {
+        let address = std::ptr::from_ref(value).cast::<i8>();
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(address);
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = value;
+}
+
+/// The result of a system call that reports failure as a negative number.
+pub(crate) fn check(result: libc::c_int) -> std::io::Result<libc::c_int> {
+    if result < 0 { Err(std::io::Error::last_os_error()) } else { Ok(result) }
+}

@@ -1,0 +1,124 @@
+//! The arguments of one request: places in a buffer, read through a cursor.
+//!
+//! Nothing is copied: an argument is a slice of the buffer the bytes were received into. Only an
+//! argument of `big_bytes_min` or more has a buffer of its own, which a command may keep.
+
+use std::sync::Arc;
+
+/// Where one argument lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    start: u32,
+    len: u32,
+}
+
+/// A start that no buffer has: the argument has a buffer of its own.
+const OWN: u32 = u32::MAX;
+
+impl Span {
+    /// `len` bytes of the shared buffer from `start`.
+    pub fn new(start: usize, len: usize) -> Self {
+        debug_assert!(start < OWN as usize && len < OWN as usize, "a query buffer is below 4 GiB");
+        Self { start: start as u32, len: len as u32 }
+    }
+
+    /// The `index`th buffer of its own.
+    pub fn own(index: usize) -> Self {
+        Self { start: OWN, len: index as u32 }
+    }
+}
+
+/// The arguments of one request, the command's name first.
+#[derive(Clone, Copy, Debug)]
+pub struct Args<'a> {
+    buffer: &'a [u8],
+    spans: &'a [Span],
+    own: &'a [Arc<Vec<u8>>],
+    at: usize,
+}
+
+impl<'a> Args<'a> {
+    /// The arguments at `spans`; the cursor stands behind the command's name.
+    pub fn new(buffer: &'a [u8], spans: &'a [Span], own: &'a [Arc<Vec<u8>>]) -> Self {
+        Self { buffer, spans, own, at: 1 }
+    }
+
+    /// Arguments, the command's name included.
+    #[inline]
+    #[allow(clippy::len_without_is_empty)]
+    pub fn len(&self) -> usize {
+        self.spans.len()
+    }
+
+    /// The argument at `index`, or nothing past the end.
+    #[inline]
+    pub fn at(&self, index: usize) -> Option<&'a [u8]> {
+        let span = self.spans.get(index)?;
+        if span.start == OWN {
+            return self.own.get(span.len as usize).map(|own| own.as_slice());
+        }
+        let start = span.start as usize;
+        self.buffer.get(start..start + span.len as usize)
+    }
+
+    /// The argument at `index`, empty past the end: for positions that arity has checked.
+    #[inline]
+    pub fn text(&self, index: usize) -> &'a [u8] {
+        self.at(index).unwrap_or_default()
+    }
+
+    /// The buffer of its own that the argument at `index` has, if it is a big one.
+    pub fn own(&self, index: usize) -> Option<&'a Arc<Vec<u8>>> {
+        let span = self.spans.get(index)?;
+        if span.start == OWN { self.own.get(span.len as usize) } else { None }
+    }
+
+    /// The command's name.
+    pub fn name(&self) -> &'a [u8] {
+        self.text(0)
+    }
+
+    /// All arguments, the command's name included.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &'a [u8]> + ExactSizeIterator + use<'a> {
+        let args = *self;
+        (0..args.len()).map(move |index| args.text(index))
+    }
+
+    /// Where the cursor stands: the index of the argument that `next` returns.
+    pub fn position(&self) -> usize {
+        self.at
+    }
+
+    /// Moves the cursor.
+    pub fn seek(&mut self, index: usize) {
+        self.at = index;
+    }
+
+    /// Arguments at and behind the cursor.
+    pub fn remaining(&self) -> usize {
+        self.len().saturating_sub(self.at)
+    }
+
+    /// The argument at the cursor, without moving it.
+    pub fn peek(&self) -> Option<&'a [u8]> {
+        self.at(self.at)
+    }
+
+    /// The argument at the cursor when it is `word`, in any case; the cursor then moves on.
+    pub fn take_word(&mut self, word: &str) -> bool {
+        let found = self.peek().is_some_and(|arg| arg.eq_ignore_ascii_case(word.as_bytes()));
+        self.at += usize::from(found);
+        found
+    }
+}
+
+impl<'a> Iterator for Args<'a> {
+    type Item = &'a [u8];
+
+    #[inline]
+    fn next(&mut self) -> Option<&'a [u8]> {
+        let arg = self.at(self.at)?;
+        self.at += 1;
+        Some(arg)
+    }
+}

@@ -1,0 +1,132 @@
+//! Bytes on their way to a client: one buffer, and between its bytes big values that are shared with
+//! the keyspace instead of copied.
+
+use std::io::IoSlice;
+use std::sync::Arc;
+
+/// Replies of one client, or of all clients of one turn one after another.
+#[derive(Debug, Default)]
+pub struct Out {
+    /// Everything but the shared values.
+    pub bytes: Vec<u8>,
+    /// Shared values, each with the offset in `bytes` before which it belongs, ascending.
+    shared: Vec<(usize, Arc<Vec<u8>>)>,
+}
+
+impl Out {
+    /// Puts a value behind what was written so far without copying it.
+    pub fn push_shared(&mut self, value: Arc<Vec<u8>>) {
+        self.shared.push((self.bytes.len(), value));
+    }
+
+    /// A mark to `truncate` to.
+    pub fn mark(&self) -> Mark {
+        Mark { bytes: self.bytes.len(), shared: self.shared.len() }
+    }
+
+    /// Takes back what was written since the mark.
+    pub fn truncate(&mut self, mark: Mark) {
+        self.bytes.truncate(mark.bytes);
+        self.shared.truncate(mark.shared);
+    }
+
+    /// Puts bytes at a mark, before everything that was written since.
+    pub fn insert(&mut self, mark: Mark, bytes: &[u8]) {
+        self.bytes.splice(mark.bytes..mark.bytes, bytes.iter().copied());
+        for (offset, _) in &mut self.shared[mark.shared..] {
+            *offset += bytes.len();
+        }
+    }
+
+    /// Forgets everything, keeping the buffer.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.shared.clear();
+    }
+
+    /// Bytes between two marks, shared values included.
+    pub fn len_between(&self, from: Mark, to: Mark) -> usize {
+        let shared: usize =
+            self.shared[from.shared..to.shared].iter().map(|(_, value)| value.len()).sum();
+        to.bytes - from.bytes + shared
+    }
+
+    /// The pieces between two marks, in order.
+    pub fn pieces(&self, from: Mark, to: Mark) -> impl Iterator<Item = Piece<'_>> {
+        let mut at = from.bytes;
+        let values = self.shared[from.shared..to.shared].iter();
+        let tail_at = values.as_slice().last().map_or(from.bytes, |(offset, _)| *offset);
+        values
+            .flat_map(move |(offset, value)| {
+                let before = Piece::Bytes(&self.bytes[at..*offset]);
+                at = *offset;
+                [before, Piece::Shared(value)]
+            })
+            .chain(std::iter::once(Piece::Bytes(&self.bytes[tail_at..to.bytes])))
+            .filter(|piece| !piece.as_slice().is_empty())
+    }
+}
+
+/// A position in an [`Out`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Mark {
+    /// Offset in the plain bytes.
+    pub bytes: usize,
+    /// Shared values before it.
+    pub shared: usize,
+}
+
+impl Mark {
+    /// Whether shared values lie between the two marks.
+    pub fn shares_since(self, from: Self) -> bool {
+        self.shared != from.shared
+    }
+}
+
+/// A contiguous part of the output.
+#[derive(Clone, Copy, Debug)]
+pub enum Piece<'a> {
+    /// Bytes of the buffer.
+    Bytes(&'a [u8]),
+    /// A value shared with the keyspace.
+    Shared(&'a Arc<Vec<u8>>),
+}
+
+impl<'a> Piece<'a> {
+    /// The bytes, wherever they lie.
+    pub fn as_slice(&self) -> &'a [u8] {
+        match self {
+            Self::Bytes(bytes) => bytes,
+            Self::Shared(value) => value,
+        }
+    }
+
+    /// For a vectored write.
+    pub fn as_io_slice(&self) -> IoSlice<'a> {
+        IoSlice::new(self.as_slice())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_interleave_shared_values() {
+        let mut out = Out::default();
+        out.bytes.extend_from_slice(b"skipped");
+        out.push_shared(Arc::new(b"skipped too".to_vec()));
+        let from = out.mark();
+        out.bytes.extend_from_slice(b"$3\r\n");
+        out.push_shared(Arc::new(b"abc".to_vec()));
+        out.bytes.extend_from_slice(b"\r\n");
+        out.push_shared(Arc::new(b"def".to_vec()));
+        let to = out.mark();
+        let text: Vec<u8> = out.pieces(from, to).flat_map(|p| p.as_slice().to_vec()).collect();
+        assert_eq!(text, b"$3\r\nabc\r\ndef");
+        assert_eq!(out.len_between(from, to), text.len());
+        assert_eq!(out.pieces(from, to).count(), 4);
+        out.truncate(from);
+        assert_eq!(out.pieces(from, out.mark()).count(), 0);
+    }
+}

@@ -1,0 +1,275 @@
+//! Bytes to requests, at any split.
+//!
+//! ```text
+//!            '*' count          last argument
+//!   Start ------------> Count(n) ------------> complete
+//!     |                  |    ^
+//!     | inline line      |    | '$' len, bytes        a long argument that is not all there
+//!     v                  v    |                       leaves by `Step::Big` and comes back
+//!   complete            Argument                      through `Parser::big_received`
+//! ```
+//!
+//! A [`Parser`] remembers how far it has come in one request, so bytes are looked at once however
+//! they arrive. It never owns the buffer: whoever reads the socket does. The spans of the arguments
+//! go to a list the caller reuses. Redis's limits and error texts hold; both are part of what
+//! clients see. Like Redis it takes any byte behind a carriage return for the line feed.
+
+use std::fmt;
+use std::sync::Arc;
+
+use base::number::parse_i64;
+use base::quote::split_args;
+use memchr::memchr;
+
+use crate::args::Span;
+
+/// An argument of this length, not received yet, gets a buffer of its own.
+pub const BIG_BYTES_MIN: usize = 32 * 1024;
+/// The longest inline request and the longest header line.
+pub const LINE_BYTES_MAX: usize = 64 * 1024;
+/// The most arguments of one request.
+pub const ARGUMENTS_MAX: i64 = i32::MAX as i64;
+/// The most arguments before authentication.
+pub const ARGUMENTS_UNAUTHENTICATED_MAX: i64 = 10;
+/// The longest argument before authentication.
+pub const BULK_UNAUTHENTICATED_BYTES_MAX: i64 = 16 * 1024;
+
+/// What a client may send at the moment.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// The longest argument, `proto-max-bulk-len`.
+    pub bulk_bytes_max: i64,
+    /// Whether the client has authenticated or need not.
+    pub authenticated: bool,
+}
+
+/// How the bytes break the protocol. The connection is closed after the reply.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ProtocolError {
+    /// An inline request without end.
+    InlineTooBig,
+    /// An inline request with an open quote.
+    UnbalancedQuotes,
+    /// A count line without end.
+    CountLineTooBig,
+    /// A count that is no number or beyond the limit.
+    InvalidCount,
+    /// Too many arguments for a client that has not authenticated.
+    UnauthenticatedCount,
+    /// A length line without end.
+    LengthLineTooBig,
+    /// Something else where an argument should begin.
+    ExpectedDollar(u8),
+    /// A length that is no number, negative or beyond the limit.
+    InvalidLength,
+    /// Too long an argument for a client that has not authenticated.
+    UnauthenticatedLength,
+    /// There is no memory for an argument of this length.
+    OutOfMemory,
+}
+
+impl fmt::Display for ProtocolError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ERR Protocol error: ")?;
+        f.write_str(match self {
+            Self::InlineTooBig => "too big inline request",
+            Self::UnbalancedQuotes => "unbalanced quotes in request",
+            Self::CountLineTooBig => "too big mbulk count string",
+            Self::InvalidCount => "invalid multibulk length",
+            Self::UnauthenticatedCount => "unauthenticated multibulk length",
+            Self::LengthLineTooBig => "too big bulk count string",
+            Self::ExpectedDollar(byte) => {
+                return write!(f, "expected '$', got '{}'", char::from(*byte));
+            }
+            Self::InvalidLength => "invalid bulk length",
+            Self::UnauthenticatedLength => "unauthenticated bulk length",
+            Self::OutOfMemory => "out of memory for a bulk of this length",
+        })
+    }
+}
+
+impl std::error::Error for ProtocolError {}
+
+/// Where parsing has come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parsed {
+    /// A request ends before this offset. It may have no arguments, and is then to be passed over.
+    Request(usize),
+    /// More bytes are needed.
+    Incomplete,
+    /// More bytes are needed, and they belong to an argument of `len` bytes that begins at `start`.
+    /// It wants a buffer of its own of `len` and two more bytes; hand it to `big_received`.
+    Big {
+        /// Offset of the argument's first byte.
+        start: usize,
+        /// Its length without the line end.
+        len: usize,
+    },
+}
+
+/// Progress inside one request.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Parser {
+    /// Offset of the first byte not consumed.
+    at: usize,
+    /// Arguments still to come; 0 between requests.
+    remaining: i64,
+}
+
+impl Parser {
+    /// A parser at the beginning of a request at `at`.
+    #[inline]
+    pub fn new(at: usize) -> Self {
+        Self { at, remaining: 0 }
+    }
+
+    /// Offset of the first byte not consumed.
+    pub fn at(&self) -> usize {
+        self.at
+    }
+
+    /// Consumes `buffer` up to the end of one request, adding its arguments to `spans`. After
+    /// `Incomplete` and `Big`, call again with the same spans when the buffer has grown.
+    ///
+    /// # Errors
+    /// When the bytes break the protocol or a limit.
+    #[inline]
+    pub fn advance(
+        &mut self,
+        buffer: &[u8],
+        limits: Limits,
+        spans: &mut Vec<Span>,
+        own: &mut Vec<Arc<Vec<u8>>>,
+    ) -> Result<Parsed, ProtocolError> {
+        if self.remaining == 0 {
+            match buffer.get(self.at) {
+                None => return Ok(Parsed::Incomplete),
+                Some(b'*') => {
+                    let Some((count, next)) = number_line(buffer, self.at + 1) else {
+                        return too_long(buffer, self.at, ProtocolError::CountLineTooBig);
+                    };
+                    let count = count.ok_or(ProtocolError::InvalidCount)?;
+                    check_count(count, limits)?;
+                    self.at = next;
+                    if count <= 0 {
+                        return Ok(Parsed::Request(next));
+                    }
+                    self.remaining = count;
+                }
+                Some(_) => return self.inline(buffer, spans, own),
+            }
+        }
+        while self.remaining > 0 {
+            let Some(&first) = buffer.get(self.at) else { return Ok(Parsed::Incomplete) };
+            if first != b'$' {
+                // Redis looks for the line's end first.
+                if memchr(b'\r', &buffer[self.at..]).is_none() {
+                    return too_long(buffer, self.at, ProtocolError::LengthLineTooBig);
+                }
+                return Err(ProtocolError::ExpectedDollar(first));
+            }
+            let Some((len, start)) = number_line(buffer, self.at + 1) else {
+                return too_long(buffer, self.at, ProtocolError::LengthLineTooBig);
+            };
+            let len = check_len(len, limits)?;
+            let end = start + len;
+            if buffer.len() < end + 2 {
+                // Until all is there the header is read again: a few bytes each time.
+                let big = len >= BIG_BYTES_MIN;
+                return Ok(if big { Parsed::Big { start, len } } else { Parsed::Incomplete });
+            }
+            spans.push(Span::new(start, len));
+            self.at = end + 2;
+            self.remaining -= 1;
+        }
+        Ok(Parsed::Request(self.at))
+    }
+
+    /// Takes the buffer of the argument that `Parsed::Big` announced, without its line end. The
+    /// caller has cut the query buffer at the argument's start; parsing goes on there.
+    pub fn big_received(
+        &mut self,
+        start: usize,
+        argument: Vec<u8>,
+        spans: &mut Vec<Span>,
+        own: &mut Vec<Arc<Vec<u8>>>,
+    ) {
+        spans.push(Span::own(own.len()));
+        own.push(Arc::new(argument));
+        self.at = start;
+        self.remaining -= 1;
+    }
+
+    /// Whether `big_received` completed the request.
+    pub fn is_between_requests(&self) -> bool {
+        self.remaining == 0
+    }
+
+    fn inline(
+        &mut self,
+        buffer: &[u8],
+        spans: &mut Vec<Span>,
+        own: &mut Vec<Arc<Vec<u8>>>,
+    ) -> Result<Parsed, ProtocolError> {
+        let rest = &buffer[self.at..];
+        let Some(len) = memchr(b'\n', rest) else {
+            return too_long(buffer, self.at, ProtocolError::InlineTooBig);
+        };
+        let line = rest[..len].strip_suffix(b"\r").unwrap_or(&rest[..len]);
+        let args = split_args(line).ok_or(ProtocolError::UnbalancedQuotes)?;
+        for arg in args {
+            spans.push(Span::own(own.len()));
+            own.push(Arc::new(arg));
+        }
+        self.at += len + 1;
+        Ok(Parsed::Request(self.at))
+    }
+}
+
+fn too_long(buffer: &[u8], at: usize, error: ProtocolError) -> Result<Parsed, ProtocolError> {
+    if buffer.len() - at > LINE_BYTES_MAX { Err(error) } else { Ok(Parsed::Incomplete) }
+}
+
+fn check_count(count: i64, limits: Limits) -> Result<(), ProtocolError> {
+    if count > ARGUMENTS_MAX {
+        Err(ProtocolError::InvalidCount)
+    } else if count > ARGUMENTS_UNAUTHENTICATED_MAX && !limits.authenticated {
+        Err(ProtocolError::UnauthenticatedCount)
+    } else {
+        Ok(())
+    }
+}
+
+#[inline]
+fn check_len(len: Option<i64>, limits: Limits) -> Result<usize, ProtocolError> {
+    match len {
+        Some(len) if len >= 0 && len <= limits.bulk_bytes_max => {
+            if len > BULK_UNAUTHENTICATED_BYTES_MAX && !limits.authenticated {
+                return Err(ProtocolError::UnauthenticatedLength);
+            }
+            usize::try_from(len).map_err(|_| ProtocolError::InvalidLength)
+        }
+        _ => Err(ProtocolError::InvalidLength),
+    }
+}
+
+/// The number on the line that begins at `at`, and the offset behind the line. `None` while the line
+/// has no end; an inner `None` when it is no number.
+#[inline]
+fn number_line(buffer: &[u8], at: usize) -> Option<(Option<i64>, usize)> {
+    // Nearly every line is one to three digits.
+    let mut value = 0i64;
+    for (i, byte) in buffer.get(at..)?.iter().take(9).enumerate() {
+        match byte {
+            b'0'..=b'9' if i == 0 || value != 0 => value = value * 10 + i64::from(byte - b'0'),
+            b'\r' if i > 0 => {
+                let next = at + i + 2;
+                return (next <= buffer.len()).then_some((Some(value), next));
+            }
+            _ => break,
+        }
+    }
+    let len = memchr(b'\r', &buffer[at..])?;
+    let next = at + len + 2;
+    (next <= buffer.len()).then(|| (parse_i64(&buffer[at..at + len]), next))
+}

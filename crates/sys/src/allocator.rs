@@ -1,0 +1,132 @@
+//! The allocator, and what it says about itself.
+//!
+//! jemalloc is built with 8-byte steps between its small classes (see `.cargo/config.toml`), which
+//! saves up to 8 bytes a key. It then aligns a 24-byte block to 8 only, also when 16 were asked for,
+//! so sizes are padded to their alignment on the way in.
+
+use std::alloc::{GlobalAlloc, Layout};
+
+use tikv_jemalloc_ctl as ctl;
+use tikv_jemallocator::Jemalloc;
+
+/// The process's allocator: `#[global_allocator] static A: Allocator = Allocator;`.
+pub struct Allocator;
+
+// SAFETY: every call goes to jemalloc with the same padded layout on allocation and release.
+unsafe impl GlobalAlloc for Allocator {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's promises hold for the padded layout as well.
+        unsafe { Jemalloc.alloc(layout.pad_to_align()) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: as above.
+        unsafe { Jemalloc.alloc_zeroed(layout.pad_to_align()) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        // SAFETY: as above; the block was allocated with this padded layout.
+        unsafe { Jemalloc.dealloc(block, layout.pad_to_align()) }
+    }
+
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        let padded = size.next_multiple_of(layout.align());
+        // SAFETY: as above; padding keeps the new size below isize::MAX, which the caller promised
+        // for the size rounded up to the alignment.
+        unsafe { Jemalloc.realloc(block, layout.pad_to_align(), padded) }
+    }
+}
+
+/// What jemalloc counts, in bytes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Statistics {
+    /// Handed out and not released.
+    pub allocated: u64,
+    /// In pages that hold something handed out.
+    pub active: u64,
+    /// In pages that are in memory.
+    pub resident: u64,
+    /// Kept as address space without memory.
+    pub retained: u64,
+    /// Used by the allocator itself.
+    pub metadata: u64,
+}
+
+/// Fresh statistics of the allocator.
+pub fn statistics() -> Statistics {
+    let _ = ctl::epoch::advance();
+    let read = |value: Result<usize, ctl::Error>| value.unwrap_or_default() as u64;
+    Statistics {
+        allocated: read(ctl::stats::allocated::read()),
+        active: read(ctl::stats::active::read()),
+        resident: read(ctl::stats::resident::read()),
+        retained: read(ctl::stats::retained::read()),
+        metadata: read(ctl::stats::metadata::read()),
+    }
+}
+
+/// Returns all unused pages to the system.
+pub fn purge() {
+    // 4096 names all arenas together in the version of jemalloc in use.
+    // SAFETY: the name is a NUL-terminated control without a value.
+    let _ = unsafe { ctl::raw::write(b"arena.4096.purge\0", ()) };
+}
+
+/// Lets jemalloc return unused pages by a thread of its own instead of on the request path.
+pub fn set_background_thread(on: bool) -> bool {
+    ctl::background_thread::write(on).is_ok()
+}
+
+/// jemalloc's name and version, as INFO prints it.
+pub fn version() -> String {
+    let text = ctl::version::read().unwrap_or("unknown");
+    format!("jemalloc-{}", text.split('-').next().unwrap_or(text))
+}
+
+/// jemalloc's own report, as MEMORY MALLOC-STATS prints it.
+pub fn report() -> String {
+    let mut text = Vec::new();
+    match ctl::stats_print::stats_print(&mut text, ctl::stats_print::Options::default()) {
+        Ok(()) => String::from_utf8_lossy(&text).into_owned(),
+        Err(error) => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[global_allocator]
+    static ALLOCATOR: Allocator = Allocator;
+
+    #[test]
+    fn blocks_have_the_alignment_they_ask_for() {
+        let blocks: Vec<u128> = Vec::with_capacity(3);
+        assert_eq!(blocks.as_ptr() as usize % 16, 0);
+        let mut kept = Vec::new();
+        for size in [1usize, 20, 24, 40, 52, 56, 100] {
+            for _ in 0..100 {
+                let layout = Layout::from_size_align(size, 16).unwrap_or(Layout::new::<u128>());
+                // SAFETY: the size is not zero; the block is released below with its layout.
+                let block = unsafe { std::alloc::alloc(layout) };
+                assert_eq!(block as usize % 16, 0, "{size}");
+                kept.push((block, layout));
+            }
+        }
+        for (block, layout) in kept {
+            // SAFETY: allocated above with this layout.
+            unsafe { std::alloc::dealloc(block, layout) };
+        }
+    }
+
+    #[test]
+    fn statistics_follow_allocations() {
+        let before = statistics().allocated;
+        let block = vec![1u8; 32 << 20];
+        let after = statistics().allocated;
+        assert!(after >= before + (31 << 20), "{after} after {before}");
+        drop(block);
+        purge();
+        assert!(version().starts_with("jemalloc-5"));
+    }
+}

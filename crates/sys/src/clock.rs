@@ -1,0 +1,95 @@
+//! The clocks. Only `server` and the tools call them; everything below is handed the time.
+
+use std::sync::OnceLock;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// Microseconds since 1970.
+pub fn unix_micros() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
+}
+
+/// The processor's tick counter: a few nanoseconds a reading, monotonic on every machine whose
+/// counter is invariant, meaningless across machines.
+#[inline]
+pub fn ticks() -> u64 {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: every x86-64 processor has the instruction.
+    unsafe {
+        std::arch::x86_64::_rdtsc()
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        static START: OnceLock<Instant> = OnceLock::new();
+        START.get_or_init(Instant::now).elapsed().as_nanos() as u64
+    }
+}
+
+/// Ticks in a microsecond, measured once against the system's monotonic clock over 10 ms.
+pub fn ticks_per_micro() -> f64 {
+    static RATE: OnceLock<f64> = OnceLock::new();
+    *RATE.get_or_init(|| {
+        let (start, ticks_start) = (Instant::now(), ticks());
+        while start.elapsed() < Duration::from_millis(10) {
+            std::hint::spin_loop();
+        }
+        let micros = start.elapsed().as_nanos() as f64 / 1e3;
+        (ticks().wrapping_sub(ticks_start) as f64 / micros).max(f64::MIN_POSITIVE)
+    })
+}
+
+/// A civil date and time of day in the machine's time zone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LocalTime {
+    /// Year, as in 2026.
+    pub year: i32,
+    /// Month, 0 for January.
+    pub month: usize,
+    /// Day of the month, from 1.
+    pub day: i32,
+    /// Hour, 0 to 23.
+    pub hour: i32,
+    /// Minute, 0 to 59.
+    pub minute: i32,
+    /// Second, 0 to 60.
+    pub second: i32,
+}
+
+/// Converts seconds since 1970 with the machine's time zone (localtime_r(3)).
+pub fn local_time(unix_seconds: i64) -> LocalTime {
+    // SAFETY: all fields of `tm` may be zero; `localtime_r` writes only there.
+    let tm = unsafe {
+        let mut tm: libc::tm = std::mem::zeroed();
+        libc::localtime_r(&unix_seconds, &mut tm);
+        tm
+    };
+    LocalTime {
+        year: tm.tm_year + 1900,
+        month: tm.tm_mon.clamp(0, 11) as usize,
+        day: tm.tm_mday,
+        hour: tm.tm_hour,
+        minute: tm.tm_min,
+        second: tm.tm_sec,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_follow_the_monotonic_clock() {
+        let rate = ticks_per_micro();
+        let (start, ticks_start) = (Instant::now(), ticks());
+        while start.elapsed() < Duration::from_millis(20) {}
+        let micros = (ticks() - ticks_start) as f64 / rate;
+        let truth = start.elapsed().as_nanos() as f64 / 1e3;
+        assert!((micros / truth - 1.0).abs() < 0.2, "{micros} for {truth}");
+    }
+
+    #[test]
+    fn a_date_has_its_parts() {
+        let time = local_time(1_700_000_000);
+        assert_eq!((time.year, time.month), (2023, 10));
+    }
+}

@@ -1,0 +1,174 @@
+//! An epoll instance (epoll(7)), level-triggered.
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+use crate::check;
+
+/// What a descriptor is watched for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interest {
+    /// Bytes to read, or a connection to accept.
+    pub read: bool,
+    /// Room to write.
+    pub write: bool,
+}
+
+impl Interest {
+    /// Reading only.
+    pub const READ: Self = Self { read: true, write: false };
+    /// Reading and writing.
+    pub const BOTH: Self = Self { read: true, write: true };
+    /// Neither: only errors and hang-ups are reported.
+    pub const NONE: Self = Self { read: false, write: false };
+
+    fn bits(self) -> u32 {
+        let read = if self.read { libc::EPOLLIN | libc::EPOLLRDHUP } else { 0 };
+        let write = if self.write { libc::EPOLLOUT } else { 0 };
+        (read | write) as u32
+    }
+}
+
+/// One ready descriptor.
+#[derive(Clone, Copy)]
+pub struct Event(libc::epoll_event);
+
+impl Event {
+    /// The number given when the descriptor was added.
+    pub fn token(self) -> u64 {
+        self.0.u64
+    }
+
+    /// Something can be read: bytes, the end of the stream, or an error.
+    pub fn readable(self) -> bool {
+        self.0.events & (libc::EPOLLIN | libc::EPOLLRDHUP | libc::EPOLLHUP | libc::EPOLLERR) as u32
+            != 0
+    }
+
+    /// Writing would not block, or would report an error.
+    pub fn writable(self) -> bool {
+        self.0.events & (libc::EPOLLOUT | libc::EPOLLHUP | libc::EPOLLERR) as u32 != 0
+    }
+
+    /// Both directions are shut down or the connection failed.
+    pub fn hung_up(self) -> bool {
+        self.0.events & (libc::EPOLLHUP | libc::EPOLLERR) as u32 != 0
+    }
+}
+
+/// Room for the events of one wait.
+pub struct Events(Vec<libc::epoll_event>);
+
+impl Events {
+    /// Room for `capacity` events.
+    pub fn with_capacity(capacity: usize) -> Self {
+        Self(vec![libc::epoll_event { events: 0, u64: 0 }; capacity])
+    }
+
+    /// The first `count` events.
+    pub fn iter(&self, count: usize) -> impl Iterator<Item = Event> + '_ {
+        self.0.iter().take(count).map(|event| Event(*event))
+    }
+
+    /// One event of the last wait.
+    pub fn at(&self, index: usize) -> Event {
+        Event(self.0[index])
+    }
+}
+
+/// The epoll instance.
+#[derive(Debug)]
+pub struct Epoll(OwnedFd);
+
+impl Epoll {
+    /// Opens an instance.
+    ///
+    /// # Errors
+    /// When the process or the system is out of descriptors.
+    pub fn new() -> io::Result<Self> {
+        // SAFETY: no pointers are involved; the descriptor is ours alone.
+        unsafe { Ok(Self(OwnedFd::from_raw_fd(check(libc::epoll_create1(libc::EPOLL_CLOEXEC))?))) }
+    }
+
+    /// Watches a descriptor.
+    ///
+    /// # Errors
+    /// When it is watched already, or the kernel is out of memory or watches.
+    pub fn add(&self, fd: BorrowedFd<'_>, token: u64, interest: Interest) -> io::Result<()> {
+        self.control(libc::EPOLL_CTL_ADD, fd, token, interest)
+    }
+
+    /// Changes what a descriptor is watched for.
+    ///
+    /// # Errors
+    /// When it is not watched.
+    pub fn modify(&self, fd: BorrowedFd<'_>, token: u64, interest: Interest) -> io::Result<()> {
+        self.control(libc::EPOLL_CTL_MOD, fd, token, interest)
+    }
+
+    /// Stops watching a descriptor.
+    ///
+    /// # Errors
+    /// When it is not watched.
+    pub fn delete(&self, fd: BorrowedFd<'_>) -> io::Result<()> {
+        self.control(libc::EPOLL_CTL_DEL, fd, 0, Interest::NONE)
+    }
+
+    fn control(
+        &self,
+        operation: libc::c_int,
+        fd: BorrowedFd<'_>,
+        token: u64,
+        interest: Interest,
+    ) -> io::Result<()> {
+        let mut event = libc::epoll_event { events: interest.bits(), u64: token };
+        // SAFETY: the event lives over the call.
+        let result =
+            unsafe { libc::epoll_ctl(self.0.as_raw_fd(), operation, fd.as_raw_fd(), &mut event) };
+        check(result).map(drop)
+    }
+
+    /// Waits up to `timeout_ms` (-1: without end) and returns how many events came. A signal counts
+    /// as none.
+    ///
+    /// # Errors
+    /// Only what epoll_wait(2) lists as the caller's mistakes.
+    pub fn wait(&self, events: &mut Events, timeout_ms: i32) -> io::Result<usize> {
+        let capacity = events.0.len().min(i32::MAX as usize) as i32;
+        // SAFETY: the array has room for `capacity` events.
+        let result = unsafe {
+            libc::epoll_wait(self.0.as_raw_fd(), events.0.as_mut_ptr(), capacity, timeout_ms)
+        };
+        match check(result) {
+            Ok(count) => Ok(count as usize),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(0),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::eventfd::EventFd;
+    use std::os::fd::AsFd;
+
+    #[test]
+    fn reports_what_is_ready_under_its_token() {
+        let epoll = Epoll::new().unwrap();
+        let flag = EventFd::new().unwrap();
+        epoll.add(flag.as_fd(), 42, Interest::READ).unwrap();
+        let mut events = Events::with_capacity(4);
+        assert_eq!(epoll.wait(&mut events, 0).unwrap(), 0);
+        flag.signal();
+        assert_eq!(epoll.wait(&mut events, 1000).unwrap(), 1);
+        assert_eq!(events.at(0).token(), 42);
+        assert!(events.at(0).readable() && !events.at(0).writable() && !events.at(0).hung_up());
+        epoll.modify(flag.as_fd(), 43, Interest::BOTH).unwrap();
+        epoll.wait(&mut events, 1000).unwrap();
+        assert!(events.at(0).writable());
+        epoll.delete(flag.as_fd()).unwrap();
+        assert!(epoll.delete(flag.as_fd()).is_err());
+    }
+}

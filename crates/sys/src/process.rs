@@ -1,0 +1,160 @@
+//! The process and its threads: processor affinity, descriptor limit, daemon, resource use.
+
+use std::io;
+
+use crate::check;
+
+/// Processors this process may run on.
+pub fn available_cpus() -> Vec<usize> {
+    // SAFETY: the set is plain bits, written by the kernel up to its size.
+    unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        if libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut set) != 0 {
+            return vec![0];
+        }
+        (0..libc::CPU_SETSIZE as usize).filter(|cpu| libc::CPU_ISSET(*cpu, &set)).collect()
+    }
+}
+
+/// Binds the calling thread to some processors.
+///
+/// # Errors
+/// When none of them exists or is allowed.
+pub fn set_affinity(cpus: &[usize]) -> io::Result<()> {
+    // SAFETY: the set is plain bits; numbers past its size are left out.
+    unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        for cpu in cpus.iter().filter(|cpu| **cpu < libc::CPU_SETSIZE as usize) {
+            libc::CPU_SET(*cpu, &mut set);
+        }
+        check(libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set)).map(drop)
+    }
+}
+
+/// Raises the limit of open descriptors towards `wanted` as far as it is allowed and returns the
+/// limit in force.
+pub fn raise_open_files(wanted: u64) -> u64 {
+    // SAFETY: both calls read or write the one structure they are given.
+    unsafe {
+        let mut limit: libc::rlimit = std::mem::zeroed();
+        if libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) != 0 {
+            return 1024;
+        }
+        if limit.rlim_cur < wanted {
+            let higher = libc::rlimit {
+                rlim_cur: wanted,
+                rlim_max: limit.rlim_max.max(wanted),
+            };
+            if libc::setrlimit(libc::RLIMIT_NOFILE, &higher) == 0 {
+                return wanted;
+            }
+            let hard = libc::rlimit { rlim_cur: limit.rlim_max, rlim_max: limit.rlim_max };
+            if libc::setrlimit(libc::RLIMIT_NOFILE, &hard) == 0 {
+                return limit.rlim_max;
+            }
+        }
+        limit.rlim_cur
+    }
+}
+
+/// User and system time in seconds.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CpuTime {
+    /// Seconds in user mode.
+    pub user: f64,
+    /// Seconds in the kernel.
+    pub system: f64,
+}
+
+fn usage(who: libc::c_int) -> CpuTime {
+    // SAFETY: the structure is plain numbers, written by the kernel.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(who, &mut usage);
+        usage
+    };
+    let seconds = |t: libc::timeval| t.tv_sec as f64 + t.tv_usec as f64 / 1e6;
+    CpuTime { user: seconds(usage.ru_utime), system: seconds(usage.ru_stime) }
+}
+
+/// What the whole process has used.
+pub fn process_cpu_time() -> CpuTime {
+    usage(libc::RUSAGE_SELF)
+}
+
+/// What the calling thread has used.
+pub fn thread_cpu_time() -> CpuTime {
+    usage(libc::RUSAGE_THREAD)
+}
+
+/// What ended children have used.
+pub fn children_cpu_time() -> CpuTime {
+    usage(libc::RUSAGE_CHILDREN)
+}
+
+/// Goes to the background: forks, leaves the terminal's session and points the standard streams
+/// at /dev/null. Call it before any thread is started; the parent exits.
+///
+/// # Errors
+/// When the process cannot be forked.
+pub fn daemonize() -> io::Result<()> {
+    // SAFETY: no thread but this one exists, so the child may go on with everything it inherits.
+    unsafe {
+        if check(libc::fork())? != 0 {
+            libc::_exit(0);
+        }
+        libc::setsid();
+        let null = check(libc::open(c"/dev/null".as_ptr(), libc::O_RDWR))?;
+        for stream in 0..3 {
+            libc::dup2(null, stream);
+        }
+        if null > 2 {
+            libc::close(null);
+        }
+    }
+    Ok(())
+}
+
+/// Name, release and machine of the running kernel, as `uname -srm` prints them.
+pub fn kernel() -> String {
+    // SAFETY: the kernel writes NUL-terminated strings into the structure.
+    unsafe {
+        let mut name: libc::utsname = std::mem::zeroed();
+        libc::uname(&mut name);
+        let text = |field: &[libc::c_char]| {
+            std::ffi::CStr::from_ptr(field.as_ptr()).to_string_lossy().into_owned()
+        };
+        format!("{} {} {}", text(&name.sysname), text(&name.release), text(&name.machine))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn affinity_holds_for_the_calling_thread() {
+        let cpus = available_cpus();
+        std::thread::spawn(move || {
+            set_affinity(&cpus[..1]).unwrap();
+            assert_eq!(available_cpus(), cpus[..1]);
+            assert!(set_affinity(&[]).is_err());
+        })
+        .join()
+        .unwrap();
+    }
+
+    #[test]
+    fn the_descriptor_limit_is_not_lowered() {
+        let now = raise_open_files(0);
+        assert!(now > 0);
+        assert_eq!(raise_open_files(1), now);
+    }
+
+    #[test]
+    fn the_kernel_has_a_name() {
+        assert!(kernel().starts_with("Linux "));
+        assert!(process_cpu_time().user >= 0.0);
+    }
+}

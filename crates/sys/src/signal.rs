@@ -1,0 +1,60 @@
+//! Signals as a readable descriptor (signalfd(2)), so that nothing runs in a handler.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+use crate::check;
+
+/// The signals a server ends by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signal {
+    /// SIGTERM.
+    Terminate,
+    /// SIGINT.
+    Interrupt,
+}
+
+/// Receives SIGTERM and SIGINT.
+#[derive(Debug)]
+pub struct Signals(OwnedFd);
+
+impl Signals {
+    /// Blocks the signals in this thread and every thread it starts from now on, and opens the
+    /// descriptor that reports them. Call it before any thread is started.
+    ///
+    /// # Errors
+    /// When the process or the system is out of descriptors.
+    pub fn block() -> io::Result<Self> {
+        // SAFETY: the set is initialised by `sigemptyset` before it is used.
+        unsafe {
+            let mut set: libc::sigset_t = std::mem::zeroed();
+            libc::sigemptyset(&mut set);
+            libc::sigaddset(&mut set, libc::SIGTERM);
+            libc::sigaddset(&mut set, libc::SIGINT);
+            libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut());
+            let fd = check(libc::signalfd(-1, &set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK))?;
+            Ok(Self(OwnedFd::from_raw_fd(fd)))
+        }
+    }
+
+    /// The next signal, if one came.
+    pub fn next(&self) -> Option<Signal> {
+        // SAFETY: the structure is plain numbers, and the kernel writes at most its size.
+        let (count, info) = unsafe {
+            let mut info: libc::signalfd_siginfo = std::mem::zeroed();
+            let size = size_of::<libc::signalfd_siginfo>();
+            (libc::read(self.0.as_raw_fd(), (&raw mut info).cast(), size), info)
+        };
+        match info.ssi_signo as libc::c_int {
+            _ if count <= 0 => None,
+            libc::SIGINT => Some(Signal::Interrupt),
+            _ => Some(Signal::Terminate),
+        }
+    }
+}
+
+impl AsFd for Signals {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
