@@ -1,0 +1,71 @@
+//! Calls that have a home, and are refused elsewhere.
+//!
+//! Below floor 6 a node is a state machine: sockets, files, threads, clocks and the environment are
+//! handed to it, which is what lets a test run one in one thread with a fake clock. Printing
+//! belongs to the tools, and in the server to its log. Tests may call what they like.
+
+use super::Finding;
+use super::tree::{File, Tree};
+
+/// What is banned, and what to use instead.
+const BANNED: &[(&[&str], &str)] = &[
+    (&["std", "net"], "sockets live in `server`; plain addresses are in `core::net`"),
+    (&["unix", "net"], "sockets live in `server`"),
+    (&["std", "fs"], "files live in `server`, behind the `Disk` trait"),
+    (&["std", "process"], "processes are the business of `server` and the tools"),
+    (&["std", "env"], "the environment is read by `server` and the binary, and passed in"),
+    (&["thread", "spawn"], "threads are started by `server`"),
+    (&["thread", "scope"], "threads are started by `server`"),
+    (&["thread", "sleep"], "waiting is the business of `server`"),
+    (&["thread", "Builder"], "threads are started by `server`"),
+    (&["Instant", "now"], "time is passed in"),
+    (&["SystemTime", "now"], "time is passed in"),
+];
+
+/// Crates that do input and output.
+const CALL_HOMES: &[&str] = &["sys", "server", "tools", "weft", "xtask", "clients-test"];
+
+/// Macros that print.
+const PRINTS: &[&str] = &["print", "println", "eprint", "eprintln"];
+
+/// Crates and files that print.
+const PRINT_HOMES: &[&str] =
+    &["tools", "weft", "xtask", "clients-test", "crates/server/src/log.rs"];
+
+/// Crates below floor 6 call nothing that reaches outside the process.
+pub fn calls(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (file, rust) in tree.rust().filter(|(file, _)| !is_home(file, CALL_HOMES)) {
+        for path in rust.paths.iter().filter(|path| !file.is_test_line(path.line)) {
+            let banned = BANNED.iter().find(|(names, _)| path.contains(names));
+            if let Some((_, instead)) = banned {
+                let message = format!("`{}`: {instead}", path.names.join("::"));
+                findings.push(Finding::new(&file.path, path.line, message));
+            }
+        }
+    }
+    findings
+}
+
+/// Only the tools and the log print.
+pub fn prints(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (file, rust) in tree.rust().filter(|(file, _)| !is_home(file, PRINT_HOMES)) {
+        let macros = rust.paths.iter().filter(|path| path.is_macro);
+        for path in macros.filter(|path| !file.is_test_line(path.line)) {
+            if path.names.last().is_some_and(|name| PRINTS.contains(&name.as_str())) {
+                let message =
+                    format!("`{}!` outside the tools: use the log", path.names.join("::"));
+                findings.push(Finding::new(&file.path, path.line, message));
+            }
+        }
+    }
+    findings
+}
+
+/// Build scripts talk to cargo by printing, and read its environment.
+fn is_home(file: &File, homes: &[&str]) -> bool {
+    let build_script = file.path.ends_with("/build.rs") && file.is_crate_root();
+    let crate_name = file.crate_name().unwrap_or_default();
+    build_script || homes.contains(&crate_name) || homes.contains(&file.path.as_str())
+}

@@ -1,0 +1,153 @@
+//! What the manifests must hold to: floors, and a reason for each dependency.
+//!
+//! Cargo refuses circles; the floors refuse more: a crate depends only on floors below its own, in
+//! its tests too. Versions and reasons stand in one place, the workspace's manifest.
+
+use toml_edit::{Document, Item, TableLike};
+
+use super::Finding;
+use super::tree::{File, Tree};
+
+/// The floor of each crate.
+const FLOORS: &[(&str, u8)] = &[
+    ("base", 0),
+    ("sys", 0),
+    ("sync", 0),
+    ("resp", 1),
+    ("ds", 1),
+    ("store", 2),
+    ("persist", 3),
+    ("engine", 4),
+    ("node", 5),
+    ("server", 6),
+    ("tools", 7),
+    ("weft", 7),
+];
+
+/// Crates outside the house: they may look at any floor, and no floor looks at them.
+const OUTSIDE: &[&str] = &["xtask", "clients-test"];
+
+/// The one exception: the binary holds the tools as its subcommands.
+const SAME_FLOOR: (&str, &str) = ("weft", "tools");
+
+/// Tables that name dependencies.
+const TABLES: &[&str] = &["dependencies", "dev-dependencies", "build-dependencies"];
+
+/// A dependency as a manifest names it.
+struct Dependency {
+    name: String,
+    line: usize,
+    inherited: bool,
+    /// Whether it is a folder of this workspace.
+    local: bool,
+}
+
+/// Every crate has a floor and depends only on floors below it.
+pub fn floors(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for file in tree.files.iter().filter(|file| is_crate_manifest(&file.path)) {
+        let mut found =
+            |line, message: String| findings.push(Finding::new(&file.path, line, message));
+        let (name, dependencies) = match read(file, &[]) {
+            Ok(read) => read,
+            Err(reason) => {
+                found(1, reason);
+                continue;
+            }
+        };
+        let own = floor(&name);
+        if own.is_none() && !OUTSIDE.contains(&name.as_str()) {
+            found(1, format!("`{name}` has no floor: give it one in DESIGN and in tidy"));
+        }
+        for dependency in dependencies {
+            if let Some(message) = trespass(&name, own, &dependency.name) {
+                found(dependency.line, message);
+            }
+        }
+    }
+    findings
+}
+
+/// Every dependency is named in the workspace's manifest, with its reason in a comment above it.
+pub fn reasons(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for file in tree.files.iter().filter(|file| is_crate_manifest(&file.path)) {
+        // One that cannot be read is reported with its floors.
+        for dependency in read(file, &[]).map(|(_, list)| list).unwrap_or_default() {
+            if !dependency.inherited {
+                let message =
+                    format!("`{}` does not inherit the workspace's version", dependency.name);
+                findings.push(Finding::new(&file.path, dependency.line, message));
+            }
+        }
+    }
+    let Some(file) = tree.file("Cargo.toml") else { return findings };
+    let dependencies = match read(file, &["workspace"]) {
+        Ok((_, dependencies)) => dependencies,
+        Err(reason) => return vec![Finding::new(&file.path, 1, reason)],
+    };
+    let lines: Vec<&str> = file.text.lines().collect();
+    for dependency in dependencies.iter().filter(|dependency| !dependency.local) {
+        let above = dependency.line.checked_sub(2).and_then(|at| lines.get(at));
+        if !above.is_some_and(|line| line.starts_with("# ")) {
+            let message = format!("`{}` has no comment above it with its reason", dependency.name);
+            findings.push(Finding::new(&file.path, dependency.line, message));
+        }
+    }
+    findings
+}
+
+fn is_crate_manifest(path: &str) -> bool {
+    let inside = path.strip_prefix("crates/").and_then(|path| path.split_once('/'));
+    inside.is_some_and(|(_, file)| file == "Cargo.toml")
+}
+
+fn floor(name: &str) -> Option<u8> {
+    FLOORS.iter().find(|(known, _)| *known == name).map(|(_, floor)| *floor)
+}
+
+fn trespass(name: &str, own: Option<u8>, dependency: &str) -> Option<String> {
+    if OUTSIDE.contains(&dependency) {
+        return Some(format!("`{dependency}` stands outside the house, nobody depends on it"));
+    }
+    let (own, below) = (own?, floor(dependency)?);
+    let allowed = below < own || (name, dependency) == SAME_FLOOR;
+    (!allowed)
+        .then(|| format!("`{name}` on floor {own} depends on `{dependency}` on floor {below}"))
+}
+
+/// The package's name, and the dependencies in every table below `within`, target tables included.
+fn read(file: &File, within: &[&str]) -> Result<(String, Vec<Dependency>), String> {
+    let document = Document::parse(file.text.as_str()).map_err(|e| format!("not TOML: {e}"))?;
+    let package = document.get("package").and_then(|package| package.get("name"));
+    let name = package.and_then(Item::as_str).unwrap_or_default().to_owned();
+    let mut tables = vec![document.as_item()];
+    for key in within {
+        tables = tables.into_iter().filter_map(|table| table.get(key)).collect();
+    }
+    let targets = document.get("target").and_then(Item::as_table_like);
+    tables.extend(targets.iter().flat_map(|targets| targets.iter().map(|(_, target)| target)));
+    let mut dependencies = Vec::new();
+    for table in tables {
+        for kind in TABLES {
+            if let Some(list) = table.get(kind).and_then(Item::as_table_like) {
+                dependencies.extend(listed(list, &file.text));
+            }
+        }
+    }
+    Ok((name, dependencies))
+}
+
+fn listed(list: &dyn TableLike, text: &str) -> Vec<Dependency> {
+    let dependency = |(name, item): (&str, &Item)| {
+        let span = list.key(name).and_then(|key| key.span());
+        let before = span.and_then(|span| text.get(..span.start)).unwrap_or_default();
+        Dependency {
+            name: name.to_owned(),
+            line: before.matches('\n').count() + 1,
+            inherited: item.get("workspace").and_then(Item::as_bool) == Some(true),
+            local: item.get("path").is_some(),
+        }
+    };
+    list.iter().map(dependency).collect()
+}
