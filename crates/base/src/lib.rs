@@ -1,1 +1,10 @@
 //! Floor 0: numbers, glob, argument splitting, clock values, random; knows nothing of the domain.
+//!
+//! Every module is pure: bytes and values in, bytes and values out. Nothing here reads a clock,
+//! a file or a socket; what needs such a thing gets it as an argument from a floor above.
+#![forbid(unsafe_code)]
+
+pub mod glob;
+mod hex_float;
+pub mod number;
+pub mod quote;

@@ -1,0 +1,440 @@
+//! Numbers as clients write and read them: 64-bit integers and doubles.
+//!
+//! Integers are strict: the one canonical spelling of a value is accepted and nothing else, so
+//! that a value stored as an integer prints back as the bytes that came in. Doubles accept what
+//! Redis 8 accepts as a float argument and print as Redis 8 prints them in replies.
+//! Extended precision, which INCRBYFLOAT needs, is the business of [`crate::decimal`].
+
+use crate::hex_float;
+
+/// Longest printed 64-bit integer: `-9223372036854775808`, and 2^64 - 1 has 20 digits too.
+pub const INTEGER_BYTES_MAX: usize = 20;
+
+/// Decimal digits that always fit in 64 bits, whatever they are.
+const SAFE_DIGITS_MAX: usize = 19;
+
+/// Reads a signed integer in its canonical spelling.
+///
+/// `None` for an empty input, a plus sign, leading zeros, `-0`, any other byte than digits and
+/// one leading minus, and values outside the range of `i64`.
+#[inline]
+pub fn parse_i64(input: &[u8]) -> Option<i64> {
+    let (negative, digits) = match input {
+        [b'-', rest @ ..] => (true, rest),
+        _ => (false, input),
+    };
+    if digits.len() > SAFE_DIGITS_MAX {
+        return None;
+    }
+    let magnitude = parse_canonical(digits)?;
+    if negative {
+        if magnitude == 0 || magnitude > i64::MIN.unsigned_abs() {
+            return None;
+        }
+        Some(0i64.wrapping_sub_unsigned(magnitude))
+    } else {
+        i64::try_from(magnitude).ok()
+    }
+}
+
+/// Reads an unsigned integer in its canonical spelling: digits only, no leading zeros, at most
+/// 2^64 - 1.
+#[inline]
+pub fn parse_u64(input: &[u8]) -> Option<u64> {
+    if input.len() <= SAFE_DIGITS_MAX {
+        return parse_canonical(input);
+    }
+    if input.len() > INTEGER_BYTES_MAX {
+        return None;
+    }
+    let (head, last) = input.split_at(SAFE_DIGITS_MAX);
+    let last = last.first()?.wrapping_sub(b'0');
+    if last > 9 {
+        return None;
+    }
+    parse_canonical(head)?.checked_mul(10)?.checked_add(u64::from(last))
+}
+
+/// The value of at most `SAFE_DIGITS_MAX` digits without leading zeros.
+#[inline]
+fn parse_canonical(digits: &[u8]) -> Option<u64> {
+    debug_assert!(digits.len() <= SAFE_DIGITS_MAX, "the sum below could overflow");
+    let first = digits.first()?;
+    if *first == b'0' && digits.len() > 1 {
+        return None;
+    }
+    let mut value = 0u64;
+    for byte in digits {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        value = value * 10 + u64::from(digit);
+    }
+    Some(value)
+}
+
+/// Appends `value` in decimal.
+#[inline]
+pub fn push_i64(out: &mut Vec<u8>, value: i64) {
+    out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
+}
+
+/// Appends `value` in decimal.
+#[inline]
+pub fn push_u64(out: &mut Vec<u8>, value: u64) {
+    out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
+}
+
+/// How many bytes [`push_i64`] would append, the sign included.
+#[inline]
+pub fn decimal_len_i64(value: i64) -> usize {
+    let digits = value.unsigned_abs().checked_ilog10().unwrap_or(0) as usize + 1;
+    digits + usize::from(value < 0)
+}
+
+/// Reads a double as Redis 8 reads a float argument such as a sorted-set score.
+///
+/// Accepted: an optional sign, then decimal digits with an optional point and exponent, or a
+/// C99 hexadecimal float, or `inf` or `infinity` in any case. The whole input must be used: no
+/// spaces. Refused with `None`: NaN, and finite spellings that overflow to infinity or that
+/// underflow to zero. A result that is merely subnormal is accepted.
+pub fn parse_f64(input: &[u8]) -> Option<f64> {
+    if let Some(decimal) = parse_decimal(input) {
+        let lost = decimal == 0.0 && has_nonzero_digit(input);
+        let overflown = decimal.is_infinite() && has_digit(input);
+        return (!lost && !overflown).then_some(decimal);
+    }
+    let hex = hex_float::parse(input)?;
+    let value = hex.to_f64();
+    let lost = value == 0.0 && !hex.is_zero();
+    (value.is_finite() && !lost).then_some(value)
+}
+
+/// Reads a double as Redis 8 reads the ends of a score range.
+///
+/// As [`parse_f64`], except that hexadecimal is refused, and that a finite spelling out of range
+/// becomes an infinity or zero instead of an error.
+pub fn parse_f64_saturating(input: &[u8]) -> Option<f64> {
+    parse_decimal(input)
+}
+
+/// A decimal double or infinity, the whole input; out of range saturates. NaN is refused.
+#[inline]
+fn parse_decimal(input: &[u8]) -> Option<f64> {
+    // The standard parser has the same grammar as Redis's but for NaN, which it accepts.
+    let value: f64 = std::str::from_utf8(input).ok()?.parse().ok()?;
+    (!value.is_nan()).then_some(value)
+}
+
+fn has_digit(input: &[u8]) -> bool {
+    input.iter().any(u8::is_ascii_digit)
+}
+
+/// Whether the mantissa of a decimal float has a digit other than zero.
+fn has_nonzero_digit(input: &[u8]) -> bool {
+    let mantissa = input.split(|byte| matches!(byte, b'e' | b'E')).next().unwrap_or(input);
+    mantissa.iter().any(|byte| matches!(byte, b'1'..=b'9'))
+}
+
+/// Magnitude up to which an integral double prints as a plain integer: 2^62.
+const INTEGRAL_MAX: f64 = 4_611_686_018_427_387_904.0;
+
+/// Appends a double as Redis 8 prints it in replies: the shortest digits that read back as the
+/// same value.
+///
+/// Integral values up to 2^62 print as integers. Others print without an exponent when that
+/// appends fewer than 8 zeros to the digits or puts the first digit near the point
+/// (`0.00001`), and otherwise as `1.5e+21` or `1e-8`. The specials are `inf`, `-inf`, `nan`,
+/// `-0`.
+pub fn push_f64(out: &mut Vec<u8>, value: f64) {
+    if value.is_nan() {
+        out.extend_from_slice(b"nan");
+        return;
+    }
+    if value.is_sign_negative() {
+        out.push(b'-');
+    }
+    let magnitude = value.abs();
+    if magnitude.is_infinite() {
+        out.extend_from_slice(b"inf");
+    } else if magnitude <= INTEGRAL_MAX && magnitude.trunc() == magnitude {
+        // Exact: the value is integral and below 2^63.
+        push_u64(out, magnitude as u64);
+    } else {
+        push_shortest(out, magnitude);
+    }
+}
+
+/// The significant digits of a double: `digits[..len]` scaled by ten to `exponent`.
+struct Shortest {
+    digits: [u8; DIGITS_MAX],
+    len: usize,
+    exponent: i32,
+}
+
+/// Seventeen digits identify any double; integral ones below 1e17 may carry zeros on top.
+const DIGITS_MAX: usize = 32;
+
+impl Shortest {
+    /// `magnitude` is finite and above zero.
+    fn of(magnitude: f64) -> Shortest {
+        let mut buffer = zmij::Buffer::new();
+        let text = buffer.format_finite(magnitude).as_bytes();
+        let mut shortest = Shortest { digits: [0; DIGITS_MAX], len: 0, exponent: 0 };
+        let mut after_point = false;
+        for (at, byte) in text.iter().enumerate() {
+            match byte {
+                b'.' => after_point = true,
+                b'0'..=b'9' => {
+                    shortest.exponent -= i32::from(after_point);
+                    let leading_zero = shortest.len == 0 && *byte == b'0';
+                    if !leading_zero && let Some(slot) = shortest.digits.get_mut(shortest.len) {
+                        *slot = *byte;
+                        shortest.len += 1;
+                    }
+                }
+                _ => {
+                    let exponent = text
+                        .get(at + 1..)
+                        .and_then(|rest| parse_i64(rest.strip_prefix(b"+").unwrap_or(rest)));
+                    shortest.exponent += exponent.and_then(|e| e.try_into().ok()).unwrap_or(0);
+                    break;
+                }
+            }
+        }
+        while shortest.len > 1 && shortest.digits[shortest.len - 1] == b'0' {
+            shortest.len -= 1;
+            shortest.exponent += 1;
+        }
+        shortest
+    }
+}
+
+/// Lays out the digits of a finite magnitude above zero.
+fn push_shortest(out: &mut Vec<u8>, magnitude: f64) {
+    let shortest = Shortest::of(magnitude);
+    let digits = &shortest.digits[..shortest.len];
+    let scale = shortest.exponent;
+    // Where the first digit stands: 0 for units, -1 for tenths.
+    let first = scale + digits.len() as i32 - 1;
+    if (0..8).contains(&scale) {
+        out.extend_from_slice(digits);
+        out.resize(out.len() + scale.unsigned_abs() as usize, b'0');
+    } else if scale < 0 && (scale > -7 || first.abs() < 4) {
+        if first < 0 {
+            out.extend_from_slice(b"0.");
+            out.resize(out.len() + first.unsigned_abs() as usize - 1, b'0');
+            out.extend_from_slice(digits);
+        } else {
+            let (whole, fraction) = digits.split_at(first.unsigned_abs() as usize + 1);
+            out.extend_from_slice(whole);
+            out.push(b'.');
+            out.extend_from_slice(fraction);
+        }
+    } else {
+        let (head, tail) = digits.split_at(1);
+        out.extend_from_slice(head);
+        if !tail.is_empty() {
+            out.push(b'.');
+            out.extend_from_slice(tail);
+        }
+        out.extend_from_slice(if first < 0 { b"e-" } else { b"e+" });
+        push_u64(out, u64::from(first.unsigned_abs()));
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::expect_used)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn printed(value: f64) -> String {
+        let mut out = Vec::new();
+        push_f64(&mut out, value);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn integers_have_one_spelling() {
+        for (text, value) in [
+            ("0", 0),
+            ("-1", -1),
+            ("10", 10),
+            ("9223372036854775807", i64::MAX),
+            ("-9223372036854775808", i64::MIN),
+        ] {
+            assert_eq!(parse_i64(text.as_bytes()), Some(value), "{text}");
+        }
+        for text in [
+            "",
+            "-",
+            "+1",
+            "-0",
+            "00",
+            "01",
+            "-01",
+            " 1",
+            "1 ",
+            "1.0",
+            "0x1",
+            "1e3",
+            "--1",
+            "1-",
+            "9223372036854775808",
+            "-9223372036854775809",
+            "18446744073709551616",
+            "99999999999999999999999",
+            "\u{661}",
+        ] {
+            assert_eq!(parse_i64(text.as_bytes()), None, "{text}");
+        }
+        assert_eq!(parse_u64(b"18446744073709551615"), Some(u64::MAX));
+        assert_eq!(parse_u64(b"10000000000000000000"), Some(10_000_000_000_000_000_000));
+        for text in ["", "-1", "-0", "00", "18446744073709551616", "1844674407370955161x"] {
+            assert_eq!(parse_u64(text.as_bytes()), None, "{text}");
+        }
+        assert_eq!(parse_u64(b"000000000000000000001"), None);
+        assert_eq!(parse_u64(b"00000000000000000001"), None);
+    }
+
+    #[test]
+    fn doubles_read_as_in_redis() {
+        for (text, value) in [
+            ("1", 1.0),
+            ("+1", 1.0),
+            ("1.", 1.0),
+            (".5", 0.5),
+            ("00012", 12.0),
+            ("1e05", 1e5),
+            ("1E-5", 1e-5),
+            ("0e400", 0.0),
+            ("0e-400", 0.0),
+            ("inf", f64::INFINITY),
+            ("+Inf", f64::INFINITY),
+            ("-INFINITY", f64::NEG_INFINITY),
+            ("4.9e-324", 5e-324),
+            ("1.7976931348623157e308", f64::MAX),
+            ("0x10", 16.0),
+            ("-0X1.8p1", -3.0),
+            ("+0x.8", 0.5),
+            ("0x8.", 8.0),
+            ("0x0p99999999999999999999", 0.0),
+            ("0x1p-1074", 5e-324),
+            ("0x1.8p-1075", 5e-324),
+            ("0x1.fffffffffffff8p-1023", f64::MIN_POSITIVE),
+            ("0x1.921fb54442d1812345678p+1", std::f64::consts::PI),
+            ("0x1.fffffffffffff7ffffffffffffffffffffffffp1023", f64::MAX),
+            ("0x0.00000000000000000000000000000000000000001p164", 1.0),
+        ] {
+            assert_eq!(parse_f64(text.as_bytes()), Some(value), "{text}");
+        }
+        for text in [
+            "",
+            ".",
+            "-",
+            "+",
+            "1e",
+            "1e+",
+            " 1",
+            "1 ",
+            "1\n",
+            "1\0",
+            "1_0",
+            "nan",
+            "-NaN",
+            "nan(1)",
+            "infi",
+            "1e400",
+            "-1e400",
+            "1e309",
+            "1e-400",
+            "2e-324",
+            "0x",
+            "0x.",
+            "0x1p",
+            "0x1p+",
+            "0x1p2000",
+            "0x1p1024",
+            "0x1p-1075",
+            "0x1p-2000",
+            "0xinf",
+            "1f",
+            "1d5",
+            "--1",
+            "+-1",
+            "0x1.fffffffffffff8p1023",
+            "0x1p99999999999999999999",
+        ] {
+            assert_eq!(parse_f64(text.as_bytes()), None, "{text}");
+        }
+        assert_eq!(parse_f64(&b"1".repeat(400)), None);
+        assert_eq!(parse_f64_saturating(b"1e400"), Some(f64::INFINITY));
+        assert_eq!(parse_f64_saturating(b"-1e-400"), Some(-0.0));
+        assert_eq!(parse_f64_saturating(b"+inf"), Some(f64::INFINITY));
+        assert_eq!(parse_f64_saturating(b"nan"), None);
+        assert_eq!(parse_f64_saturating(b"0x10"), None);
+    }
+
+    #[test]
+    fn doubles_print_as_in_redis() {
+        for (value, text) in [
+            (3.0, "3"),
+            (3.1, "3.1"),
+            (-0.5, "-0.5"),
+            (0.0, "0"),
+            (-0.0, "-0"),
+            (1e-5, "0.00001"),
+            (1e-7, "1e-7"),
+            (1.5e-10, "1.5e-10"),
+            (0.000_123_45, "1.2345e-4"),
+            (0.001_234_5, "0.0012345"),
+            (1e18, "1000000000000000000"),
+            (4_611_686_018_427_387_904.0, "4611686018427387904"),
+            (-4_611_686_018_427_387_904.0, "-4611686018427387904"),
+            (5e18, "5e+18"),
+            (1e21, "1e+21"),
+            (1.234_567_890_123_4e20, "123456789012340000000"),
+            (1.234_567_890_123_4e21, "1.2345678901234e+21"),
+            (f64::MAX, "1.7976931348623157e+308"),
+            (-f64::MAX, "-1.7976931348623157e+308"),
+            (5e-324, "5e-324"),
+            (f64::INFINITY, "inf"),
+            (f64::NEG_INFINITY, "-inf"),
+            (f64::NAN, "nan"),
+            (123_456.789, "123456.789"),
+            (0.1 + 0.2, "0.30000000000000004"),
+        ] {
+            assert_eq!(printed(value), text);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn integers_round_trip(value: i64, unsigned: u64) {
+            let mut out = Vec::new();
+            push_i64(&mut out, value);
+            prop_assert_eq!(parse_i64(&out), Some(value));
+            prop_assert_eq!(decimal_len_i64(value), out.len());
+            out.clear();
+            push_u64(&mut out, unsigned);
+            prop_assert_eq!(parse_u64(&out), Some(unsigned));
+        }
+
+        #[test]
+        fn only_canonical_integers_are_read(text in "[-+0-9 ]{0,21}") {
+            let canonical = text.parse::<i64>().ok().filter(|value| value.to_string() == text);
+            prop_assert_eq!(parse_i64(text.as_bytes()), canonical);
+        }
+
+        #[test]
+        fn doubles_read_back(bits: u64) {
+            let value = f64::from_bits(bits);
+            prop_assume!(!value.is_nan());
+            let text = printed(value);
+            let back = parse_f64(text.as_bytes()).map(f64::to_bits);
+            prop_assert_eq!(back, Some(bits), "{}", text);
+        }
+    }
+}
