@@ -1,0 +1,183 @@
+//! The mailbox: a lock-free queue into one thread, and a wake that is made only when that thread
+//! may be asleep.
+//!
+//! ```text
+//!                prepare_sleep() finds nothing
+//!     AWAKE  -----------------------------------> ASLEEP   owner waits in epoll_wait
+//!       ^                                           |
+//!       |   awake(), by the owner: no wake          |
+//!       +-------------------------------------------+
+//!       |   send(), by whoever clears the flag:     |
+//!       +---------- one wake -----------------------+
+//! ```
+//!
+//! One turn of the owner: `awake()`, empty the wake's descriptor, `drain()`, `prepare_sleep()`, wait
+//! (without blocking when `prepare_sleep()` was false).
+//!
+//! Invariants, each with a model in `tests/models`:
+//! - A message is either seen before the owner sleeps, or a wake is made after it was queued.
+//! - There is at most one wake for each `prepare_sleep()`, however many producers there are.
+//! - Messages of one producer arrive in the order in which it sent them.
+//!
+//! Why nothing is lost: the producer writes the queue, then reads the flag; the owner writes the flag,
+//! then reads the queue. Between its two steps each side has a sequentially consistent fence. The two
+//! fences have an order, and whoever comes second sees what the other wrote before its own.
+//!
+//! What it deliberately does not do: bound the queue (whoever sends decides what may be outstanding),
+//! answer, or report that the owner is gone. A thread that ends hands its `Mailbox` back, and whoever
+//! joins the thread drains the rest.
+
+use std::cell::Cell;
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use crossbeam_utils::CachePadded;
+
+use super::shim::{AtomicBool, Ordering, SegQueue, fence};
+
+/// Ends the owner's sleep, in the server by a write to its eventfd.
+///
+/// A wake must stick: when it is made after `prepare_sleep` and before the owner waits, the wait has
+/// to return at once. It may be made late, when the owner is up again for another reason.
+pub trait Wake: Send + Sync {
+    /// Ends the current sleep of the owner, or else its next one.
+    fn wake(&self);
+}
+
+impl<F: Fn() + Send + Sync> Wake for F {
+    fn wake(&self) {
+        self();
+    }
+}
+
+/// The receiving end. It belongs to one thread; it can be moved to another but not shared.
+pub struct Mailbox<T> {
+    shared: Arc<Shared<T>>,
+    /// Makes the type `!Sync`: the protocol of sleeping knows only one owner.
+    one_owner: PhantomData<Cell<()>>,
+}
+
+/// The sending end: any number of them, on any thread.
+pub struct Sender<T> {
+    shared: Arc<Shared<T>>,
+}
+
+struct Shared<T> {
+    queue: SegQueue<T>,
+    /// On a line of its own: every send reads it, it changes only with sleep.
+    asleep: CachePadded<AtomicBool>,
+    wake: Box<dyn Wake>,
+}
+
+impl<T> Mailbox<T> {
+    /// An empty mailbox whose owner is awake, and is woken by `wake`.
+    pub fn new(wake: impl Wake + 'static) -> Self {
+        let shared = Shared {
+            queue: SegQueue::new(),
+            asleep: CachePadded::new(AtomicBool::new(false)),
+            wake: Box::new(wake),
+        };
+        Self { shared: Arc::new(shared), one_owner: PhantomData }
+    }
+
+    /// One more sending end.
+    pub fn sender(&self) -> Sender<T> {
+        Sender { shared: Arc::clone(&self.shared) }
+    }
+
+    /// The oldest message.
+    pub fn pop(&self) -> Option<T> {
+        self.shared.queue.pop()
+    }
+
+    /// Hands at most `messages_max` messages to `receive`, oldest first, and returns how many there
+    /// were. The bound keeps a busy mailbox from starving the owner's other work; what is left makes
+    /// the next [`prepare_sleep`](Self::prepare_sleep) answer false.
+    pub fn drain(&self, messages_max: usize, mut receive: impl FnMut(T)) -> usize {
+        for count in 0..messages_max {
+            match self.pop() {
+                Some(message) => receive(message),
+                None => return count,
+            }
+        }
+        messages_max
+    }
+
+    /// Announces that the owner is about to wait. False: messages are there, do not sleep.
+    ///
+    /// After true, the wake's descriptor must not be emptied before the wait: the one wake of this
+    /// sleep may already be in it. After either answer, call [`awake`](Self::awake) only once the
+    /// wait is over (after false it is not needed).
+    #[must_use]
+    pub fn prepare_sleep(&self) -> bool {
+        // Saves the fence, and a needless wake, when the answer is plain.
+        if !self.shared.queue.is_empty() {
+            return false;
+        }
+        self.shared.asleep.store(true, Ordering::Relaxed);
+        // Pairs with the fence in `send`: either that producer sees the flag, or its message is seen
+        // by the next line.
+        fence(Ordering::SeqCst);
+        if self.shared.queue.is_empty() {
+            return true;
+        }
+        self.awake();
+        false
+    }
+
+    /// The wait is over: until the next [`prepare_sleep`](Self::prepare_sleep) nobody needs to wake.
+    pub fn awake(&self) {
+        // Mostly a plain read: whoever woke the owner has cleared the flag. Acquire, so that the
+        // message that caused it is visible even if the wake itself orders nothing.
+        if self.shared.asleep.load(Ordering::Acquire) {
+            // Not a store: a producer may clear the flag between the two, and its message counts.
+            self.shared.asleep.swap(false, Ordering::Acquire);
+        }
+    }
+}
+
+impl<T> Sender<T> {
+    /// Queues a message, and wakes the owner if it may be asleep and nobody else does. Never blocks.
+    ///
+    /// Costs two locked instructions and a fence on x86-64; the wake, when there is one, is a system
+    /// call.
+    pub fn send(&self, message: T) {
+        self.shared.queue.push(message);
+        // Pairs with the fence in `prepare_sleep`. The queue's own orderings are not relied upon.
+        fence(Ordering::SeqCst);
+        // The read keeps the line shared while the owner is awake. The swap elects one producer; its
+        // Release pairs with `awake`.
+        if self.shared.asleep.load(Ordering::Relaxed)
+            && self.shared.asleep.swap(false, Ordering::AcqRel)
+        {
+            self.shared.wake.wake();
+        }
+    }
+}
+
+impl<T> Clone for Sender<T> {
+    fn clone(&self) -> Self {
+        Self { shared: Arc::clone(&self.shared) }
+    }
+}
+
+impl<T> Drop for Mailbox<T> {
+    /// Drops what nobody will read any more: a message may own a socket, and senders may live long.
+    /// What is sent later is dropped with the last sender.
+    fn drop(&mut self) {
+        while self.pop().is_some() {}
+    }
+}
+
+impl<T> fmt::Debug for Mailbox<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Mailbox").finish_non_exhaustive()
+    }
+}
+
+impl<T> fmt::Debug for Sender<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sender").finish_non_exhaustive()
+    }
+}
