@@ -6,5 +6,6 @@
 
 pub mod glob;
 mod hex_float;
+pub mod hash;
 pub mod number;
 pub mod quote;

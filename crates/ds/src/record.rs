@@ -320,6 +320,19 @@ impl<P> Record<P> {
         previous
     }
 
+    /// The same payload, stamp, kind and note under another key.
+    pub fn rekeyed(mut self, key: &[u8]) -> Self {
+        let old = self.shape();
+        if old.object {
+            let stamp = self.view().stamp();
+            let object = self.take_object(old);
+            return Self::new(key, old.kind, Payload::Object(object), stamp, old.note);
+        }
+        let view = self.view();
+        let bytes = view.bytes().unwrap_or_default();
+        Self::new(key, old.kind, Payload::Bytes(bytes), view.stamp(), old.note)
+    }
+
     /// Takes the record apart into its object, if it has one.
     pub fn into_object(mut self) -> Option<P> {
         let shape = self.shape();
@@ -495,6 +508,18 @@ impl<'a, P> RecordRef<'a, P> {
     /// Bytes of the record's own allocation, without what its object owns.
     pub fn allocated_bytes(self) -> usize {
         self.shape().layout::<P>().size()
+    }
+
+    /// A copy of the payload, stamp, kind and note under another key.
+    pub fn duplicate(self, key: &[u8]) -> Record<P>
+    where
+        P: Clone,
+    {
+        let payload = match self.object() {
+            Some(object) => Payload::Object(object.clone()),
+            None => Payload::Bytes(self.bytes().unwrap_or_default()),
+        };
+        Record::new(key, self.kind(), payload, self.stamp(), self.note())
     }
 }
 

@@ -1,1 +1,20 @@
-//! Floor 2: one shard: databases, values, expiry, effects.
+//! Floor 2: one shard of the keyspace: databases, values, expiry, effects.
+//!
+//! It sees one thread and one shard: locks, sockets, files and the wire are the business of upper
+//! floors. Time comes in through [`Turn`].
+#![forbid(unsafe_code)]
+
+pub mod db;
+pub mod effect;
+pub mod expiry;
+pub mod shard;
+pub mod stored;
+pub mod text;
+pub mod turn;
+
+pub use db::{Db, Edit, Stamp, Type, WrongType};
+pub use effect::{Effect, Effects, Event};
+pub use shard::Shard;
+pub use stored::{Kind, Object, Stored};
+pub use text::{Text, TextEdit, TextRef};
+pub use turn::{Key, Tally, Turn};

@@ -1,0 +1,342 @@
+//! One shard's part of one database: finding, reading, editing, putting and removing keys.
+//!
+//! Every access expires first: a key whose time has come is removed before anyone sees it. Writing
+//! to a value goes through [`Edit`], which on drop counts the change and removes a key whose value
+//! became empty, so that no command can forget them.
+
+use std::marker::PhantomData;
+
+use ds::record::{Payload, Record, RecordRef};
+use ds::table::{RecordMut, Table};
+
+use crate::effect::{Effect, Event};
+use crate::stored::{Kind, Object, Stored};
+use crate::text::NewText;
+use crate::turn::{Key, Turn};
+
+/// A type of value: how its records are seen.
+pub trait Type {
+    /// The value for reading.
+    type View<'a>;
+    /// The value in the record, or `None` when it is of another type.
+    fn view(record: RecordRef<'_, Object>) -> Option<Self::View<'_>>;
+    /// Whether the value has nothing left, so that its key must go.
+    fn is_empty(record: RecordRef<'_, Object>) -> bool;
+}
+
+/// The key holds a value of another type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WrongType;
+
+/// What a put does to the key's expiry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stamp {
+    /// The key does not expire.
+    Clear,
+    /// As it was before.
+    Keep,
+    /// At this time, in milliseconds since 1970.
+    At(i64),
+}
+
+/// One shard's part of one database.
+#[derive(Debug, Default)]
+pub struct Db {
+    pub(crate) table: Table<Object>,
+    /// The database's number, for effects.
+    pub(crate) number: usize,
+    /// The slot where the next expiry walk begins.
+    pub(crate) expiry_at: usize,
+}
+
+impl Db {
+    /// Keys held, expired ones that nobody has noticed included.
+    pub fn len(&self) -> usize {
+        self.table.len()
+    }
+
+    /// Whether no key is held.
+    pub fn is_empty(&self) -> bool {
+        self.table.is_empty()
+    }
+
+    /// Keys that have an expiry.
+    pub fn expiring_len(&self) -> usize {
+        self.table.stamped_len()
+    }
+
+    /// Bytes of the table's slots.
+    pub fn slot_bytes(&self) -> usize {
+        self.table.slots_len() * size_of::<u64>()
+    }
+
+    /// See [`Table::prefetch_slot`].
+    #[inline]
+    pub fn prefetch_slot(&self, hash: u64) {
+        self.table.prefetch_slot(hash);
+    }
+
+    /// See [`Table::prefetch_record`].
+    #[inline]
+    pub fn prefetch_record(&self, hash: u64) {
+        self.table.prefetch_record(hash);
+    }
+
+    /// The slot of a key that is there and has not expired.
+    #[inline]
+    fn find(&mut self, turn: &mut Turn, key: Key<'_>) -> Option<usize> {
+        let at = self.table.find(key.hash, key.bytes)?;
+        if Stored(self.table.at(at)).is_expired(turn) {
+            self.expire(turn, at);
+            return None;
+        }
+        Some(at)
+    }
+
+    /// Removes the expired record at a slot.
+    pub(crate) fn expire(&mut self, turn: &mut Turn, at: usize) {
+        let record = self.table.remove(at, &turn.hasher);
+        turn.tally.expired += 1;
+        let (db, unix_ms) = (self.number, turn.unix_ms);
+        turn.effects.push(|| {
+            let key = record.view().key().to_vec();
+            let command = vec![b"DEL".to_vec(), key.clone()];
+            Effect { db, events: vec![(Event::new('x', "expired"), key)], command, unix_ms }
+        });
+        turn.trash.extend(record.into_object());
+    }
+
+    /// A key's value of type `T`. Counts a hit or a miss, and as a use of the key.
+    ///
+    /// # Errors
+    /// When the value is of another type.
+    #[inline]
+    pub fn read<T: Type>(
+        &mut self,
+        turn: &mut Turn,
+        key: Key<'_>,
+    ) -> Result<Option<T::View<'_>>, WrongType> {
+        let Some(at) = self.find(turn, key) else {
+            turn.tally.misses += 1;
+            return Ok(None);
+        };
+        turn.tally.hits += 1;
+        self.touch(turn, at);
+        T::view(self.table.at(at)).map(Some).ok_or(WrongType)
+    }
+
+    #[inline]
+    fn touch(&mut self, turn: &Turn, at: usize) {
+        let clock = turn.use_clock();
+        if turn.touch && self.table.at(at).note() != clock {
+            self.table.at_mut(at).set_note(clock);
+        }
+    }
+
+    /// Whatever lies under a key. Counts a hit or a miss but not as a use: for TTL, TYPE and OBJECT.
+    pub fn peek(&mut self, turn: &mut Turn, key: Key<'_>) -> Option<Stored<'_>> {
+        let found = self.find(turn, key);
+        *(if found.is_some() { &mut turn.tally.hits } else { &mut turn.tally.misses }) += 1;
+        found.map(|at| Stored(self.table.at(at)))
+    }
+
+    /// Whatever lies under a key; counts a hit or a miss, and as a use: for EXISTS and TOUCH.
+    pub fn look(&mut self, turn: &mut Turn, key: Key<'_>) -> Option<Stored<'_>> {
+        let Some(at) = self.find(turn, key) else {
+            turn.tally.misses += 1;
+            return None;
+        };
+        turn.tally.hits += 1;
+        self.touch(turn, at);
+        Some(Stored(self.table.at(at)))
+    }
+
+    /// Whether a key is there; counts nothing: for the conditions of writes.
+    pub fn contains(&mut self, turn: &mut Turn, key: Key<'_>) -> bool {
+        self.find(turn, key).is_some()
+    }
+
+    /// Whatever lies under a key; counts nothing: for writes that look first.
+    pub fn stored(&mut self, turn: &mut Turn, key: Key<'_>) -> Option<Stored<'_>> {
+        self.find(turn, key).map(|at| Stored(self.table.at(at)))
+    }
+
+    /// Opens a key's value of type `T` for writing.
+    ///
+    /// # Errors
+    /// When the value is of another type.
+    pub fn edit<'a, T: Type>(
+        &'a mut self,
+        turn: &'a mut Turn,
+        key: Key<'_>,
+    ) -> Result<Option<Edit<'a, T>>, WrongType> {
+        let Some(at) = self.find(turn, key) else { return Ok(None) };
+        if T::view(self.table.at(at)).is_none() {
+            return Err(WrongType);
+        }
+        let clock = turn.use_clock();
+        self.table.at_mut(at).set_note(clock);
+        Ok(Some(Edit { db: self, turn, at, changed: false, of: PhantomData }))
+    }
+
+    /// Sets a key to a string, whatever it was. Returns whether the key is new.
+    #[inline]
+    pub fn put(
+        &mut self,
+        turn: &mut Turn,
+        key: Key<'_>,
+        text: NewText<'_>,
+        stamp: Stamp,
+    ) -> bool {
+        turn.tally.changes += 1;
+        let clock = turn.use_clock();
+        let integer;
+        let (kind, bytes) = match &text {
+            NewText::Bytes(bytes) => (Kind::Bytes, *bytes),
+            NewText::Edited(bytes) => (Kind::EditedBytes, *bytes),
+            NewText::Integer(value) => {
+                integer = value.to_le_bytes();
+                (Kind::Integer, &integer[..])
+            }
+            NewText::Shared(_) => (Kind::Shared, &b""[..]),
+        };
+        let found = self.find(turn, key);
+        let stamp = match (stamp, found) {
+            (Stamp::Clear, _) | (Stamp::Keep, None) => None,
+            (Stamp::At(at), _) => Some(at),
+            (Stamp::Keep, Some(at)) => self.table.at(at).stamp(),
+        };
+        let payload = match text {
+            NewText::Shared(text) => Payload::Object(Object::Text(text)),
+            _ => Payload::Bytes(bytes),
+        };
+        let Some(at) = found else {
+            let record = Record::new(key.bytes, kind as u8, payload, stamp, clock);
+            self.table.insert(key.hash, record, &turn.hasher);
+            return true;
+        };
+        let mut record = self.table.at_mut(at);
+        let old = record.view();
+        match payload {
+            // The usual overwrite: the record stays where it is when the size class is the same.
+            Payload::Bytes(bytes) if old.stamped() == stamp.is_some() && old.object().is_none() => {
+                record.set_bytes(kind as u8, bytes);
+                record.set_stamp(stamp);
+                record.set_note(clock);
+            }
+            payload => {
+                let new = Record::new(key.bytes, kind as u8, payload, stamp, clock);
+                turn.trash.extend(std::mem::replace(&mut *record, new).into_object());
+            }
+        }
+        false
+    }
+
+    /// Removes a key. Returns whether it was there; its value is dropped after the turn.
+    pub fn remove(&mut self, turn: &mut Turn, key: Key<'_>) -> bool {
+        let Some(record) = self.take(turn, key) else { return false };
+        turn.trash.extend(record.into_object());
+        true
+    }
+
+    /// Removes a key and returns its record, to be put elsewhere.
+    pub fn take(&mut self, turn: &mut Turn, key: Key<'_>) -> Option<Record<Object>> {
+        let at = self.find(turn, key)?;
+        turn.tally.changes += 1;
+        Some(self.table.remove(at, &turn.hasher))
+    }
+
+    /// Adds a record taken from elsewhere under a key that is not there.
+    pub fn insert(&mut self, turn: &mut Turn, key: Key<'_>, record: Record<Object>) {
+        turn.tally.changes += 1;
+        let record = if record.view().key() == key.bytes { record } else { record.rekeyed(key.bytes) };
+        self.table.insert(key.hash, record, &turn.hasher);
+    }
+
+    /// A copy of a key's value and expiry under another key.
+    pub fn duplicate(
+        &mut self,
+        turn: &mut Turn,
+        key: Key<'_>,
+        new_key: &[u8],
+    ) -> Option<Record<Object>> {
+        let at = self.find(turn, key)?;
+        Some(self.table.at(at).duplicate(new_key))
+    }
+
+    /// Sets or removes a key's expiry, in milliseconds since 1970. Returns whether the key is there.
+    pub fn set_expiry(&mut self, turn: &mut Turn, key: Key<'_>, at_ms: Option<i64>) -> bool {
+        let Some(at) = self.find(turn, key) else { return false };
+        turn.tally.changes += 1;
+        self.table.at_mut(at).set_stamp(at_ms);
+        true
+    }
+
+    /// Visits values in hash order from a position, as [`Table::scan`] does, expired ones included.
+    pub fn scan(
+        &self,
+        turn: &Turn,
+        from: u32,
+        count: usize,
+        visit: &mut dyn FnMut(Stored<'_>),
+    ) -> Option<u32> {
+        self.table.scan(from, count, &turn.hasher, &mut |record| visit(Stored(record)))
+    }
+
+    /// A key at random: the first at or after a random slot, so keys behind a gap come more often.
+    pub fn random(&self, random: u64) -> Option<Stored<'_>> {
+        let start = (random % self.table.slots_len().max(1) as u64) as usize;
+        let at = self.table.next_occupied(start).or_else(|| self.table.next_occupied(0))?;
+        Some(Stored(self.table.at(at)))
+    }
+
+    /// Empties the database and returns what it held, to be dropped where no lock is held.
+    pub fn clear(&mut self) -> Table<Object> {
+        self.expiry_at = 0;
+        std::mem::take(&mut self.table)
+    }
+}
+
+/// A value opened for writing.
+pub struct Edit<'a, T: Type> {
+    db: &'a mut Db,
+    turn: &'a mut Turn,
+    at: usize,
+    changed: bool,
+    of: PhantomData<T>,
+}
+
+impl<T: Type> Edit<'_, T> {
+    /// The record for reading.
+    pub(crate) fn record(&self) -> RecordRef<'_, Object> {
+        self.db.table.at(self.at)
+    }
+
+    /// The record for writing; from here on the value counts as changed.
+    pub(crate) fn record_mut(&mut self) -> RecordMut<'_, Object> {
+        self.changed = true;
+        self.db.table.at_mut(self.at)
+    }
+
+    /// Moves an object to the trash before the record is given another payload.
+    pub(crate) fn discard_object(&mut self) {
+        if self.record().object().is_some() {
+            let empty = Record::new(self.record().key(), 0, Payload::Bytes(b""), self.record().stamp(), self.record().note());
+            let old = std::mem::replace(&mut *self.db.table.at_mut(self.at), empty);
+            self.turn.trash.extend(old.into_object());
+        }
+    }
+}
+
+impl<T: Type> Drop for Edit<'_, T> {
+    fn drop(&mut self) {
+        if !self.changed {
+            return;
+        }
+        self.turn.tally.changes += 1;
+        if T::is_empty(self.record()) {
+            let record = self.db.table.remove(self.at, &self.turn.hasher);
+            self.turn.trash.extend(record.into_object());
+        }
+    }
+}

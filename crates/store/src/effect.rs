@@ -1,0 +1,93 @@
+//! What a write leaves behind: exactly one [`Effect`], whatever the command was.
+//!
+//! The append-only file, replicas, keyspace notifications and client tracking will consume effects;
+//! no command talks to them. While nobody consumes, a write costs one branch.
+
+/// The name of a keyspace event and its class, as `notify-keyspace-events` spells classes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// `g` generic, `$` string, `x` expired ...
+    pub class: char,
+    /// The name that subscribers see.
+    pub name: &'static str,
+}
+
+impl Event {
+    /// An event of a class.
+    pub const fn new(class: char, name: &'static str) -> Self {
+        Self { class, name }
+    }
+}
+
+/// One write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Effect {
+    /// Database number.
+    pub db: usize,
+    /// What happened to which keys, in order.
+    pub events: Vec<(Event, Vec<u8>)>,
+    /// The command that makes the same change when it is replayed, name first.
+    pub command: Vec<Vec<u8>>,
+    /// Milliseconds since 1970.
+    pub unix_ms: i64,
+}
+
+/// Collects the effects of a turn.
+#[derive(Debug, Default)]
+pub struct Effects {
+    consumed: bool,
+    events: Vec<(Event, Vec<u8>)>,
+    replay: Option<Vec<Vec<u8>>>,
+    log: Vec<Effect>,
+}
+
+impl Effects {
+    /// Says whether anyone consumes effects.
+    pub fn set_consumed(&mut self, consumed: bool) {
+        self.consumed = consumed;
+    }
+
+    /// Notes what the running command did to a key.
+    #[inline]
+    pub fn note(&mut self, event: Event, key: &[u8]) {
+        if self.consumed {
+            self.events.push((event, key.to_vec()));
+        }
+    }
+
+    /// Says how the running command must be replayed, when not as it was sent.
+    #[inline]
+    pub fn replay_as(&mut self, command: impl FnOnce() -> Vec<Vec<u8>>) {
+        if self.consumed {
+            self.replay = Some(command());
+        }
+    }
+
+    /// Ends a command: what it noted becomes one effect, replayed as it was sent unless it said
+    /// otherwise. A command that noted nothing leaves none.
+    #[inline]
+    pub fn seal(&mut self, db: usize, unix_ms: i64, sent: impl FnOnce() -> Vec<Vec<u8>>) {
+        if !self.consumed {
+            return;
+        }
+        let replay = self.replay.take();
+        if !self.events.is_empty() {
+            let events = std::mem::take(&mut self.events);
+            let command = replay.unwrap_or_else(sent);
+            self.log.push(Effect { db, events, command, unix_ms });
+        }
+    }
+
+    /// An effect of its own beside the running command's: an expired key.
+    #[inline]
+    pub fn push(&mut self, effect: impl FnOnce() -> Effect) {
+        if self.consumed {
+            self.log.push(effect());
+        }
+    }
+
+    /// Takes what has been collected, oldest first.
+    pub fn take(&mut self) -> Vec<Effect> {
+        std::mem::take(&mut self.log)
+    }
+}

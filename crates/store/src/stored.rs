@@ -1,0 +1,101 @@
+//! What lies under a key: kinds of value, and what can be told of any of them.
+
+use std::sync::Arc;
+
+use ds::record::RecordRef;
+
+use crate::turn::Turn;
+
+/// The kinds of value, as the 5 bits of a record's kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    /// A string as it was set.
+    Bytes = 0,
+    /// A string that was changed in place: its encoding stays `raw` whatever its length.
+    EditedBytes = 1,
+    /// A string that is a canonical integer: 8 bytes, little-endian.
+    Integer = 2,
+    /// A long string, shared with replies on their way.
+    Shared = 3,
+}
+
+impl Kind {
+    /// The kind with these bits. Records carry only bits of kinds.
+    pub fn from_bits(bits: u8) -> Self {
+        match bits {
+            0 => Self::Bytes,
+            1 => Self::EditedBytes,
+            2 => Self::Integer,
+            _ => Self::Shared,
+        }
+    }
+
+    /// The name that TYPE replies.
+    pub fn type_name(self) -> &'static str {
+        match self {
+            Self::Bytes | Self::EditedBytes | Self::Integer | Self::Shared => "string",
+        }
+    }
+}
+
+/// Values that do not lie in their record.
+#[derive(Clone, Debug)]
+pub enum Object {
+    /// A long string.
+    Text(Arc<Vec<u8>>),
+}
+
+/// The longest string whose encoding is called `embstr`.
+const EMBSTR_BYTES_MAX: usize = 44;
+
+/// A borrowed value with its key, whatever its type.
+#[derive(Clone, Copy)]
+pub struct Stored<'a>(pub(crate) RecordRef<'a, Object>);
+
+impl<'a> Stored<'a> {
+    /// The key.
+    pub fn key(self) -> &'a [u8] {
+        self.0.key()
+    }
+
+    /// The kind of value.
+    #[inline]
+    pub fn kind(self) -> Kind {
+        Kind::from_bits(self.0.kind())
+    }
+
+    /// When the key ends, in milliseconds since 1970.
+    pub fn expires_at(self) -> Option<i64> {
+        self.0.stamp()
+    }
+
+    /// Whether the key's time has come. At the very millisecond it is still there, as in Redis.
+    #[inline]
+    pub fn is_expired(self, turn: &Turn) -> bool {
+        self.0.stamped() && self.0.stamp().is_some_and(|at| at < turn.unix_ms)
+    }
+
+    /// Seconds since the key was last used.
+    pub fn idle_seconds(self, turn: &Turn) -> u32 {
+        turn.use_clock().wrapping_sub(self.0.note()) & ds::record::NOTE_MASK
+    }
+
+    /// The encoding's name, as OBJECT ENCODING replies.
+    pub fn encoding(self) -> &'static str {
+        match self.kind() {
+            Kind::Integer => "int",
+            Kind::Bytes if self.0.bytes().is_some_and(|b| b.len() <= EMBSTR_BYTES_MAX) => "embstr",
+            Kind::Bytes | Kind::EditedBytes | Kind::Shared => "raw",
+        }
+    }
+
+    /// Bytes of memory that the key and its value take, the table's slot included.
+    pub fn memory_bytes(self) -> usize {
+        let object = match self.0.object() {
+            Some(Object::Text(text)) => size_of::<Vec<u8>>() + 16 + text.capacity(),
+            None => 0,
+        };
+        self.0.allocated_bytes() + size_of::<u64>() + object
+    }
+}

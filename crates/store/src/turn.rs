@@ -1,0 +1,80 @@
+//! What one turn of a thread carries through the floors: the time, and what it leaves behind.
+
+use base::hash::KeyHasher;
+
+use crate::effect::Effects;
+use crate::stored::Object;
+
+/// A key and its hash, computed once for a request.
+#[derive(Clone, Copy, Debug)]
+pub struct Key<'a> {
+    /// The key as the client wrote it.
+    pub bytes: &'a [u8],
+    /// Decides shard, place and tag.
+    pub hash: u64,
+}
+
+/// Counts for INFO, added to the thread's totals after the turn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Reads that found their key.
+    pub hits: u64,
+    /// Reads that did not.
+    pub misses: u64,
+    /// Keys removed because their time had come.
+    pub expired: u64,
+    /// Changes of the keyspace.
+    pub changes: u64,
+}
+
+/// The time and the by-products of a turn; one for each thread, reused.
+#[derive(Debug)]
+pub struct Turn {
+    /// Milliseconds since 1970; the same for all commands of a batch.
+    pub unix_ms: i64,
+    /// Microseconds since 1970, as exact as the server keeps them.
+    pub unix_us: i64,
+    /// Whether reading a key counts as using it; CLIENT NO-TOUCH turns it off.
+    pub touch: bool,
+    /// What the turn counted.
+    pub tally: Tally,
+    /// What the turn's writes left for those who follow the keyspace.
+    pub effects: Effects,
+    /// Values taken out of the keyspace, to be dropped where no lock is held.
+    pub trash: Vec<Object>,
+    /// The process's key hash.
+    pub hasher: KeyHasher,
+}
+
+impl Turn {
+    /// A turn at the beginning of time.
+    pub fn new(hasher: KeyHasher) -> Self {
+        Self {
+            unix_ms: 0,
+            unix_us: 0,
+            touch: true,
+            tally: Tally::default(),
+            effects: Effects::default(),
+            trash: Vec::new(),
+            hasher,
+        }
+    }
+
+    /// Sets the time, in microseconds since 1970.
+    pub fn set_time(&mut self, unix_us: i64) {
+        self.unix_us = unix_us;
+        self.unix_ms = unix_us / 1000;
+    }
+
+    /// The 24-bit clock of last use: seconds, wrapping after 194 days.
+    #[inline]
+    pub fn use_clock(&self) -> u32 {
+        (self.unix_ms / 1000) as u32 & ds::record::NOTE_MASK
+    }
+
+    /// A key with its hash.
+    #[inline]
+    pub fn key<'a>(&self, bytes: &'a [u8]) -> Key<'a> {
+        Key { bytes, hash: self.hasher.hash(bytes) }
+    }
+}
