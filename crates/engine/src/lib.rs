@@ -1,1 +1,23 @@
-//! Floor 4: what commands mean: one file per family, one row per command.
+//! Floor 4: what commands mean. One file per family, one row per command beside its handler.
+//!
+//! A handler reads its arguments, touches data through `Db`, and replies once or returns an
+//! [`Error`]. It knows nothing of sockets, threads or sessions: which shards it holds was decided
+//! from its row before it runs.
+#![forbid(unsafe_code)]
+
+pub mod cx;
+pub mod error;
+pub mod exec;
+pub mod row;
+pub mod spec;
+pub mod string;
+
+pub use cx::{Cx, Hold, ShardMap, Visit};
+pub use error::Error;
+pub use row::{Handler, Row};
+pub use spec::{
+    Access, Argument, Category, Flags, Group, KeySpec, Shape, Spec, Spread,
+};
+
+/// The rows of all families that work on data, family by family.
+pub const FAMILIES: &[&[Row<Handler>]] = &[string::ROWS];

@@ -1,0 +1,140 @@
+//! What a data command works on: the shards that are held for it, and its turn.
+
+use resp::Args;
+use store::{Db, Event, Key, Shard, Turn};
+
+use crate::error::Error;
+
+/// Which shard a key belongs to.
+#[derive(Clone, Copy, Debug)]
+pub struct ShardMap {
+    mask: u64,
+}
+
+impl ShardMap {
+    /// A map onto `shards`, a power of two.
+    pub fn new(shards: usize) -> Self {
+        debug_assert!(shards.is_power_of_two());
+        Self { mask: shards as u64 - 1 }
+    }
+
+    /// Shards in all.
+    pub fn len(self) -> usize {
+        self.mask as usize + 1
+    }
+
+    /// There is always one.
+    pub fn is_empty(self) -> bool {
+        false
+    }
+
+    /// The shard of a key's hash: its lower bits, which the tables do not use.
+    #[inline]
+    pub fn shard_of(self, hash: u64) -> usize {
+        (hash & self.mask) as usize
+    }
+}
+
+/// Visits shards one at a time, each under its own lock.
+pub trait Visit {
+    /// Shows one shard to `work`.
+    fn visit(&self, shard: usize, work: &mut dyn FnMut(&mut Shard));
+}
+
+/// The shards held for a command.
+pub enum Hold<'a> {
+    /// The one shard of all its keys.
+    One(&'a mut Shard),
+    /// The shards of its keys by ascending number.
+    Many(&'a mut [(usize, &'a mut Shard)]),
+    /// None: it visits shard after shard. For `World` commands nobody else runs meanwhile.
+    Each(&'a dyn Visit),
+}
+
+/// The context of one command.
+pub struct Cx<'a> {
+    /// Time and by-products.
+    pub turn: &'a mut Turn,
+    /// The shards held.
+    pub hold: Hold<'a>,
+    /// Which shard a key belongs to.
+    pub map: ShardMap,
+    /// The session's database.
+    pub db: usize,
+    /// Databases in all.
+    pub databases: usize,
+    /// Hash of the first key, computed when the request was read.
+    pub first_hash: u64,
+    /// The longest string, `proto-max-bulk-len`.
+    pub bulk_bytes_max: usize,
+    /// A fresh random number.
+    pub random: u64,
+}
+
+impl<'a> Cx<'a> {
+    /// The first key of the request, at index `at`, with the hash that is already known.
+    #[inline]
+    pub fn first_key<'b>(&self, args: &Args<'b>, at: usize) -> Key<'b> {
+        Key { bytes: args.text(at), hash: self.first_hash }
+    }
+
+    /// Any other key.
+    pub fn key<'b>(&self, bytes: &'b [u8]) -> Key<'b> {
+        self.turn.key(bytes)
+    }
+
+    /// The part of the session's database that holds a key, and the turn.
+    #[inline]
+    pub fn db(&mut self, key: Key<'_>) -> (&mut Db, &mut Turn) {
+        self.db_at(self.db, key)
+    }
+
+    /// The part of some database that holds a key, and the turn.
+    ///
+    /// # Panics
+    /// When the key's shard is not held, which its row's key positions rule out.
+    #[inline]
+    pub fn db_at(&mut self, number: usize, key: Key<'_>) -> (&mut Db, &mut Turn) {
+        let shard: &mut Shard = match &mut self.hold {
+            Hold::One(shard) => shard,
+            Hold::Many(shards) => {
+                let wanted = self.map.shard_of(key.hash);
+                let at = shards.partition_point(|(number, _)| *number < wanted);
+                assert!(shards[at].0 == wanted, "the shards of all keys are held");
+                shards[at].1
+            }
+            Hold::Each(_) => unreachable!("a command with keys holds their shards"),
+        };
+        (shard.db(number), self.turn)
+    }
+
+    /// Shows every shard to `work`, one after another.
+    pub fn each_shard(&mut self, work: &mut dyn FnMut(&mut Shard, &mut Turn)) {
+        for shard in 0..self.map.len() {
+            self.visit(shard, work);
+        }
+    }
+
+    /// Shows one shard to `work`.
+    pub fn visit(&mut self, shard: usize, work: &mut dyn FnMut(&mut Shard, &mut Turn)) {
+        if let Hold::Each(shards) = &self.hold {
+            shards.visit(shard, &mut |shard| work(shard, self.turn));
+        }
+    }
+
+    /// Notes what the command did to a key: the one effect of the write.
+    #[inline]
+    pub fn wrote(&mut self, event: Event, key: &[u8]) {
+        self.turn.effects.note(event, key);
+    }
+
+    /// A database number given as an argument.
+    ///
+    /// # Errors
+    /// When it is no number or there is no such database.
+    pub fn database(&self, arg: &[u8]) -> Result<usize, Error> {
+        let number = base::number::parse_i64(arg).ok_or(Error::NotInteger)?;
+        let number = usize::try_from(number).map_err(|_| Error::DatabaseOutOfRange)?;
+        if number < self.databases { Ok(number) } else { Err(Error::DatabaseOutOfRange) }
+    }
+}

@@ -1,0 +1,71 @@
+//! Every text that tells a client what is wrong.
+//!
+//! The texts are part of what clients see: programs compare them. They are those of Redis 8.0.
+
+use std::fmt;
+
+use store::WrongType;
+
+/// Why a command failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// The key holds a value of another type.
+    WrongType,
+    /// Options that do not fit together or are unknown.
+    Syntax,
+    /// An argument that should be an integer.
+    NotInteger,
+    /// An argument or a value that should be a float.
+    NotFloat,
+    /// The sum leaves the range of i64.
+    Overflow,
+    /// The sum is no number or infinite.
+    NanOrInfinity,
+    /// No database of this number.
+    DatabaseOutOfRange,
+    /// Too few or too many arguments for a command, by its full name.
+    Arity(String),
+    /// An expiry that is not positive or beyond the range, for a command by its name.
+    InvalidExpire(&'static str),
+    /// The string would become longer than `proto-max-bulk-len`.
+    StringTooLong,
+    /// A negative offset.
+    OffsetOutOfRange,
+    /// The key must be there.
+    NoSuchKey,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::WrongType => {
+                "WRONGTYPE Operation against a key holding the wrong kind of value"
+            }
+            Self::Syntax => "ERR syntax error",
+            Self::NotInteger => "ERR value is not an integer or out of range",
+            Self::NotFloat => "ERR value is not a valid float",
+            Self::Overflow => "ERR increment or decrement would overflow",
+            Self::NanOrInfinity => "ERR increment would produce NaN or Infinity",
+            Self::DatabaseOutOfRange => "ERR DB index is out of range",
+            Self::Arity(name) => {
+                return write!(f, "ERR wrong number of arguments for '{name}' command");
+            }
+            Self::InvalidExpire(name) => {
+                return write!(f, "ERR invalid expire time in '{name}' command");
+            }
+            Self::StringTooLong => {
+                "ERR string exceeds maximum allowed size (proto-max-bulk-len)"
+            }
+            Self::OffsetOutOfRange => "ERR offset is out of range",
+            Self::NoSuchKey => "ERR no such key",
+        })
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<WrongType> for Error {
+    fn from(_: WrongType) -> Self {
+        Self::WrongType
+    }
+}
