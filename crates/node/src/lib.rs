@@ -1,1 +1,4 @@
 //! Floor 5: one server as a state machine: sessions, configuration, dispatch.
+#![forbid(unsafe_code)]
+
+pub mod config;

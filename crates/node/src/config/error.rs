@@ -1,0 +1,107 @@
+//! What goes wrong with a configuration, in texts that people read.
+//!
+//! The form of a fatal file error and the errors of CONFIG SET are Redis's, which tools look for;
+//! a fatal error also names the file.
+
+use std::error::Error;
+use std::fmt;
+
+/// Where a configuration text came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// A file of that name.
+    File(String),
+    /// Standard input.
+    Stdin,
+    /// The options of the command line, one a line.
+    CommandLine,
+}
+
+/// A line that cannot be accepted: the server must not start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigError {
+    /// Where the line is.
+    pub origin: Origin,
+    /// Its number, from 1.
+    pub line: usize,
+    /// The line without white space around it.
+    pub text: String,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+/// A line that was accepted but asks for something that will not happen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Warning {
+    /// Where the line is.
+    pub origin: Origin,
+    /// Its number, from 1.
+    pub line: usize,
+    /// The parameter.
+    pub name: String,
+}
+
+/// Why CONFIG SET changed nothing. Displays as the error reply, without the leading `-`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SetError {
+    /// No parameter has this name.
+    Unknown(String),
+    /// A parameter's value was refused, or could not be applied.
+    Failed {
+        /// The parameter.
+        name: String,
+        /// Why.
+        reason: String,
+    },
+}
+
+impl SetError {
+    /// The error for a change that was valid and that the server failed to apply.
+    pub fn failed(name: &str, reason: impl Into<String>) -> Self {
+        Self::Failed { name: name.to_owned(), reason: reason.into() }
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(name) => write!(f, "the configuration file {name}"),
+            Self::Stdin => f.write_str("the configuration from standard input"),
+            Self::CommandLine => f.write_str("the options of the command line"),
+        }
+    }
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let version = env!("CARGO_PKG_VERSION");
+        writeln!(f, "*** FATAL CONFIG FILE ERROR (Weft {version}) ***")?;
+        writeln!(f, "Reading {}, at line {}", self.origin, self.line)?;
+        writeln!(f, ">>> '{}'", self.text)?;
+        f.write_str(&self.reason)
+    }
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { origin, line, name } = self;
+        write!(f, "'{name}' has no effect yet (in {origin}, at line {line})")
+    }
+}
+
+impl fmt::Display for SetError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown(name) => {
+                write!(f, "ERR Unknown option or number of arguments for CONFIG SET - '{name}'")
+            }
+            Self::Failed { name, reason } => write!(
+                f,
+                "ERR CONFIG SET failed (possibly related to argument '{name}') - {reason}"
+            ),
+        }
+    }
+}
+
+impl Error for ConfigError {}
+impl Error for SetError {}

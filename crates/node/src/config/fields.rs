@@ -1,0 +1,318 @@
+//! The values themselves: one plain struct, each field called as its parameter.
+//!
+//! A `Config` is always valid: the table's setters refuse what is out of range before it gets here.
+//! Defaults are those of Redis 8 except where Weft has its own (`io-threads auto`).
+
+/// Declares an enum whose variants have names in configuration files.
+///
+/// Names are matched in any case and printed as written here; their order is that of error texts.
+macro_rules! choice {
+    (
+        $(#[$meta:meta])*
+        $name:ident { $($(#[$doc:meta])* $variant:ident = $text:literal),+ $(,)? }
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $name { $($(#[$doc])* $variant),+ }
+
+        impl $name {
+            /// What a configuration may say, in the order of error texts.
+            pub const NAMES: &'static [&'static str] = &[$($text),+];
+
+            /// The value of that name, in any case.
+            pub fn from_name(name: &[u8]) -> Option<Self> {
+                $(if name.eq_ignore_ascii_case($text.as_bytes()) {
+                    return Some(Self::$variant);
+                })+
+                None
+            }
+
+            /// The name a configuration gives this value.
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$variant => $text),+ }
+            }
+        }
+    };
+}
+
+choice!(
+    /// `loglevel`: the least grave line that is still logged.
+    LogLevel {
+        /// Everything.
+        Debug = "debug",
+        /// What an administrator rarely needs.
+        Verbose = "verbose",
+        /// What happens in production.
+        Notice = "notice",
+        /// Only what someone should look at.
+        Warning = "warning",
+        /// No line at all.
+        Nothing = "nothing",
+    }
+);
+
+choice!(
+    /// `supervised`: who started the server and waits to hear that it is ready.
+    Supervised {
+        /// Upstart: stops itself once with SIGSTOP.
+        Upstart = "upstart",
+        /// systemd: a datagram to `NOTIFY_SOCKET`.
+        Systemd = "systemd",
+        /// Whichever of them the environment shows.
+        Auto = "auto",
+        /// Nobody.
+        No = "no",
+    }
+);
+
+choice!(
+    /// `tls-auth-clients`: whether clients of the TLS port must show a certificate.
+    ClientCerts {
+        /// None is asked for.
+        No = "no",
+        /// Without a valid one the handshake fails.
+        Yes = "yes",
+        /// One that is shown must be valid.
+        Optional = "optional",
+    }
+);
+
+choice!(
+    /// Who may use a dangerous feature: `enable-debug-command`, `enable-protected-configs`.
+    Permit {
+        /// Nobody.
+        No = "no",
+        /// Everybody.
+        Yes = "yes",
+        /// Clients of this host: loopback addresses and the unix socket.
+        Local = "local",
+    }
+);
+
+choice!(
+    /// `io-threads-execute`: which commands run on the thread that read them.
+    Execute {
+        /// Every data command.
+        All = "all",
+        /// Single-key commands; the main thread runs the rest.
+        Simple = "simple",
+        /// None: the main thread runs every command, as in Redis 8.
+        None = "none",
+    }
+);
+
+impl Permit {
+    /// Whether a client may; `local` when it is on this host.
+    pub fn allows(self, local: bool) -> bool {
+        self == Self::Yes || (self == Self::Local && local)
+    }
+}
+
+/// `io-threads`: how many threads serve clients, the main thread included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IoThreads {
+    /// As many as the cores the process may use call for.
+    Auto,
+    /// That many, 1 to [`super::IO_THREADS_MAX`].
+    Count(u16),
+}
+
+/// How much unsent output one client may have. 0 means no limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OutputLimit {
+    /// Bytes at which the client is closed at once.
+    pub hard_bytes: u64,
+    /// Bytes above which the client may stay for `soft_seconds` only.
+    pub soft_bytes: u64,
+    /// How long it may stay there.
+    pub soft_seconds: u32,
+}
+
+/// `client-output-buffer-limit`: one limit for each class of clients.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OutputLimits {
+    /// Clients that are neither of the others, MONITOR among them.
+    pub normal: OutputLimit,
+    /// Replicas; printed by its old name, `slave`.
+    pub replica: OutputLimit,
+    /// Clients with a subscription.
+    pub pubsub: OutputLimit,
+}
+
+/// The `tls-` parameters but for the port. An empty text means that it is not given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tls {
+    /// `tls-cert-file`: the server's certificate chain, PEM.
+    pub cert_file: String,
+    /// `tls-key-file`: its private key, PEM.
+    pub key_file: String,
+    /// `tls-key-file-pass`: the password of an encrypted key.
+    pub key_file_pass: Vec<u8>,
+    /// `tls-ca-cert-file`: the authorities that client certificates must come from, PEM.
+    pub ca_cert_file: String,
+    /// `tls-ca-cert-dir`: a directory of such files.
+    pub ca_cert_dir: String,
+    /// `tls-auth-clients`.
+    pub auth_clients: ClientCerts,
+    /// `tls-protocols`: names like `TLSv1.3`, separated by spaces.
+    pub protocols: String,
+    /// `tls-ciphers`: cipher names for TLS 1.2, separated by colons.
+    pub ciphers: String,
+    /// `tls-ciphersuites`: cipher names for TLS 1.3, separated by colons.
+    pub ciphersuites: String,
+    /// `tls-prefer-server-ciphers`: the server's order decides, not the client's.
+    pub prefer_server_ciphers: bool,
+    /// `tls-session-caching`: sessions may be resumed.
+    pub session_caching: bool,
+    /// `tls-session-cache-size`: sessions remembered; 0 means no limit.
+    pub session_cache_size: u32,
+    /// `tls-session-cache-timeout`: seconds a session stays valid.
+    pub session_cache_timeout: u32,
+}
+
+/// Everything that can be configured. Each field is called as its parameter, `-` written `_`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the table's row of the same name says what it means")]
+pub struct Config {
+    /// Addresses to listen on, IPv4, IPv6 or `*`; one that starts with `-` may be missing.
+    /// Empty: no TCP at all.
+    pub bind: Vec<String>,
+    pub port: u16,
+    pub tls_port: u16,
+    pub tcp_backlog: u32,
+    pub unixsocket: String,
+    pub unixsocketperm: u32,
+    pub protected_mode: bool,
+    pub tls: Tls,
+
+    /// Seconds.
+    pub timeout: u32,
+    /// Seconds.
+    pub tcp_keepalive: u32,
+    pub maxclients: u32,
+    /// The password of the default user; empty for none. Never logged.
+    pub requirepass: Vec<u8>,
+    /// Bytes.
+    pub proto_max_bulk_len: u64,
+    /// Bytes.
+    pub client_query_buffer_limit: u64,
+    pub client_output_buffer_limit: OutputLimits,
+
+    pub io_threads: IoThreads,
+    pub io_threads_execute: Execute,
+    pub server_cpulist: String,
+    /// Ticks a second, between [`super::HZ_MIN`] and [`super::HZ_MAX`].
+    pub hz: u32,
+    pub dynamic_hz: bool,
+
+    pub databases: u32,
+    pub active_expire_effort: u32,
+    pub lazyfree_lazy_expire: bool,
+    pub lazyfree_lazy_server_del: bool,
+    pub lazyfree_lazy_user_del: bool,
+    pub lazyfree_lazy_user_flush: bool,
+    pub disable_thp: bool,
+    pub jemalloc_bg_thread: bool,
+
+    /// Microseconds; 0 logs every command, a negative number none.
+    pub slowlog_log_slower_than: i64,
+    pub slowlog_max_len: u64,
+    pub loglevel: LogLevel,
+    /// A path; empty for standard output.
+    pub logfile: String,
+    pub hide_user_data_from_log: bool,
+
+    /// The working directory. The server stores the absolute path here once it went there.
+    pub dir: String,
+    pub daemonize: bool,
+    pub supervised: Supervised,
+    pub pidfile: String,
+    pub always_show_logo: bool,
+    pub enable_debug_command: Permit,
+    pub enable_protected_configs: Permit,
+}
+
+const MB: u64 = 1024 * 1024;
+
+impl OutputLimit {
+    const fn new(hard_bytes: u64, soft_bytes: u64, soft_seconds: u32) -> Self {
+        Self { hard_bytes, soft_bytes, soft_seconds }
+    }
+}
+
+impl Default for OutputLimits {
+    fn default() -> Self {
+        Self {
+            normal: OutputLimit::new(0, 0, 0),
+            replica: OutputLimit::new(256 * MB, 64 * MB, 60),
+            pubsub: OutputLimit::new(32 * MB, 8 * MB, 60),
+        }
+    }
+}
+
+impl Default for Tls {
+    fn default() -> Self {
+        Self {
+            cert_file: String::new(),
+            key_file: String::new(),
+            key_file_pass: Vec::new(),
+            ca_cert_file: String::new(),
+            ca_cert_dir: String::new(),
+            auth_clients: ClientCerts::Yes,
+            protocols: String::new(),
+            ciphers: String::new(),
+            ciphersuites: String::new(),
+            prefer_server_ciphers: false,
+            session_caching: true,
+            session_cache_size: 20 * 1024,
+            session_cache_timeout: 300,
+        }
+    }
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            bind: vec!["*".to_owned(), "-::*".to_owned()],
+            port: 6379,
+            tls_port: 0,
+            tcp_backlog: 511,
+            unixsocket: String::new(),
+            unixsocketperm: 0,
+            protected_mode: true,
+            tls: Tls::default(),
+            timeout: 0,
+            tcp_keepalive: 300,
+            maxclients: 10_000,
+            requirepass: Vec::new(),
+            proto_max_bulk_len: 512 * MB,
+            client_query_buffer_limit: 1024 * MB,
+            client_output_buffer_limit: OutputLimits::default(),
+            io_threads: IoThreads::Auto,
+            io_threads_execute: Execute::All,
+            server_cpulist: String::new(),
+            hz: 10,
+            dynamic_hz: true,
+            databases: 16,
+            active_expire_effort: 1,
+            lazyfree_lazy_expire: false,
+            lazyfree_lazy_server_del: false,
+            lazyfree_lazy_user_del: false,
+            lazyfree_lazy_user_flush: false,
+            disable_thp: true,
+            jemalloc_bg_thread: true,
+            slowlog_log_slower_than: 10_000,
+            slowlog_max_len: 128,
+            loglevel: LogLevel::Notice,
+            logfile: String::new(),
+            hide_user_data_from_log: false,
+            dir: ".".to_owned(),
+            daemonize: false,
+            supervised: Supervised::No,
+            pidfile: String::new(),
+            always_show_logo: false,
+            enable_debug_command: Permit::No,
+            enable_protected_configs: Permit::No,
+        }
+    }
+}

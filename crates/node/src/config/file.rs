@@ -1,0 +1,171 @@
+//! The grammar of configuration files.
+//!
+//! ```text
+//!   file      line, "\n" line ...
+//!   line      blank | "#" anything | name argument ...
+//!   argument  bare | "with \n \xff escapes" | 'with \' only'
+//! ```
+//!
+//! Names are taken in any case, later lines override earlier ones, and `include` puts other files
+//! in its place. A parameter that takes many arguments may have them in one, `bind "a b"`.
+//! What is not here: finding and reading files. The caller's [`Reader`] does that.
+
+use base::quote::split_args;
+
+use super::known::{DEPRECATED, NotYet, REFUSED};
+use super::parameter::{Parameter, Reason, WRONG_NUMBER};
+use super::{Config, ConfigError, INCLUDE_DEPTH_MAX, Origin, Warning, find};
+
+/// A file that an `include` stands for.
+pub struct Included {
+    /// Its name, for errors and to notice files that include themselves.
+    pub name: String,
+    /// What it says.
+    pub text: Vec<u8>,
+}
+
+/// Reads what `include PATH` means: one file, or for a pattern all files that match, in order.
+/// A pattern that matches nothing is no error; otherwise the error is a reason such as
+/// `No such file or directory`.
+pub type Reader<'a> = dyn FnMut(&str) -> Result<Vec<Included>, String> + 'a;
+
+const BAD_DIRECTIVE: &str = "Bad directive or wrong number of arguments";
+const UNBALANCED: &str = "Unbalanced quotes in configuration line";
+
+impl Config {
+    /// Changes the configuration as a text says, line by line.
+    ///
+    /// # Errors
+    /// The first line that cannot be accepted. Lines before it have taken effect.
+    pub fn load(
+        &mut self,
+        text: &[u8],
+        origin: Origin,
+        read: &mut Reader<'_>,
+    ) -> Result<Vec<Warning>, ConfigError> {
+        let mut loader = Loader { config: self, read, open: Vec::new(), warnings: Vec::new() };
+        loader.text(text, &origin)?;
+        Ok(loader.warnings)
+    }
+}
+
+struct Loader<'a, 'r> {
+    config: &'a mut Config,
+    read: &'a mut Reader<'r>,
+    /// Included files that are being read, the innermost last.
+    open: Vec<String>,
+    warnings: Vec<Warning>,
+}
+
+/// Why a line failed: by itself, or by a line of a file that it includes.
+enum Fault {
+    Here(Reason),
+    Inside(ConfigError),
+}
+
+impl From<Reason> for Fault {
+    fn from(reason: Reason) -> Self {
+        Self::Here(reason)
+    }
+}
+
+impl From<&'static str> for Fault {
+    fn from(reason: &'static str) -> Self {
+        Self::Here(reason.into())
+    }
+}
+
+impl Loader<'_, '_> {
+    fn text(&mut self, text: &[u8], origin: &Origin) -> Result<(), ConfigError> {
+        for (index, line) in text.split(|byte| *byte == b'\n').enumerate() {
+            let line = line.trim_ascii();
+            let number = index.saturating_add(1);
+            match self.line(line, origin, number) {
+                Ok(()) => {}
+                Err(Fault::Inside(error)) => return Err(error),
+                Err(Fault::Here(reason)) => {
+                    return Err(ConfigError {
+                        origin: origin.clone(),
+                        line: number,
+                        text: String::from_utf8_lossy(line).into_owned(),
+                        reason: reason.into_owned(),
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn line(&mut self, line: &[u8], origin: &Origin, number: usize) -> Result<(), Fault> {
+        if line.first().is_none_or(|byte| *byte == b'#') {
+            return Ok(());
+        }
+        let words = split_args(line).ok_or(UNBALANCED)?;
+        let Some((name, args)) = words.split_first() else { return Ok(()) };
+        if let Some(row) = find(name) {
+            return Ok(self.parameter(row, args)?);
+        }
+        if name.eq_ignore_ascii_case(b"include") {
+            return self.include(args);
+        }
+        if let Some((_, reason)) = REFUSED.iter().find(|(refused, _)| is(name, refused)) {
+            // `aclfile ""` is how a file says that there is none.
+            let nothing = matches!(args, [only] if only.is_empty());
+            return if nothing { Ok(()) } else { Err((*reason).into()) };
+        }
+        if DEPRECATED.iter().any(|old| is(name, old)) {
+            return if args.len() == 1 { Ok(()) } else { Err(BAD_DIRECTIVE.into()) };
+        }
+        let entry = NotYet::find(name).ok_or(BAD_DIRECTIVE)?;
+        if args.is_empty() {
+            return Err(WRONG_NUMBER.into());
+        }
+        if entry.asks_for_more(args) {
+            let name = entry.name.to_owned();
+            self.warnings.push(Warning { origin: origin.clone(), line: number, name });
+        }
+        Ok(())
+    }
+
+    fn parameter(&mut self, row: &Parameter, args: &[Vec<u8>]) -> Result<(), Reason> {
+        match args {
+            [only] if row.multi && !only.is_empty() => {
+                row.read(self.config, &split_args(only).ok_or(UNBALANCED)?)
+            }
+            _ => row.read(self.config, args),
+        }
+    }
+
+    fn include(&mut self, args: &[Vec<u8>]) -> Result<(), Fault> {
+        let [path] = args else { return Err(BAD_DIRECTIVE.into()) };
+        let path = self.beside_dir(&String::from_utf8_lossy(path));
+        if self.open.len() >= INCLUDE_DEPTH_MAX {
+            return Err("files include each other too deeply".into());
+        }
+        let files = (self.read)(&path)
+            .map_err(|reason| Reason::from(format!("can't open config file '{path}': {reason}")))?;
+        for file in files {
+            if self.open.contains(&file.name) {
+                return Err(Reason::from(format!("'{}' includes itself", file.name)).into());
+            }
+            self.open.push(file.name.clone());
+            let result = self.text(&file.text, &Origin::File(file.name));
+            self.open.pop();
+            result.map_err(Fault::Inside)?;
+        }
+        Ok(())
+    }
+
+    /// A relative path starts where an earlier `dir` line went, as Redis goes there at once.
+    fn beside_dir(&self, path: &str) -> String {
+        match self.config.dir.as_str() {
+            "." | "./" => path.to_owned(),
+            _ if path.starts_with('/') => path.to_owned(),
+            dir => format!("{}/{path}", dir.trim_end_matches('/')),
+        }
+    }
+}
+
+fn is(name: &[u8], known: &str) -> bool {
+    name.eq_ignore_ascii_case(known.as_bytes())
+}

@@ -1,0 +1,219 @@
+//! Names that a redis.conf may hold besides the table's: what becomes of each is decided here.
+//!
+//! A name in [`NOT_YET`] is accepted in files and on the command line and changes nothing;
+//! CONFIG GET does not list it and CONFIG SET does not know it. When a parameter gets a meaning,
+//! its line moves from here to the table.
+
+use base::size::parse_bytes;
+
+/// A parameter of Redis that has no effect here yet.
+pub struct NotYet {
+    /// Its name or one of its names, in lower case.
+    pub name: &'static str,
+    /// The value that asks for nothing beyond what happens anyway, mostly Redis's default. A line
+    /// that says so is no cause for a warning, which keeps the stock redis.conf quiet.
+    pub quiet: &'static str,
+}
+
+impl NotYet {
+    /// The entry of that name, in any case.
+    pub(super) fn find(name: &[u8]) -> Option<&'static Self> {
+        NOT_YET.iter().find(|entry| name.eq_ignore_ascii_case(entry.name.as_bytes()))
+    }
+
+    /// Whether these arguments ask for something that will not happen.
+    pub(super) fn asks_for_more(&self, args: &[Vec<u8>]) -> bool {
+        let value = args.join(&b' ');
+        let same = value.eq_ignore_ascii_case(self.quiet.as_bytes())
+            || parse_bytes(&value).is_some_and(|n| Some(n) == parse_bytes(self.quiet.as_bytes()));
+        !same
+    }
+}
+
+/// Accepted and without effect in Redis 8 too; each takes one argument. No warning.
+pub const DEPRECATED: &[&str] = &[
+    "io-threads-do-reads",
+    "list-max-ziplist-entries",
+    "list-max-ziplist-value",
+    "lua-replicate-commands",
+];
+
+/// Directives that decide who may do what, with the reason why a file that has one is refused.
+pub const REFUSED: &[(&str, &str)] = &[
+    ("user", "users are not supported yet; requirepass sets the default user's password"),
+    ("aclfile", "users are not supported yet; requirepass sets the default user's password"),
+    ("rename-command", "renaming commands is not supported"),
+    ("loadmodule", "modules are not supported"),
+    ("sentinel", "sentinel directive while not in sentinel mode"),
+];
+
+/// What CONFIG GET answers for two parameters that tools ask every server for (redis-benchmark
+/// does before it starts): that nothing is saved. CONFIG SET accepts the same value and no other.
+pub(super) const FIXED: &[(&str, &str)] = &[("save", ""), ("appendonly", "no")];
+
+const fn entry(name: &'static str, quiet: &'static str) -> NotYet {
+    NotYet { name, quiet }
+}
+
+/// Every parameter of Redis 8 that is neither in the table nor above.
+pub static NOT_YET: &[NotYet] = &[
+    entry("acl-pubsub-default", "resetchannels"),
+    entry("acllog-max-len", "128"),
+    entry("active-defrag-cycle-max", "25"),
+    entry("active-defrag-cycle-min", "1"),
+    entry("active-defrag-ignore-bytes", "104857600"),
+    entry("active-defrag-max-scan-fields", "1000"),
+    entry("active-defrag-threshold-lower", "10"),
+    entry("active-defrag-threshold-upper", "100"),
+    entry("activedefrag", "no"),
+    entry("activerehashing", "yes"),
+    entry("aof-disable-auto-gc", "no"),
+    entry("aof-load-truncated", "yes"),
+    entry("aof-rewrite-cpulist", ""),
+    entry("aof-rewrite-incremental-fsync", "yes"),
+    entry("aof-timestamp-enabled", "no"),
+    entry("aof-use-rdb-preamble", "yes"),
+    entry("aof_rewrite_cpulist", ""),
+    entry("appenddirname", "appendonlydir"),
+    entry("appendfilename", "appendonly.aof"),
+    entry("appendfsync", "everysec"),
+    entry("appendonly", "no"),
+    entry("auto-aof-rewrite-min-size", "67108864"),
+    entry("auto-aof-rewrite-percentage", "100"),
+    entry("bgsave-cpulist", ""),
+    entry("bgsave_cpulist", ""),
+    entry("bind-source-addr", ""),
+    entry("bio-cpulist", ""),
+    entry("bio_cpulist", ""),
+    entry("busy-reply-threshold", "5000"),
+    entry("cluster-allow-pubsubshard-when-down", "yes"),
+    entry("cluster-allow-reads-when-down", "no"),
+    entry("cluster-allow-replica-migration", "yes"),
+    entry("cluster-announce-bus-port", "0"),
+    entry("cluster-announce-hostname", ""),
+    entry("cluster-announce-human-nodename", ""),
+    entry("cluster-announce-ip", ""),
+    entry("cluster-announce-port", "0"),
+    entry("cluster-announce-tls-port", "0"),
+    entry("cluster-compatibility-sample-ratio", "0"),
+    entry("cluster-config-file", "nodes.conf"),
+    entry("cluster-enabled", "no"),
+    entry("cluster-link-sendbuf-limit", "0"),
+    entry("cluster-migration-barrier", "1"),
+    entry("cluster-node-timeout", "15000"),
+    entry("cluster-ping-interval", "0"),
+    entry("cluster-port", "0"),
+    entry("cluster-preferred-endpoint-type", "ip"),
+    entry("cluster-replica-no-failover", "no"),
+    entry("cluster-replica-validity-factor", "10"),
+    entry("cluster-require-full-coverage", "yes"),
+    entry("cluster-slave-no-failover", "no"),
+    entry("cluster-slave-validity-factor", "10"),
+    entry("crash-log-enabled", "yes"),
+    entry("crash-memcheck-enabled", "yes"),
+    entry("dbfilename", "dump.rdb"),
+    entry("enable-module-command", "no"),
+    entry("hash-max-listpack-entries", "512"),
+    entry("hash-max-listpack-value", "64"),
+    entry("hash-max-ziplist-entries", "512"),
+    entry("hash-max-ziplist-value", "64"),
+    entry("hll-sparse-max-bytes", "3000"),
+    entry("ignore-warnings", ""),
+    entry("key-load-delay", "0"),
+    entry("latency-monitor-threshold", "0"),
+    entry("latency-tracking", "yes"),
+    entry("latency-tracking-info-percentiles", "50 99 99.9"),
+    entry("lazyfree-lazy-eviction", "no"),
+    entry("lfu-decay-time", "1"),
+    entry("lfu-log-factor", "10"),
+    entry("list-compress-depth", "0"),
+    entry("list-max-listpack-size", "-2"),
+    entry("list-max-ziplist-size", "-2"),
+    entry("loading-process-events-interval-bytes", "524288"),
+    entry("locale-collate", ""),
+    entry("lua-enable-deprecated-api", "no"),
+    entry("lua-time-limit", "5000"),
+    entry("masterauth", ""),
+    entry("masteruser", ""),
+    entry("max-new-connections-per-cycle", "10"),
+    entry("max-new-tls-connections-per-cycle", "1"),
+    entry("maxmemory", "0"),
+    entry("maxmemory-clients", "0"),
+    entry("maxmemory-eviction-tenacity", "10"),
+    entry("maxmemory-policy", "noeviction"),
+    entry("maxmemory-samples", "5"),
+    entry("min-replicas-max-lag", "10"),
+    entry("min-replicas-to-write", "0"),
+    entry("min-slaves-max-lag", "10"),
+    entry("min-slaves-to-write", "0"),
+    entry("no-appendfsync-on-rewrite", "no"),
+    entry("notify-keyspace-events", ""),
+    entry("oom-score-adj", "no"),
+    entry("oom-score-adj-values", "0 200 800"),
+    entry("proc-title-template", "{title} {listen-addr} {server-mode}"),
+    entry("propagation-error-behavior", "ignore"),
+    entry("rdb-del-sync-files", "no"),
+    entry("rdb-key-save-delay", "0"),
+    entry("rdb-save-incremental-fsync", "yes"),
+    entry("rdbchecksum", "yes"),
+    entry("rdbcompression", "yes"),
+    entry("repl-backlog-size", "1048576"),
+    entry("repl-backlog-ttl", "3600"),
+    entry("repl-disable-tcp-nodelay", "no"),
+    entry("repl-diskless-load", "disabled"),
+    entry("repl-diskless-sync", "yes"),
+    entry("repl-diskless-sync-delay", "5"),
+    entry("repl-diskless-sync-max-replicas", "0"),
+    entry("repl-ping-replica-period", "10"),
+    entry("repl-ping-slave-period", "10"),
+    entry("repl-rdb-channel", "yes"),
+    entry("repl-timeout", "60"),
+    entry("replica-announce-ip", ""),
+    entry("replica-announce-port", "0"),
+    entry("replica-announced", "yes"),
+    entry("replica-full-sync-buffer-limit", "0"),
+    entry("replica-ignore-disk-write-errors", "no"),
+    entry("replica-ignore-maxmemory", "yes"),
+    entry("replica-lazy-flush", "no"),
+    entry("replica-priority", "100"),
+    entry("replica-read-only", "yes"),
+    entry("replica-serve-stale-data", "yes"),
+    entry("replicaof", "no one"),
+    entry("sanitize-dump-payload", "no"),
+    entry("save", ""),
+    entry("set-max-intset-entries", "512"),
+    entry("set-max-listpack-entries", "128"),
+    entry("set-max-listpack-value", "64"),
+    entry("set-proc-title", "yes"),
+    entry("shutdown-on-sigint", "default"),
+    entry("shutdown-on-sigterm", "default"),
+    entry("shutdown-timeout", "10"),
+    entry("slave-announce-ip", ""),
+    entry("slave-announce-port", "0"),
+    entry("slave-ignore-maxmemory", "yes"),
+    entry("slave-lazy-flush", "no"),
+    entry("slave-priority", "100"),
+    entry("slave-read-only", "yes"),
+    entry("slave-serve-stale-data", "yes"),
+    entry("slaveof", "no one"),
+    entry("socket-mark-id", "0"),
+    entry("stop-writes-on-bgsave-error", "yes"),
+    entry("stream-node-max-bytes", "4096"),
+    entry("stream-node-max-entries", "100"),
+    entry("syslog-enabled", "no"),
+    entry("syslog-facility", "local0"),
+    entry("syslog-ident", "redis"),
+    entry("tls-client-cert-file", ""),
+    entry("tls-client-key-file", ""),
+    entry("tls-client-key-file-pass", ""),
+    entry("tls-cluster", "no"),
+    entry("tls-dh-params-file", ""),
+    entry("tls-replication", "no"),
+    entry("tracking-table-max-keys", "1000000"),
+    entry("use-exit-on-panic", "no"),
+    entry("watchdog-period", "0"),
+    entry("zset-max-listpack-entries", "128"),
+    entry("zset-max-listpack-value", "64"),
+    entry("zset-max-ziplist-entries", "128"),
+    entry("zset-max-ziplist-value", "64"),
+];

@@ -1,0 +1,248 @@
+//! CONFIG GET and CONFIG SET on a running server.
+//!
+//! SET is all or nothing: every value is read into a copy, which replaces the configuration when
+//! all were good. Applying what changed is the caller's, who keeps the old copy to return to.
+
+use super::known::FIXED;
+use super::parameter::{Apply, Parameter};
+use super::{Config, PARAMETERS, SetError, find};
+
+/// Something that the running server must apply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// What to apply; never [`Apply::Nothing`].
+    pub apply: Apply,
+    /// The first parameter that asked for it, to be named when it fails.
+    pub name: &'static str,
+}
+
+impl Config {
+    /// CONFIG SET: changes all the named parameters, or none.
+    ///
+    /// `local` tells whether the client is on this host, which protected parameters may ask for.
+    /// Returns what is to be applied, each thing once; parameters set to the value they already
+    /// have ask for nothing.
+    ///
+    /// # Errors
+    /// Redis's reply for the first pair that cannot be accepted.
+    pub fn set(&mut self, pairs: &[(&[u8], &[u8])], local: bool) -> Result<Vec<Change>, SetError> {
+        let mut rows: Vec<(&'static Parameter, &[u8])> = Vec::with_capacity(pairs.len());
+        for (name, value) in pairs {
+            let Some(row) = find(name) else {
+                check_fixed(name, value)?;
+                continue;
+            };
+            if row.immutable {
+                return Err(refusal(name, "can't set immutable config"));
+            }
+            if row.protected && !self.enable_protected_configs.allows(local) {
+                return Err(refusal(name, "can't set protected config"));
+            }
+            if rows.iter().any(|(other, _)| other.name == row.name) {
+                return Err(refusal(name, "duplicate parameter"));
+            }
+            rows.push((row, value));
+        }
+        let mut new = self.clone();
+        let mut changes: Vec<Change> = Vec::new();
+        for (row, value) in rows {
+            row.read(&mut new, &split(row, value))
+                .map_err(|reason| SetError::failed(row.name, reason))?;
+            let changed = row.volatile || row.print(&new) != row.print(self);
+            let known = changes.iter().any(|change| change.apply == row.apply);
+            if changed && !known && row.apply != Apply::Nothing {
+                changes.push(Change { apply: row.apply, name: row.name });
+            }
+        }
+        *self = new;
+        Ok(changes)
+    }
+
+    /// CONFIG GET: names and values of the parameters that match any of the patterns.
+    ///
+    /// A pattern without `*`, `?` or `[` is a name, and is printed as it was asked for. Aliases
+    /// count as names of their own. Nothing is listed twice.
+    pub fn matching(&self, patterns: &[&[u8]]) -> Vec<(Vec<u8>, Vec<u8>)> {
+        let mut found: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
+        let mut push = |name: &[u8], value: &dyn Fn() -> Vec<u8>| {
+            if !found.iter().any(|(other, _)| other.eq_ignore_ascii_case(name)) {
+                found.push((name.to_vec(), value()));
+            }
+        };
+        for pattern in patterns {
+            let is_name = !pattern.iter().any(|byte| b"*?[".contains(byte));
+            let fits = |name: &str| match is_name {
+                true => name.as_bytes().eq_ignore_ascii_case(pattern),
+                false => base::glob::matches(pattern, name.as_bytes(), true),
+            };
+            let shown = |name: &'static str| if is_name { pattern } else { name.as_bytes() };
+            for row in PARAMETERS {
+                for name in [Some(row.name), row.alias].into_iter().flatten() {
+                    if fits(name) {
+                        push(shown(name), &|| row.print(self));
+                    }
+                }
+            }
+            for (name, value) in FIXED {
+                if fits(name) {
+                    push(shown(name), &|| value.as_bytes().to_vec());
+                }
+            }
+        }
+        found
+    }
+}
+
+/// A parameter outside the table may be set to what CONFIG GET says of it.
+fn check_fixed(name: &[u8], value: &[u8]) -> Result<(), SetError> {
+    match FIXED.iter().find(|(fixed, _)| name.eq_ignore_ascii_case(fixed.as_bytes())) {
+        None => Err(SetError::Unknown(String::from_utf8_lossy(name).into_owned())),
+        Some((_, only)) if value.eq_ignore_ascii_case(only.as_bytes()) => Ok(()),
+        Some(_) => Err(refusal(name, "can't set immutable config")),
+    }
+}
+
+fn refusal(name: &[u8], reason: &str) -> SetError {
+    SetError::failed(&String::from_utf8_lossy(name), reason)
+}
+
+/// The arguments in a value of CONFIG SET: unlike in a file, single spaces part them and quotes
+/// mean nothing.
+fn split(row: &Parameter, value: &[u8]) -> Vec<Vec<u8>> {
+    match value {
+        [] if row.multi => Vec::new(),
+        _ if row.multi => value.split(|byte| *byte == b' ').map(<[u8]>::to_vec).collect(),
+        _ => vec![value.to_vec()],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Permit;
+
+    #[track_caller]
+    fn set(config: &mut Config, pairs: &[(&str, &str)]) -> Result<Vec<Change>, String> {
+        let pairs: Vec<_> = pairs.iter().map(|(n, v)| (n.as_bytes(), v.as_bytes())).collect();
+        let before = config.clone();
+        let result = config.set(&pairs, false).map_err(|error| error.to_string());
+        assert!(result.is_ok() || *config == before, "a refused SET must change nothing");
+        result
+    }
+
+    #[track_caller]
+    fn refused(pairs: &[(&str, &str)], error: &str) {
+        assert_eq!(set(&mut Config::default(), pairs), Err(error.to_owned()));
+    }
+
+    #[track_caller]
+    fn failed(pairs: &[(&str, &str)], name: &str, reason: &str) {
+        let text = "ERR CONFIG SET failed (possibly related to argument";
+        refused(pairs, &format!("{text} '{name}') - {reason}"));
+    }
+
+    #[test]
+    fn errors_are_those_of_redis() {
+        let unknown = "ERR Unknown option or number of arguments for CONFIG SET - 'nope'";
+        refused(&[("nope", "1")], unknown);
+        refused(&[("nope", "1"), ("databases", "5")], unknown);
+        refused(&[("timeout", "1"), ("nope", "5")], unknown);
+        failed(&[("DATABASES", "5"), ("nope", "1")], "DATABASES", "can't set immutable config");
+        failed(&[("dir", "/tmp")], "dir", "can't set protected config");
+        failed(&[("hz", "10"), ("HZ", "20")], "HZ", "duplicate parameter");
+        failed(&[("server_cpulist", "1")], "server_cpulist", "can't set immutable config");
+        let integer = "argument couldn't be parsed into an integer";
+        failed(&[("PORT", "x")], "port", integer);
+        failed(&[("timeout", "5"), ("hz", "abc")], "hz", integer);
+        failed(&[("port", "+5")], "port", integer);
+        failed(&[("port", "70000")], "port", "argument must be between 0 and 65535 inclusive");
+        let names = "argument(s) must be one of the following: ";
+        let levels = format!("{names}debug, verbose, notice, warning, nothing");
+        failed(&[("loglevel", "x")], "loglevel", &levels);
+        failed(&[("protected-mode", "x")], "protected-mode", "argument must be 'yes' or 'no'");
+        let memory = "argument must be a memory value";
+        failed(&[("proto-max-bulk-len", "-1")], "proto-max-bulk-len", memory);
+    }
+
+    #[test]
+    fn output_limits_are_set_class_by_class() {
+        let name = "client-output-buffer-limit";
+        let mut config = Config::default();
+        assert!(set(&mut config, &[(name, "replica 1mb 5kb 3 PUBSUB 1 2 0")]).is_ok());
+        assert!(set(&mut config, &[(name, "")]).is_ok());
+        let shown = config.matching(&[b"client-output*"]);
+        let value = b"normal 0 0 0 slave 1048576 5120 3 pubsub 1 2 0".to_vec();
+        assert_eq!(shown, [(name.as_bytes().to_vec(), value)]);
+        let wrong = "Wrong number of arguments in buffer limit configuration.";
+        failed(&[(name, "normal 1  5kb 3")], name, wrong);
+        let class = "Invalid client class specified in buffer limit configuration.";
+        failed(&[(name, "master 1 2 1")], name, class);
+        let value = "Error in hard, soft or soft_seconds setting in buffer limit configuration.";
+        failed(&[(name, "slave 1 2 -1")], name, value);
+        failed(&[(name, "normal 9 9 9 slave 1 2 x")], name, value);
+    }
+
+    #[test]
+    fn bind_takes_none_to_sixteen_addresses() {
+        let mut config = Config::default();
+        assert!(set(&mut config, &[("bind", "127.0.0.1 -::1")]).is_ok());
+        assert_eq!(config.bind, ["127.0.0.1", "-::1"]);
+        assert!(set(&mut config, &[("bind", "")]).is_ok());
+        assert!(config.bind.is_empty());
+        failed(&[("bind", &"1 ".repeat(17))], "bind", "Too many bind addresses specified.");
+        failed(&[("bind", "a  b")], "bind", "Failed to bind to specified addresses.");
+    }
+
+    #[test]
+    fn changes_name_what_to_apply_once() {
+        let mut config = Config::default();
+        let change = |apply, name| Change { apply, name };
+        assert_eq!(
+            set(&mut config, &[("port", "0"), ("bind", "::1"), ("io-threads", "4"), ("hz", "10")]),
+            Ok(vec![change(Apply::Listeners, "port"), change(Apply::Threads, "io-threads")])
+        );
+        assert_eq!(set(&mut config, &[("port", "0"), ("timeout", "0")]), Ok(vec![]));
+        assert_eq!(set(&mut config, &[("protected-mode", "no")]), Ok(vec![]));
+        // The certificate behind an unchanged path may be a new one.
+        let tls = Ok(vec![change(Apply::Tls, "tls-cert-file")]);
+        assert_eq!(set(&mut config, &[("tls-cert-file", "")]), tls);
+    }
+
+    #[test]
+    fn protected_parameters_ask_who_the_client_is() {
+        let pair: &[(&[u8], &[u8])] = &[(b"dir", b"/tmp")];
+        for (permit, remote, local) in
+            [(Permit::No, false, false), (Permit::Local, false, true), (Permit::Yes, true, true)]
+        {
+            let config = Config { enable_protected_configs: permit, ..Config::default() };
+            assert_eq!(config.clone().set(pair, false).is_ok(), remote);
+            assert_eq!(config.clone().set(pair, true).is_ok(), local);
+        }
+    }
+
+    #[track_caller]
+    fn get(patterns: &[&str], names: &[&str]) {
+        let patterns: Vec<_> = patterns.iter().map(|p| p.as_bytes()).collect();
+        let found = Config::default().matching(&patterns);
+        let found: Vec<_> = found.iter().map(|(name, _)| String::from_utf8_lossy(name)).collect();
+        assert_eq!(found, names);
+    }
+
+    #[test]
+    fn patterns_find_names_and_aliases() {
+        get(&["PORT", "port"], &["PORT"]);
+        get(&["por*", "PORT", "[p]ort"], &["port"]);
+        get(&["server?cpulist"], &["server-cpulist", "server_cpulist"]);
+        get(&["SERVER_CPULIST"], &["SERVER_CPULIST"]);
+        get(&["p\\ort", "nothing", "maxmemory"], &[]);
+        get(&["slowlog-*", "HZ"], &["slowlog-log-slower-than", "slowlog-max-len", "HZ"]);
+    }
+
+    #[test]
+    fn tools_that_ask_whether_data_is_saved_hear_that_it_is_not() {
+        get(&["save", "append*"], &["save", "appendonly"]);
+        let mut config = Config::default();
+        assert_eq!(set(&mut config, &[("save", ""), ("appendonly", "no")]), Ok(vec![]));
+        failed(&[("appendonly", "yes")], "appendonly", "can't set immutable config");
+    }
+}

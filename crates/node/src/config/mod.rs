@@ -1,0 +1,66 @@
+//! Configuration: what a redis.conf, a command line and CONFIG may say, and what they said.
+//!
+//! [`Config`] holds the values; the rows of [`PARAMETERS`] say everything about each of them: its
+//! names, kind, range, default, whether it may change while the server runs, and what must hear of
+//! it then. The file grammar, the `--name value` arguments, CONFIG GET, SET and REWRITE and the
+//! sample `weft.conf` work from that table alone, so that they cannot disagree.
+//!
+//! ```text
+//!   arguments --parse_arguments--> Invocation { file, stdin, options }
+//!   each text --Config::load-----> Config + warnings, or a ConfigError with file, line, reason
+//!   CONFIG SET --Config::set-----> the new values and what to tell the running server
+//!   CONFIG GET --Config::matching, CONFIG REWRITE --Config::rewrite
+//! ```
+//!
+//! Parameters of Redis that mean nothing here yet are listed in [`NOT_YET`]: a file may carry
+//! them, so that an existing redis.conf starts the server, and the caller gets a warning to log
+//! where the value asks for something that will not happen. A name in no list is an error.
+//! Directives that decide who may do what ([`REFUSED`]) are errors too: to start without them
+//! would leave a server open that its owner had closed.
+//!
+//! Nothing here opens a file, reads a clock or talks to the running server: texts come in, and
+//! what must be applied goes out.
+
+mod arguments;
+mod error;
+mod fields;
+mod file;
+mod known;
+mod live;
+mod parameter;
+mod rewrite;
+mod sample;
+mod special;
+mod table;
+
+#[cfg(test)]
+mod tests;
+
+pub use arguments::{Invocation, USAGE, parse_arguments};
+pub use error::{ConfigError, Origin, SetError, Warning};
+pub use fields::{
+    ClientCerts, Config, Execute, IoThreads, LogLevel, OutputLimit, OutputLimits, Permit,
+    Supervised, Tls,
+};
+pub use file::{Included, Reader};
+pub use known::{DEPRECATED, NOT_YET, NotYet, REFUSED};
+pub use live::Change;
+pub use parameter::{Apply, Kind, Notation, Parameter, Reason, Slot, Special};
+pub use sample::sample;
+pub use table::PARAMETERS;
+
+/// The most addresses `bind` takes.
+pub const BIND_ADDRESSES_MAX: usize = 16;
+/// The most threads `io-threads` takes, the main thread included.
+pub const IO_THREADS_MAX: u16 = 128;
+/// How deep `include` may nest.
+pub const INCLUDE_DEPTH_MAX: usize = 16;
+/// The slowest background tick `hz` can ask for, in ticks a second; less is raised to it.
+pub const HZ_MIN: u32 = 1;
+/// The fastest background tick `hz` can ask for, in ticks a second; more is lowered to it.
+pub const HZ_MAX: u32 = 500;
+
+/// The row of a parameter, by its name or alias in any case.
+pub fn find(name: &[u8]) -> Option<&'static Parameter> {
+    PARAMETERS.iter().find(|row| row.is_called(name))
+}

@@ -1,0 +1,42 @@
+//! The sample configuration file: every parameter with its default, made from the table.
+//!
+//! `weft.conf` at the root of the repository is this text; a test compares them.
+
+use super::{Config, PARAMETERS};
+
+const INTRODUCTION: &str = "\
+# Weft: every parameter with its default. Start the server with this file, or with a redis.conf:
+#
+#     weft server weft.conf --port 7000
+#
+# One parameter a line; \"quotes\" hold blanks and escapes such as \\n and \\xff. Sizes take units:
+# 1k is 1000 bytes and 1kb 1024, likewise m, mb, g and gb. Later lines override earlier ones, and
+# options of the command line override the file. `include other.conf` reads another file.
+";
+
+/// Headings, each before the parameter that opens its part of the table.
+const HEADINGS: &[(&str, &str)] = &[
+    ("bind", "Network"),
+    ("tls-port", "TLS"),
+    ("requirepass", "Clients"),
+    ("io-threads", "Threads"),
+    ("databases", "Keys and memory"),
+    ("loglevel", "Logs"),
+    ("dir", "Process"),
+];
+
+/// The text of a configuration file that sets every parameter to its default.
+pub fn sample() -> String {
+    let config = Config::default();
+    let mut text = INTRODUCTION.to_owned();
+    for row in PARAMETERS {
+        if let Some((_, heading)) = HEADINGS.iter().find(|(first, _)| *first == row.name) {
+            text.push_str(&format!("\n#### {heading} ####\n"));
+        }
+        text.push_str(&format!("\n# {}\n", row.about));
+        for value in row.file_values(&config) {
+            text.push_str(&format!("{} {}\n", row.name, String::from_utf8_lossy(&value)));
+        }
+    }
+    text
+}

@@ -1,0 +1,137 @@
+//! The parameters whose values have a form of their own: `bind`, `io-threads`,
+//! `client-output-buffer-limit`.
+//!
+//! Each reads all its arguments before it changes anything.
+
+use base::size::parse_bytes;
+
+use super::parameter::{Notation, Reason, Special, WRONG_NUMBER, parse_number, parse_text};
+use super::{BIND_ADDRESSES_MAX, Config, IO_THREADS_MAX, IoThreads, OutputLimit, OutputLimits};
+
+/// `bind`: a list of addresses. A single empty argument, or none, means no TCP.
+pub(super) const BIND: Special = Special {
+    print: |config| config.bind.join(" "),
+    read: read_bind,
+    lines: |config| {
+        let list = config.bind.join(" ");
+        vec![if list.is_empty() { "\"\"".to_owned() } else { list }]
+    },
+    form: "address ...",
+};
+
+fn read_bind(config: &mut Config, args: &[Vec<u8>]) -> Result<(), Reason> {
+    if args.len() > BIND_ADDRESSES_MAX {
+        return Err("Too many bind addresses specified.".into());
+    }
+    let args = if matches!(args, [only] if only.is_empty()) { &[] } else { args };
+    let addresses: Vec<_> = args.iter().map(|arg| parse_text(arg)).collect::<Result<_, _>>()?;
+    // An empty address among others, as two spaces in CONFIG SET give, can never be bound.
+    if addresses.iter().any(String::is_empty) {
+        return Err("Failed to bind to specified addresses.".into());
+    }
+    config.bind = addresses;
+    Ok(())
+}
+
+/// `io-threads`: a number, or `auto`.
+pub(super) const IO_THREADS: Special = Special {
+    print: print_io_threads,
+    read: read_io_threads,
+    lines: |config| vec![print_io_threads(config)],
+    form: "auto | number",
+};
+
+fn print_io_threads(config: &Config) -> String {
+    match config.io_threads {
+        IoThreads::Auto => "auto".to_owned(),
+        IoThreads::Count(count) => count.to_string(),
+    }
+}
+
+fn read_io_threads(config: &mut Config, args: &[Vec<u8>]) -> Result<(), Reason> {
+    let [arg] = args else { return Err(WRONG_NUMBER.into()) };
+    config.io_threads = if arg.eq_ignore_ascii_case(b"auto") {
+        IoThreads::Auto
+    } else {
+        let count = parse_number(arg, Notation::Decimal, 1, i64::from(IO_THREADS_MAX))?;
+        IoThreads::Count(count as u16)
+    };
+    Ok(())
+}
+
+/// `client-output-buffer-limit`: class, hard limit, soft limit, seconds; again for other classes.
+/// Classes that are not named keep their limits.
+pub(super) const OUTPUT_LIMITS: Special = Special {
+    print: print_output_limits,
+    read: read_output_limits,
+    lines: |config| {
+        let limits = &config.client_output_buffer_limit;
+        let line = |class: &str, limit: &OutputLimit| {
+            let (hard, soft) = (with_unit(limit.hard_bytes), with_unit(limit.soft_bytes));
+            format!("{class} {hard} {soft} {}", limit.soft_seconds)
+        };
+        vec![
+            line("normal", &limits.normal),
+            line("replica", &limits.replica),
+            line("pubsub", &limits.pubsub),
+        ]
+    },
+    form: "class hard-limit soft-limit soft-seconds ...",
+};
+
+fn print_output_limits(config: &Config) -> String {
+    let limits = &config.client_output_buffer_limit;
+    let one = |class: &str, limit: &OutputLimit| {
+        format!("{class} {} {} {}", limit.hard_bytes, limit.soft_bytes, limit.soft_seconds)
+    };
+    // Redis prints the old name of the replica class here; tools that parse this expect it.
+    [one("normal", &limits.normal), one("slave", &limits.replica), one("pubsub", &limits.pubsub)]
+        .join(" ")
+}
+
+fn read_output_limits(config: &mut Config, args: &[Vec<u8>]) -> Result<(), Reason> {
+    let mut limits = config.client_output_buffer_limit;
+    let (groups, []) = args.as_chunks::<4>() else {
+        return Err("Wrong number of arguments in buffer limit configuration.".into());
+    };
+    for [class, hard, soft, seconds] in groups {
+        read_output_limit(&mut limits, class, hard, soft, seconds)?;
+    }
+    config.client_output_buffer_limit = limits;
+    Ok(())
+}
+
+fn read_output_limit(
+    limits: &mut OutputLimits,
+    class: &[u8],
+    hard: &[u8],
+    soft: &[u8],
+    seconds: &[u8],
+) -> Result<(), Reason> {
+    let limit = match class.to_ascii_lowercase().as_slice() {
+        b"normal" => &mut limits.normal,
+        b"slave" | b"replica" => &mut limits.replica,
+        b"pubsub" => &mut limits.pubsub,
+        _ => return Err("Invalid client class specified in buffer limit configuration.".into()),
+    };
+    let bytes = |arg: &[u8]| parse_bytes(arg).and_then(|bytes| u64::try_from(bytes).ok());
+    let seconds = parse_number(seconds, Notation::Decimal, 0, i64::from(i32::MAX));
+    let (Some(hard_bytes), Some(soft_bytes), Ok(seconds)) = (bytes(hard), bytes(soft), seconds)
+    else {
+        return Err(
+            "Error in hard, soft or soft_seconds setting in buffer limit configuration.".into()
+        );
+    };
+    *limit = OutputLimit { hard_bytes, soft_bytes, soft_seconds: seconds as u32 };
+    Ok(())
+}
+
+/// Bytes in the largest unit that leaves no remainder, as a configuration file would have them.
+pub(super) fn with_unit(bytes: u64) -> String {
+    for (shift, unit) in [(30, "gb"), (20, "mb"), (10, "kb")] {
+        if bytes != 0 && bytes.trailing_zeros() >= shift {
+            return format!("{}{unit}", bytes >> shift);
+        }
+    }
+    bytes.to_string()
+}

@@ -1,0 +1,200 @@
+//! The table of parameters, one row each; see [`Parameter`] for what a row says.
+//!
+//! Ranges and names are those of Redis 8, which clients and tools check. What has no meaning yet
+//! is not here but in [`super::NOT_YET`].
+
+use super::fields::{ClientCerts, Execute, LogLevel, Permit, Supervised};
+use super::parameter::{Apply, Kind, Notation, Parameter, Slot};
+use super::special::{BIND, IO_THREADS, OUTPUT_LIMITS};
+use super::{HZ_MAX, HZ_MIN};
+
+const I32_MAX: i64 = i32::MAX as i64;
+const U32_MAX: i64 = u32::MAX as i64;
+const MB: i64 = 1024 * 1024;
+
+/// Where a field is.
+macro_rules! slot {
+    ($($field:ident).+) => { Slot { of: |c| &c.$($field).+, of_mut: |c| &mut c.$($field).+ } };
+}
+
+/// A yes or no.
+macro_rules! flag {
+    ($name:literal, $($field:ident).+, $about:literal) => {
+        Parameter::new($name, Kind::Flag(slot!($($field).+)), $about)
+    };
+}
+
+/// A path or other text.
+macro_rules! text {
+    ($name:literal, $($field:ident).+, $about:literal) => {
+        Parameter::new($name, Kind::Text(slot!($($field).+)), $about)
+    };
+}
+
+/// A number. The range check comes before `write`, which makes its cast exact.
+macro_rules! number {
+    ($name:literal, $($field:ident).+, $notation:ident $min:tt..=$max:expr, $about:literal) => {
+        Parameter::new($name, Kind::Number {
+            notation: Notation::$notation,
+            min: $min,
+            max: $max,
+            read: |c| c.$($field).+ as i64,
+            write: |c, value| c.$($field).+ = value as _,
+        }, $about)
+    };
+}
+
+/// One of an enum's names.
+macro_rules! choice {
+    ($name:literal, $($field:ident).+, $type:ident, $about:literal) => {
+        Parameter::new($name, Kind::Choice {
+            names: $type::NAMES,
+            read: |c| c.$($field).+.name(),
+            write: |c, name| match $type::from_name(name) {
+                Some(value) => { c.$($field).+ = value; true }
+                None => false,
+            },
+        }, $about)
+    };
+}
+
+/// `hz` is a hint: what is out of its range is brought into it instead of refused.
+const TICK_RATE: Kind = Kind::Number {
+    notation: Notation::Decimal,
+    min: 0,
+    max: I32_MAX,
+    read: |c| c.hz as i64,
+    write: |c, value| c.hz = (value as u32).clamp(HZ_MIN, HZ_MAX),
+};
+
+/// Every parameter that has a meaning, grouped by subject.
+#[rustfmt::skip]
+pub static PARAMETERS: &[Parameter] = &[
+    // Network.
+    Parameter::new("bind", Kind::Special(BIND),
+        "Addresses to listen on, IPv4, IPv6 or *. One that starts with - may be missing.")
+        .multi().applies(Apply::Listeners),
+    number!("port", port, Decimal 0..=65535,
+        "TCP port; 0 listens on none.").applies(Apply::Listeners),
+    number!("tcp-backlog", tcp_backlog, Decimal 0..=I32_MAX,
+        "Connections that may wait to be accepted. The kernel's somaxconn caps it.").immutable(),
+    text!("unixsocket", unixsocket,
+        "Path of a unix socket to listen on.").immutable(),
+    number!("unixsocketperm", unixsocketperm, Octal 0..=0o777,
+        "Permissions of that socket, octal; 0 leaves them to the umask.").immutable(),
+    flag!("protected-mode", protected_mode,
+        "While the default user has no password, serve clients of this host only."),
+
+    // TLS.
+    number!("tls-port", tls_port, Decimal 0..=65535,
+        "TCP port for TLS; 0 listens on none.").applies(Apply::Listeners),
+    text!("tls-cert-file", tls.cert_file,
+        "The server's certificate chain, PEM.").volatile().applies(Apply::Tls),
+    text!("tls-key-file", tls.key_file,
+        "Its private key, PEM.").volatile().applies(Apply::Tls),
+    Parameter::new("tls-key-file-pass", Kind::Secret(slot!(tls.key_file_pass)),
+        "Password of an encrypted private key.").applies(Apply::Tls),
+    text!("tls-ca-cert-file", tls.ca_cert_file,
+        "Authorities that client certificates must come from, PEM.")
+        .volatile().applies(Apply::Tls),
+    text!("tls-ca-cert-dir", tls.ca_cert_dir,
+        "A directory of such files.").volatile().applies(Apply::Tls),
+    choice!("tls-auth-clients", tls.auth_clients, ClientCerts,
+        "Whether clients must show a certificate.").applies(Apply::Tls),
+    text!("tls-protocols", tls.protocols,
+        "Protocol versions, such as \"TLSv1.2 TLSv1.3\"; empty for both.").applies(Apply::Tls),
+    text!("tls-ciphers", tls.ciphers,
+        "Ciphers for TLS 1.2, separated by colons; empty for the usual ones.")
+        .applies(Apply::Tls),
+    text!("tls-ciphersuites", tls.ciphersuites,
+        "Ciphers for TLS 1.3, separated by colons; empty for the usual ones.")
+        .applies(Apply::Tls),
+    flag!("tls-prefer-server-ciphers", tls.prefer_server_ciphers,
+        "The server's order of ciphers decides, not the client's.").applies(Apply::Tls),
+    flag!("tls-session-caching", tls.session_caching,
+        "Clients may resume sessions, which spares most of the handshake.").applies(Apply::Tls),
+    number!("tls-session-cache-size", tls.session_cache_size, Decimal 0..=I32_MAX,
+        "Sessions remembered; 0 means no limit.").applies(Apply::Tls),
+    number!("tls-session-cache-timeout", tls.session_cache_timeout, Decimal 0..=I32_MAX,
+        "Seconds a session can be resumed.").applies(Apply::Tls),
+
+    // Clients.
+    Parameter::new("requirepass", Kind::Secret(slot!(requirepass)),
+        "Password of the default user; empty for none.").applies(Apply::Password),
+    number!("maxclients", maxclients, Decimal 1..=U32_MAX,
+        "Clients connected at once; further ones get an error.").applies(Apply::Clients),
+    number!("timeout", timeout, Decimal 0..=I32_MAX,
+        "Close a client that was idle for so many seconds; 0 never does.").applies(Apply::Limits),
+    number!("tcp-keepalive", tcp_keepalive, Decimal 0..=I32_MAX,
+        "Ask silent clients after so many seconds whether they still exist; 0 never does."),
+    number!("proto-max-bulk-len", proto_max_bulk_len, Bytes MB..=i64::MAX,
+        "The longest argument, in bytes.").applies(Apply::Limits),
+    number!("client-query-buffer-limit", client_query_buffer_limit, Bytes MB..=i64::MAX,
+        "The longest unfinished request of one client, in bytes.").applies(Apply::Limits),
+    Parameter::new("client-output-buffer-limit", Kind::Special(OUTPUT_LIMITS),
+        "Unsent output at which a client is closed: at once, or when it lasts so many seconds.")
+        .multi().applies(Apply::Limits),
+
+    // Threads.
+    Parameter::new("io-threads", Kind::Special(IO_THREADS),
+        "Threads that serve clients, the main thread included; auto looks at the cores.")
+        .applies(Apply::Threads),
+    choice!("io-threads-execute", io_threads_execute, Execute,
+        "Commands that run on the thread that read them: all, simple (one key), or none.")
+        .applies(Apply::Threads),
+    text!("server-cpulist", server_cpulist,
+        "Cores to run on, such as 0-3 or 0,2; empty for all.")
+        .alias("server_cpulist").immutable(),
+    Parameter::new("hz", TICK_RATE,
+        "Background ticks a second, 1 to 500.").applies(Apply::Tick),
+    flag!("dynamic-hz", dynamic_hz,
+        "Tick faster while many clients are connected.").applies(Apply::Tick),
+
+    // Keys and memory.
+    number!("databases", databases, Decimal 1..=I32_MAX,
+        "Databases that SELECT can choose from.").immutable(),
+    number!("active-expire-effort", active_expire_effort, Decimal 1..=10,
+        "How hard to look for expired keys, 1 to 10.").applies(Apply::Keyspace),
+    flag!("lazyfree-lazy-expire", lazyfree_lazy_expire,
+        "Free expired values in the background.").applies(Apply::Keyspace),
+    flag!("lazyfree-lazy-server-del", lazyfree_lazy_server_del,
+        "Free values that commands overwrite in the background.").applies(Apply::Keyspace),
+    flag!("lazyfree-lazy-user-del", lazyfree_lazy_user_del,
+        "DEL frees in the background, as UNLINK does.").applies(Apply::Keyspace),
+    flag!("lazyfree-lazy-user-flush", lazyfree_lazy_user_flush,
+        "FLUSHALL and FLUSHDB free in the background unless told SYNC.").applies(Apply::Keyspace),
+    flag!("disable-thp", disable_thp,
+        "Keep transparent huge pages off for this process.").immutable(),
+    flag!("jemalloc-bg-thread", jemalloc_bg_thread,
+        "Let the allocator return memory from a thread of its own.").applies(Apply::Allocator),
+
+    // Logs.
+    choice!("loglevel", loglevel, LogLevel,
+        "The least grave line to log: debug, verbose, notice, warning or nothing.")
+        .applies(Apply::Log),
+    text!("logfile", logfile,
+        "File to log to; empty for standard output.").immutable().keeps_empty(),
+    flag!("hide-user-data-from-log", hide_user_data_from_log,
+        "Keep keys, values and names of users out of the log.").applies(Apply::Log),
+    flag!("always-show-logo", always_show_logo,
+        "Show the logo at start even when the log is not a terminal.").immutable(),
+    number!("slowlog-log-slower-than", slowlog_log_slower_than, Decimal (-1)..=i64::MAX,
+        "Log commands that take more microseconds; 0 logs all of them, -1 none.")
+        .applies(Apply::Slowlog),
+    number!("slowlog-max-len", slowlog_max_len, Decimal 0..=i64::MAX,
+        "Commands that the slow log remembers.").applies(Apply::Slowlog),
+
+    // Process.
+    text!("dir", dir,
+        "Working directory: where relative paths start.").protected().applies(Apply::Directory),
+    flag!("daemonize", daemonize,
+        "Leave the terminal and run in the background.").immutable(),
+    choice!("supervised", supervised, Supervised,
+        "Who waits to hear that the server is ready: no, systemd, upstart or auto.").immutable(),
+    text!("pidfile", pidfile,
+        "File for the process id.").immutable(),
+    choice!("enable-protected-configs", enable_protected_configs, Permit,
+        "Who may CONFIG SET protected parameters: no, yes or local clients.").immutable(),
+    choice!("enable-debug-command", enable_debug_command, Permit,
+        "Who may use DEBUG: no, yes or local clients.").immutable(),
+];
