@@ -63,8 +63,8 @@ pub struct Cx<'a> {
     pub db: usize,
     /// Databases in all.
     pub databases: usize,
-    /// Hash of the first key, computed when the request was read.
-    pub first_hash: u64,
+    /// Hashes of the request's keys, in the order of their positions.
+    pub hashes: &'a [u64],
     /// The longest string, `proto-max-bulk-len`.
     pub bulk_bytes_max: usize,
     /// A fresh random number.
@@ -75,7 +75,16 @@ impl<'a> Cx<'a> {
     /// The first key of the request, at index `at`, with the hash that is already known.
     #[inline]
     pub fn first_key<'b>(&self, args: &Args<'b>, at: usize) -> Key<'b> {
-        Key { bytes: args.text(at), hash: self.first_hash }
+        self.nth_key(args, 0, at)
+    }
+
+    /// The request's key number `nth`, at index `at`, with the hash that is already known.
+    ///
+    /// # Panics
+    /// When the row's key positions name no such key.
+    #[inline]
+    pub fn nth_key<'b>(&self, args: &Args<'b>, nth: usize, at: usize) -> Key<'b> {
+        Key { bytes: args.text(at), hash: self.hashes[nth] }
     }
 
     /// Any other key.

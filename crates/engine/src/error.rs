@@ -33,6 +33,12 @@ pub enum Error {
     OffsetOutOfRange,
     /// The key must be there.
     NoSuchKey,
+    /// No command of this name; the text says which.
+    UnknownCommand(String),
+    /// No subcommand of this name in the command of that name.
+    UnknownSubcommand(String, String),
+    /// The client must authenticate first.
+    NoAuth,
 }
 
 impl fmt::Display for Error {
@@ -58,6 +64,11 @@ impl fmt::Display for Error {
             }
             Self::OffsetOutOfRange => "ERR offset is out of range",
             Self::NoSuchKey => "ERR no such key",
+            Self::UnknownCommand(text) => return write!(f, "ERR {text}"),
+            Self::UnknownSubcommand(name, command) => {
+                return write!(f, "ERR unknown subcommand '{name}'. Try {command} HELP.");
+            }
+            Self::NoAuth => "NOAUTH Authentication required.",
         })
     }
 }

@@ -1,0 +1,257 @@
+//! From a request to its reply: the gates in front of a command, then the command.
+//!
+//! The gates are, in this order: does the command exist, has it the right number of arguments, may
+//! this client run it (authentication now, access control later), must it run elsewhere, must it
+//! wait. None of them costs more than a branch for an ordinary data command.
+
+use engine::{Cx, Error, Flags, Hold, Spread};
+use resp::{Args, Out, Reply};
+
+use crate::commands::{NodeCx, Then};
+use crate::host::{Host, Router};
+use crate::node::PAUSE_NONE;
+use crate::session::{ReplyMode, Session};
+use crate::table::{Call, Entry, table};
+use crate::worker::Worker;
+
+/// How to go on after a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// With the next request.
+    Done,
+    /// By closing the client when its replies are sent; later requests are dropped.
+    Close,
+    /// By handing the client to the main thread, which executes this request again from the start.
+    HandOver,
+    /// By executing this request again when CLIENT PAUSE ends.
+    Postpone,
+}
+
+/// One parsed request.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    /// The command it names, if there is one.
+    pub entry: Option<&'static Entry>,
+    /// Its arguments.
+    pub args: Args<'a>,
+    /// The hash of its first key, when the entry has one only key.
+    pub hash: u64,
+}
+
+/// Executes one request and appends its reply to `out`.
+pub fn dispatch<R: Router>(
+    worker: &mut Worker,
+    session: &mut Session,
+    request: Request<'_>,
+    router: &R,
+    host: &dyn Host,
+    out: &mut Out,
+) -> Step {
+    let Some(entry) = request.entry else {
+        let error = Error::UnknownCommand(unknown_command(&request.args));
+        return reject(worker, session, None, &error, out);
+    };
+    if let Err(error) = admit(entry, &request.args, session) {
+        if matches!(error, Error::NoAuth) {
+            worker.stats.auth_failures.add(1);
+        }
+        return reject(worker, session, Some(entry), &error, out);
+    }
+    if entry.place & worker.remote != 0 {
+        return Step::HandOver;
+    }
+    let node = &worker.node;
+    if node.pause.load(std::sync::atomic::Ordering::Relaxed) != PAUSE_NONE {
+        let may_write = entry.spec.flags.has(Flags::WRITE);
+        let exempt = matches!(entry.call, Call::Node(_)) && entry.spec.flags.has(Flags::ADMIN);
+        if !exempt && node.is_paused(may_write, worker.turn.unix_ms) {
+            return Step::Postpone;
+        }
+    }
+    run(worker, session, entry, request, router, host, out)
+}
+
+/// The gates that answer with an error.
+#[inline]
+fn admit(entry: &Entry, args: &Args<'_>, session: &Session) -> Result<(), Error> {
+    if matches!(entry.call, Call::Container) && args.len() > 1 {
+        let name = String::from_utf8_lossy(args.text(1)).chars().take(128).collect();
+        return Err(Error::UnknownSubcommand(name, entry.name.to_uppercase()));
+    }
+    if !entry.spec.accepts(args.len()) {
+        return Err(Error::Arity(entry.name.clone()));
+    }
+    // The gate of access control: it will ask the session's user instead.
+    if !session.authenticated && !entry.spec.flags.has(Flags::NO_AUTH) {
+        return Err(Error::NoAuth);
+    }
+    Ok(())
+}
+
+fn reject(
+    worker: &mut Worker,
+    session: &mut Session,
+    entry: Option<&Entry>,
+    error: &Error,
+    out: &mut Out,
+) -> Step {
+    if let Some(entry) = entry {
+        worker.stats.commands[usize::from(entry.index)].rejected.add(1);
+    }
+    worker.stats.errors.add(1);
+    match session.reply_mode {
+        ReplyMode::Off => {}
+        ReplyMode::SkipNext => session.reply_mode = ReplyMode::On,
+        ReplyMode::On => Reply::new(out, session.resp3).error(error.to_string().as_bytes()),
+    }
+    Step::Done
+}
+
+fn run<R: Router>(
+    worker: &mut Worker,
+    session: &mut Session,
+    entry: &'static Entry,
+    request: Request<'_>,
+    router: &R,
+    host: &dyn Host,
+    out: &mut Out,
+) -> Step {
+    let mode = session.reply_mode;
+    let mark = out.mark();
+    let mut args = request.args;
+    let mut then = Then::Done;
+    let succeeded = match entry.call {
+        Call::Data(handler) => {
+            worker.turn.touch = !session.no_touch;
+            let mut reply = Reply::new(out, session.resp3);
+            run_data(worker, session.db, entry, request, router, &mut |cx| {
+                engine::exec::run(handler, cx, &mut args, &mut reply)
+            })
+        }
+        Call::Node(handler) => {
+            let mut cx =
+                NodeCx { worker: &mut *worker, session, entry, shards: router, host, then: &mut then };
+            let resp3 = cx.session.resp3;
+            let mut reply = Reply::new(out, resp3);
+            match handler(&mut cx, &mut args, &mut reply) {
+                Ok(()) => true,
+                Err(error) => {
+                    reply.truncate(mark);
+                    reply.error(error.to_string().as_bytes());
+                    false
+                }
+            }
+        }
+        Call::Container => false,
+    };
+    account(worker, session, entry, &request.args, succeeded, router.ticks());
+    if mode != ReplyMode::On {
+        out.truncate(mark);
+        if mode == ReplyMode::SkipNext && session.reply_mode == mode {
+            session.reply_mode = ReplyMode::On;
+        }
+    }
+    match then {
+        Then::Done => Step::Done,
+        Then::Close => Step::Close,
+        Then::NoReply => {
+            out.truncate(mark);
+            Step::Done
+        }
+    }
+}
+
+/// Holds the shards that the command's keys and spread ask for, and runs it on them.
+#[inline]
+fn run_data<R: Router>(
+    worker: &mut Worker,
+    db: usize,
+    entry: &Entry,
+    request: Request<'_>,
+    router: &R,
+    work: &mut dyn FnMut(&mut Cx<'_>) -> bool,
+) -> bool {
+    let map = worker.node.map;
+    let databases = worker.node.databases;
+    let bulk_bytes_max = usize::try_from(worker.config.proto_max_bulk_len).unwrap_or(usize::MAX);
+    let random = if entry.only_key_at == 0 { worker.random.next_u64() } else { 0 };
+    let turn = &mut worker.turn;
+    let mut cx = |hold, hashes: &[u64]| {
+        let turn = &mut *turn;
+        work(&mut Cx { turn, hold, map, db, databases, hashes, bulk_bytes_max, random })
+    };
+    if entry.only_key_at != 0 {
+        let hashes = [request.hash];
+        return router.one(map.shard_of(request.hash), |shard| cx(Hold::One(shard), &hashes));
+    }
+    match entry.spec.spread {
+        Spread::EachShard => return cx(Hold::Each(&RouterVisit(router)), &[]),
+        Spread::World => return router.world(|shards| cx(Hold::Each(shards), &[])),
+        Spread::Keys => {}
+    }
+    let (hashes, shards) = (&mut worker.hashes, &mut worker.shards);
+    hashes.clear();
+    for spec in entry.spec.keys {
+        let keys = spec.positions(request.args.len());
+        hashes.extend(keys.map(|at| worker.node.hasher.hash(request.args.text(at))));
+    }
+    shards.clear();
+    shards.extend(hashes.iter().map(|hash| map.shard_of(*hash)));
+    shards.sort_unstable();
+    shards.dedup();
+    match shards.as_slice() {
+        [shard] => router.one(*shard, |shard| cx(Hold::One(shard), hashes)),
+        shards => router.many(shards, |held| cx(Hold::Many(held), hashes)),
+    }
+}
+
+/// A router seen as a trait object, sized so that a reference to it is enough.
+struct RouterVisit<'a, R>(&'a R);
+
+impl<R: Router> engine::Visit for RouterVisit<'_, R> {
+    fn visit(&self, shard: usize, work: &mut dyn FnMut(&mut store::Shard)) {
+        self.0.visit(shard, work);
+    }
+}
+
+/// Counts a run and notices a slow one.
+#[inline]
+fn account(
+    worker: &mut Worker,
+    session: &Session,
+    entry: &Entry,
+    args: &Args<'_>,
+    succeeded: bool,
+    tick: u64,
+) {
+    let ticks = tick.wrapping_sub(worker.last_tick);
+    worker.last_tick = tick;
+    let count = &worker.stats.commands[usize::from(entry.index)];
+    count.calls.add(1);
+    count.ticks.add(ticks);
+    if !succeeded {
+        count.failed.add(1);
+        worker.stats.errors.add(1);
+    }
+    if ticks > worker.slow_ticks {
+        crate::commands::note_slow(worker, session, entry, args, ticks);
+    }
+}
+
+/// The error for a name that no command has, with the start of its arguments.
+fn unknown_command(args: &Args<'_>) -> String {
+    const SHOWN_BYTES_MAX: usize = 128;
+    let short = |bytes: &[u8]| {
+        String::from_utf8_lossy(&bytes[..bytes.len().min(SHOWN_BYTES_MAX)]).into_owned()
+    };
+    let mut shown = String::new();
+    for arg in args.iter().skip(1) {
+        if shown.len() >= SHOWN_BYTES_MAX {
+            break;
+        }
+        let room = SHOWN_BYTES_MAX - shown.len();
+        let arg: String = short(arg).chars().take(room).collect();
+        shown.push_str(&format!("'{arg}' "));
+    }
+    format!("unknown command '{}', with args beginning with: {shown}", short(args.name()))
+}

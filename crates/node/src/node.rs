@@ -1,0 +1,103 @@
+//! What all threads of one server share besides the keyspace.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU64, Ordering};
+
+use base::hash::KeyHasher;
+use engine::ShardMap;
+use parking_lot::{Mutex, RwLock};
+
+use crate::client::Registry;
+use crate::config::Config;
+use crate::stats::ThreadStats;
+use crate::table::table;
+
+/// CLIENT PAUSE: nothing is postponed.
+pub const PAUSE_NONE: u8 = 0;
+/// CLIENT PAUSE WRITE.
+pub const PAUSE_WRITE: u8 = 1;
+/// CLIENT PAUSE ALL.
+pub const PAUSE_ALL: u8 = 2;
+
+/// The state that all threads of one server share.
+#[derive(Debug)]
+pub struct Node {
+    config: RwLock<Arc<Config>>,
+    generation: AtomicU64,
+    /// All clients.
+    pub clients: Registry,
+    /// The counts of all threads that ever ran; the main thread's come first.
+    pub threads: RwLock<Vec<Arc<ThreadStats>>>,
+    /// The process's key hash.
+    pub hasher: KeyHasher,
+    /// Which shard a key belongs to.
+    pub map: ShardMap,
+    /// Databases in all.
+    pub databases: usize,
+    /// 40 hexadecimal digits, different at each start.
+    pub run_id: String,
+    /// One of the `PAUSE_` constants.
+    pub pause: AtomicU8,
+    /// When the pause ends, in milliseconds since 1970.
+    pub pause_until_ms: AtomicI64,
+    /// Connections accepted.
+    pub connections_received: AtomicU64,
+    /// Connections refused.
+    pub connections_rejected: AtomicU64,
+    /// Serializes changes of the configuration.
+    pub config_change: Mutex<()>,
+}
+
+impl Node {
+    /// The shared state of a server with this configuration.
+    pub fn new(config: Config, seed: u64, shards: usize) -> Self {
+        let mut random = base::random::Random::new(seed ^ 0x5bd1_e995);
+        let run_id = (0..40).map(|_| char::from(b"0123456789abcdef"[random.below(16) as usize]));
+        Self {
+            clients: Registry::default(),
+            threads: RwLock::new(Vec::new()),
+            hasher: KeyHasher::new(seed),
+            map: ShardMap::new(shards),
+            databases: config.databases as usize,
+            run_id: run_id.collect(),
+            pause: AtomicU8::new(PAUSE_NONE),
+            pause_until_ms: AtomicI64::new(0),
+            connections_received: AtomicU64::new(0),
+            connections_rejected: AtomicU64::new(0),
+            config_change: Mutex::new(()),
+            generation: AtomicU64::new(0),
+            config: RwLock::new(Arc::new(config)),
+        }
+    }
+
+    /// The configuration of this moment.
+    pub fn config(&self) -> Arc<Config> {
+        Arc::clone(&self.config.read())
+    }
+
+    /// Replaces the configuration; threads take it over at their next turn.
+    pub fn set_config(&self, config: Config) {
+        *self.config.write() = Arc::new(config);
+        self.generation.fetch_add(1, Ordering::Release);
+    }
+
+    /// A number that changes with the configuration.
+    #[inline]
+    pub fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+
+    /// Counts for one more thread.
+    pub fn add_thread(&self) -> Arc<ThreadStats> {
+        let stats = Arc::new(ThreadStats::new(table().entries().len()));
+        self.threads.write().push(Arc::clone(&stats));
+        stats
+    }
+
+    /// Whether CLIENT PAUSE postpones a command now.
+    pub fn is_paused(&self, may_write: bool, unix_ms: i64) -> bool {
+        let pause = self.pause.load(Ordering::Acquire);
+        (pause == PAUSE_ALL || pause == PAUSE_WRITE && may_write)
+            && unix_ms < self.pause_until_ms.load(Ordering::Acquire)
+    }
+}

@@ -1,0 +1,100 @@
+//! What one thread keeps to execute requests: its turn, its counts, its copy of the configuration.
+
+use std::sync::Arc;
+
+use base::random::Random;
+use store::Turn;
+
+use crate::config::{Config, Execute};
+use crate::node::Node;
+use crate::stats::ThreadStats;
+use crate::table::place;
+
+/// One thread's means of execution.
+#[derive(Debug)]
+pub struct Worker {
+    /// The shared state.
+    pub node: Arc<Node>,
+    /// The configuration as of this turn.
+    pub config: Arc<Config>,
+    /// Time and by-products.
+    pub turn: Turn,
+    /// The thread's counts.
+    pub stats: Arc<ThreadStats>,
+    /// The thread's number; 0 is the main thread.
+    pub index: usize,
+    /// Commands with one of these bits of [`place`] are handed to the main thread.
+    pub remote: u8,
+    /// Fresh random numbers.
+    pub random: Random,
+    /// The tick at which the last command ended.
+    pub(crate) last_tick: u64,
+    /// Runs longer than so many ticks go to the slow log.
+    pub(crate) slow_ticks: u64,
+    /// Hashes of the keys of the running command, reused.
+    pub(crate) hashes: Vec<u64>,
+    /// Shards of the running command, reused.
+    pub(crate) shards: Vec<usize>,
+    generation: u64,
+    ticks_per_micro: f64,
+}
+
+impl Worker {
+    /// The means of thread `index`.
+    pub fn new(node: Arc<Node>, index: usize, seed: u64, ticks_per_micro: f64) -> Self {
+        let mut worker = Self {
+            config: node.config(),
+            turn: Turn::new(node.hasher.clone()),
+            stats: node.add_thread(),
+            index,
+            remote: 0,
+            random: Random::new(seed),
+            last_tick: 0,
+            slow_ticks: u64::MAX,
+            hashes: Vec::new(),
+            shards: Vec::new(),
+            generation: node.generation(),
+            ticks_per_micro,
+            node,
+        };
+        worker.follow_config();
+        worker
+    }
+
+    /// Begins a turn: sets the time and takes over a changed configuration.
+    #[inline]
+    pub fn begin_turn(&mut self, unix_us: i64, tick: u64) {
+        self.turn.set_time(unix_us);
+        self.last_tick = tick;
+        let generation = self.node.generation();
+        if generation != self.generation {
+            self.generation = generation;
+            self.config = self.node.config();
+            self.follow_config();
+        }
+    }
+
+    fn follow_config(&mut self) {
+        self.remote = match (self.index, self.config.io_threads_execute) {
+            (0, _) => 0,
+            (_, Execute::All) => place::MAIN,
+            (_, Execute::Simple) => place::MAIN | place::NOT_SIMPLE,
+            (_, Execute::None) => place::MAIN | place::NOT_SIMPLE | place::ANY,
+        };
+        self.slow_ticks = match u64::try_from(self.config.slowlog_log_slower_than) {
+            Ok(micros) => (micros as f64 * self.ticks_per_micro) as u64,
+            Err(_) => u64::MAX,
+        };
+    }
+
+    /// Microseconds in so many ticks.
+    pub fn micros(&self, ticks: u64) -> u64 {
+        (ticks as f64 / self.ticks_per_micro) as u64
+    }
+
+    /// Ends a turn: adds its counts to the thread's.
+    pub fn end_turn(&mut self) {
+        self.stats.add(std::mem::take(&mut self.turn.tally));
+        self.turn.trash.clear();
+    }
+}
