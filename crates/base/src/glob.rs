@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `*` | any bytes, also none |
 //! | `?` | one byte |
-//! | `[abc]`, `[a-z]`, `[z-a]` | one byte of the class; the ends of a range may come in either order |
+//! | `[abc]`, `[a-z]`, `[z-a]` | one byte of the class; a range may be written either way |
 //! | `[^abc]` | one byte outside the class |
 //! | `\x` | the byte `x`, whatever it means otherwise; inside a class too |
 //!

@@ -1,26 +1,103 @@
 //! The hash of keys.
-use std::hash::{BuildHasher, Hasher};
+//!
+//! One hash decides a key's shard, its bucket and its tag, so it is computed once and handed
+//! on. Relied upon elsewhere:
+//! - All 64 bits are well mixed: any disjoint groups of bits serve as shard, bucket and tag.
+//! - It depends on a seed drawn at start ([`crate::random::entropy_seed`]), so clients cannot
+//!   aim keys at one bucket. For that, the seed reaches every secret of the function, not only
+//!   its initial state: with known multipliers, collisions could be found for any state.
+//! - The value is that of the key's bytes alone, so equal keys hash equally however they are held.
+//!
+//! It is foldhash in its quality variant, fast on short keys but no cryptographic function. Values
+//! differ between runs and between versions: they must not be stored, sent, or used where Redis
+//! defines the function (cluster slots are CRC-16).
+
+use std::hash::Hasher;
 
 use foldhash::SharedSeed;
-use foldhash::quality::SeedableRandomState;
+use foldhash::quality::FoldHasher;
 
-/// Hashes keys with a seed chosen at start.
-#[derive(Clone, Debug)]
+/// Hashes keys with a seed; copies hash alike.
+#[derive(Debug, Clone, Copy)]
 pub struct KeyHasher {
-    state: SeedableRandomState,
+    state: u64,
+    secrets: &'static SharedSeed,
 }
 
 impl KeyHasher {
-    /// A hasher for one process.
-    pub fn new(seed: u64) -> Self {
-        Self { state: SeedableRandomState::with_seed(seed, SharedSeed::global_fixed()) }
+    /// A hasher whose values depend on `seed` alone.
+    ///
+    /// Meant to be called once per keyspace: the secrets (48 bytes) live for the rest of the
+    /// process, so that copies stay two words and hashing follows no counted reference.
+    pub fn new(seed: u64) -> KeyHasher {
+        let secrets = Box::leak(Box::new(SharedSeed::from_u64(seed)));
+        // The state gets a value of its own, since the secrets are a known function of the seed.
+        let state = crate::random::Random::new(seed).next_u64();
+        KeyHasher { state, secrets }
     }
 
-    /// All 64 bits are well mixed.
+    /// The hash of the key's bytes.
     #[inline]
     pub fn hash(&self, key: &[u8]) -> u64 {
-        let mut hasher = self.state.build_hasher();
+        let mut hasher = FoldHasher::with_seed(self.state, self.secrets);
+        // Raw bytes: `Hash for [u8]` would mix in the length, which foldhash already does.
         hasher.write(key);
         hasher.finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn seed_and_bytes_decide(seed: u64, key: Vec<u8>) {
+            let (hasher, again) = (KeyHasher::new(seed), KeyHasher::new(seed));
+            prop_assert_eq!(hasher.hash(&key), again.hash(&key.clone()));
+            prop_assert_ne!(hasher.hash(&key), KeyHasher::new(seed ^ 1).hash(&key));
+            let mut longer = key.clone();
+            longer.push(0);
+            prop_assert_ne!(hasher.hash(&key), hasher.hash(&longer));
+        }
+    }
+
+    #[test]
+    fn every_bit_is_mixed() {
+        // Keys as benchmarks and applications make them: a prefix and a counter.
+        const KEYS: u32 = 20_000;
+        let hasher = KeyHasher::new(7);
+        let mut ones = [0u32; 64];
+        let mut flips = [[0u32; 64]; 8];
+        for number in 0..KEYS {
+            let key = format!("key:{number:012}");
+            let hash = hasher.hash(key.as_bytes());
+            for (bit, count) in ones.iter_mut().enumerate() {
+                *count += (hash >> bit) as u32 & 1;
+            }
+            for (flipped, counts) in flips.iter_mut().enumerate() {
+                let mut other = key.clone().into_bytes();
+                other[15] ^= 1 << flipped;
+                let changed = hash ^ hasher.hash(&other);
+                for (bit, count) in counts.iter_mut().enumerate() {
+                    *count += (changed >> bit) as u32 & 1;
+                }
+            }
+        }
+        // The standard deviation is 71, so a fair bit stays inside by seven of them.
+        let fair = |count: &u32| (KEYS / 2 - 500..KEYS / 2 + 500).contains(count);
+        assert!(ones.iter().all(fair), "{ones:?}");
+        assert!(flips.iter().flatten().all(fair), "{flips:?}");
+    }
+
+    #[test]
+    fn no_collisions_among_many() {
+        let hasher = KeyHasher::new(1);
+        let mut hashes: Vec<u64> =
+            (0..100_000u32).map(|number| hasher.hash(number.to_string().as_bytes())).collect();
+        hashes.sort_unstable();
+        hashes.dedup();
+        assert_eq!(hashes.len(), 100_000);
     }
 }

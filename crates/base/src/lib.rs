@@ -4,8 +4,12 @@
 //! a file or a socket; what needs such a thing gets it as an argument from a floor above.
 #![forbid(unsafe_code)]
 
+mod binary;
+pub mod decimal;
 pub mod glob;
-mod hex_float;
 pub mod hash;
 pub mod number;
 pub mod quote;
+pub mod random;
+pub mod size;
+pub mod time;

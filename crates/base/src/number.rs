@@ -5,7 +5,7 @@
 //! Redis 8 accepts as a float argument and print as Redis 8 prints them in replies.
 //! Extended precision, which INCRBYFLOAT needs, is the business of [`crate::decimal`].
 
-use crate::hex_float;
+use crate::binary;
 
 /// Longest printed 64-bit integer: `-9223372036854775808`, and 2^64 - 1 has 20 digits too.
 pub const INTEGER_BYTES_MAX: usize = 20;
@@ -105,7 +105,7 @@ pub fn parse_f64(input: &[u8]) -> Option<f64> {
         let overflown = decimal.is_infinite() && has_digit(input);
         return (!lost && !overflown).then_some(decimal);
     }
-    let hex = hex_float::parse(input)?;
+    let hex = binary::parse_hex(input)?;
     let value = hex.to_f64();
     let lost = value == 0.0 && !hex.is_zero();
     (value.is_finite() && !lost).then_some(value)
@@ -330,6 +330,10 @@ mod tests {
         ] {
             assert_eq!(parse_f64(text.as_bytes()), Some(value), "{text}");
         }
+    }
+
+    #[test]
+    fn what_is_no_double() {
         for text in [
             "",
             ".",
@@ -370,6 +374,10 @@ mod tests {
             assert_eq!(parse_f64(text.as_bytes()), None, "{text}");
         }
         assert_eq!(parse_f64(&b"1".repeat(400)), None);
+    }
+
+    #[test]
+    fn ends_of_ranges_saturate() {
         assert_eq!(parse_f64_saturating(b"1e400"), Some(f64::INFINITY));
         assert_eq!(parse_f64_saturating(b"-1e-400"), Some(-0.0));
         assert_eq!(parse_f64_saturating(b"+inf"), Some(f64::INFINITY));

@@ -1,4 +1,4 @@
-//! C99 hexadecimal floats (`0x1.8p3`) and rounding of exact binary values to a float format.
+//! Exact binary values: rounding them to a float format, and C99 hexadecimal floats (`0x1.8p3`).
 //!
 //! Doubles and the 80-bit extended format share this: both hold an integer significand scaled
 //! by a power of two, rounded to nearest with ties to even. ISO C 7.22.1.3 gives the grammar.
@@ -83,7 +83,7 @@ impl Binary {
 }
 
 /// `value / 2^drop` to nearest, ties to even; a negative `drop` multiplies.
-fn round_shift(value: u128, drop: i64) -> u128 {
+pub(crate) fn round_shift(value: u128, drop: i64) -> u128 {
     if drop <= 0 {
         return value << drop.unsigned_abs().min(127);
     }
@@ -101,7 +101,7 @@ fn round_shift(value: u128, drop: i64) -> u128 {
 const SIGNIFICANT_DIGITS_MAX: u32 = 30;
 
 /// Reads a hexadecimal float with an optional sign; the whole input must be used.
-pub(crate) fn parse(input: &[u8]) -> Option<Binary> {
+pub(crate) fn parse_hex(input: &[u8]) -> Option<Binary> {
     let (negative, rest) = match input {
         [b'-', rest @ ..] => (true, rest),
         [b'+', rest @ ..] => (false, rest),

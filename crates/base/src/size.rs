@@ -1,0 +1,138 @@
+//! Amounts of memory: `100mb` in configuration, `1.05M` in INFO.
+//!
+//! As in redis.conf, the short units are decimal and those with a `b` are binary.
+
+/// Units and their bytes; matched without regard to case.
+const UNITS: [(&[u8], i64); 8] = [
+    (b"", 1),
+    (b"b", 1),
+    (b"k", 1_000),
+    (b"kb", 1 << 10),
+    (b"m", 1_000_000),
+    (b"mb", 1 << 20),
+    (b"g", 1_000_000_000),
+    (b"gb", 1 << 30),
+];
+
+/// Reads an amount in bytes: an optional minus, digits, and right after them nothing or
+/// one of `b k kb m mb g gb`, in any case.
+///
+/// `None` without digits, with an unknown unit, and beyond the range of `i64`. Whether a
+/// negative amount makes sense is for the setting to say; Redis refuses it wherever it reads an
+/// amount of memory.
+pub fn parse_bytes(input: &[u8]) -> Option<i64> {
+    let (sign, unsigned) = match input {
+        [b'-', rest @ ..] => (-1, rest),
+        _ => (1, input),
+    };
+    let digits = unsigned.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let (digits, unit) = unsigned.split_at_checked(digits)?;
+    if digits.is_empty() {
+        return None;
+    }
+    let (_, factor) = UNITS.iter().find(|(name, _)| unit.eq_ignore_ascii_case(name))?;
+    let mut amount = 0i64;
+    for digit in digits {
+        // Negative throughout when the sign is, so that the smallest integer can be read.
+        amount = amount.checked_mul(10)?.checked_add(sign * i64::from(digit - b'0'))?;
+    }
+    amount.checked_mul(*factor)
+}
+
+/// Steps of 1024 and their letters, largest first.
+const STEPS: [(u32, u8); 5] = [(50, b'P'), (40, b'T'), (30, b'G'), (20, b'M'), (10, b'K')];
+
+/// From here on, 1024 P, an amount prints in plain bytes again, as in Redis.
+const STEPS_END: u64 = 1 << 60;
+
+/// Appends an amount as INFO's `used_memory_human` shows it: `512B`, `1.05M`, two digits after
+/// the point.
+pub fn push_human_bytes(out: &mut Vec<u8>, bytes: u64) {
+    use std::io::Write;
+    let step = STEPS.iter().find(|(shift, _)| bytes >> shift != 0);
+    let written = match step {
+        Some((shift, letter)) if bytes < STEPS_END => {
+            let amount = bytes as f64 / (1u64 << shift) as f64;
+            write!(out, "{amount:.2}{}", char::from(*letter))
+        }
+        _ => write!(out, "{bytes}B"),
+    };
+    debug_assert!(written.is_ok(), "writing to a vector cannot fail");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn human(bytes: u64) -> String {
+        let mut out = Vec::new();
+        push_human_bytes(&mut out, bytes);
+        String::from_utf8_lossy(&out).into_owned()
+    }
+
+    #[test]
+    fn units() {
+        for (text, bytes) in [
+            ("0", 0),
+            ("100b", 100),
+            ("1k", 1000),
+            ("1KB", 1024),
+            ("2m", 2_000_000),
+            ("2mB", 2 << 20),
+            ("3G", 3_000_000_000),
+            ("3gb", 3 << 30),
+            ("0100mb", 100 << 20),
+            ("-1", -1),
+            ("-2kb", -2048),
+            ("9223372036854775807", i64::MAX),
+            ("-9223372036854775808", i64::MIN),
+        ] {
+            assert_eq!(parse_bytes(text.as_bytes()), Some(bytes), "{text}");
+        }
+        for text in [
+            "",
+            "-",
+            "kb",
+            "1t",
+            "1tb",
+            "+1",
+            " 1",
+            "1 ",
+            "1 kb",
+            "1.5mb",
+            "0x10",
+            "--1",
+            "9223372036854775808",
+            "9007199254740992kb",
+            "99999999999999999999g",
+        ] {
+            assert_eq!(parse_bytes(text.as_bytes()), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn human_amounts() {
+        for (bytes, text) in [
+            (0, "0B"),
+            (512, "512B"),
+            (1023, "1023B"),
+            (1024, "1.00K"),
+            (1_048_575, "1024.00K"),
+            (1_101_005, "1.05M"),
+            (3 << 29, "1.50G"),
+            (1 << 40, "1.00T"),
+            (1 << 50, "1.00P"),
+            (1 << 60, "1152921504606846976B"),
+        ] {
+            assert_eq!(human(bytes), text);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn plain_numbers_are_bytes(value: i64) {
+            prop_assert_eq!(parse_bytes(value.to_string().as_bytes()), Some(value));
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! Time as a value.
+//!
+//! The clock is read once per turn by whoever owns the event loop, and what it showed is passed
+//! down. All that happens in one turn happens at one time, tests set the time they want, and no
+//! command pays for a system call. Nothing here reads a clock.
+
+/// What the clocks showed when a turn began.
+///
+/// The wall clock (`unix_*`) may jump in either direction and is for what clients see: expiry,
+/// LASTSAVE, stream identifiers. The monotonic clock never goes back and is for measuring
+/// durations. The difference of two values of different clocks means nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Now {
+    /// Milliseconds since 1970-01-01 00:00 UTC; always `unix_us` rounded down.
+    pub unix_ms: i64,
+    /// Microseconds since 1970-01-01 00:00 UTC.
+    pub unix_us: i64,
+    /// Microseconds since some moment before the server started.
+    pub mono_us: u64,
+}
+
+impl Now {
+    /// Both clocks in microseconds; the milliseconds follow.
+    pub const fn from_micros(unix_us: i64, mono_us: u64) -> Now {
+        Now { unix_ms: unix_us.div_euclid(1_000), unix_us, mono_us }
+    }
+
+    /// Whole seconds since 1970-01-01 00:00 UTC, rounded down.
+    pub const fn unix_seconds(self) -> i64 {
+        self.unix_us.div_euclid(1_000_000)
+    }
+
+    /// Microseconds since `earlier` on the monotonic clock; 0 when `earlier` is later.
+    pub const fn micros_since(self, earlier: Now) -> u64 {
+        self.mono_us.saturating_sub(earlier.mono_us)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn coarser_units_round_down() {
+        let now = Now::from_micros(1_234_567_899, 5);
+        assert_eq!((now.unix_ms, now.unix_seconds()), (1_234_567, 1_234));
+        let before_1970 = Now::from_micros(-1, 9);
+        assert_eq!((before_1970.unix_ms, before_1970.unix_seconds()), (-1, -1));
+        assert_eq!((before_1970.micros_since(now), now.micros_since(before_1970)), (4, 0));
+    }
+}
