@@ -304,7 +304,9 @@ pub(super) fn parse_number(
 ) -> Result<i64, Reason> {
     let (parsed, complaint) = match notation {
         Notation::Decimal => (parse_i64(arg), "argument couldn't be parsed into an integer"),
-        Notation::Bytes => (parse_bytes(arg), "argument must be a memory value"),
+        Notation::Bytes => {
+            (parse_bytes(arg).filter(|bytes| *bytes >= 0), "argument must be a memory value")
+        }
         Notation::Octal => (parse_octal(arg), "argument couldn't be parsed as an octal number"),
     };
     match parsed {
