@@ -131,8 +131,7 @@ impl<T> Mailbox<T> {
         // Mostly a plain read: whoever woke the owner has cleared the flag. Acquire, so that the
         // message that caused it is visible even if the wake itself orders nothing.
         if self.shared.asleep.load(Ordering::Acquire) {
-            // Not a store: a producer may clear the flag between the two, and its message counts.
-            self.shared.asleep.swap(false, Ordering::Acquire);
+            self.shared.clear_flag();
         }
     }
 }
@@ -146,13 +145,18 @@ impl<T> Sender<T> {
         self.shared.queue.push(message);
         // Pairs with the fence in `prepare_sleep`. The queue's own orderings are not relied upon.
         fence(Ordering::SeqCst);
-        // The read keeps the line shared while the owner is awake. The swap elects one producer; its
-        // Release pairs with `awake`.
-        if self.shared.asleep.load(Ordering::Relaxed)
-            && self.shared.asleep.swap(false, Ordering::AcqRel)
-        {
+        // The read keeps the line shared while the owner is awake.
+        if self.shared.asleep.load(Ordering::Relaxed) && self.shared.clear_flag() {
             self.shared.wake.wake();
         }
+    }
+}
+
+impl<T> Shared<T> {
+    /// Whether the caller is the one who ended the announced sleep. An exchange, because producers
+    /// compete with one another and with the owner; its Release and Acquire are for `awake`.
+    fn clear_flag(&self) -> bool {
+        self.asleep.compare_exchange(true, false, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 }
 
