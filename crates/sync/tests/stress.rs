@@ -1,5 +1,5 @@
 //! Real threads on real primitives: what the models prove for small cases, tried with many turns.
-//! Bounded by counts, not by time; each test runs well under a second on two cores.
+//! Bounded by counts, not by time; each test runs for a fraction of a second on two cores.
 #![forbid(unsafe_code)]
 #![allow(clippy::expect_used, clippy::panic)]
 
@@ -30,7 +30,7 @@ fn sticky_wake(wakes: &Arc<AtomicUsize>) -> (impl Fn() + Send + Sync + 'static, 
 #[test]
 fn every_message_arrives_in_order_and_sleep_costs_one_wake() {
     const PRODUCERS: usize = 3;
-    const MESSAGES_EACH: u64 = 20_000;
+    const MESSAGES_EACH: u64 = 50_000;
     let wakes = Arc::new(AtomicUsize::new(0));
     let (wake, raised) = sticky_wake(&wakes);
     let mailbox = Mailbox::new(wake);
@@ -130,7 +130,7 @@ impl World {
 #[test]
 fn closers_are_alone_while_threads_come_and_go() {
     const THREADS: usize = 4;
-    const TURNS: usize = 4_000;
+    const TURNS: usize = 8_000;
     const CLOSES_EACH: usize = TURNS / 40;
     let gate = Gate::new(THREADS);
     let world = World::default();
@@ -175,7 +175,7 @@ fn a_row_of_closers_does_not_starve_who_enters() {
             }
         });
         let pass = gate.register().expect("one slot");
-        for _ in 0..500 {
+        for _ in 0..2_000 {
             pass.enter();
             pass.leave();
         }

@@ -2,12 +2,13 @@
 //! another, threads may come while it is closed.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool as PlainBool;
 
 use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::thread;
 
 use super::gate::{Gate, Pass};
-use super::shim::Fault;
+use super::shim::{self, Fault};
 use super::{fails, fails_with, holds};
 
 /// What the gate protects. Relaxed reads and writes in two steps: whoever is not alone, or does not
@@ -118,6 +119,30 @@ fn two_closers(close: Close) {
     assert_eq!(world.common.read(), 2);
 }
 
+/// A thread that sleeps in `enter` comes inside before the same closer is alone again.
+fn turn_of_who_waits() {
+    let gate = Gate::new(1);
+    // A plain atomic, which loom does not see: what has really happened.
+    let visited = Arc::new(PlainBool::new(false));
+    let closed = gate.close(None);
+    let sleeps = shim::sleeps();
+    let waiting = {
+        let (pass, visited) = (gate.register().unwrap(), Arc::clone(&visited));
+        thread::spawn(move || {
+            let _inside = pass.inside();
+            visited.store(true, Ordering::Relaxed);
+        })
+    };
+    while shim::sleeps() == sleeps {
+        thread::yield_now();
+    }
+    drop(closed);
+    let closed = gate.close(None);
+    assert!(visited.load(Ordering::Relaxed), "starved");
+    drop(closed);
+    waiting.join().unwrap();
+}
+
 /// A thread registers, visits and goes, and another takes over its slot, while the gate is closed and
 /// opened.
 fn registration() {
@@ -151,8 +176,13 @@ fn a_closer_and_one_thread_more_deeply() {
 }
 
 #[test]
-fn who_waits_is_let_in_between_two_closes() {
+fn two_closes_with_two_threads() {
     holds(3, exclusion::<2, 2>);
+}
+
+#[test]
+fn who_waits_is_let_in_between_two_closes() {
+    holds(9, turn_of_who_waits);
 }
 
 #[test]
@@ -188,6 +218,11 @@ fn of_two_waiting_threads_both_must_be_noticed() {
 #[test]
 fn a_notice_between_look_and_sleep_is_missed() {
     fails_with(Fault::LateListen, "deadlock", 2, exclusion::<1, 1>);
+}
+
+#[test]
+fn who_waits_starves_unless_it_is_put_inside() {
+    fails_with(Fault::ZeroStore, "starved", 2, turn_of_who_waits);
 }
 
 #[test]

@@ -31,6 +31,8 @@ pub(crate) enum Fault {
     NoOwnerFence,
     /// Setting bits yields zero, as if none had been set: a closer that does not wait.
     BlindMark,
+    /// A byte is stored as zero: a gate that opens and forgets to put inside who waits.
+    ZeroStore,
     /// The queue always claims to be empty, as if nobody looked again before sleeping.
     BlindRecheck,
     /// The queue hands out the newest message first.
@@ -45,6 +47,12 @@ pub(crate) enum Fault {
 
 thread_local! {
     static PLANTED: Cell<Option<Fault>> = const { Cell::new(None) };
+    static SLEEPS: Cell<usize> = const { Cell::new(0) };
+}
+
+/// How often a thread of this test has gone to sleep on a condition variable.
+pub(crate) fn sleeps() -> usize {
+    SLEEPS.get()
 }
 
 impl Fault {
@@ -90,11 +98,6 @@ macro_rules! atomic {
             }
 
             #[allow(dead_code)]
-            pub(crate) fn store(&self, value: $value, order: Ordering) {
-                self.0.store(value, weaken(order));
-            }
-
-            #[allow(dead_code)]
             pub(crate) fn compare_exchange(
                 &self,
                 current: $value,
@@ -123,15 +126,28 @@ macro_rules! atomic {
 }
 
 atomic!(AtomicBool, bool);
+
+impl AtomicBool {
+    pub(crate) fn store(&self, value: bool, order: Ordering) {
+        self.0.store(value, weaken(order));
+    }
+}
+
 atomic!(AtomicU8, u8, fetch_sub);
-atomic!(AtomicIsize, isize, fetch_add, fetch_sub);
 
 impl AtomicU8 {
+    pub(crate) fn store(&self, value: u8, order: Ordering) {
+        let value = if Fault::ZeroStore.is_planted() { 0 } else { value };
+        self.0.store(value, weaken(order));
+    }
+
     pub(crate) fn fetch_or(&self, bits: u8, order: Ordering) -> u8 {
         let found = self.0.fetch_or(bits, weaken(order));
         if Fault::BlindMark.is_planted() { 0 } else { found }
     }
 }
+
+atomic!(AtomicIsize, isize, fetch_add, fetch_sub);
 
 /// A queue that promises as little as the sources ask for: a push publishes with Release, a look
 /// acquires, and a look may be stale. Whatever more the real queue orders must not be needed.
@@ -229,6 +245,7 @@ impl Condvar {
             loom::thread::yield_now();
             guard.guard = guard.mutex.lock().guard.take();
         }
+        SLEEPS.set(SLEEPS.get() + 1);
         let held = guard.guard.take().expect("held");
         guard.guard = Some(self.0.wait(held).unwrap_or_else(PoisonError::into_inner));
     }
