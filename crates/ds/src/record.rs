@@ -231,9 +231,7 @@ impl<P> Record<P> {
     pub fn object_mut(&mut self) -> Option<&mut P> {
         let shape = self.shape();
         // SAFETY: as in `object`, and `&mut self` makes the access exclusive.
-        shape
-            .object
-            .then(|| unsafe { &mut *self.base.as_ptr().add(shape.object_at()).cast::<P>() })
+        shape.object.then(|| unsafe { &mut *self.base.as_ptr().add(shape.object_at()).cast::<P>() })
     }
 
     /// Replaces the payload by `bytes`, in place when they fall into the same size class.
@@ -353,7 +351,8 @@ impl<P> Record<P> {
         unsafe {
             let (from, to) = (self.base.as_ptr(), fresh.base.as_ptr());
             if new.stamped {
-                let stamp = if old.stamped { from.add(old.stamp_at()).cast::<i64>().read() } else { 0 };
+                let stamp =
+                    if old.stamped { from.add(old.stamp_at()).cast::<i64>().read() } else { 0 };
                 to.add(new.stamp_at()).cast::<i64>().write(stamp);
             }
             if new.object && old.object {
@@ -500,9 +499,7 @@ impl<'a, P> RecordRef<'a, P> {
     pub fn object(self) -> Option<&'a P> {
         let shape = self.shape();
         // SAFETY: an object record holds an initialised `P` there, aligned to 8.
-        shape
-            .object
-            .then(|| unsafe { &*self.base.as_ptr().add(shape.object_at()).cast::<P>() })
+        shape.object.then(|| unsafe { &*self.base.as_ptr().add(shape.object_at()).cast::<P>() })
     }
 
     /// Bytes of the record's own allocation, without what its object owns.
@@ -547,7 +544,10 @@ mod tests {
     fn a_small_pair_takes_its_class() {
         let record = Plain::new(&[b'k'; 16], 3, Payload::Bytes(&[b'v'; 32]), None, 7);
         assert_eq!(record.view().allocated_bytes(), 56);
-        assert_eq!((record.view().kind(), record.view().note(), record.view().stamp()), (3, 7, None));
+        assert_eq!(
+            (record.view().kind(), record.view().note(), record.view().stamp()),
+            (3, 7, None)
+        );
         assert_eq!(class_bytes(65), 80);
         assert_eq!(class_bytes(128), 128);
         assert_eq!(class_bytes(129), 160);
@@ -561,15 +561,26 @@ mod tests {
                 let value: Vec<u8> = (0..len).map(|i| i as u8).collect();
                 let mut record = Plain::new(&key, 1, Payload::Bytes(&value), None, 0xabcdef);
                 record.set_stamp(Some(-5));
-                assert_eq!((record.view().key(), record.view().bytes()), (&key[..], Some(&value[..])));
+                assert_eq!(
+                    (record.view().key(), record.view().bytes()),
+                    (&key[..], Some(&value[..]))
+                );
                 assert_eq!((record.view().stamp(), record.view().note()), (Some(-5), 0xabcdef));
                 record.set_bytes(2, b"short");
-                assert_eq!((record.view().bytes(), record.view().stamp()), (Some(&b"short"[..]), Some(-5)));
+                assert_eq!(
+                    (record.view().bytes(), record.view().stamp()),
+                    (Some(&b"short"[..]), Some(-5))
+                );
                 record.resize_bytes(2, len + 5);
                 let own = record.view().bytes().map(<[u8]>::to_vec);
-                assert!(own.is_some_and(|own| own.starts_with(b"short") && own[5..].iter().all(|b| *b == 0)));
+                assert!(own.is_some_and(
+                    |own| own.starts_with(b"short") && own[5..].iter().all(|b| *b == 0)
+                ));
                 record.set_stamp(None);
-                assert_eq!((record.view().key(), record.view().stamp(), record.view().kind()), (&key[..], None, 2));
+                assert_eq!(
+                    (record.view().key(), record.view().stamp(), record.view().kind()),
+                    (&key[..], None, 2)
+                );
             }
         }
     }
@@ -588,7 +599,10 @@ mod tests {
         assert!(record.set_object(4, object.clone()).is_none());
         assert!(record.set_object(4, object.clone()).is_some());
         assert_eq!(Arc::strong_count(&object), 2);
-        assert_eq!((record.view().key(), record.view().note(), record.view().kind()), (&b"key"[..], 5, 4));
+        assert_eq!(
+            (record.view().key(), record.view().note(), record.view().kind()),
+            (&b"key"[..], 5, 4)
+        );
         drop(record.into_object());
         assert_eq!(Arc::strong_count(&object), 1);
     }

@@ -41,12 +41,21 @@ pub trait Visit {
     fn visit(&self, shard: usize, work: &mut dyn FnMut(&mut Shard));
 }
 
+/// Several shards held at once.
+pub trait Held {
+    /// One of the held shards by its number.
+    ///
+    /// # Panics
+    /// When it is not held, which the row's key positions rule out.
+    fn shard(&mut self, number: usize) -> &mut Shard;
+}
+
 /// The shards held for a command.
 pub enum Hold<'a> {
     /// The one shard of all its keys.
     One(&'a mut Shard),
-    /// The shards of its keys by ascending number.
-    Many(&'a mut [(usize, &'a mut Shard)]),
+    /// The shards of its keys.
+    Many(&'a mut dyn Held),
     /// None: it visits shard after shard. For `World` commands nobody else runs meanwhile.
     Each(&'a dyn Visit),
 }
@@ -106,12 +115,7 @@ impl<'a> Cx<'a> {
     pub fn db_at(&mut self, number: usize, key: Key<'_>) -> (&mut Db, &mut Turn) {
         let shard: &mut Shard = match &mut self.hold {
             Hold::One(shard) => shard,
-            Hold::Many(shards) => {
-                let wanted = self.map.shard_of(key.hash);
-                let at = shards.partition_point(|(number, _)| *number < wanted);
-                assert!(shards[at].0 == wanted, "the shards of all keys are held");
-                shards[at].1
-            }
+            Hold::Many(shards) => shards.shard(self.map.shard_of(key.hash)),
             Hold::Each(_) => unreachable!("a command with keys holds their shards"),
         };
         (shard.db(number), self.turn)

@@ -44,9 +44,7 @@ pub enum Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::WrongType => {
-                "WRONGTYPE Operation against a key holding the wrong kind of value"
-            }
+            Self::WrongType => "WRONGTYPE Operation against a key holding the wrong kind of value",
             Self::Syntax => "ERR syntax error",
             Self::NotInteger => "ERR value is not an integer or out of range",
             Self::NotFloat => "ERR value is not a valid float",
@@ -59,9 +57,7 @@ impl fmt::Display for Error {
             Self::InvalidExpire(name) => {
                 return write!(f, "ERR invalid expire time in '{name}' command");
             }
-            Self::StringTooLong => {
-                "ERR string exceeds maximum allowed size (proto-max-bulk-len)"
-            }
+            Self::StringTooLong => "ERR string exceeds maximum allowed size (proto-max-bulk-len)",
             Self::OffsetOutOfRange => "ERR offset is out of range",
             Self::NoSuchKey => "ERR no such key",
             Self::UnknownCommand(text) => return write!(f, "ERR {text}"),

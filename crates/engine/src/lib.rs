@@ -12,12 +12,10 @@ pub mod row;
 pub mod spec;
 pub mod string;
 
-pub use cx::{Cx, Hold, ShardMap, Visit};
+pub use cx::{Cx, Held, Hold, ShardMap, Visit};
 pub use error::Error;
 pub use row::{Handler, Row};
-pub use spec::{
-    Access, Argument, Category, Flags, Group, KeySpec, Shape, Spec, Spread,
-};
+pub use spec::{Access, Argument, Category, Flags, Group, KeySpec, Shape, Spec, Spread};
 
 /// The rows of all families that work on data, family by family.
 pub const FAMILIES: &[&[Row<Handler>]] = &[string::ROWS];

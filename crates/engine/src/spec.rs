@@ -162,8 +162,17 @@ impl Access {
     /// Names as COMMAND INFO prints them.
     pub fn names(self) -> impl Iterator<Item = &'static str> {
         const NAMES: [&str; 11] = [
-            "RO", "RW", "OW", "RM", "access", "update", "insert", "delete", "not_key",
-            "incomplete", "variable_flags",
+            "RO",
+            "RW",
+            "OW",
+            "RM",
+            "access",
+            "update",
+            "insert",
+            "delete",
+            "not_key",
+            "incomplete",
+            "variable_flags",
         ];
         NAMES.into_iter().enumerate().filter(move |(i, _)| self.0 >> i & 1 == 1).map(|(_, n)| n)
     }

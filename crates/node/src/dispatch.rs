@@ -4,14 +4,15 @@
 //! this client run it (authentication now, access control later), must it run elsewhere, must it
 //! wait. None of them costs more than a branch for an ordinary data command.
 
-use engine::{Cx, Error, Flags, Hold, Spread};
+use engine::{Cx, Error, Flags, Hold, ShardMap, Spread};
 use resp::{Args, Out, Reply};
+use store::Turn;
 
 use crate::commands::{NodeCx, Then};
 use crate::host::{Host, Router};
 use crate::node::PAUSE_NONE;
 use crate::session::{ReplyMode, Session};
-use crate::table::{Call, Entry, table};
+use crate::table::{Call, Entry};
 use crate::worker::Worker;
 
 /// How to go on after a request.
@@ -129,8 +130,14 @@ fn run<R: Router>(
             })
         }
         Call::Node(handler) => {
-            let mut cx =
-                NodeCx { worker: &mut *worker, session, entry, shards: router, host, then: &mut then };
+            let mut cx = NodeCx {
+                worker: &mut *worker,
+                session,
+                entry,
+                shards: router,
+                host,
+                then: &mut then,
+            };
             let resp3 = cx.session.resp3;
             let mut reply = Reply::new(out, resp3);
             match handler(&mut cx, &mut args, &mut reply) {
@@ -171,22 +178,25 @@ fn run_data<R: Router>(
     router: &R,
     work: &mut dyn FnMut(&mut Cx<'_>) -> bool,
 ) -> bool {
-    let map = worker.node.map;
-    let databases = worker.node.databases;
-    let bulk_bytes_max = usize::try_from(worker.config.proto_max_bulk_len).unwrap_or(usize::MAX);
     let random = if entry.only_key_at == 0 { worker.random.next_u64() } else { 0 };
-    let turn = &mut worker.turn;
-    let mut cx = |hold, hashes: &[u64]| {
-        let turn = &mut *turn;
-        work(&mut Cx { turn, hold, map, db, databases, hashes, bulk_bytes_max, random })
+    let map = worker.node.map;
+    let mut ground = Ground {
+        turn: &mut worker.turn,
+        map,
+        db,
+        databases: worker.node.databases,
+        bulk_bytes_max: usize::try_from(worker.config.proto_max_bulk_len).unwrap_or(usize::MAX),
+        random,
+        work,
     };
     if entry.only_key_at != 0 {
         let hashes = [request.hash];
-        return router.one(map.shard_of(request.hash), |shard| cx(Hold::One(shard), &hashes));
+        let shard = map.shard_of(request.hash);
+        return router.one(shard, |shard| ground.run(Hold::One(shard), &hashes));
     }
     match entry.spec.spread {
-        Spread::EachShard => return cx(Hold::Each(&RouterVisit(router)), &[]),
-        Spread::World => return router.world(|shards| cx(Hold::Each(shards), &[])),
+        Spread::EachShard => return ground.run(Hold::Each(&RouterVisit(router)), &[]),
+        Spread::World => return router.world(|shards| ground.run(Hold::Each(shards), &[])),
         Spread::Keys => {}
     }
     let (hashes, shards) = (&mut worker.hashes, &mut worker.shards);
@@ -200,8 +210,28 @@ fn run_data<R: Router>(
     shards.sort_unstable();
     shards.dedup();
     match shards.as_slice() {
-        [shard] => router.one(*shard, |shard| cx(Hold::One(shard), hashes)),
-        shards => router.many(shards, |held| cx(Hold::Many(held), hashes)),
+        [shard] => router.one(*shard, |shard| ground.run(Hold::One(shard), hashes)),
+        shards => router.many(shards, |held| ground.run(Hold::Many(held), hashes)),
+    }
+}
+
+/// What a command's context is made of besides its shards.
+struct Ground<'a> {
+    turn: &'a mut Turn,
+    map: ShardMap,
+    db: usize,
+    databases: usize,
+    bulk_bytes_max: usize,
+    random: u64,
+    work: &'a mut dyn FnMut(&mut Cx<'_>) -> bool,
+}
+
+impl Ground<'_> {
+    #[inline]
+    fn run<'h>(&'h mut self, hold: Hold<'h>, hashes: &'h [u64]) -> bool {
+        let Self { map, db, databases, bulk_bytes_max, random, .. } = *self;
+        let turn = &mut *self.turn;
+        (self.work)(&mut Cx { turn, hold, map, db, databases, hashes, bulk_bytes_max, random })
     }
 }
 

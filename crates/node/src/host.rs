@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use engine::Visit;
+use engine::{Held, Visit};
 use store::Shard;
 
 use crate::client::ClientRecord;
@@ -14,11 +14,7 @@ pub trait Router: Visit {
     fn one<R>(&self, shard: usize, work: impl FnOnce(&mut Shard) -> R) -> R;
 
     /// Runs `work` with several shards held at once, given by ascending number without repetition.
-    fn many<R>(
-        &self,
-        shards: &[usize],
-        work: impl FnOnce(&mut [(usize, &mut Shard)]) -> R,
-    ) -> R;
+    fn many<R>(&self, shards: &[usize], work: impl FnOnce(&mut dyn Held) -> R) -> R;
 
     /// Runs `work` while no other command runs.
     fn world<R>(&self, work: impl FnOnce(&dyn Visit) -> R) -> R;

@@ -44,7 +44,7 @@ impl Worker {
     pub fn new(node: Arc<Node>, index: usize, seed: u64, ticks_per_micro: f64) -> Self {
         let mut worker = Self {
             config: node.config(),
-            turn: Turn::new(node.hasher.clone()),
+            turn: Turn::new(node.hasher),
             stats: node.add_thread(),
             index,
             remote: 0,

@@ -206,7 +206,8 @@ impl<'a> Reply<'a> {
     /// Writes the length of what followed `deferred`: elements of an array, pairs of a map. Costs a
     /// move of what was written since, so it is for replies whose length cannot be known before.
     pub fn finish(&mut self, deferred: Deferred, len: usize) {
-        let (kind, len) = if deferred.kind == b'm' { (b'*', len * 2) } else { (deferred.kind, len) };
+        let (kind, len) =
+            if deferred.kind == b'm' { (b'*', len * 2) } else { (deferred.kind, len) };
         let mut header = Vec::with_capacity(24);
         header.push(kind);
         push_u64(&mut header, len as u64);

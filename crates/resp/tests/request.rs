@@ -115,10 +115,8 @@ fn big_arguments_have_buffers_of_their_own() {
 #[test]
 fn inline_requests_are_split_like_a_shell_does() {
     let got = requests(b"SET \"a b\" 'c'\r\n\r\nPING\n", 3).unwrap();
-    let text: Vec<Vec<&str>> = got
-        .iter()
-        .map(|r| r.iter().map(|a| std::str::from_utf8(a).unwrap()).collect())
-        .collect();
+    let text: Vec<Vec<&str>> =
+        got.iter().map(|r| r.iter().map(|a| std::str::from_utf8(a).unwrap()).collect()).collect();
     assert_eq!(text, [vec!["SET", "a b", "c"], vec![], vec!["PING"]]);
 }
 

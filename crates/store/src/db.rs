@@ -181,13 +181,7 @@ impl Db {
 
     /// Sets a key to a string, whatever it was. Returns whether the key is new.
     #[inline]
-    pub fn put(
-        &mut self,
-        turn: &mut Turn,
-        key: Key<'_>,
-        text: NewText<'_>,
-        stamp: Stamp,
-    ) -> bool {
+    pub fn put(&mut self, turn: &mut Turn, key: Key<'_>, text: NewText<'_>, stamp: Stamp) -> bool {
         turn.tally.changes += 1;
         let clock = turn.use_clock();
         let integer;
@@ -249,7 +243,8 @@ impl Db {
     /// Adds a record taken from elsewhere under a key that is not there.
     pub fn insert(&mut self, turn: &mut Turn, key: Key<'_>, record: Record<Object>) {
         turn.tally.changes += 1;
-        let record = if record.view().key() == key.bytes { record } else { record.rekeyed(key.bytes) };
+        let record =
+            if record.view().key() == key.bytes { record } else { record.rekeyed(key.bytes) };
         self.table.insert(key.hash, record, &turn.hasher);
     }
 
@@ -321,7 +316,13 @@ impl<T: Type> Edit<'_, T> {
     /// Moves an object to the trash before the record is given another payload.
     pub(crate) fn discard_object(&mut self) {
         if self.record().object().is_some() {
-            let empty = Record::new(self.record().key(), 0, Payload::Bytes(b""), self.record().stamp(), self.record().note());
+            let empty = Record::new(
+                self.record().key(),
+                0,
+                Payload::Bytes(b""),
+                self.record().stamp(),
+                self.record().note(),
+            );
             let old = std::mem::replace(&mut *self.db.table.at_mut(self.at), empty);
             self.turn.trash.extend(old.into_object());
         }

@@ -41,10 +41,7 @@ pub fn raise_open_files(wanted: u64) -> u64 {
             return 1024;
         }
         if limit.rlim_cur < wanted {
-            let higher = libc::rlimit {
-                rlim_cur: wanted,
-                rlim_max: limit.rlim_max.max(wanted),
-            };
+            let higher = libc::rlimit { rlim_cur: wanted, rlim_max: limit.rlim_max.max(wanted) };
             if libc::setrlimit(libc::RLIMIT_NOFILE, &higher) == 0 {
                 return wanted;
             }

@@ -1,0 +1,214 @@
+//! A whole server in one thread: shards in a row, a clock that stands still, and no process around.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use engine::{Held, Visit};
+use node::config::{Change, Config};
+use node::dispatch::Request;
+use node::host::{Facts, Shutdown};
+use node::{ClientRecord, Host, Node, Router, Session, Step, Worker, dispatch, table};
+use resp::{Args, Out, Span};
+use store::{Effect, Shard};
+
+/// Where every transcript's clock begins: a round second of the year 2023.
+pub const START_MS: i64 = 1_700_000_000_000;
+const TICKS_PER_MICRO: f64 = 1.0;
+
+/// A server and its clients.
+pub struct World {
+    /// The state that threads would share.
+    pub node: Arc<Node>,
+    /// What the process would do.
+    pub host: FakeHost,
+    worker: Worker,
+    shards: FakeShards,
+    sessions: BTreeMap<String, Session>,
+    now_us: i64,
+}
+
+impl World {
+    /// A fresh server with so many shards and the default configuration.
+    pub fn new(shards: usize) -> Self {
+        Self::with_config(shards, Config::default())
+    }
+
+    /// A fresh server with a configuration.
+    pub fn with_config(shards: usize, config: Config) -> Self {
+        let databases = config.databases as usize;
+        let node = Arc::new(Node::new(config, 42, shards));
+        let mut worker = Worker::new(Arc::clone(&node), 0, 7, TICKS_PER_MICRO);
+        worker.turn.effects.set_consumed(true);
+        let shards = (0..shards).map(|_| RefCell::new(Shard::new(databases))).collect();
+        Self {
+            node,
+            host: FakeHost::default(),
+            worker,
+            shards: FakeShards(shards),
+            sessions: BTreeMap::new(),
+            now_us: START_MS * 1000,
+        }
+    }
+
+    /// Lets the clock go on.
+    pub fn advance(&mut self, ms: i64) {
+        self.now_us += ms * 1000;
+    }
+
+    /// Ends a client.
+    pub fn close(&mut self, client: &str) {
+        if let Some(session) = self.sessions.remove(client) {
+            self.node.clients.remove(session.record.id);
+        }
+    }
+
+    /// Sends a request and returns the bytes of its reply and the effects it left.
+    pub fn request(&mut self, client: &str, args: &[Vec<u8>]) -> (Vec<u8>, Vec<Effect>) {
+        let mut buffer = Vec::new();
+        let spans: Vec<Span> = args
+            .iter()
+            .map(|arg| {
+                buffer.extend_from_slice(arg);
+                Span::new(buffer.len() - arg.len(), arg.len())
+            })
+            .collect();
+        self.worker.begin_turn(self.now_us, 0);
+        if !self.sessions.contains_key(client) {
+            let session = self.connect();
+            self.sessions.insert(client.to_owned(), session);
+        }
+        let session = self.sessions.get_mut(client).expect("connected above");
+        let args = Args::new(&buffer, &spans, &[]);
+        let entry = table().resolve(&args);
+        let key_at = entry.map_or(0, |entry| entry.only_key_at);
+        let hash = if key_at == 0 { 0 } else { self.node.hasher.hash(args.text(key_at)) };
+        let request = Request { entry, args, hash };
+        let mut out = Out::default();
+        let before = self.worker.turn.tally;
+        let step = dispatch(&mut self.worker, session, request, &self.shards, &self.host, &mut out);
+        let after = self.worker.turn.tally;
+        let effects = self.worker.turn.effects.take();
+        let own: Vec<_> =
+            effects.iter().filter(|e| e.events.iter().all(|(e, _)| e.name != "expired")).collect();
+        let changed = after.changes > before.changes;
+        assert_eq!(own.len(), usize::from(changed), "one effect for each write: {effects:?}");
+        self.worker.end_turn();
+        let record = Arc::clone(&session.record);
+        if step == Step::Close {
+            self.close(client);
+        }
+        record.commands.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let bytes = out
+            .pieces(resp::out::Mark::default(), out.mark())
+            .flat_map(|piece| piece.as_slice().to_vec())
+            .collect();
+        (bytes, effects)
+    }
+
+    fn connect(&mut self) -> Session {
+        let id = self.node.clients.next_id();
+        let port = 40_000 + id;
+        let addresses = (format!("127.0.0.1:{port}").into(), "127.0.0.1:6379".into());
+        let record = ClientRecord::new(id, addresses, 10, self.now_us / 1000, 0);
+        let record = Arc::new(record);
+        self.node.clients.add(Arc::clone(&record));
+        let authenticated = self.node.config().requirepass.is_empty();
+        Session::new(record, authenticated)
+    }
+}
+
+/// Shards without locks.
+struct FakeShards(Vec<RefCell<Shard>>);
+
+struct FakeHeld<'a>(Vec<(usize, std::cell::RefMut<'a, Shard>)>);
+
+impl Held for FakeHeld<'_> {
+    fn shard(&mut self, number: usize) -> &mut Shard {
+        &mut self.0.iter_mut().find(|(held, _)| *held == number).expect("a held shard").1
+    }
+}
+
+impl Visit for FakeShards {
+    fn visit(&self, shard: usize, work: &mut dyn FnMut(&mut Shard)) {
+        work(&mut self.0[shard].borrow_mut());
+    }
+}
+
+impl Router for FakeShards {
+    fn one<R>(&self, shard: usize, work: impl FnOnce(&mut Shard) -> R) -> R {
+        work(&mut self.0[shard].borrow_mut())
+    }
+
+    fn many<R>(&self, shards: &[usize], work: impl FnOnce(&mut dyn Held) -> R) -> R {
+        assert!(shards.is_sorted_by(|a, b| a < b), "ascending without repetition");
+        let held = shards.iter().map(|number| (*number, self.0[*number].borrow_mut())).collect();
+        work(&mut FakeHeld(held))
+    }
+
+    fn world<R>(&self, work: impl FnOnce(&dyn Visit) -> R) -> R {
+        work(self)
+    }
+
+    fn ticks(&self) -> u64 {
+        0
+    }
+}
+
+/// A process that only remembers what it was asked for.
+#[derive(Default)]
+pub struct FakeHost {
+    /// Clients that were to be closed.
+    pub closed: RefCell<Vec<u64>>,
+    /// Requests to end.
+    pub shutdowns: RefCell<Vec<Shutdown>>,
+    /// Times slept.
+    pub sleeps: RefCell<Vec<Duration>>,
+    /// The text of the configuration file.
+    pub config_file: RefCell<Vec<u8>>,
+}
+
+impl Host for FakeHost {
+    fn apply(&self, _: &[Change], _: &Config, _: &Config) -> Result<(), (&'static str, String)> {
+        Ok(())
+    }
+
+    fn close_client(&self, client: &ClientRecord) {
+        self.closed.borrow_mut().push(client.id);
+    }
+
+    fn pause_changed(&self) {}
+
+    fn shut_down(&self, how: Shutdown) -> Result<(), String> {
+        self.shutdowns.borrow_mut().push(how);
+        Ok(())
+    }
+
+    fn facts(&self) -> Facts {
+        Facts { pid: 4321, uptime_seconds: 90_061, tcp_port: 6379, ..Facts::default() }
+    }
+
+    fn read_config_file(&self) -> Result<Vec<u8>, String> {
+        Ok(self.config_file.borrow().clone())
+    }
+
+    fn write_config_file(&self, text: &[u8]) -> Result<(), String> {
+        *self.config_file.borrow_mut() = text.to_vec();
+        Ok(())
+    }
+
+    fn sleep(&self, time: Duration) {
+        self.sleeps.borrow_mut().push(time);
+    }
+
+    fn purge_memory(&self) {}
+
+    fn allocator_report(&self) -> String {
+        "report".to_owned()
+    }
+
+    fn drop_later(&self, garbage: Box<dyn Send>) {
+        drop(garbage);
+    }
+}

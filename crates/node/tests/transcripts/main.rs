@@ -1,0 +1,8 @@
+//! Transcripts: what a client says, and what it must hear, for every command and option.
+//!
+//! One file a family; `check.rs` explains the form.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod check;
+mod connection;
+mod fake;
