@@ -86,6 +86,17 @@ pub fn push_u64(out: &mut Vec<u8>, value: u64) {
     out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
 }
 
+/// Writes `value` in decimal to the start of `out` and returns what was written: the text of an
+/// integer without an allocation.
+#[inline]
+pub fn write_i64(value: i64, out: &mut [u8; INTEGER_BYTES_MAX]) -> &[u8] {
+    let mut buffer = itoa::Buffer::new();
+    let text = buffer.format(value).as_bytes();
+    let out = &mut out[..text.len()];
+    out.copy_from_slice(text);
+    out
+}
+
 /// How many bytes [`push_i64`] would append, the sign included.
 #[inline]
 pub fn decimal_len_i64(value: i64) -> usize {
@@ -425,6 +436,8 @@ mod tests {
             push_i64(&mut out, value);
             prop_assert_eq!(parse_i64(&out), Some(value));
             prop_assert_eq!(decimal_len_i64(value), out.len());
+            let mut room = [0; INTEGER_BYTES_MAX];
+            prop_assert_eq!(write_i64(value, &mut room), &out[..]);
             out.clear();
             push_u64(&mut out, unsigned);
             prop_assert_eq!(parse_u64(&out), Some(unsigned));

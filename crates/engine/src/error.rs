@@ -19,6 +19,8 @@ pub enum Error {
     NotFloat,
     /// The sum leaves the range of i64.
     Overflow,
+    /// The number to subtract has no negation in i64.
+    DecrementOverflow,
     /// The sum is no number or infinite.
     NanOrInfinity,
     /// No database of this number.
@@ -31,6 +33,14 @@ pub enum Error {
     StringTooLong,
     /// A negative offset.
     OffsetOutOfRange,
+    /// LCS of values that are no strings.
+    LcsNotStrings,
+    /// LCS with both LEN and IDX.
+    LcsLenAndIdx,
+    /// LCS of a string whose length has more than 32 bits.
+    LcsTooLong,
+    /// LCS of strings that are too long together.
+    LcsMemory,
     /// The key must be there.
     NoSuchKey,
     /// No command of this name; the text says which.
@@ -49,6 +59,7 @@ impl fmt::Display for Error {
             Self::NotInteger => "ERR value is not an integer or out of range",
             Self::NotFloat => "ERR value is not a valid float",
             Self::Overflow => "ERR increment or decrement would overflow",
+            Self::DecrementOverflow => "ERR decrement would overflow",
             Self::NanOrInfinity => "ERR increment would produce NaN or Infinity",
             Self::DatabaseOutOfRange => "ERR DB index is out of range",
             Self::Arity(name) => {
@@ -59,6 +70,14 @@ impl fmt::Display for Error {
             }
             Self::StringTooLong => "ERR string exceeds maximum allowed size (proto-max-bulk-len)",
             Self::OffsetOutOfRange => "ERR offset is out of range",
+            Self::LcsNotStrings => "ERR The specified keys must contain string values",
+            Self::LcsLenAndIdx => {
+                "ERR If you want both the length and indexes, please just use IDX."
+            }
+            Self::LcsTooLong => "ERR String too long for LCS",
+            Self::LcsMemory => {
+                "ERR Insufficient memory, transient memory for LCS exceeds proto-max-bulk-len"
+            }
             Self::NoSuchKey => "ERR no such key",
             Self::UnknownCommand(text) => return write!(f, "ERR {text}"),
             Self::UnknownSubcommand(name, command) => {

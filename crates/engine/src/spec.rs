@@ -189,17 +189,24 @@ pub struct KeySpec {
     pub step: usize,
     /// How the keys are used.
     pub access: Access,
+    /// Why they are used so, where it is not obvious: COMMAND INFO's `notes`.
+    pub notes: Option<&'static str>,
 }
 
 impl KeySpec {
     /// One key.
     pub const fn one(at: usize, access: Access) -> Self {
-        Self { first: at, last: 0, step: 1, access }
+        Self { first: at, last: 0, step: 1, access, notes: None }
     }
 
     /// Every `step`th argument from `first` to the end.
     pub const fn to_end(first: usize, step: usize, access: Access) -> Self {
-        Self { first, last: -1, step, access }
+        Self { first, last: -1, step, access, notes: None }
+    }
+
+    /// Why the keys are used so.
+    pub const fn notes(self, notes: &'static str) -> Self {
+        Self { notes: Some(notes), ..self }
     }
 
     /// The indexes of the keys among `len` arguments.

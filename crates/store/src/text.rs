@@ -1,8 +1,20 @@
 //! The string type: bytes in the record, an integer in 8 of them, or a long value of its own.
+//!
+//! ```text
+//!              SET, INCRBYFLOAT     INCR      APPEND, SETRANGE
+//! canonical    Integer              Integer   EditedBytes
+//! up to 16 KB  Bytes                          EditedBytes
+//! longer       Shared                         Shared
+//! ```
+//!
+//! Always: a `Shared` string is longer than [`INLINE_BYTES_MAX`] and the others are not, and what a
+//! reply on its way shares never changes under it. Changes never make a string shorter: that takes
+//! a new value. Limits on the length are the callers' business.
 
+use std::mem;
 use std::sync::Arc;
 
-use base::number::{decimal_len_i64, parse_i64, push_i64};
+use base::number::{INTEGER_BYTES_MAX, decimal_len_i64, parse_i64, write_i64};
 use ds::record::RecordRef;
 
 use crate::db::{Edit, Type};
@@ -10,8 +22,10 @@ use crate::stored::{Kind, Object};
 
 /// A longer string has an allocation of its own, which replies share instead of copying it.
 pub const INLINE_BYTES_MAX: usize = 16 * 1024;
-/// The longest text of an i64.
-const INTEGER_TEXT_BYTES_MAX: usize = 20;
+
+/// Up to this capacity a growing long string doubles; a larger one grows by an eighth, at least by
+/// this much, so that room nobody may ever use stays small beside what is used.
+const DOUBLING_BYTES_MAX: usize = 1 << 20;
 
 /// The string type.
 pub enum Text {}
@@ -51,7 +65,7 @@ impl Type for Text {
 
 /// Room for the digits of an integer that is read as text.
 #[derive(Debug, Default)]
-pub struct Digits(Vec<u8>);
+pub struct Digits([u8; INTEGER_BYTES_MAX]);
 
 impl<'a> TextRef<'a> {
     /// Length in bytes as text.
@@ -71,11 +85,7 @@ impl<'a> TextRef<'a> {
     {
         match self {
             Self::Bytes(bytes) => bytes,
-            Self::Integer(value) => {
-                digits.0.clear();
-                push_i64(&mut digits.0, value);
-                &digits.0
-            }
+            Self::Integer(value) => write_i64(value, &mut digits.0),
             Self::Shared(text) => text,
         }
     }
@@ -86,6 +96,14 @@ impl<'a> TextRef<'a> {
             Self::Bytes(bytes) => parse_i64(bytes),
             Self::Integer(value) => Some(value),
             Self::Shared(_) => None,
+        }
+    }
+
+    /// The text in a buffer that outlives the borrow: a long string is shared, others are copied.
+    pub fn to_shared(self) -> Arc<Vec<u8>> {
+        match self {
+            Self::Shared(text) => Arc::clone(text),
+            text => Arc::new(text.bytes(&mut Digits::default()).to_vec()),
         }
     }
 }
@@ -107,7 +125,7 @@ impl<'a> NewText<'a> {
     /// The smallest form of `bytes`; `own` is the buffer they already have, if any.
     #[inline]
     pub fn encode(bytes: &'a [u8], own: Option<&Arc<Vec<u8>>>) -> Self {
-        if bytes.len() <= INTEGER_TEXT_BYTES_MAX
+        if bytes.len() <= INTEGER_BYTES_MAX
             && let Some(value) = parse_i64(bytes)
         {
             return Self::Integer(value);
@@ -115,12 +133,22 @@ impl<'a> NewText<'a> {
         Self::raw(bytes, own)
     }
 
-    /// The same, but never an integer: for the results of APPEND and SETRANGE.
+    /// The same, but never an integer: for the result of INCRBYFLOAT.
     pub fn raw(bytes: &'a [u8], own: Option<&Arc<Vec<u8>>>) -> Self {
         if bytes.len() <= INLINE_BYTES_MAX {
             Self::Bytes(bytes)
         } else {
             Self::Shared(own.map_or_else(|| Arc::new(bytes.to_vec()), Arc::clone))
+        }
+    }
+
+    /// A string that a change made from nothing, as SETRANGE does. A long one is moved out of
+    /// `made`, not copied.
+    pub fn edited(made: &'a mut Vec<u8>) -> Self {
+        if made.len() <= INLINE_BYTES_MAX {
+            Self::Edited(made)
+        } else {
+            Self::Shared(Arc::new(mem::take(made)))
         }
     }
 }
@@ -134,49 +162,80 @@ impl Edit<'_, Text> {
         Text::view(self.record()).unwrap_or(TextRef::Bytes(b""))
     }
 
-    /// Replaces an integer or any string by an integer.
+    /// Replaces the string by an integer. In place, without an allocation, when it was one before.
     pub fn set_integer(&mut self, value: i64) {
         self.discard_object();
         self.record_mut().set_bytes(Kind::Integer as u8, &value.to_le_bytes());
     }
 
-    /// Makes the string `len` bytes long at least, zero-filled, and writes `bytes` at `offset`.
-    /// Returns the new length.
+    /// Writes `bytes` at `offset`. What lies between the old end and the offset becomes zeros, and
+    /// what lies behind the written bytes stays. Returns the new length.
+    ///
+    /// The caller has checked that the sum of both lengths is within the limit of a string.
     pub fn write_at(&mut self, offset: usize, bytes: &[u8]) -> usize {
         let end = offset + bytes.len();
         let len = self.text().len().max(end);
-        self.make_editable(len);
         if let Some(Object::Text(text)) = self.record_mut().object_mut() {
-            let text = Arc::make_mut(text);
-            if text.len() < len {
-                text.resize(len, 0);
-            }
-            text[offset..end].copy_from_slice(bytes);
+            overwrite(writable(text, len), offset, bytes);
             return len;
         }
+        let mut digits = Digits::default();
+        if len > INLINE_BYTES_MAX {
+            let mut text = Vec::with_capacity(len);
+            text.extend_from_slice(self.text().bytes(&mut digits));
+            overwrite(&mut text, offset, bytes);
+            let object = Object::Text(Arc::new(text));
+            self.record_mut().set_object(Kind::Shared as u8, object);
+            return len;
+        }
+        if let TextRef::Integer(value) = self.text() {
+            let text = write_i64(value, &mut digits.0);
+            self.record_mut().set_bytes(Kind::EditedBytes as u8, text);
+        }
         let mut record = self.record_mut();
-        let own = record.resize_bytes(Kind::EditedBytes as u8, len);
-        own[offset..end].copy_from_slice(bytes);
+        let text = record.resize_bytes(Kind::EditedBytes as u8, len);
+        text[offset..end].copy_from_slice(bytes);
         len
     }
-
-    /// Brings the string into the form a change needs: bytes in the record up to the limit, else a
-    /// value of its own.
-    fn make_editable(&mut self, len: usize) {
-        let mut digits = Digits::default();
-        match self.text() {
-            TextRef::Shared(_) => {}
-            text if len > INLINE_BYTES_MAX => {
-                let mut own = Vec::with_capacity(len);
-                own.extend_from_slice(text.bytes(&mut digits));
-                let object = Object::Text(Arc::new(own));
-                self.record_mut().set_object(Kind::Shared as u8, object);
-            }
-            TextRef::Integer(_) => {
-                let bytes = self.text().bytes(&mut digits).to_vec();
-                self.record_mut().set_bytes(Kind::EditedBytes as u8, &bytes);
-            }
-            TextRef::Bytes(_) => {}
-        }
-    }
 }
+
+/// A long string for writing, with room for `len` bytes. One that a reply shares is copied, once and
+/// with that room.
+fn writable(text: &mut Arc<Vec<u8>>, len: usize) -> &mut Vec<u8> {
+    if Arc::get_mut(text).is_none() {
+        let mut copy = Vec::with_capacity(len.max(text.len()));
+        copy.extend_from_slice(text);
+        *text = Arc::new(copy);
+    }
+    // Unique by now, so nothing is copied here.
+    let text = Arc::make_mut(text);
+    if len > text.capacity() {
+        let wanted = len.max(grown(text.capacity()));
+        text.reserve_exact(wanted - text.len());
+    }
+    text
+}
+
+/// The capacity that follows `capacity` when a string grows byte by byte.
+fn grown(capacity: usize) -> usize {
+    let more = if capacity <= DOUBLING_BYTES_MAX {
+        capacity
+    } else {
+        (capacity / 8).max(DOUBLING_BYTES_MAX)
+    };
+    capacity.saturating_add(more)
+}
+
+/// Writes `bytes` at `offset`, over what is there and past the end, with zeros up to the offset.
+fn overwrite(text: &mut Vec<u8>, offset: usize, bytes: &[u8]) {
+    if text.len() < offset {
+        text.resize(offset, 0);
+    }
+    let (over, past) = bytes.split_at(bytes.len().min(text.len() - offset));
+    text[offset..offset + over.len()].copy_from_slice(over);
+    text.extend_from_slice(past);
+}
+
+#[cfg(test)]
+#[path = "text_tests.rs"]
+mod tests;
