@@ -59,6 +59,8 @@ pub struct ClientRecord {
     pub db: AtomicU32,
     /// The thread that owns it.
     pub thread: AtomicU32,
+    /// Where its owner keeps it.
+    pub slot: AtomicU32,
     /// Index of its last command in the table, one more; 0 for none.
     pub last_command: AtomicU16,
     /// Commands it has sent.
@@ -96,6 +98,7 @@ impl ClientRecord {
             flags: AtomicU32::new(flags),
             db: AtomicU32::new(0),
             thread: AtomicU32::new(0),
+            slot: AtomicU32::new(0),
             last_command: AtomicU16::new(0),
             commands: AtomicU64::new(0),
             in_bytes: AtomicU64::new(0),

@@ -1,7 +1,7 @@
 //! What all threads of one server share besides the keyspace.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU64, Ordering};
 
 use base::hash::KeyHasher;
 use engine::ShardMap;
@@ -40,6 +40,8 @@ pub struct Node {
     pub pause: AtomicU8,
     /// When the pause ends, in milliseconds since 1970.
     pub pause_until_ms: AtomicI64,
+    /// Whether expired keys are removed that nobody asks for; DEBUG SET-ACTIVE-EXPIRE.
+    pub active_expire: AtomicBool,
     /// Connections accepted.
     pub connections_received: AtomicU64,
     /// Connections refused.
@@ -62,6 +64,7 @@ impl Node {
             run_id: run_id.collect(),
             pause: AtomicU8::new(PAUSE_NONE),
             pause_until_ms: AtomicI64::new(0),
+            active_expire: AtomicBool::new(true),
             connections_received: AtomicU64::new(0),
             connections_rejected: AtomicU64::new(0),
             config_change: Mutex::new(()),

@@ -22,6 +22,15 @@ impl Span {
         Self { start: start as u32, len: len as u32 }
     }
 
+    /// The same argument after so many bytes and own buffers in front of it were dropped.
+    pub fn moved(self, bytes: usize, owns: usize) -> Self {
+        if self.start == OWN {
+            Self { start: OWN, len: self.len - owns as u32 }
+        } else {
+            Self { start: self.start - bytes as u32, len: self.len }
+        }
+    }
+
     /// The `index`th buffer of its own.
     pub fn own(index: usize) -> Self {
         Self { start: OWN, len: index as u32 }
