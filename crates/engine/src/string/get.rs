@@ -1,0 +1,120 @@
+//! Whole values read: GET and MGET, and GETDEL and GETEX, which also end them or change their end.
+
+use resp::{Args, Reply};
+use store::{Event, Text};
+
+use super::options::{GETEX_EXPIRY, Life, Options, Words};
+use super::{
+    DELETED, EXPIRY_SET, READ, READ_KEY, UPDATE, command, command_until, reply_text, spec,
+};
+use crate::cx::Cx;
+use crate::error::Error;
+use crate::row::{Handler, Row};
+use crate::spec::{Access, Argument, Flags, KeySpec, Shape};
+
+pub(super) const GET: Row<Handler> = Row::new(
+    spec("get", 2, "1.0.0")
+        .summary("Replies the string under a key.")
+        .flags(READ.with(Flags::FAST))
+        .keys(READ_KEY)
+        .arguments(&[Argument::key()]),
+    get,
+);
+
+pub(super) const MGET: Row<Handler> = Row::new(
+    spec("mget", -2, "1.0.0")
+        .summary("Replies the strings under several keys, all as of one moment.")
+        .complexity("O(N) for N keys.")
+        .flags(READ.with(Flags::FAST))
+        .keys(&[KeySpec::to_end(1, 1, Access::RO.with(Access::ACCESS))])
+        .arguments(&[Argument::key().multiple()])
+        .tips(&["request_policy:multi_shard"]),
+    mget,
+);
+
+pub(super) const GETDEL: Row<Handler> = Row::new(
+    spec("getdel", 2, "6.2.0")
+        .summary("Replies the string under a key and removes the key.")
+        .flags(Flags::WRITE.with(Flags::FAST))
+        .keys(&[KeySpec::one(1, Access::RW.with(Access::ACCESS).with(Access::DELETE))])
+        .arguments(&[Argument::key()]),
+    getdel,
+);
+
+pub(super) const GETEX: Row<Handler> = Row::new(
+    spec("getex", -2, "6.2.0")
+        .summary("Replies the string under a key and sets or removes the key's expiry.")
+        .flags(Flags::WRITE.with(Flags::FAST))
+        .keys(&[KeySpec::one(1, UPDATE).notes("It writes, since it may change the expiry")])
+        .arguments(&[
+            Argument::key(),
+            Argument::new("expiration", Shape::OneOf(GETEX_EXPIRY)).optional(),
+        ]),
+    getex,
+);
+
+fn get(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let key = cx.first_key(args, 1);
+    let (db, turn) = cx.db(key);
+    reply_text(reply, db.read::<Text>(turn, key)?);
+    Ok(())
+}
+
+fn mget(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    reply.array(args.len() - 1);
+    for (nth, at) in (1..args.len()).enumerate() {
+        let key = cx.nth_key(args, nth, at);
+        let (db, turn) = cx.db(key);
+        // A value of another type is no string, and here that is no error.
+        reply_text(reply, db.read::<Text>(turn, key).unwrap_or(None));
+    }
+    Ok(())
+}
+
+fn getdel(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let key = cx.first_key(args, 1);
+    let (db, turn) = cx.db(key);
+    reply_text(reply, db.read::<Text>(turn, key)?);
+    if db.remove(turn, key) {
+        cx.wrote(DELETED, key.bytes);
+        cx.turn.effects.replay_as(|| command([b"DEL", key.bytes]));
+    }
+    Ok(())
+}
+
+fn getex(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let options = Options::parse(args, 2, Words::Getex)?;
+    let key = cx.first_key(args, 1);
+    let (db, turn) = cx.db(key);
+    let text = db.read::<Text>(turn, key)?;
+    let found = text.is_some();
+    reply_text(reply, text);
+    if !found {
+        // Not even a wrong amount is an error then.
+        return Ok(());
+    }
+    match options.life {
+        Life::Unsaid | Life::Keep => {}
+        Life::Persist => {
+            if db.stored(turn, key).is_some_and(|stored| stored.expires_at().is_some()) {
+                db.set_expiry(turn, key, None);
+                cx.wrote(Event::new('g', "persist"), key.bytes);
+                cx.turn.effects.replay_as(|| command([b"PERSIST", key.bytes]));
+            }
+        }
+        Life::Until(expiry) => {
+            let at_ms = expiry.at_ms(turn.unix_ms, "getex")?;
+            if expiry.unit.is_absolute() && at_ms <= turn.unix_ms {
+                db.remove(turn, key);
+                cx.wrote(DELETED, key.bytes);
+                cx.turn.effects.replay_as(|| command([b"DEL", key.bytes]));
+            } else {
+                db.set_expiry(turn, key, Some(at_ms));
+                cx.wrote(EXPIRY_SET, key.bytes);
+                let replay = || command_until([b"PEXPIREAT", key.bytes], at_ms);
+                cx.turn.effects.replay_as(replay);
+            }
+        }
+    }
+    Ok(())
+}

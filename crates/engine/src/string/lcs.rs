@@ -1,0 +1,253 @@
+//! LCS: the longest common subsequence of two strings
+//! (<https://redis.io/docs/latest/commands/lcs/>).
+//!
+//! The textbook table of lengths, of which one row is kept at a time. The way back needs one bit for
+//! each cell: whether the cell above is longer than the one to the left. So the table takes a 32nd
+//! of the memory that Redis's takes; the limit on it is still that of Redis, because it bounds the
+//! time as well, and clients see it.
+//!
+//! Of several longest subsequences the one found is Redis's: the way back goes left unless above is
+//! longer.
+
+use base::number::parse_i64;
+use resp::{Args, Reply};
+use std::sync::Arc;
+use store::Text;
+
+use super::{READ, spec};
+use crate::cx::Cx;
+use crate::error::Error;
+use crate::row::{Handler, Row};
+use crate::spec::{Access, Argument, KeySpec, Shape};
+
+pub(super) const LCS: Row<Handler> = Row::new(
+    spec("lcs", -3, "7.0.0")
+        .summary("Replies the longest common subsequence of two strings.")
+        .complexity("O(N*M) for strings of N and M bytes.")
+        .flags(READ)
+        .keys(&[KeySpec { last: 1, ..KeySpec::one(1, Access::RO.with(Access::ACCESS)) }])
+        .arguments(&[
+            Argument::new("key1", Shape::Key),
+            Argument::new("key2", Shape::Key),
+            Argument::word("len", "LEN").optional(),
+            Argument::word("idx", "IDX").optional(),
+            Argument::new("min-match-len", Shape::Integer).after("MINMATCHLEN").optional(),
+            Argument::word("withmatchlen", "WITHMATCHLEN").optional(),
+        ]),
+    lcs,
+);
+
+/// Bytes that Redis takes for a cell of its table, which the limit is counted in.
+const CELL_BYTES: u128 = 4;
+/// No string may be as long as this.
+const LEN_END: usize = u32::MAX as usize - 1;
+
+/// The words behind the keys.
+#[derive(Clone, Copy, Default)]
+struct Options {
+    len: bool,
+    idx: bool,
+    match_len_min: i64,
+    with_match_len: bool,
+}
+
+impl Options {
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        let mut options = Self::default();
+        args.seek(3);
+        while args.peek().is_some() {
+            if args.take_word("IDX") {
+                options.idx = true;
+            } else if args.take_word("LEN") {
+                options.len = true;
+            } else if args.take_word("WITHMATCHLEN") {
+                options.with_match_len = true;
+            } else if args.take_word("MINMATCHLEN") {
+                let len = args.next().ok_or(Error::Syntax)?;
+                options.match_len_min = parse_i64(len).ok_or(Error::NotInteger)?;
+            } else {
+                return Err(Error::Syntax);
+            }
+        }
+        if options.idx && options.len { Err(Error::LcsLenAndIdx) } else { Ok(options) }
+    }
+}
+
+fn lcs(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let (a, b) = (text(cx, args, 0)?, text(cx, args, 1)?);
+    let (a, b) = (
+        a.as_deref().map_or(&b""[..], Vec::as_slice),
+        b.as_deref().map_or(&b""[..], Vec::as_slice),
+    );
+    let options = Options::parse(args)?;
+    admit(a.len(), b.len(), cx.bulk_bytes_max)?;
+    let table = Table::new(a, b, !options.len);
+    if options.len {
+        reply.int(i64::from(table.len));
+        return Ok(());
+    }
+    let matches = table.matches(a, b);
+    if !options.idx {
+        let mut common = Vec::with_capacity(table.len as usize);
+        for found in matches.iter().rev() {
+            common.extend_from_slice(&a[found.a..found.a + found.len]);
+        }
+        reply.bulk(&common);
+        return Ok(());
+    }
+    let shown = |found: &&Match| found.len as i64 >= options.match_len_min;
+    reply.map(2);
+    reply.bulk(b"matches");
+    reply.array(matches.iter().filter(shown).count());
+    for found in matches.iter().filter(shown) {
+        reply.array(2 + usize::from(options.with_match_len));
+        for start in [found.a, found.b] {
+            reply.array(2);
+            reply.len(start);
+            reply.len(start + found.len - 1);
+        }
+        if options.with_match_len {
+            reply.len(found.len);
+        }
+    }
+    reply.bulk(b"len");
+    reply.int(i64::from(table.len));
+    Ok(())
+}
+
+/// The string under the `nth` key, kept while the shard of the other one is looked at.
+fn text(cx: &mut Cx<'_>, args: &Args<'_>, nth: usize) -> Result<Option<Arc<Vec<u8>>>, Error> {
+    let key = cx.nth_key(args, nth, nth + 1);
+    let (db, turn) = cx.db(key);
+    let text = db.read::<Text>(turn, key).map_err(|_| Error::LcsNotStrings)?;
+    Ok(text.map(|text| text.to_shared()))
+}
+
+/// Whether strings of these lengths may be compared.
+fn admit(a_len: usize, b_len: usize, bytes_max: usize) -> Result<(), Error> {
+    if a_len >= LEN_END || b_len >= LEN_END {
+        return Err(Error::LcsTooLong);
+    }
+    let bytes = (a_len as u128 + 1) * (b_len as u128 + 1) * CELL_BYTES;
+    if bytes > bytes_max as u128 { Err(Error::LcsMemory) } else { Ok(()) }
+}
+
+/// A run of bytes that both strings have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Match {
+    /// Where it begins in the first string.
+    a: usize,
+    /// Where it begins in the second.
+    b: usize,
+    /// Its length.
+    len: usize,
+}
+
+/// The table of lengths, as far as it is kept.
+struct Table {
+    /// Length of the longest common subsequence.
+    len: u32,
+    /// For each cell whether the one above it is longer than the one to its left.
+    above: Vec<u64>,
+    /// Words of `above` for each row.
+    row_words: usize,
+}
+
+impl Table {
+    /// Fills the table; the bits for the way back only when they are wanted.
+    fn new(a: &[u8], b: &[u8], way_back: bool) -> Self {
+        let row_words = if way_back { b.len().div_ceil(64) } else { 0 };
+        let mut above = vec![0u64; a.len() * row_words];
+        let mut row = vec![0u32; b.len()];
+        for (i, x) in a.iter().enumerate() {
+            let bits = &mut above[i * row_words..(i + 1) * row_words];
+            let (mut left, mut diagonal) = (0, 0);
+            for (j, (y, cell)) in b.iter().zip(&mut row).enumerate() {
+                let up = *cell;
+                *cell = if x == y { diagonal + 1 } else { up.max(left) };
+                if let Some(word) = bits.get_mut(j / 64) {
+                    *word |= u64::from(up > left) << (j % 64);
+                }
+                (left, diagonal) = (*cell, up);
+            }
+        }
+        let len = row.last().copied().filter(|_| !a.is_empty()).unwrap_or(0);
+        Self { len, above, row_words }
+    }
+
+    /// Goes back from the ends of both strings and collects the runs on the way, the last one first.
+    fn matches(&self, a: &[u8], b: &[u8]) -> Vec<Match> {
+        let mut matches: Vec<Match> = Vec::new();
+        let (mut i, mut j) = (a.len(), b.len());
+        let mut running = false;
+        while i > 0 && j > 0 {
+            if a[i - 1] == b[j - 1] {
+                (i, j) = (i - 1, j - 1);
+                match matches.last_mut() {
+                    Some(run) if running => *run = Match { a: i, b: j, len: run.len + 1 },
+                    _ => matches.push(Match { a: i, b: j, len: 1 }),
+                }
+                running = true;
+                continue;
+            }
+            running = false;
+            let word = self.above[(i - 1) * self.row_words + (j - 1) / 64];
+            if word >> ((j - 1) % 64) & 1 == 1 { i -= 1 } else { j -= 1 }
+        }
+        matches
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_those_of_redis() {
+        let half_gib = 512 << 20;
+        assert_eq!(admit(11_583, 11_584, half_gib), Ok(()));
+        assert_eq!(admit(11_584, 11_584, half_gib), Ok(()));
+        assert_eq!(admit(11_584, 11_586, half_gib), Err(Error::LcsMemory));
+        assert_eq!(admit(0, 0, 4), Ok(()));
+        assert_eq!(admit(0, 0, 3), Err(Error::LcsMemory));
+        assert_eq!(admit(LEN_END, 0, usize::MAX), Err(Error::LcsTooLong));
+        assert_eq!(admit(0, LEN_END, usize::MAX), Err(Error::LcsTooLong));
+        assert_eq!(admit(LEN_END - 1, 1, usize::MAX), Ok(()));
+        assert_eq!(admit(LEN_END - 1, LEN_END - 1, usize::MAX), Err(Error::LcsMemory));
+    }
+
+    /// The length by its definition.
+    fn naive(a: &[u8], b: &[u8]) -> u32 {
+        match (a, b) {
+            ([x, a @ ..], [y, b @ ..]) if x == y => 1 + naive(a, b),
+            ([_, a_rest @ ..], [_, b_rest @ ..]) => naive(a_rest, b).max(naive(a, b_rest)),
+            _ => 0,
+        }
+    }
+
+    #[test]
+    fn the_way_back_is_a_common_subsequence_of_full_length() {
+        let mut random = base::random::Random::new(5);
+        for round in 0..2000 {
+            // Wider than a word of bits in every other round, where only the sum is checked.
+            let len_max = if round % 2 == 0 { 9 } else { 200 };
+            let mut text = || -> Vec<u8> {
+                (0..random.below(len_max)).map(|_| b'a' + random.below(3) as u8).collect()
+            };
+            let (a, b) = (text(), text());
+            let table = Table::new(&a, &b, true);
+            if round % 2 == 0 {
+                assert_eq!(table.len, naive(&a, &b), "{a:?} {b:?}");
+            }
+            assert_eq!(table.len, Table::new(&a, &b, false).len);
+            assert_eq!(table.len, Table::new(&b, &a, false).len);
+            let (mut a_end, mut b_end, mut len) = (a.len(), b.len(), 0);
+            for found in table.matches(&a, &b) {
+                assert!(found.a + found.len <= a_end && found.b + found.len <= b_end);
+                assert_eq!(a[found.a..][..found.len], b[found.b..][..found.len]);
+                (a_end, b_end, len) = (found.a, found.b, len + found.len);
+            }
+            assert_eq!(table.len as usize, len);
+        }
+    }
+}

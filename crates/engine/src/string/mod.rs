@@ -1,0 +1,90 @@
+//! Strings (<https://redis.io/docs/latest/commands/?group=string>): the list of their rows, and what
+//! the files of the family share.
+//!
+//! A row stands beside its handler: values read and set whole in `get` and `set`, counters in
+//! `count`, parts of values in `range`, two compared in `lcs`. The words that SET and GETEX have in
+//! common are read in `options`.
+
+use resp::Reply;
+use store::{Event, TextRef};
+
+use crate::row::{Handler, Row};
+use crate::spec::{Access, Argument, Flags, Group, KeySpec, Shape, Spec};
+
+mod count;
+mod get;
+mod lcs;
+mod options;
+mod range;
+mod set;
+
+/// The string commands.
+pub const ROWS: &[Row<Handler>] = &[
+    range::APPEND,
+    count::DECR,
+    count::DECRBY,
+    get::GET,
+    get::GETDEL,
+    get::GETEX,
+    range::GETRANGE,
+    set::GETSET,
+    count::INCR,
+    count::INCRBY,
+    count::INCRBYFLOAT,
+    lcs::LCS,
+    get::MGET,
+    set::MSET,
+    set::MSETNX,
+    set::PSETEX,
+    set::SET,
+    set::SETEX,
+    set::SETNX,
+    range::SETRANGE,
+    range::STRLEN,
+    range::SUBSTR,
+];
+
+const READ: Flags = Flags::READONLY;
+const WRITE: Flags = Flags::WRITE.with(Flags::DENYOOM);
+
+/// The key of a command that reads it.
+const READ_KEY: &[KeySpec] = &[KeySpec::one(1, Access::RO.with(Access::ACCESS))];
+/// The key of a command whose result depends on the old value.
+const UPDATE_KEY: &[KeySpec] = &[KeySpec::one(1, UPDATE)];
+const UPDATE: Access = Access::RW.with(Access::ACCESS).with(Access::UPDATE);
+
+const VALUE: Argument = Argument::new("value", Shape::Text);
+
+const DELETED: Event = Event::new('g', "del");
+const EXPIRY_SET: Event = Event::new('g', "expire");
+
+/// A string command.
+const fn spec(name: &'static str, arity: i32, since: &'static str) -> Spec {
+    Spec::new(name, arity, Group::String, since)
+}
+
+/// Replies a string, or null.
+pub(crate) fn reply_text(reply: &mut Reply<'_>, text: Option<TextRef<'_>>) {
+    match text {
+        Some(TextRef::Bytes(bytes)) => reply.bulk(bytes),
+        Some(TextRef::Integer(value)) => reply.bulk_int(value),
+        Some(TextRef::Shared(text)) => reply.bulk_shared(text),
+        None => reply.null(),
+    }
+}
+
+/// A command to replay.
+fn command<const N: usize>(words: [&[u8]; N]) -> Vec<Vec<u8>> {
+    words.map(<[u8]>::to_vec).into()
+}
+
+/// A command to replay that ends with a time in milliseconds since 1970.
+fn command_until<const N: usize>(words: [&[u8]; N], at_ms: i64) -> Vec<Vec<u8>> {
+    let mut command: Vec<Vec<u8>> = command(words);
+    command.push(at_ms.to_string().into_bytes());
+    command
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

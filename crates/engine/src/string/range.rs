@@ -1,0 +1,183 @@
+//! Parts of strings: APPEND and SETRANGE write them, GETRANGE and SUBSTR read them, STRLEN measures.
+
+use std::ops::Range;
+
+use base::number::parse_i64;
+use resp::{Args, Reply};
+use store::text::{Digits, NewText};
+use store::{Event, Stamp, Text, TextRef};
+
+use super::{READ, READ_KEY, VALUE, WRITE, reply_text, spec};
+use crate::cx::Cx;
+use crate::error::Error;
+use crate::row::{Handler, Row};
+use crate::spec::{Access, Argument, Flags, KeySpec, Shape, Spec};
+
+pub(super) const APPEND: Row<Handler> = Row::new(
+    spec("append", 3, "2.0.0")
+        .summary("Puts a string behind the one under a key; a missing key counts as empty.")
+        .complexity("O(1) for each appended byte, averaged over many calls.")
+        .flags(WRITE.with(Flags::FAST))
+        .keys(&[KeySpec::one(1, Access::RW.with(Access::INSERT))])
+        .arguments(&[Argument::key(), VALUE]),
+    append,
+);
+
+pub(super) const SETRANGE: Row<Handler> = Row::new(
+    spec("setrange", 4, "2.2.0")
+        .summary("Writes over a part of the string under a key, filling a gap with zero bytes.")
+        .complexity("O(N) for the N bytes written, and for those between the old end and them.")
+        .flags(WRITE)
+        .keys(&[KeySpec::one(1, Access::RW.with(Access::UPDATE))])
+        .arguments(&[Argument::key(), Argument::new("offset", Shape::Integer), VALUE]),
+    setrange,
+);
+
+pub(super) const GETRANGE: Row<Handler> = Row::new(
+    part("getrange", "2.4.0").summary("Replies a part of the string under a key."),
+    getrange,
+);
+
+pub(super) const SUBSTR: Row<Handler> = Row::new(
+    part("substr", "1.0.0")
+        .summary("Replies a part of the string under a key, under an older name.")
+        .deprecated("2.0.0", "`GETRANGE`"),
+    getrange,
+);
+
+const fn part(name: &'static str, since: &'static str) -> Spec {
+    const ENDS: &[Argument] = &[
+        Argument::key(),
+        Argument::new("start", Shape::Integer),
+        Argument::new("end", Shape::Integer),
+    ];
+    spec(name, 4, since)
+        .complexity("O(N) for the N bytes replied.")
+        .flags(READ)
+        .keys(READ_KEY)
+        .arguments(ENDS)
+}
+
+pub(super) const STRLEN: Row<Handler> = Row::new(
+    spec("strlen", 2, "2.2.0")
+        .summary("Replies the length of the string under a key, in bytes.")
+        .flags(READ.with(Flags::FAST))
+        .keys(&[KeySpec::one(1, Access::RO)])
+        .arguments(&[Argument::key()]),
+    strlen,
+);
+
+fn append(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let key = cx.first_key(args, 1);
+    let value = args.text(2);
+    let bytes_max = cx.bulk_bytes_max;
+    let (db, turn) = cx.db(key);
+    let len = if let Some(mut edit) = db.edit::<Text>(turn, key)? {
+        let len = edit.text().len();
+        checked_end(len, value, bytes_max)?;
+        edit.write_at(len, value)
+    } else {
+        db.put(turn, key, NewText::encode(value, args.own(2)), Stamp::Clear);
+        value.len()
+    };
+    cx.wrote(Event::new('$', "append"), key.bytes);
+    reply.len(len);
+    Ok(())
+}
+
+fn setrange(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let offset = parse_i64(args.text(2)).ok_or(Error::NotInteger)?;
+    let offset = usize::try_from(offset).map_err(|_| Error::OffsetOutOfRange)?;
+    let key = cx.first_key(args, 1);
+    let value = args.text(3);
+    let bytes_max = cx.bulk_bytes_max;
+    let (db, turn) = cx.db(key);
+    let len = if let Some(mut edit) = db.edit::<Text>(turn, key)? {
+        if value.is_empty() {
+            reply.len(edit.text().len());
+            return Ok(());
+        }
+        checked_end(offset, value, bytes_max)?;
+        edit.write_at(offset, value)
+    } else {
+        if value.is_empty() {
+            reply.int(0);
+            return Ok(());
+        }
+        let len = checked_end(offset, value, bytes_max)?;
+        let mut text = vec![0; len];
+        text[offset..].copy_from_slice(value);
+        db.put(turn, key, NewText::edited(&mut text), Stamp::Clear);
+        len
+    };
+    cx.wrote(Event::new('$', "setrange"), key.bytes);
+    reply.len(len);
+    Ok(())
+}
+
+/// Where `value` ends when it is written at `offset`.
+fn checked_end(offset: usize, value: &[u8], bytes_max: usize) -> Result<usize, Error> {
+    let end = offset.checked_add(value.len()).filter(|end| *end <= bytes_max);
+    end.ok_or(Error::StringTooLong)
+}
+
+fn getrange(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let start = parse_i64(args.text(2)).ok_or(Error::NotInteger)?;
+    let end = parse_i64(args.text(3)).ok_or(Error::NotInteger)?;
+    let key = cx.first_key(args, 1);
+    let (db, turn) = cx.db(key);
+    let text = db.read::<Text>(turn, key)?.unwrap_or(TextRef::Bytes(b""));
+    let range = part_of(text.len(), start, end);
+    if range.len() == text.len() {
+        // The whole of it, which a long string need not be copied for.
+        reply_text(reply, Some(text));
+    } else {
+        let mut digits = Digits::default();
+        reply.bulk(text.bytes(&mut digits).get(range).unwrap_or_default());
+    }
+    Ok(())
+}
+
+/// The part from `start` to `end`, both included and both counted from the end when negative. An end
+/// before the first byte counts as the first byte, as in Redis.
+fn part_of(len: usize, start: i64, end: i64) -> Range<usize> {
+    if start < 0 && end < 0 && start > end {
+        return 0..0;
+    }
+    let from_start = |at: i64| match usize::try_from(at) {
+        Ok(at) => at,
+        Err(_) => len.saturating_sub(usize::try_from(at.unsigned_abs()).unwrap_or(usize::MAX)),
+    };
+    let (start, end) = (from_start(start), from_start(end).saturating_add(1).min(len));
+    if start < end { start..end } else { 0..0 }
+}
+
+fn strlen(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let key = cx.first_key(args, 1);
+    let (db, turn) = cx.db(key);
+    reply.len(db.read::<Text>(turn, key)?.map_or(0, TextRef::len));
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_never_leave_the_string() {
+        for len in [0usize, 1, 2, 16] {
+            let near = len as i64 + 2;
+            let ends = (-near..=near).chain([i64::MIN, i64::MIN + 1, i64::MAX - 1, i64::MAX]);
+            let ends: Vec<i64> = ends.collect();
+            for start in &ends {
+                for end in &ends {
+                    let part = part_of(len, *start, *end);
+                    assert!(part.start <= part.end && part.end <= len, "{len} {start} {end}");
+                }
+            }
+        }
+        assert_eq!(part_of(16, -100, -17), 0..1);
+        assert_eq!(part_of(16, -1, -5), 0..0);
+        assert_eq!(part_of(16, i64::MIN, i64::MAX), 0..16);
+    }
+}

@@ -1,0 +1,238 @@
+//! Whole values set: SET and the older commands that are special cases of it, and MSET and MSETNX.
+//!
+//! An expiry is replayed as a point in time. One in the past is stored like any other, as in Redis,
+//! and the key then expires when it is next looked at.
+
+use resp::{Args, Reply};
+use store::text::NewText;
+use store::{Event, Stamp, Text};
+
+use super::options::{Condition, Expiry, Options, SET_EXPIRY, Unit, Words};
+use super::{
+    EXPIRY_SET, UPDATE, UPDATE_KEY, VALUE, WRITE, command, command_until, reply_text, spec,
+};
+use crate::cx::Cx;
+use crate::error::Error;
+use crate::row::{Handler, Row};
+use crate::spec::{Access, Argument, Flags, KeySpec, Shape, Spec};
+
+pub(super) const SET: Row<Handler> = Row::new(
+    spec("set", -3, "1.0.0")
+        .summary("Sets a key to a string, whatever it held.")
+        .flags(WRITE)
+        .keys(&[KeySpec::one(1, UPDATE.with(Access::VARIABLE_FLAGS))
+            .notes("It reads only with the argument `GET`")])
+        .arguments(&[
+            Argument::key(),
+            VALUE,
+            Argument::new("condition", Shape::OneOf(CONDITION)).optional().since("2.6.12"),
+            Argument::word("get", "GET").optional().since("6.2.0"),
+            Argument::new("expiration", Shape::OneOf(SET_EXPIRY)).optional(),
+        ])
+        .history(&[
+            ("2.6.12", "The options `EX`, `PX`, `NX` and `XX`."),
+            ("6.0.0", "The option `KEEPTTL`."),
+            ("6.2.0", "The options `GET`, `EXAT` and `PXAT`."),
+            ("7.0.0", "`NX` and `GET` can be used together."),
+        ]),
+    set,
+);
+
+const CONDITION: &[Argument] = &[Argument::word("nx", "NX"), Argument::word("xx", "XX")];
+
+pub(super) const SETNX: Row<Handler> = Row::new(
+    spec("setnx", 3, "1.0.0")
+        .summary("Sets a key to a string unless the key is there.")
+        .flags(WRITE.with(Flags::FAST))
+        .keys(&[KeySpec::one(1, Access::OW.with(Access::INSERT))])
+        .arguments(&[Argument::key(), VALUE])
+        .deprecated("2.6.12", "`SET` with `NX`"),
+    setnx,
+);
+
+pub(super) const SETEX: Row<Handler> = Row::new(
+    set_until("setex", "2.0.0")
+        .summary("Sets a key to a string that ends after some seconds.")
+        .arguments(&[Argument::key(), Argument::new("seconds", Shape::Integer), VALUE])
+        .deprecated("2.6.12", "`SET` with `EX`"),
+    setex,
+);
+
+pub(super) const PSETEX: Row<Handler> = Row::new(
+    set_until("psetex", "2.6.0")
+        .summary("Sets a key to a string that ends after some milliseconds.")
+        .arguments(&[Argument::key(), Argument::new("milliseconds", Shape::Integer), VALUE])
+        .deprecated("2.6.12", "`SET` with `PX`"),
+    psetex,
+);
+
+const fn set_until(name: &'static str, since: &'static str) -> Spec {
+    const KEY: &[KeySpec] = &[KeySpec::one(1, Access::OW.with(Access::UPDATE))];
+    spec(name, 4, since).flags(WRITE).keys(KEY)
+}
+
+pub(super) const GETSET: Row<Handler> = Row::new(
+    spec("getset", 3, "1.0.0")
+        .summary("Sets a key to a string and replies the string it held.")
+        .flags(WRITE.with(Flags::FAST))
+        .keys(UPDATE_KEY)
+        .arguments(&[Argument::key(), VALUE])
+        .deprecated("6.2.0", "`SET` with `GET`"),
+    getset,
+);
+
+pub(super) const MSET: Row<Handler> = Row::new(
+    set_many("mset")
+        .summary("Sets several keys to strings, all in one moment.")
+        .keys(&[KeySpec::to_end(1, 2, Access::OW.with(Access::UPDATE))])
+        .tips(&["request_policy:multi_shard", "response_policy:all_succeeded"]),
+    mset,
+);
+
+pub(super) const MSETNX: Row<Handler> = Row::new(
+    set_many("msetnx")
+        .summary("Sets several keys to strings unless one of the keys is there.")
+        .keys(&[KeySpec::to_end(1, 2, Access::OW.with(Access::INSERT))]),
+    msetnx,
+);
+
+const fn set_many(name: &'static str) -> Spec {
+    const PAIRS: &[Argument] =
+        &[Argument::new("data", Shape::Block(&[Argument::key(), VALUE])).multiple()];
+    spec(name, -3, "1.0.1").complexity("O(N) for N keys.").flags(WRITE).arguments(PAIRS)
+}
+
+const WRITTEN: Event = Event::new('$', "set");
+
+fn set(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    if args.len() == 3 {
+        put(cx, args, 2, Stamp::Clear);
+        reply.ok();
+        return Ok(());
+    }
+    let options = Options::parse(args, 3, Words::Set)?;
+    let stamp = options.life.stamp(cx.turn.unix_ms, "set")?;
+    let key = cx.first_key(args, 1);
+    let (db, turn) = cx.db(key);
+    if options.get {
+        reply_text(reply, db.read::<Text>(turn, key)?);
+    }
+    let met = match options.condition {
+        None => true,
+        Some(Condition::Absent) => !db.contains(turn, key),
+        Some(Condition::Present) => db.contains(turn, key),
+    };
+    if met {
+        put(cx, args, 2, stamp);
+        if options.get && !matches!(stamp, Stamp::At(_)) {
+            cx.turn.effects.replay_as(|| without_get(args));
+        }
+    }
+    match (options.get, met) {
+        (true, _) => {}
+        (false, true) => reply.ok(),
+        (false, false) => reply.null(),
+    }
+    Ok(())
+}
+
+/// Sets the first key to the argument at `value_at`.
+#[inline]
+fn put(cx: &mut Cx<'_>, args: &Args<'_>, value_at: usize, stamp: Stamp) {
+    let key = cx.first_key(args, 1);
+    let text = NewText::encode(args.text(value_at), args.own(value_at));
+    let (db, turn) = cx.db(key);
+    db.put(turn, key, text, stamp);
+    cx.wrote(WRITTEN, key.bytes);
+    if let Stamp::At(at_ms) = stamp {
+        cx.wrote(EXPIRY_SET, key.bytes);
+        let words = [b"SET", key.bytes, args.text(value_at), b"PXAT"];
+        cx.turn.effects.replay_as(|| command_until(words, at_ms));
+    }
+}
+
+/// The request as it changes data: GET changes the reply alone.
+fn without_get(args: &Args<'_>) -> Vec<Vec<u8>> {
+    let (head, words) = (args.iter().take(3), args.iter().skip(3));
+    head.chain(words.filter(|word| !word.eq_ignore_ascii_case(b"GET")))
+        .map(<[u8]>::to_vec)
+        .collect()
+}
+
+fn setnx(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let key = cx.first_key(args, 1);
+    let (db, turn) = cx.db(key);
+    let absent = !db.contains(turn, key);
+    if absent {
+        put(cx, args, 2, Stamp::Clear);
+    }
+    reply.int(i64::from(absent));
+    Ok(())
+}
+
+fn setex(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    put_until(cx, args, reply, Unit::Seconds, "setex")
+}
+
+fn psetex(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    put_until(cx, args, reply, Unit::Milliseconds, "psetex")
+}
+
+fn put_until(
+    cx: &mut Cx<'_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+    unit: Unit,
+    command: &'static str,
+) -> Result<(), Error> {
+    let expiry = Expiry { amount: args.text(2), unit };
+    let at_ms = expiry.at_ms(cx.turn.unix_ms, command)?;
+    put(cx, args, 3, Stamp::At(at_ms));
+    reply.ok();
+    Ok(())
+}
+
+fn getset(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let key = cx.first_key(args, 1);
+    let (db, turn) = cx.db(key);
+    reply_text(reply, db.read::<Text>(turn, key)?);
+    put(cx, args, 2, Stamp::Clear);
+    cx.turn.effects.replay_as(|| command([b"SET", key.bytes, args.text(2)]));
+    Ok(())
+}
+
+fn mset(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    if args.len().is_multiple_of(2) {
+        return Err(Error::Arity("mset".to_owned()));
+    }
+    put_pairs(cx, args);
+    reply.ok();
+    Ok(())
+}
+
+fn msetnx(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    if args.len().is_multiple_of(2) {
+        return Err(Error::Arity("msetnx".to_owned()));
+    }
+    let free = (1..args.len()).step_by(2).enumerate().all(|(nth, at)| {
+        let key = cx.nth_key(args, nth, at);
+        let (db, turn) = cx.db(key);
+        !db.contains(turn, key)
+    });
+    if free {
+        put_pairs(cx, args);
+    }
+    reply.int(i64::from(free));
+    Ok(())
+}
+
+/// Sets each key to the argument behind it. Of a key that comes twice the last value stays.
+fn put_pairs(cx: &mut Cx<'_>, args: &Args<'_>) {
+    for (nth, at) in (1..args.len()).step_by(2).enumerate() {
+        let key = cx.nth_key(args, nth, at);
+        let text = NewText::encode(args.text(at + 1), args.own(at + 1));
+        let (db, turn) = cx.db(key);
+        db.put(turn, key, text, Stamp::Clear);
+        cx.wrote(WRITTEN, key.bytes);
+    }
+}

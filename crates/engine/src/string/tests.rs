@@ -1,0 +1,168 @@
+//! What replies do not show: the encodings that OBJECT ENCODING names, what is shared instead of
+//! copied, and how the rows together look.
+
+use std::sync::Arc;
+
+use base::hash::KeyHasher;
+use base::quote::split_args;
+use resp::out::Piece;
+use resp::{Args, Out, Reply, Span};
+use store::{Object, Shard, Turn};
+
+use super::*;
+use crate::cx::{Cx, Hold, ShardMap};
+use crate::exec;
+
+/// One shard, and the replies of the last request.
+struct Bench {
+    shard: Shard,
+    turn: Turn,
+    out: Out,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let turn = Turn::new(KeyHasher::new(3));
+        Self { shard: Shard::new(1), turn, out: Out::default() }
+    }
+
+    /// Runs a request whose last argument has a buffer of its own if one is given.
+    fn run(&mut self, request: &str, own: Option<&Arc<Vec<u8>>>) -> bool {
+        let words = split_args(request.as_bytes()).unwrap();
+        let mut buffer = Vec::new();
+        let mut spans: Vec<Span> = Vec::new();
+        for word in &words {
+            spans.push(Span::new(buffer.len(), word.len()));
+            buffer.extend_from_slice(word);
+        }
+        spans.extend(own.map(|_| Span::own(0)));
+        let mut args = Args::new(&buffer, &spans, own.map_or(&[], std::slice::from_ref));
+        let row = ROWS.iter().find(|row| row.spec.name.as_bytes() == args.name()).unwrap();
+        assert!(row.spec.accepts(args.len()), "{request}");
+        let keys = row.spec.keys.iter().flat_map(|keys| keys.positions(args.len()));
+        let hashes: Vec<u64> = keys.map(|at| self.turn.hasher.hash(args.text(at))).collect();
+        let mut cx = Cx {
+            turn: &mut self.turn,
+            hold: Hold::One(&mut self.shard),
+            map: ShardMap::new(1),
+            db: 0,
+            databases: 1,
+            hashes: &hashes,
+            bulk_bytes_max: 1 << 20,
+            random: 0,
+        };
+        self.out.clear();
+        let mut reply = Reply::new(&mut self.out, false);
+        exec::run(row.run.unwrap(), &mut cx, &mut args, &mut reply)
+    }
+
+    fn encoding(&mut self, key: &str) -> &'static str {
+        let key = self.turn.key(key.as_bytes());
+        self.shard.db(0).stored(&mut self.turn, key).map_or("none", |stored| stored.encoding())
+    }
+
+    /// The buffer of a long string that the last reply shares with the keyspace.
+    fn shared(&self) -> Option<&Arc<Vec<u8>>> {
+        let pieces = self.out.pieces(resp::out::Mark::default(), self.out.mark());
+        pieces.into_iter().find_map(|piece| match piece {
+            Piece::Shared(text) => Some(text),
+            Piece::Bytes(_) => None,
+        })
+    }
+}
+
+/// Runs requests separated by semicolons and compares the encoding of `k`.
+#[track_caller]
+fn check(requests: &str, encoding: &str) {
+    let mut bench = Bench::new();
+    for request in requests.split(';') {
+        assert!(bench.run(request.trim(), None), "{request}");
+    }
+    assert_eq!(bench.encoding("k"), encoding, "{requests}");
+}
+
+#[test]
+fn encodings_are_those_of_redis() {
+    let (x44, x45) = ("x".repeat(44), "x".repeat(45));
+    for (requests, encoding) in [
+        ("set k 12", "int"),
+        ("set k 9223372036854775807", "int"),
+        ("set k -9223372036854775808", "int"),
+        ("set k -9223372036854775809", "embstr"),
+        ("set k -0", "embstr"),
+        ("set k 010", "embstr"),
+        ("set k ''", "embstr"),
+        ("set k 11111111111111111111111111111111111111111111", "embstr"),
+        (&format!("set k {x44}"), "embstr"),
+        (&format!("set k {x45}"), "raw"),
+        ("setnx k 12", "int"),
+        ("setex k 10 12", "int"),
+        ("psetex k 10 abc", "embstr"),
+        ("getset k 12", "int"),
+        ("mset k 5 k2 a", "int"),
+        ("msetnx k2 5 k abc", "embstr"),
+        ("append k ''", "embstr"),
+        ("append k ''; append k ''", "raw"),
+        ("append k 12", "int"),
+        ("append k 12; append k 34", "raw"),
+        ("append k abc", "embstr"),
+        ("append k abc; append k ''", "raw"),
+        ("set k 12; append k ''", "raw"),
+        ("setrange k 3 ab", "raw"),
+        ("setrange k 0 12", "raw"),
+        ("set k 12345; setrange k 1 9", "raw"),
+        ("set k 12345; setrange k 10 ''", "int"),
+        ("setrange k 20000 x", "raw"),
+        ("setrange k 20000 x; set k 1", "int"),
+        ("setrange k 20000 x; set k a", "embstr"),
+        ("incr k", "int"),
+        ("set k 1; append k 2; incr k", "int"),
+        ("setrange k 0 12; decrby k 2", "int"),
+        ("incrbyfloat k 1.5", "embstr"),
+        ("incrbyfloat k 1.5; incrbyfloat k 1.5", "embstr"),
+        ("incrbyfloat k 1.5; incrbyfloat k 1.5; incr k", "int"),
+        ("set k 1; append k 2; incrbyfloat k 1", "embstr"),
+        ("incrbyfloat k 1e100", "raw"),
+        ("set k 1; getex k ex 10", "int"),
+        ("set k 1; append k 2; getex k persist", "raw"),
+        ("set k 1; getdel k", "none"),
+    ] {
+        check(requests, encoding);
+    }
+}
+
+#[test]
+fn long_strings_are_shared_from_request_to_reply() {
+    let mut bench = Bench::new();
+    let own = Arc::new(vec![b'x'; 20_000]);
+    assert!(bench.run("set k", Some(&own)));
+    for request in ["get k", "mget k", "getrange k 0 -1", "getex k", "set k 1 get"] {
+        assert!(bench.run(request, None));
+        assert!(Arc::ptr_eq(bench.shared().unwrap(), &own), "{request}");
+    }
+    // The overwritten value waits to be dropped where no lock is held.
+    assert!(matches!(&bench.turn.trash[..], [Object::Text(text)] if Arc::ptr_eq(text, &own)));
+    assert!(bench.run("append k2", Some(&own)));
+    assert!(bench.run("getdel k2", None));
+    assert!(Arc::ptr_eq(bench.shared().unwrap(), &own));
+    assert!(bench.run("mset k3", Some(&own)));
+    assert!(bench.run("getset k3 1", None));
+    assert!(Arc::ptr_eq(bench.shared().unwrap(), &own));
+}
+
+#[test]
+fn a_reply_on_its_way_keeps_the_old_bytes() {
+    let mut bench = Bench::new();
+    assert!(bench.run("setrange k 19999 x", None));
+    assert!(bench.run("get k", None));
+    let sent = Arc::clone(bench.shared().unwrap());
+    assert!(bench.run("append k y", None));
+    assert!(bench.run("setrange k 0 z", None));
+    assert_eq!((sent.len(), sent[0], sent[19_999]), (20_000, 0, b'x'));
+}
+
+#[test]
+fn each_command_stands_once_in_order() {
+    assert_eq!(ROWS.len(), 22);
+    assert!(ROWS.is_sorted_by(|a, b| a.spec.name < b.spec.name));
+}
