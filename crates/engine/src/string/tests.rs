@@ -18,12 +18,13 @@ struct Bench {
     shard: Shard,
     turn: Turn,
     out: Out,
+    resp3: bool,
 }
 
 impl Bench {
     fn new() -> Self {
         let turn = Turn::new(KeyHasher::new(3));
-        Self { shard: Shard::new(1), turn, out: Out::default() }
+        Self { shard: Shard::new(1), turn, out: Out::default(), resp3: false }
     }
 
     /// Runs a request whose last argument has a buffer of its own if one is given.
@@ -52,7 +53,7 @@ impl Bench {
             random: 0,
         };
         self.out.clear();
-        let mut reply = Reply::new(&mut self.out, false);
+        let mut reply = Reply::new(&mut self.out, self.resp3);
         exec::run(row.run.unwrap(), &mut cx, &mut args, &mut reply)
     }
 
@@ -159,6 +160,91 @@ fn a_reply_on_its_way_keeps_the_old_bytes() {
     assert!(bench.run("append k y", None));
     assert!(bench.run("setrange k 0 z", None));
     assert_eq!((sent.len(), sent[0], sent[19_999]), (20_000, 0, b'x'));
+}
+
+#[test]
+fn replies_that_differ_in_resp3() {
+    let mut bench = Bench { resp3: true, ..Bench::new() };
+    for (request, reply) in [
+        ("mset a ohmytext b mynewtext", "+OK|"),
+        ("get k", "_|"),
+        ("mget a k", "*2|$8|ohmytext|_|"),
+        ("getdel k", "_|"),
+        ("getex k", "_|"),
+        ("set k v xx", "_|"),
+        ("set k v get", "_|"),
+        ("set k v nx", "_|"),
+        ("getset k2 v", "_|"),
+        ("incrbyfloat f 1.5", "$3|1.5|"),
+        ("lcs a b len", ":6|"),
+        (
+            "lcs a b idx withmatchlen minmatchlen 3",
+            "%2|$7|matches|*1|*3|*2|:4|:7|*2|:5|:8|:4|$3|len|:6|",
+        ),
+        ("lcs a nokey idx", "%2|$7|matches|*0|$3|len|:0|"),
+    ] {
+        bench.run(request, None);
+        let text = String::from_utf8_lossy(&bench.out.bytes).replace("\r\n", "|");
+        assert_eq!(text, reply, "{request}");
+    }
+}
+
+#[test]
+fn reads_count_hits_and_misses_and_writes_count_changes() {
+    let mut bench = Bench::new();
+    bench.run("mset a x b y n 12", None);
+    for (request, hits, misses, changes) in [
+        ("get a", 1, 0, 0),
+        ("get none", 0, 1, 0),
+        ("set a v get", 1, 0, 1),
+        ("set new v get", 0, 1, 1),
+        ("set none v xx", 0, 0, 0),
+        ("set a v nx", 0, 0, 0),
+        ("incr n", 0, 0, 1),
+        ("setnx a v", 0, 0, 0),
+        ("getset a v", 1, 0, 1),
+        ("getdel a", 1, 0, 1),
+        ("getdel a", 0, 1, 0),
+        ("getex b", 1, 0, 0),
+        ("getex b persist", 1, 0, 0),
+        ("getex b ex 10", 1, 0, 1),
+        ("getex b persist", 1, 0, 1),
+        ("getex b exat 1 xx", 0, 0, 0),
+        ("getex none", 0, 1, 0),
+        ("strlen b", 1, 0, 0),
+        ("strlen none", 0, 1, 0),
+        ("getrange b 0 1", 1, 0, 0),
+        ("mget b none", 1, 1, 0),
+        ("lcs b none", 1, 1, 0),
+        ("append b x", 0, 0, 1),
+        ("append b ''", 0, 0, 1),
+        ("setrange b 0 x", 0, 0, 1),
+        ("setrange b 0 ''", 0, 0, 0),
+        ("setrange made 5 x", 0, 0, 1),
+        ("msetnx b 1", 0, 0, 0),
+        ("mset b 1 n 2", 0, 0, 2),
+        ("incrbyfloat f 1", 0, 0, 1),
+        ("incrby f x", 0, 0, 0),
+        ("setrange b 1048576 x", 0, 0, 0),
+    ] {
+        bench.turn.tally = store::Tally::default();
+        bench.run(request, None);
+        let tally = bench.turn.tally;
+        assert_eq!((tally.hits, tally.misses, tally.changes), (hits, misses, changes), "{request}");
+    }
+}
+
+#[test]
+fn no_string_grows_past_the_limit() {
+    let mut bench = Bench::new();
+    assert!(bench.run("setrange k 1048574 x", None));
+    assert!(bench.run("append k y", None));
+    for request in ["append k z", "setrange k 1048576 z", "setrange k 1048575 zz"] {
+        assert!(!bench.run(request, None), "{request}");
+        assert!(bench.out.bytes.starts_with(b"-ERR string exceeds maximum allowed size"));
+    }
+    assert!(bench.run("append k ''", None));
+    assert_eq!(bench.out.bytes, b":1048576\r\n");
 }
 
 #[test]

@@ -6,3 +6,4 @@
 mod check;
 mod connection;
 mod fake;
+mod string;

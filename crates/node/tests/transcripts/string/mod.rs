@@ -1,0 +1,7 @@
+//! Strings. What replies do not show (encodings, sharing, hits and misses) is checked in `engine`.
+
+mod count;
+mod get;
+mod lcs;
+mod range;
+mod set;
