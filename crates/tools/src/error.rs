@@ -69,17 +69,21 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Error::Connect { address, source } => write!(
-                f,
-                "cannot connect to {address}: {source}; is the server running and is the address right?"
-            ),
+            // Where TLS answers, somebody listens.
+            Error::Connect { address, source } if source.kind() == io::ErrorKind::InvalidData => {
+                write!(f, "TLS with {address} failed: {source}")
+            }
+            Error::Connect { address, source } => {
+                write!(f, "cannot connect to {address}: {source}; does the server listen there?")
+            }
             Error::Io { what, source } => write!(f, "cannot {what}: {source}"),
             Error::Tls(reason) => write!(f, "TLS: {reason}"),
             Error::Protocol(reason) => write!(f, "the server does not speak RESP here: {reason}"),
             Error::Refused { step, reply } => write!(f, "the server refused {step}: {reply}"),
             Error::ErrorReplies { workload, count, first } => write!(
                 f,
-                "workload {workload}: {count} replies were errors, so its figures mean nothing; the first: {first}"
+                "workload {workload}: {count} replies were errors, so its figures mean nothing; \
+                 the first: {first}"
             ),
             Error::Usage(reason) => f.write_str(reason),
             Error::Start { name, reason } => write!(f, "{name} did not start: {reason}"),

@@ -134,9 +134,9 @@ fn kilobytes(text: &str, label: &str) -> Option<u64> {
     line.split_ascii_whitespace().next()?.parse().ok()
 }
 
-/// The process id that a local server reports in `INFO server`, if that process is here: a server
-/// in a container may name an id that is someone else's in this namespace, which its executable's
-/// name gives away.
+/// The process id that a local server reports in `INFO server`, if that process is here. A server
+/// in a container may name an id that is someone else's in this namespace: the command line of the
+/// process must hold the name of the executable that the server reports.
 ///
 /// # Errors
 /// When the server cannot be asked.
@@ -148,14 +148,16 @@ pub fn find_pid(endpoint: &Endpoint) -> Result<Option<u32>, Error> {
         Err(Error::Refused { .. }) => return Ok(None),
         other => other?,
     };
+    Ok(pid_of(&info, |pid| fs::read(format!("/proc/{pid}/cmdline")).ok()))
+}
+
+fn pid_of(info: &str, command_line: impl Fn(u32) -> Option<Vec<u8>>) -> Option<u32> {
     let field = |name: &str| info.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
-    let Some(pid) = field("process_id:").and_then(|text| text.parse().ok()) else {
-        return Ok(None);
-    };
-    let Ok(here) = fs::read_link(format!("/proc/{pid}/exe")) else { return Ok(None) };
-    let same = field("executable:")
-        .is_none_or(|told| here.file_name().is_some_and(|name| Path::new(told).ends_with(name)));
-    Ok(same.then_some(pid))
+    let pid = field("process_id:")?.parse().ok()?;
+    let command_line = command_line(pid)?;
+    let told = Path::new(field("executable:").unwrap_or("")).file_name().unwrap_or_default();
+    let found = memchr::memmem::find(&command_line, told.as_encoded_bytes());
+    found.map(|_| pid)
 }
 
 #[cfg(test)]
@@ -186,5 +188,16 @@ mod tests {
         let bytes = resident_bytes(std::process::id()).unwrap();
         assert!((100 * 1024..1 << 40).contains(&bytes), "{bytes}");
         assert!(resident_bytes(u32::MAX).is_err());
+    }
+
+    #[test]
+    fn a_process_of_another_program_is_not_taken_for_the_server() {
+        let info = "# Server\r\nprocess_id:42\r\nexecutable:/opt/redis/redis-server\r\n";
+        let here = |text: &'static str| move |_| Some(text.as_bytes().to_vec());
+        assert_eq!(pid_of(info, here("redis-server *:6379")), Some(42));
+        assert_eq!(pid_of("process_id:42\r\n", here("anything")), Some(42));
+        assert_eq!(pid_of(info, here("/sbin/init")), None);
+        assert_eq!(pid_of(info, |_| None), None);
+        assert_eq!(pid_of("+OK\r\n", here("redis-server")), None);
     }
 }

@@ -13,6 +13,9 @@ use super::load::{Load, Outcome};
 /// Threads of the server below this share of a core are summed up in one line.
 const QUIET_PERCENT: f64 = 0.1;
 
+/// The kernel books CPU time at every tick, so in a window shorter than this it is only rough.
+const WINDOW_SECONDS_MIN: f64 = 0.5;
+
 /// A load thread above this share of its core may itself be what limits throughput.
 const LOAD_BUSY_PERCENT: f64 = 97.0;
 
@@ -36,7 +39,8 @@ pub fn text(name: &str, load: &Load, pid: Option<u32>, outcome: &Outcome) -> Str
     // Writing to a string cannot fail.
     let _ = writeln!(
         out,
-        "{name}: {clients} clients on {threads} threads, pipeline {pipeline}, {} keys, {}-byte values",
+        "{name}: {clients} clients, {threads} load threads, pipeline {pipeline}, {} keys, \
+         {}-byte values",
         shape.keys, shape.value_bytes
     );
     let _ = writeln!(
@@ -100,9 +104,12 @@ fn remarks(outcome: &Outcome, busiest: f64) -> Vec<String> {
             outcome.nulls_per_reply * 100.0
         ));
     }
+    if outcome.server.is_some() && outcome.wall.as_secs_f64() < WINDOW_SECONDS_MIN {
+        remarks.push("note         the window is too short for CPU times to be exact".into());
+    }
     if busiest > LOAD_BUSY_PERCENT {
         remarks.push(
-            "note         a load thread used its whole core: throughput may be its limit; add --threads"
+            "note         a load thread used its whole core: throughput may be its; add --threads"
                 .into(),
         );
     }

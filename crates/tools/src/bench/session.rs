@@ -188,6 +188,11 @@ pub(crate) fn not_resp(error: super::replies::NotResp) -> io::Error {
 fn lost(source: io::Error) -> Error {
     match source.kind() {
         io::ErrorKind::InvalidData => Error::Protocol(source.to_string()),
+        // What a blocking socket says when its time limit has passed.
+        io::ErrorKind::WouldBlock => {
+            let source = io::Error::new(io::ErrorKind::TimedOut, "it does not answer");
+            Error::Io { what: "talk to the server".into(), source }
+        }
         _ => Error::Io { what: "talk to the server".into(), source },
     }
 }

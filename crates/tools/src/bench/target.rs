@@ -192,7 +192,10 @@ impl Started {
                 .and_then(|mut session| session.ask("PING", &["PING"]).map(drop));
             let Err(error) = answer else { return Ok(()) };
             let ended = matches!(self.process.try_wait(), Ok(Some(_)));
-            if ended || start.elapsed() > START_TIME_MAX {
+            // A certificate does not become acceptable by asking again.
+            let hopeless = matches!(&error, Error::Connect { source, .. }
+                if source.kind() == std::io::ErrorKind::InvalidData);
+            if ended || hopeless || start.elapsed() > START_TIME_MAX {
                 let state = if ended { "it ended".to_string() } else { error.to_string() };
                 let reason = format!("{state}; its last words: {}", self.last_words());
                 return Err(Error::Start { name: name.into(), reason });

@@ -257,7 +257,8 @@ mod tests {
         assert_eq!(
             drawn("SET a:{key} {value} EX 10", &SHAPE, 42),
             format!(
-                "*5\r\n$3\r\nSET\r\n$12\r\na:key:000042\r\n$4\r\n{value}\r\n$2\r\nEX\r\n$2\r\n10\r\n"
+                "*5\r\n$3\r\nSET\r\n$12\r\na:key:000042\r\n$4\r\n{value}\r\n\
+                 $2\r\nEX\r\n$2\r\n10\r\n"
             )
         );
         assert_eq!(drawn("PING", &SHAPE, 0), "*1\r\n$4\r\nPING\r\n");

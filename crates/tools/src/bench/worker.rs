@@ -174,8 +174,9 @@ impl<'a> Worker<'a> {
         })
     }
 
-    /// Runs until the phase is `Stop`; gives what was counted. `spent` is called once when the quota
-    /// is used up and answered; the thread idles from then on, so that its CPU time can be read.
+    /// Runs until the phase is `Stop`; gives what was counted. `spent` is called once when the
+    /// quota is used up and answered; the thread idles from then on, so that its CPU time can be
+    /// read.
     ///
     /// # Errors
     /// When a connection breaks or its bytes are not RESP.
