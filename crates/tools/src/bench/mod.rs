@@ -3,8 +3,8 @@
 //! Reading order: [`args`] is the command line; [`workload`] the table of what can be measured,
 //! compiled by [`template`] and sent in [`batch`]es; [`load`] conducts the threads of [`worker`],
 //! which count [`replies`]; [`account`] reads the kernel's view of the server's process; `report`
-//! prints. [`floor`] is the server that only answers canned bytes. [`mod@compare`] and [`memory`] put
-//! several [`target`]s side by side and are what `cargo xtask bench` calls.
+//! prints. [`floor`] is the server that only answers canned bytes. [`mod@compare`] and [`memory`]
+//! put several [`target`]s side by side and are what `cargo xtask bench` calls.
 //!
 //! Invariant: nothing here changes what it measures beyond sending requests, and a run that met
 //! error replies never looks like a result.
