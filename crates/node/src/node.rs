@@ -26,7 +26,7 @@ pub struct Node {
     generation: AtomicU64,
     /// All clients.
     pub clients: Registry,
-    /// The counts of all threads that ever ran; the main thread's come first.
+    /// The counts of all threads that ever ran, by their numbers.
     pub threads: RwLock<Vec<Arc<ThreadStats>>>,
     /// The process's key hash.
     pub hasher: KeyHasher,
@@ -90,11 +90,13 @@ impl Node {
         self.generation.load(Ordering::Acquire)
     }
 
-    /// Counts for one more thread.
-    pub fn add_thread(&self) -> Arc<ThreadStats> {
-        let stats = Arc::new(ThreadStats::new(table().entries().len()));
-        self.threads.write().push(Arc::clone(&stats));
-        stats
+    /// The counts of thread `index`, which go on where an ended thread of this number left them.
+    pub fn thread_stats(&self, index: usize) -> Arc<ThreadStats> {
+        let mut threads = self.threads.write();
+        while threads.len() <= index {
+            threads.push(Arc::new(ThreadStats::new(table().entries().len())));
+        }
+        Arc::clone(&threads[index])
     }
 
     /// Whether CLIENT PAUSE postpones a command now.

@@ -45,7 +45,7 @@ impl Worker {
         let mut worker = Self {
             config: node.config(),
             turn: Turn::new(node.hasher),
-            stats: node.add_thread(),
+            stats: node.thread_stats(index),
             index,
             remote: 0,
             random: Random::new(seed),

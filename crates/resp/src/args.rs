@@ -31,6 +31,11 @@ impl Span {
         }
     }
 
+    /// Whether the argument has a buffer of its own.
+    pub fn is_own(self) -> bool {
+        self.start == OWN
+    }
+
     /// The `index`th buffer of its own.
     pub fn own(index: usize) -> Self {
         Self { start: OWN, len: index as u32 }

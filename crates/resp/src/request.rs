@@ -128,6 +128,11 @@ impl Parser {
         self.at
     }
 
+    /// The buffer lost so many bytes in front, all of them consumed.
+    pub fn rewind(&mut self, bytes: usize) {
+        self.at -= bytes;
+    }
+
     /// Consumes `buffer` up to the end of one request, adding its arguments to `spans`. After
     /// `Incomplete` and `Big`, call again with the same spans when the buffer has grown.
     ///

@@ -1,1 +1,29 @@
-//! Floor 6: all input and output: event loops, threads, router, TLS.
+//! Floor 6: all input and output: event loops, threads, the router, the real files, signals.
+//!
+//! The road of a request through this crate: `accept` gives a connection to a `thread`; its `inbox`
+//! reads and parses; `execute` runs `node::dispatch` on the shards that `router` locks, and sends.
+#![forbid(unsafe_code)]
+
+mod accept;
+mod clock;
+mod connection;
+mod control;
+mod execute;
+mod files;
+mod host;
+mod inbox;
+mod listener;
+mod load;
+pub mod log;
+mod message;
+mod notify;
+mod partial;
+mod router;
+mod shared;
+mod start;
+mod stream;
+mod thread;
+mod tick;
+mod transport;
+
+pub use start::run;

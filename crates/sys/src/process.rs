@@ -89,6 +89,24 @@ pub fn children_cpu_time() -> CpuTime {
     usage(libc::RUSAGE_CHILDREN)
 }
 
+/// Bytes of this process that are in memory, from /proc/self/statm; 0 where there is none.
+pub fn resident_bytes() -> u64 {
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let pages: u64 = statm.split(' ').nth(1).and_then(|text| text.parse().ok()).unwrap_or(0);
+    // SAFETY: no pointers are involved.
+    pages * unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as u64
+}
+
+/// Bytes of memory in the machine.
+pub fn system_memory_bytes() -> u64 {
+    // SAFETY: no pointers are involved.
+    unsafe {
+        let (pages, size) =
+            (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE));
+        pages.max(0) as u64 * size.max(0) as u64
+    }
+}
+
 /// Goes to the background: forks, leaves the terminal's session and points the standard streams
 /// at /dev/null. Call it before any thread is started; the parent exits.
 ///

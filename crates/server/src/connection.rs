@@ -1,0 +1,254 @@
+//! One client as its thread owns it: session, socket, unfinished input, unsent output.
+//!
+//! An idle client has no buffers: input is parsed in the thread's buffer and replies are written from
+//! the thread's, so what is kept here is only what did not fit a turn.
+
+use std::collections::VecDeque;
+use std::io::{self, IoSlice, Write};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use node::Session;
+use node::config::OutputLimit;
+use resp::out::{Mark, Out, Piece};
+
+use crate::partial::Partial;
+use crate::transport::Transport;
+
+/// Pieces of one vectored write.
+const PIECES_MAX: usize = 64;
+
+/// A request whose arguments have been copied out of the buffer they arrived in, because it is
+/// executed by another thread or later.
+#[derive(Debug)]
+pub struct OwnedRequest {
+    /// Its arguments.
+    pub args: Vec<Arc<Vec<u8>>>,
+}
+
+/// One client.
+#[derive(Debug)]
+pub struct Connection {
+    /// Its state for commands.
+    pub session: Session,
+    /// Its socket.
+    pub transport: Transport,
+    /// Its unfinished input.
+    pub partial: Option<Box<Partial>>,
+    /// Requests that wait for the main thread or for the end of a pause.
+    pub queue: VecDeque<OwnedRequest>,
+    /// Replies that the socket did not take yet.
+    pub output: Option<Box<Pending>>,
+    /// What epoll watches it for, as last told.
+    pub watched: sys::epoll::Interest,
+    /// It is closed when its output is sent; nothing more is read.
+    pub closing: bool,
+    /// Requests executed.
+    pub commands: u64,
+    /// Since when its output has been over the soft limit, in milliseconds since 1970.
+    pub soft_since_ms: Option<i64>,
+}
+
+/// Replies waiting for the socket.
+#[derive(Debug, Default)]
+pub struct Pending {
+    chunks: VecDeque<Chunk>,
+    /// Bytes of the first chunk that are sent.
+    sent: usize,
+    /// Bytes in all chunks that are not.
+    bytes: usize,
+}
+
+#[derive(Debug)]
+enum Chunk {
+    Bytes(Vec<u8>),
+    Shared(Arc<Vec<u8>>),
+}
+
+impl Chunk {
+    fn as_slice(&self) -> &[u8] {
+        match self {
+            Self::Bytes(bytes) => bytes,
+            Self::Shared(value) => value,
+        }
+    }
+}
+
+/// Bytes gathered in one chunk before another is begun.
+const CHUNK_BYTES_MAX: usize = 64 * 1024;
+
+impl Pending {
+    /// Bytes not sent.
+    pub fn len(&self) -> usize {
+        self.bytes
+    }
+
+    /// Whether all is sent.
+    pub fn is_empty(&self) -> bool {
+        self.bytes == 0
+    }
+
+    fn push(&mut self, piece: Piece<'_>) {
+        let slice = piece.as_slice();
+        self.bytes += slice.len();
+        match (piece, self.chunks.back_mut()) {
+            (Piece::Shared(value), _) => self.chunks.push_back(Chunk::Shared(Arc::clone(value))),
+            (Piece::Bytes(bytes), Some(Chunk::Bytes(last)))
+                if last.len() + bytes.len() <= CHUNK_BYTES_MAX =>
+            {
+                last.extend_from_slice(bytes);
+            }
+            (Piece::Bytes(bytes), _) => self.chunks.push_back(Chunk::Bytes(bytes.to_vec())),
+        }
+    }
+
+    fn consume(&mut self, mut count: usize) {
+        self.bytes -= count;
+        while let Some(first) = self.chunks.front() {
+            let left = first.as_slice().len() - self.sent;
+            if count < left {
+                self.sent += count;
+                return;
+            }
+            count -= left;
+            self.sent = 0;
+            self.chunks.pop_front();
+        }
+    }
+
+    /// Writes until all is sent or the socket takes no more. Returns the bytes written.
+    fn send(&mut self, transport: &mut Transport) -> io::Result<usize> {
+        let mut total = 0;
+        while !self.is_empty() {
+            let mut pieces = [IoSlice::new(b""); PIECES_MAX];
+            let mut count = 0;
+            for (piece, chunk) in pieces.iter_mut().zip(&self.chunks) {
+                let skip = if count == 0 { self.sent } else { 0 };
+                *piece = IoSlice::new(&chunk.as_slice()[skip..]);
+                count += 1;
+            }
+            match transport.write_vectored(&pieces[..count]) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(written) => {
+                    self.consume(written);
+                    total += written;
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(total)
+    }
+}
+
+impl Connection {
+    /// A new client.
+    pub fn new(session: Session, transport: Transport) -> Self {
+        Self {
+            session,
+            transport,
+            partial: None,
+            queue: VecDeque::new(),
+            output: None,
+            watched: sys::epoll::Interest::READ,
+            closing: false,
+            commands: 0,
+            soft_since_ms: None,
+        }
+    }
+
+    /// Bytes of replies that wait for the socket.
+    pub fn output_bytes(&self) -> usize {
+        self.output.as_ref().map_or(0, |pending| pending.len())
+    }
+
+    /// Bytes of requests that wait.
+    pub fn query_bytes(&self) -> usize {
+        self.partial.as_ref().map_or(0, |partial| partial.len())
+    }
+
+    /// Keeps a part of `out` to be sent later.
+    pub fn keep(&mut self, out: &Out, from: Mark, to: Mark) {
+        for piece in out.pieces(from, to) {
+            self.output.get_or_insert_default().push(piece);
+        }
+    }
+
+    /// Sends a part of `out`, behind what waits already; keeps what the socket does not take.
+    /// Returns the bytes written.
+    ///
+    /// # Errors
+    /// When the connection is broken.
+    pub fn send(&mut self, out: &Out, from: Mark, to: Mark) -> io::Result<usize> {
+        if self.output.is_some() || to.shares_since(from) || self.transport.is_buffered() {
+            self.keep(out, from, to);
+            return self.send_pending();
+        }
+        let bytes = &out.bytes[from.bytes..to.bytes];
+        let mut sent = 0;
+        while sent < bytes.len() {
+            match self.transport.write(&bytes[sent..]) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(written) => sent += written,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    let rest = Mark { bytes: from.bytes + sent, ..from };
+                    self.keep(out, rest, to);
+                    break;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(sent)
+    }
+
+    /// Sends what waits. Returns the bytes written.
+    ///
+    /// # Errors
+    /// When the connection is broken.
+    pub fn send_pending(&mut self) -> io::Result<usize> {
+        let sent = match &mut self.output {
+            Some(pending) => pending.send(&mut self.transport)?,
+            None => 0,
+        };
+        if self.output.as_ref().is_some_and(|pending| pending.is_empty()) {
+            self.output = None;
+        }
+        self.transport.flush_buffered()?;
+        Ok(sent)
+    }
+
+    /// Whether something waits for the socket to take it.
+    pub fn wants_write(&self) -> bool {
+        self.output.is_some() || self.transport.is_buffered()
+    }
+
+    /// Whether the waiting output is beyond the limit, at this time in milliseconds since 1970.
+    pub fn is_over(&mut self, limit: OutputLimit, unix_ms: i64) -> bool {
+        let bytes = self.output_bytes() as u64;
+        if limit.hard_bytes != 0 && bytes >= limit.hard_bytes {
+            return true;
+        }
+        if limit.soft_bytes == 0 || bytes < limit.soft_bytes {
+            self.soft_since_ms = None;
+            return false;
+        }
+        let since = *self.soft_since_ms.get_or_insert(unix_ms);
+        unix_ms - since > i64::from(limit.soft_seconds) * 1000
+    }
+
+    /// Writes the client's public facts.
+    pub fn publish(&self, unix_ms: i64, in_bytes: usize, out_bytes: usize) {
+        let record = &self.session.record;
+        let add = |count: &std::sync::atomic::AtomicU64, bytes: usize| {
+            count.store(count.load(Ordering::Relaxed) + bytes as u64, Ordering::Relaxed);
+        };
+        record.seen_ms.store(unix_ms, Ordering::Relaxed);
+        record.commands.store(self.commands, Ordering::Relaxed);
+        add(&record.in_bytes, in_bytes);
+        add(&record.out_bytes, out_bytes);
+        record.query_bytes.store(self.query_bytes() as u64, Ordering::Relaxed);
+        record.output_bytes.store(self.output_bytes() as u64, Ordering::Relaxed);
+    }
+}

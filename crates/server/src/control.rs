@@ -1,0 +1,224 @@
+//! What the main thread looks after: listening sockets, the other threads, and following a changed
+//! configuration.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::JoinHandle;
+
+use node::Worker;
+use node::config::{Apply, Change, Config, IoThreads, LogLevel};
+use node::host::Shutdown;
+use sys::epoll::{Epoll, Interest};
+
+use crate::listener::Listener;
+use crate::log::{self, Level};
+use crate::message::Message;
+use crate::shared::{Link, Shared};
+use crate::thread::{IoThread, Post};
+
+/// Tokens of listening sockets begin here, in the order of [`Control::listeners`].
+pub const LISTENER_TOKEN: u64 = 1 << 63;
+/// The most threads that there can be, the main thread included.
+pub const THREADS_MAX: usize = node::config::IO_THREADS_MAX as usize;
+/// Descriptors that the server needs besides those of clients.
+pub const RESERVED_FILES: u64 = 32;
+
+/// State of the process that rarely changes.
+#[derive(Default)]
+pub struct Control {
+    /// Path of the running program.
+    pub executable: String,
+    /// Path of the configuration file; empty: there is none.
+    pub config_file: String,
+    /// Listening sockets.
+    pub listeners: Vec<Listener>,
+    /// Someone asked to end the process.
+    pub shutdown: Option<Shutdown>,
+    /// The main thread's epoll instance.
+    pub epoll: Option<Arc<Epoll>>,
+    /// I/O threads by their numbers, less one.
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Control {
+    /// Control of a process that has not opened anything.
+    pub fn new(executable: String, config_file: String) -> Self {
+        Self { executable, config_file, ..Self::default() }
+    }
+
+    /// The TCP port in use, 0 without one.
+    pub fn tcp_port(&self) -> u16 {
+        self.listeners.iter().find_map(Listener::port).unwrap_or(0)
+    }
+
+    /// Replaces the listening sockets and has the main thread watch the new ones.
+    fn listen(&mut self, listeners: Vec<Listener>) -> io::Result<()> {
+        // Closing a socket ends its watch.
+        self.listeners = listeners;
+        if let Some(epoll) = &self.epoll {
+            for (token, listener) in (LISTENER_TOKEN..).zip(&self.listeners) {
+                epoll.add(listener.as_fd(), token, Interest::READ)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Opens the configured sockets and has the main thread watch them.
+    ///
+    /// # Errors
+    /// A sentence that says which socket could not be opened, and why.
+    pub fn open_listeners(&mut self, config: &Config) -> Result<(), String> {
+        // The new sockets may have the old addresses, so the old ones go first.
+        let old = std::mem::take(&mut self.listeners);
+        drop(old);
+        let listeners = Listener::open_all(config)?;
+        self.listen(listeners).map_err(|error| error.to_string())
+    }
+
+    /// Waits for all I/O threads; they have been told to end.
+    pub fn join(&mut self) {
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+
+    /// Starts or ends threads until there are `wanted`, the main thread included.
+    ///
+    /// # Errors
+    /// When the system refuses a thread, or one that was told to end has not ended yet.
+    pub fn set_threads(&mut self, shared: &Shared, wanted: usize) -> Result<(), String> {
+        let active = shared.threads_active.load(Ordering::Acquire);
+        if wanted < active {
+            shared.threads_active.store(wanted, Ordering::Release);
+            for thread in wanted..active {
+                shared.send(thread, Message::Leave);
+            }
+        }
+        for index in active..wanted {
+            if self.threads.get(index - 1).is_some_and(|thread| !thread.is_finished()) {
+                return Err("a thread is still handing over its clients; try again".to_owned());
+            }
+            let thread = start_thread(shared, index).map_err(|error| error.to_string())?;
+            if index - 1 < self.threads.len() {
+                self.threads[index - 1] = thread;
+            } else {
+                self.threads.push(thread);
+            }
+            shared.threads_active.store(index + 1, Ordering::Release);
+        }
+        if wanted > 1 && active == 1 {
+            // The main thread's own clients move to the threads that are there for them.
+            shared.send(0, Message::Spread);
+        }
+        Ok(())
+    }
+}
+
+fn start_thread(shared: &Shared, index: usize) -> io::Result<JoinHandle<()>> {
+    let shared = shared.me.upgrade().ok_or(io::ErrorKind::NotFound)?;
+    let post = Post::new()?;
+    let worker = Worker::new(
+        Arc::clone(&shared.node),
+        index,
+        base::random::entropy_seed(),
+        sys::clock::ticks_per_micro(),
+    );
+    let link = Link { mailbox: post.mailbox.sender(), stats: Arc::clone(&worker.stats) };
+    let mut links = shared.links.write();
+    if index < links.len() {
+        links[index] = link;
+    } else {
+        links.push(link);
+    }
+    drop(links);
+    let mut thread = IoThread::new(Arc::clone(&shared), worker, post)?;
+    std::thread::Builder::new().name(format!("weft-io-{index}")).spawn(move || {
+        thread.run();
+    })
+}
+
+/// Threads that a configuration asks for. `auto` takes the processors that the process may use, one
+/// of them for the main thread's own work.
+pub fn threads_wanted(config: &Config) -> usize {
+    match config.io_threads {
+        IoThreads::Count(count) => usize::from(count),
+        IoThreads::Auto => match sys::process::available_cpus().len() {
+            0 | 1 => 1,
+            cpus => (cpus + 1).min(THREADS_MAX),
+        },
+    }
+}
+
+/// Points the log where a configuration says.
+pub fn configure_log(config: &Config) {
+    let level = match config.loglevel {
+        LogLevel::Debug => Some(Level::Debug),
+        LogLevel::Verbose => Some(Level::Verbose),
+        LogLevel::Notice => Some(Level::Notice),
+        LogLevel::Warning => Some(Level::Warning),
+        LogLevel::Nothing => None,
+    };
+    log::configure(level, &config.logfile);
+}
+
+/// Makes the process follow a changed configuration.
+///
+/// # Errors
+/// The parameter that could not be followed, and why; what was done before it stays done, and the
+/// caller keeps the old configuration.
+pub fn apply(
+    shared: &Shared,
+    changes: &[Change],
+    old: &Config,
+    new: &Config,
+) -> Result<(), (&'static str, String)> {
+    for change in changes {
+        apply_one(shared, change.apply, old, new).map_err(|reason| (change.name, reason))?;
+    }
+    Ok(())
+}
+
+fn apply_one(shared: &Shared, what: Apply, old: &Config, new: &Config) -> Result<(), String> {
+    match what {
+        Apply::Listeners => {
+            let mut control = shared.control.lock();
+            let opened = control.open_listeners(new);
+            if opened.is_err() {
+                control.open_listeners(old)?;
+            }
+            opened
+        }
+        Apply::Threads => {
+            let wanted = threads_wanted(new);
+            shared.control.lock().set_threads(shared, wanted)
+        }
+        Apply::Clients => {
+            let needed = u64::from(new.maxclients) + RESERVED_FILES;
+            if sys::process::raise_open_files(needed) < needed {
+                return Err(format!(
+                    "The operating system is not able to handle the specified number of clients, try with {}",
+                    sys::process::raise_open_files(0).saturating_sub(RESERVED_FILES)
+                ));
+            }
+            Ok(())
+        }
+        Apply::Log => {
+            configure_log(new);
+            Ok(())
+        }
+        Apply::Directory => std::env::set_current_dir(&new.dir).map_err(|error| error.to_string()),
+        Apply::Allocator => {
+            sys::allocator::set_background_thread(new.jemalloc_bg_thread);
+            Ok(())
+        }
+        Apply::Tls
+        | Apply::Nothing
+        | Apply::Limits
+        | Apply::Password
+        | Apply::Tick
+        | Apply::Keyspace
+        | Apply::Slowlog => Ok(()),
+    }
+}

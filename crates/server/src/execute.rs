@@ -1,0 +1,272 @@
+//! Executing what a turn has gathered, and sending the replies.
+//!
+//! The prefetch works in waves over all requests of the turn: the shards, then the table slots, then
+//! the records. By the time the first command runs, what it needs has been on its way for as long as
+//! it took to ask for everything else.
+
+use std::ops::Range;
+
+use node::client::flag;
+use node::dispatch::Request;
+use node::{Step, dispatch, table};
+use resp::out::Mark;
+use resp::{Args, Reply, Span};
+
+use crate::connection::{Connection, OwnedRequest};
+use crate::host::ProcessHost;
+use crate::inbox::Batch;
+use crate::message::{Message, Origin};
+use crate::router::LockRouter;
+use crate::thread::{IoThread, Slot};
+
+/// Replies gathered before they are sent in the middle of a turn.
+const OUT_BYTES_MAX: usize = 1 << 20;
+
+/// What a batch left to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum After {
+    /// Nothing.
+    Done,
+    /// Closing the client when its replies are sent.
+    Close,
+    /// Handing it to the main thread from this request on.
+    HandOver(usize),
+    /// Executing from this request on when the pause ends.
+    Postpone(usize),
+}
+
+impl IoThread {
+    /// Executes and answers the requests of the turn so far.
+    pub(crate) fn execute_turn(&mut self) {
+        if self.inbox.batches.is_empty() {
+            return;
+        }
+        self.prefetch();
+        let mut batches = std::mem::take(&mut self.inbox.batches);
+        let mut sent = 0;
+        let mut afters = Vec::new();
+        while sent < batches.len() {
+            self.pass.enter();
+            let mut end = sent;
+            afters.clear();
+            while end < batches.len() && self.out.bytes.len() < OUT_BYTES_MAX {
+                let batch = &mut batches[end];
+                afters.push(self.execute_batch(batch));
+                end += 1;
+            }
+            self.pass.leave();
+            for (batch, after) in batches[sent..end].iter().zip(&afters) {
+                self.finish_batch(batch, *after);
+            }
+            self.out.clear();
+            sent = end;
+        }
+        batches.clear();
+        self.inbox.clear();
+        self.inbox.batches = batches;
+    }
+
+    fn prefetch(&self) {
+        let map = self.worker.node.map;
+        let requests = &self.inbox.requests;
+        // One request alone has nothing to overlap with.
+        if requests.len() < 2 {
+            return;
+        }
+        let keyed = |range: Range<usize>| {
+            requests[range].iter().filter(|r| r.entry.is_some_and(|entry| entry.only_key_at != 0))
+        };
+        for request in keyed(0..requests.len()) {
+            self.shared.shards.prefetch_shard(map.shard_of(request.hash));
+        }
+        for batch in &self.inbox.batches {
+            let Slot::Here(client) = &self.slots[batch.slot] else { continue };
+            let db = client.session.db;
+            for request in keyed(batch.requests.clone()) {
+                self.shared.shards.prefetch_slot(map.shard_of(request.hash), db, request.hash);
+            }
+        }
+        for batch in &self.inbox.batches {
+            let Slot::Here(client) = &self.slots[batch.slot] else { continue };
+            let db = client.session.db;
+            for request in keyed(batch.requests.clone()) {
+                self.shared.shards.prefetch_record(map.shard_of(request.hash), db, request.hash);
+            }
+        }
+    }
+
+    /// Executes one client's requests; its replies follow the others' in the turn's output.
+    fn execute_batch(&mut self, batch: &mut Batch) -> After {
+        batch.replies.0 = self.out.mark();
+        let mut after = After::Done;
+        if let Some(Slot::Here(client)) = self.slots.get_mut(batch.slot) {
+            let router = LockRouter { shards: &self.shared.shards, pass: &self.pass };
+            let host = ProcessHost(&self.shared);
+            let Connection { session, partial, commands, .. } = &mut **client;
+            let partial = if batch.in_partial { partial.as_deref() } else { None };
+            for index in batch.requests.clone() {
+                let request = self.inbox.request(index, partial);
+                let worker = &mut self.worker;
+                let step = dispatch(worker, session, request, &router, &host, &mut self.out);
+                match step {
+                    Step::Done => *commands += 1,
+                    Step::Close => {
+                        *commands += 1;
+                        after = After::Close;
+                        break;
+                    }
+                    Step::HandOver => {
+                        after = After::HandOver(index);
+                        break;
+                    }
+                    Step::Postpone => {
+                        after = After::Postpone(index);
+                        break;
+                    }
+                }
+            }
+            self.worker.stats.processed.add(batch.requests.len() as u64);
+            if let (Some(error), After::Done) = (&batch.error, after) {
+                let mut reply = Reply::new(&mut self.out, session.resp3);
+                reply.error(error.to_string().as_bytes());
+                after = After::Close;
+            }
+        }
+        batch.replies.1 = self.out.mark();
+        after
+    }
+
+    /// Sends a batch's replies and does what its last request asked for.
+    fn finish_batch(&mut self, batch: &Batch, after: After) {
+        let slot = batch.slot;
+        let unix_ms = self.now.unix_us / 1000;
+        let Some(Slot::Here(client)) = self.slots.get_mut(slot) else { return };
+        if let After::HandOver(first) | After::Postpone(first) = after {
+            let partial = if batch.in_partial { client.partial.as_deref() } else { None };
+            let rest = (first..batch.requests.end).map(|index| self.inbox.owned(index, partial));
+            client.queue.extend(rest);
+        }
+        if batch.in_partial
+            && let Some(partial) = &mut client.partial
+        {
+            partial.consume(batch.consumed);
+            if partial.is_empty() {
+                client.partial = None;
+            }
+        }
+        let (from, to) = batch.replies;
+        let mut sent = 0;
+        if from != to {
+            match client.send(&self.out, from, to) {
+                Ok(count) => sent = count,
+                Err(_) => return self.close(slot),
+            }
+            self.worker.stats.writes.add(1);
+        }
+        self.worker.stats.in_bytes.add(batch.in_bytes as u64);
+        self.worker.stats.out_bytes.add(sent as u64);
+        client.closing |= after == After::Close || batch.ended;
+        let limit = self.worker.config.client_output_buffer_limit.normal;
+        let over = client.wants_write() && client.is_over(limit, unix_ms);
+        if let Some(last) = batch.requests.clone().next_back() {
+            let entry = self.inbox.requests[last].entry;
+            let number = entry.map_or(0, |entry| entry.index + 1);
+            let last_command = &client.session.record.last_command;
+            last_command.store(number, std::sync::atomic::Ordering::Relaxed);
+        }
+        client.publish(unix_ms, batch.in_bytes, sent);
+        if over || batch.ended {
+            return self.close(slot);
+        }
+        match after {
+            After::HandOver(_) => self.send_away(slot),
+            After::Postpone(_) => {
+                client.session.record.set_flag(flag::PAUSED, true);
+                self.paused.push(slot);
+            }
+            After::Done | After::Close => {
+                if client.closing || client.wants_write() {
+                    self.after_send(slot);
+                }
+            }
+        }
+    }
+
+    /// Executes the queued requests of a client until they are done or cannot go on; the replies are
+    /// added to what the client has to send.
+    fn execute_queue(&mut self, client: &mut Connection) {
+        self.pass.enter();
+        let router = LockRouter { shards: &self.shared.shards, pass: &self.pass };
+        let host = ProcessHost(&self.shared);
+        while let Some(owned) = client.queue.pop_front() {
+            let spans: Vec<Span> = (0..owned.args.len()).map(Span::own).collect();
+            let args = Args::new(&[], &spans, &owned.args);
+            let request = request_of(args, &self.worker);
+            let session = &mut client.session;
+            let step = dispatch(&mut self.worker, session, request, &router, &host, &mut self.out);
+            match step {
+                Step::Done => client.commands += 1,
+                Step::Close => {
+                    client.closing = true;
+                    client.queue.clear();
+                }
+                Step::HandOver | Step::Postpone => {
+                    client.queue.push_front(OwnedRequest { args: owned.args });
+                    break;
+                }
+            }
+        }
+        self.pass.leave();
+        client.keep(&self.out, Mark::default(), self.out.mark());
+        self.out.clear();
+        client.publish(self.now.unix_us / 1000, 0, 0);
+    }
+
+    /// Executes for another thread what only this one may, and sends the client back.
+    pub(crate) fn execute_for(&mut self, mut client: Box<Connection>, origin: Origin) {
+        self.execute_queue(&mut client);
+        self.shared.send(origin.thread, Message::Return(client, origin.slot));
+    }
+
+    /// Executes what CLIENT PAUSE had postponed, as far as it has ended.
+    pub(crate) fn resume_paused(&mut self) {
+        for slot in std::mem::take(&mut self.paused) {
+            let Some(entry) = self.slots.get_mut(slot) else { continue };
+            let Slot::Here(mut client) = std::mem::replace(entry, Slot::Free) else { continue };
+            client.session.record.set_flag(flag::PAUSED, false);
+            self.execute_queue(&mut client);
+            let waits = client.queue.front().map(|owned| is_remote(owned, &self.worker));
+            self.slots[slot] = Slot::Here(client);
+            match waits {
+                Some(true) => self.send_away(slot),
+                Some(false) => {
+                    if let Slot::Here(client) = &self.slots[slot] {
+                        client.session.record.set_flag(flag::PAUSED, true);
+                    }
+                    self.paused.push(slot);
+                }
+                None => {
+                    self.after_send(slot);
+                    self.look_again(slot);
+                }
+            }
+        }
+    }
+}
+
+/// Whether a request is for the main thread.
+fn is_remote(owned: &OwnedRequest, worker: &node::Worker) -> bool {
+    let name = owned.args.first().map_or(&[][..], |name| name.as_slice());
+    table().find(name).is_some_and(|entry| entry.place & worker.remote != 0)
+}
+
+fn request_of<'a>(args: Args<'a>, worker: &node::Worker) -> Request<'a> {
+    let entry = table().resolve(&args);
+    let hash = match entry {
+        Some(entry) if entry.only_key_at != 0 => {
+            worker.turn.hasher.hash(args.text(entry.only_key_at))
+        }
+        _ => 0,
+    };
+    Request { entry, args, hash }
+}

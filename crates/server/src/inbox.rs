@@ -1,0 +1,304 @@
+//! The requests of one turn: read and parsed for all ready clients before the first is executed, so
+//! that the memory they will touch can be fetched meanwhile.
+//!
+//! Bytes are read into one buffer of the thread and arguments point into it; nothing is copied. Only
+//! a client with unfinished input is read into its own [`Partial`].
+
+use std::io::{self, Read};
+use std::ops::Range;
+use std::sync::Arc;
+
+use node::dispatch::Request;
+use node::{Entry, table};
+use resp::out::Mark;
+use resp::{Args, Limits, Parsed, Parser, ProtocolError, Span};
+
+use crate::connection::{Connection, OwnedRequest};
+use crate::partial::Partial;
+
+/// Most bytes read from one client in a turn: what keeps a deep pipeline from starving the others.
+pub const READ_BYTES_MAX: usize = 64 * 1024;
+/// Bytes of a turn's requests, over all clients; when they are full the turn executes them first.
+const BUFFER_BYTES: usize = 1 << 20;
+
+/// One parsed request of the turn.
+#[derive(Clone, Copy, Debug)]
+pub struct Queued {
+    /// The command it names.
+    pub entry: Option<&'static Entry>,
+    /// The hash of its key, when the command has one only key.
+    pub hash: u64,
+    spans: (u32, u32),
+}
+
+/// The requests of one client in this turn.
+#[derive(Debug)]
+pub struct Batch {
+    /// Where the thread keeps the client.
+    pub slot: usize,
+    /// Its requests in [`Inbox::requests`].
+    pub requests: Range<usize>,
+    /// Its requests lie in its own partial input.
+    pub in_partial: bool,
+    /// Offset behind the last request, in the buffer they lie in.
+    pub consumed: usize,
+    /// The bytes behind the last request break the protocol.
+    pub error: Option<ProtocolError>,
+    /// The client has closed its side.
+    pub ended: bool,
+    /// Bytes read for it.
+    pub in_bytes: usize,
+    /// Its replies in the turn's output.
+    pub replies: (Mark, Mark),
+}
+
+/// The requests of one turn.
+#[derive(Debug)]
+pub struct Inbox {
+    buffer: Vec<u8>,
+    used: usize,
+    spans: Vec<Span>,
+    own: Vec<Arc<Vec<u8>>>,
+    /// All requests, client after client.
+    pub requests: Vec<Queued>,
+    /// Who sent them.
+    pub batches: Vec<Batch>,
+}
+
+/// How reading from a client went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Received {
+    /// Something came, or the client has ended; there is a batch.
+    Batch,
+    /// There is a batch, and the rest of what came must be parsed when it has been executed.
+    BatchAndMore,
+    /// Nothing came.
+    Nothing,
+    /// The connection is broken, or a limit of the query buffer was passed.
+    Broken,
+}
+
+impl Inbox {
+    /// An empty inbox.
+    pub fn new() -> Self {
+        Self {
+            buffer: vec![0; BUFFER_BYTES],
+            used: 0,
+            spans: Vec::new(),
+            own: Vec::new(),
+            requests: Vec::new(),
+            batches: Vec::new(),
+        }
+    }
+
+    /// Whether the requests so far must be executed before more are read.
+    pub fn is_full(&self) -> bool {
+        self.buffer.len() - self.used < READ_BYTES_MAX
+    }
+
+    /// Forgets the turn's requests.
+    pub fn clear(&mut self) {
+        self.used = 0;
+        self.spans.clear();
+        self.own.clear();
+        self.requests.clear();
+        self.batches.clear();
+    }
+
+    /// Reads once from a client and parses what came. `hash` hashes keys; `noted` is shown each
+    /// request that has one only key.
+    pub fn receive(
+        &mut self,
+        slot: usize,
+        client: &mut Connection,
+        limits: Limits,
+        query_bytes_max: usize,
+        hash: &impl Fn(&[u8]) -> u64,
+    ) -> Received {
+        let (result, in_partial) = match &mut client.partial {
+            Some(partial) => {
+                let scratch = &mut self.buffer[self.used..][..READ_BYTES_MAX];
+                (partial.receive(&mut client.transport, scratch), true)
+            }
+            None => {
+                let room = &mut self.buffer[self.used..][..READ_BYTES_MAX];
+                (client.transport.read(room), false)
+            }
+        };
+        let count = match result {
+            Ok(count) => count,
+            Err(error) => {
+                return match error.kind() {
+                    io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Received::Nothing,
+                    _ => Received::Broken,
+                };
+            }
+        };
+        let more = if in_partial {
+            self.parse_partial(slot, client, limits, hash)
+        } else {
+            self.parse_buffer(slot, client, count, limits, hash)
+        };
+        if client.query_bytes() > query_bytes_max {
+            self.batches.pop();
+            return Received::Broken;
+        }
+        if let Some(batch) = self.batches.last_mut() {
+            batch.ended = count == 0;
+            batch.in_bytes = count;
+        }
+        if more { Received::BatchAndMore } else { Received::Batch }
+    }
+
+    /// Parses the fresh bytes at the end of the turn's buffer; what is not a whole request becomes
+    /// the client's partial input. Returns whether that must be parsed again after execution.
+    fn parse_buffer(
+        &mut self,
+        slot: usize,
+        client: &mut Connection,
+        count: usize,
+        limits: Limits,
+        hash: &impl Fn(&[u8]) -> u64,
+    ) -> bool {
+        let first = self.requests.len();
+        let end = self.used + count;
+        let mut at = self.used;
+        let mut error = None;
+        let mut more = false;
+        let bytes = &self.buffer[..end];
+        while at < end {
+            let spans_start = self.spans.len();
+            let parsed = Parser::new(at).advance(bytes, limits, &mut self.spans, &mut self.own);
+            match parsed {
+                Ok(Parsed::Request(next)) => {
+                    at = next;
+                    let spans = &self.spans[spans_start..];
+                    self.requests.extend(queue(bytes, spans, &self.own, spans_start, hash));
+                    // What may be sent next depends on whether this request authenticates.
+                    if !limits.authenticated {
+                        more = at < end;
+                        break;
+                    }
+                }
+                Ok(Parsed::Incomplete | Parsed::Big { .. }) => {
+                    self.spans.truncate(spans_start);
+                    break;
+                }
+                Err(broken) => {
+                    error = Some(broken);
+                    break;
+                }
+            }
+        }
+        if at < end && error.is_none() {
+            let mut partial = Partial::new(&bytes[at..]);
+            if !more {
+                // Brings its parser to where this one has come; it cannot complete a request.
+                let _ = partial.next(limits, &mut Vec::new());
+            }
+            client.partial = Some(Box::new(partial));
+        }
+        self.used = at;
+        self.push_batch(slot, first, None, error);
+        more
+    }
+
+    /// Parses what has come into a client's partial input. Returns whether more of it must be parsed
+    /// after execution.
+    pub fn parse_partial(
+        &mut self,
+        slot: usize,
+        client: &mut Connection,
+        limits: Limits,
+        hash: &impl Fn(&[u8]) -> u64,
+    ) -> bool {
+        let first = self.requests.len();
+        let mut consumed = 0;
+        let mut error = None;
+        let mut more = false;
+        if let Some(partial) = &mut client.partial {
+            loop {
+                match partial.next(limits, &mut self.spans) {
+                    Ok(None) => break,
+                    Ok(Some(complete)) => {
+                        let start = complete.spans_start;
+                        let spans = &self.spans[start..];
+                        let (query, own) = (&partial.query, &partial.own);
+                        self.requests.extend(queue(query, spans, own, start, hash));
+                        consumed = complete.end;
+                        if !limits.authenticated {
+                            more = true;
+                            break;
+                        }
+                    }
+                    Err(broken) => {
+                        error = Some(broken);
+                        break;
+                    }
+                }
+            }
+        }
+        self.push_batch(slot, first, Some(consumed), error);
+        more
+    }
+
+    fn push_batch(
+        &mut self,
+        slot: usize,
+        first: usize,
+        consumed_in_partial: Option<usize>,
+        error: Option<ProtocolError>,
+    ) {
+        self.batches.push(Batch {
+            slot,
+            requests: first..self.requests.len(),
+            in_partial: consumed_in_partial.is_some(),
+            consumed: consumed_in_partial.unwrap_or(0),
+            error,
+            ended: false,
+            in_bytes: 0,
+            replies: (Mark::default(), Mark::default()),
+        });
+    }
+
+    /// A request for execution. `partial` is its client's partial input, if it lies there.
+    #[inline]
+    pub fn request<'a>(&'a self, index: usize, partial: Option<&'a Partial>) -> Request<'a> {
+        let queued = &self.requests[index];
+        let spans = &self.spans[queued.spans.0 as usize..queued.spans.1 as usize];
+        let args = match partial {
+            Some(partial) => Args::new(&partial.query, spans, &partial.own),
+            None => Args::new(&self.buffer, spans, &self.own),
+        };
+        Request { entry: queued.entry, args, hash: queued.hash }
+    }
+
+    /// A copy of a request that outlives the turn.
+    pub fn owned(&self, index: usize, partial: Option<&Partial>) -> OwnedRequest {
+        let args = self.request(index, partial).args;
+        let own = |i| args.own(i).map_or_else(|| Arc::new(args.text(i).to_vec()), Arc::clone);
+        OwnedRequest { args: (0..args.len()).map(own).collect() }
+    }
+}
+
+/// Looks up the command of a request and hashes its key. Requests without arguments are passed over.
+#[inline]
+fn queue(
+    buffer: &[u8],
+    spans: &[Span],
+    own: &[Arc<Vec<u8>>],
+    spans_start: usize,
+    hash: &impl Fn(&[u8]) -> u64,
+) -> Option<Queued> {
+    if spans.is_empty() {
+        return None;
+    }
+    let args = Args::new(buffer, spans, own);
+    let entry = table().resolve(&args);
+    let hash = match entry {
+        Some(entry) if entry.only_key_at != 0 => hash(args.text(entry.only_key_at)),
+        _ => 0,
+    };
+    let spans = (spans_start as u32, (spans_start + spans.len()) as u32);
+    Some(Queued { entry, hash, spans })
+}

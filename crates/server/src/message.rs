@@ -1,0 +1,39 @@
+//! What one thread asks of another. A client is never touched by a thread that does not own it.
+
+use crate::connection::Connection;
+
+/// A message to a thread's mailbox.
+#[derive(Debug)]
+pub enum Message {
+    /// Own this client from now on.
+    Adopt(Box<Connection>),
+    /// Execute the queued requests of a client of another thread, and send it back. Only the main
+    /// thread gets it.
+    Execute(Box<Connection>, Origin),
+    /// The client is back; it lives in this slot.
+    Return(Box<Connection>, usize),
+    /// Close the client with this number, if it is still in this slot.
+    Close {
+        /// Its number.
+        id: u64,
+        /// Where it was.
+        slot: usize,
+    },
+    /// Look again at clients that wait for the end of CLIENT PAUSE.
+    PauseChanged,
+    /// Give your clients to the threads that are there for them, and go on.
+    Spread,
+    /// Hand all clients to other threads and end.
+    Leave,
+    /// Send what is left to send and end: the server is going down.
+    ShutDown,
+}
+
+/// Where a client goes back to.
+#[derive(Clone, Copy, Debug)]
+pub struct Origin {
+    /// The thread that owns it.
+    pub thread: usize,
+    /// Its slot there.
+    pub slot: usize,
+}

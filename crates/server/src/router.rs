@@ -1,0 +1,135 @@
+//! The keyspace as all threads share it: shards behind short locks, and the gate around them all.
+//!
+//! That locks provide the shards is this file's secret; everything below sees `&mut Shard`.
+//!
+//! Nothing can deadlock, because nobody waits for a shard while holding one: a command on several
+//! shards takes them all by try-lock or lets go of all and backs off, and after `TRIES_MAX` rounds
+//! closes the gate, behind which every lock is free.
+
+use std::hint;
+
+use crossbeam_utils::CachePadded;
+use engine::{Held, Visit};
+use node::Router;
+use parking_lot::{Mutex, MutexGuard};
+use store::Shard;
+use sync::gate::Pass;
+
+/// Rounds of try-lock before a command on several shards goes through the gate.
+const TRIES_MAX: u32 = 64;
+
+/// All shards, each on cache lines of its own.
+pub struct Shards(Box<[CachePadded<Mutex<Shard>>]>);
+
+impl Shards {
+    /// `shards` empty shards with so many databases each.
+    pub fn new(shards: usize, databases: usize) -> Self {
+        let shard = || CachePadded::new(Mutex::new(Shard::new(databases)));
+        Self((0..shards).map(|_| shard()).collect())
+    }
+
+    /// Shards in all.
+    #[allow(clippy::len_without_is_empty)]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Locks one shard.
+    #[inline]
+    pub fn lock(&self, shard: usize) -> MutexGuard<'_, Shard> {
+        self.0[shard].lock()
+    }
+
+    /// Asks the processor for the shard itself.
+    #[inline]
+    pub fn prefetch_shard(&self, shard: usize) {
+        sys::prefetch(&*self.0[shard]);
+    }
+
+    /// Asks the processor for the table slots of a key. Skips a shard that is in use: its lines are
+    /// moving to another core anyway.
+    #[inline]
+    pub fn prefetch_slot(&self, shard: usize, db: usize, hash: u64) {
+        if let Some(mut shard) = self.0[shard].try_lock() {
+            shard.db(db).prefetch_slot(hash);
+        }
+    }
+
+    /// Asks the processor for the record of a key, whose slots should have come by now.
+    #[inline]
+    pub fn prefetch_record(&self, shard: usize, db: usize, hash: u64) {
+        if let Some(mut shard) = self.0[shard].try_lock() {
+            shard.db(db).prefetch_record(hash);
+        }
+    }
+}
+
+impl Visit for Shards {
+    fn visit(&self, shard: usize, work: &mut dyn FnMut(&mut Shard)) {
+        work(&mut self.lock(shard));
+    }
+}
+
+/// The shards as one thread sees them, inside the gate.
+pub struct LockRouter<'a> {
+    /// All shards.
+    pub shards: &'a Shards,
+    /// The thread's way through the gate; it is inside while it executes.
+    pub pass: &'a Pass,
+}
+
+/// Locked shards by ascending number.
+struct LockedShards<'a>(Vec<(usize, MutexGuard<'a, Shard>)>);
+
+impl Held for LockedShards<'_> {
+    fn shard(&mut self, number: usize) -> &mut Shard {
+        let at = self.0.partition_point(|(held, _)| *held < number);
+        let (held, shard) = &mut self.0[at];
+        assert!(*held == number, "the shards of all keys are held");
+        shard
+    }
+}
+
+impl LockRouter<'_> {
+    /// Locks all of `shards` or none.
+    fn try_lock_all(&self, shards: &[usize]) -> Option<LockedShards<'_>> {
+        let lock = |shard: &usize| Some((*shard, self.shards.0[*shard].try_lock()?));
+        shards.iter().map(lock).collect::<Option<Vec<_>>>().map(LockedShards)
+    }
+}
+
+impl Visit for LockRouter<'_> {
+    fn visit(&self, shard: usize, work: &mut dyn FnMut(&mut Shard)) {
+        self.shards.visit(shard, work);
+    }
+}
+
+impl Router for LockRouter<'_> {
+    #[inline]
+    fn one<R>(&self, shard: usize, work: impl FnOnce(&mut Shard) -> R) -> R {
+        work(&mut self.shards.lock(shard))
+    }
+
+    fn many<R>(&self, shards: &[usize], work: impl FnOnce(&mut dyn Held) -> R) -> R {
+        for round in 0..TRIES_MAX {
+            if let Some(mut held) = self.try_lock_all(shards) {
+                return work(&mut held);
+            }
+            // A holder that was preempted needs the processor more than we do.
+            if round < 8 { hint::spin_loop() } else { std::thread::yield_now() }
+        }
+        self.pass.exclusively(|| {
+            let lock = |shard: &usize| (*shard, self.shards.lock(*shard));
+            work(&mut LockedShards(shards.iter().map(lock).collect()))
+        })
+    }
+
+    fn world<R>(&self, work: impl FnOnce(&dyn Visit) -> R) -> R {
+        self.pass.exclusively(|| work(self.shards))
+    }
+
+    #[inline]
+    fn ticks(&self) -> u64 {
+        sys::clock::ticks()
+    }
+}

@@ -1,0 +1,452 @@
+//! One I/O thread: its event loop, its clients, and one turn of it.
+//!
+//! ```text
+//! wait -> read and parse every ready client -> prefetch -> execute in order -> send -> mailbox -> tick
+//! ```
+//!
+//! Invariants: only the owner touches a client; a client that is away (with the main thread) leaves
+//! its slot reserved; nothing is executed outside the gate and nothing is sent inside it.
+
+use std::collections::VecDeque;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use node::Worker;
+use node::client::flag;
+use resp::{Limits, Out};
+use sync::gate::Pass;
+use sync::mailbox::Mailbox;
+use sys::epoll::{Epoll, Event, Events, Interest};
+use sys::eventfd::EventFd;
+
+use crate::clock::{Clock, Moment};
+use crate::connection::Connection;
+use crate::inbox::{Inbox, Received};
+use crate::message::{Message, Origin};
+use crate::shared::Shared;
+use crate::tick::Tick;
+
+/// The token of the mailbox's eventfd. Slots of clients are smaller, the main thread's own
+/// descriptors greater.
+pub const MAILBOX_TOKEN: u64 = 1 << 62;
+/// Events of one wait.
+const EVENTS_MAX: usize = 512;
+/// Messages handled between two waits.
+const MESSAGES_MAX: usize = 1024;
+
+/// What lives in a slot.
+#[derive(Debug)]
+pub enum Slot {
+    /// Nobody.
+    Free,
+    /// A client.
+    Here(Box<Connection>),
+    /// A client that is with the main thread. `killed`: it is to be closed when it comes back.
+    Away {
+        /// Its number.
+        id: u64,
+        /// Close it when it comes back.
+        killed: bool,
+    },
+}
+
+/// Why a thread's loop ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// There are to be fewer threads.
+    Left,
+    /// The server is going down.
+    ShutDown,
+}
+
+/// One thread's event loop and everything it owns.
+pub struct IoThread {
+    /// What all threads share.
+    pub shared: Arc<Shared>,
+    /// Its means of execution.
+    pub worker: Worker,
+    /// Its epoll instance.
+    pub epoll: Arc<Epoll>,
+    /// Its clients.
+    pub slots: Vec<Slot>,
+    /// Requests of the turn.
+    pub(crate) inbox: Inbox,
+    /// Replies of the turn.
+    pub(crate) out: Out,
+    /// Its way through the gate.
+    pub(crate) pass: Pass,
+    pub(crate) now: Moment,
+    free: Vec<usize>,
+    mailbox: Mailbox<Message>,
+    wake: Arc<EventFd>,
+    events: Events,
+    clock: Clock,
+    /// Clients with input that needs no event to be looked at.
+    again: VecDeque<usize>,
+    /// Clients whose requests wait for the end of CLIENT PAUSE.
+    pub(crate) paused: Vec<usize>,
+    tick: Tick,
+    end: Option<End>,
+}
+
+/// The mailbox of a thread and what wakes its owner, made before the thread is.
+pub struct Post {
+    /// The receiving end.
+    pub mailbox: Mailbox<Message>,
+    /// Readable when a message may be there.
+    pub wake: Arc<EventFd>,
+}
+
+impl Post {
+    /// An empty mailbox.
+    ///
+    /// # Errors
+    /// When the process is out of descriptors.
+    pub fn new() -> std::io::Result<Self> {
+        let wake = Arc::new(EventFd::new()?);
+        let signal = Arc::clone(&wake);
+        Ok(Self { mailbox: Mailbox::new(move || signal.signal()), wake })
+    }
+}
+
+impl IoThread {
+    /// A thread's loop, to be run by the thread itself.
+    ///
+    /// # Errors
+    /// When the process is out of descriptors, or has as many threads as the gate admits.
+    pub fn new(shared: Arc<Shared>, worker: Worker, post: Post) -> std::io::Result<Self> {
+        let epoll = Epoll::new()?;
+        epoll.add(post.wake.as_fd(), MAILBOX_TOKEN, Interest::READ)?;
+        let pass =
+            shared.gate.register().ok_or_else(|| std::io::Error::other("too many threads"))?;
+        let mut clock = Clock::new();
+        Ok(Self {
+            now: clock.now(),
+            clock,
+            pass,
+            epoll: Arc::new(epoll),
+            slots: Vec::new(),
+            free: Vec::new(),
+            inbox: Inbox::new(),
+            out: Out::default(),
+            mailbox: post.mailbox,
+            wake: post.wake,
+            events: Events::with_capacity(EVENTS_MAX),
+            again: VecDeque::new(),
+            paused: Vec::new(),
+            tick: Tick::default(),
+            end: None,
+            worker,
+            shared,
+        })
+    }
+
+    /// Runs until the thread is told to end.
+    pub fn run(&mut self) -> End {
+        loop {
+            self.turn(&mut |_, _| {});
+            if let Some(end) = self.end {
+                return end;
+            }
+        }
+    }
+
+    /// One turn. Events of descriptors that are no clients go to `special`.
+    pub fn turn(&mut self, special: &mut dyn FnMut(&mut Self, Event)) {
+        let timeout_ms = self.timeout_ms();
+        let count = self.epoll.wait(&mut self.events, timeout_ms).unwrap_or(0);
+        self.mailbox.awake();
+        self.now = self.clock.now();
+        self.worker.begin_turn(self.now.unix_us, self.now.tick);
+        for slot in std::mem::take(&mut self.again) {
+            self.receive_again(slot);
+        }
+        for index in 0..count {
+            let event = self.events.at(index);
+            match event.token() {
+                MAILBOX_TOKEN => self.wake.clear(),
+                token if token > MAILBOX_TOKEN => special(self, event),
+                token => self.client_ready(token as usize, event),
+            }
+        }
+        self.execute_turn();
+        for _ in 0..MESSAGES_MAX {
+            let Some(message) = self.mailbox.pop() else { break };
+            self.handle(message);
+        }
+        self.run_tick();
+        self.worker.end_turn();
+        let busy = sys::clock::ticks().wrapping_sub(self.now.tick);
+        self.worker.stats.busy_ticks.add(busy);
+    }
+
+    /// How long the next wait may last; 0 when there is something to do.
+    fn timeout_ms(&mut self) -> i32 {
+        if !self.again.is_empty() || !self.mailbox.prepare_sleep() {
+            return 0;
+        }
+        let until_tick = self.tick.wait_ms(self.now.unix_us / 1000);
+        if self.paused.is_empty() {
+            return until_tick;
+        }
+        let pause_until = self.worker.node.pause_until_ms.load(Ordering::Acquire);
+        let left = (pause_until - self.now.unix_us / 1000).clamp(0, i64::from(i32::MAX - 1));
+        until_tick.min(left as i32 + 1)
+    }
+
+    fn client_ready(&mut self, slot: usize, event: Event) {
+        if event.writable() {
+            self.send_pending(slot);
+        }
+        if !event.readable() {
+            return;
+        }
+        match self.slots.get_mut(slot) {
+            Some(Slot::Here(client)) if client.closing || !client.queue.is_empty() => {
+                // Nothing is read now; only a broken connection is of interest.
+                if event.hung_up() {
+                    self.close(slot);
+                } else {
+                    let write = client.wants_write();
+                    self.watch(slot, Interest { read: false, write });
+                }
+            }
+            Some(Slot::Here(_)) => self.receive(slot),
+            _ => {}
+        }
+    }
+
+    /// Reads and parses once; executes what has gathered first when there is no room.
+    fn receive(&mut self, slot: usize) {
+        if self.inbox.is_full() {
+            self.execute_turn();
+        }
+        let limits = |client: &Connection, worker: &Worker| Limits {
+            bulk_bytes_max: i64::try_from(worker.config.proto_max_bulk_len).unwrap_or(i64::MAX),
+            authenticated: client.session.authenticated,
+        };
+        let Some(Slot::Here(client)) = self.slots.get_mut(slot) else { return };
+        let limits = limits(client, &self.worker);
+        let query_max = self.worker.config.client_query_buffer_limit;
+        let query_max = usize::try_from(query_max).unwrap_or(usize::MAX);
+        let hasher = self.worker.turn.hasher;
+        let hash = |key: &[u8]| hasher.hash(key);
+        let received = self.inbox.receive(slot, client, limits, query_max, &hash);
+        self.worker.stats.reads.add(1);
+        match received {
+            Received::Batch => {}
+            Received::BatchAndMore => self.again.push_back(slot),
+            Received::Nothing => {}
+            Received::Broken => self.close(slot),
+        }
+        if let Some(Slot::Here(client)) = self.slots.get(slot)
+            && client.transport.has_received()
+            && received != Received::BatchAndMore
+        {
+            self.again.push_back(slot);
+        }
+    }
+
+    /// Looks at input that came before: behind a request that may have authenticated the client, or
+    /// waiting inside its transport.
+    fn receive_again(&mut self, slot: usize) {
+        let Some(Slot::Here(client)) = self.slots.get_mut(slot) else { return };
+        if client.closing || !client.queue.is_empty() {
+            return;
+        }
+        if client.partial.is_none() || client.transport.has_received() {
+            return self.receive(slot);
+        }
+        let limits = Limits {
+            bulk_bytes_max: i64::try_from(self.worker.config.proto_max_bulk_len)
+                .unwrap_or(i64::MAX),
+            authenticated: client.session.authenticated,
+        };
+        let hasher = self.worker.turn.hasher;
+        if self.inbox.parse_partial(slot, client, limits, &|key| hasher.hash(key)) {
+            self.again.push_back(slot);
+        }
+    }
+
+    /// Looks at a client's input in the next turn even without an event.
+    pub(crate) fn look_again(&mut self, slot: usize) {
+        self.again.push_back(slot);
+    }
+
+    fn send_pending(&mut self, slot: usize) {
+        let Some(Slot::Here(client)) = self.slots.get_mut(slot) else { return };
+        match client.send_pending() {
+            Ok(sent) => {
+                self.worker.stats.writes.add(1);
+                self.worker.stats.out_bytes.add(sent as u64);
+                client.publish(self.now.unix_us / 1000, 0, sent);
+                self.after_send(slot);
+            }
+            Err(_) => self.close(slot),
+        }
+    }
+
+    /// Closes a client that is done, and watches the others for what they need now.
+    pub(crate) fn after_send(&mut self, slot: usize) {
+        let Some(Slot::Here(client)) = self.slots.get_mut(slot) else { return };
+        let write = client.wants_write();
+        if client.closing && !write {
+            return self.close(slot);
+        }
+        let read = !client.closing && client.queue.is_empty();
+        if client.watched != (Interest { read, write }) {
+            self.watch(slot, Interest { read, write });
+        }
+    }
+
+    fn watch(&mut self, slot: usize, interest: Interest) {
+        if let Some(Slot::Here(client)) = self.slots.get_mut(slot)
+            && client.watched != interest
+        {
+            client.watched = interest;
+            let _ = self.epoll.modify(client.transport.as_fd(), slot as u64, interest);
+        }
+    }
+
+    fn handle(&mut self, message: Message) {
+        match message {
+            Message::Adopt(client) => self.adopt(client),
+            Message::Execute(client, origin) => self.execute_for(client, origin),
+            Message::Return(client, slot) => self.welcome_back(client, slot),
+            Message::Close { id, slot } => self.close_by_id(id, slot),
+            Message::PauseChanged => self.resume_paused(),
+            Message::Spread => self.hand_over_all(),
+            Message::Leave => {
+                self.hand_over_all();
+                self.end = Some(End::Left);
+            }
+            Message::ShutDown => self.end = Some(End::ShutDown),
+        }
+    }
+
+    /// Takes ownership of a client.
+    pub fn adopt(&mut self, client: Box<Connection>) {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Slot::Free);
+            self.slots.len() - 1
+        });
+        let record = Arc::clone(&client.session.record);
+        record.thread.store(self.worker.index as u32, Ordering::Release);
+        record.slot.store(slot as u32, Ordering::Release);
+        let write = client.wants_write();
+        let interest = Interest { read: !client.closing && client.queue.is_empty(), write };
+        let added = self.epoll.add(client.transport.as_fd(), slot as u64, interest);
+        let must_look = client.partial.is_some() || client.transport.has_received();
+        let waits = !client.queue.is_empty();
+        self.slots[slot] = Slot::Here(client);
+        if let Slot::Here(client) = &mut self.slots[slot] {
+            client.watched = interest;
+        }
+        self.worker.stats.clients.add(1);
+        if added.is_err() || record.killed.load(Ordering::Acquire) {
+            return self.close(slot);
+        }
+        if waits {
+            self.paused.push(slot);
+        } else if must_look {
+            self.look_again(slot);
+        }
+    }
+
+    /// Ends a client.
+    pub fn close(&mut self, slot: usize) {
+        let Some(entry) = self.slots.get_mut(slot) else { return };
+        let Slot::Here(mut client) = std::mem::replace(entry, Slot::Free) else { return };
+        let _ = self.epoll.delete(client.transport.as_fd());
+        client.transport.shut_down();
+        self.worker.node.clients.remove(client.session.record.id);
+        self.release(slot);
+    }
+
+    fn release(&mut self, slot: usize) {
+        self.slots[slot] = Slot::Free;
+        self.free.push(slot);
+        let clients = self.worker.stats.clients.value();
+        self.worker.stats.clients.set(clients.saturating_sub(1));
+    }
+
+    fn close_by_id(&mut self, id: u64, slot: usize) {
+        match self.slots.get_mut(slot) {
+            Some(Slot::Here(client)) if client.session.record.id == id => self.close(slot),
+            Some(Slot::Away { id: away, killed }) if *away == id => *killed = true,
+            // It has moved to another thread, which sees its `killed` flag when adopting it, or is
+            // told again here.
+            _ => {
+                if let Some(record) = self.worker.node.clients.find(id) {
+                    let thread = record.thread.load(Ordering::Acquire) as usize;
+                    let slot_now = record.slot.load(Ordering::Acquire) as usize;
+                    if (thread, slot_now) != (self.worker.index, slot) {
+                        self.shared.send(thread, Message::Close { id, slot: slot_now });
+                    }
+                }
+            }
+        }
+    }
+
+    /// Sends a client with queued requests to the main thread.
+    pub(crate) fn send_away(&mut self, slot: usize) {
+        let Slot::Here(client) = std::mem::replace(&mut self.slots[slot], Slot::Free) else {
+            return;
+        };
+        self.slots[slot] = Slot::Away { id: client.session.record.id, killed: false };
+        let origin = Origin { thread: self.worker.index, slot };
+        self.shared.send(0, Message::Execute(client, origin));
+    }
+
+    fn welcome_back(&mut self, client: Box<Connection>, slot: usize) {
+        let killed = matches!(self.slots[slot], Slot::Away { killed: true, .. });
+        self.slots[slot] = Slot::Here(client);
+        if killed {
+            return self.close(slot);
+        }
+        self.send_pending(slot);
+        if let Some(Slot::Here(client)) = self.slots.get(slot) {
+            if client.queue.is_empty() {
+                if client.partial.is_some() || client.transport.has_received() {
+                    self.look_again(slot);
+                }
+            } else {
+                client.session.record.set_flag(flag::PAUSED, true);
+                self.paused.push(slot);
+            }
+        }
+    }
+
+    /// Gives all clients to the remaining threads. Those that are away come back first: their
+    /// messages are waited for.
+    fn hand_over_all(&mut self) {
+        for slot in 0..self.slots.len() {
+            while matches!(self.slots[slot], Slot::Away { .. }) {
+                match self.mailbox.pop() {
+                    Some(message) => self.handle(message),
+                    None => std::thread::yield_now(),
+                }
+            }
+            if let Slot::Here(client) = std::mem::replace(&mut self.slots[slot], Slot::Free) {
+                let _ = self.epoll.delete(client.transport.as_fd());
+                self.release(slot);
+                self.shared.place_client(client);
+            }
+        }
+        // Whatever was sent here meanwhile follows its clients.
+        while let Some(message) = self.mailbox.pop() {
+            match message {
+                Message::Adopt(client) => self.shared.place_client(client),
+                Message::Leave => {}
+                other => self.handle(other),
+            }
+        }
+    }
+
+    fn run_tick(&mut self) {
+        let mut tick = std::mem::take(&mut self.tick);
+        tick.run(self);
+        self.tick = tick;
+    }
+}

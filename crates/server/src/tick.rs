@@ -1,0 +1,105 @@
+//! The background tick of a thread: expired keys of the shards that are its to tend, clients that
+//! have been idle too long.
+
+use std::sync::atomic::Ordering;
+
+use crate::thread::{IoThread, Slot};
+
+/// Keys looked at in one step on one database of one shard.
+const KEYS_A_STEP: usize = 20;
+/// Of a step's keys, more than one in so many expired: another step is worth its time.
+const EXPIRED_ONE_IN: usize = 10;
+/// A tick's share of time, per cent of the time between two ticks, at `active-expire-effort 1`.
+const TIME_PERCENT: i64 = 25;
+/// Between two looks at idle clients.
+const IDLE_CHECK_MS: i64 = 1000;
+
+/// When a thread's background work is due.
+#[derive(Debug, Default)]
+pub struct Tick {
+    next_ms: i64,
+    next_idle_check_ms: i64,
+    /// The shard where the next expiry walk begins.
+    shard: usize,
+}
+
+impl Tick {
+    /// How long the thread may sleep.
+    pub fn wait_ms(&self, unix_ms: i64) -> i32 {
+        (self.next_ms - unix_ms).clamp(0, 1000) as i32
+    }
+
+    /// Does what is due.
+    pub fn run(&mut self, thread: &mut IoThread) {
+        let unix_ms = thread.now.unix_us / 1000;
+        if unix_ms < self.next_ms {
+            return;
+        }
+        let interval_ms = 1000 / i64::from(thread.worker.config.hz.max(1));
+        self.next_ms = unix_ms + interval_ms;
+        self.expire(thread, interval_ms);
+        if !thread.paused.is_empty() {
+            thread.resume_paused();
+        }
+        if unix_ms >= self.next_idle_check_ms {
+            self.next_idle_check_ms = unix_ms + IDLE_CHECK_MS;
+            close_idle(thread, unix_ms);
+        }
+    }
+
+    /// Walks over the thread's shards, longer where many keys had expired.
+    fn expire(&mut self, thread: &mut IoThread, interval_ms: i64) {
+        if !thread.worker.node.active_expire.load(Ordering::Relaxed) {
+            return;
+        }
+        let threads = thread.shared.threads_active.load(Ordering::Relaxed).max(1);
+        let effort = i64::from(thread.worker.config.active_expire_effort.max(1));
+        let percent = TIME_PERCENT + 2 * (effort - 1);
+        let deadline_us = sys::clock::unix_micros() + interval_ms * 10 * percent;
+        let shards = thread.shared.shards.len();
+        thread.pass.enter();
+        for _ in 0..shards.div_ceil(threads) {
+            self.shard += 1;
+            let number = (self.shard * threads + thread.worker.index) % shards;
+            loop {
+                let mut looked_at = 0;
+                let mut expired = 0;
+                let mut shard = thread.shared.shards.lock(number);
+                for db in shard.dbs() {
+                    if db.expiring_len() > 0 {
+                        let step = db.expire_step(&mut thread.worker.turn, KEYS_A_STEP);
+                        looked_at += step.looked_at;
+                        expired += step.expired;
+                    }
+                }
+                drop(shard);
+                if expired * EXPIRED_ONE_IN <= looked_at || looked_at == 0 {
+                    break;
+                }
+                if sys::clock::unix_micros() > deadline_us {
+                    thread.pass.leave();
+                    return;
+                }
+            }
+        }
+        thread.pass.leave();
+    }
+}
+
+/// Closes clients that have said nothing for longer than `timeout`.
+fn close_idle(thread: &mut IoThread, unix_ms: i64) {
+    let timeout_ms = i64::from(thread.worker.config.timeout) * 1000;
+    let limit = thread.worker.config.client_output_buffer_limit.normal;
+    let mut doomed = Vec::new();
+    for (slot, entry) in thread.slots.iter_mut().enumerate() {
+        let Slot::Here(client) = entry else { continue };
+        let seen_ms = client.session.record.seen_ms.load(Ordering::Relaxed);
+        let idle = timeout_ms > 0 && unix_ms - seen_ms > timeout_ms;
+        if idle || client.wants_write() && client.is_over(limit, unix_ms) {
+            doomed.push(slot);
+        }
+    }
+    for slot in doomed {
+        thread.close(slot);
+    }
+}

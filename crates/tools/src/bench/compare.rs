@@ -1,0 +1,276 @@
+//! Several servers side by side: interleaved rounds, medians, ratios.
+//!
+//! Noise on a machine drifts over minutes, so each case goes round the servers several times
+//! (A B C A B C ...) and the median over the rounds is kept: neighbours in time are compared.
+//! Only the server whose turn it is runs; the others are paused.
+
+use std::fmt;
+
+use serde_json::{Value, json};
+
+use super::load::{Load, Outcome, drive};
+use super::report::percentile_us;
+use super::session::Session;
+use super::target::{Role, Server, Target};
+use super::workload::Row;
+use crate::Error;
+
+/// One line of questions: a workload at a pipeline depth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Case {
+    /// The workload.
+    pub row: &'static Row,
+    /// Requests sent at once.
+    pub pipeline: usize,
+}
+
+/// What is measured.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// The cases, in order.
+    pub cases: Vec<Case>,
+    /// Rounds over all servers, at least 1.
+    pub rounds: usize,
+    /// The load; a case replaces its pipeline.
+    pub load: Load,
+}
+
+/// Medians over the rounds of one case on one server.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Cell {
+    /// Server CPU per request in microseconds, when its process is known.
+    pub cpu_us: Option<f64>,
+    /// Replies per second.
+    pub per_second: f64,
+    /// The median latency in microseconds.
+    pub p50_us: f64,
+    /// The 99th percentile of latency in microseconds.
+    pub p99_us: f64,
+}
+
+/// One case over all servers, in the order of [`Table::targets`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct Line {
+    /// What was asked.
+    pub case: Case,
+    /// What each server showed.
+    pub cells: Vec<Cell>,
+}
+
+/// The outcome of a comparison; `Display` prints it side by side.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Table {
+    /// Names and roles of the servers.
+    pub targets: Vec<(String, Role)>,
+    /// One line per case.
+    pub lines: Vec<Line>,
+}
+
+/// Starts every server, measures every case in interleaved rounds, stops the servers. `observe` is
+/// told what is being done and which share of the whole is behind.
+///
+/// # Errors
+/// When a server does not start, fails under load, or answers a request with an error.
+pub fn compare(
+    targets: &[Target],
+    plan: &Plan,
+    observe: &mut dyn FnMut(&str, f64),
+) -> Result<Table, Error> {
+    if plan.rounds == 0 || plan.cases.is_empty() || targets.is_empty() {
+        return Err(Error::Usage("a comparison needs servers, workloads and rounds".into()));
+    }
+    let mut servers = Vec::with_capacity(targets.len());
+    for target in targets {
+        observe(&format!("starting {}", target.name), 0.0);
+        let server = target.start()?;
+        server.pause();
+        servers.push(server);
+    }
+    let total = plan.cases.len() as f64;
+    let mut lines = Vec::with_capacity(plan.cases.len());
+    for (index, &case) in plan.cases.iter().enumerate() {
+        let mut progress = |text: &str, share: f64| observe(text, (index as f64 + share) / total);
+        let cells = measure_case(case, targets, &servers, plan, &mut progress)?;
+        lines.push(Line { case, cells });
+    }
+    let targets = targets.iter().map(|target| (target.name.clone(), target.role)).collect();
+    Ok(Table { targets, lines })
+}
+
+fn measure_case(
+    case: Case,
+    targets: &[Target],
+    servers: &[Server],
+    plan: &Plan,
+    progress: &mut dyn FnMut(&str, f64),
+) -> Result<Vec<Cell>, Error> {
+    let Case { row, pipeline } = case;
+    let mut load = Load { pipeline, ..plan.load.clone() };
+    for (target, server) in targets.iter().zip(servers) {
+        progress(&format!("filling {} for {}", target.name, row.name), 0.0);
+        server.resume();
+        if let (Some(fill), false) = (row.fill, target.role == Role::Floor) {
+            Session::open(&server.endpoint)?.fill(fill, &load.shape, load.seed)?;
+        }
+        server.pause();
+    }
+    let mut samples = vec![Vec::with_capacity(plan.rounds); servers.len()];
+    for round in 0..plan.rounds {
+        load.seed = load.seed.wrapping_add(load.threads as u64);
+        for (index, (target, server)) in targets.iter().zip(servers).enumerate() {
+            let share = (round * servers.len() + index) as f64;
+            let text = format!("{} x{pipeline} {} {}", row.name, round + 1, target.name);
+            progress(&text, share / (plan.rounds * servers.len()) as f64);
+            server.resume();
+            let outcome = drive(&server.endpoint, row, &load, server.pid, &mut |_, _| {})?;
+            server.pause();
+            refuse_errors(&format!("{} on {}", row.name, target.name), &outcome)?;
+            samples[index].push(outcome);
+        }
+    }
+    Ok(samples.iter().map(|outcomes| medians(outcomes)).collect())
+}
+
+/// A measurement of error replies is none.
+pub(crate) fn refuse_errors(workload: &str, outcome: &Outcome) -> Result<(), Error> {
+    if outcome.errors == 0 {
+        return Ok(());
+    }
+    Err(Error::ErrorReplies {
+        workload: workload.into(),
+        count: outcome.errors,
+        first: outcome.first_error.clone(),
+    })
+}
+
+fn medians(outcomes: &[Outcome]) -> Cell {
+    let over = |figure: &dyn Fn(&Outcome) -> f64| median(outcomes.iter().map(figure).collect());
+    let cpu: Option<Vec<f64>> = outcomes.iter().map(Outcome::server_us).collect();
+    Cell {
+        cpu_us: cpu.map(median),
+        per_second: over(&Outcome::per_second),
+        p50_us: over(&|outcome| percentile_us(&outcome.latency, 50.0)),
+        p99_us: over(&|outcome| percentile_us(&outcome.latency, 99.0)),
+    }
+}
+
+/// The middle value, or the mean of the two in the middle; 0 of nothing.
+pub(crate) fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let half = values.len() / 2;
+    match values.len() {
+        0 => 0.0,
+        count if count % 2 == 1 => values[half],
+        _ => (values[half - 1] + values[half]) / 2.0,
+    }
+}
+
+impl Table {
+    /// The least CPU per request and the most requests per second among the servers of a role.
+    pub fn best(&self, line: &Line, role: Role) -> (Option<f64>, Option<f64>) {
+        let cells = || self.targets.iter().zip(&line.cells).filter(|(t, _)| t.1 == role);
+        let least = cells().filter_map(|(_, cell)| cell.cpu_us).min_by(f64::total_cmp);
+        let most = cells().map(|(_, cell)| cell.per_second).max_by(f64::total_cmp);
+        (least, most)
+    }
+
+    /// All figures as JSON.
+    pub fn json(&self) -> Value {
+        let lines = self.lines.iter().map(|line| {
+            let servers = self.targets.iter().zip(&line.cells).map(|((name, role), cell)| {
+                json!({
+                    "name": name,
+                    "role": format!("{role:?}").to_lowercase(),
+                    "cpu_us_per_request": cell.cpu_us,
+                    "requests_per_second": cell.per_second,
+                    "p50_us": cell.p50_us,
+                    "p99_us": cell.p99_us,
+                })
+            });
+            json!({
+                "workload": line.case.row.name,
+                "pipeline": line.case.pipeline,
+                "servers": servers.collect::<Vec<_>>(),
+            })
+        });
+        Value::Array(lines.collect())
+    }
+
+    fn figures(
+        &self,
+        f: &mut fmt::Formatter<'_>,
+        label: &str,
+        line: &Line,
+        figure: impl Fn(&Cell) -> Option<String>,
+    ) -> fmt::Result {
+        let texts: Vec<Option<String>> = line.cells.iter().map(figure).collect();
+        if texts.iter().all(Option::is_none) {
+            return Ok(());
+        }
+        write!(f, "  {label:<20}")?;
+        for text in texts {
+            write!(f, " {:>12}", text.as_deref().unwrap_or("-"))?;
+        }
+        writeln!(f)
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for line in &self.lines {
+            let title = format!("{}, pipeline {}", line.case.row.name, line.case.pipeline);
+            write!(f, "{title:<22}")?;
+            for (name, _) in &self.targets {
+                write!(f, " {name:>12}")?;
+            }
+            writeln!(f)?;
+            let (floor_us, floor_rate) = self.best(line, Role::Floor);
+            let (peer_us, peer_rate) = self.best(line, Role::Peer);
+            let ratio = |value: Option<f64>, of: Option<f64>| Some(format!("{:.2}", value? / of?));
+            let cpu = |cell: &Cell| cell.cpu_us.map(|us| format!("{us:.3}"));
+            let rate = |cell: &Cell| Some(cell.per_second);
+            self.figures(f, "CPU us/request", line, cpu)?;
+            self.figures(f, "  x floor", line, |c| ratio(c.cpu_us, floor_us))?;
+            self.figures(f, "  x best peer", line, |c| ratio(c.cpu_us, peer_us))?;
+            self.figures(f, "requests/s", line, |c| Some(format!("{:.0}", c.per_second)))?;
+            self.figures(f, "  x floor", line, |c| ratio(rate(c), floor_rate))?;
+            self.figures(f, "  x best peer", line, |c| ratio(rate(c), peer_rate))?;
+            self.figures(f, "p50 us", line, |c| Some(format!("{:.0}", c.p50_us)))?;
+            self.figures(f, "p99 us", line, |c| Some(format!("{:.0}", c.p99_us)))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::bench::workload;
+
+    fn cell(cpu_us: f64, per_second: f64) -> Cell {
+        Cell { cpu_us: Some(cpu_us), per_second, p50_us: 1.0, p99_us: 2.0 }
+    }
+
+    #[test]
+    fn ratios_are_to_the_floor_and_to_the_best_peer() {
+        let case = Case { row: workload::find("get").unwrap(), pipeline: 16 };
+        let cells = vec![cell(2.0, 400.0), cell(3.0, 300.0), cell(6.0, 150.0), cell(4.0, 120.0)];
+        let roles = [Role::Floor, Role::Subject, Role::Peer, Role::Peer];
+        let targets = ["floor", "weft", "a", "b"].map(str::to_owned).into_iter().zip(roles);
+        let table = Table { targets: targets.collect(), lines: vec![Line { case, cells }] };
+        assert_eq!(table.best(&table.lines[0], Role::Peer), (Some(4.0), Some(150.0)));
+        let text = table.to_string();
+        let ratios: Vec<&str> = text.lines().filter(|l| l.contains(" x ")).collect();
+        assert!(ratios[0].ends_with("1.00         1.50         3.00         2.00"), "{text}");
+        assert!(ratios[1].ends_with("0.50         0.75         1.50         1.00"), "{text}");
+        assert!(ratios[3].ends_with("2.67         2.00         1.00         0.80"), "{text}");
+    }
+
+    #[test]
+    fn medians_ignore_outliers() {
+        assert_eq!(median(vec![9.0, 1.0, 2.0]), 2.0);
+        assert_eq!(median(vec![4.0, 1.0, 2.0, 900.0]), 3.0);
+        assert_eq!(median(Vec::new()), 0.0);
+    }
+}

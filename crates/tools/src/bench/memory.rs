@@ -1,0 +1,197 @@
+//! What a server costs without load: resident bytes per key and per connection, CPU when idle.
+//!
+//! Each figure has a freshly started server to itself, because memory that an earlier load left
+//! behind would hide what the next one takes. Bytes are the difference of resident memory before
+//! and after, so the empty server's own size is not in them.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::account::{CpuSnapshot, resident_bytes};
+use super::pin::allow_open_files;
+use super::session::Session;
+use super::stream::Stream;
+use super::target::{Server, Target};
+use super::template::Shape;
+use crate::Error;
+
+/// How long a server may take to give back what it needed only for a moment.
+const SETTLE_TIME_MAX: Duration = Duration::from_secs(6);
+
+/// The distance of two looks at its memory, and how many equal ones mean that it has settled.
+const SETTLE_PERIOD: Duration = Duration::from_millis(500);
+const SETTLE_LOOKS: u32 = 5;
+
+/// Files beside the clients' sockets that the process has open.
+const SPARE_FILES: u64 = 64;
+
+/// What is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MemoryPlan {
+    /// The keys to load.
+    pub shape: Shape,
+    /// Connections whose memory is measured; the servers' own limit of clients must allow them.
+    pub connections: usize,
+    /// Connected clients while idle CPU is measured.
+    pub idle_clients: usize,
+    /// How long idle CPU is measured.
+    pub idle_time: Duration,
+}
+
+/// One figure over all servers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MemoryLine {
+    /// What was measured.
+    pub label: String,
+    /// Its name in JSON, unit included.
+    pub key: &'static str,
+    /// The figures, in the order of [`MemoryTable::targets`].
+    pub values: Vec<f64>,
+}
+
+/// The outcome; `Display` prints it side by side.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MemoryTable {
+    /// The servers' names.
+    pub targets: Vec<String>,
+    /// One line per figure.
+    pub lines: Vec<MemoryLine>,
+}
+
+/// Measures all four figures on every server. The floor holds nothing and has no place here.
+///
+/// # Errors
+/// When a server does not start, its process is unknown, or it refuses keys or connections.
+pub fn measure(
+    targets: &[Target],
+    plan: &MemoryPlan,
+    observe: &mut dyn FnMut(&str, f64),
+) -> Result<MemoryTable, Error> {
+    allow_open_files(plan.connections.max(plan.idle_clients) as u64 + SPARE_FILES)?;
+    let Shape { keys, key_bytes, value_bytes } = plan.shape;
+    let load = format!("bytes/key: {keys} x {key_bytes} + {value_bytes} B");
+    let (plain, expiring) = ("SET {key} {value}", "SET {key} {value} EX {100000..999999}");
+    type Figure<'a> = Box<dyn Fn(&Server) -> Result<f64, Error> + 'a>;
+    let figures: [(String, &'static str, Figure<'_>); 4] = [
+        (load.clone(), "bytes_per_key", Box::new(|server| per_key(server, plain, plan))),
+        (
+            format!("{load}, expiring"),
+            "bytes_per_expiring_key",
+            Box::new(|server| per_key(server, expiring, plan)),
+        ),
+        (
+            format!("bytes/idle connection: {}", plan.connections),
+            "bytes_per_idle_connection",
+            Box::new(|server| per_connection(server, plan.connections)),
+        ),
+        (
+            format!("idle CPU, % of a core: {} clients", plan.idle_clients),
+            "idle_cpu_percent",
+            Box::new(|server| idle_percent(server, plan)),
+        ),
+    ];
+    let steps = (figures.len() * targets.len()) as f64;
+    let mut lines = Vec::with_capacity(figures.len());
+    for (row, (label, key, figure)) in figures.into_iter().enumerate() {
+        let mut values = Vec::with_capacity(targets.len());
+        for (column, target) in targets.iter().enumerate() {
+            let step = (row * targets.len() + column) as f64;
+            observe(&format!("{}: {label}", target.name), step / steps);
+            values.push(figure(&target.start()?)?);
+        }
+        lines.push(MemoryLine { label, key, values });
+    }
+    Ok(MemoryTable { targets: targets.iter().map(|target| target.name.clone()).collect(), lines })
+}
+
+fn per_key(server: &Server, fill: &str, plan: &MemoryPlan) -> Result<f64, Error> {
+    let pid = known_pid(server)?;
+    let mut session = Session::open(&server.endpoint)?;
+    // One key first, so that what a first write sets up once is not counted to the keys.
+    session.fill(fill, &Shape { keys: 1, ..plan.shape }, 1)?;
+    let before = settled_bytes(pid)?;
+    session.fill(fill, &plan.shape, 1)?;
+    Ok((settled_bytes(pid)? - before) / plan.shape.keys as f64)
+}
+
+fn per_connection(server: &Server, count: usize) -> Result<f64, Error> {
+    let pid = known_pid(server)?;
+    drop(connect(server, 1)?);
+    let before = settled_bytes(pid)?;
+    let connections = connect(server, count)?;
+    Ok((settled_bytes(pid)? - before) / connections.len().max(1) as f64)
+}
+
+fn idle_percent(server: &Server, plan: &MemoryPlan) -> Result<f64, Error> {
+    let pid = known_pid(server)?;
+    let _connections = connect(server, plan.idle_clients)?;
+    settled_bytes(pid)?;
+    let look = || CpuSnapshot::take(pid).map_err(Error::io("read the CPU time of the server"));
+    let start = look()?;
+    std::thread::sleep(plan.idle_time);
+    let used = start.until(&look()?);
+    Ok(used.busy_percent(used.total()))
+}
+
+/// Connections that have each been answered once: one that waits to be accepted costs nothing.
+fn connect(server: &Server, count: usize) -> Result<Vec<Stream>, Error> {
+    let open = |_| {
+        let mut session = Session::open(&server.endpoint)?;
+        session.ask("PING", &["PING"])?;
+        Ok(session.into_stream())
+    };
+    (0..count).map(open).collect()
+}
+
+fn known_pid(server: &Server) -> Result<u32, Error> {
+    server.pid.ok_or_else(|| Error::Usage("the server's process is not known; give its pid".into()))
+}
+
+/// Resident bytes once they have stopped changing: servers give back query buffers with a delay.
+fn settled_bytes(pid: u32) -> Result<f64, Error> {
+    let mut last = resident_bytes(pid)?;
+    let (mut equal, mut waited) = (0, Duration::ZERO);
+    while equal < SETTLE_LOOKS && waited < SETTLE_TIME_MAX {
+        std::thread::sleep(SETTLE_PERIOD);
+        waited += SETTLE_PERIOD;
+        let now = resident_bytes(pid)?;
+        equal = if now == last { equal + 1 } else { 0 };
+        last = now;
+    }
+    Ok(last as f64)
+}
+
+impl MemoryTable {
+    /// All figures as JSON.
+    pub fn json(&self) -> Value {
+        let servers = self.targets.iter().enumerate().map(|(index, name)| {
+            let mut server = serde_json::Map::new();
+            server.insert("name".into(), name.as_str().into());
+            for line in &self.lines {
+                server.insert(line.key.into(), json!(line.values[index]));
+            }
+            Value::Object(server)
+        });
+        Value::Array(servers.collect())
+    }
+}
+
+impl fmt::Display for MemoryTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:<44}", "")?;
+        for name in &self.targets {
+            write!(f, " {name:>12}")?;
+        }
+        writeln!(f)?;
+        for line in &self.lines {
+            write!(f, "{:<44}", line.label)?;
+            for value in &line.values {
+                write!(f, " {value:>12.2}")?;
+            }
+            writeln!(f)?;
+        }
+        Ok(())
+    }
+}

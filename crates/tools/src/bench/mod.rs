@@ -1,0 +1,196 @@
+//! `weft bench`: load a Redis-compatible server and see what it costs.
+//!
+//! Reading order: [`args`] is the command line; [`workload`] the table of what can be measured,
+//! compiled by [`template`] and sent in [`batch`]es; [`load`] conducts the threads of [`worker`],
+//! which count [`replies`]; [`account`] reads the kernel's view of the server's process; `report`
+//! prints. [`floor`] is the server that only answers canned bytes. [`mod@compare`] and [`memory`]
+//! put several [`target`]s side by side and are what `cargo xtask bench` calls.
+//!
+//! Invariant: nothing here changes what it measures beyond sending requests, and a run that met
+//! error replies never looks like a result.
+
+pub mod account;
+pub mod args;
+pub mod batch;
+pub mod compare;
+pub mod floor;
+pub mod load;
+pub mod memory;
+pub mod pin;
+pub mod replies;
+pub mod requests;
+pub mod session;
+pub mod stream;
+pub mod target;
+pub mod template;
+pub mod tls;
+pub mod worker;
+pub mod workload;
+
+mod report;
+
+use std::io::{IsTerminal, Write};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+pub use self::args::BenchArgs;
+pub use self::compare::{Case, Plan, Table, compare};
+pub use self::target::{Origin, Role, Target};
+
+use self::account::find_pid;
+use self::args::{BenchCommand, CompareArgs, FloorArgs, MemoryArgs, TargetArgs};
+use self::floor::Floor;
+use self::load::drive;
+use self::memory::MemoryPlan;
+use self::pin::Cpus;
+use self::session::Session;
+use self::template::Shape;
+use crate::Error;
+
+/// The progress bar's length: it shows shares of the whole.
+const BAR_STEPS: f64 = 1000.0;
+
+/// Runs the command line.
+///
+/// # Errors
+/// Whatever kept the measurement from being made, error replies among them.
+pub fn run(args: BenchArgs) -> Result<(), Error> {
+    match &args.command {
+        None => bench(&args),
+        Some(BenchCommand::Floor(args)) => floor(args),
+        Some(BenchCommand::Compare(args)) => compare_servers(args),
+        Some(BenchCommand::Memory(args)) => measure_memory(args),
+    }
+}
+
+fn bench(args: &BenchArgs) -> Result<(), Error> {
+    let endpoint = args.connection.endpoint()?;
+    let load = args.load.load();
+    load.shape.check()?;
+    let pid = match args.pid {
+        Some(pid) => Some(pid),
+        None => find_pid(&endpoint)?,
+    };
+    let mut failed = Ok(());
+    for row in args.load.rows() {
+        let bar = progress_bar();
+        bar.set_message(row.name);
+        if let (Some(fill), true) = (row.fill, args.load.prefill) {
+            bar.set_message(format!("{}: filling", row.name));
+            Session::open(&endpoint)?.fill(fill, &load.shape, load.seed)?;
+        }
+        let outcome = drive(&endpoint, row, &load, pid, &mut |share, requests| {
+            bar.set_position((share * BAR_STEPS) as u64);
+            bar.set_message(format!("{}: {} requests", row.name, report::grouped(requests)));
+        })?;
+        bar.finish_and_clear();
+        print(&match args.json {
+            true => format!("{}\n", report::json(row.name, &load, pid, &outcome)),
+            false => report::text(row.name, &load, pid, &outcome),
+        })?;
+        // The other workloads still run; the first failure decides the exit.
+        failed = failed.and(compare::refuse_errors(row.name, &outcome));
+    }
+    failed
+}
+
+fn floor(args: &FloorArgs) -> Result<(), Error> {
+    args.pin.clone().unwrap_or_default().pin_thread()?;
+    let floor = Floor::bind(("127.0.0.1", args.port), args.data_size)?;
+    let (address, pid) = (floor.local_addr()?, std::process::id());
+    print(&format!(
+        "floor: pid {pid} listens on {address}, answers GET with {} bytes and the rest with OK\n\
+         try: weft bench --port {} --pid {pid}\n",
+        args.data_size,
+        address.port()
+    ))?;
+    floor.run()
+}
+
+fn compare_servers(args: &CompareArgs) -> Result<(), Error> {
+    let load = args.load.load();
+    let targets = targets(&args.targets, Some(load.shape.value_bytes))?;
+    let mut pipelines = vec![load.pipeline];
+    pipelines.extend(&args.pipelines);
+    let cases = args.load.rows().into_iter();
+    let cases = cases.flat_map(|row| pipelines.iter().map(move |&pipeline| Case { row, pipeline }));
+    let plan = Plan { cases: cases.collect(), rounds: args.rounds, load };
+    let bar = progress_bar();
+    let table = compare(&targets, &plan, &mut |text, share| show(&bar, text, share))?;
+    bar.finish_and_clear();
+    print(&if args.targets.json { format!("{}\n", table.json()) } else { table.to_string() })
+}
+
+fn measure_memory(args: &MemoryArgs) -> Result<(), Error> {
+    let targets = targets(&args.targets, None)?;
+    let plan = MemoryPlan {
+        shape: Shape { keys: args.keys, key_bytes: args.key_size, value_bytes: args.data_size },
+        connections: args.connections,
+        idle_clients: args.clients,
+        idle_time: args.duration,
+    };
+    let bar = progress_bar();
+    let table = memory::measure(&targets, &plan, &mut |text, share| show(&bar, text, share))?;
+    bar.finish_and_clear();
+    print(&if args.targets.json { format!("{}\n", table.json()) } else { table.to_string() })
+}
+
+/// The servers of the command line, the floor first if it can take part: it holds no data and
+/// speaks no TLS.
+fn targets(args: &TargetArgs, floor_bytes: Option<usize>) -> Result<Vec<Target>, Error> {
+    let cpus: Cpus = args.pin_servers.clone().unwrap_or_default();
+    let mut targets = Vec::new();
+    if let (Some(bytes), false, false) = (floor_bytes, args.no_floor, args.tls) {
+        let program = std::env::current_exe().map_err(Error::io("find this program's file"))?;
+        targets.push(Target::floor(&program.to_string_lossy(), bytes, cpus.clone()));
+    }
+    for text in &args.servers {
+        let words = |command| shlex::split(command).filter(|words| !words.is_empty());
+        let (name, words) = text
+            .split_once('=')
+            .and_then(|(name, command)| Some((name.to_owned(), words(command)?)))
+            .ok_or_else(|| Error::Usage(format!("'{text}' is not NAME=COMMAND")))?;
+        let subject = args.subject.as_deref() == Some(name.as_str());
+        let role = if subject { Role::Subject } else { Role::Peer };
+        let tls = args.tls.then(|| args.tls_files.options());
+        targets.push(Target {
+            name,
+            role,
+            origin: Origin::Command(words),
+            cpus: cpus.clone(),
+            tls,
+        });
+    }
+    match &args.subject {
+        Some(name) if targets.iter().all(|target| target.role != Role::Subject) => {
+            Err(Error::Usage(format!("no --server is called '{name}'")))
+        }
+        _ => Ok(targets),
+    }
+}
+
+/// A bar on the terminal, or nothing where there is none.
+fn progress_bar() -> ProgressBar {
+    if !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::with_draw_target(
+        Some(BAR_STEPS as u64),
+        ProgressDrawTarget::stderr_with_hz(5),
+    );
+    match ProgressStyle::with_template("{bar:30} {percent:>3}% {elapsed} {msg}") {
+        Ok(style) => bar.with_style(style),
+        Err(_) => bar,
+    }
+}
+
+fn show(bar: &ProgressBar, text: &str, share: f64) {
+    bar.set_position((share * BAR_STEPS) as u64);
+    bar.set_message(text.to_owned());
+}
+
+/// Prints at once, so that a reader at the other end of a pipe sees the floor's port.
+fn print(text: &str) -> Result<(), Error> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(Error::io("print"))
+}

@@ -1,0 +1,198 @@
+//! A blocking conversation with a server: everything that is not the measured load.
+//!
+//! Opens connections (AUTH, HELLO), asks INFO, and fills the key range. It is written for clarity;
+//! nothing here runs inside a measured window.
+
+use std::io;
+
+use fastrand::Rng;
+
+use super::replies::{ReplyCounter, Tally};
+use super::stream::{Address, Stream};
+use super::template::{Shape, Template};
+use super::tls::Tls;
+use crate::Error;
+
+/// How many commands a fill sends before it reads their replies: enough to hide the round trip,
+/// and few enough that the replies fit in the socket's buffers.
+const FILL_BATCH_COUNT: u64 = 256;
+
+/// The same in bytes, which large values reach first.
+const FILL_BATCH_BYTES_MAX: usize = 256 * 1024;
+
+/// Which version of the protocol the connections speak.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Resp {
+    /// Version 2, without HELLO.
+    #[default]
+    Two,
+    /// Version 3, asked for with HELLO.
+    Three,
+}
+
+/// A server and how to speak with it.
+#[derive(Debug, Clone)]
+pub struct Endpoint {
+    /// Where it listens.
+    pub address: Address,
+    /// Set for TLS.
+    pub tls: Option<Tls>,
+    /// The user of `AUTH user password`; without it, `AUTH password`.
+    pub user: Option<String>,
+    /// The password, if one is needed.
+    pub password: Option<String>,
+    /// The protocol version.
+    pub resp: Resp,
+}
+
+impl Endpoint {
+    /// A plain server on the loopback address.
+    pub fn local(port: u16) -> Endpoint {
+        let address = Address::Tcp { host: "127.0.0.1".into(), port };
+        Endpoint { address, tls: None, user: None, password: None, resp: Resp::Two }
+    }
+
+    /// Whether its process runs on this machine as far as the address tells.
+    pub fn is_local(&self) -> bool {
+        match &self.address {
+            Address::Unix(_) => true,
+            Address::Tcp { host, .. } => {
+                host == "localhost"
+                    || host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
+            }
+        }
+    }
+}
+
+/// A blocking connection.
+#[derive(Debug)]
+pub struct Session {
+    stream: Stream,
+    counter: ReplyCounter,
+    /// Everything of the replies being read.
+    raw: Vec<u8>,
+    buffer: Vec<u8>,
+}
+
+impl Session {
+    /// Connects, authenticates and agrees on the protocol.
+    ///
+    /// # Errors
+    /// When the server cannot be reached or refuses.
+    pub fn open(endpoint: &Endpoint) -> Result<Session, Error> {
+        let stream = Stream::connect(&endpoint.address, endpoint.tls.as_ref())?;
+        let mut session = Session {
+            stream,
+            counter: ReplyCounter::default(),
+            raw: Vec::new(),
+            buffer: vec![0; 16 * 1024],
+        };
+        let user = endpoint.user.as_deref();
+        if let Some(password) = endpoint.password.as_deref() {
+            let words = ["AUTH"].into_iter().chain(user).chain([password]);
+            session.ask("AUTH", &words.collect::<Vec<_>>())?;
+        }
+        if endpoint.resp == Resp::Three {
+            session.ask("HELLO", &["HELLO", "3"])?;
+        }
+        Ok(session)
+    }
+
+    /// The connection, for the load loop.
+    pub fn into_stream(self) -> Stream {
+        self.stream
+    }
+
+    /// Sends one command and gives the raw bytes of its reply.
+    ///
+    /// # Errors
+    /// An error reply is [`Error::Refused`] with `step`, which keeps passwords out of messages.
+    pub fn ask(&mut self, step: &str, words: &[&str]) -> Result<&[u8], Error> {
+        let mut request = format!("*{}\r\n", words.len());
+        for word in words {
+            request.push_str(&format!("${}\r\n{word}\r\n", word.len()));
+        }
+        self.send(request.as_bytes()).map_err(lost)?;
+        self.expect(step, 1)?;
+        Ok(&self.raw)
+    }
+
+    /// INFO of one section as text; a server that does not know INFO gives an empty one.
+    ///
+    /// # Errors
+    /// When the connection fails or the server refuses.
+    pub fn info(&mut self, section: &str) -> Result<String, Error> {
+        let raw = self.ask("INFO", &["INFO", section])?;
+        Ok(String::from_utf8_lossy(raw).into_owned())
+    }
+
+    /// Sends `text` once for every key of the range, in order.
+    ///
+    /// # Errors
+    /// When the connection fails or any reply is an error.
+    pub fn fill(&mut self, text: &str, shape: &Shape, seed: u64) -> Result<(), Error> {
+        let template = Template::compile(text, shape)?;
+        let mut rng = Rng::with_seed(seed);
+        let size = template.request_bytes().max(1);
+        let batch = FILL_BATCH_COUNT.min((FILL_BATCH_BYTES_MAX / size).max(1) as u64);
+        let (mut requests, mut next) = (Vec::new(), 0);
+        while next < shape.keys {
+            let count = batch.min(shape.keys - next);
+            requests.clear();
+            for key in next..next + count {
+                let start = requests.len();
+                template.append(&mut requests);
+                template.draw_key(&mut requests[start..], key, &mut rng);
+            }
+            self.send(&requests).map_err(lost)?;
+            self.expect("the fill", count)?;
+            next += count;
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            let count = self.stream.push(bytes)?;
+            bytes = &bytes[count..];
+        }
+        self.stream.flush()
+    }
+
+    /// Reads exactly `count` replies into `raw`.
+    fn expect(&mut self, step: &str, count: u64) -> Result<(), Error> {
+        let mut tally = Tally::default();
+        self.raw.clear();
+        while tally.replies < count {
+            let (raw, counter) = (&mut self.raw, &mut self.counter);
+            self.stream
+                .pull(&mut self.buffer, |bytes| {
+                    raw.extend_from_slice(bytes);
+                    counter.feed(bytes, &mut tally).map(drop).map_err(not_resp)
+                })
+                .map_err(lost)?;
+        }
+        if tally.errors > 0 {
+            let reply = String::from_utf8_lossy(&tally.first_error).into_owned();
+            return Err(Error::Refused { step: step.into(), reply });
+        }
+        Ok(())
+    }
+}
+
+/// A broken stream as an input/output error, for callers inside `pull`.
+pub(crate) fn not_resp(error: super::replies::NotResp) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, error.to_string())
+}
+
+fn lost(source: io::Error) -> Error {
+    match source.kind() {
+        io::ErrorKind::InvalidData => Error::Protocol(source.to_string()),
+        // What a blocking socket says when its time limit has passed.
+        io::ErrorKind::WouldBlock => {
+            let source = io::Error::new(io::ErrorKind::TimedOut, "it does not answer");
+            Error::Io { what: "talk to the server".into(), source }
+        }
+        _ => Error::Io { what: "talk to the server".into(), source },
+    }
+}

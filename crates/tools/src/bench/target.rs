@@ -1,0 +1,233 @@
+//! A server that a comparison measures: started for it on chosen cores, or running already.
+//!
+//! A started server gets a free port and an empty folder, its output is kept to explain a failed
+//! start, and it is stopped when dropped. Between its turns it can be paused with SIGSTOP, so that
+//! what a server does when idle does not disturb the one that is measured.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::net::TcpListener;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+use super::account::find_pid;
+use super::pin::Cpus;
+use super::session::{Endpoint, Session};
+use super::tls::{Tls, TlsOptions};
+use crate::Error;
+
+/// How long a server may take until it answers PING.
+const START_TIME_MAX: Duration = Duration::from_secs(20);
+
+/// How long a server may take to end after SIGTERM; then it is killed.
+const STOP_TIME_MAX: Duration = Duration::from_secs(10);
+
+/// How often a starting or stopping server is looked at.
+const LOOK_PERIOD: Duration = Duration::from_millis(10);
+
+/// The end of a failed server's output that is shown.
+const OUTPUT_BYTES_MAX: u64 = 1000;
+
+/// What a target is in a comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// The server whose worth is in question.
+    Subject,
+    /// The canned-reply server.
+    Floor,
+    /// A server to compare with.
+    Peer,
+}
+
+/// Where a target comes from.
+#[derive(Debug, Clone)]
+pub enum Origin {
+    /// A program and its arguments, in which `{port}` and `{dir}` are replaced.
+    Command(Vec<String>),
+    /// A server that runs already, and its process if it is here and does not tell.
+    Running(Box<Endpoint>, Option<u32>),
+}
+
+/// One server of a comparison.
+#[derive(Debug, Clone)]
+pub struct Target {
+    /// The heading of its column.
+    pub name: String,
+    /// What it is in the comparison.
+    pub role: Role,
+    /// Where it comes from.
+    pub origin: Origin,
+    /// The cores of a started server.
+    pub cpus: Cpus,
+    /// Set when a started server's `{port}` speaks TLS.
+    pub tls: Option<TlsOptions>,
+}
+
+impl Target {
+    /// The floor, served by `program bench floor`.
+    pub fn floor(program: &str, value_bytes: usize, cpus: Cpus) -> Target {
+        let size = value_bytes.to_string();
+        let words = [program, "bench", "floor", "--port", "{port}", "--data-size", &size];
+        Target {
+            name: "floor".into(),
+            role: Role::Floor,
+            origin: Origin::Command(words.map(str::to_owned).into()),
+            cpus,
+            tls: None,
+        }
+    }
+
+    /// Starts it, or finds it, and waits until it answers PING.
+    ///
+    /// # Errors
+    /// When it cannot be started or does not answer in time; the end of its output is in the text.
+    pub fn start(&self) -> Result<Server, Error> {
+        match &self.origin {
+            Origin::Running(endpoint, pid) => {
+                let pid = match pid {
+                    Some(pid) => Some(*pid),
+                    None => find_pid(endpoint)?,
+                };
+                Ok(Server { endpoint: (**endpoint).clone(), pid, child: None })
+            }
+            Origin::Command(words) => self.launch(words),
+        }
+    }
+
+    fn launch(&self, words: &[String]) -> Result<Server, Error> {
+        let folder = tempfile::tempdir().map_err(Error::io("create a temporary folder"))?;
+        let port = free_port()?;
+        let fill_in = |word: &String| {
+            let dir = folder.path().to_string_lossy();
+            word.replace("{port}", &port.to_string()).replace("{dir}", &dir)
+        };
+        let words: Vec<String> = words.iter().map(fill_in).collect();
+        let (program, arguments) = words.split_first().ok_or_else(|| Error::Start {
+            name: self.name.clone(),
+            reason: "its command is empty".into(),
+        })?;
+        let failed = |source| Error::Start { name: self.name.clone(), reason: format!("{source}") };
+        let output = tempfile::tempfile().map_err(failed)?;
+        let mut command = Command::new(program);
+        command
+            .args(arguments)
+            .current_dir(folder.path())
+            .stdin(Stdio::null())
+            .stdout(output.try_clone().map_err(failed)?)
+            .stderr(output.try_clone().map_err(failed)?);
+        let process = spawn_pinned(command, &self.cpus)?.map_err(failed)?;
+        let mut endpoint = Endpoint::local(port);
+        let mut child = Started { process, output, _folder: folder };
+        if let Some(options) = &self.tls {
+            endpoint.tls = Some(Tls::new(options, "127.0.0.1")?);
+        }
+        child.await_ready(&self.name, &endpoint)?;
+        Ok(Server { endpoint, pid: Some(child.process.id()), child: Some(child) })
+    }
+}
+
+/// A child inherits the cores of the thread that starts it, so a thread is pinned for that.
+fn spawn_pinned(mut command: Command, cpus: &Cpus) -> Result<std::io::Result<Child>, Error> {
+    std::thread::scope(|scope| {
+        let spawner = scope.spawn(|| cpus.pin_thread().map(|()| command.spawn()));
+        spawner.join().unwrap_or_else(|_| Err(Error::Usage("a server could not be started".into())))
+    })
+}
+
+fn free_port() -> Result<u16, Error> {
+    let probe = TcpListener::bind(("127.0.0.1", 0)).and_then(|socket| socket.local_addr());
+    Ok(probe.map_err(Error::io("find a free port"))?.port())
+}
+
+/// A target that answers.
+#[derive(Debug)]
+pub struct Server {
+    /// How to reach it.
+    pub endpoint: Endpoint,
+    /// Its process, when it is known.
+    pub pid: Option<u32>,
+    child: Option<Started>,
+}
+
+impl Server {
+    /// Stops a started server from running until [`resume`](Self::resume).
+    pub fn pause(&self) {
+        self.signal(Signal::STOP);
+    }
+
+    /// Lets a paused server run again.
+    pub fn resume(&self) {
+        self.signal(Signal::CONT);
+    }
+
+    fn signal(&self, signal: Signal) {
+        self.child.iter().for_each(|child| child.signal(signal));
+    }
+}
+
+/// A process that is ended when dropped.
+#[derive(Debug)]
+struct Started {
+    process: Child,
+    output: File,
+    _folder: TempDir,
+}
+
+impl Started {
+    fn signal(&self, signal: Signal) {
+        if let Some(pid) = i32::try_from(self.process.id()).ok().and_then(Pid::from_raw) {
+            // A process that has ended already needs no signal.
+            let _ = kill_process(pid, signal);
+        }
+    }
+
+    /// Asks PING again and again; the port and the data of a starting server take their time.
+    fn await_ready(&mut self, name: &str, endpoint: &Endpoint) -> Result<(), Error> {
+        let start = Instant::now();
+        loop {
+            let answer = Session::open(endpoint)
+                .and_then(|mut session| session.ask("PING", &["PING"]).map(drop));
+            let Err(error) = answer else { return Ok(()) };
+            let ended = matches!(self.process.try_wait(), Ok(Some(_)));
+            // A certificate does not become acceptable by asking again.
+            let hopeless = matches!(&error, Error::Connect { source, .. }
+                if source.kind() == std::io::ErrorKind::InvalidData);
+            if ended || hopeless || start.elapsed() > START_TIME_MAX {
+                let state = if ended { "it ended".to_string() } else { error.to_string() };
+                let reason = format!("{state}; its last words: {}", self.last_words());
+                return Err(Error::Start { name: name.into(), reason });
+            }
+            std::thread::sleep(LOOK_PERIOD);
+        }
+    }
+
+    fn last_words(&mut self) -> String {
+        let mut words = Vec::new();
+        let end = self.output.seek(SeekFrom::End(0)).unwrap_or(0);
+        let start = SeekFrom::Start(end.saturating_sub(OUTPUT_BYTES_MAX));
+        let read = self.output.seek(start).and_then(|_| self.output.read_to_end(&mut words));
+        match read {
+            Ok(_) => String::from_utf8_lossy(&words).trim().to_owned(),
+            Err(error) => format!("(unreadable: {error})"),
+        }
+    }
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        self.signal(Signal::CONT);
+        self.signal(Signal::TERM);
+        let start = Instant::now();
+        while start.elapsed() < STOP_TIME_MAX {
+            if !matches!(self.process.try_wait(), Ok(None)) {
+                return;
+            }
+            std::thread::sleep(LOOK_PERIOD);
+        }
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}

@@ -1,0 +1,101 @@
+//! Why a measurement could not be made, in sentences that say what to do.
+//!
+//! The binary prints these after `weft bench: `; none of them carries a backtrace.
+
+use std::fmt;
+use std::io;
+
+/// Why a measurement failed. `Display` gives one sentence for the terminal.
+#[derive(Debug)]
+pub enum Error {
+    /// No connection to the server could be opened.
+    Connect {
+        /// The address as the user would write it.
+        address: String,
+        /// What the operating system or TLS said.
+        source: io::Error,
+    },
+    /// A call to the operating system failed; `what` says what was being done.
+    Io {
+        /// The attempted step, as in "read certificate.pem".
+        what: String,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// TLS could not be set up: an unusable certificate, key or name.
+    Tls(String),
+    /// The server's bytes are not RESP, or it closed the connection.
+    Protocol(String),
+    /// The server refused a step that everything else depends on (AUTH, HELLO, PING, a fill).
+    Refused {
+        /// The refused step.
+        step: String,
+        /// The error text of the server.
+        reply: String,
+    },
+    /// Requests of a measured workload were answered with errors, so its figures mean nothing.
+    ErrorReplies {
+        /// The workload's name.
+        workload: String,
+        /// How many replies were errors.
+        count: u64,
+        /// The text of the first.
+        first: String,
+    },
+    /// Options that contradict each other or are out of range.
+    Usage(String),
+    /// A server that a comparison started did not come up.
+    Start {
+        /// The target's name.
+        name: String,
+        /// Why, with the end of the server's output.
+        reason: String,
+    },
+}
+
+impl Error {
+    /// For `map_err`: an input/output error while doing `what`.
+    pub(crate) fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> Error {
+        let what = what.into();
+        move |source| Error::Io { what, source }
+    }
+
+    /// The same for the errors of direct system calls.
+    pub(crate) fn sys(what: &'static str) -> impl FnOnce(rustix::io::Errno) -> Error {
+        move |errno| Error::Io { what: what.to_string(), source: errno.into() }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            // Where TLS answers, somebody listens.
+            Error::Connect { address, source } if source.kind() == io::ErrorKind::InvalidData => {
+                write!(f, "TLS with {address} failed: {source}")
+            }
+            Error::Connect { address, source } => {
+                write!(f, "cannot connect to {address}: {source}; does the server listen there?")
+            }
+            Error::Io { what, source } => write!(f, "cannot {what}: {source}"),
+            Error::Tls(reason) => write!(f, "TLS: {reason}"),
+            Error::Protocol(reason) => write!(f, "the server does not speak RESP here: {reason}"),
+            Error::Refused { step, reply } => write!(f, "the server refused {step}: {reply}"),
+            Error::ErrorReplies { workload, count, first } => write!(
+                f,
+                "workload {workload}: {count} replies were errors, so its figures mean nothing; \
+                 the first: {first}"
+            ),
+            Error::Usage(reason) => f.write_str(reason),
+            Error::Start { name, reason } => write!(f, "{name} did not start: {reason}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Error::Connect { source, .. } | Error::Io { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+}

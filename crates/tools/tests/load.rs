@@ -1,0 +1,264 @@
+//! The load generator against servers inside the test: the floor, one that answers with errors, one
+//! that speaks TLS, and one that hangs up.
+#![allow(clippy::unwrap_used)]
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustls::pki_types::{PrivateKeyDer, pem::PemObject};
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
+use tools::Error;
+use tools::bench::floor::{Floor, Stop};
+use tools::bench::load::{Extent, Load, Outcome, drive};
+use tools::bench::requests::RequestCounter;
+use tools::bench::session::{Endpoint, Resp, Session};
+use tools::bench::template::Shape;
+use tools::bench::tls::{Tls, TlsOptions};
+use tools::bench::workload;
+
+/// A floor server on a thread of its own, ended when dropped.
+struct Running {
+    port: u16,
+    stop: Stop,
+    thread: Option<std::thread::JoinHandle<Result<(), Error>>>,
+}
+
+impl Running {
+    fn start(value_bytes: usize) -> Running {
+        let floor = Floor::bind("127.0.0.1:0", value_bytes).unwrap();
+        let (port, stop) = (floor.local_addr().unwrap().port(), floor.stopper().unwrap());
+        let thread = std::thread::Builder::new().name("floor".into()).spawn(|| floor.run());
+        Running { port, stop, thread: Some(thread.unwrap()) }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.stop.stop();
+        self.thread.take().unwrap().join().unwrap().unwrap();
+    }
+}
+
+fn load() -> Load {
+    Load {
+        clients: 7,
+        threads: 2,
+        pipeline: 3,
+        shape: Shape { keys: 100, key_bytes: 16, value_bytes: 64 },
+        warm_up: Duration::from_millis(20),
+        extent: Extent::Time(Duration::from_millis(200)),
+        ..Load::default()
+    }
+}
+
+fn run(endpoint: &Endpoint, row: &str, load: &Load) -> Result<Outcome, Error> {
+    let row = workload::find(row).unwrap();
+    drive(endpoint, row, load, Some(std::process::id()), &mut |_, _| {})
+}
+
+#[test]
+fn every_workload_runs_against_the_floor() {
+    let floor = Running::start(64);
+    let load = Load { extent: Extent::Requests(300), warm_up: Duration::ZERO, ..load() };
+    for row in workload::TABLE {
+        let outcome = run(&Endpoint::local(floor.port), row.name, &load).unwrap();
+        assert_eq!((outcome.errors, outcome.nulls_per_reply), (0, 0.0), "{}", row.name);
+        assert!(outcome.requests >= 300, "{}: {}", row.name, outcome.requests);
+    }
+}
+
+#[test]
+fn a_number_of_requests_is_met_to_the_batch() {
+    let floor = Running::start(64);
+    let load = Load { extent: Extent::Requests(1000), warm_up: Duration::ZERO, ..load() };
+    let outcome = run(&Endpoint::local(floor.port), "get", &load).unwrap();
+    // Each of the two threads rounds its half up to whole batches of three.
+    assert_eq!(outcome.requests, 1002);
+    assert_eq!(outcome.latency.len(), 1002);
+    assert_eq!(outcome.load.threads.len(), 2);
+}
+
+#[test]
+fn a_time_window_excludes_the_warm_up_and_counts_cpu() {
+    let floor = Running::start(64);
+    let endpoint = Endpoint { resp: Resp::Three, ..Endpoint::local(floor.port) };
+    let mut shares = Vec::new();
+    let row = workload::find("mixed").unwrap();
+    let pid = Some(std::process::id());
+    let outcome = drive(&endpoint, row, &load(), pid, &mut |share, _| shares.push(share)).unwrap();
+    assert!(outcome.requests > 0 && outcome.wall >= Duration::from_millis(200));
+    // Latencies and requests are windowed by different threads: at most the batches in flight and
+    // one turn of each thread lie between them.
+    assert!(outcome.latency.len() <= outcome.requests + 2 * 256 * 3);
+    assert!(outcome.server.unwrap().threads.iter().any(|thread| thread.name == "floor"));
+    assert!(shares.is_sorted() && shares.last() == Some(&1.0));
+}
+
+#[test]
+fn values_larger_than_the_sockets_get_through_both_ways() {
+    let floor = Running::start(3_000_000);
+    let shape = Shape { value_bytes: 3_000_000, ..load().shape };
+    let extent = Extent::Requests(8);
+    let load = Load { clients: 2, threads: 1, pipeline: 2, shape, extent, ..load() };
+    for row in ["get", "set"] {
+        let outcome = run(&Endpoint::local(floor.port), row, &load).unwrap();
+        assert!(outcome.requests >= 8, "{row}");
+    }
+}
+
+#[test]
+fn a_fill_sends_every_key_once() {
+    let (port, counted) = serve_one(None, |_| b"+OK\r\n");
+    let shape = Shape { keys: 1000, key_bytes: 10, value_bytes: 8 };
+    let mut session = Session::open(&Endpoint::local(port)).unwrap();
+    session.fill("SET {key} {value}", &shape, 1).unwrap();
+    drop(session);
+    assert_eq!(counted.join().unwrap(), 1000);
+}
+
+/// A server for one connection that answers the n-th request with `reply(n)`; gives their number.
+fn serve_one(
+    tls: Option<Arc<ServerConfig>>,
+    reply: impl Fn(u64) -> &'static [u8] + Send + 'static,
+) -> (u16, std::thread::JoinHandle<u64>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let thread = std::thread::spawn(move || {
+        let (stream, _) = listener.accept().unwrap();
+        match tls {
+            None => answer(stream, reply),
+            Some(config) => {
+                answer(StreamOwned::new(ServerConnection::new(config).unwrap(), stream), reply)
+            }
+        }
+    });
+    (port, thread)
+}
+
+fn answer(mut stream: impl Read + Write, reply: impl Fn(u64) -> &'static [u8]) -> u64 {
+    let (mut counter, mut buffer, mut count) = (RequestCounter::default(), [0; 4096], 0);
+    loop {
+        let bytes = match stream.read(&mut buffer) {
+            Ok(0) | Err(_) => return count,
+            Ok(bytes) => bytes,
+        };
+        let mut replies = Vec::new();
+        let parsed = counter.feed(&buffer[..bytes], |_| {
+            replies.extend_from_slice(reply(count));
+            count += 1;
+        });
+        if parsed.is_err() || stream.write_all(&replies).and_then(|()| stream.flush()).is_err() {
+            return count;
+        }
+    }
+}
+
+#[test]
+fn error_replies_are_counted_and_refuse_a_fill() {
+    let few = |n| if n % 4 == 1 { &b"-ERR no such thing\r\n"[..] } else { &b"$-1\r\n"[..] };
+    let one = Load { clients: 1, threads: 1, ..load() };
+    let (port, _) = serve_one(None, few);
+    let outcome = run(&Endpoint::local(port), "get", &one).unwrap();
+    assert!(outcome.errors > 0);
+    assert_eq!(outcome.first_error, "ERR no such thing");
+    assert!((0.5..1.0).contains(&outcome.nulls_per_reply), "{}", outcome.nulls_per_reply);
+
+    let (port, _) = serve_one(None, few);
+    let mut session = Session::open(&Endpoint::local(port)).unwrap();
+    let refused = session.fill("SET {key} {value}", &load().shape, 1).unwrap_err();
+    assert!(refused.to_string().contains("no such thing"), "{refused}");
+}
+
+#[test]
+fn a_password_stays_out_of_messages() {
+    let (port, _) = serve_one(None, |_| b"-WRONGPASS invalid\r\n");
+    let endpoint = Endpoint { password: Some("secret".into()), ..Endpoint::local(port) };
+    let text = Session::open(&endpoint).unwrap_err().to_string();
+    assert!(text.contains("AUTH") && text.contains("WRONGPASS") && !text.contains("secret"));
+}
+
+#[test]
+fn a_server_that_hangs_up_ends_the_run() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let server = std::thread::spawn(move || drop(listener.accept().unwrap()));
+    let error = run(&Endpoint::local(port), "get", &Load { clients: 1, ..load() }).unwrap_err();
+    assert!(matches!(error, Error::Io { .. }), "{error}");
+    server.join().unwrap();
+}
+
+#[test]
+fn what_is_not_resp_ends_the_run() {
+    let (port, _) = serve_one(None, |_| b"HTTP/1.1 400 Bad Request\r\n");
+    let error = run(&Endpoint::local(port), "get", &Load { clients: 1, ..load() }).unwrap_err();
+    assert!(matches!(error, Error::Protocol(_)), "{error}");
+}
+
+#[test]
+fn nobody_listening_is_said_with_the_address() {
+    // Port 1 is reserved and in use nowhere; a port freed here could be another test's by now.
+    let error = run(&Endpoint::local(1), "get", &load()).unwrap_err();
+    assert!(error.to_string().contains("127.0.0.1:1:"), "{error}");
+}
+
+#[test]
+fn tls_verifies_the_server_unless_told_not_to() {
+    let certified = rcgen::generate_simple_self_signed(["bench.test".to_string()]).unwrap();
+    let key = certified.key_pair.serialize_pem();
+    let config = || {
+        let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).unwrap();
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let builder = ServerConfig::builder_with_provider(provider);
+        let builder = builder.with_safe_default_protocol_versions().unwrap().with_no_client_auth();
+        Some(Arc::new(builder.with_single_cert(vec![certified.cert.der().clone()], key).unwrap()))
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("ca.pem");
+    std::fs::write(&file, certified.cert.pem()).unwrap();
+    let trusting =
+        TlsOptions { cacert: Some(file), sni: Some("bench.test".into()), ..TlsOptions::default() };
+    let wrong_name = TlsOptions { sni: Some("other.test".into()), ..trusting.clone() };
+    let insecure = TlsOptions { insecure: true, ..TlsOptions::default() };
+    for (options, accepted) in [(trusting, true), (insecure, true), (wrong_name, false)] {
+        let (port, _) = serve_one(config(), |_| b"$3\r\nabc\r\n");
+        let tls = Some(Tls::new(&options, "127.0.0.1").unwrap());
+        let endpoint = Endpoint { tls, ..Endpoint::local(port) };
+        let outcome = run(&endpoint, "get", &Load { clients: 1, threads: 1, ..load() });
+        match outcome {
+            Ok(outcome) => assert!(accepted && outcome.errors == 0 && outcome.requests > 0),
+            Err(error) => assert!(!accepted, "{error}"),
+        }
+    }
+    assert!(Tls::new(&TlsOptions::default(), "localhost").is_err(), "nothing to trust");
+}
+
+#[test]
+fn the_floor_counts_requests_under_any_split() {
+    let floor = Running::start(5);
+    let requests =
+        b"*2\r\n$3\r\nGET\r\n$3\r\nkey\r\n*1\r\n$4\r\nPING\r\n*2\r\n$3\r\nget\r\n$0\r\n\r\n";
+    let expected = b"$5\r\nxxxxx\r\n+OK\r\n$5\r\nxxxxx\r\n";
+    for split in 1..requests.len() {
+        let mut stream = TcpStream::connect(("127.0.0.1", floor.port)).unwrap();
+        stream.set_nodelay(true).unwrap();
+        stream.write_all(&requests[..split]).unwrap();
+        stream.write_all(&requests[split..]).unwrap();
+        let mut replies = vec![0; expected.len()];
+        stream.read_exact(&mut replies).unwrap();
+        assert_eq!(replies, expected, "split at {split}");
+        // Nothing more follows: after the half-close the floor hangs up at once.
+        stream.shutdown(std::net::Shutdown::Write).unwrap();
+        assert_eq!(stream.read_to_end(&mut replies).unwrap(), 0);
+    }
+}
+
+#[test]
+fn the_floor_hangs_up_on_what_is_no_request() {
+    let floor = Running::start(5);
+    let mut stream = TcpStream::connect(("127.0.0.1", floor.port)).unwrap();
+    stream.write_all(b"GET / HTTP/1.1\r\n").unwrap();
+    let mut replies = Vec::new();
+    assert!(!matches!(stream.read_to_end(&mut replies), Ok(count) if count > 0));
+}
