@@ -199,8 +199,8 @@ impl Edit<'_, Text> {
     }
 }
 
-/// A long string for writing, with room for `len` bytes. One that a reply shares is copied, once and
-/// with that room.
+/// A long string for writing, with room for `len` bytes. One that a reply shares is copied, once
+/// and with that room.
 fn writable(text: &mut Arc<Vec<u8>>, len: usize) -> &mut Vec<u8> {
     if Arc::get_mut(text).is_none() {
         let mut copy = Vec::with_capacity(len.max(text.len()));

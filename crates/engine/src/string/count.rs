@@ -1,7 +1,7 @@
 //! Strings as numbers: INCR and its variants in 64-bit integers, INCRBYFLOAT in extended precision.
 //!
-//! An integer is changed in its record, without an allocation. A sum of floats is stored as its text
-//! and replayed as a SET, so that no replica and no restart adds again.
+//! An integer is changed in its record, without an allocation. A sum of floats is stored as its
+//! text and replayed as a SET, so that no replica and no restart adds again.
 
 use base::decimal::LongDouble;
 use base::number::parse_i64;

@@ -1,10 +1,10 @@
 //! LCS: the longest common subsequence of two strings
 //! (<https://redis.io/docs/latest/commands/lcs/>).
 //!
-//! The textbook table of lengths, of which one row is kept at a time. The way back needs one bit for
-//! each cell: whether the cell above is longer than the one to the left. So the table takes a 32nd
-//! of the memory that Redis's takes; the limit on it is still that of Redis, because it bounds the
-//! time as well, and clients see it.
+//! The textbook table of lengths, of which one row is kept at a time. The way back needs one bit
+//! for each cell: whether the cell above is longer than the one to the left. So the table takes a
+//! 32nd of the memory that Redis's takes; the limit on it is still that of Redis, because it bounds
+//! the time as well, and clients see it.
 //!
 //! Of several longest subsequences the one found is Redis's: the way back goes left unless above is
 //! longer.
@@ -175,7 +175,7 @@ impl Table {
         Self { len, above, row_words }
     }
 
-    /// Goes back from the ends of both strings and collects the runs on the way, the last one first.
+    /// Goes back from the ends of both strings and collects the runs on the way, last one first.
     fn matches(&self, a: &[u8], b: &[u8]) -> Vec<Match> {
         let mut matches: Vec<Match> = Vec::new();
         let (mut i, mut j) = (a.len(), b.len());

@@ -1,5 +1,5 @@
-//! Strings (<https://redis.io/docs/latest/commands/?group=string>): the list of their rows, and what
-//! the files of the family share.
+//! Strings (<https://redis.io/docs/latest/commands/?group=string>): the list of their rows, and
+//! what the files of the family share.
 //!
 //! A row stands beside its handler: values read and set whole in `get` and `set`, counters in
 //! `count`, parts of values in `range`, two compared in `lcs`. The words that SET and GETEX have in

@@ -1,4 +1,4 @@
-//! Parts of strings: APPEND and SETRANGE write them, GETRANGE and SUBSTR read them, STRLEN measures.
+//! Parts of strings: APPEND and SETRANGE write them, GETRANGE and SUBSTR read them. And STRLEN.
 
 use std::ops::Range;
 
@@ -138,8 +138,8 @@ fn getrange(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resu
     Ok(())
 }
 
-/// The part from `start` to `end`, both included and both counted from the end when negative. An end
-/// before the first byte counts as the first byte, as in Redis.
+/// The part from `start` to `end`, both included and both counted from the end when negative. An
+/// end before the first byte counts as the first byte, as in Redis.
 fn part_of(len: usize, start: i64, end: i64) -> Range<usize> {
     if start < 0 && end < 0 && start > end {
         return 0..0;

@@ -84,6 +84,16 @@ OK
 > GETEX k PXAT 5000
 "v"
 ! del:k => DEL k
+# At the very millisecond its time has come, though a key that is there already would stay for it.
+> SET k v
+OK
+> GETEX k PXAT 1700000000150
+"v"
+! del:k => DEL k
+> SET k v PXAT 1700000000150
+OK
+> GETEX k
+"v"
 "#,
     );
 }

@@ -60,10 +60,26 @@ OK
 "ababababcxyzab"
 > LCS b a
 "ababababcxyzab"
-> LCS a b IDX WITHMATCHLEN
-["matches", [[[17, 18], [14, 15], 2], [[14, 14], [13, 13], 1], [[9, 13], [7, 11], 5], [[6, 7], [4, 5], 2], [[3, 4], [2, 3], 2], [[0, 1], [0, 1], 2]], "len", 14]
-> LCS b a IDX WITHMATCHLEN
-["matches", [[[13, 15], [14, 16], 3], [[7, 11], [9, 13], 5], [[4, 5], [6, 7], 2], [[2, 3], [3, 4], 2], [[0, 1], [0, 1], 2]], "len", 14]
+> MSET a abcbdab b bdcaba
+OK
+> LCS a b
+"bdab"
+> LCS b a
+"bcba"
+> LCS a b IDX
+["matches", [[[5, 6], [3, 4]], [[3, 4], [0, 1]]], "len", 4]
+> LCS b a IDX MINMATCHLEN 2
+["matches", [], "len", 4]
+> MSET a xaxbyc b aybxxc
+OK
+> LCS a b
+"ayc"
+> LCS b a
+"xxc"
+> LCS a b IDX
+["matches", [[[5, 5], [5, 5]], [[4, 4], [1, 1]], [[1, 1], [0, 0]]], "len", 3]
+> LCS b a IDX
+["matches", [[[5, 5], [5, 5]], [[4, 4], [2, 2]], [[3, 3], [0, 0]]], "len", 3]
 "#,
     );
 }

@@ -8,12 +8,10 @@ fn append() {
         r#"
 > APPEND k ""
 0
-! append:k => APPEND k 
 > GET k
 ""
 > APPEND k ""
 0
-! append:k => APPEND k 
 > APPEND k 12
 2
 ! append:k => APPEND k 12
@@ -189,6 +187,16 @@ OK
 ""
 > GETRANGE k -50 -100
 ""
+"#,
+    );
+}
+
+#[test]
+fn getrange_at_the_edges() {
+    check(
+        r#"
+> SET k "This is a string"
+OK
 # An end before the first byte counts as the first byte.
 > GETRANGE k -100 -50
 "T"
@@ -226,6 +234,16 @@ OK
 "-12"
 > GETRANGE k 0
 -ERR wrong number of arguments for 'getrange' command
+"#,
+    );
+}
+
+#[test]
+fn substr() {
+    check(
+        r#"
+> SET k "This is a string"
+OK
 > SUBSTR k 0 3
 "This"
 > SUBSTR k -100 -50
