@@ -36,61 +36,56 @@ enum After {
 }
 
 impl IoThread {
-    /// Executes and answers the requests of the turn so far.
+    /// Executes and answers the requests of the turn so far, client after client. The clients behind
+    /// the one that is executed are at their stages of prefetching meanwhile, so that what a request
+    /// needs has been on its way while others were executed and sent, and no longer.
     pub(crate) fn execute_turn(&mut self) {
-        if self.inbox.batches.is_empty() {
-            return;
-        }
-        self.prefetch();
         let mut batches = std::mem::take(&mut self.inbox.batches);
-        let mut sent = 0;
-        let mut afters = Vec::new();
-        while sent < batches.len() {
-            self.pass.enter();
-            let mut end = sent;
-            afters.clear();
-            while end < batches.len() && self.out.bytes.len() < OUT_BYTES_MAX {
-                let batch = &mut batches[end];
-                afters.push(self.execute_batch(batch));
-                end += 1;
+        let stages = [Stage::Shard, Stage::Slot, Stage::Record];
+        for index in 0..batches.len() + stages.len() {
+            for (behind, stage) in stages.iter().enumerate() {
+                if let Some(batch) = index.checked_sub(behind).and_then(|i| batches.get(i)) {
+                    self.prefetch(batch, *stage);
+                }
             }
-            self.pass.leave();
-            for (batch, after) in batches[sent..end].iter().zip(&afters) {
-                self.finish_batch(batch, *after);
+            let Some(batch) = index.checked_sub(stages.len()).and_then(|i| batches.get_mut(i))
+            else {
+                continue;
+            };
+            let mut next = batch.requests.start;
+            loop {
+                self.pass.enter();
+                let after = self.execute_batch(batch, next);
+                self.pass.leave();
+                let After::SendFirst(rest) = after else {
+                    self.finish_batch(batch, after);
+                    break;
+                };
+                if !self.send_part() { break }
+                next = rest;
             }
             self.out.clear();
-            sent = end;
         }
         batches.clear();
         self.inbox.clear();
         self.inbox.batches = batches;
     }
 
-    fn prefetch(&self) {
+    /// Asks the processor for what a client's requests need next.
+    fn prefetch(&self, batch: &Batch, stage: Stage) {
+        let Slot::Here(client) = &self.slots[batch.slot] else { return };
+        let db = client.session.db;
         let map = self.worker.node.map;
-        let requests = &self.inbox.requests;
-        // One request alone has nothing to overlap with.
-        if requests.len() < 2 {
-            return;
-        }
-        let keyed = |range: Range<usize>| {
-            requests[range].iter().filter(|r| r.entry.is_some_and(|entry| entry.only_key_at != 0))
-        };
-        for request in keyed(0..requests.len()) {
-            self.shared.shards.prefetch_shard(map.shard_of(request.hash));
-        }
-        for batch in &self.inbox.batches {
-            let Slot::Here(client) = &self.slots[batch.slot] else { continue };
-            let db = client.session.db;
-            for request in keyed(batch.requests.clone()) {
-                self.shared.shards.prefetch_slot(map.shard_of(request.hash), db, request.hash);
+        let shards = &self.shared.shards;
+        for request in &self.inbox.requests[batch.requests.clone()] {
+            if request.entry.is_none_or(|entry| entry.only_key_at == 0) {
+                continue;
             }
-        }
-        for batch in &self.inbox.batches {
-            let Slot::Here(client) = &self.slots[batch.slot] else { continue };
-            let db = client.session.db;
-            for request in keyed(batch.requests.clone()) {
-                self.shared.shards.prefetch_record(map.shard_of(request.hash), db, request.hash);
+            let shard = map.shard_of(request.hash);
+            match stage {
+                Stage::Shard => shards.prefetch_shard(shard),
+                Stage::Slot => shards.prefetch_slot(shard, db, request.hash),
+                Stage::Record => shards.prefetch_record(shard, db, request.hash),
             }
         }
     }
