@@ -101,13 +101,15 @@ fn installed_version(tool: &Tool) -> Result<String, String> {
     }
 }
 
-/// The first `major.minor` in a text such as `go version go1.26.8 linux/amd64`.
+/// The version in a text such as `go version go1.26.8 linux/amd64`: the first number with a dot,
+/// or, as in `javac 21`, the first number.
 fn first_version(text: &str) -> Option<(u32, u32)> {
-    let numbers = text.split(|c: char| !c.is_ascii_digit() && c != '.');
-    numbers.filter_map(|word| word.split_once('.')).find_map(|(major, rest)| {
+    let words = || text.split(|c: char| !c.is_ascii_digit() && c != '.');
+    let dotted = words().filter_map(|word| word.split_once('.')).find_map(|(major, rest)| {
         let minor = rest.split('.').next().unwrap_or(rest);
         Some((major.parse().ok()?, minor.parse().ok()?))
-    })
+    });
+    dotted.or_else(|| words().find_map(|word| Some((word.parse().ok()?, 0))))
 }
 
 fn skip<T>(language: &str, reason: &str) -> Option<T> {
@@ -129,6 +131,7 @@ mod tests {
         assert_eq!(first_version("v20.20.2"), Some((20, 20)));
         assert_eq!(first_version("go version go1.26.8 linux/amd64"), Some((1, 26)));
         assert_eq!(first_version("openjdk version \"17.0.15\" 2025-04-15"), Some((17, 0)));
+        assert_eq!(first_version("openjdk version \"21\" 2023-09-19"), Some((21, 0)));
         assert_eq!(first_version("no number. here"), None);
     }
 }
