@@ -82,8 +82,10 @@ func pipelines(r *redis.Client) {
 		return err != nil || answers[number] != answer
 	})
 	holds("its answers are in order", !wrong, "")
-	before, bad, after := pipe.Set(ctx, "text", "abc", 0), pipe.Incr(ctx, "text"), pipe.Get(ctx, "text")
-	_, err = pipe.Exec(ctx)
+	before := pipe.Set(ctx, "text", "abc", 0)
+	bad := pipe.Incr(ctx, "text")
+	after := pipe.Get(ctx, "text")
+	pipe.Exec(ctx)
 	notInteger := "ERR value is not an integer or out of range"
 	refused("an error within a pipeline", notInteger, bad.Err())
 	equal("its neighbours", []any{before.Val(), after.Val()}, []any{"OK", "abc"})

@@ -156,8 +156,8 @@ async function errors(r) {
   const name = 'ERR Client names cannot contain spaces, newlines or special characters.';
   await check.error('CLIENT SETNAME of two words', r.clientSetName('two words'), name);
   await check.error('SWAPDB of no database', r.swapDb(0, 99), 'ERR DB index is out of range');
-  const without = 'ERR AUTH <password> called without any password configured for the default user. '
-    + 'Are you sure your configuration is correct?';
+  const without = 'ERR AUTH <password> called without any password configured for the default '
+    + 'user. Are you sure your configuration is correct?';
   await refused('AUTH where none is wanted', without, 'AUTH', 'x');
   check.equal('the connection outlived all errors', await r.ping(), 'PONG');
 }

@@ -38,7 +38,7 @@ async function expiry(r) {
   check.equal('PEXPIRETIME of nothing', await r.pExpireTime('none'), -2);
   check.equal('EXPIRE of nothing', await r.expire('none', 10), 0);
   check.equal('EXPIRE', await r.expire('k', 100), 1);
-  check.between('TTL after EXPIRE', await r.ttl('k'), 99, 100);
+  check.between('TTL after EXPIRE', await r.ttl('k'), 90, 100);
   check.equal('PEXPIRE', await r.pExpire('k', 30_000), 1);
   check.between('PTTL after PEXPIRE', await r.pTTL('k'), 25_000, 30_000);
   check.equal('EXPIREAT', await r.expireAt('k', now + 70), 1);
@@ -65,7 +65,7 @@ async function expiryConditions(r) {
   check.equal('EXPIRE LT of more', await r.expire('k', 300, 'LT'), 0);
   check.equal('EXPIRE LT of less', await r.expire('k', 60, 'LT'), 1);
   check.equal('EXPIRE XX with expiry', await r.expire('k', 70, 'XX'), 1);
-  check.between('TTL after all', await r.ttl('k'), 69, 70);
+  check.between('TTL after all', await r.ttl('k'), 60, 70);
   await r.persist('k');
   check.equal('EXPIRE LT without expiry', await r.expire('k', 10, 'LT'), 1);
   await r.del('k');
@@ -74,13 +74,13 @@ async function expiryConditions(r) {
 async function names(r) {
   await r.set('a', '1', { expiration: { type: 'EX', value: 100 } });
   check.equal('RENAME', await r.rename('a', 'b'), 'OK');
-  check.between('TTL of a renamed key', await r.ttl('b'), 99, 100);
+  check.between('TTL of a renamed key', await r.ttl('b'), 90, 100);
   await check.error('RENAME of nothing', r.rename('none', 'x'), 'ERR no such key');
   await r.set('c', '3');
   check.equal('RENAMENX onto a key', await r.renameNX('b', 'c'), 0);
   check.equal('RENAMENX', await r.renameNX('b', 'd'), 1);
   check.equal('COPY', [await r.copy('d', 'e'), await r.get('e')], [1, '1']);
-  check.between('TTL of a copy', await r.ttl('e'), 99, 100);
+  check.between('TTL of a copy', await r.ttl('e'), 90, 100);
   check.equal('COPY onto a key', await r.copy('c', 'e'), 0);
   check.equal('COPY REPLACE', await r.copy('c', 'e', { REPLACE: true }), 1);
   check.equal('what COPY REPLACE left', await r.get('e'), '3');
@@ -161,7 +161,8 @@ async function errors(r) {
   await refused('EXPIRE NX XX', options, 'EXPIRE', 'k', '1', 'NX', 'XX');
   const others = 'ERR GT and LT options at the same time are not compatible';
   await refused('EXPIRE GT LT', others, 'EXPIRE', 'k', '1', 'GT', 'LT');
-  await refused('EXPIRE with a bad option', 'ERR Unsupported option bad', 'EXPIRE', 'k', '1', 'bad');
+  const option = 'ERR Unsupported option bad';
+  await refused('EXPIRE with a bad option', option, 'EXPIRE', 'k', '1', 'bad');
   const notInteger = 'ERR value is not an integer or out of range';
   await refused('EXPIRE of a text', notInteger, 'EXPIRE', 'k', 'soon');
   await refused('SCAN of no cursor', 'ERR invalid cursor', 'SCAN', 'abc');

@@ -102,7 +102,8 @@ async function reconnecting(r, connect) {
   const ready = new Promise((resolve) => client.once('ready', resolve));
   check.equal('CLIENT KILL of an idle one', await r.clientKill({ filter: 'ID', id }), 1);
   await ready;
-  check.equal('it reconnects', [await client.set('back', 'yes'), await client.get('back')], ['OK', 'yes']);
+  check.equal('it reconnects', await client.set('back', 'yes'), 'OK');
+  check.equal('and finds its key', await client.get('back'), 'yes');
   const info = await client.clientInfo();
   check.holds('under a new id', info.id > id, info);
   check.equal('with its name and database', [info.name, info.db], ['again', 1]);

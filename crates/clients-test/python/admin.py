@@ -28,7 +28,8 @@ def connection(r, protocol):
     check.equal("HELLO tells the protocol", int(hello["proto"]), protocol)
     check.equal("HELLO tells the server", hello["server"], "redis")
     check.holds("HELLO tells the version", hello["version"].startswith("8.0."), hello)
-    check.equal("HELLO tells mode and role", (hello["mode"], hello["role"]), ("standalone", "master"))
+    seen = (hello["mode"], hello["role"])
+    check.equal("HELLO tells mode and role", seen, ("standalone", "master"))
     check.equal("HELLO tells the id", int(hello["id"]), r.client_id())
     seconds, microseconds = r.time()
     check.between("TIME less our own", seconds + microseconds / 1e6 - time.time(), -5, 5)
@@ -42,7 +43,8 @@ def own_record(r, protocol):
     seen = (info["name"], info["lib-ver"], int(info["resp"]), int(info["db"]))
     check.equal("CLIENT INFO", seen, ("story", "9.9", protocol, 0))
     check.equal("CLIENT INFO tells the id", int(info["id"]), r.client_id())
-    check.holds("CLIENT INFO tells the addresses", ":" in info["addr"] and ":" in info["laddr"], info)
+    addresses = ":" in info["addr"] and ":" in info["laddr"]
+    check.holds("CLIENT INFO tells the addresses", addresses, info)
     check.holds("the client's own SETINFO arrived", info["lib-name"].startswith("redis-py"), info)
     listed = [client for client in r.client_list() if int(client["id"]) == info["id"]]
     check.equal("CLIENT LIST has this client", [c["name"] for c in listed], ["story"])

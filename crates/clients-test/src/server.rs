@@ -75,6 +75,7 @@ impl Server {
         command.stdout(writer.try_clone().expect("a pipe can be shared")).stderr(writer);
         let child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
         // The pipe ends when the server does, provided that nobody else holds its writing end.
+        let words = format!("{command:?}");
         drop(command);
 
         let log = Log::default();
@@ -83,7 +84,10 @@ impl Server {
         let mut server = Server { port, tls_port, socket, child, log, _folder: folder };
         match outcome {
             Ok(()) => Ok(server),
-            Err(RecvTimeoutError::Disconnected) => Err(server.take_log()),
+            Err(RecvTimeoutError::Disconnected) => {
+                let status = server.child.wait().expect("a child can be waited for");
+                Err(format!("{}\n{words}: {status}", server.take_log()))
+            }
             Err(RecvTimeoutError::Timeout) => {
                 Err(format!("{}\nno \"{READY}\" in {START_SECONDS_MAX} s", server.take_log()))
             }

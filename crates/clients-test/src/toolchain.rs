@@ -11,12 +11,10 @@ use std::process::{Command, Stdio};
 
 use crate::binary;
 
-/// A program that must be on the path.
+/// A program that must be there.
 pub struct Tool {
-    /// Its name.
-    pub name: &'static str,
-    /// The argument that makes it print its version.
-    pub version: &'static str,
+    /// The command that prints its version.
+    pub version: &'static [&'static str],
     /// The oldest version, major and minor, that the client library supports.
     pub at_least: (u32, u32),
 }
@@ -83,21 +81,22 @@ pub fn run_step(command: &mut Command) {
 
 /// What the tool says about its version, or why it cannot be used.
 fn installed_version(tool: &Tool) -> Result<String, String> {
-    let (major, minor) = tool.at_least;
-    let output = Command::new(tool.name).arg(tool.version).stdin(Stdio::null()).output();
-    let text = match output {
+    let probe = tool.version.join(" ");
+    let (name, arguments) = tool.version.split_first().expect("a tool has a command");
+    let text = match Command::new(name).args(arguments).stdin(Stdio::null()).output() {
         Ok(output) if output.status.success() => {
             String::from_utf8_lossy(&output.stdout).into_owned()
                 + &String::from_utf8_lossy(&output.stderr)
         }
-        _ => return Err(format!("{} is not installed", tool.name)),
+        _ => return Err(format!("`{probe}` does not run; is it installed?")),
     };
     match first_version(&text) {
         Some(found) if found >= tool.at_least => Ok(text),
-        Some(found) => {
-            Err(format!("{} {major}.{minor} is needed, not {}.{}", tool.name, found.0, found.1))
+        Some((major, minor)) => {
+            let (least, part) = tool.at_least;
+            Err(format!("`{probe}` says {major}.{minor}, and {least}.{part} is needed"))
         }
-        None => Err(format!("{} does not tell its version", tool.name)),
+        None => Err(format!("`{probe}` tells no version")),
     }
 }
 
@@ -116,8 +115,10 @@ fn skip<T>(language: &str, reason: &str) -> Option<T> {
     if std::env::var("CI").is_ok_and(|ci| ci == "true") {
         panic!("the {language} client cannot be tested: {reason}");
     }
-    // Past the test runner, which hides what a passing test prints.
-    let _ = writeln!(std::io::stderr(), "skipped the {language} client: {reason}");
+    // Past the test runner, which hides what a passing test prints, and in one write, because
+    // tests run side by side.
+    let line = format!("skipped the {language} client: {reason}\n");
+    let _ = std::io::stderr().write_all(line.as_bytes());
     None
 }
 

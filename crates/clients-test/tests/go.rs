@@ -6,7 +6,7 @@ use std::process::Command;
 use clients_test::{Part, Program, Tool, prepare, run_step, sources};
 
 // From 1.21 on, Go fetches the newer toolchain that a `go.mod` asks for.
-const TOOLS: [Tool; 1] = [Tool { name: "go", version: "version", at_least: (1, 21) }];
+const TOOLS: [Tool; 1] = [Tool { version: &["go", "version"], at_least: (1, 21) }];
 
 fn tell(part: Part) {
     let files: Vec<_> = ["mod", "sum", "go"].iter().flat_map(|ext| sources("go", ext)).collect();

@@ -7,9 +7,9 @@ use std::process::Command;
 use clients_test::{Part, Program, Tool, prepare, run_step, sources};
 
 const TOOLS: [Tool; 3] = [
-    Tool { name: "java", version: "-version", at_least: (17, 0) },
-    Tool { name: "javac", version: "-version", at_least: (17, 0) },
-    Tool { name: "mvn", version: "--version", at_least: (3, 6) },
+    Tool { version: &["java", "-version"], at_least: (17, 0) },
+    Tool { version: &["javac", "-version"], at_least: (17, 0) },
+    Tool { version: &["mvn", "--version"], at_least: (3, 6) },
 ];
 
 fn tell(part: Part) {

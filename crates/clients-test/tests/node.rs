@@ -1,14 +1,16 @@
 //! node-redis, installed from the lock file.
 
+#![allow(clippy::expect_used)]
+
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use clients_test::{Part, Program, Tool, prepare, run_step, sources};
 
 const TOOLS: [Tool; 2] = [
-    Tool { name: "node", version: "--version", at_least: (20, 0) },
-    Tool { name: "npm", version: "--version", at_least: (8, 0) },
+    Tool { version: &["node", "--version"], at_least: (20, 0) },
+    Tool { version: &["npm", "--version"], at_least: (8, 0) },
 ];
 
 fn tell(part: Part) {
@@ -21,7 +23,7 @@ fn tell(part: Part) {
 }
 
 /// The sources move beside their `node_modules`, because that is where modules are looked for.
-fn install(folder: &Path, files: &[std::path::PathBuf]) {
+fn install(folder: &Path, files: &[PathBuf]) {
     for file in files {
         let name = file.file_name().expect("a source has a name");
         fs::copy(file, folder.join(name)).expect("the target folder is writable");

@@ -5,7 +5,11 @@ use std::process::Command;
 
 use clients_test::{Part, Program, Tool, prepare, run_step, sources};
 
-const TOOLS: [Tool; 1] = [Tool { name: "python3", version: "--version", at_least: (3, 10) }];
+const TOOLS: [Tool; 2] = [
+    Tool { version: &["python3", "--version"], at_least: (3, 10) },
+    // Some systems package it apart, and without it there are no virtual environments.
+    Tool { version: &["python3", "-m", "ensurepip", "--version"], at_least: (1, 0) },
+];
 
 fn tell(part: Part) {
     let manifest = sources("python", "txt");
