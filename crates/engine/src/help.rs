@@ -16,7 +16,7 @@ pub fn lines<'a>(command: &str, subcommands: impl Iterator<Item = &'a Spec>) -> 
     lines
 }
 
-/// Arguments the way manuals write them: `<value>`, `WORD`, `[optional]`, `(one|of)`, `repeated ...`.
+/// Arguments the way manuals write them: `<value>`, `WORD`, `[optional]`, `(one|of)`, `many ...`.
 pub fn synopsis(arguments: &[Argument]) -> String {
     arguments.iter().map(one).collect::<Vec<_>>().join(" ")
 }
