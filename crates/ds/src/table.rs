@@ -30,6 +30,9 @@ const STAMPED: u64 = 1 << 63;
 const HOMES_MIN: usize = 8;
 /// Distances have 7 bits.
 const TAIL_MAX: usize = 127;
+const LINE_BYTES: usize = 64;
+/// The most cache lines prefetched of one record.
+const PREFETCH_LINES_MAX: usize = 8;
 /// How many records ahead a rebuild prefetches.
 const PREFETCH_AHEAD: usize = 8;
 
@@ -40,12 +43,21 @@ pub struct Table<P> {
     homes: u32,
     len: u32,
     stamped: u32,
+    /// Cache lines of the last record that was added: how much to prefetch of any record.
+    record_lines: u32,
     owns: PhantomData<Record<P>>,
 }
 
 impl<P> Default for Table<P> {
     fn default() -> Self {
-        Self { slots: Box::default(), homes: 0, len: 0, stamped: 0, owns: PhantomData }
+        Self {
+            slots: Box::default(),
+            homes: 0,
+            len: 0,
+            stamped: 0,
+            record_lines: 1,
+            owns: PhantomData,
+        }
     }
 }
 
@@ -118,8 +130,9 @@ impl<P> Table<P> {
         for slot in self.slots.get(home..).unwrap_or_default().iter().take(8) {
             if slot >> TAG_SHIFT & TAG_MASK == tag {
                 let address = (slot & ADDRESS_MASK) as *const u8;
-                prefetch(address);
-                prefetch(address.wrapping_add(64));
+                for line in 0..self.record_lines as usize {
+                    prefetch(address.wrapping_add(line * LINE_BYTES));
+                }
                 return;
             }
             if *slot == 0 {
@@ -182,6 +195,8 @@ impl<P> Table<P> {
             self.rebuild(self.homes as usize + self.homes as usize / 4, hasher);
         }
         let stamped = record.view().stamped();
+        let lines = record.view().allocated_bytes().div_ceil(LINE_BYTES);
+        self.record_lines = lines.min(PREFETCH_LINES_MAX) as u32;
         self.len += 1;
         self.stamped += u32::from(stamped);
         let address = record.into_raw();

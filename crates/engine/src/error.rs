@@ -6,6 +6,10 @@ use std::fmt;
 
 use store::WrongType;
 
+mod connection;
+
+pub use connection::ConnectionError;
+
 /// Why a command failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
@@ -49,6 +53,10 @@ pub enum Error {
     UnknownSubcommand(String, String),
     /// The client must authenticate first.
     NoAuth,
+    /// An integer outside of these bounds.
+    Bounds(i64, i64),
+    /// Something about a connection or a client.
+    Connection(ConnectionError),
 }
 
 impl fmt::Display for Error {
@@ -84,6 +92,10 @@ impl fmt::Display for Error {
                 return write!(f, "ERR unknown subcommand '{name}'. Try {command} HELP.");
             }
             Self::NoAuth => "NOAUTH Authentication required.",
+            Self::Bounds(min, max) => {
+                return write!(f, "ERR value is out of range, value must between {min} and {max}");
+            }
+            Self::Connection(error) => return error.fmt(f),
         })
     }
 }

@@ -8,12 +8,13 @@
 pub mod cx;
 pub mod error;
 pub mod exec;
+pub mod help;
 pub mod row;
 pub mod spec;
 pub mod string;
 
 pub use cx::{Cx, Held, Hold, ShardMap, Visit};
-pub use error::Error;
+pub use error::{ConnectionError, Error};
 pub use row::{Handler, Row};
 pub use spec::{Access, Argument, Category, Flags, Group, KeySpec, Shape, Spec, Spread};
 

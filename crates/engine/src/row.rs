@@ -29,7 +29,7 @@ impl<H: Copy> Row<H> {
 
     /// A command that is nothing without one of its subcommands.
     pub const fn container(spec: Spec, subcommands: &'static [Row<H>]) -> Self {
-        Self { spec, run: None, subcommands }
+        Self { spec: spec.container(), run: None, subcommands }
     }
 
     /// A command that also has subcommands, as COMMAND.

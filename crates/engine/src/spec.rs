@@ -263,12 +263,25 @@ pub struct Argument {
     pub multiple: bool,
     /// The version that brought it, when later than the command.
     pub since: Option<&'static str>,
+    /// The version that deprecated it.
+    pub deprecated: Option<&'static str>,
+    /// What stands for its value in a synopsis, when not the name.
+    pub display: Option<&'static str>,
 }
 
 impl Argument {
     /// An argument that must come once.
     pub const fn new(name: &'static str, shape: Shape) -> Self {
-        Self { name, shape, token: None, optional: false, multiple: false, since: None }
+        Self {
+            name,
+            shape,
+            token: None,
+            optional: false,
+            multiple: false,
+            since: None,
+            deprecated: None,
+            display: None,
+        }
     }
 
     /// The key at a command's only key position.
@@ -299,6 +312,16 @@ impl Argument {
     /// Came with a later version than the command.
     pub const fn since(self, version: &'static str) -> Self {
         Self { since: Some(version), ..self }
+    }
+
+    /// Deprecated since a version.
+    pub const fn deprecated(self, version: &'static str) -> Self {
+        Self { deprecated: Some(version), ..self }
+    }
+
+    /// What stands for its value in a synopsis, when not the name.
+    pub const fn display(self, text: &'static str) -> Self {
+        Self { display: Some(text), ..self }
     }
 }
 
@@ -333,6 +356,8 @@ pub struct Spec {
     pub tips: &'static [&'static str],
     /// The version that deprecated it, and what replaces it.
     pub deprecated: Option<(&'static str, &'static str)>,
+    /// It does nothing itself; no category then follows from its group.
+    pub is_container: bool,
 }
 
 impl Spec {
@@ -353,7 +378,13 @@ impl Spec {
             history: &[],
             tips: &[],
             deprecated: None,
+            is_container: false,
         }
+    }
+
+    /// It does nothing itself; its subcommands do.
+    pub const fn container(self) -> Self {
+        Self { is_container: true, ..self }
     }
 
     /// The one-line summary.
@@ -417,13 +448,14 @@ impl Spec {
     pub fn categories(&self) -> Category {
         let mut all = self.extra_categories;
         let flags = self.flags;
+        let is_of = |group| self.group == group && !self.is_container;
         let follow = [
             (flags.has(Flags::WRITE), Category::WRITE),
             (flags.has(Flags::READONLY) && self.group != Group::Server, Category::READ),
             (flags.has(Flags::ADMIN), Category::ADMIN.with(Category::DANGEROUS)),
             (flags.has(Flags::BLOCKING), Category::BLOCKING),
-            (self.group == Group::String, Category::STRING),
-            (self.group == Group::Connection, Category::CONNECTION),
+            (is_of(Group::String), Category::STRING),
+            (is_of(Group::Connection), Category::CONNECTION),
             (flags.has(Flags::FAST), Category::FAST),
             (!flags.has(Flags::FAST), Category::SLOW),
         ];

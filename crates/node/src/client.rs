@@ -9,6 +9,35 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU16, AtomicU32, AtomicU64, 
 
 use parking_lot::Mutex;
 
+/// The user that every client is.
+pub const DEFAULT_USER: &str = "default";
+
+/// What CLIENT LIST TYPE and CLIENT KILL TYPE tell apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClientType {
+    /// It sends commands.
+    Normal,
+    /// It sends the writes of the server that this one replicates.
+    Master,
+    /// It receives this server's writes.
+    Replica,
+    /// It receives published messages.
+    Pubsub,
+}
+
+impl ClientType {
+    /// A type by its name in any case.
+    pub fn parse(name: &[u8]) -> Option<Self> {
+        match name.to_ascii_lowercase().as_slice() {
+            b"normal" => Some(Self::Normal),
+            b"master" => Some(Self::Master),
+            b"replica" | b"slave" => Some(Self::Replica),
+            b"pubsub" => Some(Self::Pubsub),
+            _ => None,
+        }
+    }
+}
+
 /// Bits of [`ClientRecord::flags`].
 pub mod flag {
     /// Connected by a unix socket.
@@ -124,6 +153,22 @@ impl ClientRecord {
     /// The names that the client gave.
     pub fn names(&self) -> Names {
         self.names.lock().as_deref().cloned().unwrap_or_default()
+    }
+
+    /// Changes the names that the client gave.
+    pub fn edit_names(&self, edit: impl FnOnce(&mut Names)) {
+        let mut names = self.names.lock();
+        let edited = names.get_or_insert_default();
+        edit(edited);
+        if **edited == Names::default() {
+            *names = None;
+        }
+    }
+
+    /// What kind of client this is: as long as there are neither replicas nor subscribers, always a
+    /// normal one.
+    pub fn client_type(&self) -> ClientType {
+        ClientType::Normal
     }
 }
 

@@ -4,10 +4,13 @@
 //! this client run it (authentication now, access control later), must it run elsewhere, must it
 //! wait. None of them costs more than a branch for an ordinary data command.
 
+use std::sync::atomic::Ordering;
+
 use engine::{Cx, Error, Flags, Hold, ShardMap, Spread};
 use resp::{Args, Out, Reply};
 use store::Turn;
 
+use crate::client::flag;
 use crate::commands::{NodeCx, Then};
 use crate::host::{Host, Router};
 use crate::node::PAUSE_NONE;
@@ -48,21 +51,21 @@ pub fn dispatch<R: Router>(
     host: &dyn Host,
     out: &mut Out,
 ) -> Step {
+    // CLIENT LIST shows it, be it refused or not.
+    let last_command = request.entry.map_or(0, |entry| entry.index + 1);
+    session.record.last_command.store(last_command, Ordering::Relaxed);
     let Some(entry) = request.entry else {
         let error = Error::UnknownCommand(unknown_command(&request.args));
         return reject(worker, session, None, &error, out);
     };
-    if let Err(error) = admit(entry, &request.args, session) {
-        if matches!(error, Error::NoAuth) {
-            worker.stats.auth_failures.add(1);
-        }
+    if let Err(error) = admit(entry, &request.args, worker, session) {
         return reject(worker, session, Some(entry), &error, out);
     }
     if entry.place & worker.remote != 0 {
         return Step::HandOver;
     }
     let node = &worker.node;
-    if node.pause.load(std::sync::atomic::Ordering::Relaxed) != PAUSE_NONE {
+    if node.pause.load(Ordering::Relaxed) != PAUSE_NONE {
         let may_write = entry.spec.flags.has(Flags::WRITE);
         let exempt = matches!(entry.call, Call::Node(_)) && entry.spec.flags.has(Flags::ADMIN);
         if !exempt && node.is_paused(may_write, worker.turn.unix_ms) {
@@ -74,7 +77,7 @@ pub fn dispatch<R: Router>(
 
 /// The gates that answer with an error.
 #[inline]
-fn admit(entry: &Entry, args: &Args<'_>, session: &Session) -> Result<(), Error> {
+fn admit(entry: &Entry, args: &Args<'_>, worker: &Worker, session: &Session) -> Result<(), Error> {
     if matches!(entry.call, Call::Container) && args.len() > 1 {
         let name = String::from_utf8_lossy(args.text(1)).chars().take(128).collect();
         return Err(Error::UnknownSubcommand(name, entry.name.to_uppercase()));
@@ -82,8 +85,12 @@ fn admit(entry: &Entry, args: &Args<'_>, session: &Session) -> Result<(), Error>
     if !entry.spec.accepts(args.len()) {
         return Err(Error::Arity(entry.name.clone()));
     }
-    // The gate of access control: it will ask the session's user instead.
-    if !session.authenticated && !entry.spec.flags.has(Flags::NO_AUTH) {
+    // The gate of access control: it will ask the session's user instead. Once there is no
+    // password, those who never gave one may go on.
+    if !session.authenticated
+        && !entry.spec.flags.has(Flags::NO_AUTH)
+        && !worker.config.requirepass.is_empty()
+    {
         return Err(Error::NoAuth);
     }
     Ok(())
@@ -102,7 +109,7 @@ fn reject(
     worker.stats.errors.add(1);
     match session.reply_mode {
         ReplyMode::Off => {}
-        ReplyMode::SkipNext => session.reply_mode = ReplyMode::On,
+        ReplyMode::SkipNext | ReplyMode::Skip => session.reply_mode = ReplyMode::On,
         ReplyMode::On => Reply::new(out, session.resp3).error(error.to_string().as_bytes()),
     }
     Step::Done
@@ -117,7 +124,9 @@ fn run<R: Router>(
     host: &dyn Host,
     out: &mut Out,
 ) -> Step {
-    let mode = session.reply_mode;
+    if session.reply_mode == ReplyMode::SkipNext {
+        session.reply_mode = ReplyMode::Skip;
+    }
     let mark = out.mark();
     let mut args = request.args;
     let mut then = Then::Done;
@@ -152,15 +161,19 @@ fn run<R: Router>(
         Call::Container => false,
     };
     account(worker, session, entry, &request.args, succeeded, router.ticks());
-    if mode != ReplyMode::On {
+    // The mode as the command left it decides, so that CLIENT REPLY ON itself is answered.
+    if session.reply_mode != ReplyMode::On {
         out.truncate(mark);
-        if mode == ReplyMode::SkipNext && session.reply_mode == mode {
+        if session.reply_mode == ReplyMode::Skip {
             session.reply_mode = ReplyMode::On;
         }
     }
     match then {
         Then::Done => Step::Done,
-        Then::Close => Step::Close,
+        Then::Close => {
+            session.record.set_flag(flag::CLOSING, true);
+            Step::Close
+        }
         Then::NoReply => {
             out.truncate(mark);
             Step::Done

@@ -25,3 +25,6 @@ pub use session::Session;
 pub use stats::ThreadStats;
 pub use table::{Entry, Table, table};
 pub use worker::Worker;
+
+/// The version of Redis whose behaviour clients find here: they choose commands by it.
+pub const COMPAT_VERSION: &str = "8.0.6";

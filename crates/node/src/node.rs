@@ -99,6 +99,28 @@ impl Node {
         Arc::clone(&threads[index])
     }
 
+    /// Postpones commands, or only writes, until a moment. While a pause runs, the longer time and
+    /// the stricter mode stay. Only the main thread calls this.
+    pub fn pause_clients(&self, writes_only: bool, until_ms: i64, unix_ms: i64) {
+        let running_until_ms = self.pause_until_ms.load(Ordering::Relaxed);
+        let runs = unix_ms < running_until_ms && self.pause.load(Ordering::Relaxed) != PAUSE_NONE;
+        let stays_all = runs && self.pause.load(Ordering::Relaxed) == PAUSE_ALL;
+        let until_ms = if runs { until_ms.max(running_until_ms) } else { until_ms };
+        self.pause_until_ms.store(until_ms, Ordering::Release);
+        let mode = match (until_ms > unix_ms, writes_only && !stays_all) {
+            (false, _) => PAUSE_NONE,
+            (true, true) => PAUSE_WRITE,
+            (true, false) => PAUSE_ALL,
+        };
+        self.pause.store(mode, Ordering::Release);
+    }
+
+    /// Ends a pause. Only the main thread calls this.
+    pub fn unpause_clients(&self) {
+        self.pause.store(PAUSE_NONE, Ordering::Release);
+        self.pause_until_ms.store(0, Ordering::Release);
+    }
+
     /// Whether CLIENT PAUSE postpones a command now.
     pub fn is_paused(&self, may_write: bool, unix_ms: i64) -> bool {
         let pause = self.pause.load(Ordering::Acquire);

@@ -12,8 +12,10 @@ pub enum ReplyMode {
     On,
     /// None is.
     Off,
-    /// The command behind this one is not; then as before.
+    /// The next command is not.
     SkipNext,
+    /// The running command is not; those behind it are.
+    Skip,
 }
 
 /// One client's state.
@@ -50,6 +52,26 @@ impl Session {
     pub fn select(&mut self, db: usize) {
         self.db = db;
         self.record.db.store(u32::try_from(db).unwrap_or(u32::MAX), Ordering::Relaxed);
+    }
+
+    /// Makes its reads count as uses of keys, or not.
+    pub fn set_no_touch(&mut self, on: bool) {
+        self.no_touch = on;
+        self.record.set_flag(flag::NO_TOUCH, on);
+    }
+
+    /// Makes the client as good as new, but for what it told of its library. A reply that is being
+    /// skipped stays so.
+    pub fn reset(&mut self, authenticated: bool) {
+        self.select(0);
+        self.set_resp3(false);
+        self.set_no_touch(false);
+        self.authenticated = authenticated;
+        if self.reply_mode != ReplyMode::Skip {
+            self.reply_mode = ReplyMode::On;
+        }
+        self.record.set_flag(flag::NO_EVICT, false);
+        self.record.edit_names(|names| names.name.clear());
     }
 
     /// Selects the protocol.

@@ -68,7 +68,7 @@ pub struct ThreadStats {
     pub changes: Count,
     /// Error replies.
     pub errors: Count,
-    /// Requests refused by an authentication that failed or lacked.
+    /// Authentications that failed.
     pub auth_failures: Count,
 }
 

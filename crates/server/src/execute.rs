@@ -1,10 +1,8 @@
 //! Executing what a turn has gathered, and sending the replies.
 //!
-//! The prefetch works in waves over all requests of the turn: the shards, then the table slots, then
-//! the records. By the time the first command runs, what it needs has been on its way for as long as
-//! it took to ask for everything else.
-
-use std::ops::Range;
+//! Clients are executed one after another, and each is answered before the next, while its replies are
+//! in the nearest cache. The clients behind it pass the stages of prefetching meanwhile: the shards of
+//! their keys, then the table slots, then the records.
 
 use node::client::flag;
 use node::dispatch::Request;
@@ -19,14 +17,24 @@ use crate::message::{Message, Origin};
 use crate::router::LockRouter;
 use crate::thread::{IoThread, Slot};
 
-/// Replies gathered before they are sent in the middle of a turn.
-const OUT_BYTES_MAX: usize = 1 << 20;
+/// Replies of one client gathered before they are sent in the middle of its requests.
+const OUT_BYTES_MAX: usize = 256 * 1024;
+
+/// The stages of prefetching: each finds its place by what the one before has brought.
+#[derive(Clone, Copy, Debug)]
+enum Stage {
+    Shard,
+    Slot,
+    Record,
+}
 
 /// What a batch left to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum After {
     /// Nothing.
     Done,
+    /// Sending the replies so far, then executing from this request on.
+    SendFirst(usize),
     /// Closing the client when its replies are sent.
     Close,
     /// Handing it to the main thread from this request on.
@@ -36,110 +44,134 @@ enum After {
 }
 
 impl IoThread {
-    /// Executes and answers the requests of the turn so far.
+    /// Executes and answers the requests of the turn so far, client after client. The clients behind
+    /// the one that is executed are at their stages of prefetching meanwhile, so that what a request
+    /// needs has been on its way while others were executed and sent, and no longer.
     pub(crate) fn execute_turn(&mut self) {
-        if self.inbox.batches.is_empty() {
+        let mut batches = std::mem::take(&mut self.inbox.batches);
+        if batches.is_empty() {
             return;
         }
-        self.prefetch();
-        let mut batches = std::mem::take(&mut self.inbox.batches);
-        let mut sent = 0;
-        let mut afters = Vec::new();
-        while sent < batches.len() {
-            self.pass.enter();
-            let mut end = sent;
-            afters.clear();
-            while end < batches.len() && self.out.bytes.len() < OUT_BYTES_MAX {
-                let batch = &mut batches[end];
-                afters.push(self.execute_batch(batch));
-                end += 1;
+        let stages = [Stage::Shard, Stage::Slot, Stage::Record];
+        for index in 0..batches.len() + stages.len() {
+            for (behind, stage) in stages.iter().enumerate() {
+                if let Some(batch) = index.checked_sub(behind).and_then(|i| batches.get(i)) {
+                    self.prefetch(batch, *stage);
+                }
             }
-            self.pass.leave();
-            for (batch, after) in batches[sent..end].iter().zip(&afters) {
-                self.finish_batch(batch, *after);
+            let ready = index.checked_sub(stages.len());
+            if let Some(batch) = ready.and_then(|index| batches.get_mut(index)) {
+                self.answer(batch);
             }
-            self.out.clear();
-            sent = end;
         }
         batches.clear();
         self.inbox.clear();
         self.inbox.batches = batches;
     }
 
-    fn prefetch(&self) {
-        let map = self.worker.node.map;
-        let requests = &self.inbox.requests;
-        // One request alone has nothing to overlap with.
-        if requests.len() < 2 {
-            return;
-        }
-        let keyed = |range: Range<usize>| {
-            requests[range].iter().filter(|r| r.entry.is_some_and(|entry| entry.only_key_at != 0))
-        };
-        for request in keyed(0..requests.len()) {
-            self.shared.shards.prefetch_shard(map.shard_of(request.hash));
-        }
-        for batch in &self.inbox.batches {
-            let Slot::Here(client) = &self.slots[batch.slot] else { continue };
-            let db = client.session.db;
-            for request in keyed(batch.requests.clone()) {
-                self.shared.shards.prefetch_slot(map.shard_of(request.hash), db, request.hash);
+    /// Executes one client's requests and sends the replies; in parts when they are long.
+    fn answer(&mut self, batch: &mut Batch) {
+        let mut next = batch.requests.start;
+        loop {
+            self.pass.enter();
+            let after = self.execute_batch(batch, next);
+            self.pass.leave();
+            let After::SendFirst(rest) = after else {
+                self.finish_batch(batch, after);
+                break;
+            };
+            if !self.send_replies(batch.slot) {
+                break;
             }
+            next = rest;
         }
-        for batch in &self.inbox.batches {
-            let Slot::Here(client) = &self.slots[batch.slot] else { continue };
-            let db = client.session.db;
-            for request in keyed(batch.requests.clone()) {
-                self.shared.shards.prefetch_record(map.shard_of(request.hash), db, request.hash);
+        self.out.clear();
+    }
+
+    /// Asks the processor for what a client's requests need next.
+    fn prefetch(&self, batch: &Batch, stage: Stage) {
+        let Slot::Here(client) = &self.slots[batch.slot] else { return };
+        let db = client.session.db;
+        let map = self.worker.node.map;
+        let shards = &self.shared.shards;
+        for request in &self.inbox.requests[batch.requests.clone()] {
+            if request.entry.is_none_or(|entry| entry.only_key_at == 0) {
+                continue;
+            }
+            let shard = map.shard_of(request.hash);
+            match stage {
+                Stage::Shard => shards.prefetch_shard(shard),
+                Stage::Slot => shards.prefetch_slot(shard, db, request.hash),
+                Stage::Record => shards.prefetch_record(shard, db, request.hash),
             }
         }
     }
 
-    /// Executes one client's requests; its replies follow the others' in the turn's output.
-    fn execute_batch(&mut self, batch: &mut Batch) -> After {
-        batch.replies.0 = self.out.mark();
-        let mut after = After::Done;
-        if let Some(Slot::Here(client)) = self.slots.get_mut(batch.slot) {
-            let router = LockRouter { shards: &self.shared.shards, pass: &self.pass };
-            let host = ProcessHost(&self.shared);
-            let Connection { session, partial, commands, .. } = &mut **client;
-            let partial = if batch.in_partial { partial.as_deref() } else { None };
-            for index in batch.requests.clone() {
-                let request = self.inbox.request(index, partial);
-                let worker = &mut self.worker;
-                let step = dispatch(worker, session, request, &router, &host, &mut self.out);
-                match step {
-                    Step::Done => *commands += 1,
-                    Step::Close => {
-                        *commands += 1;
-                        after = After::Close;
-                        break;
-                    }
-                    Step::HandOver => {
-                        after = After::HandOver(index);
-                        break;
-                    }
-                    Step::Postpone => {
-                        after = After::Postpone(index);
-                        break;
-                    }
-                }
+    /// Executes one client's requests from number `first` on.
+    fn execute_batch(&mut self, batch: &Batch, first: usize) -> After {
+        let Some(Slot::Here(client)) = self.slots.get_mut(batch.slot) else { return After::Done };
+        let router = LockRouter { shards: &self.shared.shards, pass: &self.pass };
+        let host = ProcessHost(&self.shared);
+        let Connection { session, partial, commands, .. } = &mut **client;
+        let partial = if batch.in_partial { partial.as_deref() } else { None };
+        for index in first..batch.requests.end {
+            if self.out.bytes.len() > OUT_BYTES_MAX {
+                return After::SendFirst(index);
             }
-            self.worker.stats.processed.add(batch.requests.len() as u64);
-            if let (Some(error), After::Done) = (&batch.error, after) {
-                let mut reply = Reply::new(&mut self.out, session.resp3);
-                reply.error(error.to_string().as_bytes());
-                after = After::Close;
+            let request = self.inbox.request(index, partial);
+            let worker = &mut self.worker;
+            let step = dispatch(worker, session, request, &router, &host, &mut self.out);
+            match step {
+                Step::Done => *commands += 1,
+                Step::Close => {
+                    *commands += 1;
+                    return After::Close;
+                }
+                Step::HandOver => return After::HandOver(index),
+                Step::Postpone => return After::Postpone(index),
             }
         }
-        batch.replies.1 = self.out.mark();
-        after
+        self.worker.stats.processed.add(batch.requests.len() as u64);
+        match &batch.error {
+            None => After::Done,
+            Some(error) => {
+                Reply::new(&mut self.out, session.resp3).error(error.to_string().as_bytes());
+                After::Close
+            }
+        }
+    }
+
+    /// Sends the replies so far. Returns whether the client is still there.
+    fn send_replies(&mut self, slot: usize) -> bool {
+        let Some(Slot::Here(client)) = self.slots.get_mut(slot) else { return false };
+        let to = self.out.mark();
+        if to == Mark::default() {
+            return true;
+        }
+        let sent = client.send(&self.out, Mark::default(), to);
+        self.out.clear();
+        match sent {
+            Ok(count) => {
+                self.worker.stats.writes.add(1);
+                self.worker.stats.out_bytes.add(count as u64);
+                client.publish(self.now.unix_us / 1000, 0, count);
+                true
+            }
+            Err(_) => {
+                self.close(slot);
+                false
+            }
+        }
     }
 
     /// Sends a batch's replies and does what its last request asked for.
     fn finish_batch(&mut self, batch: &Batch, after: After) {
         let slot = batch.slot;
         let unix_ms = self.now.unix_us / 1000;
+        if !self.send_replies(slot) {
+            return;
+        }
+        self.worker.stats.in_bytes.add(batch.in_bytes as u64);
         let Some(Slot::Here(client)) = self.slots.get_mut(slot) else { return };
         if let After::HandOver(first) | After::Postpone(first) = after {
             let partial = if batch.in_partial { client.partial.as_deref() } else { None };
@@ -154,17 +186,6 @@ impl IoThread {
                 client.partial = None;
             }
         }
-        let (from, to) = batch.replies;
-        let mut sent = 0;
-        if from != to {
-            match client.send(&self.out, from, to) {
-                Ok(count) => sent = count,
-                Err(_) => return self.close(slot),
-            }
-            self.worker.stats.writes.add(1);
-        }
-        self.worker.stats.in_bytes.add(batch.in_bytes as u64);
-        self.worker.stats.out_bytes.add(sent as u64);
         client.closing |= after == After::Close || batch.ended;
         let limit = self.worker.config.client_output_buffer_limit.normal;
         let over = client.wants_write() && client.is_over(limit, unix_ms);
@@ -174,7 +195,7 @@ impl IoThread {
             let last_command = &client.session.record.last_command;
             last_command.store(number, std::sync::atomic::Ordering::Relaxed);
         }
-        client.publish(unix_ms, batch.in_bytes, sent);
+        client.publish(unix_ms, batch.in_bytes, 0);
         if over || batch.ended {
             return self.close(slot);
         }
@@ -184,7 +205,7 @@ impl IoThread {
                 client.session.record.set_flag(flag::PAUSED, true);
                 self.paused.push(slot);
             }
-            After::Done | After::Close => {
+            After::Done | After::Close | After::SendFirst(_) => {
                 if client.closing || client.wants_write() {
                     self.after_send(slot);
                 }

@@ -10,7 +10,6 @@ use std::sync::Arc;
 
 use node::dispatch::Request;
 use node::{Entry, table};
-use resp::out::Mark;
 use resp::{Args, Limits, Parsed, Parser, ProtocolError, Span};
 
 use crate::connection::{Connection, OwnedRequest};
@@ -48,8 +47,6 @@ pub struct Batch {
     pub ended: bool,
     /// Bytes read for it.
     pub in_bytes: usize,
-    /// Its replies in the turn's output.
-    pub replies: (Mark, Mark),
 }
 
 /// The requests of one turn.
@@ -257,7 +254,6 @@ impl Inbox {
             error,
             ended: false,
             in_bytes: 0,
-            replies: (Mark::default(), Mark::default()),
         });
     }
 

@@ -1,18 +1,83 @@
-//! Connections (<https://redis.io/docs/latest/commands/?group=connection>).
+//! Connections (<https://redis.io/docs/latest/commands/?group=connection>), but for CLIENT.
 
-use engine::{Argument, Error, Flags, Group, Row, Shape, Spec};
+use engine::{Argument, ConnectionError, Error, Flags, Group, Row, Shape, Spec};
 use resp::{Args, Reply};
 
-use super::{NodeCx, NodeHandler};
+use super::{NodeCx, NodeHandler, Then, handshake};
+
+/// What nearly all commands on connections are: they need no dataset.
+const ANYTIME: Flags = Flags::LOADING.with(Flags::STALE).with(Flags::FAST);
+/// What a client may say before it has authenticated.
+const FIRST: Flags = ANYTIME.with(Flags::NOSCRIPT).with(Flags::NO_AUTH).with(Flags::ALLOW_BUSY);
+
+const USER: Argument = Argument::new("username", Shape::Text);
+const PASSWORD: Argument = Argument::new("password", Shape::Text);
+
+const HELLO: &[Argument] = &[Argument::new(
+    "arguments",
+    Shape::Block(&[
+        Argument::new("protover", Shape::Integer),
+        Argument::new("auth", Shape::Block(&[USER, PASSWORD])).after("AUTH").optional(),
+        Argument::new("clientname", Shape::Text).after("SETNAME").optional(),
+    ]),
+)
+.optional()];
 
 /// The connection commands.
-pub const ROWS: &[Row<NodeHandler>] = &[Row::new(
-    Spec::new("ping", -1, Group::Connection, "1.0.0")
-        .summary("Replies PONG, or the message it was given.")
-        .flags(Flags::FAST)
-        .arguments(&[Argument::new("message", Shape::Text).optional()]),
-    ping,
-)];
+pub const ROWS: &[Row<NodeHandler>] = &[
+    Row::new(
+        Spec::new("auth", -2, Group::Connection, "1.0.0")
+            .summary("Authenticates the connection by a password.")
+            .complexity("O(N) in the passwords that the user has")
+            .flags(FIRST)
+            .history(&[("6.0.0", "A user may be named before the password.")])
+            .arguments(&[USER.optional().since("6.0.0"), PASSWORD]),
+        handshake::auth,
+    ),
+    Row::new(
+        Spec::new("echo", 2, Group::Connection, "1.0.0")
+            .summary("Replies the message it was given.")
+            .flags(ANYTIME)
+            .arguments(&[Argument::new("message", Shape::Text)]),
+        echo,
+    ),
+    Row::new(
+        Spec::new("hello", -1, Group::Connection, "6.0.0")
+            .summary("Agrees on the protocol, and may authenticate and name the connection.")
+            .flags(FIRST)
+            .history(&[("6.2.0", "Without arguments it only describes the connection.")])
+            .arguments(HELLO),
+        handshake::hello,
+    ),
+    Row::new(
+        Spec::new("ping", -1, Group::Connection, "1.0.0")
+            .summary("Replies PONG, or the message it was given.")
+            .flags(Flags::FAST)
+            .tips(&["request_policy:all_shards", "response_policy:all_succeeded"])
+            .arguments(&[Argument::new("message", Shape::Text).optional()]),
+        ping,
+    ),
+    Row::new(
+        Spec::new("quit", -1, Group::Connection, "1.0.0")
+            .summary("Closes the connection after a last reply.")
+            .flags(FIRST)
+            .deprecated("7.2.0", "closing the connection on the client's side"),
+        quit,
+    ),
+    Row::new(
+        Spec::new("reset", 1, Group::Connection, "6.2.0")
+            .summary("Makes the connection as good as new.")
+            .flags(FIRST),
+        reset,
+    ),
+    Row::new(
+        Spec::new("select", 2, Group::Connection, "1.0.0")
+            .summary("Selects the database that the connection works on.")
+            .flags(ANYTIME)
+            .arguments(&[Argument::new("index", Shape::Integer)]),
+        select,
+    ),
+];
 
 fn ping(_cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     match args.len() {
@@ -20,5 +85,56 @@ fn ping(_cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Res
         2 => reply.bulk(args.text(1)),
         _ => return Err(Error::Arity("ping".to_owned())),
     }
+    Ok(())
+}
+
+fn echo(_cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    reply.bulk(args.text(1));
+    Ok(())
+}
+
+fn quit(cx: &mut NodeCx<'_>, _args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    reply.ok();
+    *cx.then = Then::Close;
+    Ok(())
+}
+
+fn reset(cx: &mut NodeCx<'_>, _args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    cx.session.reset(cx.worker.config.requirepass.is_empty());
+    reply.simple("RESET");
+    Ok(())
+}
+
+fn select(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let number = base::number::parse_i64(args.text(1)).ok_or(Error::NotInteger)?;
+    let (min, max) = (i64::from(i32::MIN), i64::from(i32::MAX));
+    if !(min..=max).contains(&number) {
+        return Err(Error::Bounds(min, max));
+    }
+    match usize::try_from(number) {
+        Ok(db) if db < cx.worker.node.databases => cx.session.select(db),
+        _ => return Err(Error::DatabaseOutOfRange),
+    }
+    reply.ok();
+    Ok(())
+}
+
+/// A word from a request as errors show it.
+pub(super) fn shown(arg: &[u8]) -> String {
+    String::from_utf8_lossy(arg).into_owned()
+}
+
+/// Refuses what would break the lines of CLIENT LIST, whose fields are separated by spaces. As in
+/// Redis, only what stands before a zero byte counts, and only that is listed.
+pub(super) fn is_clean(name: &[u8]) -> bool {
+    name.iter().take_while(|byte| **byte != 0).all(u8::is_ascii_graphic)
+}
+
+/// Gives the client a name; an empty one takes the name away.
+pub(super) fn set_name(cx: &mut NodeCx<'_>, name: &[u8]) -> Result<(), Error> {
+    if !is_clean(name) {
+        return Err(ConnectionError::Name.into());
+    }
+    cx.session.record.edit_names(|names| names.name = name.to_vec());
     Ok(())
 }

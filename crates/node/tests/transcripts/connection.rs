@@ -1,9 +1,12 @@
-//! Connection commands.
+//! Connection commands but CLIENT.
 
-use crate::check::check;
+use node::config::Config;
+
+use crate::check::{check, run};
+use crate::fake::World;
 
 #[test]
-fn ping() {
+fn ping_and_echo() {
     check(
         r#"
 > PING
@@ -12,6 +15,10 @@ PONG
 "hello world"
 > PING a b
 -ERR wrong number of arguments for 'ping' command
+> ECHO "a b"
+"a b"
+> ECHO
+-ERR wrong number of arguments for 'echo' command
 "#,
     );
 }
@@ -21,7 +28,277 @@ fn unknown_commands() {
     check(
         r#"
 > NOSUCH a "b c"
--ERR unknown command 'NOSUCH', with args beginning with: 'a' 'b c' 
+~~ -ERR unknown command 'NOSUCH', with args beginning with: 'a' 'b c'?
+"#,
+    );
+}
+
+#[test]
+fn select() {
+    check(
+        r#"
+> SELECT 15
+OK
+> SET k fifteen
+OK
+> SELECT x
+-ERR value is not an integer or out of range
+> SELECT " 1"
+-ERR value is not an integer or out of range
+> SELECT 999999999999999999999
+-ERR value is not an integer or out of range
+> SELECT 99999999999
+-ERR value is out of range, value must between -2147483648 and 2147483647
+> SELECT -2147483649
+-ERR value is out of range, value must between -2147483648 and 2147483647
+> SELECT -1
+-ERR DB index is out of range
+> SELECT 16
+-ERR DB index is out of range
+# What failed changed nothing.
+> GET k
+"fifteen"
+> SELECT 0
+OK
+> GET k
+nil
+"#,
+    );
+}
+
+#[test]
+fn quit_and_who_comes_after() {
+    check(
+        r#"
+> CLIENT ID
+1
+> QUIT a b
+OK
+> CLIENT ID
+2
+"#,
+    );
+}
+
+#[test]
+fn authentication_without_password() {
+    check(
+        r#"
+> AUTH
+-ERR wrong number of arguments for 'auth' command
+> AUTH a
+~~ -ERR AUTH <password> called without any password configured for the default user. Are you *
+> AUTH a b
+-WRONGPASS invalid username-password pair or user is disabled.
+> AUTH default b
+OK
+> AUTH DEFAULT b
+-WRONGPASS invalid username-password pair or user is disabled.
+> AUTH a b c
+-ERR syntax error
+"#,
+    );
+}
+
+fn with_password(password: &str) -> Config {
+    Config { requirepass: password.into(), ..Config::default() }
+}
+
+#[test]
+fn authentication_with_password() {
+    let mut world = World::with_config(4, with_password("pw"));
+    run(
+        &mut world,
+        r#"
+> PING
+-NOAUTH Authentication required.
+> CLIENT LIST
+-NOAUTH Authentication required.
+> CLIENT HELP
+-NOAUTH Authentication required.
+# Form is checked first.
+> CLIENT FOO
+-ERR unknown subcommand 'FOO'. Try CLIENT HELP.
+> GET
+-ERR wrong number of arguments for 'get' command
+> NOSUCH
+~~ -ERR unknown command 'NOSUCH', with args beginning with:?
+> AUTH bad
+-WRONGPASS invalid username-password pair or user is disabled.
+> AUTH pwpw
+-WRONGPASS invalid username-password pair or user is disabled.
+> HELLO 3
+~~ -NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <pro*
+> HELLO 3 AUTH default bad
+-WRONGPASS invalid username-password pair or user is disabled.
+> HELLO 3 AUTH default pw SETNAME zz
+~~ {"server": "redis", *
+> CLIENT GETNAME
+"zz"
+# A failure takes nothing away.
+> AUTH bad
+-WRONGPASS invalid username-password pair or user is disabled.
+> PING
+PONG
+# RESET does.
+> RESET
+RESET
+> PING
+-NOAUTH Authentication required.
+> AUTH pw
+OK
+> AUTH default pw
+OK
+> AUTH x pw
+-WRONGPASS invalid username-password pair or user is disabled.
+@client b
+> QUIT
+OK
+> RESET
+RESET
+> PING
+-NOAUTH Authentication required.
+"#,
+    );
+    let failures: u64 = world.node.threads.read().iter().map(|t| t.auth_failures.value()).sum();
+    assert_eq!(failures, 5, "wrong passwords count, requests without any do not");
+}
+
+#[test]
+fn errors_that_say_what_to_do() {
+    check(
+        "> AUTH a\n\
+         -ERR AUTH <password> called without any password configured for the default user. \
+         Are you sure your configuration is correct?\n",
+    );
+    run(
+        &mut World::with_config(1, with_password("pw")),
+        "> HELLO\n\
+         -NOAUTH HELLO must be called with the client already authenticated, otherwise the \
+         HELLO <proto> AUTH <user> <pass> option can be used to authenticate the client and \
+         select the RESP protocol version at the same time\n",
+    );
+}
+
+#[test]
+fn a_new_password_concerns_new_connections() {
+    let mut world = World::new(4);
+    run(&mut world, "> PING\nPONG\n");
+    world.node.set_config(with_password("pw"));
+    run(&mut world, "> PING\nPONG\n@client b\n> PING\n-NOAUTH Authentication required.\n");
+    world.node.set_config(with_password("other"));
+    run(
+        &mut world,
+        r#"
+@client b
+> AUTH pw
+-WRONGPASS invalid username-password pair or user is disabled.
+> AUTH other
+OK
+> PING
+PONG
+@client c
+> PING
+-NOAUTH Authentication required.
+"#,
+    );
+    // Without a password nobody is asked for one any more, but HELLO wants to hear some.
+    world.node.set_config(with_password(""));
+    run(
+        &mut world,
+        r#"
+@client c
+> PING
+PONG
+> HELLO 3
+~~ -NOAUTH HELLO must be called with the client already authenticated*
+> HELLO 2 AUTH default whatever
+~~ *"redis"*
+> RESET
+RESET
+> HELLO 2
+~~ *"redis"*
+"#,
+    );
+}
+
+#[test]
+fn hello_describes_server_and_connection() {
+    check(
+        "> HELLO\n\
+         [\"server\", \"redis\", \"version\", \"8.0.6\", \"proto\", 2, \"id\", 1, \
+         \"mode\", \"standalone\", \"role\", \"master\", \"modules\", []]\n\
+         > HELLO 3\n\
+         {\"server\": \"redis\", \"version\": \"8.0.6\", \"proto\": 3, \"id\": 1, \
+         \"mode\": \"standalone\", \"role\": \"master\", \"modules\": []}\n",
+    );
+}
+
+#[test]
+fn hello() {
+    check(
+        r#"
+> HELLO x
+-ERR Protocol version is not an integer or out of range
+> HELLO 1
+-NOPROTO unsupported protocol version
+> HELLO 4
+-NOPROTO unsupported protocol version
+> HELLO 3 AUTH default
+-ERR Syntax error in HELLO option 'AUTH'
+> HELLO 3 SETNAME
+-ERR Syntax error in HELLO option 'SETNAME'
+> HELLO 3 foo
+-ERR Syntax error in HELLO option 'foo'
+> HELLO 3 AUTH foo x
+-WRONGPASS invalid username-password pair or user is disabled.
+> HELLO 3 SETNAME "a b"
+-ERR Client names cannot contain spaces, newlines or special characters.
+# None of these changed anything.
+> CLIENT GETNAME
+nil
+> CLIENT INFO
+~~ "id=1 * resp=2 *"
+> HELLO 3 setname n1 auth default anything SETNAME n2
+~~ {"server": "redis", * "proto": 3, *}
+> CLIENT GETNAME
+"n2"
+> CLIENT INFO
+~~ =txt:id=1 * name=n2 * resp=3 *
+> HELLO
+~~ {"server": "redis", * "proto": 3, *}
+> HELLO 3 SETNAME ""
+~~ {*}
+> CLIENT GETNAME
+nil
+> HELLO 2
+~~ \["server", "redis", *
+"#,
+    );
+}
+
+#[test]
+fn reset() {
+    check(
+        r#"
+> HELLO 3 SETNAME me
+~~ {*}
+> SELECT 3
+OK
+> CLIENT SETINFO lib-name lib
+OK
+> CLIENT NO-TOUCH on
+OK
+> CLIENT NO-EVICT on
+OK
+> CLIENT INFO
+~~ =txt:*name=me *flags=eT db=3 *resp=3 lib-name=lib *
+> RESET x
+-ERR wrong number of arguments for 'reset' command
+> RESET
+RESET
+> CLIENT INFO
+~~ "*name= *flags=N db=0 *resp=2 lib-name=lib *"
 "#,
     );
 }

@@ -3,9 +3,11 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use engine::{Held, Visit};
+use node::client::flag;
 use node::config::{Change, Config};
 use node::dispatch::Request;
 use node::host::{Facts, Shutdown};
@@ -80,6 +82,7 @@ impl World {
             self.sessions.insert(client.to_owned(), session);
         }
         let session = self.sessions.get_mut(client).expect("connected above");
+        session.record.seen_ms.store(self.now_us / 1000, Ordering::Relaxed);
         let args = Args::new(&buffer, &spans, &[]);
         let entry = table().resolve(&args);
         let key_at = entry.map_or(0, |entry| entry.only_key_at);
@@ -96,10 +99,16 @@ impl World {
         assert_eq!(own.len(), usize::from(changed), "one effect for each write: {effects:?}");
         self.worker.end_turn();
         let record = Arc::clone(&session.record);
+        record.set_flag(flag::PAUSED, step == Step::Postpone);
         if step == Step::Close {
             self.close(client);
         }
-        record.commands.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        record.commands.fetch_add(1, Ordering::Relaxed);
+        let closed = self.host.closed.borrow();
+        for id in closed.iter() {
+            self.node.clients.remove(*id);
+        }
+        self.sessions.retain(|_, session| !closed.contains(&session.record.id));
         let bytes = out
             .pieces(resp::out::Mark::default(), out.mark())
             .flat_map(|piece| piece.as_slice().to_vec())

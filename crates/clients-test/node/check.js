@@ -1,0 +1,53 @@
+// One line for each check, and the end of the program at the first one that does not hold.
+
+import { inspect, isDeepStrictEqual } from 'node:util';
+
+/** The answer is `want`, in value and in type. */
+export function equal(name, got, want) {
+  if (!isDeepStrictEqual(got, want)) fail(name, `got ${short(got)}, want ${short(want)}`);
+  console.log('ok', name);
+}
+
+/** The condition is true; `seen` says what was looked at. */
+export function holds(name, condition, seen = '') {
+  if (!condition) fail(name, `does not hold for ${short(seen)}`);
+  console.log('ok', name);
+}
+
+/** The answer is a number from `low` to `high`, both included. */
+export function between(name, got, low, high) {
+  holds(`${name} in ${low}..${high}`, typeof got === 'number' && low <= got && got <= high, got);
+}
+
+/** The promise is rejected with exactly this text. */
+export async function error(name, promise, text) {
+  let answer;
+  try {
+    answer = await promise;
+  } catch (raised) {
+    equal(name, raised.message, text);
+    return;
+  }
+  fail(name, `got ${short(answer)}, want the error ${text}`);
+}
+
+/** The call becomes true within some seconds: for what the server does in its own time. */
+export async function eventually(name, call, seconds = 10) {
+  const deadline = Date.now() + seconds * 1000;
+  while (!(await call())) {
+    if (Date.now() > deadline) fail(name, `not within ${seconds} seconds`);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  console.log('ok', name);
+}
+
+/** Ends the program. */
+export function fail(name, reason) {
+  console.log(`FAILED ${name}: ${reason}`);
+  process.exit(1);
+}
+
+function short(value) {
+  const text = inspect(value, { breakLength: Infinity });
+  return text.length < 500 ? text : `${text.slice(0, 500)}...`;
+}

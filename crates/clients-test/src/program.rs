@@ -1,0 +1,119 @@
+//! A client program in another language, and the parts of the story it is asked to tell.
+//!
+//! A program gets the name of one part as its only argument and the addresses in its environment
+//! (see [`Part`]), prints one line for each check, and ends with a non-zero status at the first
+//! answer that is not the expected one.
+
+use std::io::Read;
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use crate::{Certificates, Server};
+
+/// How long one part may take before the program is killed.
+const PART_SECONDS_MAX: u64 = 120;
+/// With a space and a quote in it, so that quoting mistakes show.
+const PASSWORD: &str = "correct horse \"battery\"";
+
+/// A part of the story. Every part finds `WEFT_PORT` in its environment.
+#[derive(Clone, Copy)]
+pub enum Part {
+    /// All commands, in RESP2.
+    Resp2,
+    /// All commands, in RESP3.
+    Resp3,
+    /// A server that wants a password: `WEFT_PASSWORD`.
+    Auth,
+    /// `WEFT_PORT` and `WEFT_MUTUAL_PORT` speak TLS, the second wants a client certificate:
+    /// `WEFT_CA`, `WEFT_CERT`, `WEFT_KEY` are PEM files.
+    Tls,
+    /// The server also listens on `WEFT_SOCKET`.
+    Unix,
+}
+
+/// How to run a client program.
+pub struct Program {
+    /// The program and the arguments before the part's name.
+    pub words: Vec<String>,
+}
+
+impl Program {
+    /// Starts the servers that `part` needs and has the program tell it.
+    pub fn tell(&self, part: Part) {
+        // More than one I/O thread, so that connections of one program land on different ones.
+        let threads = ["--io-threads", "3"];
+        match part {
+            Part::Resp2 | Part::Resp3 => {
+                let server = Server::start(&threads);
+                let name = if matches!(part, Part::Resp2) { "resp2" } else { "resp3" };
+                self.run(name, &[("WEFT_PORT", server.port.to_string())]);
+            }
+            Part::Auth => {
+                let server = Server::start(&["--requirepass", PASSWORD]);
+                let password = ("WEFT_PASSWORD", PASSWORD.to_owned());
+                self.run("auth", &[("WEFT_PORT", server.port.to_string()), password]);
+            }
+            Part::Tls => {
+                let files = Certificates::new();
+                let (server, mutual) = tls_servers(&files, &threads);
+                let environment = [
+                    ("WEFT_PORT", server.tls_port.to_string()),
+                    ("WEFT_MUTUAL_PORT", mutual.tls_port.to_string()),
+                    ("WEFT_CA", files.file("ca.pem")),
+                    ("WEFT_CERT", files.file("client.pem")),
+                    ("WEFT_KEY", files.file("client.key")),
+                ];
+                self.run("tls", &environment);
+            }
+            Part::Unix => {
+                let server = Server::start(&threads);
+                let socket = ("WEFT_SOCKET", server.socket.clone());
+                self.run("unix", &[("WEFT_PORT", server.port.to_string()), socket]);
+            }
+        }
+    }
+
+    fn run(&self, part: &str, environment: &[(&str, String)]) {
+        let (program, arguments) = self.words.split_first().expect("a program has a name");
+        let (mut reader, writer) = std::io::pipe().expect("a pipe can be made");
+        let mut command = Command::new(program);
+        command.args(arguments).arg(part).stdin(Stdio::null());
+        command.envs(environment.iter().map(|(name, value)| (name, value)));
+        command.stdout(writer.try_clone().expect("a pipe can be shared")).stderr(writer);
+        let mut child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+        // The pipe ends when the program does, provided that nobody else holds its writing end.
+        drop(command);
+
+        let (sender, output) = mpsc::channel();
+        thread::spawn(move || {
+            let mut bytes = Vec::new();
+            let _ = reader.read_to_end(&mut bytes);
+            let _ = sender.send(String::from_utf8_lossy(&bytes).into_owned());
+        });
+        let in_time = output.recv_timeout(Duration::from_secs(PART_SECONDS_MAX));
+        if in_time.is_err() {
+            let _ = child.kill();
+        }
+        let status = child.wait().expect("a child can be waited for");
+        let said = in_time.or_else(|_| output.recv()).unwrap_or_default();
+        println!("{said}");
+        assert!(status.success(), "{part}: {program} ended with {status}");
+        let checks = said.lines().filter(|line| line.starts_with("ok ")).count();
+        assert!(checks > 0, "{part}: {program} checked nothing");
+    }
+}
+
+/// A server that asks no certificate of its clients, and one that insists on it.
+pub fn tls_servers(files: &Certificates, options: &[&str]) -> (Server, Server) {
+    let (cert, key) = (files.file("server.pem"), files.file("server.key"));
+    let authority = files.file("ca.pem");
+    let start = |auth_clients| {
+        let mut all = vec!["--tls-cert-file", &cert, "--tls-key-file", &key];
+        all.extend(["--tls-ca-cert-file", &authority, "--tls-auth-clients", auth_clients]);
+        all.extend(options);
+        Server::start_tls(&all)
+    };
+    (start("no"), start("yes"))
+}

@@ -1,0 +1,138 @@
+//! A language's toolchain and what its client program needs: looked for, installed once under
+//! `target/clients/<language>`, and reused until a source, a manifest or a tool changes.
+//!
+//! A missing toolchain skips the language's tests with a line that says so; under `CI=true` it
+//! fails them.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::binary;
+
+/// A program that must be there.
+pub struct Tool {
+    /// The command that prints its version.
+    pub version: &'static [&'static str],
+    /// The oldest version, major and minor, that the client library supports.
+    pub at_least: (u32, u32),
+}
+
+/// Runs `install` in `target/clients/<language>` unless the folder already holds its result for
+/// the same tools and the same contents of `inputs`, and returns the folder. `None`: a tool is
+/// missing, and the tests of the language are to be skipped.
+pub fn prepare(
+    language: &str,
+    tools: &[Tool],
+    inputs: &[PathBuf],
+    install: impl FnOnce(&Path),
+) -> Option<PathBuf> {
+    let mut stamp = String::new();
+    for tool in tools {
+        match installed_version(tool) {
+            Ok(version) => stamp.push_str(&version),
+            Err(reason) => return skip(language, &reason),
+        }
+    }
+    for input in inputs {
+        let text = fs::read_to_string(input);
+        let text = text.unwrap_or_else(|error| panic!("{}: {error}", input.display()));
+        stamp.push_str(&format!("\n== {}\n{text}", input.display()));
+    }
+    let target = binary::profile_folder();
+    let folder = target.parent().unwrap_or(&target).join("clients").join(language);
+    fs::create_dir_all(&folder).expect("the target folder is writable");
+    let lock = File::create(folder.join("lock")).expect("the target folder is writable");
+    lock.lock().expect("the target folder supports file locks");
+    let stamp_file = folder.join("stamp");
+    if fs::read_to_string(&stamp_file).is_ok_and(|old| old == stamp) {
+        return Some(folder);
+    }
+    // Without the stamp, an installation that fails half way is done again.
+    let _ = fs::remove_file(&stamp_file);
+    install(&folder);
+    fs::write(&stamp_file, stamp).expect("the target folder is writable");
+    Some(folder)
+}
+
+/// All files with the extension `ext` in the folder `name` of this crate, in order.
+pub fn sources(name: &str, ext: &str) -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
+    let entries = fs::read_dir(&folder).expect("a language has a folder of this crate");
+    let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    files.retain(|path| path.extension().is_some_and(|found| found == ext));
+    files.sort();
+    files
+}
+
+/// Runs one step of an installation; its output is shown only when it fails.
+pub fn run_step(command: &mut Command) {
+    let output = command.stdin(Stdio::null()).output();
+    let output = output.unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    assert!(
+        output.status.success(),
+        "{command:?}: {}\n{}{}",
+        output.status,
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
+    );
+}
+
+/// What the tool says about its version, or why it cannot be used.
+fn installed_version(tool: &Tool) -> Result<String, String> {
+    let probe = tool.version.join(" ");
+    let (name, arguments) = tool.version.split_first().expect("a tool has a command");
+    let text = match Command::new(name).args(arguments).stdin(Stdio::null()).output() {
+        Ok(output) if output.status.success() => {
+            String::from_utf8_lossy(&output.stdout).into_owned()
+                + &String::from_utf8_lossy(&output.stderr)
+        }
+        _ => return Err(format!("`{probe}` does not run; is it installed?")),
+    };
+    match first_version(&text) {
+        Some(found) if found >= tool.at_least => Ok(text),
+        Some((major, minor)) => {
+            let (least, part) = tool.at_least;
+            Err(format!("`{probe}` says {major}.{minor}, and {least}.{part} is needed"))
+        }
+        None => Err(format!("`{probe}` tells no version")),
+    }
+}
+
+/// The version in a text such as `go version go1.26.8 linux/amd64`: the first number with a dot,
+/// or, as in `javac 21`, the first number.
+fn first_version(text: &str) -> Option<(u32, u32)> {
+    let words = || text.split(|c: char| !c.is_ascii_digit() && c != '.');
+    let dotted = words().filter_map(|word| word.split_once('.')).find_map(|(major, rest)| {
+        let minor = rest.split('.').next().unwrap_or(rest);
+        Some((major.parse().ok()?, minor.parse().ok()?))
+    });
+    dotted.or_else(|| words().find_map(|word| Some((word.parse().ok()?, 0))))
+}
+
+fn skip<T>(language: &str, reason: &str) -> Option<T> {
+    if std::env::var("CI").is_ok_and(|ci| ci == "true") {
+        panic!("the {language} client cannot be tested: {reason}");
+    }
+    // Past the test runner, which hides what a passing test prints, and in one write, because
+    // tests run side by side.
+    let line = format!("skipped the {language} client: {reason}\n");
+    let _ = std::io::stderr().write_all(line.as_bytes());
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::first_version;
+
+    #[test]
+    fn versions_are_found_in_what_tools_print() {
+        assert_eq!(first_version("Python 3.11.7\n"), Some((3, 11)));
+        assert_eq!(first_version("v20.20.2"), Some((20, 20)));
+        assert_eq!(first_version("go version go1.26.8 linux/amd64"), Some((1, 26)));
+        assert_eq!(first_version("openjdk version \"17.0.15\" 2025-04-15"), Some((17, 0)));
+        assert_eq!(first_version("openjdk version \"21\" 2023-09-19"), Some((21, 0)));
+        assert_eq!(first_version("no number. here"), None);
+    }
+}

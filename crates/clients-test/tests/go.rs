@@ -1,0 +1,57 @@
+//! go-redis, in a program that is built with caches of its own.
+
+use std::path::Path;
+use std::process::Command;
+
+use clients_test::{Part, Program, Tool, prepare, run_step, sources};
+
+// From 1.21 on, Go fetches the newer toolchain that a `go.mod` asks for.
+const TOOLS: [Tool; 1] = [Tool { version: &["go", "version"], at_least: (1, 21) }];
+
+fn tell(part: Part) {
+    let files: Vec<_> = ["mod", "sum", "go"].iter().flat_map(|ext| sources("go", ext)).collect();
+    let Some(folder) = prepare("go", &TOOLS, &files, install) else {
+        return;
+    };
+    let program = folder.join("clients-test").display().to_string();
+    Program { words: vec![program] }.tell(part);
+}
+
+fn install(folder: &Path) {
+    run_step(
+        Command::new("go")
+            // Writable modules, so that `cargo clean` can remove them.
+            .args(["build", "-modcacherw", "-buildvcs=false", "-o"])
+            .arg(folder.join("clients-test"))
+            .arg(".")
+            .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("go"))
+            .env("GOPATH", folder.join("path"))
+            .env("GOMODCACHE", folder.join("modules"))
+            .env("GOCACHE", folder.join("cache")),
+    );
+}
+
+#[test]
+fn resp2() {
+    tell(Part::Resp2);
+}
+
+#[test]
+fn resp3() {
+    tell(Part::Resp3);
+}
+
+#[test]
+fn auth() {
+    tell(Part::Auth);
+}
+
+#[test]
+fn tls() {
+    tell(Part::Tls);
+}
+
+#[test]
+fn unix() {
+    tell(Part::Unix);
+}

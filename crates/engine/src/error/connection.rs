@@ -1,0 +1,105 @@
+//! What can be wrong with commands on connections and clients.
+
+use std::fmt;
+
+use super::Error;
+
+/// Why a command on connections or clients failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ConnectionError {
+    /// AUTH with one argument where no password is wanted.
+    NoPasswordSet,
+    /// No such user, or not its password.
+    WrongPassword,
+    /// HELLO before authentication.
+    HelloNeedsAuth,
+    /// HELLO with a version that is no integer.
+    ProtocolNotInteger,
+    /// HELLO with a version other than 2 and 3.
+    Protocol,
+    /// An option that HELLO does not know, or that lacks its arguments.
+    HelloOption(String),
+    /// A name that would break the lines of CLIENT LIST.
+    Name,
+    /// An attribute that CLIENT SETINFO does not know.
+    Attribute(String),
+    /// A value for this attribute that would break the lines of CLIENT LIST.
+    AttributeValue(String),
+    /// No type of client has this name.
+    Type(String),
+    /// CLIENT LIST with an ID that is no integer.
+    Id,
+    /// CLIENT KILL with an ID that is not positive.
+    KillId,
+    /// CLIENT KILL with an age that is no integer.
+    AgeNotInteger,
+    /// CLIENT KILL with an age that is not positive.
+    Age,
+    /// No user has this name.
+    NoSuchUser(String),
+    /// No client has this address.
+    NoSuchClient,
+    /// CLIENT PAUSE in a mode that is neither of the two.
+    PauseMode,
+    /// CLIENT UNBLOCK for a reason that is neither of the two.
+    UnblockReason,
+    /// A time to wait that is no integer.
+    TimeoutNotInteger,
+    /// A time to wait that is negative.
+    TimeoutNegative,
+    /// A time to wait that ends beyond the calendar.
+    TimeoutRange,
+    /// A subcommand in a form that it does not have, of the command of that name.
+    SubcommandForm(String, &'static str),
+}
+
+impl fmt::Display for ConnectionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const UNCLEAN: &str = "cannot contain spaces, newlines or special characters.";
+        f.write_str(match self {
+            Self::NoPasswordSet => {
+                "ERR AUTH <password> called without any password configured for the default \
+                 user. Are you sure your configuration is correct?"
+            }
+            Self::WrongPassword => "WRONGPASS invalid username-password pair or user is disabled.",
+            Self::HelloNeedsAuth => {
+                "NOAUTH HELLO must be called with the client already authenticated, otherwise \
+                 the HELLO <proto> AUTH <user> <pass> option can be used to authenticate the \
+                 client and select the RESP protocol version at the same time"
+            }
+            Self::ProtocolNotInteger => "ERR Protocol version is not an integer or out of range",
+            Self::Protocol => "NOPROTO unsupported protocol version",
+            Self::HelloOption(option) => {
+                return write!(f, "ERR Syntax error in HELLO option '{option}'");
+            }
+            Self::Name => return write!(f, "ERR Client names {UNCLEAN}"),
+            Self::Attribute(name) => return write!(f, "ERR Unrecognized option '{name}'"),
+            Self::AttributeValue(name) => return write!(f, "ERR {name} {UNCLEAN}"),
+            Self::Type(name) => return write!(f, "ERR Unknown client type '{name}'"),
+            Self::Id => "ERR Invalid client ID",
+            Self::KillId => "ERR client-id should be greater than 0",
+            Self::AgeNotInteger => "ERR maxage is not an integer or out of range",
+            Self::Age => "ERR maxage should be greater than 0",
+            Self::NoSuchUser(name) => return write!(f, "ERR No such user '{name}'"),
+            Self::NoSuchClient => "ERR No such client",
+            Self::PauseMode => "ERR CLIENT PAUSE mode must be WRITE or ALL",
+            Self::UnblockReason => "ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR",
+            Self::TimeoutNotInteger => "ERR timeout is not an integer or out of range",
+            Self::TimeoutNegative => "ERR timeout is negative",
+            Self::TimeoutRange => "ERR timeout is out of range",
+            Self::SubcommandForm(name, command) => {
+                return write!(
+                    f,
+                    "ERR unknown subcommand or wrong number of arguments for '{name}'. \
+                     Try {command} HELP."
+                );
+            }
+        })
+    }
+}
+
+impl From<ConnectionError> for Error {
+    fn from(error: ConnectionError) -> Self {
+        Self::Connection(error)
+    }
+}

@@ -1,0 +1,159 @@
+//! CLIENT KILL (<https://redis.io/docs/latest/commands/client-kill/>).
+//!
+//! A client is marked as killed here and closed by its owner, which may be a moment later. The mark
+//! is what counts: a client is killed once, and who is marked is listed no more.
+
+use std::sync::atomic::Ordering;
+
+use engine::{Argument, ConnectionError, Error, Shape, Spec};
+use resp::{Args, Reply};
+
+use super::super::connection::shown;
+use super::super::{NodeCx, Then};
+use super::admin;
+use super::list::client_type;
+use crate::client::{ClientRecord, ClientType, DEFAULT_USER};
+
+const TYPES: Shape = Shape::OneOf(&[
+    Argument::word("normal", "NORMAL"),
+    Argument::word("master", "MASTER").since("3.2.0"),
+    Argument::word("slave", "SLAVE"),
+    Argument::word("replica", "REPLICA").since("5.0.0"),
+    Argument::word("pubsub", "PUBSUB"),
+]);
+
+const ADDRESS: Argument = Argument::new("addr", Shape::Text).display("ip:port");
+
+const FILTERS: Shape = Shape::OneOf(&[
+    Argument::new("client-id", Shape::Integer).after("ID").optional().since("2.8.12"),
+    Argument::new("client-type", TYPES).after("TYPE").optional().since("2.8.12"),
+    Argument::new("username", Shape::Text).after("USER").optional(),
+    ADDRESS.after("ADDR").optional(),
+    Argument { name: "laddr", ..ADDRESS }.after("LADDR").optional().since("6.2.0"),
+    Argument::new(
+        "skipme",
+        Shape::OneOf(&[Argument::word("yes", "YES"), Argument::word("no", "NO")]),
+    )
+    .after("SKIPME")
+    .optional(),
+    Argument::new("maxage", Shape::Integer).after("MAXAGE").optional().since("7.4.0"),
+]);
+
+pub(super) const SPEC: Spec = admin("kill", -3, "2.4.0")
+    .summary("Closes the connections that pass all filters.")
+    .complexity("O(N) in the connections")
+    .history(&[
+        ("2.8.12", "Connections are chosen by filters."),
+        ("2.8.12", "Filter `ID`."),
+        ("3.2.0", "`TYPE` knows `master`."),
+        ("5.0.0", "`TYPE` knows `replica`, and `slave` as its old name."),
+        ("6.2.0", "Filter `LADDR`."),
+        ("7.4.0", "Filter `MAXAGE`."),
+    ])
+    .arguments(&[Argument::new(
+        "filter",
+        Shape::OneOf(&[
+            Argument { name: "old-format", ..ADDRESS }.deprecated("2.8.12"),
+            Argument::new("new-format", FILTERS).multiple(),
+        ]),
+    )]);
+
+/// Which clients to kill: those that pass every filter given.
+struct Filter<'a> {
+    id: Option<u64>,
+    client_type: Option<ClientType>,
+    address: Option<&'a [u8]>,
+    local_address: Option<&'a [u8]>,
+    age_seconds_min: Option<i64>,
+    spares_me: bool,
+}
+
+pub(super) fn kill(
+    cx: &mut NodeCx<'_>,
+    args: &mut Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<(), Error> {
+    let is_old_form = args.len() == 3;
+    let filter = if is_old_form { old_form(args) } else { parse(args)? };
+    let me = cx.session.record.id;
+    let unix_ms = cx.worker.turn.unix_ms;
+    let mut killed = 0;
+    for record in cx.worker.node.clients.all() {
+        let is_me = record.id == me;
+        if is_me && filter.spares_me
+            || !filter.takes(&record, unix_ms)
+            || !is_me && record.killed.swap(true, Ordering::AcqRel)
+        {
+            continue;
+        }
+        killed += 1;
+        if is_me {
+            // Its reply is sent first.
+            *cx.then = Then::Close;
+        } else {
+            cx.host.close_client(&record);
+        }
+    }
+    match (is_old_form, killed) {
+        (false, killed) => reply.int(killed),
+        (true, 0) => return Err(ConnectionError::NoSuchClient.into()),
+        (true, _) => reply.ok(),
+    }
+    Ok(())
+}
+
+impl Filter<'_> {
+    fn takes(&self, record: &ClientRecord, unix_ms: i64) -> bool {
+        let age_seconds = unix_ms.div_euclid(1000) - record.created_ms.div_euclid(1000);
+        self.id.is_none_or(|id| id == record.id)
+            && self.client_type.is_none_or(|wanted| wanted == record.client_type())
+            && self.address.is_none_or(|address| address == record.address.as_bytes())
+            && self.local_address.is_none_or(|address| address == record.local_address.as_bytes())
+            && self.age_seconds_min.is_none_or(|min| age_seconds >= min)
+    }
+}
+
+/// With the old form a client may kill itself.
+fn old_form<'a>(args: &Args<'a>) -> Filter<'a> {
+    Filter {
+        id: None,
+        client_type: None,
+        address: Some(args.text(2)),
+        local_address: None,
+        age_seconds_min: None,
+        spares_me: false,
+    }
+}
+
+/// Pairs of a filter's name and its value; of several with the same name the last counts.
+fn parse<'a>(args: &mut Args<'a>) -> Result<Filter<'a>, Error> {
+    let mut filter = Filter { address: None, spares_me: true, ..old_form(args) };
+    args.seek(2);
+    while let Some(name) = args.next() {
+        let value = args.next().ok_or(Error::Syntax)?;
+        let number = || base::number::parse_i64(value);
+        match name.to_ascii_lowercase().as_slice() {
+            b"id" => {
+                let id = number().filter(|id| *id > 0).and_then(|id| u64::try_from(id).ok());
+                filter.id = Some(id.ok_or(ConnectionError::KillId)?);
+            }
+            b"maxage" => {
+                let age = number().ok_or(ConnectionError::AgeNotInteger)?;
+                if age <= 0 {
+                    return Err(ConnectionError::Age.into());
+                }
+                filter.age_seconds_min = Some(age);
+            }
+            b"type" => filter.client_type = Some(client_type(value)?),
+            b"addr" => filter.address = Some(value),
+            b"laddr" => filter.local_address = Some(value),
+            // Every client is the default user, so this filter only rejects other names.
+            b"user" if value == DEFAULT_USER.as_bytes() => {}
+            b"user" => return Err(ConnectionError::NoSuchUser(shown(value)).into()),
+            b"skipme" if value.eq_ignore_ascii_case(b"yes") => filter.spares_me = true,
+            b"skipme" if value.eq_ignore_ascii_case(b"no") => filter.spares_me = false,
+            _ => return Err(Error::Syntax),
+        }
+    }
+    Ok(filter)
+}

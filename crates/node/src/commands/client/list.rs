@@ -1,0 +1,162 @@
+//! CLIENT LIST (<https://redis.io/docs/latest/commands/client-list/>) and CLIENT INFO: clients as
+//! lines of text.
+//!
+//! ```text
+//! id=3 addr=127.0.0.1:52555 laddr=127.0.0.1:6379 fd=8 name= age=855 ... lib-ver= io-thread=0
+//! ```
+//!
+//! A line is made of a record alone, so that no client is disturbed by being listed; what changes
+//! in the middle of a turn may be a turn old. Fields of features that do not exist yet have the
+//! value of a client that does not use them.
+
+use std::fmt::Write;
+use std::sync::atomic::Ordering;
+
+use engine::{Argument, ConnectionError, Error, Shape, Spec};
+use resp::{Args, Reply};
+
+use super::super::NodeCx;
+use super::super::connection::shown;
+use super::admin;
+use crate::client::{ClientRecord, ClientType, DEFAULT_USER, Names, flag};
+use crate::session::Session;
+use crate::table::table;
+
+pub(super) const SPEC: Spec = admin("list", -2, "2.4.0")
+    .summary("Describes all clients, those of a type, or some by their numbers, in a line each.")
+    .complexity("O(N) in the connections")
+    .tips(&["nondeterministic_output"])
+    .history(&[
+        ("2.8.12", "Lines have `id`."),
+        ("5.0.0", "Clients can be chosen by `TYPE`."),
+        ("6.0.0", "Lines have `user`."),
+        ("6.2.0", "Lines have `argv-mem`, `tot-mem`, `laddr` and `redir`; `ID` chooses clients."),
+        ("7.0.0", "Lines have `resp`, `multi-mem`, `rbs` and `rbp`."),
+        ("7.0.3", "Lines have `ssub`."),
+        ("7.2.0", "Lines have `lib-name` and `lib-ver`."),
+        ("7.4.0", "Lines have `watch`."),
+        ("8.0.0", "Lines have `io-thread`."),
+    ])
+    .arguments(&[
+        Argument::new(
+            "client-type",
+            Shape::OneOf(&[
+                Argument::word("normal", "NORMAL"),
+                Argument::word("master", "MASTER"),
+                Argument::word("replica", "REPLICA"),
+                Argument::word("pubsub", "PUBSUB"),
+            ]),
+        )
+        .after("TYPE")
+        .optional()
+        .since("5.0.0"),
+        Argument::new("client-id", Shape::Integer).after("ID").optional().multiple().since("6.2.0"),
+    ]);
+
+pub(super) fn info(
+    cx: &mut NodeCx<'_>,
+    _args: &mut Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<(), Error> {
+    let mut text = String::new();
+    push_line(&mut text, &cx.session.record, cx.worker.turn.unix_ms);
+    reply.verbatim("txt", text.as_bytes());
+    Ok(())
+}
+
+pub(super) fn list(
+    cx: &mut NodeCx<'_>,
+    args: &mut Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<(), Error> {
+    let is_first = |word: &[u8]| args.text(2).eq_ignore_ascii_case(word);
+    let clients = &cx.worker.node.clients;
+    let records = if args.len() == 2 {
+        clients.all()
+    } else if args.len() == 4 && is_first(b"type") {
+        let wanted = client_type(args.text(3))?;
+        clients.all().into_iter().filter(|record| record.client_type() == wanted).collect()
+    } else if args.len() > 3 && is_first(b"id") {
+        let ids: Option<Vec<i64>> = args.iter().skip(3).map(base::number::parse_i64).collect();
+        let ids = ids.ok_or(ConnectionError::Id)?.into_iter().flat_map(u64::try_from);
+        ids.filter_map(|id| clients.find(id)).collect()
+    } else {
+        return Err(Error::Syntax);
+    };
+    let mut text = String::new();
+    for record in records.iter().filter(|record| !record.killed.load(Ordering::Relaxed)) {
+        push_line(&mut text, record, cx.worker.turn.unix_ms);
+    }
+    reply.verbatim("txt", text.as_bytes());
+    Ok(())
+}
+
+/// A type of client by its name.
+pub(super) fn client_type(name: &[u8]) -> Result<ClientType, Error> {
+    ClientType::parse(name).ok_or_else(|| ConnectionError::Type(shown(name)).into())
+}
+
+/// Appends the line of a client, with its end.
+fn push_line(out: &mut String, record: &ClientRecord, unix_ms: i64) {
+    let names = record.names();
+    let [name, library, version] =
+        [&names.name, &names.library, &names.library_version].map(|name| listed(name));
+    let seconds = |ms: i64| ms.div_euclid(1000);
+    let now = seconds(unix_ms);
+    let age = now - seconds(record.created_ms);
+    let idle = now - seconds(record.seen_ms.load(Ordering::Relaxed));
+    let query = record.query_bytes.load(Ordering::Relaxed);
+    let output = record.output_bytes.load(Ordering::Relaxed);
+    let last = record.last_command.load(Ordering::Relaxed).checked_sub(1);
+    let command = last.and_then(|index| table().entries().get(usize::from(index)));
+    // Replies waiting are bytes of one buffer, not a list; arguments are slices of the query.
+    let written = write!(
+        out,
+        "id={} addr={} laddr={} fd={} name={name} age={age} idle={idle} flags={} db={} \
+         sub=0 psub=0 ssub=0 multi=-1 watch=0 qbuf={query} qbuf-free=0 argv-mem=0 multi-mem=0 \
+         rbs={output} rbp={output} obl={output} oll=0 omem={output} tot-mem={} events={} \
+         cmd={} user={DEFAULT_USER} redir=-1 resp={} lib-name={library} lib-ver={version} \
+         io-thread={}",
+        record.id,
+        record.address,
+        record.local_address,
+        record.fd,
+        flags(record),
+        record.db.load(Ordering::Relaxed),
+        memory_bytes(record, &names) + query + output,
+        if output > 0 { "rw" } else { "r" },
+        command.map_or("NULL", |command| &command.name),
+        if record.has(flag::RESP3) { 3 } else { 2 },
+        record.thread.load(Ordering::Relaxed),
+    );
+    debug_assert!(written.is_ok(), "a string takes everything");
+    out.push('\n');
+}
+
+/// A name up to a zero byte: what stands behind one was not checked for spaces.
+fn listed(name: &[u8]) -> String {
+    let end = name.iter().position(|byte| *byte == 0).unwrap_or(name.len());
+    shown(&name[..end])
+}
+
+/// The letters of a client's flags in Redis's order; `N` for none.
+fn flags(record: &ClientRecord) -> String {
+    const LETTERS: [(u32, char); 5] = [
+        (flag::PAUSED, 'b'),
+        (flag::CLOSING, 'c'),
+        (flag::UNIX_SOCKET, 'U'),
+        (flag::NO_EVICT, 'e'),
+        (flag::NO_TOUCH, 'T'),
+    ];
+    let set = LETTERS.iter().filter(|(flag, _)| record.has(*flag));
+    let letters: String = set.map(|(_, letter)| *letter).collect();
+    if letters.is_empty() { "N".to_owned() } else { letters }
+}
+
+/// What a client takes besides its buffers.
+fn memory_bytes(record: &ClientRecord, names: &Names) -> u64 {
+    let texts = [&names.name, &names.library, &names.library_version].map(Vec::len);
+    let addresses = record.address.len() + record.local_address.len();
+    let fixed = size_of::<ClientRecord>() + size_of::<Session>();
+    (fixed + addresses + texts.iter().sum::<usize>()) as u64
+}

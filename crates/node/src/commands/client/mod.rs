@@ -1,0 +1,234 @@
+//! CLIENT (<https://redis.io/docs/latest/commands/client/>): its rows, and what a client does to
+//! itself.
+//!
+//! Other clients are known by their records alone. Tracking has no subcommands here yet.
+
+use engine::{Argument, ConnectionError, Error, Flags, Group, Row, Shape, Spec};
+use resp::{Args, Reply};
+
+use super::connection::{is_clean, set_name, shown};
+use super::{NodeCx, NodeHandler};
+use crate::client::flag;
+use crate::session::ReplyMode;
+
+mod kill;
+mod list;
+mod pause;
+
+const ANYTIME: Flags = Flags::NOSCRIPT.with(Flags::LOADING).with(Flags::STALE);
+const ADMIN: Flags = ANYTIME.with(Flags::ADMIN);
+
+const ON_OFF: &[Argument] = &[Argument::new(
+    "enabled",
+    Shape::OneOf(&[Argument::word("on", "ON"), Argument::word("off", "OFF")]),
+)];
+
+/// A subcommand that a client may use on itself.
+const fn own(name: &'static str, arity: i32, since: &'static str) -> Spec {
+    Spec::new(name, arity, Group::Connection, since).flags(ANYTIME)
+}
+
+/// A subcommand that concerns other clients.
+const fn admin(name: &'static str, arity: i32, since: &'static str) -> Spec {
+    Spec::new(name, arity, Group::Connection, since).flags(ADMIN)
+}
+
+/// CLIENT.
+pub const ROWS: &[Row<NodeHandler>] = &[Row::container(
+    Spec::new("client", -2, Group::Connection, "2.4.0")
+        .summary("Holds the commands on client connections.")
+        .complexity("Depends on the subcommand."),
+    &[
+        Row::new(
+            own("getname", 2, "2.6.9").summary("Replies the name that the connection gave itself."),
+            name,
+        ),
+        Row::new(
+            own("getredir", 2, "6.0.0")
+                .summary("Replies the client that gets this one's tracking messages, or -1."),
+            redirection,
+        ),
+        Row::new(own("id", 2, "5.0.0").summary("Replies the connection's number."), id),
+        Row::new(
+            own("info", 2, "6.2.0")
+                .summary("Describes the connection, in one line as CLIENT LIST has it.")
+                .tips(&["nondeterministic_output"]),
+            list::info,
+        ),
+        Row::new(kill::SPEC, kill::kill),
+        Row::new(list::SPEC, list::list),
+        Row::new(
+            admin("no-evict", 3, "7.0.0")
+                .summary("Spares the connection when clients must go for want of memory.")
+                .arguments(ON_OFF),
+            no_evict,
+        ),
+        Row::new(
+            own("no-touch", 3, "7.2.0")
+                .summary("Makes the connection's reads not count as uses of keys.")
+                .arguments(ON_OFF),
+            no_touch,
+        ),
+        Row::new(pause::PAUSE, pause::pause),
+        Row::new(
+            own("reply", 3, "3.2.0")
+                .summary("Chooses whether commands are answered, or that the next one is not.")
+                .arguments(&[Argument::new(
+                    "action",
+                    Shape::OneOf(&[
+                        Argument::word("on", "ON"),
+                        Argument::word("off", "OFF"),
+                        Argument::word("skip", "SKIP"),
+                    ]),
+                )]),
+            reply_mode,
+        ),
+        Row::new(
+            own("setinfo", 4, "7.2.0")
+                .summary("Notes the name or version of the library that the client uses.")
+                .tips(&["request_policy:all_nodes", "response_policy:all_succeeded"])
+                .arguments(&[Argument::new(
+                    "attr",
+                    Shape::OneOf(&[
+                        Argument::new("libname", Shape::Text).after("LIB-NAME"),
+                        Argument::new("libver", Shape::Text).after("LIB-VER"),
+                    ]),
+                )]),
+            set_info,
+        ),
+        Row::new(
+            own("setname", 3, "2.6.9")
+                .summary("Names the connection; an empty name takes the name away.")
+                .tips(&["request_policy:all_nodes", "response_policy:all_succeeded"])
+                .arguments(&[Argument::new("connection-name", Shape::Text)]),
+            rename,
+        ),
+        Row::new(
+            admin("unblock", -3, "5.0.0")
+                .summary("Ends the wait of a client in a blocking command.")
+                .complexity("O(log N) in the connections")
+                .arguments(&[
+                    Argument::new("client-id", Shape::Integer),
+                    Argument::new(
+                        "unblock-type",
+                        Shape::OneOf(&[
+                            Argument::word("timeout", "TIMEOUT"),
+                            Argument::word("error", "ERROR"),
+                        ]),
+                    )
+                    .optional(),
+                ]),
+            unblock,
+        ),
+        Row::new(pause::UNPAUSE, pause::unpause),
+        Row::new(super::help_spec(Group::Connection, "5.0.0"), super::help),
+    ],
+)];
+
+fn id(cx: &mut NodeCx<'_>, _args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    reply.int(i64::try_from(cx.session.record.id).unwrap_or(i64::MAX));
+    Ok(())
+}
+
+fn name(cx: &mut NodeCx<'_>, _args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    match cx.session.record.names().name.as_slice() {
+        [] => reply.null(),
+        name => reply.bulk(name),
+    }
+    Ok(())
+}
+
+fn rename(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    set_name(cx, args.text(2))?;
+    reply.ok();
+    Ok(())
+}
+
+fn set_info(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let (attribute, value) = (args.text(2), args.text(3));
+    let is_name = attribute.eq_ignore_ascii_case(b"lib-name");
+    if !is_name && !attribute.eq_ignore_ascii_case(b"lib-ver") {
+        return Err(ConnectionError::Attribute(shown(attribute)).into());
+    }
+    if !is_clean(value) {
+        return Err(ConnectionError::AttributeValue(shown(attribute)).into());
+    }
+    cx.session.record.edit_names(|names| {
+        let place = if is_name { &mut names.library } else { &mut names.library_version };
+        *place = value.to_vec();
+    });
+    reply.ok();
+    Ok(())
+}
+
+/// There is no tracking, so nothing is redirected.
+fn redirection(
+    _cx: &mut NodeCx<'_>,
+    _args: &mut Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<(), Error> {
+    reply.int(-1);
+    Ok(())
+}
+
+fn no_evict(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    cx.session.record.set_flag(flag::NO_EVICT, on_or_off(args)?);
+    reply.ok();
+    Ok(())
+}
+
+fn no_touch(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    cx.session.set_no_touch(on_or_off(args)?);
+    reply.ok();
+    Ok(())
+}
+
+fn on_or_off(args: &Args<'_>) -> Result<bool, Error> {
+    match args.text(2).to_ascii_lowercase().as_slice() {
+        b"on" => Ok(true),
+        b"off" => Ok(false),
+        _ => Err(Error::Syntax),
+    }
+}
+
+/// Only ON is answered.
+fn reply_mode(
+    cx: &mut NodeCx<'_>,
+    args: &mut Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<(), Error> {
+    let session = &mut *cx.session;
+    match args.text(2).to_ascii_lowercase().as_slice() {
+        b"on" => {
+            session.reply_mode = ReplyMode::On;
+            reply.ok();
+        }
+        b"off" => session.reply_mode = ReplyMode::Off,
+        b"skip" if session.reply_mode == ReplyMode::Off => {}
+        b"skip" => session.reply_mode = ReplyMode::SkipNext,
+        _ => return Err(Error::Syntax),
+    }
+    Ok(())
+}
+
+/// No client waits in a blocking command, as there is none: the reply is that nobody was woken.
+fn unblock(_cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    form(args, 4)?;
+    if let Some(reason) = args.at(3) {
+        let is = |word: &[u8]| reason.eq_ignore_ascii_case(word);
+        if !is(b"timeout") && !is(b"error") {
+            return Err(ConnectionError::UnblockReason.into());
+        }
+    }
+    base::number::parse_i64(args.text(2)).ok_or(Error::NotInteger)?;
+    reply.int(0);
+    Ok(())
+}
+
+/// Refuses more arguments than a subcommand with optional ones has.
+fn form(args: &Args<'_>, len_max: usize) -> Result<(), Error> {
+    if args.len() <= len_max {
+        return Ok(());
+    }
+    Err(ConnectionError::SubcommandForm(shown(args.text(1)), "CLIENT").into())
+}

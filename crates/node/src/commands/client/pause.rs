@@ -1,0 +1,67 @@
+//! CLIENT PAUSE (<https://redis.io/docs/latest/commands/client-pause/>) and CLIENT UNPAUSE.
+//!
+//! Both run on the main thread, so that two clients do not change the pause at once.
+
+use engine::{Argument, ConnectionError, Error, Flags, Shape, Spec};
+use resp::{Args, Reply};
+
+use super::super::NodeCx;
+use super::{admin, form};
+
+pub(super) const PAUSE: Spec = admin("pause", -3, "3.0.0")
+    .summary("Lets commands, or only writes, wait for some milliseconds.")
+    .flags(Flags::MAIN)
+    .history(&[("6.2.0", "A mode can be given, and `WRITE` lets reads go on.")])
+    .arguments(&[
+        Argument::new("timeout", Shape::Integer),
+        Argument::new(
+            "mode",
+            Shape::OneOf(&[Argument::word("write", "WRITE"), Argument::word("all", "ALL")]),
+        )
+        .optional()
+        .since("6.2.0"),
+    ]);
+
+pub(super) const UNPAUSE: Spec = admin("unpause", 2, "6.2.0")
+    .summary("Ends the wait that CLIENT PAUSE began.")
+    .complexity("O(N) in the clients that wait")
+    .flags(Flags::MAIN);
+
+pub(super) fn pause(
+    cx: &mut NodeCx<'_>,
+    args: &mut Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<(), Error> {
+    form(args, 4)?;
+    let writes_only = match args.at(3).map(<[u8]>::to_ascii_lowercase).as_deref() {
+        None | Some(b"all") => false,
+        Some(b"write") => true,
+        Some(_) => return Err(ConnectionError::PauseMode.into()),
+    };
+    let unix_ms = cx.worker.turn.unix_ms;
+    let until_ms = deadline(args.text(2), unix_ms)?;
+    cx.worker.node.pause_clients(writes_only, until_ms, unix_ms);
+    cx.host.pause_changed();
+    reply.ok();
+    Ok(())
+}
+
+pub(super) fn unpause(
+    cx: &mut NodeCx<'_>,
+    _args: &mut Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<(), Error> {
+    cx.worker.node.unpause_clients();
+    cx.host.pause_changed();
+    reply.ok();
+    Ok(())
+}
+
+/// The moment so many milliseconds from now.
+fn deadline(timeout_ms: &[u8], unix_ms: i64) -> Result<i64, Error> {
+    match base::number::parse_i64(timeout_ms) {
+        None => Err(ConnectionError::TimeoutNotInteger.into()),
+        Some(ms) if ms < 0 => Err(ConnectionError::TimeoutNegative.into()),
+        Some(ms) => unix_ms.checked_add(ms).ok_or_else(|| ConnectionError::TimeoutRange.into()),
+    }
+}
