@@ -67,8 +67,8 @@ pub fn dispatch<R: Router>(
     let node = &worker.node;
     if node.pause.load(Ordering::Relaxed) != PAUSE_NONE {
         let may_write = entry.spec.flags.has(Flags::WRITE);
-        let exempt = matches!(entry.call, Call::Node(_)) && entry.spec.flags.has(Flags::ADMIN);
-        if !exempt && node.is_paused(may_write, worker.turn.unix_ms) {
+        // As in Redis, a pause of everything also holds the command that would end it.
+        if node.is_paused(may_write, worker.turn.unix_ms) {
             return Step::Postpone;
         }
     }

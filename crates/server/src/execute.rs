@@ -189,12 +189,6 @@ impl IoThread {
         client.closing |= after == After::Close || batch.ended;
         let limit = self.worker.config.client_output_buffer_limit.normal;
         let over = client.wants_write() && client.is_over(limit, unix_ms);
-        if let Some(last) = batch.requests.clone().next_back() {
-            let entry = self.inbox.requests[last].entry;
-            let number = entry.map_or(0, |entry| entry.index + 1);
-            let last_command = &client.session.record.last_command;
-            last_command.store(number, std::sync::atomic::Ordering::Relaxed);
-        }
         client.publish(unix_ms, batch.in_bytes, 0);
         if over || batch.ended {
             return self.close(slot);
