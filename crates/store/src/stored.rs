@@ -46,6 +46,15 @@ pub enum Object {
     Text(Arc<Vec<u8>>),
 }
 
+impl Object {
+    /// About how many allocations dropping it frees.
+    pub fn allocations(&self) -> usize {
+        match self {
+            Self::Text(_) => 1,
+        }
+    }
+}
+
 /// The longest string whose encoding is called `embstr`.
 const EMBSTR_BYTES_MAX: usize = 44;
 
