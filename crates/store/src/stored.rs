@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use ds::record::RecordRef;
 
+use crate::db::Type;
 use crate::turn::Turn;
 
 /// The kinds of value, as the 5 bits of a record's kind.
@@ -72,6 +73,11 @@ impl<'a> Stored<'a> {
     #[inline]
     pub fn kind(self) -> Kind {
         Kind::from_bits(self.0.kind())
+    }
+
+    /// The value seen as one of type `T`, or `None` when it is of another type.
+    pub fn view<T: Type>(self) -> Option<T::View<'a>> {
+        T::view(self.0)
     }
 
     /// When the key ends, in milliseconds since 1970.

@@ -5,4 +5,8 @@
 
 mod check;
 mod connection;
+mod expire;
 mod fake;
+mod generic;
+mod keyspace;
+mod scan;
