@@ -1,8 +1,8 @@
 //! Whole databases: DBSIZE, FLUSHALL, FLUSHDB, SWAPDB.
 //!
-//! What empties or exchanges databases stops the world, because it must be seen at one moment. It only
-//! unhooks the tables: they are dropped when the world goes on, the large ones in the background,
-//! whether ASYNC or SYNC was asked for.
+//! What empties or exchanges databases stops the world, because it must be seen at one moment. It
+//! only unhooks the tables: they are dropped when the world goes on, the large ones in the
+//! background, whether ASYNC or SYNC was asked for.
 
 use resp::{Args, Reply};
 

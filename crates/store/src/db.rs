@@ -271,7 +271,8 @@ impl Db {
         Some(self.table.at(at).duplicate(new_key))
     }
 
-    /// Sets or removes a key's expiry, in milliseconds since 1970. Returns whether the key is there.
+    /// Sets or removes a key's expiry, in milliseconds since 1970. Returns whether the key is
+    /// there.
     pub fn set_expiry(&mut self, turn: &mut Turn, key: Key<'_>, at_ms: Option<i64>) -> bool {
         let Some(at) = self.find(turn, key) else { return false };
         turn.tally.changes += 1;

@@ -63,7 +63,8 @@ impl Effects {
         }
     }
 
-    /// Says that the running command leaves an effect although no key has an event: FLUSHALL, SWAPDB.
+    /// Says that the running command leaves an effect although no key has an event: FLUSHALL,
+    /// SWAPDB.
     pub fn note_eventless(&mut self) {
         self.eventless = true;
     }

@@ -1,12 +1,12 @@
 //! Active expiry: keys that nobody asks for any more go as well.
 //!
 //! Each database keeps a place in its table. A step walks on from there, looks at records that have
-//! an expiry, and removes those whose time has come. The caller decides how often and how long: when
-//! many of the looked-at keys had expired, more of them are worth looking at.
+//! an expiry, and removes those whose time has come. The caller decides how often and how long:
+//! when many of the looked-at keys had expired, more of them are worth looking at.
 //!
-//! The place is a hash position and not a slot, because a table that shrinks or grows under the walk
-//! moves every slot: from the beginning to a wrap, each record that had expired when the walk began
-//! is met, whatever happens to the table between the steps.
+//! The place is a hash position and not a slot, because a table that shrinks or grows under the
+//! walk moves every slot: from the beginning to a wrap, each record that had expired when the walk
+//! began is met, whatever happens to the table between the steps.
 
 use crate::db::Db;
 use crate::stored::Stored;

@@ -1,8 +1,8 @@
 //! When keys end: EXPIRE and its variants, TTL and its variants, PERSIST.
 //!
-//! Whatever unit and base a client gives, a key keeps one absolute time in milliseconds, and that is
-//! what is replayed: a replica or a log read later must not add its own delay. The replayed command
-//! has no condition, since the condition was decided here.
+//! Whatever unit and base a client gives, a key keeps one absolute time in milliseconds, and that
+//! is what is replayed: a replica or a log read later must not add its own delay. The replayed
+//! command has no condition, since the condition was decided here.
 
 use base::number::{parse_i64, push_i64};
 use resp::{Args, Reply};

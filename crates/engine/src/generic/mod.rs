@@ -1,5 +1,5 @@
-//! Keys whatever they hold (<https://redis.io/docs/latest/commands/?group=generic>): here whether they
-//! are there and what type they have; the rest in one file a subject.
+//! Keys whatever they hold (<https://redis.io/docs/latest/commands/?group=generic>): here whether
+//! they are there and what type they have; the rest in one file a subject.
 
 use resp::{Args, Reply};
 use store::{Event, Key, Kind};

@@ -10,8 +10,8 @@ use crate::spec::{Access, Argument, Flags, Group, KeySpec, Spec};
 
 use super::spec;
 
-/// Integers from 0 up to here exist once in Redis, which then replies `SHARED_REFERENCES`. Here each
-/// lies in its record, but clients that look for it see the same.
+/// Integers from 0 up to here exist once in Redis, which then replies `SHARED_REFERENCES`. Here
+/// each lies in its record, but clients that look for it see the same.
 const SHARED_INTEGERS_END: i64 = 10_000;
 const SHARED_REFERENCES: i64 = i32::MAX as i64;
 

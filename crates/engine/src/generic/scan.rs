@@ -1,9 +1,9 @@
 //! Which keys there are: KEYS, SCAN, RANDOMKEY. They visit shard after shard and hold only one.
 //!
-//! A cursor of SCAN is `shard << 32 | position`, the position being one in the order of hashes, so a
-//! key that is there during a whole scan is returned exactly once, whatever the tables do meanwhile.
-//! Expired keys are not shown, and stay for those who remove them: a reader of everything should not
-//! become a writer of everything.
+//! A cursor of SCAN is `shard << 32 | position`, the position being one in the order of hashes, so
+//! a key that is there during a whole scan is returned exactly once, whatever the tables do
+//! meanwhile. Expired keys are not shown, and stay for those who remove them: a reader of
+//! everything should not become a writer of everything.
 
 use base::glob;
 use base::number::{parse_i64, push_u64};
