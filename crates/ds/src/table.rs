@@ -328,6 +328,21 @@ impl<P> Table<P> {
         None
     }
 
+    /// The home of a hash position: the number of the first slot where its records may lie.
+    pub fn home_of(&self, position: u32) -> usize {
+        home_of(u64::from(position) << 32, self.homes)
+    }
+
+    /// The home of the record in an occupied slot; reads the slot only.
+    pub fn home_at(&self, at: usize) -> usize {
+        at - distance_of(self.slots[at], at)
+    }
+
+    /// The first hash position of a home: a place that outlives growth and shrinking.
+    pub fn position_of(&self, home: usize) -> u32 {
+        position_of(home, self.homes.max(1))
+    }
+
     /// The next occupied slot at or after `at`, if there is one.
     pub fn next_occupied(&self, at: usize) -> Option<usize> {
         self.slots.get(at..)?.iter().position(|slot| *slot != 0).map(|i| at + i)
@@ -507,6 +522,49 @@ mod tests {
             for i in 0..stay {
                 prop_assert_eq!(seen.get(&key_of("stay", i)), Some(&1));
             }
+        }
+    }
+
+    #[test]
+    fn shrinking_keeps_what_stays_and_gives_slots_back() {
+        let hasher = KeyHasher::new(3);
+        let mut table = Plain::default();
+        let keys: Vec<_> = (0..20_000u32).map(u32::to_be_bytes).collect();
+        for (i, key) in keys.iter().enumerate() {
+            let stamp = (i % 3 == 0).then_some(i as i64);
+            table.insert(hasher.hash(key), record(key, b"", stamp), &hasher);
+        }
+        for (i, key) in keys.iter().enumerate() {
+            let at = table.find(hasher.hash(key), key).unwrap_or(usize::MAX);
+            assert_eq!(table.remove(at, &hasher).view().key(), key);
+            let left = keys.len() - i - 1;
+            assert!(table.slots_len() <= (left * 8 + 8).max(4 * HOMES_MIN) + TAIL_MAX);
+            if i % 997 == 0 {
+                check_invariants(&table);
+                let stamped = (i + 1..keys.len()).filter(|i| i % 3 == 0).count();
+                assert_eq!((table.len(), table.stamped_len()), (left, stamped));
+                assert!(
+                    keys[i + 1..].iter().all(|key| table.find(hasher.hash(key), key).is_some())
+                );
+            }
+        }
+        assert_eq!(table.slots_len(), 0);
+    }
+
+    #[test]
+    fn positions_and_homes_agree() {
+        let hasher = KeyHasher::new(4);
+        let mut table = Plain::default();
+        assert_eq!((table.home_of(u32::MAX), table.position_of(0)), (0, 0));
+        for i in 0..1000u32 {
+            let key = i.to_be_bytes();
+            let at = table.insert(hasher.hash(&key), record(&key, b"", None), &hasher);
+            let position = (hasher.hash(&key) >> 32) as u32;
+            let home = table.home_of(position);
+            assert_eq!(table.home_at(at), home);
+            let first = table.position_of(home);
+            assert!(first <= position && table.home_of(first) == home);
+            assert!(home == 0 || table.home_of(first - 1) == home - 1);
         }
     }
 

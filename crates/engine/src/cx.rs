@@ -147,6 +147,10 @@ impl<'a> Cx<'a> {
     /// When it is no number or there is no such database.
     pub fn database(&self, arg: &[u8]) -> Result<usize, Error> {
         let number = base::number::parse_i64(arg).ok_or(Error::NotInteger)?;
+        let (min, max) = (i64::from(i32::MIN), i64::from(i32::MAX));
+        if !(min..=max).contains(&number) {
+            return Err(Error::NotBetween(min, max));
+        }
         let number = usize::try_from(number).map_err(|_| Error::DatabaseOutOfRange)?;
         if number < self.databases { Ok(number) } else { Err(Error::DatabaseOutOfRange) }
     }

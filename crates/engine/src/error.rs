@@ -29,6 +29,24 @@ pub enum Error {
     NanOrInfinity,
     /// No database of this number.
     DatabaseOutOfRange,
+    /// An integer outside these bounds.
+    NotBetween(i64, i64),
+    /// COPY or MOVE of a key onto itself.
+    SameObject,
+    /// The first database number of SWAPDB is none.
+    InvalidFirstDatabase,
+    /// The second database number of SWAPDB is none.
+    InvalidSecondDatabase,
+    /// The cursor of a SCAN is no number.
+    InvalidCursor,
+    /// A condition of EXPIRE that does not exist.
+    UnsupportedOption(String),
+    /// EXPIRE with NX and another condition.
+    NxWithOthers,
+    /// EXPIRE with GT and LT.
+    GtWithLt,
+    /// OBJECT FREQ while no LFU policy counts uses.
+    NoLfuPolicy,
     /// Too few or too many arguments for a command, by its full name.
     Arity(String),
     /// An expiry that is not positive or beyond the range, for a command by its name.
@@ -70,6 +88,25 @@ impl fmt::Display for Error {
             Self::DecrementOverflow => "ERR decrement would overflow",
             Self::NanOrInfinity => "ERR increment would produce NaN or Infinity",
             Self::DatabaseOutOfRange => "ERR DB index is out of range",
+            Self::NotBetween(min, max) => {
+                return write!(f, "ERR value is out of range, value must between {min} and {max}");
+            }
+            Self::SameObject => "ERR source and destination objects are the same",
+            Self::InvalidFirstDatabase => "ERR invalid first DB index",
+            Self::InvalidSecondDatabase => "ERR invalid second DB index",
+            Self::InvalidCursor => "ERR invalid cursor",
+            Self::UnsupportedOption(option) => {
+                return write!(f, "ERR Unsupported option {option}");
+            }
+            Self::NxWithOthers => {
+                "ERR NX and XX, GT or LT options at the same time are not compatible"
+            }
+            Self::GtWithLt => "ERR GT and LT options at the same time are not compatible",
+            Self::NoLfuPolicy => {
+                "ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please \
+                 note that when switching between policies at runtime LRU and LFU data will take \
+                 some time to adjust."
+            }
             Self::Arity(name) => {
                 return write!(f, "ERR wrong number of arguments for '{name}' command");
             }

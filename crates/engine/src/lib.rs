@@ -8,7 +8,9 @@
 pub mod cx;
 pub mod error;
 pub mod exec;
+pub mod generic;
 pub mod help;
+pub mod keyspace;
 pub mod row;
 pub mod spec;
 pub mod string;
@@ -19,4 +21,12 @@ pub use row::{Handler, Row};
 pub use spec::{Access, Argument, Category, Flags, Group, KeySpec, Shape, Spec, Spread};
 
 /// The rows of all families that work on data, family by family.
-pub const FAMILIES: &[&[Row<Handler>]] = &[string::ROWS];
+pub const FAMILIES: &[&[Row<Handler>]] = &[
+    generic::ROWS,
+    generic::expire::ROWS,
+    generic::object::ROWS,
+    generic::scan::ROWS,
+    generic::transfer::ROWS,
+    keyspace::ROWS,
+    string::ROWS,
+];

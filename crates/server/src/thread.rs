@@ -176,6 +176,11 @@ impl IoThread {
             self.handle(message);
         }
         self.run_tick();
+        let garbage = self.worker.turn.trash.take_big();
+        if !garbage.is_empty() {
+            // Without the background thread, garbage is dropped here.
+            let _ = self.shared.garbage.send(Box::new(garbage));
+        }
         self.worker.end_turn();
         let busy = sys::clock::ticks().wrapping_sub(self.now.tick);
         self.worker.stats.busy_ticks.add(busy);

@@ -39,14 +39,17 @@ pub enum Stamp {
     At(i64),
 }
 
+/// Expired keys that a search for a random one removes at most.
+const RANDOM_TRIES_MAX: usize = 100;
+
 /// One shard's part of one database.
 #[derive(Debug, Default)]
 pub struct Db {
     pub(crate) table: Table<Object>,
     /// The database's number, for effects.
     pub(crate) number: usize,
-    /// The slot where the next expiry walk begins.
-    pub(crate) expiry_at: usize,
+    /// The hash position where the next expiry walk begins.
+    pub(crate) expiry_at: u32,
 }
 
 impl Db {
@@ -93,14 +96,15 @@ impl Db {
         Some(at)
     }
 
-    /// Removes the expired record at a slot.
+    /// Removes the expired record at a slot: an effect of its own, whatever command noticed it.
     pub(crate) fn expire(&mut self, turn: &mut Turn, at: usize) {
         let record = self.table.remove(at, &turn.hasher);
         turn.tally.expired += 1;
-        let (db, unix_ms) = (self.number, turn.unix_ms);
+        let (db, unix_ms, unlink) = (self.number, turn.unix_ms, turn.unlink_expired);
         turn.effects.push(|| {
             let key = record.view().key().to_vec();
-            let command = vec![b"DEL".to_vec(), key.clone()];
+            let name = if unlink { &b"UNLINK"[..] } else { b"DEL" };
+            let command = vec![name.to_vec(), key.clone()];
             Effect { db, events: vec![(Event::new('x', "expired"), key)], command, unix_ms }
         });
         turn.trash.extend(record.into_object());
@@ -133,14 +137,15 @@ impl Db {
         }
     }
 
-    /// Whatever lies under a key. Counts a hit or a miss but not as a use: for TTL, TYPE and OBJECT.
+    /// Whatever lies under a key. Counts a hit or a miss but not as a use: for EXISTS, TTL,
+    /// TYPE and OBJECT.
     pub fn peek(&mut self, turn: &mut Turn, key: Key<'_>) -> Option<Stored<'_>> {
         let found = self.find(turn, key);
         *(if found.is_some() { &mut turn.tally.hits } else { &mut turn.tally.misses }) += 1;
         found.map(|at| Stored(self.table.at(at)))
     }
 
-    /// Whatever lies under a key; counts a hit or a miss, and as a use: for EXISTS and TOUCH.
+    /// Whatever lies under a key; counts a hit or a miss, and as a use: for TOUCH.
     pub fn look(&mut self, turn: &mut Turn, key: Key<'_>) -> Option<Stored<'_>> {
         let Some(at) = self.find(turn, key) else {
             turn.tally.misses += 1;
@@ -154,6 +159,12 @@ impl Db {
     /// Whether a key is there; counts nothing: for the conditions of writes.
     pub fn contains(&mut self, turn: &mut Turn, key: Key<'_>) -> bool {
         self.find(turn, key).is_some()
+    }
+
+    /// Whether a key is there, for those who must leave an expired one where it is: KEYS, SCAN.
+    pub fn shows(&self, turn: &Turn, key: Key<'_>) -> bool {
+        let found = self.table.find(key.hash, key.bytes);
+        found.is_some_and(|at| !Stored(self.table.at(at)).is_expired(turn))
     }
 
     /// Whatever lies under a key; counts nothing: for writes that look first.
@@ -237,6 +248,7 @@ impl Db {
     pub fn take(&mut self, turn: &mut Turn, key: Key<'_>) -> Option<Record<Object>> {
         let at = self.find(turn, key)?;
         turn.tally.changes += 1;
+        self.touch(turn, at);
         Some(self.table.remove(at, &turn.hasher))
     }
 
@@ -259,10 +271,12 @@ impl Db {
         Some(self.table.at(at).duplicate(new_key))
     }
 
-    /// Sets or removes a key's expiry, in milliseconds since 1970. Returns whether the key is there.
+    /// Sets or removes a key's expiry, in milliseconds since 1970. Returns whether the key is
+    /// there.
     pub fn set_expiry(&mut self, turn: &mut Turn, key: Key<'_>, at_ms: Option<i64>) -> bool {
         let Some(at) = self.find(turn, key) else { return false };
         turn.tally.changes += 1;
+        self.touch(turn, at);
         self.table.at_mut(at).set_stamp(at_ms);
         true
     }
@@ -279,10 +293,18 @@ impl Db {
     }
 
     /// A key at random: the first at or after a random slot, so keys behind a gap come more often.
-    pub fn random(&self, random: u64) -> Option<Stored<'_>> {
-        let start = (random % self.table.slots_len().max(1) as u64) as usize;
-        let at = self.table.next_occupied(start).or_else(|| self.table.next_occupied(0))?;
-        Some(Stored(self.table.at(at)))
+    /// Removes expired ones on its way, and gives up when they are many.
+    pub fn random(&mut self, turn: &mut Turn, random: u64) -> Option<Stored<'_>> {
+        let mut start = (random % self.table.slots_len().max(1) as u64) as usize;
+        for _ in 0..RANDOM_TRIES_MAX {
+            let at = self.table.next_occupied(start).or_else(|| self.table.next_occupied(0))?;
+            if !Stored(self.table.at(at)).is_expired(turn) {
+                return Some(Stored(self.table.at(at)));
+            }
+            self.expire(turn, at);
+            start = at;
+        }
+        None
     }
 
     /// Empties the database and returns what it held, to be dropped where no lock is held.

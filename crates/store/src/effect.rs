@@ -10,12 +10,19 @@ pub struct Event {
     pub class: char,
     /// The name that subscribers see.
     pub name: &'static str,
+    /// The key's database, when it is not the effect's: MOVE and COPY reach into another one.
+    pub db: Option<usize>,
 }
 
 impl Event {
     /// An event of a class.
     pub const fn new(class: char, name: &'static str) -> Self {
-        Self { class, name }
+        Self { class, name, db: None }
+    }
+
+    /// The same event in another database than the session's.
+    pub const fn in_db(self, db: usize) -> Self {
+        Self { db: Some(db), ..self }
     }
 }
 
@@ -38,6 +45,7 @@ pub struct Effects {
     consumed: bool,
     events: Vec<(Event, Vec<u8>)>,
     replay: Option<Vec<Vec<u8>>>,
+    eventless: bool,
     log: Vec<Effect>,
 }
 
@@ -55,6 +63,12 @@ impl Effects {
         }
     }
 
+    /// Says that the running command leaves an effect although no key has an event: FLUSHALL,
+    /// SWAPDB.
+    pub fn note_eventless(&mut self) {
+        self.eventless = true;
+    }
+
     /// Says how the running command must be replayed, when not as it was sent.
     #[inline]
     pub fn replay_as(&mut self, command: impl FnOnce() -> Vec<Vec<u8>>) {
@@ -67,11 +81,12 @@ impl Effects {
     /// otherwise. A command that noted nothing leaves none.
     #[inline]
     pub fn seal(&mut self, db: usize, unix_ms: i64, sent: impl FnOnce() -> Vec<Vec<u8>>) {
+        let eventless = std::mem::take(&mut self.eventless);
         if !self.consumed {
             return;
         }
         let replay = self.replay.take();
-        if !self.events.is_empty() {
+        if eventless || !self.events.is_empty() {
             let events = std::mem::take(&mut self.events);
             let command = replay.unwrap_or_else(sent);
             self.log.push(Effect { db, events, command, unix_ms });

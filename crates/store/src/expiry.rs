@@ -1,8 +1,12 @@
 //! Active expiry: keys that nobody asks for any more go as well.
 //!
 //! Each database keeps a place in its table. A step walks on from there, looks at records that have
-//! an expiry, and removes those whose time has come. The caller decides how often and how long: when
-//! many of the looked-at keys had expired, more of them are worth looking at.
+//! an expiry, and removes those whose time has come. The caller decides how often and how long:
+//! when many of the looked-at keys had expired, more of them are worth looking at.
+//!
+//! The place is a hash position and not a slot, because a table that shrinks or grows under the
+//! walk moves every slot: from the beginning to a wrap, each record that had expired when the walk
+//! began is met, whatever happens to the table between the steps.
 
 use crate::db::Db;
 use crate::stored::Stored;
@@ -20,25 +24,151 @@ pub struct Step {
 }
 
 impl Db {
-    /// Looks at up to `keys_max` keys that have an expiry.
+    /// Looks at `keys_max` keys that have an expiry, and at the few more that share the last one's
+    /// home.
     pub fn expire_step(&mut self, turn: &mut Turn, keys_max: usize) -> Step {
         let mut step = Step::default();
-        while step.looked_at < keys_max {
-            let Some(at) = self.table.next_stamped(self.expiry_at) else {
-                self.expiry_at = 0;
-                step.wrapped = true;
+        // The walk goes home by home, and the first slot of a home has the home's number.
+        let mut home = self.table.home_of(self.expiry_at);
+        let mut at = home;
+        while let Some(next) = self.next_expiring(at) {
+            let next_home = self.table.home_at(next);
+            if next_home < home {
+                // It stands behind its own home, which an earlier step has finished.
+                at = next + 1;
+                continue;
+            }
+            if next_home > home && step.looked_at >= keys_max {
+                self.expiry_at = self.table.position_of(next_home);
                 return step;
-            };
+            }
+            home = next_home;
             step.looked_at += 1;
-            if Stored(self.table.at(at)).is_expired(turn) {
-                // The next record moves into this slot, so the place stays.
-                self.expiry_at = at;
-                self.expire(turn, at);
-                step.expired += 1;
-            } else {
-                self.expiry_at = at + 1;
+            if !Stored(self.table.at(next)).is_expired(turn) {
+                at = next + 1;
+                continue;
+            }
+            step.expired += 1;
+            let (position, slots) = (self.table.position_of(home), self.table.slots_len());
+            self.expire(turn, next);
+            // The next record moved into this slot, unless the whole table was laid out anew.
+            at = next;
+            if self.table.slots_len() != slots {
+                home = self.table.home_of(position);
+                at = home;
             }
         }
+        self.expiry_at = 0;
+        step.wrapped = true;
         step
+    }
+
+    fn next_expiring(&self, at: usize) -> Option<usize> {
+        if self.table.stamped_len() == 0 { None } else { self.table.next_stamped(at) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::db::Stamp;
+    use crate::text::NewText;
+    use base::hash::KeyHasher;
+    use proptest::prelude::*;
+
+    const NOW_MS: i64 = 1_000_000;
+
+    fn put(db: &mut Db, turn: &mut Turn, name: &str, stamp: Stamp) {
+        let key = turn.key(name.as_bytes());
+        db.put(turn, key, NewText::Bytes(b"v"), stamp);
+    }
+
+    fn names(db: &Db, turn: &Turn) -> Vec<String> {
+        let mut names = Vec::new();
+        db.scan(turn, 0, usize::MAX, &mut |stored| {
+            names.push(String::from_utf8_lossy(stored.key()).into_owned());
+        });
+        names.sort();
+        names
+    }
+
+    proptest! {
+        #[test]
+        fn one_walk_finds_all_that_had_expired(
+            seed: u64,
+            dead in 0usize..1500,
+            alive in 0usize..200,
+            plain in 0usize..200,
+            keys_max in 1usize..40,
+            churn in 0usize..60,
+        ) {
+            let mut turn = Turn::new(KeyHasher::new(seed));
+            turn.set_time(NOW_MS * 1000);
+            let mut db = Db::default();
+            for i in 0..dead {
+                // Puts look before they write, so the past must come after them.
+                put(&mut db, &mut turn, &format!("dead{i}"), Stamp::At(NOW_MS + 5));
+            }
+            for i in 0..alive {
+                put(&mut db, &mut turn, &format!("alive{i}"), Stamp::At(NOW_MS + 1000));
+            }
+            for i in 0..plain {
+                put(&mut db, &mut turn, &format!("plain{i}"), Stamp::Clear);
+            }
+            turn.set_time((NOW_MS + 6) * 1000);
+            let (mut expired, mut steps) = (0, 0);
+            loop {
+                let step = db.expire_step(&mut turn, keys_max);
+                expired += step.expired;
+                steps += 1;
+                prop_assert!(step.looked_at >= keys_max || step.wrapped);
+                if step.wrapped {
+                    break;
+                }
+                // Others grow the table and shrink it again between the steps.
+                for i in 0..churn {
+                    let name = format!("churn{}", (steps / 8 * 31 + i) % 300);
+                    let key = turn.key(name.as_bytes());
+                    if !db.remove(&mut turn, key) {
+                        put(&mut db, &mut turn, &name, Stamp::At(NOW_MS + 2000));
+                    }
+                }
+                prop_assert!(steps < 20_000, "the walk goes on");
+            }
+            prop_assert_eq!(expired, dead);
+            prop_assert_eq!(turn.tally.expired, dead as u64);
+            let left = names(&db, &turn);
+            prop_assert!(left.iter().all(|name| !name.starts_with("dead")));
+            let kept = left.iter().filter(|name| !name.starts_with("churn")).count();
+            prop_assert_eq!(kept, alive + plain);
+            prop_assert_eq!(db.len(), left.len());
+        }
+    }
+
+    #[test]
+    fn a_walk_without_expiring_keys_wraps_at_once() {
+        let mut turn = Turn::new(KeyHasher::new(1));
+        let mut db = Db::default();
+        let wrapped = Step { wrapped: true, ..Step::default() };
+        assert_eq!(db.expire_step(&mut turn, 10), wrapped);
+        put(&mut db, &mut turn, "k", Stamp::Clear);
+        assert_eq!(db.expire_step(&mut turn, 10), wrapped);
+        assert_eq!(db.len(), 1);
+    }
+
+    #[test]
+    fn removals_by_time_say_how_they_are_replayed() {
+        let mut turn = Turn::new(KeyHasher::new(1));
+        turn.effects.set_consumed(true);
+        turn.set_time(NOW_MS * 1000);
+        let mut db = Db::default();
+        for (unlink, command) in [(false, "DEL"), (true, "UNLINK")] {
+            turn.unlink_expired = unlink;
+            put(&mut db, &mut turn, "k", Stamp::At(NOW_MS - 1));
+            assert_eq!(db.expire_step(&mut turn, 10).expired, 1);
+            let effects = turn.effects.take();
+            assert_eq!(effects.len(), 1);
+            assert_eq!(effects[0].command, [command.as_bytes(), b"k"]);
+        }
     }
 }

@@ -10,6 +10,7 @@ pub mod expiry;
 pub mod shard;
 pub mod stored;
 pub mod text;
+pub mod trash;
 pub mod turn;
 
 pub use db::{Db, Edit, Stamp, Type, WrongType};
@@ -17,4 +18,5 @@ pub use effect::{Effect, Effects, Event};
 pub use shard::Shard;
 pub use stored::{Kind, Object, Stored};
 pub use text::{Text, TextEdit, TextRef};
+pub use trash::Trash;
 pub use turn::{Key, Tally, Turn};

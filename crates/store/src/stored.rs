@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use ds::record::RecordRef;
 
+use crate::db::Type;
 use crate::turn::Turn;
 
 /// The kinds of value, as the 5 bits of a record's kind.
@@ -46,6 +47,15 @@ pub enum Object {
     Text(Arc<Vec<u8>>),
 }
 
+impl Object {
+    /// About how many allocations dropping it frees.
+    pub fn allocations(&self) -> usize {
+        match self {
+            Self::Text(_) => 1,
+        }
+    }
+}
+
 /// The longest string whose encoding is called `embstr`.
 const EMBSTR_BYTES_MAX: usize = 44;
 
@@ -63,6 +73,11 @@ impl<'a> Stored<'a> {
     #[inline]
     pub fn kind(self) -> Kind {
         Kind::from_bits(self.0.kind())
+    }
+
+    /// The value seen as one of type `T`, or `None` when it is of another type.
+    pub fn view<T: Type>(self) -> Option<T::View<'a>> {
+        T::view(self.0)
     }
 
     /// When the key ends, in milliseconds since 1970.

@@ -3,7 +3,7 @@
 use base::hash::KeyHasher;
 
 use crate::effect::Effects;
-use crate::stored::Object;
+use crate::trash::Trash;
 
 /// A key and its hash, computed once for a request.
 #[derive(Clone, Copy, Debug)]
@@ -40,8 +40,11 @@ pub struct Turn {
     pub tally: Tally,
     /// What the turn's writes left for those who follow the keyspace.
     pub effects: Effects,
-    /// Values taken out of the keyspace, to be dropped where no lock is held.
-    pub trash: Vec<Object>,
+    /// What was taken out of the keyspace, to be dropped where no lock is held.
+    pub trash: Trash,
+    /// Whether the removal of an expired key is replayed as UNLINK, not DEL:
+    /// `lazyfree-lazy-expire`.
+    pub unlink_expired: bool,
     /// The process's key hash.
     pub hasher: KeyHasher,
 }
@@ -55,7 +58,8 @@ impl Turn {
             touch: true,
             tally: Tally::default(),
             effects: Effects::default(),
-            trash: Vec::new(),
+            trash: Trash::default(),
+            unlink_expired: false,
             hasher,
         }
     }

@@ -4,7 +4,8 @@
 //! > SET k v          a request, quoted like an inline command
 //! OK                 its reply on one line: OK, "bulk", 12, nil, nil-array, [array], {map}, ~[set],
 //!                    -error, ,1.5 (double), #t, (big number), =txt:verbatim; nothing: no line
-//! ! set:k => SET k v the effect that the request left: events, then the command to replay
+//! ! set:k => SET k v the effect that the request left: events, then the command to replay; `k@2`
+//!                    is a key of database 2 when the effect is another's
 //! @advance 1500      the clock goes on by so many milliseconds
 //! @client b          the following requests come from another client, made on first mention
 //! @close             the current client is gone
@@ -74,8 +75,14 @@ fn is_reply(line: &str) -> bool {
 
 fn describe(effect: &Effect) -> String {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let events: Vec<String> =
-        effect.events.iter().map(|(event, key)| format!("{}:{}", event.name, text(key))).collect();
+    let events: Vec<String> = effect
+        .events
+        .iter()
+        .map(|(event, key)| {
+            let database = event.db.map_or(String::new(), |db| format!("@{db}"));
+            format!("{}:{}{database}", event.name, text(key))
+        })
+        .collect();
     let command: Vec<String> = effect.command.iter().map(|arg| text(arg)).collect();
     format!("{} => {}", events.join(" "), command.join(" "))
 }

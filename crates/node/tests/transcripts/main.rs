@@ -6,5 +6,9 @@
 mod check;
 mod client;
 mod connection;
+mod expire;
 mod fake;
+mod generic;
+mod keyspace;
+mod scan;
 mod string;

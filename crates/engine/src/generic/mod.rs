@@ -1,0 +1,129 @@
+//! Keys whatever they hold (<https://redis.io/docs/latest/commands/?group=generic>): here whether
+//! they are there and what type they have; the rest in one file a subject.
+
+use resp::{Args, Reply};
+use store::{Event, Key, Kind};
+
+use crate::cx::Cx;
+use crate::error::Error;
+use crate::row::{Handler, Row};
+use crate::spec::{Access, Argument, Category, Flags, Group, KeySpec, Spec};
+
+pub mod expire;
+pub mod object;
+pub mod scan;
+pub mod transfer;
+
+const READ: Flags = Flags::READONLY.with(Flags::FAST);
+const WRITE: Flags = Flags::WRITE.with(Flags::FAST);
+const KEYS: &[Argument] = &[Argument::key().multiple()];
+/// Tips of commands on many keys that count something.
+const SUMMED: &[&str] = &["request_policy:multi_shard", "response_policy:agg_sum"];
+
+const fn spec(name: &'static str, arity: i32, since: &'static str) -> Spec {
+    Spec::new(name, arity, Group::Generic, since).category(Category::KEYSPACE)
+}
+
+/// The commands on keys as such.
+pub const ROWS: &[Row<Handler>] = &[
+    Row::new(
+        spec("del", -2, "1.0.0")
+            .summary("Removes keys.")
+            .complexity("O(N) for N keys; what a removed value holds is freed in the background.")
+            .flags(Flags::WRITE)
+            .keys(&[KeySpec::to_end(1, 1, Access::RM.with(Access::DELETE))])
+            .arguments(KEYS)
+            .tips(SUMMED),
+        del,
+    ),
+    Row::new(
+        spec("unlink", -2, "4.0.0")
+            .summary("Removes keys and frees their values in the background, as DEL does too.")
+            .complexity("O(N) for N keys, and as much again elsewhere as their values hold.")
+            .flags(WRITE)
+            .keys(&[KeySpec::to_end(1, 1, Access::RM.with(Access::DELETE))])
+            .arguments(KEYS)
+            .tips(SUMMED),
+        del,
+    ),
+    Row::new(
+        spec("exists", -2, "1.0.0")
+            .summary("Counts the keys that are there; a key named twice counts twice.")
+            .complexity("O(N) for N keys.")
+            .flags(READ)
+            .keys(&[KeySpec::to_end(1, 1, Access::RO)])
+            .arguments(KEYS)
+            .history(&[("3.0.3", "Several keys may be given.")])
+            .tips(SUMMED),
+        exists,
+    ),
+    Row::new(
+        spec("touch", -2, "3.2.1")
+            .summary("Marks keys as just used and counts those that are there.")
+            .complexity("O(N) for N keys.")
+            .flags(READ)
+            .keys(&[KeySpec::to_end(1, 1, Access::RO)])
+            .arguments(KEYS)
+            .tips(SUMMED),
+        touch,
+    ),
+    Row::new(
+        spec("type", 2, "1.0.0")
+            .summary("Replies the type of the value under a key.")
+            .flags(READ)
+            .keys(&[KeySpec::one(1, Access::RO)])
+            .arguments(&[Argument::key()]),
+        type_of,
+    ),
+];
+
+/// Counts the request's keys, all arguments, for which `found` holds.
+fn count_keys(
+    cx: &mut Cx<'_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+    mut found: impl FnMut(&mut Cx<'_>, Key<'_>) -> bool,
+) -> Result<(), Error> {
+    let mut count = 0;
+    for at in 1..args.len() {
+        let key = cx.nth_key(args, at - 1, at);
+        count += usize::from(found(cx, key));
+    }
+    reply.len(count);
+    Ok(())
+}
+
+fn del(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    count_keys(cx, args, reply, |cx, key| {
+        let (db, turn) = cx.db(key);
+        let removed = db.remove(turn, key);
+        if removed {
+            cx.wrote(Event::new('g', "del"), key.bytes);
+        }
+        removed
+    })
+}
+
+fn exists(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    count_keys(cx, args, reply, |cx, key| {
+        let (db, turn) = cx.db(key);
+        db.peek(turn, key).is_some()
+    })
+}
+
+fn touch(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    // The one command that counts as a use whatever CLIENT NO-TOUCH says.
+    cx.turn.touch = true;
+    count_keys(cx, args, reply, |cx, key| {
+        let (db, turn) = cx.db(key);
+        db.look(turn, key).is_some()
+    })
+}
+
+fn type_of(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let key = cx.first_key(args, 1);
+    let (db, turn) = cx.db(key);
+    let kind = db.peek(turn, key).map(store::Stored::kind);
+    reply.simple(kind.map_or("none", Kind::type_name));
+    Ok(())
+}

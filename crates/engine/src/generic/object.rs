@@ -1,0 +1,122 @@
+//! How a value is kept (<https://redis.io/docs/latest/commands/object/>).
+
+use resp::{Args, Reply};
+use store::{Stored, Text, TextRef, Turn};
+
+use crate::cx::Cx;
+use crate::error::Error;
+use crate::row::{Handler, Row};
+use crate::spec::{Access, Argument, Flags, Group, KeySpec, Spec};
+
+use super::spec;
+
+/// Integers from 0 up to here exist once in Redis, which then replies `SHARED_REFERENCES`. Here
+/// each lies in its record, but clients that look for it see the same.
+const SHARED_INTEGERS_END: i64 = 10_000;
+const SHARED_REFERENCES: i64 = i32::MAX as i64;
+
+const HELP: &[&str] = &[
+    "OBJECT <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+    "ENCODING <key>",
+    "    Name the form in which the value of <key> is kept in memory.",
+    "FREQ <key>",
+    "    Tell how often <key> was used lately, on a logarithmic scale. Needs a",
+    "    maxmemory-policy that counts uses (LFU).",
+    "IDLETIME <key>",
+    "    Tell how many seconds ago <key> was last used.",
+    "REFCOUNT <key>",
+    "    Tell how many references the value of <key> has.",
+    "HELP",
+    "    Print these lines.",
+];
+
+const KEY_ARGUMENT: &[Argument] = &[Argument::key()];
+const KEY: &[KeySpec] = &[KeySpec::one(2, Access::RO)];
+
+const fn of_key(name: &'static str, since: &'static str, summary: &'static str) -> Spec {
+    spec(name, 3, since)
+        .summary(summary)
+        .flags(Flags::READONLY)
+        .keys(KEY)
+        .arguments(KEY_ARGUMENT)
+        .tips(&["nondeterministic_output"])
+}
+
+/// OBJECT and its subcommands.
+pub const ROWS: &[Row<Handler>] = &[Row::container(
+    Spec::new("object", -2, Group::Generic, "2.2.3")
+        .summary("Tells how values are kept.")
+        .complexity("That of the subcommand."),
+    &[
+        Row::new(
+            of_key("encoding", "2.2.3", "Names the form in which a value is kept."),
+            |cx, args, reply| {
+                of_stored(cx, args, reply, |stored, _, reply| {
+                    reply.bulk(stored.encoding().as_bytes());
+                    Ok(())
+                })
+            },
+        ),
+        Row::new(
+            of_key("freq", "4.0.0", "Tells how often a key was used lately, logarithmically."),
+            |cx, args, reply| of_stored(cx, args, reply, |_, _, _| Err(Error::NoLfuPolicy)),
+        ),
+        Row::new(
+            of_key("idletime", "2.2.3", "Tells how many seconds ago a key was last used."),
+            |cx, args, reply| {
+                of_stored(cx, args, reply, |stored, turn, reply| {
+                    reply.int(i64::from(stored.idle_seconds(turn)));
+                    Ok(())
+                })
+            },
+        ),
+        Row::new(
+            of_key("refcount", "2.2.3", "Tells how many references a value has."),
+            |cx, args, reply| {
+                of_stored(cx, args, reply, |stored, _, reply| {
+                    reply.int(references(stored));
+                    Ok(())
+                })
+            },
+        ),
+        Row::new(
+            spec("help", 2, "6.2.0")
+                .summary("Prints what the subcommands do.")
+                .flags(Flags::LOADING.with(Flags::STALE)),
+            help,
+        ),
+    ],
+)];
+
+/// Shows the value under the key to `tell`, or replies null.
+fn of_stored(
+    cx: &mut Cx<'_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+    tell: fn(Stored<'_>, &Turn, &mut Reply<'_>) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let key = cx.first_key(args, 2);
+    let (db, turn) = cx.db(key);
+    match db.peek(turn, key) {
+        Some(stored) => tell(stored, turn, reply),
+        None => {
+            reply.null();
+            Ok(())
+        }
+    }
+}
+
+fn references(stored: Stored<'_>) -> i64 {
+    match stored.view::<Text>() {
+        Some(TextRef::Integer(0..SHARED_INTEGERS_END)) => SHARED_REFERENCES,
+        _ => 1,
+    }
+}
+
+fn help(_: &mut Cx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    reply.array(HELP.len());
+    for line in HELP {
+        reply.simple(line);
+    }
+    Ok(())
+}

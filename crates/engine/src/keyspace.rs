@@ -1,0 +1,123 @@
+//! Whole databases: DBSIZE, FLUSHALL, FLUSHDB, SWAPDB.
+//!
+//! What empties or exchanges databases stops the world, because it must be seen at one moment. It
+//! only unhooks the tables: they are dropped when the world goes on, the large ones in the
+//! background, whether ASYNC or SYNC was asked for.
+
+use resp::{Args, Reply};
+
+use crate::cx::Cx;
+use crate::error::Error;
+use crate::row::{Handler, Row};
+use crate::spec::{Argument, Category, Flags, Group, Shape, Spec, Spread};
+
+const fn spec(name: &'static str, arity: i32, since: &'static str) -> Spec {
+    Spec::new(name, arity, Group::Server, since).category(Category::KEYSPACE)
+}
+
+const FLUSH_TYPE: &[Argument] = &[Argument::new(
+    "flush-type",
+    Shape::OneOf(&[
+        Argument::word("async", "ASYNC").since("4.0.0"),
+        Argument::word("sync", "SYNC").since("6.2.0"),
+    ]),
+)
+.optional()];
+
+const fn flush(name: &'static str, summary: &'static str) -> Spec {
+    spec(name, -1, "1.0.0")
+        .summary(summary)
+        .complexity("O(1) for the clients; O(N) in the background for the N keys removed.")
+        .flags(Flags::WRITE)
+        .category(Category::DANGEROUS)
+        .spread(Spread::World)
+        .arguments(FLUSH_TYPE)
+        .history(&[
+            ("4.0.0", "`ASYNC` frees memory in the background."),
+            ("6.2.0", "`SYNC` came as its opposite."),
+        ])
+        .tips(&["request_policy:all_shards", "response_policy:all_succeeded"])
+}
+
+/// The commands on databases.
+pub const ROWS: &[Row<Handler>] = &[
+    Row::new(
+        spec("dbsize", 1, "1.0.0")
+            .summary("Counts the keys of the database.")
+            .flags(Flags::READONLY.with(Flags::FAST))
+            .category(Category::READ)
+            .spread(Spread::EachShard)
+            .tips(&["request_policy:all_shards", "response_policy:agg_sum"]),
+        dbsize,
+    ),
+    Row::new(flush("flushall", "Removes all keys of all databases."), |cx, args, reply| {
+        check_flush_type(args)?;
+        let databases = cx.databases;
+        empty(cx, 0..databases);
+        reply.ok();
+        Ok(())
+    }),
+    Row::new(flush("flushdb", "Removes all keys of the database."), |cx, args, reply| {
+        check_flush_type(args)?;
+        let number = cx.db;
+        empty(cx, number..number + 1);
+        reply.ok();
+        Ok(())
+    }),
+    Row::new(
+        spec("swapdb", 3, "4.0.0")
+            .summary("Exchanges the contents of two databases.")
+            .complexity("O(N) for the N clients that watch or wait for keys of either.")
+            .flags(Flags::WRITE.with(Flags::FAST))
+            .category(Category::DANGEROUS)
+            .spread(Spread::World)
+            .arguments(&[
+                Argument::new("index1", Shape::Integer),
+                Argument::new("index2", Shape::Integer),
+            ]),
+        swapdb,
+    ),
+];
+
+fn dbsize(cx: &mut Cx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let number = cx.db;
+    let mut keys = 0;
+    cx.each_shard(&mut |shard, _| keys += shard.db(number).len());
+    reply.len(keys);
+    Ok(())
+}
+
+fn check_flush_type(args: &mut Args<'_>) -> Result<(), Error> {
+    let known = args.take_word("async") || args.take_word("sync");
+    if args.len() == 1 || known && args.remaining() == 0 { Ok(()) } else { Err(Error::Syntax) }
+}
+
+/// Empties databases. It leaves an effect even when they were empty here: a replica's need not be.
+fn empty(cx: &mut Cx<'_>, databases: std::ops::Range<usize>) {
+    let mut removed = 0;
+    cx.each_shard(&mut |shard, turn| {
+        for db in &mut shard.dbs()[databases.clone()] {
+            if !db.is_empty() {
+                removed += db.len() as u64;
+                turn.trash.push(db.clear());
+            }
+        }
+    });
+    cx.turn.tally.changes += removed.max(1);
+    cx.turn.effects.note_eventless();
+}
+
+fn swapdb(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let index = |at, error| match cx.database(args.text(at)) {
+        Err(Error::NotInteger | Error::NotBetween(..)) => Err(error),
+        other => Ok(other),
+    };
+    let first = index(1, Error::InvalidFirstDatabase)?;
+    let second = index(2, Error::InvalidSecondDatabase)?;
+    let (first, second) = (first?, second?);
+    cx.each_shard(&mut |shard, _| shard.swap(first, second));
+    cx.turn.tally.changes += 1;
+    cx.turn.effects.note_eventless();
+    reply.ok();
+    Ok(())
+}

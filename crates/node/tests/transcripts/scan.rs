@@ -1,0 +1,237 @@
+//! Which keys there are.
+
+use std::collections::BTreeMap;
+
+use crate::check::check;
+use crate::fake::World;
+
+#[test]
+fn keys_by_pattern() {
+    check(
+        r#"
+> KEYS
+-ERR wrong number of arguments for 'keys' command
+> KEYS *
+[]
+> KEYS a
+[]
+> SET abc 1
+OK
+> KEYS *
+["abc"]
+> KEYS a?c
+["abc"]
+> KEYS a[xb]c
+["abc"]
+> KEYS abc
+["abc"]
+> KEYS ABC
+[]
+> KEYS a\bc
+["abc"]
+> KEYS abd
+[]
+> SET "" empty
+OK
+> KEYS ""
+[""]
+> KEYS **
+["abc"]
+> KEYS ?
+[]
+> KEYS *
+~~ \["*", "*"]
+> DEL abc
+1
+> KEYS *
+[""]
+> SCAN 0 MATCH *
+["0", [""]]
+> SCAN 0 MATCH **
+["0", []]
+> SCAN 0 MATCH ""
+["0", [""]]
+> PEXPIRE "" 5
+1
+@advance 6
+# What has expired is not shown, and not removed either.
+> KEYS *
+[]
+> KEYS ""
+[]
+> SCAN 0
+["0", []]
+> DBSIZE
+1
+> EXISTS ""
+0
+> DBSIZE
+0
+"#,
+    );
+}
+
+#[test]
+fn scan_options() {
+    check(
+        r#"
+> SCAN
+-ERR wrong number of arguments for 'scan' command
+> SCAN x
+-ERR invalid cursor
+> SCAN x foo
+-ERR invalid cursor
+> SCAN -1
+-ERR invalid cursor
+> SCAN 1x
+-ERR invalid cursor
+> SCAN ""
+-ERR invalid cursor
+> SCAN 18446744073709551616
+-ERR invalid cursor
+> SCAN 18446744073709551615
+["0", []]
+> SCAN 4398046511104
+["0", []]
+> SET a 1
+OK
+> SCAN 00
+["0", ["a"]]
+> SCAN +0
+["0", ["a"]]
+> SCAN " 0"
+["0", ["a"]]
+> SCAN 0 COUNT
+-ERR syntax error
+> SCAN 0 COUNT 0
+-ERR syntax error
+> SCAN 0 COUNT -1
+-ERR syntax error
+> SCAN 0 COUNT x
+-ERR value is not an integer or out of range
+> SCAN 0 COUNT 5 COUNT x
+-ERR value is not an integer or out of range
+> SCAN 0 COUNT 99999999999999999999
+-ERR value is not an integer or out of range
+> SCAN 0 MATCH
+-ERR syntax error
+> SCAN 0 foo bar
+-ERR syntax error
+> SCAN 0 count 9223372036854775807
+["0", ["a"]]
+> SCAN 0 MATCH a COUNT 5 TYPE string
+["0", ["a"]]
+> SCAN 0 TYPE STRING
+["0", ["a"]]
+> SCAN 0 TYPE hash
+["0", []]
+> SCAN 0 TYPE nosuchtype
+["0", []]
+> SCAN 0 MATCH b MATCH a
+["0", ["a"]]
+> SCAN 0 MATCH b
+["0", []]
+"#,
+    );
+}
+
+/// The cursor and the keys of a reply to SCAN.
+fn scanned(reply: &[u8]) -> (String, Vec<String>) {
+    let text = String::from_utf8(reply.to_vec()).unwrap();
+    let mut lines = text.split("\r\n").skip(2).step_by(2).map(str::to_owned);
+    let cursor = lines.next().unwrap();
+    // Behind the cursor come the array's header and then lengths and keys in turn.
+    let keys = text.split("\r\n").skip(5).step_by(2).map(str::to_owned);
+    (cursor, keys.filter(|key| !key.is_empty()).collect())
+}
+
+fn command(world: &mut World, text: &str) -> Vec<u8> {
+    let args: Vec<Vec<u8>> = text.split(' ').map(|arg| arg.as_bytes().to_vec()).collect();
+    world.request("a", &args).0
+}
+
+#[test]
+fn a_scan_returns_each_lasting_key_once() {
+    for shards in [1, 4, 1024] {
+        for (stay, count) in [(0, 10), (5, 10), (500, 1), (500, 7), (3000, 100), (300, 100_000)] {
+            let mut world = World::new(shards);
+            for i in 0..stay {
+                command(&mut world, &format!("SET stay{i} v"));
+            }
+            let mut seen = BTreeMap::<String, usize>::new();
+            let (mut cursor, mut calls) = ("0".to_owned(), 0);
+            loop {
+                let reply = command(&mut world, &format!("SCAN {cursor} COUNT {count}"));
+                let (next, keys) = scanned(&reply);
+                assert!(keys.len() <= count + 200, "{} keys for {count}", keys.len());
+                keys.into_iter().for_each(|key| *seen.entry(key).or_default() += 1);
+                calls += 1;
+                cursor = next;
+                if cursor == "0" {
+                    break;
+                }
+                // The tables grow for a while, then shrink.
+                for i in 0..20 {
+                    let verb = if calls % 40 < 20 { "SET churn" } else { "DEL churn" };
+                    let value = if calls % 40 < 20 { " v" } else { "" };
+                    command(&mut world, &format!("{verb}{}{value}", calls % 20 * 20 + i));
+                }
+            }
+            for i in 0..stay {
+                assert_eq!(seen.get(&format!("stay{i}")), Some(&1), "stay{i} of {stay}/{count}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_small_keyspace_takes_one_scan() {
+    for shards in [1, 4, 1024] {
+        let mut world = World::new(shards);
+        for i in 0..9 {
+            command(&mut world, &format!("SET k{i} v"));
+        }
+        let (cursor, keys) = scanned(&command(&mut world, "SCAN 0"));
+        assert_eq!((cursor.as_str(), keys.len()), ("0", 9));
+    }
+}
+
+#[test]
+fn random_keys() {
+    check(
+        r#"
+> RANDOMKEY
+nil
+> SET a 1
+OK
+> RANDOMKEY
+"a"
+> RANDOMKEY x
+-ERR wrong number of arguments for 'randomkey' command
+> PEXPIRE a 5
+1
+@advance 6
+> RANDOMKEY
+nil
+! expired:a => DEL a
+> DBSIZE
+0
+"#,
+    );
+    for (shards, keys) in [(1, 20), (4, 20), (1024, 20), (1024, 3000)] {
+        let mut world = World::new(shards);
+        for i in 0..keys {
+            command(&mut world, &format!("SET k{i:04} v"));
+            command(&mut world, &format!("SET gone{i:04} v"));
+            command(&mut world, &format!("PEXPIRE gone{i:04} 5"));
+        }
+        world.advance(6);
+        let mut drawn = BTreeMap::<Vec<u8>, usize>::new();
+        for _ in 0..4000 {
+            *drawn.entry(command(&mut world, "RANDOMKEY")).or_default() += 1;
+        }
+        assert!(drawn.keys().all(|key| key.starts_with(b"$5\r\nk")), "only keys that live");
+        let wanted = if keys == 20 { 20 } else { 1500 };
+        assert!(drawn.len() >= wanted, "{} different keys of {keys}", drawn.len());
+    }
+}
