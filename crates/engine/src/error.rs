@@ -7,8 +7,10 @@ use std::fmt;
 use store::WrongType;
 
 mod connection;
+mod server;
 
 pub use connection::ConnectionError;
+pub use server::ServerError;
 
 /// Why a command failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,12 +71,16 @@ pub enum Error {
     UnknownCommand(String),
     /// No subcommand of this name in the command of that name.
     UnknownSubcommand(String, String),
+    /// A subcommand in a form that it does not have, of the command of that name.
+    SubcommandForm(String, &'static str),
     /// The client must authenticate first.
     NoAuth,
     /// An integer outside of these bounds.
     Bounds(i64, i64),
     /// Something about a connection or a client.
     Connection(ConnectionError),
+    /// Something about the server as a whole.
+    Server(ServerError),
 }
 
 impl fmt::Display for Error {
@@ -128,11 +134,16 @@ impl fmt::Display for Error {
             Self::UnknownSubcommand(name, command) => {
                 return write!(f, "ERR unknown subcommand '{name}'. Try {command} HELP.");
             }
+            Self::SubcommandForm(name, command) => {
+                let wrong = "unknown subcommand or wrong number of arguments for";
+                return write!(f, "ERR {wrong} '{name}'. Try {command} HELP.");
+            }
             Self::NoAuth => "NOAUTH Authentication required.",
             Self::Bounds(min, max) => {
                 return write!(f, "ERR value is out of range, value must between {min} and {max}");
             }
             Self::Connection(error) => return error.fmt(f),
+            Self::Server(error) => return error.fmt(f),
         })
     }
 }

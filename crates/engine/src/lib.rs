@@ -16,7 +16,7 @@ pub mod spec;
 pub mod string;
 
 pub use cx::{Cx, Held, Hold, ShardMap, Visit};
-pub use error::{ConnectionError, Error};
+pub use error::{ConnectionError, Error, ServerError};
 pub use row::{Handler, Row};
 pub use spec::{Access, Argument, Category, Flags, Group, KeySpec, Shape, Spec, Spread};
 

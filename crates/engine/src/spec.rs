@@ -1,7 +1,7 @@
 //! What is known of a command besides what it does: the one place for its metadata.
 //!
-//! Dispatch, locking, COMMAND INFO, DOCS and GETKEYS, statistics, the generated documentation and the
-//! random streams of the tests are all derived from a [`Spec`]. It is built by chained `const`
+//! Dispatch, locking, COMMAND INFO, DOCS and GETKEYS, statistics, the generated documentation and
+//! the random streams of the tests are all derived from a [`Spec`]. It is built by chained `const`
 //! functions, so that a row reads like a sentence and says only what is not the default.
 
 /// The groups of commands, as COMMAND DOCS names them.
@@ -58,6 +58,8 @@ impl Flags {
     pub const PROTECTED: Self = Self(1 << 18);
     /// Runs on the main thread: the client is handed over and comes back.
     pub const MAIN: Self = Self(1 << 19);
+    /// For those who develop or operate the server, not for applications; `syscmd` in COMMAND DOCS.
+    pub const SYSTEM: Self = Self(1 << 20);
 
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
@@ -392,7 +394,7 @@ impl Spec {
         Self { summary, ..self }
     }
 
-    /// The time it takes, when not O(1).
+    /// The time it takes, when not O(1). An empty text leaves it out of COMMAND DOCS.
     pub const fn complexity(self, complexity: &'static str) -> Self {
         Self { complexity, ..self }
     }
@@ -451,7 +453,7 @@ impl Spec {
         let is_of = |group| self.group == group && !self.is_container;
         let follow = [
             (flags.has(Flags::WRITE), Category::WRITE),
-            (flags.has(Flags::READONLY) && self.group != Group::Server, Category::READ),
+            (flags.has(Flags::READONLY), Category::READ),
             (flags.has(Flags::ADMIN), Category::ADMIN.with(Category::DANGEROUS)),
             (flags.has(Flags::BLOCKING), Category::BLOCKING),
             (is_of(Group::String), Category::STRING),

@@ -98,6 +98,11 @@ impl<'a> Args<'a> {
         (0..args.len()).map(move |index| args.text(index))
     }
 
+    /// The arguments from `index` on as a request of their own, whose name is the first of them.
+    pub fn tail(&self, index: usize) -> Self {
+        Self { spans: self.spans.get(index..).unwrap_or_default(), at: 1, ..*self }
+    }
+
     /// Where the cursor stands: the index of the argument that `next` returns.
     pub fn position(&self) -> usize {
         self.at

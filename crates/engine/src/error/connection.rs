@@ -49,8 +49,6 @@ pub enum ConnectionError {
     TimeoutNegative,
     /// A time to wait that ends beyond the calendar.
     TimeoutRange,
-    /// A subcommand in a form that it does not have, of the command of that name.
-    SubcommandForm(String, &'static str),
 }
 
 impl fmt::Display for ConnectionError {
@@ -87,13 +85,6 @@ impl fmt::Display for ConnectionError {
             Self::TimeoutNotInteger => "ERR timeout is not an integer or out of range",
             Self::TimeoutNegative => "ERR timeout is negative",
             Self::TimeoutRange => "ERR timeout is out of range",
-            Self::SubcommandForm(name, command) => {
-                return write!(
-                    f,
-                    "ERR unknown subcommand or wrong number of arguments for '{name}'. \
-                     Try {command} HELP."
-                );
-            }
         })
     }
 }

@@ -230,5 +230,5 @@ fn form(args: &Args<'_>, len_max: usize) -> Result<(), Error> {
     if args.len() <= len_max {
         return Ok(());
     }
-    Err(ConnectionError::SubcommandForm(shown(args.text(1)), "CLIENT").into())
+    Err(Error::SubcommandForm(shown(args.text(1)), "CLIENT"))
 }
