@@ -78,7 +78,8 @@ pub fn dispatch<R: Router>(
 /// The gates that answer with an error.
 #[inline]
 fn admit(entry: &Entry, args: &Args<'_>, worker: &Worker, session: &Session) -> Result<(), Error> {
-    if matches!(entry.call, Call::Container) && args.len() > 1 {
+    // Had the subcommand been known, this would be its entry.
+    if args.len() > 1 && !entry.subcommands.is_empty() {
         let name = String::from_utf8_lossy(args.text(1)).chars().take(128).collect();
         return Err(Error::UnknownSubcommand(name, entry.name.to_uppercase()));
     }
@@ -106,11 +107,12 @@ fn reject(
     if let Some(entry) = entry {
         worker.stats.commands[usize::from(entry.index)].rejected.add(1);
     }
-    worker.stats.errors.add(1);
+    let text = error.to_string();
+    worker.stats.note_error(&text);
     match session.reply_mode {
         ReplyMode::Off => {}
         ReplyMode::SkipNext | ReplyMode::Skip => session.reply_mode = ReplyMode::On,
-        ReplyMode::On => Reply::new(out, session.resp3).error(error.to_string().as_bytes()),
+        ReplyMode::On => Reply::new(out, session.resp3).error(text.as_bytes()),
     }
     Step::Done
 }
@@ -160,6 +162,11 @@ fn run<R: Router>(
         }
         Call::Container => false,
     };
+    if !succeeded {
+        // The reply is the error and nothing else.
+        let error = out.bytes[mark.bytes..].strip_prefix(b"-").unwrap_or_default();
+        worker.stats.note_error(&String::from_utf8_lossy(error));
+    }
     account(worker, session, entry, &request.args, succeeded, router.ticks());
     // The mode as the command left it decides, so that CLIENT REPLY ON itself is answered.
     if session.reply_mode != ReplyMode::On {
@@ -274,10 +281,9 @@ fn account(
     count.ticks.add(ticks);
     if !succeeded {
         count.failed.add(1);
-        worker.stats.errors.add(1);
     }
-    if ticks > worker.slow_ticks {
-        crate::commands::note_slow(worker, session, entry, args, ticks);
+    if ticks >= worker.slow_ticks && !entry.spec.flags.has(Flags::SKIP_SLOWLOG) {
+        crate::slowlog::note(worker, session, entry, args, ticks);
     }
 }
 

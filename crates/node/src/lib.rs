@@ -13,6 +13,8 @@ pub mod host;
 #[allow(clippy::module_inception)]
 pub mod node;
 pub mod session;
+pub mod slowlog;
+pub mod statistics;
 pub mod stats;
 pub mod table;
 pub mod worker;
@@ -28,3 +30,5 @@ pub use worker::Worker;
 
 /// The version of Redis whose behaviour clients find here: they choose commands by it.
 pub const COMPAT_VERSION: &str = "8.0.6";
+/// The version of Weft.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -9,6 +9,8 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::client::Registry;
 use crate::config::Config;
+use crate::slowlog::SlowLog;
+use crate::statistics::Statistics;
 use crate::stats::ThreadStats;
 use crate::table::table;
 
@@ -48,6 +50,10 @@ pub struct Node {
     pub connections_rejected: AtomicU64,
     /// Serializes changes of the configuration.
     pub config_change: Mutex<()>,
+    /// The slow log.
+    pub slowlog: Mutex<SlowLog>,
+    /// What statistics are counted from, and rates.
+    pub(crate) statistics: Mutex<Statistics>,
 }
 
 impl Node {
@@ -68,6 +74,8 @@ impl Node {
             connections_received: AtomicU64::new(0),
             connections_rejected: AtomicU64::new(0),
             config_change: Mutex::new(()),
+            slowlog: Mutex::default(),
+            statistics: Mutex::default(),
             generation: AtomicU64::new(0),
             config: RwLock::new(Arc::new(config)),
         }

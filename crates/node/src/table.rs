@@ -1,4 +1,5 @@
-//! The index of all commands: found by name in any case, with everything that dispatch needs at hand.
+//! The index of all commands: found by name in any case, with everything that dispatch needs at
+//! hand.
 
 use std::sync::LazyLock;
 
@@ -74,6 +75,9 @@ impl Table {
         }
         for row in commands::FAMILIES.iter().copied().flatten() {
             table.add(row, Call::Node, None);
+        }
+        for row in commands::MIXED_FAMILIES.iter().copied().flatten() {
+            table.add(row, |call| call, None);
         }
         table
     }

@@ -29,7 +29,7 @@ pub struct Worker {
     pub random: Random,
     /// The tick at which the last command ended.
     pub(crate) last_tick: u64,
-    /// Runs longer than so many ticks go to the slow log.
+    /// Runs of so many ticks or more go to the slow log.
     pub(crate) slow_ticks: u64,
     /// Hashes of the keys of the running command, reused.
     pub(crate) hashes: Vec<u64>,
@@ -66,6 +66,12 @@ impl Worker {
     pub fn begin_turn(&mut self, unix_us: i64, tick: u64) {
         self.turn.set_time(unix_us);
         self.last_tick = tick;
+        self.take_over_config();
+    }
+
+    /// Takes over a changed configuration, so that what follows in the batch sees it.
+    #[inline]
+    pub(crate) fn take_over_config(&mut self) {
         let generation = self.node.generation();
         if generation != self.generation {
             self.generation = generation;

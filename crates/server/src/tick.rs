@@ -37,6 +37,9 @@ impl Tick {
         }
         let interval_ms = 1000 / i64::from(thread.worker.config.hz.max(1));
         self.next_ms = unix_ms + interval_ms;
+        if thread.worker.index == 0 {
+            thread.worker.node.sample(unix_ms);
+        }
         self.expire(thread, interval_ms);
         if !thread.paused.is_empty() {
             thread.resume_paused();

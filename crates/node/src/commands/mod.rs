@@ -1,22 +1,47 @@
 //! Commands on sessions and on the server itself: one file per family, as in `engine`.
 
+use core::net::SocketAddr;
+
 use engine::{Error, Flags, Group, Row, Spec, Visit, help};
 use resp::{Args, Reply};
 
+use crate::client::{ClientRecord, flag};
 use crate::host::Host;
 use crate::session::Session;
-use crate::table::{Entry, table};
+use crate::table::{Call, Entry, table};
 use crate::worker::Worker;
 
 mod client;
+mod command;
+mod config;
 mod connection;
+mod debug;
+mod footprint;
 mod handshake;
+mod info;
+mod lolwut;
+mod memory;
+mod server;
+mod slowlog;
 
 /// What a command on sessions or the server does.
 pub type NodeHandler = fn(&mut NodeCx<'_>, &mut Args<'_>, &mut Reply<'_>) -> Result<(), Error>;
 
 /// The rows of all families that work on sessions or the server.
-pub const FAMILIES: &[&[Row<NodeHandler>]] = &[client::ROWS, connection::ROWS];
+pub const FAMILIES: &[&[Row<NodeHandler>]] = &[
+    client::ROWS,
+    connection::ROWS,
+    command::ROWS,
+    config::ROWS,
+    debug::ROWS,
+    info::ROWS,
+    lolwut::ROWS,
+    server::ROWS,
+    slowlog::ROWS,
+];
+
+/// The rows of families where one subcommand works on the server and another on data.
+pub const MIXED_FAMILIES: &[&[Row<Call>]] = &[memory::ROWS];
 
 /// What happens after the reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +70,13 @@ pub struct NodeCx<'a> {
     pub then: &'a mut Then,
 }
 
+/// Whether a client is on this host: by the unix socket or a loopback address.
+fn is_local(client: &ClientRecord) -> bool {
+    let address = client.address.parse::<SocketAddr>();
+    client.has(flag::UNIX_SOCKET)
+        || address.is_ok_and(|address| address.ip().to_canonical().is_loopback())
+}
+
 /// The metadata of a container's HELP.
 const fn help_spec(group: Group, since: &'static str) -> Spec {
     Spec::new("help", 2, group, since)
@@ -63,14 +95,4 @@ fn help(cx: &mut NodeCx<'_>, _args: &mut Args<'_>, reply: &mut Reply<'_>) -> Res
         reply.simple(&line);
     }
     Ok(())
-}
-
-/// Puts a run that took long into the slow log.
-pub(crate) fn note_slow(
-    _worker: &Worker,
-    _session: &Session,
-    _entry: &Entry,
-    _args: &Args<'_>,
-    _ticks: u64,
-) {
 }

@@ -1,6 +1,6 @@
 //! A whole server in one thread: shards in a row, a clock that stands still, and no process around.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -48,7 +48,7 @@ impl World {
             node,
             host: FakeHost::default(),
             worker,
-            shards: FakeShards(shards),
+            shards: FakeShards { shards, ticks: Cell::default() },
             sessions: BTreeMap::new(),
             now_us: START_MS * 1000,
         }
@@ -89,6 +89,7 @@ impl World {
         let hash = if key_at == 0 { 0 } else { self.node.hasher.hash(args.text(key_at)) };
         let request = Request { entry, args, hash };
         let mut out = Out::default();
+        self.shards.ticks.set(self.host.ticks.get());
         let before = self.worker.turn.tally;
         let step = dispatch(&mut self.worker, session, request, &self.shards, &self.host, &mut out);
         let after = self.worker.turn.tally;
@@ -129,7 +130,11 @@ impl World {
 }
 
 /// Shards without locks.
-struct FakeShards(Vec<RefCell<Shard>>);
+struct FakeShards {
+    shards: Vec<RefCell<Shard>>,
+    /// What the tick counter shows when a command ends.
+    ticks: Cell<u64>,
+}
 
 struct FakeHeld<'a>(Vec<(usize, std::cell::RefMut<'a, Shard>)>);
 
@@ -141,18 +146,19 @@ impl Held for FakeHeld<'_> {
 
 impl Visit for FakeShards {
     fn visit(&self, shard: usize, work: &mut dyn FnMut(&mut Shard)) {
-        work(&mut self.0[shard].borrow_mut());
+        work(&mut self.shards[shard].borrow_mut());
     }
 }
 
 impl Router for FakeShards {
     fn one<R>(&self, shard: usize, work: impl FnOnce(&mut Shard) -> R) -> R {
-        work(&mut self.0[shard].borrow_mut())
+        work(&mut self.shards[shard].borrow_mut())
     }
 
     fn many<R>(&self, shards: &[usize], work: impl FnOnce(&mut dyn Held) -> R) -> R {
         assert!(shards.is_sorted_by(|a, b| a < b), "ascending without repetition");
-        let held = shards.iter().map(|number| (*number, self.0[*number].borrow_mut())).collect();
+        let held =
+            shards.iter().map(|number| (*number, self.shards[*number].borrow_mut())).collect();
         work(&mut FakeHeld(held))
     }
 
@@ -161,7 +167,7 @@ impl Router for FakeShards {
     }
 
     fn ticks(&self) -> u64 {
-        0
+        self.ticks.get()
     }
 }
 
@@ -174,13 +180,29 @@ pub struct FakeHost {
     pub shutdowns: RefCell<Vec<Shutdown>>,
     /// Times slept.
     pub sleeps: RefCell<Vec<Duration>>,
+    /// The path of the configuration file; empty when there is none.
+    pub config_path: RefCell<String>,
     /// The text of the configuration file.
     pub config_file: RefCell<Vec<u8>>,
+    /// A parameter that the process cannot follow.
+    pub unfollowed: RefCell<Option<&'static str>>,
+    /// Ticks that each command takes; a tick is a microsecond.
+    pub ticks: Cell<u64>,
 }
 
 impl Host for FakeHost {
-    fn apply(&self, _: &[Change], _: &Config, _: &Config) -> Result<(), (&'static str, String)> {
-        Ok(())
+    fn apply(
+        &self,
+        changes: &[Change],
+        _: &Config,
+        _: &Config,
+    ) -> Result<(), (&'static str, String)> {
+        match *self.unfollowed.borrow() {
+            Some(name) if changes.iter().any(|change| change.name == name) => {
+                Err((name, "not today".to_owned()))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn close_client(&self, client: &ClientRecord) {
@@ -195,7 +217,17 @@ impl Host for FakeHost {
     }
 
     fn facts(&self) -> Facts {
-        Facts { pid: 4321, uptime_seconds: 90_061, tcp_port: 6379, ..Facts::default() }
+        Facts {
+            pid: 4321,
+            uptime_seconds: 90_061,
+            tcp_port: 6379,
+            config_file: self.config_path.borrow().clone(),
+            allocated_bytes: 3 << 20,
+            allocated_peak_bytes: 4 << 20,
+            startup_bytes: 1 << 20,
+            allocator: "fake-1.0".to_owned(),
+            ..Facts::default()
+        }
     }
 
     fn read_config_file(&self) -> Result<Vec<u8>, String> {

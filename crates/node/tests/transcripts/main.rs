@@ -5,10 +5,15 @@
 
 mod check;
 mod client;
+mod command;
+mod config;
 mod connection;
 mod expire;
 mod fake;
 mod generic;
+mod info;
 mod keyspace;
 mod scan;
+mod server;
+mod slowlog;
 mod string;

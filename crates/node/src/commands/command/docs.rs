@@ -1,0 +1,127 @@
+//! What COMMAND DOCS replies: maps in which only those fields stand that have something to say.
+
+use std::ops::Range;
+
+use engine::{Argument, Flags, Shape};
+use resp::Reply;
+
+use super::info::reply_words;
+use crate::table::{Entry, table};
+
+/// Documents commands: a map from their names.
+pub(super) fn reply_entries(reply: &mut Reply<'_>, entries: &[&Entry]) {
+    reply.map(entries.len());
+    for entry in entries {
+        reply.bulk(entry.name.as_bytes());
+        reply_entry(reply, entry);
+    }
+}
+
+/// Writes the fields of a map and counts them.
+struct Fields<'a, 'b> {
+    reply: &'a mut Reply<'b>,
+    len: usize,
+}
+
+impl<'b> Fields<'_, 'b> {
+    /// Begins a field, whose value is written next.
+    fn name(&mut self, name: &str) -> &mut Reply<'b> {
+        self.len += 1;
+        self.reply.bulk(name.as_bytes());
+        self.reply
+    }
+
+    /// A field of text, when there is text.
+    fn text(&mut self, name: &str, value: Option<&str>) {
+        if let Some(value) = value.filter(|value| !value.is_empty()) {
+            self.name(name).bulk(value.as_bytes());
+        }
+    }
+
+    /// A field of words, when one of them holds.
+    fn words(&mut self, name: &str, words: [(bool, &'static str); 2]) {
+        let words = words.into_iter().filter(|(holds, _)| *holds).map(|(_, word)| word);
+        if words.clone().next().is_some() {
+            reply_words(self.name(name), words);
+        }
+    }
+}
+
+fn reply_entry(reply: &mut Reply<'_>, entry: &Entry) {
+    let map = reply.map_deferred();
+    let mut fields = Fields { reply, len: 0 };
+    let spec = entry.spec;
+    fields.text("summary", Some(spec.summary));
+    fields.text("since", Some(spec.since));
+    fields.text("group", Some(spec.group.name()));
+    fields.text("complexity", Some(spec.complexity));
+    let flags =
+        [(spec.deprecated.is_some(), "deprecated"), (spec.flags.has(Flags::SYSTEM), "syscmd")];
+    fields.words("doc_flags", flags);
+    fields.text("deprecated_since", spec.deprecated.map(|(since, _)| since));
+    fields.text("replaced_by", spec.deprecated.map(|(_, instead)| instead));
+    if !spec.history.is_empty() {
+        let reply = fields.name("history");
+        reply.set(spec.history.len());
+        for (version, change) in spec.history {
+            reply.array(2);
+            reply.bulk(version.as_bytes());
+            reply.bulk(change.as_bytes());
+        }
+    }
+    if !spec.arguments.is_empty() {
+        let mut keys = 0..spec.keys.len();
+        reply_arguments(fields.name("arguments"), spec.arguments, &mut keys);
+    }
+    if !entry.subcommands.is_empty() {
+        let subcommands: Vec<&Entry> = table().subcommands(entry).collect();
+        reply_entries(fields.name("subcommands"), &subcommands);
+    }
+    let len = fields.len;
+    reply.finish(map, len);
+}
+
+/// Documents arguments. The first that is a key belongs to the first of the key specifications that
+/// are left in `keys` and so on; the last specification has all keys behind it.
+fn reply_arguments(reply: &mut Reply<'_>, arguments: &[Argument], keys: &mut Range<usize>) {
+    reply.array(arguments.len());
+    for argument in arguments {
+        let map = reply.map_deferred();
+        let mut fields = Fields { reply: &mut *reply, len: 0 };
+        let (kind, parts) = kind_of(argument.shape);
+        fields.text("name", Some(argument.name));
+        fields.text("type", Some(kind));
+        if parts.is_none() {
+            fields.text("display_text", Some(argument.display.unwrap_or(argument.name)));
+        }
+        if argument.shape == Shape::Key {
+            fields.name("key_spec_index").int(i64::try_from(keys.start).unwrap_or(i64::MAX));
+            keys.start += usize::from(keys.len() > 1);
+        }
+        fields.text("token", argument.token);
+        fields.text("since", argument.since);
+        fields.text("deprecated_since", argument.deprecated);
+        let flags = [(argument.optional, "optional"), (argument.multiple, "multiple")];
+        fields.words("flags", flags);
+        if let Some(parts) = parts {
+            reply_arguments(fields.name("arguments"), parts, keys);
+        }
+        let len = fields.len;
+        reply.finish(map, len);
+    }
+}
+
+/// A form's name, and its parts when it has parts.
+fn kind_of(shape: Shape) -> (&'static str, Option<&'static [Argument]>) {
+    match shape {
+        Shape::Key => ("key", None),
+        Shape::Text => ("string", None),
+        Shape::Integer => ("integer", None),
+        Shape::Double => ("double", None),
+        Shape::Pattern => ("pattern", None),
+        Shape::UnixTime => ("unix-time", None),
+        Shape::Token => ("pure-token", None),
+        Shape::OneOf(parts) => ("oneof", Some(parts)),
+        Shape::Block(parts) => ("block", Some(parts)),
+    }
+}

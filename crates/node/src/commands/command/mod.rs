@@ -1,0 +1,224 @@
+//! COMMAND (<https://redis.io/docs/latest/commands/command/>): what the rows say, told to clients.
+
+mod docs;
+mod info;
+
+use engine::{Argument, Category, Error, Flags, Group, Row, ServerError, Shape, Spec};
+use resp::{Args, Reply};
+
+use super::{NodeCx, NodeHandler, help, help_spec};
+use crate::table::{Entry, table};
+
+const ANY_TIME: Flags = Flags::LOADING.with(Flags::STALE);
+const ANY_ORDER: &[&str] = &["nondeterministic_output_order"];
+const NAMES: &[Argument] = &[Argument::new("command-name", Shape::Text).optional().multiple()];
+const REQUEST: &[Argument] = &[
+    Argument::new("command", Shape::Text),
+    Argument::new("arg", Shape::Text).optional().multiple(),
+];
+const FILTERS: &[Argument] = &[
+    Argument::new("module-name", Shape::Text).after("MODULE"),
+    Argument::new("category", Shape::Text).after("ACLCAT"),
+    Argument::new("pattern", Shape::Pattern).after("PATTERN"),
+];
+
+const fn part(name: &'static str, arity: i32, since: &'static str) -> Spec {
+    Spec::new(name, arity, Group::Server, since).flags(ANY_TIME).category(Category::CONNECTION)
+}
+
+const fn row(spec: Spec, run: NodeHandler) -> Row<NodeHandler> {
+    Row::new(spec, run)
+}
+
+/// The commands about commands.
+pub const ROWS: &[Row<NodeHandler>] = &[row(
+    part("command", -1, "2.8.13")
+        .summary("Describes all commands.")
+        .complexity("O(N) with N commands in all.")
+        .tips(ANY_ORDER),
+    all,
+)
+.with_subcommands(&[
+    row(part("count", 2, "2.8.13").summary("Counts the commands."), count),
+    row(
+        part("docs", -2, "7.0.0")
+            .summary("Documents commands.")
+            .complexity("O(N) with N commands asked for.")
+            .arguments(NAMES)
+            .tips(ANY_ORDER),
+        docs,
+    ),
+    row(
+        part("getkeys", -3, "2.8.13")
+            .summary("Finds the keys in a request.")
+            .complexity("O(N) with N arguments of the request.")
+            .arguments(REQUEST),
+        keys,
+    ),
+    row(
+        part("getkeysandflags", -3, "7.0.0")
+            .summary("Finds the keys in a request and what it does with them.")
+            .complexity("O(N) with N arguments of the request.")
+            .arguments(REQUEST),
+        keys_and_flags,
+    ),
+    row(help_spec(Group::Server, "5.0.0").category(Category::CONNECTION), help),
+    row(
+        part("info", -2, "2.8.13")
+            .summary("Describes commands.")
+            .complexity("O(N) with N commands asked for.")
+            .arguments(NAMES)
+            .history(&[("7.0.0", "Without names it describes all commands.")])
+            .tips(ANY_ORDER),
+        describe,
+    ),
+    row(
+        part("list", -2, "7.0.0")
+            .summary("Lists the names of commands.")
+            .complexity("O(N) with N commands in all.")
+            .arguments(&[Argument::new("filterby", Shape::OneOf(FILTERS))
+                .after("FILTERBY")
+                .optional()])
+            .tips(ANY_ORDER),
+        list,
+    ),
+])];
+
+/// The entry of a name like `get` or `config|set`, in any case.
+fn entry_of(name: &[u8]) -> Option<&'static Entry> {
+    match name.iter().position(|byte| *byte == b'|') {
+        Some(bar) => table().find_subcommand(table().find(&name[..bar])?, &name[bar + 1..]),
+        None => table().find(name),
+    }
+}
+
+fn all(_: &mut NodeCx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    reply.array(table().commands().count());
+    for entry in table().commands() {
+        info::reply_entry(reply, entry);
+    }
+    Ok(())
+}
+
+fn count(_: &mut NodeCx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    reply.int(i64::try_from(table().commands().count()).unwrap_or(i64::MAX));
+    Ok(())
+}
+
+fn describe(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    if args.len() == 2 {
+        return all(cx, args, reply);
+    }
+    args.seek(2);
+    reply.array(args.remaining());
+    for name in args {
+        match entry_of(name) {
+            Some(entry) => info::reply_entry(reply, entry),
+            None => reply.null_array(),
+        }
+    }
+    Ok(())
+}
+
+fn docs(_: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    args.seek(2);
+    let entries: Vec<&Entry> = match args.remaining() {
+        0 => table().commands().collect(),
+        _ => args.filter_map(entry_of).collect(),
+    };
+    docs::reply_entries(reply, &entries);
+    Ok(())
+}
+
+/// What COMMAND LIST FILTERBY lets through.
+enum Filter<'a> {
+    /// Commands of a module, of which there are none.
+    Module,
+    /// Commands in a category of access control.
+    Category(&'a [u8]),
+    /// Names that match a glob pattern.
+    Pattern(&'a [u8]),
+}
+
+impl Filter<'_> {
+    fn passes(&self, entry: &Entry) -> bool {
+        match self {
+            Self::Module => false,
+            Self::Category(name) => entry.spec.categories().names().any(|category| {
+                category.as_bytes().strip_prefix(b"@").is_some_and(|c| c.eq_ignore_ascii_case(name))
+            }),
+            Self::Pattern(pattern) => base::glob::matches(pattern, entry.name.as_bytes(), true),
+        }
+    }
+}
+
+fn list(_: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    args.seek(2);
+    let filter = match args.remaining() {
+        0 => None,
+        3 if args.take_word("filterby") => {
+            let kind = args.next().unwrap_or_default();
+            let wanted = args.next().unwrap_or_default();
+            Some(match kind.to_ascii_lowercase().as_slice() {
+                b"module" => Filter::Module,
+                b"aclcat" => Filter::Category(wanted),
+                b"pattern" => Filter::Pattern(wanted),
+                _ => return Err(Error::Syntax),
+            })
+        }
+        _ => return Err(Error::Syntax),
+    };
+    let passes = |entry: &&Entry| filter.as_ref().is_none_or(|filter| filter.passes(entry));
+    let names: Vec<&Entry> = table().entries().iter().filter(passes).collect();
+    reply.array(names.len());
+    for entry in names {
+        reply.bulk(entry.name.as_bytes());
+    }
+    Ok(())
+}
+
+/// The command that a request behind COMMAND GETKEYS names, when the request has keys.
+fn request_of<'a>(args: &Args<'a>) -> Result<(&'static Entry, Args<'a>), Error> {
+    let request = args.tail(2);
+    let entry = table().resolve(&request).ok_or(ServerError::NoSuchCommand)?;
+    // Had the subcommand been known, this would be its entry.
+    if request.len() > 1 && !entry.subcommands.is_empty() {
+        return Err(ServerError::NoSuchCommand.into());
+    }
+    if entry.spec.keys.is_empty() {
+        return Err(ServerError::NoKeys.into());
+    }
+    if !entry.spec.accepts(request.len()) {
+        return Err(ServerError::CommandArity.into());
+    }
+    Ok((entry, request))
+}
+
+fn keys(_: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let (entry, request) = request_of(args)?;
+    let positions = || entry.spec.keys.iter().flat_map(|spec| spec.positions(request.len()));
+    reply.array(positions().count());
+    for at in positions() {
+        reply.bulk(request.text(at));
+    }
+    Ok(())
+}
+
+fn keys_and_flags(
+    _: &mut NodeCx<'_>,
+    args: &mut Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<(), Error> {
+    let (entry, request) = request_of(args)?;
+    let specs = entry.spec.keys.iter();
+    let keys: Vec<_> = specs
+        .flat_map(|spec| spec.positions(request.len()).map(move |at| (at, spec.access)))
+        .collect();
+    reply.array(keys.len());
+    for (at, access) in keys {
+        reply.array(2);
+        reply.bulk(request.text(at));
+        info::reply_words(reply, access.names());
+    }
+    Ok(())
+}

@@ -1,0 +1,119 @@
+//! CONFIG (<https://redis.io/docs/latest/commands/config/>): what the parameters are and how they
+//! are read is the business of [`crate::config`].
+
+use engine::{Argument, Error, Flags, Group, Row, ServerError, Shape, Spec};
+use resp::{Args, Reply};
+
+use super::{NodeCx, NodeHandler, help, help_spec, is_local};
+use crate::config::{Config, SetError};
+
+/// They run on the main thread, which applies changes to the process.
+const ADMIN: Flags =
+    Flags::ADMIN.with(Flags::NOSCRIPT).with(Flags::LOADING).with(Flags::STALE).with(Flags::MAIN);
+const EVERYWHERE: &[&str] = &["request_policy:all_nodes", "response_policy:all_succeeded"];
+const PAIR: &[Argument] =
+    &[Argument::new("parameter", Shape::Text), Argument::new("value", Shape::Text)];
+
+const fn part(name: &'static str, arity: i32, since: &'static str) -> Spec {
+    Spec::new(name, arity, Group::Server, since)
+}
+
+/// The configuration's commands.
+pub const ROWS: &[Row<NodeHandler>] = &[Row::container(
+    part("config", -2, "2.0.0")
+        .summary("Commands of the configuration.")
+        .complexity("That of the subcommand."),
+    &[
+        Row::new(
+            part("get", -3, "2.0.0")
+                .summary("Replies names and values of parameters.")
+                .complexity("O(N) with N patterns.")
+                .flags(ADMIN)
+                .arguments(&[Argument::new("parameter", Shape::Text).multiple()])
+                .history(&[("7.0.0", "Takes several patterns.")]),
+            matching,
+        ),
+        Row::new(help_spec(Group::Server, "5.0.0"), help),
+        Row::new(
+            part("resetstat", 2, "2.0.0")
+                .summary("Sets the counts that INFO shows back to zero.")
+                .flags(ADMIN)
+                .tips(EVERYWHERE),
+            reset_statistics,
+        ),
+        Row::new(
+            part("rewrite", 2, "2.8.0")
+                .summary("Writes the present values into the configuration file.")
+                .flags(ADMIN)
+                .tips(EVERYWHERE),
+            rewrite,
+        ),
+        Row::new(
+            part("set", -4, "2.0.0")
+                .summary("Changes parameters, all of them or none.")
+                .complexity("O(N) with N parameters.")
+                .flags(ADMIN)
+                .arguments(&[Argument::new("data", Shape::Block(PAIR)).multiple()])
+                .history(&[("7.0.0", "Takes several parameters.")])
+                .tips(EVERYWHERE),
+            set,
+        ),
+    ],
+)];
+
+fn matching(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let patterns: Vec<&[u8]> = args.iter().skip(2).collect();
+    let found = cx.worker.node.config().matching(&patterns);
+    reply.map(found.len());
+    for (name, value) in found {
+        reply.bulk(&name);
+        reply.bulk(&value);
+    }
+    Ok(())
+}
+
+fn set(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let values: Vec<&[u8]> = args.iter().skip(2).collect();
+    let (pairs, []) = values.as_chunks::<2>() else { return Err(Error::Syntax) };
+    let pairs: Vec<(&[u8], &[u8])> = pairs.iter().map(|[name, value]| (*name, *value)).collect();
+    change(cx, &pairs).map_err(|error| ServerError::Config(error.to_string()))?;
+    cx.worker.take_over_config();
+    reply.ok();
+    Ok(())
+}
+
+/// Changes a copy of the configuration, makes the process follow it, and only then lets it count: a
+/// change that fails on the way leaves everything as it was.
+fn change(cx: &NodeCx<'_>, pairs: &[(&[u8], &[u8])]) -> Result<(), SetError> {
+    let node = &cx.worker.node;
+    let _one_at_a_time = node.config_change.lock();
+    let old = node.config();
+    let mut new = Config::clone(&old);
+    let changes = new.set(pairs, is_local(&cx.session.record))?;
+    cx.host.apply(&changes, &old, &new).map_err(|(name, reason)| SetError::failed(name, reason))?;
+    node.set_config(new);
+    Ok(())
+}
+
+fn rewrite(cx: &mut NodeCx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    if cx.host.facts().config_file.is_empty() {
+        return Err(ServerError::NoConfigFile.into());
+    }
+    let node = &cx.worker.node;
+    let _one_at_a_time = node.config_change.lock();
+    let old = cx.host.read_config_file().map_err(ServerError::Rewrite)?;
+    let new = node.config().rewrite(&old);
+    cx.host.write_config_file(&new).map_err(ServerError::Rewrite)?;
+    reply.ok();
+    Ok(())
+}
+
+fn reset_statistics(
+    cx: &mut NodeCx<'_>,
+    _: &mut Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<(), Error> {
+    cx.worker.node.reset_statistics();
+    reply.ok();
+    Ok(())
+}

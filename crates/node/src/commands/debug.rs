@@ -1,0 +1,158 @@
+//! DEBUG (<https://redis.io/docs/latest/commands/debug/>): what test suites of clients use of it.
+//!
+//! As in Redis it is one command without subcommands of its own, and the configuration says who may
+//! use it.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use engine::{Error, Flags, Group, Row, ServerError, Spec};
+use resp::{Args, Reply};
+
+use super::{NodeCx, NodeHandler, is_local};
+
+/// The command.
+pub const ROWS: &[Row<NodeHandler>] = &[Row::new(
+    Spec::new("debug", -2, Group::Server, "1.0.0")
+        .summary("Means to test the server and its clients.")
+        .complexity("That of the subcommand.")
+        .flags(
+            Flags::ADMIN
+                .with(Flags::NOSCRIPT)
+                .with(Flags::LOADING)
+                .with(Flags::STALE)
+                .with(Flags::SYSTEM)
+                .with(Flags::MAIN),
+        ),
+    debug,
+)];
+
+fn debug(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let permit = cx.worker.node.config().enable_debug_command;
+    if !permit.allows(is_local(&cx.session.record)) {
+        return Err(ServerError::DebugForbidden.into());
+    }
+    let name = args.text(1).to_ascii_lowercase();
+    match (name.as_slice(), args.len()) {
+        (b"help", 2) => help(reply),
+        (b"error", 3) => reply.error(args.text(2)),
+        (b"object", 3) => object(cx, args.text(2), reply)?,
+        (b"protocol", 3) => protocol(reply, args.text(2))?,
+        (b"set-active-expire", 3) => {
+            // Whatever is no number counts as 0, as in Redis.
+            let on = base::number::parse_i64(args.text(2)).is_some_and(|number| number != 0);
+            cx.worker.node.active_expire.store(on, Ordering::Relaxed);
+            reply.ok();
+        }
+        (b"sleep", 3) => {
+            let seconds = base::number::parse_f64(args.text(2)).unwrap_or(0.0);
+            cx.host.sleep(Duration::try_from_secs_f64(seconds).unwrap_or_default());
+            reply.ok();
+        }
+        _ => {
+            let name = String::from_utf8_lossy(args.text(1)).chars().take(128).collect();
+            return Err(Error::SubcommandForm(name, "DEBUG"));
+        }
+    }
+    Ok(())
+}
+
+/// What is known of a key's record. Redis also tells the length of its serialization, and counts
+/// references, which are always one here.
+fn object(cx: &mut NodeCx<'_>, key: &[u8], reply: &mut Reply<'_>) -> Result<(), Error> {
+    let key = cx.worker.turn.key(key);
+    let shard = cx.worker.node.map.shard_of(key.hash);
+    let (db, turn) = (cx.session.db, &mut cx.worker.turn);
+    let mut text = None;
+    cx.shards.visit(shard, &mut |shard| {
+        text = shard.db(db).stored(turn, key).map(|stored| {
+            let (place, encoding) = (stored.key().as_ptr(), stored.encoding());
+            let idle = stored.idle_seconds(turn);
+            let used = turn.use_clock().wrapping_sub(idle);
+            format!(
+                "Value at:{place:p} refcount:1 encoding:{encoding} lru:{used} \
+                 lru_seconds_idle:{idle}"
+            )
+        });
+    });
+    reply.simple(&text.ok_or(Error::NoSuchKey)?);
+    Ok(())
+}
+
+/// One value of each kind that the protocol has, for tests of clients.
+fn protocol(reply: &mut Reply<'_>, kind: &[u8]) -> Result<(), Error> {
+    const BIG: &[u8] = b"1234567999999999999999999999999999999";
+    match kind.to_ascii_lowercase().as_slice() {
+        b"string" => reply.bulk(b"Hello World"),
+        b"integer" => reply.int(12345),
+        b"double" => reply.double(3141.0 / 1000.0),
+        b"null" => reply.null(),
+        b"array" => {
+            reply.array(3);
+            (0..3).for_each(|n| reply.int(n));
+        }
+        b"set" => {
+            reply.set(3);
+            (0..3).for_each(|n| reply.int(n));
+        }
+        b"map" => {
+            reply.map(3);
+            for n in 0..3 {
+                reply.int(n);
+                reply.bool(n == 1);
+            }
+        }
+        b"attrib" => {
+            if reply.resp3() {
+                reply.raw(b"|1\r\n");
+                reply.bulk(b"key-popularity");
+                reply.array(2);
+                reply.bulk(b"key:123");
+                reply.int(90);
+            }
+            reply.bulk(b"Some real reply following the attribute");
+        }
+        b"push" if !reply.resp3() => return Err(ServerError::NeedsResp3.into()),
+        b"push" => {
+            reply.bulk(b"Some real reply following the push reply");
+            reply.push(2);
+            reply.bulk(b"server-cpu-usage");
+            reply.int(42);
+        }
+        b"true" => reply.bool(true),
+        b"false" => reply.bool(false),
+        b"verbatim" => reply.verbatim("txt", b"This is a verbatim\nstring"),
+        b"bignum" if reply.resp3() => {
+            reply.raw(b"(");
+            reply.raw(BIG);
+            reply.raw(b"\r\n");
+        }
+        b"bignum" => reply.bulk(BIG),
+        _ => return Err(ServerError::ProtocolType.into()),
+    }
+    Ok(())
+}
+
+/// The subcommands, which have no rows of their own to tell what they do.
+fn help(reply: &mut Reply<'_>) {
+    let lines = [
+        "DEBUG <subcommand> [<argument> ...]. The subcommands are:",
+        "ERROR <text>",
+        "    Replies an error of this text.",
+        "HELP",
+        "    Prints this text.",
+        "OBJECT <key>",
+        "    Tells how and where the value under a key is kept.",
+        "PROTOCOL <type>",
+        "    Replies a value of a type: string, integer, double, bignum, null, array, set, map,",
+        "    attrib, push, verbatim, true or false.",
+        "SET-ACTIVE-EXPIRE <0|1>",
+        "    Whether expired keys are looked for, or removed only when someone asks for them.",
+        "SLEEP <seconds>",
+        "    Keeps the main thread from doing anything else. Fractions are allowed.",
+    ];
+    reply.array(lines.len());
+    for line in lines {
+        reply.simple(line);
+    }
+}

@@ -1,0 +1,141 @@
+//! INFO (<https://redis.io/docs/latest/commands/info/>): sections of `name:value` lines.
+//!
+//! Names are Redis's, because tools look for them; a line is there only when its value is true.
+//! What a feature that is not there yet would count is zero, and tools that read it are told so.
+
+mod sections;
+mod statistics;
+
+use engine::{Argument, Error, Flags, Group, Row, Shape, Spec};
+use resp::{Args, Reply};
+
+use super::footprint::Footprint;
+use super::{NodeCx, NodeHandler};
+use crate::config::Config;
+use crate::node::Node;
+use crate::statistics::ThreadSums;
+use crate::worker::Worker;
+
+/// The command. It runs on the main thread, where the process can be asked about itself.
+pub const ROWS: &[Row<NodeHandler>] = &[Row::new(
+    Spec::new("info", -1, Group::Server, "1.0.0")
+        .summary("Replies what the server knows about itself.")
+        .flags(Flags::LOADING.with(Flags::STALE).with(Flags::MAIN))
+        .category(engine::Category::DANGEROUS)
+        .arguments(&[Argument::new("section", Shape::Text).optional().multiple()])
+        .history(&[("7.0.0", "Takes several sections.")])
+        .tips(&["nondeterministic_output", "request_policy:all_shards", "response_policy:special"]),
+    info,
+)];
+
+/// One section.
+struct Section {
+    /// Its heading; a request may write it in any case.
+    name: &'static str,
+    /// It is shown when no section is asked for.
+    default: bool,
+    write: fn(&Facts<'_>, &mut Page),
+}
+
+/// The sections, in the order in which they are shown, whatever order they were asked for in.
+const SECTIONS: &[Section] = &[
+    Section { name: "Server", default: true, write: sections::server },
+    Section { name: "Clients", default: true, write: sections::clients },
+    Section { name: "Memory", default: true, write: sections::memory },
+    Section { name: "Persistence", default: true, write: sections::persistence },
+    Section { name: "Threads", default: true, write: statistics::threads },
+    Section { name: "Stats", default: true, write: statistics::stats },
+    Section { name: "Replication", default: true, write: sections::replication },
+    Section { name: "CPU", default: true, write: sections::cpu },
+    Section { name: "Modules", default: true, write: |_, _| {} },
+    Section { name: "Commandstats", default: false, write: statistics::commands },
+    Section { name: "Errorstats", default: true, write: statistics::errors },
+    Section { name: "Cluster", default: true, write: sections::cluster },
+    Section { name: "Keyspace", default: true, write: sections::keyspace },
+];
+
+impl Section {
+    fn is_asked_for(&self, asked: &[&[u8]]) -> bool {
+        let is = |word: &[u8], name: &str| word.eq_ignore_ascii_case(name.as_bytes());
+        asked.is_empty() && self.default
+            || asked.iter().any(|word| {
+                is(word, self.name)
+                    || is(word, "all")
+                    || is(word, "everything")
+                    || self.default && is(word, "default")
+            })
+    }
+}
+
+/// Everything that sections are written from.
+struct Facts<'a> {
+    node: &'a Node,
+    worker: &'a Worker,
+    config: &'a Config,
+    memory: &'a Footprint,
+    /// What the threads counted, by their numbers.
+    threads: &'a [ThreadSums],
+    /// The sum over all threads.
+    total: &'a ThreadSums,
+}
+
+/// The text in the making.
+#[derive(Default)]
+struct Page {
+    text: String,
+}
+
+impl Page {
+    fn heading(&mut self, name: &str) {
+        if !self.text.is_empty() {
+            self.text.push_str("\r\n");
+        }
+        self.text.push_str(&format!("# {name}\r\n"));
+    }
+
+    fn line(&mut self, name: &str, value: impl std::fmt::Display) {
+        self.text.push_str(&format!("{name}:{value}\r\n"));
+    }
+
+    /// An amount of memory, and the same again for people.
+    fn bytes(&mut self, name: &str, bytes: u64) {
+        self.line(name, bytes);
+        let mut human = Vec::new();
+        base::size::push_human_bytes(&mut human, bytes);
+        self.line(&format!("{name}_human"), String::from_utf8_lossy(&human));
+    }
+
+    /// What features that are not there yet would count.
+    fn zeros(&mut self, names: &[&str]) {
+        for name in names {
+            self.line(name, 0);
+        }
+    }
+}
+
+fn info(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let asked: Vec<&[u8]> = args.collect();
+    let memory = Footprint::take(cx);
+    let node = &cx.worker.node;
+    let config = node.config();
+    let threads = node.thread_sums();
+    let mut total = ThreadSums::default();
+    for thread in &threads {
+        total.add(thread);
+    }
+    let facts = Facts {
+        node,
+        worker: cx.worker,
+        config: &config,
+        memory: &memory,
+        threads: &threads,
+        total: &total,
+    };
+    let mut page = Page::default();
+    for section in SECTIONS.iter().filter(|section| section.is_asked_for(&asked)) {
+        page.heading(section.name);
+        (section.write)(&facts, &mut page);
+    }
+    reply.verbatim("txt", page.text.as_bytes());
+    Ok(())
+}

@@ -1,0 +1,163 @@
+//! The sections about state: what the server is, who is connected, what it holds.
+
+use std::sync::atomic::Ordering;
+
+use super::{Facts, Page};
+use crate::client::ClientRecord;
+use crate::commands::footprint::percent;
+
+const SECONDS_IN_A_DAY: u64 = 24 * 60 * 60;
+
+pub(super) fn server(facts: &Facts<'_>, page: &mut Page) {
+    let (process, config) = (&facts.memory.facts, facts.config);
+    page.line("redis_version", crate::COMPAT_VERSION);
+    page.line("weft_version", crate::VERSION);
+    page.line("redis_mode", "standalone");
+    page.line("os", &process.kernel);
+    page.line("arch_bits", usize::BITS);
+    page.line("multiplexing_api", "epoll");
+    page.line("process_id", process.pid);
+    page.line("process_supervised", config.supervised.name());
+    page.line("run_id", &facts.node.run_id);
+    page.line("tcp_port", process.tcp_port);
+    page.line("server_time_usec", facts.worker.turn.unix_us);
+    page.line("uptime_in_seconds", process.uptime_seconds);
+    page.line("uptime_in_days", process.uptime_seconds / SECONDS_IN_A_DAY);
+    page.line("hz", config.hz);
+    page.line("configured_hz", config.hz);
+    page.line("lru_clock", facts.worker.turn.use_clock());
+    page.line("executable", &process.executable);
+    page.line("config_file", &process.config_file);
+    page.line("io_threads_active", u8::from(process.threads_active > 1));
+    listeners(facts, page);
+}
+
+fn listeners(facts: &Facts<'_>, page: &mut Page) {
+    let config = facts.config;
+    let bind: String = config.bind.iter().map(|address| format!(",bind={address}")).collect();
+    let tcp = facts.memory.facts.tcp_port;
+    let listeners = [
+        (tcp != 0).then(|| format!("name=tcp{bind},port={tcp}")),
+        (config.tls_port != 0).then(|| format!("name=tls{bind},port={}", config.tls_port)),
+        (!config.unixsocket.is_empty()).then(|| format!("name=unix,bind={}", config.unixsocket)),
+    ];
+    for (number, listener) in listeners.iter().flatten().enumerate() {
+        page.line(&format!("listener{number}"), listener);
+    }
+}
+
+pub(super) fn clients(facts: &Facts<'_>, page: &mut Page) {
+    let clients = facts.node.clients.all();
+    let most =
+        |of: fn(&ClientRecord) -> u64| clients.iter().map(|client| of(client)).max().unwrap_or(0);
+    page.line("connected_clients", clients.len());
+    page.zeros(&["cluster_connections"]);
+    page.line("maxclients", facts.config.maxclients);
+    page.line(
+        "client_recent_max_input_buffer",
+        most(|client| client.query_bytes.load(Ordering::Relaxed)),
+    );
+    page.line(
+        "client_recent_max_output_buffer",
+        most(|client| client.output_bytes.load(Ordering::Relaxed)),
+    );
+    page.zeros(&["blocked_clients", "tracking_clients", "pubsub_clients", "watching_clients"]);
+}
+
+pub(super) fn memory(facts: &Facts<'_>, page: &mut Page) {
+    let memory = facts.memory;
+    page.bytes("used_memory", memory.used());
+    page.bytes("used_memory_rss", memory.facts.rss_bytes);
+    page.bytes("used_memory_peak", memory.peak());
+    let of_peak = percent(memory.used(), memory.peak());
+    page.line("used_memory_peak_perc", format_args!("{of_peak:.2}%"));
+    page.line("used_memory_overhead", memory.overhead());
+    page.line("used_memory_startup", memory.facts.startup_bytes);
+    page.line("used_memory_dataset", memory.dataset());
+    let of_net = percent(memory.dataset(), memory.net());
+    page.line("used_memory_dataset_perc", format_args!("{of_net:.2}%"));
+    page.line("allocator_allocated", memory.facts.allocated_bytes);
+    page.line("allocator_active", memory.facts.active_bytes);
+    page.line("allocator_resident", memory.facts.resident_bytes);
+    page.bytes("total_system_memory", memory.facts.system_memory_bytes);
+    // Memory has no limit, so nothing is evicted.
+    page.bytes("maxmemory", 0);
+    page.line("maxmemory_policy", "noeviction");
+    for (name, (ratio, bytes)) in [
+        ("allocator_frag", memory.fragmentation()),
+        ("allocator_rss", memory.retained()),
+        ("rss_overhead", memory.rss_overhead()),
+        ("mem_fragmentation", memory.total_fragmentation()),
+    ] {
+        page.line(&format!("{name}_ratio"), format_args!("{ratio:.2}"));
+        page.line(&format!("{name}_bytes"), bytes);
+    }
+    page.zeros(&["mem_replication_backlog", "mem_clients_slaves"]);
+    page.line("mem_clients_normal", memory.client_bytes);
+    page.zeros(&["mem_cluster_links", "mem_aof_buffer"]);
+    page.line("mem_allocator", &memory.facts.allocator);
+    page.zeros(&["active_defrag_running"]);
+}
+
+/// There is no persistence yet. Tools ask whether something is being loaded or saved, and alert
+/// when the last attempt failed: the answers are those of a Redis that never saved.
+pub(super) fn persistence(facts: &Facts<'_>, page: &mut Page) {
+    let uptime = i64::try_from(facts.memory.facts.uptime_seconds).unwrap_or(0);
+    let started = facts.worker.turn.unix_ms.div_euclid(1000).saturating_sub(uptime);
+    page.zeros(&["loading", "async_loading"]);
+    page.line("rdb_changes_since_last_save", facts.node.changes());
+    page.zeros(&["rdb_bgsave_in_progress"]);
+    page.line("rdb_last_save_time", started);
+    page.line("rdb_last_bgsave_status", "ok");
+    page.line("rdb_last_bgsave_time_sec", -1);
+    page.line("rdb_current_bgsave_time_sec", -1);
+    page.zeros(&["rdb_saves", "aof_enabled", "aof_rewrite_in_progress", "aof_rewrite_scheduled"]);
+    page.line("aof_last_rewrite_time_sec", -1);
+    page.line("aof_current_rewrite_time_sec", -1);
+    page.line("aof_last_bgrewrite_status", "ok");
+    page.line("aof_last_write_status", "ok");
+}
+
+/// There is no replication yet: a master that nobody follows, as Redis shows it. The run's own
+/// number is as good a replication id as any for a history that nobody shares.
+pub(super) fn replication(facts: &Facts<'_>, page: &mut Page) {
+    page.line("role", "master");
+    page.line("connected_slaves", 0);
+    page.line("master_failover_state", "no-failover");
+    page.line("master_replid", &facts.node.run_id);
+    page.line("master_replid2", "0".repeat(40));
+    page.line("master_repl_offset", 0);
+    page.line("second_repl_offset", -1);
+    page.zeros(&[
+        "repl_backlog_active",
+        "repl_backlog_size",
+        "repl_backlog_first_byte_offset",
+        "repl_backlog_histlen",
+    ]);
+}
+
+pub(super) fn cpu(facts: &Facts<'_>, page: &mut Page) {
+    let process = &facts.memory.facts;
+    for (suffix, (user, system)) in
+        [("", process.cpu), ("_children", process.cpu_children), ("_main_thread", process.cpu_main)]
+    {
+        page.line(&format!("used_cpu_sys{suffix}"), format_args!("{system:.6}"));
+        page.line(&format!("used_cpu_user{suffix}"), format_args!("{user:.6}"));
+    }
+}
+
+pub(super) fn cluster(_: &Facts<'_>, page: &mut Page) {
+    page.zeros(&["cluster_enabled"]);
+}
+
+/// The mean time to live is not known without looking at every key, and is shown as 0, as Redis
+/// does when it has not looked yet.
+pub(super) fn keyspace(facts: &Facts<'_>, page: &mut Page) {
+    for (number, db) in facts.memory.dbs.iter().enumerate().filter(|(_, db)| db.keys != 0) {
+        let (keys, expires) = (db.keys, db.expiring);
+        page.line(
+            &format!("db{number}"),
+            format_args!("keys={keys},expires={expires},avg_ttl=0,subexpiry=0"),
+        );
+    }
+}

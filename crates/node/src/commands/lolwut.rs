@@ -1,0 +1,112 @@
+//! LOLWUT (<https://redis.io/docs/latest/commands/lolwut/>): a piece of cloth, woven anew each
+//! time.
+//!
+//! ```text
+//!   a draft is three tables: which shaft each warp thread hangs on (threading), which treadle each
+//!   weft thread presses (treadling), which shafts each treadle lifts (tie-up); where a thread is
+//!   lifted the warp shows, elsewhere the weft
+//! ```
+
+use base::number::parse_i64;
+use base::random::Random;
+use engine::{Argument, Error, Flags, Group, Row, Shape, Spec};
+use resp::{Args, Reply};
+
+use super::{NodeCx, NodeHandler};
+
+/// Threads across, unless told.
+const COLUMNS: usize = 64;
+/// The most threads across.
+const COLUMNS_MAX: usize = 256;
+/// Threads down, unless told.
+const ROWS_DOWN: usize = 16;
+/// The most threads down.
+const ROWS_MAX: usize = 128;
+/// Shafts of the loom, and treadles.
+const SHAFTS: usize = 4;
+/// Versions of the command that draw; others only tell the server's version.
+const DRAWING_VERSIONS: std::ops::RangeInclusive<i64> = 5..=8;
+
+/// The command.
+pub const ROWS: &[Row<NodeHandler>] = &[Row::new(
+    Spec::new("lolwut", -1, Group::Server, "5.0.0")
+        .summary("Weaves something, and tells the server's version.")
+        .complexity("")
+        .flags(Flags::READONLY.with(Flags::FAST))
+        .arguments(&[Argument::new("version", Shape::Integer).after("VERSION").optional()]),
+    lolwut,
+)];
+
+fn lolwut(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let mut version = *DRAWING_VERSIONS.end();
+    if args.len() > 2 && args.take_word("version") {
+        version = number(args.next().unwrap_or_default())?;
+    } else {
+        // Without a version nothing else has a meaning.
+        args.seek(args.len());
+    }
+    let mut text = String::new();
+    if DRAWING_VERSIONS.contains(&version) {
+        let columns = size(args, COLUMNS, COLUMNS_MAX)?;
+        let rows = size(args, ROWS_DOWN, ROWS_MAX)?;
+        let mut random = Random::new(cx.worker.random.next_u64());
+        text = weave(&mut random, columns, rows);
+        text.push_str("\nA weft runs across the warp. ");
+    }
+    text.push_str(&format!("Weft ver. {}\n", crate::VERSION));
+    reply.verbatim("txt", text.as_bytes());
+    Ok(())
+}
+
+fn number(arg: &[u8]) -> Result<i64, Error> {
+    parse_i64(arg).ok_or(Error::NotInteger)
+}
+
+/// The next argument as a size of the cloth, brought into its range.
+fn size(args: &mut Args<'_>, default: usize, max: usize) -> Result<usize, Error> {
+    let Some(arg) = args.next() else { return Ok(default) };
+    Ok(usize::try_from(number(arg)?).unwrap_or(0).clamp(1, max))
+}
+
+fn weave(random: &mut Random, columns: usize, rows: usize) -> String {
+    let mut below = |n: usize| random.below(n as u64) as usize;
+    // Which shafts each treadle lifts: one to three of the four, in twill order or shuffled.
+    let lifted = below(SHAFTS - 1) + 1;
+    let shuffled = below(2) == 1;
+    let tie_up: [usize; SHAFTS] =
+        std::array::from_fn(|treadle| if shuffled { below(SHAFTS) } else { treadle });
+    let (turn_across, turn_down) = (below(12) + SHAFTS, below(8) + SHAFTS);
+    let lifts = |shaft: usize, treadle: usize| (shaft + tie_up[treadle]) % SHAFTS < lifted;
+    let mut text = String::with_capacity((columns * 3 + 1) * rows);
+    for row in 0..rows {
+        let treadle = zigzag(row, turn_down) % SHAFTS;
+        for column in 0..columns {
+            let shaft = zigzag(column, turn_across) % SHAFTS;
+            text.push(if lifts(shaft, treadle) { '█' } else { '░' });
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// Counts up to `turn`, back down to 0, up again ...: what makes a twill a herringbone.
+fn zigzag(at: usize, turn: usize) -> usize {
+    let step = at % (2 * turn);
+    step.min(2 * turn - step)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cloth_has_its_size_and_shows_both_threads() {
+        for seed in 0..200 {
+            let cloth = weave(&mut Random::new(seed), 20, 16);
+            let rows: Vec<_> = cloth.lines().collect();
+            assert_eq!(rows.len(), 16);
+            assert!(rows.iter().all(|row| row.chars().count() == 20));
+            assert!(cloth.contains('█') && cloth.contains('░'), "seed {seed}:\n{cloth}");
+        }
+    }
+}

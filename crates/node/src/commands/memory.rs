@@ -1,0 +1,257 @@
+//! MEMORY (<https://redis.io/docs/latest/commands/memory-usage/>): how much, and what it is used
+//! for.
+
+use base::number::parse_i64;
+use engine::{Access, Argument, Cx, Error, Flags, Group, KeySpec, Row, Shape, Spec};
+use resp::{Args, Reply};
+
+use super::footprint::{Footprint, percent};
+use super::{NodeCx, help, help_spec};
+use crate::table::Call;
+
+const ALL_SHARDS: &str = "request_policy:all_shards";
+const REPORT: &[&str] = &["nondeterministic_output", ALL_SHARDS, "response_policy:special"];
+
+const fn part(name: &'static str, arity: i32) -> Spec {
+    Spec::new(name, arity, Group::Server, "4.0.0")
+}
+
+/// The memory's commands. USAGE looks at a key; the others ask the process, on the main thread.
+pub const ROWS: &[Row<Call>] = &[Row::container(
+    part("memory", -2)
+        .summary("Commands that tell what memory is used for.")
+        .complexity("That of the subcommand."),
+    &[
+        Row::new(
+            part("doctor", 2)
+                .summary("Says in words what is unusual about the use of memory.")
+                .flags(Flags::MAIN)
+                .tips(REPORT),
+            Call::Node(doctor),
+        ),
+        Row::new(help_spec(Group::Server, "4.0.0"), Call::Node(help)),
+        Row::new(
+            part("malloc-stats", 2)
+                .summary("Replies the allocator's own report.")
+                .complexity("Grows with the allocator's arenas; may be slow.")
+                .flags(Flags::MAIN)
+                .tips(REPORT),
+            Call::Node(malloc_stats),
+        ),
+        Row::new(
+            part("purge", 2)
+                .summary("Has the allocator return unused memory to the system.")
+                .complexity("Grows with the memory to return; may be slow.")
+                .flags(Flags::MAIN)
+                .tips(&[ALL_SHARDS, "response_policy:all_succeeded"]),
+            Call::Node(purge),
+        ),
+        Row::new(
+            part("stats", 2)
+                .summary("Replies how much memory is used for what.")
+                .flags(Flags::MAIN)
+                .tips(REPORT),
+            Call::Node(stats),
+        ),
+        Row::new(
+            part("usage", -3)
+                .summary("Replies the bytes that a key and its value take.")
+                .complexity("O(N) with N samples.")
+                .flags(Flags::READONLY)
+                .keys(&[KeySpec::one(2, Access::RO)])
+                .arguments(&[
+                    Argument::key(),
+                    Argument::new("count", Shape::Integer).after("SAMPLES").optional(),
+                ]),
+            Call::Data(usage),
+        ),
+    ],
+)];
+
+fn usage(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let key = cx.first_key(args, 2);
+    args.seek(3);
+    while args.remaining() > 0 {
+        let count = if args.take_word("samples") { args.next() } else { None };
+        if parse_i64(count.ok_or(Error::Syntax)?).ok_or(Error::NotInteger)? < 0 {
+            return Err(Error::Syntax);
+        }
+    }
+    let (db, turn) = cx.db(key);
+    match db.stored(turn, key) {
+        Some(stored) => reply.int(i64::try_from(stored.memory_bytes()).unwrap_or(i64::MAX)),
+        None => reply.null(),
+    }
+    Ok(())
+}
+
+fn purge(cx: &mut NodeCx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    cx.host.purge_memory();
+    reply.ok();
+    Ok(())
+}
+
+fn malloc_stats(cx: &mut NodeCx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    reply.verbatim("txt", cx.host.allocator_report().as_bytes());
+    Ok(())
+}
+
+/// Writes the pairs of a map and counts them.
+struct Pairs<'a, 'b> {
+    reply: &'a mut Reply<'b>,
+    len: usize,
+}
+
+impl Pairs<'_, '_> {
+    fn name(&mut self, name: &str) {
+        self.reply.bulk(name.as_bytes());
+        self.len += 1;
+    }
+
+    fn bytes(&mut self, name: &str, bytes: u64) {
+        self.signed(name, i64::try_from(bytes).unwrap_or(i64::MAX));
+    }
+
+    fn signed(&mut self, name: &str, bytes: i64) {
+        self.name(name);
+        self.reply.int(bytes);
+    }
+
+    fn ratio(&mut self, name: &str, ratio: f64) {
+        self.name(name);
+        self.reply.double(ratio);
+    }
+}
+
+fn stats(cx: &mut NodeCx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let memory = Footprint::take(cx);
+    let map = reply.map_deferred();
+    let mut pairs = Pairs { reply, len: 0 };
+    pairs.bytes("peak.allocated", memory.peak());
+    pairs.bytes("total.allocated", memory.used());
+    pairs.bytes("startup.allocated", memory.facts.startup_bytes);
+    // There are no replicas, no cluster and no append-only file yet, so these take nothing.
+    for absent in ["replication.backlog", "clients.slaves", "cluster.links", "aof.buffer"] {
+        pairs.bytes(absent, 0);
+    }
+    pairs.bytes("clients.normal", memory.client_bytes);
+    for (number, db) in memory.dbs.iter().enumerate().filter(|(_, db)| db.keys != 0) {
+        pairs.name(&format!("db.{number}"));
+        pairs.reply.map(2);
+        let mut inner = Pairs { reply: &mut *pairs.reply, len: 0 };
+        inner.bytes("overhead.hashtable.main", db.slot_bytes);
+        // An expiry is a part of its key's record: there is no second table.
+        inner.bytes("overhead.hashtable.expires", 0);
+    }
+    let keys = memory.keys();
+    pairs.bytes("overhead.total", memory.overhead());
+    pairs.bytes("keys.count", keys);
+    pairs.bytes("keys.bytes-per-key", memory.net().checked_div(keys).unwrap_or(0));
+    pairs.bytes("dataset.bytes", memory.dataset());
+    pairs.ratio("dataset.percentage", percent(memory.dataset(), memory.net()));
+    pairs.ratio("peak.percentage", percent(memory.used(), memory.peak()));
+    pairs.bytes("allocator.allocated", memory.facts.allocated_bytes);
+    pairs.bytes("allocator.active", memory.facts.active_bytes);
+    pairs.bytes("allocator.resident", memory.facts.resident_bytes);
+    for (ratio_name, bytes_name, (ratio, bytes)) in [
+        ("allocator-fragmentation.ratio", "allocator-fragmentation.bytes", memory.fragmentation()),
+        ("allocator-rss.ratio", "allocator-rss.bytes", memory.retained()),
+        ("rss-overhead.ratio", "rss-overhead.bytes", memory.rss_overhead()),
+        ("fragmentation", "fragmentation.bytes", memory.total_fragmentation()),
+    ] {
+        pairs.ratio(ratio_name, ratio);
+        pairs.signed(bytes_name, bytes);
+    }
+    let len = pairs.len;
+    reply.finish(map, len);
+    Ok(())
+}
+
+/// Below this nothing is worth a remark.
+const REMARKABLE_BYTES_MIN: u64 = 5 << 20;
+/// Lost memory below this is not worth one either, whatever the ratio.
+const LOST_BYTES_MIN: i64 = 10 << 20;
+/// Bytes in flight of a client, on average, above which clients are named.
+const CLIENT_BYTES_MAX: u64 = 200 << 10;
+
+fn doctor(cx: &mut NodeCx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let memory = Footprint::take(cx);
+    let clients = cx.worker.node.clients.len();
+    reply.verbatim("txt", diagnosis(&memory, clients as u64).as_bytes());
+    Ok(())
+}
+
+fn diagnosis(memory: &Footprint, clients: u64) -> String {
+    if memory.used() < REMARKABLE_BYTES_MIN {
+        return "The server holds next to nothing: there is nothing to say about its memory.\n"
+            .to_owned();
+    }
+    let lost =
+        |(ratio, bytes): (f64, i64), ratio_max: f64| ratio > ratio_max && bytes > LOST_BYTES_MIN;
+    let remarks = [
+        (
+            memory.peak() > memory.used() / 2 * 3,
+            "Peak: at some time half as much again was in use. The system may still count it to \
+             this process; MEMORY PURGE returns what can be returned.",
+        ),
+        (
+            lost(memory.fragmentation(), 1.1),
+            "Fragmentation: many pages hold few blocks, as after deleting keys of mixed sizes.",
+        ),
+        (
+            lost(memory.retained(), 1.1),
+            "Unused pages: the allocator keeps memory that MEMORY PURGE would return.",
+        ),
+        (
+            lost(memory.rss_overhead(), 1.1),
+            "Outside the allocator: the process has more in memory than its allocator knows of, \
+             such as stacks and code.",
+        ),
+        (
+            memory.client_bytes / clients.max(1) > CLIENT_BYTES_MAX,
+            "Clients: requests and replies in flight take much. CLIENT LIST shows whose; \
+             client-output-buffer-limit can bound them.",
+        ),
+    ];
+    let found: Vec<&str> =
+        remarks.iter().filter(|(holds, _)| *holds).map(|(_, remark)| *remark).collect();
+    match found.is_empty() {
+        true => "Nothing is unusual about the use of memory.\n".to_owned(),
+        false => found.join("\n\n") + "\n",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::Facts;
+
+    #[track_caller]
+    fn check(facts: Facts, client_bytes: u64, starts: &[&str]) {
+        let memory = Footprint { facts, dbs: Vec::new(), client_bytes };
+        let text = diagnosis(&memory, 1);
+        let remarks: Vec<&str> = text.split("\n\n").collect();
+        assert_eq!(remarks.len(), starts.len(), "{text}");
+        assert!(remarks.iter().zip(starts).all(|(remark, start)| remark.starts_with(start)));
+    }
+
+    #[test]
+    fn the_doctor_names_what_is_unusual() {
+        let mb = 1 << 20;
+        let healthy = Facts {
+            allocated_bytes: 100 * mb,
+            allocated_peak_bytes: 110 * mb,
+            active_bytes: 105 * mb,
+            resident_bytes: 110 * mb,
+            rss_bytes: 115 * mb,
+            ..Facts::default()
+        };
+        check(Facts { allocated_bytes: mb, ..Facts::default() }, 0, &["The server holds"]);
+        check(healthy.clone(), 0, &["Nothing is unusual"]);
+        check(Facts { allocated_peak_bytes: 200 * mb, ..healthy.clone() }, 0, &["Peak"]);
+        let loose = Facts { active_bytes: 120 * mb, resident_bytes: 150 * mb, ..healthy.clone() };
+        check(Facts { rss_bytes: 151 * mb, ..loose }, 0, &["Fragmentation", "Unused pages"]);
+        check(Facts { rss_bytes: 150 * mb, ..healthy.clone() }, 0, &["Outside"]);
+        check(healthy, mb, &["Clients"]);
+    }
+}

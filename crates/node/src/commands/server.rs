@@ -1,0 +1,86 @@
+//! TIME and SHUTDOWN (<https://redis.io/docs/latest/commands/?group=server>).
+
+use engine::{Argument, Error, Flags, Group, Row, ServerError, Shape, Spec};
+use resp::{Args, Reply};
+
+use super::{NodeCx, NodeHandler, Then};
+use crate::host::Shutdown;
+
+const SAVE_SELECTOR: &[Argument] =
+    &[Argument::word("nosave", "NOSAVE"), Argument::word("save", "SAVE")];
+
+/// Commands on the server as a process.
+pub const ROWS: &[Row<NodeHandler>] = &[
+    Row::new(
+        Spec::new("time", 1, Group::Server, "2.6.0")
+            .summary("Replies the server's clock.")
+            .flags(Flags::LOADING.with(Flags::STALE).with(Flags::FAST))
+            .tips(&["nondeterministic_output"]),
+        time,
+    ),
+    Row::new(
+        Spec::new("shutdown", -1, Group::Server, "1.0.0")
+            .summary("Ends the server.")
+            .complexity("O(N) when N keys are saved, otherwise O(1).")
+            .flags(
+                Flags::ADMIN
+                    .with(Flags::NOSCRIPT)
+                    .with(Flags::LOADING)
+                    .with(Flags::STALE)
+                    .with(Flags::NO_MULTI)
+                    .with(Flags::ALLOW_BUSY)
+                    .with(Flags::MAIN),
+            )
+            .arguments(&[
+                Argument::new("save-selector", Shape::OneOf(SAVE_SELECTOR)).optional(),
+                Argument::word("now", "NOW").optional().since("7.0.0"),
+                Argument::word("force", "FORCE").optional().since("7.0.0"),
+                Argument::word("abort", "ABORT").optional().since("7.0.0"),
+            ])
+            .history(&[("7.0.0", "Takes NOW, FORCE and ABORT.")]),
+        shutdown,
+    ),
+];
+
+fn time(cx: &mut NodeCx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let unix_us = cx.worker.turn.unix_us;
+    reply.array(2);
+    reply.bulk_int(unix_us.div_euclid(1_000_000));
+    reply.bulk_int(unix_us.rem_euclid(1_000_000));
+    Ok(())
+}
+
+fn shutdown(cx: &mut NodeCx<'_>, args: &mut Args<'_>, _: &mut Reply<'_>) -> Result<(), Error> {
+    let mut how = Shutdown::default();
+    let (mut save, mut nosave, mut abort) = (false, false, false);
+    while args.remaining() > 0 {
+        if args.take_word("nosave") {
+            nosave = true;
+        } else if args.take_word("save") {
+            save = true;
+        } else if args.take_word("now") {
+            how.now = true;
+        } else if args.take_word("force") {
+            how.force = true;
+        } else if args.take_word("abort") {
+            abort = true;
+        } else {
+            return Err(Error::Syntax);
+        }
+    }
+    if save && nosave || abort && (save || nosave || how != Shutdown::default()) {
+        return Err(Error::Syntax);
+    }
+    if abort {
+        // A shutdown waits for nobody, so there is no moment in which it could be called off.
+        return Err(ServerError::NoShutdown.into());
+    }
+    // Nothing can be saved, and data that the client wants saved must not be lost silently.
+    if save && !how.force {
+        return Err(ServerError::Shutdown.into());
+    }
+    cx.host.shut_down(how).map_err(|_| ServerError::Shutdown)?;
+    // As in Redis there is no reply: the connection ends with the server.
+    *cx.then = Then::Close;
+    Ok(())
+}

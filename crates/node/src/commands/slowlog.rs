@@ -1,0 +1,99 @@
+//! SLOWLOG (<https://redis.io/docs/latest/commands/slowlog/>): the log itself is
+//! [`crate::slowlog`].
+
+use base::number::parse_i64;
+use engine::{Argument, Error, Flags, Group, Row, ServerError, Shape, Spec};
+use resp::{Args, Reply};
+
+use super::{NodeCx, NodeHandler, help, help_spec};
+
+/// Entries that GET replies when it is not told how many.
+const DEFAULT_COUNT: usize = 10;
+
+const ADMIN: Flags = Flags::ADMIN.with(Flags::LOADING).with(Flags::STALE);
+const ALL_NODES: &str = "request_policy:all_nodes";
+
+const fn part(name: &'static str, arity: i32, since: &'static str) -> Spec {
+    Spec::new(name, arity, Group::Server, since)
+}
+
+/// The slow log's commands.
+pub const ROWS: &[Row<NodeHandler>] = &[Row::container(
+    part("slowlog", -2, "2.2.12")
+        .summary("Commands of the slow log.")
+        .complexity("That of the subcommand."),
+    &[
+        Row::new(
+            part("get", -2, "2.2.12")
+                .summary("Replies the newest entries of the slow log.")
+                .complexity("O(N) with N entries replied.")
+                .flags(ADMIN)
+                .arguments(&[Argument::new("count", Shape::Integer).optional()])
+                .history(&[("4.0.0", "Entries also tell the client's address and name.")])
+                .tips(&[ALL_NODES, "nondeterministic_output"]),
+            slow_entries,
+        ),
+        Row::new(help_spec(Group::Server, "6.2.0"), help),
+        Row::new(
+            part("len", 2, "2.2.12")
+                .summary("Counts the entries of the slow log.")
+                .flags(ADMIN)
+                .tips(&[ALL_NODES, "response_policy:agg_sum", "nondeterministic_output"]),
+            len,
+        ),
+        Row::new(
+            part("reset", 2, "2.2.12")
+                .summary("Empties the slow log.")
+                .complexity("O(N) with N entries in the log.")
+                .flags(ADMIN)
+                .tips(&[ALL_NODES, "response_policy:all_succeeded"]),
+            reset,
+        ),
+    ],
+)];
+
+fn slow_entries(
+    cx: &mut NodeCx<'_>,
+    args: &mut Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<(), Error> {
+    let log = cx.worker.node.slowlog.lock();
+    let count = match args.len() {
+        2 => DEFAULT_COUNT,
+        3 => match parse_i64(args.text(2)) {
+            Some(-1) => log.len(),
+            count => count.and_then(|n| usize::try_from(n).ok()).ok_or(ServerError::Count)?,
+        },
+        _ => {
+            let name = String::from_utf8_lossy(args.text(1)).into_owned();
+            return Err(Error::SubcommandForm(name, "SLOWLOG"));
+        }
+    };
+    let count = count.min(log.len());
+    reply.array(count);
+    for entry in log.iter().take(count) {
+        reply.array(6);
+        reply.int(i64::try_from(entry.id).unwrap_or(i64::MAX));
+        reply.int(entry.unix_seconds);
+        reply.int(i64::try_from(entry.micros).unwrap_or(i64::MAX));
+        reply.array(entry.arguments.len());
+        for argument in &entry.arguments {
+            reply.bulk(argument);
+        }
+        reply.bulk(entry.address.as_bytes());
+        reply.bulk(&entry.name);
+    }
+    Ok(())
+}
+
+fn len(cx: &mut NodeCx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let len = cx.worker.node.slowlog.lock().len();
+    reply.int(i64::try_from(len).unwrap_or(i64::MAX));
+    Ok(())
+}
+
+fn reset(cx: &mut NodeCx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    cx.worker.node.slowlog.lock().clear();
+    reply.ok();
+    Ok(())
+}

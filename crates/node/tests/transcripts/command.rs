@@ -1,0 +1,171 @@
+//! COMMAND.
+
+use crate::check::check;
+
+#[test]
+fn information_has_ten_elements() {
+    check(
+        r#"
+> COMMAND INFO memory|usage
+[["memory|usage", -3, [readonly], 2, 2, 1, [@read, @slow], [], [["flags", [RO], "begin_search",
+   ["type", "index", "spec", ["index", 2]], "find_keys", ["type", "range", "spec", ["lastkey", 0,
+   "keystep", 1, "limit", 0]]]], []]]
+> COMMAND INFO SLOWLOG
+[["slowlog", -2, [], 0, 0, 0, [@slow], [], [], [["slowlog|get", -2, [admin, loading, stale], 0, 0,
+   0, [@admin, @slow, @dangerous], ["request_policy:all_nodes", "nondeterministic_output"], [],
+   []], ["slowlog|help", 2, [loading, stale], 0, 0, 0, [@slow], [], [], []], ["slowlog|len", 2,
+   [admin, loading, stale], 0, 0, 0, [@admin, @slow, @dangerous], ["request_policy:all_nodes",
+   "response_policy:agg_sum", "nondeterministic_output"], [], []], ["slowlog|reset", 2, [admin,
+   loading, stale], 0, 0, 0, [@admin, @slow, @dangerous], ["request_policy:all_nodes",
+   "response_policy:all_succeeded"], [], []]]]]
+> COMMAND INFO nosuch Time memory|nosuch get|x
+[nil-array, ["time", 1, [loading, stale, fast], 0, 0, 0, [@fast], ["nondeterministic_output"], [],
+   []], nil-array, nil-array]
+> COMMAND INFO
+~~ \[*\["time", 1, *
+> COMMAND
+~~ \[*\["time", 1, *
+> HELLO 3
+~~ {*
+> COMMAND INFO memory|usage nosuch
+[["memory|usage", -3, ~[readonly], 2, 2, 1, ~[@read, @slow], ~[], ~[{"flags": ~[RO],
+   "begin_search": {"type": "index", "spec": {"index": 2}}, "find_keys": {"type": "range",
+   "spec": {"lastkey": 0, "keystep": 1, "limit": 0}}}], ~[]], nil]
+> COMMAND INFO lolwut shutdown command|count
+[["lolwut", -1, ~[readonly, fast], 0, 0, 0, ~[@read, @fast], ~[], ~[], ~[]], ["shutdown", -1,
+   ~[admin, noscript, loading, stale, no_multi, allow_busy], 0, 0, 0, ~[@admin, @slow,
+   @dangerous], ~[], ~[], ~[]], ["command|count", 2, ~[loading, stale], 0, 0, 0, ~[@slow,
+   @connection], ~[], ~[], ~[]]]
+"#,
+    );
+}
+
+#[test]
+fn documentation_says_what_there_is_to_say() {
+    check(
+        r#"
+> COMMAND DOCS nosuch
+[]
+> COMMAND DOCS TIME nosuch
+["time", ["summary", "Replies the server's clock.", "since", "2.6.0", "group", "server",
+   "complexity", "O(1)"]]
+> COMMAND DOCS
+~~ \[*"time", \["summary", *
+> HELLO 3
+~~ {*
+> COMMAND DOCS time time
+{"time": {"summary": "Replies the server's clock.", "since": "2.6.0", "group": "server",
+   "complexity": "O(1)"}, "time": {"summary": "Replies the server's clock.", "since": "2.6.0",
+   "group": "server", "complexity": "O(1)"}}
+> COMMAND DOCS memory|usage
+{"memory|usage": {"summary": "Replies the bytes that a key and its value take.", "since": "4.0.0",
+   "group": "server", "complexity": "O(N) with N samples.", "arguments": [{"name": "key",
+   "type": "key", "display_text": "key", "key_spec_index": 0}, {"name": "count",
+   "type": "integer", "display_text": "count", "token": "SAMPLES", "flags": ~[optional]}]}}
+> COMMAND DOCS lolwut
+{"lolwut": {"summary": "Weaves something, and tells the server's version.", "since": "5.0.0",
+   "group": "server", "arguments": [{"name": "version", "type": "integer",
+   "display_text": "version", "token": "VERSION", "flags": ~[optional]}]}}
+> COMMAND DOCS debug
+~~ {"debug": {*, "complexity": "*", "doc_flags": ~\[syscmd\]}}
+> COMMAND DOCS config|set
+{"config|set": {"summary": "Changes parameters, all of them or none.", "since": "2.0.0",
+   "group": "server", "complexity": "O(N) with N parameters.", "history": ~[["7.0.0",
+   "Takes several parameters."]], "arguments": [{"name": "data", "type": "block",
+   "flags": ~[multiple], "arguments": [{"name": "parameter", "type": "string",
+   "display_text": "parameter"}, {"name": "value", "type": "string", "display_text": "value"}]}]}}
+> COMMAND DOCS shutdown
+~~ *"arguments": \[{"name": "save-selector", "type": "oneof", "flags": ~\[optional\],
+   "arguments": \[{"name": "nosave", "type": "pure-token", "display_text": "nosave",
+   "token": "NOSAVE"}, *{"name": "now", "type": "pure-token", "display_text": "now",
+   "token": "NOW", "since": "7.0.0", "flags": ~\[optional\]}*
+> COMMAND DOCS MEMORY
+~~ {"memory": {"summary": "*", "subcommands": {"memory|doctor": {*"memory|usage": {*}}}}
+"#,
+    );
+}
+
+#[test]
+fn lists_are_filtered() {
+    check(
+        r#"
+> COMMAND LIST
+~~ \[*"config", "config|get", *
+> COMMAND LIST FILTERBY PATTERN MEMORY*
+["memory", "memory|doctor", "memory|help", "memory|malloc-stats", "memory|purge", "memory|stats",
+   "memory|usage"]
+> COMMAND LIST filterby pattern config|[gs]et
+["config|get", "config|set"]
+> COMMAND LIST FILTERBY ACLCAT Admin
+~~ *"config|get", *"shutdown"*
+> COMMAND LIST FILTERBY ACLCAT @admin
+[]
+> COMMAND LIST FILTERBY MODULE vectorset
+[]
+> COMMAND LIST FILTERBY NOSUCH x
+-ERR syntax error
+> COMMAND LIST FILTERBY PATTERN
+-ERR syntax error
+> COMMAND LIST FILTERBY PATTERN a b
+-ERR syntax error
+> COMMAND LIST nosuch PATTERN a
+-ERR syntax error
+"#,
+    );
+}
+
+#[test]
+fn keys_are_found() {
+    check(
+        r#"
+> COMMAND GETKEYS get k
+["k"]
+> COMMAND GETKEYS set k v
+["k"]
+> COMMAND GETKEYS MEMORY USAGE k SAMPLES 5
+["k"]
+> COMMAND GETKEYS
+-ERR wrong number of arguments for 'command|getkeys' command
+> COMMAND GETKEYS get
+-ERR Invalid number of arguments specified for command
+> COMMAND GETKEYS get a b
+-ERR Invalid number of arguments specified for command
+> COMMAND GETKEYS nosuch a
+-ERR Invalid command specified
+> COMMAND GETKEYS memory nosuch k
+-ERR Invalid command specified
+> COMMAND GETKEYS command nosuch
+-ERR Invalid command specified
+> COMMAND GETKEYS ping a
+-ERR The command has no key arguments
+> COMMAND GETKEYS config
+-ERR The command has no key arguments
+> COMMAND GETKEYS memory stats
+-ERR The command has no key arguments
+> COMMAND GETKEYSANDFLAGS memory usage k
+[["k", [RO]]]
+> COMMAND GETKEYSANDFLAGS nosuch
+-ERR Invalid command specified
+> HELLO 3
+~~ {*
+> COMMAND GETKEYSANDFLAGS get k
+[["k", ~[RO, access]]]
+"#,
+    );
+}
+
+#[test]
+fn other_subcommands() {
+    check(
+        r#"
+> COMMAND COUNT
+~~ [1-9]*
+> COMMAND COUNT x
+-ERR wrong number of arguments for 'command|count' command
+> COMMAND NOSUCH
+-ERR unknown subcommand 'NOSUCH'. Try COMMAND HELP.
+> COMMAND HELP
+~~ \[COMMAND <subcommand> \[<argument> ...\]*, COUNT, *
+"#,
+    );
+}

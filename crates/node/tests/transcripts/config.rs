@@ -1,0 +1,102 @@
+//! CONFIG.
+
+use crate::check::{check, run};
+use crate::fake::World;
+use node::config::{Config, Permit};
+
+#[test]
+fn parameters_are_read() {
+    check(
+        r#"
+> CONFIG GET hz HZ port nosuch
+["hz", "10", "port", "6379"]
+> CONFIG GET slowlog-*
+["slowlog-log-slower-than", "10000", "slowlog-max-len", "128"]
+> CONFIG GET nosuch
+[]
+> CONFIG GET
+-ERR wrong number of arguments for 'config|get' command
+> CONFIG
+-ERR wrong number of arguments for 'config' command
+> CONFIG NOSUCH x
+-ERR unknown subcommand 'NOSUCH'. Try CONFIG HELP.
+> CONFIG HELP
+~~ \[CONFIG <subcommand> *, GET <parameter> ..., *
+> HELLO 3
+~~ {*
+> CONFIG GET save timeout
+{"save": "", "timeout": "0"}
+"#,
+    );
+}
+
+#[test]
+fn parameters_are_changed_all_or_none() {
+    check(
+        r#"
+> CONFIG SET hz 20 timeout 5
+OK
+> CONFIG GET hz timeout
+["hz", "20", "timeout", "5"]
+> CONFIG SET hz 30 timeout x
+-ERR CONFIG SET failed (possibly related to argument 'timeout') - argument couldn't be parsed into a
+  n integer
+> CONFIG SET hz 30 nosuch 1
+-ERR Unknown option or number of arguments for CONFIG SET - 'nosuch'
+> CONFIG SET hz 30 HZ 31
+-ERR CONFIG SET failed (possibly related to argument 'HZ') - duplicate parameter
+> CONFIG SET databases 3
+-ERR CONFIG SET failed (possibly related to argument 'databases') - can't set immutable config
+> CONFIG SET hz 30 timeout
+-ERR syntax error
+> CONFIG SET hz
+-ERR wrong number of arguments for 'config|set' command
+> CONFIG GET hz timeout
+["hz", "20", "timeout", "5"]
+"#,
+    );
+}
+
+#[test]
+fn what_the_process_cannot_follow_is_not_changed() {
+    let mut world = World::new(1);
+    *world.host.unfollowed.borrow_mut() = Some("maxclients");
+    run(
+        &mut world,
+        r#"
+> CONFIG SET hz 20 maxclients 5
+-ERR CONFIG SET failed (possibly related to argument 'maxclients') - not today
+> CONFIG GET hz maxclients
+["hz", "10", "maxclients", "10000"]
+> CONFIG SET hz 20
+OK
+"#,
+    );
+}
+
+#[test]
+fn protected_parameters_are_for_local_clients() {
+    let config = Config { enable_protected_configs: Permit::Local, ..Config::default() };
+    run(&mut World::with_config(1, config), "> CONFIG SET dir /tmp\nOK\n");
+    let refused = "-ERR CONFIG SET failed (possibly related to argument 'dir') - \
+        can't set protected config\n";
+    check(&format!("> CONFIG SET dir /tmp\n{refused}"));
+}
+
+#[test]
+fn the_file_is_rewritten() {
+    let mut world = World::new(1);
+    run(
+        &mut world,
+        r#"
+> CONFIG REWRITE x
+-ERR wrong number of arguments for 'config|rewrite' command
+> CONFIG REWRITE
+-ERR The server is running without a config file
+"#,
+    );
+    *world.host.config_path.borrow_mut() = "/etc/weft.conf".to_owned();
+    *world.host.config_file.borrow_mut() = b"# mine\nhz 10\n".to_vec();
+    run(&mut world, "> CONFIG SET hz 50\nOK\n> CONFIG REWRITE\nOK\n");
+    assert_eq!(*world.host.config_file.borrow(), b"# mine\nhz 50\n");
+}

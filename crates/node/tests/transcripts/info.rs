@@ -1,0 +1,121 @@
+//! INFO and CONFIG RESETSTAT.
+
+use crate::check::{check, run};
+use crate::fake::World;
+
+#[test]
+fn sections_are_chosen() {
+    check(
+        r##"
+> INFO nosuch
+""
+> INFO CLUSTER
+"# Cluster\r\ncluster_enabled:0\r\n"
+> INFO keyspace nosuch cluster
+"# Cluster\r\ncluster_enabled:0\r\n\r\n# Keyspace\r\n"
+> INFO modules
+"# Modules\r\n"
+> INFO
+~~ "# Server\\r\\n*\\r\\n\\r\\n# Clients*# Memory*# Persistence*# Threads*# Stats*# Replication*# CP
+  U*# Modules*# Errorstats*# Cluster*# Keyspace\\r\\n"
+> INFO default commandstats
+~~ "# Server*# Modules\\r\\n\\r\\n# Commandstats*# Keyspace*
+> INFO all
+~~ "# Server*# Commandstats*# Keyspace*
+> INFO Everything
+~~ "# Server*# Commandstats*# Keyspace*
+> HELLO 3
+~~ {*
+> INFO cluster
+=txt:# Cluster\r\ncluster_enabled:0\r\n
+"##,
+    );
+}
+
+#[test]
+fn the_server_tells_about_itself() {
+    check(
+        r##"
+> SET a 1
+OK
+> SELECT 3
+OK
+> SET b 1
+OK
+> SET c 1
+OK
+> INFO keyspace
+"# Keyspace\r\ndb0:keys=1,expires=0,avg_ttl=0,subexpiry=0\r\ndb3:keys=2,expires=0,avg_ttl=0,subexpir
+  y=0\r\n"
+> INFO server
+~~ "# Server\\r\\nredis_version:8.0.6\\r\\nweft_version:*\\r\\nredis_mode:standalone\\r\\n*process_i
+  d:4321\\r\\n*tcp_port:6379\\r\\nserver_time_usec:1700000000000000\\r\\nuptime_in_seconds:90061\\r
+  \\nuptime_in_days:1\\r\\nhz:10\\r\\n*io_threads_active:0\\r\\nlistener0:name=tcp,bind=\*,bind=-::
+  \*,port=6379\\r\\n"
+> INFO clients
+~~ "# Clients\\r\\nconnected_clients:1\\r\\n*maxclients:10000\\r\\n*blocked_clients:0\\r\\n*
+> INFO memory
+~~ "# Memory\\r\\nused_memory:3145728\\r\\nused_memory_human:3.00M\\r\\n*used_memory_peak:4194304\\r
+  \\n*used_memory_peak_perc:75.00%\\r\\n*mem_allocator:fake-1.0\\r\\n*
+> INFO persistence
+~~ "# Persistence\\r\\nloading:0\\r\\n*rdb_changes_since_last_save:3\\r\\nrdb_bgsave_in_progress:0
+  \\r\\nrdb_last_save_time:1699909939\\r\\n*aof_enabled:0\\r\\n*
+> INFO replication
+~~ "# Replication\\r\\nrole:master\\r\\nconnected_slaves:0\\r\\n*master_repl_offset:0\\r\\nsecond_re
+  pl_offset:-1\\r\\n*
+> INFO cpu
+~~ "# CPU\\r\\nused_cpu_sys:0.000000\\r\\nused_cpu_user:0.000000\\r\\n*used_cpu_user_main_thread:0.0
+  00000\\r\\n"
+> INFO threads
+~~ "# Threads\\r\\nio_thread_0:clients=0,reads=0,writes=0\\r\\nweft_thread_0:commands=*
+"##,
+    );
+}
+
+#[test]
+fn work_is_counted_until_a_reset() {
+    let mut world = World::new(4);
+    world.host.ticks.set(7);
+    run(
+        &mut world,
+        r##"
+> GET a
+nil
+> SET a 1
+OK
+> GET a
+"1"
+> GET
+-ERR wrong number of arguments for 'get' command
+> NOSUCH
+~~ -ERR unknown command 'NOSUCH', with args beginning with: *
+> CONFIG SET hz x
+~~ -ERR *
+> AUTH wrong x
+-WRONGPASS invalid username-password pair or user is disabled.
+> INFO commandstats
+~~ *cmdstat_get:calls=2,usec=14,usec_per_call=7.00,rejected_calls=1,failed_calls=0\\r\\n*cmdstat_set
+  :calls=1,*cmdstat_auth:calls=1,usec=7,usec_per_call=7.00,rejected_calls=0,failed_calls=1\\r\\n*cmd
+  stat_config|set:calls=1,*failed_calls=1\\r\\n*
+> INFO errorstats
+"# Errorstats\r\nerrorstat_ERR:count=3\r\nerrorstat_WRONGPASS:count=1\r\n"
+> INFO stats
+~~ *total_commands_processed:7\\r\\n*keyspace_hits:1\\r\\nkeyspace_misses:1\\r\\n*total_error_replie
+  s:4\\r\\n*
+> CONFIG RESETSTAT
+OK
+> INFO commandstats
+"# Commandstats\r\ncmdstat_config|resetstat:calls=1,usec=7,usec_per_call=7.00,rejected_calls=0,faile
+  d_calls=0\r\n"
+> INFO errorstats
+"# Errorstats\r\n"
+> INFO stats
+~~ *total_commands_processed:3\\r\\n*keyspace_hits:0\\r\\nkeyspace_misses:0\\r\\n*total_error_replie
+  s:0\\r\\n*
+> INFO persistence
+~~ *rdb_changes_since_last_save:1\\r\\n*
+> CONFIG RESETSTAT x
+-ERR wrong number of arguments for 'config|resetstat' command
+"##,
+    );
+}
