@@ -88,7 +88,7 @@ func otherClients(r *redis.Conn, connect func(name string) *redis.Client) {
 
 func commands(r *redis.Conn) {
 	count, err := r.Do(ctx, "COMMAND", "COUNT").Int64()
-	holds("COMMAND COUNT", err == nil && count > 70, count)
+	holds("COMMAND COUNT", err == nil && count > 60, count)
 	table, err := r.Command(ctx).Result()
 	equal("COMMAND is understood", err, nil)
 	equal("COMMAND lists as many", len(table), count)

@@ -96,7 +96,7 @@ final class Admin {
 
   private void commands() {
     long count = r.commandCount();
-    Check.holds("COMMAND COUNT", count > 70, count);
+    Check.holds("COMMAND COUNT", count > 60, count);
     Map<String, CommandInfo> table = r.command();
     Check.equal("COMMAND lists as many", table.size(), count);
     CommandInfo get = table.get("get");

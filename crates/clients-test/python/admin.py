@@ -73,7 +73,7 @@ def other_clients(r, connect):
 
 def commands(r):
     count = r.command_count()
-    check.holds("COMMAND COUNT", count > 70, count)
+    check.holds("COMMAND COUNT", count > 60, count)
     table = r.command()
     check.equal("COMMAND lists as many", len(table), count)
     get = table["get"]

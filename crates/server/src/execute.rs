@@ -207,9 +207,11 @@ impl IoThread {
         }
     }
 
-    /// Executes the queued requests of a client until they are done or cannot go on; the replies are
-    /// added to what the client has to send.
-    fn execute_queue(&mut self, client: &mut Connection) {
+    /// Executes the queued requests of a client until they are done or one cannot be executed here and
+    /// now, which is then returned as the step it asks for; the replies are added to what the client
+    /// has to send.
+    fn execute_queue(&mut self, client: &mut Connection) -> Option<Step> {
+        let mut stopped = None;
         self.pass.enter();
         let router = LockRouter { shards: &self.shared.shards, pass: &self.pass };
         let host = ProcessHost(&self.shared);
@@ -227,6 +229,7 @@ impl IoThread {
                 }
                 Step::HandOver | Step::Postpone => {
                     client.queue.push_front(OwnedRequest { args: owned.args });
+                    stopped = Some(step);
                     break;
                 }
             }
@@ -235,6 +238,7 @@ impl IoThread {
         client.keep(&self.out, Mark::default(), self.out.mark());
         self.out.clear();
         client.publish(self.now.unix_us / 1000, 0, 0);
+        stopped
     }
 
     /// Executes for another thread what only this one may, and sends the client back.
@@ -246,15 +250,13 @@ impl IoThread {
     /// Executes what CLIENT PAUSE had postponed, as far as it has ended.
     pub(crate) fn resume_paused(&mut self) {
         for slot in std::mem::take(&mut self.paused) {
-            let Some(entry) = self.slots.get_mut(slot) else { continue };
-            let Slot::Here(mut client) = std::mem::replace(entry, Slot::Free) else { continue };
+            let Some(mut client) = self.slots.get_mut(slot).and_then(Slot::take) else { continue };
             client.session.record.set_flag(flag::PAUSED, false);
-            self.execute_queue(&mut client);
-            let waits = client.queue.front().map(|owned| is_remote(owned, &self.worker));
+            let stopped = self.execute_queue(&mut client);
             self.slots[slot] = Slot::Here(client);
-            match waits {
-                Some(true) => self.send_away(slot),
-                Some(false) => {
+            match stopped {
+                Some(Step::HandOver) => self.send_away(slot),
+                Some(_) => {
                     if let Slot::Here(client) = &self.slots[slot] {
                         client.session.record.set_flag(flag::PAUSED, true);
                     }
@@ -267,12 +269,6 @@ impl IoThread {
             }
         }
     }
-}
-
-/// Whether a request is for the main thread.
-fn is_remote(owned: &OwnedRequest, worker: &node::Worker) -> bool {
-    let name = owned.args.first().map_or(&[][..], |name| name.as_slice());
-    table().find(name).is_some_and(|entry| entry.place & worker.remote != 0)
 }
 
 fn request_of<'a>(args: Args<'a>, worker: &node::Worker) -> Request<'a> {

@@ -51,6 +51,19 @@ pub enum Slot {
     },
 }
 
+impl Slot {
+    /// Takes the client out, if it is here, and leaves the slot as it was otherwise.
+    pub fn take(&mut self) -> Option<Box<Connection>> {
+        match std::mem::replace(self, Self::Free) {
+            Self::Here(client) => Some(client),
+            other => {
+                *self = other;
+                None
+            }
+        }
+    }
+}
+
 /// Why a thread's loop ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
@@ -361,8 +374,7 @@ impl IoThread {
 
     /// Ends a client.
     pub fn close(&mut self, slot: usize) {
-        let Some(entry) = self.slots.get_mut(slot) else { return };
-        let Slot::Here(mut client) = std::mem::replace(entry, Slot::Free) else { return };
+        let Some(mut client) = self.slots.get_mut(slot).and_then(Slot::take) else { return };
         let _ = self.epoll.delete(client.transport.as_fd());
         client.transport.shut_down();
         self.worker.node.clients.remove(client.session.record.id);
@@ -396,9 +408,7 @@ impl IoThread {
 
     /// Sends a client with queued requests to the main thread.
     pub(crate) fn send_away(&mut self, slot: usize) {
-        let Slot::Here(client) = std::mem::replace(&mut self.slots[slot], Slot::Free) else {
-            return;
-        };
+        let Some(client) = self.slots[slot].take() else { return };
         self.slots[slot] = Slot::Away { id: client.session.record.id, killed: false };
         let origin = Origin { thread: self.worker.index, slot };
         self.shared.send(0, Message::Execute(client, origin));
@@ -433,7 +443,7 @@ impl IoThread {
                     None => std::thread::yield_now(),
                 }
             }
-            if let Slot::Here(client) = std::mem::replace(&mut self.slots[slot], Slot::Free) {
+            if let Some(client) = self.slots[slot].take() {
                 let _ = self.epoll.delete(client.transport.as_fd());
                 self.release(slot);
                 self.shared.place_client(client);
