@@ -1,7 +1,7 @@
 //! What is known of a command besides what it does: the one place for its metadata.
 //!
-//! Dispatch, locking, COMMAND INFO, DOCS and GETKEYS, statistics, the generated documentation and the
-//! random streams of the tests are all derived from a [`Spec`]. It is built by chained `const`
+//! Dispatch, locking, COMMAND INFO, DOCS and GETKEYS, statistics, the generated documentation and
+//! the random streams of the tests are all derived from a [`Spec`]. It is built by chained `const`
 //! functions, so that a row reads like a sentence and says only what is not the default.
 
 /// The groups of commands, as COMMAND DOCS names them.

@@ -1,4 +1,5 @@
-//! The index of all commands: found by name in any case, with everything that dispatch needs at hand.
+//! The index of all commands: found by name in any case, with everything that dispatch needs at
+//! hand.
 
 use std::sync::LazyLock;
 

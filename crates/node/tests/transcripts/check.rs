@@ -2,8 +2,9 @@
 //!
 //! ```text
 //! > SET k v          a request, quoted like an inline command
-//! OK                 its reply on one line: OK, "bulk", 12, nil, nil-array, [array], {map}, ~[set],
-//!                    -error, ,1.5 (double), #t, (big number), =txt:verbatim; nothing: no line
+//! OK                 its reply on one line: OK, "bulk", 12, nil, nil-array, [array], {map},
+//!                    ~[set], -error, ,1.5 (double), #t, (big number), =txt:verbatim; nothing: no
+//!                    line
 //! ! set:k => SET k v the effect that the request left: events, then the command to replay; `k@2`
 //!                    is a key of database 2 when the effect is another's
 //! @advance 1500      the clock goes on by so many milliseconds
@@ -12,10 +13,10 @@
 //! # a comment
 //! ```
 //!
-//! A reply may be given as a pattern: `~~ *text*` matches by glob. Effects are compared only where a
-//! transcript gives them, but every request is checked for having left exactly one effect when it
-//! changed the keyspace and none otherwise (expired keys leave their own). Every transcript runs with
-//! 1, 4 and 1024 shards, which must not show.
+//! A reply may be given as a pattern: `~~ *text*` matches by glob. Effects are compared only where
+//! a transcript gives them, but every request is checked for having left exactly one effect when it
+//! changed the keyspace and none otherwise (expired keys leave their own). Every transcript runs
+//! with 1, 4 and 1024 shards, which must not show.
 
 use base::glob;
 use base::quote::{push_quoted, split_args};
