@@ -170,7 +170,8 @@ impl<P> Table<P> {
 
     #[inline]
     fn view(&self, slot: u64) -> RecordRef<'_, P> {
-        // SAFETY: the slot holds the address of a record this table owns, and the table is borrowed.
+        // SAFETY: the slot holds the address of a record this table owns, and the table is
+        // borrowed.
         unsafe { RecordRef::from_raw(slot & ADDRESS_MASK) }
     }
 

@@ -75,8 +75,8 @@ pub struct Facts {
     pub ticks_per_micro: f64,
 }
 
-/// Services of the process. Commands that need them are rare; all but `close_client` run on the main
-/// thread.
+/// Services of the process. Commands that need them are rare; all but `close_client` run on the
+/// main thread.
 pub trait Host {
     /// Makes the process follow a changed configuration.
     ///

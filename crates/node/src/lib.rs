@@ -1,8 +1,8 @@
 //! Floor 5: one server as a state machine: sessions, configuration, dispatch.
 //!
-//! It decides what a request means for this client at this moment and runs it; it opens no socket or
-//! file, starts no thread and reads no clock. Shards come through [`Router`], everything else that
-//! needs the outside through [`Host`].
+//! It decides what a request means for this client at this moment and runs it; it opens no socket
+//! or file, starts no thread and reads no clock. Shards come through [`Router`], everything else
+//! that needs the outside through [`Host`].
 #![forbid(unsafe_code)]
 
 pub mod client;

@@ -1,5 +1,5 @@
-//! Bytes on their way to a client: one buffer, and between its bytes big values that are shared with
-//! the keyspace instead of copied.
+//! Bytes on their way to a client: one buffer, and between its bytes big values that are shared
+//! with the keyspace instead of copied.
 
 use std::io::IoSlice;
 use std::sync::Arc;

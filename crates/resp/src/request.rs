@@ -258,8 +258,8 @@ fn check_len(len: Option<i64>, limits: Limits) -> Result<usize, ProtocolError> {
     }
 }
 
-/// The number on the line that begins at `at`, and the offset behind the line. `None` while the line
-/// has no end; an inner `None` when it is no number.
+/// The number on the line that begins at `at`, and the offset behind the line. `None` while the
+/// line has no end; an inner `None` when it is no number.
 #[inline]
 fn number_line(buffer: &[u8], at: usize) -> Option<(Option<i64>, usize)> {
     // Nearly every line is one to three digits.

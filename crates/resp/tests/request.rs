@@ -92,7 +92,10 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..200), piece in 1usize..9) {
+    fn no_bytes_make_it_panic(
+        bytes in prop::collection::vec(any::<u8>(), 0..200),
+        piece in 1usize..9,
+    ) {
         let _ = requests(&bytes, piece);
     }
 

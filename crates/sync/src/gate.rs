@@ -1,11 +1,11 @@
 //! The gate: how the whole world is stopped for a moment.
 //!
-//! Threads are inside while they work on shared state, any number at a time. Whoever closes the gate
-//! waits until all are outside and is alone until it opens the gate again.
+//! Threads are inside while they work on shared state, any number at a time. Whoever closes the
+//! gate waits until all are outside and is alone until it opens the gate again.
 //!
-//! Each thread holds a [`Pass`], which is one slot: an atomic on a cache line of its own, written by
-//! its thread and by closers. All that they must agree on is in that one atomic, so its modification
-//! order decides who was first, and neither side needs a fence:
+//! Each thread holds a [`Pass`], which is one slot: an atomic on a cache line of its own, written
+//! by its thread and by closers. All that they must agree on is in that one atomic, so its
+//! modification order decides who was first, and neither side needs a fence:
 //!
 //! ```text
 //!                  enter                         close
@@ -18,15 +18,16 @@
 //!        +--> OUTSIDE (open)                                 +--> OUTSIDE (open)
 //! ```
 //!
-//! The usual `enter` is one compare-and-swap and the usual `leave` one atomic subtraction, both on a
-//! line that the thread's own core holds: about 5 ns each on x86-64. The textbook's plain store and
-//! read of a shared flag needs a sequentially consistent fence between the two, in `leave` as well if
-//! a sleeping closer is to be woken, and costs the same.
+//! The usual `enter` is one compare-and-swap and the usual `leave` one atomic subtraction, both on
+//! a line that the thread's own core holds: about 5 ns each on x86-64. The textbook's plain store
+//! and read of a shared flag needs a sequentially consistent fence between the two, in `leave` as
+//! well if a sleeping closer is to be woken, and costs the same.
 //!
 //! Invariants, each with a model in `tests/models`:
 //! - While a [`Closed`] lives, nobody else is inside and no other `Closed` exists; what was written
 //!   inside is visible to the closer, and what the closer wrote to all who enter after.
-//! - A closer with a pass leaves first and competes from outside, so closers cannot block one another.
+//! - A closer with a pass leaves first and competes from outside, so closers cannot block one
+//!   another.
 //! - Whoever waits in `enter` is inside when the gate opens (`open` puts it there), so a row of
 //!   closers cannot starve it.
 //! - Every slot is closed, handed out or not: a thread that registers meanwhile finds it closed.
@@ -59,8 +60,8 @@ pub struct Gate {
     shared: Arc<Shared>,
 }
 
-/// One thread's right to enter. It can be moved to another thread but not shared; dropping it leaves
-/// the gate and returns the slot.
+/// One thread's right to enter. It can be moved to another thread but not shared; dropping it
+/// leaves the gate and returns the slot.
 pub struct Pass {
     gate: Gate,
     slot: usize,
@@ -118,8 +119,8 @@ impl Gate {
         Self { shared: Arc::new(shared) }
     }
 
-    /// A pass for one more thread, outside; `None` while `threads_max` passes exist. Never waits for
-    /// a closer.
+    /// A pass for one more thread, outside; `None` while `threads_max` passes exist. Never waits
+    /// for a closer.
     pub fn register(&self) -> Option<Pass> {
         let slot = self.shared.free.lock().pop()?;
         Some(Pass { gate: self.clone(), slot, closing: Cell::new(false) })

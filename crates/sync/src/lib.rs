@@ -3,8 +3,8 @@
 //! - [`mailbox`]: how one thread asks something of another.
 //! - [`gate`]: how the whole world is stopped for a moment.
 //!
-//! Both take their atomics, locks and queue from `shim`, so that `tests/models` can compile the very
-//! same sources against loom and try every interleaving of small cases; no flag or feature is
+//! Both take their atomics, locks and queue from `shim`, so that `tests/models` can compile the
+//! very same sources against loom and try every interleaving of small cases; no flag or feature is
 //! involved. Nothing here makes a system call of its own or knows what a client, a key or an epoll
 //! instance is.
 #![forbid(unsafe_code)]

@@ -11,21 +11,21 @@
 //!       +---------- one wake -----------------------+
 //! ```
 //!
-//! One turn of the owner: `awake()`, empty the wake's descriptor, `drain()`, `prepare_sleep()`, wait
-//! (without blocking when `prepare_sleep()` was false).
+//! One turn of the owner: `awake()`, empty the wake's descriptor, `drain()`, `prepare_sleep()`,
+//! wait (without blocking when `prepare_sleep()` was false).
 //!
 //! Invariants, each with a model in `tests/models`:
 //! - A message is either seen before the owner sleeps, or a wake is made after it was queued.
 //! - There is at most one wake for each `prepare_sleep()`, however many producers there are.
 //! - Messages of one producer arrive in the order in which it sent them.
 //!
-//! Why nothing is lost: the producer writes the queue, then reads the flag; the owner writes the flag,
-//! then reads the queue. Between its two steps each side has a sequentially consistent fence. The two
-//! fences have an order, and whoever comes second sees what the other wrote before its own.
+//! Why nothing is lost: the producer writes the queue, then reads the flag; the owner writes the
+//! flag, then reads the queue. Between its two steps each side has a sequentially consistent fence.
+//! The two fences have an order, and whoever comes second sees what the other wrote before its own.
 //!
-//! What it deliberately does not do: bound the queue (whoever sends decides what may be outstanding),
-//! answer, or report that the owner is gone. A thread that ends hands its `Mailbox` back, and whoever
-//! joins the thread drains the rest.
+//! What it deliberately does not do: bound the queue (whoever sends decides what may be
+//! outstanding), answer, or report that the owner is gone. A thread that ends hands its `Mailbox`
+//! back, and whoever joins the thread drains the rest.
 
 use std::cell::Cell;
 use std::fmt;
@@ -38,8 +38,8 @@ use super::shim::{AtomicBool, Ordering, SegQueue, fence};
 
 /// Ends the owner's sleep, in the server by a write to its eventfd.
 ///
-/// A wake must stick: when it is made after `prepare_sleep` and before the owner waits, the wait has
-/// to return at once. It may be made late, when the owner is up again for another reason.
+/// A wake must stick: when it is made after `prepare_sleep` and before the owner waits, the wait
+/// has to return at once. It may be made late, when the owner is up again for another reason.
 pub trait Wake: Send + Sync {
     /// Ends the current sleep of the owner, or else its next one.
     fn wake(&self);
@@ -86,15 +86,15 @@ impl<T> Mailbox<T> {
         Sender { shared: Arc::clone(&self.shared) }
     }
 
-    /// The oldest message. It never sleeps, but may spin for a moment: for a producer that has taken
-    /// its place in the queue and not yet written its message there.
+    /// The oldest message. It never sleeps, but may spin for a moment: for a producer that has
+    /// taken its place in the queue and not yet written its message there.
     pub fn pop(&self) -> Option<T> {
         self.shared.queue.pop()
     }
 
     /// Hands at most `messages_max` messages to `receive`, oldest first, and returns how many there
-    /// were. The bound keeps a busy mailbox from starving the owner's other work; what is left makes
-    /// the next [`prepare_sleep`](Self::prepare_sleep) answer false.
+    /// were. The bound keeps a busy mailbox from starving the owner's other work; what is left
+    /// makes the next [`prepare_sleep`](Self::prepare_sleep) answer false.
     pub fn drain(&self, messages_max: usize, mut receive: impl FnMut(T)) -> usize {
         for count in 0..messages_max {
             match self.pop() {
@@ -117,8 +117,8 @@ impl<T> Mailbox<T> {
             return false;
         }
         self.shared.asleep.store(true, Ordering::Relaxed);
-        // Pairs with the fence in `send`: either that producer sees the flag, or its message is seen
-        // by the next line.
+        // Pairs with the fence in `send`: either that producer sees the flag, or its message is
+        // seen by the next line.
         fence(Ordering::SeqCst);
         if self.shared.queue.is_empty() {
             return true;
@@ -127,7 +127,8 @@ impl<T> Mailbox<T> {
         false
     }
 
-    /// The wait is over: until the next [`prepare_sleep`](Self::prepare_sleep) nobody needs to wake.
+    /// The wait is over: until the next [`prepare_sleep`](Self::prepare_sleep) nobody needs to
+    /// wake.
     pub fn awake(&self) {
         // Mostly a plain read: whoever woke the owner has cleared the flag.
         if self.shared.asleep.load(Ordering::Relaxed) {
@@ -137,10 +138,11 @@ impl<T> Mailbox<T> {
 }
 
 impl<T> Sender<T> {
-    /// Queues a message, and wakes the owner if it may be asleep and nobody else does. Never blocks.
+    /// Queues a message, and wakes the owner if it may be asleep and nobody else does. Never
+    /// blocks.
     ///
-    /// Costs two locked instructions and a fence on x86-64; the wake, when there is one, is a system
-    /// call.
+    /// Costs two locked instructions and a fence on x86-64; the wake, when there is one, is a
+    /// system call.
     pub fn send(&self, message: T) {
         self.shared.queue.push(message);
         // Pairs with the fence in `prepare_sleep`. The queue's own orderings are not relied upon.

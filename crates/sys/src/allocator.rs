@@ -1,8 +1,8 @@
 //! The allocator, and what it says about itself.
 //!
 //! jemalloc is built with 8-byte steps between its small classes (see `.cargo/config.toml`), which
-//! saves up to 8 bytes a key. It then aligns a 24-byte block to 8 only, also when 16 were asked for,
-//! so sizes are padded to their alignment on the way in.
+//! saves up to 8 bytes a key. It then aligns a 24-byte block to 8 only, also when 16 were asked
+//! for, so sizes are padded to their alignment on the way in.
 
 use std::alloc::{GlobalAlloc, Layout};
 

@@ -143,8 +143,8 @@ fn turn_of_who_waits() {
     waiting.join().unwrap();
 }
 
-/// A thread registers, visits and goes, and another takes over its slot, while the gate is closed and
-/// opened.
+/// A thread registers, visits and goes, and another takes over its slot, while the gate is closed
+/// and opened.
 fn registration() {
     let gate = Gate::new(1);
     let world = Arc::new(World::default());

@@ -53,8 +53,8 @@ fn spawn_producer(sender: Sender<Message>, producer: usize, messages: u64) -> Jo
     Builder::new().name(PRODUCER.to_owned()).spawn(send).unwrap()
 }
 
-/// The owner receives `MESSAGES` from each of `PRODUCERS`, and sleeps whenever it may. A lost wake-up
-/// is an owner that sleeps for ever, which loom reports as a deadlock.
+/// The owner receives `MESSAGES` from each of `PRODUCERS`, and sleeps whenever it may. A lost
+/// wake-up is an owner that sleeps for ever, which loom reports as a deadlock.
 fn deliver<const PRODUCERS: usize, const MESSAGES: u64>() {
     let eventfd = Eventfd::new();
     let mailbox = Mailbox::new({

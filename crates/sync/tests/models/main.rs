@@ -1,12 +1,12 @@
-//! Every interleaving, and every stale value the memory model permits, of small cases of the mailbox
-//! and the gate.
+//! Every interleaving, and every stale value the memory model permits, of small cases of the
+//! mailbox and the gate.
 //!
-//! The sources are those of the product, included beside a `shim` of loom's types. Each model is run
-//! twice over: as it is, when it must hold, and with a [`Fault`](shim::Fault) planted in the shim, when
-//! loom must find the failure: a model that cannot fail proves nothing.
+//! The sources are those of the product, included beside a `shim` of loom's types. Each model is
+//! run twice over: as it is, when it must hold, and with a [`Fault`](shim::Fault) planted in the
+//! shim, when loom must find the failure: a model that cannot fail proves nothing.
 //!
-//! What is bounded: the number of preemptive switches in one execution. Most concurrency bugs need one
-//! or two (Musuvathi and Qadeer, "Iterative context bounding", PLDI 2007).
+//! What is bounded: the number of preemptive switches in one execution. Most concurrency bugs need
+//! one or two (Musuvathi and Qadeer, "Iterative context bounding", PLDI 2007).
 #![forbid(unsafe_code)]
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 

@@ -1,8 +1,8 @@
-//! The same names as the product's shim, made of loom's types, and the faults that can be planted in
-//! them.
+//! The same names as the product's shim, made of loom's types, and the faults that can be planted
+//! in them.
 //!
-//! Loom runs the threads of a model as coroutines on one thread of the system, so the planted fault is
-//! a plain thread-local and tests with different faults run beside one another.
+//! Loom runs the threads of a model as coroutines on one thread of the system, so the planted fault
+//! is a plain thread-local and tests with different faults run beside one another.
 
 use std::cell::Cell;
 use std::collections::VecDeque;

@@ -2,7 +2,7 @@
 //!
 //! Below floor 6 a node is a state machine: sockets, files, threads, clocks and the environment are
 //! handed to it, which is what lets a test run one in one thread with a fake clock. Printing
-//! belongs to the tools, and in the server to its log. Tests may call what they like.
+//! belongs to the tools, and in the server to its log and its start. Tests may call what they like.
 
 use super::Finding;
 use super::tree::{File, Tree};
@@ -28,9 +28,16 @@ const CALL_HOMES: &[&str] = &["sys", "server", "tools", "weft", "xtask", "client
 /// Macros that print.
 const PRINTS: &[&str] = &["print", "println", "eprint", "eprintln"];
 
-/// Crates and files that print.
-const PRINT_HOMES: &[&str] =
-    &["tools", "weft", "xtask", "clients-test", "crates/server/src/log.rs"];
+/// Crates and files that print: of the server, its log, and its start, which answers `--help` and
+/// `--version` and says why it could not start before there is a log.
+const PRINT_HOMES: &[&str] = &[
+    "tools",
+    "weft",
+    "xtask",
+    "clients-test",
+    "crates/server/src/log.rs",
+    "crates/server/src/start.rs",
+];
 
 /// Crates below floor 6 call nothing that reaches outside the process.
 pub fn calls(tree: &Tree) -> Vec<Finding> {
@@ -47,7 +54,7 @@ pub fn calls(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// Only the tools and the log print.
+/// Only the tools, the log and the start print.
 pub fn prints(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (file, rust) in tree.rust().filter(|(file, _)| !is_home(file, PRINT_HOMES)) {
