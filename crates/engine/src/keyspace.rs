@@ -96,7 +96,8 @@ fn check_flush_type(args: &mut Args<'_>) -> Result<(), Error> {
 fn empty(cx: &mut Cx<'_>, databases: std::ops::Range<usize>) {
     let mut removed = 0;
     cx.each_shard(&mut |shard, turn| {
-        for db in &mut shard.dbs()[databases.clone()] {
+        for number in databases.clone() {
+            let db = shard.db(number);
             if !db.is_empty() {
                 removed += db.len() as u64;
                 turn.trash.push(db.clear());

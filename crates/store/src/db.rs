@@ -47,7 +47,7 @@ const RANDOM_TRIES_MAX: usize = 100;
 pub struct Db {
     pub(crate) table: Table<Object>,
     /// The database's number, for effects.
-    pub(crate) number: usize,
+    pub(crate) number: u32,
     /// The hash position where the next expiry walk begins.
     pub(crate) expiry_at: u32,
 }
@@ -100,7 +100,7 @@ impl Db {
     pub(crate) fn expire(&mut self, turn: &mut Turn, at: usize) {
         let record = self.table.remove(at, &turn.hasher);
         turn.tally.expired += 1;
-        let (db, unix_ms, unlink) = (self.number, turn.unix_ms, turn.unlink_expired);
+        let (db, unix_ms, unlink) = (self.number as usize, turn.unix_ms, turn.unlink_expired);
         turn.effects.push(|| {
             let key = record.view().key().to_vec();
             let name = if unlink { &b"UNLINK"[..] } else { b"DEL" };

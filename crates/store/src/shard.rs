@@ -1,35 +1,70 @@
 //! One shard: its part of every database.
+//!
+//! The part of database 0, which nearly all clients use, lies in the shard itself: with the shard's
+//! lock it fills one cache line, so that reaching a table costs one miss and not two.
 
 use crate::db::Db;
 
 /// One shard's part of every database.
 #[derive(Debug)]
 pub struct Shard {
-    dbs: Box<[Db]>,
+    first: Db,
+    others: Box<[Db]>,
 }
 
 impl Shard {
-    /// A shard with so many empty databases.
+    /// A shard with so many empty databases, at least one.
     pub fn new(databases: usize) -> Self {
-        let dbs = (0..databases).map(|number| Db { number, ..Db::default() }).collect();
-        Self { dbs }
+        let db = |number: usize| Db { number: number as u32, ..Db::default() };
+        Self { first: db(0), others: (1..databases).map(db).collect() }
     }
 
     /// A database by its number, which the session has checked.
     #[inline]
     pub fn db(&mut self, number: usize) -> &mut Db {
-        &mut self.dbs[number]
+        match number.checked_sub(1) {
+            None => &mut self.first,
+            Some(index) => &mut self.others[index],
+        }
     }
 
-    /// All databases.
-    pub fn dbs(&mut self) -> &mut [Db] {
-        &mut self.dbs
+    /// All databases, by number.
+    pub fn dbs(&mut self) -> impl Iterator<Item = &mut Db> {
+        std::iter::once(&mut self.first).chain(&mut self.others)
     }
 
     /// Exchanges the contents of two databases.
     pub fn swap(&mut self, a: usize, b: usize) {
-        self.dbs.swap(a, b);
-        self.dbs[a].number = a;
-        self.dbs[b].number = b;
+        if a == b {
+            return;
+        }
+        let content_a = std::mem::take(self.db(a));
+        let content_b = std::mem::replace(self.db(b), content_a);
+        *self.db(a) = content_b;
+        self.db(a).number = a as u32;
+        self.db(b).number = b as u32;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn database_0_shares_the_lock_s_cache_line() {
+        // The lock takes one byte, aligned to eight.
+        assert_eq!(size_of::<Shard>() + 8, 64);
+    }
+
+    #[test]
+    fn numbers_stay_when_contents_are_exchanged() {
+        let mut shard = Shard::new(3);
+        shard.db(2).expiry_at = 7;
+        for (a, b) in [(0, 2), (0, 0), (1, 2)] {
+            shard.swap(a, b);
+            let numbers: Vec<u32> = shard.dbs().map(|db| db.number).collect();
+            assert_eq!(numbers, [0, 1, 2]);
+        }
+        assert_eq!(shard.db(0).expiry_at, 7);
     }
 }
