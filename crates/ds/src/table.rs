@@ -11,7 +11,8 @@
 //!
 //! Invariants: homes ascend over the slots; a run has no hole between a resident and its home; no
 //! distance reaches `tail`, so probing needs no wrap-around and every probe ends inside the array.
-//! Growth is by a quarter and rehashes at once: shards keep tables small. A scan walks hash
+//! An array always fills a size class of the allocator; growth is to the next one or two and rehashes at
+//! once: shards keep tables small. A scan walks hash
 //! positions, not slots, so it survives growth and shrinking without losing or repeating a record.
 
 use std::fmt;
@@ -21,13 +22,15 @@ use std::ops::{Deref, DerefMut};
 
 use base::hash::KeyHasher;
 
-use crate::record::{Record, RecordRef};
+use crate::record::{Record, RecordRef, class_bytes};
 
 const ADDRESS_MASK: u64 = (1 << 48) - 1;
 const TAG_SHIFT: u32 = 48;
 const TAG_MASK: u64 = 0x7fff;
 const STAMPED: u64 = 1 << 63;
 const HOMES_MIN: usize = 8;
+/// Tables with fewer homes grow in larger steps.
+const SMALL_HOMES_END: usize = 512;
 /// Distances have 7 bits.
 const TAIL_MAX: usize = 127;
 const LINE_BYTES: usize = 64;
@@ -72,8 +75,20 @@ fn len_max(homes: usize) -> usize {
     homes - homes / 8
 }
 
-fn tail_of(homes: usize) -> usize {
-    (homes / 16).clamp(HOMES_MIN, TAIL_MAX)
+/// How many of so many slots lie behind the last home, so that probing never wraps around.
+fn tail_of(slots: usize) -> usize {
+    (slots / 16).clamp(HOMES_MIN, TAIL_MAX)
+}
+
+/// The slots of an array with at least so many homes: as many as fill the allocator's size class.
+fn slots_for(homes: usize) -> usize {
+    class_bytes((homes + tail_of(homes + TAIL_MAX)) * size_of::<u64>()) / size_of::<u64>()
+}
+
+/// The least homes to grow to: for small tables half as many again, which saves rebuilds, for others
+/// what leads to the next size class, which saves memory.
+fn grown(homes: usize) -> usize {
+    homes + if homes < SMALL_HOMES_END { homes / 2 } else { homes / 8 }
 }
 
 /// The home of a hash in a table of `homes`.
@@ -193,7 +208,7 @@ impl<P> Table<P> {
     /// Adds a record whose key is not in the table and returns its slot.
     pub fn insert(&mut self, hash: u64, record: Record<P>, hasher: &KeyHasher) -> usize {
         if self.len() >= len_max(self.homes as usize) {
-            self.rebuild(self.homes as usize + self.homes as usize / 4, hasher);
+            self.rebuild(grown(self.homes as usize), hasher);
         }
         let stamped = record.view().stamped();
         let lines = record.view().allocated_bytes().div_ceil(LINE_BYTES);
@@ -208,7 +223,7 @@ impl<P> Table<P> {
             if let Some(at) = self.place(home, mark | tag_of(hash, home) << TAG_SHIFT | address) {
                 return at;
             }
-            self.rebuild(self.homes as usize + self.homes as usize / 4, hasher);
+            self.rebuild(grown(self.homes as usize), hasher);
         }
     }
 
@@ -271,12 +286,13 @@ impl<P> Table<P> {
         let entries: Vec<u64> = old.iter().copied().filter(|slot| *slot != 0).collect();
         drop(old);
         loop {
-            self.slots = vec![0; homes + tail_of(homes)].into_boxed_slice();
-            self.homes = u32::try_from(homes).unwrap_or(u32::MAX);
+            let slots = slots_for(homes);
+            self.slots = vec![0; slots].into_boxed_slice();
+            self.homes = u32::try_from(slots - tail_of(slots)).unwrap_or(u32::MAX);
             if self.fill(&entries, hasher) {
                 return;
             }
-            homes += homes / 4;
+            homes = grown(homes);
         }
     }
 

@@ -23,6 +23,8 @@ use crate::{accept, notice, warning};
 
 /// Shards of a standalone server.
 const SHARDS: usize = 1024;
+/// How long the allocator keeps unused pages.
+const PAGE_DECAY_MS: isize = 1000;
 const SIGNAL_TOKEN: u64 = LISTENER_TOKEN - 1;
 
 /// Runs `weft server` with its arguments until it is told to end.
@@ -62,6 +64,7 @@ fn serve(mut config: Config, file: Option<&OsStr>, warnings: &[Warning]) -> Resu
     control::configure_log(&config);
     let signals = Signals::block().map_err(|error| format!("Can't receive signals: {error}"))?;
     limit_clients(&mut config);
+    sys::allocator::set_page_decay_ms(PAGE_DECAY_MS);
     sys::allocator::set_background_thread(config.jemalloc_bg_thread);
     notice!(
         "Weft version={}, bits={}, pid={}, just started",

@@ -65,6 +65,15 @@ pub fn statistics() -> Statistics {
     }
 }
 
+/// Sets how long unused pages are kept before they return to the system, for every thread. What a
+/// growing table leaves behind is then not counted against the data for long.
+pub fn set_page_decay_ms(decay_ms: isize) {
+    for name in [&b"arenas.dirty_decay_ms\0"[..], b"arena.0.dirty_decay_ms\0"] {
+        // SAFETY: both controls take an isize, and the names are NUL-terminated.
+        let _ = unsafe { ctl::raw::write(name, decay_ms) };
+    }
+}
+
 /// Returns all unused pages to the system.
 pub fn purge() {
     // 4096 names all arenas together in the version of jemalloc in use.
@@ -126,6 +135,10 @@ mod tests {
         let after = statistics().allocated;
         assert!(after >= before + (31 << 20), "{after} after {before}");
         drop(block);
+        set_page_decay_ms(1000);
+        // SAFETY: the control holds an isize.
+        let decay: isize = unsafe { ctl::raw::read(b"arenas.dirty_decay_ms\0") }.unwrap_or(0);
+        assert_eq!(decay, 1000);
         purge();
         assert!(version().starts_with("jemalloc-5"));
     }
