@@ -39,7 +39,7 @@ const STEPS: &[Step] = &[
     Step { name: "tidy", action: Action::Tidy },
     Step { name: "test", action: Action::Cargo { args: &["test", "--workspace"], env: &[] } },
     Step {
-        name: "docs",
+        name: "rustdoc",
         action: Action::Cargo {
             args: &["doc", "--workspace", "--no-deps", "--quiet"],
             env: &[("RUSTDOCFLAGS", "-D warnings")],
@@ -134,9 +134,9 @@ mod tests {
 
     #[test]
     fn steps_are_selected_in_the_order_of_ci() {
-        assert_eq!(names(&[], &[]), ["fmt", "clippy", "tidy", "test", "docs"]);
+        assert_eq!(names(&[], &[]), ["fmt", "clippy", "tidy", "test", "rustdoc"]);
         assert_eq!(names(&["test", "fmt"], &[]), ["fmt", "test"]);
-        assert_eq!(names(&[], &["clippy", "docs"]), ["fmt", "tidy", "test"]);
+        assert_eq!(names(&[], &["clippy", "rustdoc"]), ["fmt", "tidy", "test"]);
         assert!(names(&["tidy"], &["tidy"]).is_empty());
     }
 

@@ -10,7 +10,9 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+mod bench;
 mod ci;
+mod docs;
 mod tidy;
 
 /// What went wrong, as a sentence for whoever ran the command.
@@ -27,6 +29,10 @@ struct Cli {
 enum Command {
     /// Run what CI runs, in its order, up to the first failure
     Ci(ci::Options),
+    /// Write the documents that are derived from tables in the source
+    Docs(docs::Options),
+    /// Measure Weft beside the floor and the peers, and print tables
+    Bench(bench::Options),
     /// Check the rules of style that neither rustfmt nor clippy knows
     Tidy(tidy::Options),
 }
@@ -35,6 +41,8 @@ fn main() -> ExitCode {
     let command = Cli::parse().command;
     let outcome = workspace_root().and_then(|root| match command {
         Command::Ci(options) => ci::run(&root, &options),
+        Command::Docs(options) => docs::run(&root, &options),
+        Command::Bench(options) => bench::run(&root, &options),
         Command::Tidy(options) => tidy::run(&root, &options),
     });
     match outcome {

@@ -11,6 +11,7 @@ use clap::{Args, Subcommand};
 
 use super::batch::Ratio;
 use super::load::{Extent, Load};
+use super::memory::Figure;
 use super::pin::Cpus;
 use super::session::{Endpoint, Resp};
 use super::stream::Address;
@@ -193,6 +194,9 @@ pub struct TargetArgs {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+    /// Print a table in Markdown
+    #[arg(long, conflicts_with = "json")]
+    pub markdown: bool,
 }
 
 /// Options of `weft bench compare`.
@@ -236,6 +240,9 @@ pub struct MemoryArgs {
     /// Seconds of idling that are measured
     #[arg(long, default_value = "5", value_name = "SECONDS", value_parser = seconds)]
     pub duration: Duration,
+    /// What to measure, separated by commas; everything when nothing is said
+    #[arg(long, value_delimiter = ',', value_enum)]
+    pub figures: Vec<Figure>,
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {

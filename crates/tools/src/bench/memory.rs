@@ -7,13 +7,14 @@
 use std::fmt;
 use std::time::Duration;
 
+use clap::ValueEnum;
 use serde_json::{Value, json};
 
 use super::account::{CpuSnapshot, resident_bytes};
 use super::pin::allow_open_files;
 use super::session::Session;
 use super::stream::Stream;
-use super::target::{Server, Target};
+use super::target::{Role, Server, Target};
 use super::template::Shape;
 use crate::Error;
 
@@ -27,9 +28,24 @@ const SETTLE_LOOKS: u32 = 5;
 /// Files beside the clients' sockets that the process has open.
 const SPARE_FILES: u64 = 64;
 
+/// One thing that can be measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Figure {
+    /// Resident bytes for each key.
+    Keys,
+    /// The same when each key has an expiry.
+    ExpiringKeys,
+    /// Resident bytes for each idle connection.
+    Connections,
+    /// CPU while clients are connected and idle, in percent of a core.
+    Idle,
+}
+
 /// What is measured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemoryPlan {
+    /// The figures, in the order of the lines.
+    pub figures: Vec<Figure>,
     /// The keys to load.
     pub shape: Shape,
     /// Connections whose memory is measured; the servers' own limit of clients must allow them.
@@ -54,13 +70,13 @@ pub struct MemoryLine {
 /// The outcome; `Display` prints it side by side.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MemoryTable {
-    /// The servers' names.
-    pub targets: Vec<String>,
+    /// Names and roles of the servers.
+    pub targets: Vec<(String, Role)>,
     /// One line per figure.
     pub lines: Vec<MemoryLine>,
 }
 
-/// Measures all four figures on every server. The floor holds nothing and has no place here.
+/// Measures the figures on every server. The floor holds nothing and has no place here.
 ///
 /// # Errors
 /// When a server does not start, its process is unknown, or it refuses keys or connections.
@@ -70,40 +86,49 @@ pub fn measure(
     observe: &mut dyn FnMut(&str, f64),
 ) -> Result<MemoryTable, Error> {
     allow_open_files(plan.connections.max(plan.idle_clients) as u64 + SPARE_FILES)?;
-    let Shape { keys, key_bytes, value_bytes } = plan.shape;
-    let load = format!("bytes/key: {keys} x {key_bytes} + {value_bytes} B");
-    let (plain, expiring) = ("SET {key} {value}", "SET {key} {value} EX {100000..999999}");
-    type Figure<'a> = Box<dyn Fn(&Server) -> Result<f64, Error> + 'a>;
-    let figures: [(String, &'static str, Figure<'_>); 4] = [
-        (load.clone(), "bytes_per_key", Box::new(|server| per_key(server, plain, plan))),
-        (
-            format!("{load}, expiring"),
-            "bytes_per_expiring_key",
-            Box::new(|server| per_key(server, expiring, plan)),
-        ),
-        (
-            format!("bytes/idle connection: {}", plan.connections),
-            "bytes_per_idle_connection",
-            Box::new(|server| per_connection(server, plan.connections)),
-        ),
-        (
-            format!("idle CPU, % of a core: {} clients", plan.idle_clients),
-            "idle_cpu_percent",
-            Box::new(|server| idle_percent(server, plan)),
-        ),
-    ];
-    let steps = (figures.len() * targets.len()) as f64;
-    let mut lines = Vec::with_capacity(figures.len());
-    for (row, (label, key, figure)) in figures.into_iter().enumerate() {
+    let steps = (plan.figures.len() * targets.len()) as f64;
+    let mut lines = Vec::with_capacity(plan.figures.len());
+    for (row, figure) in plan.figures.iter().enumerate() {
+        let (label, key) = figure.names(plan);
         let mut values = Vec::with_capacity(targets.len());
         for (column, target) in targets.iter().enumerate() {
             let step = (row * targets.len() + column) as f64;
             observe(&format!("{}: {label}", target.name), step / steps);
-            values.push(figure(&target.start()?)?);
+            values.push(figure.of(&target.start()?, plan)?);
         }
         lines.push(MemoryLine { label, key, values });
     }
-    Ok(MemoryTable { targets: targets.iter().map(|target| target.name.clone()).collect(), lines })
+    let targets = targets.iter().map(|target| (target.name.clone(), target.role)).collect();
+    Ok(MemoryTable { targets, lines })
+}
+
+impl Figure {
+    /// The label that people read, and the name in JSON.
+    fn names(self, plan: &MemoryPlan) -> (String, &'static str) {
+        let Shape { keys, key_bytes, value_bytes } = plan.shape;
+        let load = format!("bytes/key: {keys} x {key_bytes} + {value_bytes} B");
+        match self {
+            Figure::Keys => (load, "bytes_per_key"),
+            Figure::ExpiringKeys => (format!("{load}, expiring"), "bytes_per_expiring_key"),
+            Figure::Connections => {
+                let label = format!("bytes/idle connection: {}", plan.connections);
+                (label, "bytes_per_idle_connection")
+            }
+            Figure::Idle => {
+                let label = format!("idle CPU, % of a core: {} clients", plan.idle_clients);
+                (label, "idle_cpu_percent")
+            }
+        }
+    }
+
+    fn of(self, server: &Server, plan: &MemoryPlan) -> Result<f64, Error> {
+        match self {
+            Figure::Keys => per_key(server, "SET {key} {value}", plan),
+            Figure::ExpiringKeys => per_key(server, "SET {key} {value} EX {100000..999999}", plan),
+            Figure::Connections => per_connection(server, plan.connections),
+            Figure::Idle => idle_percent(server, plan),
+        }
+    }
 }
 
 fn per_key(server: &Server, fill: &str, plan: &MemoryPlan) -> Result<f64, Error> {
@@ -166,7 +191,7 @@ fn settled_bytes(pid: u32) -> Result<f64, Error> {
 impl MemoryTable {
     /// All figures as JSON.
     pub fn json(&self) -> Value {
-        let servers = self.targets.iter().enumerate().map(|(index, name)| {
+        let servers = self.targets.iter().enumerate().map(|(index, (name, _))| {
             let mut server = serde_json::Map::new();
             server.insert("name".into(), name.as_str().into());
             for line in &self.lines {
@@ -181,7 +206,7 @@ impl MemoryTable {
 impl fmt::Display for MemoryTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:<44}", "")?;
-        for name in &self.targets {
+        for (name, _) in &self.targets {
             write!(f, " {name:>12}")?;
         }
         writeln!(f)?;

@@ -15,6 +15,7 @@ pub mod batch;
 pub mod compare;
 pub mod floor;
 pub mod load;
+mod markdown;
 pub mod memory;
 pub mod pin;
 pub mod replies;
@@ -31,6 +32,7 @@ mod report;
 
 use std::io::{IsTerminal, Write};
 
+use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 pub use self::args::BenchArgs;
@@ -41,7 +43,7 @@ use self::account::find_pid;
 use self::args::{BenchCommand, CompareArgs, FloorArgs, MemoryArgs, TargetArgs};
 use self::floor::Floor;
 use self::load::drive;
-use self::memory::MemoryPlan;
+use self::memory::{Figure, MemoryPlan};
 use self::pin::Cpus;
 use self::session::Session;
 use self::template::Shape;
@@ -118,12 +120,21 @@ fn compare_servers(args: &CompareArgs) -> Result<(), Error> {
     let bar = progress_bar();
     let table = compare(&targets, &plan, &mut |text, share| show(&bar, text, share))?;
     bar.finish_and_clear();
-    print(&if args.targets.json { format!("{}\n", table.json()) } else { table.to_string() })
+    print(&match &args.targets {
+        TargetArgs { json: true, .. } => format!("{}\n", table.json()),
+        TargetArgs { markdown: true, .. } => table.markdown(),
+        _ => table.to_string(),
+    })
 }
 
 fn measure_memory(args: &MemoryArgs) -> Result<(), Error> {
     let targets = targets(&args.targets, None)?;
+    let figures = match args.figures.as_slice() {
+        [] => Figure::value_variants().to_vec(),
+        chosen => chosen.to_vec(),
+    };
     let plan = MemoryPlan {
+        figures,
         shape: Shape { keys: args.keys, key_bytes: args.key_size, value_bytes: args.data_size },
         connections: args.connections,
         idle_clients: args.clients,
@@ -132,7 +143,11 @@ fn measure_memory(args: &MemoryArgs) -> Result<(), Error> {
     let bar = progress_bar();
     let table = memory::measure(&targets, &plan, &mut |text, share| show(&bar, text, share))?;
     bar.finish_and_clear();
-    print(&if args.targets.json { format!("{}\n", table.json()) } else { table.to_string() })
+    print(&match &args.targets {
+        TargetArgs { json: true, .. } => format!("{}\n", table.json()),
+        TargetArgs { markdown: true, .. } => table.markdown(),
+        _ => table.to_string(),
+    })
 }
 
 /// The servers of the command line, the floor first if it can take part: it holds no data and

@@ -33,6 +33,8 @@ const fn write(name: &'static str, write: &'static str, fill: Option<&'static st
 }
 
 const SET: Option<&str> = Some("SET {key} {value}");
+const EXPIRING: Option<&str> = Some("SET {key} {value} EX {10000..99999}");
+const COUNT: Option<&str> = Some("SET count:{key} {100000..999999}");
 
 /// Every workload, in the order in which `--all` runs them.
 pub const TABLE: &[Row] = &[
@@ -47,25 +49,47 @@ pub const TABLE: &[Row] = &[
     write("set_get", "SET {key} {value} GET", SET),
     write("setnx", "SETNX {key} {value}", SET),
     write("setex", "SETEX {key} {1000..9999} {value}", SET),
+    write("psetex", "PSETEX {key} {1000000..9999999} {value}", SET),
     write("getset", "GETSET {key} {value}", SET),
     write("getex", "GETEX {key} EX {1000..9999}", SET),
     write("getdel", "GETDEL {key}", SET),
     read("strlen", "STRLEN {key}", SET),
     read("getrange", "GETRANGE {key} 8 23", SET),
+    read("substr", "SUBSTR {key} 8 23", SET),
     write("setrange", "SETRANGE {key} {10..99} sixteen-bytes-xx", SET),
     write("append", "APPEND append:{key} x", Some("SET append:{key} {value}")),
-    write("incr", "INCR count:{key}", Some("SET count:{key} {100000..999999}")),
-    write("incrby", "INCRBY count:{key} {10..99}", Some("SET count:{key} {100000..999999}")),
+    write("incr", "INCR count:{key}", COUNT),
+    write("incrby", "INCRBY count:{key} {10..99}", COUNT),
+    write("decr", "DECR count:{key}", COUNT),
+    write("decrby", "DECRBY count:{key} {10..99}", COUNT),
     write("incrbyfloat", "INCRBYFLOAT float:{key} 0.{10..99}", Some("SET float:{key} 1.5")),
     read("mget10", "MGET 10*({key})", SET),
     write("mset10", "MSET 10*({key} {value})", SET),
+    // Its keys exist, so it looks them up and sets none.
+    write("msetnx10", "MSETNX 10*({key} {value})", SET),
+    // All values are equal, which is as long as the way to the answer can be.
+    read("lcs", "LCS {key} {key}", SET),
     // Keys of any type.
     read("exists", "EXISTS {key}", SET),
     read("type", "TYPE {key}", SET),
-    read("ttl", "TTL {key}", Some("SET {key} {value} EX {10000..99999}")),
+    read("ttl", "TTL {key}", EXPIRING),
+    read("pttl", "PTTL {key}", EXPIRING),
+    read("expiretime", "EXPIRETIME {key}", EXPIRING),
+    read("pexpiretime", "PEXPIRETIME {key}", EXPIRING),
     write("expire", "EXPIRE {key} {10000..99999}", SET),
-    write("persist", "PERSIST {key}", Some("SET {key} {value} EX {10000..99999}")),
+    write("pexpire", "PEXPIRE {key} {10000000..99999999}", SET),
+    write("expireat", "EXPIREAT {key} {3000000000..9999999999}", SET),
+    write("pexpireat", "PEXPIREAT {key} {3000000000000..9999999999999}", SET),
+    write("persist", "PERSIST {key}", EXPIRING),
     read("touch", "TOUCH {key}", SET),
+    read("object_encoding", "OBJECT ENCODING {key}", SET),
+    read("object_idletime", "OBJECT IDLETIME {key}", SET),
+    read("object_refcount", "OBJECT REFCOUNT {key}", SET),
+    write("copy", "COPY {key} copy:{key} REPLACE", SET),
+    // Of the whole keyspace.
+    read("dbsize", "DBSIZE", SET),
+    read("randomkey", "RANDOMKEY", SET),
+    read("scan", "SCAN 0 COUNT 10", SET),
     // Empties the range as it goes, so its later deletions find nothing.
     write("del", "DEL {key}", SET),
     write("unlink", "UNLINK {key}", SET),
@@ -112,8 +136,8 @@ mod tests {
         };
         for row in TABLE {
             let Some(fill) = row.fill else { continue };
-            for text in [row.read, row.write].into_iter().flatten() {
-                assert_eq!(key(text), key(fill), "{}", row.name);
+            for named in [row.read, row.write].into_iter().flatten().filter_map(key) {
+                assert_eq!(Some(named), key(fill), "{}", row.name);
             }
         }
     }

@@ -2,14 +2,16 @@
 //!
 //! Each rule is a `Check`: a name and a function from the tree to its findings. To add one, write
 //! the function, add its row to `CHECKS`, and plant it in `cases.rs`, whose test refuses a check
-//! without an example that passes and one that fails. A check looks at nothing but the tree. What
-//! rustfmt and clippy already refuse has no check here.
+//! without an example that passes and one that fails. A check looks at nothing but the tree and the
+//! tables of the crates it is compiled with. What rustfmt and clippy already refuse has no check
+//! here.
 
 use std::path::Path;
 
 use crate::Failure;
 
 mod calls;
+mod commands;
 mod lengths;
 mod manifests;
 mod names;
@@ -58,6 +60,9 @@ const CHECKS: &[Check] = &[
     Check { name: "dependency-reason", run: manifests::reasons },
     Check { name: "name", run: names::banned },
     Check { name: "getter", run: names::getters },
+    Check { name: "generated", run: commands::generated },
+    Check { name: "command-test", run: commands::tested },
+    Check { name: "command-bench", run: commands::measured },
 ];
 
 /// How to run tidy.

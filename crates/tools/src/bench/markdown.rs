@@ -1,0 +1,158 @@
+//! Comparisons as tables in Markdown, to be read in a terminal and pasted into a README.
+//!
+//! One row a figure, one column a server, and behind them the subject's ratios: to the floor and to
+//! whichever peer did best at this very figure. Without a subject there are no ratios.
+
+use super::compare::{Cell, Line, Table};
+use super::memory::MemoryTable;
+use super::target::Role;
+
+/// One row under construction: its label, a text a server, and the subject's ratios.
+struct Row {
+    label: String,
+    cells: Vec<String>,
+    ratios: Vec<Option<f64>>,
+}
+
+impl Table {
+    /// Medians side by side, case by case.
+    pub fn markdown(&self) -> String {
+        let rows: Vec<Row> = self.lines.iter().flat_map(|line| self.rows(line)).collect();
+        let has = |role| self.targets.iter().any(|target| target.1 == role);
+        let of = [(Role::Floor, "x floor"), (Role::Peer, "x best peer")];
+        let shown = of.map(|(role, title)| (has(Role::Subject) && has(role)).then_some(title));
+        print(&self.targets, &shown, &rows)
+    }
+
+    fn rows(&self, line: &Line) -> [Row; 4] {
+        let title = format!("{}, pipeline {}", line.case.row.name, line.case.pipeline);
+        let (floor_us, floor_rate) = self.best(line, Role::Floor);
+        let (peer_us, peer_rate) = self.best(line, Role::Peer);
+        let subject = self.targets.iter().position(|target| target.1 == Role::Subject);
+        let subject = subject.and_then(|at| line.cells.get(at));
+        let ratio = |value: Option<f64>, of: Option<f64>| Some(value? / of?);
+        let row =
+            |unit: &str, figure: &dyn Fn(&Cell) -> Option<String>, ratios: [Option<f64>; 2]| {
+                let text = |cell| figure(cell).unwrap_or_else(|| "-".to_owned());
+                let cells = line.cells.iter().map(text).collect();
+                Row { label: format!("{title}: {unit}"), cells, ratios: ratios.into() }
+            };
+        let cpu = subject.and_then(|cell| cell.cpu_us);
+        let rate = subject.map(|cell| cell.per_second);
+        [
+            row(
+                "CPU us/request",
+                &|cell| cell.cpu_us.map(|us| format!("{us:.2}")),
+                [ratio(cpu, floor_us), ratio(cpu, peer_us)],
+            ),
+            row(
+                "requests/s",
+                &|cell| Some(format!("{:.0}", cell.per_second)),
+                [ratio(rate, floor_rate), ratio(rate, peer_rate)],
+            ),
+            row("p50 us", &|cell| Some(format!("{:.0}", cell.p50_us)), [None; 2]),
+            row("p99 us", &|cell| Some(format!("{:.0}", cell.p99_us)), [None; 2]),
+        ]
+    }
+}
+
+impl MemoryTable {
+    /// The figures side by side.
+    pub fn markdown(&self) -> String {
+        let of = |role| move |column: &(&(String, Role), &f64)| column.0.1 == role;
+        let has = |role| self.targets.iter().any(|target| target.1 == role);
+        let rows = self.lines.iter().map(|line| {
+            let columns = || self.targets.iter().zip(&line.values);
+            let subject = columns().find(of(Role::Subject)).map(|(_, value)| *value);
+            let least = columns().filter(of(Role::Peer)).map(|(_, value)| *value);
+            let ratio = subject.zip(least.min_by(f64::total_cmp)).map(|(own, peer)| own / peer);
+            let cells = line.values.iter().map(|value| format!("{value:.2}")).collect();
+            Row { label: line.label.clone(), cells, ratios: vec![ratio] }
+        });
+        let shown = (has(Role::Subject) && has(Role::Peer)).then_some("x best peer");
+        print(&self.targets, &[shown], &rows.collect::<Vec<_>>())
+    }
+}
+
+/// The table with the ratio columns that have a title, all columns padded to their widest cell.
+fn print(targets: &[(String, Role)], titles: &[Option<&str>], rows: &[Row]) -> String {
+    let mut lines = vec![vec![String::new()]];
+    lines[0].extend(targets.iter().map(|(name, _)| name.clone()));
+    lines[0].extend(titles.iter().flatten().map(|title| (*title).to_owned()));
+    for row in rows {
+        let text = |ratio: &Option<f64>| ratio.map_or("".to_owned(), |ratio| format!("{ratio:.2}"));
+        let ratios = titles.iter().zip(&row.ratios).filter(|(title, _)| title.is_some());
+        let mut line = vec![row.label.clone()];
+        line.extend(row.cells.iter().cloned());
+        line.extend(ratios.map(|(_, ratio)| text(ratio)));
+        lines.push(line);
+    }
+    let columns = lines[0].len();
+    let widths: Vec<usize> = (0..columns)
+        .map(|column| lines.iter().map(|line| line[column].len()).max().unwrap_or(0).max(3))
+        .collect();
+    let rule = widths.iter().enumerate().map(|(column, width)| match column {
+        0 => "-".repeat(*width),
+        _ => format!("{}:", "-".repeat(width - 1)),
+    });
+    lines.insert(1, rule.collect());
+    let padded = lines.iter().map(|line| {
+        let cells = line.iter().zip(&widths).enumerate().map(|(column, (cell, width))| {
+            if column == 0 { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
+        });
+        format!("| {} |\n", cells.collect::<Vec<_>>().join(" | "))
+    });
+    padded.collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::bench::compare::Case;
+    use crate::bench::memory::MemoryLine;
+    use crate::bench::workload;
+
+    #[test]
+    fn the_subject_is_held_against_the_floor_and_the_best_peer() {
+        let cell = |cpu_us, per_second| Cell {
+            cpu_us: Some(cpu_us),
+            per_second,
+            p50_us: 1.0,
+            p99_us: 2.0,
+        };
+        let case = Case { row: workload::find("get").unwrap(), pipeline: 16 };
+        let cells = vec![cell(2.0, 400.0), cell(3.0, 300.0), cell(6.0, 150.0), cell(4.0, 120.0)];
+        let roles = [Role::Floor, Role::Subject, Role::Peer, Role::Peer];
+        let targets = ["floor", "weft", "a", "b"].map(str::to_owned).into_iter().zip(roles);
+        let table = Table { targets: targets.collect(), lines: vec![Line { case, cells }] };
+        let text = table.markdown();
+        let rows: Vec<Vec<&str>> =
+            text.lines().map(|line| line.split('|').map(str::trim).collect()).collect();
+        assert_eq!(rows[0][1..8], ["", "floor", "weft", "a", "b", "x floor", "x best peer"]);
+        assert_eq!(rows[2][1], "get, pipeline 16: CPU us/request");
+        assert_eq!(rows[2][2..8], ["2.00", "3.00", "6.00", "4.00", "1.50", "0.75"]);
+        assert_eq!(rows[3][2..8], ["400", "300", "150", "120", "0.75", "2.00"]);
+        assert_eq!(rows[4][2..8], ["1", "1", "1", "1", "", ""]);
+        assert!(text.lines().all(|line| line.len() == text.lines().next().unwrap().len()));
+    }
+
+    #[test]
+    fn ratios_need_a_subject_and_someone_to_compare_with() {
+        let line = |values: &[f64]| MemoryLine {
+            label: "bytes/key".into(),
+            key: "bytes_per_key",
+            values: values.into(),
+        };
+        let table = |roles: &[Role], values: &[f64]| MemoryTable {
+            targets: roles.iter().map(|role| (format!("{role:?}"), *role)).collect(),
+            lines: vec![line(values)],
+        };
+        let (subject, peer) = (Role::Subject, Role::Peer);
+        let both = table(&[subject, peer, peer], &[60.0, 80.0, 120.0]).markdown();
+        assert!(both.lines().last().unwrap().ends_with(" 0.75 |"), "{both}");
+        for alone in [table(&[subject], &[60.0]), table(&[peer, peer], &[1.0, 2.0])] {
+            assert!(!alone.markdown().contains('x'), "{}", alone.markdown());
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! `cargo xtask bench`: Weft, the floor and the peers side by side, as tables in Markdown.
+//!
+//! This program is built for development, so it measures nothing itself: it builds the release
+//! binary and has its `bench compare` and `bench memory` do so. What stands here is how each server
+//! is started for which question. Peers are the servers found in a folder that is named by
+//! `--peers` or `WEFT_PEERS`; without one, Weft is held against the floor alone.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::Failure;
+
+mod tls;
+
+use tls::Certificates;
+
+/// Where `--peers` comes from when it is not given.
+const PEERS_VARIABLE: &str = "WEFT_PEERS";
+
+/// The servers that may be found in the `bin` folder of the peers, with their column's name.
+const PEERS: &[(&str, &str)] = &[("redis", "redis-server"), ("valkey", "valkey-server")];
+
+/// The column of the server whose worth is in question.
+const SUBJECT: &str = "weft";
+
+/// Workloads and pipeline depths of the table.
+const GET_SET: &str = "get,set";
+const PIPELINE: &str = "16";
+
+/// Connections whose memory is measured: fewer than the 10,000 that servers allow by default.
+const IDLE_CONNECTIONS: &str = "9000";
+
+/// What to measure; GET and SET on one pinned core when nothing is said.
+#[derive(clap::Args)]
+pub struct Options {
+    /// Folder whose bin/redis-server and bin/valkey-server are compared; default: $WEFT_PEERS
+    #[arg(long, value_name = "DIR")]
+    peers: Option<PathBuf>,
+    /// Every workload of the bench, on one pinned core
+    #[arg(long)]
+    all: bool,
+    /// GET and SET with I/O threads, all cores shared with the load
+    #[arg(long)]
+    threads_on: bool,
+    /// GET and SET over TLS, on one pinned core
+    #[arg(long)]
+    tls: bool,
+    /// Bytes per key and per connection, and CPU when idle
+    #[arg(long)]
+    memory: bool,
+    /// Rounds over all servers, of which the median is taken [default: 5, with --all 1]
+    #[arg(long, value_name = "ROUNDS")]
+    rounds: Option<u32>,
+    /// Seconds of each round [default: 5, with --all 1]
+    #[arg(long, value_name = "SECONDS")]
+    duration: Option<f64>,
+}
+
+/// One table: a subcommand of `weft bench` with its servers and further arguments.
+struct Question {
+    title: &'static str,
+    kind: &'static str,
+    /// Columns and command lines, in which `{port}` and `{dir}` stand for what the bench picks.
+    servers: Vec<(String, Vec<String>)>,
+    args: Vec<String>,
+}
+
+/// What servers are started from.
+struct Programs {
+    weft: PathBuf,
+    /// Columns and programs.
+    peers: Vec<(&'static str, PathBuf)>,
+}
+
+/// Builds the release binary and prints a table for each question.
+///
+/// # Errors
+/// Fails when the binary does not build, the folder of peers holds none, or a measurement fails.
+pub fn run(root: &Path, options: &Options) -> Result<(), Failure> {
+    let peers = match options.peers.clone().or(std::env::var_os(PEERS_VARIABLE).map(Into::into)) {
+        Some(folder) => found_peers(&folder)?,
+        None => Vec::new(),
+    };
+    if peers.is_empty() {
+        eprintln!("bench: no peers: name their folder with --peers or {PEERS_VARIABLE}");
+    }
+    let programs = Programs { weft: build(root)?, peers };
+    let certificates = options.tls.then(Certificates::create).transpose()?;
+    for question in questions(options, &programs, certificates.as_ref()) {
+        println!("\n{}\n", question.title);
+        ask(root, &programs.weft, &question)?;
+    }
+    Ok(())
+}
+
+fn found_peers(folder: &Path) -> Result<Vec<(&'static str, PathBuf)>, Failure> {
+    let program = |(name, file): &(&'static str, &str)| (*name, folder.join("bin").join(file));
+    let found: Vec<_> = PEERS.iter().map(program).filter(|(_, path)| path.is_file()).collect();
+    match found.is_empty() {
+        true => Err(format!("{} holds no bin/redis-server or valkey-server", folder.display())),
+        false => Ok(found),
+    }
+}
+
+/// Builds `weft` as it is released. It lands beside this program's own folder.
+fn build(root: &Path) -> Result<PathBuf, Failure> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let status = Command::new(cargo)
+        .args(["build", "--release", "--package", "weft"])
+        .current_dir(root)
+        .status()
+        .map_err(|e| format!("cargo did not start: {e}"))?;
+    if !status.success() {
+        return Err(format!("the release binary does not build: {status}"));
+    }
+    let own = std::env::current_exe().map_err(|e| format!("this program is nowhere: {e}"))?;
+    let target = own.ancestors().nth(2).ok_or("this program is in no target folder")?;
+    Ok(target.join("release").join("weft"))
+}
+
+fn questions(
+    options: &Options,
+    programs: &Programs,
+    certificates: Option<&Certificates>,
+) -> Vec<Question> {
+    let plain = !(options.all || options.threads_on || options.tls || options.memory);
+    let mut questions = Vec::new();
+    if plain {
+        questions.push(pinned(options, programs));
+    }
+    if options.all {
+        questions.push(every_workload(options, programs));
+    }
+    if options.threads_on {
+        questions.push(threads_on(options, programs));
+    }
+    if let Some(certificates) = certificates {
+        questions.push(over_tls(options, programs, certificates));
+    }
+    if options.memory {
+        questions.extend(memory(programs));
+    }
+    questions
+}
+
+fn pinned(options: &Options, programs: &Programs) -> Question {
+    Question {
+        title: "GET and SET: server on core 0, load on core 1, 50 clients, 100,000 values of 256 B",
+        kind: "compare",
+        servers: programs.servers(&[], 1),
+        args: words(&["--workload", GET_SET, "--pipelines", PIPELINE])
+            .chain(on_two_cores())
+            .chain(extent(options, 5, 5.0))
+            .collect(),
+    }
+}
+
+fn every_workload(options: &Options, programs: &Programs) -> Question {
+    Question {
+        title: "Every workload: server on core 0, load on core 1, 50 clients",
+        kind: "compare",
+        servers: programs.servers(&[], 1),
+        args: words(&["--all", "--pipelines", PIPELINE])
+            .chain(on_two_cores())
+            .chain(extent(options, 1, 1.0))
+            .collect(),
+    }
+}
+
+/// Peers at both of their settings, since the goal speaks of the best.
+fn threads_on(options: &Options, programs: &Programs) -> Question {
+    let one = |name: &str| format!("{name}, 1 thread");
+    let two = |name: &str| format!("{name}, 2 threads");
+    let mut servers = vec![(SUBJECT.to_owned(), programs.weft(&[], 3))];
+    for (name, program) in &programs.peers {
+        servers.push((two(name), peer(program, &[], 2)));
+        servers.push((one(name), peer(program, &[], 1)));
+    }
+    Question {
+        title: "Threads on: weft with io-threads 3, cores shared with a load of 2 threads",
+        kind: "compare",
+        servers,
+        args: words(&["--workload", GET_SET, "--pipelines", PIPELINE, "--threads", "2"])
+            .chain(extent(options, 5, 5.0))
+            .collect(),
+    }
+}
+
+fn over_tls(options: &Options, programs: &Programs, certificates: &Certificates) -> Question {
+    let files = certificates.server_options();
+    let files: Vec<&str> = files.iter().map(String::as_str).collect();
+    let authority = certificates.authority();
+    Question {
+        title: "TLS: server on core 0, load on core 1, 50 clients, 100,000 values of 256 B",
+        kind: "compare",
+        servers: programs.servers(&files, 1),
+        args: words(&["--workload", GET_SET, "--tls", "--cacert", &authority])
+            .chain(on_two_cores())
+            .chain(extent(options, 5, 5.0))
+            .collect(),
+    }
+}
+
+/// Sizes as the servers come, and idleness with threads that could be busy.
+fn memory(programs: &Programs) -> [Question; 2] {
+    let question = |title, threads, figures| Question {
+        title,
+        kind: "memory",
+        servers: programs.servers(&[], threads),
+        args: words(&["--figures", figures, "--connections", IDLE_CONNECTIONS]).collect(),
+    };
+    [
+        question("Resident memory", 1, "keys,expiring-keys,connections"),
+        question("Idle, 4 threads", 4, "idle"),
+    ]
+}
+
+impl Programs {
+    /// Weft and every peer with as many threads.
+    fn servers(&self, more: &[&str], threads: usize) -> Vec<(String, Vec<String>)> {
+        let peers = self.peers.iter();
+        let peers = peers.map(|(name, program)| ((*name).to_owned(), peer(program, more, threads)));
+        std::iter::once((SUBJECT.to_owned(), self.weft(more, threads))).chain(peers).collect()
+    }
+
+    fn weft(&self, more: &[&str], threads: usize) -> Vec<String> {
+        let mut command = vec![self.weft.display().to_string(), "server".to_owned()];
+        command.extend(server_options(more, threads));
+        command
+    }
+}
+
+fn peer(program: &Path, more: &[&str], threads: usize) -> Vec<String> {
+    let mut command = vec![program.display().to_string()];
+    command.extend(server_options(more, threads));
+    command
+}
+
+/// What all servers understand alike: nothing is saved, so that only requests cost.
+fn server_options(more: &[&str], threads: usize) -> Vec<String> {
+    let listen: &[&str] = if more.is_empty() { &["--port", "{port}"] } else { more };
+    let threads = threads.to_string();
+    let rest = ["--dir", "{dir}", "--save", "", "--appendonly", "no", "--io-threads", &threads];
+    words(listen).chain(words(&rest)).collect()
+}
+
+fn on_two_cores() -> impl Iterator<Item = String> {
+    words(&["--pin-servers", "0", "--pin", "1"])
+}
+
+fn extent(options: &Options, rounds: u32, seconds: f64) -> impl Iterator<Item = String> {
+    let rounds = options.rounds.unwrap_or(rounds).to_string();
+    let seconds = options.duration.unwrap_or(seconds).to_string();
+    words(&["--rounds", &rounds, "--duration", &seconds]).collect::<Vec<_>>().into_iter()
+}
+
+fn words(words: &[&str]) -> impl Iterator<Item = String> {
+    words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>().into_iter()
+}
+
+fn ask(root: &Path, weft: &Path, question: &Question) -> Result<(), Failure> {
+    let mut command = Command::new(weft);
+    command.args(["bench", question.kind, "--markdown", "--subject", SUBJECT]);
+    for (name, words) in &question.servers {
+        let line = shlex::try_join(words.iter().map(String::as_str))
+            .map_err(|e| format!("{name} cannot be started: {e}"))?;
+        command.args(["--server", &format!("{name}={line}")]);
+    }
+    let status = command.args(&question.args).current_dir(root).status();
+    let status = status.map_err(|e| format!("{} did not start: {e}", weft.display()))?;
+    match status.success() {
+        true => Ok(()),
+        false => Err(format!("no figures for '{}': {status}", question.title)),
+    }
+}
