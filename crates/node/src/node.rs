@@ -129,6 +129,14 @@ impl Node {
         self.pause_until_ms.store(0, Ordering::Release);
     }
 
+    /// How long CLIENT PAUSE goes on, in milliseconds; 0 when none runs.
+    pub fn pause_left_ms(&self, unix_ms: i64) -> i64 {
+        match self.pause.load(Ordering::Acquire) {
+            PAUSE_NONE => 0,
+            _ => self.pause_until_ms.load(Ordering::Acquire).saturating_sub(unix_ms).max(0),
+        }
+    }
+
     /// Whether CLIENT PAUSE postpones a command now.
     pub fn is_paused(&self, may_write: bool, unix_ms: i64) -> bool {
         let pause = self.pause.load(Ordering::Acquire);

@@ -44,6 +44,13 @@ impl Out {
         self.shared.clear();
     }
 
+    /// Gives back memory beyond so many bytes.
+    pub fn shrink_to(&mut self, bytes: usize) {
+        if self.bytes.capacity() > bytes {
+            self.bytes.shrink_to(bytes);
+        }
+    }
+
     /// Bytes between two marks, shared values included.
     pub fn len_between(&self, from: Mark, to: Mark) -> usize {
         let shared: usize =

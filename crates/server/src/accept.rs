@@ -20,6 +20,10 @@ use crate::{verbose, warning};
 /// Connections accepted for one event of a listening socket.
 const ACCEPTS_MAX: usize = 1000;
 
+/// After an error that the next attempt would meet again, the most likely one being that the process
+/// is out of descriptors, nothing is accepted for so long.
+const ACCEPT_PAUSE_MS: i64 = 100;
+
 const DENIED: &[u8] = b"-DENIED Weft is running in protected mode, because no password is set for \
 the default user: only connections from the same machine are accepted. To connect from elsewhere \
 either set a password with 'CONFIG SET requirepass', or, if the network protects the server, switch \
@@ -43,6 +47,7 @@ pub fn accept(shared: &Shared, token: u64, unix_ms: i64) {
             Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
             Err(error) => {
                 warning!("Accepting client connection: {error}");
+                shared.control.lock().pause_accepting(unix_ms + ACCEPT_PAUSE_MS);
                 return;
             }
         }

@@ -10,6 +10,7 @@ use std::sync::atomic::Ordering;
 
 use node::Session;
 use node::config::OutputLimit;
+use resp::ProtocolError;
 use resp::out::{Mark, Out, Piece};
 
 use crate::partial::Partial;
@@ -37,6 +38,11 @@ pub struct Connection {
     pub partial: Option<Box<Partial>>,
     /// Requests that wait for the main thread or for the end of a pause.
     pub queue: VecDeque<OwnedRequest>,
+    /// What came behind the waiting requests breaks the protocol: the last reply.
+    pub broken: Option<ProtocolError>,
+    /// Requests of it are in the turn's inbox. Nothing more is read until they are executed, because
+    /// they may lie in its partial input.
+    pub batched: bool,
     /// Replies that the socket did not take yet.
     pub output: Option<Box<Pending>>,
     /// What epoll watches it for, as last told.
@@ -150,6 +156,8 @@ impl Connection {
             transport,
             partial: None,
             queue: VecDeque::new(),
+            broken: None,
+            batched: false,
             output: None,
             watched: sys::epoll::Interest::READ,
             closing: false,

@@ -15,8 +15,9 @@ use sys::epoll::{Epoll, Interest};
 use crate::listener::Listener;
 use crate::log::{self, Level};
 use crate::message::Message;
-use crate::shared::{Link, Shared};
+use crate::shared::Shared;
 use crate::thread::{IoThread, Post};
+use crate::warning;
 
 /// Tokens of listening sockets begin here, in the order of [`Control::listeners`].
 pub const LISTENER_TOKEN: u64 = 1 << 63;
@@ -39,7 +40,12 @@ pub struct Control {
     /// The main thread's epoll instance.
     pub epoll: Option<Arc<Epoll>>,
     /// I/O threads by their numbers, less one.
-    threads: Vec<JoinHandle<()>>,
+    threads: Vec<Option<JoinHandle<()>>>,
+    /// How many threads there are to be when those that leave have ended.
+    threads_wanted: Option<usize>,
+    /// When to accept connections again after running out of descriptors, in milliseconds since
+    /// 1970.
+    accept_again_ms: Option<i64>,
 }
 
 impl Control {
@@ -77,19 +83,22 @@ impl Control {
         self.listen(listeners).map_err(|error| error.to_string())
     }
 
-    /// Waits for all I/O threads; they have been told to end.
-    pub fn join(&mut self) {
-        for thread in self.threads.drain(..) {
-            let _ = thread.join();
-        }
+    /// I/O threads that have not ended.
+    pub fn threads_left(&self) -> usize {
+        self.threads.iter().flatten().count()
     }
 
-    /// Starts or ends threads until there are `wanted`, the main thread included.
+    /// Starts or ends threads until there are `wanted`, the main thread included. While threads
+    /// leave, that waits until they have: their clients are on the way to the others.
     ///
     /// # Errors
-    /// When the system refuses a thread, or one that was told to end has not ended yet.
+    /// When the system refuses a thread.
     pub fn set_threads(&mut self, shared: &Shared, wanted: usize) -> Result<(), String> {
         let active = shared.threads_active.load(Ordering::Acquire);
+        if self.threads_left() + 1 > active {
+            self.threads_wanted = Some(wanted);
+            return Ok(());
+        }
         if wanted < active {
             shared.threads_active.store(wanted, Ordering::Release);
             for thread in wanted..active {
@@ -97,22 +106,60 @@ impl Control {
             }
         }
         for index in active..wanted {
-            if self.threads.get(index - 1).is_some_and(|thread| !thread.is_finished()) {
-                return Err("a thread is still handing over its clients; try again".to_owned());
-            }
             let thread = start_thread(shared, index).map_err(|error| error.to_string())?;
-            if index - 1 < self.threads.len() {
-                self.threads[index - 1] = thread;
-            } else {
-                self.threads.push(thread);
-            }
+            self.threads.truncate(index - 1);
+            self.threads.push(Some(thread));
             shared.threads_active.store(index + 1, Ordering::Release);
         }
-        if wanted > 1 && active == 1 {
-            // The main thread's own clients move to the threads that are there for them.
+        if wanted > active {
+            // Clients that are connected already shall have the new threads' time as well.
             shared.send(0, Message::Spread);
+            for thread in 1..active {
+                shared.send(thread, Message::Share);
+            }
         }
         Ok(())
+    }
+
+    /// Takes note that a thread has ended.
+    pub fn thread_left(&mut self, shared: &Shared, index: usize) {
+        if let Some(thread) = self.threads.get_mut(index - 1).and_then(Option::take) {
+            let _ = thread.join();
+        }
+        let active = shared.threads_active.load(Ordering::Acquire);
+        if self.threads_left() + 1 > active {
+            return;
+        }
+        // Nobody sends to threads that are gone.
+        shared.links.write().truncate(active);
+        if let Some(wanted) = self.threads_wanted.take()
+            && let Err(reason) = self.set_threads(shared, wanted)
+        {
+            warning!("Can't run {wanted} threads: {reason}");
+        }
+    }
+
+    /// Stops accepting until `resume_accepting`: the process is out of descriptors, and connections
+    /// that wait would end every wait.
+    pub fn pause_accepting(&mut self, until_ms: i64) {
+        self.watch_listeners(Interest::NONE);
+        self.accept_again_ms = Some(until_ms);
+    }
+
+    /// Accepts again when the time has come.
+    pub fn resume_accepting(&mut self, unix_ms: i64) {
+        if self.accept_again_ms.is_some_and(|until_ms| unix_ms >= until_ms) {
+            self.accept_again_ms = None;
+            self.watch_listeners(Interest::READ);
+        }
+    }
+
+    fn watch_listeners(&self, interest: Interest) {
+        if let Some(epoll) = &self.epoll {
+            for (token, listener) in (LISTENER_TOKEN..).zip(&self.listeners) {
+                let _ = epoll.modify(listener.as_fd(), token, interest);
+            }
+        }
     }
 }
 
@@ -125,17 +172,18 @@ fn start_thread(shared: &Shared, index: usize) -> io::Result<JoinHandle<()>> {
         base::random::entropy_seed(),
         sys::clock::ticks_per_micro(),
     );
-    let link = Link { mailbox: post.mailbox.sender(), stats: Arc::clone(&worker.stats) };
-    let mut links = shared.links.write();
-    if index < links.len() {
-        links[index] = link;
-    } else {
+    let link = post.link();
+    let mut thread = IoThread::new(Arc::clone(&shared), worker, post)?;
+    {
+        let mut links = shared.links.write();
+        links.truncate(index);
         links.push(link);
     }
-    drop(links);
-    let mut thread = IoThread::new(Arc::clone(&shared), worker, post)?;
     std::thread::Builder::new().name(format!("weft-io-{index}")).spawn(move || {
         thread.run();
+        // All it holds is given back before anyone hears of its end.
+        drop(thread);
+        shared.send(0, Message::Left(index));
     })
 }
 

@@ -16,9 +16,13 @@ use crate::inbox::Batch;
 use crate::message::{Message, Origin};
 use crate::router::LockRouter;
 use crate::thread::{IoThread, Slot};
+use crate::warning;
 
 /// Replies of one client gathered before they are sent in the middle of its requests.
 const OUT_BYTES_MAX: usize = 256 * 1024;
+
+/// Room for replies that a thread keeps from turn to turn.
+const OUT_KEPT_BYTES_MAX: usize = 1024 * 1024;
 
 /// The stages of prefetching: each finds its place by what the one before has brought.
 #[derive(Clone, Copy, Debug)]
@@ -71,6 +75,9 @@ impl IoThread {
 
     /// Executes one client's requests and sends the replies; in parts when they are long.
     fn answer(&mut self, batch: &mut Batch) {
+        if let Slot::Here(client) = &mut self.slots[batch.slot] {
+            client.batched = false;
+        }
         let mut next = batch.requests.start;
         loop {
             self.pass.enter();
@@ -86,6 +93,7 @@ impl IoThread {
             next = rest;
         }
         self.out.clear();
+        self.out.shrink_to(OUT_KEPT_BYTES_MAX);
     }
 
     /// Asks the processor for what a client's requests need next.
@@ -155,7 +163,7 @@ impl IoThread {
                 self.worker.stats.writes.add(1);
                 self.worker.stats.out_bytes.add(count as u64);
                 client.publish(self.now.unix_us / 1000, 0, count);
-                true
+                !self.close_if_over(slot)
             }
             Err(_) => {
                 self.close(slot);
@@ -164,10 +172,27 @@ impl IoThread {
         }
     }
 
+    /// Closes a client whose waiting replies are beyond the limit. Returns whether it did.
+    pub(crate) fn close_if_over(&mut self, slot: usize) -> bool {
+        let Some(Slot::Here(client)) = self.slots.get_mut(slot) else { return false };
+        let limit = self.worker.config.client_output_buffer_limit.normal;
+        let over = client.wants_write() && client.is_over(limit, self.now.unix_us / 1000);
+        if over {
+            let record = &client.session.record;
+            warning!(
+                "Client id={} addr={} closed for exceeding the output buffer limit, omem={}",
+                record.id,
+                record.address,
+                client.output_bytes()
+            );
+            self.close(slot);
+        }
+        over
+    }
+
     /// Sends a batch's replies and does what its last request asked for.
     fn finish_batch(&mut self, batch: &Batch, after: After) {
         let slot = batch.slot;
-        let unix_ms = self.now.unix_us / 1000;
         if !self.send_replies(slot) {
             return;
         }
@@ -177,6 +202,7 @@ impl IoThread {
             let partial = if batch.in_partial { client.partial.as_deref() } else { None };
             let rest = (first..batch.requests.end).map(|index| self.inbox.owned(index, partial));
             client.queue.extend(rest);
+            client.broken = batch.error.clone();
         }
         if batch.in_partial
             && let Some(partial) = &mut client.partial
@@ -186,13 +212,10 @@ impl IoThread {
                 client.partial = None;
             }
         }
-        client.closing |= after == After::Close || batch.ended;
-        let limit = self.worker.config.client_output_buffer_limit.normal;
-        let over = client.wants_write() && client.is_over(limit, unix_ms);
-        client.publish(unix_ms, batch.in_bytes, 0);
-        if over || batch.ended {
-            return self.close(slot);
-        }
+        // A client that has closed its side still gets the replies to what it sent. When requests
+        // wait, its end is read again after them.
+        client.closing |= after == After::Close || batch.ended && client.queue.is_empty();
+        client.publish(self.now.unix_us / 1000, batch.in_bytes, 0);
         match after {
             After::HandOver(_) => self.send_away(slot),
             After::Postpone(_) => {
@@ -215,6 +238,8 @@ impl IoThread {
         self.pass.enter();
         let router = LockRouter { shards: &self.shared.shards, pass: &self.pass };
         let host = ProcessHost(&self.shared);
+        let limit = self.worker.config.client_output_buffer_limit.normal;
+        let unix_ms = self.now.unix_us / 1000;
         while let Some(owned) = client.queue.pop_front() {
             let spans: Vec<Span> = (0..owned.args.len()).map(Span::own).collect();
             let args = Args::new(&[], &spans, &owned.args);
@@ -233,11 +258,27 @@ impl IoThread {
                     break;
                 }
             }
+            if self.out.bytes.len() > OUT_BYTES_MAX {
+                client.keep(&self.out, Mark::default(), self.out.mark());
+                self.out.clear();
+                if client.is_over(limit, unix_ms) {
+                    client.closing = true;
+                    client.queue.clear();
+                }
+            }
         }
         self.pass.leave();
+        if client.queue.is_empty()
+            && let Some(error) = client.broken.take()
+            && !client.closing
+        {
+            let resp3 = client.session.resp3;
+            Reply::new(&mut self.out, resp3).error(error.to_string().as_bytes());
+            client.closing = true;
+        }
         client.keep(&self.out, Mark::default(), self.out.mark());
         self.out.clear();
-        client.publish(self.now.unix_us / 1000, 0, 0);
+        client.publish(unix_ms, 0, 0);
         stopped
     }
 
@@ -249,7 +290,11 @@ impl IoThread {
 
     /// Executes what CLIENT PAUSE had postponed, as far as it has ended.
     pub(crate) fn resume_paused(&mut self) {
-        for slot in std::mem::take(&mut self.paused) {
+        let mut slots = std::mem::take(&mut self.paused);
+        // A slot is there twice when the client that had it was closed and the next waits as well.
+        slots.sort_unstable();
+        slots.dedup();
+        for slot in slots {
             let Some(mut client) = self.slots.get_mut(slot).and_then(Slot::take) else { continue };
             client.session.record.set_flag(flag::PAUSED, false);
             let stopped = self.execute_queue(&mut client);
@@ -261,10 +306,13 @@ impl IoThread {
                         client.session.record.set_flag(flag::PAUSED, true);
                     }
                     self.paused.push(slot);
+                    self.send_pending(slot);
                 }
                 None => {
-                    self.after_send(slot);
-                    self.look_again(slot);
+                    self.send_pending(slot);
+                    if !self.close_if_over(slot) {
+                        self.look_again(slot);
+                    }
                 }
             }
         }

@@ -20,6 +20,9 @@ pub const READ_BYTES_MAX: usize = 64 * 1024;
 /// Bytes of a turn's requests, over all clients; when they are full the turn executes them first.
 const BUFFER_BYTES: usize = 1 << 20;
 
+/// Room for arguments that a thread keeps from turn to turn.
+const SPANS_KEPT_MAX: usize = 256 * 1024;
+
 /// One parsed request of the turn.
 #[derive(Clone, Copy, Debug)]
 pub struct Queued {
@@ -97,6 +100,7 @@ impl Inbox {
     pub fn clear(&mut self) {
         self.used = 0;
         self.spans.clear();
+        self.spans.shrink_to(SPANS_KEPT_MAX);
         self.own.clear();
         self.requests.clear();
         self.batches.clear();

@@ -10,6 +10,7 @@ mod connection;
 mod control;
 mod execute;
 mod files;
+mod handover;
 mod host;
 mod inbox;
 mod listener;

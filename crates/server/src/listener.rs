@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::net::{IpAddr, SocketAddr, TcpListener, ToSocketAddrs};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
@@ -152,11 +152,12 @@ fn open_port(
         let ip: IpAddr = match shown {
             "*" => IpAddr::from([0, 0, 0, 0]),
             "::*" => IpAddr::from([0u16; 8]),
-            text => text.parse().map_err(|_| {
-                format!(
-                    "Could not create server TCP listening socket {shown}:{port}: not an IP address"
-                )
-            })?,
+            text => match text.parse() {
+                Ok(ip) => ip,
+                Err(_) => resolve(text).map_err(|reason| {
+                    format!("Could not create server TCP listening socket {shown}:{port}: {reason}")
+                })?,
+            },
         };
         match open_tcp(SocketAddr::new(ip, port), config.tcp_backlog) {
             Ok(socket) => {
@@ -183,6 +184,12 @@ fn open_port(
         ));
     }
     Ok(())
+}
+
+/// The first address of a host's name.
+fn resolve(name: &str) -> Result<IpAddr, String> {
+    let mut addresses = (name, 0).to_socket_addrs().map_err(|_| "no such host or address")?;
+    addresses.next().map(|address| address.ip()).ok_or_else(|| "it has no address".to_owned())
 }
 
 fn is_missing(error: &io::Error) -> bool {

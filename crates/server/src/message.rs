@@ -23,8 +23,12 @@ pub enum Message {
     PauseChanged,
     /// Give your clients to the threads that are there for them, and go on.
     Spread,
+    /// There are more threads: give them your surplus of clients.
+    Share,
     /// Hand all clients to other threads and end.
     Leave,
+    /// The thread with this number has ended. Only the main thread gets it.
+    Left(usize),
     /// Send what is left to send and end: the server is going down.
     ShutDown,
 }

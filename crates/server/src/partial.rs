@@ -13,6 +13,10 @@ use resp::{Limits, Parsed, Parser, ProtocolError, Span};
 /// An argument of a declared length gets that much memory at once only when this much of it has
 /// arrived, so that a declaration alone costs nothing.
 const TRUSTED_BYTES: usize = 1 << 20;
+/// Most bytes of a big argument read in a turn: a fast sender must not keep the thread from others.
+const READ_BYTES_MAX: usize = 1 << 20;
+/// Room for unfinished input that is kept when most of it has been executed.
+const KEPT_BYTES_MAX: usize = 256 * 1024;
 
 /// Unfinished input.
 #[derive(Debug, Default)]
@@ -53,7 +57,8 @@ impl Partial {
     /// Bytes held.
     pub fn len(&self) -> usize {
         let own: usize = self.own.iter().map(|own| own.len()).sum();
-        self.query.len() + own + self.big.as_ref().map_or(0, |big| big.bytes.len())
+        let spans = self.spans.len() * size_of::<Span>();
+        self.query.len() + own + spans + self.big.as_ref().map_or(0, |big| big.bytes.len())
     }
 
     /// Whether nothing is held, so that the client needs no partial input any more.
@@ -78,7 +83,7 @@ impl Partial {
             let room = room.min(missing);
             big.bytes.try_reserve_exact(room).map_err(|_| io::ErrorKind::OutOfMemory)?;
         }
-        let room = (big.bytes.capacity() - big.bytes.len()).min(missing);
+        let room = (big.bytes.capacity() - big.bytes.len()).min(missing).min(READ_BYTES_MAX);
         let before = big.bytes.len();
         // Stops at what has arrived: `read_to_end` returns it beside the error.
         let result = source.take(room as u64).read_to_end(&mut big.bytes);
@@ -132,6 +137,9 @@ impl Partial {
     /// buffers in front.
     pub fn consume(&mut self, end: usize) {
         self.query.drain(..end);
+        if self.query.capacity() > KEPT_BYTES_MAX && self.query.len() < KEPT_BYTES_MAX / 2 {
+            self.query.shrink_to(KEPT_BYTES_MAX / 2);
+        }
         // A buffer is in use as long as the request in progress names it.
         let kept = self.spans.iter().filter(|span| span.is_own()).count();
         let owns = self.own.len() - kept;

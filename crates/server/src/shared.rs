@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
-use node::{ClientRecord, Node, ThreadStats};
+use node::{ClientRecord, Node};
 use parking_lot::{Mutex, RwLock};
 use sync::gate::Gate;
 use sync::mailbox::Sender;
@@ -18,8 +18,9 @@ use crate::router::Shards;
 pub struct Link {
     /// Its mailbox.
     pub mailbox: Sender<Message>,
-    /// Its counts, the number of its clients among them.
-    pub stats: Arc<ThreadStats>,
+    /// Clients it owns and those on their way to it. Whoever places a client counts it, so that a
+    /// burst of connections does not go to one thread.
+    pub clients: Arc<AtomicUsize>,
 }
 
 /// What all threads share.
@@ -59,23 +60,33 @@ impl Shared {
         }
     }
 
-    /// The thread for a new client: the one that owns the fewest. The main thread owns clients only
-    /// when it is alone.
-    pub fn thread_for_client(&self) -> usize {
+    /// Gives a client to the thread that has the fewest. The main thread owns clients only when it
+    /// is alone.
+    pub fn place_client(&self, client: Box<Connection>) {
         let active = self.threads_active.load(Ordering::Acquire);
         let links = self.links.read();
-        (1..active).min_by_key(|thread| links[*thread].stats.clients.value()).unwrap_or(0)
+        let others = links.iter().take(active).skip(1);
+        let fewest = others.min_by_key(|link| link.clients.load(Ordering::Relaxed));
+        if let Some(link) = fewest.or(links.first()) {
+            link.clients.fetch_add(1, Ordering::Relaxed);
+            link.mailbox.send(Message::Adopt(client));
+        }
     }
 
-    /// Gives a client to the thread that has the fewest.
-    pub fn place_client(&self, client: Box<Connection>) {
-        self.send(self.thread_for_client(), Message::Adopt(client));
+    /// The share of all clients that each thread would have if they were spread evenly.
+    pub fn fair_share(&self) -> usize {
+        let active = self.threads_active.load(Ordering::Acquire);
+        let links = self.links.read();
+        let all: usize = links.iter().map(|link| link.clients.load(Ordering::Relaxed)).sum();
+        all.div_ceil(active.saturating_sub(1).max(1))
     }
 
     /// Asks the owner of a client to close it.
     pub fn close_client(&self, client: &ClientRecord) {
-        client.killed.store(true, Ordering::Release);
-        let thread = client.thread.load(Ordering::Acquire) as usize;
+        // In one order with the owner's steps when it adopts a client: it either sees the flag, or
+        // its place is seen here.
+        client.killed.store(true, Ordering::SeqCst);
+        let thread = client.thread.load(Ordering::SeqCst) as usize;
         let slot = client.slot.load(Ordering::Acquire) as usize;
         self.send(thread, Message::Close { id: client.id, slot });
     }

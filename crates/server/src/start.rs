@@ -17,7 +17,7 @@ use crate::control::{self, Control, LISTENER_TOKEN, RESERVED_FILES, THREADS_MAX}
 use crate::load::load;
 use crate::message::Message;
 use crate::router::Shards;
-use crate::shared::{Link, Shared};
+use crate::shared::Shared;
 use crate::thread::{IoThread, Post};
 use crate::{accept, notice, warning};
 
@@ -25,6 +25,10 @@ use crate::{accept, notice, warning};
 const SHARDS: usize = 1024;
 /// How long the allocator keeps unused pages.
 const PAGE_DECAY_MS: isize = 1000;
+/// Descriptors of a thread: its epoll instance and its mailbox's eventfd.
+const FILES_A_THREAD: u64 = 2;
+/// Between two looks at what the main thread has used of the processor.
+const CPU_SAMPLE_MS: i64 = 100;
 const SIGNAL_TOKEN: u64 = LISTENER_TOKEN - 1;
 
 /// Runs `weft server` with its arguments until it is told to end.
@@ -63,7 +67,7 @@ fn serve(mut config: Config, file: Option<&OsStr>, warnings: &[Warning]) -> Resu
     }
     control::configure_log(&config);
     let signals = Signals::block().map_err(|error| format!("Can't receive signals: {error}"))?;
-    limit_clients(&mut config);
+    limit_clients(&mut config)?;
     sys::allocator::set_page_decay_ms(PAGE_DECAY_MS);
     sys::allocator::set_background_thread(config.jemalloc_bg_thread);
     notice!(
@@ -102,11 +106,18 @@ fn absolute(path: &OsStr) -> Result<String, String> {
 }
 
 /// Lowers `maxclients` to what the system's limit of descriptors leaves.
-fn limit_clients(config: &mut Config) {
-    let needed = u64::from(config.maxclients) + RESERVED_FILES;
+fn limit_clients(config: &mut Config) -> Result<(), String> {
+    let reserved = RESERVED_FILES + FILES_A_THREAD * control::threads_wanted(config) as u64;
+    let needed = u64::from(config.maxclients) + reserved;
     let limit = sys::process::raise_open_files(needed);
     if limit < needed {
-        let left = limit.saturating_sub(RESERVED_FILES);
+        let left = limit.saturating_sub(reserved);
+        if left == 0 {
+            return Err(format!(
+                "The limit of {limit} open files is too low for the server to start. Raise it \
+                 with 'ulimit -n {needed}'."
+            ));
+        }
         warning!(
             "You requested maxclients of {} requiring at least {needed} max file descriptors, \
              but the limit is {limit}. maxclients has been reduced to {left}. Raise the limit \
@@ -115,6 +126,7 @@ fn limit_clients(config: &mut Config) {
         );
         config.maxclients = u32::try_from(left).unwrap_or(u32::MAX);
     }
+    Ok(())
 }
 
 fn share(config: &Config, config_file: String) -> Result<Arc<Shared>, String> {
@@ -148,8 +160,7 @@ fn main_thread(shared: &Arc<Shared>) -> Result<IoThread, String> {
     let seed = base::random::entropy_seed();
     let rate = sys::clock::ticks_per_micro();
     let worker = Worker::new(Arc::clone(&shared.node), 0, seed, rate);
-    let link = Link { mailbox: post.mailbox.sender(), stats: Arc::clone(&worker.stats) };
-    shared.links.write().push(link);
+    shared.links.write().push(post.link());
     IoThread::new(Arc::clone(shared), worker, post).map_err(|error| error.to_string())
 }
 
@@ -183,6 +194,7 @@ fn announce(config: &Config, shared: &Shared) {
 
 fn run_main(main: &mut IoThread, shared: &Shared, signals: &Signals) {
     let mut ending = false;
+    let mut sample_at_ms = 0;
     while !ending {
         main.turn(&mut |main: &mut IoThread, event: Event| match event.token() {
             SIGNAL_TOKEN => {
@@ -197,20 +209,27 @@ fn run_main(main: &mut IoThread, shared: &Shared, signals: &Signals) {
             }
             token => accept::accept(shared, token, main.now.unix_us / 1000),
         });
-        ending |= shared.control.lock().shutdown.is_some();
-        *shared.main_cpu.lock() = sys::process::thread_cpu_time();
+        let now_ms = main.now.unix_us / 1000;
+        let mut control = shared.control.lock();
+        ending |= control.shutdown.is_some();
+        control.resume_accepting(now_ms);
+        drop(control);
+        if now_ms >= sample_at_ms {
+            sample_at_ms = now_ms + CPU_SAMPLE_MS;
+            *shared.main_cpu.lock() = sys::process::thread_cpu_time();
+        }
     }
 }
 
 /// Lets the other threads send what they have, closes the sockets and says goodbye.
 fn end(main: &mut IoThread, shared: &Shared, config: &Config) {
     warning!("User requested shutdown...");
-    let mut control = std::mem::take(&mut *shared.control.lock());
-    control.listeners.clear();
+    shared.control.lock().listeners.clear();
     for link in shared.links.read().iter().skip(1) {
         link.mailbox.send(Message::ShutDown);
     }
-    control.join();
+    main.outlive_others();
+    main.finish();
     for slot in 0..main.slots.len() {
         main.close(slot);
     }

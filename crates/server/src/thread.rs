@@ -8,12 +8,11 @@
 //! its slot reserved; nothing is executed outside the gate and nothing is sent inside it.
 
 use std::collections::VecDeque;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, RawFd};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use node::Worker;
-use node::client::flag;
 use resp::{Limits, Out};
 use sync::gate::Pass;
 use sync::mailbox::Mailbox;
@@ -23,8 +22,8 @@ use sys::eventfd::EventFd;
 use crate::clock::{Clock, Moment};
 use crate::connection::Connection;
 use crate::inbox::{Inbox, Received};
-use crate::message::{Message, Origin};
-use crate::shared::Shared;
+use crate::message::Message;
+use crate::shared::{Link, Shared};
 use crate::tick::Tick;
 
 /// The token of the mailbox's eventfd. Slots of clients are smaller, the main thread's own
@@ -32,6 +31,8 @@ use crate::tick::Tick;
 pub const MAILBOX_TOKEN: u64 = 1 << 62;
 /// Events of one wait.
 const EVENTS_MAX: usize = 512;
+/// The most unfinished input of one client, whatever `client-query-buffer-limit` says.
+const QUERY_BYTES_MAX: usize = 3 << 30;
 /// Messages handled between two waits.
 const MESSAGES_MAX: usize = 1024;
 
@@ -42,12 +43,16 @@ pub enum Slot {
     Free,
     /// A client.
     Here(Box<Connection>),
-    /// A client that is with the main thread. `killed`: it is to be closed when it comes back.
+    /// A client that is with the main thread.
     Away {
         /// Its number.
         id: u64,
+        /// Its descriptor, which goes with it and stays in this thread's epoll instance.
+        fd: RawFd,
         /// Close it when it comes back.
         killed: bool,
+        /// It sent something, and is watched for nothing until it is back.
+        unwatched: bool,
     },
 }
 
@@ -62,15 +67,6 @@ impl Slot {
             }
         }
     }
-}
-
-/// Why a thread's loop ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
-    /// There are to be fewer threads.
-    Left,
-    /// The server is going down.
-    ShutDown,
 }
 
 /// One thread's event loop and everything it owns.
@@ -90,8 +86,12 @@ pub struct IoThread {
     /// Its way through the gate.
     pub(crate) pass: Pass,
     pub(crate) now: Moment,
-    free: Vec<usize>,
-    mailbox: Mailbox<Message>,
+    pub(crate) free: Vec<usize>,
+    /// Clients it owns and those on their way to it.
+    pub(crate) clients: Arc<AtomicUsize>,
+    /// It gives its clients away and takes none.
+    pub(crate) leaving: bool,
+    pub(crate) mailbox: Mailbox<Message>,
     wake: Arc<EventFd>,
     events: Events,
     clock: Clock,
@@ -100,7 +100,7 @@ pub struct IoThread {
     /// Clients whose requests wait for the end of CLIENT PAUSE.
     pub(crate) paused: Vec<usize>,
     tick: Tick,
-    end: Option<End>,
+    ended: bool,
 }
 
 /// The mailbox of a thread and what wakes its owner, made before the thread is.
@@ -109,6 +109,8 @@ pub struct Post {
     pub mailbox: Mailbox<Message>,
     /// Readable when a message may be there.
     pub wake: Arc<EventFd>,
+    /// Clients that the owner has and those on their way to it.
+    pub clients: Arc<AtomicUsize>,
 }
 
 impl Post {
@@ -119,7 +121,13 @@ impl Post {
     pub fn new() -> std::io::Result<Self> {
         let wake = Arc::new(EventFd::new()?);
         let signal = Arc::clone(&wake);
-        Ok(Self { mailbox: Mailbox::new(move || signal.signal()), wake })
+        let mailbox = Mailbox::new(move || signal.signal());
+        Ok(Self { mailbox, wake, clients: Arc::default() })
+    }
+
+    /// How others reach the owner.
+    pub fn link(&self) -> Link {
+        Link { mailbox: self.mailbox.sender(), clients: Arc::clone(&self.clients) }
     }
 }
 
@@ -143,25 +151,24 @@ impl IoThread {
             free: Vec::new(),
             inbox: Inbox::new(),
             out: Out::default(),
+            clients: post.clients,
+            leaving: false,
             mailbox: post.mailbox,
             wake: post.wake,
             events: Events::with_capacity(EVENTS_MAX),
             again: VecDeque::new(),
             paused: Vec::new(),
             tick: Tick::default(),
-            end: None,
+            ended: false,
             worker,
             shared,
         })
     }
 
     /// Runs until the thread is told to end.
-    pub fn run(&mut self) -> End {
-        loop {
+    pub fn run(&mut self) {
+        while !self.ended {
             self.turn(&mut |_, _| {});
-            if let Some(end) = self.end {
-                return end;
-            }
         }
     }
 
@@ -188,6 +195,9 @@ impl IoThread {
             let Some(message) = self.mailbox.pop() else { break };
             self.handle(message);
         }
+        if !self.paused.is_empty() && self.worker.node.pause_left_ms(self.now.unix_us / 1000) == 0 {
+            self.resume_paused();
+        }
         self.run_tick();
         let garbage = self.worker.turn.trash.take_big();
         if !garbage.is_empty() {
@@ -208,9 +218,8 @@ impl IoThread {
         if self.paused.is_empty() {
             return until_tick;
         }
-        let pause_until = self.worker.node.pause_until_ms.load(Ordering::Acquire);
-        let left = (pause_until - self.now.unix_us / 1000).clamp(0, i64::from(i32::MAX - 1));
-        until_tick.min(left as i32 + 1)
+        let left = self.worker.node.pause_left_ms(self.now.unix_us / 1000);
+        until_tick.min(left.min(1000) as i32 + 1)
     }
 
     fn client_ready(&mut self, slot: usize, event: Event) {
@@ -230,7 +239,10 @@ impl IoThread {
                     self.watch(slot, Interest { read: false, write });
                 }
             }
+            // The next wait reports it again.
+            Some(Slot::Here(client)) if client.batched => {}
             Some(Slot::Here(_)) => self.receive(slot),
+            Some(Slot::Away { .. }) => self.unwatch_away(slot),
             _ => {}
         }
     }
@@ -247,11 +259,13 @@ impl IoThread {
         let Some(Slot::Here(client)) = self.slots.get_mut(slot) else { return };
         let limits = limits(client, &self.worker);
         let query_max = self.worker.config.client_query_buffer_limit;
-        let query_max = usize::try_from(query_max).unwrap_or(usize::MAX);
+        // Places in a query buffer are numbers of 32 bits.
+        let query_max = usize::try_from(query_max).unwrap_or(usize::MAX).min(QUERY_BYTES_MAX);
         let hasher = self.worker.turn.hasher;
         let hash = |key: &[u8]| hasher.hash(key);
         let received = self.inbox.receive(slot, client, limits, query_max, &hash);
         self.worker.stats.reads.add(1);
+        client.batched = matches!(received, Received::Batch | Received::BatchAndMore);
         match received {
             Received::Batch => {}
             Received::BatchAndMore => self.again.push_back(slot),
@@ -270,7 +284,7 @@ impl IoThread {
     /// waiting inside its transport.
     fn receive_again(&mut self, slot: usize) {
         let Some(Slot::Here(client)) = self.slots.get_mut(slot) else { return };
-        if client.closing || !client.queue.is_empty() {
+        if client.closing || !client.queue.is_empty() || client.batched {
             return;
         }
         if client.partial.is_none() || client.transport.has_received() {
@@ -282,6 +296,7 @@ impl IoThread {
             authenticated: client.session.authenticated,
         };
         let hasher = self.worker.turn.hasher;
+        client.batched = true;
         if self.inbox.parse_partial(slot, client, limits, &|key| hasher.hash(key)) {
             self.again.push_back(slot);
         }
@@ -292,11 +307,11 @@ impl IoThread {
         self.again.push_back(slot);
     }
 
-    fn send_pending(&mut self, slot: usize) {
+    pub(crate) fn send_pending(&mut self, slot: usize) {
         let Some(Slot::Here(client)) = self.slots.get_mut(slot) else { return };
         match client.send_pending() {
             Ok(sent) => {
-                self.worker.stats.writes.add(1);
+                self.worker.stats.writes.add(u64::from(sent > 0));
                 self.worker.stats.out_bytes.add(sent as u64);
                 client.publish(self.now.unix_us / 1000, 0, sent);
                 self.after_send(slot);
@@ -327,48 +342,24 @@ impl IoThread {
         }
     }
 
-    fn handle(&mut self, message: Message) {
+    pub(crate) fn handle(&mut self, message: Message) {
         match message {
             Message::Adopt(client) => self.adopt(client),
             Message::Execute(client, origin) => self.execute_for(client, origin),
             Message::Return(client, slot) => self.welcome_back(client, slot),
             Message::Close { id, slot } => self.close_by_id(id, slot),
             Message::PauseChanged => self.resume_paused(),
-            Message::Spread => self.hand_over_all(),
+            Message::Spread => self.spread(),
+            Message::Share => self.share(),
             Message::Leave => {
-                self.hand_over_all();
-                self.end = Some(End::Left);
+                self.leave();
+                self.ended = true;
             }
-            Message::ShutDown => self.end = Some(End::ShutDown),
-        }
-    }
-
-    /// Takes ownership of a client.
-    pub fn adopt(&mut self, client: Box<Connection>) {
-        let slot = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(Slot::Free);
-            self.slots.len() - 1
-        });
-        let record = Arc::clone(&client.session.record);
-        record.thread.store(self.worker.index as u32, Ordering::Release);
-        record.slot.store(slot as u32, Ordering::Release);
-        let write = client.wants_write();
-        let interest = Interest { read: !client.closing && client.queue.is_empty(), write };
-        let added = self.epoll.add(client.transport.as_fd(), slot as u64, interest);
-        let must_look = client.partial.is_some() || client.transport.has_received();
-        let waits = !client.queue.is_empty();
-        self.slots[slot] = Slot::Here(client);
-        if let Slot::Here(client) = &mut self.slots[slot] {
-            client.watched = interest;
-        }
-        self.worker.stats.clients.add(1);
-        if added.is_err() || record.killed.load(Ordering::Acquire) {
-            return self.close(slot);
-        }
-        if waits {
-            self.paused.push(slot);
-        } else if must_look {
-            self.look_again(slot);
+            Message::Left(thread) => self.shared.control.lock().thread_left(&self.shared, thread),
+            Message::ShutDown => {
+                self.finish();
+                self.ended = true;
+            }
         }
     }
 
@@ -381,82 +372,12 @@ impl IoThread {
         self.release(slot);
     }
 
-    fn release(&mut self, slot: usize) {
-        self.slots[slot] = Slot::Free;
+    /// Frees the slot of a client that was taken out of it.
+    pub(crate) fn release(&mut self, slot: usize) {
         self.free.push(slot);
+        self.clients.fetch_sub(1, Ordering::Relaxed);
         let clients = self.worker.stats.clients.value();
         self.worker.stats.clients.set(clients.saturating_sub(1));
-    }
-
-    fn close_by_id(&mut self, id: u64, slot: usize) {
-        match self.slots.get_mut(slot) {
-            Some(Slot::Here(client)) if client.session.record.id == id => self.close(slot),
-            Some(Slot::Away { id: away, killed }) if *away == id => *killed = true,
-            // It has moved to another thread, which sees its `killed` flag when adopting it, or is
-            // told again here.
-            _ => {
-                if let Some(record) = self.worker.node.clients.find(id) {
-                    let thread = record.thread.load(Ordering::Acquire) as usize;
-                    let slot_now = record.slot.load(Ordering::Acquire) as usize;
-                    if (thread, slot_now) != (self.worker.index, slot) {
-                        self.shared.send(thread, Message::Close { id, slot: slot_now });
-                    }
-                }
-            }
-        }
-    }
-
-    /// Sends a client with queued requests to the main thread.
-    pub(crate) fn send_away(&mut self, slot: usize) {
-        let Some(client) = self.slots[slot].take() else { return };
-        self.slots[slot] = Slot::Away { id: client.session.record.id, killed: false };
-        let origin = Origin { thread: self.worker.index, slot };
-        self.shared.send(0, Message::Execute(client, origin));
-    }
-
-    fn welcome_back(&mut self, client: Box<Connection>, slot: usize) {
-        let killed = matches!(self.slots[slot], Slot::Away { killed: true, .. });
-        self.slots[slot] = Slot::Here(client);
-        if killed {
-            return self.close(slot);
-        }
-        self.send_pending(slot);
-        if let Some(Slot::Here(client)) = self.slots.get(slot) {
-            if client.queue.is_empty() {
-                if client.partial.is_some() || client.transport.has_received() {
-                    self.look_again(slot);
-                }
-            } else {
-                client.session.record.set_flag(flag::PAUSED, true);
-                self.paused.push(slot);
-            }
-        }
-    }
-
-    /// Gives all clients to the remaining threads. Those that are away come back first: their
-    /// messages are waited for.
-    fn hand_over_all(&mut self) {
-        for slot in 0..self.slots.len() {
-            while matches!(self.slots[slot], Slot::Away { .. }) {
-                match self.mailbox.pop() {
-                    Some(message) => self.handle(message),
-                    None => std::thread::yield_now(),
-                }
-            }
-            if let Some(client) = self.slots[slot].take() {
-                let _ = self.epoll.delete(client.transport.as_fd());
-                self.release(slot);
-                self.shared.place_client(client);
-            }
-        }
-        // Whatever was sent here meanwhile follows its clients.
-        while let Some(message) = self.mailbox.pop() {
-            match message {
-                Message::Adopt(client) => self.shared.place_client(client),
-                Message::Leave => {}
-                other => self.handle(other),
-            }
-        }
     }
 
     fn run_tick(&mut self) {

@@ -60,11 +60,12 @@ impl Tick {
         let percent = TIME_PERCENT + 2 * (effort - 1);
         let deadline_us = sys::clock::unix_micros() + interval_ms * 10 * percent;
         let shards = thread.shared.shards.len();
-        thread.pass.enter();
         for _ in 0..shards.div_ceil(threads) {
             self.shard += 1;
             let number = (self.shard * threads + thread.worker.index) % shards;
             loop {
+                // Whoever wants to close the gate waits for one step, not for the whole walk.
+                thread.pass.enter();
                 let mut looked_at = 0;
                 let mut expired = 0;
                 let mut shard = thread.shared.shards.lock(number);
@@ -76,16 +77,15 @@ impl Tick {
                     }
                 }
                 drop(shard);
+                thread.pass.leave();
                 if expired * EXPIRED_ONE_IN <= looked_at || looked_at == 0 {
                     break;
                 }
                 if sys::clock::unix_micros() > deadline_us {
-                    thread.pass.leave();
                     return;
                 }
             }
         }
-        thread.pass.leave();
     }
 }
 
@@ -97,7 +97,8 @@ fn close_idle(thread: &mut IoThread, unix_ms: i64) {
     for (slot, entry) in thread.slots.iter_mut().enumerate() {
         let Slot::Here(client) = entry else { continue };
         let seen_ms = client.session.record.seen_ms.load(Ordering::Relaxed);
-        let idle = timeout_ms > 0 && unix_ms - seen_ms > timeout_ms;
+        // Those whose requests wait for us are not idle.
+        let idle = timeout_ms > 0 && client.queue.is_empty() && unix_ms - seen_ms > timeout_ms;
         if idle || client.wants_write() && client.is_over(limit, unix_ms) {
             doomed.push(slot);
         }

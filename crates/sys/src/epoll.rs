@@ -1,7 +1,7 @@
 //! An epoll instance (epoll(7)), level-triggered.
 
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 use crate::check;
 
@@ -106,6 +106,14 @@ impl Epoll {
         self.control(libc::EPOLL_CTL_MOD, fd, token, interest)
     }
 
+    /// Changes what a descriptor is watched for that somebody else holds at the moment.
+    ///
+    /// # Errors
+    /// When it is not watched.
+    pub fn modify_lent(&self, fd: RawFd, token: u64, interest: Interest) -> io::Result<()> {
+        self.control_raw(libc::EPOLL_CTL_MOD, fd, token, interest)
+    }
+
     /// Stops watching a descriptor.
     ///
     /// # Errors
@@ -121,10 +129,20 @@ impl Epoll {
         token: u64,
         interest: Interest,
     ) -> io::Result<()> {
+        self.control_raw(operation, fd.as_raw_fd(), token, interest)
+    }
+
+    fn control_raw(
+        &self,
+        operation: libc::c_int,
+        fd: RawFd,
+        token: u64,
+        interest: Interest,
+    ) -> io::Result<()> {
         let mut event = libc::epoll_event { events: interest.bits(), u64: token };
-        // SAFETY: the event lives over the call.
-        let result =
-            unsafe { libc::epoll_ctl(self.0.as_raw_fd(), operation, fd.as_raw_fd(), &mut event) };
+        // SAFETY: the event lives over the call. A number that is no watched descriptor is an error
+        // of the kernel and nothing worse.
+        let result = unsafe { libc::epoll_ctl(self.0.as_raw_fd(), operation, fd, &mut event) };
         check(result).map(drop)
     }
 

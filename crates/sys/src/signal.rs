@@ -31,6 +31,8 @@ impl Signals {
             libc::sigemptyset(&mut set);
             libc::sigaddset(&mut set, libc::SIGTERM);
             libc::sigaddset(&mut set, libc::SIGINT);
+            // A server outlives the terminal it was started from.
+            libc::signal(libc::SIGHUP, libc::SIG_IGN);
             libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut());
             let fd = check(libc::signalfd(-1, &set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK))?;
             Ok(Self(OwnedFd::from_raw_fd(fd)))
