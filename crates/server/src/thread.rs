@@ -26,12 +26,16 @@ use crate::inbox::{Inbox, Received};
 use crate::message::{Message, Origin};
 use crate::shared::Shared;
 use crate::tick::Tick;
+use crate::verbose;
 
 /// The token of the mailbox's eventfd. Slots of clients are smaller, the main thread's own
 /// descriptors greater.
 pub const MAILBOX_TOKEN: u64 = 1 << 62;
 /// Events of one wait.
 const EVENTS_MAX: usize = 512;
+/// Handshakes taken a step further between two waits. A signature takes up to a millisecond, and the
+/// other clients shall not wait for those of everyone who connects at the same time.
+const HANDSHAKES_MAX: usize = 2;
 /// Messages handled between two waits.
 const MESSAGES_MAX: usize = 1024;
 
@@ -100,6 +104,8 @@ pub struct IoThread {
     /// Clients whose requests wait for the end of CLIENT PAUSE.
     pub(crate) paused: Vec<usize>,
     tick: Tick,
+    /// Handshakes that may still go on in this turn.
+    handshakes_left: usize,
     end: Option<End>,
 }
 
@@ -149,6 +155,7 @@ impl IoThread {
             again: VecDeque::new(),
             paused: Vec::new(),
             tick: Tick::default(),
+            handshakes_left: 0,
             end: None,
             worker,
             shared,
@@ -172,6 +179,7 @@ impl IoThread {
         self.mailbox.awake();
         self.now = self.clock.now();
         self.worker.begin_turn(self.now.unix_us, self.now.tick);
+        self.handshakes_left = HANDSHAKES_MAX;
         for slot in std::mem::take(&mut self.again) {
             self.receive_again(slot);
         }
@@ -230,6 +238,13 @@ impl IoThread {
                     self.watch(slot, Interest { read: false, write });
                 }
             }
+            Some(Slot::Here(client)) if client.transport.is_handshaking() => {
+                // Those left out are ready again at once, in the next turn.
+                if let Some(left) = self.handshakes_left.checked_sub(1) {
+                    self.handshakes_left = left;
+                    self.receive(slot);
+                }
+            }
             Some(Slot::Here(_)) => self.receive(slot),
             _ => {}
         }
@@ -255,8 +270,13 @@ impl IoThread {
         match received {
             Received::Batch => {}
             Received::BatchAndMore => self.again.push_back(slot),
-            Received::Nothing => {}
-            Received::Broken => self.close(slot),
+            Received::Nothing => {
+                // A handshake may have an answer that the socket does not take yet.
+                if client.transport.is_buffered() {
+                    self.after_send(slot);
+                }
+            }
+            Received::Broken => self.refuse(slot),
         }
         if let Some(Slot::Here(client)) = self.slots.get(slot)
             && client.transport.has_received()
@@ -370,6 +390,21 @@ impl IoThread {
         } else if must_look {
             self.look_again(slot);
         }
+    }
+
+    /// Ends a client whose connection is broken, and logs it when that was its handshake.
+    fn refuse(&mut self, slot: usize) {
+        if let Some(Slot::Here(client)) = self.slots.get(slot)
+            && let Some(reason) = client.transport.refusal()
+        {
+            let record = &client.session.record;
+            verbose!(
+                "Error accepting a client connection: {reason} (addr={} laddr={})",
+                record.address,
+                record.local_address
+            );
+        }
+        self.close(slot);
     }
 
     /// Ends a client.
