@@ -1,6 +1,7 @@
 //! From the command line to a running server, and from a signal to its end.
 
 use std::ffi::{OsStr, OsString};
+use std::io::IsTerminal;
 use std::os::fd::AsFd;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -95,7 +96,7 @@ fn serve(mut config: Config, file: Option<&OsStr>, warnings: &[Warning]) -> Resu
         control.set_threads(&shared, control::threads_wanted(&config))?;
     }
     write_pidfile(&config);
-    announce(&config, &shared);
+    announce(&config, &shared, file.is_some());
     run_main(&mut main, &shared, &signals);
     end(&mut main, &shared, &config);
     Ok(())
@@ -175,8 +176,18 @@ fn write_pidfile(config: &Config) {
     }
 }
 
+/// What someone who started the server by hand may try next.
+const BANNER: &str = "
+
+  Weft is ready. Try, from another terminal:
+    redis-cli -p {port} set greeting hello       any Redis client works
+    redis-cli -p {port} info threads             what each thread does
+    weft bench --port {port} --prefill            how fast it is here
+  Stop it with Ctrl-C.
+";
+
 /// Says that the server is ready, in the lines that tools wait for.
-fn announce(config: &Config, shared: &Shared) {
+fn announce(config: &Config, shared: &Shared, with_file: bool) {
     let threads = shared.threads_active.load(Ordering::Relaxed);
     let port = shared.control.lock().tcp_port();
     notice!("Running mode=standalone, port={port}, threads={threads}. PID: {}", std::process::id());
@@ -189,6 +200,11 @@ fn announce(config: &Config, shared: &Shared) {
         if on {
             notice!("Ready to accept connections {name}");
         }
+    }
+    // Started by hand, not by a script with a configuration file whose log someone parses.
+    let by_hand = std::io::stdout().is_terminal() || !with_file || config.always_show_logo;
+    if by_hand && config.logfile.is_empty() && !config.daemonize {
+        println!("{}", BANNER.replace("{port}", &port.to_string()));
     }
     crate::notify::ready(config);
 }
