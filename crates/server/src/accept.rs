@@ -9,11 +9,13 @@ use std::sync::atomic::Ordering;
 use node::client::flag;
 use node::config::Config;
 use node::{ClientRecord, Session};
+use rustls::ServerConfig;
 
 use crate::connection::Connection;
 use crate::control::LISTENER_TOKEN;
 use crate::listener::{Accepted, Carrier};
 use crate::shared::Shared;
+use crate::tls::TlsStream;
 use crate::transport::Transport;
 use crate::{verbose, warning};
 
@@ -34,15 +36,16 @@ machine).\r\n";
 pub fn accept(shared: &Shared, token: u64, unix_ms: i64) {
     let config = shared.node.config();
     for _ in 0..ACCEPTS_MAX {
-        let (accepted, carrier) = {
+        let (accepted, carrier, tls) = {
             let control = shared.control.lock();
             let Some(listener) = control.listeners.get((token - LISTENER_TOKEN) as usize) else {
                 return;
             };
-            (listener.accept(&config), listener.carrier)
+            let tls = if listener.carrier == Carrier::Tls { control.tls.clone() } else { None };
+            (listener.accept(&config), listener.carrier, tls)
         };
         match accepted {
-            Ok(accepted) => admit(shared, &config, accepted, carrier, unix_ms),
+            Ok(accepted) => admit(shared, &config, accepted, (carrier, tls), unix_ms),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
             Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
             Err(error) => {
@@ -54,7 +57,13 @@ pub fn accept(shared: &Shared, token: u64, unix_ms: i64) {
     }
 }
 
-fn admit(shared: &Shared, config: &Config, mut accepted: Accepted, carrier: Carrier, unix_ms: i64) {
+fn admit(
+    shared: &Shared,
+    config: &Config,
+    mut accepted: Accepted,
+    (carrier, tls): (Carrier, Option<Arc<ServerConfig>>),
+    unix_ms: i64,
+) {
     let node = &shared.node;
     let refusal: Option<&[u8]> = if node.clients.len() >= config.maxclients as usize {
         Some(b"-ERR max number of clients reached\r\n")
@@ -71,9 +80,18 @@ fn admit(shared: &Shared, config: &Config, mut accepted: Accepted, carrier: Carr
         }
         return;
     }
+    let fd = accepted.stream.as_fd().as_raw_fd();
+    let transport = match (carrier, tls) {
+        (Carrier::Tcp | Carrier::Unix, _) => Transport::Plain(accepted.stream),
+        (Carrier::Tls, Some(setup)) => match TlsStream::new(accepted.stream, setup) {
+            Ok(stream) => Transport::Tls(Box::new(stream)),
+            Err(error) => return warning!("Accepting client connection: {error}"),
+        },
+        // There is no such port without a setup.
+        (Carrier::Tls, None) => return,
+    };
     node.connections_received.fetch_add(1, Ordering::Relaxed);
     verbose!("Accepted {}", accepted.address);
-    let fd = accepted.stream.as_fd().as_raw_fd();
     let flags = match carrier {
         Carrier::Tcp => 0,
         Carrier::Tls => flag::TLS,
@@ -84,6 +102,5 @@ fn admit(shared: &Shared, config: &Config, mut accepted: Accepted, carrier: Carr
     let record = Arc::new(ClientRecord::new(id, addresses, fd, unix_ms, flags));
     node.clients.add(Arc::clone(&record));
     let session = Session::new(record, config.requirepass.is_empty());
-    let transport = Transport::Plain(accepted.stream);
     shared.place_client(Box::new(Connection::new(session, transport)));
 }

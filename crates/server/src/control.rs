@@ -10,6 +10,7 @@ use std::thread::JoinHandle;
 use node::Worker;
 use node::config::{Apply, Change, Config, IoThreads, LogLevel};
 use node::host::Shutdown;
+use rustls::ServerConfig;
 use sys::epoll::{Epoll, Interest};
 
 use crate::listener::Listener;
@@ -17,6 +18,7 @@ use crate::log::{self, Level};
 use crate::message::Message;
 use crate::shared::Shared;
 use crate::thread::{IoThread, Post};
+use crate::tls;
 use crate::warning;
 
 /// Tokens of listening sockets begin here, in the order of [`Control::listeners`].
@@ -35,6 +37,8 @@ pub struct Control {
     pub config_file: String,
     /// Listening sockets.
     pub listeners: Vec<Listener>,
+    /// What new connections to the TLS port need, when there is one.
+    pub tls: Option<Arc<ServerConfig>>,
     /// Someone asked to end the process.
     pub shutdown: Option<Shutdown>,
     /// The main thread's epoll instance.
@@ -222,8 +226,12 @@ pub fn apply(
     old: &Config,
     new: &Config,
 ) -> Result<(), (&'static str, String)> {
+    let old_tls = shared.control.lock().tls.clone();
     for change in changes {
-        apply_one(shared, change.apply, old, new).map_err(|reason| (change.name, reason))?;
+        if let Err(reason) = apply_one(shared, change.apply, old, new) {
+            shared.control.lock().tls = old_tls;
+            return Err((change.name, reason));
+        }
     }
     Ok(())
 }
@@ -231,6 +239,8 @@ pub fn apply(
 fn apply_one(shared: &Shared, what: Apply, old: &Config, new: &Config) -> Result<(), String> {
     match what {
         Apply::Listeners => {
+            // The new sockets may be the first that speak TLS.
+            apply_tls(shared, new)?;
             let mut control = shared.control.lock();
             let opened = control.open_listeners(new);
             if opened.is_err() {
@@ -261,12 +271,19 @@ fn apply_one(shared: &Shared, what: Apply, old: &Config, new: &Config) -> Result
             sys::allocator::set_background_thread(new.jemalloc_bg_thread);
             Ok(())
         }
-        Apply::Tls
-        | Apply::Nothing
+        Apply::Tls => apply_tls(shared, new),
+        Apply::Nothing
         | Apply::Limits
         | Apply::Password
         | Apply::Tick
         | Apply::Keyspace
         | Apply::Slowlog => Ok(()),
     }
+}
+
+/// Gives the connections to come another TLS setup. The files are read before the lock is taken.
+fn apply_tls(shared: &Shared, new: &Config) -> Result<(), String> {
+    let setup = tls::configure(new)?;
+    shared.control.lock().tls = setup;
+    Ok(())
 }

@@ -25,6 +25,7 @@ mod start;
 mod stream;
 mod thread;
 mod tick;
+mod tls;
 mod transport;
 
 pub use start::run;

@@ -19,7 +19,7 @@ use crate::message::Message;
 use crate::router::Shards;
 use crate::shared::Shared;
 use crate::thread::{IoThread, Post};
-use crate::{accept, notice, warning};
+use crate::{accept, notice, tls, warning};
 
 /// Shards of a standalone server.
 const SHARDS: usize = 1024;
@@ -87,7 +87,8 @@ fn serve(mut config: Config, file: Option<&OsStr>, warnings: &[Warning]) -> Resu
     {
         let mut control = shared.control.lock();
         control.epoll = Some(Arc::clone(&main.epoll));
-        if let Err(text) = control.open_listeners(&config) {
+        let tls = tls::configure(&config).map(|setup| control.tls = setup);
+        if let Err(text) = tls.and_then(|()| control.open_listeners(&config)) {
             warning!("{text}");
             return Err(text);
         }

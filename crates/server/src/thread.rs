@@ -25,6 +25,7 @@ use crate::inbox::{Inbox, Received};
 use crate::message::Message;
 use crate::shared::{Link, Shared};
 use crate::tick::Tick;
+use crate::verbose;
 
 /// The token of the mailbox's eventfd. Slots of clients are smaller, the main thread's own
 /// descriptors greater.
@@ -33,6 +34,9 @@ pub const MAILBOX_TOKEN: u64 = 1 << 62;
 const EVENTS_MAX: usize = 512;
 /// The most unfinished input of one client, whatever `client-query-buffer-limit` says.
 const QUERY_BYTES_MAX: usize = 3 << 30;
+/// Handshakes taken a step further between two waits. A signature takes up to a millisecond, and the
+/// other clients shall not wait for those of everyone who connects at the same time.
+const HANDSHAKES_MAX: usize = 2;
 /// Messages handled between two waits.
 const MESSAGES_MAX: usize = 1024;
 
@@ -101,6 +105,8 @@ pub struct IoThread {
     pub(crate) paused: Vec<usize>,
     tick: Tick,
     ended: bool,
+    /// Handshakes that may still go on in this turn.
+    handshakes_left: usize,
 }
 
 /// The mailbox of a thread and what wakes its owner, made before the thread is.
@@ -160,6 +166,7 @@ impl IoThread {
             paused: Vec::new(),
             tick: Tick::default(),
             ended: false,
+            handshakes_left: 0,
             worker,
             shared,
         })
@@ -179,6 +186,7 @@ impl IoThread {
         self.mailbox.awake();
         self.now = self.clock.now();
         self.worker.begin_turn(self.now.unix_us, self.now.tick);
+        self.handshakes_left = HANDSHAKES_MAX;
         for slot in std::mem::take(&mut self.again) {
             self.receive_again(slot);
         }
@@ -241,6 +249,13 @@ impl IoThread {
             }
             // The next wait reports it again.
             Some(Slot::Here(client)) if client.batched => {}
+            Some(Slot::Here(client)) if client.transport.is_handshaking() => {
+                // Those left out are ready again at once, in the next turn.
+                if let Some(left) = self.handshakes_left.checked_sub(1) {
+                    self.handshakes_left = left;
+                    self.receive(slot);
+                }
+            }
             Some(Slot::Here(_)) => self.receive(slot),
             Some(Slot::Away { .. }) => self.unwatch_away(slot),
             _ => {}
@@ -269,8 +284,13 @@ impl IoThread {
         match received {
             Received::Batch => {}
             Received::BatchAndMore => self.again.push_back(slot),
-            Received::Nothing => {}
-            Received::Broken => self.close(slot),
+            Received::Nothing => {
+                // A handshake may have an answer that the socket does not take yet.
+                if client.transport.is_buffered() {
+                    self.after_send(slot);
+                }
+            }
+            Received::Broken => self.refuse(slot),
         }
         if let Some(Slot::Here(client)) = self.slots.get(slot)
             && client.transport.has_received()
@@ -361,6 +381,21 @@ impl IoThread {
                 self.ended = true;
             }
         }
+    }
+
+    /// Ends a client whose connection is broken, and logs it when that was its handshake.
+    fn refuse(&mut self, slot: usize) {
+        if let Some(Slot::Here(client)) = self.slots.get(slot)
+            && let Some(reason) = client.transport.refusal()
+        {
+            let record = &client.session.record;
+            verbose!(
+                "Error accepting a client connection: {reason} (addr={} laddr={})",
+                record.address,
+                record.local_address
+            );
+        }
+        self.close(slot);
     }
 
     /// Ends a client.

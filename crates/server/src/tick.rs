@@ -1,9 +1,10 @@
 //! The background tick of a thread: expired keys of the shards that are its to tend, clients that
-//! have been idle too long.
+//! have been idle too long or do not finish their handshakes.
 
 use std::sync::atomic::Ordering;
 
 use crate::thread::{IoThread, Slot};
+use crate::tls::HANDSHAKE_MS_MAX;
 
 /// Keys looked at in one step on one database of one shard.
 const KEYS_A_STEP: usize = 20;
@@ -89,7 +90,8 @@ impl Tick {
     }
 }
 
-/// Closes clients that have said nothing for longer than `timeout`.
+/// Closes clients that have said nothing for longer than `timeout`, and those whose handshake does not
+/// end.
 fn close_idle(thread: &mut IoThread, unix_ms: i64) {
     let timeout_ms = i64::from(thread.worker.config.timeout) * 1000;
     let limit = thread.worker.config.client_output_buffer_limit.normal;
@@ -99,7 +101,9 @@ fn close_idle(thread: &mut IoThread, unix_ms: i64) {
         let seen_ms = client.session.record.seen_ms.load(Ordering::Relaxed);
         // Those whose requests wait for us are not idle.
         let idle = timeout_ms > 0 && client.queue.is_empty() && unix_ms - seen_ms > timeout_ms;
-        if idle || client.wants_write() && client.is_over(limit, unix_ms) {
+        let created_ms = client.session.record.created_ms;
+        let overdue = client.transport.is_handshaking() && unix_ms - created_ms > HANDSHAKE_MS_MAX;
+        if idle || overdue || client.wants_write() && client.is_over(limit, unix_ms) {
             doomed.push(slot);
         }
     }

@@ -1,15 +1,18 @@
-//! What carries a client's bytes: its socket, in the clear.
+//! What carries a client's bytes: its socket, in the clear or through TLS.
 
 use std::io::{self, IoSlice, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 
 use crate::stream::Stream;
+use crate::tls::TlsStream;
 
 /// A client's connection.
 #[derive(Debug)]
 pub enum Transport {
     /// The socket itself.
     Plain(Stream),
+    /// The socket through TLS; its handshake may be under way.
+    Tls(Box<TlsStream>),
 }
 
 impl Transport {
@@ -18,6 +21,24 @@ impl Transport {
     pub fn is_buffered(&self) -> bool {
         match self {
             Self::Plain(_) => false,
+            Self::Tls(stream) => stream.is_buffered(),
+        }
+    }
+
+    /// Whether the client must prove something before it can send a request.
+    #[inline]
+    pub fn is_handshaking(&self) -> bool {
+        match self {
+            Self::Plain(_) => false,
+            Self::Tls(stream) => stream.is_handshaking(),
+        }
+    }
+
+    /// Why the handshake failed, if it did.
+    pub fn refusal(&self) -> Option<&str> {
+        match self {
+            Self::Plain(_) => None,
+            Self::Tls(stream) => stream.refusal(),
         }
     }
 
@@ -28,6 +49,7 @@ impl Transport {
     pub fn flush_buffered(&mut self) -> io::Result<()> {
         match self {
             Self::Plain(_) => Ok(()),
+            Self::Tls(stream) => stream.flush_buffered(),
         }
     }
 
@@ -35,6 +57,7 @@ impl Transport {
     pub fn has_received(&self) -> bool {
         match self {
             Self::Plain(_) => false,
+            Self::Tls(stream) => stream.has_received(),
         }
     }
 
@@ -42,6 +65,7 @@ impl Transport {
     pub fn shut_down(&mut self) {
         match self {
             Self::Plain(stream) => stream.shut_down(),
+            Self::Tls(stream) => stream.shut_down(),
         }
     }
 }
@@ -51,6 +75,7 @@ impl Read for Transport {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
             Self::Plain(stream) => stream.read(buffer),
+            Self::Tls(stream) => stream.read(buffer),
         }
     }
 }
@@ -60,12 +85,14 @@ impl Write for Transport {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::Plain(stream) => stream.write(bytes),
+            Self::Tls(stream) => stream.write(bytes),
         }
     }
 
     fn write_vectored(&mut self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
         match self {
             Self::Plain(stream) => stream.write_vectored(pieces),
+            Self::Tls(stream) => stream.write_vectored(pieces),
         }
     }
 
@@ -78,6 +105,7 @@ impl AsFd for Transport {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
             Self::Plain(stream) => stream.as_fd(),
+            Self::Tls(stream) => stream.as_fd(),
         }
     }
 }

@@ -1,0 +1,137 @@
+//! The files that the TLS parameters name: certificates, keys, authorities.
+
+use std::fs;
+use std::sync::Arc;
+
+use node::config::Tls;
+use rustls::crypto::CryptoProvider;
+use rustls::pki_types::pem::{self, PemObject};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::sign::CertifiedKey;
+use rustls::{CertificateError, Error, InconsistentKeys, RootCertStore};
+
+/// The server's certificate and key, shown to every client whatever name it asks for.
+#[derive(Debug)]
+pub struct Identity(Arc<CertifiedKey>);
+
+impl ResolvesServerCert for Identity {
+    fn resolve(&self, _hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        Some(Arc::clone(&self.0))
+    }
+}
+
+/// Reads `tls-cert-file` and `tls-key-file`.
+///
+/// # Errors
+/// Which of them cannot be used, why, and what to do.
+pub fn identity(tls: &Tls, provider: &CryptoProvider) -> Result<Arc<Identity>, String> {
+    for (name, path) in [("tls-cert-file", &tls.cert_file), ("tls-key-file", &tls.key_file)] {
+        if path.is_empty() {
+            return Err(format!(
+                "No {name} is configured: a TLS port needs a certificate and its private key, \
+                 both as PEM; set tls-cert-file and tls-key-file, or tls-port 0"
+            ));
+        }
+    }
+    let chain = certificates("certificate", &tls.cert_file)?;
+    let key = private_key(tls)?;
+    let signer = provider.key_provider.load_private_key(key).map_err(|error| {
+        format!(
+            "Failed to load private key {}: {error}; use an RSA, ECDSA or Ed25519 key",
+            tls.key_file
+        )
+    })?;
+    let identity = CertifiedKey::new(chain, signer);
+    match identity.keys_match() {
+        Ok(()) => {}
+        Err(Error::InconsistentKeys(InconsistentKeys::KeyMismatch)) => {
+            return Err(format!(
+                "The private key {} does not belong to the certificate {}: name files that were \
+                 made together",
+                tls.key_file, tls.cert_file
+            ));
+        }
+        // Of a certificate that cannot be read that far, clients say what they think of it.
+        Err(Error::InconsistentKeys(_) | Error::InvalidCertificate(CertificateError::Other(_))) => {
+        }
+        Err(error) => {
+            return Err(format!("Failed to load certificate {}: {error}", tls.cert_file));
+        }
+    }
+    Ok(Arc::new(Identity(Arc::new(identity))))
+}
+
+fn private_key(tls: &Tls) -> Result<PrivateKeyDer<'static>, String> {
+    let path = &tls.key_file;
+    let text = read("private key", path)?;
+    let failed = |reason: &str| format!("Failed to load private key {path}: {reason}");
+    if is_encrypted(&text) {
+        return Err(failed(
+            "it is encrypted, which is not supported; decrypt it with \
+             'openssl pkey -in KEY -out NEWKEY' and leave tls-key-file-pass empty",
+        ));
+    }
+    PrivateKeyDer::from_pem_slice(&text).map_err(|error| match error {
+        pem::Error::NoItemsFound => failed("there is no private key in it; a PEM file is needed"),
+        error => failed(&error.to_string()),
+    })
+}
+
+/// Whether a PEM file holds a key that needs a password, in the new form or the old.
+fn is_encrypted(text: &[u8]) -> bool {
+    let has = |part: &[u8]| text.windows(part.len()).any(|window| window == part);
+    has(b"BEGIN ENCRYPTED PRIVATE KEY") || has(b"Proc-Type: 4,ENCRYPTED")
+}
+
+fn certificates(what: &str, path: &str) -> Result<Vec<CertificateDer<'static>>, String> {
+    let text = read(what, path)?;
+    let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
+    match chain {
+        Ok(chain) if chain.is_empty() => Err(format!(
+            "Failed to load {what} {path}: there is no certificate in it; a PEM file is needed"
+        )),
+        Ok(chain) => Ok(chain),
+        Err(error) => Err(format!("Failed to load {what} {path}: {error}")),
+    }
+}
+
+fn read(what: &str, path: &str) -> Result<Vec<u8>, String> {
+    fs::read(path).map_err(|error| {
+        let text = error.to_string();
+        let reason = text.split(" (os error").next().unwrap_or(&text);
+        format!("Failed to load {what} {path}: {reason}")
+    })
+}
+
+/// Adds the certificates of a file to those that sign certificates of clients.
+///
+/// # Errors
+/// Why the file cannot be used.
+pub fn add_authorities(roots: &mut RootCertStore, path: &str) -> Result<(), String> {
+    for certificate in certificates("CA certificate", path)? {
+        roots
+            .add(certificate)
+            .map_err(|error| format!("Failed to load CA certificate {path}: {error}"))?;
+    }
+    Ok(())
+}
+
+/// The same with the files of a directory; those that hold no certificates are passed over.
+///
+/// # Errors
+/// When the directory cannot be read or has no usable file.
+pub fn add_directory(roots: &mut RootCertStore, path: &str) -> Result<(), String> {
+    let failed = |reason: &str| format!("Failed to load CA certificates from {path}: {reason}");
+    let entries = fs::read_dir(path).map_err(|error| failed(&error.to_string()))?;
+    let before = roots.len();
+    for entry in entries.flatten() {
+        if let Ok(found) = CertificateDer::pem_file_iter(entry.path()) {
+            roots.add_parsable_certificates(found.flatten());
+        }
+    }
+    if roots.len() == before {
+        return Err(failed("there is no certificate in it"));
+    }
+    Ok(())
+}
