@@ -18,7 +18,8 @@ use crate::log::{self, Level};
 use crate::message::Message;
 use crate::shared::Shared;
 use crate::thread::{IoThread, Post};
-use crate::{tls, warning};
+use crate::tls;
+use crate::warning;
 
 /// Tokens of listening sockets begin here, in the order of [`Control::listeners`].
 pub const LISTENER_TOKEN: u64 = 1 << 63;

@@ -383,8 +383,8 @@ impl IoThread {
         }
     }
 
-    /// Ends a client whose connection is broken, and logs it when that was its handshake.
-    fn refuse(&mut self, slot: usize) {
+    /// Ends a client that is given up, and logs it when its handshake was not done.
+    pub(crate) fn refuse(&mut self, slot: usize) {
         if let Some(Slot::Here(client)) = self.slots.get(slot)
             && let Some(reason) = client.transport.refusal()
         {

@@ -108,6 +108,6 @@ fn close_idle(thread: &mut IoThread, unix_ms: i64) {
         }
     }
     for slot in doomed {
-        thread.close(slot);
+        thread.refuse(slot);
     }
 }

@@ -34,7 +34,7 @@ impl Transport {
         }
     }
 
-    /// Why the handshake failed, if it did.
+    /// Why the handshake has failed, or fails if the connection is given up now.
     pub fn refusal(&self) -> Option<&str> {
         match self {
             Self::Plain(_) => None,

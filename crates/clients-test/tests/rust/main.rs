@@ -15,6 +15,7 @@ mod admin;
 mod check;
 mod keys;
 mod load;
+mod reload;
 mod strings;
 
 use check::{ask, equal, holds, refused, try_ask};

@@ -4,9 +4,10 @@ use std::fs;
 use std::sync::Arc;
 
 use node::config::Tls;
+use pkcs8::{EncryptedPrivateKeyInfoRef, SecretDocument};
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::{self, PemObject};
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 use rustls::{CertificateError, Error, InconsistentKeys, RootCertStore};
@@ -66,10 +67,13 @@ fn private_key(tls: &Tls) -> Result<PrivateKeyDer<'static>, String> {
     let path = &tls.key_file;
     let text = read("private key", path)?;
     let failed = |reason: &str| format!("Failed to load private key {path}: {reason}");
-    if is_encrypted(&text) {
+    if has(&text, b"BEGIN ENCRYPTED PRIVATE KEY") {
+        return decrypted(&text, &tls.key_file_pass).map_err(|reason| failed(&reason));
+    }
+    if has(&text, b"Proc-Type: 4,ENCRYPTED") {
         return Err(failed(
-            "it is encrypted, which is not supported; decrypt it with \
-             'openssl pkey -in KEY -out NEWKEY' and leave tls-key-file-pass empty",
+            "its encryption is of the old kind, which is not supported; convert it with \
+             'openssl pkcs8 -topk8 -in KEY -out NEWKEY'",
         ));
     }
     PrivateKeyDer::from_pem_slice(&text).map_err(|error| match error {
@@ -78,10 +82,22 @@ fn private_key(tls: &Tls) -> Result<PrivateKeyDer<'static>, String> {
     })
 }
 
-/// Whether a PEM file holds a key that needs a password, in the new form or the old.
-fn is_encrypted(text: &[u8]) -> bool {
-    let has = |part: &[u8]| text.windows(part.len()).any(|window| window == part);
-    has(b"BEGIN ENCRYPTED PRIVATE KEY") || has(b"Proc-Type: 4,ENCRYPTED")
+/// A key under a password, as PKCS #8 (RFC 5958, 3) has it.
+fn decrypted(text: &[u8], password: &[u8]) -> Result<PrivateKeyDer<'static>, String> {
+    if password.is_empty() {
+        return Err("it is encrypted; set tls-key-file-pass".to_owned());
+    }
+    let text = String::from_utf8_lossy(text);
+    let (_, key) = SecretDocument::from_pem(&text).map_err(|error| error.to_string())?;
+    let key = EncryptedPrivateKeyInfoRef::try_from(key.as_bytes())
+        .map_err(|error| error.to_string())?
+        .decrypt(password)
+        .map_err(|_| "tls-key-file-pass does not decrypt it")?;
+    Ok(PrivatePkcs8KeyDer::from(key.as_bytes().to_vec()).into())
+}
+
+fn has(text: &[u8], part: &[u8]) -> bool {
+    text.windows(part.len()).any(|window| window == part)
 }
 
 fn certificates(what: &str, path: &str) -> Result<Vec<CertificateDer<'static>>, String> {

@@ -103,12 +103,15 @@ impl TlsStream {
         self.tls.is_handshaking()
     }
 
-    /// Why the handshake failed, if it did.
+    /// Why the handshake has failed, or fails if the connection is given up now.
     pub fn refusal(&self) -> Option<&str> {
-        match &self.end {
-            End::Broken(reason) if self.tls.is_handshaking() => Some(reason),
-            _ => None,
+        if !self.tls.is_handshaking() {
+            return None;
         }
+        Some(match &self.end {
+            End::Broken(reason) => reason,
+            _ => "the handshake was not finished",
+        })
     }
 
     /// Whether encrypted bytes wait for the socket.

@@ -45,6 +45,36 @@ fn what_cannot_be_used_is_named() {
 }
 
 #[test]
+fn a_key_may_have_a_password() {
+    use pkcs8::pkcs5::pbes2::Parameters;
+    use pkcs8::{LineEnding, PrivateKeyInfoRef};
+
+    let files = Files::new();
+    let plain = PrivateKeyDer::from_pem_file(files.path("server.key")).unwrap();
+    let plain = PrivateKeyInfoRef::try_from(plain.secret_der()).unwrap();
+    let how = Parameters::generate_pbkdf2_sha256_aes256cbc(1000, &[1; 16], [2; 16]).unwrap();
+    let key = plain.encrypt_with_params(how, "secret").unwrap();
+    let key = key.to_pem("ENCRYPTED PRIVATE KEY", LineEnding::LF).unwrap();
+    let path = files.write("encrypted.key", &key);
+    let with = |pass: &'static str| {
+        let path = path.clone();
+        move |tls: &mut Tls| {
+            tls.key_file = path;
+            tls.key_file_pass = pass.as_bytes().to_vec();
+        }
+    };
+    refused(&files, with(""), &["is encrypted; set tls-key-file-pass"]);
+    refused(&files, with("wrong"), &["tls-key-file-pass does not decrypt it"]);
+    let mut config = files.config();
+    with("secret")(&mut config.tls);
+    let server = configure(&config).unwrap().unwrap();
+    Pair::new(server, files.client(BOTH, None)).shake_hands().unwrap();
+    let old = "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n";
+    let old = files.write("old.key", old);
+    refused(&files, |tls| tls.key_file = old, &["of the old kind", "openssl pkcs8 -topk8"]);
+}
+
+#[test]
 fn authorities_are_needed_to_check_clients() {
     let files = Files::new();
     for wish in [ClientCerts::Yes, ClientCerts::Optional] {

@@ -176,6 +176,7 @@ fn an_unfinished_handshake_is_told_from_a_connection() {
     let nothing = pair.server_reads().map_err(|error| error.kind());
     assert_eq!(nothing, Err(io::ErrorKind::WouldBlock));
     assert!(pair.server.is_handshaking() && !pair.server.is_buffered());
+    assert_eq!(pair.server.refusal(), Some("the handshake was not finished"));
     let early = pair.server.write(b"early").map_err(|error| error.kind());
     assert_eq!(early, Err(io::ErrorKind::WouldBlock));
     pair.wire.shutdown(std::net::Shutdown::Write).unwrap();
