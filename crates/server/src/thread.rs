@@ -1,7 +1,9 @@
 //! One I/O thread: its event loop, its clients, and one turn of it.
 //!
 //! ```text
-//! wait -> read and parse every ready client -> prefetch -> execute in order -> send -> mailbox -> tick
+//! wait -> read and parse every ready client -> prefetch -> execute in order -> send
+//!   ^                                                                           |
+//!   +---------------------------- tick <- mailbox <-----------------------------+
 //! ```
 //!
 //! Invariants: only the owner touches a client; a client that is away (with the main thread) leaves
