@@ -11,9 +11,9 @@
 //!
 //! Invariants: homes ascend over the slots; a run has no hole between a resident and its home; no
 //! distance reaches `tail`, so probing needs no wrap-around and every probe ends inside the array.
-//! An array always fills a size class of the allocator; growth is to the next one or two and rehashes at
-//! once: shards keep tables small. A scan walks hash
-//! positions, not slots, so it survives growth and shrinking without losing or repeating a record.
+//! An array always fills a size class of the allocator; growth is to the next one or two and
+//! rehashes at once: shards keep tables small. A scan walks hash positions, not slots, so it
+//! survives growth and shrinking without losing or repeating a record.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -85,8 +85,8 @@ fn slots_for(homes: usize) -> usize {
     class_bytes((homes + tail_of(homes + TAIL_MAX)) * size_of::<u64>()) / size_of::<u64>()
 }
 
-/// The least homes to grow to: for small tables half as many again, which saves rebuilds, for others
-/// what leads to the next size class, which saves memory.
+/// The least homes to grow to: for small tables half as many again, which saves rebuilds, for
+/// others what leads to the next size class, which saves memory.
 fn grown(homes: usize) -> usize {
     homes + if homes < SMALL_HOMES_END { homes / 2 } else { homes / 8 }
 }

@@ -22,15 +22,15 @@ use crate::{verbose, warning};
 /// Connections accepted for one event of a listening socket.
 const ACCEPTS_MAX: usize = 1000;
 
-/// After an error that the next attempt would meet again, the most likely one being that the process
-/// is out of descriptors, nothing is accepted for so long.
+/// After an error that the next attempt would meet again, the most likely one being that the
+/// process is out of descriptors, nothing is accepted for so long.
 const ACCEPT_PAUSE_MS: i64 = 100;
 
 const DENIED: &[u8] = b"-DENIED Weft is running in protected mode, because no password is set for \
 the default user: only connections from the same machine are accepted. To connect from elsewhere \
-either set a password with 'CONFIG SET requirepass', or, if the network protects the server, switch \
-protected mode off with 'CONFIG SET protected-mode no' or '--protected-mode no' (both from this \
-machine).\r\n";
+either set a password with 'CONFIG SET requirepass', or, if the network protects the server, \
+switch protected mode off with 'CONFIG SET protected-mode no' or '--protected-mode no' (both from \
+this machine).\r\n";
 
 /// Accepts what waits at a listening socket.
 pub fn accept(shared: &Shared, token: u64, unix_ms: i64) {

@@ -1,5 +1,5 @@
-//! The time of a turn, from the processor's tick counter: a reading costs a few nanoseconds, and the
-//! system's clock is asked only now and then to correct it.
+//! The time of a turn, from the processor's tick counter: a reading costs a few nanoseconds, and
+//! the system's clock is asked only now and then to correct it.
 
 use sys::clock::{ticks, ticks_per_micro, unix_micros};
 

@@ -1,7 +1,7 @@
 //! One client as its thread owns it: session, socket, unfinished input, unsent output.
 //!
-//! An idle client has no buffers: input is parsed in the thread's buffer and replies are written from
-//! the thread's, so what is kept here is only what did not fit a turn.
+//! An idle client has no buffers: input is parsed in the thread's buffer and replies are written
+//! from the thread's, so what is kept here is only what did not fit a turn.
 
 use std::collections::VecDeque;
 use std::io::{self, IoSlice, Write};
@@ -40,8 +40,8 @@ pub struct Connection {
     pub queue: VecDeque<OwnedRequest>,
     /// What came behind the waiting requests breaks the protocol: the last reply.
     pub broken: Option<ProtocolError>,
-    /// Requests of it are in the turn's inbox. Nothing more is read until they are executed, because
-    /// they may lie in its partial input.
+    /// Requests of it are in the turn's inbox. Nothing more is read until they are executed,
+    /// because they may lie in its partial input.
     pub batched: bool,
     /// Replies that the socket did not take yet.
     pub output: Option<Box<Pending>>,

@@ -256,7 +256,8 @@ fn apply_one(shared: &Shared, what: Apply, old: &Config, new: &Config) -> Result
             let needed = u64::from(new.maxclients) + RESERVED_FILES;
             if sys::process::raise_open_files(needed) < needed {
                 return Err(format!(
-                    "The operating system is not able to handle the specified number of clients, try with {}",
+                    "The operating system is not able to handle the specified number of \
+                     clients, try with {}",
                     sys::process::raise_open_files(0).saturating_sub(RESERVED_FILES)
                 ));
             }

@@ -1,8 +1,8 @@
 //! Executing what a turn has gathered, and sending the replies.
 //!
-//! Clients are executed one after another, and each is answered before the next, while its replies are
-//! in the nearest cache. The clients behind it pass the stages of prefetching meanwhile: the shards of
-//! their keys, then the table slots, then the records.
+//! Clients are executed one after another, and each is answered before the next, while its replies
+//! are in the nearest cache. The clients behind it pass the stages of prefetching meanwhile: the
+//! shards of their keys, then the table slots, then the records.
 
 use node::client::flag;
 use node::dispatch::Request;
@@ -48,9 +48,9 @@ enum After {
 }
 
 impl IoThread {
-    /// Executes and answers the requests of the turn so far, client after client. The clients behind
-    /// the one that is executed are at their stages of prefetching meanwhile, so that what a request
-    /// needs has been on its way while others were executed and sent, and no longer.
+    /// Executes and answers the requests of the turn so far, client after client. The clients
+    /// behind the one that is executed are at their stages of prefetching meanwhile, so that what a
+    /// request needs has been on its way while others were executed and sent, and no longer.
     pub(crate) fn execute_turn(&mut self) {
         let mut batches = std::mem::take(&mut self.inbox.batches);
         if batches.is_empty() {
@@ -230,9 +230,9 @@ impl IoThread {
         }
     }
 
-    /// Executes the queued requests of a client until they are done or one cannot be executed here and
-    /// now, which is then returned as the step it asks for; the replies are added to what the client
-    /// has to send.
+    /// Executes the queued requests of a client until they are done or one cannot be executed here
+    /// and now, which is then returned as the step it asks for; the replies are added to what the
+    /// client has to send.
     fn execute_queue(&mut self, client: &mut Connection) -> Option<Step> {
         let mut stopped = None;
         self.pass.enter();

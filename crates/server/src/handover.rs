@@ -5,10 +5,10 @@
 //! Here --send_away--> Away --Return--> Here        Here --hand_over--> (mailbox) --Adopt--> Here
 //! ```
 //!
-//! Invariants: a client is in one slot, in one mailbox, or in the hands of one thread, and never lost
-//! between them. A thread ends only when all its slots are free, so whoever returns a client finds
-//! its owner; no other thread may begin to leave meanwhile (`control`), so whoever leaves finds
-//! those it hands its clients to.
+//! Invariants: a client is in one slot, in one mailbox, or in the hands of one thread, and never
+//! lost between them. A thread ends only when all its slots are free, so whoever returns a client
+//! finds its owner; no other thread may begin to leave meanwhile (`control`), so whoever leaves
+//! finds those it hands its clients to.
 
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::Arc;
@@ -173,8 +173,8 @@ impl IoThread {
         }
     }
 
-    /// Lets clients that are away come back, and sends what waits to be sent, as far as they take it
-    /// in time.
+    /// Lets clients that are away come back, and sends what waits to be sent, as far as they take
+    /// it in time.
     pub(crate) fn finish(&mut self) {
         self.wait_for_those_away();
         let start = Instant::now();

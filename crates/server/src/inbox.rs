@@ -1,8 +1,8 @@
 //! The requests of one turn: read and parsed for all ready clients before the first is executed, so
 //! that the memory they will touch can be fetched meanwhile.
 //!
-//! Bytes are read into one buffer of the thread and arguments point into it; nothing is copied. Only
-//! a client with unfinished input is read into its own [`Partial`].
+//! Bytes are read into one buffer of the thread and arguments point into it; nothing is copied.
+//! Only a client with unfinished input is read into its own [`Partial`].
 
 use std::io::{self, Read};
 use std::ops::Range;
@@ -204,8 +204,8 @@ impl Inbox {
         more
     }
 
-    /// Parses what has come into a client's partial input. Returns whether more of it must be parsed
-    /// after execution.
+    /// Parses what has come into a client's partial input. Returns whether more of it must be
+    /// parsed after execution.
     pub fn parse_partial(
         &mut self,
         slot: usize,
@@ -281,7 +281,8 @@ impl Inbox {
     }
 }
 
-/// Looks up the command of a request and hashes its key. Requests without arguments are passed over.
+/// Looks up the command of a request and hashes its key. Requests without arguments are passed
+/// over.
 #[inline]
 fn queue(
     buffer: &[u8],

@@ -180,7 +180,8 @@ fn open_port(
     }
     if opened == 0 && !config.bind.is_empty() {
         return Err(format!(
-            "Could not create server TCP listening socket on port {port}: none of the addresses in 'bind' exists on this machine"
+            "Could not create server TCP listening socket on port {port}: none of the \
+             addresses in 'bind' exists on this machine"
         ));
     }
     Ok(())

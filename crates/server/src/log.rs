@@ -71,23 +71,24 @@ fn format(level: Level, message: &str, unix_us: i64, pid: u32) -> String {
     let mark = ['.', '-', '*', '#'][level as usize];
     let (day, month, year) = (time.day, MONTHS[time.month], time.year);
     format!(
-        "{pid}:M {day:02} {month} {year} {hour:02}:{minute:02}:{second:02}.{millis:03} {mark} {message}\n"
+        "{pid}:M {day:02} {month} {year} {hour:02}:{minute:02}:{second:02}.{millis:03} {mark} \
+         {message}\n"
     )
 }
 
-/// [`line`] at level notice, with `format!`'s arguments.
+/// [`line()`] at level notice, with `format!`'s arguments.
 #[macro_export]
 macro_rules! notice {
     ($($arg:tt)*) => { $crate::log::line($crate::log::Level::Notice, &format!($($arg)*)) };
 }
 
-/// [`line`] at level warning, with `format!`'s arguments.
+/// [`line()`] at level warning, with `format!`'s arguments.
 #[macro_export]
 macro_rules! warning {
     ($($arg:tt)*) => { $crate::log::line($crate::log::Level::Warning, &format!($($arg)*)) };
 }
 
-/// [`line`] at level verbose, with `format!`'s arguments.
+/// [`line()`] at level verbose, with `format!`'s arguments.
 #[macro_export]
 macro_rules! verbose {
     ($($arg:tt)*) => { $crate::log::line($crate::log::Level::Verbose, &format!($($arg)*)) };

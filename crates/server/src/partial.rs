@@ -66,8 +66,8 @@ impl Partial {
         self.query.is_empty() && self.big.is_none() && self.spans.is_empty()
     }
 
-    /// Reads once from `source`: into the big argument if one is on its way, else through `scratch`.
-    /// Returns how many bytes came; 0 at the end of the stream.
+    /// Reads once from `source`: into the big argument if one is on its way, else through
+    /// `scratch`. Returns how many bytes came; 0 at the end of the stream.
     ///
     /// # Errors
     /// What the socket reports, `WouldBlock` among it; and `OutOfMemory`.

@@ -1,7 +1,9 @@
 //! One I/O thread: its event loop, its clients, and one turn of it.
 //!
 //! ```text
-//! wait -> read and parse every ready client -> prefetch -> execute in order -> send -> mailbox -> tick
+//! wait -> read and parse every ready client -> prefetch -> execute in order -> send
+//!   ^                                                                           |
+//!   +---------------------------- tick <- mailbox <-----------------------------+
 //! ```
 //!
 //! Invariants: only the owner touches a client; a client that is away (with the main thread) leaves
@@ -34,8 +36,8 @@ pub const MAILBOX_TOKEN: u64 = 1 << 62;
 const EVENTS_MAX: usize = 512;
 /// The most unfinished input of one client, whatever `client-query-buffer-limit` says.
 const QUERY_BYTES_MAX: usize = 3 << 30;
-/// Handshakes taken a step further between two waits. A signature takes up to a millisecond, and the
-/// other clients shall not wait for those of everyone who connects at the same time.
+/// Handshakes taken a step further between two waits. A signature takes up to a millisecond, and
+/// the other clients shall not wait for those of everyone who connects at the same time.
 const HANDSHAKES_MAX: usize = 2;
 /// Messages handled between two waits.
 const MESSAGES_MAX: usize = 1024;

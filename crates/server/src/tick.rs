@@ -90,8 +90,8 @@ impl Tick {
     }
 }
 
-/// Closes clients that have said nothing for longer than `timeout`, and those whose handshake does not
-/// end.
+/// Closes clients that have said nothing for longer than `timeout`, and those whose handshake does
+/// not end.
 fn close_idle(thread: &mut IoThread, unix_ms: i64) {
     let timeout_ms = i64::from(thread.worker.config.timeout) * 1000;
     let limit = thread.worker.config.client_output_buffer_limit.normal;

@@ -1,10 +1,10 @@
 //! TLS for the clients of `tls-port`: from the configuration to what a new connection needs.
 //!
-//! The setup is one `Arc` that accepting clones: a reload replaces it for the connections that come,
-//! and those that are there go on with the one they began with. Nothing is checked as long as there is
-//! no TLS port, so that files may be named before they exist. rustls is told its cryptography by name
-//! and never takes the process's default. DH parameters have no meaning here: rustls exchanges keys
-//! over elliptic curves only.
+//! The setup is one `Arc` that accepting clones: a reload replaces it for the connections that
+//! come, and those that are there go on with the one they began with. Nothing is checked as long as
+//! there is no TLS port, so that files may be named before they exist. rustls is told its
+//! cryptography by name and never takes the process's default. DH parameters have no meaning here:
+//! rustls exchanges keys over elliptic curves only.
 
 mod ciphers;
 mod files;
@@ -82,7 +82,8 @@ fn protocols(text: &str) -> Result<Vec<&'static SupportedProtocolVersion>, Strin
             }
             _ => {
                 return Err(format!(
-                    "tls-protocols: '{name}' is not a protocol; use \"TLSv1.2 TLSv1.3\" or one of them"
+                    "tls-protocols: '{name}' is not a protocol; \
+                     use \"TLSv1.2 TLSv1.3\" or one of them"
                 ));
             }
         };

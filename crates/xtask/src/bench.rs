@@ -273,3 +273,68 @@ fn ask(root: &Path, weft: &Path, question: &Question) -> Result<(), Failure> {
         false => Err(format!("no figures for '{}': {status}", question.title)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOTHING: Options = Options {
+        peers: None,
+        all: false,
+        threads_on: false,
+        tls: false,
+        memory: false,
+        rounds: None,
+        duration: None,
+    };
+
+    fn programs() -> Programs {
+        Programs { weft: "weft".into(), peers: vec![("redis", "peers/bin/redis-server".into())] }
+    }
+
+    fn names(options: &Options) -> Vec<Vec<String>> {
+        let names = |question: Question| question.servers.into_iter().map(|(name, _)| name);
+        let questions = questions(options, &programs(), None).into_iter();
+        questions.map(|question| names(question).collect()).collect()
+    }
+
+    #[test]
+    fn each_option_asks_its_question_of_every_server() {
+        assert_eq!(names(&NOTHING), [["weft", "redis"]]);
+        let threads = Options { threads_on: true, ..NOTHING };
+        assert_eq!(names(&threads), [["weft", "redis, 2 threads", "redis, 1 thread"]]);
+        let memory = Options { memory: true, ..NOTHING };
+        assert_eq!(names(&memory), [["weft", "redis"], ["weft", "redis"]]);
+        assert_eq!(names(&Options { threads_on: true, memory: true, ..NOTHING }).len(), 3);
+    }
+
+    #[test]
+    fn rounds_and_seconds_can_be_chosen() {
+        let args = |options: &Options| pinned(options, &programs()).args.join(" ");
+        assert!(args(&NOTHING).ends_with("--rounds 5 --duration 5"));
+        let quick = Options { rounds: Some(1), duration: Some(0.5), ..NOTHING };
+        assert!(args(&quick).ends_with("--rounds 1 --duration 0.5"));
+    }
+
+    #[test]
+    fn servers_get_a_port_threads_and_nothing_to_save() {
+        let line = shlex::try_join(programs().weft(&[], 3).iter().map(String::as_str));
+        let expected =
+            "weft server --port {port} --dir {dir} --save '' --appendonly no --io-threads 3";
+        assert_eq!(
+            line.map(|line| line.replace("'{port}'", "{port}").replace("'{dir}'", "{dir}")),
+            Ok(expected.to_owned())
+        );
+    }
+
+    #[test]
+    fn certificates_last_as_long_as_they_are_held() -> Result<(), Failure> {
+        let certificates = Certificates::create()?;
+        let file = PathBuf::from(certificates.authority());
+        assert!(certificates.server_options().contains(&certificates.authority()));
+        assert!(std::fs::read_to_string(&file).is_ok_and(|pem| pem.contains("BEGIN CERTIFICATE")));
+        drop(certificates);
+        assert!(!file.exists());
+        Ok(())
+    }
+}

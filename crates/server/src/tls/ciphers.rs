@@ -2,8 +2,9 @@
 //!
 //! Of OpenSSL's grammar for TLS 1.2 the lists that configurations really have are understood: names
 //! of suites and of groups of suites, separated by `:`, `,` or spaces, each perhaps with `!` or `-`
-//! before it to take it out. What would only reorder (`+`, `@STRENGTH`) is refused, and so is every name
-//! that selects nothing here: a list that silently means something else than it says is worse than none.
+//! before it to take it out. What would only reorder (`+`, `@STRENGTH`) is refused, and so is every
+//! name that selects nothing here: a list that silently means something else than it says is worse
+//! than none.
 
 use rustls::crypto::aws_lc_rs::cipher_suite as suite;
 use rustls::{ProtocolVersion, SupportedCipherSuite, SupportedProtocolVersion};

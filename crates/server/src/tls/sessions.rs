@@ -37,8 +37,8 @@ struct Session {
 }
 
 impl Sessions {
-    /// An empty store for `count_max` sessions (0: no limit of the configuration's), each for so many
-    /// seconds.
+    /// An empty store for `count_max` sessions (0: no limit of the configuration's), each for so
+    /// many seconds.
     pub fn new(count_max: u32, lifetime_seconds: u32) -> Self {
         let count_max = match count_max as usize {
             0 => SESSIONS_MAX,
@@ -65,7 +65,7 @@ impl Sessions {
         true
     }
 
-    fn get_at(&self, id: &[u8], now: Instant) -> Option<Vec<u8>> {
+    fn session_at(&self, id: &[u8], now: Instant) -> Option<Vec<u8>> {
         let kept = self.kept.lock();
         let session = kept.by_id.get(id)?;
         self.is_fresh(session, now).then(|| session.value.clone())
@@ -87,7 +87,7 @@ impl StoresServerSessions for Sessions {
     }
 
     fn get(&self, key: &[u8]) -> Option<Vec<u8>> {
-        self.get_at(key, Instant::now())
+        self.session_at(key, Instant::now())
     }
 
     fn take(&self, key: &[u8]) -> Option<Vec<u8>> {
@@ -109,8 +109,8 @@ mod tests {
         for id in 1..=3u8 {
             sessions.put_at(vec![id], vec![id, id], now);
         }
-        assert_eq!(sessions.get_at(&[1], now), None);
-        assert_eq!(sessions.get_at(&[2], now), Some(vec![2, 2]));
+        assert_eq!(sessions.session_at(&[1], now), None);
+        assert_eq!(sessions.session_at(&[2], now), Some(vec![2, 2]));
         assert_eq!(sessions.take_at(&[3], now), Some(vec![3, 3]));
         assert_eq!(sessions.take_at(&[3], now), None);
     }
@@ -121,16 +121,16 @@ mod tests {
         for (id, value) in [(1u8, 1u8), (1, 2), (2, 3)] {
             sessions.put_at(vec![id], vec![value], now);
         }
-        assert_eq!(sessions.get_at(&[1], now), Some(vec![2]));
-        assert_eq!(sessions.get_at(&[2], now), Some(vec![3]));
+        assert_eq!(sessions.session_at(&[1], now), Some(vec![2]));
+        assert_eq!(sessions.session_at(&[2], now), Some(vec![3]));
     }
 
     #[test]
     fn sessions_end_with_their_time() {
         let (sessions, now) = (Sessions::new(0, 300), Instant::now());
         sessions.put_at(vec![1], vec![7], now);
-        assert_eq!(sessions.get_at(&[1], now + Duration::from_secs(299)), Some(vec![7]));
-        assert_eq!(sessions.get_at(&[1], now + Duration::from_secs(300)), None);
+        assert_eq!(sessions.session_at(&[1], now + Duration::from_secs(299)), Some(vec![7]));
+        assert_eq!(sessions.session_at(&[1], now + Duration::from_secs(300)), None);
         assert_eq!(sessions.take_at(&[1], now + Duration::from_secs(300)), None);
     }
 }

@@ -5,13 +5,13 @@
 //! writer's bytes -> encrypted into the thread's scratch -> socket
 //! ```
 //!
-//! rustls buffers nothing: both directions go through memory of the thread, so that an idle client keeps
-//! none. What a client keeps is only what did not fit: the beginning of a record, plain bytes that the
-//! reader had no room for, records that the socket did not take. While there are such records,
-//! nothing more is encrypted, which bounds them.
+//! rustls buffers nothing: both directions go through memory of the thread, so that an idle client
+//! keeps none. What a client keeps is only what did not fit: the beginning of a record, plain bytes
+//! that the reader had no room for, records that the socket did not take. While there are such
+//! records, nothing more is encrypted, which bounds them.
 //!
-//! The handshake runs inside `read`, as bytes arrive. A connection that ends without the alert that says
-//! so is taken as closed: RESP shows by itself where a request ends.
+//! The handshake runs inside `read`, as bytes arrive. A connection that ends without the alert that
+//! says so is taken as closed: RESP shows by itself where a request ends.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -29,8 +29,8 @@ use crate::stream::Stream;
 const RECORD_BYTES_MAX: usize = 5 + 16 * 1024 + 2048;
 /// Bytes asked of the socket at once.
 const RECEIVE_BYTES_MAX: usize = 64 * 1024;
-/// Bytes kept of what is not whole yet: a handshake message, which rustls limits to 64 KB, in records
-/// of any size, or a single record.
+/// Bytes kept of what is not whole yet: a handshake message, which rustls limits to 64 KB, in
+/// records of any size, or a single record.
 const HELD_BYTES_MAX: usize = 128 * 1024;
 /// Plain bytes encrypted and sent at once: four records.
 pub const SEND_BYTES_MAX: usize = 64 * 1024;
@@ -218,8 +218,8 @@ impl TlsStream {
     }
 
     /// Works through received records: plain bytes go to `buffer`, what has no room there to
-    /// `received`, answers of the handshake to `outgoing`. Returns how much went to `buffer`, and the
-    /// bytes that do not make a record yet.
+    /// `received`, answers of the handshake to `outgoing`. Returns how much went to `buffer`, and
+    /// the bytes that do not make a record yet.
     fn decrypt<'a>(&mut self, incoming: &'a mut [u8], buffer: &mut [u8]) -> (usize, &'a [u8]) {
         let mut at = 0;
         let mut delivered = 0;

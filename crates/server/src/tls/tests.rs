@@ -1,5 +1,5 @@
-//! TLS against a rustls client over a socket pair: setups and their errors, handshakes in pieces, big
-//! values, both ways to end.
+//! TLS against a rustls client over a socket pair: setups and their errors, handshakes in pieces,
+//! big values, both ways to end.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod setup;

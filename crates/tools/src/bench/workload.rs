@@ -85,6 +85,7 @@ pub const TABLE: &[Row] = &[
     read("object_encoding", "OBJECT ENCODING {key}", SET),
     read("object_idletime", "OBJECT IDLETIME {key}", SET),
     read("object_refcount", "OBJECT REFCOUNT {key}", SET),
+    read("memory_usage", "MEMORY USAGE {key}", SET),
     write("copy", "COPY {key} copy:{key} REPLACE", SET),
     // Of the whole keyspace.
     read("dbsize", "DBSIZE", SET),

@@ -1,4 +1,5 @@
-//! Setups: what is refused and in which words, versions, ciphers, certificates of clients, sessions.
+//! Setups: what is refused and in which words, versions, ciphers, certificates of clients,
+//! sessions.
 #![allow(clippy::unwrap_used)]
 
 use rustls::{HandshakeKind, ProtocolVersion};
