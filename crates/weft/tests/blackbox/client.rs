@@ -176,10 +176,9 @@ impl Client {
     pub fn try_read(&mut self) -> io::Result<Value> {
         let mut line = Vec::new();
         self.input.read_until(b'\n', &mut line)?;
-        if line.is_empty() {
+        if !line.ends_with(b"\r\n") {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        assert!(line.ends_with(b"\r\n"), "half a line: {:?}", String::from_utf8_lossy(&line));
         let text = String::from_utf8_lossy(&line[1..line.len() - 2]).into_owned();
         let number = || text.parse::<i64>().unwrap_or_else(|_| panic!("no number: {text:?}"));
         Ok(match line[0] {

@@ -92,9 +92,7 @@ fn idle_clients_are_closed_and_busy_ones_are_not() {
     let mut paused = server.client();
     busy.ok("CLIENT PAUSE 60000 WRITE");
     paused.send("INCR n");
-    eventually("the idle client is closed", || {
-        busy.ask("CLIENT LIST").text().lines().count() == 2
-    });
+    eventually("the idle client is closed", || busy.ask("CLIENT LIST").text().lines().count() == 2);
     assert!(start.elapsed() >= Duration::from_secs(1), "{:?}", start.elapsed());
     idle.is_closed();
     // Who waits for the server is not idle.

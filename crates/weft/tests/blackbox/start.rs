@@ -283,7 +283,9 @@ fn the_end_comes_under_load() {
                 })
                 .collect();
             let mut client = server.client();
-            while client.ask("GET n:5") == Value::Nil {}
+            for number in 0..6 {
+                while client.ask(&format!("GET n:{number}")) == Value::Nil {}
+            }
             client.send("SHUTDOWN");
             assert_eq!(server.wait().code(), Some(0), "{model:?}");
             workers.into_iter().for_each(|worker| assert!(worker.join().unwrap() > 0));
