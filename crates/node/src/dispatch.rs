@@ -55,6 +55,10 @@ pub fn dispatch<R: Router>(
     let last_command = request.entry.map_or(0, |entry| entry.index + 1);
     session.record.last_command.store(last_command, Ordering::Relaxed);
     let Some(entry) = request.entry else {
+        if is_http(request.args.name()) {
+            session.record.set_flag(flag::CLOSING, true);
+            return Step::Close;
+        }
         let error = Error::UnknownCommand(unknown_command(&request.args));
         return reject(worker, session, None, &error, out);
     };
@@ -285,6 +289,12 @@ fn account(
     if ticks >= worker.slow_ticks && !entry.spec.flags.has(Flags::SKIP_SLOWLOG) {
         crate::slowlog::note(worker, session, entry, args, ticks);
     }
+}
+
+/// Whether a name is a line of HTTP: a web page makes its visitor's browser talk to this server. What
+/// follows must not be executed, and as in Redis the client gets no answer.
+fn is_http(name: &[u8]) -> bool {
+    name.eq_ignore_ascii_case(b"post") || name.eq_ignore_ascii_case(b"host:")
 }
 
 /// The error for a name that no command has, with the start of its arguments.

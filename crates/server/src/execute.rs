@@ -4,6 +4,8 @@
 //! are in the nearest cache. The clients behind it pass the stages of prefetching meanwhile: the
 //! shards of their keys, then the table slots, then the records.
 
+use std::sync::atomic::Ordering;
+
 use node::client::flag;
 use node::dispatch::Request;
 use node::{Step, dispatch, table};
@@ -172,11 +174,13 @@ impl IoThread {
         }
     }
 
-    /// Closes a client whose waiting replies are beyond the limit. Returns whether it did.
+    /// Closes a client whose waiting replies are beyond the limit, or that was killed. Returns whether
+    /// it did.
     pub(crate) fn close_if_over(&mut self, slot: usize) -> bool {
         let Some(Slot::Here(client)) = self.slots.get_mut(slot) else { return false };
         let limit = self.worker.config.client_output_buffer_limit.normal;
         let over = client.wants_write() && client.is_over(limit, self.now.unix_us / 1000);
+        let killed = client.session.record.killed.load(Ordering::Relaxed);
         if over {
             let record = &client.session.record;
             warning!(
@@ -185,9 +189,11 @@ impl IoThread {
                 record.address,
                 client.output_bytes()
             );
+        }
+        if over || killed {
             self.close(slot);
         }
-        over
+        over || killed
     }
 
     /// Sends a batch's replies and does what its last request asked for.
@@ -259,10 +265,14 @@ impl IoThread {
                 }
             }
             if self.out.bytes.len() > OUT_BYTES_MAX {
+                self.pass.leave();
                 client.keep(&self.out, Mark::default(), self.out.mark());
                 self.out.clear();
-                if client.is_over(limit, unix_ms) {
-                    client.closing = true;
+                let sent = client.send_pending();
+                self.pass.enter();
+                if sent.is_err() || client.is_over(limit, unix_ms) {
+                    // Whoever puts it back into its slot closes it.
+                    client.session.record.killed.store(true, Ordering::Relaxed);
                     client.queue.clear();
                 }
             }
@@ -309,8 +319,8 @@ impl IoThread {
                     self.send_pending(slot);
                 }
                 None => {
-                    self.send_pending(slot);
                     if !self.close_if_over(slot) {
+                        self.send_pending(slot);
                         self.look_again(slot);
                     }
                 }

@@ -95,10 +95,10 @@ impl IoThread {
         if close {
             return self.close(slot);
         }
-        self.send_pending(slot);
         if self.close_if_over(slot) {
             return;
         }
+        self.send_pending(slot);
         if let Some(Slot::Here(client)) = self.slots.get(slot) {
             if client.queue.is_empty() {
                 if client.partial.is_some() || client.transport.has_received() {

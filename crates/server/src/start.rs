@@ -81,6 +81,7 @@ fn serve(mut config: Config, file: Option<&OsStr>, warnings: &[Warning]) -> Resu
         warning!("{warning}");
     }
     let shared = share(&config, config_file)?;
+    sys::process::name_thread(c"weft-main");
     let mut main = main_thread(&shared)?;
     main.epoll
         .add(signals.as_fd(), SIGNAL_TOKEN, Interest::READ)

@@ -1,0 +1,191 @@
+//! How clients may connect: addresses, unix sockets, limits, passwords, idleness.
+
+use std::fs;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::os::unix::fs::PermissionsExt;
+use std::time::{Duration, Instant};
+
+use crate::server::{READY, eventually, free_port, run_to_end};
+use crate::{Client, Server};
+
+#[test]
+fn both_families_are_served() {
+    let server = Server::start(&["--bind", "127.0.0.1 ::1"]);
+    assert_eq!(server.client().ask("PING").text(), "PONG");
+    let mut client = Client::tcp(SocketAddr::from((Ipv6Addr::LOCALHOST, server.port)));
+    let info = client.ask("CLIENT INFO").text();
+    assert!(info.contains(&format!(" addr={} ", client.local_address())), "{info}");
+    assert!(info.contains(&format!(" laddr=[::1]:{} ", server.port)), "{info}");
+}
+
+#[test]
+fn names_and_stars_are_addresses() {
+    for bind in ["*", "* -::*", "localhost", "-192.0.2.1 127.0.0.1"] {
+        let server = Server::start(&["--bind", bind]);
+        assert_eq!(server.client().ask("PING").text(), "PONG", "{bind}");
+    }
+}
+
+#[test]
+fn an_address_that_is_missing_must_be_marked_so() {
+    let folder = tempfile::tempdir().unwrap();
+    for (bind, words) in [
+        ("192.0.2.1", "192.0.2.1:"),
+        ("127.0.0.1 192.0.2.1", "192.0.2.1:"),
+        ("-192.0.2.1", "none of the addresses"),
+        ("no.such.host.invalid", "no.such.host.invalid:"),
+    ] {
+        let port = free_port().to_string();
+        let output = run_to_end(folder.path(), &["--port", &port, "--bind", bind]);
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{bind}: {text}");
+        assert!(text.contains(words) && text.contains(&port), "{bind}: {text}");
+    }
+}
+
+#[test]
+fn a_unix_socket_has_its_permissions_and_goes_with_the_server() {
+    let options = ["--unixsocket", "weft.sock", "--unixsocketperm", "700", "--io-threads", "2"];
+    let mut server = Server::start(&options);
+    server.wait_for_log(&format!("{READY} unix"));
+    let path = server.path("weft.sock");
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o700);
+    let mut client = Client::unix(&path);
+    assert_eq!(client.ask("PING").text(), "PONG");
+    let info = client.ask("CLIENT INFO").text();
+    assert!(info.contains(" addr=weft.sock:0 ") && info.contains(" flags=U "), "{info}");
+    server.signal("TERM");
+    assert!(server.wait().success());
+    assert!(!path.exists());
+}
+
+#[test]
+fn too_many_clients_are_told_so() {
+    let server = Server::start(&["--maxclients", "10", "--io-threads", "3"]);
+    let mut clients: Vec<Client> = (0..10).map(|_| server.client()).collect();
+    for client in &mut clients {
+        assert_eq!(client.ask("PING").text(), "PONG");
+    }
+    for _ in 0..3 {
+        let text = server.client().read_to_end();
+        assert_eq!(text, b"-ERR max number of clients reached\r\n");
+    }
+    clients.pop();
+    eventually("one has left", || {
+        clients[0].ask("CLIENT LIST").text().lines().count() == clients.len()
+    });
+    assert_eq!(server.client().ask("PING").text(), "PONG");
+    let text = clients[0].ask("INFO stats").text();
+    assert!(text.contains("rejected_connections:3\r\n"), "{text}");
+    clients[0].ok("CONFIG SET maxclients 11");
+    let (mut ten, mut eleven) = (server.client(), server.client());
+    assert_eq!(ten.ask("PING").text() + &eleven.ask("PING").text(), "PONGPONG");
+}
+
+#[test]
+fn idle_clients_are_closed_and_busy_ones_are_not() {
+    let server = Server::start(&["--timeout", "1", "--io-threads", "2"]);
+    let mut busy = server.client();
+    let mut idle = server.client();
+    let start = Instant::now();
+    assert_eq!(idle.ask("PING").text(), "PONG");
+    let mut paused = server.client();
+    busy.ok("CLIENT PAUSE 60000 WRITE");
+    paused.send("INCR n");
+    eventually("the idle client is closed", || busy.ask("CLIENT LIST").text().lines().count() == 2);
+    assert!(start.elapsed() >= Duration::from_secs(1), "{:?}", start.elapsed());
+    idle.is_closed();
+    // Who waits for the server is not idle.
+    busy.ok("CLIENT UNPAUSE");
+    assert!(paused.read().int() > 0);
+}
+
+#[test]
+fn connections_are_kept_alive_by_the_kernel() {
+    // /proc/net/tcp: the sixth field is `timer:when`; 02 is the keepalive timer.
+    let timer_of = |client: &Client| {
+        let address = client.local_address();
+        let port: u16 = address.rsplit_once(':').unwrap().1.parse().unwrap();
+        let own = format!(":{port:04X}");
+        let table = fs::read_to_string("/proc/net/tcp").unwrap();
+        let line = table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+        let mut line = line.filter(|fields| fields.get(2).is_some_and(|to| to.ends_with(&own)));
+        line.next().map(|fields| fields[5][..2].to_owned())
+    };
+    for (seconds, timer) in [("300", "02"), ("0", "00")] {
+        let server = Server::start(&["--tcp-keepalive", seconds]);
+        let mut client = server.client();
+        client.ask("PING");
+        eventually("the timer is set", || timer_of(&client).as_deref() == Some(timer));
+    }
+}
+
+/// The address that this machine has in a network, if it is in one.
+fn own_address() -> Option<IpAddr> {
+    // Nothing is sent: connecting a datagram socket only chooses the way.
+    let socket = UdpSocket::bind("0.0.0.0:0").ok()?;
+    socket.connect("192.0.2.1:9").ok()?;
+    let ip = socket.local_addr().ok()?.ip();
+    (!ip.is_loopback() && !ip.is_unspecified()).then_some(ip)
+}
+
+#[test]
+fn protected_mode_keeps_other_machines_out() {
+    let Some(ip) = own_address() else {
+        eprintln!("skipped: this machine is in no network");
+        return;
+    };
+    let bind = format!("127.0.0.1 {ip}");
+    let server = Server::start(&["--bind", &bind]);
+    let far = SocketAddr::new(ip, server.port);
+    let text = String::from_utf8(Client::tcp(far).read_to_end()).unwrap();
+    assert!(text.starts_with("-DENIED ") && text.ends_with("\r\n"), "{text:?}");
+    assert_eq!(text.lines().count(), 1);
+    let mut near = server.client();
+    near.ok("CONFIG SET requirepass secret");
+    let mut client = Client::tcp(far);
+    assert_eq!(client.ask("PING").text(), "NOAUTH Authentication required.");
+    client.ok("AUTH secret");
+    near.ok("CONFIG SET requirepass secret2");
+    near.ask_args(&[b"CONFIG", b"SET", b"requirepass", b""]);
+    assert!(Client::tcp(far).read_to_end().starts_with(b"-DENIED"));
+    near.ok("CONFIG SET protected-mode no");
+    assert_eq!(Client::tcp(far).ask("PING").text(), "PONG");
+}
+
+#[test]
+fn a_password_is_asked_for() {
+    for execute in ["all", "none"] {
+        let options = ["--requirepass", "s3cret", "--io-threads", "2"];
+        let server = Server::start(&[&options[..], &["--io-threads-execute", execute]].concat());
+        let mut client = server.client();
+        assert_eq!(client.ask("GET k").text(), "NOAUTH Authentication required.");
+        let wrong = client.ask("AUTH nonsense").text();
+        assert_eq!(wrong, "WRONGPASS invalid username-password pair or user is disabled.");
+        client.ok("AUTH default s3cret");
+        client.ok("SET k v");
+        let mut other = server.client();
+        let hello = other.ask("HELLO 3 AUTH default s3cret");
+        assert_eq!(hello.items()[1].text(), "redis");
+        assert_eq!(other.ask("GET k").text(), "v");
+    }
+}
+
+#[test]
+fn ports_change_at_run_time() {
+    let server = Server::start(&["--io-threads", "2"]);
+    let mut client = server.client();
+    let port = free_port();
+    client.ok(&format!("CONFIG SET port {port}"));
+    let mut other = Client::tcp(SocketAddr::new(server.address().ip(), port));
+    assert_eq!(other.ask("PING").text(), "PONG");
+    assert!(Client::try_tcp(server.address()).is_err());
+    // One that is taken is refused, and everything stays as it was.
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken_port = taken.local_addr().unwrap().port();
+    let error = client.ask(&format!("CONFIG SET port {taken_port}")).text();
+    assert!(error.starts_with("ERR CONFIG SET failed"), "{error}");
+    assert_eq!(client.ask("CONFIG GET port").items()[1].text(), port.to_string());
+    let mut other = Client::tcp(SocketAddr::new(server.address().ip(), port));
+    assert_eq!(other.ask("PING").text(), "PONG");
+}

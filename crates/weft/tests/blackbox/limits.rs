@@ -1,0 +1,240 @@
+//! Big arguments and replies, and the limits of what a client may send and let wait.
+
+use std::io::Write;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::client::{Socket, encode, request};
+use crate::server::{MODELS, eventually};
+use crate::{Client, Server, Value};
+
+const MB: u64 = 1 << 20;
+
+/// The same pattern nowhere twice within a page, so that a piece out of place is noticed.
+fn pattern(len: usize) -> Vec<u8> {
+    (0..len / 4 + 1).flat_map(|word| (word as u32).to_le_bytes()).take(len).collect()
+}
+
+#[test]
+fn a_value_of_100_mb_is_neither_copied_in_nor_out() {
+    for model in [&MODELS[0], &MODELS[1], &MODELS[3]] {
+        let server = Server::start(model);
+        let mut client = server.client();
+        let value = pattern(100 << 20);
+        let before = server.process().memory("VmRSS");
+        assert_eq!(client.ask_args(&[b"SET", b"big", &value]).text(), "OK");
+        // Half of it again would be a copy of half of it.
+        let set = server.process().memory("VmHWM") - before;
+        assert!(set < 130 * MB, "{model:?}: SET of 100 MB took {} MB", set / MB);
+        let Value::Bulk(got) = client.ask("GET big") else { panic!("no value") };
+        assert!(got == value, "{model:?}: the value has changed");
+        drop(got);
+        // Two replies of it at once, to a client that does not read, and not a byte more memory.
+        let mut other = server.client();
+        other.send("GET big");
+        client.send("GET big");
+        let Value::Bulk(got) = client.read() else { panic!("no value") };
+        assert!(got == value);
+        let get = server.process().memory("VmHWM") - before;
+        assert!(get < 130 * MB, "{model:?}: GET of 100 MB took {} MB", get / MB);
+        // What is on its way to a client is not changed by a later write.
+        assert_eq!(client.ask("SETRANGE big 0 XXXX").int(), value.len() as i64);
+        let Value::Bulk(got) = other.read() else { panic!("no value") };
+        assert!(got == value, "{model:?}: a waiting reply has changed");
+    }
+}
+
+#[test]
+fn big_and_small_arguments_mix_in_one_pipeline() {
+    for model in MODELS {
+        let server = Server::start(model);
+        let mut client = server.client();
+        let mut bytes = Vec::new();
+        let lens = [0, 1, 31, 1023, 32_766, 32_767, 32_768, 40_000, 65_535, 65_536, 200_000];
+        let values: Vec<Vec<u8>> = lens.iter().map(|len| pattern(*len)).collect();
+        for _ in 0..3 {
+            for (number, value) in values.iter().enumerate() {
+                let key = format!("k{number}");
+                bytes.extend(encode(&[b"SET", key.as_bytes(), value]));
+                bytes.extend(encode(&[b"MSET", b"x", value, b"y", b"1", b"z", value]));
+                bytes.extend(format!("STRLEN {key}\r\nGET z\r\n").bytes());
+            }
+        }
+        let mut writer = client.writer();
+        let sender = thread::spawn(move || {
+            // In pieces of an odd size, so that requests are cut everywhere.
+            bytes.chunks(9_973).for_each(|piece| writer.write_all(piece).unwrap());
+        });
+        for _ in 0..3 {
+            for value in &values {
+                assert_eq!(client.read().text(), "OK", "{model:?}");
+                assert_eq!(client.read().text(), "OK", "{model:?}");
+                assert_eq!(client.read().int(), value.len() as i64, "{model:?}");
+                let Value::Bulk(got) = client.read() else { panic!("no value") };
+                assert!(got == *value, "{model:?}: {} bytes differ", value.len());
+            }
+        }
+        sender.join().unwrap();
+    }
+}
+
+#[test]
+fn before_authentication_little_may_be_sent() {
+    for model in MODELS {
+        let server = Server::start(&[model, &["--requirepass", "secret"][..]].concat());
+        for (bytes, error) in [
+            ("*11\r\n", "unauthenticated multibulk length"),
+            ("*2\r\n$4\r\nPING\r\n$16385\r\n", "unauthenticated bulk length"),
+        ] {
+            let mut client = server.client();
+            client.send_raw(bytes.as_bytes());
+            let got = String::from_utf8(client.read_to_end()).unwrap();
+            assert_eq!(got, format!("-ERR Protocol error: {error}\r\n"), "{model:?}");
+        }
+        let mut client = server.client();
+        client.send_raw(&request("ECHO x").repeat(3));
+        for _ in 0..3 {
+            assert_eq!(client.read().text(), "NOAUTH Authentication required.", "{model:?}");
+        }
+        client.ok("AUTH secret");
+        assert_eq!(client.ask("ECHO x").text(), "x");
+    }
+}
+
+#[test]
+fn auth_opens_the_way_for_what_follows_in_the_same_write() {
+    for model in MODELS {
+        let server = Server::start(&[model, &["--requirepass", "secret"][..]].concat());
+        let mut client = server.client();
+        let value = pattern(3_000_000);
+        let mut bytes = request("AUTH secret");
+        bytes.extend(encode(&[b"SET", b"big", &value]));
+        for number in 0..20_000 {
+            bytes.extend(request(&format!("SET k{number} {number}")));
+            bytes.extend(request(&format!("GET k{number}")));
+        }
+        bytes.extend(request("GET big"));
+        let mut writer = client.writer();
+        let sender = thread::spawn(move || writer.write_all(&bytes).unwrap());
+        assert_eq!(client.read().text(), "OK", "{model:?}");
+        assert_eq!(client.read().text(), "OK", "{model:?}");
+        for number in 0..20_000 {
+            assert_eq!(client.read().text(), "OK", "{model:?}");
+            assert_eq!(client.read().text(), number.to_string(), "{model:?}");
+        }
+        let Value::Bulk(got) = client.read() else { panic!("no value") };
+        assert!(got == value, "{model:?}");
+        sender.join().unwrap();
+    }
+}
+
+#[test]
+fn unfinished_input_has_a_limit() {
+    let server = Server::start(&["--io-threads", "2", "--client-query-buffer-limit", "1mb"]);
+    let unfinished = [
+        // One argument, many arguments, and one without a line end yet.
+        b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$2000000\r\n".to_vec(),
+        [b"*1000000\r\n".to_vec(), b"$10\r\n0123456789\r\n".repeat(100_000)].concat(),
+    ];
+    for start in unfinished {
+        let mut client = server.client();
+        client.send_lossy(&start);
+        client.send_lossy(&vec![b'x'; 1_500_000]);
+        client.is_closed();
+    }
+    let mut client = server.client();
+    let value = pattern(900_000);
+    assert_eq!(client.ask_args(&[b"SET", b"k", &value]).text(), "OK");
+}
+
+#[test]
+fn an_announced_length_takes_no_memory() {
+    let server = Server::start(&["--io-threads", "2"]);
+    let before = server.process().memory("VmHWM");
+    let clients: Vec<Client> = (0..100)
+        .map(|number| {
+            let mut client = server.client();
+            match number % 2 {
+                0 => client.send_raw(b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$536870912\r\nabc"),
+                _ => client.send_raw(b"*2147483647\r\n$3\r\nDEL\r\n"),
+            }
+            client
+        })
+        .collect();
+    let mut client = server.client();
+    for _ in 0..10 {
+        client.ask("PING");
+    }
+    let list = client.ask("CLIENT LIST").text();
+    assert_eq!(list.lines().count(), 101);
+    let grown = server.process().memory("VmHWM") - before;
+    assert!(grown < 16 * MB, "{} MB", grown / MB);
+    drop(clients);
+}
+
+#[test]
+fn the_longest_argument_can_be_set() {
+    let server = Server::start(&["--io-threads", "3"]);
+    let mut client = server.client();
+    client.ok("CONFIG SET proto-max-bulk-len 1mb");
+    // Every thread has taken it over when a client of each has been answered.
+    for _ in 0..4 {
+        let mut client = server.client();
+        client.ask("PING");
+        client.send_raw(b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1048577\r\n");
+        assert_eq!(client.read_to_end(), b"-ERR Protocol error: invalid bulk length\r\n");
+    }
+    assert_eq!(client.ask_args(&[b"SET", b"k", &pattern(1 << 20)]).text(), "OK");
+}
+
+/// Asks for big replies until the server closes; returns how much the server held at most.
+fn never_read(server: &Server, mut client: Client) -> u64 {
+    let before = server.process().memory("VmRSS");
+    let bytes = request("GET big").repeat(1000);
+    let mut most = 0;
+    let mut closed = false;
+    while !closed {
+        closed = match client.writer() {
+            Socket::Tcp(mut stream) => stream.write_all(&bytes).is_err(),
+            Socket::Unix(_) => panic!("a TCP client"),
+        };
+        most = most.max(server.process().memory("VmRSS").saturating_sub(before));
+    }
+    client.read_to_end();
+    most
+}
+
+#[test]
+fn a_client_that_never_reads_is_closed_at_the_hard_limit() {
+    for model in MODELS {
+        let limit = ["--client-output-buffer-limit", "normal 10mb 0 0"];
+        let server = Server::start(&[model, &limit[..]].concat());
+        let mut other = server.client();
+        // Small enough to be copied into replies.
+        other.ask_args(&[b"SET", b"big", &pattern(10_000)]);
+        let held = never_read(&server, server.client());
+        assert!(held < 40 * MB, "{model:?}: {} MB for a limit of 10", held / MB);
+        server.wait_for_log("exceeding the output buffer limit");
+        assert_eq!(other.ask("PING").text(), "PONG");
+        assert_eq!(server.client().ask("CLIENT LIST").text().lines().count(), 2);
+    }
+}
+
+#[test]
+fn the_soft_limit_gives_time() {
+    let limit = ["--client-output-buffer-limit", "normal 0 1mb 1"];
+    let server = Server::start(&[&["--io-threads", "2"], &limit[..]].concat());
+    let mut other = server.client();
+    other.ask_args(&[b"SET", b"big", &pattern(30_000_000)]);
+    let mut client = server.client();
+    client.send("GET big");
+    let start = Instant::now();
+    eventually("it is closed", || other.ask("CLIENT LIST").text().lines().count() == 1);
+    assert!(start.elapsed() > Duration::from_secs(1), "{:?}", start.elapsed());
+    drop(client);
+    // Who reads in time is not closed.
+    let mut client = server.client();
+    client.send("GET big");
+    assert!(matches!(client.read(), Value::Bulk(value) if value.len() == 30_000_000));
+    assert_eq!(client.ask("PING").text(), "PONG");
+}

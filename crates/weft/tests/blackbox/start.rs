@@ -1,0 +1,294 @@
+//! The start and the end of the process: arguments, files, mistakes, signals, supervisors.
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::net::UnixDatagram;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::client::{PATIENCE, request};
+use crate::server::{MODELS, Process, READY, eventually, free_port, run_to_end, send_signal, weft};
+use crate::{Client, Server, Value};
+
+#[test]
+fn options_follow_a_file_as_those_of_redis_server_do() {
+    let file = |command: &mut Command| {
+        let folder = command.get_current_dir().unwrap().to_owned();
+        fs::write(folder.join("extra.conf"), "databases 7\n").unwrap();
+        fs::write(
+            folder.join("weft.conf"),
+            "# A comment\n\nio-threads 2\nrequirepass \"a b\\x41\"\nmaxmemory-policy noeviction\n\
+             include extra.conf\nsave 900 1\nsave 300 10\ntimeout 0\n",
+        )
+        .unwrap();
+        // The file comes first, as on a command line.
+        let args: Vec<_> = command.get_args().map(ToOwned::to_owned).collect();
+        let mut edited = weft();
+        edited.arg("server").arg("weft.conf").args(&args[1..]).current_dir(&folder);
+        *command = edited;
+    };
+    let server = Server::start_by(&["--io-threads", "4", "--timeout", "5"], |command| {
+        file(command);
+        command
+    });
+    let mut client = server.client();
+    assert_eq!(client.ask_args(&[b"AUTH", b"a bA"]).text(), "OK");
+    let got = client.ask("CONFIG GET io-threads timeout databases");
+    let mut pairs: Vec<String> =
+        got.items().chunks(2).map(|pair| pair[0].text() + "=" + &pair[1].text()).collect();
+    pairs.sort();
+    assert_eq!(pairs, ["databases=7", "io-threads=4", "timeout=5"]);
+}
+
+#[test]
+fn a_file_comes_from_standard_input_too() {
+    let port = free_port();
+    let folder = tempfile::tempdir().unwrap();
+    let mut child = weft()
+        .args(["server", "-", "--port", &port.to_string(), "--logfile", "log"])
+        .current_dir(folder.path())
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(b"requirepass fromstdin\nbind 127.0.0.1\n").unwrap();
+    wait_for_file(&folder.path().join("log"), READY);
+    let mut client = Client::tcp(([127, 0, 0, 1], port).into());
+    client.ok("AUTH fromstdin");
+    send_signal(child.id(), "TERM");
+    assert!(child.wait().unwrap().success());
+}
+
+fn wait_for_file(path: &Path, words: &str) -> String {
+    eventually(words, || fs::read_to_string(path).is_ok_and(|text| text.contains(words)));
+    fs::read_to_string(path).unwrap()
+}
+
+#[test]
+fn a_port_in_use_is_explained() {
+    let server = Server::start(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let port = server.port.to_string();
+    let output = run_to_end(folder.path(), &["--port", &port, "--bind", "127.0.0.1"]);
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.contains(&format!("127.0.0.1:{port}: bind: Address already in use")), "{text}");
+    assert!(text.contains("--port"), "{text}");
+}
+
+#[test]
+fn mistakes_in_a_file_are_named_with_their_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("bad.conf");
+    for (text, line, reason) in [
+        ("port 6379\nnonsense 1\n", "at line 2", "nonsense"),
+        ("\n\nport abc\n", "at line 3", "port"),
+        ("maxclients 0\n", "at line 1", "maxclients"),
+        ("requirepass \"open\n", "at line 1", "requirepass"),
+        ("include missing.conf\n", "at line 1", "missing.conf"),
+        ("io-threads 1000\n", "at line 1", "io-threads"),
+    ] {
+        fs::write(&path, text).unwrap();
+        let output = run_to_end(folder.path(), &["bad.conf"]);
+        let shown = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{text:?}: {shown}");
+        for words in ["bad.conf", line, reason] {
+            assert!(shown.contains(words), "{text:?}: no {words:?} in {shown}");
+        }
+    }
+    let output = run_to_end(folder.path(), &["--nonsense", "1"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("nonsense"));
+    let output = run_to_end(folder.path(), &["none.conf"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("none.conf"));
+    let output = run_to_end(folder.path(), &["--dir", "/no/such/folder"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("/no/such/folder"));
+}
+
+/// Starts a server by a shell that lowers its limit of descriptors.
+fn with_files(files: u32, command: &mut Command) -> &mut Command {
+    let args: Vec<_> = command.get_args().map(ToOwned::to_owned).collect();
+    let folder = command.get_current_dir().unwrap().to_owned();
+    let program = command.get_program().to_owned();
+    *command = Command::new("sh");
+    command.arg("-c").arg(format!("ulimit -n {files}; exec \"$0\" \"$@\""));
+    command.arg(program).args(args).current_dir(folder)
+}
+
+#[test]
+fn too_few_descriptors_lower_the_number_of_clients() {
+    let server = Server::start_by(&["--io-threads", "2"], |command| with_files(50, command));
+    let log = server.log();
+    assert!(log.contains("maxclients has been reduced to 14"), "{log}");
+    assert!(log.contains("ulimit -n"), "{log}");
+    let mut clients: Vec<Client> = (0..14).map(|_| server.client()).collect();
+    for client in &mut clients {
+        assert_eq!(client.ask("PING").text(), "PONG");
+    }
+    assert_eq!(server.client().read_to_end(), b"-ERR max number of clients reached\r\n");
+    let error = clients[0].ask("CONFIG SET maxclients 1000").text();
+    assert!(error.contains("not able to handle the specified number of clients"), "{error}");
+}
+
+#[test]
+fn hardly_any_descriptors_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let port = free_port().to_string();
+    let mut command = weft();
+    command.args(["server", "--port", &port, "--io-threads", "1"]).current_dir(folder.path());
+    let output = with_files(20, &mut command).stdin(Stdio::null()).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.contains("ulimit -n"), "{text}");
+}
+
+#[test]
+fn a_daemon_has_its_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let port = free_port();
+    let status = weft()
+        .args(["server", "--port", &port.to_string(), "--bind", "127.0.0.1", "--daemonize", "yes"])
+        .args(["--logfile", "weft.log", "--pidfile", "weft.pid", "--io-threads", "3"])
+        .arg("--dir")
+        .arg(folder.path())
+        .stdin(Stdio::null())
+        .status();
+    assert!(status.unwrap().success());
+    let log = wait_for_file(&folder.path().join("weft.log"), READY);
+    assert!(log.contains("Server initialized"), "{log}");
+    let pid: u32 =
+        fs::read_to_string(folder.path().join("weft.pid")).unwrap().trim().parse().unwrap();
+    assert!(log.contains(&format!("PID: {pid}")), "{log}");
+    let mut client = Client::tcp(([127, 0, 0, 1], port).into());
+    assert_eq!(client.ask("PING").text(), "PONG");
+    assert!(Process(pid).threads().contains_key("weft-io-2"));
+    let dir = client.ask("CONFIG GET dir").items()[1].text();
+    assert_eq!(Path::new(&dir), folder.path().canonicalize().unwrap());
+    // A terminal that goes away does not matter, and a request to end does.
+    send_signal(pid, "HUP");
+    assert_eq!(client.ask("PING").text(), "PONG");
+    send_signal(pid, "TERM");
+    client.is_closed();
+    let log = wait_for_file(&folder.path().join("weft.log"), "bye bye");
+    assert!(log.contains("Received SIGTERM scheduling shutdown"), "{log}");
+    assert!(!folder.path().join("weft.pid").exists());
+}
+
+#[test]
+fn systemd_is_told_when_the_server_is_ready() {
+    for (kind, supervised) in [("path", "systemd"), ("abstract", "auto")] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("notify");
+        let (socket, name) = match kind {
+            "path" => (UnixDatagram::bind(&path).unwrap(), path.to_string_lossy().into_owned()),
+            _ => {
+                use std::os::linux::net::SocketAddrExt;
+                let name = format!("weft-test-{}", path.display());
+                let address = std::os::unix::net::SocketAddr::from_abstract_name(&name).unwrap();
+                (UnixDatagram::bind_addr(&address).unwrap(), format!("@{name}"))
+            }
+        };
+        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        let server = Server::start_by(&["--supervised", supervised], |command| {
+            command.env("NOTIFY_SOCKET", &name)
+        });
+        let mut buffer = [0; 1000];
+        let len = socket.recv(&mut buffer).unwrap();
+        let text = String::from_utf8_lossy(&buffer[..len]).into_owned();
+        assert!(text.lines().any(|line| line == "READY=1"), "{text:?}");
+        drop(server);
+    }
+}
+
+#[test]
+fn signals_end_the_server_in_order() {
+    for model in MODELS {
+        for name in ["TERM", "INT"] {
+            let mut server = Server::start(&[model, &["--pidfile", "pid"][..]].concat());
+            let pid = fs::read_to_string(server.path("pid")).unwrap();
+            assert_eq!(pid.trim(), server.process().0.to_string());
+            let mut clients: Vec<Client> = (0..5).map(|_| server.client()).collect();
+            for client in &mut clients {
+                client.ok("SET k v");
+            }
+            server.signal(name);
+            assert_eq!(server.wait().code(), Some(0), "{model:?} {name}");
+            clients.iter_mut().for_each(Client::is_closed);
+            let log = server.log();
+            assert!(log.contains(&format!("Received SIG{name} scheduling shutdown")), "{log}");
+            assert!(log.contains("bye bye"), "{log}");
+            assert!(!server.path("pid").exists());
+        }
+    }
+}
+
+#[test]
+fn replies_on_their_way_arrive_before_the_end() {
+    for model in MODELS {
+        let mut server = Server::start(model);
+        let mut client = server.client();
+        let value = vec![b'v'; 30_000_000];
+        client.ask_args(&[b"SET", b"big", &value]);
+        client.send_raw(&request("GET big"));
+        let Value::Bulk(first) = client.read() else { panic!("no value") };
+        assert_eq!(first.len(), value.len());
+        client.send_raw(&[request("INCR n"), request("GET big"), request("INCR n")].concat());
+        // The first reply shows that the others have been executed with it.
+        assert_eq!(client.read().int(), 1, "{model:?}");
+        server.signal("TERM");
+        assert!(matches!(client.read(), Value::Bulk(got) if got == value), "{model:?}");
+        assert_eq!(client.read().int(), 2, "{model:?}");
+        client.is_closed();
+        assert_eq!(server.wait().code(), Some(0), "{model:?}");
+    }
+}
+
+#[test]
+fn shutdown_ends_the_server() {
+    for model in MODELS {
+        for words in ["SHUTDOWN", "SHUTDOWN NOSAVE", "shutdown now force"] {
+            let mut server = Server::start(model);
+            let mut other = server.client();
+            other.ask("PING");
+            let mut client = server.client();
+            client.send(words);
+            client.is_closed();
+            other.is_closed();
+            assert_eq!(server.wait().code(), Some(0), "{model:?} {words}");
+        }
+    }
+}
+
+#[test]
+fn the_end_comes_under_load() {
+    for model in MODELS {
+        let mut server = Server::start(model);
+        std::thread::scope(|scope| {
+            let workers: Vec<_> = (0..6)
+                .map(|number| {
+                    let mut client = server.client();
+                    scope.spawn(move || {
+                        let bytes = request(&format!("INCR n:{number}")).repeat(20);
+                        let mut count = 0;
+                        loop {
+                            client.send_lossy(&bytes);
+                            for _ in 0..20 {
+                                let Ok(reply) = client.try_read() else { return count };
+                                count += 1;
+                                assert_eq!(reply.int(), count);
+                            }
+                        }
+                    })
+                })
+                .collect();
+            let mut client = server.client();
+            for number in 0..6 {
+                while client.ask(&format!("GET n:{number}")) == Value::Nil {}
+            }
+            client.send("SHUTDOWN");
+            assert_eq!(server.wait().code(), Some(0), "{model:?}");
+            workers.into_iter().for_each(|worker| assert!(worker.join().unwrap() > 0));
+        });
+    }
+}

@@ -1,0 +1,152 @@
+//! Changing the number of threads, and where commands are executed, while clients work.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use crate::client::request;
+use crate::server::eventually;
+use crate::threads::threads_of_clients;
+use crate::{Client, Server};
+
+/// Runs clients that check every reply to their own counters while `change` works on the server.
+fn under_load(server: &Server, change: impl FnOnce(&mut Client)) {
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let clients: Vec<_> = (0..8)
+            .map(|number| {
+                let mut client = server.client();
+                let done = &done;
+                scope.spawn(move || {
+                    let (own, other) = (format!("INCR own:{number}"), format!("ECHO {number}"));
+                    let two = format!("MSET a:{number} 1 b:{number} 2");
+                    let bytes = [request(&own), request(&other), request(&two)].concat();
+                    let mut count = 0;
+                    while !done.load(Ordering::Relaxed) {
+                        client.send_raw(&bytes.repeat(10));
+                        for _ in 0..10 {
+                            count += 1;
+                            assert_eq!(client.read().int(), count);
+                            assert_eq!(client.read().text(), number.to_string());
+                            assert_eq!(client.read().text(), "OK");
+                        }
+                    }
+                    count
+                })
+            })
+            .collect();
+        let mut control = server.client();
+        let end = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| change(&mut control)));
+        done.store(true, Ordering::Relaxed);
+        for (number, client) in clients.into_iter().enumerate() {
+            let count = client.join().expect("every reply is as it should be");
+            assert!(count > 0);
+            assert_eq!(server.client().ask(&format!("GET own:{number}")).text(), count.to_string());
+        }
+        end.unwrap();
+    });
+}
+
+#[test]
+fn threads_come_and_go_under_load() {
+    for execute in ["all", "none"] {
+        let server = Server::start(&["--io-threads", "2", "--io-threads-execute", execute]);
+        let mut idle: Vec<Client> = (0..20).map(|_| server.client()).collect();
+        for client in &mut idle {
+            // With half a request, which has to move along.
+            client.send_raw(b"*2\r\n$4\r\nECHO\r\n$50000\r\nhel");
+        }
+        under_load(&server, |control| {
+            for round in 0..6 {
+                for threads in [1, 4, 2, 8, 1, 3, 1, 2, 5, 4] {
+                    control.ok(&format!("CONFIG SET io-threads {threads}"));
+                    if round % 2 == 0 {
+                        control.send_raw(b"CONFIG SET io-threads 1\r\nCONFIG SET io-threads 3\r\n");
+                        assert_eq!(control.read().text(), "OK");
+                        assert_eq!(control.read().text(), "OK");
+                    }
+                    control.ask("PING");
+                }
+            }
+        });
+        let mut control = server.client();
+        for threads in ["1", "6", "2"] {
+            control.ok(&format!("CONFIG SET io-threads {threads}"));
+            eventually("the threads are there", || io_threads(&server) == threads);
+        }
+        for mut client in idle {
+            client.send_raw(&[b'x'; 49_997]);
+            client.send_raw(b"\r\n");
+            assert_eq!(client.read().text().len(), 50_000);
+        }
+        eventually("ended threads are gone", || {
+            let threads = server.process().threads();
+            threads.keys().filter(|name| name.starts_with("weft-io-")).count() == 1
+        });
+    }
+}
+
+fn io_threads(server: &Server) -> String {
+    let text = server.client().ask("INFO threads").text();
+    text.lines().filter(|line| line.starts_with("io_thread_")).count().to_string()
+}
+
+#[test]
+fn commands_move_between_threads_under_load() {
+    let server = Server::start(&["--io-threads", "3"]);
+    under_load(&server, |control| {
+        for round in 0..60 {
+            let execute = ["none", "simple", "all"][round % 3];
+            control.ok(&format!("CONFIG SET io-threads-execute {execute}"));
+            control.ask("CLIENT LIST");
+        }
+    });
+}
+
+#[test]
+fn new_threads_take_their_share_of_old_clients() {
+    let server = Server::start(&["--io-threads", "1"]);
+    let mut clients: Vec<Client> = (0..24).map(|_| server.client()).collect();
+    for client in &mut clients {
+        client.ask("PING");
+    }
+    let mut even = |threads: usize, wanted: &[(&str, usize)]| {
+        clients[0].ok(&format!("CONFIG SET io-threads {threads}"));
+        let wanted = wanted.iter().map(|(thread, count)| ((*thread).to_owned(), *count)).collect();
+        eventually("they are spread evenly", || threads_of_clients(&mut clients[0]) == wanted);
+    };
+    even(2, &[("1", 24)]);
+    even(4, &[("1", 8), ("2", 8), ("3", 8)]);
+    even(3, &[("1", 12), ("2", 12)]);
+    even(5, &[("1", 6), ("2", 6), ("3", 6), ("4", 6)]);
+    even(1, &[("0", 24)]);
+    for client in &mut clients {
+        assert_eq!(client.ask("PING").text(), "PONG");
+    }
+}
+
+#[test]
+fn paused_clients_survive_the_end_of_their_thread() {
+    let server = Server::start(&["--io-threads", "4"]);
+    let mut control = server.client();
+    let mut clients: Vec<Client> = (0..9).map(|_| server.client()).collect();
+    control.ok("CLIENT PAUSE 100000 WRITE");
+    for client in &mut clients {
+        client.send_raw(b"INCR n\r\nGET n\r\n");
+    }
+    let waiting = |control: &mut Client| {
+        let list = control.ask("CLIENT LIST").text();
+        list.lines().filter(|line| line.contains("flags=b")).count()
+    };
+    eventually("all wait", || waiting(&mut control) == 9);
+    for threads in ["2", "1", "3"] {
+        control.ok(&format!("CONFIG SET io-threads {threads}"));
+        eventually("it is done", || io_threads(&server) == threads);
+    }
+    assert_eq!(waiting(&mut control), 9);
+    control.ok("CLIENT UNPAUSE");
+    for client in &mut clients {
+        assert!(client.read().int() > 0);
+        assert!(client.read().text().parse::<i64>().unwrap() > 0);
+    }
+    assert_eq!(control.ask("GET n").text(), "9");
+}
