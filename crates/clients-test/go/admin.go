@@ -121,12 +121,12 @@ func fields(reply any) map[any]any {
 }
 
 func configuration(r *redis.Conn) {
-	const samples = "maxmemory-samples"
-	get := func() any { return answer(r.ConfigGet(ctx, samples).Result()) }
-	equal("CONFIG GET", get(), map[string]string{samples: "5"})
-	equal("CONFIG SET", answer(r.ConfigSet(ctx, samples, "7").Result()), "OK")
-	equal("CONFIG GET after SET", get(), map[string]string{samples: "7"})
-	r.ConfigSet(ctx, samples, "5")
+	const effort = "active-expire-effort"
+	get := func() any { return answer(r.ConfigGet(ctx, effort).Result()) }
+	equal("CONFIG GET", get(), map[string]string{effort: "1"})
+	equal("CONFIG SET", answer(r.ConfigSet(ctx, effort, "7").Result()), "OK")
+	equal("CONFIG GET after SET", get(), map[string]string{effort: "7"})
+	r.ConfigSet(ctx, effort, "1")
 	both := r.ConfigGet(ctx, "databas*").Val()
 	equal("CONFIG GET of a pattern", slices.Collect(maps.Keys(both)), []string{"databases"})
 	none := answer(r.ConfigGet(ctx, "no-such-thing").Result())

@@ -96,11 +96,11 @@ function fields(list) {
 }
 
 async function configuration(r) {
-  const samples = async () => ({ ...(await r.configGet('maxmemory-samples')) });
-  check.equal('CONFIG GET', await samples(), { 'maxmemory-samples': '5' });
-  check.equal('CONFIG SET', await r.configSet('maxmemory-samples', '7'), 'OK');
-  check.equal('CONFIG GET after SET', await samples(), { 'maxmemory-samples': '7' });
-  await r.configSet('maxmemory-samples', '5');
+  const effort = async () => ({ ...(await r.configGet('active-expire-effort')) });
+  check.equal('CONFIG GET', await effort(), { 'active-expire-effort': '1' });
+  check.equal('CONFIG SET', await r.configSet('active-expire-effort', '7'), 'OK');
+  check.equal('CONFIG GET after SET', await effort(), { 'active-expire-effort': '7' });
+  await r.configSet('active-expire-effort', '1');
   const both = await r.configGet(['port', 'databas*']);
   check.equal('CONFIG GET of two patterns', Object.keys(both).sort(), ['databases', 'port']);
   check.equal('CONFIG GET of nothing', { ...(await r.configGet('no-such-thing')) }, {});

@@ -95,11 +95,11 @@ def commands(r):
 
 
 def configuration(r):
-    old = r.config_get("maxmemory-samples")
-    check.equal("CONFIG GET", old, {"maxmemory-samples": "5"})
-    check.equal("CONFIG SET", r.config_set("maxmemory-samples", 7), True)
-    check.equal("CONFIG GET after SET", r.config_get("maxmemory-samples")["maxmemory-samples"], "7")
-    r.config_set("maxmemory-samples", 5)
+    old = r.config_get("active-expire-effort")
+    check.equal("CONFIG GET", old, {"active-expire-effort": "1"})
+    check.equal("CONFIG SET", r.config_set("active-expire-effort", 7), True)
+    check.equal("CONFIG GET after SET", r.config_get("active-expire-effort")["active-expire-effort"], "7")
+    r.config_set("active-expire-effort", 1)
     both = r.config_get("port", "databas*")
     check.equal("CONFIG GET of two patterns", sorted(both), ["databases", "port"])
     check.equal("CONFIG GET of nothing", r.config_get("no-such-thing"), {})
