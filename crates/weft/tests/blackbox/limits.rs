@@ -227,6 +227,7 @@ fn the_soft_limit_gives_time() {
     let mut other = server.client();
     other.ask_args(&[b"SET", b"big", &pattern(30_000_000)]);
     let mut client = server.client();
+    assert_eq!(client.ask("PING").text(), "PONG");
     client.send("GET big");
     let start = Instant::now();
     eventually("it is closed", || other.ask("CLIENT LIST").text().lines().count() == 1);
