@@ -2,8 +2,9 @@
 //!
 //! - [`mailbox`]: how one thread asks something of another.
 //! - [`gate`]: how the whole world is stopped for a moment.
+//! - [`seat`]: where a client is, and whether it is to be closed.
 //!
-//! Both take their atomics, locks and queue from `shim`, so that `tests/models` can compile the
+//! They take their atomics, locks and queue from `shim`, so that `tests/models` can compile the
 //! very same sources against loom and try every interleaving of small cases; no flag or feature is
 //! involved. Nothing here makes a system call of its own or knows what a client, a key or an epoll
 //! instance is.
@@ -11,4 +12,5 @@
 
 pub mod gate;
 pub mod mailbox;
+pub mod seat;
 mod shim;

@@ -1,5 +1,5 @@
 //! Every interleaving, and every stale value the memory model permits, of small cases of the
-//! mailbox and the gate.
+//! mailbox, the gate and the seat.
 //!
 //! The sources are those of the product, included beside a `shim` of loom's types. Each model is
 //! run twice over: as it is, when it must hold, and with a [`Fault`](shim::Fault) planted in the
@@ -17,8 +17,13 @@ mod gate;
 #[allow(dead_code)]
 mod mailbox;
 
+#[path = "../../src/seat.rs"]
+#[allow(dead_code)]
+mod seat;
+
 mod gate_models;
 mod mailbox_models;
+mod seat_models;
 mod shim;
 
 use std::env;

@@ -148,6 +148,7 @@ impl AtomicU8 {
 }
 
 atomic!(AtomicIsize, isize, fetch_add, fetch_sub);
+atomic!(AtomicU64, u64, fetch_or);
 
 /// A queue that promises as little as the sources ask for: a push publishes with Release, a look
 /// acquires, and a look may be stale. Whatever more the real queue orders must not be needed.

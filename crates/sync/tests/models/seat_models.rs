@@ -1,0 +1,36 @@
+//! Models of the seat: a kill reaches its client, also one that is moving.
+
+use std::sync::Arc;
+
+use loom::thread;
+
+use crate::seat::Seat;
+use crate::shim::Fault;
+use crate::{fails_with, holds};
+
+/// A client moves twice while two others ask for its end.
+fn a_kill_meets_a_move() {
+    let seat = Arc::new(Seat::new());
+    let kill = |seat: &Arc<Seat>| {
+        let seat = Arc::clone(seat);
+        thread::spawn(move || seat.kill().then(|| seat.place()))
+    };
+    let killers = [kill(&seat), kill(&seat)];
+    // The owner keeps what it took as long as it has not learned of the kill.
+    let kept = (1..=2).all(|thread| !seat.take(thread, 7));
+    let told: Vec<_> =
+        killers.into_iter().filter_map(|killer| killer.join().expect("it ends")).collect();
+    assert_eq!(told.len(), 1, "a kill was lost: one killer is the first");
+    assert!(seat.is_killed(), "a kill was lost: the mark stays");
+    assert!(!kept || told[0] == (2, 7), "a kill was lost");
+}
+
+#[test]
+fn a_kill_reaches_a_client_that_moves() {
+    holds(3, a_kill_meets_a_move);
+}
+
+#[test]
+fn a_torn_exchange_is_found() {
+    fails_with(Fault::TornExchange, "a kill was lost", 3, a_kill_meets_a_move);
+}
