@@ -5,9 +5,10 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU16, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
+use sync::seat::Seat;
 
 /// The user that every client is.
 pub const DEFAULT_USER: &str = "default";
@@ -86,10 +87,8 @@ pub struct ClientRecord {
     pub flags: AtomicU32,
     /// Its database.
     pub db: AtomicU32,
-    /// The thread that owns it.
-    pub thread: AtomicU32,
-    /// Where its owner keeps it.
-    pub slot: AtomicU32,
+    /// The thread that owns it, and whether someone asked to close it.
+    pub seat: Seat,
     /// Index of its last command in the table, one more; 0 for none.
     pub last_command: AtomicU16,
     /// Commands it has sent.
@@ -102,8 +101,6 @@ pub struct ClientRecord {
     pub query_bytes: AtomicU64,
     /// Bytes of replies not sent yet.
     pub output_bytes: AtomicU64,
-    /// Someone asked to close it.
-    pub killed: AtomicBool,
     /// Names that it gave; boxed, because most clients give none.
     pub names: Mutex<Option<Box<Names>>>,
 }
@@ -126,15 +123,13 @@ impl ClientRecord {
             seen_ms: AtomicI64::new(unix_ms),
             flags: AtomicU32::new(flags),
             db: AtomicU32::new(0),
-            thread: AtomicU32::new(0),
-            slot: AtomicU32::new(0),
+            seat: Seat::new(),
             last_command: AtomicU16::new(0),
             commands: AtomicU64::new(0),
             in_bytes: AtomicU64::new(0),
             out_bytes: AtomicU64::new(0),
             query_bytes: AtomicU64::new(0),
             output_bytes: AtomicU64::new(0),
-            killed: AtomicBool::new(false),
             names: Mutex::new(None),
         }
     }

@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 use std::io::{self, IoSlice, Write};
+use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -12,8 +13,10 @@ use node::Session;
 use node::config::OutputLimit;
 use resp::ProtocolError;
 use resp::out::{Mark, Out, Piece};
+use sys::epoll::Interest;
 
 use crate::partial::Partial;
+use crate::slots::Client;
 use crate::transport::Transport;
 
 /// Pieces of one vectored write.
@@ -46,13 +49,49 @@ pub struct Connection {
     /// Replies that the socket did not take yet.
     pub output: Option<Box<Pending>>,
     /// What epoll watches it for, as last told.
-    pub watched: sys::epoll::Interest,
+    pub watched: Interest,
     /// It is closed when its output is sent; nothing more is read.
     pub closing: bool,
     /// Requests executed.
     pub commands: u64,
     /// Since when its output has been over the soft limit, in milliseconds since 1970.
     pub soft_since_ms: Option<i64>,
+}
+
+/// What a thread keeps of a client that is away.
+#[derive(Debug)]
+pub struct Ticket {
+    /// Its descriptor, which goes with it and stays in the thread's epoll instance.
+    pub fd: RawFd,
+    /// It sent something, and is watched for nothing until it is back.
+    pub unwatched: bool,
+}
+
+impl Client for Box<Connection> {
+    type Ticket = Ticket;
+
+    fn ticket(&self) -> Ticket {
+        Ticket { fd: self.transport.as_fd().as_raw_fd(), unwatched: false }
+    }
+
+    fn redeem(&mut self, ticket: Ticket) {
+        if ticket.unwatched {
+            self.watched = Interest::NONE;
+        }
+    }
+
+    fn id(&self) -> u64 {
+        self.session.record.id
+    }
+
+    fn take(&self, thread: usize, slot: usize) -> bool {
+        // Both are below the number of descriptors that a process can have.
+        self.session.record.seat.take(thread as u32, slot as u32)
+    }
+
+    fn is_killed(&self) -> bool {
+        self.session.record.seat.is_killed()
+    }
 }
 
 /// Replies waiting for the socket.
@@ -159,7 +198,7 @@ impl Connection {
             broken: None,
             batched: false,
             output: None,
-            watched: sys::epoll::Interest::READ,
+            watched: Interest::READ,
             closing: false,
             commands: 0,
             soft_since_ms: None,

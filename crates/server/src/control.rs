@@ -45,6 +45,8 @@ pub struct Control {
     pub epoll: Option<Arc<Epoll>>,
     /// I/O threads by their numbers, less one.
     threads: Vec<Option<JoinHandle<()>>>,
+    /// The process is about to end: no thread is started any more.
+    pub ending: bool,
     /// How many threads there are to be when those that leave have ended.
     threads_wanted: Option<usize>,
     /// When to accept connections again after running out of descriptors, in milliseconds since
@@ -98,6 +100,9 @@ impl Control {
     /// # Errors
     /// When the system refuses a thread.
     pub fn set_threads(&mut self, shared: &Shared, wanted: usize) -> Result<(), String> {
+        if self.ending {
+            return Ok(());
+        }
         let active = shared.threads_active.load(Ordering::Acquire);
         if self.threads_left() + 1 > active {
             self.threads_wanted = Some(wanted);

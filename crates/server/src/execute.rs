@@ -4,8 +4,6 @@
 //! are in the nearest cache. The clients behind it pass the stages of prefetching meanwhile: the
 //! shards of their keys, then the table slots, then the records.
 
-use std::sync::atomic::Ordering;
-
 use node::client::flag;
 use node::dispatch::Request;
 use node::{Step, dispatch, table};
@@ -17,7 +15,7 @@ use crate::host::ProcessHost;
 use crate::inbox::Batch;
 use crate::message::{Message, Origin};
 use crate::router::LockRouter;
-use crate::thread::{IoThread, Slot};
+use crate::thread::IoThread;
 use crate::warning;
 
 /// Replies of one client gathered before they are sent in the middle of its requests.
@@ -77,7 +75,7 @@ impl IoThread {
 
     /// Executes one client's requests and sends the replies; in parts when they are long.
     fn answer(&mut self, batch: &mut Batch) {
-        if let Slot::Here(client) = &mut self.slots[batch.slot] {
+        if let Some(client) = self.slots.get_mut(batch.slot) {
             client.batched = false;
         }
         let mut next = batch.requests.start;
@@ -100,7 +98,7 @@ impl IoThread {
 
     /// Asks the processor for what a client's requests need next.
     fn prefetch(&self, batch: &Batch, stage: Stage) {
-        let Slot::Here(client) = &self.slots[batch.slot] else { return };
+        let Some(client) = self.slots.get(batch.slot) else { return };
         let db = client.session.db;
         let map = self.worker.node.map;
         let shards = &self.shared.shards;
@@ -119,7 +117,7 @@ impl IoThread {
 
     /// Executes one client's requests from number `first` on.
     fn execute_batch(&mut self, batch: &Batch, first: usize) -> After {
-        let Some(Slot::Here(client)) = self.slots.get_mut(batch.slot) else { return After::Done };
+        let Some(client) = self.slots.get_mut(batch.slot) else { return After::Done };
         let router = LockRouter { shards: &self.shared.shards, pass: &self.pass };
         let host = ProcessHost(&self.shared);
         let Connection { session, partial, commands, .. } = &mut **client;
@@ -153,7 +151,7 @@ impl IoThread {
 
     /// Sends the replies so far. Returns whether the client is still there.
     fn send_replies(&mut self, slot: usize) -> bool {
-        let Some(Slot::Here(client)) = self.slots.get_mut(slot) else { return false };
+        let Some(client) = self.slots.get_mut(slot) else { return false };
         let to = self.out.mark();
         if to == Mark::default() {
             return true;
@@ -177,10 +175,10 @@ impl IoThread {
     /// Closes a client whose waiting replies are beyond the limit, or that was killed. Returns whether
     /// it did.
     pub(crate) fn close_if_over(&mut self, slot: usize) -> bool {
-        let Some(Slot::Here(client)) = self.slots.get_mut(slot) else { return false };
+        let Some(client) = self.slots.get_mut(slot) else { return false };
         let limit = self.worker.config.client_output_buffer_limit.normal;
         let over = client.wants_write() && client.is_over(limit, self.now.unix_us / 1000);
-        let killed = client.session.record.killed.load(Ordering::Relaxed);
+        let killed = client.session.record.seat.is_killed();
         if over {
             let record = &client.session.record;
             warning!(
@@ -203,7 +201,7 @@ impl IoThread {
             return;
         }
         self.worker.stats.in_bytes.add(batch.in_bytes as u64);
-        let Some(Slot::Here(client)) = self.slots.get_mut(slot) else { return };
+        let Some(client) = self.slots.get_mut(slot) else { return };
         if let After::HandOver(first) | After::Postpone(first) = after {
             let partial = if batch.in_partial { client.partial.as_deref() } else { None };
             let rest = (first..batch.requests.end).map(|index| self.inbox.owned(index, partial));
@@ -272,7 +270,7 @@ impl IoThread {
                 self.pass.enter();
                 if sent.is_err() || client.is_over(limit, unix_ms) {
                     // Whoever puts it back into its slot closes it.
-                    client.session.record.killed.store(true, Ordering::Relaxed);
+                    client.session.record.seat.kill();
                     client.queue.clear();
                 }
             }
@@ -305,16 +303,14 @@ impl IoThread {
         slots.sort_unstable();
         slots.dedup();
         for slot in slots {
-            let Some(mut client) = self.slots.get_mut(slot).and_then(Slot::take) else { continue };
-            client.session.record.set_flag(flag::PAUSED, false);
+            let Some(mut client) = self.slots.lend(slot) else { continue };
             let stopped = self.execute_queue(&mut client);
-            self.slots[slot] = Slot::Here(client);
+            let waits = stopped.is_some() && stopped != Some(Step::HandOver);
+            client.session.record.set_flag(flag::PAUSED, waits);
+            self.slots.restore(slot, client);
             match stopped {
                 Some(Step::HandOver) => self.send_away(slot),
                 Some(_) => {
-                    if let Slot::Here(client) = &self.slots[slot] {
-                        client.session.record.set_flag(flag::PAUSED, true);
-                    }
                     self.paused.push(slot);
                     self.send_pending(slot);
                 }

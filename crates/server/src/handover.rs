@@ -1,17 +1,9 @@
 //! Clients on their way between threads: to the main thread and back with requests that only it may
 //! execute, to another thread for good when the number of threads changes, and the end of a thread.
 //!
-//! ```text
-//! Here --send_away--> Away --Return--> Here        Here --hand_over--> (mailbox) --Adopt--> Here
-//! ```
-//!
-//! Invariants: a client is in one slot, in one mailbox, or in the hands of one thread, and never
-//! lost between them. A thread ends only when all its slots are free, so whoever returns a client
-//! finds its owner; no other thread may begin to leave meanwhile (`control`), so whoever leaves
-//! finds those it hands its clients to.
+//! Who may move where is decided by `slots`; here it is done to sockets.
 
-use std::os::fd::{AsFd, AsRawFd};
-use std::sync::Arc;
+use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -20,7 +12,7 @@ use sys::epoll::Interest;
 
 use crate::connection::Connection;
 use crate::message::{Message, Origin};
-use crate::thread::{IoThread, Slot};
+use crate::thread::IoThread;
 
 /// How long a server that goes down goes on sending replies to clients that are slow to take them.
 const FLUSH_TIME_MAX: Duration = Duration::from_secs(1);
@@ -29,31 +21,16 @@ const FLUSH_TIME_MAX: Duration = Duration::from_secs(1);
 const LOOK_AGAIN: Duration = Duration::from_micros(100);
 
 impl IoThread {
-    /// Takes ownership of a client that was counted as this thread's.
-    pub(crate) fn adopt(&mut self, client: Box<Connection>) {
-        if self.leaving {
-            self.clients.fetch_sub(1, Ordering::Relaxed);
-            return self.shared.place_client(client);
-        }
-        let slot = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(Slot::Free);
-            self.slots.len() - 1
-        });
-        let record = Arc::clone(&client.session.record);
-        record.slot.store(slot as u32, Ordering::Release);
-        // In one order with the steps of `Shared::close_client`.
-        record.thread.store(self.worker.index as u32, Ordering::SeqCst);
+    /// Begins to serve a client that is new here, and was counted as this thread's.
+    pub(crate) fn welcome(&mut self, slot: usize) {
+        self.worker.stats.clients.set(self.slots.clients() as u64);
+        let Some(client) = self.slots.get_mut(slot) else { return };
         let write = client.wants_write();
-        let interest = Interest { read: !client.closing && client.queue.is_empty(), write };
-        let added = self.epoll.add(client.transport.as_fd(), slot as u64, interest);
+        client.watched = Interest { read: !client.closing && client.queue.is_empty(), write };
+        let added = self.epoll.add(client.transport.as_fd(), slot as u64, client.watched);
         let must_look = client.partial.is_some() || client.transport.has_received();
         let waits = !client.queue.is_empty();
-        self.slots[slot] = Slot::Here(client);
-        if let Slot::Here(client) = &mut self.slots[slot] {
-            client.watched = interest;
-        }
-        self.worker.stats.clients.add(1);
-        if added.is_err() || record.killed.load(Ordering::SeqCst) {
+        if added.is_err() {
             return self.close(slot);
         }
         if waits {
@@ -61,45 +38,36 @@ impl IoThread {
         } else if must_look {
             self.look_again(slot);
         }
+        // It may have been executed to its end on the way, with nothing to send.
+        self.after_send(slot);
     }
 
     /// Sends a client with queued requests to the main thread.
     pub(crate) fn send_away(&mut self, slot: usize) {
-        let Some(client) = self.slots[slot].take() else { return };
-        let id = client.session.record.id;
-        let fd = client.transport.as_fd().as_raw_fd();
-        self.slots[slot] = Slot::Away { id, fd, killed: false, unwatched: false };
-        let origin = Origin { thread: self.worker.index, slot };
-        self.shared.send(0, Message::Execute(client, origin));
+        if let Some(client) = self.slots.lend(slot) {
+            let origin = Origin { thread: self.worker.index, slot };
+            self.shared.send(0, Message::Execute(client, origin));
+        }
     }
 
     /// A client that is away has sent something. That is read when it is back, and until then its
     /// descriptor must not end every wait.
     pub(crate) fn unwatch_away(&mut self, slot: usize) {
-        if let Some(Slot::Away { fd, unwatched, .. }) = self.slots.get_mut(slot)
-            && !*unwatched
+        if let Some(ticket) = self.slots.ticket_mut(slot)
+            && !ticket.unwatched
         {
-            *unwatched = self.epoll.modify_lent(*fd, slot as u64, Interest::NONE).is_ok();
+            let unwatched = self.epoll.modify_lent(ticket.fd, slot as u64, Interest::NONE);
+            ticket.unwatched = unwatched.is_ok();
         }
     }
 
-    pub(crate) fn welcome_back(&mut self, mut client: Box<Connection>, slot: usize) {
-        let mut close = false;
-        if let Slot::Away { killed, unwatched, .. } = self.slots[slot] {
-            close = killed;
-            if unwatched {
-                client.watched = Interest::NONE;
-            }
-        }
-        self.slots[slot] = Slot::Here(client);
-        if close {
-            return self.close(slot);
-        }
+    /// Goes on with a client that is back from the main thread.
+    pub(crate) fn resume(&mut self, slot: usize) {
         if self.close_if_over(slot) {
             return;
         }
         self.send_pending(slot);
-        if let Some(Slot::Here(client)) = self.slots.get(slot) {
+        if let Some(client) = self.slots.get(slot) {
             if client.queue.is_empty() {
                 if client.partial.is_some() || client.transport.has_received() {
                     self.look_again(slot);
@@ -111,41 +79,25 @@ impl IoThread {
         }
     }
 
-    pub(crate) fn close_by_id(&mut self, id: u64, slot: usize) {
-        match self.slots.get_mut(slot) {
-            Some(Slot::Here(client)) if client.session.record.id == id => self.close(slot),
-            Some(Slot::Away { id: away, killed, .. }) if *away == id => *killed = true,
-            // It has moved to another thread, which sees its `killed` flag when adopting it, or is
-            // told again here.
-            _ => {
-                if let Some(record) = self.worker.node.clients.find(id) {
-                    let thread = record.thread.load(Ordering::Acquire) as usize;
-                    let slot_now = record.slot.load(Ordering::Acquire) as usize;
-                    if (thread, slot_now) != (self.worker.index, slot) {
-                        self.shared.send(thread, Message::Close { id, slot: slot_now });
-                    }
-                }
-            }
-        }
+    /// Gives a client that is in no slot any more to another thread.
+    pub(crate) fn pass_on(&mut self, client: Box<Connection>, thread: usize) {
+        self.forget(&client);
+        self.shared.give_client(thread, client);
     }
 
-    /// Gives a client that is here to the thread that has the fewest.
+    /// Gives away a client that is here.
     fn hand_over(&mut self, slot: usize) {
-        if let Some(client) = self.slots[slot].take() {
-            let _ = self.epoll.delete(client.transport.as_fd());
-            self.release(slot);
-            self.shared.place_client(client);
+        if let Some(client) = self.slots.remove(slot) {
+            let thread = self.slots.elsewhere(|| self.shared.thread_for_client());
+            self.pass_on(client, thread);
         }
     }
 
-    /// Gives all clients to the threads that are there for them now. Only the main thread does, and
-    /// its clients are never away.
-    pub(crate) fn spread(&mut self) {
-        // The number of threads may have changed back before this message was read.
-        if self.shared.threads_active.load(Ordering::Acquire) > 1 {
-            for slot in 0..self.slots.len() {
-                self.hand_over(slot);
-            }
+    /// Gives away all clients that are here. Of a thread that leaves, those that are away follow
+    /// when they come back.
+    pub(crate) fn hand_over_all(&mut self) {
+        for slot in 0..self.slots.len() {
+            self.hand_over(slot);
         }
     }
 
@@ -160,19 +112,6 @@ impl IoThread {
         }
     }
 
-    /// Gives all clients to the remaining threads, for this one ends. Clients that come while it
-    /// leaves follow those.
-    pub(crate) fn leave(&mut self) {
-        self.leaving = true;
-        self.wait_for_those_away();
-        for slot in 0..self.slots.len() {
-            self.hand_over(slot);
-        }
-        while let Some(message) = self.mailbox.pop() {
-            self.handle(message);
-        }
-    }
-
     /// Lets clients that are away come back, and sends what waits to be sent, as far as they take
     /// it in time.
     pub(crate) fn finish(&mut self) {
@@ -181,10 +120,9 @@ impl IoThread {
         loop {
             let mut waiting = false;
             for slot in 0..self.slots.len() {
-                let waits = |slot: &Slot| matches!(slot, Slot::Here(c) if c.wants_write());
-                if waits(&self.slots[slot]) {
+                if self.slots.get(slot).is_some_and(|client| client.wants_write()) {
                     self.send_pending(slot);
-                    waiting |= waits(&self.slots[slot]);
+                    waiting |= self.slots.get(slot).is_some_and(|client| client.wants_write());
                 }
             }
             if !waiting || start.elapsed() > FLUSH_TIME_MAX {
@@ -195,7 +133,7 @@ impl IoThread {
     }
 
     fn wait_for_those_away(&mut self) {
-        while self.slots.iter().any(|slot| matches!(slot, Slot::Away { .. })) {
+        while self.slots.awaits() {
             match self.mailbox.pop() {
                 Some(message) => self.handle(message),
                 None => std::thread::sleep(LOOK_AGAIN),

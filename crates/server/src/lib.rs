@@ -21,6 +21,8 @@ mod notify;
 mod partial;
 mod router;
 mod shared;
+mod shim;
+mod slots;
 mod start;
 mod stream;
 mod thread;

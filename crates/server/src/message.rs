@@ -1,17 +1,18 @@
 //! What one thread asks of another. A client is never touched by a thread that does not own it.
-
-use crate::connection::Connection;
+//!
+//! The type of clients is a parameter: the models in `tests/models` have clients without sockets.
 
 /// A message to a thread's mailbox.
 #[derive(Debug)]
-pub enum Message {
-    /// Own this client from now on.
-    Adopt(Box<Connection>),
+pub enum Message<C> {
+    /// Own this client from now on. The main thread gives it to another thread when there are
+    /// others; only the main thread sends it to one of those.
+    Adopt(C),
     /// Execute the queued requests of a client of another thread, and send it back. Only the main
     /// thread gets it.
-    Execute(Box<Connection>, Origin),
+    Execute(C, Origin),
     /// The client is back; it lives in this slot.
-    Return(Box<Connection>, usize),
+    Return(C, usize),
     /// Close the client with this number, if it is still in this slot.
     Close {
         /// Its number.

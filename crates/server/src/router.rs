@@ -4,19 +4,14 @@
 //!
 //! Nothing can deadlock, because nobody waits for a shard while holding one: a command on several
 //! shards takes them all by try-lock or lets go of all and backs off, and after `TRIES_MAX` rounds
-//! closes the gate, behind which every lock is free.
-
-use std::hint;
+//! closes the gate, behind which every lock is free. `tests/models` runs this source on other locks.
 
 use crossbeam_utils::CachePadded;
 use engine::{Held, Visit};
 use node::Router;
-use parking_lot::{Mutex, MutexGuard};
 use store::Shard;
-use sync::gate::Pass;
 
-/// Rounds of try-lock before a command on several shards goes through the gate.
-const TRIES_MAX: u32 = 64;
+use super::shim::{Mutex, MutexGuard, Pass, TRIES_MAX, back_off};
 
 /// All shards, each on cache lines of its own.
 pub struct Shards(Box<[CachePadded<Mutex<Shard>>]>);
@@ -115,8 +110,7 @@ impl Router for LockRouter<'_> {
             if let Some(mut held) = self.try_lock_all(shards) {
                 return work(&mut held);
             }
-            // A holder that was preempted needs the processor more than we do.
-            if round < 8 { hint::spin_loop() } else { std::thread::yield_now() }
+            back_off(round);
         }
         self.pass.exclusively(|| {
             let lock = |shard: &usize| (*shard, self.shards.lock(*shard));

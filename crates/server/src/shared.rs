@@ -17,7 +17,7 @@ use crate::router::Shards;
 #[derive(Clone, Debug)]
 pub struct Link {
     /// Its mailbox.
-    pub mailbox: Sender<Message>,
+    pub mailbox: Sender<Message<Box<Connection>>>,
     /// Clients it owns and those on their way to it. Whoever places a client counts it, so that a
     /// burst of connections does not go to one thread.
     pub clients: Arc<AtomicUsize>,
@@ -53,24 +53,34 @@ pub struct Shared {
 
 impl Shared {
     /// Sends a message to a thread.
-    pub fn send(&self, thread: usize, message: Message) {
+    pub fn send(&self, thread: usize, message: Message<Box<Connection>>) {
         let link = self.links.read().get(thread).map(|link| link.mailbox.clone());
         if let Some(link) = link {
             link.send(message);
         }
     }
 
-    /// Gives a client to the thread that has the fewest. The main thread owns clients only when it
-    /// is alone.
-    pub fn place_client(&self, client: Box<Connection>) {
+    /// The thread that has the fewest clients. The main thread owns clients only when it is alone.
+    /// Only the main thread may rely on the answer, for it is the one that ends threads.
+    pub fn thread_for_client(&self) -> usize {
         let active = self.threads_active.load(Ordering::Acquire);
         let links = self.links.read();
-        let others = links.iter().take(active).skip(1);
-        let fewest = others.min_by_key(|link| link.clients.load(Ordering::Relaxed));
-        if let Some(link) = fewest.or(links.first()) {
+        let others = links.iter().enumerate().take(active).skip(1);
+        let fewest = others.min_by_key(|(_, link)| link.clients.load(Ordering::Relaxed));
+        fewest.map_or(0, |(thread, _)| thread)
+    }
+
+    /// Gives a client to a thread; another than the main thread only if this is the main thread.
+    pub fn give_client(&self, thread: usize, client: Box<Connection>) {
+        if let Some(link) = self.links.read().get(thread) {
             link.clients.fetch_add(1, Ordering::Relaxed);
             link.mailbox.send(Message::Adopt(client));
         }
+    }
+
+    /// Gives a new client to the thread that has the fewest. Only the main thread does.
+    pub fn place_client(&self, client: Box<Connection>) {
+        self.give_client(self.thread_for_client(), client);
     }
 
     /// The share of all clients that each thread would have if they were spread evenly.
@@ -83,12 +93,9 @@ impl Shared {
 
     /// Asks the owner of a client to close it.
     pub fn close_client(&self, client: &ClientRecord) {
-        // In one order with the owner's steps when it adopts a client: it either sees the flag, or
-        // its place is seen here.
-        client.killed.store(true, Ordering::SeqCst);
-        let thread = client.thread.load(Ordering::SeqCst) as usize;
-        let slot = client.slot.load(Ordering::Acquire) as usize;
-        self.send(thread, Message::Close { id: client.id, slot });
+        client.seat.kill();
+        let (thread, slot) = client.seat.place();
+        self.send(thread as usize, Message::Close { id: client.id, slot: slot as usize });
     }
 
     /// Tells every thread that CLIENT PAUSE began or ended.

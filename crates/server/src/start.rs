@@ -242,7 +242,13 @@ fn run_main(main: &mut IoThread, shared: &Shared, signals: &Signals) {
 /// Lets the other threads send what they have, closes the sockets and says goodbye.
 fn end(main: &mut IoThread, shared: &Shared, config: &Config) {
     warning!("User requested shutdown...");
-    shared.control.lock().listeners.clear();
+    {
+        let mut control = shared.control.lock();
+        control.listeners.clear();
+        control.ending = true;
+    }
+    // Clients on their way between threads end here.
+    shared.threads_active.store(1, Ordering::Release);
     for link in shared.links.read().iter().skip(1) {
         link.mailbox.send(Message::ShutDown);
     }

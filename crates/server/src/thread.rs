@@ -10,7 +10,7 @@
 //! its slot reserved; nothing is executed outside the gate and nothing is sent inside it.
 
 use std::collections::VecDeque;
-use std::os::fd::{AsFd, RawFd};
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -26,6 +26,7 @@ use crate::connection::Connection;
 use crate::inbox::{Inbox, Received};
 use crate::message::Message;
 use crate::shared::{Link, Shared};
+use crate::slots::{Action, Slots};
 use crate::tick::Tick;
 use crate::verbose;
 
@@ -42,39 +43,6 @@ const HANDSHAKES_MAX: usize = 2;
 /// Messages handled between two waits.
 const MESSAGES_MAX: usize = 1024;
 
-/// What lives in a slot.
-#[derive(Debug)]
-pub enum Slot {
-    /// Nobody.
-    Free,
-    /// A client.
-    Here(Box<Connection>),
-    /// A client that is with the main thread.
-    Away {
-        /// Its number.
-        id: u64,
-        /// Its descriptor, which goes with it and stays in this thread's epoll instance.
-        fd: RawFd,
-        /// Close it when it comes back.
-        killed: bool,
-        /// It sent something, and is watched for nothing until it is back.
-        unwatched: bool,
-    },
-}
-
-impl Slot {
-    /// Takes the client out, if it is here, and leaves the slot as it was otherwise.
-    pub fn take(&mut self) -> Option<Box<Connection>> {
-        match std::mem::replace(self, Self::Free) {
-            Self::Here(client) => Some(client),
-            other => {
-                *self = other;
-                None
-            }
-        }
-    }
-}
-
 /// One thread's event loop and everything it owns.
 pub struct IoThread {
     /// What all threads share.
@@ -84,7 +52,7 @@ pub struct IoThread {
     /// Its epoll instance.
     pub epoll: Arc<Epoll>,
     /// Its clients.
-    pub slots: Vec<Slot>,
+    pub slots: Slots<Box<Connection>>,
     /// Requests of the turn.
     pub(crate) inbox: Inbox,
     /// Replies of the turn.
@@ -92,12 +60,9 @@ pub struct IoThread {
     /// Its way through the gate.
     pub(crate) pass: Pass,
     pub(crate) now: Moment,
-    pub(crate) free: Vec<usize>,
     /// Clients it owns and those on their way to it.
     pub(crate) clients: Arc<AtomicUsize>,
-    /// It gives its clients away and takes none.
-    pub(crate) leaving: bool,
-    pub(crate) mailbox: Mailbox<Message>,
+    pub(crate) mailbox: Mailbox<Message<Box<Connection>>>,
     wake: Arc<EventFd>,
     events: Events,
     clock: Clock,
@@ -114,7 +79,7 @@ pub struct IoThread {
 /// The mailbox of a thread and what wakes its owner, made before the thread is.
 pub struct Post {
     /// The receiving end.
-    pub mailbox: Mailbox<Message>,
+    pub mailbox: Mailbox<Message<Box<Connection>>>,
     /// Readable when a message may be there.
     pub wake: Arc<EventFd>,
     /// Clients that the owner has and those on their way to it.
@@ -155,12 +120,10 @@ impl IoThread {
             clock,
             pass,
             epoll: Arc::new(epoll),
-            slots: Vec::new(),
-            free: Vec::new(),
+            slots: Slots::new(worker.index),
             inbox: Inbox::new(),
             out: Out::default(),
             clients: post.clients,
-            leaving: false,
             mailbox: post.mailbox,
             wake: post.wake,
             events: Events::with_capacity(EVENTS_MAX),
@@ -205,6 +168,7 @@ impl IoThread {
             let Some(message) = self.mailbox.pop() else { break };
             self.handle(message);
         }
+        self.ended |= self.slots.has_left();
         if !self.paused.is_empty() && self.worker.node.pause_left_ms(self.now.unix_us / 1000) == 0 {
             self.resume_paused();
         }
@@ -240,7 +204,7 @@ impl IoThread {
             return;
         }
         match self.slots.get_mut(slot) {
-            Some(Slot::Here(client)) if client.closing || !client.queue.is_empty() => {
+            Some(client) if client.closing || !client.queue.is_empty() => {
                 // Nothing is read now; only a broken connection is of interest.
                 if event.hung_up() {
                     self.close(slot);
@@ -250,17 +214,16 @@ impl IoThread {
                 }
             }
             // The next wait reports it again.
-            Some(Slot::Here(client)) if client.batched => {}
-            Some(Slot::Here(client)) if client.transport.is_handshaking() => {
+            Some(client) if client.batched => {}
+            Some(client) if client.transport.is_handshaking() => {
                 // Those left out are ready again at once, in the next turn.
                 if let Some(left) = self.handshakes_left.checked_sub(1) {
                     self.handshakes_left = left;
                     self.receive(slot);
                 }
             }
-            Some(Slot::Here(_)) => self.receive(slot),
-            Some(Slot::Away { .. }) => self.unwatch_away(slot),
-            _ => {}
+            Some(_) => self.receive(slot),
+            None => self.unwatch_away(slot),
         }
     }
 
@@ -273,7 +236,7 @@ impl IoThread {
             bulk_bytes_max: i64::try_from(worker.config.proto_max_bulk_len).unwrap_or(i64::MAX),
             authenticated: client.session.authenticated,
         };
-        let Some(Slot::Here(client)) = self.slots.get_mut(slot) else { return };
+        let Some(client) = self.slots.get_mut(slot) else { return };
         let limits = limits(client, &self.worker);
         let query_max = self.worker.config.client_query_buffer_limit;
         // Places in a query buffer are numbers of 32 bits.
@@ -294,7 +257,7 @@ impl IoThread {
             }
             Received::Broken => self.refuse(slot),
         }
-        if let Some(Slot::Here(client)) = self.slots.get(slot)
+        if let Some(client) = self.slots.get(slot)
             && client.transport.has_received()
             && received != Received::BatchAndMore
         {
@@ -305,7 +268,7 @@ impl IoThread {
     /// Looks at input that came before: behind a request that may have authenticated the client, or
     /// waiting inside its transport.
     fn receive_again(&mut self, slot: usize) {
-        let Some(Slot::Here(client)) = self.slots.get_mut(slot) else { return };
+        let Some(client) = self.slots.get_mut(slot) else { return };
         if client.closing || !client.queue.is_empty() || client.batched {
             return;
         }
@@ -330,7 +293,7 @@ impl IoThread {
     }
 
     pub(crate) fn send_pending(&mut self, slot: usize) {
-        let Some(Slot::Here(client)) = self.slots.get_mut(slot) else { return };
+        let Some(client) = self.slots.get_mut(slot) else { return };
         match client.send_pending() {
             Ok(sent) => {
                 self.worker.stats.writes.add(u64::from(sent > 0));
@@ -344,7 +307,7 @@ impl IoThread {
 
     /// Closes a client that is done, and watches the others for what they need now.
     pub(crate) fn after_send(&mut self, slot: usize) {
-        let Some(Slot::Here(client)) = self.slots.get_mut(slot) else { return };
+        let Some(client) = self.slots.get_mut(slot) else { return };
         let write = client.wants_write();
         if client.closing && !write {
             return self.close(slot);
@@ -356,7 +319,7 @@ impl IoThread {
     }
 
     fn watch(&mut self, slot: usize, interest: Interest) {
-        if let Some(Slot::Here(client)) = self.slots.get_mut(slot)
+        if let Some(client) = self.slots.get_mut(slot)
             && client.watched != interest
         {
             client.watched = interest;
@@ -364,21 +327,20 @@ impl IoThread {
         }
     }
 
-    pub(crate) fn handle(&mut self, message: Message) {
-        match message {
-            Message::Adopt(client) => self.adopt(client),
-            Message::Execute(client, origin) => self.execute_for(client, origin),
-            Message::Return(client, slot) => self.welcome_back(client, slot),
-            Message::Close { id, slot } => self.close_by_id(id, slot),
-            Message::PauseChanged => self.resume_paused(),
-            Message::Spread => self.spread(),
-            Message::Share => self.share(),
-            Message::Leave => {
-                self.leave();
-                self.ended = true;
-            }
-            Message::Left(thread) => self.shared.control.lock().thread_left(&self.shared, thread),
-            Message::ShutDown => {
+    pub(crate) fn handle(&mut self, message: Message<Box<Connection>>) {
+        let shared = &self.shared;
+        match self.slots.handle(message, || shared.thread_for_client()) {
+            Action::Nothing => {}
+            Action::Welcome(slot) => self.welcome(slot),
+            Action::Resume(slot) => self.resume(slot),
+            Action::Close(client) => self.end_client(client),
+            Action::PassOn(client, thread) => self.pass_on(client, thread),
+            Action::Execute(client, origin) => self.execute_for(client, origin),
+            Action::HandOver => self.hand_over_all(),
+            Action::Share => self.share(),
+            Action::Left(thread) => shared.control.lock().thread_left(shared, thread),
+            Action::LookAtPause => self.resume_paused(),
+            Action::ShutDown => {
                 self.finish();
                 self.ended = true;
             }
@@ -387,7 +349,7 @@ impl IoThread {
 
     /// Ends a client that is given up, and logs it when its handshake was not done.
     pub(crate) fn refuse(&mut self, slot: usize) {
-        if let Some(Slot::Here(client)) = self.slots.get(slot)
+        if let Some(client) = self.slots.get(slot)
             && let Some(reason) = client.transport.refusal()
         {
             let record = &client.session.record;
@@ -402,19 +364,23 @@ impl IoThread {
 
     /// Ends a client.
     pub fn close(&mut self, slot: usize) {
-        let Some(mut client) = self.slots.get_mut(slot).and_then(Slot::take) else { return };
-        let _ = self.epoll.delete(client.transport.as_fd());
-        client.transport.shut_down();
-        self.worker.node.clients.remove(client.session.record.id);
-        self.release(slot);
+        if let Some(client) = self.slots.remove(slot) {
+            self.end_client(client);
+        }
     }
 
-    /// Frees the slot of a client that was taken out of it.
-    pub(crate) fn release(&mut self, slot: usize) {
-        self.free.push(slot);
+    fn end_client(&mut self, mut client: Box<Connection>) {
+        self.forget(&client);
+        client.transport.shut_down();
+        self.worker.node.clients.remove(client.session.record.id);
+    }
+
+    /// Stops watching and counting a client that is in no slot any more.
+    pub(crate) fn forget(&mut self, client: &Connection) {
+        // One that was only passing through has not been added.
+        let _ = self.epoll.delete(client.transport.as_fd());
         self.clients.fetch_sub(1, Ordering::Relaxed);
-        let clients = self.worker.stats.clients.value();
-        self.worker.stats.clients.set(clients.saturating_sub(1));
+        self.worker.stats.clients.set(self.slots.clients() as u64);
     }
 
     fn run_tick(&mut self) {

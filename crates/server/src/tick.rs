@@ -3,7 +3,7 @@
 
 use std::sync::atomic::Ordering;
 
-use crate::thread::{IoThread, Slot};
+use crate::thread::IoThread;
 use crate::tls::HANDSHAKE_MS_MAX;
 
 /// Keys looked at in one step on one database of one shard.
@@ -96,8 +96,7 @@ fn close_idle(thread: &mut IoThread, unix_ms: i64) {
     let timeout_ms = i64::from(thread.worker.config.timeout) * 1000;
     let limit = thread.worker.config.client_output_buffer_limit.normal;
     let mut doomed = Vec::new();
-    for (slot, entry) in thread.slots.iter_mut().enumerate() {
-        let Slot::Here(client) = entry else { continue };
+    for (slot, client) in thread.slots.iter_mut() {
         let seen_ms = client.session.record.seen_ms.load(Ordering::Relaxed);
         // Those whose requests wait for us are not idle.
         let idle = timeout_ms > 0 && client.queue.is_empty() && unix_ms - seen_ms > timeout_ms;

@@ -3,8 +3,6 @@
 //! A client is marked as killed here and closed by its owner, which may be a moment later. The mark
 //! is what counts: a client is killed once, and who is marked is listed no more.
 
-use std::sync::atomic::Ordering;
-
 use engine::{Argument, ConnectionError, Error, Shape, Spec};
 use resp::{Args, Reply};
 
@@ -82,7 +80,7 @@ pub(super) fn kill(
         let is_me = record.id == me;
         if is_me && filter.spares_me
             || !filter.takes(&record, unix_ms)
-            || !is_me && record.killed.swap(true, Ordering::AcqRel)
+            || !is_me && !record.seat.kill()
         {
             continue;
         }

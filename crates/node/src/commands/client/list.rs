@@ -84,7 +84,7 @@ pub(super) fn list(
         return Err(Error::Syntax);
     };
     let mut text = String::new();
-    for record in records.iter().filter(|record| !record.killed.load(Ordering::Relaxed)) {
+    for record in records.iter().filter(|record| !record.seat.is_killed()) {
         push_line(&mut text, record, cx.worker.turn.unix_ms);
     }
     reply.verbatim("txt", text.as_bytes());
@@ -127,7 +127,7 @@ fn push_line(out: &mut String, record: &ClientRecord, unix_ms: i64) {
         if output > 0 { "rw" } else { "r" },
         command.map_or("NULL", |command| &command.name),
         if record.has(flag::RESP3) { 3 } else { 2 },
-        record.thread.load(Ordering::Relaxed),
+        record.seat.place().0,
     );
     debug_assert!(written.is_ok(), "a string takes everything");
     out.push('\n');
