@@ -75,7 +75,7 @@ impl IoThread {
 
     /// Executes one client's requests and sends the replies; in parts when they are long.
     fn answer(&mut self, batch: &mut Batch) {
-        if let Some(client) = self.slots.get_mut(batch.slot) {
+        if let Some(client) = self.slots.client_mut(batch.slot) {
             client.batched = false;
         }
         let mut next = batch.requests.start;
@@ -98,7 +98,7 @@ impl IoThread {
 
     /// Asks the processor for what a client's requests need next.
     fn prefetch(&self, batch: &Batch, stage: Stage) {
-        let Some(client) = self.slots.get(batch.slot) else { return };
+        let Some(client) = self.slots.client(batch.slot) else { return };
         let db = client.session.db;
         let map = self.worker.node.map;
         let shards = &self.shared.shards;
@@ -117,7 +117,7 @@ impl IoThread {
 
     /// Executes one client's requests from number `first` on.
     fn execute_batch(&mut self, batch: &Batch, first: usize) -> After {
-        let Some(client) = self.slots.get_mut(batch.slot) else { return After::Done };
+        let Some(client) = self.slots.client_mut(batch.slot) else { return After::Done };
         let router = LockRouter { shards: &self.shared.shards, pass: &self.pass };
         let host = ProcessHost(&self.shared);
         let Connection { session, partial, commands, .. } = &mut **client;
@@ -151,7 +151,7 @@ impl IoThread {
 
     /// Sends the replies so far. Returns whether the client is still there.
     fn send_replies(&mut self, slot: usize) -> bool {
-        let Some(client) = self.slots.get_mut(slot) else { return false };
+        let Some(client) = self.slots.client_mut(slot) else { return false };
         let to = self.out.mark();
         if to == Mark::default() {
             return true;
@@ -175,7 +175,7 @@ impl IoThread {
     /// Closes a client whose waiting replies are beyond the limit, or that was killed. Returns whether
     /// it did.
     pub(crate) fn close_if_over(&mut self, slot: usize) -> bool {
-        let Some(client) = self.slots.get_mut(slot) else { return false };
+        let Some(client) = self.slots.client_mut(slot) else { return false };
         let limit = self.worker.config.client_output_buffer_limit.normal;
         let over = client.wants_write() && client.is_over(limit, self.now.unix_us / 1000);
         let killed = client.session.record.seat.is_killed();
@@ -201,7 +201,7 @@ impl IoThread {
             return;
         }
         self.worker.stats.in_bytes.add(batch.in_bytes as u64);
-        let Some(client) = self.slots.get_mut(slot) else { return };
+        let Some(client) = self.slots.client_mut(slot) else { return };
         if let After::HandOver(first) | After::Postpone(first) = after {
             let partial = if batch.in_partial { client.partial.as_deref() } else { None };
             let rest = (first..batch.requests.end).map(|index| self.inbox.owned(index, partial));

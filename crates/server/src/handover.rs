@@ -24,7 +24,7 @@ impl IoThread {
     /// Begins to serve a client that is new here, and was counted as this thread's.
     pub(crate) fn welcome(&mut self, slot: usize) {
         self.worker.stats.clients.set(self.slots.clients() as u64);
-        let Some(client) = self.slots.get_mut(slot) else { return };
+        let Some(client) = self.slots.client_mut(slot) else { return };
         let write = client.wants_write();
         client.watched = Interest { read: !client.closing && client.queue.is_empty(), write };
         let added = self.epoll.add(client.transport.as_fd(), slot as u64, client.watched);
@@ -67,7 +67,7 @@ impl IoThread {
             return;
         }
         self.send_pending(slot);
-        if let Some(client) = self.slots.get(slot) {
+        if let Some(client) = self.slots.client(slot) {
             if client.queue.is_empty() {
                 if client.partial.is_some() || client.transport.has_received() {
                     self.look_again(slot);
@@ -120,9 +120,9 @@ impl IoThread {
         loop {
             let mut waiting = false;
             for slot in 0..self.slots.len() {
-                if self.slots.get(slot).is_some_and(|client| client.wants_write()) {
+                if self.slots.client(slot).is_some_and(|client| client.wants_write()) {
                     self.send_pending(slot);
-                    waiting |= self.slots.get(slot).is_some_and(|client| client.wants_write());
+                    waiting |= self.slots.client(slot).is_some_and(|client| client.wants_write());
                 }
             }
             if !waiting || start.elapsed() > FLUSH_TIME_MAX {

@@ -4,7 +4,8 @@
 //!
 //! Nothing can deadlock, because nobody waits for a shard while holding one: a command on several
 //! shards takes them all by try-lock or lets go of all and backs off, and after `TRIES_MAX` rounds
-//! closes the gate, behind which every lock is free. `tests/models` runs this source on other locks.
+//! closes the gate, behind which every lock is free. `tests/models` runs this source on other
+//! locks.
 
 use crossbeam_utils::CachePadded;
 use engine::{Held, Visit};

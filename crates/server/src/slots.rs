@@ -65,7 +65,8 @@ pub enum Action<C> {
     PassOn(C, usize),
     /// Execute the queue of another thread's client and send it back.
     Execute(C, Origin),
-    /// [Take](Slots::remove) every client out of its slot and give it [elsewhere](Slots::elsewhere).
+    /// [Take](Slots::remove) every client out of its slot and give it
+    /// [elsewhere](Slots::elsewhere).
     HandOver,
     /// The same with the clients that are more than the thread's share.
     Share,
@@ -102,7 +103,7 @@ impl<C: Client> Slots<C> {
         match message {
             Message::Adopt(client) => self.adopt(client, chosen),
             Message::Return(client, slot) => self.welcome_back(client, slot),
-            Message::Close { id, slot } => match self.get(slot) {
+            Message::Close { id, slot } => match self.client(slot) {
                 Some(client) if client.id() == id => {
                     self.remove(slot).map_or(Action::Nothing, Action::Close)
                 }
@@ -202,7 +203,7 @@ impl<C: Client> Slots<C> {
 
     /// The client in a slot, unless it is away.
     #[inline]
-    pub fn get(&self, slot: usize) -> Option<&C> {
+    pub fn client(&self, slot: usize) -> Option<&C> {
         match self.entries.get(slot) {
             Some(Slot::Here(client)) => Some(client),
             _ => None,
@@ -211,7 +212,7 @@ impl<C: Client> Slots<C> {
 
     /// The same, to be changed.
     #[inline]
-    pub fn get_mut(&mut self, slot: usize) -> Option<&mut C> {
+    pub fn client_mut(&mut self, slot: usize) -> Option<&mut C> {
         match self.entries.get_mut(slot) {
             Some(Slot::Here(client)) => Some(client),
             _ => None,

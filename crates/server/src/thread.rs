@@ -203,7 +203,7 @@ impl IoThread {
         if !event.readable() {
             return;
         }
-        match self.slots.get_mut(slot) {
+        match self.slots.client_mut(slot) {
             Some(client) if client.closing || !client.queue.is_empty() => {
                 // Nothing is read now; only a broken connection is of interest.
                 if event.hung_up() {
@@ -236,7 +236,7 @@ impl IoThread {
             bulk_bytes_max: i64::try_from(worker.config.proto_max_bulk_len).unwrap_or(i64::MAX),
             authenticated: client.session.authenticated,
         };
-        let Some(client) = self.slots.get_mut(slot) else { return };
+        let Some(client) = self.slots.client_mut(slot) else { return };
         let limits = limits(client, &self.worker);
         let query_max = self.worker.config.client_query_buffer_limit;
         // Places in a query buffer are numbers of 32 bits.
@@ -257,7 +257,7 @@ impl IoThread {
             }
             Received::Broken => self.refuse(slot),
         }
-        if let Some(client) = self.slots.get(slot)
+        if let Some(client) = self.slots.client(slot)
             && client.transport.has_received()
             && received != Received::BatchAndMore
         {
@@ -268,7 +268,7 @@ impl IoThread {
     /// Looks at input that came before: behind a request that may have authenticated the client, or
     /// waiting inside its transport.
     fn receive_again(&mut self, slot: usize) {
-        let Some(client) = self.slots.get_mut(slot) else { return };
+        let Some(client) = self.slots.client_mut(slot) else { return };
         if client.closing || !client.queue.is_empty() || client.batched {
             return;
         }
@@ -293,7 +293,7 @@ impl IoThread {
     }
 
     pub(crate) fn send_pending(&mut self, slot: usize) {
-        let Some(client) = self.slots.get_mut(slot) else { return };
+        let Some(client) = self.slots.client_mut(slot) else { return };
         match client.send_pending() {
             Ok(sent) => {
                 self.worker.stats.writes.add(u64::from(sent > 0));
@@ -307,7 +307,7 @@ impl IoThread {
 
     /// Closes a client that is done, and watches the others for what they need now.
     pub(crate) fn after_send(&mut self, slot: usize) {
-        let Some(client) = self.slots.get_mut(slot) else { return };
+        let Some(client) = self.slots.client_mut(slot) else { return };
         let write = client.wants_write();
         if client.closing && !write {
             return self.close(slot);
@@ -319,7 +319,7 @@ impl IoThread {
     }
 
     fn watch(&mut self, slot: usize, interest: Interest) {
-        if let Some(client) = self.slots.get_mut(slot)
+        if let Some(client) = self.slots.client_mut(slot)
             && client.watched != interest
         {
             client.watched = interest;
@@ -349,7 +349,7 @@ impl IoThread {
 
     /// Ends a client that is given up, and logs it when its handshake was not done.
     pub(crate) fn refuse(&mut self, slot: usize) {
-        if let Some(client) = self.slots.get(slot)
+        if let Some(client) = self.slots.client(slot)
             && let Some(reason) = client.transport.refusal()
         {
             let record = &client.session.record;

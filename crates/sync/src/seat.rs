@@ -1,15 +1,15 @@
 //! The seat of a client: which thread owns it, in which slot, and whether it is to be closed.
 //!
-//! Anyone may ask for a client to be closed while its owner hands it to another thread. All that the
-//! two must agree on is in one atomic, so its modification order decides who was first:
+//! Anyone may ask for a client to be closed while its owner hands it to another thread. All that
+//! the two must agree on is in one atomic, so its modification order decides who was first:
 //!
 //! ```text
 //!     63       62..32   31..0
 //!     killed   thread   slot
 //! ```
 //!
-//! - The one who kills marks the seat first and looks where the client is afterwards, and tells that
-//!   thread.
+//! - The one who kills marks the seat first and looks where the client is afterwards, and tells
+//!   that thread.
 //! - The one who takes the client writes the new seat and learns in the same step whether it was
 //!   marked.
 //!

@@ -1,0 +1,377 @@
+//! A server of threads that only own clients: the product's slots and messages, around them as much
+//! of `thread`, `handover` and `control` as moves clients, with channels in place of mailboxes and
+//! numbers in place of requests.
+//!
+//! That no client has two owners is the compiler's word: messages and slots move it by value. A
+//! client that is dropped while it is open has been lost, and says so.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use shuttle::rand::{Rng, thread_rng};
+use shuttle::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use shuttle::sync::mpsc::{Receiver, Sender, channel};
+use shuttle::sync::{Mutex, RwLock};
+use shuttle::thread::{self, JoinHandle};
+
+use crate::message::{Message, Origin};
+use crate::seat::Seat;
+use crate::shim::Fault;
+use crate::slots::{Action, Client, Slots};
+
+/// Requests in one batch of a client.
+const BATCH: u64 = 2;
+
+/// What is known of a client whoever owns it.
+pub(crate) struct Record {
+    pub(crate) id: u64,
+    pub(crate) seat: Seat,
+    pub(crate) closed: AtomicU64,
+    /// Requests executed; their numbers run from 0.
+    pub(crate) executed: AtomicU64,
+}
+
+/// A client that sends so many batches, all of which only the main thread may execute.
+pub(crate) struct Pupil {
+    record: Arc<Record>,
+    /// Its requests that wait.
+    queue: VecDeque<u64>,
+    batches_left: u64,
+    sent: u64,
+    open: bool,
+}
+
+type Letter = Message<Pupil>;
+
+impl Client for Pupil {
+    type Ticket = u64;
+
+    fn ticket(&self) -> u64 {
+        self.record.id
+    }
+
+    fn redeem(&mut self, ticket: u64) {
+        assert_eq!(ticket, self.record.id, "a client came back to the slot of another");
+    }
+
+    fn id(&self) -> u64 {
+        self.record.id
+    }
+
+    fn take(&self, thread: usize, slot: usize) -> bool {
+        let killed = self.record.seat.take(thread as u32, slot as u32);
+        killed && !Fault::KillForgottenOnAdoption.is_planted()
+    }
+
+    fn is_killed(&self) -> bool {
+        self.record.seat.is_killed() && !Fault::KillForgottenOnReturn.is_planted()
+    }
+}
+
+impl Drop for Pupil {
+    fn drop(&mut self) {
+        assert!(!self.open || std::thread::panicking(), "client {} is lost", self.record.id);
+    }
+}
+
+/// What all threads share.
+pub(crate) struct World {
+    links: RwLock<Vec<Sender<Letter>>>,
+    active: AtomicUsize,
+    pub(crate) records: Mutex<Vec<Arc<Record>>>,
+}
+
+impl World {
+    fn send(&self, thread: usize, letter: Letter) {
+        let link = self.links.read().expect("nobody panics").get(thread).cloned();
+        match link.map(|link| link.send(letter)) {
+            // What a thread that has ended was to be told is of no interest, unless it is a client.
+            Some(Ok(())) | None => {}
+            Some(Err(refused)) => drop(refused),
+        }
+    }
+
+    /// Any thread that is there for clients: the models do not depend on the choice.
+    fn chosen(&self) -> usize {
+        match self.active.load(Ordering::Relaxed) {
+            1 => 0,
+            active => thread_rng().gen_range(1..active),
+        }
+    }
+
+    /// What CLIENT KILL does, on any thread.
+    pub(crate) fn kill(&self, record: &Record) {
+        if record.seat.kill() {
+            let (thread, slot) = record.seat.place();
+            self.send(thread as usize, Message::Close { id: record.id, slot: slot as usize });
+        }
+    }
+}
+
+/// One thread: its clients and what it does about messages.
+struct Owner {
+    world: Arc<World>,
+    index: usize,
+    slots: Slots<Pupil>,
+    inbox: Receiver<Letter>,
+    ended: bool,
+    /// Threads that have ended, as the main thread was told.
+    left: Vec<usize>,
+}
+
+impl Owner {
+    fn new(world: &Arc<World>, index: usize) -> (Self, Sender<Letter>) {
+        let (sender, inbox) = channel();
+        let (world, slots) = (Arc::clone(world), Slots::new(index));
+        (Self { world, index, slots, inbox, ended: false, left: Vec::new() }, sender)
+    }
+
+    /// Runs until it is told to end, and returns the clients that it has then.
+    fn run(mut self) -> Vec<Pupil> {
+        while !self.ended {
+            let letter = self.inbox.recv().expect("the main thread outlives the others");
+            self.handle(letter);
+        }
+        self.finish()
+    }
+
+    fn handle(&mut self, letter: Letter) {
+        let world = &self.world;
+        match self.slots.handle(letter, || world.chosen()) {
+            Action::Nothing => {}
+            Action::Welcome(slot) | Action::Resume(slot) => self.serve(slot),
+            Action::Close(client) => close(client),
+            Action::PassOn(client, thread) => self.pass_on(client, thread),
+            Action::Execute(mut client, origin) => {
+                execute(&mut client);
+                self.world.send(origin.thread, Message::Return(client, origin.slot));
+            }
+            Action::HandOver => {
+                if Fault::LeavesTheAway.is_planted() && self.index != 0 {
+                    self.ended = true;
+                }
+                if Fault::KeepsTheOthers.is_planted() && self.index != 0 {
+                    self.ended = true;
+                    return;
+                }
+                self.give_away(0);
+            }
+            Action::Share => self.give_away(1),
+            Action::Left(thread) => self.left.push(thread),
+            Action::LookAtPause => {
+                for slot in 0..self.slots.len() {
+                    self.serve(slot);
+                }
+            }
+            Action::ShutDown => self.ended = true,
+        }
+        self.ended |= self.slots.has_left();
+    }
+
+    /// Gives away clients that are here until there are so many.
+    fn give_away(&mut self, keep: usize) {
+        for slot in 0..self.slots.len() {
+            if self.slots.clients() > keep
+                && let Some(client) = self.slots.remove(slot)
+            {
+                let thread = self.slots.elsewhere(|| self.world.chosen());
+                self.pass_on(client, thread);
+            }
+        }
+    }
+
+    fn pass_on(&self, client: Pupil, thread: usize) {
+        let everyone_chooses = Fault::EveryoneChooses.is_planted();
+        let thread = if everyone_chooses { self.world.chosen() } else { thread };
+        self.world.send(thread, Message::Adopt(client));
+    }
+
+    /// Reads the next batch of a client. It goes to the main thread, or waits for the end of a
+    /// pause, also one that was read before the client came here.
+    fn serve(&mut self, slot: usize) {
+        let Some(client) = self.slots.client_mut(slot) else { return };
+        let waited = !client.queue.is_empty();
+        if !waited && client.batches_left > 0 {
+            client.batches_left -= 1;
+            client.queue.extend(client.sent..client.sent + BATCH);
+            client.sent += BATCH;
+        }
+        if client.queue.is_empty() || !waited && thread_rng().gen_range(0..4) == 0 {
+            return;
+        }
+        let Some(mut client) = self.slots.lend(slot) else { return };
+        if self.index == 0 {
+            // On the main thread it is only in other hands for the time of the execution.
+            execute(&mut client);
+            self.slots.restore(slot, client);
+        } else {
+            let origin = Origin { thread: self.index, slot };
+            self.world.send(0, Message::Execute(client, origin));
+        }
+    }
+
+    /// At the end of the server clients come back before the thread ends.
+    fn finish(mut self) -> Vec<Pupil> {
+        let in_haste = Fault::LeavesTheAway.is_planted();
+        while self.slots.awaits() && !in_haste {
+            let letter = self.inbox.recv().expect("the main thread outlives the others");
+            self.handle(letter);
+        }
+        (0..self.slots.len()).filter_map(|slot| self.slots.remove(slot)).collect()
+    }
+}
+
+fn execute(client: &mut Pupil) {
+    let next = |queue: &mut VecDeque<u64>| match Fault::NewestFirst.is_planted() {
+        true => queue.pop_back(),
+        false => queue.pop_front(),
+    };
+    while let Some(request) = next(&mut client.queue) {
+        let expected = client.record.executed.fetch_add(1, Ordering::Relaxed);
+        assert_eq!(request, expected, "executed twice, never or out of order");
+    }
+}
+
+fn close(mut client: Pupil) {
+    client.open = false;
+    let before = client.record.closed.fetch_add(1, Ordering::Relaxed);
+    assert_eq!(before, 0, "closed twice");
+}
+
+/// The main thread, which also changes the number of threads.
+pub(crate) struct Main {
+    pub(crate) world: Arc<World>,
+    owner: Owner,
+    threads: Vec<Option<JoinHandle<Vec<Pupil>>>>,
+    wanted: Option<usize>,
+    /// Clients of threads that have ended with the server.
+    rest: Vec<Pupil>,
+}
+
+impl Main {
+    pub(crate) fn new() -> Self {
+        let world = Arc::new(World {
+            links: RwLock::new(Vec::new()),
+            active: AtomicUsize::new(1),
+            records: Mutex::new(Vec::new()),
+        });
+        let (owner, link) = Owner::new(&world, 0);
+        world.links.write().expect("nobody panics").push(link);
+        Self { world, owner, threads: Vec::new(), wanted: None, rest: Vec::new() }
+    }
+
+    /// A new client, as `accept` brings one.
+    pub(crate) fn accept(&mut self, batches: u64) -> Arc<Record> {
+        let mut records = self.world.records.lock().expect("nobody panics");
+        let record = Arc::new(Record {
+            id: records.len() as u64,
+            seat: Seat::new(),
+            closed: AtomicU64::new(0),
+            executed: AtomicU64::new(0),
+        });
+        records.push(Arc::clone(&record));
+        drop(records);
+        let client = Pupil {
+            record: Arc::clone(&record),
+            queue: VecDeque::new(),
+            batches_left: batches,
+            sent: 0,
+            open: true,
+        };
+        self.world.send(self.world.chosen(), Message::Adopt(client));
+        record
+    }
+
+    /// See `Control::set_threads`.
+    pub(crate) fn set_threads(&mut self, wanted: usize) {
+        let active = self.world.active.load(Ordering::Relaxed);
+        if self.threads_left() + 1 > active {
+            self.wanted = Some(wanted);
+            return;
+        }
+        if wanted < active {
+            self.world.active.store(wanted, Ordering::Relaxed);
+            (wanted..active).for_each(|thread| self.world.send(thread, Message::Leave));
+        }
+        for index in active..wanted {
+            let (owner, link) = Owner::new(&self.world, index);
+            self.world.links.write().expect("nobody panics").push(link);
+            self.threads.truncate(index - 1);
+            self.threads.push(Some(thread::spawn(move || {
+                let world = Arc::clone(&owner.world);
+                let rest = owner.run();
+                world.send(0, Message::Left(index));
+                rest
+            })));
+            self.world.active.store(index + 1, Ordering::Relaxed);
+        }
+        if wanted > active {
+            self.world.send(0, Message::Spread);
+            (1..active).for_each(|thread| self.world.send(thread, Message::Share));
+        }
+    }
+
+    fn threads_left(&self) -> usize {
+        self.threads.iter().flatten().count()
+    }
+
+    /// Handles what has come; waits for something if asked to.
+    pub(crate) fn turn(&mut self, wait: bool) {
+        let letter = match wait {
+            true => Some(self.owner.inbox.recv().expect("its own link is open")),
+            false => self.owner.inbox.try_recv().ok(),
+        };
+        if let Some(letter) = letter {
+            self.owner.handle(letter);
+        }
+        for index in std::mem::take(&mut self.owner.left) {
+            let thread = self.threads[index - 1].take().expect("it ends once");
+            self.rest.extend(thread.join().expect("it ends"));
+            let active = self.world.active.load(Ordering::Relaxed);
+            if self.threads_left() < active {
+                self.world.links.write().expect("nobody panics").truncate(active);
+                if let Some(wanted) = self.wanted.take() {
+                    self.set_threads(wanted);
+                }
+            }
+        }
+    }
+
+    /// Ends the pause on every thread.
+    pub(crate) fn unpause(&self) {
+        let threads = self.world.links.read().expect("nobody panics").len();
+        (0..threads).for_each(|thread| self.world.send(thread, Message::PauseChanged));
+    }
+
+    /// Ends the server, and checks what became of its clients.
+    pub(crate) fn end(mut self) {
+        while self.threads_left() + 1 > self.world.active.load(Ordering::Relaxed) {
+            self.turn(true);
+        }
+        assert!(self.rest.is_empty(), "a thread that left kept a client");
+        let threads = self.threads.len();
+        (1..=threads).for_each(|thread| self.world.send(thread, Message::ShutDown));
+        self.world.active.store(1, Ordering::Relaxed);
+        while self.threads_left() > 0 {
+            self.turn(true);
+        }
+        while let Ok(letter) = self.owner.inbox.try_recv() {
+            self.owner.handle(letter);
+        }
+        let mut open = std::mem::take(&mut self.rest);
+        open.extend(self.owner.finish());
+        let records = self.world.records.lock().expect("nobody panics");
+        for client in &mut open {
+            client.open = false;
+            let record = &client.record;
+            assert!(!record.seat.is_killed(), "client {} was killed and lives", record.id);
+            let executed = record.executed.load(Ordering::Relaxed);
+            let waiting = client.queue.len() as u64;
+            assert_eq!(executed + waiting, client.sent, "a request is lost");
+        }
+        let closed: u64 = records.iter().map(|r| r.closed.load(Ordering::Relaxed)).sum();
+        let killed = records.iter().filter(|record| record.seat.is_killed()).count();
+        assert_eq!(closed, killed as u64, "the killed are closed, and nobody else");
+        assert_eq!(open.len() + killed, records.len(), "a client is lost");
+    }
+}

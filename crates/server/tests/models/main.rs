@@ -1,0 +1,89 @@
+//! Thousands of schedules of small cases of the router and of the hand-over of clients.
+//!
+//! The sources are those of the product, included beside a `shim` of shuttle's types; the gate and
+//! the seat of `sync`, which loom has explored, come along. Each model must hold as it is and must
+//! fail with each [`Fault`](shim::Fault) planted: a model that cannot fail proves nothing.
+//!
+//! Shuttle explores at random, so a model that holds has been looked at, not proven: half of the
+//! schedules are uniform, half follow probabilistic concurrency testing, which finds each bug that
+//! needs `d` ordered steps with a known chance (Burckhardt and others, ASPLOS 2010). The seeds are
+//! fixed, so that a build fails always or never. Memory is sequentially consistent here.
+#![forbid(unsafe_code)]
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
+
+#[path = "../../../sync/src/gate.rs"]
+#[allow(dead_code)]
+mod gate;
+#[path = "../../src/message.rs"]
+#[allow(dead_code)]
+mod message;
+#[path = "../../src/router.rs"]
+#[allow(dead_code)]
+mod router;
+#[path = "../../../sync/src/seat.rs"]
+#[allow(dead_code)]
+mod seat;
+#[path = "../../src/slots.rs"]
+#[allow(dead_code)]
+mod slots;
+
+mod hand_over;
+mod hand_over_models;
+mod router_models;
+mod shim;
+
+use std::env;
+use std::process::Command;
+use std::thread;
+
+use shim::Fault;
+use shuttle::scheduler::{PctScheduler, RandomScheduler};
+use shuttle::{Config, FailurePersistence, MaxSteps, Runner};
+
+/// Set in the environment of a child: run the model, do not start another child.
+const CHILD: &str = "SERVER_MODELS_CHILD";
+/// Ordered steps of the bugs that the second half of the schedules looks for.
+const DEPTH: usize = 3;
+const SEED: u64 = 0x5eed;
+/// Steps after which a schedule that has not ended never will.
+const STEPS_MAX: usize = 20_000;
+
+/// The model holds in so many schedules of each kind.
+fn holds(schedules: usize, model: impl Fn() + Send + Sync + Copy + 'static) {
+    let mut config = Config::new();
+    config.failure_persistence = FailurePersistence::None;
+    config.max_steps = MaxSteps::FailAfter(STEPS_MAX);
+    Runner::new(RandomScheduler::new_from_seed(SEED, schedules), config.clone()).run(model);
+    Runner::new(PctScheduler::new_from_seed(SEED, DEPTH, schedules), config).run(model);
+}
+
+/// Some schedule of the model fails, with `failure` in its message.
+///
+/// The model runs in a child process, this very test alone: a panic may unwind through guards and
+/// clients of other threads, and that may abort.
+fn fails(failure: &str, schedules: usize, model: impl Fn() + Send + Sync + Copy + 'static) {
+    if env::var_os(CHILD).is_some() {
+        return holds(schedules, model);
+    }
+    let test = thread::current().name().expect("the harness names it after the test").to_owned();
+    let child = Command::new(env::current_exe().expect("a test is a file"))
+        .args(["--exact", &test, "--nocapture"])
+        .env(CHILD, "1")
+        .env("RUST_BACKTRACE", "0")
+        .output()
+        .expect("a test can run itself");
+    let output = String::from_utf8_lossy(&child.stderr);
+    assert!(!child.status.success(), "no schedule failed");
+    assert!(output.contains(failure), "failed for another reason: {output}");
+}
+
+/// The same, with `fault` planted.
+fn fails_with(
+    fault: Fault,
+    failure: &str,
+    schedules: usize,
+    model: impl Fn() + Send + Sync + Copy + 'static,
+) {
+    fault.plant();
+    fails(failure, schedules, model);
+}
