@@ -172,8 +172,8 @@ impl IoThread {
         }
     }
 
-    /// Closes a client whose waiting replies are beyond the limit, or that was killed. Returns whether
-    /// it did.
+    /// Closes a client whose waiting replies are beyond the limit, or that was killed. Returns
+    /// whether it did.
     pub(crate) fn close_if_over(&mut self, slot: usize) -> bool {
         let Some(client) = self.slots.client_mut(slot) else { return false };
         let limit = self.worker.config.client_output_buffer_limit.normal;
