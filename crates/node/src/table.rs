@@ -50,6 +50,16 @@ pub struct Entry {
     pub is_subcommand: bool,
 }
 
+impl Entry {
+    /// Whether a request with this name, in any case, is for this entry whatever its arguments are.
+    #[inline]
+    pub fn is_named(&self, name: &[u8]) -> bool {
+        self.subcommands.is_empty()
+            && !self.is_subcommand
+            && self.spec.name.as_bytes().eq_ignore_ascii_case(name)
+    }
+}
+
 /// Slots of the name index: a power of two, several times the number of commands.
 const SLOTS: usize = 2048;
 

@@ -63,6 +63,8 @@ pub struct Inbox {
     pub requests: Vec<Queued>,
     /// Who sent them.
     pub batches: Vec<Batch>,
+    /// The command of the last request.
+    last: Option<&'static Entry>,
 }
 
 /// How reading from a client went.
@@ -88,6 +90,7 @@ impl Inbox {
             own: Vec::new(),
             requests: Vec::new(),
             batches: Vec::new(),
+            last: None,
         }
     }
 
@@ -174,7 +177,8 @@ impl Inbox {
                 Ok(Parsed::Request(next)) => {
                     at = next;
                     let spans = &self.spans[spans_start..];
-                    self.requests.extend(queue(bytes, spans, &self.own, spans_start, hash));
+                    let (own, last) = (&self.own, &mut self.last);
+                    self.requests.extend(queue(bytes, spans, own, spans_start, last, hash));
                     // What may be sent next depends on whether this request authenticates.
                     if !limits.authenticated {
                         more = at < end;
@@ -225,7 +229,8 @@ impl Inbox {
                         let start = complete.spans_start;
                         let spans = &self.spans[start..];
                         let (query, own) = (&partial.query, &partial.own);
-                        self.requests.extend(queue(query, spans, own, start, hash));
+                        let last = &mut self.last;
+                        self.requests.extend(queue(query, spans, own, start, last, hash));
                         consumed = complete.end;
                         if !limits.authenticated {
                             more = true;
@@ -289,13 +294,19 @@ fn queue(
     spans: &[Span],
     own: &[Arc<Vec<u8>>],
     spans_start: usize,
+    last: &mut Option<&'static Entry>,
     hash: &impl Fn(&[u8]) -> u64,
 ) -> Option<Queued> {
     if spans.is_empty() {
         return None;
     }
     let args = Args::new(buffer, spans, own);
-    let entry = table().resolve(&args);
+    // Most requests of a pipeline name the same command, which saves looking it up.
+    let entry = match *last {
+        Some(entry) if entry.is_named(args.name()) => *last,
+        _ => table().resolve(&args),
+    };
+    *last = entry;
     let hash = match entry {
         Some(entry) if entry.only_key_at != 0 => hash(args.text(entry.only_key_at)),
         _ => 0,
