@@ -291,8 +291,8 @@ fn account(
     }
 }
 
-/// Whether a name is a line of HTTP: a web page makes its visitor's browser talk to this server. What
-/// follows must not be executed, and as in Redis the client gets no answer.
+/// Whether a name is a line of HTTP: a web page makes its visitor's browser talk to this server.
+/// What follows must not be executed, and as in Redis the client gets no answer.
 fn is_http(name: &[u8]) -> bool {
     name.eq_ignore_ascii_case(b"post") || name.eq_ignore_ascii_case(b"host:")
 }

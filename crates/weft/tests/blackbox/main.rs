@@ -2,8 +2,8 @@
 //!
 //! Each test has servers of its own, on free ports and in a folder of its own, and waits for events
 //! and never for time to pass, except where the passing of time is what is tested. What one command
-//! replies is tested elsewhere (the transcripts of `node`); here it is what only a whole process has:
-//! bytes on the wire, threads, limits, start and end.
+//! replies is tested elsewhere (the transcripts of `node`); here it is what only a whole process
+//! has: bytes on the wire, threads, limits, start and end.
 #![forbid(unsafe_code)]
 // A panic with a reason is how a test fails.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]

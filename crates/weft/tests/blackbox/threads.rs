@@ -1,5 +1,5 @@
-//! Several threads on one keyspace: atomic commands, clients that come, go and are killed, pauses, and
-//! what threads cost.
+//! Several threads on one keyspace: atomic commands, clients that come, go and are killed, pauses,
+//! and what threads cost.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -143,7 +143,8 @@ fn clients_are_killed_by_others_under_load() {
                     let mut confirmed = 0;
                     while !done.load(Ordering::Relaxed) {
                         let mut client = server.client();
-                        // Whatever was answered before the kill has happened; what was not may have.
+                        // Whatever was answered before the kill has happened; what was not may
+                        // have.
                         let mut last = confirmed;
                         let bytes = request(&format!("INCR {key}")).repeat(10);
                         while !done.load(Ordering::Relaxed) {
