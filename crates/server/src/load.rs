@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 
 use node::config::{Config, Included, Origin, Warning};
 
@@ -47,8 +47,13 @@ fn include(path: &str) -> Result<Vec<Included>, String> {
         return Ok(vec![read(path.to_owned())?]);
     }
     let (folder, pattern) = path.rsplit_once('/').unwrap_or((".", path));
-    let mut names: Vec<String> = fs::read_dir(folder)
-        .map_err(|error| error.to_string())?
+    // As in a shell, a pattern that nothing matches stands for nothing; even without the folder.
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error.to_string()),
+    };
+    let mut names: Vec<String> = entries
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
         .filter(|name| base::glob::matches(pattern.as_bytes(), name.as_bytes(), false))
         .collect();

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
@@ -220,7 +220,22 @@ pub fn free_port() -> u16 {
 
 /// Runs a server that is expected to refuse to start.
 pub fn run_to_end(folder: &Path, args: &[&str]) -> Output {
-    weft().arg("server").args(args).current_dir(folder).stdin(Stdio::null()).output().unwrap()
+    output_of(weft().arg("server").args(args).current_dir(folder))
+}
+
+/// What a process says that ends by itself.
+pub fn output_of(command: &mut Command) -> Output {
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let start = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        if start.elapsed() > PATIENCE {
+            let _ = child.kill();
+            panic!("it does not end: {command:?}");
+        }
+        thread::sleep(Duration::from_millis(2));
+    }
+    child.wait_with_output().unwrap()
 }
 
 /// Waits until something that no event reports is so.
@@ -229,6 +244,6 @@ pub fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     let start = Instant::now();
     while !is_so() {
         assert!(start.elapsed() < PATIENCE, "not in time: {what}");
-        thread::sleep(std::time::Duration::from_millis(2));
+        thread::sleep(Duration::from_millis(2));
     }
 }

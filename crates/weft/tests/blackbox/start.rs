@@ -7,7 +7,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::client::{PATIENCE, request};
-use crate::server::{MODELS, Process, READY, eventually, free_port, run_to_end, send_signal, weft};
+use crate::server::{
+    MODELS, Process, READY, eventually, free_port, output_of, run_to_end, send_signal, weft,
+};
 use crate::{Client, Server, Value};
 
 #[test]
@@ -18,7 +20,7 @@ fn options_follow_a_file_as_those_of_redis_server_do() {
         fs::write(
             folder.join("weft.conf"),
             "# A comment\n\nio-threads 2\nrequirepass \"a b\\x41\"\nmaxmemory-policy noeviction\n\
-             include extra.conf\nsave 900 1\nsave 300 10\ntimeout 0\n",
+             include extra.conf\ninclude none/*.conf\nsave 900 1\nsave 300 10\ntimeout 0\n",
         )
         .unwrap();
         // The file comes first, as on a command line.
@@ -137,7 +139,7 @@ fn hardly_any_descriptors_are_refused() {
     let port = free_port().to_string();
     let mut command = weft();
     command.args(["server", "--port", &port, "--io-threads", "1"]).current_dir(folder.path());
-    let output = with_files(20, &mut command).stdin(Stdio::null()).output().unwrap();
+    let output = output_of(with_files(20, &mut command));
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1), "{text}");
     assert!(text.contains("ulimit -n"), "{text}");

@@ -143,8 +143,7 @@ fn clients_are_killed_by_others_under_load() {
                     let mut confirmed = 0;
                     while !done.load(Ordering::Relaxed) {
                         let mut client = server.client();
-                        // Whatever was answered before the kill has happened; what was not may
-                        // have.
+                        // What was answered before the kill has happened; the rest may have.
                         let mut last = confirmed;
                         let bytes = request(&format!("INCR {key}")).repeat(10);
                         while !done.load(Ordering::Relaxed) {
