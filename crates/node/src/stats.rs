@@ -95,8 +95,6 @@ counts!(
     /// What a thread, or all of them, counted.
     Sums,
     {
-        /// Requests executed.
-        processed,
         /// Reads from sockets.
         reads,
         /// Writes to sockets.

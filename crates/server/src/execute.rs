@@ -139,7 +139,6 @@ impl IoThread {
                 Step::Postpone => return After::Postpone(index),
             }
         }
-        self.worker.stats.processed.add(batch.requests.len() as u64);
         match &batch.error {
             None => After::Done,
             Some(error) => {
@@ -179,14 +178,8 @@ impl IoThread {
         let limit = self.worker.config.client_output_buffer_limit.normal;
         let over = client.wants_write() && client.is_over(limit, self.now.unix_us / 1000);
         let killed = client.session.record.seat.is_killed();
-        if over {
-            let record = &client.session.record;
-            warning!(
-                "Client id={} addr={} closed for exceeding the output buffer limit, omem={}",
-                record.id,
-                record.address,
-                client.output_bytes()
-            );
+        if over && !killed {
+            warn_over(client);
         }
         if over || killed {
             self.close(slot);
@@ -268,7 +261,11 @@ impl IoThread {
                 self.out.clear();
                 let sent = client.send_pending();
                 self.pass.enter();
-                if sent.is_err() || client.is_over(limit, unix_ms) {
+                let over = client.is_over(limit, unix_ms);
+                if over {
+                    warn_over(client);
+                }
+                if over || sent.is_err() {
                     // Whoever puts it back into its slot closes it.
                     client.session.record.seat.kill();
                     client.queue.clear();
@@ -323,6 +320,16 @@ impl IoThread {
             }
         }
     }
+}
+
+fn warn_over(client: &Connection) {
+    let record = &client.session.record;
+    warning!(
+        "Client id={} addr={} closed for exceeding the output buffer limit, omem={}",
+        record.id,
+        record.address,
+        client.output_bytes()
+    );
 }
 
 fn request_of<'a>(args: Args<'a>, worker: &node::Worker) -> Request<'a> {
