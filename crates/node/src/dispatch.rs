@@ -185,10 +185,6 @@ fn run<R: Router>(
             session.record.set_flag(flag::CLOSING, true);
             Step::Close
         }
-        Then::NoReply => {
-            out.truncate(mark);
-            Step::Done
-        }
     }
 }
 

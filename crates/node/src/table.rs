@@ -58,6 +58,12 @@ impl Entry {
             && !self.is_subcommand
             && self.spec.name.as_bytes().eq_ignore_ascii_case(name)
     }
+
+    /// The hash of a request's key, when this command has one only key; else 0.
+    #[inline]
+    pub fn only_key_hash(&self, args: &Args<'_>, hash: impl Fn(&[u8]) -> u64) -> u64 {
+        if self.only_key_at == 0 { 0 } else { hash(args.text(self.only_key_at)) }
+    }
 }
 
 /// Slots of the name index: a power of two, several times the number of commands.

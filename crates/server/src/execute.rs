@@ -334,11 +334,7 @@ fn warn_over(client: &Connection) {
 
 fn request_of<'a>(args: Args<'a>, worker: &node::Worker) -> Request<'a> {
     let entry = table().resolve(&args);
-    let hash = match entry {
-        Some(entry) if entry.only_key_at != 0 => {
-            worker.turn.hasher.hash(args.text(entry.only_key_at))
-        }
-        _ => 0,
-    };
+    let hasher = &worker.turn.hasher;
+    let hash = entry.map_or(0, |entry| entry.only_key_hash(&args, |key| hasher.hash(key)));
     Request { entry, args, hash }
 }

@@ -307,10 +307,7 @@ fn queue(
         _ => table().resolve(&args),
     };
     *last = entry;
-    let hash = match entry {
-        Some(entry) if entry.only_key_at != 0 => hash(args.text(entry.only_key_at)),
-        _ => 0,
-    };
+    let hash = entry.map_or(0, |entry| entry.only_key_hash(&args, hash));
     let spans = (spans_start as u32, (spans_start + spans.len()) as u32);
     Some(Queued { entry, hash, spans })
 }

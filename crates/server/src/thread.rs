@@ -232,10 +232,6 @@ impl IoThread {
         if self.inbox.is_full() {
             self.execute_turn();
         }
-        let limits = |client: &Connection, worker: &Worker| Limits {
-            bulk_bytes_max: i64::try_from(worker.config.proto_max_bulk_len).unwrap_or(i64::MAX),
-            authenticated: client.session.authenticated,
-        };
         let Some(client) = self.slots.client_mut(slot) else { return };
         let limits = limits(client, &self.worker);
         let query_max = self.worker.config.client_query_buffer_limit;
@@ -275,11 +271,7 @@ impl IoThread {
         if client.partial.is_none() || client.transport.has_received() {
             return self.receive(slot);
         }
-        let limits = Limits {
-            bulk_bytes_max: i64::try_from(self.worker.config.proto_max_bulk_len)
-                .unwrap_or(i64::MAX),
-            authenticated: client.session.authenticated,
-        };
+        let limits = limits(client, &self.worker);
         let hasher = self.worker.turn.hasher;
         client.batched = true;
         if self.inbox.parse_partial(slot, client, limits, &|key| hasher.hash(key)) {
@@ -387,5 +379,13 @@ impl IoThread {
         let mut tick = std::mem::take(&mut self.tick);
         tick.run(self);
         self.tick = tick;
+    }
+}
+
+/// What a client may send at the moment.
+fn limits(client: &Connection, worker: &Worker) -> Limits {
+    Limits {
+        bulk_bytes_max: i64::try_from(worker.config.proto_max_bulk_len).unwrap_or(i64::MAX),
+        authenticated: client.session.authenticated,
     }
 }

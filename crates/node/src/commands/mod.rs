@@ -50,8 +50,6 @@ pub enum Then {
     Done,
     /// The client is closed when its replies are sent.
     Close,
-    /// There is no reply, whatever was written; then the next request.
-    NoReply,
 }
 
 /// The context of one command.

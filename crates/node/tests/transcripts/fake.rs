@@ -85,8 +85,8 @@ impl World {
         session.record.seen_ms.store(self.now_us / 1000, Ordering::Relaxed);
         let args = Args::new(&buffer, &spans, &[]);
         let entry = table().resolve(&args);
-        let key_at = entry.map_or(0, |entry| entry.only_key_at);
-        let hash = if key_at == 0 { 0 } else { self.node.hasher.hash(args.text(key_at)) };
+        let hasher = self.node.hasher;
+        let hash = entry.map_or(0, |entry| entry.only_key_hash(&args, |key| hasher.hash(key)));
         let request = Request { entry, args, hash };
         let mut out = Out::default();
         self.shards.ticks.set(self.host.ticks.get());
