@@ -124,6 +124,20 @@ impl<'a> Cx<'a> {
         (shard.db(number), self.turn)
     }
 
+    /// Shows the part of the session's database that holds a key, whether its shard is held or
+    /// visited.
+    pub fn with_db<R>(&mut self, key: Key<'_>, work: impl FnOnce(&mut Db, &mut Turn) -> R) -> R {
+        let Hold::Each(shards) = &self.hold else {
+            let (db, turn) = self.db(key);
+            return work(db, turn);
+        };
+        let (mut work, mut result) = (Some(work), None);
+        shards.visit(self.map.shard_of(key.hash), &mut |shard| {
+            result = work.take().map(|work| work(shard.db(self.db), self.turn));
+        });
+        result.unwrap_or_else(|| unreachable!("a visit shows the shard once"))
+    }
+
     /// Shows every shard to `work`, one after another.
     pub fn each_shard(&mut self, work: &mut dyn FnMut(&mut Shard, &mut Turn)) {
         for shard in 0..self.map.len() {
