@@ -11,23 +11,7 @@
 
 use std::ops::Range;
 
-/// Bytes that can grow and shrink in the middle.
-pub trait Splice {
-    /// The bytes as they are.
-    fn bytes(&self) -> &[u8];
-    /// Replaces a range of the bytes.
-    fn splice(&mut self, range: Range<usize>, with: &[u8]);
-}
-
-impl Splice for Vec<u8> {
-    fn bytes(&self) -> &[u8] {
-        self
-    }
-
-    fn splice(&mut self, range: Range<usize>, with: &[u8]) {
-        drop(Vec::splice(self, range, with.iter().copied()));
-    }
-}
+use crate::packed::Buffer;
 
 const WIDTH_BYTES: usize = 1;
 
@@ -172,7 +156,7 @@ impl<'a> IntoIterator for IntSet<'a> {
 }
 
 /// Adds an integer. Returns whether it is new.
-pub fn insert(bytes: &mut impl Splice, value: i64) -> bool {
+pub fn insert(bytes: &mut impl Buffer, value: i64) -> bool {
     let set = IntSet::new(bytes.bytes());
     let (width, is_empty) = (width_of(value), bytes.bytes().is_empty());
     if is_empty || width > set.width {
@@ -182,12 +166,13 @@ pub fn insert(bytes: &mut impl Splice, value: i64) -> bool {
     let Err(at) = set.search(value) else { return false };
     let start = WIDTH_BYTES + at * set.width;
     let width = set.width;
-    bytes.splice(start..start, &value.to_le_bytes()[..width]);
+    let room = &mut bytes.splice(start..start, width)[start..start + width];
+    room.copy_from_slice(&value.to_le_bytes()[..width]);
     true
 }
 
 /// Removes an integer. Returns whether it was there.
-pub fn remove(bytes: &mut impl Splice, value: i64) -> bool {
+pub fn remove(bytes: &mut impl Buffer, value: i64) -> bool {
     let found = IntSet::new(bytes.bytes()).search(value);
     if let Ok(at) = found {
         remove_range(bytes, at..at + 1);
@@ -196,16 +181,16 @@ pub fn remove(bytes: &mut impl Splice, value: i64) -> bool {
 }
 
 /// Removes the integers of a range of positions, which must be within the set.
-pub fn remove_range(bytes: &mut impl Splice, range: Range<usize>) {
+pub fn remove_range(bytes: &mut impl Buffer, range: Range<usize>) {
     if range.is_empty() {
         return;
     }
     let width = IntSet::new(bytes.bytes()).width;
-    bytes.splice(WIDTH_BYTES + range.start * width..WIDTH_BYTES + range.end * width, b"");
+    bytes.splice(WIDTH_BYTES + range.start * width..WIDTH_BYTES + range.end * width, 0);
 }
 
 /// Rewrites the array with so many bytes for each integer.
-fn widen(bytes: &mut impl Splice, width: usize) {
+fn widen(bytes: &mut impl Buffer, width: usize) {
     let set = IntSet::new(bytes.bytes());
     let mut wider = Vec::with_capacity(WIDTH_BYTES + (set.len() + 1) * width);
     wider.push(width as u8);
@@ -213,7 +198,7 @@ fn widen(bytes: &mut impl Splice, width: usize) {
         wider.extend_from_slice(&value.to_le_bytes()[..width]);
     }
     let end = bytes.bytes().len();
-    bytes.splice(0..end, &wider);
+    bytes.splice(0..end, wider.len()).copy_from_slice(&wider);
 }
 
 #[cfg(test)]

@@ -4,9 +4,11 @@
 //! stamp and a payload, a table finds records by hash.
 
 pub mod intset;
+pub mod packed;
 pub mod record;
 pub mod table;
 
 pub use intset::IntSet;
+pub use packed::{Packed, PackedMut};
 pub use record::{Payload, Record, RecordRef};
 pub use table::{RecordMut, Table};
