@@ -6,6 +6,7 @@
 pub mod intset;
 pub mod list;
 pub mod packed;
+pub mod ranked;
 pub mod record;
 pub mod table;
 
