@@ -4,8 +4,10 @@
 //! stamp and a payload, a table finds records by hash.
 
 pub mod hll;
+pub mod packed;
 pub mod record;
 pub mod table;
 
+pub use packed::{Packed, PackedMut};
 pub use record::{Payload, Record, RecordRef};
 pub use table::{RecordMut, Table};

@@ -1,7 +1,8 @@
 //! What a data command works on: the shards that are held for it, and its turn.
 
+use base::random::Random;
 use resp::Args;
-use store::{Db, Event, Key, Shard, Turn};
+use store::{Db, Event, Key, Limits, Shard, Turn};
 
 use crate::error::Error;
 
@@ -76,8 +77,10 @@ pub struct Cx<'a> {
     pub hashes: &'a [u64],
     /// The longest string, `proto-max-bulk-len`.
     pub bulk_bytes_max: usize,
-    /// A fresh random number.
-    pub random: u64,
+    /// Sizes up to which collections stay small.
+    pub limits: &'a Limits,
+    /// Random numbers.
+    pub random: &'a mut Random,
 }
 
 impl<'a> Cx<'a> {

@@ -86,7 +86,7 @@ impl World {
         let args = Args::new(&buffer, &spans, &[]);
         let entry = table().resolve(&args);
         let hasher = self.node.hasher;
-        let hash = entry.map_or(0, |entry| entry.only_key_hash(&args, |key| hasher.hash(key)));
+        let hash = entry.and_then(|entry| entry.only_key_hash(&args, |key| hasher.hash(key)));
         let request = Request { entry, args, hash };
         let mut out = Out::default();
         self.shards.ticks.set(self.host.ticks.get());
