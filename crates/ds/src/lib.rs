@@ -3,8 +3,10 @@
 //! It knows nothing of commands, replies, databases or what an expiry is: a record has a key, a
 //! stamp and a payload, a table finds records by hash.
 
+pub mod dict;
 pub mod record;
 pub mod table;
 
+pub use dict::{Dict, Nothing};
 pub use record::{Payload, Record, RecordRef};
 pub use table::{RecordMut, Table};

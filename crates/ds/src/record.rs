@@ -419,6 +419,13 @@ impl<'a, P> RecordRef<'a, P> {
         Self { base, borrows: PhantomData }
     }
 
+    /// Where the record lies, which is its identity until it is changed or removed: a second
+    /// index over a table's records keeps this and reads it with `from_raw`.
+    #[inline]
+    pub fn address(self) -> u64 {
+        self.base.as_ptr() as u64
+    }
+
     #[inline]
     fn head(self) -> u64 {
         // SAFETY: every allocation begins with the head, written by `new`.
