@@ -4,9 +4,17 @@
 //! stamp and a payload, a table finds records by hash.
 
 pub mod dict;
+pub mod hll;
+pub mod intset;
+pub mod list;
+pub mod packed;
+pub mod ranked;
 pub mod record;
 pub mod table;
 
 pub use dict::{Dict, Nothing};
+pub use intset::IntSet;
+pub use list::List;
+pub use packed::{Packed, PackedMut};
 pub use record::{Payload, Record, RecordRef};
 pub use table::{RecordMut, Table};

@@ -419,10 +419,9 @@ impl<'a, P> RecordRef<'a, P> {
         Self { base, borrows: PhantomData }
     }
 
-    /// Where the record lies, which is its identity until it is changed or removed: a second
-    /// index over a table's records keeps this and reads it with `from_raw`.
+    /// The record's address, which stays the same until the record is moved or dropped.
     #[inline]
-    pub fn address(self) -> u64 {
+    pub(crate) fn address(self) -> u64 {
         self.base.as_ptr() as u64
     }
 

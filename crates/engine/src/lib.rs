@@ -10,6 +10,7 @@ pub mod error;
 pub mod exec;
 pub mod generic;
 pub mod help;
+pub mod keys;
 pub mod keyspace;
 pub mod row;
 pub mod spec;
@@ -18,7 +19,9 @@ pub mod string;
 pub use cx::{Cx, Held, Hold, ShardMap, Visit};
 pub use error::{ConnectionError, Error, ServerError};
 pub use row::{Handler, Row};
-pub use spec::{Access, Argument, Category, Flags, Group, KeySpec, Shape, Spec, Spread};
+pub use spec::{
+    Access, Argument, Begin, Category, Find, Flags, Group, KeySpec, Shape, Spec, Spread,
+};
 
 /// The rows of all families that work on data, family by family.
 pub const FAMILIES: &[&[Row<Handler>]] = &[

@@ -4,13 +4,25 @@
 //! the random streams of the tests are all derived from a [`Spec`]. It is built by chained `const`
 //! functions, so that a row reads like a sentence and says only what is not the default.
 
+use resp::Args;
+
+pub use crate::keys::{Access, Begin, Find, KeySpec};
+
 /// The groups of commands, as COMMAND DOCS names them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Group {
+    Bitmap,
     Connection,
     Generic,
+    Geo,
+    Hash,
+    HyperLogLog,
+    List,
     Server,
+    Set,
+    SortedSet,
+    Stream,
     String,
 }
 
@@ -18,9 +30,17 @@ impl Group {
     /// The name in COMMAND DOCS.
     pub fn name(self) -> &'static str {
         match self {
+            Self::Bitmap => "bitmap",
             Self::Connection => "connection",
             Self::Generic => "generic",
+            Self::Geo => "geo",
+            Self::Hash => "hash",
+            Self::HyperLogLog => "hyperloglog",
+            Self::List => "list",
             Self::Server => "server",
+            Self::Set => "set",
+            Self::SortedSet => "sorted-set",
+            Self::Stream => "stream",
             Self::String => "string",
         }
     }
@@ -108,7 +128,15 @@ impl Category {
     pub const KEYSPACE: Self = Self(1);
     pub const READ: Self = Self(1 << 1);
     pub const WRITE: Self = Self(1 << 2);
+    pub const SET: Self = Self(1 << 3);
+    pub const SORTED_SET: Self = Self(1 << 4);
+    pub const LIST: Self = Self(1 << 5);
+    pub const HASH: Self = Self(1 << 6);
     pub const STRING: Self = Self(1 << 7);
+    pub const BITMAP: Self = Self(1 << 8);
+    pub const HYPER_LOG_LOG: Self = Self(1 << 9);
+    pub const GEO: Self = Self(1 << 10);
+    pub const STREAM: Self = Self(1 << 11);
     pub const ADMIN: Self = Self(1 << 13);
     pub const FAST: Self = Self(1 << 14);
     pub const SLOW: Self = Self(1 << 15);
@@ -122,102 +150,27 @@ impl Category {
 
     /// Names in Redis's order, with the `@`.
     pub fn names(self) -> impl Iterator<Item = &'static str> {
-        const NAMES: [(u32, &str); 11] = [
+        const NAMES: [(u32, &str); 18] = [
             (1, "@keyspace"),
             (1 << 1, "@read"),
             (1 << 2, "@write"),
+            (1 << 3, "@set"),
+            (1 << 4, "@sortedset"),
+            (1 << 5, "@list"),
+            (1 << 6, "@hash"),
             (1 << 7, "@string"),
+            (1 << 8, "@bitmap"),
+            (1 << 9, "@hyperloglog"),
+            (1 << 10, "@geo"),
+            (1 << 11, "@stream"),
             (1 << 13, "@admin"),
             (1 << 14, "@fast"),
             (1 << 15, "@slow"),
             (1 << 16, "@blocking"),
             (1 << 17, "@dangerous"),
             (1 << 18, "@connection"),
-            (0, ""),
         ];
         NAMES.into_iter().filter(move |(bit, _)| bit & self.0 != 0).map(|(_, name)| name)
-    }
-}
-
-/// How a command uses a key, as bits: one of RO, RW, OW, RM, and what it does with the data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Access(pub u16);
-
-#[allow(missing_docs)]
-impl Access {
-    pub const RO: Self = Self(1);
-    pub const RW: Self = Self(1 << 1);
-    pub const OW: Self = Self(1 << 2);
-    pub const RM: Self = Self(1 << 3);
-    pub const ACCESS: Self = Self(1 << 4);
-    pub const UPDATE: Self = Self(1 << 5);
-    pub const INSERT: Self = Self(1 << 6);
-    pub const DELETE: Self = Self(1 << 7);
-    pub const NOT_KEY: Self = Self(1 << 8);
-    pub const INCOMPLETE: Self = Self(1 << 9);
-    pub const VARIABLE_FLAGS: Self = Self(1 << 10);
-
-    pub const fn with(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-
-    /// Names as COMMAND INFO prints them.
-    pub fn names(self) -> impl Iterator<Item = &'static str> {
-        const NAMES: [&str; 11] = [
-            "RO",
-            "RW",
-            "OW",
-            "RM",
-            "access",
-            "update",
-            "insert",
-            "delete",
-            "not_key",
-            "incomplete",
-            "variable_flags",
-        ];
-        NAMES.into_iter().enumerate().filter(move |(i, _)| self.0 >> i & 1 == 1).map(|(_, n)| n)
-    }
-}
-
-/// Where some of a command's keys stand.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct KeySpec {
-    /// Index of the first key.
-    pub first: usize,
-    /// Index of the last key relative to the first; negative counts from the end of the arguments.
-    pub last: i32,
-    /// From one key to the next.
-    pub step: usize,
-    /// How the keys are used.
-    pub access: Access,
-    /// Why they are used so, where it is not obvious: COMMAND INFO's `notes`.
-    pub notes: Option<&'static str>,
-}
-
-impl KeySpec {
-    /// One key.
-    pub const fn one(at: usize, access: Access) -> Self {
-        Self { first: at, last: 0, step: 1, access, notes: None }
-    }
-
-    /// Every `step`th argument from `first` to the end.
-    pub const fn to_end(first: usize, step: usize, access: Access) -> Self {
-        Self { first, last: -1, step, access, notes: None }
-    }
-
-    /// Why the keys are used so.
-    pub const fn notes(self, notes: &'static str) -> Self {
-        Self { notes: Some(notes), ..self }
-    }
-
-    /// The indexes of the keys among `len` arguments.
-    pub fn positions(&self, len: usize) -> impl Iterator<Item = usize> + use<> {
-        let last = match usize::try_from(self.last) {
-            Ok(last) => self.first + last,
-            Err(_) => len.saturating_sub(self.last.unsigned_abs() as usize),
-        };
-        (self.first..last.saturating_add(1).min(len)).step_by(self.step)
     }
 }
 
@@ -230,6 +183,22 @@ pub enum Spread {
     EachShard,
     /// All shards while the world stands still.
     World,
+    /// The shards of its keys, unless one of these words is followed by a pattern, which can name
+    /// any key: then the world.
+    KeysOrWorld(&'static [&'static str]),
+}
+
+impl Spread {
+    /// How it spreads with these arguments.
+    #[inline]
+    pub fn with(self, args: &Args<'_>) -> Self {
+        let Self::KeysOrWorld(words) = self else { return self };
+        let is_pattern = |at: usize| args.at(at + 1).is_some_and(|arg| arg.contains(&b'*'));
+        let is_word =
+            |arg: &[u8]| words.iter().any(|word| arg.eq_ignore_ascii_case(word.as_bytes()));
+        let mut args = args.iter().enumerate();
+        if args.any(|(at, arg)| is_word(arg) && is_pattern(at)) { Self::World } else { Self::Keys }
+    }
 }
 
 /// The forms of an argument in COMMAND DOCS.
@@ -456,6 +425,14 @@ impl Spec {
             (flags.has(Flags::READONLY), Category::READ),
             (flags.has(Flags::ADMIN), Category::ADMIN.with(Category::DANGEROUS)),
             (flags.has(Flags::BLOCKING), Category::BLOCKING),
+            (is_of(Group::Bitmap), Category::BITMAP),
+            (is_of(Group::Geo), Category::GEO),
+            (is_of(Group::Hash), Category::HASH),
+            (is_of(Group::HyperLogLog), Category::HYPER_LOG_LOG),
+            (is_of(Group::List), Category::LIST),
+            (is_of(Group::Set), Category::SET),
+            (is_of(Group::SortedSet), Category::SORTED_SET),
+            (is_of(Group::Stream), Category::STREAM),
             (is_of(Group::String), Category::STRING),
             (is_of(Group::Connection), Category::CONNECTION),
             (flags.has(Flags::FAST), Category::FAST),

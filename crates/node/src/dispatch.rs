@@ -6,9 +6,10 @@
 
 use std::sync::atomic::Ordering;
 
+use base::random::Random;
 use engine::{Cx, Error, Flags, Hold, ShardMap, Spread};
 use resp::{Args, Out, Reply};
-use store::Turn;
+use store::{Limits, Turn};
 
 use crate::client::flag;
 use crate::commands::{NodeCx, Then};
@@ -38,8 +39,8 @@ pub struct Request<'a> {
     pub entry: Option<&'static Entry>,
     /// Its arguments.
     pub args: Args<'a>,
-    /// The hash of its first key, when the entry has one only key.
-    pub hash: u64,
+    /// The hash of its key, when it has one only key.
+    pub hash: Option<u64>,
 }
 
 /// Executes one request and appends its reply to `out`.
@@ -198,7 +199,6 @@ fn run_data<R: Router>(
     router: &R,
     work: &mut dyn FnMut(&mut Cx<'_>) -> bool,
 ) -> bool {
-    let random = if entry.only_key_at == 0 { worker.random.next_u64() } else { 0 };
     let map = worker.node.map;
     let mut ground = Ground {
         turn: &mut worker.turn,
@@ -206,23 +206,24 @@ fn run_data<R: Router>(
         db,
         databases: worker.node.databases,
         bulk_bytes_max: usize::try_from(worker.config.proto_max_bulk_len).unwrap_or(usize::MAX),
-        random,
+        limits: &worker.config.limits,
+        random: &mut worker.random,
         work,
     };
-    if entry.only_key_at != 0 {
-        let hashes = [request.hash];
-        let shard = map.shard_of(request.hash);
+    if let Some(hash) = request.hash {
+        let hashes = [hash];
+        let shard = map.shard_of(hash);
         return router.one(shard, |shard| ground.run(Hold::One(shard), &hashes));
     }
-    match entry.spec.spread {
+    match entry.spec.spread.with(&request.args) {
         Spread::EachShard => return ground.run(Hold::Each(&RouterVisit(router)), &[]),
         Spread::World => return router.world(|shards| ground.run(Hold::Each(shards), &[])),
-        Spread::Keys => {}
+        Spread::Keys | Spread::KeysOrWorld(_) => {}
     }
     let (hashes, shards) = (&mut worker.hashes, &mut worker.shards);
     hashes.clear();
     for spec in entry.spec.keys {
-        let keys = spec.positions(request.args.len());
+        let keys = spec.positions(&request.args);
         hashes.extend(keys.map(|at| worker.node.hasher.hash(request.args.text(at))));
     }
     shards.clear();
@@ -242,16 +243,27 @@ struct Ground<'a> {
     db: usize,
     databases: usize,
     bulk_bytes_max: usize,
-    random: u64,
+    limits: &'a Limits,
+    random: &'a mut Random,
     work: &'a mut dyn FnMut(&mut Cx<'_>) -> bool,
 }
 
 impl Ground<'_> {
     #[inline]
     fn run<'h>(&'h mut self, hold: Hold<'h>, hashes: &'h [u64]) -> bool {
-        let Self { map, db, databases, bulk_bytes_max, random, .. } = *self;
-        let turn = &mut *self.turn;
-        (self.work)(&mut Cx { turn, hold, map, db, databases, hashes, bulk_bytes_max, random })
+        let Self { map, db, databases, bulk_bytes_max, limits, .. } = *self;
+        let (turn, random) = (&mut *self.turn, &mut *self.random);
+        (self.work)(&mut Cx {
+            turn,
+            hold,
+            map,
+            db,
+            databases,
+            hashes,
+            bulk_bytes_max,
+            limits,
+            random,
+        })
     }
 }
 

@@ -42,8 +42,10 @@ pub struct Entry {
     pub call: Call,
     /// Bits of [`place`].
     pub place: u8,
-    /// It has one key position, at this index; 0 for other commands.
-    pub only_key_at: usize,
+    /// Where its first key is, when that is known before the arguments are looked at.
+    lone_key_at: usize,
+    /// The most arguments with which that is the only key; 0 when nothing says so.
+    lone_len_max: usize,
     /// Indexes of its subcommands.
     pub subcommands: Vec<u16>,
     /// It is itself a subcommand.
@@ -59,10 +61,10 @@ impl Entry {
             && self.spec.name.as_bytes().eq_ignore_ascii_case(name)
     }
 
-    /// The hash of a request's key, when this command has one only key; else 0.
+    /// The hash of a request's key, when it has one only key.
     #[inline]
-    pub fn only_key_hash(&self, args: &Args<'_>, hash: impl Fn(&[u8]) -> u64) -> u64 {
-        if self.only_key_at == 0 { 0 } else { hash(args.text(self.only_key_at)) }
+    pub fn only_key_hash(&self, args: &Args<'_>, hash: impl Fn(&[u8]) -> u64) -> Option<u64> {
+        (args.len() <= self.lone_len_max).then(|| hash(args.text(self.lone_key_at)))
     }
 }
 
@@ -104,16 +106,19 @@ impl Table {
             Some(parent) => format!("{}|{}", self.entries[parent].name, row.spec.name),
             None => row.spec.name.to_owned(),
         };
+        let lone = match row.spec.keys {
+            [key] => key.lone(),
+            _ => None,
+        };
+        let (lone_key_at, lone_len_max) = lone.unwrap_or((0, 0));
         self.entries.push(Entry {
             index: index as u16,
             name,
             spec: &row.spec,
             call: row.run.map_or(Call::Container, call),
             place: place_of(&row.spec),
-            only_key_at: match row.spec.keys {
-                [key] if key.last == 0 => key.first,
-                _ => 0,
-            },
+            lone_key_at,
+            lone_len_max,
             subcommands: Vec::new(),
             is_subcommand: parent.is_some(),
         });
@@ -189,7 +194,7 @@ fn slot_of(name: &[u8]) -> usize {
 }
 
 fn place_of(spec: &Spec) -> u8 {
-    let simple = matches!(spec.keys, [key] if key.last == 0) && spec.spread == Spread::Keys;
+    let simple = matches!(spec.keys, [key] if key.only().is_some()) && spec.spread == Spread::Keys;
     let main = if spec.flags.has(Flags::MAIN) { place::MAIN } else { 0 };
     main | place::ANY | if simple { 0 } else { place::NOT_SIMPLE }
 }

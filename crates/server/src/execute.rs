@@ -103,14 +103,12 @@ impl IoThread {
         let map = self.worker.node.map;
         let shards = &self.shared.shards;
         for request in &self.inbox.requests[batch.requests.clone()] {
-            if request.entry.is_none_or(|entry| entry.only_key_at == 0) {
-                continue;
-            }
-            let shard = map.shard_of(request.hash);
+            let Some(hash) = request.hash else { continue };
+            let shard = map.shard_of(hash);
             match stage {
                 Stage::Shard => shards.prefetch_shard(shard),
-                Stage::Slot => shards.prefetch_slot(shard, db, request.hash),
-                Stage::Record => shards.prefetch_record(shard, db, request.hash),
+                Stage::Slot => shards.prefetch_slot(shard, db, hash),
+                Stage::Record => shards.prefetch_record(shard, db, hash),
             }
         }
     }
@@ -335,6 +333,6 @@ fn warn_over(client: &Connection) {
 fn request_of<'a>(args: Args<'a>, worker: &node::Worker) -> Request<'a> {
     let entry = table().resolve(&args);
     let hasher = &worker.turn.hasher;
-    let hash = entry.map_or(0, |entry| entry.only_key_hash(&args, |key| hasher.hash(key)));
+    let hash = entry.and_then(|entry| entry.only_key_hash(&args, |key| hasher.hash(key)));
     Request { entry, args, hash }
 }

@@ -28,8 +28,8 @@ const SPANS_KEPT_MAX: usize = 256 * 1024;
 pub struct Queued {
     /// The command it names.
     pub entry: Option<&'static Entry>,
-    /// The hash of its key, when the command has one only key.
-    pub hash: u64,
+    /// The hash of its key, when it has one only key.
+    pub hash: Option<u64>,
     spans: (u32, u32),
 }
 
@@ -307,7 +307,7 @@ fn queue(
         _ => table().resolve(&args),
     };
     *last = entry;
-    let hash = entry.map_or(0, |entry| entry.only_key_hash(&args, hash));
+    let hash = entry.and_then(|entry| entry.only_key_hash(&args, hash));
     let spans = (spans_start as u32, (spans_start + spans.len()) as u32);
     Some(Queued { entry, hash, spans })
 }

@@ -16,6 +16,8 @@ use crate::turn::{Key, Turn};
 
 /// A type of value: how its records are seen.
 pub trait Type {
+    /// The kind of a value of this type that has no bytes in its record.
+    const EMPTY: Kind;
     /// The value for reading.
     type View<'a>;
     /// The value in the record, or `None` when it is of another type.
@@ -172,6 +174,12 @@ impl Db {
         self.find(turn, key).map(|at| Stored(self.table.at(at)))
     }
 
+    /// What lies under a key that this turn has read or looked at already, so that it has not
+    /// expired. Changes nothing, which lets a command see several values at once.
+    pub fn look_again(&self, key: Key<'_>) -> Option<Stored<'_>> {
+        self.table.find(key.hash, key.bytes).map(|at| Stored(self.table.at(at)))
+    }
+
     /// Opens a key's value of type `T` for writing.
     ///
     /// # Errors
@@ -187,7 +195,33 @@ impl Db {
         }
         let clock = turn.use_clock();
         self.table.at_mut(at).set_note(clock);
-        Ok(Some(Edit { db: self, turn, at, changed: false, of: PhantomData }))
+        Ok(Some(Edit { db: self, turn, at, changed: false, created: false, of: PhantomData }))
+    }
+
+    /// The same; a key that is not there gets an empty value first. When that is left empty, the
+    /// key is gone again and nothing has happened.
+    ///
+    /// # Errors
+    /// When the value is of another type.
+    pub fn edit_or_create<'a, T: Type>(
+        &'a mut self,
+        turn: &'a mut Turn,
+        key: Key<'_>,
+    ) -> Result<Edit<'a, T>, WrongType> {
+        let clock = turn.use_clock();
+        let (at, created) = match self.find(turn, key) {
+            Some(at) if T::view(self.table.at(at)).is_none() => return Err(WrongType),
+            Some(at) => {
+                self.table.at_mut(at).set_note(clock);
+                (at, false)
+            }
+            None => {
+                let empty = Payload::Bytes(b"");
+                let record = Record::new(key.bytes, T::EMPTY as u8, empty, None, clock);
+                (self.table.insert(key.hash, record, &turn.hasher), true)
+            }
+        };
+        Ok(Edit { db: self, turn, at, changed: false, created, of: PhantomData })
     }
 
     /// Sets a key to a string, whatever it was. Returns whether the key is new.
@@ -320,10 +354,16 @@ pub struct Edit<'a, T: Type> {
     turn: &'a mut Turn,
     at: usize,
     changed: bool,
+    created: bool,
     of: PhantomData<T>,
 }
 
 impl<T: Type> Edit<'_, T> {
+    /// Whether the key was not there before.
+    pub fn is_new(&self) -> bool {
+        self.created
+    }
+
     /// The record for reading.
     pub(crate) fn record(&self) -> RecordRef<'_, Object> {
         self.db.table.at(self.at)
@@ -353,10 +393,10 @@ impl<T: Type> Edit<'_, T> {
 
 impl<T: Type> Drop for Edit<'_, T> {
     fn drop(&mut self) {
-        if !self.changed {
+        if !self.changed && !self.created {
             return;
         }
-        self.turn.tally.changes += 1;
+        self.turn.tally.changes += u64::from(self.changed);
         if T::is_empty(self.record()) {
             let record = self.db.table.remove(self.at, &self.turn.hasher);
             self.turn.trash.extend(record.into_object());

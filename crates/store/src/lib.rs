@@ -7,6 +7,7 @@
 pub mod db;
 pub mod effect;
 pub mod expiry;
+pub mod limits;
 pub mod shard;
 pub mod stored;
 pub mod text;
@@ -15,6 +16,7 @@ pub mod turn;
 
 pub use db::{Db, Edit, Stamp, Type, WrongType};
 pub use effect::{Effect, Effects, Event};
+pub use limits::Limits;
 pub use shard::Shard;
 pub use stored::{Kind, Object, Stored};
 pub use text::{Text, TextEdit, TextRef};

@@ -19,6 +19,28 @@ pub enum Kind {
     Integer = 2,
     /// A long string, shared with replies on their way.
     Shared = 3,
+    /// A short list: packed elements in the record.
+    PackedList = 4,
+    /// A list in chunks.
+    List = 5,
+    /// A small set of integers: sorted in the record.
+    IntSet = 6,
+    /// A small set: packed members in the record.
+    PackedSet = 7,
+    /// A set as a table.
+    Set = 8,
+    /// A small hash: packed fields and values in the record.
+    PackedHash = 9,
+    /// A small hash some of whose fields expire: packed with their expiry in the record.
+    PackedExpiringHash = 10,
+    /// A hash as a table.
+    Hash = 11,
+    /// A small sorted set: packed members and scores in the record.
+    PackedSortedSet = 12,
+    /// A sorted set as a table and a ranked tree.
+    SortedSet = 13,
+    /// A stream.
+    Stream = 14,
 }
 
 impl Kind {
@@ -28,7 +50,18 @@ impl Kind {
             0 => Self::Bytes,
             1 => Self::EditedBytes,
             2 => Self::Integer,
-            _ => Self::Shared,
+            3 => Self::Shared,
+            4 => Self::PackedList,
+            5 => Self::List,
+            6 => Self::IntSet,
+            7 => Self::PackedSet,
+            8 => Self::Set,
+            9 => Self::PackedHash,
+            10 => Self::PackedExpiringHash,
+            11 => Self::Hash,
+            12 => Self::PackedSortedSet,
+            13 => Self::SortedSet,
+            _ => Self::Stream,
         }
     }
 
@@ -36,6 +69,11 @@ impl Kind {
     pub fn type_name(self) -> &'static str {
         match self {
             Self::Bytes | Self::EditedBytes | Self::Integer | Self::Shared => "string",
+            Self::PackedList | Self::List => "list",
+            Self::IntSet | Self::PackedSet | Self::Set => "set",
+            Self::PackedHash | Self::PackedExpiringHash | Self::Hash => "hash",
+            Self::PackedSortedSet | Self::SortedSet => "zset",
+            Self::Stream => "stream",
         }
     }
 }
@@ -102,6 +140,15 @@ impl<'a> Stored<'a> {
             Kind::Integer => "int",
             Kind::Bytes if self.0.bytes().is_some_and(|b| b.len() <= EMBSTR_BYTES_MAX) => "embstr",
             Kind::Bytes | Kind::EditedBytes | Kind::Shared => "raw",
+            Kind::PackedList | Kind::PackedSet | Kind::PackedHash | Kind::PackedSortedSet => {
+                "listpack"
+            }
+            Kind::PackedExpiringHash => "listpackex",
+            Kind::List => "quicklist",
+            Kind::IntSet => "intset",
+            Kind::Set | Kind::Hash => "hashtable",
+            Kind::SortedSet => "skiplist",
+            Kind::Stream => "stream",
         }
     }
 

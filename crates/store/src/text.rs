@@ -42,6 +42,7 @@ pub enum TextRef<'a> {
 }
 
 impl Type for Text {
+    const EMPTY: Kind = Kind::Bytes;
     type View<'a> = TextRef<'a>;
 
     fn view(record: RecordRef<'_, Object>) -> Option<TextRef<'_>> {
@@ -54,6 +55,7 @@ impl Type for Text {
             Kind::Shared => match record.object()? {
                 Object::Text(text) => Some(TextRef::Shared(text)),
             },
+            _ => None,
         }
     }
 

@@ -42,6 +42,9 @@ pub struct Turn {
     pub effects: Effects,
     /// What was taken out of the keyspace, to be dropped where no lock is held.
     pub trash: Trash,
+    /// Room to build a value in before it is written to its record at once; whoever uses it clears
+    /// it first.
+    pub scratch: Vec<u8>,
     /// Whether the removal of an expired key is replayed as UNLINK, not DEL:
     /// `lazyfree-lazy-expire`.
     pub unlink_expired: bool,
@@ -59,6 +62,7 @@ impl Turn {
             tally: Tally::default(),
             effects: Effects::default(),
             trash: Trash::default(),
+            scratch: Vec::new(),
             unlink_expired: false,
             hasher,
         }

@@ -214,7 +214,7 @@ fn scan(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(
 }
 
 fn randomkey(cx: &mut Cx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
-    let mut random = Random::new(cx.random);
+    let mut random = Random::new(cx.random.next_u64());
     let chosen = choose_shard(cx, &mut random);
     // Every key of the chosen shard may have expired: then any other will do.
     let (number, shards) = (cx.db, cx.map.len());

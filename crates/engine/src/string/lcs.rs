@@ -25,7 +25,7 @@ pub(super) const LCS: Row<Handler> = Row::new(
         .summary("Replies the longest common subsequence of two strings.")
         .complexity("O(N*M) for strings of N and M bytes.")
         .flags(READ)
-        .keys(&[KeySpec { last: 1, ..KeySpec::one(1, Access::RO.with(Access::ACCESS)) }])
+        .keys(&[KeySpec::range(1, 1, 1, Access::RO.with(Access::ACCESS))])
         .arguments(&[
             Argument::new("key1", Shape::Key),
             Argument::new("key2", Shape::Key),

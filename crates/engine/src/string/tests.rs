@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use base::hash::KeyHasher;
 use base::quote::split_args;
+use base::random::Random;
 use resp::out::Piece;
 use resp::{Args, Out, Reply, Span};
-use store::{Shard, Turn};
+use store::{Limits, Shard, Turn};
 
 use super::*;
 use crate::cx::{Cx, Hold, ShardMap};
@@ -40,7 +41,7 @@ impl Bench {
         let mut args = Args::new(&buffer, &spans, own.map_or(&[], std::slice::from_ref));
         let row = ROWS.iter().find(|row| row.spec.name.as_bytes() == args.name()).unwrap();
         assert!(row.spec.accepts(args.len()), "{request}");
-        let keys = row.spec.keys.iter().flat_map(|keys| keys.positions(args.len()));
+        let keys = row.spec.keys.iter().flat_map(|keys| keys.positions(&args));
         let hashes: Vec<u64> = keys.map(|at| self.turn.hasher.hash(args.text(at))).collect();
         let mut cx = Cx {
             turn: &mut self.turn,
@@ -50,7 +51,8 @@ impl Bench {
             databases: 1,
             hashes: &hashes,
             bulk_bytes_max: 1 << 20,
-            random: 0,
+            limits: &Limits::default(),
+            random: &mut Random::new(0),
         };
         self.out.clear();
         let mut reply = Reply::new(&mut self.out, self.resp3);

@@ -3,6 +3,8 @@
 //! A `Config` is always valid: the table's setters refuse what is out of range before it gets here.
 //! Defaults are those of Redis 8 except where Weft has its own (`io-threads auto`).
 
+use store::Limits;
+
 /// Declares an enum whose variants have names in configuration files.
 ///
 /// Names are matched in any case and printed as written here; their order is that of error texts.
@@ -206,6 +208,7 @@ pub struct Config {
     pub dynamic_hz: bool,
 
     pub databases: u32,
+    pub limits: Limits,
     pub active_expire_effort: u32,
     pub lazyfree_lazy_expire: bool,
     pub lazyfree_lazy_server_del: bool,
@@ -294,6 +297,7 @@ impl Default for Config {
             hz: 10,
             dynamic_hz: true,
             databases: 16,
+            limits: Limits::default(),
             active_expire_effort: 1,
             lazyfree_lazy_expire: false,
             lazyfree_lazy_server_del: false,

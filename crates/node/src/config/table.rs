@@ -168,6 +168,38 @@ pub static PARAMETERS: &[Parameter] = &[
     flag!("jemalloc-bg-thread", jemalloc_bg_thread,
         "Let the allocator return memory from a thread of its own.").applies(Apply::Allocator),
 
+    // Small forms of collections.
+    number!("hash-max-listpack-entries", limits.hash_max_listpack_entries, Decimal 0..=i64::MAX,
+        "Fields of a packed hash.")
+        .alias("hash-max-ziplist-entries"),
+    number!("hash-max-listpack-value", limits.hash_max_listpack_value, Bytes 0..=i64::MAX,
+        "Bytes of each field and value of a packed hash.")
+        .alias("hash-max-ziplist-value"),
+    number!("hll-sparse-max-bytes", limits.hll_sparse_max_bytes, Bytes 0..=i64::MAX,
+        "Bytes of a HyperLogLog that is still sparse."),
+    number!("list-compress-depth", limits.list_compress_depth, Decimal 0..=I32_MAX,
+        "Accepted for compatibility: chunks of lists are not compressed."),
+    number!("list-max-listpack-size", limits.list_max_listpack_size,
+        Decimal (-(1 << 31))..=I32_MAX,
+        "Elements in a chunk of a list; -1 to -5 mean 4, 8, 16, 32 and 64 KB instead.")
+        .alias("list-max-ziplist-size"),
+    number!("set-max-intset-entries", limits.set_max_intset_entries, Decimal 0..=i64::MAX,
+        "Members of a set of integers that is kept sorted."),
+    number!("set-max-listpack-entries", limits.set_max_listpack_entries, Decimal 0..=i64::MAX,
+        "Members of a packed set."),
+    number!("set-max-listpack-value", limits.set_max_listpack_value, Bytes 0..=i64::MAX,
+        "Bytes of each member of a packed set."),
+    number!("stream-node-max-bytes", limits.stream_node_max_bytes, Bytes 0..=i64::MAX,
+        "Bytes of a chunk of a stream; 0 for no limit."),
+    number!("stream-node-max-entries", limits.stream_node_max_entries, Decimal 0..=i64::MAX,
+        "Entries of a chunk of a stream; 0 for no limit."),
+    number!("zset-max-listpack-entries", limits.zset_max_listpack_entries, Decimal 0..=i64::MAX,
+        "Members of a packed sorted set.")
+        .alias("zset-max-ziplist-entries"),
+    number!("zset-max-listpack-value", limits.zset_max_listpack_value, Bytes 0..=i64::MAX,
+        "Bytes of each member of a packed sorted set.")
+        .alias("zset-max-ziplist-value"),
+
     // Logs.
     choice!("loglevel", loglevel, LogLevel,
         "The least grave line to log: debug, verbose, notice, warning or nothing.")

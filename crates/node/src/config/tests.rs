@@ -38,72 +38,86 @@ fn names_are_unique_and_in_lower_case() {
     }
 }
 
+/// What CONFIG GET prints of every parameter by default.
+const DEFAULTS: &[(&str, &str)] = &[
+    ("bind", "* -::*"),
+    ("port", "6379"),
+    ("tcp-backlog", "511"),
+    ("unixsocket", ""),
+    ("unixsocketperm", "0"),
+    ("protected-mode", "yes"),
+    ("tls-port", "0"),
+    ("tls-cert-file", ""),
+    ("tls-key-file", ""),
+    ("tls-key-file-pass", ""),
+    ("tls-ca-cert-file", ""),
+    ("tls-ca-cert-dir", ""),
+    ("tls-auth-clients", "yes"),
+    ("tls-protocols", ""),
+    ("tls-ciphers", ""),
+    ("tls-ciphersuites", ""),
+    ("tls-prefer-server-ciphers", "no"),
+    ("tls-session-caching", "yes"),
+    ("tls-session-cache-size", "20480"),
+    ("tls-session-cache-timeout", "300"),
+    ("requirepass", ""),
+    ("maxclients", "10000"),
+    ("timeout", "0"),
+    ("tcp-keepalive", "300"),
+    ("proto-max-bulk-len", "536870912"),
+    ("client-query-buffer-limit", "1073741824"),
+    (
+        "client-output-buffer-limit",
+        "normal 0 0 0 slave 268435456 67108864 60 pubsub 33554432 8388608 60",
+    ),
+    ("io-threads", "auto"),        // Redis: 1
+    ("io-threads-execute", "all"), // not in Redis
+    ("server-cpulist", ""),
+    ("hz", "10"),
+    ("dynamic-hz", "yes"),
+    ("databases", "16"),
+    ("active-expire-effort", "1"),
+    ("lazyfree-lazy-expire", "no"),
+    ("lazyfree-lazy-server-del", "no"),
+    ("lazyfree-lazy-user-del", "no"),
+    ("lazyfree-lazy-user-flush", "no"),
+    ("disable-thp", "yes"),
+    ("jemalloc-bg-thread", "yes"),
+    ("hash-max-listpack-entries", "512"),
+    ("hash-max-listpack-value", "64"),
+    ("hll-sparse-max-bytes", "3000"),
+    ("list-compress-depth", "0"),
+    ("list-max-listpack-size", "-2"),
+    ("set-max-intset-entries", "512"),
+    ("set-max-listpack-entries", "128"),
+    ("set-max-listpack-value", "64"),
+    ("stream-node-max-bytes", "4096"),
+    ("stream-node-max-entries", "100"),
+    ("zset-max-listpack-entries", "128"),
+    ("zset-max-listpack-value", "64"),
+    ("loglevel", "notice"),
+    ("logfile", ""),
+    ("hide-user-data-from-log", "no"),
+    ("always-show-logo", "no"),
+    ("slowlog-log-slower-than", "10000"),
+    ("slowlog-max-len", "128"),
+    ("dir", "."), // Redis: the absolute path, which only the server knows
+    ("daemonize", "no"),
+    ("supervised", "no"),
+    ("pidfile", ""),
+    ("enable-protected-configs", "no"),
+    ("enable-debug-command", "no"),
+];
+
 #[test]
 fn defaults_print_as_in_redis_except_where_weft_has_its_own() {
-    let expected = [
-        ("bind", "* -::*"),
-        ("port", "6379"),
-        ("tcp-backlog", "511"),
-        ("unixsocket", ""),
-        ("unixsocketperm", "0"),
-        ("protected-mode", "yes"),
-        ("tls-port", "0"),
-        ("tls-cert-file", ""),
-        ("tls-key-file", ""),
-        ("tls-key-file-pass", ""),
-        ("tls-ca-cert-file", ""),
-        ("tls-ca-cert-dir", ""),
-        ("tls-auth-clients", "yes"),
-        ("tls-protocols", ""),
-        ("tls-ciphers", ""),
-        ("tls-ciphersuites", ""),
-        ("tls-prefer-server-ciphers", "no"),
-        ("tls-session-caching", "yes"),
-        ("tls-session-cache-size", "20480"),
-        ("tls-session-cache-timeout", "300"),
-        ("requirepass", ""),
-        ("maxclients", "10000"),
-        ("timeout", "0"),
-        ("tcp-keepalive", "300"),
-        ("proto-max-bulk-len", "536870912"),
-        ("client-query-buffer-limit", "1073741824"),
-        (
-            "client-output-buffer-limit",
-            "normal 0 0 0 slave 268435456 67108864 60 pubsub 33554432 8388608 60",
-        ),
-        ("io-threads", "auto"),        // Redis: 1
-        ("io-threads-execute", "all"), // not in Redis
-        ("server-cpulist", ""),
-        ("hz", "10"),
-        ("dynamic-hz", "yes"),
-        ("databases", "16"),
-        ("active-expire-effort", "1"),
-        ("lazyfree-lazy-expire", "no"),
-        ("lazyfree-lazy-server-del", "no"),
-        ("lazyfree-lazy-user-del", "no"),
-        ("lazyfree-lazy-user-flush", "no"),
-        ("disable-thp", "yes"),
-        ("jemalloc-bg-thread", "yes"),
-        ("loglevel", "notice"),
-        ("logfile", ""),
-        ("hide-user-data-from-log", "no"),
-        ("always-show-logo", "no"),
-        ("slowlog-log-slower-than", "10000"),
-        ("slowlog-max-len", "128"),
-        ("dir", "."), // Redis: the absolute path, which only the server knows
-        ("daemonize", "no"),
-        ("supervised", "no"),
-        ("pidfile", ""),
-        ("enable-protected-configs", "no"),
-        ("enable-debug-command", "no"),
-    ];
     let config = Config::default();
     let printed: Vec<_> = PARAMETERS
         .iter()
         .map(|row| (row.name, String::from_utf8(row.print(&config)).unwrap()))
         .collect();
     let printed: Vec<_> = printed.iter().map(|(name, value)| (*name, value.as_str())).collect();
-    assert_eq!(printed, expected);
+    assert_eq!(printed, DEFAULTS);
 }
 
 /// A value that differs from the default, as CONFIG GET prints it.

@@ -86,7 +86,7 @@ impl World {
         let args = Args::new(&buffer, &spans, &[]);
         let entry = table().resolve(&args);
         let hasher = self.node.hasher;
-        let hash = entry.map_or(0, |entry| entry.only_key_hash(&args, |key| hasher.hash(key)));
+        let hash = entry.and_then(|entry| entry.only_key_hash(&args, |key| hasher.hash(key)));
         let request = Request { entry, args, hash };
         let mut out = Out::default();
         self.shards.ticks.set(self.host.ticks.get());
@@ -141,6 +141,10 @@ struct FakeHeld<'a>(Vec<(usize, std::cell::RefMut<'a, Shard>)>);
 impl Held for FakeHeld<'_> {
     fn shard(&mut self, number: usize) -> &mut Shard {
         &mut self.0.iter_mut().find(|(held, _)| *held == number).expect("a held shard").1
+    }
+
+    fn shard_ref(&self, number: usize) -> &Shard {
+        &self.0.iter().find(|(held, _)| *held == number).expect("a held shard").1
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! The order is that of the alphabet, so that the page changes only where a row does.
 
-use engine::{Flags, Group, KeySpec, Spec, help};
+use engine::{Begin, Find, Flags, Group, KeySpec, Spec, help};
 use node::{Entry, Table};
 
 /// What the page opens with.
@@ -96,7 +96,27 @@ fn keys(spec: &Spec) -> String {
 
 /// Where the keys stand, in words.
 fn positions(key: &KeySpec) -> String {
-    let KeySpec { first, last, step, .. } = key;
+    let begin = match key.begin {
+        Begin::Index(first) => Some(first),
+        Begin::Keyword(..) | Begin::Unknown => None,
+    };
+    match (key.begin, key.find) {
+        (Begin::Keyword(word, _), Find::Range { last: 0, .. }) => {
+            format!("the argument behind `{word}`")
+        }
+        (Begin::Keyword(word, _), _) => format!("the first half of what is behind `{word}`"),
+        (_, Find::Range { last, step, .. }) => range(begin.unwrap_or_default(), last, step),
+        (_, Find::Count { at, first, .. }) => {
+            let (at, first) = (begin.unwrap_or_default() + at, begin.unwrap_or_default() + first);
+            format!("as many from argument {first} as argument {at} says")
+        }
+        (_, Find::Option { word, .. }) => format!("the argument behind `{word}`"),
+        (_, Find::Unknown) => "not to be told from the arguments".to_owned(),
+    }
+}
+
+/// Positions between two arguments, in words.
+fn range(first: usize, last: i32, step: usize) -> String {
     let every = match step {
         1 => "every argument".to_owned(),
         2 => "every second argument".to_owned(),
@@ -135,7 +155,7 @@ mod tests {
     fn positions_of_keys_read_like_sentences() {
         let key = |first, last, step| {
             let access = engine::Access::RO;
-            positions(&KeySpec { first, last, step, access, notes: None })
+            positions(&KeySpec::range(first, last, step, access))
         };
         assert_eq!(key(1, 0, 1), "argument 1");
         assert_eq!(key(1, 1, 1), "every argument from 1 to 2");

@@ -5,7 +5,7 @@
 //!   categories, tips, key specifications, subcommands
 //! ```
 
-use engine::{KeySpec, Spec};
+use engine::{Begin, Find, KeySpec, Spec};
 use resp::Reply;
 
 use crate::table::{Entry, table};
@@ -51,22 +51,24 @@ pub(super) fn reply_words(reply: &mut Reply<'_>, words: impl Iterator<Item = &'s
 /// end) and step. Key specifications that do not continue each other are not all in it.
 fn key_range(keys: &[KeySpec]) -> (i64, i64, i64) {
     let index = |index: usize| i64::try_from(index).unwrap_or(i64::MAX);
-    let end = |key: &KeySpec| match key.last {
-        last if last < 0 => i64::from(last),
-        last => index(key.first) + i64::from(last),
-    };
-    let Some((head, rest)) = keys.split_first() else { return (0, 0, 0) };
-    let mut last = end(head);
-    for key in rest {
-        if head.step != 1 || key.step != 1 || index(key.first) != last + 1 {
-            break;
-        }
-        last = end(key);
+    let mut range: Option<(i64, i64, i64)> = None;
+    for key in keys {
+        let (Begin::Index(first), Find::Range { last, step, .. }) = (key.begin, key.find) else {
+            continue;
+        };
+        let (first, step) = (index(first), index(step));
+        let end = if last < 0 { i64::from(last) } else { first + i64::from(last) };
+        range = match range {
+            None => Some((first, end, step)),
+            Some((head, last, 1)) if step == 1 && first == last + 1 => Some((head, end, 1)),
+            Some(range) => Some(range),
+        };
     }
-    (index(head.first), last, index(head.step))
+    range.unwrap_or((0, 0, 0))
 }
 
 fn reply_keys(reply: &mut Reply<'_>, spec: &Spec) {
+    let number = |number: usize| Part::Number(i64::try_from(number).unwrap_or(i64::MAX));
     reply.set(spec.keys.len());
     for key in spec.keys {
         reply.map(3 + usize::from(key.notes.is_some()));
@@ -77,25 +79,60 @@ fn reply_keys(reply: &mut Reply<'_>, spec: &Spec) {
         reply.bulk(b"flags");
         reply_words(reply, key.access.names());
         reply.bulk(b"begin_search");
-        let first = i64::try_from(key.first).unwrap_or(i64::MAX);
-        reply_search(reply, "index", &[("index", first)]);
+        let begin = match key.find {
+            Find::Option { .. } => Begin::Unknown,
+            _ => key.begin,
+        };
+        match begin {
+            Begin::Index(first) => reply_search(reply, "index", &[("index", number(first))]),
+            Begin::Keyword(word, from) => {
+                let from = Part::Number(i64::from(from));
+                reply_search(
+                    reply,
+                    "keyword",
+                    &[("keyword", Part::Word(word)), ("startfrom", from)],
+                )
+            }
+            Begin::Unknown => reply_search(reply, "unknown", &[]),
+        }
         reply.bulk(b"find_keys");
-        let step = i64::try_from(key.step).unwrap_or(i64::MAX);
-        let range = [("lastkey", i64::from(key.last)), ("keystep", step), ("limit", 0)];
-        reply_search(reply, "range", &range);
+        match key.find {
+            Find::Range { last, step, limit } => {
+                let last = Part::Number(i64::from(last));
+                let parts =
+                    [("lastkey", last), ("keystep", number(step)), ("limit", number(limit))];
+                reply_search(reply, "range", &parts);
+            }
+            Find::Count { at, first, step } => {
+                let (at, first, step) = (number(at), number(first), number(step));
+                let parts = [("keynumidx", at), ("firstkey", first), ("keystep", step)];
+                reply_search(reply, "keynum", &parts);
+            }
+            Find::Option { .. } | Find::Unknown => reply_search(reply, "unknown", &[]),
+        }
     }
 }
 
+/// What describes a step of a search.
+#[derive(Clone, Copy)]
+enum Part {
+    Number(i64),
+    Word(&'static str),
+}
+
 /// One of the two steps in which a key specification finds keys.
-fn reply_search(reply: &mut Reply<'_>, kind: &str, numbers: &[(&str, i64)]) {
+fn reply_search(reply: &mut Reply<'_>, kind: &str, parts: &[(&str, Part)]) {
     reply.map(2);
     reply.bulk(b"type");
     reply.bulk(kind.as_bytes());
     reply.bulk(b"spec");
-    reply.map(numbers.len());
-    for (name, number) in numbers {
+    reply.map(parts.len());
+    for (name, part) in parts {
         reply.bulk(name.as_bytes());
-        reply.int(*number);
+        match part {
+            Part::Number(number) => reply.int(*number),
+            Part::Word(word) => reply.bulk(word.as_bytes()),
+        }
     }
 }
 
@@ -113,5 +150,7 @@ mod tests {
         assert_eq!(key_range(&[one(1), one(3)]), (1, 1, 1));
         assert_eq!(key_range(&[KeySpec::to_end(1, 2, Access::OW)]), (1, -1, 2));
         assert_eq!(key_range(&[one(2), KeySpec::to_end(3, 1, Access::RO)]), (2, -1, 1));
+        assert_eq!(key_range(&[KeySpec::counted(1, Access::RO)]), (0, 0, 0));
+        assert_eq!(key_range(&[one(1), KeySpec::counted(2, Access::RO)]), (1, 1, 1));
     }
 }

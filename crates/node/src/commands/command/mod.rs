@@ -196,7 +196,7 @@ fn request_of<'a>(args: &Args<'a>) -> Result<(&'static Entry, Args<'a>), Error> 
 
 fn keys(_: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let (entry, request) = request_of(args)?;
-    let positions = || entry.spec.keys.iter().flat_map(|spec| spec.positions(request.len()));
+    let positions = || entry.spec.keys.iter().flat_map(|spec| spec.positions(&request));
     reply.array(positions().count());
     for at in positions() {
         reply.bulk(request.text(at));
@@ -211,9 +211,8 @@ fn keys_and_flags(
 ) -> Result<(), Error> {
     let (entry, request) = request_of(args)?;
     let specs = entry.spec.keys.iter();
-    let keys: Vec<_> = specs
-        .flat_map(|spec| spec.positions(request.len()).map(move |at| (at, spec.access)))
-        .collect();
+    let keys: Vec<_> =
+        specs.flat_map(|spec| spec.positions(&request).map(move |at| (at, spec.access))).collect();
     reply.array(keys.len());
     for (at, access) in keys {
         reply.array(2);

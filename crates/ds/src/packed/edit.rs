@@ -1,0 +1,205 @@
+//! Changes of a packed list in whatever holds its bytes.
+
+use std::ops::Range;
+
+use crate::packed::{COUNT_BYTES, COUNT_UNKNOWN, Encoded, Packed};
+use crate::record::Record;
+
+/// What can hold the bytes of a packed list.
+pub trait Buffer {
+    /// The bytes.
+    fn bytes(&self) -> &[u8];
+
+    /// The bytes for writing.
+    fn bytes_mut(&mut self) -> &mut [u8];
+
+    /// Replaces the bytes of `range` by `room` bytes of any content, which the caller writes next.
+    /// Returns all bytes.
+    fn splice(&mut self, range: Range<usize>, room: usize) -> &mut [u8];
+}
+
+impl Buffer for Vec<u8> {
+    fn bytes(&self) -> &[u8] {
+        self
+    }
+
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        self
+    }
+
+    fn splice(&mut self, range: Range<usize>, room: usize) -> &mut [u8] {
+        let (old_len, end) = (self.len(), range.start + room);
+        let len = old_len - range.len() + room;
+        if len > old_len {
+            self.resize(len, 0);
+        }
+        self.copy_within(range.end..old_len, end);
+        self.truncate(len);
+        self
+    }
+}
+
+/// The inline bytes of a record, which keeps its kind. An object counts as no bytes and is dropped
+/// by the first change.
+impl<P> Buffer for Record<P> {
+    fn bytes(&self) -> &[u8] {
+        self.view().bytes().unwrap_or_default()
+    }
+
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        Record::bytes_mut(self).unwrap_or_default()
+    }
+
+    fn splice(&mut self, range: Range<usize>, room: usize) -> &mut [u8] {
+        let kind = self.view().kind();
+        let old_len = Buffer::bytes(self).len();
+        let (end, len) = (range.start + room, old_len - range.len() + room);
+        if len >= old_len {
+            let bytes = self.resize_bytes(kind, len);
+            bytes.copy_within(range.end..old_len, end);
+            bytes
+        } else {
+            Buffer::bytes_mut(self).copy_within(range.end..old_len, end);
+            self.resize_bytes(kind, len)
+        }
+    }
+}
+
+/// A packed list opened for writing.
+///
+/// Each change moves the bytes behind it once. Positions before a change stay what they were.
+#[derive(Debug)]
+pub struct PackedMut<'a, B: Buffer> {
+    buffer: &'a mut B,
+}
+
+impl<'a, B: Buffer> PackedMut<'a, B> {
+    /// The list in a buffer, which may be empty.
+    #[inline]
+    pub fn new(buffer: &'a mut B) -> Self {
+        Self { buffer }
+    }
+
+    /// The list for reading.
+    #[inline]
+    pub fn view(&self) -> Packed<'_> {
+        Packed::new(self.buffer.bytes())
+    }
+
+    /// Adds an element behind the last.
+    #[inline]
+    pub fn push_back<'e>(&mut self, element: impl Into<Encoded<'e>>) {
+        let end = self.view().end();
+        self.insert(end, element);
+    }
+
+    /// Adds an element before the first.
+    #[inline]
+    pub fn push_front<'e>(&mut self, element: impl Into<Encoded<'e>>) {
+        self.insert(0, element);
+    }
+
+    /// Puts an element at a position, before the one that is there.
+    #[inline]
+    pub fn insert<'e>(&mut self, at: usize, element: impl Into<Encoded<'e>>) {
+        let element = element.into();
+        let room = self.replace_span(at..at, 0, element.len(), 1);
+        element.write(room);
+    }
+
+    /// Puts another element in the place of the one at a position.
+    #[inline]
+    pub fn replace<'e>(&mut self, at: usize, element: impl Into<Encoded<'e>>) {
+        let element = element.into();
+        let end = self.view().after(at);
+        let room = self.replace_span(at..end, 1, element.len(), 1);
+        element.write(room);
+    }
+
+    /// Removes the elements from a position on, at most so many. Returns how many they were.
+    pub fn remove(&mut self, at: usize, elements: usize) -> usize {
+        let view = self.view();
+        let mut end = at;
+        let mut removed = 0;
+        while removed < elements && end < view.end() {
+            end = view.after(end);
+            removed += 1;
+        }
+        self.remove_span(at..end, removed);
+        removed
+    }
+
+    /// Removes what lies between two positions, of which the caller knows that it is so many
+    /// elements.
+    pub fn remove_span(&mut self, span: Range<usize>, elements: usize) {
+        if elements > 0 {
+            self.replace_span(span, elements, 0, 0);
+        }
+    }
+
+    /// Replaces the elements between two positions, of which the caller knows how many they are,
+    /// by others. Moves the bytes behind them once, however many they are.
+    pub fn splice<'e, I>(&mut self, span: Range<usize>, elements: usize, new: I)
+    where
+        I: IntoIterator<Item: Into<Encoded<'e>>>,
+        I::IntoIter: Clone,
+    {
+        let new = new.into_iter();
+        let (bytes, count) = new
+            .clone()
+            .fold((0, 0), |(bytes, count), element| (bytes + element.into().len(), count + 1));
+        let mut room = self.replace_span(span, elements, bytes, count);
+        for element in new {
+            let written = element.into().write(room);
+            room = &mut room[written..];
+        }
+    }
+
+    /// Adds elements behind the last.
+    pub fn extend<'e, I>(&mut self, new: I)
+    where
+        I: IntoIterator<Item: Into<Encoded<'e>>>,
+        I::IntoIter: Clone,
+    {
+        let end = self.view().end();
+        self.splice(end..end, 0, new);
+    }
+
+    /// Makes room for `count` new elements of `room` bytes in the place of `span`, and counts.
+    #[inline]
+    fn replace_span(
+        &mut self,
+        span: Range<usize>,
+        removed: usize,
+        room: usize,
+        count: usize,
+    ) -> &mut [u8] {
+        if self.buffer.bytes().is_empty() {
+            self.buffer.splice(0..0, COUNT_BYTES).fill(0);
+        }
+        let (start, end) = (span.start + COUNT_BYTES, span.end + COUNT_BYTES);
+        let len = self.len_after(span, removed, count);
+        let bytes = if end - start == room {
+            self.buffer.bytes_mut()
+        } else {
+            self.buffer.splice(start..end, room)
+        };
+        bytes[..COUNT_BYTES].copy_from_slice(&len.to_le_bytes());
+        &mut bytes[start..start + room]
+    }
+
+    /// The count to store after a change.
+    #[inline]
+    fn len_after(&self, span: Range<usize>, removed: usize, added: usize) -> u16 {
+        let view = self.view();
+        let old_len = if view.count < COUNT_UNKNOWN {
+            usize::from(view.count)
+        } else if removed == 0 {
+            return COUNT_UNKNOWN;
+        } else {
+            view.len()
+        };
+        debug_assert_eq!(view.between(span.start, span.end).count(), removed);
+        u16::try_from(old_len - removed + added).unwrap_or(COUNT_UNKNOWN)
+    }
+}

@@ -1,0 +1,224 @@
+//! Packed lists: the elements of a small collection one behind another in one run of bytes.
+//!
+//! ```text
+//! offset 0   count  u16, little-endian; 65535: so many or more, to be counted
+//!        2   entries, see `entry`
+//! ```
+//!
+//! No bytes at all are the empty list too. The entries are those of Redis's listpack; its 6 bytes
+//! of header and its terminator are not stored, but [`Packed::listpack_bytes`] counts them, since
+//! thresholds and files speak of them.
+//!
+//! A *position* is the offset of an entry behind the count; the end is a position too. The bytes
+//! are the program's own: positions and bytes that no list has may panic, but never touch other
+//! memory.
+
+mod edit;
+mod entry;
+
+pub use edit::{Buffer, PackedMut};
+pub use entry::{Digits, Encoded, Entry};
+pub(crate) use entry::{after, before};
+
+const COUNT_BYTES: usize = 2;
+/// From here on the count is not stored.
+const COUNT_UNKNOWN: u16 = u16::MAX;
+/// What a listpack has besides its entries: length, count and terminator.
+const LISTPACK_FRAME_BYTES: usize = 7;
+
+/// A borrowed packed list.
+#[derive(Clone, Copy, Debug)]
+pub struct Packed<'a> {
+    entries: &'a [u8],
+    count: u16,
+}
+
+impl<'a> Packed<'a> {
+    /// The list in `bytes`, the count in front.
+    #[inline]
+    pub fn new(bytes: &'a [u8]) -> Self {
+        match bytes.split_first_chunk::<COUNT_BYTES>() {
+            Some((count, entries)) => Self { entries, count: u16::from_le_bytes(*count) },
+            None => Self { entries: &[], count: 0 },
+        }
+    }
+
+    /// Elements.
+    #[inline]
+    pub fn len(self) -> usize {
+        if self.count < COUNT_UNKNOWN { usize::from(self.count) } else { self.iter().count() }
+    }
+
+    /// Whether there is no element.
+    pub fn is_empty(self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// The size of the listpack with these entries.
+    #[inline]
+    pub fn listpack_bytes(self) -> usize {
+        self.entries.len() + LISTPACK_FRAME_BYTES
+    }
+
+    /// The position behind the last entry.
+    #[inline]
+    pub fn end(self) -> usize {
+        self.entries.len()
+    }
+
+    /// The entry at a position before the end.
+    #[inline]
+    pub fn entry(self, at: usize) -> Entry<'a> {
+        Entry::at(self.entries, at)
+    }
+
+    /// The position behind the entry at a position; the end stays the end.
+    #[inline]
+    pub fn after(self, at: usize) -> usize {
+        if at < self.entries.len() { after(self.entries, at) } else { at }
+    }
+
+    /// The position before a position; the start stays the start.
+    #[inline]
+    pub fn before(self, at: usize) -> usize {
+        if at > 0 { before(self.entries, at) } else { 0 }
+    }
+
+    /// The position of element `index`, walked to from the nearer end; the end when `index` is
+    /// the number of elements or more.
+    pub fn position(self, index: usize) -> usize {
+        let len = self.len();
+        if index >= len {
+            return self.end();
+        }
+        if index <= len / 2 {
+            self.skip(0, index)
+        } else {
+            (index..len).fold(self.end(), |at, _| before(self.entries, at))
+        }
+    }
+
+    /// The position so many elements behind another, or the end.
+    #[inline]
+    pub fn skip(self, mut at: usize, elements: usize) -> usize {
+        for _ in 0..elements {
+            at = self.after(at);
+        }
+        at
+    }
+
+    /// Element `index`, counted from the front.
+    pub fn get(self, index: usize) -> Option<Entry<'a>> {
+        let at = self.position(index);
+        (at < self.end()).then(|| self.entry(at))
+    }
+
+    /// The first element.
+    #[inline]
+    pub fn first(self) -> Option<Entry<'a>> {
+        (!self.is_empty()).then(|| self.entry(0))
+    }
+
+    /// The last element.
+    #[inline]
+    pub fn last(self) -> Option<Entry<'a>> {
+        (!self.is_empty()).then(|| self.entry(before(self.entries, self.end())))
+    }
+
+    /// The position of the first entry that equals `wanted` among those at position `from` and
+    /// every `stride`th behind it: 2 looks at the fields of field and value pairs.
+    #[inline]
+    pub fn find<'b>(
+        self,
+        wanted: impl Into<Encoded<'b>>,
+        from: usize,
+        stride: usize,
+    ) -> Option<usize> {
+        let wanted = wanted.into();
+        let mut at = from;
+        while at < self.entries.len() {
+            if wanted.is_at(self.entries, at) {
+                return Some(at);
+            }
+            at = self.skip(at, stride.max(1));
+        }
+        None
+    }
+
+    /// Whether the entry at a position before the end holds `element`.
+    #[inline]
+    pub fn is_at(self, element: &Encoded<'_>, at: usize) -> bool {
+        element.is_at(self.entries, at)
+    }
+
+    /// The elements from both ends.
+    #[inline]
+    pub fn iter(self) -> Iter<'a> {
+        Iter { entries: self.entries, front: 0, back: self.entries.len() }
+    }
+
+    /// The elements from the position `from` up to the position `to`, from both ends.
+    #[inline]
+    pub fn between(self, from: usize, to: usize) -> Iter<'a> {
+        Iter { entries: self.entries, front: from, back: to.min(self.entries.len()) }
+    }
+}
+
+impl<'a> IntoIterator for Packed<'a> {
+    type Item = Entry<'a>;
+    type IntoIter = Iter<'a>;
+
+    fn into_iter(self) -> Iter<'a> {
+        self.iter()
+    }
+}
+
+/// Walks over the elements of a packed list.
+#[derive(Clone, Debug)]
+pub struct Iter<'a> {
+    entries: &'a [u8],
+    front: usize,
+    back: usize,
+}
+
+impl Iter<'_> {
+    /// The position of the element that `next` returns.
+    pub fn front(&self) -> usize {
+        self.front
+    }
+
+    /// The position behind the element that `next_back` returns.
+    pub fn back(&self) -> usize {
+        self.back
+    }
+}
+
+impl<'a> Iterator for Iter<'a> {
+    type Item = Entry<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Entry<'a>> {
+        if self.front >= self.back {
+            return None;
+        }
+        let entry = Entry::at(self.entries, self.front);
+        self.front = after(self.entries, self.front);
+        Some(entry)
+    }
+}
+
+impl DoubleEndedIterator for Iter<'_> {
+    #[inline]
+    fn next_back(&mut self) -> Option<Self::Item> {
+        if self.front >= self.back {
+            return None;
+        }
+        self.back = before(self.entries, self.back);
+        Some(Entry::at(self.entries, self.back))
+    }
+}
+
+impl std::iter::FusedIterator for Iter<'_> {}
+
+#[cfg(test)]
+mod tests;
