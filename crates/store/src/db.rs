@@ -193,8 +193,7 @@ impl Db {
         if T::view(self.table.at(at)).is_none() {
             return Err(WrongType);
         }
-        let clock = turn.use_clock();
-        self.table.at_mut(at).set_note(clock);
+        self.touch(turn, at);
         Ok(Some(Edit { db: self, turn, at, changed: false, created: false, of: PhantomData }))
     }
 
@@ -212,7 +211,7 @@ impl Db {
         let (at, created) = match self.find(turn, key) {
             Some(at) if T::view(self.table.at(at)).is_none() => return Err(WrongType),
             Some(at) => {
-                self.table.at_mut(at).set_note(clock);
+                self.touch(turn, at);
                 (at, false)
             }
             None => {
