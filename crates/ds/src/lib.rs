@@ -3,6 +3,7 @@
 //! It knows nothing of commands, replies, databases or what an expiry is: a record has a key, a
 //! stamp and a payload, a table finds records by hash.
 
+pub mod dict;
 pub mod hll;
 pub mod intset;
 pub mod list;
@@ -11,6 +12,7 @@ pub mod ranked;
 pub mod record;
 pub mod table;
 
+pub use dict::{Dict, Nothing};
 pub use intset::IntSet;
 pub use list::List;
 pub use packed::{Packed, PackedMut};
