@@ -174,6 +174,12 @@ impl Db {
         self.find(turn, key).map(|at| Stored(self.table.at(at)))
     }
 
+    /// What lies under a key that this turn has read or looked at already, so that it has not
+    /// expired. Changes nothing, which lets a command see several values at once.
+    pub fn look_again(&self, key: Key<'_>) -> Option<Stored<'_>> {
+        self.table.find(key.hash, key.bytes).map(|at| Stored(self.table.at(at)))
+    }
+
     /// Opens a key's value of type `T` for writing.
     ///
     /// # Errors
