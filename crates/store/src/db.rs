@@ -374,6 +374,11 @@ impl<T: Type> Edit<'_, T> {
         self.db.table.at_mut(self.at)
     }
 
+    /// The turn: for what a change takes out of the value, and for room to work in.
+    pub(crate) fn turn(&mut self) -> &mut Turn {
+        self.turn
+    }
+
     /// Moves an object to the trash before the record is given another payload.
     pub(crate) fn discard_object(&mut self) {
         if self.record().object().is_some() {
