@@ -5,6 +5,7 @@
 
 pub mod packed;
 pub mod record;
+pub mod stream;
 pub mod table;
 
 pub use packed::{Packed, PackedMut};
