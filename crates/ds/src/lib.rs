@@ -3,11 +3,17 @@
 //! It knows nothing of commands, replies, databases or what an expiry is: a record has a key, a
 //! stamp and a payload, a table finds records by hash.
 
+pub mod hll;
+pub mod intset;
+pub mod list;
 pub mod packed;
+pub mod ranked;
 pub mod record;
 pub mod stream;
 pub mod table;
 
+pub use intset::IntSet;
+pub use list::List;
 pub use packed::{Packed, PackedMut};
 pub use record::{Payload, Record, RecordRef};
 pub use table::{RecordMut, Table};

@@ -427,7 +427,7 @@ impl<P> Drop for Table<P> {
 }
 
 #[inline]
-fn prefetch(address: *const u8) {
+pub(crate) fn prefetch(address: *const u8) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: a prefetch reads nothing; any address is allowed.
     unsafe {

@@ -4,6 +4,8 @@
 //! the random streams of the tests are all derived from a [`Spec`]. It is built by chained `const`
 //! functions, so that a row reads like a sentence and says only what is not the default.
 
+use resp::Args;
+
 pub use crate::keys::{Access, Begin, Find, KeySpec};
 
 /// The groups of commands, as COMMAND DOCS names them.
@@ -181,6 +183,22 @@ pub enum Spread {
     EachShard,
     /// All shards while the world stands still.
     World,
+    /// The shards of its keys, unless one of these words is followed by a pattern, which can name
+    /// any key: then the world.
+    KeysOrWorld(&'static [&'static str]),
+}
+
+impl Spread {
+    /// How it spreads with these arguments.
+    #[inline]
+    pub fn with(self, args: &Args<'_>) -> Self {
+        let Self::KeysOrWorld(words) = self else { return self };
+        let is_pattern = |at: usize| args.at(at + 1).is_some_and(|arg| arg.contains(&b'*'));
+        let is_word =
+            |arg: &[u8]| words.iter().any(|word| arg.eq_ignore_ascii_case(word.as_bytes()));
+        let mut args = args.iter().enumerate();
+        if args.any(|(at, arg)| is_word(arg) && is_pattern(at)) { Self::World } else { Self::Keys }
+    }
 }
 
 /// The forms of an argument in COMMAND DOCS.

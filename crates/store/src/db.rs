@@ -174,6 +174,12 @@ impl Db {
         self.find(turn, key).map(|at| Stored(self.table.at(at)))
     }
 
+    /// What lies under a key that this turn has read or looked at already, so that it has not
+    /// expired. Changes nothing, which lets a command see several values at once.
+    pub fn look_again(&self, key: Key<'_>) -> Option<Stored<'_>> {
+        self.table.find(key.hash, key.bytes).map(|at| Stored(self.table.at(at)))
+    }
+
     /// Opens a key's value of type `T` for writing.
     ///
     /// # Errors
@@ -187,8 +193,7 @@ impl Db {
         if T::view(self.table.at(at)).is_none() {
             return Err(WrongType);
         }
-        let clock = turn.use_clock();
-        self.table.at_mut(at).set_note(clock);
+        self.touch(turn, at);
         Ok(Some(Edit { db: self, turn, at, changed: false, created: false, of: PhantomData }))
     }
 
@@ -206,7 +211,7 @@ impl Db {
         let (at, created) = match self.find(turn, key) {
             Some(at) if T::view(self.table.at(at)).is_none() => return Err(WrongType),
             Some(at) => {
-                self.table.at_mut(at).set_note(clock);
+                self.touch(turn, at);
                 (at, false)
             }
             None => {
