@@ -377,6 +377,8 @@ impl<T: Type> Edit<'_, T> {
     /// The turn: for what a change takes out of the value, and for room to work in.
     pub(crate) fn turn(&mut self) -> &mut Turn {
         self.turn
+    }
+
     /// The record for writing what is no change of the value: another form of the same.
     pub(crate) fn record_unchanged_mut(&mut self) -> RecordMut<'_, Object> {
         self.db.table.at_mut(self.at)
