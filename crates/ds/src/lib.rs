@@ -10,6 +10,8 @@ pub mod list;
 pub mod packed;
 pub mod ranked;
 pub mod record;
+pub mod sorted_set;
+pub mod stream;
 pub mod table;
 
 pub use dict::{Dict, Nothing};
@@ -17,4 +19,5 @@ pub use intset::IntSet;
 pub use list::List;
 pub use packed::{Packed, PackedMut};
 pub use record::{Payload, Record, RecordRef};
+pub use sorted_set::SortedSet;
 pub use table::{RecordMut, Table};

@@ -193,8 +193,7 @@ impl Db {
         if T::view(self.table.at(at)).is_none() {
             return Err(WrongType);
         }
-        let clock = turn.use_clock();
-        self.table.at_mut(at).set_note(clock);
+        self.touch(turn, at);
         Ok(Some(Edit { db: self, turn, at, changed: false, created: false, of: PhantomData }))
     }
 
@@ -212,7 +211,7 @@ impl Db {
         let (at, created) = match self.find(turn, key) {
             Some(at) if T::view(self.table.at(at)).is_none() => return Err(WrongType),
             Some(at) => {
-                self.table.at_mut(at).set_note(clock);
+                self.touch(turn, at);
                 (at, false)
             }
             None => {
@@ -373,16 +372,6 @@ impl<T: Type> Edit<'_, T> {
         self.created
     }
 
-    /// The turn that the change is part of.
-    pub(crate) fn turn(&mut self) -> &mut Turn {
-        self.turn
-    }
-
-    /// The same for reading.
-    pub(crate) fn turn_ref(&self) -> &Turn {
-        self.turn
-    }
-
     /// The record for reading.
     pub(crate) fn record(&self) -> RecordRef<'_, Object> {
         self.db.table.at(self.at)
@@ -391,6 +380,21 @@ impl<T: Type> Edit<'_, T> {
     /// The record for writing; from here on the value counts as changed.
     pub(crate) fn record_mut(&mut self) -> RecordMut<'_, Object> {
         self.changed = true;
+        self.db.table.at_mut(self.at)
+    }
+
+    /// The turn: for what a change takes out of the value, and for room to work in.
+    pub(crate) fn turn(&mut self) -> &mut Turn {
+        self.turn
+    }
+
+    /// The turn for reading.
+    pub(crate) fn turn_ref(&self) -> &Turn {
+        self.turn
+    }
+
+    /// The record for writing what is no change of the value: another form of the same.
+    pub(crate) fn record_unchanged_mut(&mut self) -> RecordMut<'_, Object> {
         self.db.table.at_mut(self.at)
     }
 
@@ -416,7 +420,7 @@ impl<T: Type> Drop for Edit<'_, T> {
             return;
         }
         self.turn.tally.changes += u64::from(self.changed);
-        if T::is_empty(self.record()) {
+        if !self.changed || T::is_empty(self.record()) {
             let record = self.db.table.remove(self.at, &self.turn.hasher);
             self.turn.trash.extend(record.into_object());
         }

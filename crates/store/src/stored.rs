@@ -86,6 +86,8 @@ pub enum Object {
     Text(Arc<Vec<u8>>),
     /// A set as a table.
     Set(Box<Dict>),
+    /// A list in chunks.
+    List(Box<ds::List>),
 }
 
 impl Object {
@@ -94,6 +96,7 @@ impl Object {
         match self {
             Self::Text(_) => 1,
             Self::Set(table) => table.allocations(),
+            Self::List(list) => 1 + list.allocations(),
         }
     }
 }
@@ -161,6 +164,7 @@ impl<'a> Stored<'a> {
         let object = match self.0.object() {
             Some(Object::Text(text)) => size_of::<Vec<u8>>() + 16 + text.capacity(),
             Some(Object::Set(table)) => size_of::<Dict>() + table.memory_bytes(),
+            Some(Object::List(list)) => list.memory_bytes(),
             None => 0,
         };
         self.0.allocated_bytes() + size_of::<u64>() + object

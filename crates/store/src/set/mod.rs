@@ -219,4 +219,5 @@ impl Choice {
 }
 
 #[cfg(test)]
+#[allow(clippy::panic)]
 mod tests;
