@@ -374,6 +374,16 @@ impl<T: Type> Edit<'_, T> {
         self.db.table.at_mut(self.at)
     }
 
+    /// The turn: for what a change takes out of the value, and for room to work in.
+    pub(crate) fn turn(&mut self) -> &mut Turn {
+        self.turn
+    }
+
+    /// The record for writing what is no change of the value: another form of the same.
+    pub(crate) fn record_unchanged_mut(&mut self) -> RecordMut<'_, Object> {
+        self.db.table.at_mut(self.at)
+    }
+
     /// Moves an object to the trash before the record is given another payload.
     pub(crate) fn discard_object(&mut self) {
         if self.record().object().is_some() {
@@ -396,7 +406,7 @@ impl<T: Type> Drop for Edit<'_, T> {
             return;
         }
         self.turn.tally.changes += u64::from(self.changed);
-        if T::is_empty(self.record()) {
+        if !self.changed || T::is_empty(self.record()) {
             let record = self.db.table.remove(self.at, &self.turn.hasher);
             self.turn.trash.extend(record.into_object());
         }

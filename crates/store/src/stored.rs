@@ -83,6 +83,8 @@ impl Kind {
 pub enum Object {
     /// A long string.
     Text(Arc<Vec<u8>>),
+    /// A list in chunks.
+    List(Box<ds::List>),
 }
 
 impl Object {
@@ -90,6 +92,7 @@ impl Object {
     pub fn allocations(&self) -> usize {
         match self {
             Self::Text(_) => 1,
+            Self::List(list) => 1 + list.allocations(),
         }
     }
 }
@@ -156,6 +159,7 @@ impl<'a> Stored<'a> {
     pub fn memory_bytes(self) -> usize {
         let object = match self.0.object() {
             Some(Object::Text(text)) => size_of::<Vec<u8>>() + 16 + text.capacity(),
+            Some(Object::List(list)) => list.memory_bytes(),
             None => 0,
         };
         self.0.allocated_bytes() + size_of::<u64>() + object
