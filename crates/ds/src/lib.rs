@@ -11,6 +11,7 @@ pub mod packed;
 pub mod ranked;
 pub mod record;
 pub mod sorted_set;
+pub mod stream;
 pub mod table;
 
 pub use dict::{Dict, Nothing};

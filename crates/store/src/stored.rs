@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use ds::dict::Dict;
 use ds::record::RecordRef;
 
 use crate::db::Type;
@@ -85,6 +86,10 @@ pub enum Object {
     Text(Arc<Vec<u8>>),
     /// A big sorted set.
     SortedSet(Box<ds::SortedSet>),
+    /// A set as a table.
+    Set(Box<Dict>),
+    /// A list in chunks.
+    List(Box<ds::List>),
 }
 
 impl Object {
@@ -93,6 +98,8 @@ impl Object {
         match self {
             Self::Text(_) => 1,
             Self::SortedSet(set) => set.allocations() + 1,
+            Self::Set(table) => table.allocations(),
+            Self::List(list) => 1 + list.allocations(),
         }
     }
 }
@@ -160,6 +167,8 @@ impl<'a> Stored<'a> {
         let object = match self.0.object() {
             Some(Object::Text(text)) => size_of::<Vec<u8>>() + 16 + text.capacity(),
             Some(Object::SortedSet(set)) => size_of::<ds::SortedSet>() + set.memory_bytes(),
+            Some(Object::Set(table)) => size_of::<Dict>() + table.memory_bytes(),
+            Some(Object::List(list)) => list.memory_bytes(),
             None => 0,
         };
         self.0.allocated_bytes() + size_of::<u64>() + object
