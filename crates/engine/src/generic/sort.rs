@@ -182,7 +182,7 @@ fn run(
     let mut order: Vec<usize> = (0..elements.len()).collect();
     let range = options.range(order.len());
     if options.keeps_order() {
-        if options.descending && given == Order::Ranked {
+        if options.descending && given != Order::Any {
             order.reverse();
         }
     } else {
