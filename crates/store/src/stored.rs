@@ -5,6 +5,7 @@ use std::sync::Arc;
 use ds::record::RecordRef;
 
 use crate::db::Type;
+use crate::hash::FieldTable;
 use crate::turn::Turn;
 
 /// The kinds of value, as the 5 bits of a record's kind.
@@ -85,6 +86,8 @@ pub enum Object {
     Text(Arc<Vec<u8>>),
     /// A list in chunks.
     List(Box<ds::List>),
+    /// A hash as a table.
+    Hash(Box<FieldTable>),
 }
 
 impl Object {
@@ -93,6 +96,7 @@ impl Object {
         match self {
             Self::Text(_) => 1,
             Self::List(list) => 1 + list.allocations(),
+            Self::Hash(table) => 1 + table.allocations(),
         }
     }
 }
@@ -160,6 +164,7 @@ impl<'a> Stored<'a> {
         let object = match self.0.object() {
             Some(Object::Text(text)) => size_of::<Vec<u8>>() + 16 + text.capacity(),
             Some(Object::List(list)) => list.memory_bytes(),
+            Some(Object::Hash(table)) => table.memory_bytes(),
             None => 0,
         };
         self.0.allocated_bytes() + size_of::<u64>() + object
