@@ -176,13 +176,24 @@ impl<P> Table<P> {
     /// The slot that holds `key`.
     #[inline]
     pub fn find(&self, hash: u64, key: &[u8]) -> Option<usize> {
+        self.find_where(hash, |record| record.key() == key)
+    }
+
+    /// The first slot with a record that is looked for; `wanted` sees those whose hash is probably
+    /// `hash`.
+    #[inline]
+    pub fn find_where(
+        &self,
+        hash: u64,
+        wanted: impl Fn(RecordRef<'_, P>) -> bool,
+    ) -> Option<usize> {
         let home = home_of(hash, self.homes);
         let tag = tag_of(hash, home);
         for (distance, slot) in self.slots.get(home..)?.iter().enumerate() {
             if *slot == 0 || distance_of(*slot, home + distance) < distance {
                 return None;
             }
-            if slot >> TAG_SHIFT & TAG_MASK == tag && self.at(home + distance).key() == key {
+            if slot >> TAG_SHIFT & TAG_MASK == tag && wanted(self.view(*slot)) {
                 return Some(home + distance);
             }
         }

@@ -7,6 +7,7 @@
 pub mod db;
 pub mod effect;
 pub mod expiry;
+pub mod hash;
 pub mod limits;
 pub mod list;
 pub mod set;
@@ -19,6 +20,7 @@ pub mod turn;
 
 pub use db::{Db, Edit, Stamp, Type, WrongType};
 pub use effect::{Effect, Effects, Event};
+pub use hash::{Hash, HashRef};
 pub use limits::Limits;
 pub use list::{List, ListRef, Side};
 pub use set::{NewSet, Set, SetRef};
