@@ -77,6 +77,16 @@ pub enum Error {
     RankZero,
     /// The key must be there.
     NoSuchKey,
+    /// The timeout of a blocking command is not a number.
+    TimeoutNotFloat,
+    /// The timeout of a blocking command in milliseconds is not an integer.
+    TimeoutNotInteger,
+    /// The timeout of a blocking command is negative.
+    TimeoutNegative,
+    /// The timeout of a blocking command ends beyond all time.
+    TimeoutOutOfRange,
+    /// CLIENT UNBLOCK ended the wait of a blocking command with an error.
+    Unblocked,
     /// No command of this name; the text says which.
     UnknownCommand(String),
     /// No subcommand of this name in the command of that name.
@@ -150,6 +160,11 @@ impl fmt::Display for Error {
                  ... or use negative to start from the end of the list"
             }
             Self::NoSuchKey => "ERR no such key",
+            Self::TimeoutNotFloat => "ERR timeout is not a float or out of range",
+            Self::TimeoutNotInteger => "ERR timeout is not an integer or out of range",
+            Self::TimeoutNegative => "ERR timeout is negative",
+            Self::TimeoutOutOfRange => "ERR timeout is out of range",
+            Self::Unblocked => "UNBLOCKED client unblocked via CLIENT UNBLOCK",
             Self::UnknownCommand(text) => return write!(f, "ERR {text}"),
             Self::UnknownSubcommand(name, command) => {
                 return write!(f, "ERR unknown subcommand '{name}'. Try {command} HELP.");

@@ -16,6 +16,7 @@ pub mod list;
 pub mod row;
 pub mod spec;
 pub mod string;
+pub mod wait;
 
 pub use cx::{Cx, Held, Hold, ShardMap, Visit};
 pub use error::{ConnectionError, Error, ServerError};
@@ -23,6 +24,7 @@ pub use row::{Handler, Row};
 pub use spec::{
     Access, Argument, Begin, Category, Find, Flags, Group, KeySpec, Shape, Spec, Spread,
 };
+pub use wait::{Asked, Awaits, Serve, Wait};
 
 /// The rows of all families that work on data, family by family.
 pub const FAMILIES: &[&[Row<Handler>]] = &[
