@@ -12,6 +12,7 @@ pub mod generic;
 pub mod help;
 pub mod keys;
 pub mod keyspace;
+pub mod list;
 pub mod row;
 pub mod spec;
 pub mod string;
@@ -34,5 +35,6 @@ pub const FAMILIES: &[&[Row<Handler>]] = &[
     generic::sort::ROWS,
     generic::transfer::ROWS,
     keyspace::ROWS,
+    list::ROWS,
     string::ROWS,
 ];

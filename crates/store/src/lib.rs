@@ -19,6 +19,7 @@ pub mod trash;
 pub mod turn;
 
 pub use db::{Db, Edit, Stamp, Type, WrongType};
+pub use ds::packed::Entry;
 pub use effect::{Effect, Effects, Event};
 pub use hash::{Hash, HashRef};
 pub use limits::Limits;

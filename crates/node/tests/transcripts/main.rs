@@ -13,6 +13,7 @@ mod fake;
 mod generic;
 mod info;
 mod keyspace;
+mod list;
 mod scan;
 mod server;
 mod slowlog;
