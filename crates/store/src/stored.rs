@@ -85,6 +85,8 @@ pub enum Object {
     Text(Arc<Vec<u8>>),
     /// A list in chunks.
     List(Box<ds::List>),
+    /// A stream.
+    Stream(Box<ds::Stream>),
 }
 
 impl Object {
@@ -93,6 +95,7 @@ impl Object {
         match self {
             Self::Text(_) => 1,
             Self::List(list) => 1 + list.allocations(),
+            Self::Stream(stream) => 1 + stream.allocations(),
         }
     }
 }
@@ -160,6 +163,7 @@ impl<'a> Stored<'a> {
         let object = match self.0.object() {
             Some(Object::Text(text)) => size_of::<Vec<u8>>() + 16 + text.capacity(),
             Some(Object::List(list)) => list.memory_bytes(),
+            Some(Object::Stream(stream)) => stream.memory_bytes(),
             None => 0,
         };
         self.0.allocated_bytes() + size_of::<u64>() + object
