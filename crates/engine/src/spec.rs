@@ -214,6 +214,8 @@ pub struct Argument {
     pub optional: bool,
     /// May come several times.
     pub multiple: bool,
+    /// When it comes several times, its word does too.
+    pub multiple_token: bool,
     /// The version that brought it, when later than the command.
     pub since: Option<&'static str>,
     /// The version that deprecated it.
@@ -231,6 +233,7 @@ impl Argument {
             token: None,
             optional: false,
             multiple: false,
+            multiple_token: false,
             since: None,
             deprecated: None,
             display: None,
@@ -260,6 +263,11 @@ impl Argument {
     /// May come several times.
     pub const fn multiple(self) -> Self {
         Self { multiple: true, ..self }
+    }
+
+    /// May come several times, each time behind its word.
+    pub const fn multiple_token(self) -> Self {
+        Self { multiple: true, multiple_token: true, ..self }
     }
 
     /// Came with a later version than the command.
