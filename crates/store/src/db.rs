@@ -419,7 +419,6 @@ impl<T: Type> Edit<'_, T> {
         self.turn
     }
 
-    /// The turn for reading.
     /// The same for reading.
     pub(crate) fn turn_ref(&self) -> &Turn {
         self.turn
