@@ -8,6 +8,7 @@ pub mod db;
 pub mod effect;
 pub mod expiry;
 pub mod hash;
+pub mod ledger;
 pub mod limits;
 pub mod list;
 pub mod set;
