@@ -65,6 +65,8 @@ pub enum Error {
     LcsTooLong,
     /// LCS of strings that are too long together.
     LcsMemory,
+    /// SORT by weights that are no numbers.
+    SortNotDouble,
     /// The key must be there.
     NoSuchKey,
     /// The timeout of a blocking command is not a number.
@@ -139,6 +141,7 @@ impl fmt::Display for Error {
             Self::LcsMemory => {
                 "ERR Insufficient memory, transient memory for LCS exceeds proto-max-bulk-len"
             }
+            Self::SortNotDouble => "ERR One or more scores can't be converted into double",
             Self::NoSuchKey => "ERR no such key",
             Self::TimeoutNotFloat => "ERR timeout is not a float or out of range",
             Self::TimeoutNotInteger => "ERR timeout is not an integer or out of range",

@@ -31,6 +31,7 @@ pub const FAMILIES: &[&[Row<Handler>]] = &[
     generic::expire::ROWS,
     generic::object::ROWS,
     generic::scan::ROWS,
+    generic::sort::ROWS,
     generic::transfer::ROWS,
     keyspace::ROWS,
     string::ROWS,

@@ -242,27 +242,36 @@ impl Db {
     /// Sets a key to a string, whatever it was. Returns whether the key is new.
     #[inline]
     pub fn put(&mut self, turn: &mut Turn, key: Key<'_>, text: NewText<'_>, stamp: Stamp) -> bool {
-        turn.tally.changes += 1;
-        let clock = turn.use_clock();
         let integer;
-        let (kind, bytes) = match &text {
-            NewText::Bytes(bytes) => (Kind::Bytes, *bytes),
-            NewText::Edited(bytes) => (Kind::EditedBytes, *bytes),
+        let (kind, payload) = match text {
+            NewText::Bytes(bytes) => (Kind::Bytes, Payload::Bytes(bytes)),
+            NewText::Edited(bytes) => (Kind::EditedBytes, Payload::Bytes(bytes)),
             NewText::Integer(value) => {
                 integer = value.to_le_bytes();
-                (Kind::Integer, &integer[..])
+                (Kind::Integer, Payload::Bytes(&integer))
             }
-            NewText::Shared(_) => (Kind::Shared, &b""[..]),
+            NewText::Shared(text) => (Kind::Shared, Payload::Object(Object::Text(text))),
         };
+        self.replace(turn, key, kind, payload, stamp)
+    }
+
+    /// Sets a key to a value of any type, whatever it was. Returns whether the key is new.
+    #[inline]
+    pub(crate) fn replace(
+        &mut self,
+        turn: &mut Turn,
+        key: Key<'_>,
+        kind: Kind,
+        payload: Payload<'_, Object>,
+        stamp: Stamp,
+    ) -> bool {
+        turn.tally.changes += 1;
+        let clock = turn.use_clock();
         let found = self.find(turn, key);
         let stamp = match (stamp, found) {
             (Stamp::Clear, _) | (Stamp::Keep, None) => None,
             (Stamp::At(at), _) => Some(at),
             (Stamp::Keep, Some(at)) => self.table.at(at).stamp(),
-        };
-        let payload = match text {
-            NewText::Shared(text) => Payload::Object(Object::Text(text)),
-            _ => Payload::Bytes(bytes),
         };
         let Some(at) = found else {
             let record = Record::new(key.bytes, kind as u8, payload, stamp, clock);
@@ -409,7 +418,7 @@ impl<T: Type> Edit<'_, T> {
         self.turn
     }
 
-    /// The same for reading.
+    /// The turn for reading.
     pub(crate) fn turn_ref(&self) -> &Turn {
         self.turn
     }

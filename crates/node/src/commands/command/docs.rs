@@ -94,14 +94,20 @@ fn reply_arguments(reply: &mut Reply<'_>, arguments: &[Argument], keys: &mut Ran
         if parts.is_none() {
             fields.text("display_text", Some(argument.display.unwrap_or(argument.name)));
         }
-        if argument.shape == Shape::Key {
+        if let Some(index) = argument.key_spec {
+            fields.name("key_spec_index").int(i64::try_from(index).unwrap_or(i64::MAX));
+        } else if argument.shape == Shape::Key {
             fields.name("key_spec_index").int(i64::try_from(keys.start).unwrap_or(i64::MAX));
             keys.start += usize::from(keys.len() > 1);
         }
         fields.text("token", argument.token);
         fields.text("since", argument.since);
         fields.text("deprecated_since", argument.deprecated);
-        let flags = [(argument.optional, "optional"), (argument.multiple, "multiple")];
+        let flags = [
+            (argument.optional, "optional"),
+            (argument.multiple, "multiple"),
+            (argument.token_each, "multiple_token"),
+        ];
         fields.words("flags", flags);
         if let Some(parts) = parts {
             reply_arguments(fields.name("arguments"), parts, keys);

@@ -154,10 +154,10 @@ pub(super) fn cluster(_: &Facts<'_>, page: &mut Page) {
 /// does when it has not looked yet.
 pub(super) fn keyspace(facts: &Facts<'_>, page: &mut Page) {
     for (number, db) in facts.memory.dbs.iter().enumerate().filter(|(_, db)| db.keys != 0) {
-        let (keys, expires) = (db.keys, db.expiring);
+        let (keys, expires, hashes) = (db.keys, db.expiring, db.expiring_hashes);
         page.line(
             &format!("db{number}"),
-            format_args!("keys={keys},expires={expires},avg_ttl=0,subexpiry=0"),
+            format_args!("keys={keys},expires={expires},avg_ttl=0,subexpiry={hashes}"),
         );
     }
 }
