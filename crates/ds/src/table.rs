@@ -233,6 +233,23 @@ impl<P> Table<P> {
         RecordMut { table: self, at, record }
     }
 
+    /// The object of the record in an occupied slot, for writing where it lies; none when the
+    /// record has bytes.
+    ///
+    /// # Panics
+    /// When the slot is empty, as for `at`.
+    pub fn object_mut(&mut self, at: usize) -> Option<&mut P> {
+        let slot = self.slots[at];
+        assert!(slot != 0, "an occupied slot");
+        // SAFETY: as in `at_mut`; the record itself stays the table's, which is why it is not
+        // dropped here.
+        let mut record = ManuallyDrop::new(unsafe { Record::from_raw(slot & ADDRESS_MASK) });
+        let object: *mut P = record.object_mut()?;
+        // SAFETY: the object lies in the record's allocation, which nobody can reach while the
+        // table is borrowed exclusively.
+        Some(unsafe { &mut *object })
+    }
+
     /// Adds a record whose key is not in the table and returns its slot.
     pub fn insert<H: Positions>(&mut self, hash: u64, record: Record<P>, hasher: &H) -> usize {
         if self.len() >= H::len_max(self.homes as usize) {

@@ -6,9 +6,11 @@ use std::fmt;
 
 use store::WrongType;
 
+mod bits;
 mod connection;
 mod server;
 
+pub use bits::BitsError;
 pub use connection::ConnectionError;
 pub use server::ServerError;
 
@@ -67,6 +69,16 @@ pub enum Error {
     LcsMemory,
     /// SORT by weights that are no numbers.
     SortNotDouble,
+    /// An index at which a list has no element.
+    IndexOutOfRange,
+    /// A count that is negative or no integer.
+    NotPositive,
+    /// A number, called so, that must be above zero.
+    NotAboveZero(&'static str),
+    /// A number, called so, that must not be negative.
+    Negative(&'static str),
+    /// The rank of LPOS is zero.
+    RankZero,
     /// The key must be there.
     NoSuchKey,
     /// The timeout of a blocking command is not a number.
@@ -89,6 +101,8 @@ pub enum Error {
     NoAuth,
     /// An integer outside of these bounds.
     Bounds(i64, i64),
+    /// Something about bits or a HyperLogLog.
+    Bits(BitsError),
     /// Something about a connection or a client.
     Connection(ConnectionError),
     /// Something about the server as a whole.
@@ -142,6 +156,16 @@ impl fmt::Display for Error {
                 "ERR Insufficient memory, transient memory for LCS exceeds proto-max-bulk-len"
             }
             Self::SortNotDouble => "ERR One or more scores can't be converted into double",
+            Self::IndexOutOfRange => "ERR index out of range",
+            Self::NotPositive => "ERR value is out of range, must be positive",
+            Self::NotAboveZero(what) => {
+                return write!(f, "ERR {what} should be greater than 0");
+            }
+            Self::Negative(what) => return write!(f, "ERR {what} can't be negative"),
+            Self::RankZero => {
+                "ERR RANK can't be zero: use 1 to start from the first match, 2 from the second \
+                 ... or use negative to start from the end of the list"
+            }
             Self::NoSuchKey => "ERR no such key",
             Self::TimeoutNotFloat => "ERR timeout is not a float or out of range",
             Self::TimeoutNotInteger => "ERR timeout is not an integer or out of range",
@@ -160,6 +184,7 @@ impl fmt::Display for Error {
             Self::Bounds(min, max) => {
                 return write!(f, "ERR value is out of range, value must between {min} and {max}");
             }
+            Self::Bits(error) => return error.fmt(f),
             Self::Connection(error) => return error.fmt(f),
             Self::Server(error) => return error.fmt(f),
         })

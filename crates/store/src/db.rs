@@ -114,7 +114,8 @@ impl Db {
             let key = record.view().key().to_vec();
             let name = if unlink { &b"UNLINK"[..] } else { b"DEL" };
             let command = vec![name.to_vec(), key.clone()];
-            Effect { db, events: vec![(Event::new('x', "expired"), key)], command, unix_ms }
+            let events = vec![(Event::new('x', "expired"), key)];
+            Effect { db, events, command, more: Vec::new(), unix_ms }
         });
         turn.trash.extend(record.into_object());
     }
@@ -418,7 +419,7 @@ impl<T: Type> Edit<'_, T> {
         self.turn
     }
 
-    /// The turn for reading.
+    /// The same for reading.
     pub(crate) fn turn_ref(&self) -> &Turn {
         self.turn
     }
@@ -426,6 +427,11 @@ impl<T: Type> Edit<'_, T> {
     /// The record for writing what is no change of the value: another form of the same.
     pub(crate) fn record_unchanged_mut(&mut self) -> RecordMut<'_, Object> {
         self.db.table.at_mut(self.at)
+    }
+
+    /// The object for writing where it lies; the caller says whether that is a change.
+    pub(crate) fn object_mut(&mut self) -> Option<&mut Object> {
+        self.db.table.object_mut(self.at)
     }
 
     /// Moves an object to the trash before the record is given another payload.

@@ -93,6 +93,8 @@ pub enum Object {
     List(Box<ds::List>),
     /// A hash as a table.
     Hash(Box<FieldTable>),
+    /// A stream.
+    Stream(Box<ds::Stream>),
 }
 
 impl Object {
@@ -104,6 +106,7 @@ impl Object {
             Self::Set(table) => table.allocations(),
             Self::List(list) => 1 + list.allocations(),
             Self::Hash(table) => 1 + table.allocations(),
+            Self::Stream(stream) => 1 + stream.allocations(),
         }
     }
 }
@@ -174,6 +177,7 @@ impl<'a> Stored<'a> {
             Some(Object::Set(table)) => size_of::<Dict>() + table.memory_bytes(),
             Some(Object::List(list)) => list.memory_bytes(),
             Some(Object::Hash(table)) => table.memory_bytes(),
+            Some(Object::Stream(stream)) => stream.memory_bytes(),
             None => 0,
         };
         self.0.allocated_bytes() + size_of::<u64>() + object

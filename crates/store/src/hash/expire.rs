@@ -145,7 +145,7 @@ impl Db {
             }
             let mut command = vec![b"HDEL".to_vec(), key];
             command.extend(removed.iter().map(|name| (*name).clone()));
-            Effect { db, events, command, unix_ms }
+            Effect { db, events, command, more: Vec::new(), unix_ms }
         });
         self.due.changed(hash, before, due_of(record));
         if emptied {

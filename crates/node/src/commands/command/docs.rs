@@ -39,7 +39,7 @@ impl<'b> Fields<'_, 'b> {
     }
 
     /// A field of words, when one of them holds.
-    fn words(&mut self, name: &str, words: [(bool, &'static str); 2]) {
+    fn words<const N: usize>(&mut self, name: &str, words: [(bool, &'static str); N]) {
         let words = words.into_iter().filter(|(holds, _)| *holds).map(|(_, word)| word);
         if words.clone().next().is_some() {
             reply_words(self.name(name), words);
@@ -106,7 +106,7 @@ fn reply_arguments(reply: &mut Reply<'_>, arguments: &[Argument], keys: &mut Ran
         let flags = [
             (argument.optional, "optional"),
             (argument.multiple, "multiple"),
-            (argument.token_each, "multiple_token"),
+            (argument.multiple_token, "multiple_token"),
         ];
         fields.words("flags", flags);
         if let Some(parts) = parts {
