@@ -13,6 +13,7 @@ pub mod help;
 pub mod keys;
 pub mod keyspace;
 pub mod row;
+pub mod set;
 pub mod spec;
 pub mod string;
 pub mod wait;
@@ -33,5 +34,6 @@ pub const FAMILIES: &[&[Row<Handler>]] = &[
     generic::scan::ROWS,
     generic::transfer::ROWS,
     keyspace::ROWS,
+    set::ROWS,
     string::ROWS,
 ];
