@@ -16,6 +16,7 @@ pub mod keys;
 pub mod keyspace;
 pub mod list;
 pub mod row;
+pub mod set;
 pub mod spec;
 pub mod string;
 pub mod wait;
@@ -40,5 +41,6 @@ pub const FAMILIES: &[&[Row<Handler>]] = &[
     hyperloglog::ROWS,
     keyspace::ROWS,
     list::ROWS,
+    set::ROWS,
     string::ROWS,
 ];

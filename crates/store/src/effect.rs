@@ -58,6 +58,11 @@ impl Effects {
         self.consumed = consumed;
     }
 
+    /// Whether anyone consumes effects: for what is worth collecting only then.
+    pub fn is_consumed(&self) -> bool {
+        self.consumed
+    }
+
     /// Notes what the running command did to a key.
     #[inline]
     pub fn note(&mut self, event: Event, key: &[u8]) {

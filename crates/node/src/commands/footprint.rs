@@ -45,6 +45,7 @@ pub(crate) fn db_sizes(cx: &NodeCx<'_>) -> Vec<DbSize> {
             for (sum, db) in dbs.iter_mut().zip(shard.dbs()) {
                 sum.keys += db.len() as u64;
                 sum.expiring += db.expiring_len() as u64;
+                sum.expiring_hashes += db.hashes_with_expiry() as u64;
                 sum.slot_bytes += db.slot_bytes() as u64;
                 sum.expiring_hashes += db.hashes_with_expiry() as u64;
                 for (class, keys) in db.sizes() {
