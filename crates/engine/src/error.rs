@@ -6,9 +6,11 @@ use std::fmt;
 
 use store::WrongType;
 
+mod bits;
 mod connection;
 mod server;
 
+pub use bits::BitsError;
 pub use connection::ConnectionError;
 pub use server::ServerError;
 
@@ -65,6 +67,8 @@ pub enum Error {
     LcsTooLong,
     /// LCS of strings that are too long together.
     LcsMemory,
+    /// SORT by weights that are no numbers.
+    SortNotDouble,
     /// An index at which a list has no element.
     IndexOutOfRange,
     /// A count that is negative or no integer.
@@ -97,6 +101,8 @@ pub enum Error {
     NoAuth,
     /// An integer outside of these bounds.
     Bounds(i64, i64),
+    /// Something about bits or a HyperLogLog.
+    Bits(BitsError),
     /// Something about a connection or a client.
     Connection(ConnectionError),
     /// Something about the server as a whole.
@@ -149,6 +155,7 @@ impl fmt::Display for Error {
             Self::LcsMemory => {
                 "ERR Insufficient memory, transient memory for LCS exceeds proto-max-bulk-len"
             }
+            Self::SortNotDouble => "ERR One or more scores can't be converted into double",
             Self::IndexOutOfRange => "ERR index out of range",
             Self::NotPositive => "ERR value is out of range, must be positive",
             Self::NotAboveZero(what) => {
@@ -177,6 +184,7 @@ impl fmt::Display for Error {
             Self::Bounds(min, max) => {
                 return write!(f, "ERR value is out of range, value must between {min} and {max}");
             }
+            Self::Bits(error) => return error.fmt(f),
             Self::Connection(error) => return error.fmt(f),
             Self::Server(error) => return error.fmt(f),
         })
