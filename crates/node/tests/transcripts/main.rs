@@ -15,5 +15,6 @@ mod info;
 mod keyspace;
 mod scan;
 mod server;
+mod set;
 mod slowlog;
 mod string;
