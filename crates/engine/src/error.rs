@@ -6,9 +6,11 @@ use std::fmt;
 
 use store::WrongType;
 
+mod bits;
 mod connection;
 mod server;
 
+pub use bits::BitsError;
 pub use connection::ConnectionError;
 pub use server::ServerError;
 
@@ -43,14 +45,8 @@ pub enum Error {
     InvalidCursor,
     /// NOVALUES for a scan of anything but a hash.
     NoValuesOutsideHash,
-    /// A count that is negative.
-    NotPositive,
-    /// A number of keys that is not positive.
-    NoKeys,
     /// A number of keys that is larger than what follows.
     MoreKeysThanArguments,
-    /// A LIMIT that is negative.
-    NegativeLimit,
     /// A condition of EXPIRE that does not exist.
     UnsupportedOption(String),
     /// EXPIRE with NX and another condition.
@@ -75,6 +71,18 @@ pub enum Error {
     LcsTooLong,
     /// LCS of strings that are too long together.
     LcsMemory,
+    /// SORT by weights that are no numbers.
+    SortNotDouble,
+    /// An index at which a list has no element.
+    IndexOutOfRange,
+    /// A count that is negative or no integer.
+    NotPositive,
+    /// A number, called so, that must be above zero.
+    NotAboveZero(&'static str),
+    /// A number, called so, that must not be negative.
+    Negative(&'static str),
+    /// The rank of LPOS is zero.
+    RankZero,
     /// The key must be there.
     NoSuchKey,
     /// The timeout of a blocking command is not a number.
@@ -97,6 +105,8 @@ pub enum Error {
     NoAuth,
     /// An integer outside of these bounds.
     Bounds(i64, i64),
+    /// Something about bits or a HyperLogLog.
+    Bits(BitsError),
     /// Something about a connection or a client.
     Connection(ConnectionError),
     /// Something about the server as a whole.
@@ -122,12 +132,9 @@ impl fmt::Display for Error {
             Self::InvalidSecondDatabase => "ERR invalid second DB index",
             Self::InvalidCursor => "ERR invalid cursor",
             Self::NoValuesOutsideHash => "ERR NOVALUES option can only be used in HSCAN",
-            Self::NotPositive => "ERR value is out of range, must be positive",
-            Self::NoKeys => "ERR numkeys should be greater than 0",
             Self::MoreKeysThanArguments => {
                 "ERR Number of keys can't be greater than number of args"
             }
-            Self::NegativeLimit => "ERR LIMIT can't be negative",
             Self::UnsupportedOption(option) => {
                 return write!(f, "ERR Unsupported option {option}");
             }
@@ -156,6 +163,17 @@ impl fmt::Display for Error {
             Self::LcsMemory => {
                 "ERR Insufficient memory, transient memory for LCS exceeds proto-max-bulk-len"
             }
+            Self::SortNotDouble => "ERR One or more scores can't be converted into double",
+            Self::IndexOutOfRange => "ERR index out of range",
+            Self::NotPositive => "ERR value is out of range, must be positive",
+            Self::NotAboveZero(what) => {
+                return write!(f, "ERR {what} should be greater than 0");
+            }
+            Self::Negative(what) => return write!(f, "ERR {what} can't be negative"),
+            Self::RankZero => {
+                "ERR RANK can't be zero: use 1 to start from the first match, 2 from the second \
+                 ... or use negative to start from the end of the list"
+            }
             Self::NoSuchKey => "ERR no such key",
             Self::TimeoutNotFloat => "ERR timeout is not a float or out of range",
             Self::TimeoutNotInteger => "ERR timeout is not an integer or out of range",
@@ -174,6 +192,7 @@ impl fmt::Display for Error {
             Self::Bounds(min, max) => {
                 return write!(f, "ERR value is out of range, value must between {min} and {max}");
             }
+            Self::Bits(error) => return error.fmt(f),
             Self::Connection(error) => return error.fmt(f),
             Self::Server(error) => return error.fmt(f),
         })

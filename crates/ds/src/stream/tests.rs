@@ -70,7 +70,7 @@ fn shown(entry: &Entry<'_>) -> (Id, Vec<Pair>) {
 fn add(stream: &mut Stream, id: Id, pairs: &[Pair], limits: ChunkLimits) {
     let text = |index: usize| {
         let (field, value) = &pairs[index / 2];
-        if index % 2 == 0 { field.as_slice() } else { value.as_slice() }
+        if index.is_multiple_of(2) { field.as_slice() } else { value.as_slice() }
     };
     stream.log.append(id, pairs.len(), text, limits);
 }

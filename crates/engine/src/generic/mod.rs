@@ -10,9 +10,11 @@ use crate::row::{Handler, Row};
 use crate::spec::{Access, Argument, Category, Flags, Group, KeySpec, Spec};
 
 pub(crate) mod cursor;
+mod elements;
 pub mod expire;
 pub mod object;
 pub mod scan;
+pub mod sort;
 pub mod transfer;
 
 const READ: Flags = Flags::READONLY.with(Flags::FAST);
