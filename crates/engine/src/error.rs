@@ -45,14 +45,8 @@ pub enum Error {
     InvalidCursor,
     /// NOVALUES for a scan of anything but a hash.
     NoValuesOutsideHash,
-    /// A count that is negative.
-    NotPositive,
-    /// A number of keys that is not positive.
-    NoKeys,
     /// A number of keys that is larger than what follows.
     MoreKeysThanArguments,
-    /// A LIMIT that is negative.
-    NegativeLimit,
     /// A condition of EXPIRE that does not exist.
     UnsupportedOption(String),
     /// EXPIRE with NX and another condition.
@@ -138,12 +132,9 @@ impl fmt::Display for Error {
             Self::InvalidSecondDatabase => "ERR invalid second DB index",
             Self::InvalidCursor => "ERR invalid cursor",
             Self::NoValuesOutsideHash => "ERR NOVALUES option can only be used in HSCAN",
-            Self::NotPositive => "ERR value is out of range, must be positive",
-            Self::NoKeys => "ERR numkeys should be greater than 0",
             Self::MoreKeysThanArguments => {
                 "ERR Number of keys can't be greater than number of args"
             }
-            Self::NegativeLimit => "ERR LIMIT can't be negative",
             Self::UnsupportedOption(option) => {
                 return write!(f, "ERR Unsupported option {option}");
             }

@@ -42,5 +42,7 @@ pub const FAMILIES: &[&[Row<Handler>]] = &[
     keyspace::ROWS,
     list::ROWS,
     set::ROWS,
+    set::ROWS,
+    list::ROWS,
     string::ROWS,
 ];

@@ -18,5 +18,6 @@ mod keyspace;
 mod list;
 mod scan;
 mod server;
+mod set;
 mod slowlog;
 mod string;
