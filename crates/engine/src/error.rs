@@ -8,9 +8,11 @@ use store::WrongType;
 
 mod connection;
 mod server;
+mod sorted_set;
 
 pub use connection::ConnectionError;
 pub use server::ServerError;
+pub use sorted_set::SortedSetError;
 
 /// Why a command failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,6 +69,12 @@ pub enum Error {
     LcsMemory,
     /// The key must be there.
     NoSuchKey,
+    /// A count that is negative or no integer.
+    NotPositive,
+    /// A number, called so, that must be above zero.
+    NotAboveZero(&'static str),
+    /// A number, called so, that must not be negative.
+    Negative(&'static str),
     /// The timeout of a blocking command is not a number.
     TimeoutNotFloat,
     /// The timeout of a blocking command in milliseconds is not an integer.
@@ -91,6 +99,8 @@ pub enum Error {
     Connection(ConnectionError),
     /// Something about the server as a whole.
     Server(ServerError),
+    /// Something about sorted sets.
+    SortedSet(SortedSetError),
 }
 
 impl fmt::Display for Error {
@@ -140,6 +150,11 @@ impl fmt::Display for Error {
                 "ERR Insufficient memory, transient memory for LCS exceeds proto-max-bulk-len"
             }
             Self::NoSuchKey => "ERR no such key",
+            Self::NotPositive => "ERR value is out of range, must be positive",
+            Self::NotAboveZero(what) => {
+                return write!(f, "ERR {what} should be greater than 0");
+            }
+            Self::Negative(what) => return write!(f, "ERR {what} can't be negative"),
             Self::TimeoutNotFloat => "ERR timeout is not a float or out of range",
             Self::TimeoutNotInteger => "ERR timeout is not an integer or out of range",
             Self::TimeoutNegative => "ERR timeout is negative",
@@ -159,6 +174,7 @@ impl fmt::Display for Error {
             }
             Self::Connection(error) => return error.fmt(f),
             Self::Server(error) => return error.fmt(f),
+            Self::SortedSet(error) => return error.fmt(f),
         })
     }
 }

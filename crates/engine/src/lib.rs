@@ -13,12 +13,13 @@ pub mod help;
 pub mod keys;
 pub mod keyspace;
 pub mod row;
+pub mod sorted_set;
 pub mod spec;
 pub mod string;
 pub mod wait;
 
 pub use cx::{Cx, Held, Hold, ShardMap, Visit};
-pub use error::{ConnectionError, Error, ServerError};
+pub use error::{ConnectionError, Error, ServerError, SortedSetError};
 pub use row::{Handler, Row};
 pub use spec::{
     Access, Argument, Begin, Category, Find, Flags, Group, KeySpec, Shape, Spec, Spread,
@@ -33,5 +34,6 @@ pub const FAMILIES: &[&[Row<Handler>]] = &[
     generic::scan::ROWS,
     generic::transfer::ROWS,
     keyspace::ROWS,
+    sorted_set::ROWS,
     string::ROWS,
 ];

@@ -372,11 +372,6 @@ impl<T: Type> Edit<'_, T> {
         self.created
     }
 
-    /// The turn: for what a change takes out of the value, and for room to work in.
-    pub(crate) fn turn(&mut self) -> &mut Turn {
-        self.turn
-    }
-
     /// The record for reading.
     pub(crate) fn record(&self) -> RecordRef<'_, Object> {
         self.db.table.at(self.at)
