@@ -3,6 +3,7 @@
 //! It knows nothing of commands, replies, databases or what an expiry is: a record has a key, a
 //! stamp and a payload, a table finds records by hash.
 
+pub mod bits;
 pub mod dict;
 pub mod hll;
 pub mod intset;
@@ -20,4 +21,5 @@ pub use list::List;
 pub use packed::{Packed, PackedMut};
 pub use record::{Payload, Record, RecordRef};
 pub use sorted_set::SortedSet;
+pub use stream::Stream;
 pub use table::{RecordMut, Table};

@@ -6,10 +6,12 @@ use std::fmt;
 
 use store::WrongType;
 
+mod bits;
 mod connection;
 mod server;
 mod sorted_set;
 
+pub use bits::BitsError;
 pub use connection::ConnectionError;
 pub use server::ServerError;
 pub use sorted_set::SortedSetError;
@@ -67,6 +69,12 @@ pub enum Error {
     LcsTooLong,
     /// LCS of strings that are too long together.
     LcsMemory,
+    /// SORT by weights that are no numbers.
+    SortNotDouble,
+    /// An index at which a list has no element.
+    IndexOutOfRange,
+    /// The rank of LPOS is zero.
+    RankZero,
     /// The key must be there.
     NoSuchKey,
     /// A count that is negative or no integer.
@@ -95,6 +103,8 @@ pub enum Error {
     NoAuth,
     /// An integer outside of these bounds.
     Bounds(i64, i64),
+    /// Something about bits or a HyperLogLog.
+    Bits(BitsError),
     /// Something about a connection or a client.
     Connection(ConnectionError),
     /// Something about the server as a whole.
@@ -149,6 +159,12 @@ impl fmt::Display for Error {
             Self::LcsMemory => {
                 "ERR Insufficient memory, transient memory for LCS exceeds proto-max-bulk-len"
             }
+            Self::SortNotDouble => "ERR One or more scores can't be converted into double",
+            Self::IndexOutOfRange => "ERR index out of range",
+            Self::RankZero => {
+                "ERR RANK can't be zero: use 1 to start from the first match, 2 from the second \
+                 ... or use negative to start from the end of the list"
+            }
             Self::NoSuchKey => "ERR no such key",
             Self::NotPositive => "ERR value is out of range, must be positive",
             Self::NotAboveZero(what) => {
@@ -172,6 +188,7 @@ impl fmt::Display for Error {
             Self::Bounds(min, max) => {
                 return write!(f, "ERR value is out of range, value must between {min} and {max}");
             }
+            Self::Bits(error) => return error.fmt(f),
             Self::Connection(error) => return error.fmt(f),
             Self::Server(error) => return error.fmt(f),
             Self::SortedSet(error) => return error.fmt(f),

@@ -10,6 +10,7 @@ use ds::record::{Payload, Record, RecordRef};
 use ds::table::{RecordMut, Table};
 
 use crate::effect::{Effect, Event};
+use crate::hash::{Due, due_of};
 use crate::stored::{Kind, Object, Stored};
 use crate::text::NewText;
 use crate::turn::{Key, Turn};
@@ -24,6 +25,10 @@ pub trait Type {
     fn view(record: RecordRef<'_, Object>) -> Option<Self::View<'_>>;
     /// Whether the value has nothing left, so that its key must go.
     fn is_empty(record: RecordRef<'_, Object>) -> bool;
+    /// When the first part of the value ends, in a type whose parts can.
+    fn due(_: RecordRef<'_, Object>) -> Option<i64> {
+        None
+    }
 }
 
 /// The key holds a value of another type.
@@ -52,6 +57,8 @@ pub struct Db {
     pub(crate) number: u32,
     /// The hash position where the next expiry walk begins.
     pub(crate) expiry_at: u32,
+    /// The hashes that have fields that end.
+    pub(crate) due: Due,
 }
 
 impl Db {
@@ -100,16 +107,26 @@ impl Db {
 
     /// Removes the expired record at a slot: an effect of its own, whatever command noticed it.
     pub(crate) fn expire(&mut self, turn: &mut Turn, at: usize) {
-        let record = self.table.remove(at, &turn.hasher);
+        let record = self.detach(turn, at);
         turn.tally.expired += 1;
         let (db, unix_ms, unlink) = (self.number as usize, turn.unix_ms, turn.unlink_expired);
         turn.effects.push(|| {
             let key = record.view().key().to_vec();
             let name = if unlink { &b"UNLINK"[..] } else { b"DEL" };
             let command = vec![name.to_vec(), key.clone()];
-            Effect { db, events: vec![(Event::new('x', "expired"), key)], command, unix_ms }
+            let events = vec![(Event::new('x', "expired"), key)];
+            Effect { db, events, command, more: Vec::new(), unix_ms }
         });
         turn.trash.extend(record.into_object());
+    }
+
+    /// Takes the record out of a slot.
+    fn detach(&mut self, turn: &Turn, at: usize) -> Record<Object> {
+        let record = self.table.remove(at, &turn.hasher);
+        if let Some(due) = due_of(record.view()) {
+            self.due.changed(turn.hasher.hash(record.view().key()), Some(due), None);
+        }
+        record
     }
 
     /// A key's value of type `T`. Counts a hit or a miss, and as a use of the key.
@@ -194,7 +211,7 @@ impl Db {
             return Err(WrongType);
         }
         self.touch(turn, at);
-        Ok(Some(Edit { db: self, turn, at, changed: false, created: false, of: PhantomData }))
+        Ok(Some(Edit::new(self, turn, at, key.hash, false)))
     }
 
     /// The same; a key that is not there gets an empty value first. When that is left empty, the
@@ -220,7 +237,7 @@ impl Db {
                 (self.table.insert(key.hash, record, &turn.hasher), true)
             }
         };
-        Ok(Edit { db: self, turn, at, changed: false, created, of: PhantomData })
+        Ok(Edit::new(self, turn, at, key.hash, created))
     }
 
     /// Sets a key to a string, whatever it was. Returns whether the key is new.
@@ -262,6 +279,7 @@ impl Db {
             self.table.insert(key.hash, record, &turn.hasher);
             return true;
         };
+        self.due.changed(key.hash, due_of(self.table.at(at)), None);
         let mut record = self.table.at_mut(at);
         let old = record.view();
         match payload {
@@ -291,7 +309,7 @@ impl Db {
         let at = self.find(turn, key)?;
         turn.tally.changes += 1;
         self.touch(turn, at);
-        Some(self.table.remove(at, &turn.hasher))
+        Some(self.detach(turn, at))
     }
 
     /// Adds a record taken from elsewhere under a key that is not there.
@@ -299,6 +317,7 @@ impl Db {
         turn.tally.changes += 1;
         let record =
             if record.view().key() == key.bytes { record } else { record.rekeyed(key.bytes) };
+        self.due.changed(key.hash, None, due_of(record.view()));
         self.table.insert(key.hash, record, &turn.hasher);
     }
 
@@ -352,6 +371,7 @@ impl Db {
     /// Empties the database and returns what it held, to be dropped where no lock is held.
     pub fn clear(&mut self) -> Table<Object> {
         self.expiry_at = 0;
+        self.due = Due::default();
         std::mem::take(&mut self.table)
     }
 }
@@ -363,7 +383,18 @@ pub struct Edit<'a, T: Type> {
     at: usize,
     changed: bool,
     created: bool,
+    hash: u64,
+    /// When the first part of the value ended before it was opened.
+    due: Option<i64>,
     of: PhantomData<T>,
+}
+
+impl<'a, T: Type> Edit<'a, T> {
+    #[inline]
+    fn new(db: &'a mut Db, turn: &'a mut Turn, at: usize, hash: u64, created: bool) -> Self {
+        let due = T::due(db.table.at(at));
+        Self { db, turn, at, changed: false, created, hash, due, of: PhantomData }
+    }
 }
 
 impl<T: Type> Edit<'_, T> {
@@ -388,7 +419,7 @@ impl<T: Type> Edit<'_, T> {
         self.turn
     }
 
-    /// The turn for reading.
+    /// The same for reading.
     pub(crate) fn turn_ref(&self) -> &Turn {
         self.turn
     }
@@ -396,6 +427,11 @@ impl<T: Type> Edit<'_, T> {
     /// The record for writing what is no change of the value: another form of the same.
     pub(crate) fn record_unchanged_mut(&mut self) -> RecordMut<'_, Object> {
         self.db.table.at_mut(self.at)
+    }
+
+    /// The object for writing where it lies; the caller says whether that is a change.
+    pub(crate) fn object_mut(&mut self) -> Option<&mut Object> {
+        self.db.table.object_mut(self.at)
     }
 
     /// Moves an object to the trash before the record is given another payload.
@@ -420,6 +456,7 @@ impl<T: Type> Drop for Edit<'_, T> {
             return;
         }
         self.turn.tally.changes += u64::from(self.changed);
+        self.db.due.changed(self.hash, self.due, T::due(self.record()));
         if !self.changed || T::is_empty(self.record()) {
             let record = self.db.table.remove(self.at, &self.turn.hasher);
             self.turn.trash.extend(record.into_object());

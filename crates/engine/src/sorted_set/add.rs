@@ -144,10 +144,7 @@ fn add(
     } else {
         Some(db.edit_or_create::<SortedSet>(turn, key)?)
     };
-    let done = match set {
-        Some(set) => apply(set, args, pairs_at, first_score, options, limits)?,
-        None => Done::default(),
-    };
+    let done = apply(set, args, pairs_at, first_score, options, limits)?;
     if done.added + done.updated > 0 {
         cx.wrote(event(if options.incr { "zincr" } else { "zadd" }), key.bytes);
     }
@@ -168,15 +165,16 @@ struct Done {
     score: Option<f64>,
 }
 
-/// Adds the pairs from an argument on to a set. The first score is known.
+/// Adds the pairs from an argument on to a set, if there is one. The first score is known.
 fn apply(
-    mut set: Edit<'_, SortedSet>,
+    set: Option<Edit<'_, SortedSet>>,
     args: &Args<'_>,
     pairs_at: usize,
     first_score: f64,
     options: Options,
     limits: &Limits,
 ) -> Result<Done, Error> {
+    let Some(mut set) = set else { return Ok(Done::default()) };
     let pairs = (args.len() - pairs_at) / 2;
     set.expect(pairs, args.text(pairs_at + 1).len(), limits);
     let (mut done, mut score, mut failed) = (Done::default(), first_score, None);

@@ -1,0 +1,183 @@
+//! Fields that end: who removes them, and how the hashes that have such fields are found.
+//!
+//! Each database keeps an order of the hashes some of whose fields end, by the earliest expiry in
+//! each. It is exact at every moment: an [`Edit`](crate::Edit) that changed a hash corrects it when
+//! it is dropped, and so does whatever adds or removes a key. The background work takes from its
+//! front; commands that meet an ended field remove it too. Either way the removal leaves an effect
+//! of its own, HDEL with the event `hexpired`, beside that of the running command.
+
+use std::collections::BTreeSet;
+
+use ds::record::RecordRef;
+
+use crate::db::{Db, Type};
+use crate::effect::{Effect, Event};
+use crate::hash::edit::remove_from;
+use crate::hash::{Hash, HashRef, TRIPLE, expiry_of};
+use crate::stored::{Kind, Object};
+use crate::turn::{Key, Turn};
+
+/// Hashes in the order of their earliest expiry. Nothing is allocated while there is none.
+#[derive(Debug, Default)]
+#[allow(clippy::box_collection, reason = "a word in each database, which fill a cache line")]
+pub(crate) struct Due(Option<Box<BTreeSet<(i64, u64)>>>);
+
+impl Due {
+    /// Hashes with fields that end.
+    pub(crate) fn len(&self) -> usize {
+        self.0.as_ref().map_or(0, |order| order.len())
+    }
+
+    /// The earliest expiry of the hash with this key hash changed.
+    #[inline]
+    pub(crate) fn changed(&mut self, hash: u64, before: Option<i64>, after: Option<i64>) {
+        if before != after {
+            self.replace(hash, before, after);
+        }
+    }
+
+    #[cold]
+    fn replace(&mut self, hash: u64, before: Option<i64>, after: Option<i64>) {
+        let order = self.0.get_or_insert_default();
+        if let Some(before) = before {
+            order.remove(&(before, hash));
+        }
+        if let Some(after) = after {
+            order.insert((after, hash));
+        } else if order.is_empty() {
+            self.0 = None;
+        }
+    }
+
+    fn first(&self) -> Option<(i64, u64)> {
+        self.0.as_ref()?.first().copied()
+    }
+}
+
+/// The earliest expiry of a field in whatever value a record has.
+#[inline]
+pub(crate) fn due_of(record: RecordRef<'_, Object>) -> Option<i64> {
+    match Kind::from_bits(record.kind()) {
+        Kind::PackedExpiringHash | Kind::Hash => Hash::due(record),
+        _ => None,
+    }
+}
+
+impl Db {
+    /// Hashes that have fields that end.
+    pub fn hashes_with_expiry(&self) -> usize {
+        self.due.len()
+    }
+
+    /// Removes those of the named fields whose time has come. Returns how many.
+    pub fn expire_fields<'f>(
+        &mut self,
+        turn: &mut Turn,
+        key: Key<'_>,
+        fields: impl Iterator<Item = &'f [u8]>,
+    ) -> usize {
+        let Some((at, hash)) = self.with_expired(turn, key) else { return 0 };
+        let is_expired = |field: &&[u8]| {
+            hash.get(&turn.hasher, field).is_some_and(|value| value.is_expired(turn.unix_ms))
+        };
+        let names: Vec<Vec<u8>> = fields.filter(is_expired).map(<[u8]>::to_vec).collect();
+        self.drop_fields(turn, at, key.hash, &names)
+    }
+
+    /// Removes all fields of a hash whose time has come. Returns how many.
+    pub fn expire_all_fields(&mut self, turn: &mut Turn, key: Key<'_>) -> usize {
+        let Some((at, hash)) = self.with_expired(turn, key) else { return 0 };
+        let names = ended(hash, turn, usize::MAX);
+        self.drop_fields(turn, at, key.hash, &names)
+    }
+
+    /// The hash under a key, when the time of one of its fields has come.
+    #[inline]
+    fn with_expired(&self, turn: &Turn, key: Key<'_>) -> Option<(usize, HashRef<'_>)> {
+        // Nothing to look for in most databases.
+        self.due.first().filter(|(at, _)| *at < turn.unix_ms)?;
+        let at = self.table.find(key.hash, key.bytes)?;
+        let hash = Hash::view(self.table.at(at))?;
+        hash.has_expired(turn.unix_ms).then_some((at, hash))
+    }
+
+    /// Removes fields whose time has come, at most so many, wherever they are. Returns how many.
+    pub fn expire_due_fields(&mut self, turn: &mut Turn, fields_max: usize) -> usize {
+        let mut removed = 0;
+        while removed < fields_max {
+            let first = self.due.first().filter(|(at, _)| *at < turn.unix_ms);
+            let Some((at_ms, hash)) = first else { break };
+            let found = self.table.find_where(hash, |record| {
+                due_of(record) == Some(at_ms) && turn.hasher.hash(record.key()) == hash
+            });
+            let names = found
+                .and_then(|at| Hash::view(self.table.at(at)))
+                .map(|fields| ended(fields, turn, fields_max - removed));
+            debug_assert!(names.as_ref().is_some_and(|names| !names.is_empty()), "exact order");
+            let (Some(at), Some(names)) = (found, names) else {
+                self.due.changed(hash, Some(at_ms), None);
+                continue;
+            };
+            removed += self.drop_fields(turn, at, hash, &names).max(1);
+        }
+        removed
+    }
+
+    /// Removes fields of the hash in a slot, and its key when none is left.
+    fn drop_fields(&mut self, turn: &mut Turn, at: usize, hash: u64, names: &[Vec<u8>]) -> usize {
+        let before = due_of(self.table.at(at));
+        let mut record = self.table.at_mut(at);
+        let removed: Vec<&Vec<u8>> =
+            names.iter().filter(|name| remove_from(&mut record, &turn.hasher, name)).collect();
+        drop(record);
+        if removed.is_empty() {
+            return 0;
+        }
+        turn.tally.expired_fields += removed.len() as u64;
+        let record = self.table.at(at);
+        let emptied = Hash::is_empty(record);
+        let (db, unix_ms) = (self.number as usize, turn.unix_ms);
+        turn.effects.push(|| {
+            let key = record.key().to_vec();
+            let mut events = vec![(Event::new('h', "hexpired"), key.clone())];
+            if emptied {
+                events.push((Event::new('g', "del"), key.clone()));
+            }
+            let mut command = vec![b"HDEL".to_vec(), key];
+            command.extend(removed.iter().map(|name| (*name).clone()));
+            Effect { db, events, command, more: Vec::new(), unix_ms }
+        });
+        self.due.changed(hash, before, due_of(record));
+        if emptied {
+            let record = self.table.remove(at, &turn.hasher);
+            turn.trash.extend(record.into_object());
+        }
+        removed.len()
+    }
+}
+
+/// The names of fields whose time has come, the first to end first, at most so many.
+fn ended(hash: HashRef<'_>, turn: &Turn, fields_max: usize) -> Vec<Vec<u8>> {
+    match hash {
+        HashRef::Packed(_) => Vec::new(),
+        HashRef::Expiring(fields) => {
+            let mut names = Vec::new();
+            let mut entries = fields.iter();
+            // Those that end come first, in their order.
+            while let (Some(field), Some(_), Some(expiry)) =
+                (entries.next(), entries.next(), entries.next())
+            {
+                let ended = expiry_of(expiry).is_some_and(|at| at < turn.unix_ms);
+                if !ended || names.len() == fields_max {
+                    break;
+                }
+                names.push(field.to_vec());
+            }
+            debug_assert!(names.len() <= fields.len() / TRIPLE);
+            names
+        }
+        HashRef::Table(table) => {
+            table.ending(&turn.hasher, turn.unix_ms).take(fields_max).map(<[u8]>::to_vec).collect()
+        }
+    }
+}
