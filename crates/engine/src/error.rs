@@ -9,10 +9,12 @@ use store::WrongType;
 mod bits;
 mod connection;
 mod server;
+mod sorted_set;
 
 pub use bits::BitsError;
 pub use connection::ConnectionError;
 pub use server::ServerError;
+pub use sorted_set::SortedSetError;
 
 /// Why a command failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,16 +77,16 @@ pub enum Error {
     SortNotDouble,
     /// An index at which a list has no element.
     IndexOutOfRange,
+    /// The rank of LPOS is zero.
+    RankZero,
+    /// The key must be there.
+    NoSuchKey,
     /// A count that is negative or no integer.
     NotPositive,
     /// A number, called so, that must be above zero.
     NotAboveZero(&'static str),
     /// A number, called so, that must not be negative.
     Negative(&'static str),
-    /// The rank of LPOS is zero.
-    RankZero,
-    /// The key must be there.
-    NoSuchKey,
     /// The timeout of a blocking command is not a number.
     TimeoutNotFloat,
     /// The timeout of a blocking command in milliseconds is not an integer.
@@ -111,6 +113,8 @@ pub enum Error {
     Connection(ConnectionError),
     /// Something about the server as a whole.
     Server(ServerError),
+    /// Something about sorted sets.
+    SortedSet(SortedSetError),
 }
 
 impl fmt::Display for Error {
@@ -165,16 +169,16 @@ impl fmt::Display for Error {
             }
             Self::SortNotDouble => "ERR One or more scores can't be converted into double",
             Self::IndexOutOfRange => "ERR index out of range",
-            Self::NotPositive => "ERR value is out of range, must be positive",
-            Self::NotAboveZero(what) => {
-                return write!(f, "ERR {what} should be greater than 0");
-            }
-            Self::Negative(what) => return write!(f, "ERR {what} can't be negative"),
             Self::RankZero => {
                 "ERR RANK can't be zero: use 1 to start from the first match, 2 from the second \
                  ... or use negative to start from the end of the list"
             }
             Self::NoSuchKey => "ERR no such key",
+            Self::NotPositive => "ERR value is out of range, must be positive",
+            Self::NotAboveZero(what) => {
+                return write!(f, "ERR {what} should be greater than 0");
+            }
+            Self::Negative(what) => return write!(f, "ERR {what} can't be negative"),
             Self::TimeoutNotFloat => "ERR timeout is not a float or out of range",
             Self::TimeoutNotInteger => "ERR timeout is not an integer or out of range",
             Self::TimeoutNegative => "ERR timeout is negative",
@@ -195,6 +199,7 @@ impl fmt::Display for Error {
             Self::Bits(error) => return error.fmt(f),
             Self::Connection(error) => return error.fmt(f),
             Self::Server(error) => return error.fmt(f),
+            Self::SortedSet(error) => return error.fmt(f),
         })
     }
 }

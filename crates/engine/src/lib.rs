@@ -17,12 +17,13 @@ pub mod keyspace;
 pub mod list;
 pub mod row;
 pub mod set;
+pub mod sorted_set;
 pub mod spec;
 pub mod string;
 pub mod wait;
 
 pub use cx::{Cx, Held, Hold, ShardMap, Visit};
-pub use error::{BitsError, ConnectionError, Error, ServerError};
+pub use error::{BitsError, ConnectionError, Error, ServerError, SortedSetError};
 pub use row::{Handler, Row};
 pub use spec::{
     Access, Argument, Begin, Category, Find, Flags, Group, KeySpec, Shape, Spec, Spread,
@@ -44,5 +45,6 @@ pub const FAMILIES: &[&[Row<Handler>]] = &[
     set::ROWS,
     set::ROWS,
     list::ROWS,
+    sorted_set::ROWS,
     string::ROWS,
 ];
