@@ -2,9 +2,10 @@
 
 use base::random::Random;
 use resp::Args;
-use store::{Db, Event, Key, Limits, Shard, Turn};
+use store::{Db, Event, Key, Limits, Shard, Stored, Turn};
 
 use crate::error::Error;
+use crate::wait::Asked;
 
 /// Which shard a key belongs to.
 #[derive(Clone, Copy, Debug)]
@@ -49,6 +50,12 @@ pub trait Held {
     /// # Panics
     /// When it is not held, which the row's key positions rule out.
     fn shard(&mut self, number: usize) -> &mut Shard;
+
+    /// The same for reading only.
+    ///
+    /// # Panics
+    /// As `shard`.
+    fn shard_ref(&self, number: usize) -> &Shard;
 }
 
 /// The shards held for a command.
@@ -81,6 +88,8 @@ pub struct Cx<'a> {
     pub limits: &'a Limits,
     /// Random numbers.
     pub random: &'a mut Random,
+    /// Where a handler leaves its wish to wait, if the request may; see [`Cx::wait`].
+    pub asked: Option<&'a mut Option<Asked>>,
 }
 
 impl<'a> Cx<'a> {
@@ -122,6 +131,34 @@ impl<'a> Cx<'a> {
             Hold::Each(_) => unreachable!("a command with keys holds their shards"),
         };
         (shard.db(number), self.turn)
+    }
+
+    /// Shows the part of the session's database that holds a key, whether its shard is held or
+    /// visited.
+    pub fn with_db<R>(&mut self, key: Key<'_>, work: impl FnOnce(&mut Db, &mut Turn) -> R) -> R {
+        let Hold::Each(shards) = &self.hold else {
+            let (db, turn) = self.db(key);
+            return work(db, turn);
+        };
+        let (mut work, mut result) = (Some(work), None);
+        shards.visit(self.map.shard_of(key.hash), &mut |shard| {
+            result = work.take().map(|work| work(shard.db(self.db), self.turn));
+        });
+        result.unwrap_or_else(|| unreachable!("a visit shows the shard once"))
+    }
+
+    /// What lies under a key of the session's database that the command has read or looked at
+    /// already; unlike `db` it lets a command see the values of several keys at once.
+    ///
+    /// # Panics
+    /// As `db_at`.
+    pub fn look_again(&self, key: Key<'_>) -> Option<Stored<'_>> {
+        let shard: &Shard = match &self.hold {
+            Hold::One(shard) => shard,
+            Hold::Many(shards) => shards.shard_ref(self.map.shard_of(key.hash)),
+            Hold::Each(_) => unreachable!("a command with keys holds their shards"),
+        };
+        shard.db_ref(self.db).look_again(key)
     }
 
     /// Shows every shard to `work`, one after another.

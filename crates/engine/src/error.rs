@@ -67,8 +67,20 @@ pub enum Error {
     LcsTooLong,
     /// LCS of strings that are too long together.
     LcsMemory,
+    /// SORT by weights that are no numbers.
+    SortNotDouble,
     /// The key must be there.
     NoSuchKey,
+    /// The timeout of a blocking command is not a number.
+    TimeoutNotFloat,
+    /// The timeout of a blocking command in milliseconds is not an integer.
+    TimeoutNotInteger,
+    /// The timeout of a blocking command is negative.
+    TimeoutNegative,
+    /// The timeout of a blocking command ends beyond all time.
+    TimeoutOutOfRange,
+    /// CLIENT UNBLOCK ended the wait of a blocking command with an error.
+    Unblocked,
     /// No command of this name; the text says which.
     UnknownCommand(String),
     /// No subcommand of this name in the command of that name.
@@ -133,7 +145,13 @@ impl fmt::Display for Error {
             Self::LcsMemory => {
                 "ERR Insufficient memory, transient memory for LCS exceeds proto-max-bulk-len"
             }
+            Self::SortNotDouble => "ERR One or more scores can't be converted into double",
             Self::NoSuchKey => "ERR no such key",
+            Self::TimeoutNotFloat => "ERR timeout is not a float or out of range",
+            Self::TimeoutNotInteger => "ERR timeout is not an integer or out of range",
+            Self::TimeoutNegative => "ERR timeout is negative",
+            Self::TimeoutOutOfRange => "ERR timeout is out of range",
+            Self::Unblocked => "UNBLOCKED client unblocked via CLIENT UNBLOCK",
             Self::UnknownCommand(text) => return write!(f, "ERR {text}"),
             Self::UnknownSubcommand(name, command) => {
                 return write!(f, "ERR unknown subcommand '{name}'. Try {command} HELP.");

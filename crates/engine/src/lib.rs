@@ -17,6 +17,7 @@ pub mod keyspace;
 pub mod row;
 pub mod spec;
 pub mod string;
+pub mod wait;
 
 pub use cx::{Cx, Held, Hold, ShardMap, Visit};
 pub use error::{BitsError, ConnectionError, Error, ServerError};
@@ -24,6 +25,7 @@ pub use row::{Handler, Row};
 pub use spec::{
     Access, Argument, Begin, Category, Find, Flags, Group, KeySpec, Shape, Spec, Spread,
 };
+pub use wait::{Asked, Awaits, Serve, Wait};
 
 /// The rows of all families that work on data, family by family.
 pub const FAMILIES: &[&[Row<Handler>]] = &[
@@ -32,6 +34,7 @@ pub const FAMILIES: &[&[Row<Handler>]] = &[
     generic::expire::ROWS,
     generic::object::ROWS,
     generic::scan::ROWS,
+    generic::sort::ROWS,
     generic::transfer::ROWS,
     hyperloglog::ROWS,
     keyspace::ROWS,

@@ -215,10 +215,10 @@ fn run_data<R: Router>(
         let shard = map.shard_of(hash);
         return router.one(shard, |shard| ground.run(Hold::One(shard), &hashes));
     }
-    match entry.spec.spread {
+    match entry.spec.spread.with(&request.args) {
         Spread::EachShard => return ground.run(Hold::Each(&RouterVisit(router)), &[]),
         Spread::World => return router.world(|shards| ground.run(Hold::Each(shards), &[])),
-        Spread::Keys => {}
+        Spread::Keys | Spread::KeysOrWorld(_) => {}
     }
     let (hashes, shards) = (&mut worker.hashes, &mut worker.shards);
     hashes.clear();
@@ -263,6 +263,7 @@ impl Ground<'_> {
             bulk_bytes_max,
             limits,
             random,
+            asked: None,
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use base::number::{push_f64, push_i64, push_u64};
+use base::number::{DoubleText, push_i64, push_u64};
 
 use crate::out::{Mark, Out};
 
@@ -147,14 +147,13 @@ impl<'a> Reply<'a> {
 
     /// A double: a bulk string in RESP2.
     pub fn double(&mut self, value: f64) {
-        let mut text = Vec::with_capacity(32);
-        push_f64(&mut text, value);
+        let text = DoubleText::of(value);
         if self.resp3 {
             self.raw(b",");
-            self.raw(&text);
+            self.raw(text.as_bytes());
             self.raw(b"\r\n");
         } else {
-            self.bulk(&text);
+            self.bulk(text.as_bytes());
         }
     }
 

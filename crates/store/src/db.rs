@@ -174,6 +174,12 @@ impl Db {
         self.find(turn, key).map(|at| Stored(self.table.at(at)))
     }
 
+    /// What lies under a key that this turn has read or looked at already, so that it has not
+    /// expired. Changes nothing, which lets a command see several values at once.
+    pub fn look_again(&self, key: Key<'_>) -> Option<Stored<'_>> {
+        self.table.find(key.hash, key.bytes).map(|at| Stored(self.table.at(at)))
+    }
+
     /// Opens a key's value of type `T` for writing.
     ///
     /// # Errors
@@ -187,8 +193,7 @@ impl Db {
         if T::view(self.table.at(at)).is_none() {
             return Err(WrongType);
         }
-        let clock = turn.use_clock();
-        self.table.at_mut(at).set_note(clock);
+        self.touch(turn, at);
         Ok(Some(Edit { db: self, turn, at, changed: false, created: false, of: PhantomData }))
     }
 
@@ -206,7 +211,7 @@ impl Db {
         let (at, created) = match self.find(turn, key) {
             Some(at) if T::view(self.table.at(at)).is_none() => return Err(WrongType),
             Some(at) => {
-                self.table.at_mut(at).set_note(clock);
+                self.touch(turn, at);
                 (at, false)
             }
             None => {
@@ -221,27 +226,36 @@ impl Db {
     /// Sets a key to a string, whatever it was. Returns whether the key is new.
     #[inline]
     pub fn put(&mut self, turn: &mut Turn, key: Key<'_>, text: NewText<'_>, stamp: Stamp) -> bool {
-        turn.tally.changes += 1;
-        let clock = turn.use_clock();
         let integer;
-        let (kind, bytes) = match &text {
-            NewText::Bytes(bytes) => (Kind::Bytes, *bytes),
-            NewText::Edited(bytes) => (Kind::EditedBytes, *bytes),
+        let (kind, payload) = match text {
+            NewText::Bytes(bytes) => (Kind::Bytes, Payload::Bytes(bytes)),
+            NewText::Edited(bytes) => (Kind::EditedBytes, Payload::Bytes(bytes)),
             NewText::Integer(value) => {
                 integer = value.to_le_bytes();
-                (Kind::Integer, &integer[..])
+                (Kind::Integer, Payload::Bytes(&integer))
             }
-            NewText::Shared(_) => (Kind::Shared, &b""[..]),
+            NewText::Shared(text) => (Kind::Shared, Payload::Object(Object::Text(text))),
         };
+        self.replace(turn, key, kind, payload, stamp)
+    }
+
+    /// Sets a key to a value of any type, whatever it was. Returns whether the key is new.
+    #[inline]
+    pub(crate) fn replace(
+        &mut self,
+        turn: &mut Turn,
+        key: Key<'_>,
+        kind: Kind,
+        payload: Payload<'_, Object>,
+        stamp: Stamp,
+    ) -> bool {
+        turn.tally.changes += 1;
+        let clock = turn.use_clock();
         let found = self.find(turn, key);
         let stamp = match (stamp, found) {
             (Stamp::Clear, _) | (Stamp::Keep, None) => None,
             (Stamp::At(at), _) => Some(at),
             (Stamp::Keep, Some(at)) => self.table.at(at).stamp(),
-        };
-        let payload = match text {
-            NewText::Shared(text) => Payload::Object(Object::Text(text)),
-            _ => Payload::Bytes(bytes),
         };
         let Some(at) = found else {
             let record = Record::new(key.bytes, kind as u8, payload, stamp, clock);
@@ -367,6 +381,16 @@ impl<T: Type> Edit<'_, T> {
     pub(crate) fn record_mut(&mut self) -> RecordMut<'_, Object> {
         self.changed = true;
         self.db.table.at_mut(self.at)
+    }
+
+    /// The turn: for what a change takes out of the value, and for room to work in.
+    pub(crate) fn turn(&mut self) -> &mut Turn {
+        self.turn
+    }
+
+    /// The turn for reading.
+    pub(crate) fn turn_ref(&self) -> &Turn {
+        self.turn
     }
 
     /// The record for writing what is no change of the value: another form of the same.

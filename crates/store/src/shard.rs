@@ -28,6 +28,15 @@ impl Shard {
         }
     }
 
+    /// The same for reading only.
+    #[inline]
+    pub fn db_ref(&self, number: usize) -> &Db {
+        match number.checked_sub(1) {
+            None => &self.first,
+            Some(index) => &self.others[index],
+        }
+    }
+
     /// All databases, by number.
     pub fn dbs(&mut self) -> impl Iterator<Item = &mut Db> {
         std::iter::once(&mut self.first).chain(&mut self.others)

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use ds::dict::Dict;
 use ds::record::RecordRef;
 
 use crate::db::Type;
@@ -83,6 +84,12 @@ impl Kind {
 pub enum Object {
     /// A long string.
     Text(Arc<Vec<u8>>),
+    /// A big sorted set.
+    SortedSet(Box<ds::SortedSet>),
+    /// A set as a table.
+    Set(Box<Dict>),
+    /// A list in chunks.
+    List(Box<ds::List>),
 }
 
 impl Object {
@@ -90,6 +97,9 @@ impl Object {
     pub fn allocations(&self) -> usize {
         match self {
             Self::Text(_) => 1,
+            Self::SortedSet(set) => set.allocations() + 1,
+            Self::Set(table) => table.allocations(),
+            Self::List(list) => 1 + list.allocations(),
         }
     }
 }
@@ -156,6 +166,9 @@ impl<'a> Stored<'a> {
     pub fn memory_bytes(self) -> usize {
         let object = match self.0.object() {
             Some(Object::Text(text)) => size_of::<Vec<u8>>() + 16 + text.capacity(),
+            Some(Object::SortedSet(set)) => size_of::<ds::SortedSet>() + set.memory_bytes(),
+            Some(Object::Set(table)) => size_of::<Dict>() + table.memory_bytes(),
+            Some(Object::List(list)) => list.memory_bytes(),
             None => 0,
         };
         self.0.allocated_bytes() + size_of::<u64>() + object

@@ -55,6 +55,7 @@ impl Type for Text {
             }
             Kind::Shared => match record.object()? {
                 Object::Text(text) => Some(TextRef::Shared(text)),
+                _ => None,
             },
             _ => None,
         }

@@ -142,6 +142,10 @@ impl Held for FakeHeld<'_> {
     fn shard(&mut self, number: usize) -> &mut Shard {
         &mut self.0.iter_mut().find(|(held, _)| *held == number).expect("a held shard").1
     }
+
+    fn shard_ref(&self, number: usize) -> &Shard {
+        &self.0.iter().find(|(held, _)| *held == number).expect("a held shard").1
+    }
 }
 
 impl Visit for FakeShards {

@@ -94,7 +94,9 @@ fn reply_arguments(reply: &mut Reply<'_>, arguments: &[Argument], keys: &mut Ran
         if parts.is_none() {
             fields.text("display_text", Some(argument.display.unwrap_or(argument.name)));
         }
-        if argument.shape == Shape::Key {
+        if let Some(index) = argument.key_spec {
+            fields.name("key_spec_index").int(i64::try_from(index).unwrap_or(i64::MAX));
+        } else if argument.shape == Shape::Key {
             fields.name("key_spec_index").int(i64::try_from(keys.start).unwrap_or(i64::MAX));
             keys.start += usize::from(keys.len() > 1);
         }
@@ -104,7 +106,7 @@ fn reply_arguments(reply: &mut Reply<'_>, arguments: &[Argument], keys: &mut Ran
         let flags = [
             (argument.optional, "optional"),
             (argument.multiple, "multiple"),
-            (argument.multiple_token, "multiple_token"),
+            (argument.token_each, "multiple_token"),
         ];
         fields.words("flags", flags);
         if let Some(parts) = parts {
