@@ -17,7 +17,7 @@ pub mod spec;
 pub mod string;
 pub mod wait;
 
-pub use cx::{Cx, Held, Hold, ShardMap, Visit};
+pub use cx::{Cx, Held, Hold, ShardMap, Visit, Whole};
 pub use error::{ConnectionError, Error, ServerError};
 pub use row::{Handler, Row};
 pub use spec::{

@@ -103,6 +103,7 @@ impl Db {
         let record = self.table.remove(at, &turn.hasher);
         turn.tally.expired += 1;
         let (db, unix_ms, unlink) = (self.number as usize, turn.unix_ms, turn.unlink_expired);
+        turn.effects.change(Some(db), record.view().key());
         turn.effects.push(|| {
             let key = record.view().key().to_vec();
             let name = if unlink { &b"UNLINK"[..] } else { b"DEL" };

@@ -13,6 +13,7 @@ pub mod stored;
 pub mod text;
 pub mod trash;
 pub mod turn;
+pub mod waiters;
 
 pub use db::{Db, Edit, Stamp, Type, WrongType};
 pub use effect::{Effect, Effects, Event};
@@ -22,3 +23,4 @@ pub use stored::{Kind, Object, Stored};
 pub use text::{Text, TextEdit, TextRef};
 pub use trash::Trash;
 pub use turn::{Key, Tally, Turn};
+pub use waiters::{Waiter, Waiters};

@@ -1,22 +1,38 @@
 //! One shard: its part of every database.
 //!
 //! The part of database 0, which nearly all clients use, lies in the shard itself: with the shard's
-//! lock it fills one cache line, so that reaching a table costs one miss and not two.
+//! lock it fills one cache line, so that reaching a table costs one miss and not two. That line
+//! also tells whether anyone waits for a key of the shard; all else lies behind a pointer.
+
+use std::sync::Arc;
 
 use crate::db::Db;
+use crate::turn::Key;
+use crate::waiters::{Waiter, Waiters};
 
 /// One shard's part of every database.
 #[derive(Debug)]
 pub struct Shard {
     first: Db,
+    rest: Box<Rest>,
+    /// Places in the queues of `rest.waiters`, those of the dead included.
+    waiting: usize,
+}
+
+/// What is reached for less often.
+#[derive(Debug)]
+struct Rest {
     others: Box<[Db]>,
+    waiters: Waiters,
 }
 
 impl Shard {
     /// A shard with so many empty databases, at least one.
     pub fn new(databases: usize) -> Self {
         let db = |number: usize| Db { number: number as u32, ..Db::default() };
-        Self { first: db(0), others: (1..databases).map(db).collect() }
+        let others = (1..databases).map(db).collect();
+        let rest = Box::new(Rest { others, waiters: Waiters::default() });
+        Self { first: db(0), rest, waiting: 0 }
     }
 
     /// A database by its number, which the session has checked.
@@ -24,16 +40,49 @@ impl Shard {
     pub fn db(&mut self, number: usize) -> &mut Db {
         match number.checked_sub(1) {
             None => &mut self.first,
-            Some(index) => &mut self.others[index],
+            Some(index) => &mut self.rest.others[index],
         }
     }
 
     /// All databases, by number.
     pub fn dbs(&mut self) -> impl Iterator<Item = &mut Db> {
-        std::iter::once(&mut self.first).chain(&mut self.others)
+        std::iter::once(&mut self.first).chain(&mut self.rest.others)
     }
 
-    /// Exchanges the contents of two databases.
+    /// Whether anyone stands in a queue of this shard.
+    #[inline]
+    pub fn has_waiters(&self) -> bool {
+        self.waiting != 0
+    }
+
+    /// Whether someone may wait for a key with this hash.
+    #[inline]
+    pub fn is_awaited(&self, hash: u64) -> bool {
+        self.has_waiters() && self.rest.waiters.is_awaited(hash)
+    }
+
+    /// Who waits for keys of this shard.
+    pub fn waiters(&mut self) -> &mut Waiters {
+        &mut self.rest.waiters
+    }
+
+    /// Adds a waiter to the end of a key's queue.
+    pub fn add_waiter(&mut self, db: usize, key: Key<'_>, waiter: Arc<dyn Waiter>) {
+        self.waiting += usize::from(self.rest.waiters.add(db, key, waiter));
+    }
+
+    /// Takes the waiter at a place out of a key's queue.
+    pub fn remove_waiter(&mut self, db: usize, key: Key<'_>, at: usize) {
+        self.waiting -= usize::from(self.rest.waiters.remove(db, key, at));
+    }
+
+    /// Takes those out of a key's queue who wait no more.
+    pub fn sweep_waiters(&mut self, db: usize, key: Key<'_>) {
+        self.waiting -= self.rest.waiters.sweep(db, key);
+    }
+
+    /// Exchanges the contents of two databases. Who waits for a key goes on waiting for the key of
+    /// that name in the database of that number.
     pub fn swap(&mut self, a: usize, b: usize) {
         if a == b {
             return;
