@@ -20,4 +20,5 @@ mod scan;
 mod server;
 mod set;
 mod slowlog;
+mod sort;
 mod string;
