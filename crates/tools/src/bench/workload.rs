@@ -38,6 +38,8 @@ const COUNT: Option<&str> = Some("SET count:{key} {100000..999999}");
 const LIST: Option<&str> = Some("RPUSH list:{key} {value}");
 const ITEMS: Option<&str> = Some("RPUSH items:{key} 100*(item:{10..99})");
 
+const SORTED: Option<&str> = Some("RPUSH sort:{key} 10*({100..999})");
+
 /// Every workload, in the order in which `--all` runs them.
 pub const TABLE: &[Row] = &[
     // Connection.
@@ -108,6 +110,8 @@ pub const TABLE: &[Row] = &[
     read("object_idletime", "OBJECT IDLETIME {key}", SET),
     read("object_refcount", "OBJECT REFCOUNT {key}", SET),
     read("memory_usage", "MEMORY USAGE {key}", SET),
+    write("sort_store", "SORT sort:{key} STORE sorted:{key}", SORTED),
+    read("sort_ro", "SORT_RO sort:{key}", SORTED),
     write("copy", "COPY {key} copy:{key} REPLACE", SET),
     // Of the whole keyspace.
     read("dbsize", "DBSIZE", SET),
