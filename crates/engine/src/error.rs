@@ -8,10 +8,12 @@ use store::WrongType;
 
 mod bits;
 mod connection;
+mod hash;
 mod server;
 
 pub use bits::BitsError;
 pub use connection::ConnectionError;
+pub use hash::HashError;
 pub use server::ServerError;
 
 /// Why a command failed.
@@ -81,8 +83,6 @@ pub enum Error {
     SortNotDouble,
     /// An index at which a list has no element.
     IndexOutOfRange,
-    /// A count that is negative or no integer.
-    NotPositive,
     /// A number, called so, that must be above zero.
     NotAboveZero(&'static str),
     /// A number, called so, that must not be negative.
@@ -115,6 +115,8 @@ pub enum Error {
     Bits(BitsError),
     /// Something about a connection or a client.
     Connection(ConnectionError),
+    /// Something about hashes.
+    Hash(HashError),
     /// Something about the server as a whole.
     Server(ServerError),
 }
@@ -174,7 +176,6 @@ impl fmt::Display for Error {
             }
             Self::SortNotDouble => "ERR One or more scores can't be converted into double",
             Self::IndexOutOfRange => "ERR index out of range",
-            Self::NotPositive => "ERR value is out of range, must be positive",
             Self::NotAboveZero(what) => {
                 return write!(f, "ERR {what} should be greater than 0");
             }
@@ -203,6 +204,7 @@ impl fmt::Display for Error {
             }
             Self::Bits(error) => return error.fmt(f),
             Self::Connection(error) => return error.fmt(f),
+            Self::Hash(error) => return error.fmt(f),
             Self::Server(error) => return error.fmt(f),
         })
     }
