@@ -8,11 +8,13 @@ use store::WrongType;
 
 mod bits;
 mod connection;
+mod hash;
 mod server;
 mod sorted_set;
 
 pub use bits::BitsError;
 pub use connection::ConnectionError;
+pub use hash::HashError;
 pub use server::ServerError;
 pub use sorted_set::SortedSetError;
 
@@ -111,6 +113,8 @@ pub enum Error {
     Bits(BitsError),
     /// Something about a connection or a client.
     Connection(ConnectionError),
+    /// Something about hashes.
+    Hash(HashError),
     /// Something about the server as a whole.
     Server(ServerError),
     /// Something about sorted sets.
@@ -169,6 +173,10 @@ impl fmt::Display for Error {
             }
             Self::SortNotDouble => "ERR One or more scores can't be converted into double",
             Self::IndexOutOfRange => "ERR index out of range",
+            Self::NotAboveZero(what) => {
+                return write!(f, "ERR {what} should be greater than 0");
+            }
+            Self::Negative(what) => return write!(f, "ERR {what} can't be negative"),
             Self::RankZero => {
                 "ERR RANK can't be zero: use 1 to start from the first match, 2 from the second \
                  ... or use negative to start from the end of the list"
@@ -198,6 +206,7 @@ impl fmt::Display for Error {
             }
             Self::Bits(error) => return error.fmt(f),
             Self::Connection(error) => return error.fmt(f),
+            Self::Hash(error) => return error.fmt(f),
             Self::Server(error) => return error.fmt(f),
             Self::SortedSet(error) => return error.fmt(f),
         })

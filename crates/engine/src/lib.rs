@@ -10,6 +10,7 @@ pub mod cx;
 pub mod error;
 pub mod exec;
 pub mod generic;
+pub mod hash;
 pub mod help;
 pub mod hyperloglog;
 pub mod keys;
@@ -39,6 +40,7 @@ pub const FAMILIES: &[&[Row<Handler>]] = &[
     generic::scan::ROWS,
     generic::sort::ROWS,
     generic::transfer::ROWS,
+    hash::ROWS,
     hyperloglog::ROWS,
     keyspace::ROWS,
     list::ROWS,

@@ -18,6 +18,8 @@ pub(crate) struct DbSize {
     pub keys: u64,
     /// Of these, with an expiry.
     pub expiring: u64,
+    /// Hashes with fields that end.
+    pub expiring_hashes: u64,
     /// Bytes of the tables' slots.
     pub slot_bytes: u64,
     /// Hashes with fields that end.
