@@ -20,4 +20,5 @@ mod scan;
 mod server;
 mod set;
 mod slowlog;
+mod sorted_set;
 mod string;
