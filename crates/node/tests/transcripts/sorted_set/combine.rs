@@ -314,3 +314,53 @@ OK
 "#,
     );
 }
+
+#[test]
+fn plain_sets_count_one() {
+    check_both(
+        r#"
+> ZADD z 1 a 2 b 3 7
+3
+> SADD ints 7 8 9
+3
+> SADD names a c
+2
+> ZUNION 3 z ints names WITHSCORES
+["8", "1", "9", "1", "c", "1", "a", "2", "b", "2", "7", "4"]
+> ZINTER 2 z names WITHSCORES
+["a", "2"]
+> ZINTER 2 ints z WEIGHTS 10 100 WITHSCORES
+["7", "310"]
+> ZDIFF 3 z names ints WITHSCORES
+["b", "2"]
+> ZDIFF 2 names z WITHSCORES
+["c", "1"]
+> ZUNION 1 ints WITHSCORES
+["7", "1", "8", "1", "9", "1"]
+> ZUNIONSTORE d 2 z names WEIGHTS 2 0.5 AGGREGATE MAX
+4
+> ZRANGE d 0 -1 WITHSCORES
+["c", "0.5", "a", "2", "b", "4", "7", "6"]
+> ZINTERSTORE d 2 ints z
+1
+> ZRANGE d 0 -1 WITHSCORES
+["7", "4"]
+> ZDIFFSTORE d 2 ints z
+2
+> ZRANGE d 0 -1 WITHSCORES
+["8", "1", "9", "1"]
+> ZINTERCARD 2 names z
+1
+> CONFIG SET set-max-listpack-entries 0 set-max-intset-entries 0
+OK
+> SADD table a b x 7
+4
+> ZINTER 2 z table WITHSCORES
+["a", "2", "b", "3", "7", "4"]
+> ZINTERCARD 3 z table ints
+1
+> ZDIFF 2 table z
+["x"]
+"#,
+    );
+}

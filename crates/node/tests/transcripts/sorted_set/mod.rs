@@ -6,6 +6,7 @@ use crate::check::check;
 
 mod add;
 mod combine;
+mod many;
 mod pop;
 mod range;
 mod read;
