@@ -21,4 +21,5 @@ mod server;
 mod set;
 mod slowlog;
 mod sort;
+mod sorted_set;
 mod string;
