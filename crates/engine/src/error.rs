@@ -10,11 +10,13 @@ mod bits;
 mod connection;
 mod server;
 mod sorted_set;
+mod stream;
 
 pub use bits::BitsError;
 pub use connection::ConnectionError;
 pub use server::ServerError;
 pub use sorted_set::SortedSetError;
+pub use stream::StreamError;
 
 /// Why a command failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -115,6 +117,8 @@ pub enum Error {
     Server(ServerError),
     /// Something about sorted sets.
     SortedSet(SortedSetError),
+    /// Something about a stream.
+    Stream(StreamError),
 }
 
 impl fmt::Display for Error {
@@ -200,6 +204,7 @@ impl fmt::Display for Error {
             Self::Connection(error) => return error.fmt(f),
             Self::Server(error) => return error.fmt(f),
             Self::SortedSet(error) => return error.fmt(f),
+            Self::Stream(error) => return error.fmt(f),
         })
     }
 }
