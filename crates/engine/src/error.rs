@@ -11,12 +11,14 @@ mod connection;
 mod hash;
 mod server;
 mod sorted_set;
+mod stream;
 
 pub use bits::BitsError;
 pub use connection::ConnectionError;
 pub use hash::HashError;
 pub use server::ServerError;
 pub use sorted_set::SortedSetError;
+pub use stream::StreamError;
 
 /// Why a command failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -119,6 +121,8 @@ pub enum Error {
     Server(ServerError),
     /// Something about sorted sets.
     SortedSet(SortedSetError),
+    /// Something about a stream.
+    Stream(StreamError),
 }
 
 impl fmt::Display for Error {
@@ -209,6 +213,7 @@ impl fmt::Display for Error {
             Self::Hash(error) => return error.fmt(f),
             Self::Server(error) => return error.fmt(f),
             Self::SortedSet(error) => return error.fmt(f),
+            Self::Stream(error) => return error.fmt(f),
         })
     }
 }
