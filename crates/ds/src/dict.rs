@@ -224,6 +224,13 @@ impl Dict {
         self.segment(segment).find(within, key).map(|slot| Place { segment, slot })
     }
 
+    /// Where a member is of which only the hash is known; `wanted` sees those whose hash is
+    /// probably that.
+    pub fn place_where(&self, hash: u64, wanted: impl Fn(MemberRef<'_>) -> bool) -> Option<Place> {
+        let (segment, within) = self.locate(hash);
+        self.segment(segment).find_where(within, wanted).map(|slot| Place { segment, slot })
+    }
+
     /// A member by its key and the key's hash.
     #[inline]
     pub fn find(&self, hash: u64, key: &[u8]) -> Option<MemberRef<'_>> {

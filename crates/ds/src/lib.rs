@@ -21,4 +21,5 @@ pub use list::List;
 pub use packed::{Packed, PackedMut};
 pub use record::{Payload, Record, RecordRef};
 pub use sorted_set::SortedSet;
+pub use stream::Stream;
 pub use table::{RecordMut, Table};

@@ -176,13 +176,24 @@ impl<P> Table<P> {
     /// The slot that holds `key`.
     #[inline]
     pub fn find(&self, hash: u64, key: &[u8]) -> Option<usize> {
+        self.find_where(hash, |record| record.key() == key)
+    }
+
+    /// The first slot with a record that is looked for; `wanted` sees those whose hash is probably
+    /// `hash`.
+    #[inline]
+    pub fn find_where(
+        &self,
+        hash: u64,
+        wanted: impl Fn(RecordRef<'_, P>) -> bool,
+    ) -> Option<usize> {
         let home = home_of(hash, self.homes);
         let tag = tag_of(hash, home);
         for (distance, slot) in self.slots.get(home..)?.iter().enumerate() {
             if *slot == 0 || distance_of(*slot, home + distance) < distance {
                 return None;
             }
-            if slot >> TAG_SHIFT & TAG_MASK == tag && self.at(home + distance).key() == key {
+            if slot >> TAG_SHIFT & TAG_MASK == tag && wanted(self.view(*slot)) {
                 return Some(home + distance);
             }
         }
@@ -220,6 +231,23 @@ impl<P> Table<P> {
         // table exclusively and gives the ownership back when it is dropped.
         let record = ManuallyDrop::new(unsafe { Record::from_raw(slot & ADDRESS_MASK) });
         RecordMut { table: self, at, record }
+    }
+
+    /// The object of the record in an occupied slot, for writing where it lies; none when the
+    /// record has bytes.
+    ///
+    /// # Panics
+    /// When the slot is empty, as for `at`.
+    pub fn object_mut(&mut self, at: usize) -> Option<&mut P> {
+        let slot = self.slots[at];
+        assert!(slot != 0, "an occupied slot");
+        // SAFETY: as in `at_mut`; the record itself stays the table's, which is why it is not
+        // dropped here.
+        let mut record = ManuallyDrop::new(unsafe { Record::from_raw(slot & ADDRESS_MASK) });
+        let object: *mut P = record.object_mut()?;
+        // SAFETY: the object lies in the record's allocation, which nobody can reach while the
+        // table is borrowed exclusively.
+        Some(unsafe { &mut *object })
     }
 
     /// Adds a record whose key is not in the table and returns its slot.

@@ -14,13 +14,16 @@ pub mod help;
 pub mod hyperloglog;
 pub mod keys;
 pub mod keyspace;
+pub mod list;
 pub mod row;
+pub mod set;
+pub mod sorted_set;
 pub mod spec;
 pub mod string;
 pub mod wait;
 
 pub use cx::{Cx, Held, Hold, ShardMap, Visit};
-pub use error::{BitsError, ConnectionError, Error, ServerError};
+pub use error::{BitsError, ConnectionError, Error, ServerError, SortedSetError};
 pub use row::{Handler, Row};
 pub use spec::{
     Access, Argument, Begin, Category, Find, Flags, Group, KeySpec, Shape, Spec, Spread,
@@ -38,5 +41,10 @@ pub const FAMILIES: &[&[Row<Handler>]] = &[
     generic::transfer::ROWS,
     hyperloglog::ROWS,
     keyspace::ROWS,
+    list::ROWS,
+    set::ROWS,
+    set::ROWS,
+    list::ROWS,
+    sorted_set::ROWS,
     string::ROWS,
 ];

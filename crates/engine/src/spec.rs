@@ -232,10 +232,10 @@ pub struct Argument {
     pub optional: bool,
     /// May come several times.
     pub multiple: bool,
-    /// When it comes several times, its word comes each time.
-    pub token_each: bool,
     /// The key specification it belongs to, when that is not told by the order of arguments.
     pub key_spec: Option<usize>,
+    /// When it comes several times, its word does too.
+    pub multiple_token: bool,
     /// The version that brought it, when later than the command.
     pub since: Option<&'static str>,
     /// The version that deprecated it.
@@ -253,8 +253,8 @@ impl Argument {
             token: None,
             optional: false,
             multiple: false,
-            token_each: false,
             key_spec: None,
+            multiple_token: false,
             since: None,
             deprecated: None,
             display: None,
@@ -287,8 +287,8 @@ impl Argument {
     }
 
     /// May come several times, each time behind its word.
-    pub const fn token_each(self) -> Self {
-        Self { multiple: true, token_each: true, ..self }
+    pub const fn multiple_token(self) -> Self {
+        Self { multiple: true, multiple_token: true, ..self }
     }
 
     /// Belongs to this key specification, which is not told by the order of arguments.

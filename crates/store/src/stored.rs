@@ -6,6 +6,7 @@ use ds::dict::Dict;
 use ds::record::RecordRef;
 
 use crate::db::Type;
+use crate::hash::FieldTable;
 use crate::turn::Turn;
 
 /// The kinds of value, as the 5 bits of a record's kind.
@@ -90,6 +91,10 @@ pub enum Object {
     Set(Box<Dict>),
     /// A list in chunks.
     List(Box<ds::List>),
+    /// A hash as a table.
+    Hash(Box<FieldTable>),
+    /// A stream.
+    Stream(Box<ds::Stream>),
 }
 
 impl Object {
@@ -100,6 +105,8 @@ impl Object {
             Self::SortedSet(set) => set.allocations() + 1,
             Self::Set(table) => table.allocations(),
             Self::List(list) => 1 + list.allocations(),
+            Self::Hash(table) => 1 + table.allocations(),
+            Self::Stream(stream) => 1 + stream.allocations(),
         }
     }
 }
@@ -169,6 +176,8 @@ impl<'a> Stored<'a> {
             Some(Object::SortedSet(set)) => size_of::<ds::SortedSet>() + set.memory_bytes(),
             Some(Object::Set(table)) => size_of::<Dict>() + table.memory_bytes(),
             Some(Object::List(list)) => list.memory_bytes(),
+            Some(Object::Hash(table)) => table.memory_bytes(),
+            Some(Object::Stream(stream)) => stream.memory_bytes(),
             None => 0,
         };
         self.0.allocated_bytes() + size_of::<u64>() + object

@@ -154,6 +154,17 @@ fn every_member_is_drawn_equally_often() {
 }
 
 #[test]
+fn a_member_is_found_by_its_hash_and_a_condition() {
+    let hasher = KeyHasher::new(2);
+    let mut dict = Dict::new();
+    (0..1000).for_each(|i| put(&mut dict, &hasher, &key_of(i)));
+    let hash = hasher.hash(&key_of(500));
+    let found = dict.place_where(hash, |r| hasher.hash(r.key()) == hash);
+    assert_eq!(found.map(|place| dict.at(place).key().to_vec()), Some(key_of(500)));
+    assert_eq!(dict.place_where(hash, |_| false), None);
+}
+
+#[test]
 fn a_bad_cursor_ends_the_scan() {
     let hasher = KeyHasher::new(1);
     let mut dict = Dict::new();

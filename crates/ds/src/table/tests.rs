@@ -155,3 +155,22 @@ fn growth_keeps_the_table_dense() {
     assert!(table.slots_len() < 20_000 * 3 / 2, "{} slots", table.slots_len());
     check_invariants(&table);
 }
+
+#[test]
+fn objects_are_written_where_they_lie() {
+    let hasher = KeyHasher::new(3);
+    let mut table: Table<Vec<u8>> = Table::default();
+    for i in 0..100u8 {
+        let payload = if i < 50 { Payload::Object(vec![i]) } else { Payload::Bytes(&b"plain"[..]) };
+        table.insert(hasher.hash(&[i]), Record::new(&[i], 0, payload, None, 0), &hasher);
+    }
+    for i in 0..100u8 {
+        let at = table.find(hasher.hash(&[i]), &[i]).unwrap();
+        match table.object_mut(at) {
+            Some(object) => object.extend([7; 100]),
+            None => assert!(i >= 50),
+        }
+        let len = table.at(at).object().map(Vec::len);
+        assert_eq!(len, (i < 50).then_some(101));
+    }
+}

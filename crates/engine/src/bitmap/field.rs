@@ -39,7 +39,7 @@ pub(super) const BITFIELD_RO: Row<Handler> = Row::new(
         .complexity("O(1) for each operation.")
         .flags(READ.with(Flags::FAST))
         .keys(READ_KEY)
-        .arguments(&[Argument::key(), GET.optional().token_each()]),
+        .arguments(&[Argument::key(), GET.optional().multiple_token()]),
     bitfield_ro,
 );
 

@@ -9,6 +9,7 @@ use crate::error::Error;
 use crate::row::{Handler, Row};
 use crate::spec::{Access, Argument, Category, Flags, Group, KeySpec, Spec};
 
+pub(crate) mod cursor;
 mod elements;
 pub mod expire;
 pub mod object;

@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 
 use base::number::{parse_f64, parse_i64};
 use resp::{Args, Reply};
-use store::{Db, Event, Key, List, Side, Text, Turn};
+use store::{Db, Event, Hash, Key, List, Side, Text, Turn};
 
 use super::elements::{Elements, Order, push_elements};
 use super::spec;
@@ -76,7 +76,7 @@ const GET: Argument = Argument::new("get-pattern", Shape::Pattern)
     .display("pattern")
     .after("GET")
     .optional()
-    .token_each()
+    .multiple_token()
     .key_spec(1);
 const ORDER: Argument = Argument::new(
     "order",
@@ -182,7 +182,7 @@ fn run(
     let mut order: Vec<usize> = (0..elements.len()).collect();
     let range = options.range(order.len());
     if options.keeps_order() {
-        if options.descending && given == Order::Ranked {
+        if options.descending && given != Order::Any {
             order.reverse();
         }
     } else {
@@ -297,7 +297,7 @@ fn look_up(cx: &mut Cx<'_>, pattern: &[u8], element: &[u8], value: &mut Vec<u8>)
     let name = [prefix, element, postfix].concat();
     let key = cx.key(&name);
     cx.with_db(key, |db, turn| match field {
-        Some(_) => false,
+        Some(field) => push_field(db, turn, key, field, value),
         None => push_text(db, turn, key, value),
     })
 }
@@ -305,6 +305,22 @@ fn look_up(cx: &mut Cx<'_>, pattern: &[u8], element: &[u8], value: &mut Vec<u8>)
 fn push_text(db: &mut Db, turn: &mut Turn, key: Key<'_>, value: &mut Vec<u8>) -> bool {
     let Ok(Some(text)) = db.read::<Text>(turn, key) else { return false };
     value.extend_from_slice(text.bytes(&mut Default::default()));
+    true
+}
+
+fn push_field(
+    db: &mut Db,
+    turn: &mut Turn,
+    key: Key<'_>,
+    field: &[u8],
+    value: &mut Vec<u8>,
+) -> bool {
+    let (hasher, unix_ms) = (turn.hasher, turn.unix_ms);
+    let Ok(Some(hash)) = db.read::<Hash>(turn, key) else { return false };
+    let Some(found) = hash.get(&hasher, field).and_then(|value| value.live(unix_ms)) else {
+        return false;
+    };
+    value.extend_from_slice(found.text(&mut Default::default()));
     true
 }
 

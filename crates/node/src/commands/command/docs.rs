@@ -106,7 +106,7 @@ fn reply_arguments(reply: &mut Reply<'_>, arguments: &[Argument], keys: &mut Ran
         let flags = [
             (argument.optional, "optional"),
             (argument.multiple, "multiple"),
-            (argument.token_each, "multiple_token"),
+            (argument.multiple_token, "multiple_token"),
         ];
         fields.words("flags", flags);
         if let Some(parts) = parts {
