@@ -8,7 +8,7 @@ use store::sorted_set::Digits;
 use super::{READ, READ_KEY, reply_member, spec};
 use crate::cx::Cx;
 use crate::error::{Error, SortedSetError};
-use crate::generic::scan::{Pattern, parse_cursor};
+use crate::generic::cursor::{Pattern, parse_cursor};
 use crate::row::{Handler, Row};
 use crate::spec::{Argument, Shape};
 
