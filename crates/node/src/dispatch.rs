@@ -232,7 +232,21 @@ fn run_data<R: Router>(
     shards.dedup();
     match shards.as_slice() {
         [shard] => router.one(*shard, |shard| ground.run(Hold::One(shard), hashes)),
-        shards => router.many(shards, |held| ground.run(Hold::Many(held), hashes)),
+        shards => {
+            for shard in shards {
+                router.prefetch(*shard);
+            }
+            router.many(shards, |held| {
+                // What all keys need is fetched side by side: slots, then records.
+                for hash in hashes.iter() {
+                    held.shard(map.shard_of(*hash)).db(db).prefetch_slot(*hash);
+                }
+                for hash in hashes.iter() {
+                    held.shard(map.shard_of(*hash)).db(db).prefetch_record(*hash);
+                }
+                ground.run(Hold::Many(held), hashes)
+            })
+        }
     }
 }
 

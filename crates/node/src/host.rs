@@ -16,6 +16,9 @@ pub trait Router: Visit {
     /// Runs `work` with several shards held at once, given by ascending number without repetition.
     fn many<R>(&self, shards: &[usize], work: impl FnOnce(&mut dyn Held) -> R) -> R;
 
+    /// Asks the processor for a shard that will be needed in a moment.
+    fn prefetch(&self, shard: usize);
+
     /// Runs `work` while no other command runs.
     fn world<R>(&self, work: impl FnOnce(&dyn Visit) -> R) -> R;
 

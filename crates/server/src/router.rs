@@ -129,6 +129,11 @@ impl Router for LockRouter<'_> {
         })
     }
 
+    #[inline]
+    fn prefetch(&self, shard: usize) {
+        self.shards.prefetch_shard(shard);
+    }
+
     fn world<R>(&self, work: impl FnOnce(&dyn Visit) -> R) -> R {
         self.pass.exclusively(|| work(self.shards))
     }

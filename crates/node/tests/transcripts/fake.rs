@@ -166,6 +166,8 @@ impl Router for FakeShards {
         work(&mut FakeHeld(held))
     }
 
+    fn prefetch(&self, _: usize) {}
+
     fn world<R>(&self, work: impl FnOnce(&dyn Visit) -> R) -> R {
         work(self)
     }
