@@ -238,6 +238,8 @@ impl Router for FakeShards {
         work(&mut FakeWhole { shards: &self.shards, held: Vec::new() })
     }
 
+    fn prefetch(&self, _: usize) {}
+
     fn ticks(&self) -> u64 {
         self.ticks.get()
     }
