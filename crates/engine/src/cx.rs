@@ -5,6 +5,7 @@ use resp::Args;
 use store::{Db, Event, Key, Limits, Shard, Stored, Turn};
 
 use crate::error::Error;
+use crate::wait::Asked;
 
 /// Which shard a key belongs to.
 #[derive(Clone, Copy, Debug)]
@@ -87,6 +88,8 @@ pub struct Cx<'a> {
     pub limits: &'a Limits,
     /// Random numbers.
     pub random: &'a mut Random,
+    /// Where a handler leaves its wish to wait, if the request may; see [`Cx::wait`].
+    pub asked: Option<&'a mut Option<Asked>>,
 }
 
 impl<'a> Cx<'a> {

@@ -232,6 +232,10 @@ pub struct Argument {
     pub optional: bool,
     /// May come several times.
     pub multiple: bool,
+    /// The key specification it belongs to, when that is not told by the order of arguments.
+    pub key_spec: Option<usize>,
+    /// When it comes several times, its word does too.
+    pub multiple_token: bool,
     /// The version that brought it, when later than the command.
     pub since: Option<&'static str>,
     /// The version that deprecated it.
@@ -249,6 +253,8 @@ impl Argument {
             token: None,
             optional: false,
             multiple: false,
+            key_spec: None,
+            multiple_token: false,
             since: None,
             deprecated: None,
             display: None,
@@ -278,6 +284,16 @@ impl Argument {
     /// May come several times.
     pub const fn multiple(self) -> Self {
         Self { multiple: true, ..self }
+    }
+
+    /// May come several times, each time behind its word.
+    pub const fn multiple_token(self) -> Self {
+        Self { multiple: true, multiple_token: true, ..self }
+    }
+
+    /// Belongs to this key specification, which is not told by the order of arguments.
+    pub const fn key_spec(self, index: usize) -> Self {
+        Self { key_spec: Some(index), ..self }
     }
 
     /// Came with a later version than the command.

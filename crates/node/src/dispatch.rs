@@ -263,6 +263,7 @@ impl Ground<'_> {
             bulk_bytes_max,
             limits,
             random,
+            asked: None,
         })
     }
 }

@@ -8,6 +8,8 @@ use crate::tls::HANDSHAKE_MS_MAX;
 
 /// Keys looked at in one step on one database of one shard.
 const KEYS_A_STEP: usize = 20;
+/// Fields of hashes removed in one step on one database of one shard.
+const FIELDS_A_STEP: usize = 64;
 /// Of a step's keys, more than one in so many expired: another step is worth its time.
 const EXPIRED_ONE_IN: usize = 10;
 /// A tick's share of time, per cent of the time between two ticks, at `active-expire-effort 1`.
@@ -71,6 +73,12 @@ impl Tick {
                 let mut expired = 0;
                 let mut shard = thread.shared.shards.lock(number);
                 for db in shard.dbs() {
+                    if db.hashes_with_expiry() > 0 {
+                        let turn = &mut thread.worker.turn;
+                        let fields = db.expire_due_fields(turn, FIELDS_A_STEP);
+                        looked_at += fields;
+                        expired += fields;
+                    }
                     if db.expiring_len() > 0 {
                         let step = db.expire_step(&mut thread.worker.turn, KEYS_A_STEP);
                         looked_at += step.looked_at;

@@ -1,8 +1,9 @@
-//! Floor 0: what threads share: the mailbox and the gate, model-checked.
+//! Floor 0: what threads share, model-checked.
 //!
 //! - [`mailbox`]: how one thread asks something of another.
 //! - [`gate`]: how the whole world is stopped for a moment.
 //! - [`seat`]: where a client is, and whether it is to be closed.
+//! - [`claim`]: what several threads may decide, and one does.
 //!
 //! They take their atomics, locks and queue from `shim`, so that `tests/models` can compile the
 //! very same sources against loom and try every interleaving of small cases; no flag or feature is
@@ -10,6 +11,7 @@
 //! instance is.
 #![forbid(unsafe_code)]
 
+pub mod claim;
 pub mod gate;
 pub mod mailbox;
 pub mod seat;

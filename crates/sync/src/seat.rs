@@ -13,11 +13,14 @@
 //! - The one who takes the client writes the new seat and learns in the same step whether it was
 //!   marked.
 //!
-//! Invariant, with a model in `tests/models`: whoever takes a client either sees the mark, or the
-//! killer sees the new seat and its message finds the client there.
+//! - The one who has left something for the client elsewhere [looks](Seat::place_after) where it is
+//!   afterwards, and tells that thread.
 //!
-//! What it deliberately does not do: send that message, or order any other memory. Clients and
-//! messages travel through mailboxes, which order what is in them.
+//! Invariants, with models in `tests/models`: whoever takes a client either sees the mark, or the
+//! killer sees the new seat and its message finds the client there; and the same holds for what was
+//! left before `place_after`.
+//!
+//! What it deliberately does not do: send that message.
 
 use super::shim::{AtomicU64, Ordering};
 
@@ -41,8 +44,9 @@ impl Seat {
         let mut found = self.0.load(Ordering::Relaxed);
         loop {
             let next = place | found & KILLED;
-            // Relaxed, here and below: the order of changes of this one word is all that matters.
-            match self.0.compare_exchange(found, next, Ordering::Relaxed, Ordering::Relaxed) {
+            // Acquires what was left for the client before `place_after`. For the mark the order of
+            // changes of this one word is all that matters, so the rest is relaxed.
+            match self.0.compare_exchange(found, next, Ordering::AcqRel, Ordering::Relaxed) {
                 Ok(_) => return found & KILLED != 0,
                 Err(changed) => found = changed,
             }
@@ -58,6 +62,14 @@ impl Seat {
     /// Whether the client is to be closed.
     pub fn is_killed(&self) -> bool {
         self.0.load(Ordering::Relaxed) & KILLED != 0
+    }
+
+    /// As [`place`](Self::place), for a caller who has left something for the client: either the
+    /// answer is where it is, or whoever takes it next sees what was left.
+    pub fn place_after(&self) -> (u32, u32) {
+        // A change that changes nothing has its place among the changes.
+        let word = self.0.fetch_or(0, Ordering::AcqRel) & !KILLED;
+        ((word >> THREAD_SHIFT) as u32, word as u32)
     }
 
     /// The thread that owns the client, or owned it last, and the slot where it keeps it.

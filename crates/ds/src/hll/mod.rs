@@ -23,12 +23,14 @@
 mod dense;
 mod estimate;
 mod hash;
+mod self_test;
 mod sparse;
 #[cfg(test)]
 mod tests;
 
 pub use dense::{compress, dense_value, raise_dense};
 pub use hash::murmur64a;
+pub use self_test::self_test;
 pub use sparse::{Raise, Run, Runs, Splice, raise_sparse};
 
 /// Registers of a HyperLogLog.

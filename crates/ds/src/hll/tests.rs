@@ -114,6 +114,11 @@ fn counts_are_near_the_truth() {
 }
 
 #[test]
+fn the_self_test_passes() {
+    assert_eq!(self_test(), Ok(()));
+}
+
+#[test]
 fn the_header_keeps_the_count() {
     let mut bytes = EMPTY.to_vec();
     assert_eq!(cached_count(&bytes), Some(0));

@@ -152,7 +152,7 @@ impl List {
         for step in 0..chunks {
             let number = if from_back { chunks - 1 - step } else { step };
             let chunk = &mut self.chunks[number];
-            removed += remove_in(chunk, &element, max - removed, from_back);
+            removed += chunk.edit(|list| list.remove_equal(&element, max - removed, from_back));
             if removed == max {
                 break;
             }
@@ -195,32 +195,4 @@ impl List {
 #[inline]
 fn admits(limit: super::ChunkLimit, chunk: &Chunk, element: &Encoded<'_>) -> bool {
     limit.admits(chunk.view().listpack_bytes() + element.len(), chunk.len() + 1)
-}
-
-/// Removes equal elements of one chunk, at most `max`.
-fn remove_in(chunk: &mut Chunk, element: &Encoded<'_>, max: usize, from_back: bool) -> usize {
-    chunk.edit(|list| {
-        let mut removed = 0;
-        let mut at = if from_back { list.view().end() } else { 0 };
-        while removed < max {
-            let view = list.view();
-            let found = if from_back {
-                let mut back = at;
-                std::iter::from_fn(|| {
-                    (back > 0).then(|| {
-                        back = view.before(back);
-                        back
-                    })
-                })
-                .find(|at| view.is_at(element, *at))
-            } else {
-                view.find(*element, at, 1)
-            };
-            let Some(found) = found else { break };
-            list.remove(found, 1);
-            at = found;
-            removed += 1;
-        }
-        removed
-    })
 }

@@ -15,7 +15,7 @@ mod edit;
 
 use std::collections::VecDeque;
 
-use crate::packed::{Encoded, Entry, Packed};
+use crate::packed::{Buffer, Encoded, Entry, Packed};
 use crate::record::class_bytes;
 use chunk::Chunk;
 
@@ -88,9 +88,9 @@ impl List {
         own
     }
 
-    /// The list as a packed one, when it has one chunk.
-    pub fn as_packed(&self) -> Option<Packed<'_>> {
-        if self.chunks.len() == 1 { self.chunks.front().map(Chunk::view) } else { None }
+    /// The bytes of a packed list with the same elements, when there is one chunk.
+    pub fn as_packed(&self) -> Option<&[u8]> {
+        if self.chunks.len() == 1 { self.chunks.front().map(Chunk::bytes) } else { None }
     }
 
     /// Elements.

@@ -154,9 +154,10 @@ fn one_chunk_is_a_packed_list() {
     let mut list = List::new(ChunkLimit::of(2));
     list.push_back(1);
     list.push_back(2);
-    let packed = list.as_packed().map(|packed| packed.len());
+    let packed = list.as_packed().map(|packed| Packed::new(packed).len());
     assert_eq!(packed, Some(2));
-    let again = list.as_packed().map(|packed| List::of_packed(packed, ChunkLimit::of(1)));
+    let again =
+        list.as_packed().map(|packed| List::of_packed(Packed::new(packed), ChunkLimit::of(1)));
     assert_eq!(again.map(|list| (list.len(), list.chunks.len())), Some((2, 2)));
     list.push_back(3);
     assert!(list.as_packed().is_none());

@@ -53,6 +53,7 @@ impl Bench {
             bulk_bytes_max: 1 << 20,
             limits: &Limits::default(),
             random: &mut Random::new(0),
+            asked: None,
         };
         self.out.clear();
         let mut reply = Reply::new(&mut self.out, self.resp3);

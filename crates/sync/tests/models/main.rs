@@ -1,5 +1,5 @@
 //! Every interleaving, and every stale value the memory model permits, of small cases of the
-//! mailbox, the gate and the seat.
+//! mailbox, the gate, the seat and the claim.
 //!
 //! The sources are those of the product, included beside a `shim` of loom's types. Each model is
 //! run twice over: as it is, when it must hold, and with a [`Fault`](shim::Fault) planted in the
@@ -10,6 +10,9 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 
+#[path = "../../src/claim.rs"]
+#[allow(dead_code)]
+mod claim;
 #[path = "../../src/gate.rs"]
 #[allow(dead_code)]
 mod gate;
@@ -21,6 +24,7 @@ mod mailbox;
 #[allow(dead_code)]
 mod seat;
 
+mod claim_models;
 mod gate_models;
 mod mailbox_models;
 mod seat_models;

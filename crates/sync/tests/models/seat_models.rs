@@ -1,7 +1,8 @@
-//! Models of the seat: a kill reaches its client, also one that is moving.
+//! Models of the seat: a kill, or what was left for it, reaches its client, also one that is moving.
 
 use std::sync::Arc;
 
+use loom::sync::atomic::{AtomicU64, Ordering};
 use loom::thread;
 
 use crate::seat::Seat;
@@ -23,6 +24,36 @@ fn a_kill_meets_a_move() {
     assert_eq!(told.len(), 1, "a kill was lost: one killer is the first");
     assert!(seat.is_killed(), "a kill was lost: the mark stays");
     assert!(!kept || told[0] == (2, 7), "a kill was lost");
+}
+
+/// Someone leaves something for a client that moves twice.
+fn a_gift_meets_a_move() {
+    let seat = Arc::new(Seat::new());
+    let gift = Arc::new(AtomicU64::new(0));
+    let giver = {
+        let (seat, gift) = (Arc::clone(&seat), Arc::clone(&gift));
+        thread::spawn(move || {
+            gift.store(1, Ordering::Relaxed);
+            seat.place_after()
+        })
+    };
+    let mut seen = false;
+    for thread in 1..=2 {
+        let _ = seat.take(thread, 7);
+        seen |= gift.load(Ordering::Relaxed) == 1;
+    }
+    let told = giver.join().expect("it ends");
+    assert!(seen || told == (2, 7), "a gift was lost");
+}
+
+#[test]
+fn a_gift_reaches_a_client_that_moves() {
+    holds(3, a_gift_meets_a_move);
+}
+
+#[test]
+fn without_order_a_gift_is_lost() {
+    fails_with(Fault::Relaxed, "a gift was lost", 3, a_gift_meets_a_move);
 }
 
 #[test]

@@ -43,6 +43,8 @@ pub(crate) enum Fault {
     OneNotice,
     /// A condition variable lets go of the lock before it listens.
     LateListen,
+    /// A lock is let go and taken again between a look at what it guards and the change.
+    TornLock,
 }
 
 thread_local! {
@@ -228,6 +230,11 @@ impl<T> Deref for MutexGuard<'_, T> {
 
 impl<T> DerefMut for MutexGuard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
+        if Fault::TornLock.is_planted() {
+            self.guard = None;
+            loom::thread::yield_now();
+            self.guard = self.mutex.lock().guard.take();
+        }
         self.guard.as_mut().expect("held")
     }
 }
