@@ -168,13 +168,10 @@ impl Pair<'_> {
         }
     }
 
-    /// Plays a list to its first difference; without one, looks at the state afterwards if asked.
-    pub fn play(
-        &mut self,
-        requests: &[Request],
-        look: bool,
-        observe: &mut Observe<'_>,
-    ) -> Option<Found> {
+    /// Plays a list, and what must follow its requests, to the first difference; without one,
+    /// looks at what the servers hold afterwards.
+    pub fn play(&mut self, list: &[Request], observe: &mut Observe<'_>) -> Option<Found> {
+        let (requests, origins) = rules::with_follow_ups(list);
         let mut from = 0;
         while from < requests.len() {
             let rest = &requests[from..];
@@ -185,18 +182,25 @@ impl Pair<'_> {
                     (len, self.exchange(&rest[..len], observe))
                 }
             };
+            let origin = |at: usize| origins.get(from + at).copied().unwrap_or(list.len());
             match outcome {
-                Err(lost) => return Some(Lost { at: from + lost.at, ..lost }.found(requests)),
-                Ok(Some(found)) => return Some(found.moved(from)),
+                Err(lost) => {
+                    let request = rest.get(lost.at).cloned().unwrap_or_default();
+                    return Some(Found::Lost(lost.name, origin(lost.at), request, lost.reason));
+                }
+                Ok(Some(Found::Reply(at, request, subject, reference))) => {
+                    return Some(Found::Reply(origin(at), request, subject, reference));
+                }
+                Ok(Some(Found::Explained(at, reason))) => {
+                    return Some(Found::Explained(origin(at), reason));
+                }
+                Ok(Some(found)) => return Some(found),
                 Ok(None) => from += len,
             }
         }
-        if !look {
-            return None;
-        }
         match state::compare(self, self.hash_field_times) {
             Ok(unlike) => unlike.map(Found::State),
-            Err(lost) => Some(Found::Lost(lost.name, from, Vec::new(), lost.reason)),
+            Err(lost) => Some(Found::Lost(lost.name, list.len(), Vec::new(), lost.reason)),
         }
     }
 
@@ -208,9 +212,16 @@ impl Pair<'_> {
         let (subject, reference) = self.both(requests)?;
         for (at, (subject, reference)) in subject.iter().zip(&reference).enumerate() {
             let request = &requests[at];
-            observe(request, subject);
-            if !same(rules::compare(request), subject, reference) {
-                return Ok(Some(judged(at, request, subject, reference)));
+            if same(rules::compare(request), subject, reference) {
+                observe(request, subject, None);
+                continue;
+            }
+            match judged(at, request, subject, reference) {
+                // Both hold what they held, so the round can go on.
+                Found::Explained(_, reason) if rules::is_read(request) => {
+                    observe(request, subject, Some(reason));
+                }
+                found => return Ok(Some(found)),
             }
         }
         Ok(None)
@@ -227,7 +238,7 @@ impl Pair<'_> {
         let (Some(subject), Some(reference)) = (subject.first(), reference.first()) else {
             return Ok(None);
         };
-        observe(request, subject);
+        observe(request, subject, None);
         let both_walk = subject.elements().len() == 2 && reference.elements().len() == 2;
         if !both_walk || !starts(request) {
             let differ = subject.is_error() != reference.is_error()
@@ -241,23 +252,13 @@ impl Pair<'_> {
     }
 }
 
-/// Sees each request and the subject's reply.
-pub type Observe<'a> = dyn FnMut(&Request, &Value) + 'a;
+/// Sees each request that went well, the subject's reply, and why the other one differed.
+pub type Observe<'a> = dyn FnMut(&Request, &Value, Option<&'static str>) + 'a;
 
 fn judged(at: usize, request: &Request, subject: &Value, reference: &Value) -> Found {
     match rules::explained(request, subject, reference) {
         Some(reason) => Found::Explained(at, reason),
         None => Found::Reply(at, request.clone(), subject.clone(), reference.clone()),
-    }
-}
-
-impl Found {
-    fn moved(self, by: usize) -> Self {
-        match self {
-            Self::Reply(at, request, a, b) => Self::Reply(at + by, request, a, b),
-            Self::Explained(at, reason) => Self::Explained(at + by, reason),
-            other => other,
-        }
     }
 }
 
@@ -342,9 +343,7 @@ impl Round {
         let mut requests = Vec::new();
         while requests.len() < most {
             let Some(request) = generator.request() else { break };
-            let follow_ups = rules::follow_ups(&request);
             requests.push(request);
-            requests.extend(follow_ups);
         }
         Self { seed, opening, requests }
     }
@@ -361,15 +360,19 @@ impl Round {
         }
         let mut from = 0;
         for part in self.requests.chunks(plan.look_requests.max(1)) {
-            let observe = &mut |request: &Request, reply: &Value| {
-                let tally = summary.tallies.entry(rules::name(request)).or_default();
-                tally.sent += 1;
-                tally.errors += u64::from(reply.is_error());
-                summary.sent += 1;
-            };
-            if let Some(found) = pair.play(part, true, observe) {
+            let observe =
+                &mut |request: &Request, reply: &Value, explained: Option<&'static str>| {
+                    if let Some(reason) = explained {
+                        *summary.explained.entry(reason).or_default() += 1;
+                    }
+                    let tally = summary.tallies.entry(rules::name(request)).or_default();
+                    tally.sent += 1;
+                    tally.errors += u64::from(reply.is_error());
+                    summary.sent += 1;
+                };
+            if let Some(found) = pair.play(part, observe) {
                 let steps = from + found.steps(part.len());
-                return Some((found.moved(from), steps));
+                return Some((found, steps));
             }
             from += part.len();
         }
@@ -423,7 +426,7 @@ pub fn replay(
     requests: &[Request],
 ) -> io::Result<Option<Found>> {
     let found = match pair.both(opening) {
-        Ok(_) => pair.play(requests, true, &mut |_, _| {}),
+        Ok(_) => pair.play(requests, &mut |_, _, _| {}),
         Err(lost) => Some(lost.found(opening)),
     };
     if matches!(found, Some(Found::Lost(..))) {

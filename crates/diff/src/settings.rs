@@ -49,7 +49,7 @@ impl Settings {
 
     /// The requests that open a round: a protocol, thresholds, and nothing left of the round before.
     pub fn opening(&self, rng: &mut Rng) -> Vec<Request> {
-        let version = if rng.bool() { "3" } else { "2" };
+        let version = if rng.bool() { "3" } else { PROTOCOL };
         let mut requests = vec![request(&["HELLO", version])];
         for (name, values) in &self.shared {
             let value = if rng.bool() { 0 } else { rng.usize(..values.len()) };
@@ -57,5 +57,43 @@ impl Settings {
         }
         requests.push(request(&["FLUSHALL"]));
         requests
+    }
+}
+
+/// The protocol of a connection that has not asked for another.
+const PROTOCOL: &str = "2";
+
+/// What a request of an opening says when everything is as it is by default; none when it says so.
+pub fn default_of(opening: &Request) -> Option<Request> {
+    let default = match opening.as_slice() {
+        [hello, _] if hello == b"HELLO" => request(&["HELLO", PROTOCOL]),
+        [_, _, name, _] => {
+            let (name, values) = PARAMETERS.iter().find(|(known, _)| known.as_bytes() == name)?;
+            request(&["CONFIG", "SET", name, values[0]])
+        }
+        _ => return None,
+    };
+    (default != *opening).then_some(default)
+}
+
+/// An opening without what is so by default in Redis 8.
+pub fn unusual(opening: &[Request]) -> Vec<Request> {
+    let is_set = |request: &&Request| request.len() != 1 && default_of(request).is_some();
+    let last = opening.iter().filter(|request| request.len() == 1);
+    opening.iter().filter(is_set).chain(last).cloned().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_opening_is_told_by_what_is_not_default() {
+        let shared = PARAMETERS.to_vec();
+        let opening = Settings { shared }.opening(&mut Rng::with_seed(3));
+        let plain: Vec<Request> =
+            opening.iter().map(|step| default_of(step).unwrap_or_else(|| step.clone())).collect();
+        assert!(unusual(&opening).len() > 1);
+        assert_eq!(unusual(&plain), [request(&["FLUSHALL"])]);
     }
 }

@@ -8,7 +8,9 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use crate::Request;
+use crate::rules::with_follow_ups;
 use crate::run::{Found, Pair, replay};
+use crate::settings::{default_of, unusual};
 
 /// Requests of at most so many words are left as they are.
 const WORDS_MIN: usize = 3;
@@ -38,16 +40,17 @@ pub fn shrink(
     drop_requests(&mut best, &mut |list| attempt(&opening, list))?;
     drop_words(&mut best, &mut |list| attempt(&opening, list))?;
     drop_requests(&mut best, &mut |list| attempt(&opening, list))?;
-    // The last request of the opening empties the servers.
-    for at in (0..opening.len().saturating_sub(1)).rev() {
-        let mut shorter = opening.clone();
-        shorter.remove(at);
-        if let Some(better) = attempt(&shorter, &best.0)? {
-            (best, opening) = (better, shorter);
+    for at in 0..opening.len() {
+        let Some(default) = default_of(&opening[at]) else { continue };
+        let mut simpler = opening.clone();
+        simpler[at] = default;
+        if let Some(better) = attempt(&simpler, &best.0)? {
+            (best, opening) = (better, simpler);
         }
     }
-    opening.extend(best.0);
-    Ok((opening, best.1))
+    let mut steps = unusual(&opening);
+    steps.extend(with_follow_ups(&best.0).0);
+    Ok((steps, best.1))
 }
 
 type Best = (Vec<Request>, Found);

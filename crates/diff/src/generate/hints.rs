@@ -10,6 +10,8 @@ use engine::{Argument, Shape};
 #[allow(missing_docs)]
 pub enum Class {
     Key,
+    /// A key for ranges by name.
+    LevelKey,
     /// Any string: what is stored.
     Value,
     /// A string of a small pool, so that requests meet: member, field, element.
@@ -149,6 +151,9 @@ pub fn class(command: &str, argument: &Argument) -> Class {
             && base::glob::matches(commands.as_bytes(), command.as_bytes(), false)
     };
     let by_shape = match argument.shape {
+        Shape::Key if base::glob::matches(b"z*lex*", command.as_bytes(), false) => {
+            return Class::LevelKey;
+        }
         Shape::Key => return Class::Key,
         Shape::Integer => Class::Integer,
         Shape::Double => Class::Double,

@@ -25,6 +25,7 @@ const SPOILED: u32 = 25;
 const SHUFFLED: u32 = 5;
 const WRONG_COUNT: u32 = 15;
 const ODD_CASE: u32 = 10;
+const LEVEL: u32 = 3;
 
 /// Elements of a repeated argument: usually, and in a long list.
 const SHORT_LIST_MAX: usize = 4;
@@ -95,8 +96,22 @@ impl Generator {
         self.top_level(&mut draft);
         if self.one_in(SPOILED) {
             self.spoil(&mut draft, named);
+        } else if command.name == "zadd" && self.one_in(LEVEL) {
+            self.level(&mut draft);
         }
         draft.words
+    }
+
+    /// Makes a ZADD one of score 0 to a key for ranges by name, which no other command writes to.
+    fn level(&mut self, draft: &mut Draft) {
+        let mut words = vec![draft.words[0].clone()];
+        words.push(self.values.draw(Class::LevelKey, Group::SortedSet, &mut self.rng));
+        let members = self.rng.usize(1..=SHORT_LIST_MAX);
+        for _ in 0..members {
+            words.push(b"0".to_vec());
+            words.push(self.values.draw(Class::Member, Group::SortedSet, &mut self.rng));
+        }
+        draft.words = words;
     }
 
     /// The row's arguments; what is optional may come in another order.

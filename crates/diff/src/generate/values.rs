@@ -104,6 +104,7 @@ impl Values {
     pub fn draw(&mut self, class: Class, home: Group, rng: &mut Rng) -> Vec<u8> {
         match class {
             Class::Key => return key(home, rng),
+            Class::LevelKey => return level_key(rng),
             Class::Value => return self.value(rng),
             Class::Member => return self.member(rng),
             _ => {}
@@ -333,6 +334,18 @@ fn key(home: Group, rng: &mut Rng) -> Vec<u8> {
     };
     format!("{}{}", char::from(prefix), rng.u32(1..=HOME_KEYS)).into_bytes()
 }
+
+/// The key of a sorted set whose members all have the same score, as ranges by name want it.
+fn level_key(rng: &mut Rng) -> Vec<u8> {
+    match rng.u32(..10) {
+        // Not one that may be a sorted set with other scores.
+        0 => pick(&["none", "l1", "h1"], rng).into(),
+        _ => format!("{LEVEL_PREFIX}{}", rng.u32(1..=HOME_KEYS)).into_bytes(),
+    }
+}
+
+/// What the keys of sorted sets with one score begin with.
+pub const LEVEL_PREFIX: char = 'y';
 
 fn score(rng: &mut Rng) -> String {
     match rng.u32(..10) {
