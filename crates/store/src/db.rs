@@ -51,8 +51,6 @@ pub struct Db {
     pub(crate) table: Table<Object>,
     /// The database's number, for effects.
     pub(crate) number: u32,
-    /// The hash position where the next expiry walk begins.
-    pub(crate) expiry_at: u32,
     /// What is kept of the values beside them.
     pub(crate) ledger: Ledger,
 }
@@ -374,7 +372,6 @@ impl Db {
 
     /// Empties the database and returns what it held, to be dropped where no lock is held.
     pub fn clear(&mut self) -> Table<Object> {
-        self.expiry_at = 0;
         self.ledger = Ledger::default();
         std::mem::take(&mut self.table)
     }

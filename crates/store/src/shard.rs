@@ -65,6 +65,10 @@ impl Shard {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::db::Stamp;
+    use crate::text::NewText;
+    use crate::turn::Turn;
+    use base::hash::KeyHasher;
 
     #[test]
     fn database_0_shares_the_lock_s_cache_line() {
@@ -75,12 +79,15 @@ mod tests {
     #[test]
     fn numbers_stay_when_contents_are_exchanged() {
         let mut shard = Shard::new(3);
-        shard.db(2).expiry_at = 7;
+        let mut turn = Turn::new(KeyHasher::new(1));
+        let key = turn.key(b"k");
+        shard.db(2).put(&mut turn, key, NewText::Integer(7), Stamp::Clear);
         for (a, b) in [(0, 2), (0, 0), (1, 2)] {
             shard.swap(a, b);
             let numbers: Vec<u32> = shard.dbs().map(|db| db.number).collect();
             assert_eq!(numbers, [0, 1, 2]);
         }
-        assert_eq!(shard.db(0).expiry_at, 7);
+        let lens: Vec<usize> = shard.dbs().map(|db| db.len()).collect();
+        assert_eq!(lens, [1, 0, 0]);
     }
 }
