@@ -152,7 +152,7 @@ mod tests {
         assert!(!check(Compare::Shape, "*2 +a +b", "*1 +a"));
         assert!(!check(Compare::Shape, "+a", "$-1"));
         assert!(!check(Compare::Shape, "+a", "-ERR"));
-        assert!(!check(Compare::Shape, "-ERR a", "-ERR b"));
+        assert!(!check(Compare::Shape, "-ERR_a", "-ERR_b"));
     }
 
     #[test]

@@ -2,8 +2,8 @@
 //!
 //! Reading order: [`generate`] makes requests from the table of commands; [`rules`] says what is
 //! not sent and which replies are compared other than byte for byte; [`peer`] is a connection,
-//! [`reply`] what comes back over it, [`compare`] the judgement of two replies, [`state`] that of
-//! everything the servers hold; [`run`] sends round after round, [`shrink`] makes a short list of
+//! [`reply`] what comes back over it; [`pair`] sends to two servers, [`mod@compare`] judges two
+//! replies and [`state`] everything the servers hold; [`run`] sends round after round, [`shrink`] makes a short list of
 //! requests out of a long one that failed.
 //!
 //! Invariants: a round begins with empty servers and depends on its seed alone, so that it can be
@@ -15,6 +15,7 @@
 
 pub mod compare;
 pub mod generate;
+pub mod pair;
 pub mod peer;
 pub mod reply;
 pub mod rules;
@@ -23,6 +24,7 @@ pub mod settings;
 pub mod shrink;
 pub mod state;
 
+pub use pair::{Found, Pair};
 pub use peer::Peer;
 pub use run::{Difference, Plan, Summary, run};
 

@@ -8,8 +8,9 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use crate::Request;
+use crate::pair::{Found, Pair};
 use crate::rules::with_follow_ups;
-use crate::run::{Found, Pair, replay};
+use crate::run::replay;
 use crate::settings::{default_of, unusual};
 
 /// Requests of at most so many words are left as they are.

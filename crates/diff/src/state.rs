@@ -2,10 +2,9 @@
 //! expiry, and the whole content of each key.
 
 use crate::compare::same;
+use crate::pair::{Lost, Pair};
 use crate::reply::Value;
-use crate::rules::{self, Compare};
-use crate::run::{Lost, Pair};
-use crate::{Request, request};
+use crate::{Request, request, rules};
 
 /// The databases that requests use.
 const DATABASES: &[&str] = &["0", "1"];
@@ -134,12 +133,4 @@ fn field_times(key: &[u8], pairs: &Value) -> Request {
 fn texts(reply: Option<&Value>) -> Vec<Vec<u8>> {
     let elements = reply.map(Value::elements).unwrap_or_default();
     elements.iter().filter_map(Value::text).map(<[u8]>::to_vec).collect()
-}
-
-/// How a walk over a whole collection is judged: by what it found, not by its cursors.
-pub(crate) fn is_walk(request: &Request) -> Option<usize> {
-    match rules::compare(request) {
-        Compare::Scan(width) => Some(width),
-        _ => None,
-    }
 }

@@ -10,28 +10,12 @@ use std::process::Command as Process;
 
 use base::quote::push_quoted;
 use clap::builder::PossibleValuesParser;
-use diff::generate::{Command, Version, version};
-use diff::run::{Found, Pair};
-use diff::{Difference, Peer, Plan, Request, Summary, request, rules};
-use node::table;
+use diff::generate::{Command, GROUPS, data_commands};
+use diff::{Difference, Found, Pair, Peer, Plan, Request, Summary, rules};
 use tools::bench::pin::Cpus;
 use tools::bench::target::{Origin, Role, Target};
 
 use crate::Failure;
-
-/// The groups whose commands are about data.
-const GROUPS: &[&str] = &[
-    "bitmap",
-    "generic",
-    "geo",
-    "hash",
-    "hyperloglog",
-    "list",
-    "set",
-    "sorted-set",
-    "stream",
-    "string",
-];
 
 /// Bytes of an argument that are printed.
 const PRINTED_BYTES_MAX: usize = 2_000;
@@ -91,23 +75,24 @@ pub fn run(root: &Path, options: &Options) -> Result<(), Failure> {
         return Ok(());
     }
     let reference = options.reference.as_deref().unwrap_or_default();
-    let mut reference = peer("reference", &origin(reference))?;
+    let reference = peer("reference", &origin(reference))?;
     let words = match &options.subject {
         Some(text) => origin(text),
         None => Where::Command(server_words(&[&build(root)?, "server"])),
     };
-    let mut subject = peer("subject", &words)?;
+    let subject = peer("subject", &words)?;
     let failed = |e: io::Error| format!("the servers cannot be compared: {e}");
-    let newest = version_of(&mut reference).map_err(failed)?;
-    let commands = commands(options, newest, &mut subject, &mut reference).map_err(failed)?;
+    let mut pair = Pair::new(subject, reference).map_err(failed)?;
+    let (commands, unknown) = pair.known(wanted(options)).map_err(failed)?;
+    if !unknown.is_empty() {
+        eprintln!("diff: not known to both: {}", unknown.join(" "));
+    }
     if commands.is_empty() {
         return Err("no command is left to compare".to_owned());
     }
-    let hash_field_times = knows(&mut subject, &["hpexpiretime".into()]).map_err(failed)?[0]
-        && knows(&mut reference, &["hpexpiretime".into()]).map_err(failed)?[0];
     let plan = Plan {
         commands,
-        version: newest,
+        version: pair.version,
         requests: options.commands,
         seed: options.seed,
         round_requests: options.round,
@@ -115,7 +100,6 @@ pub fn run(root: &Path, options: &Options) -> Result<(), Failure> {
         differences_max: options.differences,
         shrink_time: std::time::Duration::from_secs_f64(options.shrink),
     };
-    let mut pair = Pair { subject, reference, hash_field_times };
     let mut told = 0;
     let summary = diff::run(&mut pair, &plan, &mut |sent, differences| {
         if sent / 100_000 > told {
@@ -186,60 +170,16 @@ fn peer(name: &str, origin: &Where) -> Result<Peer<'static>, Failure> {
     Ok(Peer::connect(name, &address).map_err(failed)?.revived_by(Box::new(start)))
 }
 
-/// The version of Redis that a server says to be compatible with.
-fn version_of(peer: &mut Peer<'_>) -> io::Result<Version> {
-    let info = peer.ask(&request(&["INFO", "server"]))?;
-    let text = String::from_utf8_lossy(info.text().unwrap_or_default()).into_owned();
-    let line = text.lines().find_map(|line| line.strip_prefix("redis_version:"));
-    Ok(version(line.unwrap_or_default()))
-}
-
-/// The commands of the table that were asked for, can be compared, and are known to both servers.
-fn commands<'a>(
-    options: &Options,
-    newest: Version,
-    subject: &mut Peer<'a>,
-    reference: &mut Peer<'a>,
-) -> io::Result<Vec<Command>> {
-    let wanted = |list: &[String], text: &str| list.iter().any(|wanted| wanted == text);
-    let entries = table().entries().iter().filter(|entry| {
-        let group = entry.spec.group.name();
-        let in_group = match options.groups.is_empty() {
-            true => GROUPS.contains(&group),
-            false => wanted(&options.groups, group),
-        };
-        in_group
-            && !entry.spec.is_container
-            && (options.only.is_empty() || wanted(&options.only, &entry.name))
-            && !wanted(&options.skip, &entry.name)
-            && rules::excluded(&entry.name).is_none()
+/// The commands that were asked for.
+fn wanted(options: &Options) -> Vec<Command> {
+    let named = |list: &[String], text: &str| list.iter().any(|wanted| wanted == text);
+    let mut commands = data_commands();
+    commands.retain(|command| {
+        (options.groups.is_empty() || named(&options.groups, command.spec.group.name()))
+            && (options.only.is_empty() || named(&options.only, command.name))
+            && !named(&options.skip, command.name)
     });
-    let mut commands: Vec<Command> =
-        entries.map(|entry| Command { name: &entry.name, spec: entry.spec }).collect();
-    for peer in [subject, reference] {
-        let names: Vec<String> = commands.iter().map(|command| command.name.to_owned()).collect();
-        let mut known = knows(peer, &names)?.into_iter();
-        commands.retain(|command| {
-            let known = known.next() == Some(true);
-            if !known {
-                eprintln!("diff: the {} does not know {}", peer.name, command.name);
-            }
-            known
-        });
-    }
-    commands.retain(|command| version(command.spec.since) <= newest);
-    Ok(commands)
-}
-
-/// Which commands a server knows.
-fn knows(peer: &mut Peer<'_>, names: &[String]) -> io::Result<Vec<bool>> {
-    let asked: Vec<Request> =
-        names.iter().map(|name| request(&["COMMAND", "INFO", name])).collect();
-    let replies = peer.ask_all(&asked).map_err(|lost| lost.source)?;
-    Ok(replies
-        .iter()
-        .map(|reply| reply.elements().iter().any(|row| !row.elements().is_empty()))
-        .collect())
+    commands
 }
 
 fn report(summary: &Summary, options: &Options) -> Result<(), Failure> {
@@ -313,6 +253,7 @@ fn line(request: &Request) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use diff::request;
 
     #[test]
     fn requests_are_printed_as_they_are_typed() {

@@ -12,8 +12,9 @@ pub mod values;
 
 use engine::{Access, Argument, Flags, Group, Shape, Spec};
 use fastrand::Rng;
+use node::table;
 
-use crate::Request;
+use crate::{Request, rules};
 use hints::Class;
 use values::Values;
 
@@ -38,6 +39,30 @@ pub struct Command {
     pub name: &'static str,
     /// Its row.
     pub spec: &'static Spec,
+}
+
+/// The groups whose commands are about data.
+pub const GROUPS: &[&str] = &[
+    "bitmap",
+    "generic",
+    "geo",
+    "hash",
+    "hyperloglog",
+    "list",
+    "set",
+    "sorted-set",
+    "stream",
+    "string",
+];
+
+/// The commands about data, but those that [`crate::rules`] excludes.
+pub fn data_commands() -> Vec<Command> {
+    let entries = table().entries().iter().filter(|entry| {
+        GROUPS.contains(&entry.spec.group.name())
+            && !entry.spec.is_container
+            && rules::excluded(&entry.name).is_none()
+    });
+    entries.map(|entry| Command { name: &entry.name, spec: entry.spec }).collect()
 }
 
 /// A version such as 8.0.6.
@@ -271,15 +296,8 @@ fn weight(command: &Command) -> u32 {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use node::table;
-
-    fn commands() -> Vec<Command> {
-        let entries = table().entries().iter().filter(|entry| !entry.spec.is_container);
-        entries.map(|entry| Command { name: &entry.name, spec: entry.spec }).collect()
-    }
-
     fn stream(seed: u64) -> Vec<Request> {
-        let mut generator = Generator::new(commands(), version("99"), seed);
+        let mut generator = Generator::new(data_commands(), version("99"), seed);
         (0..2000).map(|_| generator.request().unwrap()).collect()
     }
 
@@ -291,7 +309,7 @@ mod tests {
 
     #[test]
     fn most_requests_have_the_arity_of_their_row_and_some_have_not() {
-        for command in commands() {
+        for command in data_commands() {
             let mut generator = Generator::new(vec![command], version("99"), 7);
             let made = 200;
             let name_words = command.name.split('|').count() - 1;
@@ -307,7 +325,7 @@ mod tests {
 
     #[test]
     fn arguments_newer_than_the_version_are_left_out() {
-        let set = commands().into_iter().find(|command| command.name == "set").unwrap();
+        let set = data_commands().into_iter().find(|command| command.name == "set").unwrap();
         let sends_get = |newest: &str| {
             let mut generator = Generator::new(vec![set], version(newest), 3);
             (0..500).any(|_| generator.request().unwrap().iter().any(|word| word == b"GET"))
