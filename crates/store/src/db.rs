@@ -51,6 +51,9 @@ pub struct Db {
     pub(crate) table: Table<Object>,
     /// The database's number, for effects.
     pub(crate) number: u32,
+    /// In database 0: places in the queues of the shard's waiters, those of the dead included. It
+    /// stands here because there is room on the cache line.
+    pub(crate) waiting: u32,
     /// What is kept of the values beside them.
     pub(crate) ledger: Ledger,
 }
@@ -110,6 +113,7 @@ impl Db {
         let record = self.detach(turn, at, hash);
         turn.tally.expired += 1;
         let (db, unix_ms, unlink) = (self.number as usize, turn.unix_ms, turn.unlink_expired);
+        turn.effects.change(Some(db), record.view().key());
         turn.effects.push(|| {
             let key = record.view().key().to_vec();
             let name = if unlink { &b"UNLINK"[..] } else { b"DEL" };
@@ -321,6 +325,16 @@ impl Db {
             if record.view().key() == key.bytes { record } else { record.rekeyed(key.bytes) };
         self.ledger.changed(key.hash, Entry::ABSENT, Entry::of(record.view()));
         self.table.insert(key.hash, record, &turn.hasher);
+    }
+
+    /// Puts a record made for this key in the place of whatever is there.
+    pub fn put_record(&mut self, turn: &mut Turn, key: Key<'_>, record: Record<Object>) {
+        let Some(at) = self.find(turn, key) else { return self.insert(turn, key, record) };
+        turn.tally.changes += 1;
+        let (before, after) = (Entry::of(self.table.at(at)), Entry::of(record.view()));
+        let old = std::mem::replace(&mut *self.table.at_mut(at), record);
+        self.ledger.changed(key.hash, before, after);
+        turn.trash.extend(old.into_object());
     }
 
     /// A copy of a key's value and expiry under another key.

@@ -18,10 +18,10 @@ pub(crate) struct DbSize {
     pub keys: u64,
     /// Of these, with an expiry.
     pub expiring: u64,
-    /// Bytes of the tables' slots.
-    pub slot_bytes: u64,
     /// Hashes with fields that end.
     pub expiring_hashes: u64,
+    /// Bytes of the tables' slots.
+    pub slot_bytes: u64,
     /// Keys by family, and in each by the bits of their size.
     pub sizes: BTreeMap<(Family, u8), u64>,
 }
@@ -35,6 +35,8 @@ pub(crate) struct Footprint {
     pub dbs: Vec<DbSize>,
     /// Requests not executed and replies not sent yet.
     pub client_bytes: u64,
+    /// Keys that clients wait for, and those among them whose end a client waits for as well.
+    pub awaited: (usize, usize),
 }
 
 /// The sizes of all databases.
@@ -47,7 +49,6 @@ pub(crate) fn db_sizes(cx: &NodeCx<'_>) -> Vec<DbSize> {
                 sum.expiring += db.expiring_len() as u64;
                 sum.expiring_hashes += db.hashes_with_expiry() as u64;
                 sum.slot_bytes += db.slot_bytes() as u64;
-                sum.expiring_hashes += db.hashes_with_expiry() as u64;
                 for (class, keys) in db.sizes() {
                     let count = sum.sizes.entry((class.family, class.bits)).or_default();
                     *count += u64::from(*keys);
@@ -56,6 +57,20 @@ pub(crate) fn db_sizes(cx: &NodeCx<'_>) -> Vec<DbSize> {
         });
     }
     dbs
+}
+
+fn awaited_keys(cx: &NodeCx<'_>) -> (usize, usize) {
+    let mut sum = (0, 0);
+    let shards = if cx.worker.node.waiting() == 0 { 0 } else { cx.worker.node.map.len() };
+    for shard in 0..shards {
+        cx.shards.visit(shard, &mut |shard| {
+            if shard.has_waiters() {
+                let (keys, for_end) = shard.waiters().count();
+                sum = (sum.0 + keys, sum.1 + for_end);
+            }
+        });
+    }
+    sum
 }
 
 impl Footprint {
@@ -69,6 +84,7 @@ impl Footprint {
             facts: cx.host.facts(),
             dbs: db_sizes(cx),
             client_bytes: clients.iter().map(|client| bytes(client)).sum(),
+            awaited: awaited_keys(cx),
         }
     }
 
