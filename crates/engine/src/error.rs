@@ -10,11 +10,15 @@ mod bits;
 mod connection;
 mod hash;
 mod server;
+mod sorted_set;
+mod stream;
 
 pub use bits::BitsError;
 pub use connection::ConnectionError;
 pub use hash::HashError;
 pub use server::ServerError;
+pub use sorted_set::SortedSetError;
+pub use stream::StreamError;
 
 /// Why a command failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,14 +51,8 @@ pub enum Error {
     InvalidCursor,
     /// NOVALUES for a scan of anything but a hash.
     NoValuesOutsideHash,
-    /// A count that is negative.
-    NotPositive,
-    /// A number of keys that is not positive.
-    NoKeys,
     /// A number of keys that is larger than what follows.
     MoreKeysThanArguments,
-    /// A LIMIT that is negative.
-    NegativeLimit,
     /// A condition of EXPIRE that does not exist.
     UnsupportedOption(String),
     /// EXPIRE with NX and another condition.
@@ -83,14 +81,16 @@ pub enum Error {
     SortNotDouble,
     /// An index at which a list has no element.
     IndexOutOfRange,
-    /// A number, called so, that must be above zero.
-    NotAboveZero(&'static str),
-    /// A number, called so, that must not be negative.
-    Negative(&'static str),
     /// The rank of LPOS is zero.
     RankZero,
     /// The key must be there.
     NoSuchKey,
+    /// A count that is negative or no integer.
+    NotPositive,
+    /// A number, called so, that must be above zero.
+    NotAboveZero(&'static str),
+    /// A number, called so, that must not be negative.
+    Negative(&'static str),
     /// The timeout of a blocking command is not a number.
     TimeoutNotFloat,
     /// The timeout of a blocking command in milliseconds is not an integer.
@@ -119,6 +119,10 @@ pub enum Error {
     Hash(HashError),
     /// Something about the server as a whole.
     Server(ServerError),
+    /// Something about sorted sets.
+    SortedSet(SortedSetError),
+    /// Something about a stream.
+    Stream(StreamError),
 }
 
 impl fmt::Display for Error {
@@ -140,12 +144,9 @@ impl fmt::Display for Error {
             Self::InvalidSecondDatabase => "ERR invalid second DB index",
             Self::InvalidCursor => "ERR invalid cursor",
             Self::NoValuesOutsideHash => "ERR NOVALUES option can only be used in HSCAN",
-            Self::NotPositive => "ERR value is out of range, must be positive",
-            Self::NoKeys => "ERR numkeys should be greater than 0",
             Self::MoreKeysThanArguments => {
                 "ERR Number of keys can't be greater than number of args"
             }
-            Self::NegativeLimit => "ERR LIMIT can't be negative",
             Self::UnsupportedOption(option) => {
                 return write!(f, "ERR Unsupported option {option}");
             }
@@ -185,6 +186,7 @@ impl fmt::Display for Error {
                  ... or use negative to start from the end of the list"
             }
             Self::NoSuchKey => "ERR no such key",
+            Self::NotPositive => "ERR value is out of range, must be positive",
             Self::TimeoutNotFloat => "ERR timeout is not a float or out of range",
             Self::TimeoutNotInteger => "ERR timeout is not an integer or out of range",
             Self::TimeoutNegative => "ERR timeout is negative",
@@ -206,6 +208,8 @@ impl fmt::Display for Error {
             Self::Connection(error) => return error.fmt(f),
             Self::Hash(error) => return error.fmt(f),
             Self::Server(error) => return error.fmt(f),
+            Self::SortedSet(error) => return error.fmt(f),
+            Self::Stream(error) => return error.fmt(f),
         })
     }
 }

@@ -18,12 +18,14 @@ pub mod keyspace;
 pub mod list;
 pub mod row;
 pub mod set;
+pub mod sorted_set;
 pub mod spec;
+pub mod stream;
 pub mod string;
 pub mod wait;
 
-pub use cx::{Cx, Held, Hold, ShardMap, Visit};
-pub use error::{BitsError, ConnectionError, Error, ServerError};
+pub use cx::{Cx, Held, Hold, ShardMap, Visit, Whole};
+pub use error::{BitsError, ConnectionError, Error, ServerError, SortedSetError, StreamError};
 pub use row::{Handler, Row};
 pub use spec::{
     Access, Argument, Begin, Category, Find, Flags, Group, KeySpec, Shape, Spec, Spread,
@@ -44,5 +46,7 @@ pub const FAMILIES: &[&[Row<Handler>]] = &[
     keyspace::ROWS,
     list::ROWS,
     set::ROWS,
+    sorted_set::ROWS,
+    stream::ROWS,
     string::ROWS,
 ];

@@ -10,7 +10,7 @@ use ds::record::{Payload, Record, RecordRef};
 use ds::table::{RecordMut, Table};
 
 use crate::effect::{Effect, Event};
-use crate::hash::{Due, due_of};
+use crate::ledger::{Entry, Ledger, SizeClass};
 use crate::stored::{Kind, Object, Stored};
 use crate::text::NewText;
 use crate::turn::{Key, Turn};
@@ -25,10 +25,6 @@ pub trait Type {
     fn view(record: RecordRef<'_, Object>) -> Option<Self::View<'_>>;
     /// Whether the value has nothing left, so that its key must go.
     fn is_empty(record: RecordRef<'_, Object>) -> bool;
-    /// When the first part of the value ends, in a type whose parts can.
-    fn due(_: RecordRef<'_, Object>) -> Option<i64> {
-        None
-    }
 }
 
 /// The key holds a value of another type.
@@ -55,10 +51,11 @@ pub struct Db {
     pub(crate) table: Table<Object>,
     /// The database's number, for effects.
     pub(crate) number: u32,
-    /// The hash position where the next expiry walk begins.
-    pub(crate) expiry_at: u32,
-    /// The hashes that have fields that end.
-    pub(crate) due: Due,
+    /// In database 0: places in the queues of the shard's waiters, those of the dead included. It
+    /// stands here because there is room on the cache line.
+    pub(crate) waiting: u32,
+    /// What is kept of the values beside them.
+    pub(crate) ledger: Ledger,
 }
 
 impl Db {
@@ -80,6 +77,11 @@ impl Db {
     /// Bytes of the table's slots.
     pub fn slot_bytes(&self) -> usize {
         self.table.slots_len() * size_of::<u64>()
+    }
+
+    /// The classes of size that keys are of, in no order, and how many are.
+    pub fn sizes(&self) -> &[(SizeClass, u32)] {
+        self.ledger.sizes()
     }
 
     /// See [`Table::prefetch_slot`].
@@ -107,9 +109,11 @@ impl Db {
 
     /// Removes the expired record at a slot: an effect of its own, whatever command noticed it.
     pub(crate) fn expire(&mut self, turn: &mut Turn, at: usize) {
-        let record = self.detach(turn, at);
+        let hash = turn.hasher.hash(self.table.at(at).key());
+        let record = self.detach(turn, at, hash);
         turn.tally.expired += 1;
         let (db, unix_ms, unlink) = (self.number as usize, turn.unix_ms, turn.unlink_expired);
+        turn.effects.change(Some(db), record.view().key());
         turn.effects.push(|| {
             let key = record.view().key().to_vec();
             let name = if unlink { &b"UNLINK"[..] } else { b"DEL" };
@@ -120,12 +124,10 @@ impl Db {
         turn.trash.extend(record.into_object());
     }
 
-    /// Takes the record out of a slot.
-    fn detach(&mut self, turn: &Turn, at: usize) -> Record<Object> {
+    /// Takes the record of a key with this hash out of its slot.
+    fn detach(&mut self, turn: &Turn, at: usize, hash: u64) -> Record<Object> {
         let record = self.table.remove(at, &turn.hasher);
-        if let Some(due) = due_of(record.view()) {
-            self.due.changed(turn.hasher.hash(record.view().key()), Some(due), None);
-        }
+        self.ledger.changed(hash, Entry::of(record.view()), Entry::ABSENT);
         record
     }
 
@@ -276,10 +278,11 @@ impl Db {
         };
         let Some(at) = found else {
             let record = Record::new(key.bytes, kind as u8, payload, stamp, clock);
+            self.ledger.changed(key.hash, Entry::ABSENT, Entry::of(record.view()));
             self.table.insert(key.hash, record, &turn.hasher);
             return true;
         };
-        self.due.changed(key.hash, due_of(self.table.at(at)), None);
+        let before = Entry::of(self.table.at(at));
         let mut record = self.table.at_mut(at);
         let old = record.view();
         match payload {
@@ -294,6 +297,9 @@ impl Db {
                 turn.trash.extend(std::mem::replace(&mut *record, new).into_object());
             }
         }
+        let after = Entry::of(record.view());
+        drop(record);
+        self.ledger.changed(key.hash, before, after);
         false
     }
 
@@ -309,7 +315,7 @@ impl Db {
         let at = self.find(turn, key)?;
         turn.tally.changes += 1;
         self.touch(turn, at);
-        Some(self.detach(turn, at))
+        Some(self.detach(turn, at, key.hash))
     }
 
     /// Adds a record taken from elsewhere under a key that is not there.
@@ -317,8 +323,18 @@ impl Db {
         turn.tally.changes += 1;
         let record =
             if record.view().key() == key.bytes { record } else { record.rekeyed(key.bytes) };
-        self.due.changed(key.hash, None, due_of(record.view()));
+        self.ledger.changed(key.hash, Entry::ABSENT, Entry::of(record.view()));
         self.table.insert(key.hash, record, &turn.hasher);
+    }
+
+    /// Puts a record made for this key in the place of whatever is there.
+    pub fn put_record(&mut self, turn: &mut Turn, key: Key<'_>, record: Record<Object>) {
+        let Some(at) = self.find(turn, key) else { return self.insert(turn, key, record) };
+        turn.tally.changes += 1;
+        let (before, after) = (Entry::of(self.table.at(at)), Entry::of(record.view()));
+        let old = std::mem::replace(&mut *self.table.at_mut(at), record);
+        self.ledger.changed(key.hash, before, after);
+        turn.trash.extend(old.into_object());
     }
 
     /// A copy of a key's value and expiry under another key.
@@ -370,8 +386,7 @@ impl Db {
 
     /// Empties the database and returns what it held, to be dropped where no lock is held.
     pub fn clear(&mut self) -> Table<Object> {
-        self.expiry_at = 0;
-        self.due = Due::default();
+        self.ledger = Ledger::default();
         std::mem::take(&mut self.table)
     }
 }
@@ -384,16 +399,16 @@ pub struct Edit<'a, T: Type> {
     changed: bool,
     created: bool,
     hash: u64,
-    /// When the first part of the value ended before it was opened.
-    due: Option<i64>,
+    /// What the ledger has of the value.
+    before: Entry,
     of: PhantomData<T>,
 }
 
 impl<'a, T: Type> Edit<'a, T> {
     #[inline]
     fn new(db: &'a mut Db, turn: &'a mut Turn, at: usize, hash: u64, created: bool) -> Self {
-        let due = T::due(db.table.at(at));
-        Self { db, turn, at, changed: false, created, hash, due, of: PhantomData }
+        let before = if created { Entry::ABSENT } else { Entry::of(db.table.at(at)) };
+        Self { db, turn, at, changed: false, created, hash, before, of: PhantomData }
     }
 }
 
@@ -456,8 +471,10 @@ impl<T: Type> Drop for Edit<'_, T> {
             return;
         }
         self.turn.tally.changes += u64::from(self.changed);
-        self.db.due.changed(self.hash, self.due, T::due(self.record()));
-        if !self.changed || T::is_empty(self.record()) {
+        let goes = !self.changed || T::is_empty(self.record());
+        let after = if goes { Entry::ABSENT } else { Entry::of(self.record()) };
+        self.db.ledger.changed(self.hash, self.before, after);
+        if goes {
             let record = self.db.table.remove(self.at, &self.turn.hasher);
             self.turn.trash.extend(record.into_object());
         }

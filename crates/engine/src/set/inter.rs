@@ -102,7 +102,8 @@ fn sinterstore(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> R
 
 fn sintercard(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let positive = |text| parse_i64(text).and_then(|count| usize::try_from(count).ok());
-    let keys = positive(args.text(1)).filter(|keys| *keys > 0).ok_or(Error::NoKeys)?;
+    let keys =
+        positive(args.text(1)).filter(|keys| *keys > 0).ok_or(Error::NotAboveZero("numkeys"))?;
     if keys > args.len() - 2 {
         return Err(Error::MoreKeysThanArguments);
     }
@@ -112,7 +113,7 @@ fn sintercard(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Re
         if args.remaining() < 2 || !args.take_word("limit") {
             return Err(Error::Syntax);
         }
-        limit = args.next().and_then(positive).ok_or(Error::NegativeLimit)?;
+        limit = args.next().and_then(positive).ok_or(Error::Negative("LIMIT"))?;
     }
     let sources = Sources::read(cx, args, 2..2 + keys, 0)?;
     let mut found = 0;

@@ -76,8 +76,8 @@ fn pop_one(cx: &mut Cx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<()
 }
 
 fn pop_many(cx: &mut Cx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
-    let count = parse_i64(args.text(2)).ok_or(Error::NotInteger)?;
-    let count = usize::try_from(count).map_err(|_| Error::NotPositive)?;
+    let count = parse_i64(args.text(2)).and_then(|count| usize::try_from(count).ok());
+    let count = count.ok_or(Error::NotPositive)?;
     let key = cx.first_key(args, 1);
     let mut random = Random::new(cx.random.next_u64());
     let limits = cx.limits;

@@ -3,13 +3,16 @@
 //! INFO and MEMORY show the same numbers, which are taken here. Shards are looked at one after
 //! another, so that the sums are of no single moment.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
+
+use store::ledger::Family;
 
 use super::NodeCx;
 use crate::host::Facts;
 
 /// One database in all shards.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct DbSize {
     /// Keys, expired ones that nobody has noticed included.
     pub keys: u64,
@@ -19,6 +22,8 @@ pub(crate) struct DbSize {
     pub expiring_hashes: u64,
     /// Bytes of the tables' slots.
     pub slot_bytes: u64,
+    /// Keys by family, and in each by the bits of their size.
+    pub sizes: BTreeMap<(Family, u8), u64>,
 }
 
 /// The memory of this moment.
@@ -30,6 +35,8 @@ pub(crate) struct Footprint {
     pub dbs: Vec<DbSize>,
     /// Requests not executed and replies not sent yet.
     pub client_bytes: u64,
+    /// Keys that clients wait for, and those among them whose end a client waits for as well.
+    pub awaited: (usize, usize),
 }
 
 /// The sizes of all databases.
@@ -42,10 +49,28 @@ pub(crate) fn db_sizes(cx: &NodeCx<'_>) -> Vec<DbSize> {
                 sum.expiring += db.expiring_len() as u64;
                 sum.expiring_hashes += db.hashes_with_expiry() as u64;
                 sum.slot_bytes += db.slot_bytes() as u64;
+                for (class, keys) in db.sizes() {
+                    let count = sum.sizes.entry((class.family, class.bits)).or_default();
+                    *count += u64::from(*keys);
+                }
             }
         });
     }
     dbs
+}
+
+fn awaited_keys(cx: &NodeCx<'_>) -> (usize, usize) {
+    let mut sum = (0, 0);
+    let shards = if cx.worker.node.waiting() == 0 { 0 } else { cx.worker.node.map.len() };
+    for shard in 0..shards {
+        cx.shards.visit(shard, &mut |shard| {
+            if shard.has_waiters() {
+                let (keys, for_end) = shard.waiters().count();
+                sum = (sum.0 + keys, sum.1 + for_end);
+            }
+        });
+    }
+    sum
 }
 
 impl Footprint {
@@ -59,6 +84,7 @@ impl Footprint {
             facts: cx.host.facts(),
             dbs: db_sizes(cx),
             client_bytes: clients.iter().map(|client| bytes(client)).sum(),
+            awaited: awaited_keys(cx),
         }
     }
 

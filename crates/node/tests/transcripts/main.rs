@@ -19,5 +19,8 @@ mod keyspace;
 mod list;
 mod scan;
 mod server;
+mod set;
 mod slowlog;
+mod sort;
+mod sorted_set;
 mod string;

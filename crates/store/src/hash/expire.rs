@@ -6,67 +6,17 @@
 //! front; commands that meet an ended field remove it too. Either way the removal leaves an effect
 //! of its own, HDEL with the event `hexpired`, beside that of the running command.
 
-use std::collections::BTreeSet;
-
-use ds::record::RecordRef;
-
 use crate::db::{Db, Type};
 use crate::effect::{Effect, Event};
 use crate::hash::edit::remove_from;
 use crate::hash::{Hash, HashRef, TRIPLE, expiry_of};
-use crate::stored::{Kind, Object};
+use crate::ledger::Entry;
 use crate::turn::{Key, Turn};
-
-/// Hashes in the order of their earliest expiry. Nothing is allocated while there is none.
-#[derive(Debug, Default)]
-#[allow(clippy::box_collection, reason = "a word in each database, which fill a cache line")]
-pub(crate) struct Due(Option<Box<BTreeSet<(i64, u64)>>>);
-
-impl Due {
-    /// Hashes with fields that end.
-    pub(crate) fn len(&self) -> usize {
-        self.0.as_ref().map_or(0, |order| order.len())
-    }
-
-    /// The earliest expiry of the hash with this key hash changed.
-    #[inline]
-    pub(crate) fn changed(&mut self, hash: u64, before: Option<i64>, after: Option<i64>) {
-        if before != after {
-            self.replace(hash, before, after);
-        }
-    }
-
-    #[cold]
-    fn replace(&mut self, hash: u64, before: Option<i64>, after: Option<i64>) {
-        let order = self.0.get_or_insert_default();
-        if let Some(before) = before {
-            order.remove(&(before, hash));
-        }
-        if let Some(after) = after {
-            order.insert((after, hash));
-        } else if order.is_empty() {
-            self.0 = None;
-        }
-    }
-
-    fn first(&self) -> Option<(i64, u64)> {
-        self.0.as_ref()?.first().copied()
-    }
-}
-
-/// The earliest expiry of a field in whatever value a record has.
-#[inline]
-pub(crate) fn due_of(record: RecordRef<'_, Object>) -> Option<i64> {
-    match Kind::from_bits(record.kind()) {
-        Kind::PackedExpiringHash | Kind::Hash => Hash::due(record),
-        _ => None,
-    }
-}
 
 impl Db {
     /// Hashes that have fields that end.
     pub fn hashes_with_expiry(&self) -> usize {
-        self.due.len()
+        self.ledger.due_len()
     }
 
     /// Removes those of the named fields whose time has come. Returns how many.
@@ -95,7 +45,7 @@ impl Db {
     #[inline]
     fn with_expired(&self, turn: &Turn, key: Key<'_>) -> Option<(usize, HashRef<'_>)> {
         // Nothing to look for in most databases.
-        self.due.first().filter(|(at, _)| *at < turn.unix_ms)?;
+        self.ledger.first_due().filter(|(at, _)| *at < turn.unix_ms)?;
         let at = self.table.find(key.hash, key.bytes)?;
         let hash = Hash::view(self.table.at(at))?;
         hash.has_expired(turn.unix_ms).then_some((at, hash))
@@ -105,17 +55,18 @@ impl Db {
     pub fn expire_due_fields(&mut self, turn: &mut Turn, fields_max: usize) -> usize {
         let mut removed = 0;
         while removed < fields_max {
-            let first = self.due.first().filter(|(at, _)| *at < turn.unix_ms);
+            let first = self.ledger.first_due().filter(|(at, _)| *at < turn.unix_ms);
             let Some((at_ms, hash)) = first else { break };
             let found = self.table.find_where(hash, |record| {
-                due_of(record) == Some(at_ms) && turn.hasher.hash(record.key()) == hash
+                Hash::due(record) == Some(at_ms) && turn.hasher.hash(record.key()) == hash
             });
             let names = found
                 .and_then(|at| Hash::view(self.table.at(at)))
                 .map(|fields| ended(fields, turn, fields_max - removed));
             debug_assert!(names.as_ref().is_some_and(|names| !names.is_empty()), "exact order");
             let (Some(at), Some(names)) = (found, names) else {
-                self.due.changed(hash, Some(at_ms), None);
+                let stray = Entry::due_at(at_ms);
+                self.ledger.changed(hash, stray, Entry::ABSENT);
                 continue;
             };
             removed += self.drop_fields(turn, at, hash, &names).max(1);
@@ -125,7 +76,7 @@ impl Db {
 
     /// Removes fields of the hash in a slot, and its key when none is left.
     fn drop_fields(&mut self, turn: &mut Turn, at: usize, hash: u64, names: &[Vec<u8>]) -> usize {
-        let before = due_of(self.table.at(at));
+        let before = Entry::of(self.table.at(at));
         let mut record = self.table.at_mut(at);
         let removed: Vec<&Vec<u8>> =
             names.iter().filter(|name| remove_from(&mut record, &turn.hasher, name)).collect();
@@ -147,7 +98,8 @@ impl Db {
             command.extend(removed.iter().map(|name| (*name).clone()));
             Effect { db, events, command, more: Vec::new(), unix_ms }
         });
-        self.due.changed(hash, before, due_of(record));
+        let after = if emptied { Entry::ABSENT } else { Entry::of(record) };
+        self.ledger.changed(hash, before, after);
         if emptied {
             let record = self.table.remove(at, &turn.hasher);
             turn.trash.extend(record.into_object());

@@ -23,7 +23,6 @@ use ds::packed::{self, Entry, Packed};
 use ds::record::RecordRef;
 
 pub use edit::Life;
-pub(crate) use expire::{Due, due_of};
 pub use table::FieldTable;
 
 use crate::db::Type;
@@ -90,8 +89,11 @@ impl Type for Hash {
     fn is_empty(record: RecordRef<'_, Object>) -> bool {
         Self::view(record).is_none_or(HashRef::is_empty)
     }
+}
 
-    fn due(record: RecordRef<'_, Object>) -> Option<i64> {
+impl Hash {
+    /// When the first field of the hash in a record ends.
+    pub(crate) fn due(record: RecordRef<'_, Object>) -> Option<i64> {
         Self::view(record)?.earliest()
     }
 }

@@ -100,10 +100,14 @@ impl Edit<'_, Set> {
             NewSet::for_more(self.set(), bytes, members.len(), limits, &hasher, room)
         };
         let added = members.filter(|m| new.add(Entry::Bytes(m), limits, &hasher)).count();
-        if added > 0 {
-            self.store(new);
-        } else if let NewSet::Ints(room) | NewSet::Packed(room) = new {
-            self.turn().scratch = room;
+        match new {
+            // A set that got nothing new may still have left a form that is too small by now.
+            NewSet::Table(table) if added == 0 && !self.is_new() => {
+                let object = Object::Set(table);
+                self.record_unchanged_mut().set_object(Kind::Set as u8, object);
+            }
+            NewSet::Ints(room) | NewSet::Packed(room) if added == 0 => self.turn().scratch = room,
+            new => self.store(new),
         }
         added
     }

@@ -11,7 +11,7 @@ use crate::limits::Limits;
 use crate::stored::{Kind, Object};
 
 use super::packed::{self, Pairs};
-use super::{SortedSet, SortedSetRef};
+use super::{NewSortedSet, SortedSet, SortedSetRef};
 
 /// No packed set becomes larger, whatever the limits say, as in Redis.
 const PACKED_BYTES_MAX: usize = 1 << 30;
@@ -223,8 +223,9 @@ impl Edit<'_, SortedSet> {
         self.put_big(big);
     }
 
-    /// Fills an empty set with a big one, which is packed when it is small enough.
-    pub fn fill_from(&mut self, big: BigSortedSet, limits: &Limits) {
+    /// Fills an empty set with a new one, which is packed when it is small enough.
+    pub fn fill_from(&mut self, new: NewSortedSet, limits: &Limits) {
+        let NewSortedSet(big) = new;
         let entries_max = usize::try_from(limits.zset_max_listpack_entries).unwrap_or(usize::MAX);
         let long = |record: ds::dict::MemberRef<'_>| {
             record.key().len() as u64 > limits.zset_max_listpack_value

@@ -16,7 +16,7 @@ use base::hash::KeyHasher;
 use base::random::Random;
 use ds::SortedSet as BigSortedSet;
 use ds::dict::{MemberRef, Nothing};
-use ds::packed::{Digits, Entry, Iter, Packed};
+use ds::packed::{Iter, Packed};
 use ds::ranked::{self, score_of};
 use ds::record::RecordRef;
 
@@ -24,10 +24,13 @@ use crate::db::Type;
 use crate::stored::{Kind, Object};
 
 mod edit;
+mod new;
 mod packed;
 mod range;
 
+pub use ds::packed::{Digits, Entry};
 pub use edit::Change;
+pub use new::{NewSortedSet, Scores};
 use packed::Pairs;
 pub use range::{LexEnd, LexRange, ScoreRange};
 

@@ -133,7 +133,7 @@ list
 > OBJECT REFCOUNT other
 1
 > SCAN 0 TYPE list COUNT 100
-["0", ["l", "other"]]
+~~ ?"0", ?"*", "*"??
 > GET other
 -WRONGTYPE Operation against a key holding the wrong kind of value
 > SET other v
