@@ -40,6 +40,8 @@ const ITEMS: Option<&str> = Some("RPUSH items:{key} 100*(item:{10..99})");
 const MEMBERS: Option<&str> = Some("SADD set:{key} 10*(member:{10..99})");
 const ONE_SET: Option<&str> = Some("SADD set:all {key}");
 
+const SORTED: Option<&str> = Some("RPUSH sort:{key} 10*({100..999})");
+
 /// Every workload, in the order in which `--all` runs them.
 pub const TABLE: &[Row] = &[
     // Connection.
@@ -144,6 +146,8 @@ pub const TABLE: &[Row] = &[
     read("object_idletime", "OBJECT IDLETIME {key}", SET),
     read("object_refcount", "OBJECT REFCOUNT {key}", SET),
     read("memory_usage", "MEMORY USAGE {key}", SET),
+    write("sort_store", "SORT sort:{key} STORE sorted:{key}", SORTED),
+    read("sort_ro", "SORT_RO sort:{key}", SORTED),
     write("copy", "COPY {key} copy:{key} REPLACE", SET),
     // Of the whole keyspace.
     read("dbsize", "DBSIZE", SET),
