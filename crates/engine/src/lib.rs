@@ -22,7 +22,7 @@ pub mod spec;
 pub mod string;
 pub mod wait;
 
-pub use cx::{Cx, Held, Hold, ShardMap, Visit};
+pub use cx::{Cx, Held, Hold, ShardMap, Visit, Whole};
 pub use error::{BitsError, ConnectionError, Error, ServerError, SortedSetError};
 pub use row::{Handler, Row};
 pub use spec::{
@@ -43,8 +43,6 @@ pub const FAMILIES: &[&[Row<Handler>]] = &[
     keyspace::ROWS,
     list::ROWS,
     set::ROWS,
-    set::ROWS,
-    list::ROWS,
     sorted_set::ROWS,
     string::ROWS,
 ];

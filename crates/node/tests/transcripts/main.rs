@@ -21,4 +21,5 @@ mod server;
 mod set;
 mod slowlog;
 mod sorted_set;
+mod sort;
 mod string;
