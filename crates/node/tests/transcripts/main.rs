@@ -22,5 +22,7 @@ mod server;
 mod set;
 mod slowlog;
 mod sort;
+mod sort;
+mod sorted_set;
 mod sorted_set;
 mod string;
