@@ -22,7 +22,5 @@ mod server;
 mod set;
 mod slowlog;
 mod sort;
-mod sort;
-mod sorted_set;
 mod sorted_set;
 mod string;
