@@ -23,3 +23,4 @@ mod slowlog;
 mod sort;
 mod sorted_set;
 mod string;
+mod types;
