@@ -187,10 +187,6 @@ impl fmt::Display for Error {
             }
             Self::NoSuchKey => "ERR no such key",
             Self::NotPositive => "ERR value is out of range, must be positive",
-            Self::NotAboveZero(what) => {
-                return write!(f, "ERR {what} should be greater than 0");
-            }
-            Self::Negative(what) => return write!(f, "ERR {what} can't be negative"),
             Self::TimeoutNotFloat => "ERR timeout is not a float or out of range",
             Self::TimeoutNotInteger => "ERR timeout is not an integer or out of range",
             Self::TimeoutNegative => "ERR timeout is negative",

@@ -24,9 +24,7 @@ pub mod stream;
 pub mod string;
 pub mod wait;
 
-pub use cx::{Cx, Held, Hold, ShardMap, Visit};
 pub use cx::{Cx, Held, Hold, ShardMap, Visit, Whole};
-pub use error::{BitsError, ConnectionError, Error, ServerError, SortedSetError};
 pub use error::{BitsError, ConnectionError, Error, ServerError, SortedSetError, StreamError};
 pub use row::{Handler, Row};
 pub use spec::{

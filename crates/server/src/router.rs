@@ -164,6 +164,11 @@ impl Router for LockRouter<'_> {
     }
 
     #[inline]
+    fn prefetch(&self, shard: usize) {
+        self.shards.prefetch_shard(shard);
+    }
+
+    #[inline]
     fn ticks(&self) -> u64 {
         sys::clock::ticks()
     }

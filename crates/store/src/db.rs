@@ -327,6 +327,16 @@ impl Db {
         self.table.insert(key.hash, record, &turn.hasher);
     }
 
+    /// Puts a record made for this key in the place of whatever is there.
+    pub fn put_record(&mut self, turn: &mut Turn, key: Key<'_>, record: Record<Object>) {
+        let Some(at) = self.find(turn, key) else { return self.insert(turn, key, record) };
+        turn.tally.changes += 1;
+        let (before, after) = (Entry::of(self.table.at(at)), Entry::of(record.view()));
+        let old = std::mem::replace(&mut *self.table.at_mut(at), record);
+        self.ledger.changed(key.hash, before, after);
+        turn.trash.extend(old.into_object());
+    }
+
     /// A copy of a key's value and expiry under another key.
     pub fn duplicate(
         &mut self,
