@@ -24,3 +24,4 @@ mod slowlog;
 mod sort;
 mod sorted_set;
 mod string;
+mod types;
