@@ -23,4 +23,5 @@ mod set;
 mod slowlog;
 mod sort;
 mod sorted_set;
+mod stream;
 mod string;
