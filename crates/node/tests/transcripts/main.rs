@@ -23,5 +23,6 @@ mod set;
 mod slowlog;
 mod sort;
 mod sorted_set;
+mod stream;
 mod string;
 mod types;
