@@ -105,12 +105,7 @@ impl Kept {
 }
 
 /// Keeps the string under the `nth` key; a missing one is empty.
-fn keep(
-    cx: &mut Cx<'_>,
-    args: &Args<'_>,
-    nth: usize,
-    copies: &mut Vec<u8>,
-) -> Result<Kept, Error> {
+fn keep(cx: &mut Cx<'_>, args: &Args<'_>, nth: usize, copies: &mut Vec<u8>) -> Result<Kept, Error> {
     let key = cx.nth_key(args, nth, nth + 1);
     let (db, turn) = cx.db(key);
     let text = db.read::<Text>(turn, key).map_err(|_| Error::LcsNotStrings)?;
