@@ -58,6 +58,11 @@ pub trait Held {
     fn shard_ref(&self, number: usize) -> &Shard;
 }
 
+/// All shards while nobody else works: visited one at a time, or held all at once.
+pub trait Whole: Visit + Held {}
+
+impl<T: Visit + Held> Whole for T {}
+
 /// The shards held for a command.
 pub enum Hold<'a> {
     /// The one shard of all its keys.
@@ -66,6 +71,30 @@ pub enum Hold<'a> {
     Many(&'a mut dyn Held),
     /// None: it visits shard after shard. For `World` commands nobody else runs meanwhile.
     Each(&'a dyn Visit),
+}
+
+impl Hold<'_> {
+    /// One of the held shards by its number.
+    ///
+    /// # Panics
+    /// When it is not held, which the row's key positions rule out.
+    #[inline]
+    pub fn shard(&mut self, number: usize) -> &mut Shard {
+        match self {
+            Self::One(shard) => shard,
+            Self::Many(shards) => shards.shard(number),
+            Self::Each(_) => unreachable!("a command with keys holds their shards"),
+        }
+    }
+
+    /// The same shards for a while.
+    pub fn reborrow(&mut self) -> Hold<'_> {
+        match self {
+            Self::One(shard) => Hold::One(shard),
+            Self::Many(shards) => Hold::Many(&mut **shards),
+            Self::Each(shards) => Hold::Each(*shards),
+        }
+    }
 }
 
 /// The context of one command.
@@ -125,11 +154,7 @@ impl<'a> Cx<'a> {
     /// When the key's shard is not held, which its row's key positions rule out.
     #[inline]
     pub fn db_at(&mut self, number: usize, key: Key<'_>) -> (&mut Db, &mut Turn) {
-        let shard: &mut Shard = match &mut self.hold {
-            Hold::One(shard) => shard,
-            Hold::Many(shards) => shards.shard(self.map.shard_of(key.hash)),
-            Hold::Each(_) => unreachable!("a command with keys holds their shards"),
-        };
+        let shard = self.hold.shard(self.map.shard_of(key.hash));
         (shard.db(number), self.turn)
     }
 

@@ -1,18 +1,18 @@
 //! Runs a data command on the shards that are held for it, and seals its effect.
 
 use resp::{Args, Reply};
+use store::Key;
 
 use crate::cx::Cx;
 use crate::row::Handler;
+use crate::wait::Serve;
 
 /// Runs a handler. Returns whether it succeeded; if not, the reply is its error and nothing else.
 #[inline]
 pub fn run(handler: Handler, cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> bool {
     let mark = reply.mark();
     let result = handler(cx, args, reply);
-    let (db, unix_ms) = (cx.db, cx.turn.unix_ms);
-    let sent = *args;
-    cx.turn.effects.seal(db, unix_ms, || sent.iter().map(<[u8]>::to_vec).collect());
+    seal(cx, args);
     match result {
         Ok(()) => true,
         Err(error) => {
@@ -21,4 +21,32 @@ pub fn run(handler: Handler, cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut R
             false
         }
     }
+}
+
+/// Serves a request that waits for a key. Returns nothing when it goes on waiting, else whether it
+/// succeeded; if not, the reply is its error and nothing else.
+pub fn serve(
+    serve: Serve,
+    cx: &mut Cx<'_>,
+    key: Key<'_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Option<bool> {
+    let mark = reply.mark();
+    let result = serve(cx, key, args, reply);
+    seal(cx, args);
+    match result {
+        Ok(replied) => replied.then_some(true),
+        Err(error) => {
+            reply.truncate(mark);
+            reply.error(error.to_string().as_bytes());
+            Some(false)
+        }
+    }
+}
+
+#[inline]
+fn seal(cx: &mut Cx<'_>, sent: &Args<'_>) {
+    let (db, unix_ms) = (cx.db, cx.turn.unix_ms);
+    cx.turn.effects.seal(db, unix_ms, || sent.iter().map(<[u8]>::to_vec).collect());
 }

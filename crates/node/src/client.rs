@@ -10,6 +10,8 @@ use std::sync::atomic::{AtomicI64, AtomicU16, AtomicU32, AtomicU64, Ordering};
 use parking_lot::Mutex;
 use sync::seat::Seat;
 
+use crate::wait::Waiter;
+
 /// The user that every client is.
 pub const DEFAULT_USER: &str = "default";
 
@@ -103,6 +105,8 @@ pub struct ClientRecord {
     pub output_bytes: AtomicU64,
     /// Names that it gave; boxed, because most clients give none.
     pub names: Mutex<Option<Box<Names>>>,
+    /// Its wait for a key; nobody waits for anything while this is locked.
+    pub waiter: Mutex<Option<Arc<Waiter>>>,
 }
 
 impl ClientRecord {
@@ -131,6 +135,7 @@ impl ClientRecord {
             query_bytes: AtomicU64::new(0),
             output_bytes: AtomicU64::new(0),
             names: Mutex::new(None),
+            waiter: Mutex::new(None),
         }
     }
 
@@ -143,6 +148,26 @@ impl ClientRecord {
     pub fn set_flag(&self, flag: u32, on: bool) {
         let flags = self.flags.load(Ordering::Relaxed);
         self.flags.store(if on { flags | flag } else { flags & !flag }, Ordering::Relaxed);
+    }
+
+    /// Its wait for a key, if it has one that is not over.
+    pub fn waiter(&self) -> Option<Arc<Waiter>> {
+        self.waiter.lock().clone().filter(|waiter| waiter.waits())
+    }
+
+    /// Whether it can do nothing until something happens: a wait for a key ends, or CLIENT PAUSE.
+    pub fn is_blocked(&self) -> bool {
+        self.has(flag::PAUSED) || self.waiter().is_some()
+    }
+
+    /// Marks the client as one to be closed, so that nothing is taken out of the keyspace for it any
+    /// more. Returns whether this caller was the first.
+    pub fn kill(&self) -> bool {
+        let first = self.seat.kill();
+        if let Some(waiter) = self.waiter() {
+            waiter.give_up();
+        }
+        first
     }
 
     /// The names that the client gave.

@@ -6,17 +6,18 @@
 
 use std::sync::atomic::Ordering;
 
-use base::random::Random;
-use engine::{Cx, Error, Flags, Hold, ShardMap, Spread};
+use engine::{Error, Flags};
 use resp::{Args, Out, Reply};
-use store::{Limits, Turn};
 
-use crate::client::flag;
+use crate::client::{ClientRecord, flag};
 use crate::commands::{NodeCx, Then};
+use crate::ground::{Ran, run_data};
 use crate::host::{Host, Router};
 use crate::node::PAUSE_NONE;
 use crate::session::{ReplyMode, Session};
 use crate::table::{Call, Entry};
+use crate::wait::Served;
+use crate::wait::wake::deliver;
 use crate::worker::Worker;
 
 /// How to go on after a request.
@@ -30,6 +31,8 @@ pub enum Step {
     HandOver,
     /// By executing this request again when CLIENT PAUSE ends.
     Postpone,
+    /// By waiting for the end of [`Session::waiter`]; the next request comes after it.
+    Wait,
 }
 
 /// One parsed request.
@@ -137,11 +140,11 @@ fn run<R: Router>(
     let mark = out.mark();
     let mut args = request.args;
     let mut then = Then::Done;
-    let succeeded = match entry.call {
+    let ran = match entry.call {
         Call::Data(handler) => {
             worker.turn.touch = !session.no_touch;
             let mut reply = Reply::new(out, session.resp3);
-            run_data(worker, session.db, entry, request, router, &mut |cx| {
+            run_data(worker, session, entry, request, router, &mut |cx| {
                 engine::exec::run(handler, cx, &mut args, &mut reply)
             })
         }
@@ -157,28 +160,45 @@ fn run<R: Router>(
             let resp3 = cx.session.resp3;
             let mut reply = Reply::new(out, resp3);
             match handler(&mut cx, &mut args, &mut reply) {
-                Ok(()) => true,
+                Ok(()) => Ran::Succeeded,
                 Err(error) => {
                     reply.truncate(mark);
                     reply.error(error.to_string().as_bytes());
-                    false
+                    Ran::Failed
                 }
             }
         }
-        Call::Container => false,
+        Call::Container => Ran::Failed,
     };
-    if !succeeded {
+    if ran == Ran::Failed {
         // The reply is the error and nothing else.
         let error = out.bytes[mark.bytes..].strip_prefix(b"-").unwrap_or_default();
         worker.stats.note_error(&String::from_utf8_lossy(error));
     }
-    account(worker, session, entry, &request.args, succeeded, router.ticks());
+    let tick = router.ticks();
+    let mut ticks = tick.wrapping_sub(worker.last_tick);
+    worker.last_tick = tick;
+    if !worker.served.is_empty() {
+        let others: u64 = worker.served.iter().map(Served::ticks).sum();
+        ticks = ticks.saturating_sub(others);
+    }
+    // A command that waits is counted when its wait ends.
+    if ran != Ran::Waits {
+        account(worker, &session.record, entry, &request.args, ran == Ran::Succeeded, ticks);
+    }
+    if !worker.served.is_empty() {
+        deliver(worker, host);
+    }
     // The mode as the command left it decides, so that CLIENT REPLY ON itself is answered.
     if session.reply_mode != ReplyMode::On {
         out.truncate(mark);
         if session.reply_mode == ReplyMode::Skip {
             session.reply_mode = ReplyMode::On;
         }
+    }
+    if ran == Ran::Waits {
+        session.waiter = worker.waiter.take();
+        return Step::Wait;
     }
     match then {
         Then::Done => Step::Done,
@@ -189,120 +209,16 @@ fn run<R: Router>(
     }
 }
 
-/// Holds the shards that the command's keys and spread ask for, and runs it on them.
-#[inline]
-fn run_data<R: Router>(
-    worker: &mut Worker,
-    db: usize,
-    entry: &Entry,
-    request: Request<'_>,
-    router: &R,
-    work: &mut dyn FnMut(&mut Cx<'_>) -> bool,
-) -> bool {
-    let map = worker.node.map;
-    let mut ground = Ground {
-        turn: &mut worker.turn,
-        map,
-        db,
-        databases: worker.node.databases,
-        bulk_bytes_max: usize::try_from(worker.config.proto_max_bulk_len).unwrap_or(usize::MAX),
-        limits: &worker.config.limits,
-        random: &mut worker.random,
-        work,
-    };
-    if let Some(hash) = request.hash {
-        let hashes = [hash];
-        let shard = map.shard_of(hash);
-        return router.one(shard, |shard| ground.run(Hold::One(shard), &hashes));
-    }
-    match entry.spec.spread.with(&request.args) {
-        Spread::EachShard => return ground.run(Hold::Each(&RouterVisit(router)), &[]),
-        Spread::World => return router.world(|shards| ground.run(Hold::Each(shards), &[])),
-        Spread::Keys | Spread::KeysOrWorld(_) => {}
-    }
-    let (hashes, shards) = (&mut worker.hashes, &mut worker.shards);
-    hashes.clear();
-    for spec in entry.spec.keys {
-        let keys = spec.positions(&request.args);
-        hashes.extend(keys.map(|at| worker.node.hasher.hash(request.args.text(at))));
-    }
-    shards.clear();
-    shards.extend(hashes.iter().map(|hash| map.shard_of(*hash)));
-    shards.sort_unstable();
-    shards.dedup();
-    match shards.as_slice() {
-        [shard] => router.one(*shard, |shard| ground.run(Hold::One(shard), hashes)),
-        shards => {
-            for shard in shards {
-                router.prefetch(*shard);
-            }
-            router.many(shards, |held| {
-                // What all keys need is fetched side by side: slots, then records.
-                for hash in hashes.iter() {
-                    held.shard(map.shard_of(*hash)).db(db).prefetch_slot(*hash);
-                }
-                for hash in hashes.iter() {
-                    held.shard(map.shard_of(*hash)).db(db).prefetch_record(*hash);
-                }
-                ground.run(Hold::Many(held), hashes)
-            })
-        }
-    }
-}
-
-/// What a command's context is made of besides its shards.
-struct Ground<'a> {
-    turn: &'a mut Turn,
-    map: ShardMap,
-    db: usize,
-    databases: usize,
-    bulk_bytes_max: usize,
-    limits: &'a Limits,
-    random: &'a mut Random,
-    work: &'a mut dyn FnMut(&mut Cx<'_>) -> bool,
-}
-
-impl Ground<'_> {
-    #[inline]
-    fn run<'h>(&'h mut self, hold: Hold<'h>, hashes: &'h [u64]) -> bool {
-        let Self { map, db, databases, bulk_bytes_max, limits, .. } = *self;
-        let (turn, random) = (&mut *self.turn, &mut *self.random);
-        (self.work)(&mut Cx {
-            turn,
-            hold,
-            map,
-            db,
-            databases,
-            hashes,
-            bulk_bytes_max,
-            limits,
-            random,
-            asked: None,
-        })
-    }
-}
-
-/// A router seen as a trait object, sized so that a reference to it is enough.
-struct RouterVisit<'a, R>(&'a R);
-
-impl<R: Router> engine::Visit for RouterVisit<'_, R> {
-    fn visit(&self, shard: usize, work: &mut dyn FnMut(&mut store::Shard)) {
-        self.0.visit(shard, work);
-    }
-}
-
 /// Counts a run and notices a slow one.
 #[inline]
-fn account(
+pub(crate) fn account(
     worker: &mut Worker,
-    session: &Session,
+    record: &ClientRecord,
     entry: &Entry,
     args: &Args<'_>,
     succeeded: bool,
-    tick: u64,
+    ticks: u64,
 ) {
-    let ticks = tick.wrapping_sub(worker.last_tick);
-    worker.last_tick = tick;
     let count = &worker.stats.commands[usize::from(entry.index)];
     count.calls.add(1);
     count.ticks.add(ticks);
@@ -310,7 +226,7 @@ fn account(
         count.failed.add(1);
     }
     if ticks >= worker.slow_ticks && !entry.spec.flags.has(Flags::SKIP_SLOWLOG) {
-        crate::slowlog::note(worker, session, entry, args, ticks);
+        crate::slowlog::note(worker, record, entry, args, ticks);
     }
 }
 

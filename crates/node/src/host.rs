@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use engine::{Held, Visit};
+use engine::{Held, Visit, Whole};
 use store::Shard;
 
 use crate::client::ClientRecord;
@@ -19,8 +19,8 @@ pub trait Router: Visit {
     /// Asks the processor for a shard that will be needed in a moment.
     fn prefetch(&self, shard: usize);
 
-    /// Runs `work` while no other command runs.
-    fn world<R>(&self, work: impl FnOnce(&dyn Visit) -> R) -> R;
+    /// Runs `work` while no other command runs. It may visit shards, and after that hold them.
+    fn world<R>(&self, work: impl FnOnce(&mut dyn Whole) -> R) -> R;
 
     /// The processor's tick counter.
     fn ticks(&self) -> u64;
@@ -78,8 +78,8 @@ pub struct Facts {
     pub ticks_per_micro: f64,
 }
 
-/// Services of the process. Commands that need them are rare; all but `close_client` run on the
-/// main thread.
+/// Services of the process. Commands that need them are rare; all but `close_client`
+/// and `wake_client` run on the main thread.
 pub trait Host {
     /// Makes the process follow a changed configuration.
     ///
@@ -94,6 +94,9 @@ pub trait Host {
 
     /// Asks the owner of a client to close it.
     fn close_client(&self, client: &ClientRecord);
+
+    /// Tells the owner of a client that its wait is over. No shard is held.
+    fn wake_client(&self, client: &ClientRecord);
 
     /// Wakes clients that wait for the end of CLIENT PAUSE.
     fn pause_changed(&self);

@@ -9,6 +9,7 @@ pub mod client;
 pub mod commands;
 pub mod config;
 pub mod dispatch;
+mod ground;
 pub mod host;
 #[allow(clippy::module_inception)]
 pub mod node;
@@ -17,6 +18,7 @@ pub mod slowlog;
 pub mod statistics;
 pub mod stats;
 pub mod table;
+pub mod wait;
 pub mod worker;
 
 pub use client::{ClientRecord, Registry};
@@ -26,6 +28,7 @@ pub use node::Node;
 pub use session::Session;
 pub use stats::ThreadStats;
 pub use table::{Entry, Table, table};
+pub use wait::Waiter;
 pub use worker::Worker;
 
 /// The version of Redis whose behaviour clients find here: they choose commands by it.

@@ -1,7 +1,7 @@
 //! What all threads of one server share besides the keyspace.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
 use base::hash::KeyHasher;
 use engine::ShardMap;
@@ -44,6 +44,9 @@ pub struct Node {
     pub pause_until_ms: AtomicI64,
     /// Whether expired keys are removed that nobody asks for; DEBUG SET-ACTIVE-EXPIRE.
     pub active_expire: AtomicBool,
+    /// Clients that wait for keys: counted before their shards know of them, and until they are
+    /// taken out of all queues.
+    pub(crate) waiting: AtomicUsize,
     /// Connections accepted.
     pub connections_received: AtomicU64,
     /// Connections refused.
@@ -71,6 +74,7 @@ impl Node {
             pause: AtomicU8::new(PAUSE_NONE),
             pause_until_ms: AtomicI64::new(0),
             active_expire: AtomicBool::new(true),
+            waiting: AtomicUsize::new(0),
             connections_received: AtomicU64::new(0),
             connections_rejected: AtomicU64::new(0),
             config_change: Mutex::new(()),
@@ -90,6 +94,13 @@ impl Node {
     pub fn set_config(&self, config: Config) {
         *self.config.write() = Arc::new(config);
         self.generation.fetch_add(1, Ordering::Release);
+    }
+
+    /// Clients that wait for keys.
+    #[inline]
+    pub fn waiting(&self) -> usize {
+        // Who holds a shard sees all who wait in it: its lock orders that.
+        self.waiting.load(Ordering::Relaxed)
     }
 
     /// A number that changes with the configuration.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::client::{ClientRecord, flag};
+use crate::wait::Waiter;
 
 /// What CLIENT REPLY asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +34,8 @@ pub struct Session {
     pub no_touch: bool,
     /// Which replies it gets.
     pub reply_mode: ReplyMode,
+    /// It waits for a key; its next request comes after that.
+    pub waiter: Option<Arc<Waiter>>,
 }
 
 impl Session {
@@ -45,6 +48,7 @@ impl Session {
             authenticated,
             no_touch: false,
             reply_mode: ReplyMode::On,
+            waiter: None,
         }
     }
 

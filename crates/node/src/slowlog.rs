@@ -7,8 +7,8 @@ use std::collections::VecDeque;
 
 use resp::Args;
 
+use crate::client::ClientRecord;
 use crate::config::find;
-use crate::session::Session;
 use crate::table::Entry;
 use crate::worker::Worker;
 
@@ -71,7 +71,13 @@ impl SlowLog {
 }
 
 /// Puts a run that took long into the log.
-pub(crate) fn note(worker: &Worker, session: &Session, entry: &Entry, args: &Args<'_>, ticks: u64) {
+pub(crate) fn note(
+    worker: &Worker,
+    record: &ClientRecord,
+    entry: &Entry,
+    args: &Args<'_>,
+    ticks: u64,
+) {
     // A log that takes nothing keeps what it has until it is emptied, as in Redis.
     if worker.config.slowlog_max_len == 0 {
         return;
@@ -81,8 +87,8 @@ pub(crate) fn note(worker: &Worker, session: &Session, entry: &Entry, args: &Arg
         unix_seconds: worker.turn.unix_ms.div_euclid(1000),
         micros: worker.micros(ticks),
         arguments: kept(entry, args),
-        address: session.record.address.clone(),
-        name: session.record.names().name,
+        address: record.address.clone(),
+        name: record.names().name,
     };
     worker.node.slowlog.lock().push(slow, worker.config.slowlog_max_len);
 }

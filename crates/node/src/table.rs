@@ -107,7 +107,8 @@ impl Table {
             None => row.spec.name.to_owned(),
         };
         let lone = match row.spec.keys {
-            [key] => key.lone(),
+            // Whoever may wait is not alone with its key.
+            [key] if !row.spec.flags.has(Flags::BLOCKING) => key.lone(),
             _ => None,
         };
         let (lone_key_at, lone_len_max) = lone.unwrap_or((0, 0));

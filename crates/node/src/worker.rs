@@ -9,6 +9,7 @@ use crate::config::{Config, Execute};
 use crate::node::Node;
 use crate::stats::ThreadStats;
 use crate::table::place;
+use crate::wait::{Served, Waiter};
 
 /// One thread's means of execution.
 #[derive(Debug)]
@@ -35,6 +36,10 @@ pub struct Worker {
     pub(crate) hashes: Vec<u64>,
     /// Shards of the running command, reused.
     pub(crate) shards: Vec<usize>,
+    /// Waits of other clients that the running command has ended.
+    pub(crate) served: Vec<Served>,
+    /// The wait that the running command has begun.
+    pub(crate) waiter: Option<Arc<Waiter>>,
     generation: u64,
     ticks_per_micro: f64,
 }
@@ -53,6 +58,8 @@ impl Worker {
             slow_ticks: u64::MAX,
             hashes: Vec::new(),
             shards: Vec::new(),
+            served: Vec::new(),
+            waiter: None,
             generation: node.generation(),
             ticks_per_micro,
             node,

@@ -19,6 +19,13 @@ impl Out {
         self.shared.push((self.bytes.len(), value));
     }
 
+    /// Puts another output behind this one.
+    pub fn append(&mut self, other: Self) {
+        let offset = self.bytes.len();
+        self.bytes.extend_from_slice(&other.bytes);
+        self.shared.extend(other.shared.into_iter().map(|(at, value)| (offset + at, value)));
+    }
+
     /// A mark to `truncate` to.
     pub fn mark(&self) -> Mark {
         Mark { bytes: self.bytes.len(), shared: self.shared.len() }
@@ -133,7 +140,14 @@ mod tests {
         assert_eq!(text, b"$3\r\nabc\r\ndef");
         assert_eq!(out.len_between(from, to), text.len());
         assert_eq!(out.pieces(from, to).count(), 4);
-        out.truncate(from);
-        assert_eq!(out.pieces(from, out.mark()).count(), 0);
+        let mut other = Out::default();
+        other.bytes.extend_from_slice(b">");
+        let other_from = other.mark();
+        other.append(std::mem::take(&mut out));
+        let text: Vec<u8> =
+            other.pieces(other_from, other.mark()).flat_map(|p| p.as_slice().to_vec()).collect();
+        assert_eq!(text, b"skippedskipped too$3\r\nabc\r\ndef");
+        other.truncate(other_from);
+        assert_eq!(other.pieces(other_from, other.mark()).count(), 0);
     }
 }

@@ -213,6 +213,20 @@ impl Connection {
         }
     }
 
+    /// Whether nothing more is executed for it until something happens: the main thread returns
+    /// it, CLIENT PAUSE ends, or its wait for a key.
+    pub fn is_held(&self) -> bool {
+        !self.queue.is_empty() || self.session.waiter.is_some()
+    }
+
+    /// What to watch it for. A client that waits for a key usually sends nothing, so it is watched
+    /// as before until it does; from then on what it sends stays unread, but its end is noticed.
+    pub fn interest(&self) -> Interest {
+        let waits = self.session.waiter.is_some();
+        let read = !self.closing && if waits { self.watched.read } else { self.queue.is_empty() };
+        Interest { read, write: self.wants_write(), end: waits && !read && !self.closing }
+    }
+
     /// Bytes of replies that wait for the socket.
     pub fn output_bytes(&self) -> usize {
         self.output.as_ref().map_or(0, |pending| pending.len())

@@ -45,6 +45,8 @@ enum After {
     HandOver(usize),
     /// Executing from this request on when the pause ends.
     Postpone(usize),
+    /// Executing from this request on when the client's wait ends.
+    Wait(usize),
 }
 
 impl IoThread {
@@ -135,6 +137,7 @@ impl IoThread {
                 }
                 Step::HandOver => return After::HandOver(index),
                 Step::Postpone => return After::Postpone(index),
+                Step::Wait => return After::Wait(index + 1),
             }
         }
         match &batch.error {
@@ -193,7 +196,7 @@ impl IoThread {
         }
         self.worker.stats.in_bytes.add(batch.in_bytes as u64);
         let Some(client) = self.slots.client_mut(slot) else { return };
-        if let After::HandOver(first) | After::Postpone(first) = after {
+        if let After::HandOver(first) | After::Postpone(first) | After::Wait(first) = after {
             let partial = if batch.in_partial { client.partial.as_deref() } else { None };
             let rest = (first..batch.requests.end).map(|index| self.inbox.owned(index, partial));
             client.queue.extend(rest);
@@ -209,7 +212,7 @@ impl IoThread {
         }
         // A client that has closed its side still gets the replies to what it sent. When requests
         // wait, its end is read again after them.
-        client.closing |= after == After::Close || batch.ended && client.queue.is_empty();
+        client.closing |= after == After::Close || batch.ended && !client.is_held();
         client.publish(self.now.unix_us / 1000, batch.in_bytes, 0);
         match after {
             After::HandOver(_) => self.send_away(slot),
@@ -217,6 +220,7 @@ impl IoThread {
                 client.session.record.set_flag(flag::PAUSED, true);
                 self.paused.push(slot);
             }
+            After::Wait(_) => self.begin_wait(slot),
             After::Done | After::Close | After::SendFirst(_) => {
                 if client.closing || client.wants_write() {
                     self.after_send(slot);
@@ -228,7 +232,7 @@ impl IoThread {
     /// Executes the queued requests of a client until they are done or one cannot be executed here
     /// and now, which is then returned as the step it asks for; the replies are added to what the
     /// client has to send.
-    fn execute_queue(&mut self, client: &mut Connection) -> Option<Step> {
+    pub(crate) fn execute_queue(&mut self, client: &mut Connection) -> Option<Step> {
         let mut stopped = None;
         self.pass.enter();
         let router = LockRouter { shards: &self.shared.shards, pass: &self.pass };
@@ -252,6 +256,10 @@ impl IoThread {
                     stopped = Some(step);
                     break;
                 }
+                Step::Wait => {
+                    stopped = Some(step);
+                    break;
+                }
             }
             if self.out.bytes.len() > OUT_BYTES_MAX {
                 self.pass.leave();
@@ -265,13 +273,13 @@ impl IoThread {
                 }
                 if over || sent.is_err() {
                     // Whoever puts it back into its slot closes it.
-                    client.session.record.seat.kill();
+                    client.session.record.kill();
                     client.queue.clear();
                 }
             }
         }
         self.pass.leave();
-        if client.queue.is_empty()
+        if !client.is_held()
             && let Some(error) = client.broken.take()
             && !client.closing
         {
@@ -298,22 +306,41 @@ impl IoThread {
         slots.sort_unstable();
         slots.dedup();
         for slot in slots {
-            let Some(mut client) = self.slots.lend(slot) else { continue };
-            let stopped = self.execute_queue(&mut client);
-            let waits = stopped.is_some() && stopped != Some(Step::HandOver);
-            client.session.record.set_flag(flag::PAUSED, waits);
-            self.slots.restore(slot, client);
-            match stopped {
-                Some(Step::HandOver) => self.send_away(slot),
-                Some(_) => {
-                    self.paused.push(slot);
-                    self.send_pending(slot);
-                }
-                None => {
-                    if !self.close_if_over(slot) {
-                        self.send_pending(slot);
-                        self.look_again(slot);
-                    }
+            // One that waits for a key has its slot from a client that was paused.
+            if self.slots.client(slot).is_some_and(|client| client.session.waiter.is_none()) {
+                self.go_on(slot);
+            }
+        }
+    }
+
+    /// Executes what a client has queued, as far as may be, and goes on with its input.
+    pub(crate) fn go_on(&mut self, slot: usize) {
+        let Some(mut client) = self.slots.lend(slot) else { return };
+        let stopped = self.execute_queue(&mut client);
+        client.session.record.set_flag(flag::PAUSED, stopped == Some(Step::Postpone));
+        self.slots.restore(slot, client);
+        if self.close_if_over(slot) {
+            return;
+        }
+        match stopped {
+            Some(Step::HandOver) => {
+                self.send_pending(slot);
+                self.send_away(slot);
+            }
+            Some(Step::Wait) => {
+                self.send_pending(slot);
+                self.begin_wait(slot);
+            }
+            Some(_) => {
+                self.paused.push(slot);
+                self.send_pending(slot);
+            }
+            None => {
+                self.send_pending(slot);
+                if let Some(client) = self.slots.client(slot)
+                    && (client.partial.is_some() || client.transport.has_received())
+                {
+                    self.look_again(slot);
                 }
             }
         }

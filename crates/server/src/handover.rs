@@ -25,15 +25,20 @@ impl IoThread {
     pub(crate) fn welcome(&mut self, slot: usize) {
         self.worker.stats.clients.set(self.slots.clients() as u64);
         let Some(client) = self.slots.client_mut(slot) else { return };
-        let write = client.wants_write();
-        client.watched = Interest { read: !client.closing && client.queue.is_empty(), write };
+        // A client that waits for a key is watched until it sends something.
+        client.watched = Interest { read: client.session.waiter.is_some(), ..Interest::NONE };
+        client.watched = client.interest();
         let added = self.epoll.add(client.transport.as_fd(), slot as u64, client.watched);
         let must_look = client.partial.is_some() || client.transport.has_received();
-        let waits = !client.queue.is_empty();
+        let waits_for_key = client.session.waiter.is_some();
+        let is_paused = !waits_for_key && !client.queue.is_empty();
         if added.is_err() {
             return self.close(slot);
         }
-        if waits {
+        if waits_for_key {
+            return self.begin_wait(slot);
+        }
+        if is_paused {
             self.paused.push(slot);
         } else if must_look {
             self.look_again(slot);
@@ -68,7 +73,9 @@ impl IoThread {
         }
         self.send_pending(slot);
         if let Some(client) = self.slots.client(slot) {
-            if client.queue.is_empty() {
+            if client.session.waiter.is_some() {
+                self.begin_wait(slot);
+            } else if client.queue.is_empty() {
                 if client.partial.is_some() || client.transport.has_received() {
                     self.look_again(slot);
                 }

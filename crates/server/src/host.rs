@@ -26,6 +26,10 @@ impl Host for ProcessHost<'_> {
         self.0.close_client(client);
     }
 
+    fn wake_client(&self, client: &ClientRecord) {
+        self.0.wake_client(client);
+    }
+
     fn pause_changed(&self) {
         self.0.pause_changed();
     }

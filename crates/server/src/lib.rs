@@ -8,6 +8,7 @@ mod accept;
 mod clock;
 mod connection;
 mod control;
+mod deadlines;
 mod execute;
 mod files;
 mod handover;
@@ -29,5 +30,6 @@ mod thread;
 mod tick;
 mod tls;
 mod transport;
+mod waiting;
 
 pub use start::run;

@@ -20,6 +20,13 @@ pub enum Message<C> {
         /// Where it was.
         slot: usize,
     },
+    /// The wait of the client with this number for a key is over, if it is still in this slot.
+    Wake {
+        /// Its number.
+        id: u64,
+        /// Where it was.
+        slot: usize,
+    },
     /// Look again at clients that wait for the end of CLIENT PAUSE.
     PauseChanged,
     /// Give your clients to the threads that are there for them, and go on.

@@ -8,7 +8,7 @@
 //! locks.
 
 use crossbeam_utils::CachePadded;
-use engine::{Held, Visit};
+use engine::{Held, Visit, Whole};
 use node::Router;
 use store::Shard;
 
@@ -96,6 +96,35 @@ impl Held for LockedShards<'_> {
     }
 }
 
+/// All shards, behind the closed gate: each is locked for a visit, all are from when the first is
+/// asked for on.
+struct AllShards<'a> {
+    shards: &'a Shards,
+    held: Vec<MutexGuard<'a, Shard>>,
+}
+
+impl Visit for AllShards<'_> {
+    fn visit(&self, shard: usize, work: &mut dyn FnMut(&mut Shard)) {
+        debug_assert!(self.held.is_empty(), "visits come before holding");
+        self.shards.visit(shard, work);
+    }
+}
+
+impl Held for AllShards<'_> {
+    fn shard(&mut self, number: usize) -> &mut Shard {
+        if self.held.is_empty() {
+            let shards = self.shards;
+            self.held.extend((0..shards.len()).map(|shard| shards.lock(shard)));
+        }
+        &mut self.held[number]
+    }
+
+    fn shard_ref(&self, number: usize) -> &Shard {
+        // What is looked at again was looked at before, and all are held since.
+        &self.held[number]
+    }
+}
+
 impl LockRouter<'_> {
     /// Locks all of `shards` or none.
     fn try_lock_all(&self, shards: &[usize]) -> Option<LockedShards<'_>> {
@@ -134,8 +163,9 @@ impl Router for LockRouter<'_> {
         self.shards.prefetch_shard(shard);
     }
 
-    fn world<R>(&self, work: impl FnOnce(&dyn Visit) -> R) -> R {
-        self.pass.exclusively(|| work(self.shards))
+    fn world<R>(&self, work: impl FnOnce(&mut dyn Whole) -> R) -> R {
+        let shards = self.shards;
+        self.pass.exclusively(|| work(&mut AllShards { shards, held: Vec::new() }))
     }
 
     #[inline]

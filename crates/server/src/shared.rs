@@ -93,9 +93,15 @@ impl Shared {
 
     /// Asks the owner of a client to close it.
     pub fn close_client(&self, client: &ClientRecord) {
-        client.seat.kill();
+        client.kill();
         let (thread, slot) = client.seat.place();
         self.send(thread as usize, Message::Close { id: client.id, slot: slot as usize });
+    }
+
+    /// Tells the owner of a client that its wait for a key is over.
+    pub fn wake_client(&self, client: &ClientRecord) {
+        let (thread, slot) = client.seat.place_after();
+        self.send(thread as usize, Message::Wake { id: client.id, slot: slot as usize });
     }
 
     /// Tells every thread that CLIENT PAUSE began or ended.

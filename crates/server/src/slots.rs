@@ -14,7 +14,8 @@
 //! - A client is in one thread's slots or in one message, never in two and never in none, until it
 //!   is closed, once. A slot that is `Away` stays reserved for the client that is to come back.
 //! - A kill reaches its client: `Close` finds it `Here`, or whoever gets it next, by `Adopt` or
-//!   `Return`, finds its seat marked.
+//!   `Return`, finds its seat marked. In the same way `Wake` reaches its client, or whoever gets it
+//!   next finds its wait over.
 //! - Only the main thread gives clients to others, and it is the one that tells them to leave. So
 //!   what it sends to a thread arrives before its `Leave`, and a thread that leaves passes its
 //!   clients to the main thread, which never ends. Nothing reaches a thread that has ended.
@@ -55,9 +56,12 @@ enum Slot<C: Client> {
 pub enum Action<C> {
     /// Nothing.
     Nothing,
-    /// A client is new in this slot: watch it.
+    /// A client is new in this slot: watch it. Its wait for a key may be over.
     Welcome(usize),
-    /// A client is back in this slot: send its replies and go on with its input.
+    /// See whether the wait of the client in this slot is over.
+    Wake(usize),
+    /// A client is back in this slot: send its replies and go on with its input. Its wait
+    /// for a key may be over.
     Resume(usize),
     /// Close this client, which is in no slot any more.
     Close(C),
@@ -108,6 +112,11 @@ impl<C: Client> Slots<C> {
                     self.remove(slot).map_or(Action::Nothing, Action::Close)
                 }
                 // It is closed already, or whoever gets it next sees that it is killed.
+                _ => Action::Nothing,
+            },
+            Message::Wake { id, slot } => match self.client(slot) {
+                Some(client) if client.id() == id => Action::Wake(slot),
+                // It is closed, or whoever gets it next looks whether its wait is over.
                 _ => Action::Nothing,
             },
             Message::Execute(client, origin) => Action::Execute(client, origin),

@@ -23,6 +23,7 @@ use sys::eventfd::EventFd;
 
 use crate::clock::{Clock, Moment};
 use crate::connection::Connection;
+use crate::deadlines::Deadlines;
 use crate::inbox::{Inbox, Received};
 use crate::message::Message;
 use crate::shared::{Link, Shared};
@@ -70,6 +71,8 @@ pub struct IoThread {
     again: VecDeque<usize>,
     /// Clients whose requests wait for the end of CLIENT PAUSE.
     pub(crate) paused: Vec<usize>,
+    /// When the waits of its clients are over.
+    pub(crate) deadlines: Deadlines,
     tick: Tick,
     ended: bool,
     /// Handshakes that may still go on in this turn.
@@ -129,6 +132,7 @@ impl IoThread {
             events: Events::with_capacity(EVENTS_MAX),
             again: VecDeque::new(),
             paused: Vec::new(),
+            deadlines: Deadlines::default(),
             tick: Tick::default(),
             ended: false,
             handshakes_left: 0,
@@ -168,6 +172,9 @@ impl IoThread {
             let Some(message) = self.mailbox.pop() else { break };
             self.handle(message);
         }
+        while let Some(slot) = self.deadlines.pop_due(self.now.unix_us / 1000) {
+            self.time_out(slot);
+        }
         self.ended |= self.slots.has_left();
         if !self.paused.is_empty() && self.worker.node.pause_left_ms(self.now.unix_us / 1000) == 0 {
             self.resume_paused();
@@ -188,12 +195,16 @@ impl IoThread {
         if !self.again.is_empty() || !self.mailbox.prepare_sleep() {
             return 0;
         }
-        let until_tick = self.tick.wait_ms(self.now.unix_us / 1000);
+        let unix_ms = self.now.unix_us / 1000;
+        // Never more than a second.
+        let until_tick = self.tick.wait_ms(unix_ms);
+        let until_deadline = self.deadlines.wait_ms(unix_ms).unwrap_or(i64::MAX);
+        let timeout_ms = until_deadline.min(i64::from(until_tick)) as i32;
         if self.paused.is_empty() {
-            return until_tick;
+            return timeout_ms;
         }
-        let left = self.worker.node.pause_left_ms(self.now.unix_us / 1000);
-        until_tick.min(left.min(1000) as i32 + 1)
+        let left = self.worker.node.pause_left_ms(unix_ms);
+        timeout_ms.min(left.min(1000) as i32 + 1)
     }
 
     fn client_ready(&mut self, slot: usize, event: Event) {
@@ -204,13 +215,15 @@ impl IoThread {
             return;
         }
         match self.slots.client_mut(slot) {
-            Some(client) if client.closing || !client.queue.is_empty() => {
-                // Nothing is read now; only a broken connection is of interest.
-                if event.hung_up() {
+            Some(client) if client.closing || client.is_held() => {
+                // Nothing is read now; only a broken connection is of interest, and the end of one
+                // whose client waits for a key.
+                let waits = client.session.waiter.is_some() && !client.closing;
+                if event.hung_up() || waits && event.ended() {
                     self.close(slot);
                 } else {
                     let write = client.wants_write();
-                    self.watch(slot, Interest { read: false, write });
+                    self.watch(slot, Interest { read: false, write, end: waits });
                 }
             }
             // The next wait reports it again.
@@ -265,7 +278,7 @@ impl IoThread {
     /// waiting inside its transport.
     fn receive_again(&mut self, slot: usize) {
         let Some(client) = self.slots.client_mut(slot) else { return };
-        if client.closing || !client.queue.is_empty() || client.batched {
+        if client.closing || client.is_held() || client.batched {
             return;
         }
         if client.partial.is_none() || client.transport.has_received() {
@@ -300,13 +313,12 @@ impl IoThread {
     /// Closes a client that is done, and watches the others for what they need now.
     pub(crate) fn after_send(&mut self, slot: usize) {
         let Some(client) = self.slots.client_mut(slot) else { return };
-        let write = client.wants_write();
-        if client.closing && !write {
+        if client.closing && !client.wants_write() {
             return self.close(slot);
         }
-        let read = !client.closing && client.queue.is_empty();
-        if client.watched != (Interest { read, write }) {
-            self.watch(slot, Interest { read, write });
+        let interest = client.interest();
+        if client.watched != interest {
+            self.watch(slot, interest);
         }
     }
 
@@ -325,6 +337,7 @@ impl IoThread {
             Action::Nothing => {}
             Action::Welcome(slot) => self.welcome(slot),
             Action::Resume(slot) => self.resume(slot),
+            Action::Wake(slot) => self.end_wait(slot),
             Action::Close(client) => self.end_client(client),
             Action::PassOn(client, thread) => self.pass_on(client, thread),
             Action::Execute(client, origin) => self.execute_for(client, origin),
@@ -363,12 +376,18 @@ impl IoThread {
 
     fn end_client(&mut self, mut client: Box<Connection>) {
         self.forget(&client);
+        self.give_up_wait(&mut client);
         client.transport.shut_down();
         self.worker.node.clients.remove(client.session.record.id);
     }
 
     /// Stops watching and counting a client that is in no slot any more.
     pub(crate) fn forget(&mut self, client: &Connection) {
+        if let Some(waiter) = &client.session.waiter
+            && let Some(until_ms) = waiter.until_ms()
+        {
+            self.deadlines.remove(until_ms, client.session.record.id);
+        }
         // One that was only passing through has not been added.
         let _ = self.epoll.delete(client.transport.as_fd());
         self.clients.fetch_sub(1, Ordering::Relaxed);

@@ -3,6 +3,8 @@
 
 use std::sync::atomic::Ordering;
 
+use crate::host::ProcessHost;
+use crate::router::LockRouter;
 use crate::thread::IoThread;
 use crate::tls::HANDSHAKE_MS_MAX;
 
@@ -69,23 +71,7 @@ impl Tick {
             loop {
                 // Whoever wants to close the gate waits for one step, not for the whole walk.
                 thread.pass.enter();
-                let mut looked_at = 0;
-                let mut expired = 0;
-                let mut shard = thread.shared.shards.lock(number);
-                for db in shard.dbs() {
-                    if db.hashes_with_expiry() > 0 {
-                        let turn = &mut thread.worker.turn;
-                        let fields = db.expire_due_fields(turn, FIELDS_A_STEP);
-                        looked_at += fields;
-                        expired += fields;
-                    }
-                    if db.expiring_len() > 0 {
-                        let step = db.expire_step(&mut thread.worker.turn, KEYS_A_STEP);
-                        looked_at += step.looked_at;
-                        expired += step.expired;
-                    }
-                }
-                drop(shard);
+                let (looked_at, expired) = expire_in_shard(thread, number);
                 thread.pass.leave();
                 if expired * EXPIRED_ONE_IN <= looked_at || looked_at == 0 {
                     break;
@@ -98,6 +84,30 @@ impl Tick {
     }
 }
 
+/// One step in every database of a shard. Returns how many keys it looked at, and how many of them
+/// had expired.
+fn expire_in_shard(thread: &mut IoThread, number: usize) -> (usize, usize) {
+    let shards = &thread.shared.shards;
+    let router = LockRouter { shards, pass: &thread.pass };
+    let host = ProcessHost(&thread.shared);
+    node::wait::after_expiry(&mut thread.worker, &router, &host, |turn| {
+        let (mut looked_at, mut expired) = (0, 0);
+        for db in shards.lock(number).dbs() {
+            if db.hashes_with_expiry() > 0 {
+                let fields = db.expire_due_fields(turn, FIELDS_A_STEP);
+                looked_at += fields;
+                expired += fields;
+            }
+            if db.expiring_len() > 0 {
+                let step = db.expire_step(turn, KEYS_A_STEP);
+                looked_at += step.looked_at;
+                expired += step.expired;
+            }
+        }
+        (looked_at, expired)
+    })
+}
+
 /// Closes clients that have said nothing for longer than `timeout`, and those whose handshake does
 /// not end.
 fn close_idle(thread: &mut IoThread, unix_ms: i64) {
@@ -107,7 +117,7 @@ fn close_idle(thread: &mut IoThread, unix_ms: i64) {
     for (slot, client) in thread.slots.iter_mut() {
         let seen_ms = client.session.record.seen_ms.load(Ordering::Relaxed);
         // Those whose requests wait for us are not idle.
-        let idle = timeout_ms > 0 && client.queue.is_empty() && unix_ms - seen_ms > timeout_ms;
+        let idle = timeout_ms > 0 && !client.is_held() && unix_ms - seen_ms > timeout_ms;
         let created_ms = client.session.record.created_ms;
         let overdue = client.transport.is_handshaking() && unix_ms - created_ms > HANDSHAKE_MS_MAX;
         if idle || overdue || client.wants_write() && client.is_over(limit, unix_ms) {

@@ -41,10 +41,18 @@ pub struct Effect {
     pub unix_ms: i64,
 }
 
+/// Someone consumes effects.
+const CONSUMED: u8 = 1;
+/// Someone waits for keys that the running command may change.
+const WATCHED: u8 = 1 << 1;
+
 /// Collects the effects of a turn.
 #[derive(Debug, Default)]
 pub struct Effects {
-    consumed: bool,
+    /// Who wants to know what the running command does: bits `CONSUMED` and `WATCHED`.
+    wanted: u8,
+    /// Keys that have changed, with the event's database, while they are watched.
+    changed: Vec<(Option<usize>, Vec<u8>)>,
     events: Vec<(Event, Vec<u8>)>,
     replay: Option<Vec<Vec<u8>>>,
     more: Vec<Vec<Vec<u8>>>,
@@ -55,18 +63,52 @@ pub struct Effects {
 impl Effects {
     /// Says whether anyone consumes effects.
     pub fn set_consumed(&mut self, consumed: bool) {
-        self.consumed = consumed;
+        self.set(CONSUMED, consumed);
+    }
+
+    /// Says whether changed keys are to be remembered for [`take_changed`](Self::take_changed).
+    pub fn set_watched(&mut self, watched: bool) {
+        self.set(WATCHED, watched);
+    }
+
+    fn set(&mut self, bit: u8, on: bool) {
+        self.wanted = if on { self.wanted | bit } else { self.wanted & !bit };
+    }
+
+    fn is(&self, bit: u8) -> bool {
+        self.wanted & bit != 0
+    }
+
+    /// Remembers a changed key, while they are watched.
+    pub fn change(&mut self, db: Option<usize>, key: &[u8]) {
+        if self.is(WATCHED) {
+            self.changed.push((db, key.to_vec()));
+        }
+    }
+
+    /// The keys that have changed since the last call, in order; a database only where it is not
+    /// the running command's.
+    pub fn take_changed(&mut self) -> Vec<(Option<usize>, Vec<u8>)> {
+        std::mem::take(&mut self.changed)
     }
 
     /// Whether anyone consumes effects: for what is worth collecting only then.
     pub fn is_consumed(&self) -> bool {
-        self.consumed
+        self.is(CONSUMED)
     }
 
     /// Notes what the running command did to a key.
     #[inline]
     pub fn note(&mut self, event: Event, key: &[u8]) {
-        if self.consumed {
+        if self.wanted != 0 {
+            self.note_for_someone(event, key);
+        }
+    }
+
+    #[inline(never)]
+    fn note_for_someone(&mut self, event: Event, key: &[u8]) {
+        self.change(event.db, key);
+        if self.is(CONSUMED) {
             self.events.push((event, key.to_vec()));
         }
     }
@@ -80,7 +122,7 @@ impl Effects {
     /// Says how the running command must be replayed, when not as it was sent.
     #[inline]
     pub fn replay_as(&mut self, command: impl FnOnce() -> Vec<Vec<u8>>) {
-        if self.consumed {
+        if self.is(CONSUMED) {
             self.replay = Some(command());
         }
     }
@@ -88,7 +130,7 @@ impl Effects {
     /// Adds a command to those that [`Effects::replay_as`] and this have named, for a change that
     /// no single command can replay. They are replayed as one transaction.
     pub fn also_replay(&mut self, command: impl FnOnce() -> Vec<Vec<u8>>) {
-        if !self.consumed {
+        if !self.is(CONSUMED) {
             return;
         }
         match self.replay {
@@ -102,7 +144,7 @@ impl Effects {
     #[inline]
     pub fn seal(&mut self, db: usize, unix_ms: i64, sent: impl FnOnce() -> Vec<Vec<u8>>) {
         let eventless = std::mem::take(&mut self.eventless);
-        if !self.consumed {
+        if !self.is(CONSUMED) {
             return;
         }
         let replay = self.replay.take();
@@ -117,7 +159,7 @@ impl Effects {
     /// An effect of its own beside the running command's: an expired key.
     #[inline]
     pub fn push(&mut self, effect: impl FnOnce() -> Effect) {
-        if self.consumed {
+        if self.is(CONSUMED) {
             self.log.push(effect());
         }
     }

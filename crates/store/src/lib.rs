@@ -19,6 +19,7 @@ pub mod stream;
 pub mod text;
 pub mod trash;
 pub mod turn;
+pub mod waiters;
 
 pub use db::{Db, Edit, Stamp, Type, WrongType};
 pub use ds::packed::Entry;
@@ -34,3 +35,4 @@ pub use stream::Stream;
 pub use text::{Text, TextEdit, TextRef};
 pub use trash::Trash;
 pub use turn::{Key, Tally, Turn};
+pub use waiters::{Waiter, Waiters};

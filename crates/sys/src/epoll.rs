@@ -12,20 +12,23 @@ pub struct Interest {
     pub read: bool,
     /// Room to write.
     pub write: bool,
+    /// The end of what the other side sends, whatever is to be read before it; reading includes it.
+    pub end: bool,
 }
 
 impl Interest {
     /// Reading only.
-    pub const READ: Self = Self { read: true, write: false };
+    pub const READ: Self = Self { read: true, write: false, end: false };
     /// Reading and writing.
-    pub const BOTH: Self = Self { read: true, write: true };
+    pub const BOTH: Self = Self { read: true, write: true, end: false };
     /// Neither: only errors and hang-ups are reported.
-    pub const NONE: Self = Self { read: false, write: false };
+    pub const NONE: Self = Self { read: false, write: false, end: false };
 
     fn bits(self) -> u32 {
-        let read = if self.read { libc::EPOLLIN | libc::EPOLLRDHUP } else { 0 };
+        let read = if self.read { libc::EPOLLIN } else { 0 };
+        let end = if self.read || self.end { libc::EPOLLRDHUP } else { 0 };
         let write = if self.write { libc::EPOLLOUT } else { 0 };
-        (read | write) as u32
+        (read | end | write) as u32
     }
 }
 
@@ -48,6 +51,11 @@ impl Event {
     /// Writing would not block, or would report an error.
     pub fn writable(self) -> bool {
         self.0.events & (libc::EPOLLOUT | libc::EPOLLHUP | libc::EPOLLERR) as u32 != 0
+    }
+
+    /// The other side sends no more.
+    pub fn ended(self) -> bool {
+        self.0.events & libc::EPOLLRDHUP as u32 != 0
     }
 
     /// Both directions are shut down or the connection failed.
@@ -170,7 +178,23 @@ impl Epoll {
 mod tests {
     use super::*;
     use crate::eventfd::EventFd;
+    use std::io::Write;
+    use std::net::Shutdown;
     use std::os::fd::AsFd;
+    use std::os::unix::net::UnixStream;
+
+    #[test]
+    fn an_end_is_reported_without_what_comes_before_it() {
+        let epoll = Epoll::new().unwrap();
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        epoll.add(ours.as_fd(), 1, Interest { end: true, ..Interest::NONE }).unwrap();
+        let mut events = Events::with_capacity(4);
+        theirs.write_all(b"unread").unwrap();
+        assert_eq!(epoll.wait(&mut events, 0).unwrap(), 0);
+        theirs.shutdown(Shutdown::Write).unwrap();
+        assert_eq!(epoll.wait(&mut events, 1000).unwrap(), 1);
+        assert!(events.at(0).ended() && !events.at(0).hung_up());
+    }
 
     #[test]
     fn reports_what_is_ready_under_its_token() {

@@ -18,6 +18,8 @@ pub(crate) struct DbSize {
     pub keys: u64,
     /// Of these, with an expiry.
     pub expiring: u64,
+    /// Hashes with fields that end.
+    pub expiring_hashes: u64,
     /// Bytes of the tables' slots.
     pub slot_bytes: u64,
     /// Hashes with fields that end.
@@ -35,6 +37,8 @@ pub(crate) struct Footprint {
     pub dbs: Vec<DbSize>,
     /// Requests not executed and replies not sent yet.
     pub client_bytes: u64,
+    /// Keys that clients wait for, and those among them whose end a client waits for as well.
+    pub awaited: (usize, usize),
 }
 
 /// The sizes of all databases.
@@ -58,6 +62,20 @@ pub(crate) fn db_sizes(cx: &NodeCx<'_>) -> Vec<DbSize> {
     dbs
 }
 
+fn awaited_keys(cx: &NodeCx<'_>) -> (usize, usize) {
+    let mut sum = (0, 0);
+    let shards = if cx.worker.node.waiting() == 0 { 0 } else { cx.worker.node.map.len() };
+    for shard in 0..shards {
+        cx.shards.visit(shard, &mut |shard| {
+            if shard.has_waiters() {
+                let (keys, for_end) = shard.waiters().count();
+                sum = (sum.0 + keys, sum.1 + for_end);
+            }
+        });
+    }
+    sum
+}
+
 impl Footprint {
     /// Looks at everything.
     pub(crate) fn take(cx: &NodeCx<'_>) -> Self {
@@ -69,6 +87,7 @@ impl Footprint {
             facts: cx.host.facts(),
             dbs: db_sizes(cx),
             client_bytes: clients.iter().map(|client| bytes(client)).sum(),
+            awaited: awaited_keys(cx),
         }
     }
 

@@ -228,7 +228,8 @@ mod tests {
 
     #[track_caller]
     fn check(facts: Facts, client_bytes: u64, starts: &[&str]) {
-        let memory = Footprint { facts, dbs: Vec::new(), client_bytes };
+        let awaited = (0, 0);
+        let memory = Footprint { facts, dbs: Vec::new(), client_bytes, awaited };
         let text = diagnosis(&memory, 1);
         let remarks: Vec<&str> = text.split("\n\n").collect();
         assert_eq!(remarks.len(), starts.len(), "{text}");

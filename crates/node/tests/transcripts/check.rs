@@ -11,6 +11,7 @@
 //! @advance 1500      the clock goes on by so many milliseconds
 //! @client b          the following requests come from another client, made on first mention
 //! @close             the current client is gone
+//! @hears b           what client b, which waited, was told since: a reply on the next line
 //! # a comment
 //! ```
 //!
@@ -63,6 +64,10 @@ pub fn run(world: &mut World, transcript: &str) {
                 let got = effects.next().unwrap_or_else(|| "none".to_owned());
                 assert_eq!(&want[2..], got, "{}", context("effect"));
             }
+        } else if let Some(name) = line.strip_prefix("@hears ") {
+            let got = render(&world.hear(name));
+            let want = lines.next_if(|(_, next)| is_reply(next)).map_or("", |(_, next)| next);
+            assert_eq!(want, got, "{}", context("hears"));
         } else if let Some(ms) = line.strip_prefix("@advance ") {
             world.advance(ms.parse().unwrap_or_else(|_| panic!("{}", context("milliseconds"))));
         } else if let Some(name) = line.strip_prefix("@client ") {

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use engine::{Held, Visit};
+use engine::{Held, Visit, Whole};
 use node::client::flag;
 use node::config::{Change, Config};
 use node::dispatch::Request;
 use node::host::{Facts, Shutdown};
+use node::wait::{finish, give_up};
 use node::{ClientRecord, Host, Node, Router, Session, Step, Worker, dispatch, table};
 use resp::{Args, Out, Span};
 use store::{Effect, Shard};
@@ -28,6 +29,8 @@ pub struct World {
     worker: Worker,
     shards: FakeShards,
     sessions: BTreeMap<String, Session>,
+    /// What clients that waited have been told since anyone listened.
+    heard: BTreeMap<String, Vec<u8>>,
     now_us: i64,
 }
 
@@ -50,6 +53,7 @@ impl World {
             worker,
             shards: FakeShards { shards, ticks: Cell::default() },
             sessions: BTreeMap::new(),
+            heard: BTreeMap::new(),
             now_us: START_MS * 1000,
         }
     }
@@ -57,11 +61,37 @@ impl World {
     /// Lets the clock go on.
     pub fn advance(&mut self, ms: i64) {
         self.now_us += ms * 1000;
+        self.worker.begin_turn(self.now_us, 0);
+        for session in self.sessions.values() {
+            if let Some(waiter) = &session.waiter
+                && waiter.until_ms().is_some_and(|until_ms| until_ms <= self.now_us / 1000)
+            {
+                waiter.time_out();
+            }
+        }
+        self.finish_waits();
+    }
+
+    /// What a client has been told since it began to wait, or since it was last listened to.
+    pub fn hear(&mut self, client: &str) -> Vec<u8> {
+        self.heard.remove(client).unwrap_or_default()
+    }
+
+    /// Ends the waits that someone has settled.
+    fn finish_waits(&mut self) {
+        for (name, session) in &mut self.sessions {
+            let mut out = Out::default();
+            if session.waiter.is_some() && finish(&mut self.worker, session, &self.shards, &mut out)
+            {
+                self.heard.entry(name.clone()).or_default().extend(bytes_of(&out));
+            }
+        }
     }
 
     /// Ends a client.
     pub fn close(&mut self, client: &str) {
-        if let Some(session) = self.sessions.remove(client) {
+        if let Some(mut session) = self.sessions.remove(client) {
+            give_up(&mut self.worker, &mut session, &self.shards);
             self.node.clients.remove(session.record.id);
         }
     }
@@ -82,6 +112,7 @@ impl World {
             self.sessions.insert(client.to_owned(), session);
         }
         let session = self.sessions.get_mut(client).expect("connected above");
+        assert!(session.waiter.is_none(), "client {client} waits");
         session.record.seen_ms.store(self.now_us / 1000, Ordering::Relaxed);
         let args = Args::new(&buffer, &spans, &[]);
         let entry = table().resolve(&args);
@@ -97,24 +128,31 @@ impl World {
         let own: Vec<_> =
             effects.iter().filter(|e| e.events.iter().all(|(e, _)| e.name != "expired")).collect();
         let changed = after.changes > before.changes;
-        assert_eq!(own.len(), usize::from(changed), "one effect for each write: {effects:?}");
+        let served = self.host.woken.take().len();
+        if served == 0 {
+            assert_eq!(own.len(), usize::from(changed), "one effect for each write: {effects:?}");
+        } else {
+            assert_eq!(own.is_empty(), !changed, "effects for writes: {effects:?}");
+            assert!(own.len() <= 1 + served, "one effect for each write: {effects:?}");
+        }
         self.worker.end_turn();
         let record = Arc::clone(&session.record);
         record.set_flag(flag::PAUSED, step == Step::Postpone);
+        assert_eq!(step == Step::Wait, session.waiter.is_some());
         if step == Step::Close {
             self.close(client);
         }
+        self.finish_waits();
         record.commands.fetch_add(1, Ordering::Relaxed);
-        let closed = self.host.closed.borrow();
+        let closed = self.host.closed.borrow().clone();
+        for session in self.sessions.values_mut().filter(|s| closed.contains(&s.record.id)) {
+            give_up(&mut self.worker, session, &self.shards);
+        }
         for id in closed.iter() {
             self.node.clients.remove(*id);
         }
         self.sessions.retain(|_, session| !closed.contains(&session.record.id));
-        let bytes = out
-            .pieces(resp::out::Mark::default(), out.mark())
-            .flat_map(|piece| piece.as_slice().to_vec())
-            .collect();
-        (bytes, effects)
+        (bytes_of(&out), effects)
     }
 
     fn connect(&mut self) -> Session {
@@ -127,6 +165,11 @@ impl World {
         let authenticated = self.node.config().requirepass.is_empty();
         Session::new(record, authenticated)
     }
+}
+
+fn bytes_of(out: &Out) -> Vec<u8> {
+    let pieces = out.pieces(resp::out::Mark::default(), out.mark());
+    pieces.flat_map(|piece| piece.as_slice().to_vec()).collect()
 }
 
 /// Shards without locks.
@@ -145,6 +188,31 @@ impl Held for FakeHeld<'_> {
 
     fn shard_ref(&self, number: usize) -> &Shard {
         &self.0.iter().find(|(held, _)| *held == number).expect("a held shard").1
+    }
+}
+
+/// All shards: visited, then held.
+struct FakeWhole<'a> {
+    shards: &'a [RefCell<Shard>],
+    held: Vec<std::cell::RefMut<'a, Shard>>,
+}
+
+impl Visit for FakeWhole<'_> {
+    fn visit(&self, shard: usize, work: &mut dyn FnMut(&mut Shard)) {
+        work(&mut self.shards[shard].borrow_mut());
+    }
+}
+
+impl Held for FakeWhole<'_> {
+    fn shard(&mut self, number: usize) -> &mut Shard {
+        if self.held.is_empty() {
+            self.held.extend(self.shards.iter().map(RefCell::borrow_mut));
+        }
+        &mut self.held[number]
+    }
+
+    fn shard_ref(&self, number: usize) -> &Shard {
+        &self.held[number]
     }
 }
 
@@ -168,8 +236,8 @@ impl Router for FakeShards {
 
     fn prefetch(&self, _: usize) {}
 
-    fn world<R>(&self, work: impl FnOnce(&dyn Visit) -> R) -> R {
-        work(self)
+    fn world<R>(&self, work: impl FnOnce(&mut dyn Whole) -> R) -> R {
+        work(&mut FakeWhole { shards: &self.shards, held: Vec::new() })
     }
 
     fn ticks(&self) -> u64 {
@@ -182,6 +250,8 @@ impl Router for FakeShards {
 pub struct FakeHost {
     /// Clients that were to be closed.
     pub closed: RefCell<Vec<u64>>,
+    /// Clients whose wait is over.
+    pub woken: RefCell<Vec<u64>>,
     /// Requests to end.
     pub shutdowns: RefCell<Vec<Shutdown>>,
     /// Times slept.
@@ -213,6 +283,10 @@ impl Host for FakeHost {
 
     fn close_client(&self, client: &ClientRecord) {
         self.closed.borrow_mut().push(client.id);
+    }
+
+    fn wake_client(&self, client: &ClientRecord) {
+        self.woken.borrow_mut().push(client.id);
     }
 
     fn pause_changed(&self) {}

@@ -20,4 +20,6 @@ mod scan;
 mod server;
 mod set;
 mod slowlog;
+mod sort;
+mod sorted_set;
 mod string;

@@ -37,6 +37,10 @@ const EXPIRING: Option<&str> = Some("SET {key} {value} EX {10000..99999}");
 const COUNT: Option<&str> = Some("SET count:{key} {100000..999999}");
 const LIST: Option<&str> = Some("RPUSH list:{key} {value}");
 const ITEMS: Option<&str> = Some("RPUSH items:{key} 100*(item:{10..99})");
+const MEMBERS: Option<&str> = Some("SADD set:{key} 10*(member:{10..99})");
+const ONE_SET: Option<&str> = Some("SADD set:all {key}");
+
+const SORTED: Option<&str> = Some("RPUSH sort:{key} 10*({100..999})");
 
 /// Every workload, in the order in which `--all` runs them.
 pub const TABLE: &[Row] = &[
@@ -91,6 +95,40 @@ pub const TABLE: &[Row] = &[
     write("ltrim", "LTRIM items:{key} 0 -2", ITEMS),
     write("lmove", "LMOVE items:{key} items:{key} LEFT RIGHT", ITEMS),
     write("rpoplpush", "RPOPLPUSH items:{key} items:{key}", ITEMS),
+    // Sets: small ones of about ten members, and one that has every key of the range.
+    write("sadd", "SADD set:{key} member:{10..99}", MEMBERS),
+    write("sadd_100k", "SADD set:all {key}", None),
+    write("sadd10", "SADD set:{key} 10*(member:{10..99})", MEMBERS),
+    // Empty the sets as they go, so their later removals find nothing.
+    write("srem", "SREM set:{key} member:{10..99}", MEMBERS),
+    write("srem_100k", "SREM set:all {key}", ONE_SET),
+    write("spop", "SPOP set:{key}", MEMBERS),
+    write("spop5", "SPOP set:{key} 5", MEMBERS),
+    write("spop_100k", "SPOP set:all", ONE_SET),
+    Row {
+        name: "sadd_srem_100k",
+        read: Some("SREM set:all {key}"),
+        write: Some("SADD set:all {key}"),
+        fill: ONE_SET,
+    },
+    read("sismember", "SISMEMBER set:{key} member:{10..99}", MEMBERS),
+    read("sismember_100k", "SISMEMBER set:all {key}", ONE_SET),
+    read("smismember10", "SMISMEMBER set:{key} 10*(member:{10..99})", MEMBERS),
+    read("scard", "SCARD set:{key}", MEMBERS),
+    read("smembers", "SMEMBERS set:{key}", MEMBERS),
+    read("srandmember", "SRANDMEMBER set:{key}", MEMBERS),
+    read("srandmember5", "SRANDMEMBER set:{key} 5", MEMBERS),
+    read("srandmember_100k", "SRANDMEMBER set:all", ONE_SET),
+    write("smove", "SMOVE set:{key} set:{key} member:{10..99}", MEMBERS),
+    read("sinter", "SINTER set:{key} set:{key}", MEMBERS),
+    read("sintercard", "SINTERCARD 2 set:{key} set:{key}", MEMBERS),
+    write("sinterstore", "SINTERSTORE set:result set:{key} set:{key}", MEMBERS),
+    read("sunion", "SUNION set:{key} set:{key}", MEMBERS),
+    write("sunionstore", "SUNIONSTORE set:result set:{key} set:{key}", MEMBERS),
+    read("sdiff", "SDIFF set:{key} set:{key}", MEMBERS),
+    write("sdiffstore", "SDIFFSTORE set:result set:{key} set:{key}", MEMBERS),
+    read("sscan", "SSCAN set:{key} 0", MEMBERS),
+    read("sscan_100k", "SSCAN set:all 0", ONE_SET),
     // Keys of any type.
     read("exists", "EXISTS {key}", SET),
     read("type", "TYPE {key}", SET),
@@ -108,6 +146,8 @@ pub const TABLE: &[Row] = &[
     read("object_idletime", "OBJECT IDLETIME {key}", SET),
     read("object_refcount", "OBJECT REFCOUNT {key}", SET),
     read("memory_usage", "MEMORY USAGE {key}", SET),
+    write("sort_store", "SORT sort:{key} STORE sorted:{key}", SORTED),
+    read("sort_ro", "SORT_RO sort:{key}", SORTED),
     write("copy", "COPY {key} copy:{key} REPLACE", SET),
     // Of the whole keyspace.
     read("dbsize", "DBSIZE", SET),

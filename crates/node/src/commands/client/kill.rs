@@ -78,9 +78,7 @@ pub(super) fn kill(
     let mut killed = 0;
     for record in cx.worker.node.clients.all() {
         let is_me = record.id == me;
-        if is_me && filter.spares_me
-            || !filter.takes(&record, unix_ms)
-            || !is_me && !record.seat.kill()
+        if is_me && filter.spares_me || !filter.takes(&record, unix_ms) || !is_me && !record.kill()
         {
             continue;
         }

@@ -141,15 +141,15 @@ fn listed(name: &[u8]) -> String {
 
 /// The letters of a client's flags in Redis's order; `N` for none.
 fn flags(record: &ClientRecord) -> String {
-    const LETTERS: [(u32, char); 5] = [
-        (flag::PAUSED, 'b'),
+    const LETTERS: [(u32, char); 4] = [
         (flag::CLOSING, 'c'),
         (flag::UNIX_SOCKET, 'U'),
         (flag::NO_EVICT, 'e'),
         (flag::NO_TOUCH, 'T'),
     ];
     let set = LETTERS.iter().filter(|(flag, _)| record.has(*flag));
-    let letters: String = set.map(|(_, letter)| *letter).collect();
+    let blocked = record.is_blocked().then_some('b');
+    let letters: String = blocked.into_iter().chain(set.map(|(_, letter)| *letter)).collect();
     if letters.is_empty() { "N".to_owned() } else { letters }
 }
 

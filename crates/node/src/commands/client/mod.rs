@@ -211,17 +211,26 @@ fn reply_mode(
     Ok(())
 }
 
-/// No client waits in a blocking command, as there is none: the reply is that nobody was woken.
-fn unblock(_cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+/// Whoever settles the wait first decides how it ends; the client's owner hears of it.
+fn unblock(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     form(args, 4)?;
-    if let Some(reason) = args.at(3) {
-        let is = |word: &[u8]| reason.eq_ignore_ascii_case(word);
-        if !is(b"timeout") && !is(b"error") {
-            return Err(ConnectionError::UnblockReason.into());
-        }
+    let with_error = match args.at(3) {
+        None => false,
+        Some(reason) if reason.eq_ignore_ascii_case(b"timeout") => false,
+        Some(reason) if reason.eq_ignore_ascii_case(b"error") => true,
+        Some(_) => return Err(ConnectionError::UnblockReason.into()),
+    };
+    let id = base::number::parse_i64(args.text(2)).ok_or(Error::NotInteger)?;
+    let record = u64::try_from(id).ok().and_then(|id| cx.worker.node.clients.find(id));
+    let waiter = record.as_ref().and_then(|record| record.waiter());
+    let ended = waiter.is_some_and(|waiter| match with_error {
+        true => waiter.unblock(),
+        false => waiter.time_out(),
+    });
+    if let (true, Some(record)) = (ended, record) {
+        cx.host.wake_client(&record);
     }
-    base::number::parse_i64(args.text(2)).ok_or(Error::NotInteger)?;
-    reply.int(0);
+    reply.int(i64::from(ended));
     Ok(())
 }
 

@@ -1,5 +1,6 @@
 //! The sections about state: what the server is, who is connected, what it holds.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use store::ledger::Family;
@@ -63,7 +64,16 @@ pub(super) fn clients(facts: &Facts<'_>, page: &mut Page) {
         "client_recent_max_output_buffer",
         most(|client| client.output_bytes.load(Ordering::Relaxed)),
     );
-    page.zeros(&["blocked_clients", "tracking_clients", "pubsub_clients", "watching_clients"]);
+    page.line("blocked_clients", clients.iter().filter(|client| client.is_blocked()).count());
+    page.zeros(&["tracking_clients", "pubsub_clients", "watching_clients"]);
+    let limited = |client: &&Arc<ClientRecord>| {
+        client.waiter().is_some_and(|waiter| waiter.until_ms().is_some())
+    };
+    page.line("clients_in_timeout_table", clients.iter().filter(limited).count());
+    page.zeros(&["total_watched_keys"]);
+    let (keys, keys_on_nokey) = facts.memory.awaited;
+    page.line("total_blocking_keys", keys);
+    page.line("total_blocking_keys_on_nokey", keys_on_nokey);
 }
 
 pub(super) fn memory(facts: &Facts<'_>, page: &mut Page) {
@@ -167,7 +177,7 @@ pub(super) fn keyspace(facts: &Facts<'_>, page: &mut Page) {
 /// How many keys there are of each size, sizes rounded down to a power of two.
 pub(super) fn key_sizes(facts: &Facts<'_>, page: &mut Page) {
     for (number, db) in facts.memory.dbs.iter().enumerate() {
-        for family in Family::ALL {
+        for family in Family::TOLD {
             let of_family = db.sizes.range((family, 0)..=(family, u8::MAX));
             let classes: Vec<String> = of_family
                 .map(|((_, bits), keys)| format!("{}={keys}", size_label(*bits)))
@@ -179,6 +189,7 @@ pub(super) fn key_sizes(facts: &Facts<'_>, page: &mut Page) {
                     Family::Sets => "sets_items",
                     Family::SortedSets => "zsets_items",
                     Family::Hashes => "hashes_items",
+                    Family::Streams => continue,
                 };
                 page.line(&format!("db{number}_distrib_{name}"), classes.join(","));
             }
