@@ -150,20 +150,19 @@ fn run_on_keys<R: Router>(
         let node = &worker.node;
         let means = (&mut worker.turn, &mut worker.random);
         let mut ground = Ground::new(means, node, &worker.config, session.db);
-        let map = node.map;
+        let (map, db) = (node.map, session.db);
         wake::shards_of(&mut worker.shards, hashes, map);
-        let db = session.db;
-        if hashes.len() > 1 {
+        if worker.shards.len() > 1 {
             worker.shards.iter().for_each(|shard| router.prefetch(*shard));
         }
         let ran = hold(router, &worker.shards, |mut hold| {
-            if hashes.len() > 1 {
-                // What all keys need comes side by side: slots, then records.
+            if let Hold::Many(held) = &mut hold {
+                // What all keys need is fetched side by side: slots, then records.
                 for hash in hashes {
-                    hold.shard(map.shard_of(*hash)).db(db).prefetch_slot(*hash);
+                    held.shard(map.shard_of(*hash)).db(db).prefetch_slot(*hash);
                 }
                 for hash in hashes {
-                    hold.shard(map.shard_of(*hash)).db(db).prefetch_record(*hash);
+                    held.shard(map.shard_of(*hash)).db(db).prefetch_record(*hash);
                 }
             }
             // Whoever has come to wait in one of these shards was counted before.

@@ -16,11 +16,11 @@ pub trait Router: Visit {
     /// Runs `work` with several shards held at once, given by ascending number without repetition.
     fn many<R>(&self, shards: &[usize], work: impl FnOnce(&mut dyn Held) -> R) -> R;
 
-    /// Asks the processor for a shard that will be needed in a moment.
-    fn prefetch(&self, shard: usize);
-
     /// Runs `work` while no other command runs. It may visit shards, and after that hold them.
     fn world<R>(&self, work: impl FnOnce(&mut dyn Whole) -> R) -> R;
+
+    /// Asks the processor for a shard that will be needed in a moment.
+    fn prefetch(&self, shard: usize);
 
     /// The processor's tick counter.
     fn ticks(&self) -> u64;

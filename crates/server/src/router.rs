@@ -158,14 +158,14 @@ impl Router for LockRouter<'_> {
         })
     }
 
-    #[inline]
-    fn prefetch(&self, shard: usize) {
-        self.shards.prefetch_shard(shard);
-    }
-
     fn world<R>(&self, work: impl FnOnce(&mut dyn Whole) -> R) -> R {
         let shards = self.shards;
         self.pass.exclusively(|| work(&mut AllShards { shards, held: Vec::new() }))
+    }
+
+    #[inline]
+    fn prefetch(&self, shard: usize) {
+        self.shards.prefetch_shard(shard);
     }
 
     #[inline]

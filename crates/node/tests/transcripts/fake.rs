@@ -234,11 +234,11 @@ impl Router for FakeShards {
         work(&mut FakeHeld(held))
     }
 
-    fn prefetch(&self, _: usize) {}
-
     fn world<R>(&self, work: impl FnOnce(&mut dyn Whole) -> R) -> R {
         work(&mut FakeWhole { shards: &self.shards, held: Vec::new() })
     }
+
+    fn prefetch(&self, _: usize) {}
 
     fn ticks(&self) -> u64 {
         self.ticks.get()
