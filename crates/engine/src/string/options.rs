@@ -108,9 +108,15 @@ impl<'a> Options<'a> {
                 };
                 let amount = args.next().filter(|_| free).ok_or(Error::Syntax)?;
                 options.life = Life::Until(Expiry { amount, unit });
-            } else if !getex && is(b"NX") && options.condition != Some(Condition::Present) {
+            } else if !getex
+                && is(b"NX")
+                && matches!(options.condition, None | Some(Condition::Absent))
+            {
                 options.condition = Some(Condition::Absent);
-            } else if !getex && is(b"XX") && options.condition != Some(Condition::Absent) {
+            } else if !getex
+                && is(b"XX")
+                && matches!(options.condition, None | Some(Condition::Present))
+            {
                 options.condition = Some(Condition::Present);
             } else if set && is(b"GET") {
                 options.get = true;
