@@ -159,21 +159,58 @@ const INTEGRAL_MAX: f64 = 4_611_686_018_427_387_904.0;
 /// (`0.00001`), and otherwise as `1.5e+21` or `1e-8`. The specials are `inf`, `-inf`, `nan`,
 /// `-0`.
 pub fn push_f64(out: &mut Vec<u8>, value: f64) {
-    if value.is_nan() {
-        out.extend_from_slice(b"nan");
-        return;
+    out.extend_from_slice(DoubleText::of(value).as_bytes());
+}
+
+/// The text of a double, as [`push_f64`] appends it, without an allocation.
+#[derive(Clone, Copy, Debug)]
+pub struct DoubleText {
+    bytes: [u8; DOUBLE_BYTES_MAX],
+    len: usize,
+}
+
+/// The longest text: a sign, a zero and point with zeros behind them or an exponent, and digits.
+const DOUBLE_BYTES_MAX: usize = 40;
+
+impl DoubleText {
+    /// The text of a double.
+    pub fn of(value: f64) -> Self {
+        let mut text = Self { bytes: [0; DOUBLE_BYTES_MAX], len: 0 };
+        if value.is_nan() {
+            text.push(b"nan");
+            return text;
+        }
+        if value.is_sign_negative() {
+            text.push(b"-");
+        }
+        let magnitude = value.abs();
+        if magnitude.is_infinite() {
+            text.push(b"inf");
+        } else if magnitude <= INTEGRAL_MAX && magnitude.trunc() == magnitude {
+            // Exact: the value is integral and below 2^63.
+            text.push(itoa::Buffer::new().format(magnitude as u64).as_bytes());
+        } else {
+            push_shortest(&mut text, magnitude);
+        }
+        text
     }
-    if value.is_sign_negative() {
-        out.push(b'-');
+
+    /// The text.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..self.len]
     }
-    let magnitude = value.abs();
-    if magnitude.is_infinite() {
-        out.extend_from_slice(b"inf");
-    } else if magnitude <= INTEGRAL_MAX && magnitude.trunc() == magnitude {
-        // Exact: the value is integral and below 2^63.
-        push_u64(out, magnitude as u64);
-    } else {
-        push_shortest(out, magnitude);
+
+    fn push(&mut self, part: &[u8]) {
+        let end = self.len + part.len();
+        if let Some(room) = self.bytes.get_mut(self.len..end) {
+            room.copy_from_slice(part);
+            self.len = end;
+        }
+    }
+
+    /// Zeros; never more than stand between the point and the digits.
+    fn push_zeros(&mut self, count: usize) {
+        self.push(&[b'0'; 8][..count.min(8)]);
     }
 }
 
@@ -223,35 +260,35 @@ impl Shortest {
 }
 
 /// Lays out the digits of a finite magnitude above zero.
-fn push_shortest(out: &mut Vec<u8>, magnitude: f64) {
+fn push_shortest(out: &mut DoubleText, magnitude: f64) {
     let shortest = Shortest::of(magnitude);
     let digits = &shortest.digits[..shortest.len];
     let scale = shortest.exponent;
     // Where the first digit stands: 0 for units, -1 for tenths.
     let first = scale + digits.len() as i32 - 1;
     if (0..8).contains(&scale) {
-        out.extend_from_slice(digits);
-        out.resize(out.len() + scale.unsigned_abs() as usize, b'0');
+        out.push(digits);
+        out.push_zeros(scale.unsigned_abs() as usize);
     } else if scale < 0 && (scale > -7 || first.abs() < 4) {
         if first < 0 {
-            out.extend_from_slice(b"0.");
-            out.resize(out.len() + first.unsigned_abs() as usize - 1, b'0');
-            out.extend_from_slice(digits);
+            out.push(b"0.");
+            out.push_zeros(first.unsigned_abs() as usize - 1);
+            out.push(digits);
         } else {
             let (whole, fraction) = digits.split_at(first.unsigned_abs() as usize + 1);
-            out.extend_from_slice(whole);
-            out.push(b'.');
-            out.extend_from_slice(fraction);
+            out.push(whole);
+            out.push(b".");
+            out.push(fraction);
         }
     } else {
         let (head, tail) = digits.split_at(1);
-        out.extend_from_slice(head);
+        out.push(head);
         if !tail.is_empty() {
-            out.push(b'.');
-            out.extend_from_slice(tail);
+            out.push(b".");
+            out.push(tail);
         }
-        out.extend_from_slice(if first < 0 { b"e-" } else { b"e+" });
-        push_u64(out, u64::from(first.unsigned_abs()));
+        out.push(if first < 0 { b"e-" } else { b"e+" });
+        out.push(itoa::Buffer::new().format(first.unsigned_abs()).as_bytes());
     }
 }
 

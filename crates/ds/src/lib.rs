@@ -3,10 +3,23 @@
 //! It knows nothing of commands, replies, databases or what an expiry is: a record has a key, a
 //! stamp and a payload, a table finds records by hash.
 
+pub mod bits;
+pub mod dict;
+pub mod hll;
+pub mod intset;
+pub mod list;
 pub mod packed;
+pub mod ranked;
 pub mod record;
+pub mod sorted_set;
+pub mod stream;
 pub mod table;
 
+pub use dict::{Dict, Nothing};
+pub use intset::IntSet;
+pub use list::List;
 pub use packed::{Packed, PackedMut};
 pub use record::{Payload, Record, RecordRef};
+pub use sorted_set::SortedSet;
+pub use stream::Stream;
 pub use table::{RecordMut, Table};

@@ -419,6 +419,12 @@ impl<'a, P> RecordRef<'a, P> {
         Self { base, borrows: PhantomData }
     }
 
+    /// The record's address, which stays the same until the record is moved or dropped.
+    #[inline]
+    pub(crate) fn address(self) -> u64 {
+        self.base.as_ptr() as u64
+    }
+
     #[inline]
     fn head(self) -> u64 {
         // SAFETY: every allocation begins with the head, written by `new`.

@@ -15,6 +15,8 @@
 //! rehashes at once: shards keep tables small. A scan walks hash positions, not slots, so it
 //! survives growth and shrinking without losing or repeating a record.
 
+mod resize;
+
 use std::fmt;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
@@ -39,7 +41,27 @@ const PREFETCH_LINES_MAX: usize = 8;
 /// How many records ahead a rebuild prefetches.
 const PREFETCH_AHEAD: usize = 8;
 
-/// Records of one database of one shard.
+/// What a table asks of its owner: where a record belongs, and how full the table may get.
+pub trait Positions {
+    /// The hash of a key: what the owner passes to `find` and `insert` for it.
+    fn hash(&self, key: &[u8]) -> u64;
+    /// The most records a table of so many homes may hold.
+    fn len_max(homes: usize) -> usize;
+}
+
+impl Positions for KeyHasher {
+    #[inline]
+    fn hash(&self, key: &[u8]) -> u64 {
+        KeyHasher::hash(self, key)
+    }
+
+    /// Seven eighths.
+    fn len_max(homes: usize) -> usize {
+        homes - homes / 8
+    }
+}
+
+/// Records of one database of one shard, or of one segment of a [`crate::Dict`].
 pub struct Table<P> {
     /// `homes + tail` slots, or none at all while the table is empty.
     slots: Box<[u64]>,
@@ -68,11 +90,6 @@ impl<P> fmt::Debug for Table<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Table").field("len", &self.len).field("homes", &self.homes).finish()
     }
-}
-
-/// The most records a table of `homes` may hold: seven eighths.
-fn len_max(homes: usize) -> usize {
-    homes - homes / 8
 }
 
 /// How many of so many slots lie behind the last home, so that probing never wraps around.
@@ -159,13 +176,24 @@ impl<P> Table<P> {
     /// The slot that holds `key`.
     #[inline]
     pub fn find(&self, hash: u64, key: &[u8]) -> Option<usize> {
+        self.find_where(hash, |record| record.key() == key)
+    }
+
+    /// The first slot with a record that is looked for; `wanted` sees those whose hash is probably
+    /// `hash`.
+    #[inline]
+    pub fn find_where(
+        &self,
+        hash: u64,
+        wanted: impl Fn(RecordRef<'_, P>) -> bool,
+    ) -> Option<usize> {
         let home = home_of(hash, self.homes);
         let tag = tag_of(hash, home);
         for (distance, slot) in self.slots.get(home..)?.iter().enumerate() {
             if *slot == 0 || distance_of(*slot, home + distance) < distance {
                 return None;
             }
-            if slot >> TAG_SHIFT & TAG_MASK == tag && self.at(home + distance).key() == key {
+            if slot >> TAG_SHIFT & TAG_MASK == tag && wanted(self.view(*slot)) {
                 return Some(home + distance);
             }
         }
@@ -205,14 +233,30 @@ impl<P> Table<P> {
         RecordMut { table: self, at, record }
     }
 
+    /// The object of the record in an occupied slot, for writing where it lies; none when the
+    /// record has bytes.
+    ///
+    /// # Panics
+    /// When the slot is empty, as for `at`.
+    pub fn object_mut(&mut self, at: usize) -> Option<&mut P> {
+        let slot = self.slots[at];
+        assert!(slot != 0, "an occupied slot");
+        // SAFETY: as in `at_mut`; the record itself stays the table's, which is why it is not
+        // dropped here.
+        let mut record = ManuallyDrop::new(unsafe { Record::from_raw(slot & ADDRESS_MASK) });
+        let object: *mut P = record.object_mut()?;
+        // SAFETY: the object lies in the record's allocation, which nobody can reach while the
+        // table is borrowed exclusively.
+        Some(unsafe { &mut *object })
+    }
+
     /// Adds a record whose key is not in the table and returns its slot.
-    pub fn insert(&mut self, hash: u64, record: Record<P>, hasher: &KeyHasher) -> usize {
-        if self.len() >= len_max(self.homes as usize) {
+    pub fn insert<H: Positions>(&mut self, hash: u64, record: Record<P>, hasher: &H) -> usize {
+        if self.len() >= H::len_max(self.homes as usize) {
             self.rebuild(grown(self.homes as usize), hasher);
         }
         let stamped = record.view().stamped();
-        let lines = record.view().allocated_bytes().div_ceil(LINE_BYTES);
-        self.record_lines = lines.min(PREFETCH_LINES_MAX) as u32;
+        self.note_lines(record.view().allocated_bytes());
         self.len += 1;
         self.stamped += u32::from(stamped);
         let address = record.into_raw();
@@ -225,6 +269,12 @@ impl<P> Table<P> {
             }
             self.rebuild(grown(self.homes as usize), hasher);
         }
+    }
+
+    /// Takes the size of a record as what to expect of the others.
+    #[inline]
+    fn note_lines(&mut self, record_bytes: usize) {
+        self.record_lines = record_bytes.div_ceil(LINE_BYTES).min(PREFETCH_LINES_MAX) as u32;
     }
 
     /// Puts a slot value where its home belongs and moves what follows up by one. `None` when a
@@ -255,7 +305,7 @@ impl<P> Table<P> {
     ///
     /// # Panics
     /// When the slot is empty, as for `at`.
-    pub fn remove(&mut self, at: usize, hasher: &KeyHasher) -> Record<P> {
+    pub fn remove<H: Positions>(&mut self, at: usize, hasher: &H) -> Record<P> {
         let slot = self.slots[at];
         assert!(slot != 0, "an occupied slot");
         let mut end = at + 1;
@@ -280,23 +330,28 @@ impl<P> Table<P> {
     }
 
     /// Moves every record to an array of `homes`, or more if their distances ask for it.
-    fn rebuild(&mut self, homes: usize, hasher: &KeyHasher) {
-        let mut homes = homes.max(HOMES_MIN);
+    fn rebuild<H: Positions>(&mut self, homes: usize, hasher: &H) {
         let old = std::mem::take(&mut self.slots);
         let entries: Vec<u64> = old.iter().copied().filter(|slot| *slot != 0).collect();
         drop(old);
+        self.settle(&entries, homes, hasher);
+    }
+
+    /// Lays out so many homes, or more if distances ask for it, and puts the records there.
+    fn settle<H: Positions>(&mut self, entries: &[u64], homes: usize, hasher: &H) {
+        let mut homes = homes.max(HOMES_MIN);
         loop {
             let slots = slots_for(homes);
             self.slots = vec![0; slots].into_boxed_slice();
             self.homes = u32::try_from(slots - tail_of(slots)).unwrap_or(u32::MAX);
-            if self.fill(&entries, hasher) {
+            if self.fill(entries, hasher) {
                 return;
             }
             homes = grown(homes);
         }
     }
 
-    fn fill(&mut self, entries: &[u64], hasher: &KeyHasher) -> bool {
+    fn fill(&mut self, entries: &[u64], hasher: &impl Positions) -> bool {
         for (i, slot) in entries.iter().enumerate() {
             if let Some(ahead) = entries.get(i + PREFETCH_AHEAD) {
                 prefetch((ahead & ADDRESS_MASK) as *const u8);
@@ -318,10 +373,21 @@ impl<P> Table<P> {
         &self,
         from: u32,
         count: usize,
-        hasher: &KeyHasher,
+        hasher: &impl Positions,
         visit: &mut dyn FnMut(RecordRef<'_, P>),
     ) -> Option<u32> {
-        let mut home = home_of(u64::from(from) << 32, self.homes);
+        self.scan_hashes(u64::from(from) << 32, count, hasher, visit)
+    }
+
+    /// The same from the hash `from` on: a place finer than a position.
+    pub fn scan_hashes(
+        &self,
+        from: u64,
+        count: usize,
+        hasher: &impl Positions,
+        visit: &mut dyn FnMut(RecordRef<'_, P>),
+    ) -> Option<u32> {
+        let mut home = home_of(from, self.homes);
         let mut at = home;
         let mut visited = 0;
         while let Some(&slot) = self.slots.get(at) {
@@ -335,7 +401,7 @@ impl<P> Table<P> {
             }
             if slot != 0 && at - distance == home {
                 let record = self.view(slot);
-                if (hasher.hash(record.key()) >> 32) as u32 >= from {
+                if hasher.hash(record.key()) >= from {
                     visit(record);
                     visited += 1;
                 }
@@ -365,9 +431,38 @@ impl<P> Table<P> {
         self.slots.get(at..)?.iter().position(|slot| *slot != 0).map(|i| at + i)
     }
 
+    /// All records, in the order of their hash positions.
+    pub fn iter(&self) -> Records<'_, P> {
+        Records { table: self, at: 0 }
+    }
+
     /// The next slot at or after `at` whose record is stamped, if there is one.
     pub fn next_stamped(&self, at: usize) -> Option<usize> {
         self.slots.get(at..)?.iter().position(|slot| slot & STAMPED != 0).map(|i| at + i)
+    }
+}
+
+/// Walks over all records of a table.
+pub struct Records<'a, P> {
+    table: &'a Table<P>,
+    at: usize,
+}
+
+impl<'a, P> Iterator for Records<'a, P> {
+    type Item = RecordRef<'a, P>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let slot = *self.table.slots.get(self.at)?;
+            self.at += 1;
+            if slot != 0 {
+                if let Some(ahead) = self.table.slots.get(self.at + PREFETCH_AHEAD) {
+                    prefetch((ahead & ADDRESS_MASK) as *const u8);
+                }
+                return Some(self.table.view(slot));
+            }
+        }
     }
 }
 
@@ -427,7 +522,7 @@ impl<P> Drop for Table<P> {
 }
 
 #[inline]
-fn prefetch(address: *const u8) {
+pub(crate) fn prefetch(address: *const u8) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: a prefetch reads nothing; any address is allowed.
     unsafe {
@@ -438,162 +533,4 @@ fn prefetch(address: *const u8) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::record::Payload;
-    use proptest::prelude::*;
-    use std::collections::BTreeMap;
-
-    type Plain = Table<std::sync::Arc<u8>>;
-
-    fn record(key: &[u8], value: &[u8], stamp: Option<i64>) -> Record<std::sync::Arc<u8>> {
-        Record::new(key, 0, Payload::Bytes(value), stamp, 0)
-    }
-
-    fn check_invariants(table: &Plain) {
-        let mut last_home = 0;
-        for (at, slot) in table.slots.iter().enumerate().filter(|(_, slot)| **slot != 0) {
-            let distance = distance_of(*slot, at);
-            let home = at - distance;
-            assert!(home >= last_home && home < table.homes as usize);
-            assert!(table.slots[home..at].iter().all(|slot| *slot != 0), "a hole before {at}");
-            last_home = home;
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn behaves_as_a_map(
-            seed: u64,
-            ops in prop::collection::vec((0u8..4, 0u16..3000, prop::option::of(0i64..9)), 1..3000),
-        ) {
-            let hasher = KeyHasher::new(seed);
-            let mut table = Plain::default();
-            let mut model: BTreeMap<Vec<u8>, (Vec<u8>, Option<i64>)> = BTreeMap::new();
-            for (op, number, stamp) in ops {
-                let key = number.to_string().into_bytes();
-                let hash = hasher.hash(&key);
-                let found = table.find(hash, &key);
-                prop_assert_eq!(found.is_some(), model.contains_key(&key));
-                match (op, found) {
-                    (0..=1, None) => {
-                        let at = table.insert(hash, record(&key, b"new", stamp), &hasher);
-                        prop_assert_eq!(table.at(at).key(), &key[..]);
-                        model.insert(key, (b"new".to_vec(), stamp));
-                    }
-                    (2, Some(at)) => {
-                        let value = vec![b'x'; usize::from(number) % 200];
-                        let mut edit = table.at_mut(at);
-                        edit.set_bytes(0, &value);
-                        edit.set_stamp(stamp);
-                        drop(edit);
-                        model.insert(key, (value, stamp));
-                    }
-                    (3, Some(at)) => {
-                        let removed = table.remove(at, &hasher);
-                        prop_assert_eq!(removed.view().key(), &key[..]);
-                        model.remove(&key);
-                    }
-                    _ => {}
-                }
-            }
-            check_invariants(&table);
-            prop_assert_eq!(table.len(), model.len());
-            prop_assert_eq!(table.stamped_len(), model.values().filter(|v| v.1.is_some()).count());
-            for (key, (value, stamp)) in &model {
-                let at = table.find(hasher.hash(key), key);
-                prop_assert!(at.is_some());
-                let view = table.at(at.unwrap_or_default());
-                prop_assert_eq!((view.bytes(), view.stamp()), (Some(&value[..]), *stamp));
-            }
-        }
-
-        #[test]
-        fn a_scan_sees_each_constant_record_once_while_the_table_changes(
-            seed: u64, stay in 1usize..800, churn in 1usize..800, count in 1usize..20,
-        ) {
-            let hasher = KeyHasher::new(seed);
-            let mut table = Plain::default();
-            let key_of = |kind: &str, i: usize| format!("{kind}{i}").into_bytes();
-            for i in 0..stay {
-                let key = key_of("stay", i);
-                table.insert(hasher.hash(&key), record(&key, b"", None), &hasher);
-            }
-            let mut seen: BTreeMap<Vec<u8>, usize> = BTreeMap::new();
-            let (mut from, mut step) = (Some(0), 0);
-            while let Some(position) = from {
-                from = table.scan(position, count, &hasher, &mut |view| {
-                    *seen.entry(view.key().to_vec()).or_default() += 1;
-                });
-                // First grow, then shrink, between the steps.
-                for i in 0..20 {
-                    let key = key_of("churn", (step * 20 + i) % churn);
-                    let hash = hasher.hash(&key);
-                    match table.find(hash, &key) {
-                        Some(at) => drop(table.remove(at, &hasher)),
-                        None => drop(table.insert(hash, record(&key, b"", None), &hasher)),
-                    }
-                }
-                step += 1;
-            }
-            for i in 0..stay {
-                prop_assert_eq!(seen.get(&key_of("stay", i)), Some(&1));
-            }
-        }
-    }
-
-    #[test]
-    fn shrinking_keeps_what_stays_and_gives_slots_back() {
-        let hasher = KeyHasher::new(3);
-        let mut table = Plain::default();
-        let keys: Vec<_> = (0..20_000u32).map(u32::to_be_bytes).collect();
-        for (i, key) in keys.iter().enumerate() {
-            let stamp = (i % 3 == 0).then_some(i as i64);
-            table.insert(hasher.hash(key), record(key, b"", stamp), &hasher);
-        }
-        for (i, key) in keys.iter().enumerate() {
-            let at = table.find(hasher.hash(key), key).unwrap_or(usize::MAX);
-            assert_eq!(table.remove(at, &hasher).view().key(), key);
-            let left = keys.len() - i - 1;
-            assert!(table.slots_len() <= (left * 8 + 8).max(4 * HOMES_MIN) + TAIL_MAX);
-            if i % 997 == 0 {
-                check_invariants(&table);
-                let stamped = (i + 1..keys.len()).filter(|i| i % 3 == 0).count();
-                assert_eq!((table.len(), table.stamped_len()), (left, stamped));
-                assert!(
-                    keys[i + 1..].iter().all(|key| table.find(hasher.hash(key), key).is_some())
-                );
-            }
-        }
-        assert_eq!(table.slots_len(), 0);
-    }
-
-    #[test]
-    fn positions_and_homes_agree() {
-        let hasher = KeyHasher::new(4);
-        let mut table = Plain::default();
-        assert_eq!((table.home_of(u32::MAX), table.position_of(0)), (0, 0));
-        for i in 0..1000u32 {
-            let key = i.to_be_bytes();
-            let at = table.insert(hasher.hash(&key), record(&key, b"", None), &hasher);
-            let position = (hasher.hash(&key) >> 32) as u32;
-            let home = table.home_of(position);
-            assert_eq!(table.home_at(at), home);
-            let first = table.position_of(home);
-            assert!(first <= position && table.home_of(first) == home);
-            assert!(home == 0 || table.home_of(first - 1) == home - 1);
-        }
-    }
-
-    #[test]
-    fn growth_keeps_the_table_dense() {
-        let hasher = KeyHasher::new(1);
-        let mut table = Plain::default();
-        for i in 0..20_000u32 {
-            let key = i.to_be_bytes();
-            table.insert(hasher.hash(&key), record(&key, b"", None), &hasher);
-        }
-        assert!(table.slots_len() < 20_000 * 3 / 2, "{} slots", table.slots_len());
-        check_invariants(&table);
-    }
-}
+mod tests;

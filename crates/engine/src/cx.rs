@@ -2,7 +2,7 @@
 
 use base::random::Random;
 use resp::Args;
-use store::{Db, Event, Key, Limits, Shard, Turn};
+use store::{Db, Event, Key, Limits, Shard, Stored, Turn};
 
 use crate::error::Error;
 use crate::wait::Asked;
@@ -50,6 +50,12 @@ pub trait Held {
     /// # Panics
     /// When it is not held, which the row's key positions rule out.
     fn shard(&mut self, number: usize) -> &mut Shard;
+
+    /// The same for reading only.
+    ///
+    /// # Panics
+    /// As `shard`.
+    fn shard_ref(&self, number: usize) -> &Shard;
 }
 
 /// All shards while nobody else works: visited one at a time, or held all at once.
@@ -150,6 +156,34 @@ impl<'a> Cx<'a> {
     pub fn db_at(&mut self, number: usize, key: Key<'_>) -> (&mut Db, &mut Turn) {
         let shard = self.hold.shard(self.map.shard_of(key.hash));
         (shard.db(number), self.turn)
+    }
+
+    /// Shows the part of the session's database that holds a key, whether its shard is held or
+    /// visited.
+    pub fn with_db<R>(&mut self, key: Key<'_>, work: impl FnOnce(&mut Db, &mut Turn) -> R) -> R {
+        let Hold::Each(shards) = &self.hold else {
+            let (db, turn) = self.db(key);
+            return work(db, turn);
+        };
+        let (mut work, mut result) = (Some(work), None);
+        shards.visit(self.map.shard_of(key.hash), &mut |shard| {
+            result = work.take().map(|work| work(shard.db(self.db), self.turn));
+        });
+        result.unwrap_or_else(|| unreachable!("a visit shows the shard once"))
+    }
+
+    /// What lies under a key of the session's database that the command has read or looked at
+    /// already; unlike `db` it lets a command see the values of several keys at once.
+    ///
+    /// # Panics
+    /// As `db_at`.
+    pub fn look_again(&self, key: Key<'_>) -> Option<Stored<'_>> {
+        let shard: &Shard = match &self.hold {
+            Hold::One(shard) => shard,
+            Hold::Many(shards) => shards.shard_ref(self.map.shard_of(key.hash)),
+            Hold::Each(_) => unreachable!("a command with keys holds their shards"),
+        };
+        shard.db_ref(self.db).look_again(key)
     }
 
     /// Shows every shard to `work`, one after another.

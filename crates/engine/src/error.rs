@@ -6,11 +6,15 @@ use std::fmt;
 
 use store::WrongType;
 
+mod bits;
 mod connection;
 mod server;
+mod sorted_set;
 
+pub use bits::BitsError;
 pub use connection::ConnectionError;
 pub use server::ServerError;
+pub use sorted_set::SortedSetError;
 
 /// Why a command failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +45,10 @@ pub enum Error {
     InvalidSecondDatabase,
     /// The cursor of a SCAN is no number.
     InvalidCursor,
+    /// NOVALUES for a scan of anything but a hash.
+    NoValuesOutsideHash,
+    /// A number of keys that is larger than what follows.
+    MoreKeysThanArguments,
     /// A condition of EXPIRE that does not exist.
     UnsupportedOption(String),
     /// EXPIRE with NX and another condition.
@@ -65,8 +73,20 @@ pub enum Error {
     LcsTooLong,
     /// LCS of strings that are too long together.
     LcsMemory,
+    /// SORT by weights that are no numbers.
+    SortNotDouble,
+    /// An index at which a list has no element.
+    IndexOutOfRange,
+    /// The rank of LPOS is zero.
+    RankZero,
     /// The key must be there.
     NoSuchKey,
+    /// A count that is negative or no integer.
+    NotPositive,
+    /// A number, called so, that must be above zero.
+    NotAboveZero(&'static str),
+    /// A number, called so, that must not be negative.
+    Negative(&'static str),
     /// The timeout of a blocking command is not a number.
     TimeoutNotFloat,
     /// The timeout of a blocking command in milliseconds is not an integer.
@@ -87,10 +107,14 @@ pub enum Error {
     NoAuth,
     /// An integer outside of these bounds.
     Bounds(i64, i64),
+    /// Something about bits or a HyperLogLog.
+    Bits(BitsError),
     /// Something about a connection or a client.
     Connection(ConnectionError),
     /// Something about the server as a whole.
     Server(ServerError),
+    /// Something about sorted sets.
+    SortedSet(SortedSetError),
 }
 
 impl fmt::Display for Error {
@@ -111,6 +135,10 @@ impl fmt::Display for Error {
             Self::InvalidFirstDatabase => "ERR invalid first DB index",
             Self::InvalidSecondDatabase => "ERR invalid second DB index",
             Self::InvalidCursor => "ERR invalid cursor",
+            Self::NoValuesOutsideHash => "ERR NOVALUES option can only be used in HSCAN",
+            Self::MoreKeysThanArguments => {
+                "ERR Number of keys can't be greater than number of args"
+            }
             Self::UnsupportedOption(option) => {
                 return write!(f, "ERR Unsupported option {option}");
             }
@@ -139,7 +167,18 @@ impl fmt::Display for Error {
             Self::LcsMemory => {
                 "ERR Insufficient memory, transient memory for LCS exceeds proto-max-bulk-len"
             }
+            Self::SortNotDouble => "ERR One or more scores can't be converted into double",
+            Self::IndexOutOfRange => "ERR index out of range",
+            Self::RankZero => {
+                "ERR RANK can't be zero: use 1 to start from the first match, 2 from the second \
+                 ... or use negative to start from the end of the list"
+            }
             Self::NoSuchKey => "ERR no such key",
+            Self::NotPositive => "ERR value is out of range, must be positive",
+            Self::NotAboveZero(what) => {
+                return write!(f, "ERR {what} should be greater than 0");
+            }
+            Self::Negative(what) => return write!(f, "ERR {what} can't be negative"),
             Self::TimeoutNotFloat => "ERR timeout is not a float or out of range",
             Self::TimeoutNotInteger => "ERR timeout is not an integer or out of range",
             Self::TimeoutNegative => "ERR timeout is negative",
@@ -157,8 +196,10 @@ impl fmt::Display for Error {
             Self::Bounds(min, max) => {
                 return write!(f, "ERR value is out of range, value must between {min} and {max}");
             }
+            Self::Bits(error) => return error.fmt(f),
             Self::Connection(error) => return error.fmt(f),
             Self::Server(error) => return error.fmt(f),
+            Self::SortedSet(error) => return error.fmt(f),
         })
     }
 }

@@ -82,6 +82,14 @@ pub enum Find {
         #[allow(missing_docs)]
         step: usize,
     },
+    /// The argument behind the last of this word among options; each of `others` takes so many
+    /// arguments, which are not looked at. COMMAND INFO has no form for it and says unknown.
+    Option {
+        #[allow(missing_docs)]
+        word: &'static str,
+        #[allow(missing_docs)]
+        others: &'static [(&'static str, usize)],
+    },
     /// Nobody can tell.
     Unknown,
 }
@@ -135,6 +143,16 @@ impl KeySpec {
     pub const fn half_behind(word: &'static str, from: i32, access: Access) -> Self {
         let find = Find::Range { last: -1, step: 1, limit: 2 };
         Self::new(Begin::Keyword(word, from), find, access)
+    }
+
+    /// One key behind a word among options from an argument on; see [`Find::Option`].
+    pub const fn option(
+        from: usize,
+        word: &'static str,
+        others: &'static [(&'static str, usize)],
+        access: Access,
+    ) -> Self {
+        Self::new(Begin::Index(from), Find::Option { word, others }, access)
     }
 
     /// Keys that nobody can tell from the arguments.
@@ -199,9 +217,33 @@ impl KeySpec {
                 let end = count.checked_mul(step)?.checked_add(first)?;
                 (end <= len).then_some((first..end, step))
             }
+            Find::Option { word, others } => {
+                let at = last_option(args, begin, word, others)? + 1;
+                Some((at..at + 1, 1))
+            }
             Find::Unknown => None,
         }
     }
+}
+
+/// Where the last option of this name stands that has an argument.
+fn last_option(
+    args: &Args<'_>,
+    from: usize,
+    word: &str,
+    others: &[(&str, usize)],
+) -> Option<usize> {
+    let is = |at: usize, name: &str| args.text(at).eq_ignore_ascii_case(name.as_bytes());
+    let (mut at, mut found) = (from, None);
+    while at < args.len() {
+        if is(at, word) && at + 1 < args.len() {
+            found = Some(at);
+            at += 2;
+        } else {
+            at += 1 + others.iter().find(|other| is(at, other.0)).map_or(0, |other| other.1);
+        }
+    }
+    found
 }
 
 /// Where a word stands, in any case; see [`Begin::Keyword`].
@@ -250,6 +292,10 @@ mod tests {
         assert_eq!(positions(store, "georadius k 1 2 3 m store d"), [7]);
         assert_eq!(positions(store, "georadius k 1 2 3 m"), [0_usize; 0]);
         assert_eq!(positions(KeySpec::unknown(ro), "sort k by w_*"), [0_usize; 0]);
+        let option = KeySpec::option(2, "STORE", &[("BY", 1), ("LIMIT", 2)], ro);
+        assert_eq!(positions(option, "sort k by store limit 0 1 store a desc store b"), [11]);
+        assert_eq!(positions(option, "sort k by store"), [0_usize; 0]);
+        assert_eq!(positions(option, "sort k store"), [0_usize; 0]);
     }
 
     #[test]

@@ -5,20 +5,25 @@
 //! from its row before it runs.
 #![forbid(unsafe_code)]
 
+pub mod bitmap;
 pub mod cx;
 pub mod error;
 pub mod exec;
 pub mod generic;
 pub mod help;
+pub mod hyperloglog;
 pub mod keys;
 pub mod keyspace;
+pub mod list;
 pub mod row;
+pub mod set;
+pub mod sorted_set;
 pub mod spec;
 pub mod string;
 pub mod wait;
 
 pub use cx::{Cx, Held, Hold, ShardMap, Visit, Whole};
-pub use error::{ConnectionError, Error, ServerError};
+pub use error::{BitsError, ConnectionError, Error, ServerError, SortedSetError};
 pub use row::{Handler, Row};
 pub use spec::{
     Access, Argument, Begin, Category, Find, Flags, Group, KeySpec, Shape, Spec, Spread,
@@ -27,11 +32,17 @@ pub use wait::{Asked, Awaits, Serve, Wait};
 
 /// The rows of all families that work on data, family by family.
 pub const FAMILIES: &[&[Row<Handler>]] = &[
+    bitmap::ROWS,
     generic::ROWS,
     generic::expire::ROWS,
     generic::object::ROWS,
     generic::scan::ROWS,
+    generic::sort::ROWS,
     generic::transfer::ROWS,
+    hyperloglog::ROWS,
     keyspace::ROWS,
+    list::ROWS,
+    set::ROWS,
+    sorted_set::ROWS,
     string::ROWS,
 ];

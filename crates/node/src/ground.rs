@@ -106,7 +106,7 @@ pub(crate) fn run_data<R: Router>(
         }
         return wake::run_on_keys(worker, session, entry, &[hash], router, work);
     }
-    match entry.spec.spread {
+    match entry.spec.spread.with(&request.args) {
         Spread::EachShard => {
             let visit = RouterVisit(router);
             let succeeded = wake::watching(&mut ground, &worker.node, |ground| {
@@ -116,7 +116,7 @@ pub(crate) fn run_data<R: Router>(
             succeeded.into()
         }
         Spread::World => wake::run_on_world(worker, session.db, router, work),
-        Spread::Keys => {
+        Spread::Keys | Spread::KeysOrWorld(_) => {
             let hashes = hashes_of(worker, entry, &request.args);
             let ran = run_on_keys(worker, session, entry, &hashes, router, work);
             worker.hashes = hashes;

@@ -113,6 +113,8 @@ counts!(
         misses,
         /// Keys expired.
         expired,
+        /// Fields of hashes expired.
+        expired_fields,
         /// Changes of the keyspace.
         changes,
         /// Error replies.
@@ -158,6 +160,7 @@ impl ThreadStats {
             (&self.hits, tally.hits),
             (&self.misses, tally.misses),
             (&self.expired, tally.expired),
+            (&self.expired_fields, tally.expired_fields),
             (&self.changes, tally.changes),
         ];
         for (count, n) in counts {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use base::number::{push_f64, push_i64, push_u64};
+use base::number::{DoubleText, push_i64, push_u64};
 
 use crate::out::{Mark, Out};
 
@@ -147,14 +147,13 @@ impl<'a> Reply<'a> {
 
     /// A double: a bulk string in RESP2.
     pub fn double(&mut self, value: f64) {
-        let mut text = Vec::with_capacity(32);
-        push_f64(&mut text, value);
+        let text = DoubleText::of(value);
         if self.resp3 {
             self.raw(b",");
-            self.raw(&text);
+            self.raw(text.as_bytes());
             self.raw(b"\r\n");
         } else {
-            self.bulk(&text);
+            self.bulk(text.as_bytes());
         }
     }
 
@@ -198,6 +197,11 @@ impl<'a> Reply<'a> {
         Deferred { mark: self.out.mark(), kind: b'*' }
     }
 
+    /// Begins a set whose length is not known yet.
+    pub fn set_deferred(&mut self) -> Deferred {
+        Deferred { mark: self.out.mark(), kind: if self.resp3 { b'~' } else { b'*' } }
+    }
+
     /// Begins a map whose length is not known yet.
     pub fn map_deferred(&mut self) -> Deferred {
         Deferred { mark: self.out.mark(), kind: if self.resp3 { b'%' } else { b'm' } }
@@ -210,6 +214,22 @@ impl<'a> Reply<'a> {
             if deferred.kind == b'm' { (b'*', len * 2) } else { (deferred.kind, len) };
         let mut header = Vec::with_capacity(24);
         header.push(kind);
+        push_u64(&mut header, len as u64);
+        header.extend_from_slice(b"\r\n");
+        self.out.insert(deferred.mark, &header);
+    }
+
+    /// Writes what a scan replies before the elements that followed `deferred`: a pair of the cursor
+    /// to go on with, as a bulk string, and the array of so many elements.
+    pub fn finish_page(&mut self, deferred: Deferred, cursor: u64, len: usize) {
+        let mut digits = Vec::with_capacity(20);
+        push_u64(&mut digits, cursor);
+        let mut header = Vec::with_capacity(64);
+        header.extend_from_slice(b"*2\r\n$");
+        push_u64(&mut header, digits.len() as u64);
+        header.extend_from_slice(b"\r\n");
+        header.extend_from_slice(&digits);
+        header.extend_from_slice(b"\r\n*");
         push_u64(&mut header, len as u64);
         header.extend_from_slice(b"\r\n");
         self.out.insert(deferred.mark, &header);
@@ -278,5 +298,11 @@ mod tests {
             r.finish(outer, 2);
         };
         check(write, "*2|$1|x|*2|:1|:2|", "*2|$1|x|%1|:1|:2|");
+        let write = |r: &mut Reply<'_>| {
+            let (page, set) = (r.array_deferred(), r.set_deferred());
+            r.finish(set, 0);
+            r.finish_page(page, 17, 1);
+        };
+        check(write, "*2|$2|17|*1|*0|", "*2|$2|17|*1|~0|");
     }
 }

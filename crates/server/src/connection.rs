@@ -147,6 +147,14 @@ impl Pending {
         }
     }
 
+    /// Makes the rest of `bytes` behind the first `sent` all that waits.
+    fn take_over(&mut self, bytes: Vec<u8>, sent: usize) {
+        debug_assert!(self.is_empty());
+        self.bytes = bytes.len() - sent;
+        self.sent = sent;
+        self.chunks.push_back(Chunk::Bytes(bytes));
+    }
+
     fn consume(&mut self, mut count: usize) {
         self.bytes -= count;
         while let Some(first) = self.chunks.front() {
@@ -236,25 +244,30 @@ impl Connection {
         }
     }
 
-    /// Sends a part of `out`, behind what waits already; keeps what the socket does not take.
-    /// Returns the bytes written.
+    /// Sends all of `out`, behind what waits already; keeps what the socket does not take, a long
+    /// rest without copying it. Returns the bytes written.
     ///
     /// # Errors
     /// When the connection is broken.
-    pub fn send(&mut self, out: &Out, from: Mark, to: Mark) -> io::Result<usize> {
+    pub fn send(&mut self, out: &mut Out) -> io::Result<usize> {
+        let (from, to) = (Mark::default(), out.mark());
         if self.output.is_some() || to.shares_since(from) || self.transport.is_buffered() {
             self.keep(out, from, to);
             return self.send_pending();
         }
-        let bytes = &out.bytes[from.bytes..to.bytes];
+        let bytes = &out.bytes[..];
         let mut sent = 0;
         while sent < bytes.len() {
             match self.transport.write(&bytes[sent..]) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(written) => sent += written,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    let rest = Mark { bytes: from.bytes + sent, ..from };
-                    self.keep(out, rest, to);
+                    if bytes.len() - sent > CHUNK_BYTES_MAX {
+                        let bytes = std::mem::take(&mut out.bytes);
+                        self.output.get_or_insert_default().take_over(bytes, sent);
+                    } else {
+                        self.keep(out, Mark { bytes: sent, ..from }, to);
+                    }
                     break;
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

@@ -156,7 +156,7 @@ impl IoThread {
         if to == Mark::default() {
             return true;
         }
-        let sent = client.send(&self.out, Mark::default(), to);
+        let sent = client.send(&mut self.out);
         self.out.clear();
         match sent {
             Ok(count) => {

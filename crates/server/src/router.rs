@@ -77,12 +77,22 @@ pub struct LockRouter<'a> {
 /// Locked shards by ascending number.
 struct LockedShards<'a>(Vec<(usize, MutexGuard<'a, Shard>)>);
 
+impl LockedShards<'_> {
+    fn place_of(&self, number: usize) -> usize {
+        let at = self.0.partition_point(|(held, _)| *held < number);
+        assert!(self.0[at].0 == number, "the shards of all keys are held");
+        at
+    }
+}
+
 impl Held for LockedShards<'_> {
     fn shard(&mut self, number: usize) -> &mut Shard {
-        let at = self.0.partition_point(|(held, _)| *held < number);
-        let (held, shard) = &mut self.0[at];
-        assert!(*held == number, "the shards of all keys are held");
-        shard
+        let at = self.place_of(number);
+        &mut self.0[at].1
+    }
+
+    fn shard_ref(&self, number: usize) -> &Shard {
+        &self.0[self.place_of(number)].1
     }
 }
 
@@ -107,6 +117,10 @@ impl Held for AllShards<'_> {
             self.held.extend((0..shards.len()).map(|shard| shards.lock(shard)));
         }
         &mut self.held[number]
+    }
+
+    fn shard_ref(&self, number: usize) -> &Shard {
+        &self.held[number]
     }
 }
 

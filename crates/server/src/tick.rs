@@ -10,6 +10,8 @@ use crate::tls::HANDSHAKE_MS_MAX;
 
 /// Keys looked at in one step on one database of one shard.
 const KEYS_A_STEP: usize = 20;
+/// Fields of hashes removed in one step on one database of one shard.
+const FIELDS_A_STEP: usize = 64;
 /// Of a step's keys, more than one in so many expired: another step is worth its time.
 const EXPIRED_ONE_IN: usize = 10;
 /// A tick's share of time, per cent of the time between two ticks, at `active-expire-effort 1`.
@@ -91,6 +93,11 @@ fn expire_in_shard(thread: &mut IoThread, number: usize) -> (usize, usize) {
     node::wait::after_expiry(&mut thread.worker, &router, &host, |turn| {
         let (mut looked_at, mut expired) = (0, 0);
         for db in shards.lock(number).dbs() {
+            if db.hashes_with_expiry() > 0 {
+                let fields = db.expire_due_fields(turn, FIELDS_A_STEP);
+                looked_at += fields;
+                expired += fields;
+            }
             if db.expiring_len() > 0 {
                 let step = db.expire_step(turn, KEYS_A_STEP);
                 looked_at += step.looked_at;

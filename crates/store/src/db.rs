@@ -10,6 +10,7 @@ use ds::record::{Payload, Record, RecordRef};
 use ds::table::{RecordMut, Table};
 
 use crate::effect::{Effect, Event};
+use crate::ledger::{Entry, Ledger, SizeClass};
 use crate::stored::{Kind, Object, Stored};
 use crate::text::NewText;
 use crate::turn::{Key, Turn};
@@ -44,14 +45,43 @@ pub enum Stamp {
 /// Expired keys that a search for a random one removes at most.
 const RANDOM_TRIES_MAX: usize = 100;
 
+/// A database's number and a mark, in as little room as there is: with it the shard says on database
+/// 0 whether anyone waits for one of its keys.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Number(u32);
+
+impl Number {
+    /// There are fewer databases than this.
+    const MARK: u32 = 1 << 31;
+
+    pub(crate) fn new(number: usize) -> Self {
+        Self(number as u32 & !Self::MARK)
+    }
+
+    pub(crate) fn value(self) -> usize {
+        (self.0 & !Self::MARK) as usize
+    }
+
+    #[inline]
+    pub(crate) fn is_marked(self) -> bool {
+        self.0 & Self::MARK != 0
+    }
+
+    pub(crate) fn mark(&mut self, on: bool) {
+        self.0 = if on { self.0 | Self::MARK } else { self.0 & !Self::MARK };
+    }
+}
+
 /// One shard's part of one database.
 #[derive(Debug, Default)]
 pub struct Db {
     pub(crate) table: Table<Object>,
     /// The database's number, for effects.
-    pub(crate) number: u32,
+    pub(crate) number: Number,
     /// The hash position where the next expiry walk begins.
     pub(crate) expiry_at: u32,
+    /// What is kept of the values beside them.
+    pub(crate) ledger: Ledger,
 }
 
 impl Db {
@@ -73,6 +103,11 @@ impl Db {
     /// Bytes of the table's slots.
     pub fn slot_bytes(&self) -> usize {
         self.table.slots_len() * size_of::<u64>()
+    }
+
+    /// The classes of size that keys are of, in no order, and how many are.
+    pub fn sizes(&self) -> &[(SizeClass, u32)] {
+        self.ledger.sizes()
     }
 
     /// See [`Table::prefetch_slot`].
@@ -100,17 +135,26 @@ impl Db {
 
     /// Removes the expired record at a slot: an effect of its own, whatever command noticed it.
     pub(crate) fn expire(&mut self, turn: &mut Turn, at: usize) {
-        let record = self.table.remove(at, &turn.hasher);
+        let hash = turn.hasher.hash(self.table.at(at).key());
+        let record = self.detach(turn, at, hash);
         turn.tally.expired += 1;
-        let (db, unix_ms, unlink) = (self.number as usize, turn.unix_ms, turn.unlink_expired);
+        let (db, unix_ms, unlink) = (self.number.value(), turn.unix_ms, turn.unlink_expired);
         turn.effects.change(Some(db), record.view().key());
         turn.effects.push(|| {
             let key = record.view().key().to_vec();
             let name = if unlink { &b"UNLINK"[..] } else { b"DEL" };
             let command = vec![name.to_vec(), key.clone()];
-            Effect { db, events: vec![(Event::new('x', "expired"), key)], command, unix_ms }
+            let events = vec![(Event::new('x', "expired"), key)];
+            Effect { db, events, command, more: Vec::new(), unix_ms }
         });
         turn.trash.extend(record.into_object());
+    }
+
+    /// Takes the record of a key with this hash out of its slot.
+    fn detach(&mut self, turn: &Turn, at: usize, hash: u64) -> Record<Object> {
+        let record = self.table.remove(at, &turn.hasher);
+        self.ledger.changed(hash, Entry::of(record.view()), Entry::ABSENT);
+        record
     }
 
     /// A key's value of type `T`. Counts a hit or a miss, and as a use of the key.
@@ -175,6 +219,12 @@ impl Db {
         self.find(turn, key).map(|at| Stored(self.table.at(at)))
     }
 
+    /// What lies under a key that this turn has read or looked at already, so that it has not
+    /// expired. Changes nothing, which lets a command see several values at once.
+    pub fn look_again(&self, key: Key<'_>) -> Option<Stored<'_>> {
+        self.table.find(key.hash, key.bytes).map(|at| Stored(self.table.at(at)))
+    }
+
     /// Opens a key's value of type `T` for writing.
     ///
     /// # Errors
@@ -188,9 +238,8 @@ impl Db {
         if T::view(self.table.at(at)).is_none() {
             return Err(WrongType);
         }
-        let clock = turn.use_clock();
-        self.table.at_mut(at).set_note(clock);
-        Ok(Some(Edit { db: self, turn, at, changed: false, created: false, of: PhantomData }))
+        self.touch(turn, at);
+        Ok(Some(Edit::new(self, turn, at, key.hash, false)))
     }
 
     /// The same; a key that is not there gets an empty value first. When that is left empty, the
@@ -207,7 +256,7 @@ impl Db {
         let (at, created) = match self.find(turn, key) {
             Some(at) if T::view(self.table.at(at)).is_none() => return Err(WrongType),
             Some(at) => {
-                self.table.at_mut(at).set_note(clock);
+                self.touch(turn, at);
                 (at, false)
             }
             None => {
@@ -216,39 +265,50 @@ impl Db {
                 (self.table.insert(key.hash, record, &turn.hasher), true)
             }
         };
-        Ok(Edit { db: self, turn, at, changed: false, created, of: PhantomData })
+        Ok(Edit::new(self, turn, at, key.hash, created))
     }
 
     /// Sets a key to a string, whatever it was. Returns whether the key is new.
     #[inline]
     pub fn put(&mut self, turn: &mut Turn, key: Key<'_>, text: NewText<'_>, stamp: Stamp) -> bool {
-        turn.tally.changes += 1;
-        let clock = turn.use_clock();
         let integer;
-        let (kind, bytes) = match &text {
-            NewText::Bytes(bytes) => (Kind::Bytes, *bytes),
-            NewText::Edited(bytes) => (Kind::EditedBytes, *bytes),
+        let (kind, payload) = match text {
+            NewText::Bytes(bytes) => (Kind::Bytes, Payload::Bytes(bytes)),
+            NewText::Edited(bytes) => (Kind::EditedBytes, Payload::Bytes(bytes)),
             NewText::Integer(value) => {
                 integer = value.to_le_bytes();
-                (Kind::Integer, &integer[..])
+                (Kind::Integer, Payload::Bytes(&integer))
             }
-            NewText::Shared(_) => (Kind::Shared, &b""[..]),
+            NewText::Shared(text) => (Kind::Shared, Payload::Object(Object::Text(text))),
         };
+        self.replace(turn, key, kind, payload, stamp)
+    }
+
+    /// Sets a key to a value of any type, whatever it was. Returns whether the key is new.
+    #[inline]
+    pub(crate) fn replace(
+        &mut self,
+        turn: &mut Turn,
+        key: Key<'_>,
+        kind: Kind,
+        payload: Payload<'_, Object>,
+        stamp: Stamp,
+    ) -> bool {
+        turn.tally.changes += 1;
+        let clock = turn.use_clock();
         let found = self.find(turn, key);
         let stamp = match (stamp, found) {
             (Stamp::Clear, _) | (Stamp::Keep, None) => None,
             (Stamp::At(at), _) => Some(at),
             (Stamp::Keep, Some(at)) => self.table.at(at).stamp(),
         };
-        let payload = match text {
-            NewText::Shared(text) => Payload::Object(Object::Text(text)),
-            _ => Payload::Bytes(bytes),
-        };
         let Some(at) = found else {
             let record = Record::new(key.bytes, kind as u8, payload, stamp, clock);
+            self.ledger.changed(key.hash, Entry::ABSENT, Entry::of(record.view()));
             self.table.insert(key.hash, record, &turn.hasher);
             return true;
         };
+        let before = Entry::of(self.table.at(at));
         let mut record = self.table.at_mut(at);
         let old = record.view();
         match payload {
@@ -263,6 +323,9 @@ impl Db {
                 turn.trash.extend(std::mem::replace(&mut *record, new).into_object());
             }
         }
+        let after = Entry::of(record.view());
+        drop(record);
+        self.ledger.changed(key.hash, before, after);
         false
     }
 
@@ -278,7 +341,7 @@ impl Db {
         let at = self.find(turn, key)?;
         turn.tally.changes += 1;
         self.touch(turn, at);
-        Some(self.table.remove(at, &turn.hasher))
+        Some(self.detach(turn, at, key.hash))
     }
 
     /// Adds a record taken from elsewhere under a key that is not there.
@@ -286,6 +349,7 @@ impl Db {
         turn.tally.changes += 1;
         let record =
             if record.view().key() == key.bytes { record } else { record.rekeyed(key.bytes) };
+        self.ledger.changed(key.hash, Entry::ABSENT, Entry::of(record.view()));
         self.table.insert(key.hash, record, &turn.hasher);
     }
 
@@ -339,6 +403,7 @@ impl Db {
     /// Empties the database and returns what it held, to be dropped where no lock is held.
     pub fn clear(&mut self) -> Table<Object> {
         self.expiry_at = 0;
+        self.ledger = Ledger::default();
         std::mem::take(&mut self.table)
     }
 }
@@ -350,7 +415,18 @@ pub struct Edit<'a, T: Type> {
     at: usize,
     changed: bool,
     created: bool,
+    hash: u64,
+    /// What the ledger has of the value.
+    before: Entry,
     of: PhantomData<T>,
+}
+
+impl<'a, T: Type> Edit<'a, T> {
+    #[inline]
+    fn new(db: &'a mut Db, turn: &'a mut Turn, at: usize, hash: u64, created: bool) -> Self {
+        let before = if created { Entry::ABSENT } else { Entry::of(db.table.at(at)) };
+        Self { db, turn, at, changed: false, created, hash, before, of: PhantomData }
+    }
 }
 
 impl<T: Type> Edit<'_, T> {
@@ -368,6 +444,26 @@ impl<T: Type> Edit<'_, T> {
     pub(crate) fn record_mut(&mut self) -> RecordMut<'_, Object> {
         self.changed = true;
         self.db.table.at_mut(self.at)
+    }
+
+    /// The turn: for what a change takes out of the value, and for room to work in.
+    pub(crate) fn turn(&mut self) -> &mut Turn {
+        self.turn
+    }
+
+    /// The same for reading.
+    pub(crate) fn turn_ref(&self) -> &Turn {
+        self.turn
+    }
+
+    /// The record for writing what is no change of the value: another form of the same.
+    pub(crate) fn record_unchanged_mut(&mut self) -> RecordMut<'_, Object> {
+        self.db.table.at_mut(self.at)
+    }
+
+    /// The object for writing where it lies; the caller says whether that is a change.
+    pub(crate) fn object_mut(&mut self) -> Option<&mut Object> {
+        self.db.table.object_mut(self.at)
     }
 
     /// Moves an object to the trash before the record is given another payload.
@@ -392,7 +488,10 @@ impl<T: Type> Drop for Edit<'_, T> {
             return;
         }
         self.turn.tally.changes += u64::from(self.changed);
-        if T::is_empty(self.record()) {
+        let goes = !self.changed || T::is_empty(self.record());
+        let after = if goes { Entry::ABSENT } else { Entry::of(self.record()) };
+        self.db.ledger.changed(self.hash, self.before, after);
+        if goes {
             let record = self.db.table.remove(self.at, &self.turn.hasher);
             self.turn.trash.extend(record.into_object());
         }

@@ -35,6 +35,8 @@ pub struct Effect {
     pub events: Vec<(Event, Vec<u8>)>,
     /// The command that makes the same change when it is replayed, name first.
     pub command: Vec<Vec<u8>>,
+    /// Commands to be replayed behind it, as one transaction with it; rarely any.
+    pub more: Vec<Vec<Vec<u8>>>,
     /// Milliseconds since 1970.
     pub unix_ms: i64,
 }
@@ -53,6 +55,7 @@ pub struct Effects {
     changed: Vec<(Option<usize>, Vec<u8>)>,
     events: Vec<(Event, Vec<u8>)>,
     replay: Option<Vec<Vec<u8>>>,
+    more: Vec<Vec<Vec<u8>>>,
     eventless: bool,
     log: Vec<Effect>,
 }
@@ -89,6 +92,11 @@ impl Effects {
         std::mem::take(&mut self.changed)
     }
 
+    /// Whether anyone consumes effects: for what is worth collecting only then.
+    pub fn is_consumed(&self) -> bool {
+        self.is(CONSUMED)
+    }
+
     /// Notes what the running command did to a key.
     #[inline]
     pub fn note(&mut self, event: Event, key: &[u8]) {
@@ -119,6 +127,18 @@ impl Effects {
         }
     }
 
+    /// Adds a command to those that [`Effects::replay_as`] and this have named, for a change that
+    /// no single command can replay. They are replayed as one transaction.
+    pub fn also_replay(&mut self, command: impl FnOnce() -> Vec<Vec<u8>>) {
+        if !self.is(CONSUMED) {
+            return;
+        }
+        match self.replay {
+            None => self.replay = Some(command()),
+            Some(_) => self.more.push(command()),
+        }
+    }
+
     /// Ends a command: what it noted becomes one effect, replayed as it was sent unless it said
     /// otherwise. A command that noted nothing leaves none.
     #[inline]
@@ -128,10 +148,11 @@ impl Effects {
             return;
         }
         let replay = self.replay.take();
+        let more = std::mem::take(&mut self.more);
         if eventless || !self.events.is_empty() {
             let events = std::mem::take(&mut self.events);
             let command = replay.unwrap_or_else(sent);
-            self.log.push(Effect { db, events, command, unix_ms });
+            self.log.push(Effect { db, events, command, more, unix_ms });
         }
     }
 

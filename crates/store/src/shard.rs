@@ -2,11 +2,11 @@
 //!
 //! The part of database 0, which nearly all clients use, lies in the shard itself: with the shard's
 //! lock it fills one cache line, so that reaching a table costs one miss and not two. That line
-//! also tells whether anyone waits for a key of the shard; all else lies behind a pointer.
+//! also tells whether anyone waits for a key of the shard: a mark on database 0.
 
 use std::sync::Arc;
 
-use crate::db::Db;
+use crate::db::{Db, Number};
 use crate::turn::Key;
 use crate::waiters::{Waiter, Waiters};
 
@@ -14,25 +14,25 @@ use crate::waiters::{Waiter, Waiters};
 #[derive(Debug)]
 pub struct Shard {
     first: Db,
-    rest: Box<Rest>,
-    /// Places in the queues of `rest.waiters`, those of the dead included.
-    waiting: usize,
+    others: Box<Others>,
 }
 
-/// What is reached for less often.
+/// What few requests need, behind one pointer to keep the shard within its cache line.
 #[derive(Debug)]
-struct Rest {
-    others: Box<[Db]>,
+struct Others {
+    dbs: Box<[Db]>,
     waiters: Waiters,
+    /// Places in the queues of `waiters`, those of the dead included.
+    waiting: usize,
 }
 
 impl Shard {
     /// A shard with so many empty databases, at least one.
     pub fn new(databases: usize) -> Self {
-        let db = |number: usize| Db { number: number as u32, ..Db::default() };
-        let others = (1..databases).map(db).collect();
-        let rest = Box::new(Rest { others, waiters: Waiters::default() });
-        Self { first: db(0), rest, waiting: 0 }
+        let db = |number: usize| Db { number: Number::new(number), ..Db::default() };
+        let dbs = (1..databases).map(db).collect();
+        let others = Others { dbs, waiters: Waiters::default(), waiting: 0 };
+        Self { first: db(0), others: Box::new(others) }
     }
 
     /// A database by its number, which the session has checked.
@@ -40,45 +40,62 @@ impl Shard {
     pub fn db(&mut self, number: usize) -> &mut Db {
         match number.checked_sub(1) {
             None => &mut self.first,
-            Some(index) => &mut self.rest.others[index],
+            Some(index) => &mut self.others.dbs[index],
+        }
+    }
+
+    /// The same for reading only.
+    #[inline]
+    pub fn db_ref(&self, number: usize) -> &Db {
+        match number.checked_sub(1) {
+            None => &self.first,
+            Some(index) => &self.others.dbs[index],
         }
     }
 
     /// All databases, by number.
     pub fn dbs(&mut self) -> impl Iterator<Item = &mut Db> {
-        std::iter::once(&mut self.first).chain(&mut self.rest.others)
+        std::iter::once(&mut self.first).chain(&mut self.others.dbs)
     }
 
     /// Whether anyone stands in a queue of this shard.
     #[inline]
     pub fn has_waiters(&self) -> bool {
-        self.waiting != 0
+        self.first.number.is_marked()
     }
 
     /// Whether someone may wait for a key with this hash.
     #[inline]
     pub fn is_awaited(&self, hash: u64) -> bool {
-        self.has_waiters() && self.rest.waiters.is_awaited(hash)
+        self.has_waiters() && self.others.waiters.is_awaited(hash)
     }
 
     /// Who waits for keys of this shard.
     pub fn waiters(&mut self) -> &mut Waiters {
-        &mut self.rest.waiters
+        &mut self.others.waiters
     }
 
     /// Adds a waiter to the end of a key's queue.
     pub fn add_waiter(&mut self, db: usize, key: Key<'_>, waiter: Arc<dyn Waiter>) {
-        self.waiting += usize::from(self.rest.waiters.add(db, key, waiter));
+        let added = self.others.waiters.add(db, key, waiter);
+        self.set_waiting(self.others.waiting + usize::from(added));
     }
 
     /// Takes the waiter at a place out of a key's queue.
     pub fn remove_waiter(&mut self, db: usize, key: Key<'_>, at: usize) {
-        self.waiting -= usize::from(self.rest.waiters.remove(db, key, at));
+        let removed = self.others.waiters.remove(db, key, at);
+        self.set_waiting(self.others.waiting - usize::from(removed));
     }
 
     /// Takes those out of a key's queue who wait no more.
     pub fn sweep_waiters(&mut self, db: usize, key: Key<'_>) {
-        self.waiting -= self.rest.waiters.sweep(db, key);
+        let removed = self.others.waiters.sweep(db, key);
+        self.set_waiting(self.others.waiting - removed);
+    }
+
+    fn set_waiting(&mut self, waiting: usize) {
+        self.others.waiting = waiting;
+        self.first.number.mark(waiting != 0);
     }
 
     /// Exchanges the contents of two databases. Who waits for a key goes on waiting for the key of
@@ -87,17 +104,21 @@ impl Shard {
         if a == b {
             return;
         }
+        let numbers = (self.db(a).number, self.db(b).number);
         let content_a = std::mem::take(self.db(a));
         let content_b = std::mem::replace(self.db(b), content_a);
         *self.db(a) = content_b;
-        self.db(a).number = a as u32;
-        self.db(b).number = b as u32;
+        (self.db(a).number, self.db(b).number) = numbers;
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::db::Stamp;
+    use crate::text::NewText;
+    use crate::turn::Turn;
+    use base::hash::KeyHasher;
 
     #[test]
     fn database_0_shares_the_lock_s_cache_line() {
@@ -108,12 +129,15 @@ mod tests {
     #[test]
     fn numbers_stay_when_contents_are_exchanged() {
         let mut shard = Shard::new(3);
-        shard.db(2).expiry_at = 7;
+        let mut turn = Turn::new(KeyHasher::new(1));
+        let key = turn.key(b"k");
+        shard.db(2).put(&mut turn, key, NewText::Integer(7), Stamp::Clear);
         for (a, b) in [(0, 2), (0, 0), (1, 2)] {
             shard.swap(a, b);
-            let numbers: Vec<u32> = shard.dbs().map(|db| db.number).collect();
+            let numbers: Vec<usize> = shard.dbs().map(|db| db.number.value()).collect();
             assert_eq!(numbers, [0, 1, 2]);
         }
-        assert_eq!(shard.db(0).expiry_at, 7);
+        let lens: Vec<usize> = shard.dbs().map(|db| db.len()).collect();
+        assert_eq!(lens, [1, 0, 0]);
     }
 }

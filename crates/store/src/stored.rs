@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use ds::dict::Dict;
 use ds::record::RecordRef;
 
 use crate::db::Type;
+use crate::hash::FieldTable;
 use crate::turn::Turn;
 
 /// The kinds of value, as the 5 bits of a record's kind.
@@ -83,6 +85,16 @@ impl Kind {
 pub enum Object {
     /// A long string.
     Text(Arc<Vec<u8>>),
+    /// A big sorted set.
+    SortedSet(Box<ds::SortedSet>),
+    /// A set as a table.
+    Set(Box<Dict>),
+    /// A list in chunks.
+    List(Box<ds::List>),
+    /// A hash as a table.
+    Hash(Box<FieldTable>),
+    /// A stream.
+    Stream(Box<ds::Stream>),
 }
 
 impl Object {
@@ -90,6 +102,11 @@ impl Object {
     pub fn allocations(&self) -> usize {
         match self {
             Self::Text(_) => 1,
+            Self::SortedSet(set) => set.allocations() + 1,
+            Self::Set(table) => table.allocations(),
+            Self::List(list) => 1 + list.allocations(),
+            Self::Hash(table) => 1 + table.allocations(),
+            Self::Stream(stream) => 1 + stream.allocations(),
         }
     }
 }
@@ -156,6 +173,11 @@ impl<'a> Stored<'a> {
     pub fn memory_bytes(self) -> usize {
         let object = match self.0.object() {
             Some(Object::Text(text)) => size_of::<Vec<u8>>() + 16 + text.capacity(),
+            Some(Object::SortedSet(set)) => size_of::<ds::SortedSet>() + set.memory_bytes(),
+            Some(Object::Set(table)) => size_of::<Dict>() + table.memory_bytes(),
+            Some(Object::List(list)) => list.memory_bytes(),
+            Some(Object::Hash(table)) => table.memory_bytes(),
+            Some(Object::Stream(stream)) => stream.memory_bytes(),
             None => 0,
         };
         self.0.allocated_bytes() + size_of::<u64>() + object

@@ -12,6 +12,7 @@
 //! a new value. Limits on the length are the callers' business.
 
 use std::mem;
+use std::ops::Range;
 use std::sync::Arc;
 
 use base::number::{INTEGER_BYTES_MAX, decimal_len_i64, parse_i64, write_i64};
@@ -54,6 +55,7 @@ impl Type for Text {
             }
             Kind::Shared => match record.object()? {
                 Object::Text(text) => Some(TextRef::Shared(text)),
+                _ => None,
             },
             _ => None,
         }
@@ -198,6 +200,80 @@ impl Edit<'_, Text> {
         let text = record.resize_bytes(Kind::EditedBytes as u8, len);
         text[offset..end].copy_from_slice(bytes);
         len
+    }
+}
+
+impl Edit<'_, Text> {
+    /// Shows all bytes of the string to `write`, after the string was made `len` long if it was
+    /// shorter; what it grows by is zeros. In place unless it grows into another size class or a
+    /// reply shares it.
+    pub fn with_bytes<R>(&mut self, len: usize, write: impl FnOnce(&mut [u8]) -> R) -> R {
+        if len > self.text().len() {
+            self.write_at(len, b"");
+        }
+        self.make_raw();
+        let mut record = self.record_mut();
+        if let Some(Object::Text(text)) = record.object_mut() {
+            let len = text.len();
+            return write(writable(text, len));
+        }
+        write(record.bytes_mut().unwrap_or_default())
+    }
+
+    /// Replaces the bytes of `range`, which the string has, by others.
+    pub fn splice(&mut self, range: Range<usize>, bytes: &[u8]) {
+        self.make_raw();
+        let old_len = self.text().len();
+        let len = old_len - range.len() + bytes.len();
+        if old_len.max(len) > INLINE_BYTES_MAX {
+            let mut made = Vec::with_capacity(len);
+            let old = self.text().bytes(&mut Digits::default()).to_vec();
+            made.extend_from_slice(&old[..range.start]);
+            made.extend_from_slice(bytes);
+            made.extend_from_slice(&old[range.end..]);
+            self.replace(&mut made);
+            return;
+        }
+        let end = range.start + bytes.len();
+        let mut record = self.record_mut();
+        let whole = record.resize_bytes(Kind::EditedBytes as u8, old_len.max(len));
+        whole.copy_within(range.end..old_len, end);
+        whole[range.start..end].copy_from_slice(bytes);
+        if len < old_len {
+            record.resize_bytes(Kind::EditedBytes as u8, len);
+        }
+    }
+
+    /// Replaces the whole string by one that a change made; a long one is moved out of `made`.
+    pub fn replace(&mut self, made: &mut Vec<u8>) {
+        self.discard_object();
+        let kind = Kind::EditedBytes as u8;
+        match NewText::edited(made) {
+            NewText::Shared(text) => {
+                self.record_mut().set_object(Kind::Shared as u8, Object::Text(text));
+            }
+            NewText::Edited(bytes) | NewText::Bytes(bytes) => {
+                self.record_mut().set_bytes(kind, bytes);
+            }
+            NewText::Integer(value) => self.set_integer(value),
+        }
+    }
+
+    /// Gives the string the encoding `raw`, as whoever may change bits does even when none changes.
+    /// The same text is no change.
+    pub fn make_raw(&mut self) {
+        let kind = Kind::EditedBytes as u8;
+        match self.text() {
+            TextRef::Integer(value) => {
+                let mut digits = Digits::default();
+                self.record_unchanged_mut().set_bytes(kind, write_i64(value, &mut digits.0));
+            }
+            TextRef::Bytes(bytes) if self.record().kind() != kind => {
+                let len = bytes.len();
+                self.record_unchanged_mut().resize_bytes(kind, len);
+            }
+            TextRef::Bytes(_) | TextRef::Shared(_) => {}
+        }
     }
 }
 

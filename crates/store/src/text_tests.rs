@@ -58,6 +58,32 @@ impl Pair {
         assert_eq!(len, self.model.len());
     }
 
+    fn with_bytes(&mut self, len: usize, at: usize) {
+        let key = self.key();
+        let mut edit = self.db.edit::<Text>(&mut self.turn, key).unwrap().unwrap();
+        let old = edit.with_bytes(len, |bytes| bytes.get_mut(at).map(|byte| mem::replace(byte, 9)));
+        drop(edit);
+        self.model.resize(self.model.len().max(len), 0);
+        assert_eq!(old, self.model.get_mut(at).map(|byte| mem::replace(byte, 9)));
+        self.encoding = "raw";
+    }
+
+    fn splice(&mut self, start: usize, len: usize, bytes: &[u8]) {
+        let start = start.min(self.model.len());
+        let end = (start + len).min(self.model.len());
+        let key = self.key();
+        self.db.edit::<Text>(&mut self.turn, key).unwrap().unwrap().splice(start..end, bytes);
+        self.model.splice(start..end, bytes.iter().copied());
+        self.encoding = "raw";
+    }
+
+    fn make_raw(&mut self) {
+        let (key, changes) = (self.key(), self.turn.tally.changes);
+        self.db.edit::<Text>(&mut self.turn, key).unwrap().unwrap().make_raw();
+        assert_eq!(self.turn.tally.changes, changes);
+        self.encoding = "raw";
+    }
+
     fn set_integer(&mut self, value: i64) {
         let key = self.key();
         self.db.edit::<Text>(&mut self.turn, key).unwrap().unwrap().set_integer(value);
@@ -110,6 +136,9 @@ enum Step {
     Put(Vec<u8>, Stamp),
     Append(Vec<u8>),
     WriteAt(usize, Vec<u8>),
+    WithBytes(usize, usize),
+    Splice(usize, usize, Vec<u8>),
+    MakeRaw,
     SetInteger(i64),
     Send,
     Sent,
@@ -135,6 +164,9 @@ fn step() -> impl Strategy<Value = Step> {
         2 => (bytes(), stamp).prop_map(|(bytes, stamp)| Step::Put(bytes, stamp)),
         3 => bytes().prop_map(Step::Append),
         3 => (length(), bytes()).prop_map(|(offset, bytes)| Step::WriteAt(offset, bytes)),
+        2 => (length(), length()).prop_map(|(len, at)| Step::WithBytes(len, at)),
+        2 => (length(), length(), bytes()).prop_map(|(at, len, by)| Step::Splice(at, len, by)),
+        1 => Just(Step::MakeRaw),
         2 => any::<i64>().prop_map(Step::SetInteger),
         2 => Just(Step::Send),
         1 => Just(Step::Sent),
@@ -162,6 +194,9 @@ proptest! {
                 }
                 Step::Append(bytes) => pair.write_at(pair.model.len(), &bytes),
                 Step::WriteAt(offset, bytes) => pair.write_at(offset, &bytes),
+                Step::WithBytes(len, at) => pair.with_bytes(len, at),
+                Step::Splice(at, len, bytes) => pair.splice(at, len, &bytes),
+                Step::MakeRaw => pair.make_raw(),
                 Step::SetInteger(value) => pair.set_integer(value),
                 Step::Send => pair.send(),
                 Step::Sent => pair.sent(),

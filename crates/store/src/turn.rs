@@ -23,6 +23,8 @@ pub struct Tally {
     pub misses: u64,
     /// Keys removed because their time had come.
     pub expired: u64,
+    /// Fields of hashes removed because their time had come.
+    pub expired_fields: u64,
     /// Changes of the keyspace.
     pub changes: u64,
 }

@@ -30,6 +30,10 @@ const PIPELINE: &str = "16";
 /// Connections whose memory is measured: fewer than the 10,000 that servers allow by default.
 const IDLE_CONNECTIONS: &str = "9000";
 
+/// The figures that count the elements of collections.
+const ELEMENTS: &str =
+    "integers,small-hashes,big-hash,big-sorted-set,list,small-sets,big-set,stream";
+
 /// What to measure; GET and SET on one pinned core when nothing is said.
 #[derive(clap::Args)]
 pub struct Options {
@@ -202,7 +206,7 @@ fn over_tls(options: &Options, programs: &Programs, certificates: &Certificates)
 }
 
 /// Sizes as the servers come, and idleness with threads that could be busy.
-fn memory(programs: &Programs) -> [Question; 2] {
+fn memory(programs: &Programs) -> [Question; 3] {
     let question = |title, threads, figures| Question {
         title,
         kind: "memory",
@@ -211,6 +215,7 @@ fn memory(programs: &Programs) -> [Question; 2] {
     };
     [
         question("Resident memory", 1, "keys,expiring-keys,connections"),
+        question("Resident memory of 1M elements", 1, ELEMENTS),
         question("Idle, 4 threads", 4, "idle"),
     ]
 }
@@ -304,8 +309,8 @@ mod tests {
         let threads = Options { threads_on: true, ..NOTHING };
         assert_eq!(names(&threads), [["weft", "redis, 2 threads", "redis, 1 thread"]]);
         let memory = Options { memory: true, ..NOTHING };
-        assert_eq!(names(&memory), [["weft", "redis"], ["weft", "redis"]]);
-        assert_eq!(names(&Options { threads_on: true, memory: true, ..NOTHING }).len(), 3);
+        assert_eq!(names(&memory), [["weft", "redis"]; 3]);
+        assert_eq!(names(&Options { threads_on: true, memory: true, ..NOTHING }).len(), 4);
     }
 
     #[test]

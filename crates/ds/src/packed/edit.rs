@@ -137,6 +137,23 @@ impl<'a, B: Buffer> PackedMut<'a, B> {
         }
     }
 
+    /// Removes elements that equal `element`, at most `max` of them from the front, or from the
+    /// back. Returns how many they were.
+    pub fn remove_equal(&mut self, element: &Encoded<'_>, max: usize, from_back: bool) -> usize {
+        let mut removed = 0;
+        let mut at = if from_back { self.view().end() } else { 0 };
+        while removed < max {
+            let view = self.view();
+            let found =
+                if from_back { view.find_back(element, at) } else { view.find(*element, at, 1) };
+            let Some(found) = found else { break };
+            self.remove(found, 1);
+            at = found;
+            removed += 1;
+        }
+        removed
+    }
+
     /// Replaces the elements between two positions, of which the caller knows how many they are,
     /// by others. Moves the bytes behind them once, however many they are.
     pub fn splice<'e, I>(&mut self, span: Range<usize>, elements: usize, new: I)

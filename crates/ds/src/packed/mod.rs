@@ -145,6 +145,18 @@ impl<'a> Packed<'a> {
         None
     }
 
+    /// The position of the last entry before the position `end` that holds `element`.
+    pub fn find_back(self, element: &Encoded<'_>, end: usize) -> Option<usize> {
+        let mut at = end;
+        while at > 0 {
+            at = before(self.entries, at);
+            if element.is_at(self.entries, at) {
+                return Some(at);
+            }
+        }
+        None
+    }
+
     /// Whether the entry at a position before the end holds `element`.
     #[inline]
     pub fn is_at(self, element: &Encoded<'_>, at: usize) -> bool {

@@ -9,9 +9,12 @@ use crate::error::Error;
 use crate::row::{Handler, Row};
 use crate::spec::{Access, Argument, Category, Flags, Group, KeySpec, Spec};
 
+pub(crate) mod cursor;
+mod elements;
 pub mod expire;
 pub mod object;
 pub mod scan;
+pub mod sort;
 pub mod transfer;
 
 const READ: Flags = Flags::READONLY.with(Flags::FAST);

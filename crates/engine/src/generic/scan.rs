@@ -5,10 +5,8 @@
 //! meanwhile. Expired keys are not shown, and stay for those who remove them: a reader of
 //! everything should not become a writer of everything.
 
-use base::glob;
-use base::number::{parse_i64, push_u64};
 use base::random::Random;
-use resp::{Args, Out, Reply};
+use resp::{Args, Reply};
 use store::{Db, Stored, Turn};
 
 use crate::cx::Cx;
@@ -16,10 +14,9 @@ use crate::error::Error;
 use crate::row::{Handler, Row};
 use crate::spec::{Argument, Category, Flags, Shape, Spread};
 
+use super::cursor::{COUNT, MATCH, Pattern, Scanned, Wanted, parse_cursor};
 use super::spec;
 
-/// Keys that SCAN looks at when COUNT does not say.
-const COUNT_DEFAULT: usize = 10;
 /// Shards that one SCAN visits at most: all of a standalone server's when they are empty, so that a
 /// small keyspace takes one call.
 const SHARDS_VISITED_MAX: usize = 1024;
@@ -61,8 +58,8 @@ pub const ROWS: &[Row<Handler>] = &[
             .spread(Spread::EachShard)
             .arguments(&[
                 Argument::new("cursor", Shape::Integer),
-                Argument::new("pattern", Shape::Pattern).after("MATCH").optional(),
-                Argument::new("count", Shape::Integer).after("COUNT").optional(),
+                MATCH,
+                COUNT,
                 Argument::new("type", Shape::Text).after("TYPE").optional().since("6.0.0"),
             ])
             .history(&[("6.0.0", "`TYPE` selects keys by the type of their value.")])
@@ -74,27 +71,6 @@ pub const ROWS: &[Row<Handler>] = &[
         scan,
     ),
 ];
-
-/// A pattern; a lone `*` matches everything, even the empty key that globs never match.
-#[derive(Clone, Copy)]
-pub(crate) struct Pattern<'a>(Option<&'a [u8]>);
-
-impl<'a> Pattern<'a> {
-    pub(crate) const ALL: Self = Self(None);
-
-    pub(crate) fn new(pattern: &'a [u8]) -> Self {
-        Self(Some(pattern).filter(|pattern| *pattern != b"*"))
-    }
-
-    pub(crate) fn matches(self, text: &[u8]) -> bool {
-        self.0.is_none_or(|pattern| glob::matches(pattern, text, false))
-    }
-
-    /// The only text that matches, when the pattern has no character with a meaning.
-    fn literal(self) -> Option<&'a [u8]> {
-        self.0.filter(|pattern| !pattern.iter().any(|byte| b"*?[\\".contains(byte)))
-    }
-}
 
 fn keys(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let pattern = Pattern::new(args.text(1));
@@ -125,64 +101,19 @@ fn keys(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(
     Ok(())
 }
 
-/// A cursor as clients may write it: also with zeros, spaces or a plus in front.
-pub(crate) fn parse_cursor(text: &[u8]) -> Result<u64, Error> {
-    let text = text.trim_ascii_start();
-    let digits = text.strip_prefix(b"+").unwrap_or(text);
-    if digits.is_empty() {
-        return Err(Error::InvalidCursor);
-    }
-    digits.iter().try_fold(0u64, |cursor, byte| {
-        let digit = byte.is_ascii_digit().then(|| u64::from(byte - b'0'));
-        let next = digit.and_then(|digit| cursor.checked_mul(10)?.checked_add(digit));
-        next.ok_or(Error::InvalidCursor)
-    })
-}
-
-/// What the options of SCAN ask for.
-struct Wanted<'a> {
-    pattern: Pattern<'a>,
-    count: usize,
-    type_name: Option<&'a [u8]>,
-}
-
-impl<'a> Wanted<'a> {
-    fn parse(args: &mut Args<'a>) -> Result<Self, Error> {
-        let mut wanted = Self { pattern: Pattern::ALL, count: COUNT_DEFAULT, type_name: None };
-        while args.remaining() > 0 {
-            if args.remaining() < 2 {
-                return Err(Error::Syntax);
-            }
-            if args.take_word("count") {
-                let count = parse_i64(args.next().unwrap_or_default()).ok_or(Error::NotInteger)?;
-                let count = usize::try_from(count).ok().filter(|count| *count > 0);
-                wanted.count = count.ok_or(Error::Syntax)?;
-            } else if args.take_word("match") {
-                wanted.pattern = args.next().map_or(Pattern::ALL, Pattern::new);
-            } else if args.take_word("type") {
-                wanted.type_name = args.next();
-            } else {
-                return Err(Error::Syntax);
-            }
-        }
-        Ok(wanted)
-    }
-
-    fn takes(&self, stored: Stored<'_>, turn: &Turn) -> bool {
-        let kind = stored.kind().type_name().as_bytes();
-        self.pattern.matches(stored.key())
-            && self.type_name.is_none_or(|name| name.eq_ignore_ascii_case(kind))
-            && !stored.is_expired(turn)
-    }
+/// Whether a key is one of those wanted.
+fn takes(wanted: &Wanted<'_>, stored: Stored<'_>, turn: &Turn) -> bool {
+    let kind = stored.kind().type_name().as_bytes();
+    wanted.pattern.matches(stored.key())
+        && wanted.type_name.is_none_or(|name| name.eq_ignore_ascii_case(kind))
+        && !stored.is_expired(turn)
 }
 
 fn scan(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let cursor = parse_cursor(args.text(1))?;
     args.seek(2);
-    let wanted = Wanted::parse(args)?;
-    // The keys come behind a cursor that is known only after them.
-    let mut out = Out::default();
-    let mut keys = Reply::new(&mut out, reply.resp3());
+    let wanted = Wanted::parse(args, Scanned::Keys)?;
+    let page = reply.array_deferred();
     let number = cx.db;
     let (mut visited, mut found) = (0, 0);
     let mut shard = usize::try_from(cursor >> 32).unwrap_or(usize::MAX);
@@ -194,8 +125,8 @@ fn scan(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(
         cx.visit(shard, &mut |shard, turn| {
             rest = shard.db(number).scan(turn, position, left, &mut |stored| {
                 visited += 1;
-                if wanted.takes(stored, turn) {
-                    keys.bulk(stored.key());
+                if takes(&wanted, stored, turn) {
+                    reply.bulk(stored.key());
                     found += 1;
                 }
             });
@@ -204,12 +135,7 @@ fn scan(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(
         position = rest.unwrap_or(0);
     }
     let cursor = if shard < cx.map.len() { (shard as u64) << 32 | u64::from(position) } else { 0 };
-    let mut digits = Vec::new();
-    push_u64(&mut digits, cursor);
-    reply.array(2);
-    reply.bulk(&digits);
-    reply.array(found);
-    reply.raw(&out.bytes);
+    reply.finish_page(page, cursor, found);
     Ok(())
 }
 

@@ -3,13 +3,16 @@
 //! INFO and MEMORY show the same numbers, which are taken here. Shards are looked at one after
 //! another, so that the sums are of no single moment.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
+
+use store::ledger::Family;
 
 use super::NodeCx;
 use crate::host::Facts;
 
 /// One database in all shards.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct DbSize {
     /// Keys, expired ones that nobody has noticed included.
     pub keys: u64,
@@ -17,6 +20,10 @@ pub(crate) struct DbSize {
     pub expiring: u64,
     /// Bytes of the tables' slots.
     pub slot_bytes: u64,
+    /// Hashes with fields that end.
+    pub expiring_hashes: u64,
+    /// Keys by family, and in each by the bits of their size.
+    pub sizes: BTreeMap<(Family, u8), u64>,
 }
 
 /// The memory of this moment.
@@ -40,7 +47,13 @@ pub(crate) fn db_sizes(cx: &NodeCx<'_>) -> Vec<DbSize> {
             for (sum, db) in dbs.iter_mut().zip(shard.dbs()) {
                 sum.keys += db.len() as u64;
                 sum.expiring += db.expiring_len() as u64;
+                sum.expiring_hashes += db.hashes_with_expiry() as u64;
                 sum.slot_bytes += db.slot_bytes() as u64;
+                sum.expiring_hashes += db.hashes_with_expiry() as u64;
+                for (class, keys) in db.sizes() {
+                    let count = sum.sizes.entry((class.family, class.bits)).or_default();
+                    *count += u64::from(*keys);
+                }
             }
         });
     }

@@ -117,7 +117,8 @@ impl Loader<'_, '_> {
             return if args.len() == 1 { Ok(()) } else { Err(BAD_DIRECTIVE.into()) };
         }
         let entry = NotYet::find(name).ok_or(BAD_DIRECTIVE)?;
-        if args.is_empty() {
+        // `save` alone says that there are no save points.
+        if args.is_empty() && entry.name != "save" {
             return Err(WRONG_NUMBER.into());
         }
         if entry.asks_for_more(args) {

@@ -241,6 +241,7 @@ fn parameters_without_effect_warn_when_they_ask_for_something() {
     let text = "'save' has no effect yet (in the configuration file a.conf, at line 1)";
     assert_eq!(warnings[0].to_string(), text);
     refuses("rdbcompression", 1, "wrong number of arguments");
+    assert_eq!(load("save").unwrap(), (Config::default(), vec![]));
     refuses("io-threads-do-reads", 1, "Bad directive or wrong number of arguments");
 }
 

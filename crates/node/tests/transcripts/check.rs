@@ -6,7 +6,8 @@
 //!                    ~[set], -error, ,1.5 (double), #t, (big number), =txt:verbatim;
 //!                    nothing: no line; a long one goes on in lines that begin with two blanks
 //! ! set:k => SET k v the effect that the request left: events, then the command to replay; `k@2`
-//!                    is a key of database 2 when the effect is another's
+//!                    is a key of database 2 when the effect is another's; ` | ` parts commands
+//!                    that are replayed as one
 //! @advance 1500      the clock goes on by so many milliseconds
 //! @client b          the following requests come from another client, made on first mention
 //! @close             the current client is gone
@@ -93,8 +94,11 @@ fn describe(effect: &Effect) -> String {
             format!("{}:{}{database}", event.name, text(key))
         })
         .collect();
-    let command: Vec<String> = effect.command.iter().map(|arg| text(arg)).collect();
-    format!("{} => {}", events.join(" "), command.join(" "))
+    let commands = std::iter::once(&effect.command).chain(&effect.more);
+    let commands: Vec<String> = commands
+        .map(|command| command.iter().map(|arg| text(arg)).collect::<Vec<_>>().join(" "))
+        .collect();
+    format!("{} => {}", events.join(" "), commands.join(" | "))
 }
 
 /// The replies in `bytes`, one after another, in the one-line form.

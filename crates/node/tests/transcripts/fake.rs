@@ -185,6 +185,10 @@ impl Held for FakeHeld<'_> {
     fn shard(&mut self, number: usize) -> &mut Shard {
         &mut self.0.iter_mut().find(|(held, _)| *held == number).expect("a held shard").1
     }
+
+    fn shard_ref(&self, number: usize) -> &Shard {
+        &self.0.iter().find(|(held, _)| *held == number).expect("a held shard").1
+    }
 }
 
 /// All shards: visited, then held.
@@ -205,6 +209,10 @@ impl Held for FakeWhole<'_> {
             self.held.extend(self.shards.iter().map(RefCell::borrow_mut));
         }
         &mut self.held[number]
+    }
+
+    fn shard_ref(&self, number: usize) -> &Shard {
+        &self.held[number]
     }
 }
 

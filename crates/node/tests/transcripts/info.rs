@@ -17,7 +17,7 @@ fn sections_are_chosen() {
 "# Modules\r\n"
 > INFO
 ~~ "# Server\\r\\n*\\r\\n\\r\\n# Clients*# Memory*# Persistence*# Threads*# Stats*# Replication*# CP
-  U*# Modules*# Errorstats*# Cluster*# Keyspace\\r\\n"
+  U*# Modules*# Errorstats*# Cluster*# Keyspace\\r\\n\\r\\n# Keysizes\\r\\n"
 > INFO default commandstats
 ~~ "# Server*# Modules\\r\\n\\r\\n# Commandstats*# Keyspace*
 > INFO all
@@ -28,6 +28,57 @@ fn sections_are_chosen() {
 ~~ {*
 > INFO cluster
 =txt:# Cluster\r\ncluster_enabled:0\r\n
+"##,
+    );
+}
+
+#[test]
+fn keys_are_counted_by_their_size() {
+    check(
+        r##"
+> SET e ""
+OK
+> SET i 12345
+OK
+> SETRANGE big 5000000 x
+5000001
+> SELECT 3
+OK
+> RPUSH l a b c
+3
+> INFO keysizes
+"# Keysizes\r\ndb0_distrib_strings_sizes:0=1,4=1,4M=1\r\ndb3_distrib_lists_items:2=1\r\n"
+> RPUSH l d
+4
+> COPY l m
+1
+> LPOP m 2
+["a", "b"]
+> SELECT 0
+OK
+> APPEND i 678
+8
+> DEL big e
+2
+> INFO keysizes
+"# Keysizes\r\ndb0_distrib_strings_sizes:8=1\r\ndb3_distrib_lists_items:2=1,4=1\r\n"
+> SET i 1 PX 5
+OK
+> RENAME i j
+OK
+> INFO keysizes
+"# Keysizes\r\ndb0_distrib_strings_sizes:1=1\r\ndb3_distrib_lists_items:2=1,4=1\r\n"
+@advance 10
+> EXISTS j
+0
+> SWAPDB 0 3
+OK
+> INFO keysizes
+"# Keysizes\r\ndb0_distrib_lists_items:2=1,4=1\r\n"
+> FLUSHDB
+OK
+> INFO keysizes
+"# Keysizes\r\n"
 "##,
     );
 }

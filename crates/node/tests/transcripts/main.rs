@@ -3,6 +3,7 @@
 //! One file a family; `check.rs` explains the form.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod bitmap;
 mod check;
 mod client;
 mod command;
@@ -11,9 +12,12 @@ mod connection;
 mod expire;
 mod fake;
 mod generic;
+mod hyperloglog;
 mod info;
 mod keyspace;
+mod list;
 mod scan;
 mod server;
+mod set;
 mod slowlog;
 mod string;

@@ -1,4 +1,5 @@
-//! What a server costs without load: resident bytes per key and per connection, CPU when idle.
+//! What a server costs without load: resident bytes per key, per element of collections and per
+//! connection, and CPU when idle.
 //!
 //! Each figure has a freshly started server to itself, because memory that an earlier load left
 //! behind would hide what the next one takes. Bytes are the difference of resident memory before
@@ -11,6 +12,7 @@ use clap::ValueEnum;
 use serde_json::{Value, json};
 
 use super::account::{CpuSnapshot, resident_bytes};
+use super::elements::{self, Elements};
 use super::pin::allow_open_files;
 use super::session::Session;
 use super::stream::Stream;
@@ -35,6 +37,22 @@ pub enum Figure {
     Keys,
     /// The same when each key has an expiry.
     ExpiringKeys,
+    /// Resident bytes for each integer string.
+    Integers,
+    /// Resident bytes for each field of small hashes.
+    SmallHashes,
+    /// Resident bytes for each field of one big hash.
+    BigHash,
+    /// Resident bytes for each member of one big sorted set.
+    BigSortedSet,
+    /// Resident bytes for each element of one long list.
+    List,
+    /// Resident bytes for each member of small sets.
+    SmallSets,
+    /// Resident bytes for each member of one big set.
+    BigSet,
+    /// Resident bytes for each entry of one stream.
+    Stream,
     /// Resident bytes for each idle connection.
     Connections,
     /// CPU while clients are connected and idle, in percent of a core.
@@ -46,7 +64,7 @@ pub enum Figure {
 pub struct MemoryPlan {
     /// The figures, in the order of the lines.
     pub figures: Vec<Figure>,
-    /// The keys to load.
+    /// The keys to load; loads of elements have sizes of their own and take only their number.
     pub shape: Shape,
     /// Connections whose memory is measured; the servers' own limit of clients must allow them.
     pub connections: usize,
@@ -103,12 +121,29 @@ pub fn measure(
 }
 
 impl Figure {
+    /// The load whose elements are counted, if it is one.
+    fn elements(self) -> Option<&'static Elements> {
+        match self {
+            Figure::Integers => Some(&elements::INTEGERS),
+            Figure::SmallHashes => Some(&elements::SMALL_HASHES),
+            Figure::BigHash => Some(&elements::BIG_HASH),
+            Figure::BigSortedSet => Some(&elements::BIG_SORTED_SET),
+            Figure::List => Some(&elements::LIST),
+            Figure::SmallSets => Some(&elements::SMALL_SETS),
+            Figure::BigSet => Some(&elements::BIG_SET),
+            Figure::Stream => Some(&elements::STREAM),
+            Figure::Keys | Figure::ExpiringKeys | Figure::Connections | Figure::Idle => None,
+        }
+    }
+
     /// The label that people read, and the name in JSON.
     fn names(self, plan: &MemoryPlan) -> (String, &'static str) {
+        if let Some(elements) = self.elements() {
+            return (format!("bytes/{}", elements.about), elements.key);
+        }
         let Shape { keys, key_bytes, value_bytes } = plan.shape;
         let load = format!("bytes/key: {keys} x {key_bytes} + {value_bytes} B");
         match self {
-            Figure::Keys => (load, "bytes_per_key"),
             Figure::ExpiringKeys => (format!("{load}, expiring"), "bytes_per_expiring_key"),
             Figure::Connections => {
                 let label = format!("bytes/idle connection: {}", plan.connections);
@@ -118,27 +153,34 @@ impl Figure {
                 let label = format!("idle CPU, % of a core: {} clients", plan.idle_clients);
                 (label, "idle_cpu_percent")
             }
+            _ => (load, "bytes_per_key"),
         }
     }
 
     fn of(self, server: &Server, plan: &MemoryPlan) -> Result<f64, Error> {
+        if let Some(elements) = self.elements() {
+            let shape = elements.shape(plan.shape.keys);
+            return Ok(per_key(server, elements.fill, &shape)? / elements.per_request as f64);
+        }
+        let expiring = "SET {key} {value} EX {100000..999999}";
         match self {
-            Figure::Keys => per_key(server, "SET {key} {value}", plan),
-            Figure::ExpiringKeys => per_key(server, "SET {key} {value} EX {100000..999999}", plan),
+            Figure::ExpiringKeys => per_key(server, expiring, &plan.shape),
             Figure::Connections => per_connection(server, plan.connections),
             Figure::Idle => idle_percent(server, plan),
+            _ => per_key(server, "SET {key} {value}", &plan.shape),
         }
     }
 }
 
-fn per_key(server: &Server, fill: &str, plan: &MemoryPlan) -> Result<f64, Error> {
+/// Resident bytes for each request of a fill.
+fn per_key(server: &Server, fill: &str, shape: &Shape) -> Result<f64, Error> {
     let pid = known_pid(server)?;
     let mut session = Session::open(&server.endpoint)?;
     // One key first, so that what a first write sets up once is not counted to the keys.
-    session.fill(fill, &Shape { keys: 1, ..plan.shape }, 1)?;
+    session.fill(fill, &Shape { keys: 1, ..*shape }, 1)?;
     let before = settled_bytes(pid)?;
-    session.fill(fill, &plan.shape, 1)?;
-    Ok((settled_bytes(pid)? - before) / plan.shape.keys as f64)
+    session.fill(fill, shape, 1)?;
+    Ok((settled_bytes(pid)? - before) / shape.keys as f64)
 }
 
 fn per_connection(server: &Server, count: usize) -> Result<f64, Error> {

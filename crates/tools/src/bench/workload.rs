@@ -35,6 +35,8 @@ const fn write(name: &'static str, write: &'static str, fill: Option<&'static st
 const SET: Option<&str> = Some("SET {key} {value}");
 const EXPIRING: Option<&str> = Some("SET {key} {value} EX {10000..99999}");
 const COUNT: Option<&str> = Some("SET count:{key} {100000..999999}");
+const LIST: Option<&str> = Some("RPUSH list:{key} {value}");
+const ITEMS: Option<&str> = Some("RPUSH items:{key} 100*(item:{10..99})");
 
 /// Every workload, in the order in which `--all` runs them.
 pub const TABLE: &[Row] = &[
@@ -69,6 +71,26 @@ pub const TABLE: &[Row] = &[
     write("msetnx10", "MSETNX 10*({key} {value})", SET),
     // All values are equal, which is as long as the way to the answer can be.
     read("lcs", "LCS {key} {key}", SET),
+    // Lists. Those of one value grow with the run; those of a hundred short elements last for it.
+    write("lpush", "LPUSH list:{key} {value}", LIST),
+    write("rpush", "RPUSH list:{key} {value}", LIST),
+    write("lpushx", "LPUSHX list:{key} {value}", LIST),
+    write("rpushx", "RPUSHX list:{key} {value}", LIST),
+    write("lpop", "LPOP items:{key}", ITEMS),
+    write("rpop", "RPOP items:{key}", ITEMS),
+    write("lpop10", "LPOP items:{key} 10", ITEMS),
+    write("lmpop", "LMPOP 1 items:{key} LEFT", ITEMS),
+    read("llen", "LLEN items:{key}", ITEMS),
+    read("lindex", "LINDEX items:{key} 50", ITEMS),
+    read("lrange_10", "LRANGE items:{key} 0 9", ITEMS),
+    read("lrange_100", "LRANGE items:{key} 0 99", ITEMS),
+    read("lpos", "LPOS items:{key} item:{10..99}", ITEMS),
+    write("lset", "LSET items:{key} 50 item:{10..99}", ITEMS),
+    write("linsert", "LINSERT items:{key} BEFORE item:{10..99} new", ITEMS),
+    write("lrem", "LREM items:{key} 1 item:{10..99}", ITEMS),
+    write("ltrim", "LTRIM items:{key} 0 -2", ITEMS),
+    write("lmove", "LMOVE items:{key} items:{key} LEFT RIGHT", ITEMS),
+    write("rpoplpush", "RPOPLPUSH items:{key} items:{key}", ITEMS),
     // Keys of any type.
     read("exists", "EXISTS {key}", SET),
     read("type", "TYPE {key}", SET),

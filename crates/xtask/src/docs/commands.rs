@@ -110,6 +110,7 @@ fn positions(key: &KeySpec) -> String {
             let (at, first) = (begin.unwrap_or_default() + at, begin.unwrap_or_default() + first);
             format!("as many from argument {first} as argument {at} says")
         }
+        (_, Find::Option { word, .. }) => format!("the argument behind `{word}`"),
         (_, Find::Unknown) => "not to be told from the arguments".to_owned(),
     }
 }

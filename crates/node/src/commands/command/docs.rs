@@ -39,7 +39,7 @@ impl<'b> Fields<'_, 'b> {
     }
 
     /// A field of words, when one of them holds.
-    fn words(&mut self, name: &str, words: [(bool, &'static str); 2]) {
+    fn words<const N: usize>(&mut self, name: &str, words: [(bool, &'static str); N]) {
         let words = words.into_iter().filter(|(holds, _)| *holds).map(|(_, word)| word);
         if words.clone().next().is_some() {
             reply_words(self.name(name), words);
@@ -94,14 +94,20 @@ fn reply_arguments(reply: &mut Reply<'_>, arguments: &[Argument], keys: &mut Ran
         if parts.is_none() {
             fields.text("display_text", Some(argument.display.unwrap_or(argument.name)));
         }
-        if argument.shape == Shape::Key {
+        if let Some(index) = argument.key_spec {
+            fields.name("key_spec_index").int(i64::try_from(index).unwrap_or(i64::MAX));
+        } else if argument.shape == Shape::Key {
             fields.name("key_spec_index").int(i64::try_from(keys.start).unwrap_or(i64::MAX));
             keys.start += usize::from(keys.len() > 1);
         }
         fields.text("token", argument.token);
         fields.text("since", argument.since);
         fields.text("deprecated_since", argument.deprecated);
-        let flags = [(argument.optional, "optional"), (argument.multiple, "multiple")];
+        let flags = [
+            (argument.optional, "optional"),
+            (argument.multiple, "multiple"),
+            (argument.multiple_token, "multiple_token"),
+        ];
         fields.words("flags", flags);
         if let Some(parts) = parts {
             reply_arguments(fields.name("arguments"), parts, keys);

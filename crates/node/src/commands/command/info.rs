@@ -79,7 +79,11 @@ fn reply_keys(reply: &mut Reply<'_>, spec: &Spec) {
         reply.bulk(b"flags");
         reply_words(reply, key.access.names());
         reply.bulk(b"begin_search");
-        match key.begin {
+        let begin = match key.find {
+            Find::Option { .. } => Begin::Unknown,
+            _ => key.begin,
+        };
+        match begin {
             Begin::Index(first) => reply_search(reply, "index", &[("index", number(first))]),
             Begin::Keyword(word, from) => {
                 let from = Part::Number(i64::from(from));
@@ -104,7 +108,7 @@ fn reply_keys(reply: &mut Reply<'_>, spec: &Spec) {
                 let parts = [("keynumidx", at), ("firstkey", first), ("keystep", step)];
                 reply_search(reply, "keynum", &parts);
             }
-            Find::Unknown => reply_search(reply, "unknown", &[]),
+            Find::Option { .. } | Find::Unknown => reply_search(reply, "unknown", &[]),
         }
     }
 }

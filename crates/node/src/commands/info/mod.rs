@@ -52,6 +52,7 @@ const SECTIONS: &[Section] = &[
     Section { name: "Errorstats", default: true, write: statistics::errors },
     Section { name: "Cluster", default: true, write: sections::cluster },
     Section { name: "Keyspace", default: true, write: sections::keyspace },
+    Section { name: "Keysizes", default: true, write: sections::key_sizes },
 ];
 
 impl Section {

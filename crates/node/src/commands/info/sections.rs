@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use store::ledger::Family;
+
 use super::{Facts, Page};
 use crate::client::ClientRecord;
 use crate::commands::footprint::percent;
@@ -164,10 +166,41 @@ pub(super) fn cluster(_: &Facts<'_>, page: &mut Page) {
 /// does when it has not looked yet.
 pub(super) fn keyspace(facts: &Facts<'_>, page: &mut Page) {
     for (number, db) in facts.memory.dbs.iter().enumerate().filter(|(_, db)| db.keys != 0) {
-        let (keys, expires) = (db.keys, db.expiring);
+        let (keys, expires, hashes) = (db.keys, db.expiring, db.expiring_hashes);
         page.line(
             &format!("db{number}"),
-            format_args!("keys={keys},expires={expires},avg_ttl=0,subexpiry=0"),
+            format_args!("keys={keys},expires={expires},avg_ttl=0,subexpiry={hashes}"),
         );
+    }
+}
+
+/// How many keys there are of each size, sizes rounded down to a power of two.
+pub(super) fn key_sizes(facts: &Facts<'_>, page: &mut Page) {
+    for (number, db) in facts.memory.dbs.iter().enumerate() {
+        for family in Family::ALL {
+            let of_family = db.sizes.range((family, 0)..=(family, u8::MAX));
+            let classes: Vec<String> = of_family
+                .map(|((_, bits), keys)| format!("{}={keys}", size_label(*bits)))
+                .collect();
+            if !classes.is_empty() {
+                let name = match family {
+                    Family::Strings => "strings_sizes",
+                    Family::Lists => "lists_items",
+                    Family::Sets => "sets_items",
+                    Family::SortedSets => "zsets_items",
+                    Family::Hashes => "hashes_items",
+                };
+                page.line(&format!("db{number}_distrib_{name}"), classes.join(","));
+            }
+        }
+    }
+}
+
+/// The least size of so many bits, in units of 1024.
+fn size_label(bits: u8) -> String {
+    const UNITS: [&str; 7] = ["", "K", "M", "G", "T", "P", "E"];
+    match bits.checked_sub(1) {
+        None => "0".to_owned(),
+        Some(power) => format!("{}{}", 1 << (power % 10), UNITS[usize::from(power / 10)]),
     }
 }

@@ -39,6 +39,7 @@ pub(super) fn stats(facts: &Facts<'_>, page: &mut Page) {
     page.line("instantaneous_output_kbps", kilobytes(rates.out_bytes));
     page.line("rejected_connections", node.connections_rejected.load(Ordering::Relaxed));
     page.zeros(&["sync_full", "sync_partial_ok", "sync_partial_err"]);
+    page.line("expired_subkeys", sums.expired_fields);
     page.line("expired_keys", sums.expired);
     page.zeros(&["evicted_keys", "evicted_clients"]);
     page.line("keyspace_hits", sums.hits);

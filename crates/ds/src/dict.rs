@@ -1,0 +1,462 @@
+//! A hash table of any size that grows a segment at a time: members of big hashes, sets and sorted
+//! sets.
+//!
+//! ```text
+//! hash    0 ......................................................... 2^64
+//! segment |  0  |  1  |  2  |  3  |     4     |     5     |     6     | ...
+//!         '--- already split -----'-- as wide as at the round's start --'
+//! ```
+//!
+//! Each segment is a [`Table`] that owns one interval of the hashes. A round begins with `whole`
+//! intervals of equal width and halves them one after the other (linear hashing, Litwin 1980, with
+//! intervals in place of residues), so that the longest pause is the move of one segment and no
+//! directory is needed: two multiplications tell the segment. Intervals keep segments in hash
+//! order, so a scan's cursor is a hash and survives every split and merge.
+//!
+//! The first split makes three segments and not two. Segments are then never a power of two of
+//! what the allocator's size classes are made for, and arrays of slots are fuller in the sizes
+//! that people test with: ten to the power of something.
+//!
+//! Invariants: `segments = whole + split`; `split < whole`; a record is in the segment whose
+//! interval holds its hash. Records never move while they are in the dict, unless they are resized
+//! through a guard: a second index may keep their addresses.
+
+use base::hash::KeyHasher;
+use base::random::Random;
+
+use crate::record::{Record, RecordRef};
+use crate::table::{Positions, RecordMut, Records, Table};
+
+/// Members a segment has on average when the next one is split. One that waits for its split holds
+/// twice as many.
+const SEGMENT_LEN: usize = if cfg!(test) { 64 } else { 4096 };
+/// Segments are merged again when they hold an eighth of that.
+const SEGMENT_LEN_MIN: usize = SEGMENT_LEN / 8;
+/// What the first split makes.
+const FIRST_SEGMENTS: usize = 3;
+/// Bits of a hash that a scan's cursor leaves out, so that cursors are short. Hashes that agree in
+/// all others may be visited twice.
+const CURSOR_SHIFT: u32 = 12;
+/// Records looked at to estimate what all of them take.
+const SIZE_SAMPLES: usize = 32;
+
+/// The object of a record that has none: members are a key with bytes.
+#[derive(Clone, Copy, Debug)]
+pub enum Nothing {}
+
+/// A member: its key, its inline bytes and its stamp.
+pub type Member = Record<Nothing>;
+/// A borrowed member.
+pub type MemberRef<'a> = RecordRef<'a, Nothing>;
+/// A member borrowed for writing; dropping it notes what changed.
+pub type MemberMut<'a> = RecordMut<'a, Nothing>;
+
+/// Where a member is, until the dict gains or loses one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    segment: usize,
+    slot: usize,
+}
+
+/// See the module's description.
+#[derive(Debug)]
+pub struct Dict {
+    /// Segment 0, in place so that a dict of one segment costs no further step.
+    first: Table<Nothing>,
+    /// The segments behind it, in hash order.
+    rest: Vec<Table<Nothing>>,
+    /// Segments at the beginning of the round.
+    whole: usize,
+    /// Of these, how many have been split; the first ones.
+    split: usize,
+    len: usize,
+    /// No segment has more slots; may be higher than needed until a round ends.
+    slots_max: usize,
+}
+
+/// Hashes within one segment: what is left of a hash when the segment is known.
+#[derive(Clone, Copy)]
+struct Within<'a> {
+    hasher: &'a KeyHasher,
+    /// Intervals of this segment's width that make up all hashes.
+    intervals: usize,
+}
+
+impl Positions for Within<'_> {
+    #[inline]
+    fn hash(&self, key: &[u8]) -> u64 {
+        self.hasher.hash(key).wrapping_mul(self.intervals as u64)
+    }
+
+    /// Fifteen sixteenths: fuller than the main table, whose keys are looked up more often.
+    fn len_max(homes: usize) -> usize {
+        homes - homes.div_ceil(16)
+    }
+}
+
+/// The interval of a hash when there are so many, and the place of the hash within it.
+#[inline]
+fn interval_of(hash: u64, intervals: usize) -> (usize, u64) {
+    let product = u128::from(hash) * intervals as u128;
+    ((product >> 64) as usize, product as u64)
+}
+
+impl Default for Dict {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Clone for Dict {
+    fn clone(&self) -> Self {
+        Self {
+            first: self.first.duplicate(),
+            rest: self.rest.iter().map(Table::duplicate).collect(),
+            ..*self
+        }
+    }
+}
+
+impl Dict {
+    /// A dict without members, which allocates nothing.
+    pub fn new() -> Self {
+        Self { first: Table::default(), rest: Vec::new(), whole: 1, split: 0, len: 0, slots_max: 0 }
+    }
+
+    /// Members held.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether no member is held.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Members that carry a stamp. Visits every segment, not every member.
+    pub fn stamped_len(&self) -> usize {
+        self.segments().map(Table::stamped_len).sum()
+    }
+
+    /// About how many allocations dropping it frees.
+    pub fn allocations(&self) -> usize {
+        self.len + self.rest.len() + 2
+    }
+
+    /// Bytes allocated for slots and members, this struct not included. Large dicts are estimated
+    /// from the sizes of a few members.
+    pub fn memory_bytes(&self) -> usize {
+        let slots: usize = self.segments().map(Table::slot_bytes).sum();
+        let rest = self.rest.capacity() * size_of::<Table<Nothing>>();
+        let sizes = self.iter().take(SIZE_SAMPLES).map(RecordRef::allocated_bytes);
+        let (samples, sampled) = sizes.fold((0, 0), |(n, sum), size| (n + 1, sum + size));
+        slots + rest + sampled * self.len / samples.max(1)
+    }
+
+    fn segments(&self) -> impl Iterator<Item = &Table<Nothing>> {
+        std::iter::once(&self.first).chain(&self.rest)
+    }
+
+    #[inline]
+    fn segment(&self, index: usize) -> &Table<Nothing> {
+        match index.checked_sub(1) {
+            None => &self.first,
+            Some(index) => &self.rest[index],
+        }
+    }
+
+    #[inline]
+    fn segment_mut(&mut self, index: usize) -> &mut Table<Nothing> {
+        match index.checked_sub(1) {
+            None => &mut self.first,
+            Some(index) => &mut self.rest[index],
+        }
+    }
+
+    /// The segment of a hash, and the hash within it.
+    #[inline]
+    fn locate(&self, hash: u64) -> (usize, u64) {
+        let (interval, within) = interval_of(hash, self.whole);
+        if interval < self.split {
+            interval_of(hash, 2 * self.whole)
+        } else {
+            (interval + self.split, within)
+        }
+    }
+
+    /// How many intervals of a segment's width make up all hashes.
+    fn intervals(&self, segment: usize) -> usize {
+        if segment < 2 * self.split { 2 * self.whole } else { self.whole }
+    }
+
+    fn within<'a>(&self, segment: usize, hasher: &'a KeyHasher) -> Within<'a> {
+        Within { hasher, intervals: self.intervals(segment) }
+    }
+
+    /// The least hash of a segment.
+    fn first_hash(&self, segment: usize) -> u64 {
+        let (interval, intervals) = if segment < 2 * self.split {
+            (segment, 2 * self.whole)
+        } else {
+            (segment - self.split, self.whole)
+        };
+        hash_from(interval, 0, intervals)
+    }
+
+    /// Asks the processor for the first slots that a search for `hash` reads.
+    #[inline]
+    pub fn prefetch_slot(&self, hash: u64) {
+        let (segment, within) = self.locate(hash);
+        self.segment(segment).prefetch_slot(within);
+    }
+
+    /// Asks the processor for the member that `hash` probably means; reads its slots to find it.
+    #[inline]
+    pub fn prefetch_record(&self, hash: u64) {
+        let (segment, within) = self.locate(hash);
+        self.segment(segment).prefetch_record(within);
+    }
+
+    /// Where a member is.
+    #[inline]
+    pub fn place(&self, hash: u64, key: &[u8]) -> Option<Place> {
+        let (segment, within) = self.locate(hash);
+        self.segment(segment).find(within, key).map(|slot| Place { segment, slot })
+    }
+
+    /// Where a member is of which only the hash is known; `wanted` sees those whose hash is
+    /// probably that.
+    pub fn place_where(&self, hash: u64, wanted: impl Fn(MemberRef<'_>) -> bool) -> Option<Place> {
+        let (segment, within) = self.locate(hash);
+        self.segment(segment).find_where(within, wanted).map(|slot| Place { segment, slot })
+    }
+
+    /// A member by its key and the key's hash.
+    #[inline]
+    pub fn find(&self, hash: u64, key: &[u8]) -> Option<MemberRef<'_>> {
+        let (segment, within) = self.locate(hash);
+        let table = self.segment(segment);
+        table.find(within, key).map(|slot| table.at(slot))
+    }
+
+    /// A member for writing.
+    #[inline]
+    pub fn find_mut(&mut self, hash: u64, key: &[u8]) -> Option<MemberMut<'_>> {
+        let place = self.place(hash, key)?;
+        Some(self.at_mut(place))
+    }
+
+    /// The member at a place.
+    ///
+    /// # Panics
+    /// When no member is there: callers pass a place only until the dict gains or loses a member.
+    #[inline]
+    pub fn at(&self, place: Place) -> MemberRef<'_> {
+        self.segment(place.segment).at(place.slot)
+    }
+
+    /// The member at a place, for writing.
+    ///
+    /// # Panics
+    /// As for `at`.
+    #[inline]
+    pub fn at_mut(&mut self, place: Place) -> MemberMut<'_> {
+        self.segment_mut(place.segment).at_mut(place.slot)
+    }
+
+    /// Adds a member whose key is not in the dict, and returns its place.
+    pub fn insert(&mut self, hash: u64, member: Member, hasher: &KeyHasher) -> Place {
+        if self.len >= (self.whole + self.split) * SEGMENT_LEN {
+            self.split_next(hasher);
+        }
+        let (segment, within) = self.locate(hash);
+        let positions = self.within(segment, hasher);
+        self.len += 1;
+        let table = self.segment_mut(segment);
+        let slot = table.insert(within, member, &positions);
+        let slots = table.slots_len();
+        self.slots_max = self.slots_max.max(slots);
+        Place { segment, slot }
+    }
+
+    /// Takes a member out of its place.
+    ///
+    /// # Panics
+    /// As for `at`.
+    pub fn remove_at(&mut self, place: Place, hasher: &KeyHasher) -> Member {
+        let positions = self.within(place.segment, hasher);
+        let member = self.segment_mut(place.segment).remove(place.slot, &positions);
+        self.len -= 1;
+        if self.len == 0 {
+            *self = Self::new();
+        } else if !self.rest.is_empty() && self.len < self.rest.len() * SEGMENT_LEN_MIN {
+            self.merge_last(hasher);
+        }
+        member
+    }
+
+    /// Takes a member out by its key.
+    pub fn remove(&mut self, hash: u64, key: &[u8], hasher: &KeyHasher) -> Option<Member> {
+        let place = self.place(hash, key)?;
+        Some(self.remove_at(place, hasher))
+    }
+
+    /// Splits the next segment of the round.
+    fn split_next(&mut self, hasher: &KeyHasher) {
+        let whole = self.whole;
+        let (segment, count) = if whole == 1 { (0, FIRST_SEGMENTS) } else { (2 * self.split, 2) };
+        let mut parts: Vec<Table<Nothing>> = Vec::new();
+        parts.resize_with(count, Table::default);
+        let within = Within { hasher, intervals: whole * count };
+        let first = if whole == 1 { 0 } else { segment };
+        let part_of = |member: MemberRef<'_>| {
+            interval_of(hasher.hash(member.key()), within.intervals).0 - first
+        };
+        self.segment_mut(segment).divide(&mut parts, part_of, &within);
+        let mut parts = parts.into_iter();
+        if let Some(part) = parts.next() {
+            *self.segment_mut(segment) = part;
+        }
+        // `rest` lacks segment 0, so index `segment` is where the next segment stands.
+        self.rest.splice(segment..segment, parts);
+        if whole == 1 {
+            self.whole = FIRST_SEGMENTS;
+        } else {
+            self.split += 1;
+            if self.split == whole {
+                (self.whole, self.split) = (2 * whole, 0);
+            }
+        }
+        self.note_slots();
+    }
+
+    /// Takes the last split of the round back.
+    fn merge_last(&mut self, hasher: &KeyHasher) {
+        if self.split == 0 {
+            if self.whole == FIRST_SEGMENTS {
+                let mut others = std::mem::take(&mut self.rest);
+                self.first.absorb(&mut others, &Within { hasher, intervals: 1 });
+                self.whole = 1;
+                return self.note_slots();
+            }
+            (self.whole, self.split) = (self.whole / 2, self.whole / 2);
+        }
+        self.split -= 1;
+        let segment = 2 * self.split;
+        let mut other = [self.rest.remove(segment)];
+        let within = Within { hasher, intervals: self.whole };
+        self.segment_mut(segment).absorb(&mut other, &within);
+        if self.split == 0 {
+            self.rest.shrink_to_fit();
+        }
+        self.note_slots();
+    }
+
+    /// Finds the largest segment anew, once a round because it visits all of them.
+    fn note_slots(&mut self) {
+        if self.split == 0 {
+            self.slots_max = self.segments().map(Table::slots_len).max().unwrap_or(0);
+        } else {
+            // A merged segment may be larger than any was.
+            let beside = [2 * self.split - 2, 2 * self.split - 1, 2 * self.split];
+            for segment in beside.into_iter().filter(|segment| *segment <= self.rest.len()) {
+                self.slots_max = self.slots_max.max(self.segment(segment).slots_len());
+            }
+        }
+    }
+
+    /// All members, in the order of their hashes.
+    pub fn iter(&self) -> Members<'_> {
+        Members { now: self.first.iter(), rest: self.rest.iter() }
+    }
+
+    /// Visits members in the order of their hashes, from the cursor `from` (0: from the beginning),
+    /// until at least `count` were visited. Returns the cursor to go on with, never 0, or `None`
+    /// at the end. A member present during a whole scan is visited, nearly always once, whatever
+    /// the dict does meanwhile.
+    pub fn scan(
+        &self,
+        from: u64,
+        count: usize,
+        hasher: &KeyHasher,
+        visit: &mut dyn FnMut(MemberRef<'_>),
+    ) -> Option<u64> {
+        let from = if from >> (u64::BITS - CURSOR_SHIFT) == 0 {
+            from << CURSOR_SHIFT
+        } else {
+            return None;
+        };
+        let (mut segment, mut within) = self.locate(from);
+        let mut visited = 0;
+        loop {
+            let positions = self.within(segment, hasher);
+            let left = count - visited;
+            let table = self.segment(segment);
+            let next = table.scan_hashes(within, left, &positions, &mut |member| {
+                visited += 1;
+                visit(member);
+            });
+            if let Some(position) = next {
+                let interval =
+                    if segment < 2 * self.split { segment } else { segment - self.split };
+                let hash = hash_from(interval, u64::from(position) << 32, positions.intervals);
+                return Some((hash >> CURSOR_SHIFT).max(1));
+            }
+            segment += 1;
+            within = 0;
+            if segment > self.rest.len() {
+                return None;
+            }
+            if visited >= count {
+                return Some((self.first_hash(segment) >> CURSOR_SHIFT).max(1));
+            }
+        }
+    }
+
+    /// A member at random, each equally likely.
+    pub fn random(&self, random: &mut Random) -> Option<Place> {
+        if self.is_empty() {
+            return None;
+        }
+        // Every pair of a segment and a slot number is equally likely, and most are occupied: a
+        // segment is merged with another before it is nearly empty.
+        loop {
+            let pairs = (self.rest.len() as u64 + 1) * self.slots_max as u64;
+            let pair = random.below(pairs);
+            let slots_max = self.slots_max as u64;
+            let (segment, slot) = ((pair / slots_max) as usize, (pair % slots_max) as usize);
+            if self.segment(segment).next_occupied(slot) == Some(slot) {
+                return Some(Place { segment, slot });
+            }
+        }
+    }
+}
+
+/// The least hash in an interval whose place within it is `within` or more.
+fn hash_from(interval: usize, within: u64, intervals: usize) -> u64 {
+    let product = (interval as u128) << 64 | u128::from(within);
+    product.div_ceil(intervals as u128) as u64
+}
+
+/// Walks over all members of a dict.
+pub struct Members<'a> {
+    now: Records<'a, Nothing>,
+    rest: std::slice::Iter<'a, Table<Nothing>>,
+}
+
+impl<'a> Iterator for Members<'a> {
+    type Item = MemberRef<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(member) = self.now.next() {
+                return Some(member);
+            }
+            self.now = self.rest.next()?.iter();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,70 @@
+//! The test that a running server can make of itself: PFSELFTEST.
+
+use super::{
+    DENSE_BYTES, EMPTY, Place, REGISTERS, Raise, compress, count, dense_value, merge, raise_dense,
+    raise_sparse, to_dense,
+};
+use base::random::Random;
+
+/// Elements that are added; the count is compared at every doubling.
+const ELEMENTS: u64 = 1 << 18;
+/// How far a count may be off: seven standard errors of 1.04 / sqrt(16384).
+const ERROR_MAX: f64 = 7.0 * 0.008_125;
+/// Room for runs, for as long as the sparse encoding is compared.
+const RUNS_BYTES_MAX: usize = 3000;
+
+/// Compares both encodings with loose registers, and counts with the truth.
+///
+/// # Errors
+/// What is wrong.
+pub fn self_test() -> Result<(), &'static str> {
+    let mut random = Random::new(0x5eed);
+    let mut loose = Box::new([0; REGISTERS]);
+    loose.iter_mut().for_each(|value| *value = random.below(64) as u8);
+    let mut dense = to_dense(&EMPTY).map_err(|_| "an empty value is corrupt")?;
+    compress(&mut dense, &loose);
+    if dense.len() != DENSE_BYTES
+        || (0..REGISTERS).any(|index| dense_value(&dense, index) != loose[index])
+    {
+        return Err("a register does not have the value that was written");
+    }
+    let mut read = Box::new([0; REGISTERS]);
+    if merge(&mut read, &dense).is_err() || read != loose {
+        return Err("registers that were merged differ");
+    }
+    counts()
+}
+
+fn counts() -> Result<(), &'static str> {
+    let corrupt = |_| "a value is corrupt";
+    let mut dense = to_dense(&EMPTY).map_err(corrupt)?;
+    let mut sparse = Some(EMPTY.to_vec());
+    for number in 1..=ELEMENTS {
+        let place = Place::of(&number.to_le_bytes());
+        raise_dense(&mut dense, place);
+        if let Some(runs) = &mut sparse {
+            match raise_sparse(runs, place, RUNS_BYTES_MAX).map_err(corrupt)? {
+                Raise::Nothing => {}
+                Raise::Splice(splice) => {
+                    let range = splice.at..splice.at + splice.removed;
+                    runs.splice(range, splice.bytes().iter().copied());
+                }
+                Raise::Dense => sparse = None,
+            }
+        }
+        if !number.is_power_of_two() {
+            continue;
+        }
+        let counted = count(&dense).map_err(corrupt)?;
+        if let Some(runs) = &sparse
+            && count(runs) != Ok(counted)
+        {
+            return Err("both encodings do not count the same");
+        }
+        // A few elements are counted exactly but for two that share a register.
+        if (counted as f64 - number as f64).abs() > (number as f64 * ERROR_MAX).max(1.0) {
+            return Err("a count is too far from the truth");
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,149 @@
+//! Both encodings against one byte for each register, and against what Redis computed.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use super::*;
+use proptest::prelude::*;
+
+/// Raises a register in whatever encoding `bytes` have, as a command does.
+fn raise(bytes: &mut Vec<u8>, place: Place, runs_bytes_max: usize) -> bool {
+    if encoding(bytes) == Some(Encoding::Sparse) {
+        match raise_sparse(bytes, place, runs_bytes_max).unwrap() {
+            Raise::Nothing => return false,
+            Raise::Splice(splice) => {
+                bytes.splice(splice.at..splice.at + splice.removed, splice.bytes().iter().copied());
+                return true;
+            }
+            Raise::Dense => *bytes = to_dense(bytes).unwrap(),
+        }
+    }
+    let lower = dense_value(bytes, place.index) < place.value;
+    assert_eq!(raise_dense(bytes, place), lower);
+    lower
+}
+
+fn registers(bytes: &[u8]) -> Registers {
+    let mut registers = [0; REGISTERS];
+    merge(&mut registers, bytes).unwrap();
+    registers
+}
+
+/// Places that often hit neighbours, so that runs are split and joined.
+fn place() -> impl Strategy<Value = Place> {
+    let index = prop_oneof![
+        4 => 0..12usize,
+        2 => 8000..8200usize,
+        2 => REGISTERS - 12..REGISTERS,
+        1 => 0..REGISTERS
+    ];
+    let value = prop_oneof![8 => 1..4u8, 2 => 1..=32u8, 1 => 33..=51u8];
+    (index, value).prop_map(|(index, value)| Place { index, value })
+}
+
+proptest! {
+    #[test]
+    fn both_encodings_equal_the_registers(
+        places in proptest::collection::vec(place(), 1..120),
+        limit in prop_oneof![Just(3000usize), 2..60usize],
+    ) {
+        let mut model = [0u8; REGISTERS];
+        let (mut sparse, mut dense) = (EMPTY.to_vec(), to_dense(&EMPTY).unwrap());
+        for place in places {
+            let raised = model[place.index] < place.value;
+            model[place.index] = model[place.index].max(place.value);
+            prop_assert_eq!(raise(&mut sparse, place, limit), raised);
+            prop_assert_eq!(raise(&mut dense, place, limit), raised);
+            let is_sparse = encoding(&sparse) == Some(Encoding::Sparse);
+            prop_assert!(!is_sparse || sparse.len() <= limit + HEADER_BYTES);
+        }
+        prop_assert!(registers(&sparse) == model);
+        prop_assert!(registers(&dense) == model);
+        prop_assert_eq!(count(&sparse).unwrap(), count_registers(&model));
+        prop_assert_eq!(count(&dense).unwrap(), count_registers(&model));
+        prop_assert_eq!(&to_dense(&sparse).unwrap(), &dense);
+    }
+
+    #[test]
+    fn any_bytes_are_taken(mut bytes in proptest::collection::vec(any::<u8>(), 0..40), at in place()) {
+        for magic in [&b""[..], b"HYLL\0", b"HYLL\x01"] {
+            let len = magic.len().min(bytes.len());
+            bytes[..len].copy_from_slice(&magic[..len]);
+            let _ = (count(&bytes), to_dense(&bytes), raise_sparse(&bytes, at, 3000));
+            let _ = (cached_count(&bytes), dense_value(&bytes, at.index));
+            set_cached_count(&mut bytes, 1);
+            mark_stale(&mut bytes);
+            raise_dense(&mut bytes, at);
+        }
+    }
+}
+
+/// The value that Redis 8.0.6 has after PFADD of "", "x", "xx" ... up to 23 letters, one by one.
+const OF_REDIS: &str = "48594c4c010000000000000000000080450880425a9043749040a784427a8042c08441a1\
+    80416d84435c8441dd84464794460d8042858c407b80405f8043a68c33800d8440728041f68046968444fa90442d88\
+    410b8408";
+
+#[test]
+fn bytes_are_those_of_redis() {
+    let mut bytes = EMPTY.to_vec();
+    for len in 0..24 {
+        assert!(raise(&mut bytes, Place::of(&vec![b'x'; len]), 3000));
+        mark_stale(&mut bytes);
+    }
+    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!((hex.as_str(), count(&bytes)), (OF_REDIS, Ok(24)));
+    // Further counts that Redis gives.
+    let mut dense = to_dense(&bytes).unwrap();
+    for number in 0..1_000_000 {
+        raise(&mut dense, Place::of(number.to_string().as_bytes()), 3000);
+    }
+    assert_eq!(count(&dense), Ok(1_009_972));
+}
+
+#[test]
+fn counts_are_near_the_truth() {
+    let mut sparse = EMPTY.to_vec();
+    assert_eq!(count(&sparse), Ok(0));
+    for number in 1..=200_000u32 {
+        raise(&mut sparse, Place::of(&number.to_le_bytes()), 3000);
+        if number.is_power_of_two() || number == 200_000 {
+            let (counted, number) = (count(&sparse).unwrap() as f64, f64::from(number));
+            // The standard error is 0.81%.
+            assert!((counted - number).abs() <= (number * 0.03).max(1.0), "{counted} {number}");
+        }
+    }
+    assert_eq!(encoding(&sparse), Some(Encoding::Dense));
+}
+
+#[test]
+fn the_self_test_passes() {
+    assert_eq!(self_test(), Ok(()));
+}
+
+#[test]
+fn the_header_keeps_the_count() {
+    let mut bytes = EMPTY.to_vec();
+    assert_eq!(cached_count(&bytes), Some(0));
+    set_cached_count(&mut bytes, 0x0123_4567_89ab);
+    assert_eq!(cached_count(&bytes), Some(0x0123_4567_89ab));
+    mark_stale(&mut bytes);
+    assert_eq!(cached_count(&bytes), None);
+    assert_eq!(cached_count(&bytes[..15]), None);
+}
+
+#[test]
+fn what_is_no_register_is_told() {
+    let dense = to_dense(&EMPTY).unwrap();
+    assert_eq!(encoding(&dense), Some(Encoding::Dense));
+    assert_eq!(encoding(&dense[1..]), None);
+    assert_eq!(encoding(&dense[..DENSE_BYTES - 1]), None);
+    assert_eq!(encoding(b"HYLL\x02\0\0\0\0\0\0\0\0\0\0\0"), None);
+    let short = &EMPTY[..17];
+    assert_eq!(count(short), Err(Corrupt));
+    assert_eq!(to_dense(&EMPTY[..16]), Err(Corrupt));
+    let mut long = EMPTY.to_vec();
+    long.push(0);
+    assert_eq!(count(&long), Err(Corrupt));
+    assert_eq!(to_dense(&long), Err(Corrupt));
+    let last = Place { index: REGISTERS - 1, value: 1 };
+    assert_eq!(raise_sparse(short, last, 3000), Err(Corrupt));
+    assert_eq!(raise_sparse(&EMPTY[..16], last, 3000), Err(Corrupt));
+}

@@ -1,0 +1,164 @@
+//! One chunk of a list: a packed list in an allocation with slack in front, behind, or both.
+//!
+//! ```text
+//! room   | slack | count, entries | slack |
+//!                ^ start          ^ end
+//! ```
+//!
+//! A change moves the shorter side, so that pushing and popping at either end moves next to
+//! nothing. Room grows by doubling; a chunk that is no longer at an end of its list is *sealed*:
+//! its room is cut to the allocator's class of what it holds.
+
+use std::ops::Range;
+
+use crate::packed::{Buffer, Encoded, Packed, PackedMut};
+use crate::record::class_bytes;
+
+/// From here on room has no slack: the chunk holds one large element.
+const DOUBLING_BYTES_END: usize = 1 << 16;
+const ROOM_BYTES_MIN: usize = 64;
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Chunk {
+    room: Box<[u8]>,
+    start: usize,
+    end: usize,
+    /// Elements: kept here so that an index is found without reading the chunks before it.
+    count: usize,
+}
+
+impl Chunk {
+    /// A chunk of one element.
+    pub(super) fn of(element: Encoded<'_>) -> Self {
+        let mut chunk = Self::default();
+        chunk.edit(|list| list.push_back(element));
+        chunk
+    }
+
+    /// A chunk with the elements of a packed list.
+    pub(super) fn of_packed(list: Packed<'_>) -> Self {
+        let mut chunk = Self::default();
+        chunk.edit(|own| own.extend(list));
+        chunk
+    }
+
+    #[inline]
+    pub(super) fn view(&self) -> Packed<'_> {
+        Packed::new(self.bytes())
+    }
+
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Changes the chunk and counts its elements anew.
+    #[inline]
+    pub(super) fn edit<R>(&mut self, change: impl FnOnce(&mut PackedMut<'_, Self>) -> R) -> R {
+        let mut list = PackedMut::new(self);
+        let result = change(&mut list);
+        self.count = self.view().len();
+        result
+    }
+
+    /// Cuts the elements from a position on off into a chunk of their own.
+    pub(super) fn split_off(&mut self, at: usize) -> Self {
+        let view = self.view();
+        let tail = view.between(at, view.end());
+        let (span, count) = (at..view.end(), tail.clone().count());
+        let mut right = Self::default();
+        right.edit(|list| list.extend(tail));
+        self.edit(|list| list.remove_span(span, count));
+        self.seal();
+        right.seal();
+        right
+    }
+
+    /// Gives back the slack.
+    pub(super) fn seal(&mut self) {
+        let wanted = class_bytes(self.end - self.start);
+        if wanted < self.room.len() {
+            self.relocate(wanted, 0..0, 0, false);
+        }
+    }
+
+    pub(super) fn allocated_bytes(&self) -> usize {
+        class_bytes(self.room.len())
+    }
+
+    /// Moves everything into room of `capacity` with all slack in front or behind, and replaces
+    /// the bytes of `range` by `new` bytes of any content.
+    fn relocate(&mut self, capacity: usize, range: Range<usize>, new: usize, slack_front: bool) {
+        let (start, end) = (self.start, self.end);
+        let (head, tail) = (start..start + range.start, start + range.end..end);
+        let len = head.len() + new + tail.len();
+        let to = if slack_front { capacity - len } else { 0 };
+        let tail_to = to + head.len() + new;
+        if capacity != self.room.len() {
+            let mut fresh = vec![0; capacity].into_boxed_slice();
+            fresh[to..to + head.len()].copy_from_slice(&self.room[head]);
+            fresh[tail_to..to + len].copy_from_slice(&self.room[tail]);
+            self.room = fresh;
+        } else if slack_front {
+            // What moves towards an end goes first, so that nothing is written over.
+            self.room.copy_within(tail, tail_to);
+            self.room.copy_within(head, to);
+        } else {
+            self.room.copy_within(head, to);
+            self.room.copy_within(tail, tail_to);
+        }
+        (self.start, self.end) = (to, to + len);
+    }
+}
+
+/// The room to allocate for so many bytes.
+fn grown(len: usize) -> usize {
+    if len < DOUBLING_BYTES_END {
+        len.next_power_of_two().max(ROOM_BYTES_MIN)
+    } else {
+        class_bytes(len)
+    }
+}
+
+impl Buffer for Chunk {
+    #[inline]
+    fn bytes(&self) -> &[u8] {
+        &self.room[self.start..self.end]
+    }
+
+    #[inline]
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.room[self.start..self.end]
+    }
+
+    fn splice(&mut self, range: Range<usize>, new: usize) -> &mut [u8] {
+        let (start, end) = (self.start, self.end);
+        let (head, tail) = (start..start + range.start, start + range.end..end);
+        let front = head.len() < tail.len();
+        let old = range.len();
+        let len = head.len() + new + tail.len();
+        if new <= old {
+            let less = old - new;
+            if front {
+                self.room.copy_within(head, start + less);
+                self.start += less;
+            } else {
+                self.room.copy_within(tail.clone(), tail.start - less);
+                self.end -= less;
+            }
+        } else {
+            let more = new - old;
+            if front && start >= more {
+                self.room.copy_within(head, start - more);
+                self.start -= more;
+            } else if !front && self.room.len() - end >= more {
+                self.room.copy_within(tail.clone(), tail.start + more);
+                self.end += more;
+            } else {
+                let capacity = if len <= self.room.len() { self.room.len() } else { grown(len) };
+                self.relocate(capacity, range, new, front);
+            }
+        }
+        self.bytes_mut()
+    }
+}

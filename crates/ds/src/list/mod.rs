@@ -1,0 +1,199 @@
+//! Long lists: a sequence of chunks, each a packed list of bounded size (Redis's quicklist).
+//!
+//! ```text
+//! chunks   | 240 elements | 240 elements | 1 large element | 113 elements |
+//! ```
+//!
+//! Pushing and popping at either end takes constant time; an index is found by adding up the
+//! chunks' lengths from the nearer end, without touching their elements.
+//!
+//! Invariants: no chunk is empty; a chunk of more than one element is within the list's limit, so
+//! an element beyond it stands alone. Chunks are never compressed.
+
+mod chunk;
+mod edit;
+
+use std::collections::VecDeque;
+
+use crate::packed::{Buffer, Encoded, Entry, Packed};
+use crate::record::class_bytes;
+use chunk::Chunk;
+
+/// How much one chunk holds at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChunkLimit {
+    bytes: usize,
+    elements: usize,
+}
+
+impl ChunkLimit {
+    /// The limit that `list-max-listpack-size` spells: so many elements and 8 KB, or from -1 to
+    /// -5: 4, 8, 16, 32 or 64 KB.
+    pub fn of(fill: i64) -> Self {
+        const SAFETY_BYTES: usize = 8192;
+        match fill {
+            0.. => Self { bytes: SAFETY_BYTES, elements: fill.clamp(1, 32_767) as usize },
+            _ => Self {
+                bytes: 4096 << (fill.clamp(-5, -1) + 1).unsigned_abs(),
+                elements: usize::MAX,
+            },
+        }
+    }
+
+    /// Whether a listpack of `bytes` with so many elements is within the limit.
+    #[inline]
+    pub fn admits(self, bytes: usize, elements: usize) -> bool {
+        bytes <= self.bytes && elements <= self.elements
+    }
+
+    /// The limit that is half of this one.
+    pub fn halved(self) -> Self {
+        let elements = if self.elements == usize::MAX { usize::MAX } else { self.elements / 2 };
+        // A limit of elements has no bytes to halve: those are for safety.
+        let bytes = if self.elements == usize::MAX { self.bytes / 2 } else { self.bytes };
+        Self { bytes, elements }
+    }
+}
+
+/// A list in chunks.
+#[derive(Clone, Debug)]
+pub struct List {
+    chunks: VecDeque<Chunk>,
+    len: usize,
+    limit: ChunkLimit,
+}
+
+/// Where an element lies, until the list changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    chunk: usize,
+    at: usize,
+}
+
+impl List {
+    /// An empty list whose chunks keep to a limit.
+    pub fn new(limit: ChunkLimit) -> Self {
+        Self { chunks: VecDeque::new(), len: 0, limit }
+    }
+
+    /// A list with the elements of a packed one.
+    pub fn of_packed(list: Packed<'_>, limit: ChunkLimit) -> Self {
+        let mut own = Self::new(limit);
+        if limit.admits(list.listpack_bytes(), list.len()) && !list.is_empty() {
+            own.len = list.len();
+            own.chunks.push_back(Chunk::of_packed(list));
+        } else {
+            list.iter().for_each(|entry| own.push_back(entry));
+        }
+        own
+    }
+
+    /// The bytes of a packed list with the same elements, when there is one chunk.
+    pub fn as_packed(&self) -> Option<&[u8]> {
+        if self.chunks.len() == 1 { self.chunks.front().map(Chunk::bytes) } else { None }
+    }
+
+    /// Elements.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is no element.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The first element.
+    #[inline]
+    pub fn front(&self) -> Option<Entry<'_>> {
+        self.chunks.front()?.view().first()
+    }
+
+    /// The last element.
+    #[inline]
+    pub fn back(&self) -> Option<Entry<'_>> {
+        self.chunks.back()?.view().last()
+    }
+
+    /// Element `index`, counted from the front.
+    pub fn get(&self, index: usize) -> Option<Entry<'_>> {
+        let place = self.place(index)?;
+        Some(self.chunks[place.chunk].view().entry(place.at))
+    }
+
+    /// Where element `index` lies.
+    pub fn place(&self, index: usize) -> Option<Place> {
+        if index >= self.len {
+            return None;
+        }
+        let (chunk, offset) = self.chunk_of(index);
+        Some(Place { chunk, at: self.chunks[chunk].view().position(offset) })
+    }
+
+    /// The chunk of an index up to the list's length, and the index in it.
+    fn chunk_of(&self, index: usize) -> (usize, usize) {
+        if index <= self.len / 2 {
+            let mut left = index;
+            for (at, chunk) in self.chunks.iter().enumerate() {
+                if left < chunk.len() {
+                    return (at, left);
+                }
+                left -= chunk.len();
+            }
+            return (self.chunks.len(), 0);
+        }
+        let mut before = self.len;
+        for (at, chunk) in self.chunks.iter().enumerate().rev() {
+            before -= chunk.len();
+            if before <= index {
+                return (at, index - before);
+            }
+        }
+        (0, index)
+    }
+
+    /// The elements from `index` on.
+    pub fn iter_from(&self, index: usize) -> impl Iterator<Item = Entry<'_>> {
+        let (chunk, offset) = self.chunk_of(index.min(self.len));
+        let first = self.chunks.get(chunk).map(|chunk| {
+            let view = chunk.view();
+            view.between(view.position(offset), view.end())
+        });
+        let rest = self.chunks.range((chunk + 1).min(self.chunks.len())..);
+        first.into_iter().flatten().chain(rest.flat_map(|chunk| chunk.view().iter()))
+    }
+
+    /// The elements before `end`, the last of them first.
+    pub fn rev_before(&self, end: usize) -> impl Iterator<Item = Entry<'_>> {
+        let (chunk, offset) = self.chunk_of(end.min(self.len));
+        let last = self.chunks.get(chunk).map(|chunk| {
+            let view = chunk.view();
+            view.between(0, view.position(offset)).rev()
+        });
+        let rest = self.chunks.range(..chunk.min(self.chunks.len())).rev();
+        last.into_iter().flatten().chain(rest.flat_map(|chunk| chunk.view().iter().rev()))
+    }
+
+    /// Where the first element that equals `element` lies.
+    pub fn find(&self, element: Encoded<'_>) -> Option<Place> {
+        self.chunks
+            .iter()
+            .enumerate()
+            .find_map(|(chunk, own)| own.view().find(element, 0, 1).map(|at| Place { chunk, at }))
+    }
+
+    /// Bytes of memory that the list takes, itself included.
+    pub fn memory_bytes(&self) -> usize {
+        let deque = class_bytes(self.chunks.capacity() * size_of::<Chunk>());
+        let chunks: usize = self.chunks.iter().map(Chunk::allocated_bytes).sum();
+        class_bytes(size_of::<Self>()) + deque + chunks
+    }
+
+    /// How many allocations dropping the list frees, itself not counted.
+    pub fn allocations(&self) -> usize {
+        self.chunks.len() + 1
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,164 @@
+//! Lists in chunks against vectors of texts.
+
+use super::*;
+use proptest::prelude::*;
+
+fn texts<'a>(entries: impl Iterator<Item = Entry<'a>>) -> Vec<Vec<u8>> {
+    entries.map(Entry::to_vec).collect()
+}
+
+fn check(list: &List, model: &[Vec<u8>]) {
+    assert_eq!(texts(list.iter_from(0)), model);
+    assert_eq!(list.len(), model.len());
+    assert_eq!(list.chunks.iter().map(Chunk::len).sum::<usize>(), model.len());
+    for chunk in &list.chunks {
+        let view = chunk.view();
+        assert!(!view.is_empty() && view.len() == chunk.len());
+        assert!(chunk.len() == 1 || list.limit.admits(view.listpack_bytes(), chunk.len()));
+    }
+    assert_eq!(list.front().map(Entry::to_vec).as_ref(), model.first());
+    assert_eq!(list.back().map(Entry::to_vec).as_ref(), model.last());
+    for index in (0..=model.len()).step_by(model.len() / 7 + 1) {
+        assert_eq!(list.get(index).map(Entry::to_vec).as_ref(), model.get(index));
+        assert_eq!(texts(list.iter_from(index)), &model[index..]);
+        let mut before = texts(list.rev_before(index));
+        before.reverse();
+        assert_eq!(before, &model[..index]);
+    }
+}
+
+fn element() -> impl Strategy<Value = Vec<u8>> {
+    prop_oneof![
+        8 => "[a-e]{1,2}".prop_map(String::into_bytes),
+        4 => (0i64..100_000).prop_map(|value| value.to_string().into_bytes()),
+        4 => (0usize..300).prop_map(|len| vec![b'm'; len]),
+        1 => (4000usize..20_000).prop_map(|len| vec![b'l'; len]),
+    ]
+}
+
+fn apply(list: &mut List, model: &mut Vec<Vec<u8>>, change: &(u8, usize, usize, Vec<u8>)) {
+    let (op, index, count, text) = change;
+    let index = index % (model.len() + 1);
+    match op {
+        0 => {
+            list.push_back(&text[..]);
+            model.push(text.clone());
+        }
+        1 => {
+            list.push_front(&text[..]);
+            model.insert(0, text.clone());
+        }
+        2 | 3 => {
+            if let Some(place) = list.place(index) {
+                let after = usize::from(*op == 3);
+                if after == 0 {
+                    list.insert_before(place, &text[..]);
+                } else {
+                    list.insert_after(place, &text[..]);
+                }
+                model.insert(index + after, text.clone());
+            }
+        }
+        4 => {
+            assert_eq!(list.replace(index, &text[..]), index < model.len());
+            if let Some(old) = model.get_mut(index) {
+                text.clone_into(old);
+            }
+        }
+        5 => {
+            let end = (index + count).min(model.len());
+            let before = list.len();
+            let whole = list.remove(index..index + count);
+            assert!(whole.len() <= before - list.len());
+            model.drain(index..end);
+        }
+        6 => {
+            let place = list.find(Encoded::text(text));
+            let expected = model.iter().position(|other| other == text);
+            assert_eq!(place, expected.and_then(|index| list.place(index)));
+        }
+        _ => {
+            let (max, back) = (count % 4 + 1, *op == 7);
+            let removed = list.remove_equal(Encoded::text(text), max, back);
+            let mut gone: Vec<usize> =
+                (0..model.len()).filter(|index| model[*index] == *text).collect();
+            if back {
+                gone.reverse();
+            }
+            gone.truncate(max);
+            assert_eq!(removed, gone.len());
+            let mut at = 0..model.len();
+            model.retain(|_| !gone.contains(&at.next().unwrap_or_default()));
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn behaves_as_a_vector(
+        fill in prop_oneof![Just(-1i64), Just(-2), Just(1), Just(3), Just(100)],
+        changes in prop::collection::vec(
+            (0u8..9, any::<usize>(), 0usize..60, element()), 1..200,
+        ),
+    ) {
+        let mut list = List::new(ChunkLimit::of(fill));
+        let mut model = Vec::new();
+        for change in &changes {
+            apply(&mut list, &mut model, change);
+            check(&list, &model);
+        }
+        check(&list.clone(), &model);
+    }
+}
+
+#[test]
+fn limits_are_those_of_the_setting() {
+    let bytes = |fill| ChunkLimit::of(fill).bytes;
+    assert_eq!([-9, -5, -4, -3, -2, -1].map(bytes), [65_536, 65_536, 32_768, 16_384, 8192, 4096]);
+    assert_eq!((bytes(128), ChunkLimit::of(128).elements), (8192, 128));
+    assert_eq!(ChunkLimit::of(0).elements, 1);
+    assert_eq!(ChunkLimit::of(9).halved(), ChunkLimit { bytes: 8192, elements: 4 });
+    assert_eq!(ChunkLimit::of(-2).halved(), ChunkLimit { bytes: 4096, elements: usize::MAX });
+}
+
+#[test]
+fn many_small_elements_take_little_more_than_themselves() {
+    for front in [false, true] {
+        let mut list = List::new(ChunkLimit::of(-2));
+        for _ in 0..100_000 {
+            if front {
+                list.push_front(&[b'x'; 32][..]);
+            } else {
+                list.push_back(&[b'x'; 32][..]);
+            }
+        }
+        let each = list.memory_bytes() as f64 / 100_000.0;
+        assert!((34.0..34.6).contains(&each), "{each} bytes an element");
+    }
+}
+
+#[test]
+fn what_is_removed_whole_is_handed_back() {
+    let mut list = List::new(ChunkLimit::of(10));
+    (0..1000i64).for_each(|i| list.push_back(i));
+    let whole = list.remove(15..996);
+    assert_eq!((whole.len(), whole.chunks.len()), (970, 97));
+    assert_eq!(list.len(), 19);
+    assert_eq!(list.allocations(), 4);
+    assert_eq!(list.get(15), Some(Entry::Integer(996)));
+    assert!(list.chunks.capacity() < 100);
+}
+
+#[test]
+fn one_chunk_is_a_packed_list() {
+    let mut list = List::new(ChunkLimit::of(2));
+    list.push_back(1);
+    list.push_back(2);
+    let packed = list.as_packed().map(|packed| Packed::new(packed).len());
+    assert_eq!(packed, Some(2));
+    let again =
+        list.as_packed().map(|packed| List::of_packed(Packed::new(packed), ChunkLimit::of(1)));
+    assert_eq!(again.map(|list| (list.len(), list.chunks.len())), Some((2, 2)));
+    list.push_back(3);
+    assert!(list.as_packed().is_none());
+}

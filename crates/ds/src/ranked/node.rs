@@ -1,0 +1,379 @@
+//! The nodes of the ranked tree: leaves of record addresses, and inner nodes above them.
+//!
+//! ```text
+//! Leaf    256 bytes   len, then up to 31 addresses in order
+//! Inner  1016 bytes   len, then of up to 36 children each: records below it, score and address of
+//!                     the first record below it, and the child
+//! ```
+//!
+//! Here is how nodes hold what they hold, divide and unite; order, ranks and records' contents are
+//! the business of the tree. A [`Node`] owns its box and tells leaf from inner by the lowest bit of
+//! its address, so that a child costs 8 bytes.
+
+use std::ptr::NonNull;
+
+/// Addresses in a leaf: with its length they fill an allocation of 256 bytes.
+pub(super) const LEAF_SLOTS: usize = 31;
+/// Children of an inner node: they fill an allocation of 1 KB.
+pub(super) const INNER_CHILDREN: usize = 36;
+/// A node with fewer than this part of its room looks for a neighbour to unite with.
+const SPARSE_DIVISOR: usize = 4;
+
+const INNER_TAG: usize = 1;
+
+/// Addresses of records, in order.
+pub(super) struct Leaf {
+    len: u32,
+    slots: [u64; LEAF_SLOTS],
+}
+
+/// What an inner node knows of one child.
+pub(super) struct Branch {
+    /// Score of the first record below.
+    pub(super) score: f64,
+    /// Address of the first record below.
+    pub(super) first: u64,
+    /// Records below.
+    pub(super) count: u32,
+    pub(super) child: Node,
+}
+
+/// Children in order, each with what a search asks about it.
+pub(super) struct Inner {
+    len: u32,
+    counts: [u32; INNER_CHILDREN],
+    scores: [f64; INNER_CHILDREN],
+    firsts: [u64; INNER_CHILDREN],
+    children: [Option<Node>; INNER_CHILDREN],
+}
+
+/// An owned leaf or inner node.
+pub(super) struct Node(NonNull<u8>);
+
+// SAFETY: a node owns its box alone, and boxes of both kinds may go to other threads: they hold
+// numbers and nodes.
+unsafe impl Send for Node {}
+// SAFETY: shared access only reads.
+unsafe impl Sync for Node {}
+
+/// A node for reading.
+pub(super) enum View<'a> {
+    Leaf(&'a Leaf),
+    Inner(&'a Inner),
+}
+
+/// A node for writing.
+pub(super) enum ViewMut<'a> {
+    Leaf(&'a mut Leaf),
+    Inner(&'a mut Inner),
+}
+
+impl From<Box<Leaf>> for Node {
+    fn from(leaf: Box<Leaf>) -> Self {
+        Self(NonNull::from(Box::leak(leaf)).cast())
+    }
+}
+
+impl From<Box<Inner>> for Node {
+    fn from(inner: Box<Inner>) -> Self {
+        let base: NonNull<u8> = NonNull::from(Box::leak(inner)).cast();
+        Self(base.map_addr(|address| address | INNER_TAG))
+    }
+}
+
+impl Node {
+    #[inline]
+    fn is_inner(&self) -> bool {
+        self.0.addr().get() & INNER_TAG != 0
+    }
+
+    #[inline]
+    fn base(&self) -> *mut u8 {
+        self.0.as_ptr().map_addr(|address| address & !INNER_TAG)
+    }
+
+    #[inline]
+    pub(super) fn view(&self) -> View<'_> {
+        // SAFETY: the address is that of a box this node owns, of the kind that the tag says; boxes
+        // are aligned to 8, so that the tag is no part of the address.
+        unsafe {
+            if self.is_inner() {
+                View::Inner(&*self.base().cast::<Inner>())
+            } else {
+                View::Leaf(&*self.base().cast::<Leaf>())
+            }
+        }
+    }
+
+    #[inline]
+    pub(super) fn view_mut(&mut self) -> ViewMut<'_> {
+        // SAFETY: as in `view`, and `&mut self` makes the access exclusive.
+        unsafe {
+            if self.is_inner() {
+                ViewMut::Inner(&mut *self.base().cast::<Inner>())
+            } else {
+                ViewMut::Leaf(&mut *self.base().cast::<Leaf>())
+            }
+        }
+    }
+
+    /// Records below.
+    pub(super) fn count(&self) -> usize {
+        match self.view() {
+            View::Leaf(leaf) => leaf.slots().len(),
+            View::Inner(inner) => inner.counts().iter().map(|count| *count as usize).sum(),
+        }
+    }
+
+    /// Address of the first record below; 0 when there is none.
+    pub(super) fn first(&self) -> u64 {
+        match self.view() {
+            View::Leaf(leaf) => leaf.slots().first().copied().unwrap_or(0),
+            View::Inner(inner) => inner.firsts().first().copied().unwrap_or(0),
+        }
+    }
+
+    /// Whether little of its room is used.
+    fn is_sparse(&self) -> bool {
+        match self.view() {
+            View::Leaf(leaf) => leaf.slots().len() < LEAF_SLOTS / SPARSE_DIVISOR,
+            View::Inner(inner) => inner.len() < INNER_CHILDREN / SPARSE_DIVISOR,
+        }
+    }
+
+    /// Bytes of this node and of all below, and their number of allocations.
+    pub(super) fn footprint(&self) -> (usize, usize) {
+        match self.view() {
+            View::Leaf(_) => (size_of::<Leaf>(), 1),
+            View::Inner(inner) => {
+                let own = (size_of::<Inner>(), 1);
+                let leaves = inner.child(0).is_some_and(|child| !child.is_inner());
+                if leaves {
+                    return (own.0 + inner.len() * size_of::<Leaf>(), own.1 + inner.len());
+                }
+                let below = inner.children[..inner.len()].iter().flatten().map(Self::footprint);
+                below.fold(own, |sum, part| (sum.0 + part.0, sum.1 + part.1))
+            }
+        }
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        // SAFETY: the node owns the box, which was leaked when the node was made of it.
+        unsafe {
+            if self.is_inner() {
+                drop(Box::from_raw(self.base().cast::<Inner>()));
+            } else {
+                drop(Box::from_raw(self.base().cast::<Leaf>()));
+            }
+        }
+    }
+}
+
+impl Leaf {
+    pub(super) fn new() -> Box<Self> {
+        Box::new(Self { len: 0, slots: [0; LEAF_SLOTS] })
+    }
+
+    #[inline]
+    pub(super) fn slots(&self) -> &[u64] {
+        &self.slots[..self.len as usize]
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.len as usize == LEAF_SLOTS
+    }
+
+    /// Adds an address in front of the one at `at`; there must be room.
+    pub(super) fn insert(&mut self, at: usize, address: u64) {
+        let len = self.len as usize;
+        self.slots.copy_within(at..len, at + 1);
+        self.slots[at] = address;
+        self.len += 1;
+    }
+
+    /// Takes `count` addresses out from `at` on.
+    pub(super) fn remove(&mut self, at: usize, count: usize) {
+        let len = self.len as usize;
+        self.slots.copy_within(at + count..len, at);
+        self.len -= count as u32;
+    }
+
+    /// Moves the addresses from `at` on to a leaf of their own.
+    pub(super) fn split_off(&mut self, at: usize) -> Box<Self> {
+        let mut right = Self::new();
+        let moved = &self.slots[at..self.len as usize];
+        right.slots[..moved.len()].copy_from_slice(moved);
+        right.len = moved.len() as u32;
+        self.len = at as u32;
+        right
+    }
+
+    /// Distributes the addresses of two neighbours so that the left one has `left_len` of them.
+    fn share(&mut self, right: &mut Self, left_len: usize) {
+        let (a, b) = (self.len as usize, right.len as usize);
+        if left_len >= a {
+            let moved = left_len - a;
+            self.slots[a..left_len].copy_from_slice(&right.slots[..moved]);
+            right.slots.copy_within(moved..b, 0);
+        } else {
+            let moved = a - left_len;
+            right.slots.copy_within(..b, moved);
+            right.slots[..moved].copy_from_slice(&self.slots[left_len..a]);
+        }
+        self.len = left_len as u32;
+        right.len = (a + b - left_len) as u32;
+    }
+}
+
+impl Inner {
+    pub(super) fn new() -> Box<Self> {
+        Box::new(Self {
+            len: 0,
+            counts: [0; INNER_CHILDREN],
+            scores: [0.0; INNER_CHILDREN],
+            firsts: [0; INNER_CHILDREN],
+            children: [const { None }; INNER_CHILDREN],
+        })
+    }
+
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        self.len as usize
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.len() == INNER_CHILDREN
+    }
+
+    #[inline]
+    pub(super) fn counts(&self) -> &[u32] {
+        &self.counts[..self.len()]
+    }
+
+    #[inline]
+    pub(super) fn scores(&self) -> &[f64] {
+        &self.scores[..self.len()]
+    }
+
+    #[inline]
+    pub(super) fn firsts(&self) -> &[u64] {
+        &self.firsts[..self.len()]
+    }
+
+    #[inline]
+    pub(super) fn child(&self, at: usize) -> Option<&Node> {
+        self.children.get(at)?.as_ref()
+    }
+
+    #[inline]
+    pub(super) fn child_mut(&mut self, at: usize) -> Option<&mut Node> {
+        self.children.get_mut(at)?.as_mut()
+    }
+
+    /// Changes the number of records below a child.
+    pub(super) fn set_count(&mut self, at: usize, count: usize) {
+        self.counts[at] = count as u32;
+    }
+
+    /// Changes what is known of a child's first record.
+    pub(super) fn set_first(&mut self, at: usize, first: u64, score: f64) {
+        self.firsts[at] = first;
+        self.scores[at] = score;
+    }
+
+    /// Adds a child in front of the one at `at`; there must be room.
+    pub(super) fn insert(&mut self, at: usize, branch: Branch) {
+        let len = self.len();
+        self.counts.copy_within(at..len, at + 1);
+        self.scores.copy_within(at..len, at + 1);
+        self.firsts.copy_within(at..len, at + 1);
+        self.children[at..=len].rotate_right(1);
+        self.counts[at] = branch.count;
+        self.set_first(at, branch.first, branch.score);
+        self.children[at] = Some(branch.child);
+        self.len += 1;
+    }
+
+    /// Takes a child out.
+    pub(super) fn remove(&mut self, at: usize) -> Option<Node> {
+        let len = self.len();
+        let child = self.children[at].take();
+        self.counts.copy_within(at + 1..len, at);
+        self.scores.copy_within(at + 1..len, at);
+        self.firsts.copy_within(at + 1..len, at);
+        self.children[at..len].rotate_left(1);
+        self.len -= 1;
+        child
+    }
+
+    /// Moves the children from `at` on to a node of their own.
+    pub(super) fn split_off(&mut self, at: usize) -> Box<Self> {
+        let mut right = Self::new();
+        right.append(self, at);
+        right
+    }
+
+    /// Moves the children of `from` that stand at `at` and behind to the end of this node.
+    fn append(&mut self, from: &mut Self, at: usize) {
+        let (len, moved) = (self.len(), from.len() - at);
+        let (to, part) = (len..len + moved, at..from.len());
+        self.counts[to.clone()].copy_from_slice(&from.counts[part.clone()]);
+        self.scores[to.clone()].copy_from_slice(&from.scores[part.clone()]);
+        self.firsts[to.clone()].copy_from_slice(&from.firsts[part.clone()]);
+        self.children[to].swap_with_slice(&mut from.children[part]);
+        self.len += moved as u32;
+        from.len = at as u32;
+    }
+
+    /// Distributes the children of two neighbours so that the left one has `left_len` of them.
+    fn share(&mut self, right: &mut Self, left_len: usize) {
+        // By way of a third node: it is rare, and the plain way.
+        let mut all = right.split_off(0);
+        let own = self.len();
+        if left_len >= own {
+            right.append(&mut all, left_len - own);
+            self.append(&mut all, 0);
+        } else {
+            right.append(self, left_len);
+            right.append(&mut all, 0);
+        }
+    }
+
+    /// Unites the sparse child at `at` with a neighbour when one node has room for both, and
+    /// otherwise takes some of what the neighbour has. Returns the range of children that changed.
+    ///
+    /// Counts are right afterwards, and the first records of the changed children are those that
+    /// [`Node::first`] tells; their scores are the caller's business.
+    pub(super) fn mend(&mut self, at: usize) -> std::ops::Range<usize> {
+        if self.len() < 2 || !self.child(at).is_some_and(Node::is_sparse) {
+            return at..at;
+        }
+        let left_at = if at + 1 < self.len() { at } else { at - 1 };
+        let (head, tail) = self.children.split_at_mut(left_at + 1);
+        let (Some(left), Some(right)) = (head[left_at].as_mut(), tail[0].as_mut()) else {
+            return at..at;
+        };
+        let (len, room) = match (left.view_mut(), right.view_mut()) {
+            (ViewMut::Leaf(a), ViewMut::Leaf(b)) => ((a.len + b.len) as usize, LEAF_SLOTS),
+            (ViewMut::Inner(a), ViewMut::Inner(b)) => (a.len() + b.len(), INNER_CHILDREN),
+            _ => return at..at,
+        };
+        let unite = len <= room;
+        let left_len = if unite { len } else { len / 2 };
+        match (left.view_mut(), right.view_mut()) {
+            (ViewMut::Leaf(a), ViewMut::Leaf(b)) => a.share(b, left_len),
+            (ViewMut::Inner(a), ViewMut::Inner(b)) => a.share(b, left_len),
+            _ => {}
+        }
+        let (left_count, right_count) = (left.count(), right.count());
+        self.set_count(left_at, left_count);
+        self.set_count(left_at + 1, right_count);
+        if unite {
+            self.remove(left_at + 1);
+            return left_at..left_at + 1;
+        }
+        left_at..left_at + 2
+    }
+}

@@ -1,0 +1,254 @@
+//! A big sorted set: a dict that finds members by name and a ranked tree that orders them.
+//!
+//! ```text
+//! dict     hash of the member  ->  record: key = member, inline bytes = score
+//! ranked   (score, member)     ->  address of the same record
+//! ```
+//!
+//! Invariants: both hold the same records, so that a member costs one record, one slot and its part
+//! of the tree; a record leaves the tree before its score changes and before it leaves the dict.
+//! Scores are never NaN, which is the callers' business.
+
+use std::ops::Range;
+
+use base::hash::KeyHasher;
+use base::random::Random;
+
+use crate::dict::{Dict, Member, MemberRef, Nothing, Place};
+use crate::ranked::{Ranked, Walk, score_of};
+use crate::record::Payload;
+
+/// See the module's description.
+#[derive(Debug, Default)]
+pub struct SortedSet {
+    dict: Dict,
+    ranked: Ranked<Nothing>,
+}
+
+impl Clone for SortedSet {
+    fn clone(&self) -> Self {
+        let dict = self.dict.clone();
+        // Both dicts are walked in the same order, which tells where each record went.
+        let mut moved: Vec<(u64, u64)> =
+            self.dict.iter().zip(dict.iter()).map(|(a, b)| (a.address(), b.address())).collect();
+        moved.sort_unstable();
+        let mut copy = Self { dict, ranked: Ranked::default() };
+        for record in self.ranked.walk(0..self.len()) {
+            let Ok(at) = moved.binary_search_by_key(&record.address(), |(from, _)| *from) else {
+                continue;
+            };
+            // SAFETY: the address is that of a live record of the new dict, which this function
+            // neither changes nor drops.
+            let record_copy = unsafe { MemberRef::from_raw(moved[at].1) };
+            debug_assert_eq!(record_copy.key(), record.key());
+            // SAFETY: the record belongs to the dict beside the tree; every function here takes it
+            // out of the tree before it changes or drops it. The order is that of the original.
+            unsafe { copy.ranked.push(record_copy) };
+        }
+        copy
+    }
+}
+
+/// A record of a member and its score.
+fn record(member: &[u8], score: f64) -> Member {
+    Member::new(member, 0, Payload::Bytes(&score.to_le_bytes()), None, 0)
+}
+
+impl SortedSet {
+    /// Members.
+    #[allow(clippy::len_without_is_empty)]
+    pub fn len(&self) -> usize {
+        self.dict.len()
+    }
+
+    /// A sorted set of the members of a dict, whose inline bytes are scores.
+    pub fn from_dict(dict: Dict) -> Self {
+        let mut records: Vec<(f64, MemberRef<'_>)> =
+            dict.iter().map(|record| (score_of(record), record)).collect();
+        records.sort_unstable_by(|(a, left), (b, right)| {
+            a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal).then(left.key().cmp(right.key()))
+        });
+        let mut ranked = Ranked::default();
+        for (_, record) in records {
+            // SAFETY: as in `clone`; the dict moves into the new set and with it no record.
+            unsafe { ranked.push(record) };
+        }
+        Self { dict, ranked }
+    }
+
+    /// Where a member is, until a member is added or removed.
+    #[inline]
+    pub fn place(&self, hash: u64, member: &[u8]) -> Option<Place> {
+        self.dict.place(hash, member)
+    }
+
+    /// The score of the member at a place.
+    #[inline]
+    pub fn score_at(&self, place: Place) -> f64 {
+        score_of(self.dict.at(place))
+    }
+
+    /// A member's score.
+    #[inline]
+    pub fn score(&self, hash: u64, member: &[u8]) -> Option<f64> {
+        self.dict.find(hash, member).map(score_of)
+    }
+
+    /// A member's rank and score.
+    pub fn rank(&self, hash: u64, member: &[u8]) -> Option<(usize, f64)> {
+        let record = self.dict.find(hash, member)?;
+        Some((self.ranked.rank_of(record)?, score_of(record)))
+    }
+
+    /// Adds a member that is not in the set. The score is not NaN.
+    pub fn insert(&mut self, hash: u64, member: &[u8], score: f64, hasher: &KeyHasher) {
+        let place = self.dict.insert(hash, record(member, score), hasher);
+        // SAFETY: as in `clone`.
+        unsafe { self.ranked.insert(self.dict.at(place)) };
+    }
+
+    /// Adds a member that is not in the set and belongs behind all others.
+    pub fn push(&mut self, hash: u64, member: &[u8], score: f64, hasher: &KeyHasher) {
+        let place = self.dict.insert(hash, record(member, score), hasher);
+        // SAFETY: as in `clone`; the caller promises the order.
+        unsafe { self.ranked.push(self.dict.at(place)) };
+    }
+
+    /// Gives the member at a place another score, not NaN.
+    pub fn set_score(&mut self, place: Place, score: f64) {
+        self.ranked.remove(self.dict.at(place));
+        if let Some(bytes) = self.dict.at_mut(place).bytes_mut() {
+            bytes.copy_from_slice(&score.to_le_bytes());
+        }
+        // SAFETY: as in `clone`; the bytes were overwritten in place, so nothing has moved.
+        unsafe { self.ranked.insert(self.dict.at(place)) };
+    }
+
+    /// Removes a member. Returns whether it was there.
+    pub fn remove(&mut self, hash: u64, member: &[u8], hasher: &KeyHasher) -> bool {
+        let Some(place) = self.dict.place(hash, member) else { return false };
+        self.ranked.remove(self.dict.at(place));
+        drop(self.dict.remove_at(place, hasher));
+        true
+    }
+
+    /// Removes the members of a range of ranks.
+    pub fn remove_ranks(&mut self, ranks: Range<usize>, hasher: &KeyHasher) {
+        let dict = &mut self.dict;
+        self.ranked.remove_range(ranks, |record| {
+            let removed = dict.remove(hasher.hash(record.key()), record.key(), hasher);
+            debug_assert!(removed.is_some());
+        });
+    }
+
+    /// See [`Ranked::partition_point`].
+    #[inline]
+    pub fn partition_point(&self, before: impl Fn(f64, MemberRef<'_>) -> bool) -> usize {
+        self.ranked.partition_point(before)
+    }
+
+    /// The member of a rank.
+    pub fn nth(&self, rank: usize) -> Option<MemberRef<'_>> {
+        self.ranked.nth(rank)
+    }
+
+    /// The members of a range of ranks, upwards or back.
+    pub fn walk(&self, ranks: Range<usize>, back: bool) -> Walk<'_, Nothing> {
+        if back { self.ranked.walk_back(ranks) } else { self.ranked.walk(ranks) }
+    }
+
+    /// A member at random, each equally likely.
+    pub fn random(&self, random: &mut Random) -> Option<MemberRef<'_>> {
+        self.dict.random(random).map(|place| self.dict.at(place))
+    }
+
+    /// Visits members in the order of their hashes; see [`Dict::scan`].
+    pub fn scan(
+        &self,
+        from: u64,
+        count: usize,
+        hasher: &KeyHasher,
+        visit: &mut dyn FnMut(MemberRef<'_>),
+    ) -> Option<u64> {
+        self.dict.scan(from, count, hasher, visit)
+    }
+
+    /// Bytes allocated, this struct not included.
+    pub fn memory_bytes(&self) -> usize {
+        self.dict.memory_bytes() + self.ranked.footprint().0
+    }
+
+    /// About how many allocations dropping it frees.
+    pub fn allocations(&self) -> usize {
+        self.dict.allocations() + self.ranked.footprint().1
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    fn pairs(set: &SortedSet) -> Vec<(f64, Vec<u8>)> {
+        let walk = set.walk(0..set.len(), false);
+        walk.map(|record| (score_of(record), record.key().to_vec())).collect()
+    }
+
+    fn check(set: &SortedSet, model: &BTreeMap<Vec<u8>, f64>, hasher: &KeyHasher) {
+        let mut wanted: Vec<(f64, Vec<u8>)> =
+            model.iter().map(|(member, score)| (*score, member.clone())).collect();
+        wanted.sort_by(|a, b| a.partial_cmp(b).unwrap());
+        assert_eq!(pairs(set), wanted);
+        for (rank, (score, member)) in wanted.iter().enumerate() {
+            assert_eq!(set.rank(hasher.hash(member), member), Some((rank, *score)));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn both_halves_agree(
+            seed: u64,
+            ops in prop::collection::vec((0u8..9, -50i32..50, 0u16..600), 1..900),
+        ) {
+            let hasher = KeyHasher::new(seed);
+            let mut set = SortedSet::default();
+            let mut model: BTreeMap<Vec<u8>, f64> = BTreeMap::new();
+            for (op, number, name) in ops {
+                let (member, score) = (name.to_string().into_bytes(), f64::from(number) / 4.0);
+                let hash = hasher.hash(&member);
+                prop_assert_eq!(set.score(hash, &member), model.get(&member).copied());
+                match (op, set.place(hash, &member)) {
+                    (0..=5, Some(place)) => {
+                        prop_assert_eq!(set.score_at(place), model[&member]);
+                        set.set_score(place, score);
+                        model.insert(member, score);
+                    }
+                    (0..=5, None) => {
+                        set.insert(hash, &member, score, &hasher);
+                        model.insert(member, score);
+                    }
+                    (6..=7, found) => {
+                        prop_assert_eq!(set.remove(hash, &member, &hasher), found.is_some());
+                        model.remove(&member);
+                    }
+                    _ => {
+                        let start = usize::from(name) % (set.len() + 1);
+                        let gone = pairs(&set);
+                        set.remove_ranks(start..start + 7, &hasher);
+                        for (_, member) in gone.iter().skip(start).take(7) {
+                            model.remove(member);
+                        }
+                    }
+                }
+            }
+            check(&set, &model, &hasher);
+            let copy = set.clone();
+            let again = SortedSet::from_dict(set.dict.clone());
+            drop(set);
+            check(&copy, &model, &hasher);
+            check(&again, &model, &hasher);
+        }
+    }
+}

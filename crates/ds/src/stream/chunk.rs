@@ -1,0 +1,406 @@
+//! A chunk: some hundred bytes of consecutive entries, written against the first one's identifier
+//! and fields.
+//!
+//! ```text
+//! chunk   fields │ entry │ entry │ ...
+//! fields  how many │ their names, packed
+//! entry   size and flags │ ms │ seq │ values, packed             │ back     fields as the chunk's
+//!         size and flags │ ms │ seq │ how many │ fields, values  │ back     fields of its own
+//! ```
+//!
+//! Numbers are varints. `size` counts what stands between itself and `back`, and lies above two
+//! flags; `ms` is the distance to the chunk's base; `seq` is the distance to the base in the base's
+//! millisecond and the sequence itself in later ones, where it begins anew. `back` is the length of
+//! all before it, to be read backwards.
+//!
+//! Redis keeps the same in a listpack, with more bytes for the frame of an entry. Where its limits
+//! speak of bytes, [`Chunk::listpack_bytes`] says what the listpack would have, so that both cut
+//! their chunks at the same entries.
+//!
+//! Invariants: identifiers ascend; a marked entry counts as deleted and is skipped; `head` is the
+//! first entry that is not, or the end; offsets fit in 32 bits, as the callers' limits ensure.
+
+use crate::packed::{Encoded, Entry as Text, after};
+use crate::stream::Id;
+use crate::stream::varint;
+
+/// The entry is deleted.
+const DELETED: u64 = 1;
+/// The entry has the chunk's fields.
+const SAME_FIELDS: u64 = 2;
+const FLAG_BITS: u32 = 2;
+/// A listpack's header and terminator.
+const LISTPACK_FRAME_BYTES: usize = 7;
+/// The least room a growing chunk gets.
+const GROWTH_BYTES_MIN: usize = 64;
+
+/// Consecutive entries.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Chunk {
+    bytes: Vec<u8>,
+    live: u32,
+    marked: u32,
+    head: u32,
+    body: u32,
+}
+
+/// An entry: its identifier, and fields with their values.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry<'a> {
+    /// Its identifier.
+    pub id: Id,
+    fields: &'a [u8],
+    values: &'a [u8],
+    pairs: usize,
+}
+
+/// A field or a value.
+pub type Element<'a> = Text<'a>;
+
+impl<'a> Entry<'a> {
+    /// Fields, each with a value; a name may come twice.
+    #[allow(clippy::len_without_is_empty)]
+    pub fn len(&self) -> usize {
+        self.pairs
+    }
+
+    /// The fields with their values, as they were added.
+    pub fn pairs(&self) -> Pairs<'a> {
+        Pairs { fields: self.fields, values: self.values, field_at: 0, value_at: 0 }
+    }
+}
+
+/// Walks over an entry's fields and values.
+#[derive(Clone, Debug)]
+pub struct Pairs<'a> {
+    /// Empty when the names stand before the values.
+    fields: &'a [u8],
+    values: &'a [u8],
+    field_at: usize,
+    value_at: usize,
+}
+
+impl<'a> Iterator for Pairs<'a> {
+    type Item = (Element<'a>, Element<'a>);
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.value_at >= self.values.len() {
+            return None;
+        }
+        let field = if self.fields.is_empty() {
+            let field = Text::at(self.values, self.value_at);
+            self.value_at = after(self.values, self.value_at);
+            field
+        } else {
+            let field = Text::at(self.fields, self.field_at);
+            self.field_at = after(self.fields, self.field_at);
+            field
+        };
+        let value = Text::at(self.values, self.value_at);
+        self.value_at = after(self.values, self.value_at);
+        Some((field, value))
+    }
+}
+
+/// One entry where it stands.
+#[derive(Clone, Copy, Debug)]
+struct Frame {
+    deleted: bool,
+    same_fields: bool,
+    id: Id,
+    /// What follows the identifier, up to `back`.
+    content: usize,
+    content_end: usize,
+    /// The next entry.
+    end: usize,
+}
+
+impl Chunk {
+    /// A chunk for entries that mostly have these fields: `pairs` names among texts of names and
+    /// values in turn.
+    pub(super) fn new<'t>(pairs: usize, text: impl Fn(usize) -> &'t [u8]) -> Self {
+        let mut chunk = Self::default();
+        // The first entry, which has the same fields, follows at once.
+        let texts: usize = (0..2 * pairs).map(|index| text(index).len() + 2).sum();
+        chunk.bytes.reserve_exact(texts + GROWTH_BYTES_MIN);
+        varint::push(&mut chunk.bytes, pairs as u64);
+        for pair in 0..pairs {
+            push_element(&mut chunk.bytes, &Encoded::text(text(2 * pair)));
+        }
+        chunk.body = chunk.bytes.len() as u32;
+        chunk.head = chunk.body;
+        chunk
+    }
+
+    /// Entries that are not deleted.
+    pub(super) fn live(&self) -> usize {
+        self.live as usize
+    }
+
+    /// Entries, deleted ones included.
+    pub(super) fn entries(&self) -> usize {
+        self.live as usize + self.marked as usize
+    }
+
+    /// Bytes of memory beside the struct itself.
+    pub(super) fn allocated_bytes(&self) -> usize {
+        self.bytes.capacity()
+    }
+
+    /// Gives back the room that a chunk needs no more when nothing is added to it.
+    pub(super) fn seal(&mut self) {
+        self.bytes.shrink_to_fit();
+    }
+
+    /// The size of the chunk's listpack in Redis: `written` for all its elements but the two counts
+    /// in front, which change.
+    pub(super) fn listpack_bytes(&self, written: usize) -> usize {
+        let counts = [self.live, self.marked].map(|n| Encoded::integer(i64::from(n)).len());
+        LISTPACK_FRAME_BYTES + counts[0] + counts[1] + written
+    }
+
+    /// What [`Chunk::listpack_bytes`] needs for a chunk without entries.
+    pub(super) fn listpack_start(&self) -> usize {
+        let (pairs, names) = varint::read(&self.bytes, 0);
+        // The names are followed by a zero.
+        integer_bytes(pairs as i64) + (self.body as usize - names) + integer_bytes(0)
+    }
+
+    /// Adds an entry behind the others. Returns what its elements take in a listpack.
+    pub(super) fn append<'t>(
+        &mut self,
+        base: Id,
+        id: Id,
+        pairs: usize,
+        text: impl Fn(usize) -> &'t [u8],
+    ) -> usize {
+        let (ms, seq) = distance(base, id);
+        let same = self.has_fields(pairs, &text);
+        self.make_room(pairs, &text);
+        let start = self.bytes.len();
+        // Most entries are so short that one byte says their size.
+        self.bytes.push(0);
+        varint::push(&mut self.bytes, ms);
+        varint::push(&mut self.bytes, seq);
+        let mut elements = pairs;
+        if !same {
+            varint::push(&mut self.bytes, pairs as u64);
+            elements = 2 * pairs;
+        }
+        let content = self.bytes.len();
+        for index in 0..elements {
+            let index = if same { 2 * index + 1 } else { index };
+            push_element(&mut self.bytes, &Encoded::text(text(index)));
+        }
+        let content_bytes = self.bytes.len() - content;
+        let size = (self.bytes.len() - start - 1) as u64;
+        let head = size << FLAG_BITS | if same { SAME_FIELDS } else { 0 };
+        self.set_head(start, head);
+        let back = (self.bytes.len() - start) as u64;
+        varint::push_backward(&mut self.bytes, back);
+        self.live += 1;
+        listpack_entry_bytes(base, id, content_bytes, elements, (!same).then_some(pairs))
+    }
+
+    fn set_head(&mut self, start: usize, head: u64) {
+        let len = varint::len(head);
+        if len > 1 {
+            let old_end = self.bytes.len();
+            self.bytes.resize(old_end + len - 1, 0);
+            self.bytes.copy_within(start + 1..old_end, start + len);
+        }
+        let mut left = head;
+        for byte in &mut self.bytes[start..start + len] {
+            *byte = left as u8 | 0x80;
+            left >>= 7;
+        }
+        self.bytes[start + len - 1] &= 0x7f;
+    }
+
+    /// Makes room for an entry, and a fifth more than there was, so that a chunk that fills entry
+    /// by entry moves seldom and wastes little while it does.
+    fn make_room<'t>(&mut self, pairs: usize, text: &impl Fn(usize) -> &'t [u8]) {
+        let texts: usize = (0..2 * pairs).map(|index| text(index).len()).sum();
+        let free = self.bytes.capacity() - self.bytes.len();
+        // What most elements take: two bytes besides the text.
+        if free < texts + 4 * pairs + GROWTH_BYTES_MIN / 2 {
+            let more = (texts + 4 * pairs + GROWTH_BYTES_MIN / 2).max(self.bytes.len() / 5);
+            self.bytes.reserve_exact(more);
+        }
+    }
+
+    /// Whether the chunk's fields are these.
+    fn has_fields<'t>(&self, pairs: usize, text: &impl Fn(usize) -> &'t [u8]) -> bool {
+        let (own, mut at) = varint::read(&self.bytes, 0);
+        if own != pairs as u64 {
+            return false;
+        }
+        for pair in 0..pairs {
+            if !Encoded::text(text(2 * pair)).is_at(&self.bytes, at) {
+                return false;
+            }
+            at = after(&self.bytes, at);
+        }
+        true
+    }
+
+    #[inline]
+    fn frame(&self, base: Id, at: usize) -> Frame {
+        let (head, start) = varint::read(&self.bytes, at);
+        let content_end = start + (head >> FLAG_BITS) as usize;
+        let (ms, next) = varint::read(&self.bytes, start);
+        let (seq, content) = varint::read(&self.bytes, next);
+        let back = (content_end - at) as u64;
+        let id = if ms == 0 {
+            Id::new(base.ms, base.seq.wrapping_add(seq))
+        } else {
+            Id::new(base.ms.wrapping_add(ms), seq)
+        };
+        let end = content_end + varint::len(back);
+        let (deleted, same_fields) = (head & DELETED != 0, head & SAME_FIELDS != 0);
+        Frame { deleted, same_fields, id, content, content_end, end }
+    }
+
+    /// Where the entry that ends before `end` begins.
+    fn before(&self, end: usize) -> usize {
+        let (len, at) = varint::read_backward(&self.bytes, end);
+        at - len as usize
+    }
+
+    #[inline]
+    fn entry(&self, frame: &Frame) -> Entry<'_> {
+        let id = frame.id;
+        if frame.same_fields {
+            let (pairs, names) = varint::read(&self.bytes, 0);
+            let fields = &self.bytes[names..self.body as usize];
+            let values = &self.bytes[frame.content..frame.content_end];
+            return Entry { id, fields, values, pairs: pairs as usize };
+        }
+        let (pairs, at) = varint::read(&self.bytes, frame.content);
+        let values = &self.bytes[at..frame.content_end];
+        Entry { id, fields: &[], values, pairs: pairs as usize }
+    }
+
+    /// The first entry that is not deleted and whose identifier is `from` or higher, at or behind
+    /// the offset `at`; and the offset behind it.
+    #[inline]
+    pub(super) fn next(&self, base: Id, from: Id, at: usize) -> Option<(Entry<'_>, usize)> {
+        let mut at = at.max(self.head as usize);
+        while at < self.bytes.len() {
+            let frame = self.frame(base, at);
+            if !frame.deleted && frame.id >= from {
+                return Some((self.entry(&frame), frame.end));
+            }
+            at = frame.end;
+        }
+        None
+    }
+
+    /// The last entry that is not deleted and whose identifier is `to` or lower, before the offset
+    /// `end`; and the offset of its start.
+    pub(super) fn next_back(&self, base: Id, to: Id, end: usize) -> Option<(Entry<'_>, usize)> {
+        let mut end = end.min(self.bytes.len());
+        while end > self.head as usize {
+            let at = self.before(end);
+            let frame = self.frame(base, at);
+            if !frame.deleted && frame.id <= to {
+                return Some((self.entry(&frame), at));
+            }
+            end = at;
+        }
+        None
+    }
+
+    /// The entry with an identifier, unless it is deleted.
+    pub(super) fn find(&self, base: Id, id: Id) -> Option<Entry<'_>> {
+        let (_, frame) = self.seek(base, id)?;
+        Some(self.entry(&frame))
+    }
+
+    fn seek(&self, base: Id, id: Id) -> Option<(usize, Frame)> {
+        let mut at = self.head as usize;
+        while at < self.bytes.len() {
+            let frame = self.frame(base, at);
+            if frame.id >= id {
+                return (frame.id == id && !frame.deleted).then_some((at, frame));
+            }
+            at = frame.end;
+        }
+        None
+    }
+
+    /// The identifier of the last entry, be it deleted or not.
+    pub(super) fn last_id(&self, base: Id) -> Id {
+        if self.bytes.len() == self.body as usize {
+            return base;
+        }
+        self.frame(base, self.before(self.bytes.len())).id
+    }
+
+    /// Marks an entry as deleted. Returns whether it was there.
+    pub(super) fn delete(&mut self, base: Id, id: Id) -> bool {
+        let Some((at, _)) = self.seek(base, id) else { return false };
+        self.mark(base, at);
+        true
+    }
+
+    /// Marks the first entry that is not deleted, if its identifier is below `below`.
+    pub(super) fn delete_first(&mut self, base: Id, below: Option<Id>) -> bool {
+        let at = self.head as usize;
+        if at >= self.bytes.len() || below.is_some_and(|id| self.frame(base, at).id >= id) {
+            return false;
+        }
+        self.mark(base, at);
+        true
+    }
+
+    fn mark(&mut self, base: Id, at: usize) {
+        self.bytes[at] |= DELETED as u8;
+        self.live -= 1;
+        self.marked += 1;
+        let mut head = self.head as usize;
+        while head < self.bytes.len() {
+            let frame = self.frame(base, head);
+            if !frame.deleted {
+                break;
+            }
+            head = frame.end;
+        }
+        self.head = head as u32;
+    }
+}
+
+/// The distance of an identifier to the base, as an entry stores it.
+fn distance(base: Id, id: Id) -> (u64, u64) {
+    let ms = id.ms.wrapping_sub(base.ms);
+    (ms, if ms == 0 { id.seq.wrapping_sub(base.seq) } else { id.seq })
+}
+
+#[inline]
+fn push_element(out: &mut Vec<u8>, element: &Encoded<'_>) {
+    let (start, len) = (out.len(), element.len());
+    out.resize(start + len, 0);
+    element.write(&mut out[start..]);
+}
+
+fn integer_bytes(value: i64) -> usize {
+    Encoded::integer(value).len()
+}
+
+/// What an entry's elements take in a listpack: flags, both distances, perhaps the number of
+/// fields, the texts, and the number of elements.
+fn listpack_entry_bytes(
+    base: Id,
+    id: Id,
+    texts: usize,
+    elements: usize,
+    own_fields: Option<usize>,
+) -> usize {
+    let ms = id.ms.wrapping_sub(base.ms) as i64;
+    let seq = id.seq.wrapping_sub(base.seq) as i64;
+    let count = own_fields.map_or(0, |pairs| integer_bytes(pairs as i64));
+    let all = elements + 3 + usize::from(own_fields.is_some());
+    let frame = integer_bytes(0) + integer_bytes(ms) + integer_bytes(seq);
+    frame + count + texts + integer_bytes(all as i64)
+}

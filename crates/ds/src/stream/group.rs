@@ -1,0 +1,200 @@
+//! Consumer groups: how far a group has read, and which entries its consumers have not acknowledged
+//! yet.
+//!
+//! Invariant: each pending entry of a group is in the set of exactly one of its consumers. Groups
+//! and consumers come in the order of their names.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
+
+use crate::stream::Id;
+
+/// A group of consumers that share the entries of a stream.
+#[derive(Clone, Debug)]
+pub struct Group {
+    /// The last entry that was delivered to any consumer.
+    pub last_id: Id,
+    /// How many entries had been added up to `last_id`; -1 when that is not known.
+    pub entries_read: i64,
+    pending: BTreeMap<Id, Pending>,
+    /// Consumers by their handle; a hole where one was removed.
+    consumers: Vec<Option<Consumer>>,
+    /// Handles in the order of the names.
+    order: Vec<Handle>,
+}
+
+/// Names a consumer within its group, for as long as it is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Handle(u32);
+
+/// One consumer.
+#[derive(Clone, Debug)]
+pub struct Consumer {
+    name: Box<[u8]>,
+    /// When it last asked, in milliseconds since 1970.
+    pub seen_ms: i64,
+    /// When it last got an entry, in milliseconds since 1970; -1 when it never did.
+    pub active_ms: i64,
+    pending: BTreeSet<Id>,
+}
+
+/// An entry that was delivered and not acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pending {
+    /// To whom.
+    pub consumer: Handle,
+    /// When last, in milliseconds since 1970.
+    pub delivered_ms: i64,
+    /// How often.
+    pub deliveries: i64,
+}
+
+impl Consumer {
+    /// Its name.
+    pub fn name(&self) -> &[u8] {
+        &self.name
+    }
+
+    /// Entries that it has not acknowledged.
+    pub fn pending_len(&self) -> usize {
+        self.pending.len()
+    }
+
+    /// Their identifiers in a range, ascending.
+    pub fn pending_ids(&self, range: RangeInclusive<Id>) -> impl Iterator<Item = Id> + '_ {
+        let range = (!range.is_empty()).then(|| self.pending.range(range));
+        range.into_iter().flatten().copied()
+    }
+}
+
+impl Group {
+    /// A group without consumers.
+    pub fn new(last_id: Id, entries_read: i64) -> Self {
+        Self {
+            last_id,
+            entries_read,
+            pending: BTreeMap::new(),
+            consumers: Vec::new(),
+            order: Vec::new(),
+        }
+    }
+
+    /// The consumers, by name.
+    pub fn consumers(&self) -> impl ExactSizeIterator<Item = &Consumer> {
+        self.order.iter().map(|handle| self.consumer(*handle))
+    }
+
+    /// A consumer of this group.
+    ///
+    /// # Panics
+    /// When it has been removed.
+    pub fn consumer(&self, handle: Handle) -> &Consumer {
+        let consumer = self.consumers.get(handle.0 as usize).and_then(Option::as_ref);
+        consumer.unwrap_or_else(|| unreachable!("a handle is for a consumer of the group"))
+    }
+
+    /// The same for writing.
+    ///
+    /// # Panics
+    /// When it has been removed.
+    pub fn consumer_mut(&mut self, handle: Handle) -> &mut Consumer {
+        let consumer = self.consumers.get_mut(handle.0 as usize).and_then(Option::as_mut);
+        consumer.unwrap_or_else(|| unreachable!("a handle is for a consumer of the group"))
+    }
+
+    fn place(&self, name: &[u8]) -> Result<usize, usize> {
+        self.order.binary_search_by(|handle| (*self.consumer(*handle).name).cmp(name))
+    }
+
+    /// The consumer of a name.
+    pub fn find(&self, name: &[u8]) -> Option<Handle> {
+        self.place(name).ok().map(|at| self.order[at])
+    }
+
+    /// The consumer of a name, made when there is none; and whether it was made.
+    pub fn find_or_add(&mut self, name: &[u8], now_ms: i64) -> (Handle, bool) {
+        let at = match self.place(name) {
+            Ok(at) => return (self.order[at], false),
+            Err(at) => at,
+        };
+        let consumer = Consumer {
+            name: name.into(),
+            seen_ms: now_ms,
+            active_ms: -1,
+            pending: BTreeSet::new(),
+        };
+        let slot = self.consumers.iter().position(Option::is_none).unwrap_or(self.consumers.len());
+        if slot == self.consumers.len() {
+            self.consumers.push(None);
+        }
+        self.consumers[slot] = Some(consumer);
+        let handle = Handle(slot as u32);
+        self.order.insert(at, handle);
+        (handle, true)
+    }
+
+    /// Removes a consumer and what it has pending. Returns how much that was, if it was there.
+    pub fn remove(&mut self, name: &[u8]) -> Option<usize> {
+        let at = self.place(name).ok()?;
+        let handle = self.order.remove(at);
+        let consumer = self.consumers[handle.0 as usize].take()?;
+        for id in &consumer.pending {
+            self.pending.remove(id);
+        }
+        Some(consumer.pending.len())
+    }
+
+    /// Entries that are not acknowledged.
+    pub fn pending_len(&self) -> usize {
+        self.pending.len()
+    }
+
+    /// An entry that is not acknowledged.
+    pub fn pending(&self, id: Id) -> Option<&Pending> {
+        self.pending.get(&id)
+    }
+
+    /// Those in a range, ascending.
+    pub fn pending_range(
+        &self,
+        range: RangeInclusive<Id>,
+    ) -> impl DoubleEndedIterator<Item = (Id, &Pending)> {
+        let range = (!range.is_empty()).then(|| self.pending.range(range));
+        range.into_iter().flatten().map(|(id, pending)| (*id, pending))
+    }
+
+    /// Makes an entry pending, whoever had it before.
+    pub fn deliver(&mut self, id: Id, pending: Pending) {
+        let old = self.pending.insert(id, pending);
+        if old.is_none_or(|old| old.consumer != pending.consumer) {
+            if let Some(old) = old {
+                self.consumer_mut(old.consumer).pending.remove(&id);
+            }
+            self.consumer_mut(pending.consumer).pending.insert(id);
+        }
+    }
+
+    /// Says that an entry is pending no more. Returns whether it was.
+    pub fn acknowledge(&mut self, id: Id) -> bool {
+        let Some(old) = self.pending.remove(&id) else { return false };
+        self.consumer_mut(old.consumer).pending.remove(&id);
+        true
+    }
+
+    /// About how many allocations dropping the group frees.
+    pub(super) fn allocations(&self) -> usize {
+        // Nodes of the trees are half full.
+        self.consumers.len() * 2 + self.pending.len() / 3 + 2
+    }
+
+    /// Bytes of memory, about: the trees' nodes are taken for six tenths full.
+    pub(super) fn memory_bytes(&self) -> usize {
+        let tree = |entries: usize, bytes: usize| entries * bytes * 10 / 6;
+        let consumers: usize = self.consumers().map(|consumer| consumer.name.len()).sum();
+        size_of::<Self>()
+            + consumers
+            + self.consumers.capacity() * size_of::<Option<Consumer>>()
+            + self.order.capacity() * size_of::<Handle>()
+            + tree(self.pending.len(), size_of::<(Id, Pending)>() + size_of::<Id>())
+    }
+}

@@ -1,0 +1,198 @@
+//! Trimming: the oldest entries go until a stream is short or young enough.
+//!
+//! Whole chunks are dropped as they are; a chunk that is to lose only some of its entries has them
+//! marked, unless the trimming may be inexact.
+
+use std::collections::BTreeMap;
+
+use crate::stream::chunk::Chunk;
+use crate::stream::log::Log;
+use crate::stream::{Id, Stream};
+
+/// Up to so many chunks are dropped at once; more are handed to the caller.
+const DROPPED_CHUNKS_MAX: usize = 32;
+
+/// What is to remain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bound {
+    /// So many entries.
+    Len(u64),
+    /// The entries with this identifier or a higher one.
+    Id(Id),
+}
+
+/// What becomes of the groups' references to entries that go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum References {
+    /// They stay, pointing at nothing.
+    #[default]
+    Keep,
+    /// They go too.
+    Drop,
+    /// An entry goes only when every group has read and acknowledged it.
+    Acked,
+}
+
+/// How to trim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Trim {
+    /// What is to remain.
+    pub bound: Bound,
+    /// Whether that must be reached; else only whole chunks go.
+    pub exact: bool,
+    /// Entries to remove at most, chunk by chunk; 0 for no limit.
+    pub limit: u64,
+    /// What becomes of references.
+    pub references: References,
+}
+
+/// What becomes of a chunk.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    Whole,
+    Part,
+    Stop,
+}
+
+impl Trim {
+    /// The verdict on the first chunk of a log of `len` entries, of which `removed` are gone.
+    fn verdict(&self, base: Id, chunk: &Chunk, len: u64, removed: u64) -> Verdict {
+        let live = chunk.live() as u64;
+        let is_enough = matches!(self.bound, Bound::Len(len_max) if len <= len_max);
+        if is_enough || self.limit > 0 && removed + live > self.limit {
+            return Verdict::Stop;
+        }
+        let is_whole = match self.bound {
+            Bound::Len(len_max) => len - live >= len_max,
+            Bound::Id(id) => chunk.last_id(base) < id,
+        };
+        match (is_whole, self.exact) {
+            (true, _) => Verdict::Whole,
+            (false, true) => Verdict::Part,
+            (false, false) => Verdict::Stop,
+        }
+    }
+
+    /// Whether an entry stays, and with it all that follow it.
+    fn keeps(&self, id: Id, len: u64) -> bool {
+        match self.bound {
+            Bound::Len(len_max) => len <= len_max,
+            Bound::Id(from) => id >= from,
+        }
+    }
+}
+
+impl Stream {
+    /// Removes the oldest entries. Returns how many, and what is better dropped elsewhere.
+    pub fn trim(&mut self, trim: &Trim) -> (u64, Option<Self>) {
+        if trim.references == References::Keep {
+            let (removed, chunks) = self.log.trim(trim);
+            let garbage = (!chunks.is_empty())
+                .then(|| Self { log: Log { sealed: chunks, ..Log::new() }, ..Self::new() });
+            return (removed, garbage);
+        }
+        let ids = self.removable(trim);
+        for id in &ids {
+            self.log.remove(*id);
+            if trim.references == References::Drop {
+                self.groups.forget(*id);
+            }
+        }
+        (ids.len() as u64, None)
+    }
+
+    /// What goes when it depends on the groups.
+    fn removable(&self, trim: &Trim) -> Vec<Id> {
+        let mut ids = Vec::new();
+        let log = &self.log;
+        for (base, chunk) in log.chunks() {
+            let left = log.len() - ids.len() as u64;
+            if trim.verdict(base, chunk, left, ids.len() as u64) == Verdict::Stop {
+                break;
+            }
+            let mut at = 0;
+            while let Some((entry, end)) = chunk.next(base, Id::MIN, at) {
+                at = end;
+                if trim.keeps(entry.id, log.len() - ids.len() as u64) {
+                    break;
+                }
+                let stays = trim.references == References::Acked && self.groups.refer_to(entry.id);
+                if !stays {
+                    ids.push(entry.id);
+                }
+            }
+        }
+        ids
+    }
+}
+
+impl Log {
+    fn trim(&mut self, trim: &Trim) -> (u64, BTreeMap<Id, Chunk>) {
+        let (mut removed, mut chunks, mut last) = (0, 0, Verdict::Whole);
+        for (base, chunk) in self.chunks() {
+            last = trim.verdict(base, chunk, self.len - removed, removed);
+            if last != Verdict::Whole {
+                break;
+            }
+            removed += chunk.live() as u64;
+            chunks += 1;
+        }
+        let garbage = self.drop_first(chunks);
+        self.len -= removed;
+        if last == Verdict::Part {
+            removed += self.trim_first(trim);
+        }
+        (removed, garbage)
+    }
+
+    /// Takes the first chunks away and returns them when they are many.
+    fn drop_first(&mut self, chunks: usize) -> BTreeMap<Id, Chunk> {
+        if chunks > self.sealed.len() {
+            self.tail = None;
+        }
+        if chunks >= self.sealed.len() {
+            return std::mem::take(&mut self.sealed);
+        }
+        if chunks <= DROPPED_CHUNKS_MAX {
+            for _ in 0..chunks {
+                self.sealed.pop_first();
+            }
+            return BTreeMap::new();
+        }
+        match self.sealed.keys().nth(chunks).copied() {
+            Some(kept) => {
+                let kept = self.sealed.split_off(&kept);
+                std::mem::replace(&mut self.sealed, kept)
+            }
+            None => BTreeMap::new(),
+        }
+    }
+
+    /// Marks the first entries of the first chunk, and drops it when none is left.
+    fn trim_first(&mut self, trim: &Trim) -> u64 {
+        let mut removed = 0;
+        let len = self.len;
+        let below = match trim.bound {
+            Bound::Len(_) => None,
+            Bound::Id(id) => Some(id),
+        };
+        let mut first = self.sealed.first_entry();
+        let (base, chunk) = match (&mut first, &mut self.tail) {
+            (Some(first), _) => (*first.key(), first.get_mut()),
+            (None, Some(tail)) => (tail.base, &mut tail.chunk),
+            (None, None) => return 0,
+        };
+        let is_enough = |removed| matches!(trim.bound, Bound::Len(max) if len - removed <= max);
+        while !is_enough(removed) && chunk.delete_first(base, below) {
+            removed += 1;
+        }
+        if chunk.live() == 0 {
+            match first {
+                Some(first) => drop(first.remove()),
+                None => self.tail = None,
+            }
+        }
+        self.len -= removed;
+        removed
+    }
+}

@@ -1,0 +1,85 @@
+//! Tables as segments of a larger one: taken apart, joined and copied whole.
+//!
+//! The records themselves never move here, only the slots that point to them.
+
+use super::{ADDRESS_MASK, Positions, STAMPED, Table};
+use crate::record::{RecordRef, class_bytes};
+
+impl<P> Table<P> {
+    /// Moves the records to `parts.len()` empty tables, each with positions of its own: `part_of`
+    /// tells which one a record belongs to. All parts keep at least the room they need.
+    pub(crate) fn divide<H: Positions>(
+        &mut self,
+        parts: &mut [Table<P>],
+        part_of: impl Fn(RecordRef<'_, P>) -> usize,
+        hasher: &H,
+    ) {
+        let slots = std::mem::take(&mut self.slots);
+        let mut entries: Vec<Vec<u64>> = Vec::new();
+        entries.resize_with(parts.len(), || Vec::with_capacity(self.len() / parts.len()));
+        for slot in slots.iter().filter(|slot| **slot != 0) {
+            let part = part_of(self.view(*slot)).min(parts.len() - 1);
+            entries[part].push(*slot);
+        }
+        // From here on the parts own the records.
+        *self = Self::default();
+        for (part, entries) in parts.iter_mut().zip(entries) {
+            part.adopt(&entries, hasher);
+        }
+    }
+
+    /// Moves all records of `others` here, where they have the positions that `hasher` tells.
+    pub(crate) fn absorb<H: Positions>(&mut self, others: &mut [Table<P>], hasher: &H) {
+        let mut entries: Vec<u64> = Vec::new();
+        for table in std::iter::once(&mut *self).chain(others) {
+            entries.extend(table.slots.iter().filter(|slot| **slot != 0));
+            // The slots go without the records, which `entries` holds now.
+            table.slots = Box::default();
+            *table = Self::default();
+        }
+        self.adopt(&entries, hasher);
+    }
+
+    /// Becomes the owner of records that nobody owns; the table is empty before.
+    fn adopt<H: Positions>(&mut self, entries: &[u64], hasher: &H) {
+        debug_assert!(self.slots.is_empty(), "only an empty table adopts");
+        let Some(&last) = entries.last() else { return };
+        self.len = entries.len() as u32;
+        self.stamped = entries.iter().filter(|slot| **slot & STAMPED != 0).count() as u32;
+        self.note_lines(self.view(last).allocated_bytes());
+        // A sixteenth more than there is, so that the next insertion does not move all again.
+        let mut homes = entries.len() + entries.len() / 16;
+        while H::len_max(homes) < entries.len() {
+            homes += entries.len() / 32 + 1;
+        }
+        self.settle(entries, homes, hasher);
+    }
+
+    /// A copy with copies of all records in the same slots.
+    pub(crate) fn duplicate(&self) -> Self
+    where
+        P: Clone,
+    {
+        let mut copy = Self {
+            slots: vec![0; self.slots.len()].into_boxed_slice(),
+            homes: self.homes,
+            record_lines: self.record_lines,
+            ..Self::default()
+        };
+        for (own, slot) in copy.slots.iter_mut().zip(&self.slots) {
+            if *slot != 0 {
+                let record = self.view(*slot);
+                let address = record.duplicate(record.key()).into_raw();
+                *own = slot & !ADDRESS_MASK | address;
+                copy.len += 1;
+                copy.stamped += u32::from(slot & STAMPED != 0);
+            }
+        }
+        copy
+    }
+
+    /// Bytes that the allocator gave for the slots.
+    pub fn slot_bytes(&self) -> usize {
+        if self.slots.is_empty() { 0 } else { class_bytes(size_of_val(&*self.slots)) }
+    }
+}

@@ -1,0 +1,75 @@
+//! One bit: SETBIT and GETBIT.
+
+use resp::{Args, Reply};
+use store::text::Digits;
+use store::{Text, TextRef};
+
+use super::{BITS_SET, OFFSET, READ, READ_KEY, UPDATE, WRITE, offset, spec};
+use crate::cx::Cx;
+use crate::error::{BitsError, Error};
+use crate::row::{Handler, Row};
+use crate::spec::{Argument, Flags, KeySpec, Shape};
+
+pub(super) const SETBIT: Row<Handler> = Row::new(
+    spec("setbit", 4, "2.2.0")
+        .summary("Sets one bit of the string under a key, which grows as far as it must.")
+        .complexity("O(1), when the string need not grow.")
+        .flags(WRITE)
+        .keys(&[KeySpec::one(1, UPDATE)])
+        .arguments(&[Argument::key(), OFFSET, Argument::new("value", Shape::Integer)]),
+    setbit,
+);
+
+pub(super) const GETBIT: Row<Handler> = Row::new(
+    spec("getbit", 3, "2.2.0")
+        .summary("Replies one bit of the string under a key.")
+        .complexity("O(1)")
+        .flags(READ.with(Flags::FAST))
+        .keys(READ_KEY)
+        .arguments(&[Argument::key(), OFFSET]),
+    getbit,
+);
+
+fn setbit(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let offset = offset(args.text(2), cx.bulk_bytes_max)?;
+    let bit = match args.text(3) {
+        b"0" => false,
+        b"1" => true,
+        _ => return Err(BitsError::Bit.into()),
+    };
+    let key = cx.first_key(args, 1);
+    let (db, turn) = cx.db(key);
+    let mut edit = db.edit_or_create::<Text>(turn, key)?;
+    let old = bit_at(edit.text(), offset);
+    let len = offset / 8 + 1;
+    if old != bit || len > edit.text().len() {
+        let mask = 1 << (7 - offset % 8);
+        edit.with_bytes(len, |bytes| {
+            let byte = &mut bytes[offset / 8];
+            *byte = if bit { *byte | mask } else { *byte & !mask };
+        });
+        drop(edit);
+        cx.wrote(BITS_SET, key.bytes);
+    } else {
+        edit.make_raw();
+    }
+    reply.int(i64::from(old));
+    Ok(())
+}
+
+fn getbit(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let offset = offset(args.text(2), cx.bulk_bytes_max)?;
+    let key = cx.first_key(args, 1);
+    let (db, turn) = cx.db(key);
+    let bit = db.read::<Text>(turn, key)?.is_some_and(|text| bit_at(text, offset));
+    reply.int(i64::from(bit));
+    Ok(())
+}
+
+/// A bit of a string; those behind its end are zeros.
+#[inline]
+fn bit_at(text: TextRef<'_>, offset: usize) -> bool {
+    let mut digits = Digits::default();
+    let byte = text.bytes(&mut digits).get(offset / 8);
+    byte.is_some_and(|byte| byte >> (7 - offset % 8) & 1 == 1)
+}

@@ -1,0 +1,260 @@
+//! Strings as arrays of integers of any width: BITFIELD and BITFIELD_RO.
+//!
+//! A request is read twice: first all of it is checked and the longest write found, then each
+//! operation is carried out in order. So an error anywhere leaves nothing done, the string grows at
+//! most once, and no list of operations is kept.
+//!
+//! Other than in Redis, a request whose writes all fail by OVERFLOW FAIL leaves the key as it was.
+//! There it grows, or comes into being, without anyone being told.
+
+use base::number::parse_i64;
+use resp::{Args, Reply};
+use store::text::Digits;
+use store::{Text, TextEdit, TextRef};
+
+use super::integer::{Kind, Overflow};
+use super::{BITS_SET, OFFSET, READ, READ_KEY, UPDATE, WRITE, scaled_offset, spec};
+use crate::cx::Cx;
+use crate::error::{BitsError, Error};
+use crate::row::{Handler, Row};
+use crate::spec::{Access, Argument, Flags, KeySpec, Shape};
+
+pub(super) const BITFIELD: Row<Handler> = Row::new(
+    spec("bitfield", -2, "3.2.0")
+        .summary("Reads and changes integers of any width inside the string under a key.")
+        .complexity("O(1) for each operation.")
+        .flags(WRITE)
+        .keys(&[KeySpec::one(1, UPDATE.with(Access::VARIABLE_FLAGS))
+            .notes("It reads and changes the key")])
+        .arguments(&[
+            Argument::key(),
+            Argument::new("operation", Shape::OneOf(OPERATION)).optional().multiple(),
+        ]),
+    bitfield,
+);
+
+pub(super) const BITFIELD_RO: Row<Handler> = Row::new(
+    spec("bitfield_ro", -2, "6.0.0")
+        .summary("Reads integers of any width inside the string under a key.")
+        .complexity("O(1) for each operation.")
+        .flags(READ.with(Flags::FAST))
+        .keys(READ_KEY)
+        .arguments(&[Argument::key(), GET.optional().multiple_token()]),
+    bitfield_ro,
+);
+
+const ENCODING: Argument = Argument::new("encoding", Shape::Text);
+const GET: Argument = Argument::new("get-block", Shape::Block(&[ENCODING, OFFSET])).after("GET");
+const OPERATION: &[Argument] =
+    &[GET, Argument::new("write", Shape::Block(&[OVERFLOW, WRITE_OPERATION]))];
+const OVERFLOW: Argument = Argument::new(
+    "overflow-block",
+    Shape::OneOf(&[
+        Argument::word("wrap", "WRAP"),
+        Argument::word("sat", "SAT"),
+        Argument::word("fail", "FAIL"),
+    ]),
+)
+.after("OVERFLOW")
+.optional();
+const WRITE_OPERATION: Argument = Argument::new(
+    "write-operation",
+    Shape::OneOf(&[
+        Argument::new(
+            "set-block",
+            Shape::Block(&[ENCODING, OFFSET, Argument::new("value", Shape::Integer)]),
+        )
+        .after("SET"),
+        Argument::new(
+            "incrby-block",
+            Shape::Block(&[ENCODING, OFFSET, Argument::new("increment", Shape::Integer)]),
+        )
+        .after("INCRBY"),
+    ]),
+);
+
+/// What is done with one integer.
+#[derive(Clone, Copy)]
+enum Action {
+    Get,
+    Set(i64, Overflow),
+    Add(i64, Overflow),
+}
+
+/// One operation of a request.
+#[derive(Clone, Copy)]
+struct Operation {
+    action: Action,
+    kind: Kind,
+    /// The integer's first bit.
+    offset: usize,
+}
+
+impl Operation {
+    /// The length of a string that holds the integer, in bytes.
+    fn end_bytes(self) -> usize {
+        (self.offset + self.kind.bits as usize).div_ceil(8)
+    }
+}
+
+/// Reads the operations one after another.
+struct Operations<'a> {
+    args: Args<'a>,
+    overflow: Overflow,
+    bytes_max: usize,
+}
+
+impl<'a> Operations<'a> {
+    fn new(args: &Args<'a>, bytes_max: usize) -> Self {
+        let mut args = *args;
+        args.seek(2);
+        Self { args, overflow: Overflow::Wrap, bytes_max }
+    }
+
+    fn next(&mut self) -> Result<Option<Operation>, Error> {
+        let args = &mut self.args;
+        while args.remaining() >= 2 && args.take_word("overflow") {
+            let behaviours: [(&[u8], Overflow); 3] = [
+                (b"wrap", Overflow::Wrap),
+                (b"sat", Overflow::Saturate),
+                (b"fail", Overflow::Fail),
+            ];
+            let word = args.next().unwrap_or_default();
+            let named = behaviours.iter().find(|(name, _)| word.eq_ignore_ascii_case(name));
+            self.overflow = named.ok_or(BitsError::FieldOverflow)?.1;
+        }
+        let remaining = args.remaining();
+        if remaining == 0 {
+            return Ok(None);
+        }
+        let action: fn(i64, Overflow) -> Action = if remaining >= 3 && args.take_word("get") {
+            |_, _| Action::Get
+        } else if remaining >= 4 && args.take_word("set") {
+            Action::Set
+        } else if remaining >= 4 && args.take_word("incrby") {
+            Action::Add
+        } else {
+            return Err(Error::Syntax);
+        };
+        let kind = Kind::parse(args.next().unwrap_or_default()).ok_or(BitsError::FieldType)?;
+        let offset = args.next().unwrap_or_default();
+        let (offset, step) = match offset.strip_prefix(b"#") {
+            Some(number) => (number, u64::from(kind.bits)),
+            None => (offset, 1),
+        };
+        let offset = scaled_offset(offset, step, self.bytes_max)?;
+        let mut action = action(0, self.overflow);
+        if let Action::Set(value, _) | Action::Add(value, _) = &mut action {
+            *value = parse_i64(args.next().unwrap_or_default()).ok_or(Error::NotInteger)?;
+        }
+        Ok(Some(Operation { action, kind, offset }))
+    }
+}
+
+/// Checks all operations. Returns how many there are, and the length of a string that all writes
+/// fit in; 0 when there are none.
+fn check(args: &Args<'_>, bytes_max: usize) -> Result<(usize, usize), Error> {
+    let mut operations = Operations::new(args, bytes_max);
+    let (mut count, mut end_bytes) = (0, 0);
+    while let Some(operation) = operations.next()? {
+        count += 1;
+        if !matches!(operation.action, Action::Get) {
+            end_bytes = end_bytes.max(operation.end_bytes());
+        }
+    }
+    Ok((count, end_bytes))
+}
+
+fn bitfield(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let (count, end_bytes) = check(args, cx.bulk_bytes_max)?;
+    if end_bytes == 0 {
+        read(cx, args, reply, count)
+    } else {
+        write(cx, args, reply, count, end_bytes)
+    }
+}
+
+fn bitfield_ro(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let (count, end_bytes) = check(args, cx.bulk_bytes_max)?;
+    if end_bytes > 0 {
+        return Err(BitsError::FieldReadOnly.into());
+    }
+    read(cx, args, reply, count)
+}
+
+fn read(
+    cx: &mut Cx<'_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+    count: usize,
+) -> Result<(), Error> {
+    let mut operations = Operations::new(args, cx.bulk_bytes_max);
+    let key = cx.first_key(args, 1);
+    let (db, turn) = cx.db(key);
+    let text = db.read::<Text>(turn, key)?.unwrap_or(TextRef::Bytes(b""));
+    let mut digits = Digits::default();
+    let bytes = text.bytes(&mut digits);
+    reply.array(count);
+    while let Some(operation) = operations.next()? {
+        reply.int(operation.kind.read(bytes, operation.offset));
+    }
+    Ok(())
+}
+
+fn write(
+    cx: &mut Cx<'_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+    count: usize,
+    end_bytes: usize,
+) -> Result<(), Error> {
+    let mut operations = Operations::new(args, cx.bulk_bytes_max);
+    let key = cx.first_key(args, 1);
+    let (db, turn) = cx.db(key);
+    let mut edit = db.edit_or_create::<Text>(turn, key)?;
+    let mut changed = false;
+    reply.array(count);
+    while let Some(operation) = operations.next()? {
+        match apply(&mut edit, operation, end_bytes, &mut changed) {
+            Some(shown) => reply.int(shown),
+            None => reply.null(),
+        }
+    }
+    if !changed {
+        edit.make_raw();
+    }
+    drop(edit);
+    if changed {
+        cx.wrote(BITS_SET, key.bytes);
+    }
+    Ok(())
+}
+
+/// Carries out one operation on a string that grows to `end_bytes` when it is first written to.
+/// Returns what it replies, nothing when it fails.
+fn apply(
+    edit: &mut TextEdit<'_>,
+    operation: Operation,
+    end_bytes: usize,
+    changed: &mut bool,
+) -> Option<i64> {
+    let Operation { action, kind, offset } = operation;
+    let (old, len) = {
+        let mut digits = Digits::default();
+        let bytes = edit.text().bytes(&mut digits);
+        (kind.read(bytes, offset), bytes.len())
+    };
+    let (new, shown) = match action {
+        Action::Get => return Some(old),
+        Action::Set(value, overflow) => (kind.set(value, overflow)?, old),
+        Action::Add(increment, overflow) => {
+            let sum = kind.add(old, increment, overflow)?;
+            (sum, sum)
+        }
+    };
+    if new != old || len < end_bytes {
+        edit.with_bytes(end_bytes, |bytes| kind.write(bytes, offset, new));
+        *changed = true;
+    }
+    Some(shown)
+}

@@ -1,0 +1,58 @@
+//! Strings as bits (<https://redis.io/docs/latest/commands/?group=bitmap>): the list of their rows,
+//! and what the files of the family share.
+//!
+//! Bits are counted from the highest of the first byte. A string is written where it lies; only one
+//! that grows is moved. One bit is set and read in `bit`, bits are counted and sought in `count`,
+//! whole strings combined in `op`, integers of any width handled in `field`, of which `integer` is
+//! the arithmetic.
+
+use base::number::parse_i64;
+use store::Event;
+
+use crate::error::{BitsError, Error};
+use crate::row::{Handler, Row};
+use crate::spec::{Access, Argument, Flags, Group, KeySpec, Shape, Spec};
+
+mod bit;
+mod count;
+mod field;
+mod integer;
+mod op;
+
+/// The bitmap commands.
+pub const ROWS: &[Row<Handler>] = &[
+    count::BITCOUNT,
+    field::BITFIELD,
+    field::BITFIELD_RO,
+    op::BITOP,
+    count::BITPOS,
+    bit::GETBIT,
+    bit::SETBIT,
+];
+
+const READ: Flags = Flags::READONLY;
+const WRITE: Flags = Flags::WRITE.with(Flags::DENYOOM);
+
+const READ_KEY: &[KeySpec] = &[KeySpec::one(1, Access::RO.with(Access::ACCESS))];
+const UPDATE: Access = Access::RW.with(Access::ACCESS).with(Access::UPDATE);
+const OFFSET: Argument = Argument::new("offset", Shape::Integer);
+
+const BITS_SET: Event = Event::new('$', "setbit");
+
+/// A bitmap command.
+const fn spec(name: &'static str, arity: i32, since: &'static str) -> Spec {
+    Spec::new(name, arity, Group::Bitmap, since)
+}
+
+/// The offset of a bit: within the longest string that there may be.
+fn offset(arg: &[u8], bytes_max: usize) -> Result<usize, Error> {
+    scaled_offset(arg, 1, bytes_max)
+}
+
+/// The same in steps of `step` bits.
+fn scaled_offset(arg: &[u8], step: u64, bytes_max: usize) -> Result<usize, Error> {
+    let number = parse_i64(arg).and_then(|number| u64::try_from(number).ok());
+    let bit = number.and_then(|number| number.checked_mul(step));
+    let bit = bit.and_then(|bit| usize::try_from(bit).ok()).filter(|bit| bit / 8 < bytes_max);
+    bit.ok_or(Error::Bits(BitsError::Offset))
+}

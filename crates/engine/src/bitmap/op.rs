@@ -1,0 +1,190 @@
+//! Whole strings combined bit by bit: BITOP.
+//!
+//! The sources are looked at one after another and combined into one buffer, so that none of them
+//! is copied but the first. A shorter one counts as filled up with zeros.
+
+use std::mem;
+
+use resp::{Args, Reply};
+use store::text::{Digits, NewText};
+use store::{Event, Stamp, Text, TextRef};
+
+use super::{WRITE, spec};
+use crate::cx::Cx;
+use crate::error::{BitsError, Error};
+use crate::row::{Handler, Row};
+use crate::spec::{Access, Argument, KeySpec, Shape};
+
+pub(super) const BITOP: Row<Handler> = Row::new(
+    spec("bitop", -4, "2.6.0")
+        .summary("Combines strings bit by bit and sets a key to the result.")
+        .complexity("O(N) in the bytes of all strings.")
+        .flags(WRITE)
+        .keys(&[
+            KeySpec::one(2, Access::OW.with(Access::UPDATE)),
+            KeySpec::to_end(3, 1, Access::RO.with(Access::ACCESS)),
+        ])
+        .arguments(&[
+            Argument::new("operation", Shape::OneOf(OPERATIONS)),
+            Argument::new("destkey", Shape::Key),
+            Argument::key().multiple(),
+        ])
+        .history(&[("8.2.0", "The operations `DIFF`, `DIFF1`, `ANDOR` and `ONE`.")]),
+    bitop,
+);
+
+const OPERATIONS: &[Argument] = &[
+    Argument::word("and", "AND"),
+    Argument::word("or", "OR"),
+    Argument::word("xor", "XOR"),
+    Argument::word("not", "NOT"),
+    Argument::word("diff", "DIFF").since("8.2.0"),
+    Argument::word("diff1", "DIFF1").since("8.2.0"),
+    Argument::word("andor", "ANDOR").since("8.2.0"),
+    Argument::word("one", "ONE").since("8.2.0"),
+];
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Op {
+    And,
+    Or,
+    Xor,
+    Not,
+    /// In the first and in no other.
+    Diff,
+    /// In another and not in the first.
+    Diff1,
+    /// In the first and in another.
+    AndOr,
+    /// In exactly one.
+    One,
+}
+
+const NAMES: [(&str, Op); 8] = [
+    ("AND", Op::And),
+    ("OR", Op::Or),
+    ("XOR", Op::Xor),
+    ("NOT", Op::Not),
+    ("DIFF", Op::Diff),
+    ("DIFF1", Op::Diff1),
+    ("ANDOR", Op::AndOr),
+    ("ONE", Op::One),
+];
+
+fn bitop(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let word = args.text(1);
+    let named = NAMES.into_iter().find(|(name, _)| word.eq_ignore_ascii_case(name.as_bytes()));
+    let (name, op) = named.ok_or(Error::Syntax)?;
+    let sources = args.len() - 3;
+    match op {
+        Op::Not if sources > 1 => return Err(BitsError::OneSource.into()),
+        Op::Diff | Op::Diff1 | Op::AndOr if sources < 2 => {
+            return Err(BitsError::TwoSources(name).into());
+        }
+        _ => {}
+    }
+    let mut result = mem::take(&mut cx.turn.scratch);
+    result.clear();
+    let combined = combine(cx, args, op, &mut result);
+    if combined.is_ok() {
+        reply.len(result.len());
+        store(cx, args, &mut result);
+    }
+    cx.turn.scratch = result;
+    combined
+}
+
+/// Combines all sources into `result`, which is empty.
+fn combine(cx: &mut Cx<'_>, args: &Args<'_>, op: Op, result: &mut Vec<u8>) -> Result<(), Error> {
+    let sources = 1..args.len() - 2;
+    match op {
+        Op::And => fold(cx, args, sources, result, |a, b| a & b),
+        Op::Or => fold(cx, args, sources, result, |a, b| a | b),
+        Op::Xor => fold(cx, args, sources, result, |a, b| a ^ b),
+        Op::Not => {
+            fold(cx, args, sources, result, |a, _| a)?;
+            result.iter_mut().for_each(|byte| *byte = !*byte);
+            Ok(())
+        }
+        Op::Diff => fold(cx, args, sources, result, |a, b| a & !b),
+        // The first one comes last, on what all others have together.
+        Op::Diff1 | Op::AndOr => {
+            // An error in the first one comes first.
+            with_source(cx, args, 1, |_| ())?;
+            fold(cx, args, 2..sources.end, result, |a, b| a | b)?;
+            let last = if op == Op::Diff1 { |a: u8, b: u8| a & !b } else { |a, b| a & b };
+            with_source(cx, args, 1, |bytes| apply(result, bytes, last))
+        }
+        Op::One => {
+            let mut several = Vec::new();
+            for nth in sources {
+                with_source(cx, args, nth, |bytes| {
+                    // What was there once and comes again is there several times.
+                    several.resize(several.len().max(bytes.len()), 0);
+                    for (several, (seen, byte)) in several.iter_mut().zip(result.iter().zip(bytes))
+                    {
+                        *several |= seen & byte;
+                    }
+                    apply(result, bytes, |a, b| a | b);
+                })?;
+            }
+            apply(result, &several, |a, b| a & !b);
+            Ok(())
+        }
+    }
+}
+
+/// Combines the sources of these numbers one after another.
+fn fold(
+    cx: &mut Cx<'_>,
+    args: &Args<'_>,
+    mut sources: std::ops::Range<usize>,
+    result: &mut Vec<u8>,
+    with: impl Fn(u8, u8) -> u8,
+) -> Result<(), Error> {
+    if let Some(first) = sources.next() {
+        with_source(cx, args, first, |bytes| result.extend_from_slice(bytes))?;
+    }
+    for nth in sources {
+        with_source(cx, args, nth, |bytes| apply(result, bytes, &with))?;
+    }
+    Ok(())
+}
+
+/// Shows the string under the `nth` key to `look`; a missing one is empty.
+fn with_source<R>(
+    cx: &mut Cx<'_>,
+    args: &Args<'_>,
+    nth: usize,
+    look: impl FnOnce(&[u8]) -> R,
+) -> Result<R, Error> {
+    let key = cx.nth_key(args, nth, nth + 2);
+    let (db, turn) = cx.db(key);
+    let text = db.read::<Text>(turn, key)?.unwrap_or(TextRef::Bytes(b""));
+    Ok(look(text.bytes(&mut Digits::default())))
+}
+
+/// Combines `bytes` into `result`; the shorter of both is filled up with zeros.
+fn apply(result: &mut Vec<u8>, bytes: &[u8], with: impl Fn(u8, u8) -> u8) {
+    if result.len() < bytes.len() {
+        result.resize(bytes.len(), 0);
+    }
+    let (shared, rest) = result.split_at_mut(bytes.len());
+    // Simple enough for the compiler to take many bytes at once.
+    for (own, byte) in shared.iter_mut().zip(bytes) {
+        *own = with(*own, *byte);
+    }
+    rest.iter_mut().for_each(|own| *own = with(*own, 0));
+}
+
+/// Sets the first key to the result; without any byte it is removed.
+fn store(cx: &mut Cx<'_>, args: &Args<'_>, result: &mut Vec<u8>) {
+    let key = cx.nth_key(args, 0, 2);
+    let (db, turn) = cx.db(key);
+    if !result.is_empty() {
+        db.put(turn, key, NewText::edited(result), Stamp::Clear);
+        cx.wrote(Event::new('$', "set"), key.bytes);
+    } else if db.remove(turn, key) {
+        cx.wrote(Event::new('g', "del"), key.bytes);
+    }
+}

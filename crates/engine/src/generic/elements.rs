@@ -1,0 +1,81 @@
+//! Copies of the elements of a collection, whatever its type: one buffer for all of them.
+
+use store::{Db, Key, List, Set, SortedSet, Turn};
+
+use crate::error::Error;
+
+/// Texts one behind another.
+#[derive(Debug, Default)]
+pub(super) struct Elements {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Elements {
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// One of them.
+    pub(super) fn at(&self, index: usize) -> &[u8] {
+        let start = index.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.bytes[start..self.ends[index]]
+    }
+
+    /// Adds one and returns its index.
+    pub(super) fn push(&mut self, text: &[u8]) -> usize {
+        self.bytes.extend_from_slice(text);
+        self.ends.push(self.bytes.len());
+        self.ends.len() - 1
+    }
+}
+
+/// The order in which a collection has its elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    /// As they were put there.
+    Given,
+    /// None that means anything.
+    Any,
+    /// By their scores.
+    Ranked,
+}
+
+/// Copies the elements under a key, none when it is not there.
+///
+/// # Errors
+/// When the value is no list, set or sorted set.
+pub(super) fn push_elements(
+    db: &mut Db,
+    turn: &mut Turn,
+    key: Key<'_>,
+    elements: &mut Elements,
+) -> Result<Order, Error> {
+    let type_name = db.look(turn, key).map(|stored| stored.kind().type_name());
+    let mut digits = Default::default();
+    match type_name {
+        None => Ok(Order::Given),
+        Some("set") => {
+            let set = db.stored(turn, key).and_then(|stored| stored.view::<Set>());
+            for member in set.into_iter().flat_map(|set| set.iter()) {
+                elements.push(member.text(&mut digits));
+            }
+            Ok(Order::Any)
+        }
+        Some("zset") => {
+            let set = db.stored(turn, key).and_then(|stored| stored.view::<SortedSet>());
+            for pair in set.into_iter().flat_map(|set| set.walk(0..set.len(), false)) {
+                elements.push(pair.member.text(&mut digits));
+            }
+            Ok(Order::Ranked)
+        }
+        Some(_) => {
+            let list = db.stored(turn, key).and_then(|stored| stored.view::<List>());
+            for element in list.ok_or(Error::WrongType)?.iter_from(0) {
+                elements.push(element.text(&mut digits));
+            }
+            Ok(Order::Given)
+        }
+    }
+}

@@ -1,0 +1,350 @@
+//! SORT and SORT_RO (<https://redis.io/docs/latest/commands/sort/>): the elements of a list, set or
+//! sorted set in an order of their own or of keys that a pattern names.
+//!
+//! A pattern can name any key of the database, so that a request with one runs while the world
+//! stands still; all others hold the shard of their keys only. Texts are compared byte by byte,
+//! whatever the locale.
+
+use std::cmp::Ordering;
+
+use base::number::{parse_f64, parse_i64};
+use resp::{Args, Reply};
+use store::{Db, Event, Hash, Key, List, Side, Text, Turn};
+
+use super::elements::{Elements, Order, push_elements};
+use super::spec;
+use crate::cx::Cx;
+use crate::error::Error;
+use crate::row::{Handler, Row};
+use crate::spec::{Access, Argument, Category, Flags, KeySpec, Shape, Spec, Spread};
+
+const READ: Access = Access::RO.with(Access::ACCESS);
+const DERIVED: KeySpec = KeySpec::unknown(READ)
+    .notes("Keys behind BY and GET follow from the elements of the key that is sorted");
+const STORED: KeySpec = KeySpec::option(
+    2,
+    "STORE",
+    &[("BY", 1), ("GET", 1), ("LIMIT", 2)],
+    Access::OW.with(Access::UPDATE),
+)
+.notes("The word STORE may stand anywhere among the options");
+
+/// The commands that sort.
+pub const ROWS: &[Row<Handler>] = &[
+    Row::new(
+        sorting("sort", "1.0.0")
+            .summary("Sorts the elements of a list, set or sorted set, and may store the result.")
+            .flags(Flags::WRITE.with(Flags::DENYOOM))
+            .keys(&[KeySpec::one(1, READ), DERIVED, STORED])
+            .arguments(&[
+                KEY,
+                BY,
+                LIMIT,
+                GET,
+                ORDER,
+                ALPHA,
+                Argument::new("destination", Shape::Key).after("STORE").optional().key_spec(2),
+            ]),
+        sort,
+    ),
+    Row::new(
+        sorting("sort_ro", "7.0.0")
+            .summary("Replies the elements of a list, set or sorted set in order.")
+            .flags(Flags::READONLY)
+            .keys(&[KeySpec::one(1, READ), DERIVED])
+            .arguments(&[KEY, BY, LIMIT, GET, ORDER, ALPHA]),
+        sort_ro,
+    ),
+];
+
+const KEY: Argument = Argument::key().key_spec(0);
+const BY: Argument = Argument::new("by-pattern", Shape::Pattern)
+    .display("pattern")
+    .after("BY")
+    .optional()
+    .key_spec(1);
+const LIMIT: Argument = Argument::new(
+    "limit",
+    Shape::Block(&[
+        Argument::new("offset", Shape::Integer),
+        Argument::new("count", Shape::Integer),
+    ]),
+)
+.after("LIMIT")
+.optional();
+const GET: Argument = Argument::new("get-pattern", Shape::Pattern)
+    .display("pattern")
+    .after("GET")
+    .optional()
+    .multiple_token()
+    .key_spec(1);
+const ORDER: Argument = Argument::new(
+    "order",
+    Shape::OneOf(&[Argument::word("asc", "ASC"), Argument::word("desc", "DESC")]),
+)
+.optional();
+const ALPHA: Argument = Argument::word("sorting", "ALPHA").optional();
+
+const fn sorting(name: &'static str, since: &'static str) -> Spec {
+    let dangerous = Category::SET.with(Category::SORTED_SET).with(Category::LIST);
+    Spec { extra_categories: Category::NONE, ..spec(name, -2, since) }
+        .complexity("O(N+M*log(M)) to sort N elements and reply M of them; O(N) without sorting.")
+        .category(dangerous.with(Category::DANGEROUS))
+        .flags(Flags::MOVABLE_KEYS)
+        .spread(Spread::KeysOrWorld(&["BY", "GET"]))
+}
+
+/// What a request asks for besides its key.
+#[derive(Debug, Default)]
+struct Options<'a> {
+    by: Option<&'a [u8]>,
+    limit: Option<(i64, i64)>,
+    gets: Vec<&'a [u8]>,
+    descending: bool,
+    alpha: bool,
+    store: Option<&'a [u8]>,
+}
+
+impl<'a> Options<'a> {
+    fn parse(args: &mut Args<'a>, may_store: bool) -> Result<Self, Error> {
+        let mut options = Self::default();
+        args.seek(2);
+        while args.remaining() > 0 {
+            if args.take_word("ASC") {
+                options.descending = false;
+            } else if args.take_word("DESC") {
+                options.descending = true;
+            } else if args.take_word("ALPHA") {
+                options.alpha = true;
+            } else if args.remaining() > 2 && args.take_word("LIMIT") {
+                let mut number = || parse_i64(args.next().unwrap_or_default());
+                let (offset, count) = (number(), number());
+                options.limit = Some(offset.zip(count).ok_or(Error::NotInteger)?);
+            } else if args.remaining() > 1 && may_store && args.take_word("STORE") {
+                options.store = args.next();
+            } else if args.remaining() > 1 && args.take_word("BY") {
+                options.by = args.next();
+            } else if args.remaining() > 1 && args.take_word("GET") {
+                options.gets.extend(args.next());
+            } else {
+                return Err(Error::Syntax);
+            }
+        }
+        Ok(options)
+    }
+
+    /// Whether the elements stay in the order they have: BY a pattern without a star.
+    fn keeps_order(&self) -> bool {
+        self.by.is_some_and(|pattern| !pattern.contains(&b'*'))
+    }
+
+    /// The part of `len` elements that is wanted.
+    fn range(&self, len: usize) -> std::ops::Range<usize> {
+        let Some((offset, count)) = self.limit else { return 0..len };
+        let start = usize::try_from(offset.max(0)).unwrap_or(usize::MAX).min(len);
+        let count = usize::try_from(count).unwrap_or(usize::MAX);
+        start..start.saturating_add(count).min(len)
+    }
+}
+
+/// What elements are compared by.
+#[derive(Clone, Copy, Debug)]
+enum Weight {
+    Number(f64),
+    /// Index of a text; none comes before all others.
+    Text(Option<usize>),
+}
+
+fn sort(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let options = Options::parse(args, true)?;
+    run(cx, args.text(1), options, reply)
+}
+
+fn sort_ro(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let options = Options::parse(args, false)?;
+    run(cx, args.text(1), options, reply)
+}
+
+fn run(
+    cx: &mut Cx<'_>,
+    key: &[u8],
+    mut options: Options<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<(), Error> {
+    let key = cx.key(key);
+    let mut elements = Elements::default();
+    let given = cx.with_db(key, |db, turn| push_elements(db, turn, key, &mut elements))?;
+    // What is stored must not depend on the order that a set happens to have.
+    if options.keeps_order() && given == Order::Any && options.store.is_some() {
+        options.by = None;
+        options.alpha = true;
+    }
+    let mut order: Vec<usize> = (0..elements.len()).collect();
+    let range = options.range(order.len());
+    if options.keeps_order() {
+        if options.descending && given != Order::Any {
+            order.reverse();
+        }
+    } else {
+        sort_by_weight(cx, &elements, &options, &mut order, range.end)?;
+    }
+    let chosen = order.get(range).unwrap_or_default();
+    let values = values(cx, &elements, &options, chosen);
+    match options.store {
+        Some(destination) => {
+            let stored = values.len();
+            store_result(cx, destination, &values)?;
+            reply.len(stored);
+        }
+        None => {
+            reply.array(values.len());
+            values.iter().for_each(|value| match value {
+                Some(value) => reply.bulk(value),
+                None => reply.null(),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Brings the first `end` elements of `order` into order.
+fn sort_by_weight(
+    cx: &mut Cx<'_>,
+    elements: &Elements,
+    options: &Options<'_>,
+    order: &mut Vec<usize>,
+    end: usize,
+) -> Result<(), Error> {
+    let mut texts = Elements::default();
+    let mut weights = Vec::with_capacity(elements.len());
+    let mut found = Vec::new();
+    for index in 0..elements.len() {
+        let own = elements.at(index);
+        let text = match options.by {
+            None => Some(own),
+            Some(pattern) => {
+                found.clear();
+                look_up(cx, pattern, own, &mut found).then_some(found.as_slice())
+            }
+        };
+        weights.push(match (options.alpha, text) {
+            (true, None) => Weight::Text(None),
+            (true, Some(text)) => Weight::Text(Some(texts.push(text))),
+            // A missing weight and an empty one are 0.
+            (false, None | Some([])) => Weight::Number(0.0),
+            (false, Some(text)) => Weight::Number(parse_f64(text).ok_or(Error::SortNotDouble)?),
+        });
+    }
+    let compare = |a: &usize, b: &usize| {
+        let order = match (weights[*a], weights[*b]) {
+            (Weight::Number(x), Weight::Number(y)) => {
+                let equal = || elements.at(*a).cmp(elements.at(*b));
+                x.partial_cmp(&y).unwrap_or(Ordering::Equal).then_with(equal)
+            }
+            (Weight::Text(x), Weight::Text(y)) => {
+                x.map(|x| texts.at(x)).cmp(&y.map(|y| texts.at(y)))
+            }
+            // All weights of a request are of one kind.
+            _ => Ordering::Equal,
+        };
+        if options.descending { order.reverse() } else { order }
+    };
+    // Only what is replied needs an order of its own.
+    if end < order.len() && end > 0 {
+        order.select_nth_unstable_by(end - 1, compare);
+        order.truncate(end);
+    }
+    order.sort_by(compare);
+    Ok(())
+}
+
+/// What is replied or stored for the chosen elements: themselves, or what GET asks for.
+fn values(
+    cx: &mut Cx<'_>,
+    elements: &Elements,
+    options: &Options<'_>,
+    chosen: &[usize],
+) -> Vec<Option<Vec<u8>>> {
+    if options.gets.is_empty() {
+        return chosen.iter().map(|index| Some(elements.at(*index).to_vec())).collect();
+    }
+    let mut values = Vec::with_capacity(chosen.len().saturating_mul(options.gets.len()));
+    for index in chosen {
+        for pattern in &options.gets {
+            let mut value = Vec::new();
+            let found = look_up(cx, pattern, elements.at(*index), &mut value);
+            values.push(found.then_some(value));
+        }
+    }
+    values
+}
+
+/// Appends what a pattern means for an element: the element itself for `#`, the string under the
+/// key that the pattern names with the element for its first star, or behind `->` the field of the
+/// hash there. Returns whether there is such a value.
+fn look_up(cx: &mut Cx<'_>, pattern: &[u8], element: &[u8], value: &mut Vec<u8>) -> bool {
+    if pattern == b"#" {
+        value.extend_from_slice(element);
+        return true;
+    }
+    let Some(star) = pattern.iter().position(|byte| *byte == b'*') else { return false };
+    let (prefix, rest) = (&pattern[..star], &pattern[star + 1..]);
+    let arrow = rest.windows(2).position(|pair| pair == b"->").filter(|at| at + 2 < rest.len());
+    let (postfix, field) = match arrow {
+        Some(at) => (&rest[..at], Some(&rest[at + 2..])),
+        None => (rest, None),
+    };
+    let name = [prefix, element, postfix].concat();
+    let key = cx.key(&name);
+    cx.with_db(key, |db, turn| match field {
+        Some(field) => push_field(db, turn, key, field, value),
+        None => push_text(db, turn, key, value),
+    })
+}
+
+fn push_text(db: &mut Db, turn: &mut Turn, key: Key<'_>, value: &mut Vec<u8>) -> bool {
+    let Ok(Some(text)) = db.read::<Text>(turn, key) else { return false };
+    value.extend_from_slice(text.bytes(&mut Default::default()));
+    true
+}
+
+fn push_field(
+    db: &mut Db,
+    turn: &mut Turn,
+    key: Key<'_>,
+    field: &[u8],
+    value: &mut Vec<u8>,
+) -> bool {
+    let (hasher, unix_ms) = (turn.hasher, turn.unix_ms);
+    let Ok(Some(hash)) = db.read::<Hash>(turn, key) else { return false };
+    let Some(found) = hash.get(&hasher, field).and_then(|value| value.live(unix_ms)) else {
+        return false;
+    };
+    value.extend_from_slice(found.text(&mut Default::default()));
+    true
+}
+
+/// Puts the result under its key as a list; nothing leaves no key.
+fn store_result(
+    cx: &mut Cx<'_>,
+    destination: &[u8],
+    values: &[Option<Vec<u8>>],
+) -> Result<(), Error> {
+    let key = cx.key(destination);
+    let limits = cx.limits;
+    let was_there = cx.with_db(key, |db, turn| db.remove(turn, key));
+    if values.is_empty() {
+        if was_there {
+            cx.wrote(Event::new('g', "del"), destination);
+        }
+        return Ok(());
+    }
+    cx.with_db(key, |db, turn| {
+        let mut list = db.edit_or_create::<List>(turn, key)?;
+        let texts = values.iter().map(|value| value.as_deref().unwrap_or_default());
+        list.push(Side::Right, texts, limits);
+        Ok::<(), Error>(())
+    })?;
+    cx.wrote(Event::new('l', "sortstore"), destination);
+    Ok(())
+}

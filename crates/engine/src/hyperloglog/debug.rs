@@ -1,0 +1,103 @@
+//! HyperLogLogs for those who develop the server: PFDEBUG and PFSELFTEST.
+
+use ds::hll::{self, Encoding, REGISTERS, Runs};
+use resp::{Args, Reply};
+use store::Text;
+
+use super::{WRITE, make_dense, registers_of, spec};
+use crate::cx::Cx;
+use crate::error::{BitsError, Error};
+use crate::row::{Handler, Row};
+use crate::spec::{Access, Argument, Flags, KeySpec, Shape};
+
+pub(super) const PFDEBUG: Row<Handler> = Row::new(
+    spec("pfdebug", 3, "2.8.9")
+        .summary("Shows the inside of a HyperLogLog, or makes it dense.")
+        .complexity("N/A")
+        .flags(WRITE.with(Flags::ADMIN).with(Flags::SYSTEM))
+        .keys(&[KeySpec::one(2, Access::RW.with(Access::ACCESS))])
+        .arguments(&[Argument::new("subcommand", Shape::Text), Argument::key()]),
+    pfdebug,
+);
+
+pub(super) const PFSELFTEST: Row<Handler> = Row::new(
+    spec("pfselftest", 1, "2.8.9")
+        .summary("Tests the registers and the estimates of HyperLogLogs.")
+        .complexity("N/A")
+        .flags(Flags::ADMIN.with(Flags::SYSTEM)),
+    pfselftest,
+);
+
+fn pfdebug(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let word = args.text(1);
+    let is = |name: &[u8]| word.eq_ignore_ascii_case(name);
+    if is(b"simd") {
+        return simd(args.text(2), reply);
+    }
+    let key = cx.first_key(args, 2);
+    let (db, turn) = cx.db(key);
+    let mut edit = db.edit::<Text>(turn, key)?.ok_or(BitsError::NoHyperLogLog)?;
+    let (bytes, encoding) = registers_of(edit.text())?;
+    if is(b"encoding") {
+        reply.simple(if encoding == Encoding::Dense { "dense" } else { "sparse" });
+    } else if is(b"decode") {
+        if encoding == Encoding::Dense {
+            return Err(BitsError::NotSparse.into());
+        }
+        reply.bulk(decoded(bytes)?.as_bytes());
+    } else if is(b"todense") || is(b"getreg") {
+        let converts = encoding == Encoding::Sparse;
+        if converts {
+            make_dense(&mut edit)?;
+        }
+        if is(b"todense") {
+            reply.int(i64::from(converts));
+        } else {
+            let (bytes, _) = registers_of(edit.text())?;
+            reply.array(REGISTERS);
+            for index in 0..REGISTERS {
+                reply.int(i64::from(hll::dense_value(bytes, index)));
+            }
+        }
+        drop(edit);
+        if converts {
+            cx.turn.effects.note_eventless();
+        }
+    } else {
+        let name = String::from_utf8_lossy(word).into_owned();
+        return Err(BitsError::Pfdebug(name).into());
+    }
+    Ok(())
+}
+
+/// Redis can turn its vector instructions off; here the answer is the same and nothing changes.
+fn simd(word: &[u8], reply: &mut Reply<'_>) -> Result<(), Error> {
+    if word.eq_ignore_ascii_case(b"on") {
+        reply.simple("enabled");
+    } else if word.eq_ignore_ascii_case(b"off") {
+        reply.simple("disabled");
+    } else {
+        return Err(BitsError::OnOrOff.into());
+    }
+    Ok(())
+}
+
+/// The runs in letters: `z` and `Z` zeros in one byte and in two, `v` a value.
+fn decoded(bytes: &[u8]) -> Result<String, Error> {
+    let mut shown = Vec::new();
+    for run in Runs::new(bytes) {
+        let run = run?;
+        shown.push(match (run.value, run.is_long()) {
+            (0, false) => format!("z:{}", run.len),
+            (0, true) => format!("Z:{}", run.len),
+            (value, _) => format!("v:{value},{}", run.len),
+        });
+    }
+    Ok(shown.join(" "))
+}
+
+fn pfselftest(_: &mut Cx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    hll::self_test().map_err(BitsError::SelfTest)?;
+    reply.ok();
+    Ok(())
+}

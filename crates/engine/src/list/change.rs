@@ -1,0 +1,153 @@
+//! Elements changed where they lie: LSET, LINSERT, LREM, LTRIM.
+
+use resp::{Args, Reply};
+use store::{Event, List, Side};
+
+use super::{DELETED, ELEMENT, WRITE, index_of, integer, range_of, spec};
+use crate::cx::Cx;
+use crate::error::Error;
+use crate::row::{Handler, Row};
+use crate::spec::{Access, Argument, Flags, KeySpec, Shape};
+
+pub(super) const LSET: Row<Handler> = Row::new(
+    spec("lset", 4, "1.0.0")
+        .summary("Replaces one element of a list.")
+        .complexity("O(N) for the N elements or chunks between the nearer end and the index.")
+        .flags(WRITE)
+        .keys(&[KeySpec::one(1, Access::RW.with(Access::UPDATE))])
+        .arguments(&[Argument::key(), Argument::new("index", Shape::Integer), ELEMENT]),
+    lset,
+);
+
+pub(super) const LINSERT: Row<Handler> = Row::new(
+    spec("linsert", 5, "2.2.0")
+        .summary("Puts an element before or after the first one that equals a value.")
+        .complexity("O(N) for the N elements from the left end to that value.")
+        .flags(WRITE)
+        .keys(&[KeySpec::one(1, Access::RW.with(Access::INSERT))])
+        .arguments(&[
+            Argument::key(),
+            Argument::new(
+                "where",
+                Shape::OneOf(&[
+                    Argument::word("before", "BEFORE"),
+                    Argument::word("after", "AFTER"),
+                ]),
+            ),
+            Argument::new("pivot", Shape::Text),
+            ELEMENT,
+        ]),
+    linsert,
+);
+
+pub(super) const LREM: Row<Handler> = Row::new(
+    spec("lrem", 4, "1.0.0")
+        .summary("Removes the elements of a list that equal a value.")
+        .complexity("O(N+M) for the N elements looked at and the M removed.")
+        .flags(Flags::WRITE)
+        .keys(&[KeySpec::one(1, Access::RW.with(Access::DELETE))])
+        .arguments(&[Argument::key(), Argument::new("count", Shape::Integer), ELEMENT]),
+    lrem,
+);
+
+pub(super) const LTRIM: Row<Handler> = Row::new(
+    spec("ltrim", 4, "1.0.0")
+        .summary("Removes the elements of a list outside of a part of it.")
+        .complexity("O(N) for the N elements removed.")
+        .flags(Flags::WRITE)
+        .keys(&[KeySpec::one(1, Access::RW.with(Access::DELETE))])
+        .arguments(&[
+            Argument::key(),
+            Argument::new("start", Shape::Integer),
+            Argument::new("stop", Shape::Integer),
+        ]),
+    ltrim,
+);
+
+fn lset(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let key = cx.first_key(args, 1);
+    let limits = cx.limits;
+    let (db, turn) = cx.db(key);
+    let mut list = db.edit::<List>(turn, key)?.ok_or(Error::NoSuchKey)?;
+    let index = index_of(integer(args.text(2))?, list.list().len());
+    if !index.is_some_and(|index| list.replace(index, args.text(3), limits)) {
+        return Err(Error::IndexOutOfRange);
+    }
+    drop(list);
+    cx.wrote(Event::new('l', "lset"), key.bytes);
+    reply.ok();
+    Ok(())
+}
+
+fn linsert(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let after = args.text(2).eq_ignore_ascii_case(b"AFTER");
+    if !after && !args.text(2).eq_ignore_ascii_case(b"BEFORE") {
+        return Err(Error::Syntax);
+    }
+    let key = cx.first_key(args, 1);
+    let limits = cx.limits;
+    let (db, turn) = cx.db(key);
+    let Some(mut list) = db.edit::<List>(turn, key)? else {
+        reply.int(0);
+        return Ok(());
+    };
+    if !list.insert(args.text(3), after, args.text(4), limits) {
+        reply.int(-1);
+        return Ok(());
+    }
+    let len = list.list().len();
+    drop(list);
+    cx.wrote(Event::new('l', "linsert"), key.bytes);
+    reply.len(len);
+    Ok(())
+}
+
+fn lrem(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let count = integer(args.text(2))?;
+    if count == i64::MIN {
+        return Err(Error::NotBetween(-i64::MAX, i64::MAX));
+    }
+    let from = if count < 0 { Side::Right } else { Side::Left };
+    let max = if count == 0 { u64::MAX } else { count.unsigned_abs() };
+    let key = cx.first_key(args, 1);
+    let limits = cx.limits;
+    let (db, turn) = cx.db(key);
+    let Some(mut list) = db.edit::<List>(turn, key)? else {
+        reply.int(0);
+        return Ok(());
+    };
+    let max = usize::try_from(max).unwrap_or(usize::MAX);
+    let removed = list.remove_equal(args.text(3), max, from, limits);
+    let emptied = list.list().is_empty();
+    drop(list);
+    if removed > 0 {
+        cx.wrote(Event::new('l', "lrem"), key.bytes);
+        if emptied {
+            cx.wrote(DELETED, key.bytes);
+        }
+    }
+    reply.len(removed);
+    Ok(())
+}
+
+fn ltrim(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let (start, stop) = (integer(args.text(2))?, integer(args.text(3))?);
+    let key = cx.first_key(args, 1);
+    let limits = cx.limits;
+    let (db, turn) = cx.db(key);
+    reply.ok();
+    let Some(mut list) = db.edit::<List>(turn, key)? else { return Ok(()) };
+    let len = list.list().len();
+    let kept = range_of(start, stop, len);
+    if kept.len() == len {
+        return Ok(());
+    }
+    list.remove(kept.end..len, limits);
+    list.remove(0..kept.start, limits);
+    drop(list);
+    cx.wrote(Event::new('l', "ltrim"), key.bytes);
+    if kept.is_empty() {
+        cx.wrote(DELETED, key.bytes);
+    }
+    Ok(())
+}

@@ -1,0 +1,205 @@
+//! Elements read: LLEN, LINDEX, LRANGE, LPOS.
+
+use resp::{Args, Reply};
+use store::{Entry, List, ListRef};
+
+use super::{ELEMENT, READ, READ_KEY, index_of, integer, range_of, reply_entry, spec};
+use crate::cx::Cx;
+use crate::error::Error;
+use crate::row::{Handler, Row};
+use crate::spec::{Access, Argument, Flags, KeySpec, Shape};
+
+pub(super) const LLEN: Row<Handler> = Row::new(
+    spec("llen", 2, "1.0.0")
+        .summary("Counts the elements of a list.")
+        .flags(READ.with(Flags::FAST))
+        .keys(&[KeySpec::one(1, Access::RO)])
+        .arguments(&[Argument::key()]),
+    llen,
+);
+
+pub(super) const LINDEX: Row<Handler> = Row::new(
+    spec("lindex", 3, "1.0.0")
+        .summary("Replies one element of a list.")
+        .complexity("O(N) for the N elements or chunks between the nearer end and the index.")
+        .flags(READ)
+        .keys(READ_KEY)
+        .arguments(&[Argument::key(), Argument::new("index", Shape::Integer)]),
+    lindex,
+);
+
+pub(super) const LRANGE: Row<Handler> = Row::new(
+    spec("lrange", 4, "1.0.0")
+        .summary("Replies the elements of a part of a list.")
+        .complexity("O(S+N) for the way S from the nearer end and the N elements replied.")
+        .flags(READ)
+        .keys(READ_KEY)
+        .arguments(&[
+            Argument::key(),
+            Argument::new("start", Shape::Integer),
+            Argument::new("stop", Shape::Integer),
+        ]),
+    lrange,
+);
+
+pub(super) const LPOS: Row<Handler> = Row::new(
+    spec("lpos", -3, "6.0.6")
+        .summary("Replies where in a list elements equal a value.")
+        .complexity("O(N) for the N elements looked at: all, unless a match or MAXLEN ends it.")
+        .flags(READ)
+        .keys(READ_KEY)
+        .arguments(&[
+            Argument::key(),
+            ELEMENT,
+            Argument::new("rank", Shape::Integer).after("RANK").optional(),
+            Argument::new("num-matches", Shape::Integer).after("COUNT").optional(),
+            Argument::new("len", Shape::Integer).after("MAXLEN").optional(),
+        ]),
+    lpos,
+);
+
+fn llen(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let key = cx.first_key(args, 1);
+    let (db, turn) = cx.db(key);
+    reply.len(db.read::<List>(turn, key)?.map_or(0, ListRef::len));
+    Ok(())
+}
+
+fn lindex(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let key = cx.first_key(args, 1);
+    let (db, turn) = cx.db(key);
+    let Some(list) = db.read::<List>(turn, key)? else {
+        // Not even a wrong index is an error then.
+        reply.null();
+        return Ok(());
+    };
+    let index = index_of(integer(args.text(2))?, list.len());
+    match index.and_then(|index| list.get(index)) {
+        Some(entry) => reply_entry(reply, entry),
+        None => reply.null(),
+    }
+    Ok(())
+}
+
+fn lrange(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let (start, stop) = (integer(args.text(2))?, integer(args.text(3))?);
+    let key = cx.first_key(args, 1);
+    let (db, turn) = cx.db(key);
+    let Some(list) = db.read::<List>(turn, key)? else {
+        reply.array(0);
+        return Ok(());
+    };
+    let range = range_of(start, stop, list.len());
+    reply.array(range.len());
+    if !range.is_empty() {
+        let elements = list.iter_from(range.start).take(range.len());
+        elements.for_each(|entry| reply_entry(reply, entry));
+    }
+    Ok(())
+}
+
+/// The options of LPOS.
+struct Search {
+    /// Which match is the first to be replied; counted from the end when `backward`.
+    rank: u64,
+    backward: bool,
+    /// The most matches to reply; `None` for one that is replied alone.
+    matches: Option<u64>,
+    /// The most elements to look at.
+    elements: usize,
+}
+
+impl Search {
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        const MAX: i64 = i64::MAX;
+        let mut search = Self { rank: 1, backward: false, matches: None, elements: usize::MAX };
+        args.seek(3);
+        while args.remaining() > 0 {
+            if args.remaining() == 1 {
+                return Err(Error::Syntax);
+            } else if args.take_word("RANK") {
+                let rank = integer(args.next().unwrap_or_default())?;
+                match rank {
+                    0 => return Err(Error::RankZero),
+                    i64::MIN => return Err(Error::NotBetween(-MAX, MAX)),
+                    _ => (search.rank, search.backward) = (rank.unsigned_abs(), rank < 0),
+                }
+            } else if args.take_word("COUNT") {
+                let count = unsigned(args.next().unwrap_or_default(), "COUNT")?;
+                search.matches = Some(if count == 0 { u64::MAX } else { count });
+            } else if args.take_word("MAXLEN") {
+                let len = unsigned(args.next().unwrap_or_default(), "MAXLEN")?;
+                let len = if len == 0 { u64::MAX } else { len };
+                search.elements = usize::try_from(len).unwrap_or(usize::MAX);
+            } else {
+                return Err(Error::Syntax);
+            }
+        }
+        Ok(search)
+    }
+
+    /// Shows the indexes of the wanted matches to `found`.
+    fn run(&self, list: ListRef<'_>, wanted: Entry<'_>, mut found: impl FnMut(usize)) {
+        let len = list.len();
+        let (skip, matches) = (self.rank - 1, self.matches.unwrap_or(1));
+        let mut seen = 0;
+        let mut visit = |index, entry| {
+            if entry == wanted {
+                seen += 1;
+                if seen > skip {
+                    found(index);
+                }
+            }
+            seen >= skip.saturating_add(matches)
+        };
+        if self.backward {
+            let elements = list.rev_before(len).take(self.elements).enumerate();
+            for (at, entry) in elements {
+                if visit(len - 1 - at, entry) {
+                    break;
+                }
+            }
+        } else {
+            for (at, entry) in list.iter_from(0).take(self.elements).enumerate() {
+                if visit(at, entry) {
+                    break;
+                }
+            }
+        }
+    }
+}
+
+/// An option's number that must not be negative.
+fn unsigned(arg: &[u8], what: &'static str) -> Result<u64, Error> {
+    let number = base::number::parse_i64(arg).and_then(|number| u64::try_from(number).ok());
+    number.ok_or(Error::Negative(what))
+}
+
+fn lpos(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let search = Search::parse(args)?;
+    let key = cx.first_key(args, 1);
+    let (db, turn) = cx.db(key);
+    let list = db.read::<List>(turn, key)?;
+    let wanted = Entry::of(args.text(2));
+    if search.matches.is_none() {
+        let mut found = None;
+        if let Some(list) = list {
+            search.run(list, wanted, |index| found = Some(index));
+        }
+        match found {
+            Some(index) => reply.len(index),
+            None => reply.null(),
+        }
+        return Ok(());
+    }
+    let array = reply.array_deferred();
+    let mut matches = 0;
+    if let Some(list) = list {
+        search.run(list, wanted, |index| {
+            reply.len(index);
+            matches += 1;
+        });
+    }
+    reply.finish(array, matches);
+    Ok(())
+}

@@ -1,0 +1,100 @@
+//! Elements moved from one list to another, or from one end of a list to the other: LMOVE and its
+//! older special case RPOPLPUSH.
+
+use resp::{Args, Reply};
+use store::{Key, List, Side};
+
+use super::{SIDES, TAKEN, WRITE, pushed, side, spec, took};
+use crate::cx::Cx;
+use crate::error::Error;
+use crate::row::{Handler, Row};
+use crate::spec::{Access, Argument, KeySpec, Shape};
+
+/// The keys of a command that moves an element.
+pub(super) const MOVE_KEYS: &[KeySpec] =
+    &[KeySpec::one(1, TAKEN), KeySpec::one(2, Access::RW.with(Access::INSERT))];
+pub(super) const SOURCE: Argument = Argument::new("source", Shape::Key);
+pub(super) const DESTINATION: Argument = Argument::new("destination", Shape::Key);
+
+pub(super) const LMOVE: Row<Handler> = Row::new(
+    spec("lmove", 5, "6.2.0")
+        .summary("Moves an element from an end of one list to an end of another, and replies it.")
+        .flags(WRITE)
+        .keys(MOVE_KEYS)
+        .arguments(&[
+            SOURCE,
+            DESTINATION,
+            Argument::new("wherefrom", SIDES),
+            Argument::new("whereto", SIDES),
+        ]),
+    |cx, args, reply| {
+        let (from, to) = (side(args.text(3))?, side(args.text(4))?);
+        move_or_null(cx, args, reply, from, to)
+    },
+);
+
+pub(super) const RPOPLPUSH: Row<Handler> = Row::new(
+    spec("rpoplpush", 3, "1.2.0")
+        .summary("Moves the last element of a list to the left end of another, and replies it.")
+        .flags(WRITE)
+        .keys(MOVE_KEYS)
+        .arguments(&[SOURCE, DESTINATION])
+        .deprecated("6.2.0", "`LMOVE` with `RIGHT` and `LEFT`"),
+    |cx, args, reply| move_or_null(cx, args, reply, Side::Right, Side::Left),
+);
+
+fn move_or_null(
+    cx: &mut Cx<'_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+    from: Side,
+    to: Side,
+) -> Result<(), Error> {
+    let (source, destination) = (cx.nth_key(args, 0, 1), cx.nth_key(args, 1, 2));
+    if !transfer(cx, (source, from), (destination, to), reply)? {
+        reply.null();
+    }
+    Ok(())
+}
+
+/// Moves one element and replies it. Returns whether the source is there.
+pub(super) fn transfer(
+    cx: &mut Cx<'_>,
+    (source, from): (Key<'_>, Side),
+    (destination, to): (Key<'_>, Side),
+    reply: &mut Reply<'_>,
+) -> Result<bool, Error> {
+    let limits = cx.limits;
+    let (db, turn) = cx.db(source);
+    if db.edit::<List>(turn, source)?.is_none() {
+        return Ok(false);
+    }
+    let (db, turn) = cx.db(destination);
+    // Refuses a destination of another type before anything is taken.
+    db.edit::<List>(turn, destination)?;
+    let mut element = std::mem::take(&mut cx.turn.scratch);
+    element.clear();
+    let (db, turn) = cx.db(source);
+    let mut emptied = false;
+    if let Some(mut list) = db.edit::<List>(turn, source)? {
+        if let Some(entry) = list.list().end(from) {
+            element.extend_from_slice(entry.text(&mut Default::default()));
+        }
+        list.pop(from, 1, limits);
+        if source.bytes == destination.bytes {
+            // Within one edit, so that a list of one element keeps its key and expiry.
+            list.push(to, std::iter::once(&element[..]), limits);
+        }
+        emptied = list.list().is_empty();
+    }
+    if source.bytes != destination.bytes {
+        let (db, turn) = cx.db(destination);
+        let mut list = db.edit_or_create::<List>(turn, destination)?;
+        list.push(to, std::iter::once(&element[..]), limits);
+    }
+    reply.bulk(&element);
+    cx.turn.scratch = element;
+    cx.wrote(pushed(to), destination.bytes);
+    took(cx, source.bytes, from, emptied);
+    Ok(true)
+}

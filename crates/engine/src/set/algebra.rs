@@ -1,0 +1,90 @@
+//! What the algebra of several sets has in common: reading them all, and storing a result.
+//!
+//! First every key is read, in order: that is when expired ones go, hits are counted and a value of
+//! another type ends the command. Then the sets are seen side by side where they lie, so that a
+//! result is replied without a copy of any.
+
+use std::ops::Range;
+
+use resp::{Args, Reply};
+use store::{Event, Key, NewSet, Set, SetRef};
+
+use super::{DELETED, READS};
+use crate::cx::Cx;
+use crate::error::Error;
+use crate::spec::{Access, Argument, KeySpec, Shape};
+
+/// The keys of a command that replies its result.
+pub(super) const SOURCES: &[KeySpec] = &[KeySpec::to_end(1, 1, READS)];
+/// The keys of a command that stores its result.
+pub(super) const TARGET_AND_SOURCES: &[KeySpec] =
+    &[KeySpec::one(1, Access::OW.with(Access::UPDATE)), KeySpec::to_end(2, 1, READS)];
+
+pub(super) const KEYS: &[Argument] = &[Argument::key().multiple()];
+pub(super) const TARGET_AND_KEYS: &[Argument] =
+    &[Argument::new("destination", Shape::Key), Argument::key().multiple()];
+
+/// Sets given by their keys, all of them read and found to be sets or absent.
+#[derive(Clone, Copy)]
+pub(super) struct Sources<'a> {
+    args: Args<'a>,
+    /// Indexes of the keys among the arguments.
+    keys: (usize, usize),
+    /// How many keys of the request stand before them.
+    before: usize,
+}
+
+impl<'a> Sources<'a> {
+    /// Reads the sets under `keys`, before which stand so many other keys.
+    pub(super) fn read(
+        cx: &mut Cx<'_>,
+        args: &Args<'a>,
+        keys: Range<usize>,
+        before: usize,
+    ) -> Result<Self, Error> {
+        let sources = Self { args: *args, keys: (keys.start, keys.end), before };
+        for nth in 0..keys.len() {
+            let key = sources.key(cx, nth);
+            let (db, turn) = cx.db(key);
+            db.read::<Set>(turn, key)?;
+        }
+        Ok(sources)
+    }
+
+    fn key(&self, cx: &Cx<'_>, nth: usize) -> Key<'a> {
+        cx.nth_key(&self.args, self.before + nth, self.keys.0 + nth)
+    }
+
+    /// The sets, nothing for a key that is absent.
+    pub(super) fn sets<'c>(&self, cx: &'c Cx<'_>) -> Vec<Option<SetRef<'c>>> {
+        let keys = 0..self.keys.1 - self.keys.0;
+        keys.map(|nth| cx.look_again(self.key(cx, nth))?.view::<Set>()).collect()
+    }
+
+    /// Whether the first key is named again.
+    pub(super) fn repeat_first(&self) -> bool {
+        let first = self.args.text(self.keys.0);
+        (self.keys.0 + 1..self.keys.1).any(|at| self.args.text(at) == first)
+    }
+}
+
+/// Stores a result under the first key and replies how many members it has. An empty one removes
+/// the key.
+pub(super) fn store(
+    cx: &mut Cx<'_>,
+    args: &Args<'_>,
+    result: NewSet,
+    name: &'static str,
+    reply: &mut Reply<'_>,
+) {
+    let key = cx.first_key(args, 1);
+    let len = result.view().len();
+    let (db, turn) = cx.db(key);
+    if len > 0 {
+        db.put_set(turn, key, result);
+        cx.wrote(Event::new('s', name), key.bytes);
+    } else if db.remove(turn, key) {
+        cx.wrote(DELETED, key.bytes);
+    }
+    reply.len(len);
+}

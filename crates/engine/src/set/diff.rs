@@ -1,0 +1,140 @@
+//! What the first of several sets has alone: SDIFF, SDIFFSTORE.
+//!
+//! Two ways lead there. Looking for each member of the first set in the others costs the first
+//! set's size times their number; going through the others costs their size. The choice is that of
+//! Redis, because with SDIFFSTORE it shows in the result's encoding.
+
+use base::hash::KeyHasher;
+use resp::{Args, Reply};
+use store::set::Entry;
+use store::{Limits, NewSet, SetRef};
+
+use super::algebra::{KEYS, SOURCES, Sources, TARGET_AND_KEYS, TARGET_AND_SOURCES, store};
+use super::{READ, reply_member, spec};
+use crate::cx::Cx;
+use crate::error::Error;
+use crate::row::{Handler, Row};
+use crate::spec::{Flags, Spec};
+
+pub(super) const SDIFF: Row<Handler> = Row::new(
+    diff("sdiff", -2)
+        .summary("Replies the members of a set that several others lack.")
+        .flags(READ)
+        .keys(SOURCES)
+        .arguments(KEYS)
+        .tips(&["nondeterministic_output_order"]),
+    sdiff,
+);
+
+pub(super) const SDIFFSTORE: Row<Handler> = Row::new(
+    diff("sdiffstore", -3)
+        .summary("Stores the members of a set that several others lack.")
+        .flags(Flags::WRITE.with(Flags::DENYOOM))
+        .keys(TARGET_AND_SOURCES)
+        .arguments(TARGET_AND_KEYS),
+    sdiffstore,
+);
+
+const fn diff(name: &'static str, arity: i32) -> Spec {
+    spec(name, arity, "1.0.0").complexity("O(N) for the N members of all sets.")
+}
+
+/// The set to subtract from and those to subtract; nothing when nothing can be left.
+struct Difference<'a> {
+    first: SetRef<'a>,
+    others: Vec<SetRef<'a>>,
+    /// Whether to go through the others, and not to look into them.
+    by_others: bool,
+}
+
+impl<'a> Difference<'a> {
+    fn of(sources: &Sources<'_>, cx: &'a Cx<'_>) -> Option<Self> {
+        let mut sets = sources.sets(cx).into_iter();
+        let first = sets.next().flatten()?;
+        if sources.repeat_first() {
+            return None;
+        }
+        let mut others: Vec<_> = sets.flatten().collect();
+        // A lookup is worth two steps, since it may end before the last set.
+        let lookups = first.len().saturating_mul(others.len() + 1) / 2;
+        let steps = others.iter().fold(first.len(), |sum, set| sum.saturating_add(set.len()));
+        let by_others = lookups > steps;
+        if !by_others {
+            // A larger set is more likely to have the member.
+            others.sort_by_key(|set| std::cmp::Reverse(set.len()));
+        }
+        Some(Self { first, others, by_others })
+    }
+
+    /// Shows each member that is left.
+    fn each(&self, limits: &Limits, hasher: &KeyHasher, visit: &mut dyn FnMut(Entry<'_>)) {
+        if !self.by_others {
+            for member in self.first.iter() {
+                if !self.others.iter().any(|set| set.contains(member, hasher)) {
+                    visit(member);
+                }
+            }
+            return;
+        }
+        let mut removed = NewSet::Ints(Vec::new());
+        for member in self.others.iter().flat_map(|set| set.iter()) {
+            if self.first.contains(member, hasher)
+                && removed.add(member, limits, hasher)
+                && removed.view().len() == self.first.len()
+            {
+                return;
+            }
+        }
+        let removed = removed.view();
+        self.first.iter().filter(|member| !removed.contains(*member, hasher)).for_each(visit);
+    }
+
+    /// The members that are left, in the form that they have in Redis: going through the others
+    /// starts from all members of the first set, and no set goes back to a smaller form.
+    fn collect(&self, limits: &Limits, hasher: &KeyHasher) -> NewSet {
+        let mut result = NewSet::Ints(Vec::new());
+        if !self.by_others {
+            let keep = &mut |member: Entry<'_>| {
+                result.add(member, limits, hasher);
+            };
+            self.each(limits, hasher, keep);
+            return result;
+        }
+        for member in self.first.iter() {
+            result.add(member, limits, hasher);
+        }
+        for member in self.others.iter().flat_map(|set| set.iter()) {
+            result.remove(member, hasher);
+            if result.view().is_empty() {
+                break;
+            }
+        }
+        result
+    }
+}
+
+fn sdiff(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let sources = Sources::read(cx, args, 1..args.len(), 0)?;
+    let Some(difference) = Difference::of(&sources, cx) else {
+        reply.set(0);
+        return Ok(());
+    };
+    let mut found = 0;
+    let header = reply.set_deferred();
+    difference.each(cx.limits, &cx.turn.hasher, &mut |member| {
+        reply_member(reply, member);
+        found += 1;
+    });
+    reply.finish(header, found);
+    Ok(())
+}
+
+fn sdiffstore(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let sources = Sources::read(cx, args, 2..args.len(), 1)?;
+    let result = match Difference::of(&sources, cx) {
+        Some(difference) => difference.collect(cx.limits, &cx.turn.hasher),
+        None => NewSet::Ints(Vec::new()),
+    };
+    store(cx, args, result, "sdiffstore", reply);
+    Ok(())
+}

@@ -1,0 +1,199 @@
+//! Members of one set, put in, taken out and looked for; and SMOVE, from one set to another.
+
+use resp::{Args, Reply};
+use store::Set;
+
+use super::{ADDED, DELETED, FAST, LOOK_KEY, MEMBER, READ, READ_KEY, REMOVED, reply_member, spec};
+use crate::cx::Cx;
+use crate::error::Error;
+use crate::row::{Handler, Row};
+use crate::spec::{Access, Argument, Flags, KeySpec, Shape};
+
+pub(super) const SADD: Row<Handler> = Row::new(
+    spec("sadd", -3, "1.0.0")
+        .summary("Adds members to a set.")
+        .complexity("O(N) for N members.")
+        .flags(Flags::WRITE.with(Flags::DENYOOM).with(FAST))
+        .keys(&[KeySpec::one(1, Access::RW.with(Access::INSERT))])
+        .arguments(&[Argument::key(), MEMBER.multiple()])
+        .history(&[("2.4.0", "Several members may be given.")]),
+    sadd,
+);
+
+pub(super) const SREM: Row<Handler> = Row::new(
+    spec("srem", -3, "1.0.0")
+        .summary("Removes members from a set.")
+        .complexity("O(N) for N members.")
+        .flags(Flags::WRITE.with(FAST))
+        .keys(&[KeySpec::one(1, Access::RW.with(Access::DELETE))])
+        .arguments(&[Argument::key(), MEMBER.multiple()])
+        .history(&[("2.4.0", "Several members may be given.")]),
+    srem,
+);
+
+pub(super) const SISMEMBER: Row<Handler> = Row::new(
+    spec("sismember", 3, "1.0.0")
+        .summary("Tells whether something is a member of a set.")
+        .flags(READ.with(FAST))
+        .keys(LOOK_KEY)
+        .arguments(&[Argument::key(), MEMBER]),
+    sismember,
+);
+
+pub(super) const SMISMEMBER: Row<Handler> = Row::new(
+    spec("smismember", -3, "6.2.0")
+        .summary("Tells of several things whether they are members of a set.")
+        .complexity("O(N) for N members asked for.")
+        .flags(READ.with(FAST))
+        .keys(READ_KEY)
+        .arguments(&[Argument::key(), MEMBER.multiple()]),
+    smismember,
+);
+
+pub(super) const SCARD: Row<Handler> = Row::new(
+    spec("scard", 2, "1.0.0")
+        .summary("Counts the members of a set.")
+        .flags(READ.with(FAST))
+        .keys(LOOK_KEY)
+        .arguments(&[Argument::key()]),
+    scard,
+);
+
+pub(super) const SMEMBERS: Row<Handler> = Row::new(
+    spec("smembers", 2, "1.0.0")
+        .summary("Replies all members of a set.")
+        .complexity("O(N) for the N members of the set.")
+        .flags(READ)
+        .keys(READ_KEY)
+        .arguments(&[Argument::key()])
+        .tips(&["nondeterministic_output_order"]),
+    smembers,
+);
+
+pub(super) const SMOVE: Row<Handler> = Row::new(
+    spec("smove", 4, "1.0.0")
+        .summary("Moves a member from one set to another.")
+        .flags(Flags::WRITE.with(FAST))
+        .keys(&[
+            KeySpec::one(1, Access::RW.with(Access::ACCESS).with(Access::DELETE)),
+            KeySpec::one(2, Access::RW.with(Access::INSERT)),
+        ])
+        .arguments(&[
+            Argument::new("source", Shape::Key),
+            Argument::new("destination", Shape::Key),
+            MEMBER,
+        ]),
+    smove,
+);
+
+fn sadd(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let key = cx.first_key(args, 1);
+    let limits = cx.limits;
+    let (db, turn) = cx.db(key);
+    let members = (2..args.len()).map(|at| args.text(at));
+    let added = db.edit_or_create::<Set>(turn, key)?.add(members, limits);
+    if added > 0 {
+        cx.wrote(ADDED, key.bytes);
+    }
+    reply.len(added);
+    Ok(())
+}
+
+fn srem(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let key = cx.first_key(args, 1);
+    let (db, turn) = cx.db(key);
+    let Some(mut edit) = db.edit::<Set>(turn, key)? else {
+        reply.int(0);
+        return Ok(());
+    };
+    let removed = (2..args.len()).filter(|at| edit.remove(args.text(*at))).count();
+    let emptied = edit.set().is_empty();
+    drop(edit);
+    if removed > 0 {
+        cx.wrote(REMOVED, key.bytes);
+    }
+    if emptied {
+        cx.wrote(DELETED, key.bytes);
+    }
+    reply.len(removed);
+    Ok(())
+}
+
+fn sismember(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let key = cx.first_key(args, 1);
+    let (db, turn) = cx.db(key);
+    let hasher = turn.hasher;
+    let set = db.read::<Set>(turn, key)?;
+    let found = set.is_some_and(|set| set.contains_text(args.text(2), &hasher));
+    reply.int(i64::from(found));
+    Ok(())
+}
+
+fn smismember(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let key = cx.first_key(args, 1);
+    let (db, turn) = cx.db(key);
+    let hasher = turn.hasher;
+    let set = db.read::<Set>(turn, key)?;
+    reply.array(args.len() - 2);
+    for member in args.iter().skip(2) {
+        let found = set.is_some_and(|set| set.contains_text(member, &hasher));
+        reply.int(i64::from(found));
+    }
+    Ok(())
+}
+
+fn scard(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let key = cx.first_key(args, 1);
+    let (db, turn) = cx.db(key);
+    reply.len(db.read::<Set>(turn, key)?.map_or(0, |set| set.len()));
+    Ok(())
+}
+
+fn smembers(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let key = cx.first_key(args, 1);
+    let (db, turn) = cx.db(key);
+    match db.read::<Set>(turn, key)? {
+        Some(set) => {
+            reply.set(set.len());
+            set.iter().for_each(|member| reply_member(reply, member));
+        }
+        None => reply.set(0),
+    }
+    Ok(())
+}
+
+fn smove(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let (source, target) = (cx.nth_key(args, 0, 1), cx.nth_key(args, 1, 2));
+    let (member, limits) = (args.text(3), cx.limits);
+    let (db, turn) = cx.db(source);
+    let hasher = turn.hasher;
+    let Some(stored) = db.stored(turn, source) else {
+        reply.int(0);
+        return Ok(());
+    };
+    let set = stored.view::<Set>().ok_or(Error::WrongType)?;
+    let found = set.contains_text(member, &hasher);
+    let (db, turn) = cx.db(target);
+    if db.stored(turn, target).is_some_and(|stored| stored.view::<Set>().is_none()) {
+        return Err(Error::WrongType);
+    }
+    reply.int(i64::from(found));
+    if !found || source.bytes == target.bytes {
+        return Ok(());
+    }
+    let (db, turn) = cx.db(source);
+    let Some(mut edit) = db.edit::<Set>(turn, source)? else { return Ok(()) };
+    edit.remove(member);
+    let emptied = edit.set().is_empty();
+    drop(edit);
+    cx.wrote(REMOVED, source.bytes);
+    if emptied {
+        cx.wrote(DELETED, source.bytes);
+    }
+    let (db, turn) = cx.db(target);
+    let added = db.edit_or_create::<Set>(turn, target)?.add(std::iter::once(member), limits);
+    if added > 0 {
+        cx.wrote(ADDED, target.bytes);
+    }
+    Ok(())
+}

@@ -1,0 +1,164 @@
+//! Members drawn at random: SPOP, which takes them out, and SRANDMEMBER.
+
+use base::number::parse_i64;
+use base::random::Random;
+use resp::{Args, Reply};
+use store::set::Entry;
+use store::{Event, Set};
+
+use super::{DELETED, FAST, READ, READ_KEY, reply_member, spec};
+use crate::cx::Cx;
+use crate::error::Error;
+use crate::row::{Handler, Row};
+use crate::spec::{Access, Argument, Flags, KeySpec, Shape};
+
+pub(super) const SPOP: Row<Handler> = Row::new(
+    spec("spop", -2, "1.0.0")
+        .summary("Removes members drawn at random from a set and replies them.")
+        .complexity("O(N) for N members removed; O(1) for one.")
+        .flags(Flags::WRITE.with(FAST))
+        .keys(&[KeySpec::one(1, Access::RW.with(Access::ACCESS).with(Access::DELETE))])
+        .arguments(&[
+            Argument::key(),
+            Argument::new("count", Shape::Integer).optional().since("3.2.0"),
+        ])
+        .history(&[("3.2.0", "The argument `count`.")])
+        .tips(&["nondeterministic_output"]),
+    spop,
+);
+
+pub(super) const SRANDMEMBER: Row<Handler> = Row::new(
+    spec("srandmember", -2, "1.0.0")
+        .summary("Replies members of a set drawn at random.")
+        .complexity("O(N) for N members drawn; O(1) for one.")
+        .flags(READ)
+        .keys(READ_KEY)
+        .arguments(&[
+            Argument::key(),
+            Argument::new("count", Shape::Integer).optional().since("2.6.0"),
+        ])
+        .history(&[("2.6.0", "The optional argument `count`.")])
+        .tips(&["nondeterministic_output"]),
+    srandmember,
+);
+
+const POPPED: Event = Event::new('s', "spop");
+
+fn spop(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    match args.len() {
+        2 => pop_one(cx, args, reply),
+        3 => pop_many(cx, args, reply),
+        _ => Err(Error::Syntax),
+    }
+}
+
+fn pop_one(cx: &mut Cx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let key = cx.first_key(args, 1);
+    let mut random = Random::new(cx.random.next_u64());
+    let (db, turn) = cx.db(key);
+    let consumed = turn.effects.is_consumed();
+    let Some(mut edit) = db.edit::<Set>(turn, key)? else {
+        reply.null();
+        return Ok(());
+    };
+    let mut popped = Vec::new();
+    edit.pop(&mut random, &mut |member| {
+        reply_member(reply, member);
+        if consumed {
+            popped = member.to_vec();
+        }
+    });
+    let emptied = edit.set().is_empty();
+    drop(edit);
+    note_popped(cx, key.bytes, emptied);
+    cx.turn.effects.replay_as(|| vec![b"SREM".to_vec(), key.bytes.to_vec(), popped]);
+    Ok(())
+}
+
+fn pop_many(cx: &mut Cx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let count = parse_i64(args.text(2)).and_then(|count| usize::try_from(count).ok());
+    let count = count.ok_or(Error::NotPositive)?;
+    let key = cx.first_key(args, 1);
+    let mut random = Random::new(cx.random.next_u64());
+    let limits = cx.limits;
+    let (db, turn) = cx.db(key);
+    let consumed = turn.effects.is_consumed();
+    let Some(mut edit) = db.edit::<Set>(turn, key)? else {
+        reply.set(0);
+        return Ok(());
+    };
+    let len = edit.set().len();
+    reply.set(count.min(len));
+    if count == 0 {
+        return Ok(());
+    }
+    if count >= len {
+        edit.set().iter().for_each(|member| reply_member(reply, member));
+        drop(edit);
+        db.remove(turn, key);
+        note_popped(cx, key.bytes, true);
+        cx.turn.effects.replay_as(|| vec![b"DEL".to_vec(), key.bytes.to_vec()]);
+        return Ok(());
+    }
+    let mut replay = Vec::new();
+    if consumed {
+        replay.extend([b"SREM".to_vec(), key.bytes.to_vec()]);
+    }
+    edit.pop_many(count, &mut random, limits, &mut |member: Entry<'_>| {
+        reply_member(reply, member);
+        if consumed {
+            replay.push(member.to_vec());
+        }
+    });
+    drop(edit);
+    note_popped(cx, key.bytes, false);
+    cx.turn.effects.replay_as(|| replay);
+    Ok(())
+}
+
+fn note_popped(cx: &mut Cx<'_>, key: &[u8], emptied: bool) {
+    cx.wrote(POPPED, key);
+    if emptied {
+        cx.wrote(DELETED, key);
+    }
+}
+
+fn srandmember(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let count = match args.len() {
+        2 => None,
+        3 => Some(parse_i64(args.text(2)).ok_or(Error::NotInteger)?),
+        _ => return Err(Error::Syntax),
+    };
+    if count == Some(i64::MIN) {
+        return Err(Error::Bounds(-i64::MAX, i64::MAX));
+    }
+    let key = cx.first_key(args, 1);
+    let mut random = Random::new(cx.random.next_u64());
+    let (db, turn) = cx.db(key);
+    let set = db.read::<Set>(turn, key)?;
+    let Some(count) = count else {
+        match set.and_then(|set| set.random(&mut random)) {
+            Some(member) => reply_member(reply, member),
+            None => reply.null(),
+        }
+        return Ok(());
+    };
+    let Some(set) = set else {
+        reply.array(0);
+        return Ok(());
+    };
+    let many = usize::try_from(count.unsigned_abs()).unwrap_or(usize::MAX);
+    if count >= 0 {
+        reply.array(many.min(set.len()));
+        set.sample(many, &mut random, &mut |member| reply_member(reply, member));
+        return Ok(());
+    }
+    // A negative count draws each time from all members.
+    reply.array(many);
+    for _ in 0..many {
+        if let Some(member) = set.random(&mut random) {
+            reply_member(reply, member);
+        }
+    }
+    Ok(())
+}

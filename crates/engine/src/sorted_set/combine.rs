@@ -1,0 +1,415 @@
+//! Several sets made into one: ZUNION, ZINTER and ZDIFF, which reply it, their forms with STORE,
+//! which store it, and ZINTERCARD, which counts it. Plain sets take part with the score 1.
+
+use base::hash::KeyHasher;
+use resp::{Args, Reply};
+use store::set::SetRef;
+use store::sorted_set::{Digits, Entry, NewSortedSet, Scores, SortedSetRef};
+use store::{Set, SortedSet};
+
+use super::result::store;
+use super::{READ, READ_ACCESS, STORE, WITHSCORES, integer, reply_walk, score_of, spec};
+use crate::cx::Cx;
+use crate::error::{Error, SortedSetError};
+use crate::row::{Handler, Row};
+use crate::spec::{Argument, Flags, KeySpec, Shape, Spec};
+
+pub(super) const ZUNION: Row<Handler> = Row::new(
+    reading("zunion", "6.2.0")
+        .summary("Replies the members of any of several sorted sets.")
+        .complexity("O(N+M*log(M)) for N members in all and M in the result.")
+        .arguments(&[NUMKEYS, KEYS, WEIGHTS, AGGREGATE, WITHSCORES]),
+    |cx, args, reply| read(cx, args, reply, Operation::Union, "zunion"),
+);
+
+pub(super) const ZINTER: Row<Handler> = Row::new(
+    reading("zinter", "6.2.0")
+        .summary("Replies the members that all of several sorted sets have.")
+        .complexity("O(N*K+M*log(M)) for K sets, N members in the smallest, M in the result.")
+        .arguments(&[NUMKEYS, KEYS, WEIGHTS, AGGREGATE, WITHSCORES]),
+    |cx, args, reply| read(cx, args, reply, Operation::Inter, "zinter"),
+);
+
+pub(super) const ZDIFF: Row<Handler> = Row::new(
+    reading("zdiff", "6.2.0")
+        .summary("Replies the members of a sorted set that no other one has.")
+        .complexity("O(N*K+M*log(M)) for K sets, N members in the first, M in the result.")
+        .arguments(&[NUMKEYS, KEYS, WITHSCORES]),
+    |cx, args, reply| read(cx, args, reply, Operation::Diff, "zdiff"),
+);
+
+pub(super) const ZINTERCARD: Row<Handler> = Row::new(
+    reading("zintercard", "7.0.0")
+        .summary("Counts the members that all of several sorted sets have.")
+        .complexity("O(N*K) for K sets and N members in the smallest.")
+        .arguments(&[
+            NUMKEYS,
+            KEYS,
+            Argument::new("limit", Shape::Integer).after("LIMIT").optional(),
+        ]),
+    zintercard,
+);
+
+pub(super) const ZUNIONSTORE: Row<Handler> = Row::new(
+    storing("zunionstore", "2.0.0")
+        .summary("Stores the members of any of several sorted sets.")
+        .complexity("O(N+M*log(M)) for N members in all and M in the result.")
+        .arguments(&[TARGET, NUMKEYS, KEYS, WEIGHTS, AGGREGATE]),
+    |cx, args, reply| write(cx, args, reply, Operation::Union, "zunionstore"),
+);
+
+pub(super) const ZINTERSTORE: Row<Handler> = Row::new(
+    storing("zinterstore", "2.0.0")
+        .summary("Stores the members that all of several sorted sets have.")
+        .complexity("O(N*K+M*log(M)) for K sets, N members in the smallest, M in the result.")
+        .arguments(&[TARGET, NUMKEYS, KEYS, WEIGHTS, AGGREGATE]),
+    |cx, args, reply| write(cx, args, reply, Operation::Inter, "zinterstore"),
+);
+
+pub(super) const ZDIFFSTORE: Row<Handler> = Row::new(
+    storing("zdiffstore", "6.2.0")
+        .summary("Stores the members of a sorted set that no other one has.")
+        .complexity("O(N*K+M*log(M)) for K sets, N members in the first, M in the result.")
+        .arguments(&[TARGET, NUMKEYS, KEYS]),
+    |cx, args, reply| write(cx, args, reply, Operation::Diff, "zdiffstore"),
+);
+
+const NUMKEYS: Argument = Argument::new("numkeys", Shape::Integer);
+const KEYS: Argument = Argument::key().multiple();
+const TARGET: Argument = Argument::new("destination", Shape::Key);
+const WEIGHTS: Argument =
+    Argument::new("weight", Shape::Integer).after("WEIGHTS").optional().multiple();
+const AGGREGATE: Argument = Argument::new(
+    "aggregate",
+    Shape::OneOf(&[
+        Argument::word("sum", "SUM"),
+        Argument::word("min", "MIN"),
+        Argument::word("max", "MAX"),
+    ]),
+)
+.after("AGGREGATE")
+.optional();
+
+const fn reading(name: &'static str, since: &'static str) -> Spec {
+    const KEYS: &[KeySpec] = &[KeySpec::counted(1, READ_ACCESS)];
+    spec(name, -3, since).flags(READ.with(Flags::MOVABLE_KEYS)).keys(KEYS)
+}
+
+const fn storing(name: &'static str, since: &'static str) -> Spec {
+    const KEYS: &[KeySpec] = &[KeySpec::one(1, STORE), KeySpec::counted(2, READ_ACCESS)];
+    const FLAGS: Flags = Flags::WRITE.with(Flags::DENYOOM).with(Flags::MOVABLE_KEYS);
+    spec(name, -4, since).flags(FLAGS).keys(KEYS)
+}
+
+/// What is made of the sets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Operation {
+    Union,
+    Inter,
+    Diff,
+}
+
+/// What becomes of the scores that a member has in several sets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Aggregate {
+    Sum,
+    Min,
+    Max,
+}
+
+impl Aggregate {
+    fn of(self, score: f64, other: f64) -> f64 {
+        match self {
+            // Infinities of both signs make 0.
+            Self::Sum => number(score + other),
+            Self::Min => {
+                if other < score {
+                    other
+                } else {
+                    score
+                }
+            }
+            Self::Max => {
+                if other > score {
+                    other
+                } else {
+                    score
+                }
+            }
+        }
+    }
+}
+
+fn number(score: f64) -> f64 {
+    if score.is_nan() { 0.0 } else { score }
+}
+
+/// A set that takes part.
+#[derive(Clone, Copy)]
+enum Input<'a> {
+    Absent,
+    Sorted(SortedSetRef<'a>),
+    Plain(SetRef<'a>),
+}
+
+impl<'a> Input<'a> {
+    fn len(self) -> usize {
+        match self {
+            Self::Absent => 0,
+            Self::Sorted(set) => set.len(),
+            Self::Plain(set) => set.len(),
+        }
+    }
+
+    fn score(self, member: &[u8], hasher: &KeyHasher) -> Option<f64> {
+        match self {
+            Self::Absent => None,
+            Self::Sorted(set) => set.score(member, hasher),
+            Self::Plain(set) => set.contains_text(member, hasher).then_some(1.0),
+        }
+    }
+
+    /// Shows members and scores until `visit` says that it has seen enough. From the highest score
+    /// down, as Redis does, which shows in sums that are rounded.
+    fn each(self, mut visit: impl FnMut(&[u8], f64) -> bool) {
+        let mut digits = Digits::default();
+        match self {
+            Self::Absent => {}
+            Self::Sorted(set) => {
+                for pair in set.walk(0..set.len(), true) {
+                    if !visit(pair.member.text(&mut digits), pair.score()) {
+                        return;
+                    }
+                }
+            }
+            Self::Plain(set) => {
+                for member in set.iter() {
+                    if !visit(Entry::text(member, &mut digits), 1.0) {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What stands behind the keys.
+struct Options {
+    /// One for each key, or none for 1 each.
+    weights: Vec<f64>,
+    aggregate: Aggregate,
+    with_scores: bool,
+    /// Members to count at most; 0: all.
+    limit: usize,
+}
+
+/// Which words may stand behind the keys.
+#[derive(Clone, Copy)]
+struct Words {
+    weights: bool,
+    scores: bool,
+    limit: bool,
+}
+
+impl Options {
+    /// Reads the words at the cursor; there are so many keys.
+    fn parse(args: &mut Args<'_>, keys: usize, words: Words) -> Result<Self, Error> {
+        let (weights, aggregate) = (Vec::new(), Aggregate::Sum);
+        let mut options = Self { weights, aggregate, with_scores: false, limit: 0 };
+        while args.remaining() > 0 {
+            let left = args.remaining();
+            if words.weights && left > keys && args.take_word("weights") {
+                options.weights.clear();
+                for weight in args.by_ref().take(keys) {
+                    options.weights.push(score_of(weight).map_err(|_| SortedSetError::Weight)?);
+                }
+            } else if words.weights && left >= 2 && args.take_word("aggregate") {
+                options.aggregate = if args.take_word("sum") {
+                    Aggregate::Sum
+                } else if args.take_word("min") {
+                    Aggregate::Min
+                } else if args.take_word("max") {
+                    Aggregate::Max
+                } else {
+                    return Err(Error::Syntax);
+                };
+            } else if words.scores && args.take_word("withscores") {
+                options.with_scores = true;
+            } else if words.limit && left >= 2 && args.take_word("limit") {
+                let limit = integer(args.next().unwrap_or_default()).ok();
+                let limit = limit.and_then(|limit| usize::try_from(limit).ok());
+                options.limit = limit.ok_or(Error::Negative("LIMIT"))?;
+            } else {
+                return Err(Error::Syntax);
+            }
+        }
+        Ok(options)
+    }
+}
+
+/// Sets with their weights.
+type Inputs<'a> = Vec<(Input<'a>, f64)>;
+
+/// Stands for a set that is not there.
+const ABSENT: (Input<'static>, f64) = (Input::Absent, 1.0);
+
+/// Where the input keys of a request stand, and what it says about them.
+struct Request {
+    /// Index of the number of keys; they follow.
+    count_at: usize,
+    keys: usize,
+    options: Options,
+}
+
+impl Request {
+    /// Reads a request. All keys are looked at before the words behind them, as in Redis, where a
+    /// key of a wrong type is the first error.
+    fn parse(
+        cx: &mut Cx<'_>,
+        args: &mut Args<'_>,
+        count_at: usize,
+        words: Words,
+        name: &'static str,
+    ) -> Result<Self, Error> {
+        let keys = integer(args.text(count_at))?;
+        if keys < 1 {
+            return Err(SortedSetError::NoInput(name).into());
+        }
+        let keys = usize::try_from(keys).unwrap_or(usize::MAX);
+        if keys > args.len() - (count_at + 1) {
+            return Err(Error::Syntax);
+        }
+        for nth in 0..keys {
+            // The key of the result, if there is one, comes first.
+            let key = cx.nth_key(args, count_at - 1 + nth, count_at + 1 + nth);
+            let (db, turn) = cx.db(key);
+            if let Some(stored) = db.look(turn, key)
+                && stored.view::<SortedSet>().is_none()
+                && stored.view::<Set>().is_none()
+            {
+                return Err(Error::WrongType);
+            }
+        }
+        args.seek(count_at + 1 + keys);
+        let options = Options::parse(args, keys, words)?;
+        Ok(Self { count_at, keys, options })
+    }
+
+    /// The sets themselves.
+    fn inputs<'a>(&self, cx: &'a Cx<'_>, args: &Args<'_>) -> Inputs<'a> {
+        let input = |nth: usize| {
+            let key = cx.nth_key(args, self.count_at - 1 + nth, self.count_at + 1 + nth);
+            let Some(stored) = cx.look_again(key) else { return Input::Absent };
+            match (stored.view::<SortedSet>(), stored.view::<Set>()) {
+                (Some(set), _) => Input::Sorted(set),
+                (_, Some(set)) => Input::Plain(set),
+                _ => Input::Absent,
+            }
+        };
+        let weight = |nth: usize| self.options.weights.get(nth).copied().unwrap_or(1.0);
+        (0..self.keys).map(|nth| (input(nth), weight(nth))).collect()
+    }
+
+    /// The result as a set of its own.
+    fn compute(
+        &self,
+        operation: Operation,
+        mut inputs: Inputs<'_>,
+        hasher: &KeyHasher,
+    ) -> NewSortedSet {
+        let mut result = Scores::new(*hasher);
+        let aggregate = self.options.aggregate;
+        match operation {
+            Operation::Union => {
+                inputs.sort_by_key(|(input, _)| input.len());
+                for (input, weight) in inputs {
+                    input.each(|member, score| {
+                        let merge = |old, new| aggregate.of(old, new);
+                        result.merge(member, number(score * weight), merge);
+                        true
+                    });
+                }
+            }
+            Operation::Inter => each_of_all(inputs, aggregate, hasher, |member, score| {
+                result.add(member, score);
+                true
+            }),
+            Operation::Diff => {
+                let (first, others) = inputs.split_first().unwrap_or((&ABSENT, &[]));
+                first.0.each(|member, score| {
+                    let held = |other: &(Input<'_>, f64)| other.0.score(member, hasher).is_some();
+                    if !others.iter().any(held) {
+                        result.add(member, score);
+                    }
+                    true
+                });
+            }
+        }
+        result.sorted()
+    }
+}
+
+/// Shows the members that all sets have, until `visit` says that it has seen enough.
+fn each_of_all(
+    mut inputs: Inputs<'_>,
+    aggregate: Aggregate,
+    hasher: &KeyHasher,
+    mut visit: impl FnMut(&[u8], f64) -> bool,
+) {
+    // Starting from the smallest set, of which each member is looked for in the others.
+    inputs.sort_by_key(|(input, _)| input.len());
+    let ((first, first_weight), others) = inputs.split_first().unwrap_or((&ABSENT, &[]));
+    first.each(|member, score| {
+        let start = Some(number(score * first_weight));
+        let score = others.iter().fold(start, |score, (other, weight)| {
+            Some(aggregate.of(score?, other.score(member, hasher)? * weight))
+        });
+        score.is_none_or(|score| visit(member, score))
+    });
+}
+
+fn read(
+    cx: &mut Cx<'_>,
+    args: &mut Args<'_>,
+    reply: &mut Reply<'_>,
+    operation: Operation,
+    name: &'static str,
+) -> Result<(), Error> {
+    let words = Words { weights: operation != Operation::Diff, scores: true, limit: false };
+    let request = Request::parse(cx, args, 1, words, name)?;
+    let hasher = cx.turn.hasher;
+    let result = request.compute(operation, request.inputs(cx, args), &hasher);
+    let set = result.view();
+    let walk = set.walk(0..set.len(), false);
+    reply_walk(reply, set.len(), walk, request.options.with_scores);
+    Ok(())
+}
+
+fn write(
+    cx: &mut Cx<'_>,
+    args: &mut Args<'_>,
+    reply: &mut Reply<'_>,
+    operation: Operation,
+    name: &'static str,
+) -> Result<(), Error> {
+    let words = Words { weights: operation != Operation::Diff, scores: false, limit: false };
+    let request = Request::parse(cx, args, 2, words, name)?;
+    let (hasher, limits) = (cx.turn.hasher, cx.limits);
+    let result = request.compute(operation, request.inputs(cx, args), &hasher);
+    let target = cx.first_key(args, 1);
+    let len = result.view().len();
+    store(cx, target, name, len, reply, |edit| edit.fill_from(result, limits))
+}
+
+fn zintercard(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let words = Words { weights: false, scores: false, limit: true };
+    let request = Request::parse(cx, args, 1, words, "zintercard")?;
+    let (hasher, limit) = (cx.turn.hasher, request.options.limit);
+    let mut count = 0;
+    each_of_all(request.inputs(cx, args), Aggregate::Sum, &hasher, |_, _| {
+        count += 1;
+        count != limit
+    });
+    reply.len(count);
+    Ok(())
+}

@@ -1,0 +1,157 @@
+//! Sorted sets (<https://redis.io/docs/latest/commands/?group=sorted-set>): the list of their rows,
+//! and what the files of the family share.
+//!
+//! A row stands beside its handler: members added in `add`, read one by one in `read` and at random
+//! in `random`, read in ranges in `range`, removed in `remove`, taken from the ends in `pop`,
+//! several sets made into one in `combine`, walked through in `scan`. How ranges are written is
+//! read in `bounds`; `result` stores what a command has made.
+
+use base::number::{parse_f64, parse_i64};
+use resp::Reply;
+use store::Event;
+use store::sorted_set::{Entry, Pair, Walk};
+
+use crate::error::Error;
+use crate::row::{Handler, Row};
+use crate::spec::{Access, Argument, Flags, Group, KeySpec, Shape, Spec};
+
+mod add;
+mod bounds;
+mod combine;
+mod pop;
+mod random;
+mod range;
+mod read;
+mod remove;
+mod result;
+mod scan;
+
+/// The sorted set commands.
+pub const ROWS: &[Row<Handler>] = &[
+    pop::BZMPOP,
+    pop::BZPOPMAX,
+    pop::BZPOPMIN,
+    add::ZADD,
+    read::ZCARD,
+    read::ZCOUNT,
+    combine::ZDIFF,
+    combine::ZDIFFSTORE,
+    add::ZINCRBY,
+    combine::ZINTER,
+    combine::ZINTERCARD,
+    combine::ZINTERSTORE,
+    read::ZLEXCOUNT,
+    pop::ZMPOP,
+    read::ZMSCORE,
+    pop::ZPOPMAX,
+    pop::ZPOPMIN,
+    random::ZRANDMEMBER,
+    range::ZRANGE,
+    range::ZRANGEBYLEX,
+    range::ZRANGEBYSCORE,
+    range::ZRANGESTORE,
+    read::ZRANK,
+    remove::ZREM,
+    remove::ZREMRANGEBYLEX,
+    remove::ZREMRANGEBYRANK,
+    remove::ZREMRANGEBYSCORE,
+    range::ZREVRANGE,
+    range::ZREVRANGEBYLEX,
+    range::ZREVRANGEBYSCORE,
+    read::ZREVRANK,
+    scan::ZSCAN,
+    read::ZSCORE,
+    combine::ZUNION,
+    combine::ZUNIONSTORE,
+];
+
+const READ: Flags = Flags::READONLY;
+const FAST_READ: Flags = Flags::READONLY.with(Flags::FAST);
+
+/// The key of a command that reads it.
+const READ_KEY: &[KeySpec] = &[KeySpec::one(1, READ_ACCESS)];
+const READ_ACCESS: Access = Access::RO.with(Access::ACCESS);
+/// The key of a command that removes what it does not reply.
+const DELETE_KEY: &[KeySpec] = &[KeySpec::one(1, Access::RW.with(Access::DELETE))];
+/// The key of a command that removes what it replies.
+const TAKE: Access = Access::RW.with(Access::ACCESS).with(Access::DELETE);
+/// The key of a command that overwrites it.
+const STORE: Access = Access::OW.with(Access::UPDATE);
+
+const MEMBER: Argument = Argument::new("member", Shape::Text);
+const WITHSCORES: Argument = Argument::word("withscores", "WITHSCORES").optional();
+const LIMIT: Argument = Argument::new(
+    "limit",
+    Shape::Block(&[
+        Argument::new("offset", Shape::Integer),
+        Argument::new("count", Shape::Integer),
+    ]),
+)
+.after("LIMIT")
+.optional();
+
+const DELETED: Event = Event::new('g', "del");
+
+/// A sorted set command.
+const fn spec(name: &'static str, arity: i32, since: &'static str) -> Spec {
+    Spec::new(name, arity, Group::SortedSet, since)
+}
+
+/// The event of a sorted set command.
+const fn event(name: &'static str) -> Event {
+    Event::new('z', name)
+}
+
+/// A score given as an argument.
+fn score_of(arg: &[u8]) -> Result<f64, Error> {
+    match parse_i64(arg) {
+        Some(integer) => Ok(integer as f64),
+        None => parse_f64(arg).ok_or(Error::NotFloat),
+    }
+}
+
+fn integer(arg: &[u8]) -> Result<i64, Error> {
+    parse_i64(arg).ok_or(Error::NotInteger)
+}
+
+/// Replies a member.
+#[inline]
+fn reply_member(reply: &mut Reply<'_>, member: Entry<'_>) {
+    match member {
+        Entry::Bytes(bytes) => reply.bulk(bytes),
+        Entry::Integer(value) => reply.bulk_int(value),
+    }
+}
+
+/// Replies so many pairs: members alone, or with their scores in one flat array in RESP2 and in
+/// arrays of two in RESP3.
+fn reply_pairs<'a>(
+    reply: &mut Reply<'_>,
+    len: usize,
+    pairs: impl Iterator<Item = Pair<'a>>,
+    with_scores: bool,
+) {
+    if !with_scores {
+        reply.array(len);
+        pairs.for_each(|pair| reply_member(reply, pair.member));
+        return;
+    }
+    let nested = reply.resp3();
+    reply.array(if nested { len } else { len * 2 });
+    for pair in pairs {
+        if nested {
+            reply.array(2);
+        }
+        reply_member(reply, pair.member);
+        reply.double(pair.score());
+    }
+}
+
+/// Replies all pairs of a walk whose length is known.
+fn reply_walk(reply: &mut Reply<'_>, len: usize, walk: Walk<'_>, with_scores: bool) {
+    // One loop for each form of set instead of a choice for each pair.
+    match walk {
+        Walk::Big(_) => reply_pairs(reply, len, walk, with_scores),
+        Walk::Packed(..) => reply_pairs(reply, len, walk, with_scores),
+    }
+}

@@ -1,0 +1,305 @@
+//! Members taken from the ends: ZPOPMIN, ZPOPMAX and ZMPOP, and BZPOPMIN, BZPOPMAX and BZMPOP, which
+//! wait until there is one.
+//!
+//! However members were taken, the replayed command is ZPOPMIN or ZPOPMAX of the key they came
+//! from.
+
+use base::number::parse_i64;
+use resp::{Args, Reply};
+use store::{Key, SortedSet};
+
+use super::remove::removed_from;
+use super::{TAKE, reply_member, reply_walk, spec};
+use crate::cx::Cx;
+use crate::error::Error;
+use crate::row::{Handler, Row};
+use crate::spec::{Argument, Flags, KeySpec, Shape, Spec};
+use crate::wait::{Awaits, Wait, timeout};
+
+pub(super) const ZPOPMIN: Row<Handler> = Row::new(
+    popping("zpopmin").summary("Takes the members with the lowest scores and replies them."),
+    |cx, args, reply| zpop(cx, args, reply, End::Min),
+);
+
+pub(super) const ZPOPMAX: Row<Handler> = Row::new(
+    popping("zpopmax").summary("Takes the members with the highest scores and replies them."),
+    |cx, args, reply| zpop(cx, args, reply, End::Max),
+);
+
+const fn popping(name: &'static str) -> Spec {
+    const KEY: &[KeySpec] = &[KeySpec::one(1, TAKE)];
+    const ARGUMENTS: &[Argument] =
+        &[Argument::key(), Argument::new("count", Shape::Integer).optional()];
+    spec(name, -2, "5.0.0")
+        .complexity("O(log(N)+M) for M members taken of N.")
+        .flags(Flags::WRITE.with(Flags::FAST))
+        .keys(KEY)
+        .arguments(ARGUMENTS)
+}
+
+pub(super) const ZMPOP: Row<Handler> = Row::new(
+    spec("zmpop", -4, "7.0.0")
+        .summary(
+            "Takes members with the lowest or highest scores from the first set that is there.",
+        )
+        .complexity("O(K+log(N)+M) for K keys and M members taken of N.")
+        .flags(Flags::WRITE.with(Flags::MOVABLE_KEYS))
+        .keys(&[KeySpec::counted(1, TAKE)])
+        .arguments(&[NUMKEYS, Argument::key().multiple(), WHERE, COUNT]),
+    zmpop,
+);
+
+pub(super) const BZMPOP: Row<Handler> = Row::new(
+    spec("bzmpop", -5, "7.0.0")
+        .summary("Does as ZMPOP does, and waits when no set is there.")
+        .complexity("O(K+log(N)+M) for K keys and M members taken of N.")
+        .flags(Flags::WRITE.with(Flags::BLOCKING).with(Flags::MOVABLE_KEYS))
+        .keys(&[KeySpec::counted(2, TAKE)])
+        .arguments(&[TIMEOUT, NUMKEYS, Argument::key().multiple(), WHERE, COUNT]),
+    bzmpop,
+);
+
+const NUMKEYS: Argument = Argument::new("numkeys", Shape::Integer);
+const TIMEOUT: Argument = Argument::new("timeout", Shape::Double);
+const WHERE: Argument = Argument::new(
+    "where",
+    Shape::OneOf(&[Argument::word("min", "MIN"), Argument::word("max", "MAX")]),
+);
+const COUNT: Argument = Argument::new("count", Shape::Integer).after("COUNT").optional();
+
+pub(super) const BZPOPMIN: Row<Handler> = Row::new(
+    blocking("bzpopmin")
+        .summary("Takes the member with the lowest score, and waits when no set is there."),
+    |cx, args, reply| bzpop(cx, args, reply, End::Min),
+);
+
+pub(super) const BZPOPMAX: Row<Handler> = Row::new(
+    blocking("bzpopmax")
+        .summary("Takes the member with the highest score, and waits when no set is there."),
+    |cx, args, reply| bzpop(cx, args, reply, End::Max),
+);
+
+const fn blocking(name: &'static str) -> Spec {
+    const KEYS: &[KeySpec] = &[KeySpec::range(1, -2, 1, TAKE)];
+    const ARGUMENTS: &[Argument] = &[Argument::key().multiple(), TIMEOUT];
+    spec(name, -3, "5.0.0")
+        .complexity("O(log(N)) for the N members of the set.")
+        .flags(Flags::WRITE.with(Flags::BLOCKING).with(Flags::FAST))
+        .keys(KEYS)
+        .arguments(ARGUMENTS)
+        .history(&[("6.0.0", "The timeout may have a fraction.")])
+}
+
+/// An end of a sorted set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    Min,
+    Max,
+}
+
+/// How taken members are replied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// Member and score.
+    One,
+    /// As ranges are.
+    Pairs,
+    /// Key, member, score.
+    Keyed,
+    /// Key, and an array of pairs.
+    KeyedPairs,
+}
+
+impl End {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Min => "zpopmin",
+            Self::Max => "zpopmax",
+        }
+    }
+}
+
+/// Takes up to `count` members of a key and replies them. Returns how many they were; when there
+/// were none, nothing has been replied.
+fn pop(
+    cx: &mut Cx<'_>,
+    key: Key<'_>,
+    end: End,
+    count: usize,
+    form: Form,
+    reply: &mut Reply<'_>,
+) -> Result<usize, Error> {
+    let (db, turn) = cx.db(key);
+    let Some(mut edit) = db.edit::<SortedSet>(turn, key)? else { return Ok(0) };
+    let set = edit.set();
+    let taken = count.min(set.len());
+    if taken == 0 {
+        return Ok(0);
+    }
+    let ranks = match end {
+        End::Min => 0..taken,
+        End::Max => set.len() - taken..set.len(),
+    };
+    let mut walk = set.walk(ranks.clone(), end == End::Max);
+    match form {
+        Form::Pairs => reply_walk(reply, taken, walk, true),
+        Form::One | Form::Keyed => {
+            if form == Form::Keyed {
+                reply.array(3);
+                reply.bulk(key.bytes);
+            } else {
+                reply.array(2);
+            }
+            if let Some(pair) = walk.next() {
+                reply_member(reply, pair.member);
+                reply.double(pair.score());
+            }
+        }
+        Form::KeyedPairs => {
+            reply.array(2);
+            reply.bulk(key.bytes);
+            reply.array(taken);
+            for pair in walk {
+                reply.array(2);
+                reply_member(reply, pair.member);
+                reply.double(pair.score());
+            }
+        }
+    }
+    edit.remove_ranks(ranks);
+    let emptied = edit.set().len() == 0;
+    drop(edit);
+    removed_from(cx, key, end.name(), taken, emptied);
+    Ok(taken)
+}
+
+fn zpop(cx: &mut Cx<'_>, args: &Args<'_>, reply: &mut Reply<'_>, end: End) -> Result<(), Error> {
+    let (count, form) = match args.at(2) {
+        _ if args.len() > 3 => return Err(Error::Syntax),
+        None => (1, Form::One),
+        Some(arg) => {
+            let count = parse_i64(arg).and_then(|count| usize::try_from(count).ok());
+            (count.ok_or(Error::NotPositive)?, Form::Pairs)
+        }
+    };
+    let key = cx.first_key(args, 1);
+    if pop(cx, key, end, count, form, reply)? == 0 {
+        reply.array(0);
+    }
+    Ok(())
+}
+
+/// The arguments of ZMPOP from the number of keys on.
+struct Many {
+    /// Index of the first key.
+    keys_at: usize,
+    keys: usize,
+    end: End,
+    count: usize,
+}
+
+impl Many {
+    fn parse(args: &mut Args<'_>, numkeys_at: usize) -> Result<Self, Error> {
+        let above_zero = |arg: &[u8], what| {
+            let number = parse_i64(arg).and_then(|number| usize::try_from(number).ok());
+            number.filter(|number| *number > 0).ok_or(Error::NotAboveZero(what))
+        };
+        let keys = above_zero(args.text(numkeys_at), "numkeys")?;
+        let keys_at = numkeys_at + 1;
+        args.seek(keys_at.saturating_add(keys));
+        let end = if args.take_word("min") {
+            End::Min
+        } else if args.take_word("max") {
+            End::Max
+        } else {
+            return Err(Error::Syntax);
+        };
+        let mut count = None;
+        while args.remaining() > 0 {
+            if count.is_some() || args.remaining() < 2 || !args.take_word("count") {
+                return Err(Error::Syntax);
+            }
+            count = Some(above_zero(args.next().unwrap_or_default(), "count")?);
+        }
+        Ok(Self { keys_at, keys, end, count: count.unwrap_or(1) })
+    }
+
+    /// Takes from the first key that has members. Returns whether one had.
+    fn pop(&self, cx: &mut Cx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<bool, Error> {
+        for nth in 0..self.keys {
+            let key = cx.nth_key(args, nth, self.keys_at + nth);
+            if self.pop_one(cx, key, reply)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn pop_one(&self, cx: &mut Cx<'_>, key: Key<'_>, reply: &mut Reply<'_>) -> Result<bool, Error> {
+        let taken = pop(cx, key, self.end, self.count, Form::KeyedPairs, reply)?;
+        if taken > 0 {
+            let (name, count) = (self.end.name().to_ascii_uppercase(), taken.to_string());
+            cx.turn.effects.replay_as(|| vec![name.into(), key.bytes.to_vec(), count.into()]);
+        }
+        Ok(taken > 0)
+    }
+}
+
+fn zmpop(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let many = Many::parse(args, 1)?;
+    if !many.pop(cx, args, reply)? {
+        reply.null_array();
+    }
+    Ok(())
+}
+
+fn bzmpop(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let many = Many::parse(args, 2)?;
+    let until_ms = timeout(args.text(1), cx.turn.unix_ms)?;
+    if many.pop(cx, args, reply)? {
+        return Ok(());
+    }
+    let serve = |cx: &mut Cx<'_>, key: Key<'_>, args: &Args<'_>, reply: &mut Reply<'_>| {
+        Many::parse(&mut args.clone(), 2)?.pop_one(cx, key, reply)
+    };
+    let keys = many.keys_at..many.keys_at + many.keys;
+    let awaits = Awaits::SortedSet;
+    if !cx.wait(args, Wait { awaits, keys, target: None, until_ms, serve, args: None }) {
+        reply.null_array();
+    }
+    Ok(())
+}
+
+/// Takes one member of a key for BZPOPMIN or BZPOPMAX.
+fn bpop_one(cx: &mut Cx<'_>, key: Key<'_>, end: End, reply: &mut Reply<'_>) -> Result<bool, Error> {
+    let taken = pop(cx, key, end, 1, Form::Keyed, reply)? > 0;
+    if taken {
+        let name = end.name().to_ascii_uppercase();
+        cx.turn.effects.replay_as(|| vec![name.into(), key.bytes.to_vec()]);
+    }
+    Ok(taken)
+}
+
+fn bzpop(cx: &mut Cx<'_>, args: &Args<'_>, reply: &mut Reply<'_>, end: End) -> Result<(), Error> {
+    let last = args.len() - 1;
+    let until_ms = timeout(args.text(last), cx.turn.unix_ms)?;
+    for at in 1..last {
+        let key = cx.nth_key(args, at - 1, at);
+        if bpop_one(cx, key, end, reply)? {
+            return Ok(());
+        }
+    }
+    let serve = match end {
+        End::Min => |cx: &mut Cx<'_>, key: Key<'_>, _: &Args<'_>, reply: &mut Reply<'_>| {
+            bpop_one(cx, key, End::Min, reply)
+        },
+        End::Max => |cx: &mut Cx<'_>, key: Key<'_>, _: &Args<'_>, reply: &mut Reply<'_>| {
+            bpop_one(cx, key, End::Max, reply)
+        },
+    };
+    let awaits = Awaits::SortedSet;
+    if !cx.wait(args, Wait { awaits, keys: 1..last, target: None, until_ms, serve, args: None }) {
+        reply.null_array();
+    }
+    Ok(())
+}

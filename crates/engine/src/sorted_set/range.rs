@@ -1,0 +1,250 @@
+//! Members read in ranges: ZRANGE, the older commands that are special cases of it, and
+//! ZRANGESTORE.
+
+use std::ops::Range;
+
+use resp::{Args, Reply};
+use store::SortedSet;
+use store::sorted_set::{Digits, SortedSetRef};
+
+use super::bounds::{Bounds, By};
+use super::result::{Pairs, store};
+use super::{LIMIT, READ, READ_ACCESS, READ_KEY, STORE, WITHSCORES, integer, reply_walk, spec};
+use crate::cx::Cx;
+use crate::error::{Error, SortedSetError};
+use crate::row::{Handler, Row};
+use crate::spec::{Argument, Flags, KeySpec, Shape, Spec};
+
+pub(super) const ZRANGE: Row<Handler> = Row::new(
+    reading("zrange", "1.2.0")
+        .summary("Replies the members in a range of ranks, scores or names.")
+        .arguments(&[
+            Argument::key(),
+            Argument::new("start", Shape::Text),
+            Argument::new("stop", Shape::Text),
+            SORT_BY.since("6.2.0"),
+            REV.since("6.2.0"),
+            LIMIT.since("6.2.0"),
+            WITHSCORES,
+        ])
+        .history(&[("6.2.0", "The options `REV`, `BYSCORE`, `BYLEX` and `LIMIT`.")]),
+    |cx, args, reply| range(cx, args, reply, None, None),
+);
+
+pub(super) const ZRANGESTORE: Row<Handler> = Row::new(
+    spec("zrangestore", -5, "6.2.0")
+        .summary("Stores the members in a range of ranks, scores or names as a sorted set.")
+        .complexity("O(log(N)+M) for M members stored of N.")
+        .flags(Flags::WRITE.with(Flags::DENYOOM))
+        .keys(&[KeySpec::one(1, STORE), KeySpec::one(2, READ_ACCESS)])
+        .arguments(&[
+            Argument::new("dst", Shape::Key),
+            Argument::new("src", Shape::Key),
+            Argument::new("min", Shape::Text),
+            Argument::new("max", Shape::Text),
+            SORT_BY,
+            REV,
+            LIMIT,
+        ]),
+    zrangestore,
+);
+
+const SORT_BY: Argument = Argument::new(
+    "sortby",
+    Shape::OneOf(&[Argument::word("byscore", "BYSCORE"), Argument::word("bylex", "BYLEX")]),
+)
+.optional();
+const REV: Argument = Argument::word("rev", "REV").optional();
+
+pub(super) const ZREVRANGE: Row<Handler> = Row::new(
+    reading("zrevrange", "1.2.0")
+        .summary("Replies the members in a range of ranks that count from the highest score.")
+        .arguments(&[
+            Argument::key(),
+            Argument::new("start", Shape::Integer),
+            Argument::new("stop", Shape::Integer),
+            WITHSCORES,
+        ])
+        .deprecated("6.2.0", "`ZRANGE` with the `REV` argument"),
+    |cx, args, reply| range(cx, args, reply, Some(By::Rank), Some(true)),
+);
+
+pub(super) const ZRANGEBYSCORE: Row<Handler> = Row::new(
+    reading("zrangebyscore", "1.0.5")
+        .summary("Replies the members whose scores are in a range.")
+        .arguments(&[
+            Argument::key(),
+            Argument::new("min", Shape::Double),
+            Argument::new("max", Shape::Double),
+            WITHSCORES.since("2.0.0"),
+            LIMIT,
+        ])
+        .history(&[("2.0.0", "The option `WITHSCORES`.")])
+        .deprecated("6.2.0", "`ZRANGE` with the `BYSCORE` argument"),
+    |cx, args, reply| range(cx, args, reply, Some(By::Score), Some(false)),
+);
+
+pub(super) const ZREVRANGEBYSCORE: Row<Handler> = Row::new(
+    reading("zrevrangebyscore", "2.2.0")
+        .summary("Replies the members whose scores are in a range, highest scores first.")
+        .arguments(&[
+            Argument::key(),
+            Argument::new("max", Shape::Double),
+            Argument::new("min", Shape::Double),
+            WITHSCORES,
+            LIMIT,
+        ])
+        .history(&[("2.1.6", "An end may be left out of the range.")])
+        .deprecated("6.2.0", "`ZRANGE` with the `REV` and `BYSCORE` arguments"),
+    |cx, args, reply| range(cx, args, reply, Some(By::Score), Some(true)),
+);
+
+pub(super) const ZRANGEBYLEX: Row<Handler> = Row::new(
+    reading("zrangebylex", "2.8.9")
+        .summary("Replies the members in a range, where all scores are equal.")
+        .arguments(&[
+            Argument::key(),
+            Argument::new("min", Shape::Text),
+            Argument::new("max", Shape::Text),
+            LIMIT,
+        ])
+        .deprecated("6.2.0", "`ZRANGE` with the `BYLEX` argument"),
+    |cx, args, reply| range(cx, args, reply, Some(By::Lex), Some(false)),
+);
+
+pub(super) const ZREVRANGEBYLEX: Row<Handler> = Row::new(
+    reading("zrevrangebylex", "2.8.9")
+        .summary("Replies the members in a range, the last first, where all scores are equal.")
+        .arguments(&[
+            Argument::key(),
+            Argument::new("max", Shape::Text),
+            Argument::new("min", Shape::Text),
+            LIMIT,
+        ])
+        .deprecated("6.2.0", "`ZRANGE` with the `REV` and `BYLEX` arguments"),
+    |cx, args, reply| range(cx, args, reply, Some(By::Lex), Some(true)),
+);
+
+const fn reading(name: &'static str, since: &'static str) -> Spec {
+    spec(name, -4, since)
+        .complexity("O(log(N)+M) for M members replied of N.")
+        .flags(READ)
+        .keys(READ_KEY)
+}
+
+/// A range and what is wanted of it.
+struct Query<'a> {
+    bounds: Bounds<'a>,
+    back: bool,
+    offset: i64,
+    /// Members at most; negative: all.
+    limit: i64,
+    with_scores: bool,
+}
+
+impl<'a> Query<'a> {
+    /// Reads what stands behind the key at `key_at`. What `by` and `back` say already, no word may
+    /// say again.
+    fn parse(
+        args: &mut Args<'a>,
+        key_at: usize,
+        by: Option<By>,
+        back: Option<bool>,
+    ) -> Result<Self, Error> {
+        let (mut said_by, mut said_back) = (by, back);
+        let (mut offset, mut limit, mut with_scores) = (0, -1, false);
+        let stores = key_at > 1;
+        args.seek(key_at + 3);
+        while args.remaining() > 0 {
+            if !stores && args.take_word("withscores") {
+                with_scores = true;
+            } else if args.remaining() > 2 && args.take_word("limit") {
+                offset = integer(args.next().unwrap_or_default())?;
+                limit = integer(args.next().unwrap_or_default())?;
+            } else if back.is_none() && said_back.is_none() && args.take_word("rev") {
+                said_back = Some(true);
+            } else if said_by.is_none() && args.take_word("bylex") {
+                said_by = Some(By::Lex);
+            } else if said_by.is_none() && args.take_word("byscore") {
+                said_by = Some(By::Score);
+            } else {
+                return Err(Error::Syntax);
+            }
+        }
+        let (by, back) = (said_by.unwrap_or(By::Rank), said_back.unwrap_or(false));
+        if limit != -1 && by == By::Rank {
+            return Err(SortedSetError::LimitOfRanks.into());
+        }
+        if with_scores && by == By::Lex {
+            return Err(SortedSetError::ScoresOfLex.into());
+        }
+        let (first, second) = (args.text(key_at + 1), args.text(key_at + 2));
+        let swap = back && by != By::Rank;
+        let (min, max) = if swap { (second, first) } else { (first, second) };
+        let bounds = Bounds::parse(by, min, max)?;
+        Ok(Self { bounds, back, offset, limit, with_scores })
+    }
+
+    /// The ranks of the members that are wanted.
+    fn ranks(&self, set: SortedSetRef<'_>) -> Range<usize> {
+        let ranks = self.bounds.ranks(set, self.back);
+        if matches!(self.bounds, Bounds::Ranks(..)) {
+            return ranks;
+        }
+        let len = ranks.len();
+        let left = |offset: u64| len.saturating_sub(usize::try_from(offset).unwrap_or(usize::MAX));
+        let left = match self.offset {
+            0.. => left(self.offset.unsigned_abs()),
+            // As in Redis: a big set counts it from the other end, a packed one finds nothing.
+            _ => match set {
+                SortedSetRef::Packed(_) => 0,
+                SortedSetRef::Big(_) if self.offset.unsigned_abs() > len as u64 => 0,
+                SortedSetRef::Big(_) => self.offset.unsigned_abs() as usize,
+            },
+        };
+        let wanted = usize::try_from(self.limit).unwrap_or(usize::MAX).min(left);
+        if self.back {
+            let end = ranks.start + left;
+            end - wanted..end
+        } else {
+            let start = ranks.end - left;
+            start..start + wanted
+        }
+    }
+}
+
+fn range(
+    cx: &mut Cx<'_>,
+    args: &mut Args<'_>,
+    reply: &mut Reply<'_>,
+    by: Option<By>,
+    back: Option<bool>,
+) -> Result<(), Error> {
+    let query = Query::parse(args, 1, by, back)?;
+    let key = cx.first_key(args, 1);
+    let (db, turn) = cx.db(key);
+    let Some(set) = db.read::<SortedSet>(turn, key)? else {
+        reply.array(0);
+        return Ok(());
+    };
+    let ranks = query.ranks(set);
+    reply_walk(reply, ranks.len(), set.walk(ranks, query.back), query.with_scores);
+    Ok(())
+}
+
+fn zrangestore(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let query = Query::parse(args, 2, None, None)?;
+    let source = cx.nth_key(args, 1, 2);
+    let limits = cx.limits;
+    let (db, turn) = cx.db(source);
+    let mut pairs = Pairs::default();
+    if let Some(set) = db.read::<SortedSet>(turn, source)? {
+        let mut digits = Digits::default();
+        // Upwards whatever was asked: the order of the new set is its own.
+        for pair in set.walk(query.ranks(set), false) {
+            pairs.push(pair.member.text(&mut digits), pair.score());
+        }
+    }
+    let target = cx.first_key(args, 1);
+    store(cx, target, "zrangestore", pairs.len(), reply, |set| set.fill(pairs.iter(), limits))
+}

@@ -1,0 +1,123 @@
+//! Members removed: by name with ZREM, in ranges with ZREMRANGEBYRANK and its like.
+
+use resp::{Args, Reply};
+use store::{Key, SortedSet};
+
+use super::bounds::{Bounds, By};
+use super::{DELETE_KEY, DELETED, MEMBER, event, spec};
+use crate::cx::Cx;
+use crate::error::Error;
+use crate::row::{Handler, Row};
+use crate::spec::{Argument, Flags, Shape, Spec};
+
+pub(super) const ZREM: Row<Handler> = Row::new(
+    spec("zrem", -3, "1.2.0")
+        .summary("Removes members of a sorted set.")
+        .complexity("O(M*log(N)) for M members to remove of N.")
+        .flags(Flags::WRITE.with(Flags::FAST))
+        .keys(DELETE_KEY)
+        .arguments(&[Argument::key(), MEMBER.multiple()])
+        .history(&[("2.4.0", "Several members may be given.")]),
+    zrem,
+);
+
+pub(super) const ZREMRANGEBYRANK: Row<Handler> = Row::new(
+    ranged(
+        "zremrangebyrank",
+        "2.0.0",
+        &[
+            Argument::key(),
+            Argument::new("start", Shape::Integer),
+            Argument::new("stop", Shape::Integer),
+        ],
+    )
+    .summary("Removes the members in a range of ranks."),
+    |cx, args, reply| remove_range(cx, args, reply, By::Rank, "zremrangebyrank"),
+);
+
+pub(super) const ZREMRANGEBYSCORE: Row<Handler> = Row::new(
+    ranged(
+        "zremrangebyscore",
+        "1.2.0",
+        &[
+            Argument::key(),
+            Argument::new("min", Shape::Double),
+            Argument::new("max", Shape::Double),
+        ],
+    )
+    .summary("Removes the members whose scores are in a range."),
+    |cx, args, reply| remove_range(cx, args, reply, By::Score, "zremrangebyscore"),
+);
+
+pub(super) const ZREMRANGEBYLEX: Row<Handler> = Row::new(
+    ranged(
+        "zremrangebylex",
+        "2.8.9",
+        &[Argument::key(), Argument::new("min", Shape::Text), Argument::new("max", Shape::Text)],
+    )
+    .summary("Removes the members in a range, where all scores are equal."),
+    |cx, args, reply| remove_range(cx, args, reply, By::Lex, "zremrangebylex"),
+);
+
+const fn ranged(name: &'static str, since: &'static str, arguments: &'static [Argument]) -> Spec {
+    spec(name, 4, since)
+        .complexity("O(log(N)+M) for M members to remove of N.")
+        .flags(Flags::WRITE)
+        .keys(DELETE_KEY)
+        .arguments(arguments)
+}
+
+fn zrem(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let key = cx.first_key(args, 1);
+    let (db, turn) = cx.db(key);
+    let Some(mut set) = db.edit::<SortedSet>(turn, key)? else {
+        reply.int(0);
+        return Ok(());
+    };
+    args.seek(2);
+    let removed = args.filter(|member| set.remove(member)).count();
+    let emptied = set.set().len() == 0;
+    drop(set);
+    removed_from(cx, key, "zrem", removed, emptied);
+    reply.len(removed);
+    Ok(())
+}
+
+fn remove_range(
+    cx: &mut Cx<'_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+    by: By,
+    name: &'static str,
+) -> Result<(), Error> {
+    let bounds = Bounds::parse(by, args.text(2), args.text(3))?;
+    let key = cx.first_key(args, 1);
+    let (db, turn) = cx.db(key);
+    let Some(mut set) = db.edit::<SortedSet>(turn, key)? else {
+        reply.int(0);
+        return Ok(());
+    };
+    let ranks = bounds.ranks(set.set(), false);
+    let removed = set.remove_ranks(ranks);
+    let emptied = set.set().len() == 0;
+    drop(set);
+    removed_from(cx, key, name, removed, emptied);
+    reply.len(removed);
+    Ok(())
+}
+
+/// Notes that a command removed members, maybe all.
+pub(super) fn removed_from(
+    cx: &mut Cx<'_>,
+    key: Key<'_>,
+    name: &'static str,
+    removed: usize,
+    emptied: bool,
+) {
+    if removed > 0 {
+        cx.wrote(event(name), key.bytes);
+        if emptied {
+            cx.wrote(DELETED, key.bytes);
+        }
+    }
+}

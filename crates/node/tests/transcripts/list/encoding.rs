@@ -1,0 +1,149 @@
+//! The forms of a list, and what works on keys of any type.
+
+use crate::check::check;
+
+#[test]
+fn forms_by_elements() {
+    check(
+        r#"
+> CONFIG SET list-max-listpack-size 4
+OK
+> RPUSH l a b c d
+4
+> OBJECT ENCODING l
+"listpack"
+> RPUSH l e
+5
+> OBJECT ENCODING l
+"quicklist"
+> LRANGE l 0 -1
+["a", "b", "c", "d", "e"]
+> LPUSH l 1 2 3 4
+9
+> LRANGE l 0 -1
+["4", "3", "2", "1", "a", "b", "c", "d", "e"]
+> LINSERT l AFTER b x
+10
+> LINSERT l BEFORE b y
+11
+> LINDEX l 6
+"b"
+> LINDEX l -4
+"x"
+> LSET l 4 changed
+OK
+> LPOS l e
+10
+> LPOS l 1 RANK -1
+3
+> LREM l 0 x
+1
+> LRANGE l 2 7
+["2", "1", "changed", "y", "b", "c"]
+> LTRIM l 1 -2
+OK
+> LRANGE l 0 -1
+["3", "2", "1", "changed", "y", "b", "c", "d"]
+> LPOP l
+"3"
+> RPOP l 2
+["d", "c"]
+> RPOPLPUSH l l
+"b"
+> OBJECT ENCODING l
+"quicklist"
+> LTRIM l 0 0
+OK
+> OBJECT ENCODING l
+"listpack"
+> CONFIG SET list-max-listpack-size 1
+OK
+> RPUSH l 2
+2
+> OBJECT ENCODING l
+"quicklist"
+"#,
+    );
+}
+
+#[test]
+fn forms_by_bytes() {
+    let big = "x".repeat(4000);
+    check(&format!(
+        "
+> RPUSH l {big} {big}
+2
+> OBJECT ENCODING l
+\"listpack\"
+> RPUSH l {big}
+3
+> OBJECT ENCODING l
+\"quicklist\"
+> RPOP l
+\"{big}\"
+> OBJECT ENCODING l
+\"quicklist\"
+> RPOP l
+\"{big}\"
+> OBJECT ENCODING l
+\"listpack\"
+> LSET l 0 {big}{big}{big}
+OK
+> OBJECT ENCODING l
+\"quicklist\"
+> RPUSH l small
+2
+> LINSERT l BEFORE small {big}{big}{big}
+3
+> LPOS l {big}{big}{big} RANK 2
+1
+> LSET l 0 a
+OK
+> LSET l 1 b
+OK
+> OBJECT ENCODING l
+~~ *
+> LRANGE l 0 -1
+[\"a\", \"b\", \"small\"]
+"
+    ));
+}
+
+#[test]
+fn keys_of_any_type() {
+    check(
+        r#"
+> RPUSH l a b c
+3
+> COPY l copy
+1
+! copy_to:copy => COPY l copy
+> LPOP l
+"a"
+> LRANGE copy 0 -1
+["a", "b", "c"]
+> RENAME copy other
+OK
+> LRANGE other 0 -1
+["a", "b", "c"]
+> TYPE other
+list
+> OBJECT ENCODING other
+"listpack"
+> OBJECT REFCOUNT other
+1
+> SCAN 0 TYPE list COUNT 100
+~~ ?"0", ?"*", "*"??
+> GET other
+-WRONGTYPE Operation against a key holding the wrong kind of value
+> SET other v
+OK
+> LPUSH other a
+-WRONGTYPE Operation against a key holding the wrong kind of value
+> DEL l
+1
+> EXISTS l
+0
+"#,
+    );
+}

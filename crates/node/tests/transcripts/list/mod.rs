@@ -1,0 +1,8 @@
+//! The list commands, one file for each of the engine's.
+
+mod change;
+mod encoding;
+mod pop;
+mod push;
+mod read;
+mod transfer;

@@ -1,0 +1,7 @@
+//! Sets.
+
+mod algebra;
+mod encoding;
+mod member;
+mod random;
+mod scan;

@@ -1,0 +1,258 @@
+//! A hash opened for writing, in whichever form it is, and its way from one form to the next.
+
+use std::mem;
+
+use ds::packed::{Encoded, Entry, Packed, PackedMut};
+use ds::record::Record;
+
+use crate::db::{Edit, Type};
+use crate::hash::table::FieldTable;
+use crate::hash::{Hash, HashRef, PAIR, TRIPLE, Value, expiry_of};
+use crate::limits::Limits;
+use crate::stored::{Kind, Object};
+
+/// A packed hash larger than this becomes a table whatever the limits say, as in Redis.
+const PACKED_BYTES_MAX: usize = 1 << 30;
+
+/// What setting a field does to its expiry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Life {
+    /// The field does not end.
+    Endless,
+    /// As it was before.
+    Keep,
+}
+
+/// The form of a hash, opened.
+enum Form<'a> {
+    Pairs(PackedMut<'a, Record<Object>>),
+    Triples(PackedMut<'a, Record<Object>>),
+    Table(&'a mut FieldTable),
+}
+
+fn form(record: &mut Record<Object>) -> Option<Form<'_>> {
+    match Kind::from_bits(record.view().kind()) {
+        Kind::PackedHash => Some(Form::Pairs(PackedMut::new(record))),
+        Kind::PackedExpiringHash => Some(Form::Triples(PackedMut::new(record))),
+        _ => match record.object_mut()? {
+            Object::Hash(table) => Some(Form::Table(table)),
+            _ => None,
+        },
+    }
+}
+
+impl Edit<'_, Hash> {
+    /// The hash for reading.
+    #[inline]
+    pub fn hash(&self) -> HashRef<'_> {
+        Hash::view(self.record()).unwrap_or(HashRef::Packed(Packed::new(b"")))
+    }
+
+    /// What a field holds.
+    pub fn get(&self, field: &[u8]) -> Option<Value<'_>> {
+        self.hash().get(&self.turn_ref().hasher, field)
+    }
+
+    /// Makes a table of a small hash that is about to get so many fields, or fields or values of
+    /// these lengths, when they do not fit the limits.
+    pub fn fit(&mut self, limits: &Limits, fields: usize, lengths: impl Iterator<Item = usize>) {
+        let (HashRef::Packed(packed) | HashRef::Expiring(packed)) = self.hash() else { return };
+        let (mut longest, mut sum) = (0, packed.listpack_bytes());
+        lengths.for_each(|len| (longest, sum) = (longest.max(len), sum + len));
+        if fields as u64 > limits.hash_max_listpack_entries
+            || longest as u64 > limits.hash_max_listpack_value
+            || sum > PACKED_BYTES_MAX
+        {
+            self.make_table();
+        }
+    }
+
+    /// Sets a field to a value that [`fit`](Self::fit) has seen. Returns whether the field is new.
+    #[inline]
+    pub fn set(&mut self, field: &[u8], value: &[u8], life: Life, limits: &Limits) -> bool {
+        let hasher = self.turn_ref().hasher;
+        let mut record = self.record_mut();
+        let Some(form) = form(&mut record) else { return false };
+        let new = match form {
+            Form::Pairs(mut fields) => match fields.view().find(field, 0, PAIR) {
+                Some(at) => {
+                    let value_at = fields.view().after(at);
+                    fields.replace(value_at, value);
+                    false
+                }
+                None => {
+                    fields.extend([Encoded::text(field), Encoded::text(value)]);
+                    true
+                }
+            },
+            Form::Triples(mut fields) => match fields.view().find(field, 0, TRIPLE) {
+                Some(at) => {
+                    let value_at = fields.view().after(at);
+                    fields.replace(value_at, value);
+                    if life == Life::Endless {
+                        set_packed_expiry(&mut fields, at, None);
+                    }
+                    false
+                }
+                None => {
+                    let endless = Encoded::integer(0);
+                    fields.extend([Encoded::text(field), Encoded::text(value), endless]);
+                    true
+                }
+            },
+            Form::Table(table) => return table.set(&hasher, field, value, life == Life::Keep),
+        };
+        drop(record);
+        if new && self.hash().len() as u64 > limits.hash_max_listpack_entries {
+            self.make_table();
+        }
+        new
+    }
+
+    /// Sets fields of a hash that has none yet, in one go; the fields come with their values
+    /// behind them. Returns how many there are now.
+    pub fn fill<'e>(
+        &mut self,
+        pairs: impl Iterator<Item = (&'e [u8], &'e [u8])>,
+        limits: &Limits,
+    ) -> usize {
+        if !matches!(self.hash(), HashRef::Packed(packed) if packed.is_empty()) {
+            let set = pairs.map(|(field, value)| self.set(field, value, Life::Endless, limits));
+            return set.map(usize::from).sum();
+        }
+        let mut bytes = mem::take(&mut self.turn().scratch);
+        bytes.clear();
+        let mut fields = PackedMut::new(&mut bytes);
+        for (field, value) in pairs {
+            match fields.view().find(field, 0, PAIR) {
+                Some(at) => {
+                    let value_at = fields.view().after(at);
+                    fields.replace(value_at, value);
+                }
+                None => fields.extend([Encoded::text(field), Encoded::text(value)]),
+            }
+        }
+        self.record_mut().set_bytes(Kind::PackedHash as u8, &bytes);
+        self.turn().scratch = bytes;
+        let len = self.hash().len();
+        if len as u64 > limits.hash_max_listpack_entries {
+            self.make_table();
+        }
+        len
+    }
+
+    /// Removes a field. Returns whether it was there.
+    pub fn remove(&mut self, field: &[u8]) -> bool {
+        let hasher = self.turn_ref().hasher;
+        // A field that is not there leaves the hash unchanged, which must not count as a change.
+        if self.get(field).is_none() {
+            return false;
+        }
+        let mut record = self.record_mut();
+        remove_from(&mut record, &hasher, field)
+    }
+
+    /// Sets or removes the expiry of a field that is there, in milliseconds since 1970.
+    pub fn set_expiry(&mut self, field: &[u8], at_ms: Option<i64>) {
+        if matches!(self.hash(), HashRef::Packed(_)) {
+            if at_ms.is_none() {
+                return;
+            }
+            self.make_expiring();
+        }
+        let hasher = self.turn_ref().hasher;
+        let mut record = self.record_mut();
+        match form(&mut record) {
+            Some(Form::Triples(mut fields)) => {
+                if let Some(at) = fields.view().find(field, 0, TRIPLE) {
+                    set_packed_expiry(&mut fields, at, at_ms);
+                }
+            }
+            Some(Form::Table(table)) => table.set_expiry(&hasher, field, at_ms),
+            Some(Form::Pairs(_)) | None => {}
+        }
+    }
+
+    /// Gives the fields of a packed hash room for expiries, as Redis does before it sets the first
+    /// one, whether or not that succeeds.
+    pub fn make_expiring(&mut self) {
+        let HashRef::Packed(packed) = self.hash() else { return };
+        let mut bytes = Vec::new();
+        let mut fields = PackedMut::new(&mut bytes);
+        for (field, value) in HashRef::Packed(packed) {
+            let endless = Encoded::integer(0);
+            fields.extend([Encoded::from(field), Encoded::from(value.entry), endless]);
+        }
+        // Another form of the same fields.
+        self.record_unchanged_mut().set_bytes(Kind::PackedExpiringHash as u8, &bytes);
+    }
+
+    /// Makes a table of a packed hash.
+    fn make_table(&mut self) {
+        let hasher = self.turn_ref().hasher;
+        let mut table = Box::<FieldTable>::default();
+        let (mut name_digits, mut value_digits) = Default::default();
+        for (field, value) in self.hash() {
+            let name = field.text(&mut name_digits);
+            table.set(&hasher, name, value.entry.text(&mut value_digits), false);
+            if value.expires_at.is_some() {
+                table.set_expiry(&hasher, name, value.expires_at);
+            }
+        }
+        // An empty one gets its first field right after.
+        self.record_unchanged_mut().set_object(Kind::Hash as u8, Object::Hash(table));
+    }
+}
+
+/// Removes a field from the hash in a record. Returns whether it was there.
+pub(super) fn remove_from(
+    record: &mut Record<Object>,
+    hasher: &base::hash::KeyHasher,
+    field: &[u8],
+) -> bool {
+    let (mut fields, stride) = match form(record) {
+        Some(Form::Pairs(fields)) => (fields, PAIR),
+        Some(Form::Triples(fields)) => (fields, TRIPLE),
+        Some(Form::Table(table)) => return table.remove(hasher, field),
+        None => return false,
+    };
+    let found = fields.view().find(field, 0, stride);
+    if let Some(at) = found {
+        fields.remove(at, stride);
+    }
+    found.is_some()
+}
+
+/// Gives the field at a position another expiry and the place that belongs to it.
+fn set_packed_expiry(
+    fields: &mut PackedMut<'_, Record<Object>>,
+    at: usize,
+    expires_at: Option<i64>,
+) {
+    let view = fields.view();
+    let value_at = view.after(at);
+    let expiry_at = view.after(value_at);
+    if expiry_of(view.entry(expiry_at)) == expires_at {
+        return;
+    }
+    let (field, value) = (view.entry(at).to_vec(), view.entry(value_at).to_vec());
+    let end = view.after(expiry_at);
+    fields.remove_span(at..end, TRIPLE);
+    let place = place_for(fields.view(), expires_at);
+    let expiry = Encoded::integer(expires_at.unwrap_or(0));
+    fields.splice(place..place, 0, [Encoded::text(&field), Encoded::text(&value), expiry]);
+}
+
+/// Where a field with this expiry belongs: behind all that do not end later.
+fn place_for(fields: Packed<'_>, expires_at: Option<i64>) -> usize {
+    let Some(expires_at) = expires_at else { return fields.end() };
+    let mut at = 0;
+    while at < fields.end() {
+        match fields.entry(fields.skip(at, TRIPLE - 1)) {
+            Entry::Integer(other) if other != 0 && other <= expires_at => {}
+            _ => break,
+        }
+        at = fields.skip(at, TRIPLE);
+    }
+    at
+}

@@ -1,0 +1,135 @@
+//! Fields that end: who removes them, and how the hashes that have such fields are found.
+//!
+//! Each database keeps an order of the hashes some of whose fields end, by the earliest expiry in
+//! each. It is exact at every moment: an [`Edit`](crate::Edit) that changed a hash corrects it when
+//! it is dropped, and so does whatever adds or removes a key. The background work takes from its
+//! front; commands that meet an ended field remove it too. Either way the removal leaves an effect
+//! of its own, HDEL with the event `hexpired`, beside that of the running command.
+
+use crate::db::{Db, Type};
+use crate::effect::{Effect, Event};
+use crate::hash::edit::remove_from;
+use crate::hash::{Hash, HashRef, TRIPLE, expiry_of};
+use crate::ledger::Entry;
+use crate::turn::{Key, Turn};
+
+impl Db {
+    /// Hashes that have fields that end.
+    pub fn hashes_with_expiry(&self) -> usize {
+        self.ledger.due_len()
+    }
+
+    /// Removes those of the named fields whose time has come. Returns how many.
+    pub fn expire_fields<'f>(
+        &mut self,
+        turn: &mut Turn,
+        key: Key<'_>,
+        fields: impl Iterator<Item = &'f [u8]>,
+    ) -> usize {
+        let Some((at, hash)) = self.with_expired(turn, key) else { return 0 };
+        let is_expired = |field: &&[u8]| {
+            hash.get(&turn.hasher, field).is_some_and(|value| value.is_expired(turn.unix_ms))
+        };
+        let names: Vec<Vec<u8>> = fields.filter(is_expired).map(<[u8]>::to_vec).collect();
+        self.drop_fields(turn, at, key.hash, &names)
+    }
+
+    /// Removes all fields of a hash whose time has come. Returns how many.
+    pub fn expire_all_fields(&mut self, turn: &mut Turn, key: Key<'_>) -> usize {
+        let Some((at, hash)) = self.with_expired(turn, key) else { return 0 };
+        let names = ended(hash, turn, usize::MAX);
+        self.drop_fields(turn, at, key.hash, &names)
+    }
+
+    /// The hash under a key, when the time of one of its fields has come.
+    #[inline]
+    fn with_expired(&self, turn: &Turn, key: Key<'_>) -> Option<(usize, HashRef<'_>)> {
+        // Nothing to look for in most databases.
+        self.ledger.first_due().filter(|(at, _)| *at < turn.unix_ms)?;
+        let at = self.table.find(key.hash, key.bytes)?;
+        let hash = Hash::view(self.table.at(at))?;
+        hash.has_expired(turn.unix_ms).then_some((at, hash))
+    }
+
+    /// Removes fields whose time has come, at most so many, wherever they are. Returns how many.
+    pub fn expire_due_fields(&mut self, turn: &mut Turn, fields_max: usize) -> usize {
+        let mut removed = 0;
+        while removed < fields_max {
+            let first = self.ledger.first_due().filter(|(at, _)| *at < turn.unix_ms);
+            let Some((at_ms, hash)) = first else { break };
+            let found = self.table.find_where(hash, |record| {
+                Hash::due(record) == Some(at_ms) && turn.hasher.hash(record.key()) == hash
+            });
+            let names = found
+                .and_then(|at| Hash::view(self.table.at(at)))
+                .map(|fields| ended(fields, turn, fields_max - removed));
+            debug_assert!(names.as_ref().is_some_and(|names| !names.is_empty()), "exact order");
+            let (Some(at), Some(names)) = (found, names) else {
+                let stray = Entry::due_at(at_ms);
+                self.ledger.changed(hash, stray, Entry::ABSENT);
+                continue;
+            };
+            removed += self.drop_fields(turn, at, hash, &names).max(1);
+        }
+        removed
+    }
+
+    /// Removes fields of the hash in a slot, and its key when none is left.
+    fn drop_fields(&mut self, turn: &mut Turn, at: usize, hash: u64, names: &[Vec<u8>]) -> usize {
+        let before = Entry::of(self.table.at(at));
+        let mut record = self.table.at_mut(at);
+        let removed: Vec<&Vec<u8>> =
+            names.iter().filter(|name| remove_from(&mut record, &turn.hasher, name)).collect();
+        drop(record);
+        if removed.is_empty() {
+            return 0;
+        }
+        turn.tally.expired_fields += removed.len() as u64;
+        let record = self.table.at(at);
+        let emptied = Hash::is_empty(record);
+        let (db, unix_ms) = (self.number.value(), turn.unix_ms);
+        turn.effects.push(|| {
+            let key = record.key().to_vec();
+            let mut events = vec![(Event::new('h', "hexpired"), key.clone())];
+            if emptied {
+                events.push((Event::new('g', "del"), key.clone()));
+            }
+            let mut command = vec![b"HDEL".to_vec(), key];
+            command.extend(removed.iter().map(|name| (*name).clone()));
+            Effect { db, events, command, more: Vec::new(), unix_ms }
+        });
+        let after = if emptied { Entry::ABSENT } else { Entry::of(record) };
+        self.ledger.changed(hash, before, after);
+        if emptied {
+            let record = self.table.remove(at, &turn.hasher);
+            turn.trash.extend(record.into_object());
+        }
+        removed.len()
+    }
+}
+
+/// The names of fields whose time has come, the first to end first, at most so many.
+fn ended(hash: HashRef<'_>, turn: &Turn, fields_max: usize) -> Vec<Vec<u8>> {
+    match hash {
+        HashRef::Packed(_) => Vec::new(),
+        HashRef::Expiring(fields) => {
+            let mut names = Vec::new();
+            let mut entries = fields.iter();
+            // Those that end come first, in their order.
+            while let (Some(field), Some(_), Some(expiry)) =
+                (entries.next(), entries.next(), entries.next())
+            {
+                let ended = expiry_of(expiry).is_some_and(|at| at < turn.unix_ms);
+                if !ended || names.len() == fields_max {
+                    break;
+                }
+                names.push(field.to_vec());
+            }
+            debug_assert!(names.len() <= fields.len() / TRIPLE);
+            names
+        }
+        HashRef::Table(table) => {
+            table.ending(&turn.hasher, turn.unix_ms).take(fields_max).map(<[u8]>::to_vec).collect()
+        }
+    }
+}

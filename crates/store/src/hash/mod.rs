@@ -1,0 +1,237 @@
+//! The hash type: fields with values, and when each field ends.
+//!
+//! ```text
+//! small, no field ever expired     PackedHash            field, value, ... in the record
+//! small, a field has had an expiry PackedExpiringHash    field, value, expiry, ... in the record
+//! beyond hash-max-listpack-*       Hash                  a table
+//! ```
+//!
+//! The expiry of a field is in milliseconds since 1970. In the packed form it is an integer, 0 for
+//! a field that does not end; those that end come first, the next one to end at the very front, so
+//! that the earliest expiry is read in one step. Forms only ever change downwards in the list.
+//!
+//! A field whose time has come is still stored until somebody removes it. Reading shows it with its
+//! expiry, and callers take it for absent; see `expire` for who removes it.
+
+mod edit;
+mod expire;
+mod table;
+
+use base::hash::KeyHasher;
+use ds::dict::Members;
+use ds::packed::{self, Entry, Packed};
+use ds::record::RecordRef;
+
+pub use edit::Life;
+pub use table::FieldTable;
+
+use crate::db::Type;
+use crate::stored::{Kind, Object};
+
+/// Entries that a field takes in a packed hash, and in one with expiries.
+const PAIR: usize = 2;
+const TRIPLE: usize = 3;
+
+/// The hash type.
+pub enum Hash {}
+
+/// A borrowed hash.
+#[derive(Clone, Copy, Debug)]
+pub enum HashRef<'a> {
+    /// Fields and values in the record.
+    Packed(Packed<'a>),
+    /// Fields, values and expiries in the record.
+    Expiring(Packed<'a>),
+    /// A table.
+    Table(&'a FieldTable),
+}
+
+/// What a field holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Value<'a> {
+    /// The value.
+    pub entry: Entry<'a>,
+    /// When the field ends, in milliseconds since 1970.
+    pub expires_at: Option<i64>,
+}
+
+impl<'a> Value<'a> {
+    /// Whether the field's time has come. At the very millisecond it is still there.
+    #[inline]
+    pub fn is_expired(self, unix_ms: i64) -> bool {
+        self.expires_at.is_some_and(|at| at < unix_ms)
+    }
+
+    /// The value, unless the field's time has come.
+    #[inline]
+    pub fn live(self, unix_ms: i64) -> Option<Entry<'a>> {
+        if self.is_expired(unix_ms) { None } else { Some(self.entry) }
+    }
+}
+
+impl Type for Hash {
+    const EMPTY: Kind = Kind::PackedHash;
+    type View<'a> = HashRef<'a>;
+
+    #[inline]
+    fn view(record: RecordRef<'_, Object>) -> Option<HashRef<'_>> {
+        match Kind::from_bits(record.kind()) {
+            Kind::PackedHash => Some(HashRef::Packed(Packed::new(record.bytes()?))),
+            Kind::PackedExpiringHash => Some(HashRef::Expiring(Packed::new(record.bytes()?))),
+            Kind::Hash => match record.object()? {
+                Object::Hash(table) => Some(HashRef::Table(table)),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    fn is_empty(record: RecordRef<'_, Object>) -> bool {
+        Self::view(record).is_none_or(HashRef::is_empty)
+    }
+}
+
+impl Hash {
+    /// When the first field of the hash in a record ends.
+    pub(crate) fn due(record: RecordRef<'_, Object>) -> Option<i64> {
+        Self::view(record)?.earliest()
+    }
+}
+
+/// The expiry as it stands in a packed hash.
+fn expiry_of(entry: Entry<'_>) -> Option<i64> {
+    match entry {
+        Entry::Integer(at) if at != 0 => Some(at),
+        _ => None,
+    }
+}
+
+impl<'a> HashRef<'a> {
+    /// Fields, those included whose time has come but that are still stored.
+    #[inline]
+    pub fn len(self) -> usize {
+        match self {
+            Self::Packed(fields) => fields.len() / PAIR,
+            Self::Expiring(fields) => fields.len() / TRIPLE,
+            Self::Table(table) => table.len(),
+        }
+    }
+
+    /// Whether there is no field.
+    pub fn is_empty(self) -> bool {
+        match self {
+            Self::Packed(fields) | Self::Expiring(fields) => fields.is_empty(),
+            Self::Table(table) => table.len() == 0,
+        }
+    }
+
+    /// What a field holds.
+    #[inline]
+    pub fn get(self, hasher: &KeyHasher, field: &[u8]) -> Option<Value<'a>> {
+        match self {
+            Self::Packed(fields) => {
+                let at = fields.find(field, 0, PAIR)?;
+                Some(Value { entry: fields.entry(fields.after(at)), expires_at: None })
+            }
+            Self::Expiring(fields) => {
+                let at = fields.after(fields.find(field, 0, TRIPLE)?);
+                let expires_at = expiry_of(fields.entry(fields.after(at)));
+                Some(Value { entry: fields.entry(at), expires_at })
+            }
+            Self::Table(table) => table.get(hasher.hash(field), field).map(value_of),
+        }
+    }
+
+    /// When the first of the fields ends.
+    pub fn earliest(self) -> Option<i64> {
+        match self {
+            Self::Packed(_) => None,
+            Self::Expiring(fields) if fields.is_empty() => None,
+            Self::Expiring(fields) => expiry_of(fields.entry(fields.skip(0, TRIPLE - 1))),
+            Self::Table(table) => table.earliest(),
+        }
+    }
+
+    /// Whether the time of some field has come.
+    #[inline]
+    pub fn has_expired(self, unix_ms: i64) -> bool {
+        self.earliest().is_some_and(|at| at < unix_ms)
+    }
+
+    /// All fields with their values.
+    #[inline]
+    pub fn iter(self) -> Fields<'a> {
+        match self {
+            Self::Packed(fields) => Fields::Packed(fields.iter()),
+            Self::Expiring(fields) => Fields::Expiring(fields.iter()),
+            Self::Table(table) => Fields::Table(table.dict().iter()),
+        }
+    }
+
+    /// The field at a place, counted in the order of `iter`, of a packed hash.
+    pub fn nth(self, index: usize) -> Option<(Entry<'a>, Value<'a>)> {
+        match self {
+            Self::Packed(fields) => {
+                let at = fields.position(index * PAIR);
+                Fields::Packed(fields.between(at, fields.end())).next()
+            }
+            Self::Expiring(fields) => {
+                let at = fields.position(index * TRIPLE);
+                Fields::Expiring(fields.between(at, fields.end())).next()
+            }
+            Self::Table(_) => None,
+        }
+    }
+}
+
+impl<'a> IntoIterator for HashRef<'a> {
+    type Item = (Entry<'a>, Value<'a>);
+    type IntoIter = Fields<'a>;
+
+    fn into_iter(self) -> Fields<'a> {
+        self.iter()
+    }
+}
+
+/// What a member of a table holds.
+#[inline]
+pub fn value_of(member: ds::dict::MemberRef<'_>) -> Value<'_> {
+    let entry = Entry::Bytes(member.bytes().unwrap_or_default());
+    Value { entry, expires_at: member.stamp() }
+}
+
+/// Walks over the fields of a hash with their values.
+pub enum Fields<'a> {
+    /// Of a packed hash.
+    Packed(packed::Iter<'a>),
+    /// Of a packed hash with expiries.
+    Expiring(packed::Iter<'a>),
+    /// Of a table.
+    Table(Members<'a>),
+}
+
+impl<'a> Iterator for Fields<'a> {
+    type Item = (Entry<'a>, Value<'a>);
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        match self {
+            Self::Packed(entries) => {
+                let field = entries.next()?;
+                Some((field, Value { entry: entries.next()?, expires_at: None }))
+            }
+            Self::Expiring(entries) => {
+                let (field, entry) = (entries.next()?, entries.next()?);
+                Some((field, Value { entry, expires_at: expiry_of(entries.next()?) }))
+            }
+            Self::Table(members) => {
+                let member = members.next()?;
+                Some((Entry::Bytes(member.key()), value_of(member)))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

@@ -1,0 +1,128 @@
+//! A hash as a table: a member of the dict for each field, the value in its bytes and the expiry in
+//! its stamp, and beside it the fields that end, in the order of their expiry.
+//!
+//! Invariant: the order holds exactly the stamped members, each by its stamp and the hash of its
+//! field. Fields are found again by that hash, so that their names are stored once.
+
+use std::collections::BTreeSet;
+
+use base::hash::KeyHasher;
+use ds::Dict;
+use ds::dict::{Member, MemberRef, Place};
+use ds::record::Payload;
+
+/// Bytes that one entry of the order takes, nodes of the tree included, roughly.
+const ORDER_ENTRY_BYTES: usize = 24;
+
+/// See the module's description.
+#[derive(Clone, Debug, Default)]
+pub struct FieldTable {
+    dict: Dict,
+    /// Expiry and hash of every field that ends; most hashes have none and no allocation here.
+    order: BTreeSet<(i64, u64)>,
+}
+
+impl FieldTable {
+    /// Fields, those whose time has come included.
+    pub fn len(&self) -> usize {
+        self.dict.len()
+    }
+
+    /// Whether there is no field.
+    pub fn is_empty(&self) -> bool {
+        self.dict.is_empty()
+    }
+
+    /// The members, for walking, scanning and drawing.
+    pub fn dict(&self) -> &Dict {
+        &self.dict
+    }
+
+    /// About how many allocations dropping it frees.
+    pub fn allocations(&self) -> usize {
+        self.dict.allocations() + self.order.len() / 8
+    }
+
+    /// Bytes it takes, this struct included.
+    pub fn memory_bytes(&self) -> usize {
+        size_of::<Self>() + self.dict.memory_bytes() + self.order.len() * ORDER_ENTRY_BYTES
+    }
+
+    /// A field by its hash and name.
+    #[inline]
+    pub fn get(&self, hash: u64, field: &[u8]) -> Option<MemberRef<'_>> {
+        self.dict.find(hash, field)
+    }
+
+    /// When the first of the fields ends.
+    pub fn earliest(&self) -> Option<i64> {
+        self.order.first().map(|(at, _)| *at)
+    }
+
+    /// Sets a field; keeps the expiry of one that is there when `keep` says so. Returns whether the
+    /// field is new.
+    pub(crate) fn set(
+        &mut self,
+        hasher: &KeyHasher,
+        field: &[u8],
+        value: &[u8],
+        keep: bool,
+    ) -> bool {
+        let hash = hasher.hash(field);
+        let Some(place) = self.dict.place(hash, field) else {
+            let member = Member::new(field, 0, Payload::Bytes(value), None, 0);
+            self.dict.insert(hash, member, hasher);
+            return true;
+        };
+        if !keep {
+            self.stamp(place, hash, None);
+        }
+        self.dict.at_mut(place).set_bytes(0, value);
+        false
+    }
+
+    /// Sets or removes a field's expiry, of a field that is there.
+    pub(crate) fn set_expiry(&mut self, hasher: &KeyHasher, field: &[u8], at_ms: Option<i64>) {
+        let hash = hasher.hash(field);
+        if let Some(place) = self.dict.place(hash, field) {
+            self.stamp(place, hash, at_ms);
+        }
+    }
+
+    fn stamp(&mut self, place: Place, hash: u64, stamp: Option<i64>) {
+        let mut member = self.dict.at_mut(place);
+        let old = member.view().stamp();
+        if old == stamp {
+            return;
+        }
+        member.set_stamp(stamp);
+        drop(member);
+        if let Some(old) = old {
+            self.order.remove(&(old, hash));
+        }
+        if let Some(stamp) = stamp {
+            self.order.insert((stamp, hash));
+        }
+    }
+
+    /// Removes a field. Returns whether it was there.
+    pub(crate) fn remove(&mut self, hasher: &KeyHasher, field: &[u8]) -> bool {
+        let hash = hasher.hash(field);
+        let Some(member) = self.dict.remove(hash, field, hasher) else { return false };
+        if let Some(stamp) = member.view().stamp() {
+            self.order.remove(&(stamp, hash));
+        }
+        true
+    }
+
+    /// The names of the fields that end before `before_ms`, the first to end first.
+    pub(crate) fn ending(&self, hasher: &KeyHasher, before_ms: i64) -> impl Iterator<Item = &[u8]> {
+        let due = self.order.iter().take_while(move |(at, _)| *at < before_ms);
+        due.filter_map(|(at, hash)| {
+            let place = self.dict.place_where(*hash, |member| {
+                member.stamp() == Some(*at) && hasher.hash(member.key()) == *hash
+            })?;
+            Some(self.dict.at(place).key())
+        })
+    }
+}

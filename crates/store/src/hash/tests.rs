@@ -1,0 +1,218 @@
+//! Hashes in every form against a map, and the order of those with fields that end.
+
+use std::collections::BTreeMap;
+
+use super::*;
+use crate::db::{Db, Stamp};
+use crate::limits::Limits;
+use crate::text::NewText;
+use crate::turn::{Key, Turn};
+use base::hash::KeyHasher;
+use proptest::prelude::*;
+
+const NOW_MS: i64 = 1_000_000;
+
+fn turn(seed: u64) -> Turn {
+    let mut turn = Turn::new(KeyHasher::new(seed));
+    turn.set_time(NOW_MS * 1000);
+    turn
+}
+
+fn limits() -> Limits {
+    Limits { hash_max_listpack_entries: 8, hash_max_listpack_value: 20, ..Limits::default() }
+}
+
+fn field(number: u16) -> Vec<u8> {
+    // Some are integers, some are not.
+    if number.is_multiple_of(3) { number.to_string() } else { format!("f{number}") }.into_bytes()
+}
+
+type Model = BTreeMap<Vec<u8>, (Vec<u8>, Option<i64>)>;
+
+fn content(db: &mut Db, turn: &mut Turn, key: Key<'_>) -> Model {
+    let Ok(Some(hash)) = db.read::<Hash>(turn, key) else { return Model::new() };
+    let fields: Model = hash
+        .iter()
+        .map(|(name, value)| (name.to_vec(), (value.entry.to_vec(), value.expires_at)))
+        .collect();
+    assert_eq!(fields.len(), hash.len());
+    for (name, (value, expires_at)) in &fields {
+        let found = hash.get(&turn.hasher, name).map(|v| (v.entry.to_vec(), v.expires_at));
+        assert_eq!(found.as_ref(), Some(&(value.clone(), *expires_at)));
+    }
+    fields
+}
+
+fn earliest(model: &Model) -> Option<i64> {
+    model.values().filter_map(|(_, at)| *at).min()
+}
+
+proptest! {
+    #[test]
+    fn every_form_behaves_as_a_map(
+        seed: u64,
+        ops in prop::collection::vec((0u8..7, 0u16..14, 0i64..6, 0usize..24), 1..120),
+    ) {
+        let (mut turn, mut db, limits) = (turn(seed), Db::default(), limits());
+        let mut model = Model::new();
+        let key = turn.key(b"h");
+        for (op, number, time, len) in ops {
+            let name = field(number);
+            let value = vec![b'0' + number as u8; len];
+            let at_ms = (time > 0).then_some(NOW_MS + time);
+            match op {
+                0..=2 => {
+                    let keep = op == 2;
+                    let mut edit = db.edit_or_create::<Hash>(&mut turn, key).unwrap();
+                    edit.fit(&limits, 1, [name.len(), value.len()].into_iter());
+                    let life = if keep { Life::Keep } else { Life::Endless };
+                    let new = edit.set(&name, &value, life, &limits);
+                    drop(edit);
+                    let old = model.get(&name).and_then(|(_, at)| *at).filter(|_| keep);
+                    prop_assert_eq!(new, model.insert(name, (value, old)).is_none());
+                }
+                3 => {
+                    let edit = db.edit::<Hash>(&mut turn, key).unwrap();
+                    let removed = edit.is_some_and(|mut edit| edit.remove(&name));
+                    prop_assert_eq!(removed, model.remove(&name).is_some());
+                }
+                4 | 5 => {
+                    if let (Some((_, at)), Some(mut edit)) =
+                        (model.get_mut(&name), db.edit::<Hash>(&mut turn, key).unwrap())
+                    {
+                        edit.set_expiry(&name, at_ms);
+                        *at = at_ms;
+                    }
+                }
+                _ => {
+                    turn.set_time((NOW_MS + 3) * 1000);
+                    let ended = db.expire_due_fields(&mut turn, usize::MAX);
+                    turn.set_time(NOW_MS * 1000);
+                    let before = model.len();
+                    model.retain(|_, (_, at)| at.is_none_or(|at| at >= NOW_MS + 3));
+                    prop_assert_eq!(ended, before - model.len());
+                }
+            }
+            prop_assert_eq!(&content(&mut db, &mut turn, key), &model);
+            prop_assert_eq!(db.len(), usize::from(!model.is_empty()));
+            prop_assert_eq!(db.hashes_with_expiry(), usize::from(earliest(&model).is_some()));
+            let due = db.stored(&mut turn, key).and_then(|s| s.view::<Hash>()?.earliest());
+            prop_assert_eq!(due, earliest(&model));
+        }
+    }
+
+    #[test]
+    fn hashes_end_in_their_order_wherever_they_went(
+        seed: u64,
+        ops in prop::collection::vec((0u8..8, 0u16..6, 0u16..6, 1i64..50), 1..80),
+    ) {
+        let (mut turn, limits) = (turn(seed), limits());
+        let mut dbs = [Db::default(), Db::default()];
+        for (op, a, b, time) in ops {
+            let names = [field(a), field(b)];
+            let [key, other] = [turn.key(&names[0]), turn.key(&names[1])];
+            let [db, second] = &mut dbs;
+            match op {
+                0..=2 => {
+                    let mut edit = match db.edit_or_create::<Hash>(&mut turn, key) {
+                        Ok(edit) => edit,
+                        Err(_) => continue,
+                    };
+                    edit.set(&names[1], b"v", Life::Keep, &limits);
+                    edit.set_expiry(&names[1], Some(NOW_MS + time));
+                }
+                3 => {
+                    db.put(&mut turn, key, NewText::Bytes(b"text"), Stamp::Clear);
+                }
+                4 => {
+                    db.remove(&mut turn, key);
+                }
+                5 => {
+                    if let Some(record) = db.take(&mut turn, key) {
+                        db.remove(&mut turn, other);
+                        db.insert(&mut turn, other, record);
+                    }
+                }
+                6 => {
+                    if let Some(record) = db.duplicate(&mut turn, key, other.bytes) {
+                        second.remove(&mut turn, other);
+                        second.insert(&mut turn, other, record);
+                    }
+                }
+                _ => {
+                    db.set_expiry(&mut turn, key, Some(NOW_MS - 1));
+                    db.expire_step(&mut turn, usize::MAX);
+                }
+            }
+            for db in &dbs {
+                let mut hashes = 0;
+                db.scan(&turn, 0, usize::MAX, &mut |stored| {
+                    let due = stored.view::<Hash>().and_then(HashRef::earliest);
+                    hashes += usize::from(due.is_some());
+                });
+                prop_assert_eq!(db.hashes_with_expiry(), hashes);
+            }
+        }
+        turn.set_time((NOW_MS + 100) * 1000);
+        for db in &mut dbs {
+            while db.expire_due_fields(&mut turn, 2) > 0 {}
+            prop_assert_eq!(db.hashes_with_expiry(), 0);
+            let mut fields = 0;
+            db.scan(&turn, 0, usize::MAX, &mut |s| {
+                fields += s.view::<Hash>().map_or(0, |hash| hash.len());
+            });
+            prop_assert_eq!(fields, 0);
+        }
+    }
+}
+
+#[test]
+fn many_fields_at_once_and_what_is_left_of_a_form() {
+    let (mut turn, mut db, limits) = (turn(1), Db::default(), limits());
+    let encoding = |db: &mut Db, turn: &mut Turn, key| db.stored(turn, key).unwrap().encoding();
+    let key = turn.key(b"h");
+    let pairs: [(&[u8], &[u8]); 3] = [(b"a", b"1"), (b"b", b"2"), (b"a", b"3")];
+    let mut edit = db.edit_or_create::<Hash>(&mut turn, key).unwrap();
+    assert_eq!(edit.fill(pairs.into_iter(), &limits), 2);
+    assert_eq!(edit.fill(pairs.into_iter(), &limits), 0);
+    drop(edit);
+    assert_eq!(encoding(&mut db, &mut turn, key), "listpack");
+    let fields = content(&mut db, &mut turn, key);
+    assert_eq!(fields.get(&b"a"[..]).unwrap().0, b"3");
+    let mut edit = db.edit::<Hash>(&mut turn, key).unwrap().unwrap();
+    edit.set_expiry(b"b", Some(NOW_MS + 5));
+    edit.set_expiry(b"b", None);
+    drop(edit);
+    assert_eq!(encoding(&mut db, &mut turn, key), "listpackex");
+    let mut edit = db.edit::<Hash>(&mut turn, key).unwrap().unwrap();
+    edit.fit(&limits, 1, [21].into_iter());
+    edit.set(b"long", &[b'x'; 21], Life::Endless, &limits);
+    drop(edit);
+    assert_eq!(encoding(&mut db, &mut turn, key), "hashtable");
+    assert!(db.stored(&mut turn, key).unwrap().memory_bytes() > 200);
+    assert!(!db.edit::<Hash>(&mut turn, key).unwrap().unwrap().remove(b"nothing"));
+}
+
+#[test]
+fn ended_fields_leave_an_effect_of_their_own() {
+    let (mut turn, mut db, limits) = (turn(1), Db::default(), limits());
+    turn.effects.set_consumed(true);
+    let key = turn.key(b"h");
+    let mut edit = db.edit_or_create::<Hash>(&mut turn, key).unwrap();
+    for name in [b"a", b"b", b"c"] {
+        edit.set(name, b"v", Life::Endless, &limits);
+        edit.set_expiry(name, Some(NOW_MS));
+    }
+    drop(edit);
+    assert_eq!(db.expire_all_fields(&mut turn, key), 0);
+    turn.set_time((NOW_MS + 1) * 1000);
+    assert_eq!(db.expire_fields(&mut turn, key, [&b"a"[..], b"a", b"x"].into_iter()), 1);
+    assert_eq!(db.expire_due_fields(&mut turn, 1), 1);
+    assert_eq!(db.expire_all_fields(&mut turn, key), 1);
+    let effects = turn.effects.take();
+    let told: Vec<_> = effects.iter().map(|effect| effect.events.len()).collect();
+    assert_eq!(told, [1, 1, 2]);
+    assert_eq!(effects[0].command, [&b"HDEL"[..], b"h", b"a"]);
+    assert!(db.is_empty());
+    assert_eq!((turn.tally.expired_fields, turn.tally.expired), (3, 0));
+}

@@ -1,0 +1,209 @@
+//! What a database keeps of its values beside them: which hashes have fields that end, and how many
+//! keys there are of each size.
+//!
+//! It is exact at every moment: whoever adds, changes or removes a key tells the [`Entry`] of its
+//! value before and after. Both parts change rarely: most writes leave a value in its class of
+//! size, and nothing is allocated for a database without keys.
+
+use std::collections::BTreeSet;
+
+use ds::record::RecordRef;
+
+use crate::db::Type;
+use crate::hash::Hash;
+use crate::list::List;
+use crate::set::Set;
+use crate::sorted_set::SortedSet;
+use crate::stored::{Kind, Object};
+use crate::text::Text;
+
+/// The types whose sizes are counted, in the order of [`Family::ALL`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Family {
+    /// By their bytes.
+    Strings,
+    /// By their elements.
+    Lists,
+    /// By their members.
+    Sets,
+    /// By their members.
+    SortedSets,
+    /// By their fields.
+    Hashes,
+}
+
+impl Family {
+    /// All of them.
+    pub const ALL: [Self; 5] =
+        [Self::Strings, Self::Lists, Self::Sets, Self::SortedSets, Self::Hashes];
+}
+
+/// A type and a size rounded down to a power of two: the bits of the size, 0 for none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SizeClass {
+    /// The type.
+    pub family: Family,
+    /// Bits that the size needs: 3 for 4 to 7.
+    pub bits: u8,
+}
+
+impl SizeClass {
+    #[inline]
+    fn new(family: Family, size: usize) -> Self {
+        Self { family, bits: (usize::BITS - size.leading_zeros()) as u8 }
+    }
+
+    /// The class of the value in a record; streams have none.
+    #[inline]
+    fn of(record: RecordRef<'_, Object>) -> Option<Self> {
+        let (family, size) = match Kind::from_bits(record.kind()) {
+            Kind::Bytes | Kind::EditedBytes => (Family::Strings, record.bytes()?.len()),
+            Kind::Integer | Kind::Shared => (Family::Strings, Text::view(record)?.len()),
+            Kind::PackedList | Kind::List => (Family::Lists, List::view(record)?.len()),
+            Kind::IntSet | Kind::PackedSet | Kind::Set => (Family::Sets, Set::view(record)?.len()),
+            Kind::PackedHash | Kind::PackedExpiringHash | Kind::Hash => {
+                (Family::Hashes, Hash::view(record)?.len())
+            }
+            Kind::PackedSortedSet | Kind::SortedSet => {
+                (Family::SortedSets, SortedSet::view(record)?.len())
+            }
+            Kind::Stream => return None,
+        };
+        Some(Self::new(family, size))
+    }
+}
+
+/// What is kept of one value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Entry {
+    /// When the first of its fields ends.
+    pub(crate) due: Option<i64>,
+    class: Option<SizeClass>,
+}
+
+impl Entry {
+    /// Of a key that is not there.
+    pub(crate) const ABSENT: Self = Self { due: None, class: None };
+
+    /// Of a hash of which nothing else is known.
+    pub(crate) fn due_at(at_ms: i64) -> Self {
+        Self { due: Some(at_ms), class: None }
+    }
+
+    /// Of the value in a record.
+    #[inline]
+    pub(crate) fn of(record: RecordRef<'_, Object>) -> Self {
+        let due = match Kind::from_bits(record.kind()) {
+            Kind::PackedExpiringHash | Kind::Hash => Hash::due(record),
+            _ => None,
+        };
+        Self { due, class: SizeClass::of(record) }
+    }
+}
+
+/// The ledger of one database in one shard.
+#[derive(Debug, Default)]
+pub(crate) struct Ledger(Option<Box<Pages>>);
+
+#[derive(Debug, Default)]
+struct Pages {
+    /// Hashes by their earliest expiry, each by the hash of its key.
+    due: BTreeSet<(i64, u64)>,
+    /// The classes that keys are of, and how many are.
+    sizes: Vec<(SizeClass, u32)>,
+}
+
+impl Ledger {
+    /// The value under the key with this hash has changed; see [`Entry::ABSENT`].
+    #[inline]
+    pub(crate) fn changed(&mut self, hash: u64, before: Entry, after: Entry) {
+        if before != after {
+            self.note(hash, before, after);
+        }
+    }
+
+    fn note(&mut self, hash: u64, before: Entry, after: Entry) {
+        let pages = self.0.get_or_insert_default();
+        if before.class != after.class {
+            pages.count(before.class, after.class);
+        }
+        if before.due != after.due {
+            if let Some(at) = before.due {
+                pages.due.remove(&(at, hash));
+            }
+            if let Some(at) = after.due {
+                pages.due.insert((at, hash));
+            }
+        }
+        if pages.sizes.is_empty() && pages.due.is_empty() {
+            self.0 = None;
+        }
+    }
+
+    /// Hashes with fields that end.
+    pub(crate) fn due_len(&self) -> usize {
+        self.0.as_ref().map_or(0, |pages| pages.due.len())
+    }
+
+    /// The hash whose field ends first: when, and the hash of its key.
+    #[inline]
+    pub(crate) fn first_due(&self) -> Option<(i64, u64)> {
+        self.0.as_ref()?.due.first().copied()
+    }
+
+    /// The classes that keys are of, in no order, and how many are.
+    pub(crate) fn sizes(&self) -> &[(SizeClass, u32)] {
+        self.0.as_ref().map_or(&[], |pages| &pages.sizes)
+    }
+}
+
+impl Pages {
+    fn count(&mut self, before: Option<SizeClass>, after: Option<SizeClass>) {
+        let place = |sizes: &[(SizeClass, u32)], class| sizes.iter().position(|at| at.0 == class);
+        if let Some(class) = after {
+            match place(&self.sizes, class) {
+                Some(at) => self.sizes[at].1 += 1,
+                None => self.sizes.push((class, 1)),
+            }
+        }
+        if let Some(at) = before.and_then(|class| place(&self.sizes, class)) {
+            self.sizes[at].1 -= 1;
+            if self.sizes[at].1 == 0 {
+                self.sizes.swap_remove(at);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_are_counted_and_forgotten() {
+        let entry = |size| Entry { due: None, class: Some(SizeClass::new(Family::Lists, size)) };
+        let mut ledger = Ledger::default();
+        ledger.changed(1, Entry::ABSENT, entry(4));
+        ledger.changed(2, Entry::ABSENT, entry(7));
+        ledger.changed(1, entry(4), entry(8));
+        let class = |bits| SizeClass { family: Family::Lists, bits };
+        assert_eq!(ledger.sizes(), [(class(3), 1), (class(4), 1)]);
+        ledger.changed(1, entry(8), Entry::ABSENT);
+        ledger.changed(2, entry(7), Entry::ABSENT);
+        assert!(ledger.0.is_none());
+    }
+
+    #[test]
+    fn the_first_hash_that_is_due() {
+        let entry = |due| Entry { due, class: None };
+        let mut ledger = Ledger::default();
+        ledger.changed(1, Entry::ABSENT, entry(Some(20)));
+        ledger.changed(2, Entry::ABSENT, entry(Some(10)));
+        assert_eq!((ledger.first_due(), ledger.due_len()), (Some((10, 2)), 2));
+        ledger.changed(2, entry(Some(10)), entry(Some(30)));
+        assert_eq!(ledger.first_due(), Some((20, 1)));
+        ledger.changed(1, entry(Some(20)), entry(None));
+        ledger.changed(2, entry(Some(30)), Entry::ABSENT);
+        assert!(ledger.0.is_none());
+    }
+}

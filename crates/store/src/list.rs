@@ -1,0 +1,332 @@
+//! The list type: packed elements in the record while they are few, chunks of them when many.
+//!
+//! ```text
+//! within list-max-listpack-size    PackedList   elements in the record
+//! beyond                           List         chunks, each within the same limit
+//! ```
+//!
+//! A list grows into chunks when what is added leads beyond the limit, and goes back into the
+//! record when removals leave one chunk of at most half of it, so that a list at the limit does not
+//! change its form with each command (both as in Redis). Always: a long list is the record's
+//! object, a short one its inline bytes.
+
+use std::ops::Range;
+
+use ds::List as LongList;
+use ds::list::ChunkLimit;
+use ds::packed::{Encoded, Entry, Packed, PackedMut};
+use ds::record::{Record, RecordRef};
+
+use crate::db::{Edit, Type};
+use crate::limits::Limits;
+use crate::stored::{Kind, Object};
+
+/// The list type.
+pub enum List {}
+
+/// A borrowed list.
+#[derive(Clone, Copy, Debug)]
+pub enum ListRef<'a> {
+    /// Elements in the record.
+    Packed(Packed<'a>),
+    /// Chunks.
+    Long(&'a LongList),
+}
+
+/// An end of a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The first element's, the head.
+    Left,
+    /// The last element's, the tail.
+    Right,
+}
+
+impl Type for List {
+    const EMPTY: Kind = Kind::PackedList;
+    type View<'a> = ListRef<'a>;
+
+    #[inline]
+    fn view(record: RecordRef<'_, Object>) -> Option<ListRef<'_>> {
+        match Kind::from_bits(record.kind()) {
+            Kind::PackedList => Some(ListRef::Packed(Packed::new(record.bytes()?))),
+            Kind::List => match record.object()? {
+                Object::List(list) => Some(ListRef::Long(list)),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    fn is_empty(record: RecordRef<'_, Object>) -> bool {
+        Self::view(record).is_none_or(ListRef::is_empty)
+    }
+}
+
+impl<'a> ListRef<'a> {
+    /// Elements.
+    #[inline]
+    pub fn len(self) -> usize {
+        match self {
+            Self::Packed(list) => list.len(),
+            Self::Long(list) => list.len(),
+        }
+    }
+
+    /// Whether there is no element.
+    pub fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+
+    /// Element `index`, counted from the left.
+    pub fn get(self, index: usize) -> Option<Entry<'a>> {
+        match self {
+            Self::Packed(list) => list.get(index),
+            Self::Long(list) => list.get(index),
+        }
+    }
+
+    /// The element at an end.
+    #[inline]
+    pub fn end(self, side: Side) -> Option<Entry<'a>> {
+        match (self, side) {
+            (Self::Packed(list), Side::Left) => list.first(),
+            (Self::Packed(list), Side::Right) => list.last(),
+            (Self::Long(list), Side::Left) => list.front(),
+            (Self::Long(list), Side::Right) => list.back(),
+        }
+    }
+
+    /// The elements from `index` on.
+    pub fn iter_from(self, index: usize) -> impl Iterator<Item = Entry<'a>> {
+        match self {
+            Self::Packed(list) => Entries::Packed(list.between(list.position(index), list.end())),
+            Self::Long(list) => Entries::Long(list.iter_from(index)),
+        }
+    }
+
+    /// The elements before index `end`, the last of them first.
+    pub fn rev_before(self, end: usize) -> impl Iterator<Item = Entry<'a>> {
+        match self {
+            Self::Packed(list) => Entries::Packed(list.between(0, list.position(end)).rev()),
+            Self::Long(list) => Entries::Long(list.rev_before(end)),
+        }
+    }
+}
+
+/// The elements of one form or the other.
+enum Entries<P, L> {
+    Packed(P),
+    Long(L),
+}
+
+impl<'a, P, L> Iterator for Entries<P, L>
+where
+    P: Iterator<Item = Entry<'a>>,
+    L: Iterator<Item = Entry<'a>>,
+{
+    type Item = Entry<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Entry<'a>> {
+        match self {
+            Self::Packed(entries) => entries.next(),
+            Self::Long(entries) => entries.next(),
+        }
+    }
+
+    // Asks once, not for each element, which form it is.
+    #[inline]
+    fn fold<B, F: FnMut(B, Entry<'a>) -> B>(self, start: B, each: F) -> B {
+        match self {
+            Self::Packed(entries) => entries.fold(start, each),
+            Self::Long(entries) => entries.fold(start, each),
+        }
+    }
+}
+
+/// A record's list for writing.
+enum Form<'a> {
+    Packed(PackedMut<'a, Record<Object>>),
+    Long(&'a mut LongList),
+}
+
+impl<'a> Form<'a> {
+    #[inline]
+    fn of(record: &'a mut Record<Object>) -> Self {
+        if record.view().object().is_none() {
+            return Self::Packed(PackedMut::new(record));
+        }
+        match record.object_mut() {
+            Some(Object::List(list)) => Self::Long(list),
+            _ => unreachable!("the object of a list is a long list"),
+        }
+    }
+}
+
+impl Edit<'_, List> {
+    /// The list for reading.
+    #[inline]
+    pub fn list(&self) -> ListRef<'_> {
+        List::view(self.record()).unwrap_or(ListRef::Packed(Packed::new(&[])))
+    }
+
+    /// Adds elements at an end, one after another: the last of them ends up outermost.
+    #[inline]
+    pub fn push<'e, I>(&mut self, side: Side, elements: I, limits: &Limits)
+    where
+        I: DoubleEndedIterator<Item = &'e [u8]> + ExactSizeIterator + Clone,
+    {
+        self.make_room(elements.clone(), limits);
+        let mut record = self.record_mut();
+        match Form::of(&mut record) {
+            Form::Long(list) => elements.for_each(|element| match side {
+                Side::Left => list.push_front(element),
+                Side::Right => list.push_back(element),
+            }),
+            Form::Packed(mut list) if elements.len() == 1 => elements.for_each(|one| match side {
+                Side::Left => list.push_front(one),
+                Side::Right => list.push_back(one),
+            }),
+            Form::Packed(mut list) => match side {
+                Side::Left => list.splice(0..0, 0, elements.rev()),
+                Side::Right => list.extend(elements),
+            },
+        }
+    }
+
+    /// Puts an element before or after the first one that equals `pivot`. Returns whether there is
+    /// one.
+    pub fn insert(&mut self, pivot: &[u8], after: bool, element: &[u8], limits: &Limits) -> bool {
+        let pivot = Encoded::text(pivot);
+        if let ListRef::Packed(list) = self.list() {
+            let Some(at) = list.find(pivot, 0, 1) else { return false };
+            let at = if after { list.after(at) } else { at };
+            self.make_room(std::iter::once(element), limits);
+            if let Form::Packed(mut list) = Form::of(&mut self.record_mut()) {
+                list.insert(at, element);
+                return true;
+            }
+        }
+        let ListRef::Long(list) = self.list() else { return false };
+        let Some(place) = list.find(pivot) else { return false };
+        if let Form::Long(list) = Form::of(&mut self.record_mut()) {
+            if after {
+                list.insert_after(place, element);
+            } else {
+                list.insert_before(place, element);
+            }
+        }
+        true
+    }
+
+    /// Puts another element in the place of element `index`. Returns whether there is one.
+    pub fn replace(&mut self, index: usize, element: &[u8], limits: &Limits) -> bool {
+        if index >= self.list().len() {
+            return false;
+        }
+        self.make_room(std::iter::once(element), limits);
+        match Form::of(&mut self.record_mut()) {
+            Form::Packed(mut list) => {
+                let at = list.view().position(index);
+                list.replace(at, element);
+            }
+            Form::Long(list) => {
+                list.replace(index, element);
+            }
+        }
+        self.shrink(limits);
+        true
+    }
+
+    /// Removes elements by their indexes, those past the end ignored.
+    pub fn remove(&mut self, range: Range<usize>, limits: &Limits) {
+        let end = range.end.min(self.list().len());
+        if range.start >= end {
+            return;
+        }
+        let whole = match Form::of(&mut self.record_mut()) {
+            Form::Packed(mut list) => {
+                let at = list.view().position(range.start);
+                list.remove(at, end - range.start);
+                return;
+            }
+            Form::Long(list) => list.remove(range),
+        };
+        if !whole.is_empty() {
+            self.turn().trash.push(Object::List(Box::new(whole)));
+        }
+        self.shrink(limits);
+    }
+
+    /// Removes elements at an end, at most so many.
+    #[inline]
+    pub fn pop(&mut self, side: Side, elements: usize, limits: &Limits) {
+        let len = self.list().len();
+        let elements = elements.min(len);
+        match side {
+            Side::Left => self.remove(0..elements, limits),
+            Side::Right => self.remove(len - elements..len, limits),
+        }
+    }
+
+    /// Removes elements that equal `element`, at most `max` of them, beginning at an end. Returns
+    /// how many they were.
+    pub fn remove_equal(
+        &mut self,
+        element: &[u8],
+        max: usize,
+        from: Side,
+        limits: &Limits,
+    ) -> usize {
+        let element = Encoded::text(element);
+        let from_back = from == Side::Right;
+        let found = match self.list() {
+            ListRef::Packed(list) => list.find(element, 0, 1).is_some(),
+            ListRef::Long(list) => list.find(element).is_some(),
+        };
+        if !found {
+            return 0;
+        }
+        let removed = match Form::of(&mut self.record_mut()) {
+            Form::Packed(mut list) => list.remove_equal(&element, max, from_back),
+            Form::Long(list) => list.remove_equal(element, max, from_back),
+        };
+        self.shrink(limits);
+        removed
+    }
+
+    /// Moves a packed list into chunks when the elements to be added lead beyond the limit.
+    #[inline]
+    fn make_room<'e>(
+        &mut self,
+        elements: impl ExactSizeIterator<Item = &'e [u8]>,
+        limits: &Limits,
+    ) {
+        let ListRef::Packed(list) = self.list() else { return };
+        let limit = ChunkLimit::of(i64::from(limits.list_max_listpack_size));
+        let len = list.len() + elements.len();
+        let bytes = elements.fold(list.listpack_bytes(), |bytes, element| bytes + element.len());
+        if !limit.admits(bytes, len) {
+            let long = Box::new(LongList::of_packed(list, limit));
+            self.record_mut().set_object(Kind::List as u8, Object::List(long));
+        }
+    }
+
+    /// Moves a list of one chunk back into the record when it is at most half of the limit.
+    fn shrink(&mut self, limits: &Limits) {
+        let ListRef::Long(list) = self.list() else { return };
+        let limit = ChunkLimit::of(i64::from(limits.list_max_listpack_size)).halved();
+        let Some(bytes) = list.as_packed() else { return };
+        let packed = Packed::new(bytes);
+        if limit.admits(packed.listpack_bytes(), packed.len()) {
+            let bytes = bytes.to_vec();
+            self.discard_object();
+            self.record_mut().set_bytes(Kind::PackedList as u8, &bytes);
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "list_tests.rs"]
+mod tests;

@@ -1,0 +1,220 @@
+//! A set on its own, about to be stored: the choice between the forms.
+
+use base::hash::KeyHasher;
+use base::number::parse_i64;
+use ds::dict::{Dict, Member};
+use ds::intset::{self, IntSet};
+use ds::packed::{Digits, Encoded, Entry, Packed, PackedMut};
+use ds::record::Payload;
+
+use super::SetRef;
+use crate::db::{Db, Stamp};
+use crate::limits::Limits;
+use crate::stored::{Kind, Object};
+use crate::turn::{Key, Turn};
+
+/// A packed set of more bytes becomes a table, whatever the limits say.
+const PACKED_BYTES_MAX: usize = 1 << 30;
+/// A longer sorted array becomes a table, whatever the limits say.
+const INTS_MAX: u64 = 1 << 30;
+
+/// An owned set.
+#[derive(Debug)]
+pub enum NewSet {
+    /// Sorted integers.
+    Ints(Vec<u8>),
+    /// Packed members.
+    Packed(Vec<u8>),
+    /// A table of members.
+    Table(Box<Dict>),
+}
+
+impl NewSet {
+    /// An empty set in the form that suits so many members, of which one is known; `room` is an
+    /// empty buffer to build it in.
+    pub fn for_members(known: &[u8], members: usize, limits: &Limits, room: Vec<u8>) -> Self {
+        let members = members as u64;
+        if members <= limits.set_max_intset_entries && parse_i64(known).is_some() {
+            Self::Ints(room)
+        } else if members <= limits.set_max_listpack_entries {
+            Self::Packed(room)
+        } else {
+            Self::Table(Box::default())
+        }
+    }
+
+    /// A copy of a set that will be added to by so many members; `room` is an empty buffer to build
+    /// it in.
+    pub(super) fn for_more(
+        set: SetRef<'_>,
+        bytes: &[u8],
+        members: usize,
+        limits: &Limits,
+        hasher: &KeyHasher,
+        mut room: Vec<u8>,
+    ) -> Self {
+        room.extend_from_slice(bytes);
+        let (mut new, members_max) = match set {
+            SetRef::Ints(_) => (Self::Ints(room), limits.set_max_intset_entries),
+            SetRef::Packed(_) => (Self::Packed(room), limits.set_max_listpack_entries),
+            SetRef::Table(table) => return Self::Table(Box::new(table.clone())),
+        };
+        if members as u64 > members_max {
+            new.become_table(hasher);
+        }
+        new
+    }
+
+    /// The set for reading.
+    pub fn view(&self) -> SetRef<'_> {
+        match self {
+            Self::Ints(ints) => SetRef::Ints(IntSet::new(ints)),
+            Self::Packed(packed) => SetRef::Packed(Packed::new(packed)),
+            Self::Table(table) => SetRef::Table(table),
+        }
+    }
+
+    /// Adds a member, in another form if need be. Returns whether it is new.
+    pub fn add(&mut self, member: Entry<'_>, limits: &Limits, hasher: &KeyHasher) -> bool {
+        if let Self::Ints(ints) = self {
+            let Some(value) = integer_of(member) else {
+                self.outgrow_ints(member, limits, hasher);
+                return self.add(member, limits, hasher);
+            };
+            let added = intset::insert(ints, value);
+            if IntSet::new(ints).len() as u64 > ints_max(limits) {
+                self.become_table(hasher);
+            }
+            return added;
+        }
+        if let Self::Packed(packed) = self {
+            let view = Packed::new(packed);
+            let encoded = encoded(member);
+            if view.find(encoded, 0, 1).is_some() {
+                return false;
+            }
+            if packed_takes(view, member.len(), limits) {
+                PackedMut::new(packed).push_back(encoded);
+                return true;
+            }
+            self.become_table(hasher);
+        }
+        let Self::Table(table) = self else { return false };
+        insert(table, member.text(&mut Digits::default()), hasher)
+    }
+
+    /// Removes a member. Returns whether it was there.
+    pub fn remove(&mut self, member: Entry<'_>, hasher: &KeyHasher) -> bool {
+        match self {
+            Self::Ints(ints) => integer_of(member).is_some_and(|value| intset::remove(ints, value)),
+            Self::Packed(packed) => {
+                let found = Packed::new(packed).find(encoded(member), 0, 1);
+                found.is_some_and(|at| PackedMut::new(packed).remove(at, 1) > 0)
+            }
+            Self::Table(table) => {
+                let mut digits = Digits::default();
+                let text = member.text(&mut digits);
+                table.remove(hasher.hash(text), text, hasher).is_some()
+            }
+        }
+    }
+
+    /// Goes to the form for integers when all members are integers and few enough.
+    pub fn shrink_to_ints(&mut self, limits: &Limits) {
+        let view = self.view();
+        if matches!(view, SetRef::Ints(_))
+            || view.len() as u64 > ints_max(limits)
+            || !view.iter().all(|member| integer_of(member).is_some())
+        {
+            return;
+        }
+        let mut values: Vec<i64> = view.iter().filter_map(integer_of).collect();
+        values.sort_unstable();
+        let mut ints = Vec::new();
+        for value in values {
+            intset::insert(&mut ints, value);
+        }
+        *self = Self::Ints(ints);
+    }
+
+    /// Leaves the form for integers because `member` is none.
+    fn outgrow_ints(&mut self, member: Entry<'_>, limits: &Limits, hasher: &KeyHasher) {
+        let SetRef::Ints(ints) = self.view() else { return };
+        // Of all integers the first or the last is the longest as text.
+        let ends = [ints.at(0), ints.at(ints.len().saturating_sub(1))];
+        let longest = ends.into_iter().flatten().map(|value| Entry::Integer(value).len()).max();
+        let longest = longest.unwrap_or(0).max(member.len());
+        if (ints.len() as u64) < limits.set_max_listpack_entries
+            && longest as u64 <= limits.set_max_listpack_value
+            && member.len() <= PACKED_BYTES_MAX
+        {
+            let mut packed = Vec::new();
+            PackedMut::new(&mut packed).extend(ints.iter().map(Entry::Integer));
+            *self = Self::Packed(packed);
+        } else {
+            self.become_table(hasher);
+        }
+    }
+
+    fn become_table(&mut self, hasher: &KeyHasher) {
+        let mut table = Box::<Dict>::default();
+        for member in self.view().iter() {
+            add_new(&mut table, member.text(&mut Digits::default()), hasher);
+        }
+        *self = Self::Table(table);
+    }
+}
+
+impl Db {
+    /// Sets a key to a set that has members, whatever it was; it then has no expiry.
+    pub fn put_set(&mut self, turn: &mut Turn, key: Key<'_>, set: NewSet) {
+        let (kind, payload) = match set {
+            NewSet::Ints(ref ints) => (Kind::IntSet, Payload::Bytes(ints)),
+            NewSet::Packed(ref packed) => (Kind::PackedSet, Payload::Bytes(packed)),
+            NewSet::Table(table) => (Kind::Set, Payload::Object(Object::Set(table))),
+        };
+        self.replace(turn, key, kind, payload, Stamp::Clear);
+    }
+}
+
+/// How many integers may be kept sorted.
+pub(super) fn ints_max(limits: &Limits) -> u64 {
+    limits.set_max_intset_entries.min(INTS_MAX)
+}
+
+/// Whether a packed set may have another member of so many bytes.
+pub(super) fn packed_takes(packed: Packed<'_>, member_bytes: usize, limits: &Limits) -> bool {
+    (packed.len() as u64) < limits.set_max_listpack_entries
+        && member_bytes as u64 <= limits.set_max_listpack_value
+        && packed.listpack_bytes().saturating_add(member_bytes) <= PACKED_BYTES_MAX
+}
+
+/// Adds a member to a table unless it is there.
+fn insert(table: &mut Dict, member: &[u8], hasher: &KeyHasher) -> bool {
+    let is_new = table.find(hasher.hash(member), member).is_none();
+    if is_new {
+        add_new(table, member, hasher);
+    }
+    is_new
+}
+
+/// Adds a member that is not there to a table.
+pub(super) fn add_new(table: &mut Dict, member: &[u8], hasher: &KeyHasher) {
+    let record = Member::new(member, 0, Payload::Bytes(b""), None, 0);
+    table.insert(hasher.hash(member), record, hasher);
+}
+
+fn integer_of(member: Entry<'_>) -> Option<i64> {
+    match member {
+        Entry::Integer(value) => Some(value),
+        Entry::Bytes(text) => parse_i64(text),
+    }
+}
+
+/// A member for a packed set; the text of one from a table may be that of an integer.
+fn encoded(member: Entry<'_>) -> Encoded<'_> {
+    match member {
+        Entry::Integer(value) => Encoded::integer(value),
+        Entry::Bytes(text) => Encoded::text(text),
+    }
+}

@@ -1,0 +1,189 @@
+//! A stored set against a sorted one from the standard library, with limits so low that every form
+//! and every conversion is met.
+
+use super::*;
+use crate::db::Db;
+use crate::limits::Limits;
+use crate::turn::Turn;
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+
+type Model = BTreeSet<Vec<u8>>;
+
+const LIMITS: fn() -> Limits = || Limits {
+    set_max_intset_entries: 6,
+    set_max_listpack_entries: 8,
+    set_max_listpack_value: 10,
+    ..Limits::default()
+};
+
+fn member() -> impl Strategy<Value = Vec<u8>> {
+    prop_oneof![
+        6 => (-9i64..15).prop_map(|value| value.to_string().into_bytes()),
+        1 => any::<i64>().prop_map(|value| value.to_string().into_bytes()),
+        3 => "[a-h]".prop_map(String::into_bytes),
+        1 => "[0x]{0,14}".prop_map(String::into_bytes),
+    ]
+}
+
+#[derive(Clone, Debug)]
+enum Op {
+    Add(Vec<Vec<u8>>),
+    Remove(Vec<u8>),
+    Pop,
+    PopMany(usize),
+    Sample(usize),
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    prop_oneof![
+        5 => prop::collection::vec(member(), 1..4).prop_map(Op::Add),
+        1 => prop::collection::vec(member(), 1..12).prop_map(Op::Add),
+        5 => member().prop_map(Op::Remove),
+        2 => Just(Op::Pop),
+        1 => (0usize..9).prop_map(Op::PopMany),
+        1 => (0usize..20).prop_map(Op::Sample),
+    ]
+}
+
+fn text(member: Entry<'_>) -> Vec<u8> {
+    member.to_vec()
+}
+
+fn members(set: SetRef<'_>) -> Model {
+    set.iter().map(text).collect()
+}
+
+/// What holds of any set, and that it is what the model says.
+fn check(set: SetRef<'_>, model: &Model, turn: &Turn) {
+    let limits = LIMITS();
+    assert_eq!((set.len(), set.is_empty()), (model.len(), model.is_empty()));
+    assert_eq!(set.iter().count(), model.len());
+    assert_eq!(&members(set), model);
+    for member in model.iter().chain(&[b"none".to_vec(), b"77".to_vec()]) {
+        assert_eq!(set.contains_text(member, &turn.hasher), model.contains(member));
+        assert_eq!(set.contains(Entry::of(member), &turn.hasher), model.contains(member));
+        assert_eq!(set.contains(Entry::Bytes(member), &turn.hasher), model.contains(member));
+    }
+    let mut scanned = Vec::new();
+    let mut cursor = Some(0);
+    while let Some(from) = cursor {
+        cursor = set.scan(from, 3, &turn.hasher, &mut |member| scanned.push(text(member)));
+    }
+    assert_eq!(scanned.len(), model.len());
+    assert_eq!(&scanned.into_iter().collect::<Model>(), model);
+    match set {
+        SetRef::Ints(_) => assert!(model.len() as u64 <= limits.set_max_intset_entries),
+        SetRef::Packed(_) => {
+            assert!(model.len() as u64 <= limits.set_max_listpack_entries);
+            assert!(model.iter().all(|m| m.len() as u64 <= limits.set_max_listpack_value));
+        }
+        SetRef::Table(_) => {}
+    }
+}
+
+fn apply(db: &mut Db, turn: &mut Turn, random: &mut Random, model: &mut Model, op: Op) {
+    let limits = LIMITS();
+    let key = turn.key(b"k");
+    let Ok(mut edit) = db.edit_or_create::<Set>(turn, key) else { panic!("a set") };
+    match op {
+        Op::Add(members) => {
+            let added = edit.add(members.iter().map(Vec::as_slice), &limits);
+            let new = members.into_iter().filter(|member| model.insert(member.clone())).count();
+            assert_eq!(added, new);
+        }
+        Op::Remove(member) => assert_eq!(edit.remove(&member), model.remove(&member)),
+        Op::Pop => {
+            let mut popped = None;
+            edit.pop(random, &mut |member| popped = Some(text(member)));
+            assert_eq!(popped.is_some(), !model.is_empty());
+            assert!(popped.is_none_or(|member| model.remove(&member)));
+        }
+        Op::PopMany(count) if count < model.len() => {
+            let mut popped = Vec::new();
+            edit.pop_many(count, random, &limits, &mut |member| popped.push(text(member)));
+            assert_eq!(popped.len(), count);
+            assert!(popped.iter().all(|member| model.remove(member)));
+        }
+        Op::PopMany(_) => {}
+        Op::Sample(count) => {
+            let mut drawn = Vec::new();
+            edit.set().sample(count, random, &mut |member| drawn.push(text(member)));
+            assert_eq!(drawn.len(), count.min(model.len()));
+            let different: Model = drawn.iter().cloned().collect();
+            assert!(different.len() == drawn.len() && different.is_subset(model));
+        }
+    }
+    check(edit.set(), model, edit.turn_ref());
+}
+
+proptest! {
+    #[test]
+    fn behaves_as_a_set(seed: u64, ops in prop::collection::vec(op(), 1..120)) {
+        let mut turn = Turn::new(KeyHasher::new(seed));
+        let (mut db, mut random, mut model) = (Db::default(), Random::new(seed), Model::new());
+        for op in ops {
+            apply(&mut db, &mut turn, &mut random, &mut model, op);
+            let key = turn.key(b"k");
+            prop_assert_eq!(db.contains(&mut turn, key), !model.is_empty());
+        }
+    }
+
+    #[test]
+    fn a_new_set_behaves_as_one(
+        seed: u64, from_ints: bool, ops in prop::collection::vec((any::<bool>(), member()), 1..60),
+    ) {
+        let turn = Turn::new(KeyHasher::new(seed));
+        let mut set =
+            if from_ints { NewSet::Ints(Vec::new()) } else { NewSet::Packed(Vec::new()) };
+        let mut model = Model::new();
+        for (adds, member) in ops {
+            if adds {
+                let added = set.add(Entry::Bytes(&member), &LIMITS(), &turn.hasher);
+                prop_assert_eq!(added, model.insert(member));
+            } else {
+                let removed = set.remove(Entry::of(&member), &turn.hasher);
+                prop_assert_eq!(removed, model.remove(&member));
+            }
+            check(set.view(), &model, &turn);
+        }
+        set.shrink_to_ints(&LIMITS());
+        check(set.view(), &model, &turn);
+        let ints = model.iter().all(|member| parse_i64(member).is_some());
+        if ints && model.len() as u64 <= LIMITS().set_max_intset_entries {
+            prop_assert!(matches!(set.view(), SetRef::Ints(_)));
+        }
+    }
+}
+
+#[test]
+fn every_member_is_drawn_as_often() {
+    let mut turn = Turn::new(KeyHasher::new(5));
+    let (mut db, mut random) = (Db::default(), Random::new(6));
+    for many in [5, 7, 200] {
+        let key = turn.key(b"k");
+        db.remove(&mut turn, key);
+        let names: Vec<Vec<u8>> =
+            (0..many).map(|i| if many == 5 { i } else { i * 7 }.to_string().into_bytes()).collect();
+        let more: &[&[u8]] = if many == 7 { &[b"x"] } else { &[] };
+        let Ok(mut edit) = db.edit_or_create::<Set>(&mut turn, key) else { panic!("a set") };
+        let all: Vec<&[u8]> = names.iter().map(Vec::as_slice).chain(more.iter().copied()).collect();
+        edit.add(all.iter().copied(), &LIMITS());
+        let share = 4000;
+        let mut drawn = std::collections::BTreeMap::<Vec<u8>, usize>::new();
+        for _ in 0..all.len() * share / 2 {
+            if let Some(member) = edit.set().random(&mut random) {
+                *drawn.entry(text(member)).or_default() += 1;
+            }
+        }
+        for _ in 0..all.len() * share / 2 {
+            edit.set().sample(1, &mut random, &mut |member| {
+                *drawn.entry(text(member)).or_default() += 1;
+            });
+        }
+        assert_eq!(drawn.len(), all.len());
+        // Six standard deviations of a fair draw.
+        let fair = share - 380..share + 380;
+        assert!(drawn.values().all(|times| fair.contains(times)), "{drawn:?}");
+    }
+}

@@ -1,0 +1,239 @@
+//! Changes of a sorted set, and its change from packed to big.
+
+use std::ops::Range;
+
+use base::hash::KeyHasher;
+use ds::SortedSet as BigSortedSet;
+use ds::packed::{Packed, PackedMut};
+
+use crate::db::{Edit, Type};
+use crate::limits::Limits;
+use crate::stored::{Kind, Object};
+
+use super::packed::{self, Pairs};
+use super::{NewSortedSet, SortedSet, SortedSetRef};
+
+/// No packed set becomes larger, whatever the limits say, as in Redis.
+const PACKED_BYTES_MAX: usize = 1 << 30;
+/// Bytes that a pair takes at most besides its member.
+const PAIR_BYTES_MAX: usize = 64;
+
+/// What an update did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// The set is as it was.
+    None,
+    /// The member is new.
+    Added,
+    /// The member has another score.
+    Updated,
+}
+
+/// Whether a packed set may get so many members of these sizes.
+fn may_pack(limits: &Limits, members: usize, member_bytes: usize) -> bool {
+    members as u64 <= limits.zset_max_listpack_entries
+        && member_bytes as u64 <= limits.zset_max_listpack_value
+}
+
+impl Edit<'_, SortedSet> {
+    /// The set for reading.
+    pub fn set(&self) -> SortedSetRef<'_> {
+        SortedSet::view(self.record()).unwrap_or(SortedSetRef::Packed(Pairs(Packed::new(b""))))
+    }
+
+    fn hasher(&mut self) -> KeyHasher {
+        self.turn().hasher
+    }
+
+    /// Says what will come: as many pairs as a request has, the first with a member of this size.
+    /// A packed set becomes big at once when they will not fit.
+    pub fn expect(&mut self, pairs: usize, member_bytes: usize, limits: &Limits) {
+        let member_bytes = if self.is_new() { member_bytes } else { 0 };
+        if let SortedSetRef::Packed(_) = self.set()
+            && !may_pack(limits, pairs, member_bytes)
+        {
+            self.grow();
+        }
+    }
+
+    /// Gives a member the score that `decide` makes of its score; it gets none when the member is
+    /// not there, and returns none to leave everything as it is. The score is not NaN.
+    pub fn update(
+        &mut self,
+        member: &[u8],
+        limits: &Limits,
+        decide: impl FnOnce(Option<f64>) -> Option<f64>,
+    ) -> Change {
+        if let SortedSetRef::Packed(pairs) = self.set() {
+            let found = pairs.find(member);
+            let old = found.map(|at| pairs.score_at(at));
+            let Some(score) = decide(old).filter(|score| Some(*score) != old) else {
+                return Change::None;
+            };
+            if let Some(at) = found {
+                self.move_packed(member, at, score);
+                return Change::Updated;
+            }
+            let bytes = pairs.0.listpack_bytes() + member.len() + PAIR_BYTES_MAX;
+            if may_pack(limits, pairs.len() + 1, member.len()) && bytes <= PACKED_BYTES_MAX {
+                let mut record = self.record_mut();
+                packed::insert(&mut PackedMut::new(&mut *record), member, score);
+                return Change::Added;
+            }
+            self.grow();
+            self.add_to_big(member, score);
+            return Change::Added;
+        }
+        let hasher = self.hasher();
+        let hash = hasher.hash(member);
+        let SortedSetRef::Big(set) = self.set() else { return Change::None };
+        let place = set.place(hash, member);
+        let old = place.map(|place| set.score_at(place));
+        let Some(score) = decide(old).filter(|score| Some(*score) != old) else {
+            return Change::None;
+        };
+        let mut record = self.record_mut();
+        let Some(Object::SortedSet(set)) = record.object_mut() else { return Change::None };
+        match place {
+            Some(place) => {
+                set.set_score(place, score);
+                Change::Updated
+            }
+            None => {
+                set.insert(hash, member, score, &hasher);
+                Change::Added
+            }
+        }
+    }
+
+    /// Adds a member or gives it another score, not NaN.
+    pub fn add(&mut self, member: &[u8], score: f64, limits: &Limits) -> Change {
+        self.update(member, limits, |_| Some(score))
+    }
+
+    /// Gives a packed pair another score. It is moved in a copy, which is written back once: taking
+    /// it out and putting it in again in the record could move the record twice.
+    fn move_packed(&mut self, member: &[u8], at: packed::PairAt, score: f64) {
+        let mut scratch = std::mem::take(&mut self.turn().scratch);
+        scratch.clear();
+        scratch.extend_from_slice(self.record().bytes().unwrap_or_default());
+        let mut list = PackedMut::new(&mut scratch);
+        packed::remove(&mut list, at);
+        packed::insert(&mut list, member, score);
+        self.record_mut().set_bytes(Kind::PackedSortedSet as u8, &scratch);
+        self.turn().scratch = scratch;
+    }
+
+    fn add_to_big(&mut self, member: &[u8], score: f64) {
+        let hasher = self.hasher();
+        if let Some(Object::SortedSet(set)) = self.record_mut().object_mut() {
+            set.insert(hasher.hash(member), member, score, &hasher);
+        }
+    }
+
+    /// Makes a packed set a big one.
+    fn grow(&mut self) {
+        let hasher = self.hasher();
+        let mut big = BigSortedSet::default();
+        let mut digits = ds::packed::Digits::default();
+        for pair in self.set().walk(0..usize::MAX, false) {
+            let member = pair.member.text(&mut digits);
+            big.push(hasher.hash(member), member, pair.score(), &hasher);
+        }
+        self.put_big(big);
+    }
+
+    fn put_big(&mut self, big: BigSortedSet) {
+        let object = Object::SortedSet(Box::new(big));
+        self.record_mut().set_object(Kind::SortedSet as u8, object);
+    }
+
+    /// Removes a member. Returns whether it was there.
+    pub fn remove(&mut self, member: &[u8]) -> bool {
+        if let SortedSetRef::Packed(pairs) = self.set() {
+            let Some(at) = pairs.find(member) else { return false };
+            let mut record = self.record_mut();
+            packed::remove(&mut PackedMut::new(&mut *record), at);
+            return true;
+        }
+        let hasher = self.hasher();
+        let hash = hasher.hash(member);
+        let SortedSetRef::Big(set) = self.set() else { return false };
+        if set.place(hash, member).is_none() {
+            return false;
+        }
+        match self.record_mut().object_mut() {
+            Some(Object::SortedSet(set)) => set.remove(hash, member, &hasher),
+            _ => false,
+        }
+    }
+
+    /// Removes the members of a range of ranks. Returns how many they were.
+    pub fn remove_ranks(&mut self, ranks: Range<usize>) -> usize {
+        let len = self.set().len();
+        let ranks = ranks.start.min(len)..ranks.end.min(len);
+        let removed = ranks.len();
+        if removed == 0 {
+            return 0;
+        }
+        match self.set() {
+            SortedSetRef::Packed(pairs) => {
+                let span = pairs.span(ranks);
+                let mut record = self.record_mut();
+                PackedMut::new(&mut *record).remove_span(span, removed * 2);
+            }
+            SortedSetRef::Big(_) if removed == len => {
+                // What is left of it is dropped where no lock is held.
+                self.discard_object();
+                self.record_mut().set_bytes(Kind::PackedSortedSet as u8, b"");
+            }
+            SortedSetRef::Big(_) => {
+                let hasher = self.hasher();
+                if let Some(Object::SortedSet(set)) = self.record_mut().object_mut() {
+                    set.remove_ranks(ranks, &hasher);
+                }
+            }
+        }
+        removed
+    }
+
+    /// Fills an empty set with pairs that come in order, each member once.
+    pub fn fill<'m>(
+        &mut self,
+        pairs: impl ExactSizeIterator<Item = (&'m [u8], f64)> + Clone,
+        limits: &Limits,
+    ) {
+        let longest = pairs.clone().map(|(member, _)| member.len()).max().unwrap_or(0);
+        if may_pack(limits, pairs.len(), longest)
+            && pairs.len().saturating_mul(longest + PAIR_BYTES_MAX) <= PACKED_BYTES_MAX
+        {
+            let mut scratch = std::mem::take(&mut self.turn().scratch);
+            scratch.clear();
+            let mut list = PackedMut::new(&mut scratch);
+            pairs.for_each(|(member, score)| packed::push(&mut list, member, score));
+            self.record_mut().set_bytes(Kind::PackedSortedSet as u8, &scratch);
+            self.turn().scratch = scratch;
+            return;
+        }
+        let hasher = self.hasher();
+        let mut big = BigSortedSet::default();
+        for (member, score) in pairs {
+            big.push(hasher.hash(member), member, score, &hasher);
+        }
+        self.put_big(big);
+    }
+
+    /// Fills an empty set with a new one, which is packed when it is small enough.
+    pub fn fill_from(&mut self, new: NewSortedSet, limits: &Limits) {
+        let NewSortedSet(big) = new;
+        let entries_max = usize::try_from(limits.zset_max_listpack_entries).unwrap_or(usize::MAX);
+        let long = |record: ds::dict::MemberRef<'_>| {
+            record.key().len() as u64 > limits.zset_max_listpack_value
+        };
+        if big.len() > entries_max || big.walk(0..usize::MAX, false).any(long) {
+            return self.put_big(big);
+        }
+        let walk = big.walk(0..usize::MAX, false);
+        self.fill(walk.map(|record| (record.key(), ds::ranked::score_of(record))), limits);
+    }
+}

@@ -1,0 +1,79 @@
+//! Ranges of sorted sets: by score, and by member where all scores are equal.
+
+/// A range of scores.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ScoreRange {
+    /// The least score.
+    pub min: f64,
+    /// The least score itself is outside.
+    pub min_open: bool,
+    /// The greatest score.
+    pub max: f64,
+    /// The greatest score itself is outside.
+    pub max_open: bool,
+}
+
+impl ScoreRange {
+    /// The scores from one to another, both inside.
+    pub fn closed(min: f64, max: f64) -> Self {
+        Self { min, min_open: false, max, max_open: false }
+    }
+
+    /// Whether a score lies before the range.
+    #[inline]
+    pub fn below(&self, score: f64) -> bool {
+        score < self.min || self.min_open && score == self.min
+    }
+
+    /// Whether a score lies behind the range.
+    #[inline]
+    pub fn above(&self, score: f64) -> bool {
+        score > self.max || self.max_open && score == self.max
+    }
+}
+
+/// One end of a range of members.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LexEnd<'a> {
+    /// Before all members.
+    Least,
+    /// Behind all members.
+    Greatest,
+    /// At a member, which is inside.
+    Closed(&'a [u8]),
+    /// At a member, which is outside.
+    Open(&'a [u8]),
+}
+
+/// A range of members, in the order of their bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LexRange<'a> {
+    /// Where it begins.
+    pub min: LexEnd<'a>,
+    /// Where it ends.
+    pub max: LexEnd<'a>,
+}
+
+impl LexRange<'_> {
+    /// Whether a member lies before the range.
+    #[inline]
+    pub fn below(&self, member: &[u8]) -> bool {
+        match self.min {
+            LexEnd::Least => false,
+            LexEnd::Greatest => true,
+            LexEnd::Closed(end) => member < end,
+            LexEnd::Open(end) => member <= end,
+        }
+    }
+
+    /// Whether a member lies behind the range.
+    #[inline]
+    pub fn above(&self, member: &[u8]) -> bool {
+        match self.max {
+            LexEnd::Least => true,
+            LexEnd::Greatest => false,
+            LexEnd::Closed(end) => member > end,
+            LexEnd::Open(end) => member >= end,
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! Sorted sets against a plain map, in both forms and over the change from one to the other.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::{Db, Key, Limits, Turn};
+
+type Model = BTreeMap<Vec<u8>, f64>;
+
+struct Checked {
+    db: Db,
+    turn: Turn,
+    limits: Limits,
+    model: Model,
+    hasher: KeyHasher,
+}
+
+impl Checked {
+    fn new(entries_max: u64) -> Self {
+        let hasher = KeyHasher::new(5);
+        let limits = Limits { zset_max_listpack_entries: entries_max, ..Limits::default() };
+        let (db, turn) = (Db::default(), Turn::new(hasher));
+        Self { db, turn, limits, model: Model::new(), hasher }
+    }
+
+    fn key(&self) -> Key<'static> {
+        self.turn.key(b"key")
+    }
+
+    fn add(&mut self, member: &[u8], score: f64) {
+        let key = self.key();
+        let mut edit = self.db.edit_or_create::<SortedSet>(&mut self.turn, key).unwrap();
+        let change = edit.add(member, score, &self.limits);
+        drop(edit);
+        let wanted = match self.model.insert(member.to_vec(), score) {
+            None => Change::Added,
+            Some(old) if old == score => Change::None,
+            Some(_) => Change::Updated,
+        };
+        assert_eq!(change, wanted);
+    }
+
+    fn edit<R>(&mut self, change: impl FnOnce(&mut crate::Edit<'_, SortedSet>) -> R) -> Option<R> {
+        let key = self.key();
+        let mut edit = self.db.edit::<SortedSet>(&mut self.turn, key).unwrap()?;
+        Some(change(&mut edit))
+    }
+
+    fn sorted(&self) -> Vec<(f64, Vec<u8>)> {
+        let mut all: Vec<_> = self.model.iter().map(|(m, s)| (*s, m.clone())).collect();
+        all.sort_by(|a, b| a.partial_cmp(b).unwrap());
+        all
+    }
+
+    fn check(&mut self) {
+        let (wanted, hasher, key) = (self.sorted(), self.hasher, self.key());
+        let Some(set) = self.db.read::<SortedSet>(&mut self.turn, key).unwrap() else {
+            assert!(wanted.is_empty());
+            return;
+        };
+        assert!(!wanted.is_empty(), "an empty set is no set");
+        let pairs = |walk: Walk<'_>| -> Vec<_> {
+            walk.map(|pair| (pair.score(), pair.member.to_vec())).collect()
+        };
+        assert_eq!(set.len(), wanted.len());
+        assert_eq!(pairs(set.walk(0..usize::MAX, false)), wanted);
+        let back: Vec<_> = wanted.iter().rev().cloned().collect();
+        assert_eq!(pairs(set.walk(0..set.len(), true)), back);
+        let (third, half) = (set.len() / 3, set.len() / 2);
+        assert_eq!(pairs(set.walk(third..half, false)), wanted[third..half]);
+        for (rank, (score, member)) in wanted.iter().enumerate() {
+            assert_eq!(set.rank(member, &hasher), Some((rank, *score)));
+            assert_eq!(set.score(member, &hasher), Some(*score));
+            assert_eq!(set.nth(rank).map(|pair| pair.member.to_vec()).as_ref(), Some(member));
+        }
+        let range = ScoreRange { min: -3.0, min_open: true, max: 4.5, max_open: false };
+        let inside = wanted.iter().filter(|(score, _)| *score > -3.0 && *score <= 4.5).count();
+        let below = wanted.iter().filter(|(score, _)| *score <= -3.0).count();
+        assert_eq!(set.ranks_in_scores(&range), below..below + inside);
+        let mut random = Random::new(9);
+        let drawn = set.random(&mut random).unwrap().member.to_vec();
+        assert!(self.model.contains_key(&drawn));
+        let (mut from, mut seen) = (0, Vec::new());
+        loop {
+            from = set.scan(from, 10, &hasher, &mut |pair| seen.push(pair.member.to_vec()));
+            if from == 0 {
+                break;
+            }
+        }
+        seen.sort();
+        assert!(seen.iter().eq(self.model.keys()));
+    }
+}
+
+proptest! {
+    #[test]
+    fn behaves_as_a_map(
+        entries_max in prop::sample::select(vec![0u64, 8, 128]),
+        ops in prop::collection::vec((0u8..12, -40i32..40, 0u16..120), 1..400),
+    ) {
+        let mut checked = Checked::new(entries_max);
+        for (op, number, name) in ops {
+            let score = match number {
+                39 => f64::INFINITY,
+                -40 => 1e300,
+                number => f64::from(number) / 4.0,
+            };
+            // Integers and texts, short ones and such as are too long to be packed.
+            let member = match name % 3 {
+                0 => name.to_string().into_bytes(),
+                1 => format!("member:{name}").into_bytes(),
+                _ => vec![b'x'; usize::from(name) / 2 + 1],
+            };
+            match op {
+                0..=7 => checked.add(&member, score),
+                8..=10 => {
+                    let removed = checked.edit(|edit| edit.remove(&member)).unwrap_or(false);
+                    prop_assert_eq!(removed, checked.model.remove(&member).is_some());
+                }
+                _ => {
+                    let start = usize::from(name) % (checked.model.len() + 1);
+                    let gone: Vec<_> = checked.sorted().into_iter().skip(start).take(5).collect();
+                    let removed = checked.edit(|edit| edit.remove_ranks(start..start + 5));
+                    prop_assert_eq!(removed.unwrap_or(0), gone.len());
+                    checked.model.retain(|member, _| !gone.iter().any(|(_, m)| m == member));
+                }
+            }
+        }
+        checked.check();
+        let all = checked.sorted();
+        checked.edit(|edit| edit.remove_ranks(0..usize::MAX));
+        checked.model.clear();
+        checked.check();
+        let (key, limits) = (checked.key(), checked.limits.clone());
+        let mut edit = checked.db.edit_or_create::<SortedSet>(&mut checked.turn, key).unwrap();
+        edit.fill(all.iter().map(|(score, member)| (&member[..], *score)), &limits);
+        drop(edit);
+        checked.model = all.into_iter().map(|(score, member)| (member, score)).collect();
+        checked.check();
+    }
+}
+
+#[test]
+fn members_of_one_score_are_found_by_name() {
+    for entries_max in [4, 128] {
+        let mut checked = Checked::new(entries_max);
+        for member in [&b"a"[..], b"b", b"c", b"10", b"9", b"d"] {
+            checked.add(member, 0.0);
+        }
+        let key = checked.key();
+        let set = checked.db.read::<SortedSet>(&mut checked.turn, key).unwrap().unwrap();
+        let ranks = |min, max| set.ranks_in_lex(&LexRange { min, max });
+        assert_eq!(ranks(LexEnd::Least, LexEnd::Greatest), 0..6);
+        assert_eq!(ranks(LexEnd::Closed(b"a"), LexEnd::Open(b"c")), 2..4);
+        assert_eq!(ranks(LexEnd::Open(b"10"), LexEnd::Closed(b"9")), 1..2);
+        assert!(ranks(LexEnd::Greatest, LexEnd::Least).is_empty());
+        assert!(ranks(LexEnd::Least, LexEnd::Least).is_empty());
+        assert!(ranks(LexEnd::Closed(b"c"), LexEnd::Closed(b"a")).is_empty());
+    }
+}
+
+#[test]
+fn growth_is_one_way_and_follows_the_limits() {
+    let mut checked = Checked::new(3);
+    let encoding = |checked: &mut Checked| {
+        let key = checked.key();
+        checked.db.peek(&mut checked.turn, key).unwrap().encoding()
+    };
+    for (member, form) in [("a", "listpack"), ("b", "listpack"), ("c", "listpack")] {
+        checked.add(member.as_bytes(), 1.0);
+        assert_eq!(encoding(&mut checked), form);
+    }
+    checked.add(b"a", 2.0);
+    assert_eq!(encoding(&mut checked), "listpack");
+    checked.add(b"d", 1.0);
+    assert_eq!(encoding(&mut checked), "skiplist");
+    checked.edit(|edit| edit.remove_ranks(0..3));
+    assert_eq!(encoding(&mut checked), "skiplist");
+    let mut checked = Checked::new(128);
+    checked.add(&[b'x'; 64], 1.0);
+    assert_eq!(encoding(&mut checked), "listpack");
+    checked.add(&[b'x'; 65], 1.0);
+    assert_eq!(encoding(&mut checked), "skiplist");
+}

@@ -1,0 +1,137 @@
+//! The stream type: always an object of its own.
+//!
+//! Unlike other collections a stream without entries stays, because it remembers its last
+//! identifier and its groups. A key is without its object only between being made and the first
+//! change.
+
+use ds::Stream as Entries;
+use ds::record::RecordRef;
+use ds::stream::Trim;
+
+use crate::db::{Edit, Type};
+use crate::stored::{Kind, Object};
+
+/// The stream type.
+pub enum Stream {}
+
+/// What a key has that was made and not changed yet.
+static NOTHING: Entries = Entries::new();
+
+impl Type for Stream {
+    const EMPTY: Kind = Kind::Stream;
+    type View<'a> = &'a Entries;
+
+    #[inline]
+    fn view(record: RecordRef<'_, Object>) -> Option<&Entries> {
+        match (Kind::from_bits(record.kind()), record.object()) {
+            (Kind::Stream, Some(Object::Stream(stream))) => Some(stream),
+            (Kind::Stream, None) => Some(&NOTHING),
+            _ => None,
+        }
+    }
+
+    fn is_empty(record: RecordRef<'_, Object>) -> bool {
+        record.object().is_none()
+    }
+}
+
+impl Edit<'_, Stream> {
+    /// The stream.
+    pub fn stream(&self) -> &Entries {
+        Stream::view(self.record()).unwrap_or(&NOTHING)
+    }
+
+    /// The stream for writing; from here on it counts as changed.
+    pub fn stream_mut(&mut self) -> &mut Entries {
+        self.set_changed();
+        self.stream_unchanged_mut()
+    }
+
+    /// The stream for what nobody replays, as when a consumer was last seen, and for what may turn
+    /// out to be no change; see [`Edit::set_changed`].
+    pub fn stream_unchanged_mut(&mut self) -> &mut Entries {
+        if self.record().object().is_none() {
+            let empty = Object::Stream(Box::default());
+            self.record_unchanged_mut().set_object(Kind::Stream as u8, empty);
+        }
+        match self.object_mut() {
+            Some(Object::Stream(stream)) => stream,
+            _ => unreachable!("a stream's record has a stream"),
+        }
+    }
+
+    /// Says that the stream has changed.
+    pub fn set_changed(&mut self) {
+        let _ = self.record_mut();
+    }
+
+    /// Removes the oldest entries. Returns how many.
+    pub fn trim(&mut self, trim: &Trim) -> u64 {
+        let (removed, garbage) = self.stream_unchanged_mut().trim(trim);
+        if removed > 0 {
+            self.set_changed();
+        }
+        self.discard(garbage);
+        removed
+    }
+
+    /// Removes a group. Returns whether it was there.
+    pub fn remove_group(&mut self, name: &[u8]) -> bool {
+        let Some(group) = self.stream_unchanged_mut().groups.remove(name) else { return false };
+        self.set_changed();
+        let mut garbage = Entries::new();
+        garbage.groups.add(name, group);
+        self.discard(Some(garbage));
+        true
+    }
+
+    /// Has something dropped where no lock is held.
+    fn discard(&mut self, garbage: Option<Entries>) {
+        let garbage = garbage.map(|garbage| Object::Stream(Box::new(garbage)));
+        self.turn().trash.extend(garbage);
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use base::hash::KeyHasher;
+    use ds::stream::{Bound, ChunkLimits, Group, Id, References};
+
+    use super::*;
+    use crate::db::Db;
+    use crate::turn::Turn;
+
+    const LIMITS: ChunkLimits = ChunkLimits { bytes_max: 0, entries_max: 10 };
+
+    #[test]
+    fn a_stream_stays_when_it_has_nothing_left() {
+        let mut turn = Turn::new(KeyHasher::new(1));
+        let mut db = Db::default();
+        let key = turn.key(b"s");
+        drop(db.edit_or_create::<Stream>(&mut turn, key).unwrap());
+        assert_eq!((db.len(), turn.tally.changes), (0, 0));
+        let mut edit = db.edit_or_create::<Stream>(&mut turn, key).unwrap();
+        assert!(edit.is_new() && edit.stream().log.is_empty());
+        for ms in 1..=1000 {
+            edit.stream_mut().log.append(Id::new(ms, 0), 1, |_| b"x", LIMITS);
+        }
+        drop(edit);
+        let mut edit = db.edit::<Stream>(&mut turn, key).unwrap().unwrap();
+        edit.stream_mut().groups.add(b"g", Group::new(Id::MIN, 0));
+        let references = References::Keep;
+        let trim = Trim { bound: Bound::Len(0), exact: true, limit: 0, references };
+        assert_eq!(edit.trim(&trim), 1000);
+        assert!(edit.remove_group(b"g") && !edit.remove_group(b"g"));
+        drop(edit);
+        assert_eq!((db.len(), turn.tally.changes), (1, 2));
+        assert_eq!(turn.trash.take_big().len(), 1);
+        let stream = db.read::<Stream>(&mut turn, key).unwrap().unwrap();
+        assert_eq!(stream.log.last_id, Id::new(1000, 0));
+        // Nothing to do is no change.
+        let mut edit = db.edit::<Stream>(&mut turn, key).unwrap().unwrap();
+        assert_eq!(edit.trim(&trim), 0);
+        drop(edit);
+        assert_eq!(turn.tally.changes, 2);
+    }
+}
