@@ -29,6 +29,8 @@ pub enum ServerError {
     DebugForbidden,
     /// DEBUG PROTOCOL knows no such type.
     ProtocolType,
+    /// DEBUG QUICKLIST-PACKED-THRESHOLD: no size, or one out of range.
+    PackedThreshold,
     /// Only RESP3 has this.
     NeedsResp3,
 }
@@ -53,6 +55,9 @@ impl fmt::Display for ServerError {
             Self::ProtocolType => {
                 "ERR Wrong protocol type name. Please use one of the following: string|integer|\
                  double|bignum|null|array|set|map|attrib|push|verbatim|true|false"
+            }
+            Self::PackedThreshold => {
+                "ERR argument must be a memory value bigger than 1 and smaller than 4gb"
             }
             Self::NeedsResp3 => "ERR RESP2 is not supported by this command",
         })

@@ -2,7 +2,8 @@
 //! the files of the family share.
 //!
 //! A row stands beside its handler: elements added in `push`, taken in `pop`, read in `read`,
-//! changed where they lie in `change`, moved from list to list in `transfer`.
+//! changed where they lie in `change`, moved from list to list in `transfer`, waited for in
+//! `blocking`.
 
 use base::number::parse_i64;
 
@@ -14,6 +15,7 @@ use crate::error::Error;
 use crate::row::{Handler, Row};
 use crate::spec::{Access, Argument, Flags, Group, KeySpec, Shape, Spec};
 
+mod blocking;
 mod change;
 mod pop;
 mod push;
@@ -22,6 +24,11 @@ mod transfer;
 
 /// The list commands.
 pub const ROWS: &[Row<Handler>] = &[
+    blocking::BLMOVE,
+    blocking::BLMPOP,
+    blocking::BLPOP,
+    blocking::BRPOP,
+    blocking::BRPOPLPUSH,
     read::LINDEX,
     change::LINSERT,
     read::LLEN,

@@ -27,6 +27,9 @@ pub const ROWS: &[Row<NodeHandler>] = &[Row::new(
     debug,
 )];
 
+/// The largest size that QUICKLIST-PACKED-THRESHOLD takes.
+const PACKED_BYTES_MAX: u64 = (1 << 32) - (1 << 20);
+
 fn debug(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let permit = cx.worker.node.config().enable_debug_command;
     if !permit.allows(is_local(&cx.session.record)) {
@@ -38,6 +41,12 @@ fn debug(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Res
         (b"error", 3) => reply.error(args.text(2)),
         (b"object", 3) => object(cx, args.text(2), reply)?,
         (b"protocol", 3) => protocol(reply, args.text(2))?,
+        (b"quicklist-packed-threshold", 3) => {
+            // Without effect: an element beyond the limit of a chunk stands alone, and no other.
+            let size = base::size::parse_bytes(args.text(2)).and_then(|n| u64::try_from(n).ok());
+            size.filter(|size| *size <= PACKED_BYTES_MAX).ok_or(ServerError::PackedThreshold)?;
+            reply.ok();
+        }
         (b"set-active-expire", 3) => {
             // Whatever is no number counts as 0, as in Redis.
             let on = base::number::parse_i64(args.text(2)).is_some_and(|number| number != 0);
@@ -146,6 +155,8 @@ fn help(reply: &mut Reply<'_>) {
         "PROTOCOL <type>",
         "    Replies a value of a type: string, integer, double, bignum, null, array, set, map,",
         "    attrib, push, verbatim, true or false.",
+        "QUICKLIST-PACKED-THRESHOLD <size>",
+        "    Does nothing: from the limit of a chunk on, elements of lists stand alone.",
         "SET-ACTIVE-EXPIRE <0|1>",
         "    Whether expired keys are looked for, or removed only when someone asks for them.",
         "SLEEP <seconds>",

@@ -121,6 +121,12 @@ fn debug_is_for_those_who_may() {
 -ERR unknown subcommand or wrong number of arguments for 'NOSUCH'. Try DEBUG HELP.
 > DEBUG sleep
 -ERR unknown subcommand or wrong number of arguments for 'sleep'. Try DEBUG HELP.
+> DEBUG QUICKLIST-PACKED-THRESHOLD 4gb
+-ERR argument must be a memory value bigger than 1 and smaller than 4gb
+> DEBUG quicklist-packed-threshold x
+-ERR argument must be a memory value bigger than 1 and smaller than 4gb
+> DEBUG quicklist-packed-threshold 5kb
+OK
 > DEBUG SLEEP 0.25
 OK
 > DEBUG SLEEP x

@@ -1,5 +1,6 @@
 //! The list commands, one file for each of the engine's.
 
+mod blocking;
 mod change;
 mod encoding;
 mod pop;

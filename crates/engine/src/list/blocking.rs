@@ -1,0 +1,218 @@
+//! Commands that wait for a list to have elements: BLPOP, BRPOP, BLMOVE, BRPOPLPUSH, BLMPOP.
+//!
+//! Each is what its sister without the `B` is as soon as one of its lists is there, and is replayed
+//! as that sister.
+
+use resp::{Args, Reply};
+use store::{Key, List, Side};
+
+use super::pop::{Wanted, take_from};
+use super::transfer::{DESTINATION, MOVE_KEYS, SOURCE, transfer};
+use super::{ELEMENT_COUNT, SIDES, TAKEN, WRITE, reply_entry, side, spec, took};
+use crate::cx::Cx;
+use crate::error::Error;
+use crate::row::{Handler, Row};
+use crate::spec::{Argument, Flags, KeySpec, Shape, Spec};
+use crate::wait::{Awaits, Serve, Wait, timeout};
+
+const TIMEOUT: Argument = Argument::new("timeout", Shape::Double);
+const FRACTIONS: &[(&str, &str)] = &[("6.0.0", "The timeout may have a fraction.")];
+
+pub(super) const BLPOP: Row<Handler> = Row::new(
+    pop("blpop")
+        .summary("Takes the first element of the first of several lists, or waits for one."),
+    |cx, args, reply| pop_or_wait(cx, args, reply, Side::Left),
+);
+
+pub(super) const BRPOP: Row<Handler> = Row::new(
+    pop("brpop").summary("Takes the last element of the first of several lists, or waits for one."),
+    |cx, args, reply| pop_or_wait(cx, args, reply, Side::Right),
+);
+
+const fn pop(name: &'static str) -> Spec {
+    const KEYS: &[KeySpec] = &[KeySpec::range(1, -2, 1, TAKEN)];
+    const ARGUMENTS: &[Argument] = &[Argument::key().multiple(), TIMEOUT];
+    spec(name, -3, "2.0.0")
+        .complexity("O(N) for N keys.")
+        .flags(Flags::WRITE.with(Flags::BLOCKING))
+        .keys(KEYS)
+        .arguments(ARGUMENTS)
+        .history(FRACTIONS)
+}
+
+pub(super) const BLMOVE: Row<Handler> = Row::new(
+    spec("blmove", 6, "6.2.0")
+        .summary("Moves an element from an end of one list to an end of another, or waits for one.")
+        .flags(WRITE.with(Flags::BLOCKING))
+        .keys(MOVE_KEYS)
+        .arguments(&[
+            SOURCE,
+            DESTINATION,
+            Argument::new("wherefrom", SIDES),
+            Argument::new("whereto", SIDES),
+            TIMEOUT,
+        ]),
+    |cx, args, reply| {
+        sides(args)?;
+        let until_ms = timeout(args.text(5), cx.turn.unix_ms)?;
+        move_or_wait(cx, args, reply, until_ms, serve_move)
+    },
+);
+
+pub(super) const BRPOPLPUSH: Row<Handler> = Row::new(
+    spec("brpoplpush", 4, "2.2.0")
+        .summary("Moves the last element of a list to the left end of another, or waits for one.")
+        .flags(WRITE.with(Flags::BLOCKING))
+        .keys(MOVE_KEYS)
+        .arguments(&[SOURCE, DESTINATION, TIMEOUT])
+        .history(FRACTIONS)
+        .deprecated("6.2.0", "`BLMOVE` with `RIGHT` and `LEFT`"),
+    |cx, args, reply| {
+        let until_ms = timeout(args.text(3), cx.turn.unix_ms)?;
+        move_or_wait(cx, args, reply, until_ms, serve_rpoplpush)
+    },
+);
+
+pub(super) const BLMPOP: Row<Handler> = Row::new(
+    spec("blmpop", -5, "7.0.0")
+        .summary("Takes elements from the first of several lists that is there, or waits for one.")
+        .complexity("O(N+M) for N keys and the M elements taken.")
+        .flags(Flags::WRITE.with(Flags::BLOCKING).with(Flags::MOVABLE_KEYS))
+        .keys(&[KeySpec::counted(2, TAKEN)])
+        .arguments(&[
+            TIMEOUT,
+            Argument::new("numkeys", Shape::Integer),
+            Argument::key().multiple(),
+            Argument::new("where", SIDES),
+            ELEMENT_COUNT,
+        ]),
+    blmpop,
+);
+
+fn pop_or_wait(
+    cx: &mut Cx<'_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+    side: Side,
+) -> Result<(), Error> {
+    let last = args.len() - 1;
+    let until_ms = timeout(args.text(last), cx.turn.unix_ms)?;
+    for at in 1..last {
+        let key = cx.nth_key(args, at - 1, at);
+        if pop_one(cx, key, side, reply)? {
+            return Ok(());
+        }
+    }
+    let serve: Serve = match side {
+        Side::Left => |cx, key, _, reply| pop_one(cx, key, Side::Left, reply),
+        Side::Right => |cx, key, _, reply| pop_one(cx, key, Side::Right, reply),
+    };
+    let wait =
+        Wait { awaits: Awaits::List, keys: 1..last, target: None, until_ms, serve, args: None };
+    if !cx.wait(args, wait) {
+        reply.null_array();
+    }
+    Ok(())
+}
+
+/// Takes one element if the list is there, and replies the key and it. Returns whether it did.
+fn pop_one(
+    cx: &mut Cx<'_>,
+    key: Key<'_>,
+    side: Side,
+    reply: &mut Reply<'_>,
+) -> Result<bool, Error> {
+    let limits = cx.limits;
+    let (db, turn) = cx.db(key);
+    let Some(mut list) = db.edit::<List>(turn, key)? else { return Ok(false) };
+    reply.array(2);
+    reply.bulk(key.bytes);
+    if let Some(entry) = list.list().end(side) {
+        reply_entry(reply, entry);
+    }
+    list.pop(side, 1, limits);
+    let emptied = list.list().is_empty();
+    drop(list);
+    took(cx, key.bytes, side, emptied);
+    let name = if side == Side::Left { b"LPOP" } else { b"RPOP" };
+    cx.turn.effects.replay_as(|| vec![name.to_vec(), key.bytes.to_vec()]);
+    Ok(true)
+}
+
+/// The ends that BLMOVE moves from and to.
+fn sides(args: &Args<'_>) -> Result<(Side, Side), Error> {
+    Ok((side(args.text(3))?, side(args.text(4))?))
+}
+
+/// Moves an element if the source is there, and else waits for it.
+fn move_or_wait(
+    cx: &mut Cx<'_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+    until_ms: Option<i64>,
+    serve: Serve,
+) -> Result<(), Error> {
+    let source = cx.nth_key(args, 0, 1);
+    if serve(cx, source, args, reply)? {
+        return Ok(());
+    }
+    let wait =
+        Wait { awaits: Awaits::List, keys: 1..2, target: Some(2), until_ms, serve, args: None };
+    if !cx.wait(args, wait) {
+        reply.null();
+    }
+    Ok(())
+}
+
+fn serve_move(
+    cx: &mut Cx<'_>,
+    source: Key<'_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<bool, Error> {
+    let (from, to) = sides(args)?;
+    let destination = cx.nth_key(args, 1, 2);
+    let moved = transfer(cx, (source, from), (destination, to), reply)?;
+    if moved {
+        let words = [b"LMOVE", source.bytes, destination.bytes, args.text(3), args.text(4)];
+        cx.turn.effects.replay_as(|| words.map(<[u8]>::to_vec).into());
+    }
+    Ok(moved)
+}
+
+fn serve_rpoplpush(
+    cx: &mut Cx<'_>,
+    source: Key<'_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<bool, Error> {
+    let destination = cx.nth_key(args, 1, 2);
+    let moved = transfer(cx, (source, Side::Right), (destination, Side::Left), reply)?;
+    if moved {
+        let words = [b"RPOPLPUSH", source.bytes, destination.bytes];
+        cx.turn.effects.replay_as(|| words.map(<[u8]>::to_vec).into());
+    }
+    Ok(moved)
+}
+
+fn blmpop(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let wanted = Wanted::parse(args, 2)?;
+    let until_ms = timeout(args.text(1), cx.turn.unix_ms)?;
+    let keys = 3..3 + wanted.keys;
+    for (nth, at) in keys.clone().enumerate() {
+        let key = cx.nth_key(args, nth, at);
+        if take_from(cx, key, wanted, reply)? {
+            return Ok(());
+        }
+    }
+    let serve: Serve = |cx, key, args, reply| {
+        let mut args = *args;
+        let wanted = Wanted::parse(&mut args, 2)?;
+        take_from(cx, key, wanted, reply)
+    };
+    let wait = Wait { awaits: Awaits::List, keys, target: None, until_ms, serve, args: None };
+    if !cx.wait(args, wait) {
+        reply.null_array();
+    }
+    Ok(())
+}
