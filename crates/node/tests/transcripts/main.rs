@@ -21,3 +21,4 @@ mod server;
 mod set;
 mod slowlog;
 mod string;
+mod waiting;
