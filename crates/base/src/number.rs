@@ -97,6 +97,19 @@ pub fn write_i64(value: i64, out: &mut [u8; INTEGER_BYTES_MAX]) -> &[u8] {
     out
 }
 
+/// Writes `value` in decimal to the start of `out` and returns how many bytes that took: for texts
+/// that are put together without an allocation.
+///
+/// # Panics
+/// When there are not as many bytes.
+#[inline]
+pub fn write_u64(value: u64, out: &mut [u8]) -> usize {
+    let mut buffer = itoa::Buffer::new();
+    let text = buffer.format(value).as_bytes();
+    out[..text.len()].copy_from_slice(text);
+    text.len()
+}
+
 /// How many bytes [`push_i64`] would append, the sign included.
 #[inline]
 pub fn decimal_len_i64(value: i64) -> usize {

@@ -52,7 +52,7 @@ pub type MemberRef<'a> = RecordRef<'a, Nothing>;
 pub type MemberMut<'a> = RecordMut<'a, Nothing>;
 
 /// Where a member is, until the dict gains or loses one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Place {
     segment: usize,
     slot: usize,

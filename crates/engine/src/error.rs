@@ -8,13 +8,17 @@ use store::WrongType;
 
 mod bits;
 mod connection;
+mod hash;
 mod server;
 mod sorted_set;
+mod stream;
 
 pub use bits::BitsError;
 pub use connection::ConnectionError;
+pub use hash::HashError;
 pub use server::ServerError;
 pub use sorted_set::SortedSetError;
+pub use stream::StreamError;
 
 /// Why a command failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -111,10 +115,14 @@ pub enum Error {
     Bits(BitsError),
     /// Something about a connection or a client.
     Connection(ConnectionError),
+    /// Something about hashes.
+    Hash(HashError),
     /// Something about the server as a whole.
     Server(ServerError),
     /// Something about sorted sets.
     SortedSet(SortedSetError),
+    /// Something about a stream.
+    Stream(StreamError),
 }
 
 impl fmt::Display for Error {
@@ -169,16 +177,16 @@ impl fmt::Display for Error {
             }
             Self::SortNotDouble => "ERR One or more scores can't be converted into double",
             Self::IndexOutOfRange => "ERR index out of range",
+            Self::NotAboveZero(what) => {
+                return write!(f, "ERR {what} should be greater than 0");
+            }
+            Self::Negative(what) => return write!(f, "ERR {what} can't be negative"),
             Self::RankZero => {
                 "ERR RANK can't be zero: use 1 to start from the first match, 2 from the second \
                  ... or use negative to start from the end of the list"
             }
             Self::NoSuchKey => "ERR no such key",
             Self::NotPositive => "ERR value is out of range, must be positive",
-            Self::NotAboveZero(what) => {
-                return write!(f, "ERR {what} should be greater than 0");
-            }
-            Self::Negative(what) => return write!(f, "ERR {what} can't be negative"),
             Self::TimeoutNotFloat => "ERR timeout is not a float or out of range",
             Self::TimeoutNotInteger => "ERR timeout is not an integer or out of range",
             Self::TimeoutNegative => "ERR timeout is negative",
@@ -198,8 +206,10 @@ impl fmt::Display for Error {
             }
             Self::Bits(error) => return error.fmt(f),
             Self::Connection(error) => return error.fmt(f),
+            Self::Hash(error) => return error.fmt(f),
             Self::Server(error) => return error.fmt(f),
             Self::SortedSet(error) => return error.fmt(f),
+            Self::Stream(error) => return error.fmt(f),
         })
     }
 }

@@ -10,6 +10,7 @@ pub mod cx;
 pub mod error;
 pub mod exec;
 pub mod generic;
+pub mod hash;
 pub mod help;
 pub mod hyperloglog;
 pub mod keys;
@@ -19,11 +20,12 @@ pub mod row;
 pub mod set;
 pub mod sorted_set;
 pub mod spec;
+pub mod stream;
 pub mod string;
 pub mod wait;
 
 pub use cx::{Cx, Held, Hold, ShardMap, Visit, Whole};
-pub use error::{BitsError, ConnectionError, Error, ServerError, SortedSetError};
+pub use error::{BitsError, ConnectionError, Error, ServerError, SortedSetError, StreamError};
 pub use row::{Handler, Row};
 pub use spec::{
     Access, Argument, Begin, Category, Find, Flags, Group, KeySpec, Shape, Spec, Spread,
@@ -39,10 +41,12 @@ pub const FAMILIES: &[&[Row<Handler>]] = &[
     generic::scan::ROWS,
     generic::sort::ROWS,
     generic::transfer::ROWS,
+    hash::ROWS,
     hyperloglog::ROWS,
     keyspace::ROWS,
     list::ROWS,
     set::ROWS,
     sorted_set::ROWS,
+    stream::ROWS,
     string::ROWS,
 ];

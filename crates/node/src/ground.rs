@@ -150,9 +150,21 @@ fn run_on_keys<R: Router>(
         let node = &worker.node;
         let means = (&mut worker.turn, &mut worker.random);
         let mut ground = Ground::new(means, node, &worker.config, session.db);
-        let map = node.map;
+        let (map, db) = (node.map, session.db);
         wake::shards_of(&mut worker.shards, hashes, map);
+        if worker.shards.len() > 1 {
+            worker.shards.iter().for_each(|shard| router.prefetch(*shard));
+        }
         let ran = hold(router, &worker.shards, |mut hold| {
+            if let Hold::Many(held) = &mut hold {
+                // What all keys need is fetched side by side: slots, then records.
+                for hash in hashes {
+                    held.shard(map.shard_of(*hash)).db(db).prefetch_slot(*hash);
+                }
+                for hash in hashes {
+                    held.shard(map.shard_of(*hash)).db(db).prefetch_record(*hash);
+                }
+            }
             // Whoever has come to wait in one of these shards was counted before.
             let awaited = node.waiting() != 0
                 && hashes.iter().any(|hash| hold.shard(map.shard_of(*hash)).is_awaited(*hash));

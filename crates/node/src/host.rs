@@ -19,6 +19,9 @@ pub trait Router: Visit {
     /// Runs `work` while no other command runs. It may visit shards, and after that hold them.
     fn world<R>(&self, work: impl FnOnce(&mut dyn Whole) -> R) -> R;
 
+    /// Asks the processor for a shard that will be needed in a moment.
+    fn prefetch(&self, shard: usize);
+
     /// The processor's tick counter.
     fn ticks(&self) -> u64;
 }

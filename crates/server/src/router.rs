@@ -120,6 +120,7 @@ impl Held for AllShards<'_> {
     }
 
     fn shard_ref(&self, number: usize) -> &Shard {
+        // What is looked at again was looked at before, and all are held since.
         &self.held[number]
     }
 }
@@ -160,6 +161,11 @@ impl Router for LockRouter<'_> {
     fn world<R>(&self, work: impl FnOnce(&mut dyn Whole) -> R) -> R {
         let shards = self.shards;
         self.pass.exclusively(|| work(&mut AllShards { shards, held: Vec::new() }))
+    }
+
+    #[inline]
+    fn prefetch(&self, shard: usize) {
+        self.shards.prefetch_shard(shard);
     }
 
     #[inline]

@@ -45,41 +45,15 @@ pub enum Stamp {
 /// Expired keys that a search for a random one removes at most.
 const RANDOM_TRIES_MAX: usize = 100;
 
-/// A database's number and a mark, in as little room as there is: with it the shard says on database
-/// 0 whether anyone waits for one of its keys.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Number(u32);
-
-impl Number {
-    /// There are fewer databases than this.
-    const MARK: u32 = 1 << 31;
-
-    pub(crate) fn new(number: usize) -> Self {
-        Self(number as u32 & !Self::MARK)
-    }
-
-    pub(crate) fn value(self) -> usize {
-        (self.0 & !Self::MARK) as usize
-    }
-
-    #[inline]
-    pub(crate) fn is_marked(self) -> bool {
-        self.0 & Self::MARK != 0
-    }
-
-    pub(crate) fn mark(&mut self, on: bool) {
-        self.0 = if on { self.0 | Self::MARK } else { self.0 & !Self::MARK };
-    }
-}
-
 /// One shard's part of one database.
 #[derive(Debug, Default)]
 pub struct Db {
     pub(crate) table: Table<Object>,
     /// The database's number, for effects.
-    pub(crate) number: Number,
-    /// The hash position where the next expiry walk begins.
-    pub(crate) expiry_at: u32,
+    pub(crate) number: u32,
+    /// In database 0: places in the queues of the shard's waiters, those of the dead included. It
+    /// stands here because there is room on the cache line.
+    pub(crate) waiting: u32,
     /// What is kept of the values beside them.
     pub(crate) ledger: Ledger,
 }
@@ -138,7 +112,7 @@ impl Db {
         let hash = turn.hasher.hash(self.table.at(at).key());
         let record = self.detach(turn, at, hash);
         turn.tally.expired += 1;
-        let (db, unix_ms, unlink) = (self.number.value(), turn.unix_ms, turn.unlink_expired);
+        let (db, unix_ms, unlink) = (self.number as usize, turn.unix_ms, turn.unlink_expired);
         turn.effects.change(Some(db), record.view().key());
         turn.effects.push(|| {
             let key = record.view().key().to_vec();
@@ -353,6 +327,16 @@ impl Db {
         self.table.insert(key.hash, record, &turn.hasher);
     }
 
+    /// Puts a record made for this key in the place of whatever is there.
+    pub fn put_record(&mut self, turn: &mut Turn, key: Key<'_>, record: Record<Object>) {
+        let Some(at) = self.find(turn, key) else { return self.insert(turn, key, record) };
+        turn.tally.changes += 1;
+        let (before, after) = (Entry::of(self.table.at(at)), Entry::of(record.view()));
+        let old = std::mem::replace(&mut *self.table.at_mut(at), record);
+        self.ledger.changed(key.hash, before, after);
+        turn.trash.extend(old.into_object());
+    }
+
     /// A copy of a key's value and expiry under another key.
     pub fn duplicate(
         &mut self,
@@ -402,7 +386,6 @@ impl Db {
 
     /// Empties the database and returns what it held, to be dropped where no lock is held.
     pub fn clear(&mut self) -> Table<Object> {
-        self.expiry_at = 0;
         self.ledger = Ledger::default();
         std::mem::take(&mut self.table)
     }

@@ -29,7 +29,7 @@ impl Db {
     pub fn expire_step(&mut self, turn: &mut Turn, keys_max: usize) -> Step {
         let mut step = Step::default();
         // The walk goes home by home, and the first slot of a home has the home's number.
-        let mut home = self.table.home_of(self.expiry_at);
+        let mut home = self.table.home_of(self.ledger.walk_at());
         let mut at = home;
         while let Some(next) = self.next_expiring(at) {
             let next_home = self.table.home_at(next);
@@ -39,7 +39,7 @@ impl Db {
                 continue;
             }
             if next_home > home && step.looked_at >= keys_max {
-                self.expiry_at = self.table.position_of(next_home);
+                self.ledger.set_walk_at(self.table.position_of(next_home));
                 return step;
             }
             home = next_home;
@@ -58,7 +58,7 @@ impl Db {
                 at = home;
             }
         }
-        self.expiry_at = 0;
+        self.ledger.set_walk_at(0);
         step.wrapped = true;
         step
     }

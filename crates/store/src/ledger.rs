@@ -1,5 +1,5 @@
 //! What a database keeps of its values beside them: which hashes have fields that end, and how many
-//! keys there are of each size.
+//! keys there are of each size. It also remembers how far the walk for expired keys has come.
 //!
 //! It is exact at every moment: whoever adds, changes or removes a key tells the [`Entry`] of its
 //! value before and after. Both parts change rarely: most writes leave a value in its class of
@@ -17,7 +17,7 @@ use crate::sorted_set::SortedSet;
 use crate::stored::{Kind, Object};
 use crate::text::Text;
 
-/// The types whose sizes are counted, in the order of [`Family::ALL`].
+/// The types, as sizes are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Family {
     /// By their bytes.
@@ -30,11 +30,13 @@ pub enum Family {
     SortedSets,
     /// By their fields.
     Hashes,
+    /// By nothing.
+    Streams,
 }
 
 impl Family {
-    /// All of them.
-    pub const ALL: [Self; 5] =
+    /// Those whose sizes INFO tells, in its order.
+    pub const TOLD: [Self; 5] =
         [Self::Strings, Self::Lists, Self::Sets, Self::SortedSets, Self::Hashes];
 }
 
@@ -53,7 +55,7 @@ impl SizeClass {
         Self { family, bits: (usize::BITS - size.leading_zeros()) as u8 }
     }
 
-    /// The class of the value in a record; streams have none.
+    /// The class of the value in a record.
     #[inline]
     fn of(record: RecordRef<'_, Object>) -> Option<Self> {
         let (family, size) = match Kind::from_bits(record.kind()) {
@@ -67,7 +69,7 @@ impl SizeClass {
             Kind::PackedSortedSet | Kind::SortedSet => {
                 (Family::SortedSets, SortedSet::view(record)?.len())
             }
-            Kind::Stream => return None,
+            Kind::Stream => (Family::Streams, 0),
         };
         Some(Self::new(family, size))
     }
@@ -111,6 +113,8 @@ struct Pages {
     due: BTreeSet<(i64, u64)>,
     /// The classes that keys are of, and how many are.
     sizes: Vec<(SizeClass, u32)>,
+    /// The hash position where the next walk for expired keys begins.
+    walk_at: u32,
 }
 
 impl Ledger {
@@ -149,6 +153,18 @@ impl Ledger {
     #[inline]
     pub(crate) fn first_due(&self) -> Option<(i64, u64)> {
         self.0.as_ref()?.due.first().copied()
+    }
+
+    /// The hash position where the next walk for expired keys begins.
+    pub(crate) fn walk_at(&self) -> u32 {
+        self.0.as_ref().map_or(0, |pages| pages.walk_at)
+    }
+
+    /// Remembers where a walk for expired keys has ended, as long as there are keys.
+    pub(crate) fn set_walk_at(&mut self, position: u32) {
+        if let Some(pages) = &mut self.0 {
+            pages.walk_at = position;
+        }
     }
 
     /// The classes that keys are of, in no order, and how many are.

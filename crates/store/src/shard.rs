@@ -2,11 +2,11 @@
 //!
 //! The part of database 0, which nearly all clients use, lies in the shard itself: with the shard's
 //! lock it fills one cache line, so that reaching a table costs one miss and not two. That line
-//! also tells whether anyone waits for a key of the shard: a mark on database 0.
+//! also tells whether anyone waits for a key of the shard; all else lies behind a pointer.
 
 use std::sync::Arc;
 
-use crate::db::{Db, Number};
+use crate::db::Db;
 use crate::turn::Key;
 use crate::waiters::{Waiter, Waiters};
 
@@ -14,25 +14,23 @@ use crate::waiters::{Waiter, Waiters};
 #[derive(Debug)]
 pub struct Shard {
     first: Db,
-    others: Box<Others>,
+    rest: Box<Rest>,
 }
 
-/// What few requests need, behind one pointer to keep the shard within its cache line.
+/// What is reached for less often.
 #[derive(Debug)]
-struct Others {
-    dbs: Box<[Db]>,
+struct Rest {
+    others: Box<[Db]>,
     waiters: Waiters,
-    /// Places in the queues of `waiters`, those of the dead included.
-    waiting: usize,
 }
 
 impl Shard {
     /// A shard with so many empty databases, at least one.
     pub fn new(databases: usize) -> Self {
-        let db = |number: usize| Db { number: Number::new(number), ..Db::default() };
-        let dbs = (1..databases).map(db).collect();
-        let others = Others { dbs, waiters: Waiters::default(), waiting: 0 };
-        Self { first: db(0), others: Box::new(others) }
+        let db = |number: usize| Db { number: number as u32, ..Db::default() };
+        let others = (1..databases).map(db).collect();
+        let rest = Box::new(Rest { others, waiters: Waiters::default() });
+        Self { first: db(0), rest }
     }
 
     /// A database by its number, which the session has checked.
@@ -40,7 +38,7 @@ impl Shard {
     pub fn db(&mut self, number: usize) -> &mut Db {
         match number.checked_sub(1) {
             None => &mut self.first,
-            Some(index) => &mut self.others.dbs[index],
+            Some(index) => &mut self.rest.others[index],
         }
     }
 
@@ -49,53 +47,45 @@ impl Shard {
     pub fn db_ref(&self, number: usize) -> &Db {
         match number.checked_sub(1) {
             None => &self.first,
-            Some(index) => &self.others.dbs[index],
+            Some(index) => &self.rest.others[index],
         }
     }
 
     /// All databases, by number.
     pub fn dbs(&mut self) -> impl Iterator<Item = &mut Db> {
-        std::iter::once(&mut self.first).chain(&mut self.others.dbs)
+        std::iter::once(&mut self.first).chain(&mut self.rest.others)
     }
 
     /// Whether anyone stands in a queue of this shard.
     #[inline]
     pub fn has_waiters(&self) -> bool {
-        self.first.number.is_marked()
+        self.first.waiting != 0
     }
 
     /// Whether someone may wait for a key with this hash.
     #[inline]
     pub fn is_awaited(&self, hash: u64) -> bool {
-        self.has_waiters() && self.others.waiters.is_awaited(hash)
+        self.has_waiters() && self.rest.waiters.is_awaited(hash)
     }
 
     /// Who waits for keys of this shard.
     pub fn waiters(&mut self) -> &mut Waiters {
-        &mut self.others.waiters
+        &mut self.rest.waiters
     }
 
     /// Adds a waiter to the end of a key's queue.
     pub fn add_waiter(&mut self, db: usize, key: Key<'_>, waiter: Arc<dyn Waiter>) {
-        let added = self.others.waiters.add(db, key, waiter);
-        self.set_waiting(self.others.waiting + usize::from(added));
+        self.first.waiting += u32::from(self.rest.waiters.add(db, key, waiter));
     }
 
     /// Takes the waiter at a place out of a key's queue.
     pub fn remove_waiter(&mut self, db: usize, key: Key<'_>, at: usize) {
-        let removed = self.others.waiters.remove(db, key, at);
-        self.set_waiting(self.others.waiting - usize::from(removed));
+        self.first.waiting -= u32::from(self.rest.waiters.remove(db, key, at));
     }
 
     /// Takes those out of a key's queue who wait no more.
     pub fn sweep_waiters(&mut self, db: usize, key: Key<'_>) {
-        let removed = self.others.waiters.sweep(db, key);
-        self.set_waiting(self.others.waiting - removed);
-    }
-
-    fn set_waiting(&mut self, waiting: usize) {
-        self.others.waiting = waiting;
-        self.first.number.mark(waiting != 0);
+        self.first.waiting -= self.rest.waiters.sweep(db, key) as u32;
     }
 
     /// Exchanges the contents of two databases. Who waits for a key goes on waiting for the key of
@@ -104,11 +94,13 @@ impl Shard {
         if a == b {
             return;
         }
-        let numbers = (self.db(a).number, self.db(b).number);
+        let waiting = self.first.waiting;
         let content_a = std::mem::take(self.db(a));
         let content_b = std::mem::replace(self.db(b), content_a);
         *self.db(a) = content_b;
-        (self.db(a).number, self.db(b).number) = numbers;
+        self.db(a).number = a as u32;
+        self.db(b).number = b as u32;
+        self.first.waiting = waiting;
     }
 }
 
@@ -134,7 +126,7 @@ mod tests {
         shard.db(2).put(&mut turn, key, NewText::Integer(7), Stamp::Clear);
         for (a, b) in [(0, 2), (0, 0), (1, 2)] {
             shard.swap(a, b);
-            let numbers: Vec<usize> = shard.dbs().map(|db| db.number.value()).collect();
+            let numbers: Vec<u32> = shard.dbs().map(|db| db.number).collect();
             assert_eq!(numbers, [0, 1, 2]);
         }
         let lens: Vec<usize> = shard.dbs().map(|db| db.len()).collect();

@@ -10,8 +10,8 @@ use base::random::Random;
 const ELEMENTS: u64 = 1 << 18;
 /// How far a count may be off: seven standard errors of 1.04 / sqrt(16384).
 const ERROR_MAX: f64 = 7.0 * 0.008_125;
-/// Room for runs, for as long as the sparse encoding is compared.
-const RUNS_BYTES_MAX: usize = 3000;
+/// Room for the sparse encoding, for as long as it is compared.
+const SPARSE_BYTES_MAX: usize = 3000;
 
 /// Compares both encodings with loose registers, and counts with the truth.
 ///
@@ -43,7 +43,7 @@ fn counts() -> Result<(), &'static str> {
         let place = Place::of(&number.to_le_bytes());
         raise_dense(&mut dense, place);
         if let Some(runs) = &mut sparse {
-            match raise_sparse(runs, place, RUNS_BYTES_MAX).map_err(corrupt)? {
+            match raise_sparse(runs, place, SPARSE_BYTES_MAX).map_err(corrupt)? {
                 Raise::Nothing => {}
                 Raise::Splice(splice) => {
                     let range = splice.at..splice.at + splice.removed;

@@ -174,11 +174,11 @@ fn value_run(value: u8, len: usize) -> u8 {
     1 << 7 | (value - 1) << 2 | (len - 1) as u8
 }
 
-/// Finds out how to raise a register of a sparse one whose runs may take `runs_bytes_max`.
+/// Finds out how to raise a register of a sparse one that may take `bytes_max`, header included.
 ///
 /// # Errors
 /// When the runs end before the register, or in the middle of one.
-pub fn raise_sparse(bytes: &[u8], place: Place, runs_bytes_max: usize) -> Result<Raise, Corrupt> {
+pub fn raise_sparse(bytes: &[u8], place: Place, bytes_max: usize) -> Result<Raise, Corrupt> {
     if place.value > VALUE_MAX {
         return Ok(Raise::Dense);
     }
@@ -204,7 +204,7 @@ pub fn raise_sparse(bytes: &[u8], place: Place, runs_bytes_max: usize) -> Result
     splice.push_run(run.value, first + run.len - place.index - 1);
     // A lone register changes where it is, so that its room is no question.
     let growth = (splice.len - in_front).saturating_sub(run.bytes);
-    if growth > 0 && bytes.len() + growth > runs_bytes_max.saturating_add(HEADER_BYTES) {
+    if growth > 0 && bytes.len() + growth > bytes_max {
         return Ok(Raise::Dense);
     }
     let behind = at + run.bytes;

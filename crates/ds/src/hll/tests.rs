@@ -5,9 +5,9 @@ use super::*;
 use proptest::prelude::*;
 
 /// Raises a register in whatever encoding `bytes` have, as a command does.
-fn raise(bytes: &mut Vec<u8>, place: Place, runs_bytes_max: usize) -> bool {
+fn raise(bytes: &mut Vec<u8>, place: Place, bytes_max: usize) -> bool {
     if encoding(bytes) == Some(Encoding::Sparse) {
-        match raise_sparse(bytes, place, runs_bytes_max).unwrap() {
+        match raise_sparse(bytes, place, bytes_max).unwrap() {
             Raise::Nothing => return false,
             Raise::Splice(splice) => {
                 bytes.splice(splice.at..splice.at + splice.removed, splice.bytes().iter().copied());
@@ -53,7 +53,7 @@ proptest! {
             prop_assert_eq!(raise(&mut sparse, place, limit), raised);
             prop_assert_eq!(raise(&mut dense, place, limit), raised);
             let is_sparse = encoding(&sparse) == Some(Encoding::Sparse);
-            prop_assert!(!is_sparse || sparse.len() <= limit + HEADER_BYTES);
+            prop_assert!(!is_sparse || sparse.len() <= limit.max(EMPTY.len()));
         }
         prop_assert!(registers(&sparse) == model);
         prop_assert!(registers(&dense) == model);

@@ -17,6 +17,8 @@ pub struct Group {
     /// How many entries had been added up to `last_id`; -1 when that is not known.
     pub entries_read: i64,
     pending: BTreeMap<Id, Pending>,
+    /// The pending entries by the time of their delivery, once somebody has asked for that order.
+    by_time: Option<BTreeSet<(i64, Id)>>,
     /// Consumers by their handle; a hole where one was removed.
     consumers: Vec<Option<Consumer>>,
     /// Handles in the order of the names.
@@ -74,6 +76,7 @@ impl Group {
             last_id,
             entries_read,
             pending: BTreeMap::new(),
+            by_time: None,
             consumers: Vec::new(),
             order: Vec::new(),
         }
@@ -139,7 +142,9 @@ impl Group {
         let handle = self.order.remove(at);
         let consumer = self.consumers[handle.0 as usize].take()?;
         for id in &consumer.pending {
-            self.pending.remove(id);
+            if let Some(old) = self.pending.remove(id) {
+                self.forget_time(*id, &old);
+            }
         }
         Some(consumer.pending.len())
     }
@@ -163,9 +168,29 @@ impl Group {
         range.into_iter().flatten().map(|(id, pending)| (*id, pending))
     }
 
+    /// Those delivered at `until_ms` or before, the oldest delivery first. The first time this
+    /// sorts all pending entries; from then on their order is kept.
+    pub fn delivered_until(&mut self, until_ms: i64) -> impl Iterator<Item = Id> + '_ {
+        let times = || self.pending.iter().map(|(id, pending)| (pending.delivered_ms, *id));
+        let by_time = self.by_time.get_or_insert_with(|| times().collect());
+        by_time.range(..=(until_ms, Id::MAX)).map(|(_, id)| *id)
+    }
+
+    fn forget_time(&mut self, id: Id, old: &Pending) {
+        if let Some(by_time) = &mut self.by_time {
+            by_time.remove(&(old.delivered_ms, id));
+        }
+    }
+
     /// Makes an entry pending, whoever had it before.
     pub fn deliver(&mut self, id: Id, pending: Pending) {
         let old = self.pending.insert(id, pending);
+        if let Some(old) = &old {
+            self.forget_time(id, old);
+        }
+        if let Some(by_time) = &mut self.by_time {
+            by_time.insert((pending.delivered_ms, id));
+        }
         if old.is_none_or(|old| old.consumer != pending.consumer) {
             if let Some(old) = old {
                 self.consumer_mut(old.consumer).pending.remove(&id);
@@ -177,6 +202,7 @@ impl Group {
     /// Says that an entry is pending no more. Returns whether it was.
     pub fn acknowledge(&mut self, id: Id) -> bool {
         let Some(old) = self.pending.remove(&id) else { return false };
+        self.forget_time(id, &old);
         self.consumer_mut(old.consumer).pending.remove(&id);
         true
     }
@@ -196,5 +222,6 @@ impl Group {
             + self.consumers.capacity() * size_of::<Option<Consumer>>()
             + self.order.capacity() * size_of::<Handle>()
             + tree(self.pending.len(), size_of::<(Id, Pending)>() + size_of::<Id>())
+            + tree(self.by_time.as_ref().map_or(0, BTreeSet::len), size_of::<(i64, Id)>())
     }
 }

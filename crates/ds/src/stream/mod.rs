@@ -8,6 +8,7 @@ mod chunk;
 mod group;
 mod id;
 mod log;
+mod progress;
 mod range;
 mod trim;
 mod varint;
@@ -18,6 +19,7 @@ pub use chunk::{Element, Entry, Pairs};
 pub use group::{Consumer, Group, Handle, Pending};
 pub use id::Id;
 pub use log::{ChunkLimits, ENTRY_BYTES_MAX, Log};
+pub use progress::UNKNOWN;
 pub use range::{Range, RangeBack};
 pub use trim::{Bound, References, Trim};
 

@@ -293,6 +293,7 @@ mod groups {
         #[test]
         fn each_pending_entry_has_one_consumer(
             steps in proptest::collection::vec(step(), 1..100),
+            sorted: bool,
         ) {
             let mut group = Group::new(Id::MIN, 0);
             let mut model: BTreeMap<u64, (u8, i64)> = BTreeMap::new();
@@ -326,6 +327,13 @@ mod groups {
                         consumer.pending_ids(Id::MIN..=Id::MAX).map(|id| id.ms).collect();
                     let want = model.iter().filter(|(_, (name, _))| *name == consumer.name()[0]);
                     prop_assert_eq!(own, want.map(|(ms, _)| *ms).collect::<Vec<_>>());
+                }
+                if sorted {
+                    let got: Vec<_> = group.delivered_until(now / 2).map(|id| id.ms).collect();
+                    let mut want: Vec<_> =
+                        model.iter().filter(|(_, (_, at))| *at <= now / 2).collect();
+                    want.sort_by_key(|(ms, (_, at))| (*at, **ms));
+                    prop_assert_eq!(got, want.iter().map(|(ms, _)| **ms).collect::<Vec<_>>());
                 }
                 prop_assert!(group.consumers().is_sorted_by_key(|c| c.name().to_vec()));
             }

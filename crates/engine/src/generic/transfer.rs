@@ -90,8 +90,7 @@ fn copy(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(
     let record = db.duplicate(turn, source, target.bytes);
     if let Some(record) = record {
         let (db, turn) = cx.db_at(number, target);
-        db.remove(turn, target);
-        db.insert(turn, target, record);
+        db.put_record(turn, target, record);
         cx.wrote(event_in(cx, "copy_to", number), target.bytes);
     }
     reply.int(1);

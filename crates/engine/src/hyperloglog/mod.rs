@@ -84,7 +84,7 @@ fn registers_of(text: TextRef<'_>) -> Result<(&[u8], Encoding), Error> {
 }
 
 fn pfadd(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
-    let runs_bytes_max = runs_bytes_max(cx);
+    let sparse_bytes_max = sparse_bytes_max(cx);
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
     let mut edit = db.edit_or_create::<Text>(turn, key)?;
@@ -97,7 +97,7 @@ fn pfadd(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<
     args.seek(2);
     let mut result = Ok(());
     for element in args {
-        match raise(&mut edit, Place::of(element), runs_bytes_max) {
+        match raise(&mut edit, Place::of(element), sparse_bytes_max) {
             Ok(raised) => changed |= raised,
             Err(error) => {
                 // What came before stays.
@@ -115,16 +115,16 @@ fn pfadd(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<
     result
 }
 
-fn runs_bytes_max(cx: &Cx<'_>) -> usize {
+fn sparse_bytes_max(cx: &Cx<'_>) -> usize {
     usize::try_from(cx.limits.hll_sparse_max_bytes).unwrap_or(usize::MAX)
 }
 
 /// Raises a register. Returns whether it was lower.
 #[inline]
-fn raise(edit: &mut TextEdit<'_>, place: Place, runs_bytes_max: usize) -> Result<bool, Error> {
+fn raise(edit: &mut TextEdit<'_>, place: Place, sparse_bytes_max: usize) -> Result<bool, Error> {
     let (bytes, encoding) = registers_of(edit.text())?;
     if encoding == Encoding::Sparse {
-        match hll::raise_sparse(bytes, place, runs_bytes_max)? {
+        match hll::raise_sparse(bytes, place, sparse_bytes_max)? {
             Raise::Nothing => return Ok(false),
             Raise::Splice(splice) => {
                 edit.splice(splice.at..splice.at + splice.removed, splice.bytes());
@@ -232,7 +232,7 @@ fn write_merged(
     registers: &Registers,
     dense: bool,
 ) -> Result<(), Error> {
-    let runs_bytes_max = runs_bytes_max(cx);
+    let sparse_bytes_max = sparse_bytes_max(cx);
     let key = cx.nth_key(args, 0, 1);
     let (db, turn) = cx.db(key);
     let mut edit = db.edit_or_create::<Text>(turn, key)?;
@@ -246,7 +246,7 @@ fn write_merged(
         edit.with_bytes(0, |bytes| hll::compress(bytes, registers));
     } else {
         for (index, value) in registers.iter().enumerate().filter(|(_, value)| **value > 0) {
-            raise(&mut edit, Place { index, value: *value }, runs_bytes_max)?;
+            raise(&mut edit, Place { index, value: *value }, sparse_bytes_max)?;
         }
     }
     edit.with_bytes(0, hll::mark_stale);

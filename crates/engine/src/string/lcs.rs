@@ -1,18 +1,22 @@
 //! LCS: the longest common subsequence of two strings
 //! (<https://redis.io/docs/latest/commands/lcs/>).
 //!
-//! The textbook table of lengths, of which one row is kept at a time. The way back needs one bit
-//! for each cell: whether the cell above is longer than the one to the left. So the table takes a
-//! 32nd of the memory that Redis's takes; the limit on it is still that of Redis, because it bounds
-//! the time as well, and clients see it.
+//! The textbook table of lengths is never made. Neighbours in a row differ by 0 or 1, so a row is one
+//! bit for each cell, and a whole row follows from the one above it by an addition and a few logical
+//! operations on words (Hyyrö, "Bit-parallel LCS-length computation revisited", 2004). The way back
+//! needs those bits and nothing else. So the table takes a 32nd of the memory that Redis's takes;
+//! the limit on it is still that of Redis, because it bounds the time as well, and clients see it.
 //!
 //! Of several longest subsequences the one found is Redis's: the way back goes left unless above is
 //! longer.
 
 use base::number::parse_i64;
 use resp::{Args, Reply};
+use std::mem;
+use std::ops::Range;
 use std::sync::Arc;
-use store::Text;
+use store::text::Digits;
+use store::{Text, TextRef};
 
 use super::{READ, spec};
 use crate::cx::Cx;
@@ -74,13 +78,56 @@ impl Options {
 }
 
 fn lcs(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
-    let (a, b) = (text(cx, args, 0)?, text(cx, args, 1)?);
-    let (a, b) = (
-        a.as_deref().map_or(&b""[..], Vec::as_slice),
-        b.as_deref().map_or(&b""[..], Vec::as_slice),
-    );
+    let mut scratch = mem::take(&mut cx.turn.scratch);
+    scratch.clear();
+    let result = keep(cx, args, 0, &mut scratch).and_then(|first| {
+        let second = keep(cx, args, 1, &mut scratch)?;
+        compare(cx.bulk_bytes_max, args, reply, first.bytes(&scratch), second.bytes(&scratch))
+    });
+    cx.turn.scratch = scratch;
+    result
+}
+
+/// A string that is kept while the shard of the other one is looked at.
+enum Kept {
+    /// In the buffer of copies.
+    Copied(Range<usize>),
+    Shared(Arc<Vec<u8>>),
+}
+
+impl Kept {
+    fn bytes<'a>(&'a self, copies: &'a [u8]) -> &'a [u8] {
+        match self {
+            Self::Copied(range) => copies.get(range.clone()).unwrap_or_default(),
+            Self::Shared(text) => text,
+        }
+    }
+}
+
+/// Keeps the string under the `nth` key; a missing one is empty.
+fn keep(cx: &mut Cx<'_>, args: &Args<'_>, nth: usize, copies: &mut Vec<u8>) -> Result<Kept, Error> {
+    let key = cx.nth_key(args, nth, nth + 1);
+    let (db, turn) = cx.db(key);
+    let text = db.read::<Text>(turn, key).map_err(|_| Error::LcsNotStrings)?;
+    if let Some(TextRef::Shared(text)) = text {
+        return Ok(Kept::Shared(Arc::clone(text)));
+    }
+    let start = copies.len();
+    if let Some(text) = text {
+        copies.extend_from_slice(text.bytes(&mut Digits::default()));
+    }
+    Ok(Kept::Copied(start..copies.len()))
+}
+
+fn compare(
+    bytes_max: usize,
+    args: &mut Args<'_>,
+    reply: &mut Reply<'_>,
+    a: &[u8],
+    b: &[u8],
+) -> Result<(), Error> {
     let options = Options::parse(args)?;
-    admit(a.len(), b.len(), cx.bulk_bytes_max)?;
+    admit(a.len(), b.len(), bytes_max)?;
     let table = Table::new(a, b, !options.len);
     if options.len {
         reply.int(i64::from(table.len));
@@ -115,14 +162,6 @@ fn lcs(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<()
     Ok(())
 }
 
-/// The string under the `nth` key, kept while the shard of the other one is looked at.
-fn text(cx: &mut Cx<'_>, args: &Args<'_>, nth: usize) -> Result<Option<Arc<Vec<u8>>>, Error> {
-    let key = cx.nth_key(args, nth, nth + 1);
-    let (db, turn) = cx.db(key);
-    let text = db.read::<Text>(turn, key).map_err(|_| Error::LcsNotStrings)?;
-    Ok(text.map(|text| text.to_shared()))
-}
-
 /// Whether strings of these lengths may be compared.
 fn admit(a_len: usize, b_len: usize, bytes_max: usize) -> Result<(), Error> {
     if a_len >= LEN_END || b_len >= LEN_END {
@@ -143,36 +182,42 @@ struct Match {
     len: usize,
 }
 
-/// The table of lengths, as far as it is kept.
+/// The rows of the table, a bit for each cell.
 struct Table {
     /// Length of the longest common subsequence.
     len: u32,
-    /// For each cell whether the one above it is longer than the one to its left.
-    above: Vec<u64>,
-    /// Words of `above` for each row.
+    /// For each cell whether it is one longer than the one to its left.
+    steps: Vec<u64>,
+    /// Words of `steps` for each row; 0 when only the last row was kept.
     row_words: usize,
 }
 
 impl Table {
-    /// Fills the table; the bits for the way back only when they are wanted.
+    /// Fills the table; all rows are kept only when the way back is wanted.
     fn new(a: &[u8], b: &[u8], way_back: bool) -> Self {
-        let row_words = if way_back { b.len().div_ceil(64) } else { 0 };
-        let mut above = vec![0u64; a.len() * row_words];
-        let mut row = vec![0u32; b.len()];
-        for (i, x) in a.iter().enumerate() {
-            let bits = &mut above[i * row_words..(i + 1) * row_words];
-            let (mut left, mut diagonal) = (0, 0);
-            for (j, (y, cell)) in b.iter().zip(&mut row).enumerate() {
-                let up = *cell;
-                *cell = if x == y { diagonal + 1 } else { up.max(left) };
-                if let Some(word) = bits.get_mut(j / 64) {
-                    *word |= u64::from(up > left) << (j % 64);
-                }
-                (left, diagonal) = (*cell, up);
+        let words = b.len().div_ceil(64);
+        let equal = Equal::new(a, b, words);
+        let row_words = if way_back { words } else { 0 };
+        let mut steps = Vec::with_capacity(a.len() * row_words);
+        // A zero where the cell is one longer than the one to its left.
+        let mut row = vec![u64::MAX; words];
+        for x in a {
+            let equal = equal.row(*x);
+            let mut carry = false;
+            for (word, equal) in row.iter_mut().zip(equal) {
+                let hit = *word & equal;
+                let (sum, over) = word.overflowing_add(hit);
+                let (sum, over_again) = sum.overflowing_add(u64::from(carry));
+                carry = over | over_again;
+                *word = sum | *word & !equal;
+            }
+            if way_back {
+                steps.extend(row.iter().map(|word| !word));
             }
         }
-        let len = row.last().copied().filter(|_| !a.is_empty()).unwrap_or(0);
-        Self { len, above, row_words }
+        // Bits behind the end of the row stay ones, since nothing is equal there.
+        let len = row.iter().map(|word| word.count_zeros()).sum();
+        Self { len, steps, row_words }
     }
 
     /// Goes back from the ends of both strings and collects the runs on the way, last one first.
@@ -191,10 +236,42 @@ impl Table {
                 continue;
             }
             running = false;
-            let word = self.above[(i - 1) * self.row_words + (j - 1) / 64];
+            // A cell of unequal bytes has the greater length of above and left.
+            let word = self.steps[(i - 1) * self.row_words + (j - 1) / 64];
             if word >> ((j - 1) % 64) & 1 == 1 { i -= 1 } else { j -= 1 }
         }
         matches
+    }
+}
+
+/// For each byte of one string a row of bits: where it stands in the other.
+struct Equal {
+    /// The row of each byte.
+    rows: [u8; 256],
+    bits: Vec<u64>,
+    words: usize,
+}
+
+impl Equal {
+    fn new(a: &[u8], b: &[u8], words: usize) -> Self {
+        let (mut rows, mut occurs, mut len) = ([0; 256], [false; 256], 0);
+        for x in a {
+            if !mem::replace(&mut occurs[usize::from(*x)], true) {
+                rows[usize::from(*x)] = len as u8;
+                len += 1;
+            }
+        }
+        let mut bits = vec![0u64; len * words];
+        for (j, y) in b.iter().enumerate().filter(|(_, y)| occurs[usize::from(**y)]) {
+            bits[usize::from(rows[usize::from(*y)]) * words + j / 64] |= 1 << (j % 64);
+        }
+        Self { rows, bits, words }
+    }
+
+    #[inline]
+    fn row(&self, byte: u8) -> &[u64] {
+        let start = usize::from(self.rows[usize::from(byte)]) * self.words;
+        &self.bits[start..start + self.words]
     }
 }
 

@@ -18,10 +18,10 @@ pub(crate) struct DbSize {
     pub keys: u64,
     /// Of these, with an expiry.
     pub expiring: u64,
-    /// Bytes of the tables' slots.
-    pub slot_bytes: u64,
     /// Hashes with fields that end.
     pub expiring_hashes: u64,
+    /// Bytes of the tables' slots.
+    pub slot_bytes: u64,
     /// Keys by family, and in each by the bits of their size.
     pub sizes: BTreeMap<(Family, u8), u64>,
 }
@@ -49,7 +49,6 @@ pub(crate) fn db_sizes(cx: &NodeCx<'_>) -> Vec<DbSize> {
                 sum.expiring += db.expiring_len() as u64;
                 sum.expiring_hashes += db.hashes_with_expiry() as u64;
                 sum.slot_bytes += db.slot_bytes() as u64;
-                sum.expiring_hashes += db.hashes_with_expiry() as u64;
                 for (class, keys) in db.sizes() {
                     let count = sum.sizes.entry((class.family, class.bits)).or_default();
                     *count += u64::from(*keys);

@@ -112,6 +112,7 @@ pub static NOT_YET: &[NotYet] = &[
     entry("crash-log-enabled", "yes"),
     entry("crash-memcheck-enabled", "yes"),
     entry("dbfilename", "dump.rdb"),
+    entry("enable-debug-assert", "no"),
     entry("enable-module-command", "no"),
     entry("ignore-warnings", ""),
     entry("key-load-delay", "0"),

@@ -139,8 +139,7 @@ impl Owner {
         let world = &self.world;
         match self.slots.handle(letter, || world.chosen()) {
             Action::Nothing => {}
-            Action::Welcome(slot) | Action::Resume(slot) => self.serve(slot),
-            Action::Wake(_) => panic!("nobody waits here"),
+            Action::Welcome(slot) | Action::Resume(slot) | Action::Wake(slot) => self.serve(slot),
             Action::Close(client) => close(client),
             Action::PassOn(client, thread) => self.pass_on(client, thread),
             Action::Execute(mut client, origin) => {

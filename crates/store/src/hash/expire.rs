@@ -87,7 +87,7 @@ impl Db {
         turn.tally.expired_fields += removed.len() as u64;
         let record = self.table.at(at);
         let emptied = Hash::is_empty(record);
-        let (db, unix_ms) = (self.number.value(), turn.unix_ms);
+        let (db, unix_ms) = (self.number as usize, turn.unix_ms);
         turn.effects.push(|| {
             let key = record.key().to_vec();
             let mut events = vec![(Event::new('h', "hexpired"), key.clone())];

@@ -1,0 +1,80 @@
+//! How far a group has read, counted in entries.
+//!
+//! A group counts what it reads. It loses count when it is sent to an arbitrary entry, or when
+//! deleted entries lie ahead; what can be told from the counters of the stream is then an estimate
+//! or nothing. The rules are Redis's, because clients compare the numbers.
+
+use crate::stream::{Group, Id, Log};
+
+/// An unknown number of read entries.
+pub const UNKNOWN: i64 = -1;
+
+impl Log {
+    /// Whether a deleted entry may lie at or behind `from`.
+    fn has_deleted_from(&self, from: Id) -> bool {
+        !self.is_empty() && self.max_deleted_id != Id::MIN && from <= self.max_deleted_id
+    }
+
+    /// How many entries had been added when `id` was, itself included; `UNKNOWN` when that cannot
+    /// be told. `first` is the first entry's identifier, 0-0 without entries.
+    fn position(&self, id: Id, first: Id) -> i64 {
+        let added = self.entries_added as i64;
+        if self.entries_added == 0 {
+            return 0;
+        }
+        if self.is_empty() && id <= self.last_id {
+            return added;
+        }
+        if id != Id::MIN && id < self.max_deleted_id {
+            return UNKNOWN;
+        }
+        if id == self.last_id {
+            return added;
+        }
+        if id > self.last_id {
+            return UNKNOWN;
+        }
+        if self.max_deleted_id == Id::MIN || self.max_deleted_id < first {
+            let before = added.wrapping_sub(self.len() as i64);
+            if id < first {
+                return before;
+            }
+            if id == first {
+                return before.wrapping_add(1);
+            }
+        }
+        UNKNOWN
+    }
+}
+
+impl Group {
+    /// Goes on to an entry that is read now. `first` is the first entry's identifier.
+    pub fn advance(&mut self, log: &Log, first: Id, id: Id) {
+        let counts = self.entries_read != UNKNOWN && self.last_id >= first;
+        if counts && !log.has_deleted_from(self.last_id) {
+            self.entries_read = self.entries_read.saturating_add(1);
+        } else if log.entries_added > 0 {
+            self.entries_read = log.position(id, first);
+        }
+        self.last_id = id;
+    }
+
+    /// How many entries the group has yet to read, if that can be told.
+    pub fn lag(&self, log: &Log) -> Option<i64> {
+        let Some(first) = log.first_id() else { return Some(0) };
+        if log.entries_added == 0 {
+            return Some(0);
+        }
+        if self.last_id < first && log.max_deleted_id < first {
+            return Some(log.len() as i64);
+        }
+        let added = log.entries_added as i64;
+        if self.entries_read != UNKNOWN && !log.has_deleted_from(self.last_id) {
+            return Some(added.wrapping_sub(self.entries_read));
+        }
+        match log.position(self.last_id, first) {
+            UNKNOWN => None,
+            read => Some(added.wrapping_sub(read)),
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Fields as counters: HINCRBY and HINCRBYFLOAT.
+//!
+//! A field keeps its expiry. The float is replayed as the value it got, so that who replays it
+//! comes to the same digits.
+
+use base::decimal::LongDouble;
+use base::number::{parse_i64, push_i64};
+use ds::packed::Entry;
+use resp::{Args, Reply};
+use store::hash::Life;
+use store::{Event, Hash};
+
+use super::{FAST, FIELD, GROW, command, expire_named, spec};
+use crate::cx::Cx;
+use crate::error::{Error, HashError};
+use crate::row::{Handler, Row};
+use crate::spec::{Access, Argument, KeySpec, Shape};
+
+const KEY: &[KeySpec] = &[KeySpec::one(1, Access::RW.with(Access::ACCESS).with(Access::UPDATE))];
+
+pub(super) const HINCRBY: Row<Handler> = Row::new(
+    spec("hincrby", 4, "2.0.0")
+        .summary("Adds to the integer in a field; a field that is not there counts as 0.")
+        .flags(GROW.with(FAST))
+        .keys(KEY)
+        .arguments(&[Argument::key(), FIELD, Argument::new("increment", Shape::Integer)]),
+    hincrby,
+);
+
+pub(super) const HINCRBYFLOAT: Row<Handler> = Row::new(
+    spec("hincrbyfloat", 4, "2.6.0")
+        .summary("Adds to the float in a field; a field that is not there counts as 0.")
+        .flags(GROW.with(FAST))
+        .keys(KEY)
+        .arguments(&[Argument::key(), FIELD, Argument::new("increment", Shape::Double)]),
+    hincrbyfloat,
+);
+
+fn hincrby(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let increment = parse_i64(args.text(3)).ok_or(Error::NotInteger)?;
+    let sum = change(cx, args, |old, text| {
+        let value = match old {
+            None => 0,
+            Some(Entry::Integer(value)) => value,
+            Some(Entry::Bytes(bytes)) => parse_i64(bytes).ok_or(HashError::NotInteger)?,
+        };
+        let sum = value.checked_add(increment).ok_or(Error::Overflow)?;
+        push_i64(text, sum);
+        Ok(sum)
+    })?;
+    let key = cx.first_key(args, 1);
+    cx.wrote(Event::new('h', "hincrby"), key.bytes);
+    reply.int(sum);
+    Ok(())
+}
+
+fn hincrbyfloat(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let increment = LongDouble::parse(args.text(3)).ok_or(Error::NotFloat)?;
+    if !increment.is_finite() {
+        return Err(HashError::Infinite.into());
+    }
+    let sum = change(cx, args, |old, text| {
+        let value = match old {
+            None => LongDouble::from(0),
+            Some(Entry::Integer(value)) => LongDouble::from(value),
+            Some(Entry::Bytes(bytes)) => LongDouble::parse(bytes).ok_or(HashError::NotFloat)?,
+        };
+        value.checked_add(increment).ok_or(Error::NanOrInfinity)?.push_human(text);
+        Ok(text.clone())
+    })?;
+    let key = cx.first_key(args, 1);
+    cx.wrote(Event::new('h', "hincrbyfloat"), key.bytes);
+    cx.turn.effects.replay_as(|| {
+        command([b"HSETEX", key.bytes, b"KEEPTTL", b"FIELDS", b"1", args.text(2), &sum])
+    });
+    reply.bulk(&sum);
+    Ok(())
+}
+
+/// Gives a field the value that `make` writes, seeing the old one.
+fn change<R>(
+    cx: &mut Cx<'_>,
+    args: &Args<'_>,
+    make: impl FnOnce(Option<Entry<'_>>, &mut Vec<u8>) -> Result<R, Error>,
+) -> Result<R, Error> {
+    let key = cx.first_key(args, 1);
+    let field = args.text(2);
+    expire_named(cx, key, args, 2, 2);
+    let limits = cx.limits;
+    let (db, turn) = cx.db(key);
+    let mut text = std::mem::take(&mut turn.scratch);
+    text.clear();
+    let result = db.edit_or_create::<Hash>(turn, key).map_err(Error::from).and_then(|mut edit| {
+        let made = make(edit.get(field).map(|value| value.entry), &mut text)?;
+        edit.fit(limits, 0, [field.len(), text.len()].into_iter());
+        edit.set(field, &text, Life::Keep, limits);
+        Ok(made)
+    });
+    turn.scratch = text;
+    result
+}

@@ -1,0 +1,306 @@
+//! When fields end: HEXPIRE and its variants, HTTL and its variants, HPERSIST.
+//!
+//! Whatever unit and base a client gives, a field keeps one absolute time in milliseconds, and that
+//! is what is replayed, for the fields it was set for. A time that has come already removes the
+//! fields at once and is replayed as HDEL.
+
+use resp::{Args, Reply};
+use store::{Event, Hash};
+
+use super::until::{Base, FieldArgs, Unit, parse_expiry};
+use super::{
+    FAST, FIELDS, READ, READ_KEY, UPDATE_KEY, WRITE, command, expire_named, spec, wrote_deletion,
+};
+use crate::cx::Cx;
+use crate::error::{Error, HashError};
+use crate::row::{Handler, Row};
+use crate::spec::{Argument, Shape, Spec};
+
+/// What is replied for a field that is not there.
+const NO_FIELD: i64 = -2;
+/// What is replied for a field without expiry.
+const NO_EXPIRY: i64 = -1;
+/// The condition does not hold.
+const NOT_MET: i64 = 0;
+/// The expiry was set, or taken away.
+const DONE: i64 = 1;
+/// The field was removed, its time having come.
+const REMOVED: i64 = 2;
+
+pub(super) const EXPIRED: Event = Event::new('h', "hexpire");
+pub(super) const PERSISTED: Event = Event::new('h', "hpersist");
+
+const PER_FIELD: &str = "O(N) for N fields.";
+
+const CONDITION: Argument = Argument::new(
+    "condition",
+    Shape::OneOf(&[
+        Argument::word("nx", "NX"),
+        Argument::word("xx", "XX"),
+        Argument::word("gt", "GT"),
+        Argument::word("lt", "LT"),
+    ]),
+)
+.optional();
+
+const fn setter(name: &'static str, summary: &'static str, arguments: &'static [Argument]) -> Spec {
+    spec(name, -6, "7.4.0")
+        .summary(summary)
+        .complexity(PER_FIELD)
+        .flags(WRITE.with(FAST))
+        .keys(UPDATE_KEY)
+        .arguments(arguments)
+}
+
+const KEY_AND_FIELDS: &[Argument] = &[Argument::key(), FIELDS];
+
+const fn reader(name: &'static str, summary: &'static str) -> Spec {
+    spec(name, -5, "7.4.0")
+        .summary(summary)
+        .complexity(PER_FIELD)
+        .flags(READ.with(FAST))
+        .keys(READ_KEY)
+        .arguments(KEY_AND_FIELDS)
+}
+
+const LEFT_TIPS: &[&str] = &["nondeterministic_output"];
+
+pub(super) const HEXPIRE: Row<Handler> = Row::new(
+    setter(
+        "hexpire",
+        "Lets fields end after so many seconds.",
+        &[Argument::key(), Argument::new("seconds", Shape::Integer), CONDITION, FIELDS],
+    ),
+    |cx, args, reply| expire(cx, args, reply, "hexpire", (Unit::Seconds, Base::Now)),
+);
+
+pub(super) const HPEXPIRE: Row<Handler> = Row::new(
+    setter(
+        "hpexpire",
+        "Lets fields end after so many milliseconds.",
+        &[Argument::key(), Argument::new("milliseconds", Shape::Integer), CONDITION, FIELDS],
+    ),
+    |cx, args, reply| expire(cx, args, reply, "hpexpire", (Unit::Millis, Base::Now)),
+);
+
+pub(super) const HEXPIREAT: Row<Handler> = Row::new(
+    setter(
+        "hexpireat",
+        "Lets fields end at a time in seconds since 1970.",
+        &[Argument::key(), Argument::new("unix-time-seconds", Shape::UnixTime), CONDITION, FIELDS],
+    ),
+    |cx, args, reply| expire(cx, args, reply, "hexpireat", (Unit::Seconds, Base::Epoch)),
+);
+
+pub(super) const HPEXPIREAT: Row<Handler> = Row::new(
+    setter(
+        "hpexpireat",
+        "Lets fields end at a time in milliseconds since 1970.",
+        &[
+            Argument::key(),
+            Argument::new("unix-time-milliseconds", Shape::UnixTime),
+            CONDITION,
+            FIELDS,
+        ],
+    ),
+    |cx, args, reply| expire(cx, args, reply, "hpexpireat", (Unit::Millis, Base::Epoch)),
+);
+
+pub(super) const HTTL: Row<Handler> = Row::new(
+    reader("httl", "Replies the seconds that fields have left.").tips(LEFT_TIPS),
+    |cx, args, reply| remaining(cx, args, reply, (Unit::Seconds, Base::Now)),
+);
+
+pub(super) const HPTTL: Row<Handler> = Row::new(
+    reader("hpttl", "Replies the milliseconds that fields have left.").tips(LEFT_TIPS),
+    |cx, args, reply| remaining(cx, args, reply, (Unit::Millis, Base::Now)),
+);
+
+pub(super) const HEXPIRETIME: Row<Handler> = Row::new(
+    reader("hexpiretime", "Replies when fields end, in seconds since 1970."),
+    |cx, args, reply| remaining(cx, args, reply, (Unit::Seconds, Base::Epoch)),
+);
+
+pub(super) const HPEXPIRETIME: Row<Handler> = Row::new(
+    reader("hpexpiretime", "Replies when fields end, in milliseconds since 1970."),
+    |cx, args, reply| remaining(cx, args, reply, (Unit::Millis, Base::Epoch)),
+);
+
+pub(super) const HPERSIST: Row<Handler> = Row::new(
+    spec("hpersist", -5, "7.4.0")
+        .summary("Takes the expiry from fields.")
+        .complexity(PER_FIELD)
+        .flags(WRITE.with(FAST))
+        .keys(UPDATE_KEY)
+        .arguments(KEY_AND_FIELDS),
+    hpersist,
+);
+
+/// When an expiry is set, by the expiry that the field has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Condition {
+    Always,
+    WithoutExpiry,
+    WithExpiry,
+    Later,
+    Earlier,
+}
+
+impl Condition {
+    /// The condition that a word is, or none when it is another word.
+    fn of(word: &[u8]) -> Self {
+        const WORDS: [(&str, Condition); 4] = [
+            ("nx", Condition::WithoutExpiry),
+            ("xx", Condition::WithExpiry),
+            ("gt", Condition::Later),
+            ("lt", Condition::Earlier),
+        ];
+        let found = WORDS.iter().find(|(name, _)| word.eq_ignore_ascii_case(name.as_bytes()));
+        found.map_or(Self::Always, |(_, condition)| *condition)
+    }
+
+    /// A field without expiry counts as one that ends later than any time.
+    fn holds(self, old_ms: Option<i64>, new_ms: i64) -> bool {
+        match self {
+            Self::Always => true,
+            Self::WithoutExpiry => old_ms.is_none(),
+            Self::WithExpiry => old_ms.is_some(),
+            Self::Later => old_ms.is_some_and(|old_ms| new_ms > old_ms),
+            Self::Earlier => old_ms.is_none_or(|old_ms| new_ms < old_ms),
+        }
+    }
+}
+
+fn expire(
+    cx: &mut Cx<'_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+    name: &'static str,
+    kind: (Unit, Base),
+) -> Result<(), Error> {
+    check_type(cx, args)?;
+    let key = cx.first_key(args, 1);
+    let at_ms = parse_expiry(args.text(2), kind, cx.turn.unix_ms, name)?;
+    let condition = Condition::of(args.text(3));
+    let word_at = if condition == Condition::Always { 3 } else { 4 };
+    let fields = FieldArgs::parse(args, word_at, HashError::NotAboveZero)?;
+    expire_named(cx, key, args, fields.first(), 1);
+    let told = cx.turn.effects.is_consumed();
+    let (mut updated, mut removed, mut emptied) = (0, 0, false);
+    let mut changed = Vec::new();
+    let (db, turn) = cx.db(key);
+    let past = at_ms <= turn.unix_ms;
+    let mut edit = db.edit::<Hash>(turn, key)?;
+    reply.array(fields.iter(args).len());
+    for field in fields.iter(args) {
+        let old = edit.as_ref().and_then(|edit| Some(edit.get(field)?.expires_at));
+        let done = match (&mut edit, old) {
+            (Some(edit), Some(old)) if condition.holds(old, at_ms) => {
+                if past {
+                    edit.remove(field);
+                } else {
+                    edit.set_expiry(field, Some(at_ms));
+                }
+                *(if past { &mut removed } else { &mut updated }) += 1;
+                if told {
+                    changed.push(field);
+                }
+                if past { REMOVED } else { DONE }
+            }
+            (_, Some(_)) => NOT_MET,
+            (_, None) => NO_FIELD,
+        };
+        reply.int(done);
+    }
+    if let Some(edit) = &mut edit {
+        // Redis changes the form whether or not an expiry was set.
+        edit.make_expiring();
+        emptied = edit.hash().is_empty();
+    }
+    drop(edit);
+    if removed > 0 {
+        cx.turn.tally.expired_fields += removed;
+        wrote_deletion(cx, key, emptied);
+        cx.turn.effects.replay_as(|| replay_deletion(key.bytes, &changed));
+    } else if updated > 0 {
+        cx.wrote(EXPIRED, key.bytes);
+        cx.turn.effects.replay_as(|| {
+            let (at_ms, number) = (at_ms.to_string(), changed.len().to_string());
+            let words = (3..=word_at).map(|at| args.text(at));
+            let head = [b"HPEXPIREAT", key.bytes, at_ms.as_bytes()];
+            let fields = changed.into_iter();
+            command(head.into_iter().chain(words).chain([number.as_bytes()]).chain(fields))
+        });
+    }
+    Ok(())
+}
+
+/// The removal of these fields as it is replayed.
+pub(super) fn replay_deletion(key: &[u8], fields: &[&[u8]]) -> Vec<Vec<u8>> {
+    command([&b"HDEL"[..], key].into_iter().chain(fields.iter().copied()))
+}
+
+/// The type is looked at before the arguments are.
+pub(super) fn check_type(cx: &mut Cx<'_>, args: &Args<'_>) -> Result<(), Error> {
+    let key = cx.first_key(args, 1);
+    let (db, turn) = cx.db(key);
+    match db.stored(turn, key) {
+        Some(stored) if stored.view::<Hash>().is_none() => Err(Error::WrongType),
+        _ => Ok(()),
+    }
+}
+
+fn remaining(
+    cx: &mut Cx<'_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+    (unit, base): (Unit, Base),
+) -> Result<(), Error> {
+    let key = cx.first_key(args, 1);
+    let (db, turn) = cx.db(key);
+    let (hasher, now_ms) = (turn.hasher, turn.unix_ms);
+    let hash = db.read::<Hash>(turn, key)?;
+    let fields = FieldArgs::parse(args, 2, HashError::NotPositive)?;
+    reply.array(fields.iter(args).len());
+    for field in fields.iter(args) {
+        let value = hash.and_then(|hash| hash.get(&hasher, field));
+        reply.int(match value.map(|value| value.expires_at) {
+            None => NO_FIELD,
+            Some(None) => NO_EXPIRY,
+            Some(Some(at_ms)) if at_ms < now_ms => NO_FIELD,
+            Some(Some(at_ms)) => {
+                let ms = if base == Base::Now { at_ms - now_ms } else { at_ms };
+                if unit == Unit::Seconds { (ms + 999) / 1000 } else { ms }
+            }
+        });
+    }
+    Ok(())
+}
+
+fn hpersist(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    check_type(cx, args)?;
+    let key = cx.first_key(args, 1);
+    let fields = FieldArgs::parse(args, 2, HashError::NotPositive)?;
+    expire_named(cx, key, args, fields.first(), 1);
+    let (db, turn) = cx.db(key);
+    let mut edit = db.edit::<Hash>(turn, key)?;
+    let mut persisted = false;
+    reply.array(fields.iter(args).len());
+    for field in fields.iter(args) {
+        let old = edit.as_ref().and_then(|edit| Some(edit.get(field)?.expires_at));
+        reply.int(match (&mut edit, old) {
+            (Some(edit), Some(Some(_))) => {
+                edit.set_expiry(field, None);
+                persisted = true;
+                DONE
+            }
+            (_, Some(_)) => NO_EXPIRY,
+            (_, None) => NO_FIELD,
+        });
+    }
+    drop(edit);
+    if persisted {
+        cx.wrote(PERSISTED, key.bytes);
+    }
+    Ok(())
+}

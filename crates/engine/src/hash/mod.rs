@@ -1,0 +1,118 @@
+//! Hashes (<https://redis.io/docs/latest/commands/?group=hash>): the list of their rows, and what
+//! the files of the family share.
+//!
+//! A row stands beside its handler: fields read in `read`, drawn in `random` and scanned in `scan`,
+//! set and removed in `write`, counters in `count`; when fields end in `expiry`, with the arguments
+//! that say so in `until`, and the commands that read or set fields and their end together in
+//! `together`.
+//!
+//! A field whose time has come is not there any more for anyone, only HLEN and HDEL count it until
+//! it is removed, as in Redis. Commands remove those they name before they look at them, which
+//! leaves an effect of its own.
+
+use ds::packed::Entry;
+use resp::{Args, Reply};
+use store::{Event, Key};
+
+use crate::cx::Cx;
+use crate::row::{Handler, Row};
+use crate::spec::{Access, Argument, Flags, Group, KeySpec, Shape, Spec};
+
+mod count;
+mod expiry;
+mod random;
+mod read;
+mod scan;
+mod together;
+mod until;
+mod write;
+
+/// The hash commands.
+pub const ROWS: &[Row<Handler>] = &[
+    write::HDEL,
+    read::HEXISTS,
+    expiry::HEXPIRE,
+    expiry::HEXPIREAT,
+    expiry::HEXPIRETIME,
+    read::HGET,
+    read::HGETALL,
+    together::HGETDEL,
+    together::HGETEX,
+    count::HINCRBY,
+    count::HINCRBYFLOAT,
+    read::HKEYS,
+    read::HLEN,
+    read::HMGET,
+    write::HMSET,
+    expiry::HPERSIST,
+    expiry::HPEXPIRE,
+    expiry::HPEXPIREAT,
+    expiry::HPEXPIRETIME,
+    expiry::HPTTL,
+    random::HRANDFIELD,
+    scan::HSCAN,
+    write::HSET,
+    together::HSETEX,
+    write::HSETNX,
+    read::HSTRLEN,
+    expiry::HTTL,
+    read::HVALS,
+];
+
+const READ: Flags = Flags::READONLY;
+const WRITE: Flags = Flags::WRITE;
+const GROW: Flags = Flags::WRITE.with(Flags::DENYOOM);
+const FAST: Flags = Flags::FAST;
+
+/// The key of a command that replies what is in it.
+const READ_KEY: &[KeySpec] = &[KeySpec::one(1, Access::RO.with(Access::ACCESS))];
+/// The key of a command that sets fields or their expiries.
+const UPDATE_KEY: &[KeySpec] = &[KeySpec::one(1, Access::RW.with(Access::UPDATE))];
+
+const FIELD: Argument = Argument::new("field", Shape::Text);
+const VALUE: Argument = Argument::new("value", Shape::Text);
+const PAIRS: Argument = Argument::new("data", Shape::Block(&[FIELD, VALUE])).multiple();
+/// `FIELDS numfields field [field ...]`.
+const FIELDS: Argument = Argument::new(
+    "fields",
+    Shape::Block(&[Argument::new("numfields", Shape::Integer), FIELD.multiple()]),
+)
+.after("FIELDS");
+
+const SET: Event = Event::new('h', "hset");
+const FIELDS_DELETED: Event = Event::new('h', "hdel");
+const KEY_DELETED: Event = Event::new('g', "del");
+
+/// A hash command.
+const fn spec(name: &'static str, arity: i32, since: &'static str) -> Spec {
+    Spec::new(name, arity, Group::Hash, since)
+}
+
+/// Replies a field or a value.
+#[inline]
+fn reply_entry(reply: &mut Reply<'_>, entry: Entry<'_>) {
+    match entry {
+        Entry::Bytes(text) => reply.bulk(text),
+        Entry::Integer(value) => reply.bulk_int(value),
+    }
+}
+
+/// Removes those of the fields from one argument on whose time has come: every `step`th.
+#[inline]
+fn expire_named(cx: &mut Cx<'_>, key: Key<'_>, args: &Args<'_>, from: usize, step: usize) {
+    let (db, turn) = cx.db(key);
+    db.expire_fields(turn, key, args.iter().skip(from).step_by(step));
+}
+
+/// Notes that fields were removed, and the key when none is left.
+fn wrote_deletion(cx: &mut Cx<'_>, key: Key<'_>, emptied: bool) {
+    cx.wrote(FIELDS_DELETED, key.bytes);
+    if emptied {
+        cx.wrote(KEY_DELETED, key.bytes);
+    }
+}
+
+/// A command to replay.
+fn command<'a>(words: impl IntoIterator<Item = &'a [u8]>) -> Vec<Vec<u8>> {
+    words.into_iter().map(<[u8]>::to_vec).collect()
+}

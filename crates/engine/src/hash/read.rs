@@ -1,0 +1,195 @@
+//! What is in a hash: HGET, HMGET, HGETALL, HKEYS, HVALS, HLEN, HEXISTS, HSTRLEN.
+
+use resp::{Args, Reply};
+use store::{Hash, HashRef};
+
+use super::{FAST, FIELD, READ, READ_KEY, expire_named, reply_entry, spec};
+use crate::cx::Cx;
+use crate::error::Error;
+use crate::row::{Handler, Row};
+use crate::spec::{Access, Argument, KeySpec, Spec};
+
+/// The key of a command that replies a property of what is in it.
+const KEY: &[KeySpec] = &[KeySpec::one(1, Access::RO)];
+const KEY_AND_FIELD: &[Argument] = &[Argument::key(), FIELD];
+
+pub(super) const HGET: Row<Handler> = Row::new(
+    spec("hget", 3, "2.0.0")
+        .summary("Replies the value of a field.")
+        .flags(READ.with(FAST))
+        .keys(READ_KEY)
+        .arguments(KEY_AND_FIELD),
+    hget,
+);
+
+pub(super) const HMGET: Row<Handler> = Row::new(
+    spec("hmget", -3, "2.0.0")
+        .summary("Replies the values of several fields.")
+        .complexity("O(N) for N fields asked for.")
+        .flags(READ.with(FAST))
+        .keys(READ_KEY)
+        .arguments(&[Argument::key(), FIELD.multiple()]),
+    hmget,
+);
+
+pub(super) const HEXISTS: Row<Handler> = Row::new(
+    spec("hexists", 3, "2.0.0")
+        .summary("Tells whether a hash has a field.")
+        .flags(READ.with(FAST))
+        .keys(KEY)
+        .arguments(KEY_AND_FIELD),
+    hexists,
+);
+
+pub(super) const HSTRLEN: Row<Handler> = Row::new(
+    spec("hstrlen", 3, "3.2.0")
+        .summary("Replies the length of a field's value.")
+        .flags(READ.with(FAST))
+        .keys(KEY)
+        .arguments(KEY_AND_FIELD),
+    hstrlen,
+);
+
+pub(super) const HLEN: Row<Handler> = Row::new(
+    spec("hlen", 2, "2.0.0")
+        .summary("Replies how many fields a hash has.")
+        .flags(READ.with(FAST))
+        .keys(KEY)
+        .arguments(ONLY_KEY),
+    hlen,
+);
+
+const ONLY_KEY: &[Argument] = &[Argument::key()];
+
+const fn whole(name: &'static str) -> Spec {
+    spec(name, 2, "2.0.0")
+        .complexity("O(N) for the N fields of the hash.")
+        .flags(READ)
+        .keys(READ_KEY)
+        .arguments(ONLY_KEY)
+        .tips(&["nondeterministic_output_order"])
+}
+
+pub(super) const HGETALL: Row<Handler> =
+    Row::new(whole("hgetall").summary("Replies all fields with their values."), hgetall);
+
+pub(super) const HKEYS: Row<Handler> =
+    Row::new(whole("hkeys").summary("Replies all fields."), hkeys);
+
+pub(super) const HVALS: Row<Handler> =
+    Row::new(whole("hvals").summary("Replies the values of all fields."), hvals);
+
+fn hget(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let key = cx.first_key(args, 1);
+    expire_named(cx, key, args, 2, 1);
+    let (db, turn) = cx.db(key);
+    let hasher = turn.hasher;
+    let hash = db.read::<Hash>(turn, key)?;
+    match hash.and_then(|hash| hash.get(&hasher, args.text(2))) {
+        Some(value) => reply_entry(reply, value.entry),
+        None => reply.null(),
+    }
+    Ok(())
+}
+
+fn hmget(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let key = cx.first_key(args, 1);
+    expire_named(cx, key, args, 2, 1);
+    let (db, turn) = cx.db(key);
+    let hasher = turn.hasher;
+    let hash = db.read::<Hash>(turn, key)?;
+    reply.array(args.len() - 2);
+    for field in args.iter().skip(2) {
+        match hash.and_then(|hash| hash.get(&hasher, field)) {
+            Some(value) => reply_entry(reply, value.entry),
+            None => reply.null(),
+        }
+    }
+    Ok(())
+}
+
+fn hexists(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let key = cx.first_key(args, 1);
+    expire_named(cx, key, args, 2, 1);
+    let (db, turn) = cx.db(key);
+    let hasher = turn.hasher;
+    let hash = db.read::<Hash>(turn, key)?;
+    let found = hash.is_some_and(|hash| hash.get(&hasher, args.text(2)).is_some());
+    reply.int(i64::from(found));
+    Ok(())
+}
+
+fn hstrlen(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let key = cx.first_key(args, 1);
+    expire_named(cx, key, args, 2, 1);
+    let (db, turn) = cx.db(key);
+    let hasher = turn.hasher;
+    let hash = db.read::<Hash>(turn, key)?;
+    let value = hash.and_then(|hash| hash.get(&hasher, args.text(2)));
+    reply.len(value.map_or(0, |value| value.entry.len()));
+    Ok(())
+}
+
+fn hlen(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let key = cx.first_key(args, 1);
+    let (db, turn) = cx.db(key);
+    reply.len(db.read::<Hash>(turn, key)?.map_or(0, HashRef::len));
+    Ok(())
+}
+
+/// Fields that have not ended; looks at all of them only when some have.
+fn live_len(hash: HashRef<'_>, unix_ms: i64) -> usize {
+    if hash.has_expired(unix_ms) {
+        hash.iter().filter(|(_, value)| !value.is_expired(unix_ms)).count()
+    } else {
+        hash.len()
+    }
+}
+
+fn hgetall(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let key = cx.first_key(args, 1);
+    let (db, turn) = cx.db(key);
+    let unix_ms = turn.unix_ms;
+    let Some(hash) = db.read::<Hash>(turn, key)? else {
+        reply.map(0);
+        return Ok(());
+    };
+    reply.map(live_len(hash, unix_ms));
+    for (field, value) in hash {
+        if let Some(value) = value.live(unix_ms) {
+            reply_entry(reply, field);
+            reply_entry(reply, value);
+        }
+    }
+    Ok(())
+}
+
+fn hkeys(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let key = cx.first_key(args, 1);
+    let (db, turn) = cx.db(key);
+    let unix_ms = turn.unix_ms;
+    let Some(hash) = db.read::<Hash>(turn, key)? else {
+        reply.array(0);
+        return Ok(());
+    };
+    reply.array(live_len(hash, unix_ms));
+    for (field, _) in hash.iter().filter(|(_, value)| !value.is_expired(unix_ms)) {
+        reply_entry(reply, field);
+    }
+    Ok(())
+}
+
+fn hvals(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let key = cx.first_key(args, 1);
+    let (db, turn) = cx.db(key);
+    let unix_ms = turn.unix_ms;
+    let Some(hash) = db.read::<Hash>(turn, key)? else {
+        reply.array(0);
+        return Ok(());
+    };
+    reply.array(live_len(hash, unix_ms));
+    for entry in hash.iter().filter_map(|(_, value)| value.live(unix_ms)) {
+        reply_entry(reply, entry);
+    }
+    Ok(())
+}

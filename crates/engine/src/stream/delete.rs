@@ -1,0 +1,195 @@
+//! XDEL, XDELEX and XACKDEL: entries go whatever their place.
+
+use base::number::parse_i64;
+use ds::stream::{Id, References};
+use resp::{Args, Reply};
+use store::{Event, Stream};
+
+use crate::cx::Cx;
+use crate::error::{Error, StreamError};
+use crate::row::{Handler, Row};
+use crate::spec::{Access, Argument, Flags, KeySpec, Shape};
+
+use super::id::parse;
+use super::trim::{CONDITION, parse_references};
+use super::{DELETE_KEY, GROUP, IDS, spec};
+
+const DELETED: Event = Event::new('t', "xdel");
+
+/// What XDELEX and XACKDEL reply for an identifier.
+mod outcome {
+    /// There is no such entry.
+    pub(super) const ABSENT: i64 = -1;
+    /// The entry was deleted.
+    pub(super) const DELETED: i64 = 1;
+    /// Some group still refers to it.
+    pub(super) const REFERRED: i64 = 2;
+}
+
+const IDS_BLOCK: Argument =
+    Argument::new("ids", Shape::Block(&[Argument::new("numids", Shape::Integer), IDS]))
+        .after("IDS");
+
+pub(super) const XDEL: Row<Handler> = Row::new(
+    spec("xdel", -3, "5.0.0")
+        .summary("Deletes entries and counts those that were there.")
+        .complexity("O(log M) for each identifier in a stream of M entries.")
+        .flags(Flags::WRITE.with(Flags::FAST))
+        .keys(DELETE_KEY)
+        .arguments(&[Argument::key(), IDS]),
+    xdel,
+);
+
+pub(super) const XDELEX: Row<Handler> = Row::new(
+    spec("xdelex", -5, "8.2.0")
+        .summary("Deletes entries and says what becomes of references of groups.")
+        .complexity("O(log M) for each identifier in a stream of M entries, and for each group.")
+        .flags(Flags::WRITE.with(Flags::FAST))
+        .keys(DELETE_KEY)
+        .arguments(&[Argument::key(), CONDITION, IDS_BLOCK]),
+    xdelex,
+);
+
+pub(super) const XACKDEL: Row<Handler> = Row::new(
+    spec("xackdel", -6, "8.2.0")
+        .summary("Acknowledges entries for a group and deletes them.")
+        .complexity("O(log M) for each identifier in a stream of M entries, and for each group.")
+        .flags(Flags::WRITE.with(Flags::FAST))
+        .keys(&[KeySpec::one(1, Access::RW.with(Access::UPDATE).with(Access::DELETE))])
+        .arguments(&[Argument::key(), GROUP, CONDITION, IDS_BLOCK]),
+    xackdel,
+);
+
+fn xdel(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let key = cx.first_key(args, 1);
+    let (db, turn) = cx.db(key);
+    let Some(mut edit) = db.edit::<Stream>(turn, key)? else {
+        reply.int(0);
+        return Ok(());
+    };
+    // All or nothing: one that is no identifier must be found before any is deleted.
+    for at in 2..args.len() {
+        parse(args.text(at), 0)?;
+    }
+    let mut deleted = 0;
+    for at in 2..args.len() {
+        deleted += u64::from(edit.stream_unchanged_mut().log.delete(parse(args.text(at), 0)?));
+    }
+    if deleted > 0 {
+        edit.set_changed();
+    }
+    drop(edit);
+    if deleted > 0 {
+        cx.turn.tally.changes += deleted - 1;
+        cx.wrote(DELETED, key.bytes);
+    }
+    reply.int(deleted as i64);
+    Ok(())
+}
+
+/// What to do with references, and the identifiers' places.
+fn parse_ids(args: &Args<'_>, from: usize) -> Result<(References, std::ops::Range<usize>), Error> {
+    let (mut references, mut ids) = (None, 0..0);
+    let mut at = from;
+    while at < args.len() {
+        let word = args.text(at);
+        if let Some(found) = parse_references(word).filter(|_| references.is_none()) {
+            references = Some(found);
+            at += 1;
+        } else if word.eq_ignore_ascii_case(b"ids") && at + 1 < args.len() {
+            let count = parse_i64(args.text(at + 1)).filter(|count| *count > 0);
+            let count = usize::try_from(count.ok_or(StreamError::IdsCount)?).unwrap_or(usize::MAX);
+            if count > args.len() - at - 2 {
+                return Err(StreamError::IdsMismatch.into());
+            }
+            ids = at + 2..at + 2 + count;
+            at = ids.end;
+        } else {
+            return Err(Error::Syntax);
+        }
+    }
+    if ids.is_empty() {
+        return Err(Error::Syntax);
+    }
+    for at in ids.clone() {
+        parse(args.text(at), 0)?;
+    }
+    Ok((references.unwrap_or_default(), ids))
+}
+
+fn xdelex(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let (references, ids) = parse_ids(args, 2)?;
+    each(cx, args, reply, ids, |stream, id| {
+        if stream.log.entry(id).is_none() {
+            let dropped = references == References::Drop && stream.groups.forget(id);
+            return Done { outcome: outcome::ABSENT, deleted: false, changed: dropped };
+        }
+        delete(stream, id, references)
+    })
+}
+
+fn xackdel(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let (references, ids) = parse_ids(args, 3)?;
+    let name = args.text(2);
+    each(cx, args, reply, ids, |stream, id| {
+        let was_pending = stream.groups.find_mut(name).is_some_and(|group| group.acknowledge(id));
+        if !was_pending {
+            return Done { outcome: outcome::ABSENT, deleted: false, changed: false };
+        }
+        Done { changed: true, ..delete(stream, id, references) }
+    })
+}
+
+/// What was done for an identifier.
+struct Done {
+    outcome: i64,
+    deleted: bool,
+    changed: bool,
+}
+
+fn delete(stream: &mut ds::Stream, id: Id, references: References) -> Done {
+    if references == References::Acked && stream.groups.refer_to(id) {
+        return Done { outcome: outcome::REFERRED, deleted: false, changed: false };
+    }
+    let dropped = references == References::Drop && stream.groups.forget(id);
+    let deleted = stream.log.delete(id);
+    Done { outcome: outcome::DELETED, deleted, changed: deleted || dropped }
+}
+
+/// Does the same for each identifier and replies what came of it.
+fn each(
+    cx: &mut Cx<'_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+    ids: std::ops::Range<usize>,
+    mut work: impl FnMut(&mut ds::Stream, Id) -> Done,
+) -> Result<(), Error> {
+    let key = cx.first_key(args, 1);
+    let (db, turn) = cx.db(key);
+    let Some(mut edit) = db.edit::<Stream>(turn, key)? else {
+        reply.array(ids.len());
+        ids.for_each(|_| reply.int(outcome::ABSENT));
+        return Ok(());
+    };
+    let (mut changes, mut deleted) = (0, false);
+    reply.array(ids.len());
+    for at in ids {
+        let done = work(edit.stream_unchanged_mut(), parse(args.text(at), 0)?);
+        reply.int(done.outcome);
+        changes += u64::from(done.changed);
+        deleted |= done.deleted;
+    }
+    if changes > 0 {
+        edit.set_changed();
+    }
+    drop(edit);
+    if changes > 0 {
+        cx.turn.tally.changes += changes - 1;
+        if deleted {
+            cx.wrote(DELETED, key.bytes);
+        } else {
+            cx.turn.effects.note_eventless();
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,271 @@
+//! XGROUP: groups and their consumers come and go.
+
+use base::number::parse_i64;
+use ds::stream::{Group as Readers, UNKNOWN};
+use resp::{Args, Reply};
+use store::{Edit, Event, Stream};
+
+use crate::cx::Cx;
+use crate::error::{Error, StreamError};
+use crate::row::{Handler, Row};
+use crate::spec::{Access, Argument, Flags, Group, KeySpec, Shape, Spec};
+
+use super::id::{parse, parse_end};
+use super::{CONSUMER, CONSUMER_MADE, GROUP, lossy, spec};
+
+const HELP: &[&str] = &[
+    "XGROUP <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+    "CREATE <key> <group> (<id>|$) [MKSTREAM] [ENTRIESREAD <entries-read>]",
+    "    Make a group that reads the stream from behind <id>, or from now on with $.",
+    "    * MKSTREAM",
+    "      Make the stream when it is not there.",
+    "    * ENTRIESREAD",
+    "      Say how many entries had been added up to <id>, for replicas.",
+    "CREATECONSUMER <key> <group> <consumer>",
+    "    Make a consumer of a group.",
+    "DELCONSUMER <key> <group> <consumer>",
+    "    Remove a consumer and what it has pending.",
+    "DESTROY <key> <group>",
+    "    Remove a group.",
+    "SETID <key> <group> (<id>|$) [ENTRIESREAD <entries-read>]",
+    "    Set behind which entry a group goes on to read.",
+    "HELP",
+    "    Print these lines.",
+];
+
+const ID: Argument = Argument::new(
+    "id-selector",
+    Shape::OneOf(&[Argument::new("id", Shape::Text), Argument::word("new-id", "$")]),
+);
+const ENTRIES_READ: Argument = Argument::new("entriesread", Shape::Integer)
+    .after("ENTRIESREAD")
+    .display("entries-read")
+    .optional();
+const OF_CONSUMER: &[Argument] = &[Argument::key(), GROUP, CONSUMER];
+const ENTRIES_READ_HISTORY: &[(&str, &str)] =
+    &[("7.0.0", "`ENTRIESREAD` says how many entries have been read.")];
+
+const WRITE: Flags = Flags::WRITE;
+const INSERT: &[KeySpec] = &[KeySpec::one(2, Access::RW.with(Access::INSERT))];
+const UPDATE: &[KeySpec] = &[KeySpec::one(2, Access::RW.with(Access::UPDATE))];
+const DELETE: &[KeySpec] = &[KeySpec::one(2, Access::RW.with(Access::DELETE))];
+
+pub(super) const XGROUP: Row<Handler> = Row::container(
+    Spec::new("xgroup", -2, Group::Stream, "5.0.0")
+        .summary("Makes and removes groups and their consumers.")
+        .complexity("That of the subcommand."),
+    &[
+        Row::new(
+            spec("create", -5, "5.0.0")
+                .summary("Makes a group.")
+                .flags(WRITE.with(Flags::DENYOOM))
+                .keys(INSERT)
+                .arguments(&[
+                    Argument::key(),
+                    GROUP,
+                    ID,
+                    Argument::word("mkstream", "MKSTREAM").optional(),
+                    ENTRIES_READ,
+                ])
+                .history(ENTRIES_READ_HISTORY),
+            create,
+        ),
+        Row::new(
+            spec("createconsumer", 5, "6.2.0")
+                .summary("Makes a consumer of a group.")
+                .flags(WRITE.with(Flags::DENYOOM))
+                .keys(INSERT)
+                .arguments(OF_CONSUMER),
+            create_consumer,
+        ),
+        Row::new(
+            spec("delconsumer", 5, "5.0.0")
+                .summary("Removes a consumer and what it has pending.")
+                .flags(WRITE)
+                .keys(DELETE)
+                .arguments(OF_CONSUMER),
+            delete_consumer,
+        ),
+        Row::new(
+            spec("destroy", 4, "5.0.0")
+                .summary("Removes a group.")
+                .complexity("O(1); what the group had pending is freed in the background.")
+                .flags(WRITE)
+                .keys(DELETE)
+                .arguments(&[Argument::key(), GROUP]),
+            destroy,
+        ),
+        Row::new(
+            spec("help", 2, "5.0.0")
+                .summary("Prints what the subcommands do.")
+                .flags(Flags::LOADING.with(Flags::STALE)),
+            |_, _, reply| {
+                reply_help(reply, HELP);
+                Ok(())
+            },
+        ),
+        Row::new(
+            spec("setid", -5, "5.0.0")
+                .summary("Sets behind which entry a group goes on to read.")
+                .flags(WRITE)
+                .keys(UPDATE)
+                .arguments(&[Argument::key(), GROUP, ID, ENTRIES_READ])
+                .history(ENTRIES_READ_HISTORY),
+            set_id,
+        ),
+    ],
+);
+
+pub(super) fn reply_help(reply: &mut Reply<'_>, lines: &[&str]) {
+    reply.array(lines.len());
+    for line in lines {
+        reply.simple(line);
+    }
+}
+
+/// The words behind the identifier.
+struct Options {
+    make_stream: bool,
+    entries_read: i64,
+}
+
+impl Options {
+    fn parse(args: &Args<'_>, create: bool) -> Result<Self, Error> {
+        let mut options = Self { make_stream: false, entries_read: UNKNOWN };
+        let mut at = 5;
+        while at < args.len() {
+            let word = args.text(at);
+            if create && word.eq_ignore_ascii_case(b"mkstream") {
+                options.make_stream = true;
+                at += 1;
+            } else if word.eq_ignore_ascii_case(b"entriesread") && at + 1 < args.len() {
+                let read = parse_i64(args.text(at + 1)).ok_or(Error::NotInteger)?;
+                if read < UNKNOWN {
+                    return Err(StreamError::EntriesRead.into());
+                }
+                options.entries_read = read;
+                at += 2;
+            } else {
+                return Err(wrong_form(args));
+            }
+        }
+        Ok(options)
+    }
+}
+
+fn wrong_form(args: &Args<'_>) -> Error {
+    Error::SubcommandForm(lossy(args.text(1)), "XGROUP")
+}
+
+/// The stream under the key, which must be there, and in it the group, unless `any_group`.
+fn open<'c>(
+    cx: &'c mut Cx<'_>,
+    args: &Args<'_>,
+    any_group: bool,
+) -> Result<Edit<'c, Stream>, Error> {
+    let key = cx.first_key(args, 2);
+    let (db, turn) = cx.db(key);
+    let edit = db.edit::<Stream>(turn, key)?.ok_or(StreamError::NoKey)?;
+    if !any_group && edit.stream().groups.find(args.text(3)).is_none() {
+        return Err(StreamError::NoGroup(lossy(args.text(3)), lossy(key.bytes)).into());
+    }
+    Ok(edit)
+}
+
+fn create(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let options = Options::parse(args, true)?;
+    if args.len() > 8 {
+        return Err(wrong_form(args));
+    }
+    let key = cx.first_key(args, 2);
+    let (db, turn) = cx.db(key);
+    let mut edit = if options.make_stream {
+        db.edit_or_create::<Stream>(turn, key)?
+    } else {
+        db.edit::<Stream>(turn, key)?.ok_or(StreamError::NoKey)?
+    };
+    let last_id = match args.text(4) {
+        b"$" => edit.stream().log.last_id,
+        id => parse(id, 0)?,
+    };
+    let group = Readers::new(last_id, options.entries_read);
+    if !edit.stream_unchanged_mut().groups.add(args.text(3), group) {
+        return Err(StreamError::Busy.into());
+    }
+    edit.set_changed();
+    drop(edit);
+    cx.wrote(Event::new('t', "xgroup-create"), key.bytes);
+    reply.ok();
+    Ok(())
+}
+
+fn set_id(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let options = Options::parse(args, false)?;
+    let mut edit = open(cx, args, false)?;
+    // `ENTRIESREAD` twice is one too many.
+    if args.len() > 7 {
+        return Err(wrong_form(args));
+    }
+    let last_id = match args.text(4) {
+        b"$" => edit.stream().log.last_id,
+        id => parse_end(id, 0)?,
+    };
+    if let Some(group) = edit.stream_mut().groups.find_mut(args.text(3)) {
+        group.last_id = last_id;
+        group.entries_read = options.entries_read;
+    }
+    drop(edit);
+    cx.wrote(Event::new('t', "xgroup-setid"), args.text(2));
+    reply.ok();
+    Ok(())
+}
+
+fn destroy(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let mut edit = open(cx, args, true)?;
+    let destroyed = edit.remove_group(args.text(3));
+    drop(edit);
+    if destroyed {
+        cx.wrote(Event::new('t', "xgroup-destroy"), args.text(2));
+    }
+    reply.int(i64::from(destroyed));
+    Ok(())
+}
+
+fn create_consumer(
+    cx: &mut Cx<'_>,
+    args: &mut Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<(), Error> {
+    let now_ms = cx.turn.unix_ms;
+    let mut edit = open(cx, args, false)?;
+    let group = edit.stream_unchanged_mut().groups.find_mut(args.text(3));
+    let made = group.is_some_and(|group| group.find_or_add(args.text(4), now_ms).1);
+    if made {
+        edit.set_changed();
+    }
+    drop(edit);
+    if made {
+        cx.wrote(CONSUMER_MADE, args.text(2));
+    }
+    reply.int(i64::from(made));
+    Ok(())
+}
+
+fn delete_consumer(
+    cx: &mut Cx<'_>,
+    args: &mut Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<(), Error> {
+    let mut edit = open(cx, args, false)?;
+    let group = edit.stream_unchanged_mut().groups.find_mut(args.text(3));
+    let pending = group.and_then(|group| group.remove(args.text(4)));
+    if pending.is_some() {
+        edit.set_changed();
+    }
+    drop(edit);
+    if pending.is_some() {
+        cx.wrote(Event::new('t', "xgroup-delconsumer"), args.text(2));
+    }
+    reply.len(pending.unwrap_or(0));
+    Ok(())
+}

@@ -1,0 +1,89 @@
+//! Streams (<https://redis.io/docs/latest/commands/?group=stream>): the list of their rows, and what
+//! the files of the family share.
+//!
+//! A row stands beside its handler: entries are added in `add`, read in `range` and `read`, removed
+//! in `delete` and `trim`; groups are made in `group`, read in `read_group`, what they have pending
+//! is told in `pending` and changes hands in `claim`. How identifiers are spelt is in `id`, how an
+//! entry is replied in `entry`, how a delivery is replayed in `replay`.
+
+use ds::stream::Group as Readers;
+use store::Event;
+
+use crate::error::StreamError;
+use crate::row::{Handler, Row};
+use crate::spec::{Access, Argument, Group, KeySpec, Shape, Spec};
+
+mod add;
+mod claim;
+mod delete;
+mod entry;
+mod group;
+mod id;
+mod info;
+mod pending;
+mod range;
+mod read;
+mod read_group;
+mod replay;
+mod request;
+mod setid;
+mod trim;
+
+/// The stream commands.
+pub const ROWS: &[Row<Handler>] = &[
+    pending::XACK,
+    delete::XACKDEL,
+    add::XADD,
+    claim::XAUTOCLAIM,
+    claim::XCLAIM,
+    delete::XDEL,
+    delete::XDELEX,
+    group::XGROUP,
+    info::XINFO,
+    range::XLEN,
+    pending::XPENDING,
+    range::XRANGE,
+    read::XREAD,
+    read_group::XREADGROUP,
+    range::XREVRANGE,
+    setid::XSETID,
+    trim::XTRIM,
+];
+
+/// The key of a command that reads it.
+const READ_KEY: &[KeySpec] = &[KeySpec::one(1, Access::RO.with(Access::ACCESS))];
+/// The key of a command that changes what groups have pending.
+const UPDATE_KEY: &[KeySpec] = &[KeySpec::one(1, Access::RW.with(Access::UPDATE))];
+/// The key of a command that removes something.
+const DELETE_KEY: &[KeySpec] = &[KeySpec::one(1, Access::RW.with(Access::DELETE))];
+
+const GROUP: Argument = Argument::new("group", Shape::Text);
+const CONSUMER: Argument = Argument::new("consumer", Shape::Text);
+const IDS: Argument = Argument::new("id", Shape::Text).multiple();
+
+const CONSUMER_MADE: Event = Event::new('t', "xgroup-createconsumer");
+
+const fn spec(name: &'static str, arity: i32, since: &'static str) -> Spec {
+    Spec::new(name, arity, Group::Stream, since)
+}
+
+/// The group that a command needs, or the error that it and its key are not there.
+fn needed<G>(group: Option<G>, key: &[u8], name: &[u8]) -> Result<G, StreamError> {
+    group.ok_or_else(|| StreamError::NoKeyOrGroup(lossy(key), lossy(name)))
+}
+
+fn lossy(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Milliseconds since an entry was delivered; never negative, whatever a client said about it.
+fn idle_ms(now_ms: i64, delivered_ms: i64) -> i64 {
+    now_ms.saturating_sub(delivered_ms).max(0)
+}
+
+/// The consumer of a name that asks now, made when there is none; and whether it was made.
+fn asking(group: &mut Readers, name: &[u8], now_ms: i64) -> (ds::stream::Handle, bool) {
+    let (handle, made) = group.find_or_add(name, now_ms);
+    group.consumer_mut(handle).seen_ms = now_ms;
+    (handle, made)
+}

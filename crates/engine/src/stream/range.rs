@@ -1,0 +1,90 @@
+//! XLEN, XRANGE and XREVRANGE: what a stream holds.
+
+use base::number::parse_i64;
+use resp::{Args, Reply};
+use store::Stream;
+
+use crate::cx::Cx;
+use crate::error::Error;
+use crate::row::{Handler, Row};
+use crate::spec::{Access, Argument, Flags, KeySpec, Shape, Spec};
+
+use super::entry::reply_entries;
+use super::id::{parse_from, parse_to};
+use super::{READ_KEY, spec};
+
+const COUNT: Argument = Argument::new("count", Shape::Integer).after("COUNT").optional();
+const START: Argument = Argument::new("start", Shape::Text);
+const END: Argument = Argument::new("end", Shape::Text);
+
+pub(super) const XLEN: Row<Handler> = Row::new(
+    spec("xlen", 2, "5.0.0")
+        .summary("Counts the entries of a stream.")
+        .flags(Flags::READONLY.with(Flags::FAST))
+        .keys(&[KeySpec::one(1, Access::RO)])
+        .arguments(&[Argument::key()]),
+    xlen,
+);
+
+const fn range(name: &'static str) -> Spec {
+    spec(name, -4, "5.0.0")
+        .complexity("O(log M + N) for a stream of M entries of which N are replied.")
+        .flags(Flags::READONLY)
+        .keys(READ_KEY)
+        .history(&[("6.2.0", "An end behind a bracket is excluded.")])
+}
+
+pub(super) const XRANGE: Row<Handler> =
+    Row::new(
+        range("xrange")
+            .summary("Replies the entries from one identifier to another.")
+            .arguments(&[Argument::key(), START, END, COUNT]),
+        |cx, args, reply| reply_range(cx, args, reply, false),
+    );
+
+pub(super) const XREVRANGE: Row<Handler> = Row::new(
+    range("xrevrange")
+        .summary("Replies the entries from one identifier down to another.")
+        .arguments(&[Argument::key(), END, START, COUNT]),
+    |cx, args, reply| reply_range(cx, args, reply, true),
+);
+
+fn xlen(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let key = cx.first_key(args, 1);
+    let (db, turn) = cx.db(key);
+    reply.int(db.read::<Stream>(turn, key)?.map_or(0, |stream| stream.log.len() as i64));
+    Ok(())
+}
+
+fn reply_range(
+    cx: &mut Cx<'_>,
+    args: &mut Args<'_>,
+    reply: &mut Reply<'_>,
+    back: bool,
+) -> Result<(), Error> {
+    let (from_at, to_at) = if back { (3, 2) } else { (2, 3) };
+    let from = parse_from(args.text(from_at))?;
+    let to = parse_to(args.text(to_at))?;
+    let mut count = None;
+    args.seek(4);
+    while args.remaining() > 0 {
+        if !args.take_word("COUNT") {
+            return Err(Error::Syntax);
+        }
+        let arg = args.next().ok_or(Error::Syntax)?;
+        let given = parse_i64(arg).ok_or(Error::NotInteger)?;
+        count = Some(u64::try_from(given).unwrap_or(0));
+    }
+    let key = cx.first_key(args, 1);
+    let (db, turn) = cx.db(key);
+    let Some(stream) = db.read::<Stream>(turn, key)? else {
+        reply.array(0);
+        return Ok(());
+    };
+    match count {
+        Some(0) => reply.null_array(),
+        _ if back => reply_entries(reply, stream.log.range_back(from, to), count.unwrap_or(0)),
+        _ => reply_entries(reply, stream.log.range(from, to), count.unwrap_or(0)),
+    }
+    Ok(())
+}

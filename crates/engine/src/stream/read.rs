@@ -1,0 +1,187 @@
+//! XREAD: what is new in some streams, or will be.
+
+use ds::stream::Id;
+use resp::{Args, Reply};
+use store::{Key, Stream};
+
+use crate::cx::Cx;
+use crate::error::{Error, StreamError};
+use crate::row::{Handler, Row};
+use crate::spec::{Access, Flags, KeySpec};
+use crate::wait::{Awaits, Wait};
+
+use super::entry::reply_entries;
+use super::id::{parse, to_vec};
+use super::request::{BLOCK, COUNT, Request, STREAMS};
+use super::spec;
+
+pub(super) const XREAD: Row<Handler> = Row::new(
+    spec("xread", -4, "5.0.0")
+        .summary("Replies the entries of streams behind given identifiers, or waits for some.")
+        // Redis says none.
+        .complexity("")
+        .flags(Flags::READONLY.with(Flags::BLOCKING).with(Flags::MOVABLE_KEYS))
+        .keys(&[KeySpec::half_behind("STREAMS", 1, Access::RO.with(Access::ACCESS))])
+        .arguments(&[COUNT, BLOCK, STREAMS]),
+    xread,
+);
+
+fn xread(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let request = Request::parse(args, false, cx.turn.unix_ms)?;
+    check_keys(cx, &request)?;
+    for nth in 0..request.keys.len() {
+        let (key, id) = place(cx, args, &request, nth);
+        let (db, turn) = cx.db(key);
+        since(db.read::<Stream>(turn, key)?, id)?;
+    }
+    if serve(cx, args, &request, None, reply)? {
+        return Ok(());
+    }
+    if let Some(until_ms) = request.until {
+        let wait = Wait {
+            awaits: Awaits::Stream,
+            keys: request.keys.clone(),
+            target: None,
+            until_ms,
+            serve: serve_waiting,
+            args: resolved(cx, args, &request)?,
+        };
+        if cx.wait(args, wait) {
+            return Ok(());
+        }
+    }
+    reply.null_array();
+    Ok(())
+}
+
+/// Whether the keys that were found for the shards are those of the request: a word that looks like
+/// STREAMS can stand where an option's value is.
+pub(super) fn check_keys(cx: &Cx<'_>, request: &Request) -> Result<(), Error> {
+    if cx.hashes.len() == request.keys.len() { Ok(()) } else { Err(Error::Syntax) }
+}
+
+/// The key of stream `nth` and what is said about its identifier.
+pub(super) fn place<'a>(
+    cx: &Cx<'_>,
+    args: &Args<'a>,
+    request: &Request,
+    nth: usize,
+) -> (Key<'a>, &'a [u8]) {
+    let (key_at, id_at) = request.places(nth);
+    (cx.nth_key(args, nth, key_at), args.text(id_at))
+}
+
+/// The identifier behind which to read.
+fn since(stream: Option<&ds::Stream>, text: &[u8]) -> Result<Id, Error> {
+    match text {
+        // What comes from now on.
+        b"$" => Ok(stream.map_or(Id::MIN, |stream| stream.log.last_id)),
+        // The last entry.
+        b"+" => {
+            let top = stream.and_then(|stream| stream.log.top_id());
+            Ok(top.and_then(Id::previous).unwrap_or(Id::MIN))
+        }
+        b">" => Err(StreamError::NewOnly.into()),
+        _ => parse(text, 0),
+    }
+}
+
+/// The arguments with `$` resolved, if there is one: it means the moment of the request and not
+/// that of its answer.
+fn resolved(
+    cx: &mut Cx<'_>,
+    args: &Args<'_>,
+    request: &Request,
+) -> Result<Option<Vec<Vec<u8>>>, Error> {
+    let mut resolved: Option<Vec<Vec<u8>>> = None;
+    for nth in 0..request.keys.len() {
+        let (key, id) = place(cx, args, request, nth);
+        if id != b"$" {
+            continue;
+        }
+        let (db, turn) = cx.db(key);
+        let stored = db.stored(turn, key);
+        let id = since(stored.and_then(|stored| stored.view::<Stream>()), id)?;
+        let all = resolved.get_or_insert_with(|| args.iter().map(<[u8]>::to_vec).collect());
+        all[request.places(nth).1] = to_vec(id);
+    }
+    Ok(resolved)
+}
+
+fn serve_waiting(
+    cx: &mut Cx<'_>,
+    key: Key<'_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<bool, Error> {
+    // When the wait ends does not matter any more, and was checked when it began.
+    let request = Request::parse(args, false, 0)?;
+    serve(cx, args, &request, Some(key.bytes), reply)
+}
+
+/// Replies what the streams have, or only the one under `only`. Returns whether there was anything;
+/// if not, nothing is replied.
+fn serve(
+    cx: &mut Cx<'_>,
+    args: &Args<'_>,
+    request: &Request,
+    only: Option<&[u8]>,
+    reply: &mut Reply<'_>,
+) -> Result<bool, Error> {
+    let mut answer = Answer::new(request.keys.len());
+    for nth in 0..request.keys.len() {
+        let (key, id) = place(cx, args, request, nth);
+        if only.is_some_and(|only| only != key.bytes) {
+            continue;
+        }
+        let (db, turn) = cx.db(key);
+        let Some(stream) = db.read::<Stream>(turn, key)? else { continue };
+        let since = since(Some(stream), id)?;
+        let Some(from) = since.next() else { continue };
+        if stream.log.top_id().is_some_and(|top| top > since) {
+            answer.begin_stream(reply, key.bytes);
+            reply_entries(reply, stream.log.range(from, Id::MAX), request.count);
+        }
+    }
+    Ok(answer.finish(reply))
+}
+
+/// The frame of an answer: streams with their entries, a map in RESP3.
+pub(super) struct Answer {
+    streams: usize,
+    deferred: Option<resp::reply::Deferred>,
+    len: usize,
+}
+
+impl Answer {
+    /// Of at most so many streams.
+    pub(super) fn new(streams: usize) -> Self {
+        Self { streams, deferred: None, len: 0 }
+    }
+
+    /// Begins a stream, whose entries follow.
+    pub(super) fn begin_stream(&mut self, reply: &mut Reply<'_>, key: &[u8]) {
+        let resp3 = reply.resp3();
+        if self.len == 0 {
+            match (self.streams, resp3) {
+                (1, true) => reply.map(1),
+                (1, false) => reply.array(1),
+                (_, true) => self.deferred = Some(reply.map_deferred()),
+                (_, false) => self.deferred = Some(reply.array_deferred()),
+            }
+        }
+        self.len += 1;
+        if !resp3 {
+            reply.array(2);
+        }
+        reply.bulk(key);
+    }
+
+    /// Ends the answer. Returns whether there is one.
+    pub(super) fn finish(self, reply: &mut Reply<'_>) -> bool {
+        if let Some(deferred) = self.deferred {
+            reply.finish(deferred, self.len);
+        }
+        self.len > 0
+    }
+}

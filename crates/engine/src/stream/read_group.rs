@@ -1,0 +1,312 @@
+//! XREADGROUP: reading as one of the consumers of a group.
+
+use ds::stream::{Group, Handle, Id, Log, Pending};
+use resp::{Args, Reply};
+use store::{Key, Stream};
+
+use crate::cx::Cx;
+use crate::error::{Error, StreamError};
+use crate::row::{Handler, Row};
+use crate::spec::{Access, Argument, Flags, KeySpec, Shape};
+use crate::wait::{Awaits, Wait};
+
+use super::entry::{reply_content, reply_entry};
+use super::id::{parse, reply_id};
+use super::read::{Answer, check_keys, place};
+use super::replay::{Claim, Reader};
+use super::request::{BLOCK, COUNT, Request, STREAMS};
+use super::{CONSUMER, CONSUMER_MADE, GROUP, asking, idle_ms, lossy, spec};
+
+pub(super) const XREADGROUP: Row<Handler> = Row::new(
+    spec("xreadgroup", -7, "5.0.0")
+        .summary("Replies entries that no consumer of a group has had, or waits for some.")
+        .complexity("For each stream O(log M + N): M entries in it, N of them replied.")
+        .flags(Flags::WRITE.with(Flags::BLOCKING).with(Flags::MOVABLE_KEYS))
+        .keys(&[KeySpec::half_behind("STREAMS", 4, Access::RO.with(Access::ACCESS))])
+        .arguments(&[
+            Argument::new("group-block", Shape::Block(&[GROUP, CONSUMER])).after("GROUP"),
+            COUNT,
+            BLOCK,
+            Argument::new("min-idle-time", Shape::Integer).after("CLAIM").since("8.4.0").optional(),
+            Argument::word("noack", "NOACK").optional(),
+            STREAMS,
+        ])
+        .history(&[("8.4.0", "`CLAIM` also reads what has been pending for long.")]),
+    xreadgroup,
+);
+
+/// Who reads, and how.
+struct Reading<'a> {
+    request: &'a Request,
+    group: &'a [u8],
+    consumer: &'a [u8],
+    now_ms: i64,
+    /// Whether what is delivered must be remembered for a replay.
+    replayed: bool,
+}
+
+/// What a read changed in one stream.
+#[derive(Default)]
+struct Changes {
+    /// The consumer was made.
+    made: bool,
+    /// New entries were delivered: how far the group has read.
+    read: Option<(Id, i64)>,
+    /// Entries became pending or were taken over.
+    any_claims: bool,
+    /// These, when they are to be replayed.
+    claims: Vec<Claim>,
+    /// The group's last entry.
+    last_id: Id,
+}
+
+fn xreadgroup(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let request = Request::parse(args, true, cx.turn.unix_ms)?;
+    check_keys(cx, &request)?;
+    let group = args.text(request.group_at.unwrap_or_default());
+    for nth in 0..request.keys.len() {
+        let (key, id) = place(cx, args, &request, nth);
+        let (db, turn) = cx.db(key);
+        let stream = db.read::<Stream>(turn, key)?;
+        if stream.is_none_or(|stream| stream.groups.find(group).is_none()) {
+            return Err(StreamError::NoGroupToRead(lossy(key.bytes), lossy(group)).into());
+        }
+        history_from(id)?;
+    }
+    if serve(cx, args, &request, None, reply)? {
+        return Ok(());
+    }
+    if let Some(until_ms) = request.until {
+        let wait = Wait {
+            awaits: Awaits::StreamGroup,
+            keys: request.keys.clone(),
+            target: None,
+            until_ms,
+            serve: serve_waiting,
+            args: None,
+        };
+        if cx.wait(args, wait) {
+            return Ok(());
+        }
+    }
+    reply.null_array();
+    Ok(())
+}
+
+/// The first identifier of the history to be read; none for `>`, which asks for what is new.
+fn history_from(id: &[u8]) -> Result<Option<Id>, Error> {
+    match id {
+        b">" => Ok(None),
+        b"$" => Err(StreamError::Meaningless('$').into()),
+        b"+" => Err(StreamError::Meaningless('+').into()),
+        // Behind the highest identifier is nothing, and Redis takes it for `>`.
+        _ => Ok(parse(id, 0)?.next()),
+    }
+}
+
+fn serve_waiting(
+    cx: &mut Cx<'_>,
+    key: Key<'_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<bool, Error> {
+    let request = Request::parse(args, true, 0)?;
+    serve(cx, args, &request, Some(key.bytes), reply)
+}
+
+/// Replies what the streams have for the consumer, or only the one under `only`, for a request that
+/// has waited. Returns whether there was anything; if not, nothing is replied.
+fn serve(
+    cx: &mut Cx<'_>,
+    args: &Args<'_>,
+    request: &Request,
+    only: Option<&[u8]>,
+    reply: &mut Reply<'_>,
+) -> Result<bool, Error> {
+    let group_at = request.group_at.unwrap_or_default();
+    let reading = Reading {
+        request,
+        group: args.text(group_at),
+        consumer: args.text(group_at + 1),
+        now_ms: cx.turn.unix_ms,
+        replayed: cx.turn.effects.is_consumed(),
+    };
+    let mut answer = Answer::new(request.keys.len());
+    for nth in 0..request.keys.len() {
+        let (key, id) = place(cx, args, request, nth);
+        if only.is_some_and(|only| only != key.bytes) {
+            continue;
+        }
+        let history = history_from(id)?;
+        let (db, turn) = cx.db(key);
+        let no_group = || StreamError::NoGroupToRead(lossy(key.bytes), lossy(reading.group));
+        let mut edit = db.edit::<Stream>(turn, key)?.ok_or_else(no_group)?;
+        let ds::Stream { log, groups } = edit.stream_unchanged_mut();
+        let group = groups.find_mut(reading.group).ok_or_else(no_group)?;
+        let changes = match history {
+            Some(from) => {
+                answer.begin_stream(reply, key.bytes);
+                reading.reply_history(log, group, from, reply)
+            }
+            None => {
+                let old = reading.claimable(log, group);
+                let any_new = log.top_id().is_some_and(|top| top > group.last_id);
+                if any_new || !old.is_empty() {
+                    answer.begin_stream(reply, key.bytes);
+                    reading.reply_new(log, group, &old, reply)
+                } else if only.is_none() {
+                    let made = asking(group, reading.consumer, reading.now_ms).1;
+                    Changes { made, ..Changes::default() }
+                } else {
+                    Changes::default()
+                }
+            }
+        };
+        let delivered = changes.any_claims || changes.read.is_some();
+        if changes.made || delivered {
+            edit.set_changed();
+        }
+        drop(edit);
+        if changes.made && delivered {
+            cx.turn.tally.changes += 1;
+        }
+        reading.note(cx, key.bytes, &changes);
+    }
+    Ok(answer.finish(reply))
+}
+
+impl Reading<'_> {
+    /// Replies what the consumer has pending from an identifier on.
+    fn reply_history(
+        &self,
+        log: &Log,
+        group: &mut Group,
+        from: Id,
+        reply: &mut Reply<'_>,
+    ) -> Changes {
+        let (handle, made) = asking(group, self.consumer, self.now_ms);
+        let pending = group.consumer(handle).pending_ids(from..=Id::MAX);
+        let ids: Vec<Id> = pending.take(self.entries_max()).collect();
+        reply.array(ids.len());
+        for id in ids {
+            match (log.entry(id), group.pending(id).copied()) {
+                (Some(entry), Some(old)) => {
+                    reply_entry(reply, &entry);
+                    let deliveries = old.deliveries.saturating_add(1);
+                    group.deliver(id, Pending { delivered_ms: self.now_ms, deliveries, ..old });
+                }
+                _ => {
+                    // It was deleted, and the consumer shall know.
+                    reply.array(2);
+                    reply_id(reply, id);
+                    reply.null_array();
+                }
+            }
+        }
+        Changes { made, ..Changes::default() }
+    }
+
+    fn entries_max(&self) -> usize {
+        match self.request.count {
+            0 => usize::MAX,
+            count => count as usize,
+        }
+    }
+
+    /// What has been pending for so long that it is read as well, the longest first.
+    fn claimable(&self, log: &Log, group: &mut Group) -> Vec<Id> {
+        let Some(idle_ms) = self.request.claim_ms else { return Vec::new() };
+        let ids = group.delivered_until(self.now_ms.saturating_sub(idle_ms));
+        ids.filter(|id| log.entry(*id).is_some()).take(self.entries_max()).collect()
+    }
+
+    /// Replies what has been pending for long, then what is new to the group.
+    fn reply_new(
+        &self,
+        log: &Log,
+        group: &mut Group,
+        old: &[Id],
+        reply: &mut Reply<'_>,
+    ) -> Changes {
+        let (handle, made) = asking(group, self.consumer, self.now_ms);
+        let mut changes = Changes { made, ..Changes::default() };
+        let deferred = reply.array_deferred();
+        for id in old {
+            if let (Some(entry), Some(pending)) = (log.entry(*id), group.pending(*id).copied()) {
+                reply.array(4);
+                reply_content(reply, &entry);
+                reply.int(idle_ms(self.now_ms, pending.delivered_ms));
+                reply.int(pending.deliveries);
+                self.deliver(
+                    group,
+                    handle,
+                    *id,
+                    pending.deliveries.saturating_add(1),
+                    &mut changes,
+                );
+            }
+        }
+        let first = log.first_id().unwrap_or(Id::MIN);
+        let from = group.last_id.next().unwrap_or(Id::MAX);
+        let left = self.entries_max().saturating_sub(old.len());
+        let mut len = old.len();
+        for entry in log.range(from, Id::MAX).take(left) {
+            group.advance(log, first, entry.id);
+            changes.read = Some((group.last_id, group.entries_read));
+            if self.request.claim_ms.is_some() {
+                reply.array(4);
+                reply_content(reply, &entry);
+                reply.int(0);
+                reply.int(0);
+            } else {
+                reply_entry(reply, &entry);
+            }
+            if !self.request.no_ack {
+                self.deliver(group, handle, entry.id, 1, &mut changes);
+            }
+            len += 1;
+        }
+        reply.finish(deferred, len);
+        changes.last_id = group.last_id;
+        changes
+    }
+
+    fn deliver(
+        &self,
+        group: &mut Group,
+        consumer: Handle,
+        id: Id,
+        deliveries: i64,
+        changes: &mut Changes,
+    ) {
+        let delivered_ms = self.now_ms;
+        group.deliver(id, Pending { consumer, delivered_ms, deliveries });
+        group.consumer_mut(consumer).active_ms = delivered_ms;
+        changes.any_claims = true;
+        if self.replayed {
+            changes.claims.push(Claim { id, delivered_ms, deliveries });
+        }
+    }
+
+    /// Notes what was changed in a stream, and how that is replayed.
+    fn note(&self, cx: &mut Cx<'_>, key: &[u8], changes: &Changes) {
+        if changes.made {
+            cx.wrote(CONSUMER_MADE, key);
+        } else if changes.any_claims || changes.read.is_some() {
+            cx.turn.effects.note_eventless();
+        } else {
+            return;
+        }
+        let reader = Reader { key, group: self.group, consumer: self.consumer };
+        let effects = &mut cx.turn.effects;
+        if changes.made && !changes.any_claims {
+            effects.also_replay(|| reader.create());
+        }
+        for command in reader.claims(&changes.claims, changes.last_id) {
+            effects.also_replay(|| command);
+        }
+        if let Some((last_id, entries_read)) = changes.read {
+            effects.also_replay(|| reader.set_id(last_id, entries_read));
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! How deliveries are replayed: what an entry was delivered with depends on the moment, so a
+//! replica is told the outcome. XCLAIM says to whom, when and how often, XGROUP SETID how far a
+//! group has read.
+
+use ds::stream::Id;
+
+use super::id::to_vec;
+
+/// What names a consumer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reader<'a> {
+    pub(super) key: &'a [u8],
+    pub(super) group: &'a [u8],
+    pub(super) consumer: &'a [u8],
+}
+
+/// An entry that was delivered, or found to be deleted: replaying both is the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Claim {
+    pub(super) id: Id,
+    pub(super) delivered_ms: i64,
+    pub(super) deliveries: i64,
+}
+
+type Command = Vec<Vec<u8>>;
+
+fn words(words: &[&[u8]]) -> Command {
+    words.iter().map(|word| word.to_vec()).collect()
+}
+
+fn integer(value: i64) -> Vec<u8> {
+    value.to_string().into_bytes()
+}
+
+impl Reader<'_> {
+    /// The commands that make the same claims; neighbours delivered alike share one.
+    pub(super) fn claims(self, claims: &[Claim], last_id: Id) -> Vec<Command> {
+        let alike =
+            |a: &Claim, b: &Claim| a.delivered_ms == b.delivered_ms && a.deliveries == b.deliveries;
+        claims.chunk_by(alike).map(|alike| self.claim(alike, last_id)).collect()
+    }
+
+    fn claim(self, alike: &[Claim], last_id: Id) -> Command {
+        let mut command = words(&[b"XCLAIM", self.key, self.group, self.consumer, b"0"]);
+        command.extend(alike.iter().map(|claim| to_vec(claim.id)));
+        if let Some(first) = alike.first() {
+            command.push(b"TIME".to_vec());
+            command.push(integer(first.delivered_ms));
+            command.push(b"RETRYCOUNT".to_vec());
+            command.push(integer(first.deliveries));
+        }
+        command.extend(words(&[b"FORCE", b"JUSTID", b"LASTID"]));
+        command.push(to_vec(last_id));
+        command
+    }
+
+    /// The command that sets how far the group has read.
+    pub(super) fn set_id(self, last_id: Id, entries_read: i64) -> Command {
+        let mut command = words(&[b"XGROUP", b"SETID", self.key, self.group]);
+        command.push(to_vec(last_id));
+        command.push(b"ENTRIESREAD".to_vec());
+        command.push(integer(entries_read));
+        command
+    }
+
+    /// The command that makes the consumer.
+    pub(super) fn create(self) -> Command {
+        words(&[b"XGROUP", b"CREATECONSUMER", self.key, self.group, self.consumer])
+    }
+}

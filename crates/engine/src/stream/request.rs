@@ -1,0 +1,113 @@
+//! The words of XREAD and XREADGROUP.
+
+use std::ops::Range;
+
+use base::number::parse_i64;
+use resp::Args;
+
+use crate::error::{Error, StreamError};
+use crate::spec::{Argument, Shape};
+use crate::wait::timeout_ms;
+
+use super::IDS;
+
+pub(super) const COUNT: Argument = Argument::new("count", Shape::Integer).after("COUNT").optional();
+pub(super) const BLOCK: Argument =
+    Argument::new("milliseconds", Shape::Integer).after("BLOCK").optional();
+pub(super) const STREAMS: Argument =
+    Argument::new("streams", Shape::Block(&[Argument::key().multiple(), IDS])).after("STREAMS");
+
+/// A request to read; names and keys by their places among the arguments.
+#[derive(Clone, Debug)]
+pub(super) struct Request {
+    /// BLOCK: until when to wait, for ever without an end.
+    pub(super) until: Option<Option<i64>>,
+    /// Entries of each stream at most; 0 for all.
+    pub(super) count: u64,
+    /// The group's name, which the consumer's follows.
+    pub(super) group_at: Option<usize>,
+    /// What is read counts as acknowledged.
+    pub(super) no_ack: bool,
+    /// Entries that have been pending for so many milliseconds are read as well.
+    pub(super) claim_ms: Option<i64>,
+    /// The keys.
+    pub(super) keys: Range<usize>,
+}
+
+impl Request {
+    /// Reads the words, for XREADGROUP or for XREAD.
+    pub(super) fn parse(args: &Args<'_>, of_group: bool, unix_ms: i64) -> Result<Self, Error> {
+        let mut request = Self {
+            until: None,
+            count: 0,
+            group_at: None,
+            no_ack: false,
+            claim_ms: None,
+            keys: 0..0,
+        };
+        let mut at = 1;
+        while at < args.len() && request.keys.is_empty() {
+            at += request.parse_word(args, at, of_group, unix_ms)?;
+        }
+        if request.keys.is_empty() {
+            return Err(Error::Syntax);
+        }
+        if of_group && request.group_at.is_none() {
+            return Err(StreamError::NoGroupOption.into());
+        }
+        Ok(request)
+    }
+
+    /// Reads the word at `at`. Returns how many arguments it took.
+    fn parse_word(
+        &mut self,
+        args: &Args<'_>,
+        at: usize,
+        of_group: bool,
+        unix_ms: i64,
+    ) -> Result<usize, Error> {
+        let word = args.text(at);
+        let is = |name: &str| word.eq_ignore_ascii_case(name.as_bytes());
+        let (more, next) = (args.len() - at - 1, args.text(at + 1));
+        let only_group = |option| match of_group {
+            true => Ok(()),
+            false => Err(StreamError::GroupOption(option)),
+        };
+        if is("BLOCK") && more > 0 {
+            self.until = Some(timeout_ms(next, unix_ms)?);
+        } else if is("COUNT") && more > 0 {
+            let count = parse_i64(next).ok_or(Error::NotInteger)?;
+            self.count = u64::try_from(count).unwrap_or(0);
+        } else if is("STREAMS") && more > 0 {
+            if !more.is_multiple_of(2) {
+                let name = if of_group { "xreadgroup" } else { "xread" };
+                return Err(StreamError::Unbalanced(name).into());
+            }
+            self.keys = at + 1..at + 1 + more / 2;
+        } else if is("GROUP") && more > 1 {
+            only_group("GROUP")?;
+            self.group_at = Some(at + 1);
+            return Ok(3);
+        } else if is("NOACK") {
+            only_group("NOACK")?;
+            self.no_ack = true;
+            return Ok(1);
+        } else if is("CLAIM") && more > 0 {
+            only_group("CLAIM")?;
+            let idle_ms = parse_i64(next).ok_or(StreamError::ClaimIdle)?;
+            if idle_ms < 0 {
+                return Err(StreamError::ClaimIdleNegative.into());
+            }
+            self.claim_ms = Some(idle_ms);
+        } else {
+            return Err(Error::Syntax);
+        }
+        Ok(2)
+    }
+
+    /// The places of the identifier and the key of stream `nth`.
+    pub(super) fn places(&self, nth: usize) -> (usize, usize) {
+        let key_at = self.keys.start + nth;
+        (key_at, key_at + self.keys.len())
+    }
+}

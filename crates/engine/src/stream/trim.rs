@@ -1,0 +1,247 @@
+//! XTRIM, and the words about trimming that XADD shares with it.
+
+use base::number::parse_i64;
+use ds::stream::{Bound, Id, References, Trim};
+use resp::{Args, Reply};
+use store::{Event, Limits, Stream};
+
+use crate::cx::Cx;
+use crate::error::{Error, StreamError};
+use crate::row::{Handler, Row};
+use crate::spec::{Argument, Flags, Shape};
+
+use super::id::{NewId, parse, parse_new, to_vec};
+use super::{DELETE_KEY, spec};
+
+/// Chunks that inexact trimming looks at unless told how far to go, as in Redis.
+const CHUNKS_MAX: u64 = 100;
+/// What it comes to when chunks have no limit of entries, and at most.
+const LIMIT_WITHOUT_ENTRIES: u64 = 10_000;
+const LIMIT_MAX: u64 = 1_000_000;
+
+pub(super) const TRIMMED: Event = Event::new('t', "xtrim");
+
+pub(super) const STRATEGY: &[Argument] = &[
+    Argument::new(
+        "strategy",
+        Shape::OneOf(&[
+            Argument::word("maxlen", "MAXLEN"),
+            Argument::word("minid", "MINID").since("6.2.0"),
+        ]),
+    ),
+    Argument::new(
+        "operator",
+        Shape::OneOf(&[Argument::word("equal", "="), Argument::word("approximately", "~")]),
+    )
+    .optional(),
+    Argument::new("threshold", Shape::Text),
+    Argument::new("count", Shape::Integer).after("LIMIT").since("6.2.0").optional(),
+];
+
+/// What becomes of references to deleted entries, since Redis 8.2.
+pub(super) const CONDITION: Argument = Argument::new(
+    "condition",
+    Shape::OneOf(&[
+        Argument::word("keepref", "KEEPREF"),
+        Argument::word("delref", "DELREF"),
+        Argument::word("acked", "ACKED"),
+    ]),
+)
+.optional();
+
+pub(super) const REFERENCES_HISTORY: (&str, &str) =
+    ("8.2.0", "`KEEPREF`, `DELREF` and `ACKED` say what becomes of references of groups.");
+
+pub(super) const XTRIM: Row<Handler> = Row::new(
+    spec("xtrim", -4, "5.0.0")
+        .summary("Removes the oldest entries of a stream.")
+        .complexity("O(N) for the N entries removed, with a small constant: chunks go as a whole.")
+        .flags(Flags::WRITE)
+        .keys(DELETE_KEY)
+        .arguments(&[
+            Argument::key(),
+            Argument::new("trim", Shape::Block(STRATEGY)),
+            CONDITION.since("8.2.0"),
+        ])
+        .history(&[
+            ("6.2.0", "`MINID` trims by identifier, and `LIMIT` bounds the work."),
+            REFERENCES_HISTORY,
+        ])
+        .tips(&["nondeterministic_output"]),
+    xtrim,
+);
+
+/// The options of XADD and XTRIM.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Options {
+    /// How to trim, if at all.
+    pub(super) trim: Option<Trim>,
+    /// The argument that says how much is to remain.
+    threshold_at: usize,
+    /// LIMIT, if it was given.
+    limit_at: Option<usize>,
+    /// XADD must not make the stream.
+    pub(super) no_stream: bool,
+    /// XADD's identifier.
+    pub(super) id: NewId,
+    /// Where that stands; the end of the arguments when it is missing.
+    pub(super) id_at: usize,
+}
+
+impl Options {
+    /// Reads the words behind the key; XADD's up to its identifier.
+    pub(super) fn parse(args: &Args<'_>, xadd: bool, limits: &Limits) -> Result<Self, Error> {
+        let mut options = Self {
+            trim: None,
+            threshold_at: 0,
+            limit_at: None,
+            no_stream: false,
+            id: NewId::Now,
+            id_at: args.len(),
+        };
+        let (mut limit, mut references) = (0, None);
+        let mut at = 2;
+        while at < args.len() {
+            let word = args.text(at);
+            let is = |name: &str| word.eq_ignore_ascii_case(name.as_bytes());
+            let more = at + 1 < args.len();
+            if xadd && word == b"*" {
+                options.id_at = at;
+                break;
+            } else if more && (is("maxlen") || is("minid")) {
+                at = options.parse_bound(args, at, is("maxlen"))?;
+            } else if more && is("limit") {
+                limit = parse_i64(args.text(at + 1)).ok_or(Error::NotInteger)?;
+                if limit < 0 {
+                    return Err(StreamError::Limit.into());
+                }
+                options.limit_at = Some(at);
+                at += 2;
+            } else if xadd && is("nomkstream") {
+                options.no_stream = true;
+                at += 1;
+            } else if let Some(found) = parse_references(word).filter(|_| references.is_none()) {
+                references = Some(found);
+                at += 1;
+            } else if xadd {
+                options.id = parse_new(word)?;
+                options.id_at = at;
+                break;
+            } else {
+                return Err(Error::Syntax);
+            }
+        }
+        options.finish(limit.unsigned_abs(), references.unwrap_or_default(), xadd, limits)?;
+        Ok(options)
+    }
+
+    /// Reads the strategy at `at`. Returns the argument behind it.
+    fn parse_bound(&mut self, args: &Args<'_>, at: usize, len: bool) -> Result<usize, Error> {
+        if self.trim.is_some() {
+            return Err(StreamError::TwoStrategies.into());
+        }
+        let word = args.text(at + 1);
+        let has_operator = at + 2 < args.len() && (word == b"~" || word == b"=");
+        let exact = !(has_operator && word == b"~");
+        let at = at + 1 + usize::from(has_operator);
+        let bound = if len {
+            let len = parse_i64(args.text(at)).ok_or(Error::NotInteger)?;
+            Bound::Len(u64::try_from(len).map_err(|_| StreamError::MaxLen)?)
+        } else {
+            Bound::Id(parse(args.text(at), 0)?)
+        };
+        self.threshold_at = at;
+        self.trim = Some(Trim { bound, exact, limit: 0, references: References::Keep });
+        Ok(at + 1)
+    }
+
+    /// Checks the options against each other and settles the limit.
+    fn finish(
+        &mut self,
+        limit: u64,
+        references: References,
+        xadd: bool,
+        limits: &Limits,
+    ) -> Result<(), Error> {
+        let Some(trim) = &mut self.trim else {
+            return match (limit, xadd) {
+                (1.., _) => Err(StreamError::LimitAlone.into()),
+                (0, true) => Ok(()),
+                (0, false) => Err(StreamError::NoStrategy.into()),
+            };
+        };
+        trim.references = references;
+        match (self.limit_at, trim.exact) {
+            (Some(_), true) => return Err(StreamError::LimitExact.into()),
+            (Some(_), false) => trim.limit = limit,
+            (None, true) => {}
+            (None, false) => {
+                trim.limit = match limits.stream_node_max_entries.saturating_mul(CHUNKS_MAX) {
+                    0 => LIMIT_WITHOUT_ENTRIES,
+                    limit => limit.min(LIMIT_MAX),
+                };
+            }
+        }
+        Ok(())
+    }
+
+    /// The request as it must be replayed: inexact trimming as the exact one to what has become of
+    /// the stream, without its limit.
+    pub(super) fn replay(&self, args: &Args<'_>, len: u64, first: Option<Id>) -> Vec<Vec<u8>> {
+        let inexact = self.trim.filter(|trim| !trim.exact);
+        let mut command = Vec::with_capacity(args.len());
+        for (at, arg) in args.iter().enumerate() {
+            if inexact.is_some()
+                && self.limit_at.is_some_and(|limit| at == limit || at == limit + 1)
+            {
+                continue;
+            }
+            let arg = match inexact {
+                Some(_) if at + 1 == self.threshold_at => b"=".to_vec(),
+                Some(trim) if at == self.threshold_at => match trim.bound {
+                    Bound::Len(_) => len.to_string().into_bytes(),
+                    Bound::Id(_) => to_vec(first.unwrap_or(Id::MAX)),
+                },
+                _ => arg.to_vec(),
+            };
+            command.push(arg);
+        }
+        command
+    }
+
+    /// Where the identifier stands in the replayed request.
+    pub(super) fn replayed_id_at(&self) -> usize {
+        let inexact = self.trim.is_some_and(|trim| !trim.exact);
+        self.id_at - if inexact && self.limit_at.is_some() { 2 } else { 0 }
+    }
+}
+
+/// What becomes of references, by its word.
+pub(super) fn parse_references(word: &[u8]) -> Option<References> {
+    const WORDS: [(&[u8], References); 3] = [
+        (b"keepref", References::Keep),
+        (b"delref", References::Drop),
+        (b"acked", References::Acked),
+    ];
+    WORDS.into_iter().find(|(name, _)| word.eq_ignore_ascii_case(name)).map(|(_, found)| found)
+}
+
+fn xtrim(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let options = Options::parse(args, false, cx.limits)?;
+    let key = cx.first_key(args, 1);
+    let (db, turn) = cx.db(key);
+    let (Some(mut edit), Some(trim)) = (db.edit::<Stream>(turn, key)?, options.trim) else {
+        reply.int(0);
+        return Ok(());
+    };
+    let removed = edit.trim(&trim);
+    let (len, first) = (edit.stream().log.len(), edit.stream().log.first_id());
+    drop(edit);
+    if removed > 0 {
+        cx.turn.tally.changes += removed - 1;
+        cx.turn.effects.replay_as(|| options.replay(args, len, first));
+        cx.wrote(TRIMMED, key.bytes);
+    }
+    reply.int(removed as i64);
+    Ok(())
+}

@@ -1,0 +1,20 @@
+//! Sorted sets: one file for each way to use them.
+//!
+//! What must not depend on the form of a set is said twice, to small sets and to big ones.
+
+use crate::check::check;
+
+mod add;
+mod combine;
+mod many;
+mod pop;
+mod range;
+mod read;
+mod remove;
+
+/// Checks a transcript with small sets packed, and again with every set big.
+#[track_caller]
+fn check_both(transcript: &str) {
+    check(transcript);
+    check(&format!("> CONFIG SET zset-max-listpack-entries 0\nOK\n{transcript}"));
+}
