@@ -26,3 +26,4 @@ mod sorted_set;
 mod stream;
 mod string;
 mod types;
+mod waiting;
