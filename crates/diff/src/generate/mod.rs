@@ -31,7 +31,7 @@ const WRONG_COUNT: u32 = 15;
 const ODD_CASE: u32 = 10;
 const LEVEL: u32 = 3;
 /// Ids that the clock makes cannot be compared.
-const CLOCK_ID: u32 = 20;
+const CLOCK_ID: u32 = 100;
 
 /// One stream in so many favours no group; how much more often the commands of a favoured one come.
 const UNFOCUSED: u32 = 5;
@@ -316,7 +316,7 @@ fn weight(command: &Command) -> u32 {
     let flags = command.spec.flags;
     match () {
         () if flags.has(Flags::BLOCKING) && command.spec.group != Group::Stream => 3,
-        () if command.name.ends_with("scan") => 5,
+        () if command.name.ends_with("scan") || command.name == "xgroup|destroy" => 5,
         () if command.spec.group == Group::Generic && flags.has(Flags::WRITE) => 12,
         // Nothing else fills a stream.
         () if command.name == "xadd" => 150,

@@ -241,7 +241,7 @@ fn stream(values: &mut Values, class: Class, rng: &mut Rng) -> Option<Vec<u8>> {
     };
     let text = match class {
         Class::NewId => match rng.u32(..16) {
-            0 => pick(&["*", "0-0", "0", "0-1", "0-*", "18446744073709551615-*"], rng).to_owned(),
+            0 => pick(&["0-0", "0", "0-1", "0-*", "-", "18446744073709551615-*"], rng).to_owned(),
             1 => near(rng),
             2 => format!("{newest}-*"),
             kind => {
@@ -275,7 +275,7 @@ fn stream(values: &mut Values, class: Class, rng: &mut Rng) -> Option<Vec<u8>> {
             0 => near(rng),
             _ => values.count(rng),
         },
-        Class::GroupName => format!("g{}", rng.u32(..2)),
+        Class::GroupName => pick(&["g0", "g0", "g0", "g1"], rng).to_owned(),
         Class::Consumer => format!("c{}", rng.u32(..3)),
         _ => return None,
     };
