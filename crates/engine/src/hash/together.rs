@@ -201,8 +201,9 @@ fn wrote_change(cx: &mut Cx<'_>, key: Key<'_>, args: &Args<'_>, change: Change, 
             cx.wrote(EXPIRED, key.bytes);
             cx.turn.effects.replay_as(|| {
                 let at_ms = at_ms.to_string();
-                let head = [b"HPEXPIREAT", key.bytes, at_ms.as_bytes()];
-                command(head.into_iter().chain(fields()))
+                let head: [&[u8]; 3] = [b"HPEXPIREAT", key.bytes, at_ms.as_bytes()];
+                let fields = fields().map(|field| -> &[u8] { field });
+                command(head.into_iter().chain(fields))
             });
         }
         Change::Persist | Change::None => {
