@@ -52,6 +52,14 @@ const ENDING_FIELDS: Option<&str> = Some(
 );
 const ONE_HASH: Option<&str> = Some("HSET hash:all {key} value-of-32-bytes-value-of-32-byt");
 const SORTED: Option<&str> = Some("RPUSH sort:{key} 10*({100..999})");
+const ZSET: Option<&str> = Some("ZADD zset {100000..999999} {key}");
+const ZLEX: Option<&str> = Some("ZADD zlex 0 {key}");
+const ZSMALL: Option<&str> = Some("ZADD zset:{key} 10*({100..999} member:{10..99})");
+
+/// Members of the one big sorted set removed, and added again as often.
+const fn zset_removing(name: &'static str, remove: &'static str) -> Row {
+    Row { name, read: Some(remove), write: ZSET, fill: ZSET }
+}
 
 /// Every workload, in the order in which `--all` runs them.
 pub const TABLE: &[Row] = &[
@@ -188,6 +196,52 @@ pub const TABLE: &[Row] = &[
     write("hdel", "HDEL hash:{key} field:{0..9}", FIELDS),
     write("hdel_100k", "HDEL hash:all {key}", ONE_HASH),
     write("hgetdel", "HGETDEL hash:{key} FIELDS 1 field:{0..9}", FIELDS),
+    // Sorted sets: one that has every key of the range, another where all scores are equal, and
+    // small ones of about ten members.
+    write("zadd", "ZADD zset {100000..999999} {key}", ZSET),
+    write("zadd_small", "ZADD zset:{key} {100..999} member:{10..99}", ZSMALL),
+    write("zincrby", "ZINCRBY zset {10..99} {key}", ZSET),
+    read("zcard", "ZCARD zset", ZSET),
+    read("zscore", "ZSCORE zset {key}", ZSET),
+    read("zscore_small", "ZSCORE zset:{key} member:{10..99}", ZSMALL),
+    read("zmscore10", "ZMSCORE zset 10*({key})", ZSET),
+    read("zrank", "ZRANK zset {key}", ZSET),
+    read("zrevrank", "ZREVRANK zset {key}", ZSET),
+    read("zcount", "ZCOUNT zset {100000..499999} {500000..999999}", ZSET),
+    read("zlexcount", "ZLEXCOUNT zlex [key:00 [key:00000000{100..999}", ZLEX),
+    read("zrange_100", "ZRANGE zset 0 99", ZSET),
+    read("zrange_100_scores", "ZRANGE zset 5000 5099 WITHSCORES", ZSET),
+    read("zrange_small", "ZRANGE zset:{key} 0 -1 WITHSCORES", ZSMALL),
+    read("zrevrange_100", "ZREVRANGE zset 5000 5099", ZSET),
+    read("zrangebyscore_10", "ZRANGEBYSCORE zset {100000..999999} inf LIMIT 0 10", ZSET),
+    read("zrevrangebyscore_10", "ZREVRANGEBYSCORE zset {100000..999999} 0 LIMIT 0 10", ZSET),
+    read("zrangebylex_10", "ZRANGEBYLEX zlex [key:00000000{100..999} + LIMIT 0 10", ZLEX),
+    read("zrevrangebylex_10", "ZREVRANGEBYLEX zlex [key:00000000{100..999} - LIMIT 0 10", ZLEX),
+    write("zrangestore_100", "ZRANGESTORE zset:result zset 0 99", ZSET),
+    zset_removing("zrem", "ZREM zset {key}"),
+    zset_removing("zremrangebyrank", "ZREMRANGEBYRANK zset 0 0"),
+    zset_removing("zremrangebyscore", "ZREMRANGEBYSCORE zset {100000..999999} 100001"),
+    Row {
+        name: "zremrangebylex",
+        read: Some("ZREMRANGEBYLEX zlex - [key:0"),
+        write: ZLEX,
+        fill: ZLEX,
+    },
+    zset_removing("zpopmin", "ZPOPMIN zset"),
+    zset_removing("zpopmax", "ZPOPMAX zset"),
+    zset_removing("zmpop", "ZMPOP 1 zset MIN"),
+    zset_removing("bzpopmin", "BZPOPMIN zset 1"),
+    zset_removing("bzpopmax", "BZPOPMAX zset 1"),
+    zset_removing("bzmpop", "BZMPOP 1 1 zset MIN"),
+    read("zrandmember_10", "ZRANDMEMBER zset 10", ZSET),
+    read("zunion", "ZUNION 2 zset:{key} zset:{key}", ZSMALL),
+    read("zinter", "ZINTER 2 zset:{key} zset:{key}", ZSMALL),
+    read("zdiff", "ZDIFF 2 zset:{key} zset:{key}", ZSMALL),
+    read("zintercard", "ZINTERCARD 2 zset:{key} zset:{key}", ZSMALL),
+    write("zunionstore", "ZUNIONSTORE zset:result 2 zset:{key} zset:{key}", ZSMALL),
+    write("zinterstore", "ZINTERSTORE zset:result 2 zset:{key} zset:{key}", ZSMALL),
+    write("zdiffstore", "ZDIFFSTORE zset:result 2 zset:{key} zset:{key}", ZSMALL),
+    read("zscan", "ZSCAN zset 0 COUNT 10", ZSET),
     // Keys of any type.
     read("exists", "EXISTS {key}", SET),
     read("type", "TYPE {key}", SET),
