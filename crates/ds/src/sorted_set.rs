@@ -61,21 +61,6 @@ impl SortedSet {
         self.dict.len()
     }
 
-    /// A sorted set of the members of a dict, whose inline bytes are scores.
-    pub fn from_dict(dict: Dict) -> Self {
-        let mut records: Vec<(f64, MemberRef<'_>)> =
-            dict.iter().map(|record| (score_of(record), record)).collect();
-        records.sort_unstable_by(|(a, left), (b, right)| {
-            a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal).then(left.key().cmp(right.key()))
-        });
-        let mut ranked = Ranked::default();
-        for (_, record) in records {
-            // SAFETY: as in `clone`; the dict moves into the new set and with it no record.
-            unsafe { ranked.push(record) };
-        }
-        Self { dict, ranked }
-    }
-
     /// Where a member is, until a member is added or removed.
     #[inline]
     pub fn place(&self, hash: u64, member: &[u8]) -> Option<Place> {
@@ -245,10 +230,8 @@ mod tests {
             }
             check(&set, &model, &hasher);
             let copy = set.clone();
-            let again = SortedSet::from_dict(set.dict.clone());
             drop(set);
             check(&copy, &model, &hasher);
-            check(&again, &model, &hasher);
         }
     }
 }

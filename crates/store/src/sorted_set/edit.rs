@@ -197,12 +197,9 @@ impl Edit<'_, SortedSet> {
         removed
     }
 
-    /// Fills an empty set with pairs that come in order, each member once.
-    pub fn fill<'m>(
-        &mut self,
-        pairs: impl ExactSizeIterator<Item = (&'m [u8], f64)> + Clone,
-        limits: &Limits,
-    ) {
+    /// Fills an empty set with the members of a new one, which are in order.
+    pub fn fill(&mut self, new: &NewSortedSet, limits: &Limits) {
+        let pairs = new.iter();
         let longest = pairs.clone().map(|(member, _)| member.len()).max().unwrap_or(0);
         if may_pack(limits, pairs.len(), longest)
             && pairs.len().saturating_mul(longest + PAIR_BYTES_MAX) <= PACKED_BYTES_MAX
@@ -221,19 +218,5 @@ impl Edit<'_, SortedSet> {
             big.push(hasher.hash(member), member, score, &hasher);
         }
         self.put_big(big);
-    }
-
-    /// Fills an empty set with a new one, which is packed when it is small enough.
-    pub fn fill_from(&mut self, new: NewSortedSet, limits: &Limits) {
-        let NewSortedSet(big) = new;
-        let entries_max = usize::try_from(limits.zset_max_listpack_entries).unwrap_or(usize::MAX);
-        let long = |record: ds::dict::MemberRef<'_>| {
-            record.key().len() as u64 > limits.zset_max_listpack_value
-        };
-        if big.len() > entries_max || big.walk(0..usize::MAX, false).any(long) {
-            return self.put_big(big);
-        }
-        let walk = big.walk(0..usize::MAX, false);
-        self.fill(walk.map(|record| (record.key(), ds::ranked::score_of(record))), limits);
     }
 }

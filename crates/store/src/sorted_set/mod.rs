@@ -30,7 +30,7 @@ mod range;
 
 pub use ds::packed::{Digits, Entry};
 pub use edit::Change;
-pub use new::{NewSortedSet, Scores};
+pub use new::NewSortedSet;
 use packed::Pairs;
 pub use range::{LexEnd, LexRange, ScoreRange};
 

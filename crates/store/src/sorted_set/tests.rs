@@ -141,7 +141,9 @@ proptest! {
         checked.check();
         let (key, limits) = (checked.key(), checked.limits.clone());
         let mut edit = checked.db.edit_or_create::<SortedSet>(&mut checked.turn, key).unwrap();
-        edit.fill(all.iter().map(|(score, member)| (&member[..], *score)), &limits);
+        let mut new = NewSortedSet::default();
+        all.iter().for_each(|(score, member)| new.push(member, *score));
+        edit.fill(&new, &limits);
         drop(edit);
         checked.model = all.into_iter().map(|(score, member)| (member, score)).collect();
         checked.check();
