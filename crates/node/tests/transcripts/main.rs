@@ -25,3 +25,5 @@ mod sort;
 mod sorted_set;
 mod stream;
 mod string;
+mod types;
+mod waiting;
