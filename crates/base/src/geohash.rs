@@ -95,7 +95,8 @@ impl Point {
         let (own, its) = (self.latitude.to_rad(), other.latitude.to_rad());
         let u = ((its - own) / 2.0).sin();
         let a = u * u + own.cos() * its.cos() * v * v;
-        2.0 * EARTH_RADIUS_M * a.sqrt().asin()
+        // Rounding may lead beyond 1 at the other end of the earth.
+        2.0 * EARTH_RADIUS_M * a.sqrt().min(1.0).asin()
     }
 
     /// Metres between the latitudes.

@@ -36,7 +36,7 @@ impl Pairs {
 
 /// Puts a set of `len` members under a key, which `fill` makes of an empty one, or removes the key
 /// when there are none; replies how many they are.
-pub(super) fn store(
+pub(crate) fn store(
     cx: &mut Cx<'_>,
     key: Key<'_>,
     name: &'static str,
