@@ -12,6 +12,7 @@ mod connection;
 mod expire;
 mod fake;
 mod generic;
+mod geo;
 mod hyperloglog;
 mod info;
 mod keyspace;
