@@ -12,6 +12,7 @@ use clap::{Parser, Subcommand};
 
 mod bench;
 mod ci;
+mod diff;
 mod docs;
 mod tidy;
 
@@ -33,6 +34,8 @@ enum Command {
     Docs(docs::Options),
     /// Measure Weft beside the floor and the peers, and print tables
     Bench(bench::Options),
+    /// Send random requests to Weft and to another server, and compare what they answer and hold
+    Diff(diff::Options),
     /// Check the rules of style that neither rustfmt nor clippy knows
     Tidy(tidy::Options),
 }
@@ -43,6 +46,7 @@ fn main() -> ExitCode {
         Command::Ci(options) => ci::run(&root, &options),
         Command::Docs(options) => docs::run(&root, &options),
         Command::Bench(options) => bench::run(&root, &options),
+        Command::Diff(options) => diff::run(&root, &options),
         Command::Tidy(options) => tidy::run(&root, &options),
     });
     match outcome {

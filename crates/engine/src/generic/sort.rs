@@ -7,7 +7,7 @@
 
 use std::cmp::Ordering;
 
-use base::number::{parse_f64, parse_i64};
+use base::number::{parse_f64_saturating, parse_i64};
 use resp::{Args, Reply};
 use store::{Db, Event, Hash, Key, List, Side, Text, Turn};
 
@@ -232,7 +232,9 @@ fn sort_by_weight(
             (true, Some(text)) => Weight::Text(Some(texts.push(text))),
             // A missing weight and an empty one are 0.
             (false, None | Some([])) => Weight::Number(0.0),
-            (false, Some(text)) => Weight::Number(parse_f64(text).ok_or(Error::SortNotDouble)?),
+            (false, Some(text)) => {
+                Weight::Number(parse_f64_saturating(text).ok_or(Error::SortNotDouble)?)
+            }
         });
     }
     let compare = |a: &usize, b: &usize| {

@@ -125,8 +125,10 @@ impl World {
         let step = dispatch(&mut self.worker, session, request, &self.shards, &self.host, &mut out);
         let after = self.worker.turn.tally;
         let effects = self.worker.turn.effects.take();
-        let own: Vec<_> =
-            effects.iter().filter(|e| e.events.iter().all(|(e, _)| e.name != "expired")).collect();
+        let own: Vec<_> = effects
+            .iter()
+            .filter(|e| e.events.iter().all(|(e, _)| !e.name.ends_with("expired")))
+            .collect();
         let changed = after.changes > before.changes;
         let served = self.host.woken.take().len();
         if served == 0 {

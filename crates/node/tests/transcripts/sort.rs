@@ -200,6 +200,14 @@ OK
 4
 > SORT inf
 ["-inf", "0", "1e308", "inf"]
+> RPUSH far 1 1e400 1e-400 -1e400
+4
+> SORT far
+["-1e400", "1e-400", "1", "1e400"]
+> RPUSH hexadecimal 1 0x10
+2
+> SORT hexadecimal
+-ERR One or more scores can't be converted into double
 > RPUSH bad 1 nan
 2
 > SORT bad

@@ -243,13 +243,13 @@ fn set_packed_expiry(
     fields.splice(place..place, 0, [Encoded::text(&field), Encoded::text(&value), expiry]);
 }
 
-/// Where a field with this expiry belongs: behind all that do not end later.
+/// Where a field with this expiry belongs: behind all that end earlier.
 fn place_for(fields: Packed<'_>, expires_at: Option<i64>) -> usize {
     let Some(expires_at) = expires_at else { return fields.end() };
     let mut at = 0;
     while at < fields.end() {
         match fields.entry(fields.skip(at, TRIPLE - 1)) {
-            Entry::Integer(other) if other != 0 && other <= expires_at => {}
+            Entry::Integer(other) if other != 0 && other < expires_at => {}
             _ => break,
         }
         at = fields.skip(at, TRIPLE);

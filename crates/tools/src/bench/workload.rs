@@ -40,7 +40,26 @@ const ITEMS: Option<&str> = Some("RPUSH items:{key} 100*(item:{10..99})");
 const MEMBERS: Option<&str> = Some("SADD set:{key} 10*(member:{10..99})");
 const ONE_SET: Option<&str> = Some("SADD set:all {key}");
 
+const FIELDS: Option<&str> = Some(
+    "HSET hash:{key} field:0 {100000..999999} field:1 value-of-16-bytes field:2 value-of-16-bytes \
+     field:3 value-of-16-bytes field:4 value-of-16-bytes field:5 value-of-16-bytes \
+     field:6 value-of-16-bytes field:7 value-of-16-bytes field:8 value-of-16-bytes \
+     field:9 value-of-16-bytes",
+);
+const ENDING_FIELDS: Option<&str> = Some(
+    "HSETEX ending:{key} EX {10000..99999} FIELDS 4 field:0 value-of-16-bytes \
+     field:1 value-of-16-bytes field:2 value-of-16-bytes field:3 value-of-16-bytes",
+);
+const ONE_HASH: Option<&str> = Some("HSET hash:all {key} value-of-32-bytes-value-of-32-byt");
 const SORTED: Option<&str> = Some("RPUSH sort:{key} 10*({100..999})");
+const ZSET: Option<&str> = Some("ZADD zset {100000..999999} {key}");
+const ZLEX: Option<&str> = Some("ZADD zlex 0 {key}");
+const ZSMALL: Option<&str> = Some("ZADD zset:{key} 10*({100..999} member:{10..99})");
+
+/// Members of the one big sorted set removed, and added again as often.
+const fn zset_removing(name: &'static str, remove: &'static str) -> Row {
+    Row { name, read: Some(remove), write: ZSET, fill: ZSET }
+}
 
 /// Every workload, in the order in which `--all` runs them.
 pub const TABLE: &[Row] = &[
@@ -129,6 +148,100 @@ pub const TABLE: &[Row] = &[
     write("sdiffstore", "SDIFFSTORE set:result set:{key} set:{key}", MEMBERS),
     read("sscan", "SSCAN set:{key} 0", MEMBERS),
     read("sscan_100k", "SSCAN set:all 0", ONE_SET),
+    // Sorted sets: one that has every key of the range, another where all scores are equal, and
+    // small ones of about ten members.
+    write("zadd", "ZADD zset {100000..999999} {key}", ZSET),
+    write("zadd_small", "ZADD zset:{key} {100..999} member:{10..99}", ZSMALL),
+    write("zincrby", "ZINCRBY zset {10..99} {key}", ZSET),
+    read("zcard", "ZCARD zset", ZSET),
+    read("zscore", "ZSCORE zset {key}", ZSET),
+    read("zscore_small", "ZSCORE zset:{key} member:{10..99}", ZSMALL),
+    read("zmscore10", "ZMSCORE zset 10*({key})", ZSET),
+    read("zrank", "ZRANK zset {key}", ZSET),
+    read("zrevrank", "ZREVRANK zset {key}", ZSET),
+    read("zcount", "ZCOUNT zset {100000..499999} {500000..999999}", ZSET),
+    read("zlexcount", "ZLEXCOUNT zlex [key:00 [key:00000000{100..999}", ZLEX),
+    read("zrange_100", "ZRANGE zset 0 99", ZSET),
+    read("zrange_100_scores", "ZRANGE zset 5000 5099 WITHSCORES", ZSET),
+    read("zrange_small", "ZRANGE zset:{key} 0 -1 WITHSCORES", ZSMALL),
+    read("zrevrange_100", "ZREVRANGE zset 5000 5099", ZSET),
+    read("zrangebyscore_10", "ZRANGEBYSCORE zset {100000..999999} inf LIMIT 0 10", ZSET),
+    read("zrevrangebyscore_10", "ZREVRANGEBYSCORE zset {100000..999999} 0 LIMIT 0 10", ZSET),
+    read("zrangebylex_10", "ZRANGEBYLEX zlex [key:00000000{100..999} + LIMIT 0 10", ZLEX),
+    read("zrevrangebylex_10", "ZREVRANGEBYLEX zlex [key:00000000{100..999} - LIMIT 0 10", ZLEX),
+    write("zrangestore_100", "ZRANGESTORE zset:result zset 0 99", ZSET),
+    zset_removing("zrem", "ZREM zset {key}"),
+    zset_removing("zremrangebyrank", "ZREMRANGEBYRANK zset 0 0"),
+    zset_removing("zremrangebyscore", "ZREMRANGEBYSCORE zset {100000..999999} 100001"),
+    Row {
+        name: "zremrangebylex",
+        read: Some("ZREMRANGEBYLEX zlex - [key:0"),
+        write: ZLEX,
+        fill: ZLEX,
+    },
+    zset_removing("zpopmin", "ZPOPMIN zset"),
+    zset_removing("zpopmax", "ZPOPMAX zset"),
+    zset_removing("zmpop", "ZMPOP 1 zset MIN"),
+    zset_removing("bzpopmin", "BZPOPMIN zset 1"),
+    zset_removing("bzpopmax", "BZPOPMAX zset 1"),
+    zset_removing("bzmpop", "BZMPOP 1 1 zset MIN"),
+    read("zrandmember_10", "ZRANDMEMBER zset 10", ZSET),
+    read("zunion", "ZUNION 2 zset:{key} zset:{key}", ZSMALL),
+    read("zinter", "ZINTER 2 zset:{key} zset:{key}", ZSMALL),
+    read("zdiff", "ZDIFF 2 zset:{key} zset:{key}", ZSMALL),
+    read("zintercard", "ZINTERCARD 2 zset:{key} zset:{key}", ZSMALL),
+    write("zunionstore", "ZUNIONSTORE zset:result 2 zset:{key} zset:{key}", ZSMALL),
+    write("zinterstore", "ZINTERSTORE zset:result 2 zset:{key} zset:{key}", ZSMALL),
+    write("zdiffstore", "ZDIFFSTORE zset:result 2 zset:{key} zset:{key}", ZSMALL),
+    read("zscan", "ZSCAN zset 0 COUNT 10", ZSET),
+    // Hashes: small ones of ten fields, and one that has every key of the range as a field.
+    write("hset", "HSET hash:{key} field:{0..9} value-of-16-bytes", FIELDS),
+    write("hset_100k", "HSET hash:all {key} value-of-32-bytes-value-of-32-byt", ONE_HASH),
+    write("hmset", "HMSET hash:{key} field:1 value-of-16-bytes field:2 16-bytes-value-of", FIELDS),
+    write("hsetnx", "HSETNX hash:{key} field:{0..9} value-of-16-bytes", FIELDS),
+    read("hget", "HGET hash:{key} field:{0..9}", FIELDS),
+    read("hget_100k", "HGET hash:all {key}", ONE_HASH),
+    read("hmget5", "HMGET hash:{key} 5*(field:{0..9})", FIELDS),
+    read("hgetall_10", "HGETALL hash:{key}", FIELDS),
+    read("hkeys", "HKEYS hash:{key}", FIELDS),
+    read("hvals", "HVALS hash:{key}", FIELDS),
+    read("hlen", "HLEN hash:{key}", FIELDS),
+    read("hexists", "HEXISTS hash:{key} field:{0..9}", FIELDS),
+    read("hstrlen", "HSTRLEN hash:{key} field:{0..9}", FIELDS),
+    write("hincrby", "HINCRBY hash:{key} field:0 {10..99}", FIELDS),
+    write("hincrbyfloat", "HINCRBYFLOAT hash:{key} field:0 0.{10..99}", FIELDS),
+    read("hrandfield", "HRANDFIELD hash:{key}", FIELDS),
+    read("hrandfield5", "HRANDFIELD hash:{key} 5 WITHVALUES", FIELDS),
+    read("hrandfield_100k", "HRANDFIELD hash:all", ONE_HASH),
+    read("hscan", "HSCAN hash:{key} 0", FIELDS),
+    read("hscan_100k", "HSCAN hash:all 0", ONE_HASH),
+    write("hsetex", "HSETEX ending:{key} EX {10000..99999} FIELDS 1 field:{0..3} v", ENDING_FIELDS),
+    write("hgetex", "HGETEX ending:{key} EX {10000..99999} FIELDS 1 field:{0..3}", ENDING_FIELDS),
+    write("hexpire", "HEXPIRE ending:{key} {10000..99999} FIELDS 1 field:{0..3}", ENDING_FIELDS),
+    write(
+        "hpexpire",
+        "HPEXPIRE ending:{key} {10000000..99999999} FIELDS 1 field:{0..3}",
+        ENDING_FIELDS,
+    ),
+    write(
+        "hexpireat",
+        "HEXPIREAT ending:{key} {3000000000..9999999999} FIELDS 1 field:{0..3}",
+        ENDING_FIELDS,
+    ),
+    write(
+        "hpexpireat",
+        "HPEXPIREAT ending:{key} {3000000000000..9999999999999} FIELDS 1 field:{0..3}",
+        ENDING_FIELDS,
+    ),
+    read("httl", "HTTL ending:{key} FIELDS 1 field:{0..3}", ENDING_FIELDS),
+    read("hpttl", "HPTTL ending:{key} FIELDS 1 field:{0..3}", ENDING_FIELDS),
+    read("hexpiretime", "HEXPIRETIME ending:{key} FIELDS 1 field:{0..3}", ENDING_FIELDS),
+    read("hpexpiretime", "HPEXPIRETIME ending:{key} FIELDS 1 field:{0..3}", ENDING_FIELDS),
+    write("hpersist", "HPERSIST ending:{key} FIELDS 1 field:{0..3}", ENDING_FIELDS),
+    // Empty the hashes as they go, so their later removals find nothing.
+    write("hdel", "HDEL hash:{key} field:{0..9}", FIELDS),
+    write("hdel_100k", "HDEL hash:all {key}", ONE_HASH),
+    write("hgetdel", "HGETDEL hash:{key} FIELDS 1 field:{0..9}", FIELDS),
     // Keys of any type.
     read("exists", "EXISTS {key}", SET),
     read("type", "TYPE {key}", SET),

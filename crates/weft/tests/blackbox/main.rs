@@ -17,6 +17,7 @@ mod server;
 mod start;
 mod threads;
 mod threads_change;
+mod waiting;
 
 use client::{Client, Value};
 use server::Server;

@@ -50,6 +50,20 @@ fn intersections() {
 4
 > SINTERCARD 2 a a LIMIT 9223372036854775807
 4
+"#,
+    );
+}
+
+#[test]
+fn stored_intersections() {
+    check(
+        r#"
+> SADD a 1 2 3 4
+4
+> SADD b 2 3 4 5
+4
+> SADD c x 3 4 y
+4
 > SINTERSTORE d a b
 3
 > SMEMBERS d

@@ -48,10 +48,16 @@ set
 "hashtable"
 > SCARD p
 3
+"#,
+    );
+}
+
+#[test]
+fn limits_of_integers() {
+    check(
+        r#"
 > CONFIG SET set-max-intset-entries 3 set-max-listpack-entries 5 set-max-listpack-value 4
 OK
-> DEL i p
-2
 > SADD i 1 2 3
 3
 > OBJECT ENCODING i
@@ -96,6 +102,18 @@ OK
 "hashtable"
 > DEL i
 1
+> SADD i 1 2 3
+3
+"#,
+    );
+}
+
+#[test]
+fn integers_that_meet_text() {
+    check(
+        r#"
+> CONFIG SET set-max-intset-entries 3 set-max-listpack-entries 5 set-max-listpack-value 4
+OK
 > SADD i 1 2 3
 3
 > SADD i a
@@ -144,6 +162,16 @@ OK
 "hashtable"
 > DEL i
 1
+"#,
+    );
+}
+
+#[test]
+fn limits_of_packed_members() {
+    check(
+        r#"
+> CONFIG SET set-max-intset-entries 3 set-max-listpack-entries 5 set-max-listpack-value 4
+OK
 > SADD i a b c
 3
 > SADD i a a a a a a
@@ -176,6 +204,18 @@ OK
 ~~ \["?", "?"]
 > DEL i
 1
+> SADD i 1 2 3
+3
+"#,
+    );
+}
+
+#[test]
+fn limits_that_were_lowered() {
+    check(
+        r#"
+> CONFIG SET set-max-intset-entries 3 set-max-listpack-entries 5 set-max-listpack-value 4
+OK
 > SADD i 1 2 3
 3
 > CONFIG SET set-max-intset-entries 2
@@ -231,7 +271,7 @@ OK
 }
 
 #[test]
-fn forms_of_results() {
+fn forms_of_unions() {
     check(
         r#"
 > CONFIG SET set-max-intset-entries 3 set-max-listpack-entries 5 set-max-listpack-value 4
@@ -282,6 +322,26 @@ OK
 8
 > OBJECT ENCODING d
 "hashtable"
+"#,
+    );
+}
+
+#[test]
+fn forms_of_intersections() {
+    check(
+        r#"
+> CONFIG SET set-max-intset-entries 3 set-max-listpack-entries 5 set-max-listpack-value 4
+OK
+> SADD i3 3 4 5
+3
+> SADD p a b
+2
+> SADD big a b c d e f g h
+8
+> SADD bigi 1 2 3 4 5 6 7 8
+8
+> SADD long abcde a
+2
 > SINTERSTORE d bigi bigi
 8
 > OBJECT ENCODING d
@@ -324,6 +384,24 @@ OK
 2
 > OBJECT ENCODING d
 "hashtable"
+"#,
+    );
+}
+
+#[test]
+fn forms_of_differences() {
+    check(
+        r#"
+> CONFIG SET set-max-intset-entries 3 set-max-listpack-entries 5 set-max-listpack-value 4
+OK
+> SADD i3 3 4 5
+3
+> SADD p a b
+2
+> SADD big a b c d e f g h
+8
+> SADD bigi 1 2 3 4 5 6 7 8
+8
 > SDIFFSTORE d bigi i3
 5
 > OBJECT ENCODING d

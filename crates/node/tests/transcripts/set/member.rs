@@ -122,6 +122,18 @@ OK
 -ERR wrong number of arguments for 'smembers' command
 > SMOVE s t
 -ERR wrong number of arguments for 'smove' command
+"#,
+    );
+}
+
+#[test]
+fn errors_of_drawing() {
+    check(
+        r#"
+> SET text v
+OK
+> SADD s a
+1
 > SPOP
 -ERR wrong number of arguments for 'spop' command
 > SPOP s 1 2
@@ -154,6 +166,18 @@ OK
 -ERR value is not an integer or out of range
 > SRANDMEMBER nokey -9223372036854775807
 []
+"#,
+    );
+}
+
+#[test]
+fn errors_of_several_sets() {
+    check(
+        r#"
+> SET text v
+OK
+> SADD s a
+1
 > SINTER
 -ERR wrong number of arguments for 'sinter' command
 > SINTER text
@@ -192,6 +216,18 @@ OK
 -WRONGTYPE Operation against a key holding the wrong kind of value
 > EXISTS d
 0
+"#,
+    );
+}
+
+#[test]
+fn errors_of_sintercard() {
+    check(
+        r#"
+> SET text v
+OK
+> SADD s a
+1
 > SINTERCARD
 -ERR wrong number of arguments for 'sintercard' command
 > SINTERCARD 1
@@ -224,6 +260,18 @@ OK
 -WRONGTYPE Operation against a key holding the wrong kind of value
 > SINTERCARD 2 nokey text
 -WRONGTYPE Operation against a key holding the wrong kind of value
+"#,
+    );
+}
+
+#[test]
+fn errors_of_sscan() {
+    check(
+        r#"
+> SET text v
+OK
+> SADD s a
+1
 > SSCAN
 -ERR wrong number of arguments for 'sscan' command
 > SSCAN s

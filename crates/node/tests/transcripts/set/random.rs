@@ -51,6 +51,14 @@ nil
 2
 > SPOP s 5
 ~["a", "b"]
+"#,
+    );
+}
+
+#[test]
+fn drawing() {
+    check(
+        r#"
 > SADD s a
 1
 > SRANDMEMBER s

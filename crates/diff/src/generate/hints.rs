@@ -1,0 +1,184 @@
+//! What kind of value stands for an argument, by its name.
+//!
+//! A new command whose arguments are called as those of others needs nothing here; otherwise it
+//! gets what its shape says. The first row that fits counts.
+
+use engine::{Argument, Shape};
+
+/// A kind of value; [`super::values`] holds the pools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Class {
+    Key,
+    /// A key for ranges by name.
+    LevelKey,
+    /// Any string: what is stored.
+    Value,
+    /// A string of a small pool, so that requests meet: member, field, element.
+    Member,
+    Integer,
+    Double,
+    Score,
+    /// The length of the next list.
+    ListLength,
+    Count,
+    /// An index of an element, from either end.
+    Index,
+    /// A bound of a range of scores, of names, or any of both and an index.
+    ScoreBound,
+    NameBound,
+    AnyBound,
+    ByteOffset,
+    BitOffset,
+    /// A bit offset that may count fields: `#3`.
+    FieldOffset,
+    BitValue,
+    BitType,
+    Seconds,
+    Milliseconds,
+    UnixSeconds,
+    UnixMilliseconds,
+    /// Time to wait in seconds, with a fraction; in whole milliseconds.
+    Wait,
+    WaitMilliseconds,
+    Pattern,
+    SortBy,
+    SortGet,
+    Cursor,
+    TypeName,
+    Database,
+    Longitude,
+    Latitude,
+    Distance,
+    /// The id of a new entry, of one that may be there, and of a bound.
+    NewId,
+    EntryId,
+    IdBound,
+    /// Where to read on: an id, `$`, `>` or `+`.
+    ReadFrom,
+    /// What a group has been given: an id or `$`.
+    DeliveredUpTo,
+    /// How far a stream is trimmed: a length or an id.
+    Threshold,
+    GroupName,
+    Consumer,
+    /// Milliseconds that something lies idle.
+    Idle,
+}
+
+/// Commands (a name, a beginning with `*`, or all), arguments of that name, and what stands there.
+const HINTS: &[(&str, &str, Class)] = &[
+    ("*", "numkeys", Class::ListLength),
+    ("*", "numfields", Class::ListLength),
+    ("*", "numids", Class::ListLength),
+    // Times.
+    ("*", "seconds", Class::Seconds),
+    ("xread*", "milliseconds", Class::WaitMilliseconds),
+    ("*", "milliseconds", Class::Milliseconds),
+    ("*", "unix-time-seconds", Class::UnixSeconds),
+    ("*", "unix-time-milliseconds", Class::UnixMilliseconds),
+    ("*", "timeout", Class::Wait),
+    // Streams.
+    ("xadd", "id", Class::NewId),
+    ("xread*", "id", Class::ReadFrom),
+    ("xgroup*", "id", Class::DeliveredUpTo),
+    ("x*", "id", Class::EntryId),
+    ("x*", "start", Class::IdBound),
+    ("x*", "end", Class::IdBound),
+    ("x*", "lastid", Class::EntryId),
+    ("x*", "last-id", Class::EntryId),
+    ("x*", "max-deleted-id", Class::EntryId),
+    ("x*", "threshold", Class::Threshold),
+    ("x*", "group", Class::GroupName),
+    ("x*", "consumer", Class::Consumer),
+    ("x*", "min-idle-time", Class::Idle),
+    ("x*", "ms", Class::Idle),
+    ("x*", "entriesread", Class::Count),
+    ("x*", "entries-read", Class::Count),
+    ("x*", "entries-added", Class::Count),
+    // Bits.
+    ("bitfield*", "offset", Class::FieldOffset),
+    ("bitfield*", "encoding", Class::BitType),
+    ("*bit", "offset", Class::BitOffset),
+    ("setbit", "value", Class::BitValue),
+    ("bitpos", "bit", Class::BitValue),
+    ("setrange", "offset", Class::ByteOffset),
+    // Sorted sets and geo.
+    ("zrangestore", "min", Class::AnyBound),
+    ("zrangestore", "max", Class::AnyBound),
+    ("zrange", "start", Class::AnyBound),
+    ("zrange", "stop", Class::AnyBound),
+    ("*lex*", "min", Class::NameBound),
+    ("*lex*", "max", Class::NameBound),
+    ("z*", "min", Class::ScoreBound),
+    ("z*", "max", Class::ScoreBound),
+    ("z*", "score", Class::Score),
+    ("zincrby", "increment", Class::Score),
+    ("*", "weight", Class::Score),
+    ("geo*", "longitude", Class::Longitude),
+    ("geo*", "latitude", Class::Latitude),
+    ("geo*", "radius", Class::Distance),
+    ("geo*", "width", Class::Distance),
+    ("geo*", "height", Class::Distance),
+    // Keys and patterns.
+    ("sort*", "by-pattern", Class::SortBy),
+    ("sort*", "get-pattern", Class::SortGet),
+    ("*", "cursor", Class::Cursor),
+    ("scan", "type", Class::TypeName),
+    ("*", "db", Class::Database),
+    ("*", "destination-db", Class::Database),
+    // Numbers of places and of things.
+    ("*", "start", Class::Index),
+    ("*", "stop", Class::Index),
+    ("*", "end", Class::Index),
+    ("*", "index", Class::Index),
+    ("*", "offset", Class::Index),
+    ("*", "rank", Class::Index),
+    ("*", "count", Class::Count),
+    ("*", "num-matches", Class::Count),
+    ("*", "len", Class::Count),
+    ("*", "limit", Class::Count),
+    ("*", "min-match-len", Class::Count),
+    // Strings.
+    ("hset*", "value", Class::Value),
+    ("hmset", "value", Class::Value),
+    ("x*", "value", Class::Member),
+    ("*", "value", Class::Value),
+];
+
+/// The kind of value that stands for an argument of a command.
+pub fn class(command: &str, argument: &Argument) -> Class {
+    let fits = |(commands, name, _): &&(&str, &str, Class)| {
+        *name == argument.name
+            && base::glob::matches(commands.as_bytes(), command.as_bytes(), false)
+    };
+    let by_shape = match argument.shape {
+        Shape::Key if base::glob::matches(b"z*lex*", command.as_bytes(), false) => {
+            return Class::LevelKey;
+        }
+        Shape::Key => return Class::Key,
+        Shape::Integer => Class::Integer,
+        Shape::Double => Class::Double,
+        Shape::Pattern => Class::Pattern,
+        Shape::UnixTime => Class::UnixMilliseconds,
+        _ => Class::Member,
+    };
+    HINTS.iter().find(fits).map_or(by_shape, |(_, _, class)| *class)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_counts_before_the_shape() {
+        let of = |command, name, shape| class(command, &Argument::new(name, shape));
+        assert_eq!(of("zadd", "score", Shape::Double), Class::Score);
+        assert_eq!(of("set", "value", Shape::Text), Class::Value);
+        assert_eq!(of("sadd", "member", Shape::Text), Class::Member);
+        assert_eq!(of("zlexcount", "min", Shape::Text), Class::NameBound);
+        assert_eq!(of("zcount", "min", Shape::Double), Class::ScoreBound);
+        assert_eq!(of("incrby", "increment", Shape::Integer), Class::Integer);
+        assert_eq!(of("xreadgroup", "id", Shape::Text), Class::ReadFrom);
+    }
+}

@@ -1,0 +1,158 @@
+//! A connection to one of the two servers, over which requests go in batches.
+//!
+//! Replies are read on the thread that sent the batch, after all of it: a batch is kept small
+//! enough (see [`BATCH_BYTES_MAX`]) for the sockets to take it while nobody reads.
+
+use std::fmt;
+use std::io::{self, BufReader, ErrorKind, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use crate::Request;
+use crate::reply::Value;
+
+/// The most bytes of requests that are sent before replies are read.
+pub const BATCH_BYTES_MAX: usize = 64 * 1024;
+
+/// The most requests that are sent before replies are read.
+pub const BATCH_REQUESTS_MAX: usize = 128;
+
+/// How long a server may take for one reply.
+const REPLY_TIME_MAX: Duration = Duration::from_secs(30);
+
+/// Starts a server anew after it ended, and gives its address.
+pub type Revive<'a> = Box<dyn FnMut() -> io::Result<String> + Send + 'a>;
+
+/// One of the two servers.
+pub struct Peer<'a> {
+    /// What it is called in the report.
+    pub name: String,
+    address: String,
+    stream: BufReader<TcpStream>,
+    revive: Option<Revive<'a>>,
+}
+
+impl fmt::Debug for Peer<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at {}", self.name, self.address)
+    }
+}
+
+/// A server that did not answer.
+#[derive(Debug)]
+pub struct Lost {
+    /// How many requests of the batch it had answered.
+    pub answered: usize,
+    /// What the connection said.
+    pub source: io::Error,
+}
+
+impl<'a> Peer<'a> {
+    /// Connects to a server at `HOST:PORT`.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn connect(name: &str, address: &str) -> io::Result<Self> {
+        let stream = open(address)?;
+        Ok(Self { name: name.to_owned(), address: address.to_owned(), stream, revive: None })
+    }
+
+    /// Gives it a way to come back when its server has ended.
+    pub fn revived_by(self, revive: Revive<'a>) -> Self {
+        Self { revive: Some(revive), ..self }
+    }
+
+    /// Connects anew after a loss, starting the server when it has ended and that is possible.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn reconnect(&mut self) -> io::Result<()> {
+        match (open(&self.address), &mut self.revive) {
+            (Ok(stream), _) => self.stream = stream,
+            (Err(error), None) => return Err(error),
+            (Err(_), Some(revive)) => {
+                self.address = revive()?;
+                self.stream = open(&self.address)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends one request and reads its reply.
+    ///
+    /// # Errors
+    /// When the connection breaks or the reply is none.
+    pub fn ask(&mut self, request: &Request) -> io::Result<Value> {
+        let mut replies =
+            self.ask_all(std::slice::from_ref(request)).map_err(|lost| lost.source)?;
+        replies.pop().ok_or_else(|| ErrorKind::UnexpectedEof.into())
+    }
+
+    /// Sends requests together and reads their replies.
+    ///
+    /// # Errors
+    /// When the connection breaks or a reply is none.
+    pub fn ask_all(&mut self, requests: &[Request]) -> Result<Vec<Value>, Lost> {
+        let mut replies = Vec::with_capacity(requests.len());
+        let mut rest = requests;
+        while !rest.is_empty() {
+            let (batch, after) = rest.split_at(batch_len(rest));
+            if let Err(source) = self.exchange(batch, &mut replies) {
+                return Err(Lost { answered: replies.len(), source });
+            }
+            rest = after;
+        }
+        Ok(replies)
+    }
+
+    fn exchange(&mut self, batch: &[Request], replies: &mut Vec<Value>) -> io::Result<()> {
+        let mut bytes = Vec::new();
+        for request in batch {
+            write!(bytes, "*{}\r\n", request.len())?;
+            for word in request {
+                write!(bytes, "${}\r\n", word.len())?;
+                bytes.extend_from_slice(word);
+                bytes.extend_from_slice(b"\r\n");
+            }
+        }
+        self.stream.get_mut().write_all(&bytes)?;
+        for _ in batch {
+            replies.push(Value::read(&mut self.stream)?);
+        }
+        Ok(())
+    }
+}
+
+fn open(address: &str) -> io::Result<BufReader<TcpStream>> {
+    let stream = TcpStream::connect(address)?;
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(REPLY_TIME_MAX))?;
+    stream.set_write_timeout(Some(REPLY_TIME_MAX))?;
+    Ok(BufReader::with_capacity(BATCH_BYTES_MAX, stream))
+}
+
+/// How many of these requests go together; at least one.
+fn batch_len(requests: &[Request]) -> usize {
+    let mut bytes = 0;
+    let size = |request: &Request| request.iter().map(|word| word.len() + 16).sum::<usize>();
+    let fits = requests.iter().take(BATCH_REQUESTS_MAX).take_while(|request| {
+        bytes += size(request);
+        bytes <= BATCH_BYTES_MAX
+    });
+    fits.count().max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::request;
+
+    #[test]
+    fn batches_are_bounded_in_bytes_and_requests() {
+        let short = vec![request(&["PING"]); 2 * BATCH_REQUESTS_MAX];
+        assert_eq!(batch_len(&short), BATCH_REQUESTS_MAX);
+        let long = vec![vec![vec![b'x'; BATCH_BYTES_MAX / 3]]; 5];
+        assert_eq!(batch_len(&long), 2);
+        assert_eq!(batch_len(&[vec![vec![b'x'; 2 * BATCH_BYTES_MAX]]]), 1);
+    }
+}

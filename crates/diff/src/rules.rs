@@ -1,0 +1,360 @@
+//! What is not sent, which replies are compared other than byte for byte, and which differences are
+//! intended: three small tables, each row with its reason.
+//!
+//! A command without a row is sent, and its replies must be equal. Errors must be equal always.
+
+use engine::{Flags, Spec};
+use node::table;
+use resp::{Args, Span};
+
+use crate::Request;
+use crate::reply::Value;
+
+/// How two replies to a request are held against each other, when neither is an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compare {
+    /// They are equal; maps and sets in any order.
+    Exact,
+    /// They hold the same elements, so many at a time, in any order.
+    Unordered(usize),
+    /// They have the same types and numbers of elements; strings and numbers may differ.
+    Shape,
+    /// Positive integers differ by no more than this.
+    Near(u64),
+    /// Times of consumers and pending entries differ by little; the rest is equal.
+    Ages,
+    /// Asked again with the cursor of the reply until it is 0; all replies together hold the same
+    /// elements, so many at a time.
+    Scan(usize),
+}
+
+/// Commands whose replies are compared in another way than [`Compare::Exact`].
+struct Rule {
+    /// Full names as in the table of commands: `object|idletime`.
+    commands: &'static [&'static str],
+    /// Which of their requests are meant.
+    when: fn(&Request) -> bool,
+    compare: Compare,
+    forget: Forget,
+    reason: &'static str,
+}
+
+/// What must be deleted after a request because it is no longer the same on both servers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Forget {
+    Nothing,
+    /// All its keys, after a look at them from outside.
+    Keys,
+    /// The key that is sorted, whatever its encoding is now.
+    Sorted,
+}
+
+/// Never sent.
+const EXCLUDED: &[(&str, &str)] = &[
+    ("migrate", "needs a second server"),
+    ("wait", "about replicas, and waits for them"),
+    ("waitaof", "about replicas, and waits for them"),
+    ("dump", "its bytes depend on the version of the format"),
+    ("restore", "needs bytes of DUMP"),
+    ("pfdebug", "shows internals, and changes encodings on purpose"),
+    ("pfselftest", "tests the server itself"),
+    ("object|help", "help texts are our own"),
+    ("xgroup|help", "help texts are our own"),
+    ("xinfo|help", "help texts are our own"),
+];
+
+/// Milliseconds and seconds by which two servers may be apart in reaching the same request.
+const APART_MS_MAX: u64 = 10_000;
+const APART_SECONDS_MAX: u64 = 10;
+
+fn always(_: &Request) -> bool {
+    true
+}
+
+const fn rule(commands: &'static [&'static str], compare: Compare, reason: &'static str) -> Rule {
+    Rule { commands, when: always, compare, forget: Forget::Nothing, reason }
+}
+
+impl Rule {
+    const fn when(self, when: fn(&Request) -> bool) -> Self {
+        Self { when, ..self }
+    }
+
+    const fn forget(self, forget: Forget) -> Self {
+        Self { forget, ..self }
+    }
+}
+
+/// The first row that holds for a request counts.
+const RULES: &[Rule] = &[
+    rule(&["ttl", "expiretime", "httl", "hexpiretime"], Compare::Near(APART_SECONDS_MAX), "time"),
+    rule(&["pttl", "pexpiretime", "hpttl", "hpexpiretime"], Compare::Near(APART_MS_MAX), "time"),
+    rule(&["object|idletime"], Compare::Shape, "time, and Redis never touches shared integers"),
+    rule(&["object|refcount"], Compare::Shape, "what is shared is each server's business"),
+    rule(&["xpending", "xinfo|stream", "xinfo|consumers"], Compare::Ages, "time"),
+    rule(&["spop"], Compare::Shape, "random").forget(Forget::Keys),
+    rule(&["srandmember", "hrandfield", "zrandmember", "randomkey"], Compare::Shape, "random"),
+    rule(&["keys"], Compare::Unordered(1), "hash tables have no order"),
+    rule(
+        &["smembers", "sinter", "sunion", "sdiff", "hkeys", "hvals"],
+        Compare::Unordered(1),
+        "hash tables have no order",
+    ),
+    rule(&["hgetall"], Compare::Unordered(2), "hash tables have no order"),
+    rule(&["scan", "sscan"], Compare::Scan(1), "cursors, and hash tables have no order"),
+    rule(&["hscan"], Compare::Scan(1), "the same").when(|request| has(request, "NOVALUES")),
+    rule(&["hscan", "zscan"], Compare::Scan(2), "the same"),
+    rule(&["xadd"], Compare::Shape, "the clock makes the id")
+        .when(|r| has(r, "*"))
+        .forget(Forget::Keys),
+    rule(GEO, Compare::Shape, "any of those within")
+        .when(|request| has(request, "ANY"))
+        .forget(Forget::Keys),
+    rule(GEO, Compare::Unordered(1), "no order was asked for").when(is_unordered_geo),
+    rule(SORT, Compare::Shape, "equal weights have no order")
+        .when(is_cut_anywhere)
+        .forget(Forget::Keys),
+    rule(SORT, Compare::Unordered(1), "the same").when(is_unordered_sort).forget(Forget::Keys),
+    rule(SORT, Compare::Exact, "Redis unpacks what it sorts").forget(Forget::Sorted),
+];
+
+const SORT: &[&str] = &["sort", "sort_ro"];
+
+const GEO: &[&str] = &[
+    "georadius",
+    "georadius_ro",
+    "georadiusbymember",
+    "georadiusbymember_ro",
+    "geosearch",
+    "geosearchstore",
+];
+
+fn is_unordered_geo(request: &Request) -> bool {
+    !["ASC", "DESC", "COUNT"].into_iter().any(|word| has(request, word))
+}
+
+/// Ordered by text from elsewhere, which may be the same or missing for several elements, or by
+/// nothing at all.
+fn is_unordered_sort(request: &Request) -> bool {
+    let by = after(request, "BY");
+    by.is_some_and(|by| has(request, "ALPHA") || !by.contains(&b'*'))
+}
+
+fn is_cut_anywhere(request: &Request) -> bool {
+    is_unordered_sort(request) && has(request, "LIMIT")
+}
+
+/// A difference that is intended.
+struct Explained {
+    /// Full names; none for all.
+    commands: &'static [&'static str],
+    /// Whether the reply of the subject may differ from that of the reference in this way.
+    holds: fn(&Request, &Value, &Value) -> bool,
+    reason: &'static str,
+}
+
+/// Differences that are intended. What both servers hold afterwards may differ as well, so a round
+/// ends where one is met.
+const EXPLAINED: &[Explained] = &[
+    Explained {
+        commands: &[],
+        holds: |request, subject, reference| {
+            let is_odd = |byte: &u8| *byte == 0 || !byte.is_ascii();
+            let errors = subject.is_error() && reference.is_error();
+            errors && request.iter().flatten().any(is_odd) && same_start(subject, reference)
+        },
+        reason: "Weft's error texts are valid UTF-8, and do not end at a zero byte of the request",
+    },
+    Explained {
+        commands: &["scan", "sscan", "hscan", "zscan"],
+        holds: |request, subject, _| {
+            subject.is_error() && request.iter().any(|word| word == b"-9223372036854775809")
+        },
+        reason: "Redis takes a number below those of 64 bits for a cursor, but no other negative one",
+    },
+    Explained {
+        commands: &["lset"],
+        holds: |request, subject, _| {
+            let index =
+                request.get(2).and_then(|word| std::str::from_utf8(word).ok()?.parse().ok());
+            let beyond = index.is_some_and(|index: i64| i32::try_from(index).is_err());
+            beyond && subject.text() == Some(b"ERR index out of range")
+        },
+        reason: "Redis cuts the index to 32 bits when the list is a listpack",
+    },
+    Explained {
+        commands: LEX,
+        holds: |request, _, _| {
+            let is_option = matches!(&*name(request), "zrange" | "zrangestore");
+            let is_lex = !is_option || has(request, "BYLEX");
+            is_lex && request.iter().all(|word| !word.starts_with(b"y"))
+        },
+        reason: "ranges by name are undefined among members of different scores",
+    },
+];
+
+const LEX: &[&str] =
+    &["zlexcount", "zrange", "zrangestore", "zrangebylex", "zrevrangebylex", "zremrangebylex"];
+
+/// Whether two texts are the same up to the first byte that is not plain.
+fn same_start(subject: &Value, reference: &Value) -> bool {
+    let plain = |value: &Value| {
+        let text = value.text().unwrap_or_default().to_vec();
+        text.into_iter().take_while(|byte| (b' '..0x7f).contains(byte)).collect::<Vec<_>>()
+    };
+    let (subject, reference) = (plain(subject), plain(reference));
+    subject.starts_with(&reference) || reference.starts_with(&subject)
+}
+
+/// All rows of the tables, a line each: commands, what is done with them, and why.
+pub fn describe() -> String {
+    let excluded = EXCLUDED.iter().map(|(name, reason)| format!("{name}: not sent: {reason}\n"));
+    let rules = RULES
+        .iter()
+        .map(|rule| format!("{}: {:?}: {}\n", rule.commands.join(" "), rule.compare, rule.reason));
+    let explained = EXPLAINED
+        .iter()
+        .map(|row| format!("{}: may differ: {}\n", row.commands.join(" "), row.reason));
+    excluded.chain(rules).chain(explained).collect()
+}
+
+/// Why a command is never sent, if so.
+pub fn excluded(name: &str) -> Option<&'static str> {
+    EXCLUDED.iter().find(|(excluded, _)| *excluded == name).map(|(_, reason)| *reason)
+}
+
+/// How replies to a request are compared.
+pub fn compare(request: &Request) -> Compare {
+    rule_of(request).map_or(Compare::Exact, |rule| rule.compare)
+}
+
+/// The reason for which two different replies are both right, if there is one.
+pub fn explained(request: &Request, subject: &Value, reference: &Value) -> Option<&'static str> {
+    let name = name(request);
+    let is_meant = |row: &&Explained| row.commands.is_empty() || row.commands.contains(&&*name);
+    let mut rows = EXPLAINED.iter().filter(is_meant);
+    rows.find(|row| (row.holds)(request, subject, reference)).map(|row| row.reason)
+}
+
+/// A list with what must follow its requests, and for each the place of its cause in the list.
+///
+/// What a random command wrote is not the same on both servers, so its keys are looked at from
+/// outside and then deleted.
+pub fn with_follow_ups(list: &[Request]) -> (Vec<Request>, Vec<usize>) {
+    let (mut requests, mut origins) = (Vec::with_capacity(list.len()), Vec::new());
+    for (at, request) in list.iter().enumerate() {
+        requests.push(request.clone());
+        match rule_of(request).map_or(Forget::Nothing, |rule| rule.forget) {
+            Forget::Nothing => {}
+            Forget::Keys => requests.extend(farewell(request)),
+            Forget::Sorted => requests.extend(request.get(1).map(|key| about("DEL", key))),
+        }
+        origins.resize(requests.len(), at);
+    }
+    (requests, origins)
+}
+
+fn farewell(request: &Request) -> Vec<Request> {
+    let mut requests = Vec::new();
+    for key in written_keys(request) {
+        let is_sort = SORT.contains(&&*name(request));
+        let looks = ["TYPE", "OBJECT ENCODING", "PTTL"].into_iter();
+        let looks = looks.filter(|look| !(is_sort && look.starts_with("OBJECT")));
+        requests.extend(looks.chain(["DEL"]).map(|words| about(words, &key)));
+    }
+    requests
+}
+
+fn about(words: &str, key: &[u8]) -> Request {
+    words.split(' ').map(|word| word.as_bytes().to_vec()).chain([key.to_vec()]).collect()
+}
+
+/// Whether a request changes nothing.
+pub fn is_read(request: &Request) -> bool {
+    spec_of(request).is_some_and(|(_, spec)| spec.flags.has(Flags::READONLY))
+}
+
+/// The full name of the command that a request names, as in the table; what it says itself when it
+/// is in no table.
+pub fn name(request: &Request) -> String {
+    match spec_of(request) {
+        Some((name, _)) => name.to_owned(),
+        None => String::from_utf8_lossy(request.first().map_or(&[], Vec::as_slice)).into_owned(),
+    }
+}
+
+fn rule_of(request: &Request) -> Option<&'static Rule> {
+    let (name, _) = spec_of(request)?;
+    RULES.iter().find(|rule| rule.commands.contains(&name) && (rule.when)(request))
+}
+
+fn spec_of(request: &Request) -> Option<(&'static str, &'static Spec)> {
+    let mut entry = table().find(request.first()?)?;
+    if let Some(sub) = request.get(1).and_then(|word| table().find_subcommand(entry, word)) {
+        entry = sub;
+    }
+    Some((&entry.name, entry.spec))
+}
+
+fn written_keys(request: &Request) -> Vec<Vec<u8>> {
+    let Some((_, spec)) = spec_of(request) else { return Vec::new() };
+    let mut bytes = Vec::new();
+    let mut spans = Vec::new();
+    for word in request {
+        spans.push(Span::new(bytes.len(), word.len()));
+        bytes.extend_from_slice(word);
+    }
+    let args = Args::new(&bytes, &spans, &[]);
+    let mut keys: Vec<Vec<u8>> = spec
+        .keys
+        .iter()
+        .flat_map(|keys| keys.positions(&args))
+        .filter_map(|at| request.get(at).cloned())
+        .collect();
+    // The destination of SORT is among the keys that nobody can tell.
+    keys.extend(after(request, "STORE").map(<[u8]>::to_vec));
+    keys.sort();
+    keys.dedup();
+    keys
+}
+
+/// Whether one of the arguments is this word, in any case.
+fn has(request: &Request, word: &str) -> bool {
+    request.iter().skip(1).any(|arg| arg.eq_ignore_ascii_case(word.as_bytes()))
+}
+
+/// The argument behind the last such word, in any case.
+fn after<'a>(request: &'a Request, word: &str) -> Option<&'a [u8]> {
+    let at = request.iter().rposition(|arg| arg.eq_ignore_ascii_case(word.as_bytes()))?;
+    request.get(at + 1).map(Vec::as_slice)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::request;
+
+    #[test]
+    fn a_rule_holds_for_the_requests_it_means() {
+        assert_eq!(compare(&request(&["GET", "k"])), Compare::Exact);
+        assert_eq!(compare(&request(&["pTTL", "k"])), Compare::Near(APART_MS_MAX));
+        assert_eq!(compare(&request(&["object", "REFCOUNT", "k"])), Compare::Shape);
+        assert_eq!(compare(&request(&["no", "such"])), Compare::Exact);
+        assert!(excluded("wait").is_some() && excluded("get").is_none());
+    }
+
+    #[test]
+    fn names_are_those_of_the_table() {
+        assert_eq!(name(&request(&["OBJECT", "Encoding", "k"])), "object|encoding");
+        assert_eq!(name(&request(&["Get"])), "get");
+        assert_eq!(name(&request(&["gett"])), "gett");
+    }
+
+    #[test]
+    fn keys_that_a_request_writes_are_found_by_its_row() {
+        let keys = written_keys(&request(&["MSET", "a", "1", "b", "2"]));
+        assert_eq!(keys, [b"a", b"b"]);
+        let list = [request(&["MSET", "a", "1"]), request(&["GET", "a"])];
+        assert_eq!(with_follow_ups(&list), (list.to_vec(), vec![0, 1]));
+    }
+}

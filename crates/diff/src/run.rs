@@ -1,0 +1,218 @@
+//! Round after round: empty servers, a stream of requests to both, and the comparison of replies
+//! and, every so often, of all they hold.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::time::{Duration, Instant};
+
+use crate::generate::{Command, Generator, Version};
+use crate::pair::{Found, Pair};
+use crate::reply::Value;
+use crate::settings::Settings;
+use crate::shrink::shrink;
+use crate::{Request, rules};
+
+/// How often a failed round is played again before it counts as not repeatable.
+const REPLAYS_MAX: usize = 3;
+
+/// What to run.
+#[derive(Debug)]
+pub struct Plan {
+    /// The commands that are sent.
+    pub commands: Vec<Command>,
+    /// Nothing that came later is sent.
+    pub version: Version,
+    /// How many requests.
+    pub requests: u64,
+    /// The seed of the first round; the next has the number after it.
+    pub seed: u64,
+    /// Requests between empty servers.
+    pub round_requests: usize,
+    /// Requests between two looks at all that the servers hold.
+    pub look_requests: usize,
+    /// Different kinds of differences after which the run ends.
+    pub differences_max: usize,
+    /// How long to look for a short list of requests that shows a difference.
+    pub shrink_time: Duration,
+}
+
+/// What a run came to.
+#[derive(Debug, Default)]
+pub struct Summary {
+    /// Requests that were sent and compared.
+    pub sent: u64,
+    /// How long that took, without the search for short lists.
+    pub elapsed: Duration,
+    /// Requests and error replies of each command.
+    pub tallies: BTreeMap<String, Tally>,
+    /// Unexplained differences, one of each kind.
+    pub differences: Vec<Difference>,
+    /// Further differences of the same kinds.
+    pub repeated: u64,
+    /// Explained differences by their reason.
+    pub explained: BTreeMap<&'static str, u64>,
+}
+
+/// How often a command was sent, and how often it was refused.
+#[derive(Clone, Debug, Default)]
+pub struct Tally {
+    /// Requests.
+    pub sent: u64,
+    /// Error replies of the subject, by their text.
+    pub errors: BTreeMap<Vec<u8>, u64>,
+}
+
+impl Tally {
+    /// How often it was refused.
+    pub fn refused(&self) -> u64 {
+        self.errors.values().sum()
+    }
+}
+
+/// An unexplained difference.
+#[derive(Debug)]
+pub struct Difference {
+    /// What differs.
+    pub found: Found,
+    /// The seed of its round.
+    pub seed: u64,
+    /// A short list of requests that shows it; the first ones set the servers up. Without any it
+    /// could not be repeated.
+    pub steps: Vec<Request>,
+}
+
+/// Runs the plan. `progress` is told the number of requests sent and of differences found.
+///
+/// # Errors
+/// When a server cannot be reached at all, or again after it was lost.
+pub fn run(
+    pair: &mut Pair<'_>,
+    plan: &Plan,
+    progress: &mut dyn FnMut(u64, usize),
+) -> io::Result<Summary> {
+    let settings = Settings::shared(&mut [&mut pair.subject, &mut pair.reference])?;
+    let mut summary = Summary::default();
+    let mut seed = plan.seed;
+    while summary.sent < plan.requests && summary.differences.len() < plan.differences_max {
+        let round = Round::new(plan, &settings, seed, plan.requests - summary.sent);
+        let start = Instant::now();
+        let found = round.play(pair, plan, &mut summary);
+        summary.elapsed += start.elapsed();
+        if let Some((found, steps)) = found {
+            settle(pair, &round, found, steps, plan, &mut summary)?;
+        }
+        progress(summary.sent, summary.differences.len());
+        seed = seed.wrapping_add(1);
+    }
+    Ok(summary)
+}
+
+/// The requests between two times that the servers are emptied.
+struct Round {
+    seed: u64,
+    opening: Vec<Request>,
+    requests: Vec<Request>,
+}
+
+impl Round {
+    fn new(plan: &Plan, settings: &Settings, seed: u64, requests_max: u64) -> Self {
+        let mut generator = Generator::new(plan.commands.clone(), plan.version, seed);
+        let opening = settings.opening(generator.rng());
+        let most = plan.round_requests.min(usize::try_from(requests_max).unwrap_or(usize::MAX));
+        let mut requests = Vec::new();
+        while requests.len() < most {
+            let Some(request) = generator.request() else { break };
+            requests.push(request);
+        }
+        Self { seed, opening, requests }
+    }
+
+    /// What was found, and how many requests led to it.
+    fn play(
+        &self,
+        pair: &mut Pair<'_>,
+        plan: &Plan,
+        summary: &mut Summary,
+    ) -> Option<(Found, usize)> {
+        if let Err(lost) = pair.both(&self.opening) {
+            return Some((lost.found(&self.opening), 0));
+        }
+        let mut from = 0;
+        for part in self.requests.chunks(plan.look_requests.max(1)) {
+            let observe =
+                &mut |request: &Request, reply: &Value, explained: Option<&'static str>| {
+                    if let Some(reason) = explained {
+                        *summary.explained.entry(reason).or_default() += 1;
+                    }
+                    let tally = summary.tallies.entry(rules::name(request)).or_default();
+                    tally.sent += 1;
+                    if let (true, Some(text)) = (reply.is_error(), reply.text()) {
+                        *tally.errors.entry(text.to_vec()).or_default() += 1;
+                    }
+                    summary.sent += 1;
+                };
+            if let Some(found) = pair.play(part, observe) {
+                let steps = from + found.steps(part.len());
+                return Some((found, steps));
+            }
+            from += part.len();
+        }
+        None
+    }
+}
+
+/// Counts what a round found; a new difference is played again, shortened and kept.
+fn settle(
+    pair: &mut Pair<'_>,
+    round: &Round,
+    found: Found,
+    steps: usize,
+    plan: &Plan,
+    summary: &mut Summary,
+) -> io::Result<()> {
+    if let Found::Explained(_, reason) = found {
+        *summary.explained.entry(reason).or_default() += 1;
+        return Ok(());
+    }
+    pair.subject.reconnect()?;
+    pair.reference.reconnect()?;
+    if summary.differences.iter().any(|known| known.found.kind() == found.kind()) {
+        summary.repeated += 1;
+        return Ok(());
+    }
+    let list = &round.requests[..steps.min(round.requests.len())];
+    let mut again = None;
+    for _ in 0..REPLAYS_MAX {
+        again = replay(pair, &round.opening, list)?;
+        if again.is_some() {
+            break;
+        }
+    }
+    let Some(again) = again else {
+        summary.differences.push(Difference { found, seed: round.seed, steps: Vec::new() });
+        return Ok(());
+    };
+    let (steps, found) = shrink(pair, &round.opening, list, again, plan.shrink_time)?;
+    summary.differences.push(Difference { found, seed: round.seed, steps });
+    Ok(())
+}
+
+/// Plays a list from empty servers and looks at what they hold afterwards.
+///
+/// # Errors
+/// When a server was lost and cannot be reached again.
+pub fn replay(
+    pair: &mut Pair<'_>,
+    opening: &[Request],
+    requests: &[Request],
+) -> io::Result<Option<Found>> {
+    let found = match pair.both(opening) {
+        Ok(_) => pair.play(requests, &mut |_, _, _| {}),
+        Err(lost) => Some(lost.found(opening)),
+    };
+    if matches!(found, Some(Found::Lost(..))) {
+        pair.subject.reconnect()?;
+        pair.reference.reconnect()?;
+    }
+    Ok(found.filter(|found| !matches!(found, Found::Explained(..))))
+}

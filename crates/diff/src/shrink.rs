@@ -1,0 +1,102 @@
+//! Makes a short list of requests out of a long one that shows a difference.
+//!
+//! Parts of the list, ever smaller ones, are left out as long as what remains shows a difference of
+//! the same kind; then words of the requests that are left. Every attempt starts from empty
+//! servers. The search is bounded in time, so the result is short and not always the shortest.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use crate::Request;
+use crate::pair::{Found, Pair};
+use crate::rules::with_follow_ups;
+use crate::run::replay;
+use crate::settings::{default_of, unusual};
+
+/// Requests of at most so many words are left as they are.
+const WORDS_MIN: usize = 3;
+
+/// The shortest list found, the opening in front, and what it shows.
+///
+/// # Errors
+/// When a server was lost and cannot be reached again.
+pub fn shrink(
+    pair: &mut Pair<'_>,
+    opening: &[Request],
+    requests: &[Request],
+    found: Found,
+    time: Duration,
+) -> io::Result<(Vec<Request>, Found)> {
+    let deadline = Instant::now() + time;
+    let kind = found.kind();
+    let mut best = (requests[..found.steps(requests.len()).min(requests.len())].to_vec(), found);
+    let mut opening = opening.to_vec();
+    let mut attempt = |opening: &[Request], list: &[Request]| -> io::Result<_> {
+        if Instant::now() > deadline {
+            return Ok(None);
+        }
+        let found = replay(pair, opening, list)?.filter(|found| found.kind() == kind);
+        Ok(found.map(|found| (list[..found.steps(list.len()).min(list.len())].to_vec(), found)))
+    };
+    drop_requests(&mut best, &mut |list| attempt(&opening, list))?;
+    drop_words(&mut best, &mut |list| attempt(&opening, list))?;
+    drop_requests(&mut best, &mut |list| attempt(&opening, list))?;
+    for at in 0..opening.len() {
+        let Some(default) = default_of(&opening[at]) else { continue };
+        let mut simpler = opening.clone();
+        simpler[at] = default;
+        if let Some(better) = attempt(&simpler, &best.0)? {
+            (best, opening) = (better, simpler);
+        }
+    }
+    let mut steps = unusual(&opening);
+    steps.extend(with_follow_ups(&best.0).0);
+    Ok((steps, best.1))
+}
+
+type Best = (Vec<Request>, Found);
+type Attempt<'a> = dyn FnMut(&[Request]) -> io::Result<Option<Best>> + 'a;
+
+/// Halves, quarters and so on are left out, to single requests.
+fn drop_requests(best: &mut Best, attempt: &mut Attempt<'_>) -> io::Result<()> {
+    let mut size = best.0.len().div_ceil(2);
+    while size > 0 {
+        let mut end = best.0.len();
+        while end > 0 {
+            let start = end.saturating_sub(size);
+            let mut shorter = best.0.clone();
+            shorter.drain(start..end);
+            if let Some(better) = attempt(&shorter)? {
+                *best = better;
+            }
+            end = start.min(best.0.len());
+        }
+        size = if size == 1 { 0 } else { size.div_ceil(2) };
+    }
+    Ok(())
+}
+
+/// Words of long requests are left out, from the end.
+fn drop_words(best: &mut Best, attempt: &mut Attempt<'_>) -> io::Result<()> {
+    let mut at = best.0.len();
+    while at > 0 {
+        at = (at - 1).min(best.0.len().saturating_sub(1));
+        let mut size = best.0.get(at).map_or(0, |request| request.len().div_ceil(2));
+        while size > 0 {
+            let mut end = best.0.get(at).map_or(0, Vec::len);
+            while end > WORDS_MIN {
+                let start = end.saturating_sub(size).max(WORDS_MIN - 1);
+                let mut shorter = best.0.clone();
+                shorter[at].drain(start..end);
+                match attempt(&shorter)? {
+                    Some(better) => *best = better,
+                    None if start < WORDS_MIN => break,
+                    None => {}
+                }
+                end = start.min(best.0.get(at).map_or(0, Vec::len));
+            }
+            size = if size == 1 { 0 } else { size.div_ceil(2) };
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,6 @@
+//! Hashes.
+
+mod expiry;
+mod read;
+mod together;
+mod write;

@@ -1,0 +1,276 @@
+//! `cargo xtask diff`: the same random requests to Weft and to a reference, and what differs.
+//!
+//! The reference is a server that runs already, or the program of one; Weft is built for
+//! development, so that arithmetic and invariants are checked while it is tested. The work is done
+//! by the crate `diff`; here are the command line, the servers and the report.
+
+use std::io;
+use std::path::Path;
+use std::process::Command as Process;
+
+use base::quote::push_quoted;
+use clap::builder::PossibleValuesParser;
+use diff::generate::{Command, GROUPS, data_commands};
+use diff::run::Tally;
+use diff::{Difference, Found, Pair, Peer, Plan, Request, Summary, rules};
+use tools::bench::pin::Cpus;
+use tools::bench::target::{Origin, Role, Target};
+
+use crate::Failure;
+
+/// Bytes of an argument that are printed.
+const PRINTED_BYTES_MAX: usize = 2_000;
+
+/// Errors that are shown of each command.
+const ERRORS_SHOWN_MAX: usize = 5;
+
+/// What to compare with what.
+#[derive(clap::Args)]
+pub struct Options {
+    /// HOST:PORT of the server to compare with, or the path of its program, which is then started
+    #[arg(long, required_unless_present = "rules", value_name = "HOST:PORT|PROGRAM")]
+    reference: Option<String>,
+    /// The same for the server in question [default: Weft, built from this source]
+    #[arg(long, value_name = "HOST:PORT|PROGRAM")]
+    subject: Option<String>,
+    /// How many requests
+    #[arg(long, default_value_t = 1_000_000, value_name = "N")]
+    commands: u64,
+    /// Where the random numbers begin; a difference names the seed of its round
+    #[arg(long, default_value_t = 1, value_name = "S")]
+    seed: u64,
+    /// Only commands of these groups
+    #[arg(long, value_name = "GROUP", value_delimiter = ',',
+        value_parser = PossibleValuesParser::new(GROUPS))]
+    groups: Vec<String>,
+    /// Only these commands, by their names in lower case: set,xgroup|create
+    #[arg(long, value_name = "CMD", value_delimiter = ',')]
+    only: Vec<String>,
+    /// All but these commands
+    #[arg(long, value_name = "CMD", value_delimiter = ',')]
+    skip: Vec<String>,
+    /// Requests between empty servers
+    #[arg(long, default_value_t = 1_000, value_name = "N")]
+    round: usize,
+    /// Requests between two looks at all that the servers hold
+    #[arg(long, default_value_t = 200, value_name = "N")]
+    look: usize,
+    /// End after so many kinds of differences
+    #[arg(long, default_value_t = 10, value_name = "N")]
+    differences: usize,
+    /// Seconds to spend on finding a short list of requests for each
+    #[arg(long, default_value_t = 20.0, value_name = "SECONDS")]
+    shrink: f64,
+    /// Print how often each command was sent and refused, and why most
+    #[arg(long)]
+    coverage: bool,
+    /// Print what is not sent or not compared byte for byte, and why, and end
+    #[arg(long)]
+    rules: bool,
+}
+
+/// Compares, and prints what differs.
+///
+/// # Errors
+/// When the servers differ in what no row explains, or one cannot be reached.
+pub fn run(root: &Path, options: &Options) -> Result<(), Failure> {
+    if options.rules {
+        print!("{}", rules::describe());
+        return Ok(());
+    }
+    let reference = options.reference.as_deref().unwrap_or_default();
+    let reference = peer("reference", &origin(reference))?;
+    let words = match &options.subject {
+        Some(text) => origin(text),
+        None => Where::Command(server_words(&[&build(root)?, "server"])),
+    };
+    let subject = peer("subject", &words)?;
+    let failed = |e: io::Error| format!("the servers cannot be compared: {e}");
+    let mut pair = Pair::new(subject, reference).map_err(failed)?;
+    let (commands, unknown) = pair.known(wanted(options)).map_err(failed)?;
+    if !unknown.is_empty() {
+        eprintln!("diff: not known to both: {}", unknown.join(" "));
+    }
+    if commands.is_empty() {
+        return Err("no command is left to compare".to_owned());
+    }
+    let plan = Plan {
+        commands,
+        version: pair.version,
+        requests: options.commands,
+        seed: options.seed,
+        round_requests: options.round,
+        look_requests: options.look,
+        differences_max: options.differences,
+        shrink_time: std::time::Duration::from_secs_f64(options.shrink),
+    };
+    let mut told = 0;
+    let summary = diff::run(&mut pair, &plan, &mut |sent, differences| {
+        if sent / 100_000 > told {
+            told = sent / 100_000;
+            eprintln!("diff: {sent} requests, {differences} differences");
+        }
+    });
+    report(&summary.map_err(failed)?, options)
+}
+
+/// Where a server comes from.
+enum Where {
+    Address(String),
+    Command(Vec<String>),
+}
+
+fn origin(text: &str) -> Where {
+    match text.contains('/') {
+        true => Where::Command(server_words(&[text])),
+        false => Where::Address(text.to_owned()),
+    }
+}
+
+/// A server that saves nothing, on a port and in a folder that the starter fills in.
+fn server_words(program: &[&str]) -> Vec<String> {
+    let rest = ["--port", "{port}", "--dir", "{dir}", "--save", "", "--appendonly", "no"];
+    program.iter().chain(&rest).map(|word| (*word).to_owned()).collect()
+}
+
+/// Builds `weft` for development, beside this program.
+fn build(root: &Path) -> Result<String, Failure> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let status =
+        Process::new(cargo).args(["build", "--package", "weft"]).current_dir(root).status();
+    match status {
+        Ok(status) if status.success() => {}
+        Ok(status) => return Err(format!("weft does not build: {status}")),
+        Err(e) => return Err(format!("cargo did not start: {e}")),
+    }
+    let own = std::env::current_exe().map_err(|e| format!("this program is nowhere: {e}"))?;
+    Ok(own.with_file_name("weft").display().to_string())
+}
+
+/// Connects to a server, started before if need be. It is started anew when it ends.
+fn peer(name: &str, origin: &Where) -> Result<Peer<'static>, Failure> {
+    let failed = |e: io::Error| format!("the {name} cannot be reached: {e}");
+    let words = match origin {
+        Where::Address(address) => return Peer::connect(name, address).map_err(failed),
+        Where::Command(words) => words.clone(),
+    };
+    let target = Target {
+        name: name.to_owned(),
+        role: Role::Peer,
+        origin: Origin::Command(words),
+        cpus: Cpus::default(),
+        tls: None,
+    };
+    // Held for as long as the peer can ask for it.
+    let mut running = Vec::new();
+    let mut start = move || {
+        running.clear();
+        let server = target.start().map_err(io::Error::other)?;
+        let address = server.endpoint.address.to_string();
+        running.push(server);
+        Ok(address)
+    };
+    let address = start().map_err(failed)?;
+    Ok(Peer::connect(name, &address).map_err(failed)?.revived_by(Box::new(start)))
+}
+
+/// The commands that were asked for.
+fn wanted(options: &Options) -> Vec<Command> {
+    let named = |list: &[String], text: &str| list.iter().any(|wanted| wanted == text);
+    let mut commands = data_commands();
+    commands.retain(|command| {
+        (options.groups.is_empty() || named(&options.groups, command.spec.group.name()))
+            && (options.only.is_empty() || named(&options.only, command.name))
+            && !named(&options.skip, command.name)
+    });
+    commands
+}
+
+fn report(summary: &Summary, options: &Options) -> Result<(), Failure> {
+    if options.coverage {
+        summary.tallies.iter().for_each(|(name, tally)| print!("{}", coverage(name, tally)));
+    }
+    for (reason, count) in &summary.explained {
+        println!("explained {count} times: {reason}");
+    }
+    for difference in &summary.differences {
+        print!("{}", describe(difference));
+    }
+    let seconds = summary.elapsed.as_secs_f64();
+    println!(
+        "{} requests of {} commands in {seconds:.1} s, {:.0} a second",
+        summary.sent,
+        summary.tallies.len(),
+        summary.sent as f64 / seconds.max(0.001)
+    );
+    match (summary.differences.len(), summary.repeated) {
+        (0, _) => Ok(()),
+        (kinds, more) => Err(format!("{kinds} kinds of differences, {more} more of the same")),
+    }
+}
+
+/// How a command fared, and the errors it met most.
+fn coverage(name: &str, tally: &Tally) -> String {
+    let mut text = format!("{name:<24}{:>9} sent {:>9} refused\n", tally.sent, tally.refused());
+    let mut errors: Vec<_> = tally.errors.iter().collect();
+    errors.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+    for (error, count) in errors.into_iter().take(ERRORS_SHOWN_MAX) {
+        text += &format!("{count:>12} {}\n", String::from_utf8_lossy(error));
+    }
+    text
+}
+
+fn describe(difference: &Difference) -> String {
+    let mut text = format!("\n=== {} (--seed {})\n", difference.found.kind(), difference.seed);
+    match &difference.found {
+        Found::Reply(_, request, subject, reference) => {
+            text += &format!("request   {}\n", line(request));
+            text += &format!("subject   {subject}\nreference {reference}\n");
+        }
+        Found::State(unlike) => {
+            text += &format!("look      {} in {}\n", line(&unlike.request), unlike.database);
+            text += &format!("subject   {}\nreference {}\n", unlike.subject, unlike.reference);
+        }
+        Found::Lost(name, _, request, reason) => {
+            text += &format!("the {name} does not answer: {reason}\nrequest   {}\n", line(request));
+        }
+        Found::Explained(_, reason) => text += &format!("explained {reason}\n"),
+    }
+    if difference.steps.is_empty() {
+        text += "it could not be repeated\n";
+    }
+    for step in &difference.steps {
+        text += &format!("    {}\n", line(step));
+    }
+    text
+}
+
+/// A request as `redis-cli` would take it.
+fn line(request: &Request) -> String {
+    let word = |word: &Vec<u8>| {
+        let is_plain = |byte: &u8| byte.is_ascii_graphic() && !b"\"'\\".contains(byte);
+        if !word.is_empty() && word.iter().all(is_plain) && word.len() <= PRINTED_BYTES_MAX {
+            return String::from_utf8_lossy(word).into_owned();
+        }
+        let mut quoted = Vec::new();
+        push_quoted(&mut quoted, word.get(..PRINTED_BYTES_MAX).unwrap_or(word));
+        let quoted = String::from_utf8_lossy(&quoted).into_owned();
+        match word.len() > PRINTED_BYTES_MAX {
+            true => format!("{quoted}...({} bytes)", word.len()),
+            false => quoted,
+        }
+    };
+    request.iter().map(word).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use diff::request;
+
+    #[test]
+    fn requests_are_printed_as_they_are_typed() {
+        assert_eq!(line(&request(&["SET", "a b", "", "x"])), r#"SET "a b" "" x"#);
+        assert_eq!(line(&vec![b"GET".to_vec(), b"\x00\"".to_vec()]), r#"GET "\x00\"""#);
+    }
+}
