@@ -433,7 +433,7 @@ OK
 > CLIENT LIST ID 2
 ~~ "id=2 * flags=b *cmd=blpop *"
 > INFO clients
-~~ *blocked_clients:2\\r\\n*clients_in_timeout_table:1\\r\\n*total_blocking_keys:2\\r\\ntotal_blocking_keys_on_nokey:0*
+~~ *blocked_clients:2*in_timeout_table:1*total_blocking_keys:2*_on_nokey:0*
 > RPUSH l 1
 1
 > CLIENT LIST ID 2
