@@ -271,10 +271,11 @@ pub fn give_up<R: Router>(worker: &mut Worker, session: &mut Session, router: &R
 fn leave<R: Router>(worker: &mut Worker, session: &mut Session, router: &R) {
     let Some(waiter) = session.waiter.take() else { return };
     *session.record.waiter.lock() = None;
+    let place: Arc<dyn store::Waiter> = waiter.clone();
     for key in waiter.keys() {
         let key = worker.turn.key(key);
         let shard = worker.node.map.shard_of(key.hash);
-        router.one(shard, |shard| shard.sweep_waiters(waiter.db, key));
+        router.one(shard, |shard| shard.leave(waiter.db, key, &place));
     }
     worker.node.waiting.fetch_sub(1, Ordering::Relaxed);
 }
