@@ -533,4 +533,5 @@ pub(crate) fn prefetch(address: *const u8) {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests;

@@ -83,6 +83,14 @@ pub enum Error {
     IndexOutOfRange,
     /// The rank of LPOS is zero.
     RankZero,
+    /// MSETEX with a number of keys that is none.
+    MsetexKeys,
+    /// MSETEX with fewer pairs than it says.
+    MsetexPairs,
+    /// A digest that has not the form of one.
+    Digest,
+    /// DELEX with a condition that it does not know.
+    DelexCondition,
     /// The key must be there.
     NoSuchKey,
     /// A count that is negative or no integer.
@@ -185,6 +193,10 @@ impl fmt::Display for Error {
                 "ERR RANK can't be zero: use 1 to start from the first match, 2 from the second \
                  ... or use negative to start from the end of the list"
             }
+            Self::MsetexKeys => "ERR invalid numkeys value",
+            Self::MsetexPairs => "ERR wrong number of key-value pairs",
+            Self::Digest => "ERR must be exactly 16 hexadecimal characters",
+            Self::DelexCondition => "ERR Invalid condition. Use IFEQ, IFNE, IFDEQ, or IFDNE",
             Self::NoSuchKey => "ERR no such key",
             Self::NotPositive => "ERR value is out of range, must be positive",
             Self::TimeoutNotFloat => "ERR timeout is not a float or out of range",

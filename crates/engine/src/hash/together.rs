@@ -4,8 +4,8 @@
 //! an absolute time. A time that has come already removes the fields at once.
 
 use resp::{Args, Reply};
-use store::Hash;
 use store::hash::Life;
+use store::{Hash, Key};
 
 use super::expiry::{EXPIRED, PERSISTED, check_type, replay_deletion};
 use super::until::{FieldArgs, expiry_word, parse_expiry};
@@ -180,32 +180,38 @@ fn hgetex(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
         edit.make_expiring();
         emptied = edit.hash().is_empty();
     }
-    if changed == 0 {
-        return Ok(());
-    }
-    let replayed = |name: &'static str, expiry: &[u8]| {
-        let expiry = Some(expiry).filter(|expiry| !expiry.is_empty());
-        let head = [name.as_bytes(), key.bytes].into_iter().chain(expiry);
-        command(head.chain(args.iter().skip(word_at)))
-    };
-    match change {
-        Change::Until(_) if past => {
+    if changed > 0 {
+        if past {
             cx.turn.tally.expired_fields += changed;
             wrote_deletion(cx, key, emptied);
             let names = || fields.iter(args).collect::<Vec<_>>();
             cx.turn.effects.replay_as(|| replay_deletion(key.bytes, &names()));
-        }
-        Change::Until(at_ms) => {
-            cx.wrote(EXPIRED, key.bytes);
-            let expiry = || at_ms.to_string().into_bytes();
-            cx.turn.effects.replay_as(|| replayed("HPEXPIREAT", &expiry()));
-        }
-        Change::Persist | Change::None => {
-            cx.wrote(PERSISTED, key.bytes);
-            cx.turn.effects.replay_as(|| replayed("HPERSIST", b""));
+        } else {
+            wrote_change(cx, key, args, change, word_at);
         }
     }
     Ok(())
+}
+
+/// Notes that HGETEX changed the expiry of fields, which is replayed without its value.
+fn wrote_change(cx: &mut Cx<'_>, key: Key<'_>, args: &Args<'_>, change: Change, word_at: usize) {
+    let fields = || args.iter().skip(word_at);
+    match change {
+        Change::Until(at_ms) => {
+            cx.wrote(EXPIRED, key.bytes);
+            cx.turn.effects.replay_as(|| {
+                let at_ms = at_ms.to_string();
+                let head: [&[u8]; 3] = [b"HPEXPIREAT", key.bytes, at_ms.as_bytes()];
+                let fields = fields().map(|field| -> &[u8] { field });
+                command(head.into_iter().chain(fields))
+            });
+        }
+        Change::Persist | Change::None => {
+            cx.wrote(PERSISTED, key.bytes);
+            let head = [b"HPERSIST", key.bytes];
+            cx.turn.effects.replay_as(|| command(head.into_iter().chain(fields())));
+        }
+    }
 }
 
 /// The words of HSETEX before its fields.

@@ -91,6 +91,9 @@ pub(super) fn transfer(
         let (db, turn) = cx.db(destination);
         let mut list = db.edit_or_create::<List>(turn, destination)?;
         list.push(to, std::iter::once(&element[..]), limits);
+        drop(list);
+        // One change, though it edits two lists.
+        cx.turn.tally.changes -= 1;
     }
     reply.bulk(&element);
     cx.turn.scratch = element;

@@ -8,7 +8,7 @@ use store::sorted_set::{Digits, Entry, NewSortedSet, Scores, SortedSetRef};
 use store::{Set, SortedSet};
 
 use super::result::store;
-use super::{READ, READ_ACCESS, STORE, WITHSCORES, integer, reply_walk, score_of, spec};
+use super::{READ, READ_ACCESS, STORE, WITHSCORES, integer, reply_pairs, score_of, spec};
 use crate::cx::Cx;
 use crate::error::{Error, SortedSetError};
 use crate::row::{Handler, Row};
@@ -381,7 +381,7 @@ fn read(
     let result = request.compute(operation, request.inputs(cx, args), &hasher);
     let set = result.view();
     let walk = set.walk(0..set.len(), false);
-    reply_walk(reply, set.len(), walk, request.options.with_scores);
+    reply_pairs(reply, set.len(), walk, request.options.with_scores);
     Ok(())
 }
 

@@ -9,7 +9,7 @@
 use base::number::{parse_f64, parse_i64};
 use resp::Reply;
 use store::Event;
-use store::sorted_set::{Entry, Pair, Walk};
+use store::sorted_set::{Entry, Pair};
 
 use crate::error::Error;
 use crate::row::{Handler, Row};
@@ -138,20 +138,11 @@ fn reply_pairs<'a>(
     }
     let nested = reply.resp3();
     reply.array(if nested { len } else { len * 2 });
-    for pair in pairs {
+    pairs.for_each(|pair| {
         if nested {
             reply.array(2);
         }
         reply_member(reply, pair.member);
         reply.double(pair.score());
-    }
-}
-
-/// Replies all pairs of a walk whose length is known.
-fn reply_walk(reply: &mut Reply<'_>, len: usize, walk: Walk<'_>, with_scores: bool) {
-    // One loop for each form of set instead of a choice for each pair.
-    match walk {
-        Walk::Big(_) => reply_pairs(reply, len, walk, with_scores),
-        Walk::Packed(..) => reply_pairs(reply, len, walk, with_scores),
-    }
+    });
 }

@@ -9,7 +9,7 @@ use store::sorted_set::{Digits, SortedSetRef};
 
 use super::bounds::{Bounds, By};
 use super::result::{Pairs, store};
-use super::{LIMIT, READ, READ_ACCESS, READ_KEY, STORE, WITHSCORES, integer, reply_walk, spec};
+use super::{LIMIT, READ, READ_ACCESS, READ_KEY, STORE, WITHSCORES, integer, reply_pairs, spec};
 use crate::cx::Cx;
 use crate::error::{Error, SortedSetError};
 use crate::row::{Handler, Row};
@@ -228,7 +228,7 @@ fn range(
         return Ok(());
     };
     let ranks = query.ranks(set);
-    reply_walk(reply, ranks.len(), set.walk(ranks, query.back), query.with_scores);
+    reply_pairs(reply, ranks.len(), set.walk(ranks, query.back), query.with_scores);
     Ok(())
 }
 

@@ -23,5 +23,7 @@ mod set;
 mod slowlog;
 mod sort;
 mod sorted_set;
+mod stream;
 mod string;
+mod types;
 mod waiting;

@@ -240,6 +240,24 @@ impl<'a> Iterator for Walk<'a> {
             Self::Big(walk) => walk.next().map(Pair::of),
         }
     }
+
+    // Asks once, not for each member, which form it is.
+    #[inline]
+    fn fold<B, F: FnMut(B, Pair<'a>) -> B>(self, start: B, mut each: F) -> B {
+        match self {
+            Self::Big(walk) => walk.fold(start, |sum, record| each(sum, Pair::of(record))),
+            Self::Packed(mut entries, back) => {
+                let mut sum = start;
+                while let Some(first) = if back { entries.next_back() } else { entries.next() } {
+                    let second = if back { entries.next_back() } else { entries.next() };
+                    let Some(second) = second else { break };
+                    let (member, score) = if back { (second, first) } else { (first, second) };
+                    sum = each(sum, Pair { member, score: Score::Packed(score) });
+                }
+                sum
+            }
+        }
+    }
 }
 
 #[cfg(test)]

@@ -70,6 +70,12 @@ impl Checked {
         assert_eq!(pairs(set.walk(0..set.len(), true)), back);
         let (third, half) = (set.len() / 3, set.len() / 2);
         assert_eq!(pairs(set.walk(third..half, false)), wanted[third..half]);
+        for (back, wanted) in [(false, &wanted), (true, &back)] {
+            let mut at_once = Vec::new();
+            let all = set.walk(0..set.len(), back);
+            all.for_each(|pair| at_once.push((pair.score(), pair.member.to_vec())));
+            assert_eq!(at_once, *wanted);
+        }
         for (rank, (score, member)) in wanted.iter().enumerate() {
             assert_eq!(set.rank(member, &hasher), Some((rank, *score)));
             assert_eq!(set.score(member, &hasher), Some(*score));

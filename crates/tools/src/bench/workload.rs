@@ -40,6 +40,17 @@ const ITEMS: Option<&str> = Some("RPUSH items:{key} 100*(item:{10..99})");
 const MEMBERS: Option<&str> = Some("SADD set:{key} 10*(member:{10..99})");
 const ONE_SET: Option<&str> = Some("SADD set:all {key}");
 
+const FIELDS: Option<&str> = Some(
+    "HSET hash:{key} field:0 {100000..999999} field:1 value-of-16-bytes field:2 value-of-16-bytes \
+     field:3 value-of-16-bytes field:4 value-of-16-bytes field:5 value-of-16-bytes \
+     field:6 value-of-16-bytes field:7 value-of-16-bytes field:8 value-of-16-bytes \
+     field:9 value-of-16-bytes",
+);
+const ENDING_FIELDS: Option<&str> = Some(
+    "HSETEX ending:{key} EX {10000..99999} FIELDS 4 field:0 value-of-16-bytes \
+     field:1 value-of-16-bytes field:2 value-of-16-bytes field:3 value-of-16-bytes",
+);
+const ONE_HASH: Option<&str> = Some("HSET hash:all {key} value-of-32-bytes-value-of-32-byt");
 const SORTED: Option<&str> = Some("RPUSH sort:{key} 10*({100..999})");
 const ZSET: Option<&str> = Some("ZADD zset {100000..999999} {key}");
 const ZLEX: Option<&str> = Some("ZADD zlex 0 {key}");
@@ -183,6 +194,54 @@ pub const TABLE: &[Row] = &[
     write("zinterstore", "ZINTERSTORE zset:result 2 zset:{key} zset:{key}", ZSMALL),
     write("zdiffstore", "ZDIFFSTORE zset:result 2 zset:{key} zset:{key}", ZSMALL),
     read("zscan", "ZSCAN zset 0 COUNT 10", ZSET),
+    // Hashes: small ones of ten fields, and one that has every key of the range as a field.
+    write("hset", "HSET hash:{key} field:{0..9} value-of-16-bytes", FIELDS),
+    write("hset_100k", "HSET hash:all {key} value-of-32-bytes-value-of-32-byt", ONE_HASH),
+    write("hmset", "HMSET hash:{key} field:1 value-of-16-bytes field:2 16-bytes-value-of", FIELDS),
+    write("hsetnx", "HSETNX hash:{key} field:{0..9} value-of-16-bytes", FIELDS),
+    read("hget", "HGET hash:{key} field:{0..9}", FIELDS),
+    read("hget_100k", "HGET hash:all {key}", ONE_HASH),
+    read("hmget5", "HMGET hash:{key} 5*(field:{0..9})", FIELDS),
+    read("hgetall_10", "HGETALL hash:{key}", FIELDS),
+    read("hkeys", "HKEYS hash:{key}", FIELDS),
+    read("hvals", "HVALS hash:{key}", FIELDS),
+    read("hlen", "HLEN hash:{key}", FIELDS),
+    read("hexists", "HEXISTS hash:{key} field:{0..9}", FIELDS),
+    read("hstrlen", "HSTRLEN hash:{key} field:{0..9}", FIELDS),
+    write("hincrby", "HINCRBY hash:{key} field:0 {10..99}", FIELDS),
+    write("hincrbyfloat", "HINCRBYFLOAT hash:{key} field:0 0.{10..99}", FIELDS),
+    read("hrandfield", "HRANDFIELD hash:{key}", FIELDS),
+    read("hrandfield5", "HRANDFIELD hash:{key} 5 WITHVALUES", FIELDS),
+    read("hrandfield_100k", "HRANDFIELD hash:all", ONE_HASH),
+    read("hscan", "HSCAN hash:{key} 0", FIELDS),
+    read("hscan_100k", "HSCAN hash:all 0", ONE_HASH),
+    write("hsetex", "HSETEX ending:{key} EX {10000..99999} FIELDS 1 field:{0..3} v", ENDING_FIELDS),
+    write("hgetex", "HGETEX ending:{key} EX {10000..99999} FIELDS 1 field:{0..3}", ENDING_FIELDS),
+    write("hexpire", "HEXPIRE ending:{key} {10000..99999} FIELDS 1 field:{0..3}", ENDING_FIELDS),
+    write(
+        "hpexpire",
+        "HPEXPIRE ending:{key} {10000000..99999999} FIELDS 1 field:{0..3}",
+        ENDING_FIELDS,
+    ),
+    write(
+        "hexpireat",
+        "HEXPIREAT ending:{key} {3000000000..9999999999} FIELDS 1 field:{0..3}",
+        ENDING_FIELDS,
+    ),
+    write(
+        "hpexpireat",
+        "HPEXPIREAT ending:{key} {3000000000000..9999999999999} FIELDS 1 field:{0..3}",
+        ENDING_FIELDS,
+    ),
+    read("httl", "HTTL ending:{key} FIELDS 1 field:{0..3}", ENDING_FIELDS),
+    read("hpttl", "HPTTL ending:{key} FIELDS 1 field:{0..3}", ENDING_FIELDS),
+    read("hexpiretime", "HEXPIRETIME ending:{key} FIELDS 1 field:{0..3}", ENDING_FIELDS),
+    read("hpexpiretime", "HPEXPIRETIME ending:{key} FIELDS 1 field:{0..3}", ENDING_FIELDS),
+    write("hpersist", "HPERSIST ending:{key} FIELDS 1 field:{0..3}", ENDING_FIELDS),
+    // Empty the hashes as they go, so their later removals find nothing.
+    write("hdel", "HDEL hash:{key} field:{0..9}", FIELDS),
+    write("hdel_100k", "HDEL hash:all {key}", ONE_HASH),
+    write("hgetdel", "HGETDEL hash:{key} FIELDS 1 field:{0..9}", FIELDS),
     // Keys of any type.
     read("exists", "EXISTS {key}", SET),
     read("type", "TYPE {key}", SET),

@@ -153,6 +153,16 @@ fn errors_of_expiries() {
 [-1]
 > HPEXPIREAT h 70368744177663 FIELDS 1 a
 [1]
+"#,
+    );
+}
+
+#[test]
+fn errors_of_other_arguments() {
+    check(
+        r#"
+> HSET h a 1
+1
 > HTTL h FIELDS 0 a
 -ERR Number of fields must be a positive integer
 > HTTL h FIELDS x a
@@ -392,6 +402,14 @@ fn commands_that_meet_an_ended_field() {
 ! hdel:h => HDEL h i
 > HTTL h FIELDS 3 c d e
 [-1, -1, -1]
+"#,
+    );
+}
+
+#[test]
+fn the_last_field_to_end_takes_the_key() {
+    check(
+        r#"
 > HSET last a 1
 1
 > HPEXPIRE last 10 FIELDS 1 a

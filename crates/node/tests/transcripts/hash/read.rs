@@ -1,4 +1,5 @@
-//! What is in a hash: HGET, HMGET, HGETALL, HKEYS, HVALS, HLEN, HEXISTS, HSTRLEN, HSCAN, HRANDFIELD.
+//! What is in a hash: HGET, HMGET, HGETALL, HKEYS, HVALS, HLEN, HEXISTS, HSTRLEN, HSCAN,
+//! HRANDFIELD.
 
 use crate::check::check;
 
@@ -273,6 +274,18 @@ nil
 ~~ \["[ab]"\]
 > HRANDFIELD two -3
 ~~ \["[ab]", "[ab]", "[ab]"\]
+"#,
+    );
+}
+
+#[test]
+fn hrandfield_in_resp3_and_its_errors() {
+    check(
+        r#"
+> HSET one f v
+1
+> HSET two a 1 b 2
+2
 > HELLO 3
 ~~ *
 > HRANDFIELD nokey

@@ -231,7 +231,14 @@ fn hsetex_conditions() {
 -ERR syntax error
 > HSETEX h XX FNX FIELDS 1 a 9
 0
-# An ended field is none.
+"#,
+    );
+}
+
+#[test]
+fn an_ended_field_is_none() {
+    check(
+        r#"
 > HSETEX e PX 10 FIELDS 2 a 1 b 2
 1
 @advance 11

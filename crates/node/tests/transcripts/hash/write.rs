@@ -19,7 +19,6 @@ fn hset() {
 ! hset:h => HSET h a 4
 > HMSET h c x "" empty d ""
 OK
-! hset:h => HMSET h c x  empty d 
 > hgetall h
 ["a", "4", "b", "3", "c", "x", "", "empty", "d", ""]
 > HMSET new a 1 a 2
