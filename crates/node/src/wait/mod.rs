@@ -51,7 +51,6 @@ enum Outcome {
 }
 
 /// One client's wait.
-#[derive(Debug)]
 pub struct Waiter {
     record: Arc<ClientRecord>,
     entry: &'static Entry,
@@ -67,6 +66,17 @@ pub struct Waiter {
     /// What the request took before it began to wait.
     ticks: u64,
     claim: Claim<Outcome>,
+}
+
+/// Its client's record knows it in turn, so only the number is shown.
+impl std::fmt::Debug for Waiter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Waiter")
+            .field("client", &self.record.id)
+            .field("command", &self.entry.name)
+            .field("claim", &self.claim)
+            .finish()
+    }
 }
 
 impl store::Waiter for Waiter {
