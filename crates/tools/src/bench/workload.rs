@@ -56,6 +56,14 @@ const ZSET: Option<&str> = Some("ZADD zset {100000..999999} {key}");
 const ZLEX: Option<&str> = Some("ZADD zlex 0 {key}");
 const ZSMALL: Option<&str> = Some("ZADD zset:{key} 10*({100..999} member:{10..99})");
 
+/// A stream of one entry for each key, whose identifier is known.
+const ENTRY: Option<&str> = Some("XADD entry:{key} 1-1 field1 value1 field2 value2");
+const STREAM: Option<&str> = Some("XADD stream:{key} * field1 value1 field2 value2");
+/// One stream that has an entry for each key of the range.
+const ONE_STREAM: Option<&str> = Some("XADD stream * name {key} field value");
+/// A stream without entries for each key, and a group that reads it.
+const READERS: Option<&str> = Some("XGROUP CREATE group:{key} readers 0 MKSTREAM");
+
 /// Members of the one big sorted set removed, and added again as often.
 const fn zset_removing(name: &'static str, remove: &'static str) -> Row {
     Row { name, read: Some(remove), write: ZSET, fill: ZSET }
@@ -288,6 +296,39 @@ pub const TABLE: &[Row] = &[
     write("zinterstore", "ZINTERSTORE zset:result 2 zset:{key} zset:{key}", ZSMALL),
     write("zdiffstore", "ZDIFFSTORE zset:result 2 zset:{key} zset:{key}", ZSMALL),
     read("zscan", "ZSCAN zset 0 COUNT 10", ZSET),
+    // Streams. Those that are added to grow with the run, unless they are trimmed.
+    write("xadd", "XADD stream:{key} * field1 value1 field2 value2", STREAM),
+    write("xadd_100k", "XADD stream * name {key} field value", ONE_STREAM),
+    write("xadd_maxlen", "XADD stream:{key} MAXLEN 10 * field1 value1 field2 value2", STREAM),
+    write("xadd_maxlen_about", "XADD stream MAXLEN ~ 100000 * name {key} field value", ONE_STREAM),
+    read("xlen", "XLEN stream:{key}", STREAM),
+    read("xrange_1", "XRANGE stream:{key} - + COUNT 1", STREAM),
+    read("xrange_10", "XRANGE stream - + COUNT 10", ONE_STREAM),
+    read("xrange_100", "XRANGE stream - + COUNT 100", ONE_STREAM),
+    read("xrevrange_10", "XREVRANGE stream + - COUNT 10", ONE_STREAM),
+    read("xread_10", "XREAD COUNT 10 STREAMS stream 0", ONE_STREAM),
+    read("xread_last", "XREAD STREAMS stream:{key} +", STREAM),
+    // Deletes each entry once, so its later deletions find nothing.
+    write("xdel", "XDEL entry:{key} 1-1", ENTRY),
+    write("xtrim", "XTRIM entry:{key} MAXLEN 1", ENTRY),
+    write("xsetid", "XSETID entry:{key} 2-1", ENTRY),
+    Row {
+        name: "xreadgroup",
+        read: Some("XREADGROUP GROUP readers one COUNT 1 STREAMS group:{key} >"),
+        write: Some("XADD group:{key} * field1 value1 field2 value2"),
+        fill: READERS,
+    },
+    read("xpending", "XPENDING group:{key} readers", READERS),
+    // Nothing is pending, so these look for their entries and find none.
+    write("xack", "XACK group:{key} readers 1-1", READERS),
+    write("xclaim", "XCLAIM group:{key} readers one 0 1-1", READERS),
+    write("xautoclaim", "XAUTOCLAIM group:{key} readers one 0 0 COUNT 10", READERS),
+    write("xgroup_createconsumer", "XGROUP CREATECONSUMER group:{key} readers {10..99}", READERS),
+    write("xgroup_delconsumer", "XGROUP DELCONSUMER group:{key} readers {10..99}", READERS),
+    write("xgroup_setid", "XGROUP SETID group:{key} readers 0", READERS),
+    read("xinfo_stream", "XINFO STREAM stream:{key}", STREAM),
+    read("xinfo_groups", "XINFO GROUPS group:{key}", READERS),
+    read("xinfo_consumers", "XINFO CONSUMERS group:{key} readers", READERS),
     // Keys of any type.
     read("exists", "EXISTS {key}", SET),
     read("type", "TYPE {key}", SET),
