@@ -35,11 +35,9 @@ pub(super) fn search(
     let (nth, at) = if search == Search::Geosearchstore { (1, 2) } else { (0, 1) };
     let key = cx.nth_key(args, nth, at);
     let (db, turn) = cx.db(key);
-    let hasher = turn.hasher;
     let set = db.read::<SortedSet>(turn, key)?;
-    let query = parse(args, search, &mut |member| {
-        set.map(|set| set.score(member, &hasher).map(Point::of_score))
-    })?;
+    let query =
+        parse(args, search, &mut |member| set.map(|set| set.score(member).map(Point::of_score)))?;
     let found = set.map_or_else(Vec::new, |set| find(set, &query));
     let Some(target) = query.target else {
         reply_found(reply, &found, &query);
