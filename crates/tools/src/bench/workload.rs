@@ -122,6 +122,12 @@ pub const TABLE: &[Row] = &[
     write("ltrim", "LTRIM items:{key} 0 -2", ITEMS),
     write("lmove", "LMOVE items:{key} items:{key} LEFT RIGHT", ITEMS),
     write("rpoplpush", "RPOPLPUSH items:{key} items:{key}", ITEMS),
+    // What waits finds an element at once.
+    write("blpop", "BLPOP items:{key} 1", ITEMS),
+    write("brpop", "BRPOP items:{key} 1", ITEMS),
+    write("blmpop", "BLMPOP 1 1 items:{key} LEFT", ITEMS),
+    write("blmove", "BLMOVE items:{key} items:{key} LEFT RIGHT 1", ITEMS),
+    write("brpoplpush", "BRPOPLPUSH items:{key} items:{key} 1", ITEMS),
     // Sets: small ones of about ten members, and one that has every key of the range.
     write("sadd", "SADD set:{key} member:{10..99}", MEMBERS),
     write("sadd_100k", "SADD set:all {key}", None),
