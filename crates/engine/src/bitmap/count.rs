@@ -93,9 +93,6 @@ impl Part {
         let units = len as i128 * 8 / self.unit_bits as i128;
         let (start, end) = (i128::from(self.start), i128::from(self.end));
         let from_start = |at: i128| if at < 0 { (at + units).max(0) } else { at };
-        if start < 0 && end < 0 && start > end {
-            return 0..0;
-        }
         let (start, end) = (from_start(start), from_start(end).min(units - 1) + 1);
         if start >= end {
             return 0..0;
@@ -109,12 +106,15 @@ fn bitcount(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resu
         return Err(Error::Syntax);
     }
     let part = Part::parse(args, 2, true)?;
+    let backwards = part.start < 0 && part.end < 0 && part.start > part.end;
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
     let text = db.read::<Text>(turn, key)?.unwrap_or(TextRef::Bytes(b""));
     let mut digits = Digits::default();
     let bytes = text.bytes(&mut digits);
-    reply.len(ones_in(bytes, part.bits(bytes.len())));
+    // Other than for BITPOS, ends before the first byte do not count as that byte.
+    let bits = if backwards { 0..0 } else { part.bits(bytes.len()) };
+    reply.len(ones_in(bytes, bits));
     Ok(())
 }
 
@@ -224,7 +224,8 @@ mod tests {
         }
         let part = |start, end, unit_bits| Part { start, end, unit_bits }.bits(3);
         assert_eq!(part(-100, -50, 8), 0..8);
-        assert_eq!(part(-50, -100, 8), 0..0);
+        assert_eq!(part(-50, -100, 8), 0..8);
+        assert_eq!(part(-1, -2, 8), 0..0);
         assert_eq!(part(1, -2, 1), 1..23);
     }
 }
