@@ -8,6 +8,7 @@ use store::WrongType;
 
 mod bits;
 mod connection;
+mod geo;
 mod hash;
 mod server;
 mod sorted_set;
@@ -15,6 +16,7 @@ mod stream;
 
 pub use bits::BitsError;
 pub use connection::ConnectionError;
+pub use geo::GeoError;
 pub use hash::HashError;
 pub use server::ServerError;
 pub use sorted_set::SortedSetError;
@@ -121,6 +123,8 @@ pub enum Error {
     Bounds(i64, i64),
     /// Something about bits or a HyperLogLog.
     Bits(BitsError),
+    /// Something about places.
+    Geo(GeoError),
     /// Something about a connection or a client.
     Connection(ConnectionError),
     /// Something about hashes.
@@ -217,6 +221,7 @@ impl fmt::Display for Error {
                 return write!(f, "ERR value is out of range, value must between {min} and {max}");
             }
             Self::Bits(error) => return error.fmt(f),
+            Self::Geo(error) => return error.fmt(f),
             Self::Connection(error) => return error.fmt(f),
             Self::Hash(error) => return error.fmt(f),
             Self::Server(error) => return error.fmt(f),

@@ -1,4 +1,5 @@
-//! Whole values set: SET and the older commands that are special cases of it, and MSET, MSETNX and MSETEX.
+//! Whole values set: SET and the older commands that are special cases of it, and MSET, MSETNX and
+//! MSETEX.
 //!
 //! An expiry is replayed as a point in time. One in the past is stored like any other, as in Redis,
 //! and the key then expires when it is next looked at.
