@@ -429,6 +429,11 @@ impl<T: Type> Edit<'_, T> {
         self.db.table.at_mut(self.at)
     }
 
+    /// The value was changed through `record_unchanged_mut`.
+    pub(crate) fn note_change(&mut self) {
+        self.changed = true;
+    }
+
     /// The turn: for what a change takes out of the value, and for room to work in.
     pub(crate) fn turn(&mut self) -> &mut Turn {
         self.turn
