@@ -170,7 +170,7 @@ const EXPLAINED: &[Explained] = &[
         holds: |request, subject, _| {
             subject.is_error() && request.iter().any(|word| word == b"-9223372036854775809")
         },
-        reason: "Redis takes a number below those of 64 bits for a cursor, but no other negative one",
+        reason: "Redis takes a number below those of 64 bits for a cursor, but no other negative",
     },
     Explained {
         commands: &["lset"],

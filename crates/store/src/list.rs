@@ -1,7 +1,7 @@
 //! The list type: packed elements in the record while they are few, chunks of them when many.
 //!
 //! ```text
-//! within list-max-listpack-size    PackedList   elements in the record
+//! within list-max-listpack-size    PackedList   elements in the record, behind a gap
 //! beyond                           List         chunks, each within the same limit
 //! ```
 //!
@@ -14,7 +14,7 @@ use std::ops::Range;
 
 use ds::List as LongList;
 use ds::list::ChunkLimit;
-use ds::packed::{Encoded, Entry, Packed, PackedMut};
+use ds::packed::{Encoded, Entry, Gapped, Packed, gapped};
 use ds::record::{Record, RecordRef};
 
 use crate::db::{Edit, Type};
@@ -49,7 +49,7 @@ impl Type for List {
     #[inline]
     fn view(record: RecordRef<'_, Object>) -> Option<ListRef<'_>> {
         match Kind::from_bits(record.kind()) {
-            Kind::PackedList => Some(ListRef::Packed(Packed::new(record.bytes()?))),
+            Kind::PackedList => Some(ListRef::Packed(gapped::view(record.bytes()?))),
             Kind::List => match record.object()? {
                 Object::List(list) => Some(ListRef::Long(list)),
                 _ => None,
@@ -105,6 +105,28 @@ impl<'a> ListRef<'a> {
         }
     }
 
+    /// The indexes of the elements that equal `element` among the first `max`, counted from an end.
+    pub fn matches<'b>(
+        self,
+        element: &'b [u8],
+        from: Side,
+        max: usize,
+    ) -> impl Iterator<Item = usize> + use<'a, 'b> {
+        let element = Encoded::text(element);
+        let is_left = from == Side::Left;
+        let (packed, long) = match self {
+            Self::Packed(list) => (Some(list), None),
+            Self::Long(list) => (None, Some(list)),
+        };
+        let forward = packed.filter(|_| is_left).map(|list| list.matches(element));
+        let backward = packed.filter(|_| !is_left).map(|list| list.rev_matches(element));
+        let packed = forward.into_iter().flatten().chain(backward.into_iter().flatten());
+        let forward = long.filter(|_| is_left).map(|list| list.matches(element, max));
+        let backward = long.filter(|_| !is_left).map(|list| list.rev_matches(element, max));
+        let long = forward.into_iter().flatten().chain(backward.into_iter().flatten());
+        packed.take_while(move |index| *index < max).chain(long)
+    }
+
     /// The elements before index `end`, the last of them first.
     pub fn rev_before(self, end: usize) -> impl Iterator<Item = Entry<'a>> {
         match self {
@@ -147,7 +169,7 @@ where
 
 /// A record's list for writing.
 enum Form<'a> {
-    Packed(PackedMut<'a, Record<Object>>),
+    Packed(Gapped<'a, Object>),
     Long(&'a mut LongList),
 }
 
@@ -155,7 +177,7 @@ impl<'a> Form<'a> {
     #[inline]
     fn of(record: &'a mut Record<Object>) -> Self {
         if record.view().object().is_none() {
-            return Self::Packed(PackedMut::new(record));
+            return Self::Packed(Gapped::new(record));
         }
         match record.object_mut() {
             Some(Object::List(list)) => Self::Long(list),
@@ -184,14 +206,19 @@ impl Edit<'_, List> {
                 Side::Left => list.push_front(element),
                 Side::Right => list.push_back(element),
             }),
-            Form::Packed(mut list) if elements.len() == 1 => elements.for_each(|one| match side {
-                Side::Left => list.push_front(one),
-                Side::Right => list.push_back(one),
-            }),
-            Form::Packed(mut list) => match side {
-                Side::Left => list.splice(0..0, 0, elements.rev()),
-                Side::Right => list.extend(elements),
-            },
+            Form::Packed(mut packed) => {
+                let mut list = packed.list();
+                match side {
+                    Side::Left if elements.len() == 1 => {
+                        elements.for_each(|one| list.push_front(one));
+                    }
+                    Side::Left => list.splice(0..0, 0, elements.rev()),
+                    Side::Right if elements.len() == 1 => {
+                        elements.for_each(|one| list.push_back(one));
+                    }
+                    Side::Right => list.extend(elements),
+                }
+            }
         }
     }
 
@@ -204,7 +231,7 @@ impl Edit<'_, List> {
             let at = if after { list.after(at) } else { at };
             self.make_room(std::iter::once(element), limits);
             if let Form::Packed(mut list) = Form::of(&mut self.record_mut()) {
-                list.insert(at, element);
+                list.list().insert(at, element);
                 return true;
             }
         }
@@ -227,7 +254,8 @@ impl Edit<'_, List> {
         }
         self.make_room(std::iter::once(element), limits);
         match Form::of(&mut self.record_mut()) {
-            Form::Packed(mut list) => {
+            Form::Packed(mut packed) => {
+                let mut list = packed.list();
                 let at = list.view().position(index);
                 list.replace(at, element);
             }
@@ -246,7 +274,8 @@ impl Edit<'_, List> {
             return;
         }
         let whole = match Form::of(&mut self.record_mut()) {
-            Form::Packed(mut list) => {
+            Form::Packed(mut packed) => {
+                let mut list = packed.list();
                 let at = list.view().position(range.start);
                 list.remove(at, end - range.start);
                 return;
@@ -289,7 +318,7 @@ impl Edit<'_, List> {
             return 0;
         }
         let removed = match Form::of(&mut self.record_mut()) {
-            Form::Packed(mut list) => list.remove_equal(&element, max, from_back),
+            Form::Packed(mut list) => list.list().remove_equal(&element, max, from_back),
             Form::Long(list) => list.remove_equal(element, max, from_back),
         };
         self.shrink(limits);
@@ -320,7 +349,7 @@ impl Edit<'_, List> {
         let Some(bytes) = list.as_packed() else { return };
         let packed = Packed::new(bytes);
         if limit.admits(packed.listpack_bytes(), packed.len()) {
-            let bytes = bytes.to_vec();
+            let bytes = gapped::bytes_of(bytes);
             self.discard_object();
             self.record_mut().set_bytes(Kind::PackedList as u8, &bytes);
         }

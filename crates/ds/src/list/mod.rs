@@ -182,6 +182,43 @@ impl List {
             .find_map(|(chunk, own)| own.view().find(element, 0, 1).map(|at| Place { chunk, at }))
     }
 
+    /// The indexes of the elements that equal `element`, counted from the front, among the first
+    /// `max` elements.
+    pub fn matches<'b>(
+        &self,
+        element: Encoded<'b>,
+        max: usize,
+    ) -> impl Iterator<Item = usize> + use<'_, 'b> {
+        let bases = self.chunks.iter().scan(0, |base, chunk| {
+            *base += chunk.len();
+            Some((*base - chunk.len(), chunk))
+        });
+        bases
+            .take_while(move |(base, _)| *base < max)
+            .flat_map(move |(base, chunk)| {
+                chunk.view().matches(element).map(move |index| base + index)
+            })
+            .take_while(move |index| *index < max)
+    }
+
+    /// The same counted from the back, where the last element is 0.
+    pub fn rev_matches<'b>(
+        &self,
+        element: Encoded<'b>,
+        max: usize,
+    ) -> impl Iterator<Item = usize> + use<'_, 'b> {
+        let bases = self.chunks.iter().rev().scan(0, |base, chunk| {
+            *base += chunk.len();
+            Some((*base - chunk.len(), chunk))
+        });
+        bases
+            .take_while(move |(base, _)| *base < max)
+            .flat_map(move |(base, chunk)| {
+                chunk.view().rev_matches(element).map(move |index| base + index)
+            })
+            .take_while(move |index| *index < max)
+    }
+
     /// Bytes of memory that the list takes, itself included.
     pub fn memory_bytes(&self) -> usize {
         let deque = class_bytes(self.chunks.capacity() * size_of::<Chunk>());

@@ -76,6 +76,13 @@ fn apply(list: &mut List, model: &mut Vec<Vec<u8>>, change: &(u8, usize, usize, 
             let place = list.find(Encoded::text(text));
             let expected = model.iter().position(|other| other == text);
             assert_eq!(place, expected.and_then(|index| list.place(index)));
+            let (element, max) = (Encoded::text(text), *count);
+            let equal = |at: &usize| model[*at] == *text;
+            let matches: Vec<_> = (0..model.len().min(max)).filter(equal).collect();
+            assert_eq!(list.matches(element, max).collect::<Vec<_>>(), matches);
+            let from_back = |at: &usize| model[model.len() - 1 - at] == *text;
+            let matches: Vec<_> = (0..model.len().min(max)).filter(from_back).collect();
+            assert_eq!(list.rev_matches(element, max).collect::<Vec<_>>(), matches);
         }
         _ => {
             let (max, back) = (count % 4 + 1, *op == 7);

@@ -274,10 +274,13 @@ impl<'a> Encoded<'a> {
         if entries[at] != self.head[0] {
             return false;
         }
-        let rest = &entries[at..];
         let head_len = usize::from(self.head_len);
-        rest.get(..head_len) == Some(self.head())
-            && rest.get(head_len..head_len + self.data.len()) == Some(self.data)
+        let Some(own) = entries.get(at..at + head_len + self.data.len()) else { return false };
+        let (head, data) = own.split_at(head_len);
+        // What differs usually differs at the end: `field-1`, `field-2`.
+        data.last() == self.data.last()
+            && (head_len == 1 || head == self.head())
+            && data == self.data
     }
 }
 

@@ -50,9 +50,8 @@ fn geodist(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resul
     };
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
-    let hasher = turn.hasher;
     let set = db.read::<SortedSet>(turn, key)?;
-    let place = |at| set?.score(args.text(at), &hasher).map(Point::of_score);
+    let place = |at| set?.score(args.text(at)).map(Point::of_score);
     match (place(2), place(3)) {
         (Some(a), Some(b)) => reply_distance(reply, a.distance_m(b) / metres),
         _ => reply.null(),
@@ -83,11 +82,10 @@ fn each(
 ) -> Result<(), Error> {
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
-    let hasher = turn.hasher;
     let set = db.read::<SortedSet>(turn, key)?;
     reply.array(args.len() - 2);
     for member in args.iter().skip(2) {
-        let score = set.and_then(|set| set.score(member, &hasher));
+        let score = set.and_then(|set| set.score(member));
         show(reply, score.map(Point::of_score));
     }
     Ok(())

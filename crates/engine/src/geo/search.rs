@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 
 use base::geohash::Point;
 use resp::{Args, Reply};
-use store::sorted_set::{Digits, Pair, ScoreRange, Scores, SortedSetRef};
+use store::sorted_set::{Digits, NewSortedSet, Pair, ScoreRange, SortedSetRef};
 use store::{Key, SortedSet};
 
 use super::query::{Order, Query, Search, Target, parse};
@@ -35,33 +35,31 @@ pub(super) fn search(
     let (nth, at) = if search == Search::Geosearchstore { (1, 2) } else { (0, 1) };
     let key = cx.nth_key(args, nth, at);
     let (db, turn) = cx.db(key);
-    let hasher = turn.hasher;
     let set = db.read::<SortedSet>(turn, key)?;
-    let query = parse(args, search, &mut |member| {
-        set.map(|set| set.score(member, &hasher).map(Point::of_score))
-    })?;
+    let query =
+        parse(args, search, &mut |member| set.map(|set| set.score(member).map(Point::of_score)))?;
     let found = set.map_or_else(Vec::new, |set| find(set, &query));
     let Some(target) = query.target else {
         reply_found(reply, &found, &query);
         return Ok(());
     };
-    let mut new = Scores::new(hasher);
+    let mut new = NewSortedSet::default();
     let mut digits = Digits::default();
     for found in &found {
         let score = match target.distances {
             true => found.distance_m / query.unit_m,
             false => found.pair.score(),
         };
-        new.add(found.pair.member.text(&mut digits), score);
+        new.push(found.pair.member.text(&mut digits), score);
     }
-    let len = found.len();
     drop(found);
+    new.sort();
     let name = match search {
         Search::Geosearchstore => "geosearchstore",
         _ => "georadiusstore",
     };
-    let (key, limits) = (target_key(cx, args, search, target)?, cx.limits);
-    result::store(cx, key, name, len, reply, |edit| edit.fill_from(new.sorted(), limits))
+    let key = target_key(cx, args, search, target)?;
+    result::store(cx, key, name, &new, reply)
 }
 
 /// The key that a result goes to, which is held because the row says where it stands. A word that

@@ -33,7 +33,6 @@ pub(super) const ZSCAN: Row<Handler> = Row::new(
 
 fn zscan(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let cursor = parse_cursor(args.text(2))?;
-    let hasher = cx.turn.hasher;
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
     reply.array(2);
@@ -48,7 +47,7 @@ fn zscan(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<
     let mut out = Out::default();
     let mut members = Reply::new(&mut out, reply.resp3());
     let mut found = 0;
-    let next = set.scan(cursor, count, &hasher, &mut |pair| {
+    let next = set.scan(cursor, count, &mut |pair| {
         if pattern.matches(pair.member.text(&mut Digits::default())) {
             reply_member(&mut members, pair.member);
             // As text in RESP3 too, as in Redis.

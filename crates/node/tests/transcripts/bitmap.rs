@@ -167,6 +167,12 @@ fn bitpos() {
         r#"
 > SET k "\xff\xf0\x00"
 OK
+> SET one 1
+OK
+> BITPOS one 0 -10 -66
+0
+> BITCOUNT one -10 -66
+0
 > BITPOS k 0
 12
 > BITPOS k 1

@@ -56,6 +56,14 @@ const ZSET: Option<&str> = Some("ZADD zset {100000..999999} {key}");
 const ZLEX: Option<&str> = Some("ZADD zlex 0 {key}");
 const ZSMALL: Option<&str> = Some("ZADD zset:{key} 10*({100..999} member:{10..99})");
 
+/// A stream of one entry for each key, whose identifier is known.
+const ENTRY: Option<&str> = Some("XADD entry:{key} 1-1 field1 value1 field2 value2");
+const STREAM: Option<&str> = Some("XADD stream:{key} * field1 value1 field2 value2");
+/// One stream that has an entry for each key of the range.
+const ONE_STREAM: Option<&str> = Some("XADD stream * name {key} field value");
+/// A stream without entries for each key, and a group that reads it.
+const READERS: Option<&str> = Some("XGROUP CREATE group:{key} readers 0 MKSTREAM");
+
 /// Members of the one big sorted set removed, and added again as often.
 const fn zset_removing(name: &'static str, remove: &'static str) -> Row {
     Row { name, read: Some(remove), write: ZSET, fill: ZSET }
@@ -300,6 +308,85 @@ pub const TABLE: &[Row] = &[
     write("hdel", "HDEL hash:{key} field:{0..9}", FIELDS),
     write("hdel_100k", "HDEL hash:all {key}", ONE_HASH),
     write("hgetdel", "HGETDEL hash:{key} FIELDS 1 field:{0..9}", FIELDS),
+    // Sorted sets: one that has every key of the range, another where all scores are equal, and
+    // small ones of about ten members.
+    write("zadd", "ZADD zset {100000..999999} {key}", ZSET),
+    write("zadd_small", "ZADD zset:{key} {100..999} member:{10..99}", ZSMALL),
+    write("zincrby", "ZINCRBY zset {10..99} {key}", ZSET),
+    read("zcard", "ZCARD zset", ZSET),
+    read("zscore", "ZSCORE zset {key}", ZSET),
+    read("zscore_small", "ZSCORE zset:{key} member:{10..99}", ZSMALL),
+    read("zmscore10", "ZMSCORE zset 10*({key})", ZSET),
+    read("zrank", "ZRANK zset {key}", ZSET),
+    read("zrevrank", "ZREVRANK zset {key}", ZSET),
+    read("zcount", "ZCOUNT zset {100000..499999} {500000..999999}", ZSET),
+    read("zlexcount", "ZLEXCOUNT zlex [key:00 [key:00000000{100..999}", ZLEX),
+    read("zrange_100", "ZRANGE zset 0 99", ZSET),
+    read("zrange_100_scores", "ZRANGE zset 5000 5099 WITHSCORES", ZSET),
+    read("zrange_small", "ZRANGE zset:{key} 0 -1 WITHSCORES", ZSMALL),
+    read("zrevrange_100", "ZREVRANGE zset 5000 5099", ZSET),
+    read("zrangebyscore_10", "ZRANGEBYSCORE zset {100000..999999} inf LIMIT 0 10", ZSET),
+    read("zrevrangebyscore_10", "ZREVRANGEBYSCORE zset {100000..999999} 0 LIMIT 0 10", ZSET),
+    read("zrangebylex_10", "ZRANGEBYLEX zlex [key:00000000{100..999} + LIMIT 0 10", ZLEX),
+    read("zrevrangebylex_10", "ZREVRANGEBYLEX zlex [key:00000000{100..999} - LIMIT 0 10", ZLEX),
+    write("zrangestore_100", "ZRANGESTORE zset:result zset 0 99", ZSET),
+    zset_removing("zrem", "ZREM zset {key}"),
+    zset_removing("zremrangebyrank", "ZREMRANGEBYRANK zset 0 0"),
+    zset_removing("zremrangebyscore", "ZREMRANGEBYSCORE zset {100000..999999} 100001"),
+    Row {
+        name: "zremrangebylex",
+        read: Some("ZREMRANGEBYLEX zlex - [key:0"),
+        write: ZLEX,
+        fill: ZLEX,
+    },
+    zset_removing("zpopmin", "ZPOPMIN zset"),
+    zset_removing("zpopmax", "ZPOPMAX zset"),
+    zset_removing("zmpop", "ZMPOP 1 zset MIN"),
+    zset_removing("bzpopmin", "BZPOPMIN zset 1"),
+    zset_removing("bzpopmax", "BZPOPMAX zset 1"),
+    zset_removing("bzmpop", "BZMPOP 1 1 zset MIN"),
+    read("zrandmember_10", "ZRANDMEMBER zset 10", ZSET),
+    read("zunion", "ZUNION 2 zset:{key} zset:{key}", ZSMALL),
+    read("zinter", "ZINTER 2 zset:{key} zset:{key}", ZSMALL),
+    read("zdiff", "ZDIFF 2 zset:{key} zset:{key}", ZSMALL),
+    read("zintercard", "ZINTERCARD 2 zset:{key} zset:{key}", ZSMALL),
+    write("zunionstore", "ZUNIONSTORE zset:result 2 zset:{key} zset:{key}", ZSMALL),
+    write("zinterstore", "ZINTERSTORE zset:result 2 zset:{key} zset:{key}", ZSMALL),
+    write("zdiffstore", "ZDIFFSTORE zset:result 2 zset:{key} zset:{key}", ZSMALL),
+    read("zscan", "ZSCAN zset 0 COUNT 10", ZSET),
+    // Streams. Those that are added to grow with the run, unless they are trimmed.
+    write("xadd", "XADD stream:{key} * field1 value1 field2 value2", STREAM),
+    write("xadd_100k", "XADD stream * name {key} field value", ONE_STREAM),
+    write("xadd_maxlen", "XADD stream:{key} MAXLEN 10 * field1 value1 field2 value2", STREAM),
+    write("xadd_maxlen_about", "XADD stream MAXLEN ~ 100000 * name {key} field value", ONE_STREAM),
+    read("xlen", "XLEN stream:{key}", STREAM),
+    read("xrange_1", "XRANGE stream:{key} - + COUNT 1", STREAM),
+    read("xrange_10", "XRANGE stream - + COUNT 10", ONE_STREAM),
+    read("xrange_100", "XRANGE stream - + COUNT 100", ONE_STREAM),
+    read("xrevrange_10", "XREVRANGE stream + - COUNT 10", ONE_STREAM),
+    read("xread_10", "XREAD COUNT 10 STREAMS stream 0", ONE_STREAM),
+    read("xread_last", "XREAD STREAMS stream:{key} +", STREAM),
+    // Deletes each entry once, so its later deletions find nothing.
+    write("xdel", "XDEL entry:{key} 1-1", ENTRY),
+    write("xtrim", "XTRIM entry:{key} MAXLEN 1", ENTRY),
+    write("xsetid", "XSETID entry:{key} 2-1", ENTRY),
+    Row {
+        name: "xreadgroup",
+        read: Some("XREADGROUP GROUP readers one COUNT 1 STREAMS group:{key} >"),
+        write: Some("XADD group:{key} * field1 value1 field2 value2"),
+        fill: READERS,
+    },
+    read("xpending", "XPENDING group:{key} readers", READERS),
+    // Nothing is pending, so these look for their entries and find none.
+    write("xack", "XACK group:{key} readers 1-1", READERS),
+    write("xclaim", "XCLAIM group:{key} readers one 0 1-1", READERS),
+    write("xautoclaim", "XAUTOCLAIM group:{key} readers one 0 0 COUNT 10", READERS),
+    write("xgroup_createconsumer", "XGROUP CREATECONSUMER group:{key} readers {10..99}", READERS),
+    write("xgroup_delconsumer", "XGROUP DELCONSUMER group:{key} readers {10..99}", READERS),
+    write("xgroup_setid", "XGROUP SETID group:{key} readers 0", READERS),
+    read("xinfo_stream", "XINFO STREAM stream:{key}", STREAM),
+    read("xinfo_groups", "XINFO GROUPS group:{key}", READERS),
+    read("xinfo_consumers", "XINFO CONSUMERS group:{key} readers", READERS),
     // Keys of any type.
     read("exists", "EXISTS {key}", SET),
     read("type", "TYPE {key}", SET),

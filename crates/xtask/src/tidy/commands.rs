@@ -31,6 +31,12 @@ const UNMEASURED: &[(&str, &str)] = &[
     ("rename", "is an error when its source was renamed before"),
     ("renamenx", "is an error when its source was renamed before"),
     ("swapdb", "stops the world"),
+    ("xackdel", "is unknown to the peers"),
+    ("xdelex", "is unknown to the peers"),
+    ("xgroup|create", "is an error when the group is there"),
+    ("xgroup|destroy", "a group goes once, and every further request finds nothing"),
+    ("xgroup|help", "touches no data"),
+    ("xinfo|help", "touches no data"),
 ];
 
 /// Every generated file is what its tables give.
