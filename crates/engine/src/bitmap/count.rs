@@ -227,7 +227,8 @@ mod tests {
         }
         let part = |start, end, unit_bits| Part { start, end, unit_bits }.bits(3);
         assert_eq!(part(-100, -50, 8), 0..8);
-        assert_eq!(part(-50, -100, 8), 0..0);
+        assert_eq!(part(-50, -100, 8), 0..8);
+        assert_eq!(part(-1, -2, 8), 0..0);
         assert_eq!(part(1, -2, 1), 1..23);
     }
 }
