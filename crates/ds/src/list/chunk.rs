@@ -58,6 +58,10 @@ impl Chunk {
         let mut list = PackedMut::new(self);
         let result = change(&mut list);
         self.count = self.view().len();
+        // Where a large element lay, its room need not stay.
+        if self.room.len() >= DOUBLING_BYTES_END && self.end - self.start < self.room.len() / 4 {
+            self.seal();
+        }
         result
     }
 

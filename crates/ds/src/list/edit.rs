@@ -23,6 +23,7 @@ impl List {
             }
             last => {
                 last.into_iter().for_each(Chunk::seal);
+                self.grow();
                 self.chunks.push_back(Chunk::of(element));
             }
         }
@@ -40,6 +41,7 @@ impl List {
             }
             first => {
                 first.into_iter().for_each(Chunk::seal);
+                self.grow();
                 self.chunks.push_front(Chunk::of(element));
             }
         }
@@ -181,6 +183,14 @@ impl List {
             && let Some(right) = self.chunks.remove(number)
         {
             self.chunks[number - 1].edit(|list| list.extend(right.view()));
+        }
+    }
+
+    /// Makes room for another chunk: by a quarter, since a deque that doubles may be half empty.
+    fn grow(&mut self) {
+        let len = self.chunks.len();
+        if len == self.chunks.capacity() {
+            self.chunks.reserve_exact(len / 4 + 1);
         }
     }
 

@@ -112,12 +112,16 @@ fn bitcount(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resu
         return Err(Error::Syntax);
     }
     let part = Part::parse(args, 2, true)?;
+    let backwards = part.start < 0 && part.end < 0 && part.start > part.end;
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
     let text = db.read::<Text>(turn, key)?.unwrap_or(TextRef::Bytes(b""));
     let mut digits = Digits::default();
     let bytes = text.bytes(&mut digits);
     reply.len(if part.is_reversed() { 0 } else { ones_in(bytes, part.bits(bytes.len())) });
+    // Other than for BITPOS, ends before the first byte do not count as that byte.
+    let bits = if backwards { 0..0 } else { part.bits(bytes.len()) };
+    reply.len(ones_in(bytes, bits));
     Ok(())
 }
 
@@ -227,7 +231,8 @@ mod tests {
         }
         let part = |start, end, unit_bits| Part { start, end, unit_bits }.bits(3);
         assert_eq!(part(-100, -50, 8), 0..8);
-        assert_eq!(part(-50, -100, 8), 0..0);
+        assert_eq!(part(-50, -100, 8), 0..8);
+        assert_eq!(part(-1, -2, 8), 0..0);
         assert_eq!(part(1, -2, 1), 1..23);
     }
 }

@@ -86,12 +86,12 @@ fn find<'a>(set: SortedSetRef<'a>, query: &Query) -> Vec<Found<'a>> {
     let Some(shape) = &query.shape else { return Vec::new() };
     let limit = if query.any { query.count } else { usize::MAX };
     let mut found = Vec::new();
-    for cell in shape.cells() {
+    'cells: for cell in shape.cells() {
         let scores = cell.scores();
         let range = ScoreRange { max_open: true, ..ScoreRange::closed(scores.start, scores.end) };
         for pair in set.walk(set.ranks_in_scores(&range), false) {
             if found.len() >= limit {
-                return found;
+                break 'cells;
             }
             let place = Point::of_score(pair.score());
             if let Some(distance_m) = shape.distance_m(place) {

@@ -169,6 +169,8 @@ fn georadius() {
 ["Palermo", "Agrigento"]
 > GEORADIUS k 15 37 200 km COUNT 10 ANY
 ["Agrigento", "Palermo", "Catania"]
+> GEORADIUS k 15 37 200 km COUNT 2 ANY DESC
+["Palermo", "Agrigento"]
 > GEORADIUS k 15 37 200 km COUNT 1 ANY
 ["Agrigento"]
 > GEORADIUS k 15 37 5000 km WITHDIST
