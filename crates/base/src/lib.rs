@@ -6,6 +6,7 @@
 
 mod binary;
 pub mod decimal;
+pub mod geohash;
 pub mod glob;
 pub mod hash;
 pub mod number;

@@ -54,12 +54,19 @@ pub struct Summary {
 }
 
 /// How often a command was sent, and how often it was refused.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Tally {
     /// Requests.
     pub sent: u64,
-    /// Error replies of the subject.
-    pub errors: u64,
+    /// Error replies of the subject, by their text.
+    pub errors: BTreeMap<Vec<u8>, u64>,
+}
+
+impl Tally {
+    /// How often it was refused.
+    pub fn refused(&self) -> u64 {
+        self.errors.values().sum()
+    }
 }
 
 /// An unexplained difference.
@@ -139,7 +146,9 @@ impl Round {
                     }
                     let tally = summary.tallies.entry(rules::name(request)).or_default();
                     tally.sent += 1;
-                    tally.errors += u64::from(reply.is_error());
+                    if let (true, Some(text)) = (reply.is_error(), reply.text()) {
+                        *tally.errors.entry(text.to_vec()).or_default() += 1;
+                    }
                     summary.sent += 1;
                 };
             if let Some(found) = pair.play(part, observe) {

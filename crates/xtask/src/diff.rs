@@ -11,6 +11,7 @@ use std::process::Command as Process;
 use base::quote::push_quoted;
 use clap::builder::PossibleValuesParser;
 use diff::generate::{Command, GROUPS, data_commands};
+use diff::run::Tally;
 use diff::{Difference, Found, Pair, Peer, Plan, Request, Summary, rules};
 use tools::bench::pin::Cpus;
 use tools::bench::target::{Origin, Role, Target};
@@ -18,7 +19,13 @@ use tools::bench::target::{Origin, Role, Target};
 use crate::Failure;
 
 /// Bytes of an argument that are printed.
-const PRINTED_BYTES_MAX: usize = 2_000;
+const PRINTED_BYTES_MAX: usize = 400;
+
+/// Errors that are shown of each command.
+const ERRORS_SHOWN_MAX: usize = 5;
+
+/// The last requests of a list that are printed; most lists are shorter.
+const STEPS_SHOWN_MAX: usize = 40;
 
 /// What to compare with what.
 #[derive(clap::Args)]
@@ -57,7 +64,7 @@ pub struct Options {
     /// Seconds to spend on finding a short list of requests for each
     #[arg(long, default_value_t = 20.0, value_name = "SECONDS")]
     shrink: f64,
-    /// Print how often each command was sent and refused
+    /// Print how often each command was sent and refused, and why most
     #[arg(long)]
     coverage: bool,
     /// Print what is not sent or not compared byte for byte, and why, and end
@@ -184,9 +191,7 @@ fn wanted(options: &Options) -> Vec<Command> {
 
 fn report(summary: &Summary, options: &Options) -> Result<(), Failure> {
     if options.coverage {
-        for (name, tally) in &summary.tallies {
-            println!("{name:<24}{:>9} sent {:>9} refused", tally.sent, tally.errors);
-        }
+        summary.tallies.iter().for_each(|(name, tally)| print!("{}", coverage(name, tally)));
     }
     for (reason, count) in &summary.explained {
         println!("explained {count} times: {reason}");
@@ -205,6 +210,17 @@ fn report(summary: &Summary, options: &Options) -> Result<(), Failure> {
         (0, _) => Ok(()),
         (kinds, more) => Err(format!("{kinds} kinds of differences, {more} more of the same")),
     }
+}
+
+/// How a command fared, and the errors it met most.
+fn coverage(name: &str, tally: &Tally) -> String {
+    let mut text = format!("{name:<24}{:>9} sent {:>9} refused\n", tally.sent, tally.refused());
+    let mut errors: Vec<_> = tally.errors.iter().collect();
+    errors.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+    for (error, count) in errors.into_iter().take(ERRORS_SHOWN_MAX) {
+        text += &format!("{count:>12} {}\n", String::from_utf8_lossy(error));
+    }
+    text
 }
 
 fn describe(difference: &Difference) -> String {
@@ -226,7 +242,11 @@ fn describe(difference: &Difference) -> String {
     if difference.steps.is_empty() {
         text += "it could not be repeated\n";
     }
-    for step in &difference.steps {
+    let hidden = difference.steps.len().saturating_sub(STEPS_SHOWN_MAX);
+    if hidden > 0 {
+        text += &format!("    ... {hidden} requests before these, which --shrink may shorten\n");
+    }
+    for step in &difference.steps[hidden..] {
         text += &format!("    {}\n", line(step));
     }
     text

@@ -56,6 +56,8 @@ pub enum Class {
     IdBound,
     /// Where to read on: an id, `$`, `>` or `+`.
     ReadFrom,
+    /// What a group has been given: an id or `$`.
+    DeliveredUpTo,
     /// How far a stream is trimmed: a length or an id.
     Threshold,
     GroupName,
@@ -79,7 +81,7 @@ const HINTS: &[(&str, &str, Class)] = &[
     // Streams.
     ("xadd", "id", Class::NewId),
     ("xread*", "id", Class::ReadFrom),
-    ("xgroup*", "id", Class::ReadFrom),
+    ("xgroup*", "id", Class::DeliveredUpTo),
     ("x*", "id", Class::EntryId),
     ("x*", "start", Class::IdBound),
     ("x*", "end", Class::IdBound),

@@ -5,6 +5,9 @@
 //! small pool ([`values`]), so that requests meet on the same keys, members and ids. Most requests
 //! are right; some are then spoiled.
 //!
+//! Most streams favour the commands of one group, so that it comes to states that need several of
+//! them: a group of consumers with pending entries, a hash whose fields end.
+//!
 //! The same seed and commands give the same requests for ever: nothing here looks at a clock.
 
 pub mod hints;
@@ -27,6 +30,15 @@ const SHUFFLED: u32 = 5;
 const WRONG_COUNT: u32 = 15;
 const ODD_CASE: u32 = 10;
 const LEVEL: u32 = 3;
+/// Ids that the clock makes cannot be compared.
+const CLOCK_ID: u32 = 100;
+
+/// One stream in so many favours no group; how much more often the commands of a favoured one come.
+const UNFOCUSED: u32 = 5;
+const FOCUS: u32 = 15;
+
+/// Optional arguments without which most requests are refused: the middle of GEOSEARCH.
+const USUAL: &[&str] = &["from"];
 
 /// Elements of a repeated argument: usually, and in a long list.
 const SHORT_LIST_MAX: usize = 4;
@@ -88,13 +100,19 @@ pub struct Generator {
 impl Generator {
     /// Requests for these commands, with nothing that came after a version.
     pub fn new(commands: Vec<Command>, version: Version, seed: u64) -> Self {
+        let mut rng = Rng::with_seed(seed);
+        let focus = match rng.u32(..UNFOCUSED) {
+            0 => None,
+            _ => rng.choice(&commands).map(|command| command.spec.group),
+        };
         let mut sum = 0;
         let weights = commands.iter().map(|command| {
-            sum += weight(command);
+            let is_focus = focus == Some(command.spec.group);
+            sum += weight(command) * if is_focus { FOCUS } else { 1 };
             sum
         });
         let weights = weights.collect();
-        Self { weights, commands, version, rng: Rng::with_seed(seed), values: Values::default() }
+        Self { weights, commands, version, rng, values: Values::default() }
     }
 
     /// The generator's randomness, for what else belongs to the same seed.
@@ -121,10 +139,22 @@ impl Generator {
         self.top_level(&mut draft);
         if self.one_in(SPOILED) {
             self.spoil(&mut draft, named);
-        } else if command.name == "zadd" && self.one_in(LEVEL) {
-            self.level(&mut draft);
+        } else if self.one_in(LEVEL) {
+            match command.name {
+                "zadd" => self.level(&mut draft),
+                "zrange" => self.range_of_level(&mut draft),
+                _ => {}
+            }
         }
         draft.words
+    }
+
+    /// Makes a ZRANGE one by name, of a key that is for such ranges.
+    fn range_of_level(&mut self, draft: &mut Draft) {
+        let mut draw = |class| self.values.draw(class, Group::SortedSet, &mut self.rng);
+        let bounds = [draw(Class::LevelKey), draw(Class::NameBound), draw(Class::NameBound)];
+        draft.words.splice(1..4.min(draft.words.len()), bounds);
+        draft.words.push(b"BYLEX".to_vec());
     }
 
     /// Makes a ZADD one of score 0 to a key for ranges by name, which no other command writes to.
@@ -162,7 +192,12 @@ impl Generator {
     }
 
     fn argument(&mut self, draft: &mut Draft, argument: &Argument) {
-        if !self.is_known(argument) || argument.optional && !self.one_in(OPTIONAL) {
+        let is_left_out = argument.optional
+            && match USUAL.contains(&argument.name) {
+                true => self.one_in(WRONG_COUNT),
+                false => !self.one_in(OPTIONAL),
+            };
+        if is_left_out || !self.is_known(argument) {
             return;
         }
         if let (Some(token), true) = (argument.token, argument.shape != Shape::Token) {
@@ -194,6 +229,7 @@ impl Generator {
         match draft.last_len {
             Some(len) if !is_key && !self.one_in(WRONG_COUNT) => len,
             _ if !is_key && self.one_in(LONG_LIST) => self.rng.usize(20..LONG_LIST_MAX),
+            _ if self.rng.bool() => 1,
             _ => self.rng.usize(1..=SHORT_LIST_MAX),
         }
     }
@@ -205,9 +241,13 @@ impl Generator {
                 draft.words.push(word);
             }
             Shape::OneOf(parts) => {
-                let known: Vec<&Argument> =
+                let mut known: Vec<&Argument> =
                     parts.iter().filter(|part| self.is_known(part)).collect();
-                if let Some(chosen) = self.rng.choice(known) {
+                if !self.one_in(CLOCK_ID) {
+                    known.retain(|part| part.token != Some("*"));
+                }
+                let chosen = self.rng.choice(known);
+                if let Some(chosen) = chosen {
                     // An alternative has been chosen: it is there.
                     self.argument(draft, &Argument { optional: false, ..*chosen });
                 }
@@ -283,10 +323,12 @@ fn weight(command: &Command) -> u32 {
         |access: Access| command.spec.keys.iter().any(|keys| keys.access.0 & access.0 == access.0);
     let flags = command.spec.flags;
     match () {
-        () if flags.has(Flags::BLOCKING) => 3,
-        () if command.name.ends_with("scan") => 5,
+        () if flags.has(Flags::BLOCKING) && command.spec.group != Group::Stream => 3,
+        () if command.name.ends_with("scan") || command.name == "xgroup|destroy" => 5,
         () if command.spec.group == Group::Generic && flags.has(Flags::WRITE) => 12,
-        () if uses(Access::INSERT) => 40,
+        // Nothing else fills a stream.
+        () if command.name == "xadd" => 150,
+        () if uses(Access::INSERT) || uses(Access::UPDATE) && !uses(Access::ACCESS) => 40,
         () if uses(Access::DELETE) => 10,
         () => 20,
     }

@@ -153,7 +153,8 @@ impl Values {
             },
             Class::Score => score(rng),
             Class::ScoreBound => bound(score(rng), rng),
-            Class::Index | Class::AnyBound if rng.u32(..3) > 0 => rng.i64(-12..13).to_string(),
+            Class::AnyBound if rng.u32(..8) > 0 => rng.i64(-12..13).to_string(),
+            Class::Index if rng.u32(..3) > 0 => rng.i64(-12..13).to_string(),
             Class::Index => match rng.u32(..3) {
                 0 => pick(EDGES, rng).to_owned(),
                 _ => rng.i64(-300..300).to_string(),
@@ -176,10 +177,14 @@ impl Values {
             Class::Milliseconds => relative(rng, 1000),
             Class::UnixSeconds => absolute(rng, 1),
             Class::UnixMilliseconds => absolute(rng, 1000),
-            Class::Wait => pick(&["0.001", "0.002", "0.001", "-1", "1e400", "1e300"], rng).into(),
-            Class::WaitMilliseconds => {
-                pick(&["1", "1", "2", "-1", "9223372036854775808"], rng).into()
-            }
+            Class::Wait => match rng.u32(..10) {
+                0 => pick(&["-1", "1e400", "1e300", "-0.5e1", "nan"], rng).into(),
+                _ => "0.001".to_owned(),
+            },
+            Class::WaitMilliseconds => match rng.u32(..10) {
+                0 => pick(&["-1", "9223372036854775808", "1.5"], rng).into(),
+                _ => "1".to_owned(),
+            },
             Class::Cursor => match rng.u32(..12) {
                 0 => pick(EDGES, rng).into(),
                 _ => "0".into(),
@@ -236,7 +241,7 @@ fn stream(values: &mut Values, class: Class, rng: &mut Rng) -> Option<Vec<u8>> {
     };
     let text = match class {
         Class::NewId => match rng.u32(..16) {
-            0 => pick(&["*", "0-0", "0", "0-1", "0-*", "18446744073709551615-*"], rng).to_owned(),
+            0 => pick(&["0-0", "0", "0-1", "0-*", "-", "18446744073709551615-*"], rng).to_owned(),
             1 => near(rng),
             2 => format!("{newest}-*"),
             kind => {
@@ -256,15 +261,21 @@ fn stream(values: &mut Values, class: Class, rng: &mut Rng) -> Option<Vec<u8>> {
             1 => format!("({}", near(rng)),
             _ => near(rng),
         },
-        Class::ReadFrom => match rng.u32(..4) {
-            0 | 1 => pick(&[">", ">", "0", "0", "$", "+", "-", "x"], rng).to_owned(),
+        Class::ReadFrom => match rng.u32(..16) {
+            0 => pick(ODD_IDS, rng).to_owned(),
+            1..8 => pick(&[">", ">", ">", "0", "0", "0-0", "$", "+"], rng).to_owned(),
+            _ => near(rng),
+        },
+        Class::DeliveredUpTo => match rng.u32(..16) {
+            0 => pick(ODD_IDS, rng).to_owned(),
+            1..8 => pick(&["0", "0", "$", "-", "0-0"], rng).to_owned(),
             _ => near(rng),
         },
         Class::Threshold => match rng.u32(..3) {
             0 => near(rng),
             _ => values.count(rng),
         },
-        Class::GroupName => format!("g{}", rng.u32(..2)),
+        Class::GroupName => pick(&["g0", "g0", "g0", "g1"], rng).to_owned(),
         Class::Consumer => format!("c{}", rng.u32(..3)),
         _ => return None,
     };
@@ -329,7 +340,7 @@ fn key(home: Group, rng: &mut Rng) -> Vec<u8> {
     };
     let prefix = match rng.u32(..24) {
         0 => return pick(&["", "none", "\u{0}", "s", "a b"], rng).into(),
-        1..5 => pick(PREFIXES, rng),
+        1..4 => pick(PREFIXES, rng),
         _ => own,
     };
     format!("{}{}", char::from(prefix), rng.u32(1..=HOME_KEYS)).into_bytes()

@@ -58,7 +58,18 @@ impl Owner {
 
     fn check(&self) {
         let pairs = |walk: Walk<'_, u64>| -> Vec<_> {
-            walk.map(|record| (model_score(score_of(record)), record.key().to_vec())).collect()
+            let pair = |record| (model_score(score_of(record)), RecordRef::key(record).to_vec());
+            let mut at_once = Vec::new();
+            walk.clone().for_each(|record| at_once.push(pair(record)));
+            assert_eq!(at_once, walk.clone().map(pair).collect::<Vec<_>>());
+            // From the middle of a leaf too.
+            let (mut some, mut rest) = (walk.clone(), walk);
+            let mut halves: Vec<_> = some.by_ref().take(5).map(pair).collect();
+            some.for_each(|record| halves.push(pair(record)));
+            assert_eq!(halves, at_once);
+            rest.nth(2);
+            assert_eq!(rest.len(), at_once.len().saturating_sub(3));
+            at_once
         };
         let wanted: Vec<_> = self.model.iter().cloned().collect();
         let len = wanted.len();
@@ -122,7 +133,7 @@ fn score() -> impl Strategy<Value = f64> {
 proptest! {
     #[test]
     fn behaves_as_a_sorted_set(
-        ops in prop::collection::vec((0u8..20, score(), 0u16..900, 0usize..80), 1..1500),
+        ops in prop::collection::vec((0u8..20, score(), 0u16..500, 0usize..80), 1..700),
     ) {
         let mut owner = Owner::default();
         for (op, score, number, count) in ops {

@@ -78,6 +78,28 @@ impl<'a, P> Iterator for Walk<'a, P> {
         Some(Ranked::record(*slot))
     }
 
+    // A leaf at a time, which spares the choices that `next` makes for each record.
+    #[inline]
+    fn fold<B, F: FnMut(B, Self::Item) -> B>(mut self, start: B, mut each: F) -> B {
+        let mut sum = start;
+        while !self.run.is_empty() || self.load() {
+            let run = std::mem::take(&mut self.run);
+            for at in 0..run.len() {
+                let ahead = at + PREFETCH_AHEAD;
+                let (slot, next) = if self.back {
+                    (run[run.len() - 1 - at], run.len().checked_sub(ahead + 1))
+                } else {
+                    (run[at], Some(ahead))
+                };
+                if let Some(slot) = next.and_then(|next| run.get(next)) {
+                    fetch(*slot);
+                }
+                sum = each(sum, Ranked::record(slot));
+            }
+        }
+        sum
+    }
+
     fn size_hint(&self) -> (usize, Option<usize>) {
         let left = self.run.len() + self.ranks.len();
         (left, Some(left))

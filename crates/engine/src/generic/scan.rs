@@ -2,12 +2,13 @@
 //!
 //! A cursor of SCAN is `shard << 32 | position`, the position being one in the order of hashes, so
 //! a key that is there during a whole scan is returned exactly once, whatever the tables do
-//! meanwhile. Expired keys are not shown, and stay for those who remove them: a reader of
-//! everything should not become a writer of everything.
+//! meanwhile. Expired keys are not shown. SCAN removes those that match its pattern, as in Redis, for
+//! it looks at a few with each call; KEYS leaves them: a reader of everything should not become a
+//! writer of everything.
 
 use base::random::Random;
 use resp::{Args, Reply};
-use store::{Db, Stored, Turn};
+use store::{Db, Stored};
 
 use crate::cx::Cx;
 use crate::error::Error;
@@ -101,12 +102,10 @@ fn keys(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(
     Ok(())
 }
 
-/// Whether a key is one of those wanted.
-fn takes(wanted: &Wanted<'_>, stored: Stored<'_>, turn: &Turn) -> bool {
+/// Whether a value is of the wanted type.
+fn is_of_type(wanted: &Wanted<'_>, stored: Stored<'_>) -> bool {
     let kind = stored.kind().type_name().as_bytes();
-    wanted.pattern.matches(stored.key())
-        && wanted.type_name.is_none_or(|name| name.eq_ignore_ascii_case(kind))
-        && !stored.is_expired(turn)
+    wanted.type_name.is_none_or(|name| name.eq_ignore_ascii_case(kind))
 }
 
 fn scan(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
@@ -123,13 +122,25 @@ fn scan(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(
         let mut rest = None;
         let left = wanted.count - visited;
         cx.visit(shard, &mut |shard, turn| {
-            rest = shard.db(number).scan(turn, position, left, &mut |stored| {
+            let db = shard.db(number);
+            let mut expired = Vec::new();
+            rest = db.scan(turn, position, left, &mut |stored| {
                 visited += 1;
-                if takes(&wanted, stored, turn) {
+                if !wanted.pattern.matches(stored.key()) {
+                    return;
+                }
+                if stored.is_expired(turn) {
+                    expired.push(stored.key().to_vec());
+                } else if is_of_type(&wanted, stored) {
                     reply.bulk(stored.key());
                     found += 1;
                 }
             });
+            for key in expired {
+                let key = turn.key(&key);
+                // To look for it removes it.
+                db.contains(turn, key);
+            }
         });
         shard += usize::from(rest.is_none());
         position = rest.unwrap_or(0);

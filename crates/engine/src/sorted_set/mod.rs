@@ -9,7 +9,7 @@
 use base::number::{parse_f64, parse_i64};
 use resp::Reply;
 use store::Event;
-use store::sorted_set::{Entry, Pair, Walk};
+use store::sorted_set::{Entry, Pair};
 
 use crate::error::Error;
 use crate::row::{Handler, Row};
@@ -23,7 +23,7 @@ mod random;
 mod range;
 mod read;
 mod remove;
-mod result;
+pub(crate) mod result;
 mod scan;
 
 /// The sorted set commands.
@@ -103,7 +103,7 @@ const fn event(name: &'static str) -> Event {
 }
 
 /// A score given as an argument.
-fn score_of(arg: &[u8]) -> Result<f64, Error> {
+pub(crate) fn score_of(arg: &[u8]) -> Result<f64, Error> {
     match parse_i64(arg) {
         Some(integer) => Ok(integer as f64),
         None => parse_f64(arg).ok_or(Error::NotFloat),
@@ -116,7 +116,7 @@ fn integer(arg: &[u8]) -> Result<i64, Error> {
 
 /// Replies a member.
 #[inline]
-fn reply_member(reply: &mut Reply<'_>, member: Entry<'_>) {
+pub(crate) fn reply_member(reply: &mut Reply<'_>, member: Entry<'_>) {
     match member {
         Entry::Bytes(bytes) => reply.bulk(bytes),
         Entry::Integer(value) => reply.bulk_int(value),
@@ -138,20 +138,11 @@ fn reply_pairs<'a>(
     }
     let nested = reply.resp3();
     reply.array(if nested { len } else { len * 2 });
-    for pair in pairs {
+    pairs.for_each(|pair| {
         if nested {
             reply.array(2);
         }
         reply_member(reply, pair.member);
         reply.double(pair.score());
-    }
-}
-
-/// Replies all pairs of a walk whose length is known.
-fn reply_walk(reply: &mut Reply<'_>, len: usize, walk: Walk<'_>, with_scores: bool) {
-    // One loop for each form of set instead of a choice for each pair.
-    match walk {
-        Walk::Big(_) => reply_pairs(reply, len, walk, with_scores),
-        Walk::Packed(..) => reply_pairs(reply, len, walk, with_scores),
-    }
+    });
 }

@@ -9,7 +9,7 @@ use resp::{Args, Reply};
 use store::{Key, SortedSet};
 
 use super::remove::removed_from;
-use super::{TAKE, reply_member, reply_walk, spec};
+use super::{TAKE, reply_member, reply_pairs, spec};
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::row::{Handler, Row};
@@ -39,9 +39,7 @@ const fn popping(name: &'static str) -> Spec {
 
 pub(super) const ZMPOP: Row<Handler> = Row::new(
     spec("zmpop", -4, "7.0.0")
-        .summary(
-            "Takes members with the lowest or highest scores from the first set that is there.",
-        )
+        .summary("Takes members from an end of the first of several sets that is there.")
         .complexity("O(K+log(N)+M) for K keys and M members taken of N.")
         .flags(Flags::WRITE.with(Flags::MOVABLE_KEYS))
         .keys(&[KeySpec::counted(1, TAKE)])
@@ -142,7 +140,7 @@ fn pop(
     };
     let mut walk = set.walk(ranks.clone(), end == End::Max);
     match form {
-        Form::Pairs => reply_walk(reply, taken, walk, true),
+        Form::Pairs => reply_pairs(reply, taken, walk, true),
         Form::One | Form::Keyed => {
             if form == Form::Keyed {
                 reply.array(3);

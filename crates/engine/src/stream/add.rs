@@ -94,7 +94,9 @@ fn xadd(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(
     cx.turn.effects.replay_as(|| {
         let (len, first) = rest.unwrap_or_default();
         let mut command = options.replay(args, len, first);
-        command[options.replayed_id_at()] = shown.as_bytes().to_vec();
+        if !matches!(options.id, NewId::At(_)) {
+            command[options.replayed_id_at()] = shown.as_bytes().to_vec();
+        }
         command
     });
     cx.wrote(ADDED, key.bytes);

@@ -1,5 +1,5 @@
-//! Streams (<https://redis.io/docs/latest/commands/?group=stream>): the list of their rows, and what
-//! the files of the family share.
+//! Streams (<https://redis.io/docs/latest/commands/?group=stream>): the list of their rows, and
+//! what the files of the family share.
 //!
 //! A row stands beside its handler: entries are added in `add`, read in `range` and `read`, removed
 //! in `delete` and `trim`; groups are made in `group`, read in `read_group`, what they have pending

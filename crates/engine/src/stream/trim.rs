@@ -164,10 +164,11 @@ impl Options {
         limits: &Limits,
     ) -> Result<(), Error> {
         let Some(trim) = &mut self.trim else {
-            return match (limit, xadd) {
-                (1.., _) => Err(StreamError::LimitAlone.into()),
-                (0, true) => Ok(()),
-                (0, false) => Err(StreamError::NoStrategy.into()),
+            return match (limit, xadd, self.limit_at) {
+                (1.., ..) => Err(StreamError::LimitAlone.into()),
+                (0, false, _) => Err(StreamError::NoStrategy.into()),
+                (0, true, Some(_)) => Err(StreamError::LimitExact.into()),
+                (0, true, None) => Ok(()),
             };
         };
         trim.references = references;

@@ -2,7 +2,8 @@
 //! what the files of the family share.
 //!
 //! A row stands beside its handler: values read and set whole in `get` and `set`, counters in
-//! `count`, parts of values in `range`, two compared in `lcs`. The words that SET and GETEX have in
+//! `count`, parts of values in `range`, two compared in `lcs`, one
+//! compared and removed in `compare`. The words that SET and GETEX have in
 //! common are read in `options`.
 
 use resp::Reply;
@@ -11,6 +12,7 @@ use store::{Event, TextRef};
 use crate::row::{Handler, Row};
 use crate::spec::{Access, Argument, Flags, Group, KeySpec, Shape, Spec};
 
+mod compare;
 mod count;
 mod get;
 mod lcs;
@@ -23,6 +25,9 @@ pub const ROWS: &[Row<Handler>] = &[
     range::APPEND,
     count::DECR,
     count::DECRBY,
+    compare::DELEX,
+    compare::DELIFEQ,
+    compare::DIGEST,
     get::GET,
     get::GETDEL,
     get::GETEX,
@@ -34,6 +39,7 @@ pub const ROWS: &[Row<Handler>] = &[
     lcs::LCS,
     get::MGET,
     set::MSET,
+    set::MSETEX,
     set::MSETNX,
     set::PSETEX,
     set::SET,

@@ -1,12 +1,14 @@
-//! The words behind SET's value and GETEX's key, and the expiry they give.
+//! The words behind SET's value, GETEX's key and MSETEX's pairs, and the expiry they give.
 //!
-//! Words are taken in any case and order. A word may be repeated, the last one counts; words that
-//! contradict each other are a syntax error. The amount of an expiry is read after all words, since
-//! an error in it comes after the errors in them.
+//! MSETEX has those of SET without GET and comparisons. Words are taken in any case and order. A
+//! word may be repeated, the last one counts; words that contradict each other are a syntax error.
+//! The amount of an expiry is read after all words, since an error in it comes after the errors in
+//! them.
 
 use base::number::parse_i64;
 use resp::Args;
 
+use super::compare::{Comparison, Relation};
 use crate::error::Error;
 use crate::spec::{Argument, Shape};
 use store::Stamp;
@@ -19,6 +21,10 @@ pub(super) const SET_EXPIRY: &[Argument] = &[
     UNIX_MILLISECONDS.since("6.2.0"),
     Argument::word("keepttl", "KEEPTTL").since("6.0.0"),
 ];
+
+/// The same as the arguments of MSETEX, which always had them.
+pub(super) const MSETEX_EXPIRY: &[Argument] =
+    &[SECONDS, MILLISECONDS, UNIX_SECONDS, UNIX_MILLISECONDS, Argument::word("keepttl", "KEEPTTL")];
 
 /// The same as the arguments of GETEX, which always had them.
 pub(super) const GETEX_EXPIRY: &[Argument] =
@@ -35,15 +41,18 @@ const UNIX_MILLISECONDS: Argument =
 pub(super) enum Words {
     Set,
     Getex,
+    Msetex,
 }
 
 /// When SET does what it does.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Condition {
+pub(super) enum Condition<'a> {
     /// NX: the key must not be there.
     Absent,
     /// XX: it must be.
     Present,
+    /// IFEQ and its like: its string must compare so.
+    Compares(Comparison<'a>),
 }
 
 /// How an expiry is given.
@@ -78,7 +87,7 @@ pub(super) enum Life<'a> {
 /// All words of a request.
 #[derive(Clone, Copy)]
 pub(super) struct Options<'a> {
-    pub(super) condition: Option<Condition>,
+    pub(super) condition: Option<Condition<'a>>,
     /// SET replies the old value.
     pub(super) get: bool,
     pub(super) life: Life<'a>,
@@ -88,7 +97,7 @@ impl<'a> Options<'a> {
     /// Reads the words from the argument at `from` to the end.
     pub(super) fn parse(args: &mut Args<'a>, from: usize, words: Words) -> Result<Self, Error> {
         let mut options = Self { condition: None, get: false, life: Life::Unsaid };
-        let set = words == Words::Set;
+        let (set, getex) = (words == Words::Set, words == Words::Getex);
         args.seek(from);
         while let Some(word) = args.next() {
             let is = |name: &[u8]| word.eq_ignore_ascii_case(name);
@@ -100,19 +109,34 @@ impl<'a> Options<'a> {
                 };
                 let amount = args.next().filter(|_| free).ok_or(Error::Syntax)?;
                 options.life = Life::Until(Expiry { amount, unit });
-            } else if set && is(b"NX") && options.condition != Some(Condition::Present) {
+            } else if !getex
+                && is(b"NX")
+                && matches!(options.condition, None | Some(Condition::Absent))
+            {
                 options.condition = Some(Condition::Absent);
-            } else if set && is(b"XX") && options.condition != Some(Condition::Absent) {
+            } else if !getex
+                && is(b"XX")
+                && matches!(options.condition, None | Some(Condition::Present))
+            {
                 options.condition = Some(Condition::Present);
             } else if set && is(b"GET") {
                 options.get = true;
-            } else if set && is(b"KEEPTTL") && !matches!(options.life, Life::Until(_)) {
+            } else if set && let Some(relation) = Relation::of(word) {
+                let operand = args.next().ok_or(Error::Syntax)?;
+                let comparison = Comparison { relation, operand };
+                if options.condition.replace(Condition::Compares(comparison)).is_some() {
+                    return Err(Error::Syntax);
+                }
+            } else if !getex && is(b"KEEPTTL") && !matches!(options.life, Life::Until(_)) {
                 options.life = Life::Keep;
-            } else if !set && is(b"PERSIST") && !matches!(options.life, Life::Until(_)) {
+            } else if getex && is(b"PERSIST") && !matches!(options.life, Life::Until(_)) {
                 options.life = Life::Persist;
             } else {
                 return Err(Error::Syntax);
             }
+        }
+        if let Some(Condition::Compares(comparison)) = options.condition {
+            comparison.check()?;
         }
         Ok(options)
     }

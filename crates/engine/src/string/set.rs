@@ -1,20 +1,25 @@
-//! Whole values set: SET and the older commands that are special cases of it, and MSET and MSETNX.
+//! Whole values set: SET and the older commands that are special cases of it, and MSET, MSETNX and
+//! MSETEX.
 //!
 //! An expiry is replayed as a point in time. One in the past is stored like any other, as in Redis,
 //! and the key then expires when it is next looked at.
 
+use std::ops::Range;
+
+use base::number::parse_i64;
 use resp::{Args, Reply};
 use store::text::NewText;
 use store::{Event, Stamp, Text};
 
-use super::options::{Condition, Expiry, Options, SET_EXPIRY, Unit, Words};
+use super::compare;
+use super::options::{Condition, Expiry, MSETEX_EXPIRY, Options, SET_EXPIRY, Unit, Words};
 use super::{
     EXPIRY_SET, UPDATE, UPDATE_KEY, VALUE, WRITE, command, command_until, reply_text, spec,
 };
 use crate::cx::Cx;
-use crate::error::Error;
+use crate::error::{Error, StringError};
 use crate::row::{Handler, Row};
-use crate::spec::{Access, Argument, Flags, KeySpec, Shape, Spec};
+use crate::spec::{Access, Argument, Find, Flags, KeySpec, Shape, Spec};
 
 pub(super) const SET: Row<Handler> = Row::new(
     spec("set", -3, "1.0.0")
@@ -34,11 +39,19 @@ pub(super) const SET: Row<Handler> = Row::new(
             ("6.0.0", "The option `KEEPTTL`."),
             ("6.2.0", "The options `GET`, `EXAT` and `PXAT`."),
             ("7.0.0", "`NX` and `GET` can be used together."),
+            ("8.4.0", "The options `IFEQ`, `IFNE`, `IFDEQ` and `IFDNE`."),
         ]),
     set,
 );
 
-const CONDITION: &[Argument] = &[Argument::word("nx", "NX"), Argument::word("xx", "XX")];
+const CONDITION: &[Argument] = &[
+    Argument::word("nx", "NX"),
+    Argument::word("xx", "XX"),
+    compare::IFEQ.since("8.4.0"),
+    compare::IFNE.since("8.4.0"),
+    compare::IFDEQ.since("8.4.0"),
+    compare::IFDNE.since("8.4.0"),
+];
 
 pub(super) const SETNX: Row<Handler> = Row::new(
     spec("setnx", 3, "1.0.0")
@@ -89,6 +102,29 @@ pub(super) const MSET: Row<Handler> = Row::new(
     mset,
 );
 
+pub(super) const MSETEX: Row<Handler> = Row::new(
+    spec("msetex", -4, "8.4.0")
+        .summary("Sets several keys to strings that end together, if all or none are there.")
+        .complexity("O(N) for N keys.")
+        .flags(WRITE.with(Flags::MOVABLE_KEYS))
+        .keys(&[KeySpec {
+            find: Find::Count { at: 0, first: 1, step: 2 },
+            ..KeySpec::counted(1, Access::OW.with(Access::UPDATE))
+        }])
+        .arguments(&[
+            Argument::new("numkeys", Shape::Integer),
+            Argument::new("data", Shape::Block(&[Argument::key(), VALUE])).multiple(),
+            Argument::new(
+                "condition",
+                Shape::OneOf(&[Argument::word("nx", "NX"), Argument::word("xx", "XX")]),
+            )
+            .optional(),
+            Argument::new("expiration", Shape::OneOf(MSETEX_EXPIRY)).optional(),
+        ])
+        .tips(&["request_policy:multi_shard", "response_policy:all_succeeded"]),
+    msetex,
+);
+
 pub(super) const MSETNX: Row<Handler> = Row::new(
     set_many("msetnx")
         .summary("Sets several keys to strings unless one of the keys is there.")
@@ -121,10 +157,15 @@ fn set(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<()
         None => true,
         Some(Condition::Absent) => !db.contains(turn, key),
         Some(Condition::Present) => db.contains(turn, key),
+        Some(Condition::Compares(comparison)) => comparison.holds(db, turn, key)?,
     };
     if met {
         put(cx, args, 2, stamp);
-        if options.get && !matches!(stamp, Stamp::At(_)) {
+        if matches!(stamp, Stamp::At(_)) {
+            // Replayed as it was put.
+        } else if let Some(Condition::Compares(_)) = options.condition {
+            cx.turn.effects.replay_as(|| unconditional(args, stamp));
+        } else if options.get {
             cx.turn.effects.replay_as(|| without_get(args));
         }
     }
@@ -157,6 +198,12 @@ fn without_get(args: &Args<'_>) -> Vec<Vec<u8>> {
     head.chain(words.filter(|word| !word.eq_ignore_ascii_case(b"GET")))
         .map(<[u8]>::to_vec)
         .collect()
+}
+
+/// The request without what was to be compared: it has been.
+fn unconditional(args: &Args<'_>, stamp: Stamp) -> Vec<Vec<u8>> {
+    let keep = (stamp == Stamp::Keep).then_some(&b"KEEPTTL"[..]);
+    args.iter().take(3).chain(keep).map(<[u8]>::to_vec).collect()
 }
 
 fn setnx(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
@@ -205,7 +252,7 @@ fn mset(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(
     if args.len().is_multiple_of(2) {
         return Err(Error::Arity("mset".to_owned()));
     }
-    put_pairs(cx, args);
+    put_pairs(cx, args, 1..args.len(), Stamp::Clear);
     reply.ok();
     Ok(())
 }
@@ -220,19 +267,52 @@ fn msetnx(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
         !db.contains(turn, key)
     });
     if free {
-        put_pairs(cx, args);
+        put_pairs(cx, args, 1..args.len(), Stamp::Clear);
     }
     reply.int(i64::from(free));
     Ok(())
 }
 
+fn msetex(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let numkeys = parse_i64(args.text(1)).and_then(|number| i32::try_from(number).ok());
+    let numkeys = numkeys.and_then(|number| usize::try_from(number).ok()).filter(|n| *n > 0);
+    let numkeys = numkeys.ok_or(StringError::MsetexKeys)?;
+    let end = numkeys.checked_mul(2).and_then(|len| len.checked_add(2));
+    let end = end.filter(|end| *end <= args.len()).ok_or(StringError::MsetexPairs)?;
+    let options = Options::parse(args, end, Words::Msetex)?;
+    let stamp = options.life.stamp(cx.turn.unix_ms, "msetex")?;
+    let mut met = true;
+    if let Some(condition) = options.condition {
+        met = (0..numkeys).all(|nth| {
+            let key = cx.nth_key(args, nth, 2 + 2 * nth);
+            let (db, turn) = cx.db(key);
+            db.contains(turn, key) == (condition == Condition::Present)
+        });
+    }
+    if met {
+        put_pairs(cx, args, 2..end, stamp);
+        if let Stamp::At(at_ms) = stamp {
+            cx.turn.effects.replay_as(|| {
+                let mut words: Vec<Vec<u8>> = args.iter().take(end).map(<[u8]>::to_vec).collect();
+                words.extend([b"PXAT".to_vec(), at_ms.to_string().into_bytes()]);
+                words
+            });
+        }
+    }
+    reply.int(i64::from(met));
+    Ok(())
+}
+
 /// Sets each key to the argument behind it. Of a key that comes twice the last value stays.
-fn put_pairs(cx: &mut Cx<'_>, args: &Args<'_>) {
-    for (nth, at) in (1..args.len()).step_by(2).enumerate() {
+fn put_pairs(cx: &mut Cx<'_>, args: &Args<'_>, pairs: Range<usize>, stamp: Stamp) {
+    for (nth, at) in pairs.step_by(2).enumerate() {
         let key = cx.nth_key(args, nth, at);
         let text = NewText::encode(args.text(at + 1), args.own(at + 1));
         let (db, turn) = cx.db(key);
-        db.put(turn, key, text, Stamp::Clear);
+        db.put(turn, key, text, stamp);
         cx.wrote(WRITTEN, key.bytes);
+        if matches!(stamp, Stamp::At(_)) {
+            cx.wrote(EXPIRY_SET, key.bytes);
+        }
     }
 }

@@ -62,7 +62,11 @@ pub fn run(world: &mut World, transcript: &str) {
             let mut effects = effects.iter().map(describe);
             while let Some((_, want)) = lines.next_if(|(_, next)| next.starts_with("! ")) {
                 let got = effects.next().unwrap_or_else(|| "none".to_owned());
-                assert_eq!(&want[2..], got, "{}", context("effect"));
+                let mut want = want[2..].to_owned();
+                while let Some((_, more)) = lines.next_if(|(_, next)| next.starts_with("  ")) {
+                    want.push_str(&more[2..]);
+                }
+                assert_eq!(want, got, "{}", context("effect"));
             }
         } else if let Some(name) = line.strip_prefix("@hears ") {
             let got = render(&world.hear(name));

@@ -54,17 +54,19 @@ OK
 > PEXPIRE "" 5
 1
 @advance 6
-# What has expired is not shown, and not removed either.
+# KEYS does not show what has expired, and does not remove it either.
 > KEYS *
 []
 > KEYS ""
 []
-> SCAN 0
+> SCAN 0 MATCH x
 ["0", []]
 > DBSIZE
 1
-> EXISTS ""
-0
+# SCAN removes it, unless the pattern is another, whatever the type.
+> SCAN 0 TYPE list
+["0", []]
+! expired: => DEL 
 > DBSIZE
 0
 "#,

@@ -1,4 +1,5 @@
-//! Thousands of schedules of small cases of the router and of the hand-over of clients.
+//! Thousands of schedules of small cases of the router, of the hand-over of clients and of their
+//! waits for keys.
 //!
 //! The sources are those of the product, included beside a `shim` of shuttle's types; the gate and
 //! the seat of `sync`, which loom has explored, come along. Each model must hold as it is and must
@@ -31,6 +32,8 @@ mod hand_over;
 mod hand_over_models;
 mod router_models;
 mod shim;
+mod waiting;
+mod waiting_models;
 
 use std::env;
 use std::process::Command;

@@ -44,6 +44,12 @@ pub(crate) enum Fault {
     EveryoneChooses,
     /// Queued requests are executed from the newest on.
     NewestFirst,
+    /// Nobody is told that a wait is over.
+    NoWake,
+    /// A client whose time is over is told so, whoever was faster.
+    TimeOutAnyway,
+    /// Who gets a client that waits does not look whether its wait is over.
+    DeafOnArrival,
 }
 
 thread_local! {

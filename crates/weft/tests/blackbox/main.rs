@@ -18,6 +18,7 @@ mod server;
 mod start;
 mod threads;
 mod threads_change;
+mod waiting;
 
 use client::{Client, Value};
 use server::Server;

@@ -7,3 +7,4 @@ mod pop;
 mod push;
 mod read;
 mod transfer;
+mod waiting;

@@ -275,6 +275,16 @@ OK
 -ERR wrong number of arguments for 'zunion' command
 > ZUNIONSTORE d 1
 -ERR wrong number of arguments for 'zunionstore' command
+"#,
+    );
+}
+
+#[test]
+fn words_that_combinations_refuse() {
+    check(
+        r#"
+> ZADD z 1 a
+1
 > ZUNION 1 z WEIGHTS
 -ERR syntax error
 > ZUNION 1 z WEIGHTS x

@@ -315,6 +315,14 @@ OK
 -ERR min or max not valid string range item
 > ZRANGE z a b BYLEX LIMIT 0 1 WITHSCORES
 -ERR syntax error, WITHSCORES not supported in combination with BYLEX
+"#,
+    );
+}
+
+#[test]
+fn what_older_ranges_and_zrangestore_refuse() {
+    check(
+        r#"
 > ZREVRANGE z 0 1 REV
 -ERR syntax error
 > ZREVRANGE z 0 1 BYSCORE

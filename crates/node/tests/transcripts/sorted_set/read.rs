@@ -63,6 +63,16 @@ nil-array
 0
 > ZCOUNT none 0 1
 0
+"#,
+    );
+}
+
+#[test]
+fn scores_and_ranks_in_resp3() {
+    check_both(
+        r#"
+> ZADD z 1 a 2 b 2 c 3.5 d
+4
 > HELLO 3
 ~~ {*}
 > ZSCORE z d

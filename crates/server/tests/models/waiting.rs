@@ -1,0 +1,297 @@
+//! Owners of clients that wait for keys: the product's router, slots, messages and dispatch, around
+//! them as much of `waiting` and `thread` as begins and ends waits, with channels in place of
+//! mailboxes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use node::config::{Change, Config};
+use node::dispatch::Request;
+use node::host::{Facts, Shutdown};
+use node::wait::{finish, give_up};
+use node::{ClientRecord, Host, Node, Session, Step, Worker, dispatch, table};
+use resp::{Args, Out, Span};
+use shuttle::sync::Mutex;
+use shuttle::sync::mpsc::{Receiver, Sender, channel};
+
+use crate::gate::{Gate, Pass};
+use crate::message::Message;
+use crate::router::{LockRouter, Shards};
+use crate::shim::Fault;
+use crate::slots::{Action, Client, Slots};
+
+const SHARDS: usize = 4;
+const DATABASES: u32 = 2;
+
+/// A client, and what it has been told.
+#[derive(Debug)]
+pub(crate) struct Guest {
+    session: Session,
+    told: Arc<Mutex<Vec<String>>>,
+    pub(crate) record: Arc<ClientRecord>,
+}
+
+type Letter = Message<Guest>;
+
+impl Client for Guest {
+    type Ticket = ();
+
+    fn ticket(&self) {}
+
+    fn redeem(&mut self, (): ()) {}
+
+    fn id(&self) -> u64 {
+        self.record.id
+    }
+
+    fn take(&self, thread: usize, slot: usize) -> bool {
+        self.record.seat.take(thread as u32, slot as u32)
+    }
+
+    fn is_killed(&self) -> bool {
+        self.record.seat.is_killed()
+    }
+}
+
+/// What a test keeps of a client.
+pub(crate) struct Seen {
+    pub(crate) record: Arc<ClientRecord>,
+    told: Arc<Mutex<Vec<String>>>,
+}
+
+impl Seen {
+    /// Everything it was told.
+    pub(crate) fn told(&self) -> Vec<String> {
+        self.told.lock().expect("nobody panics").clone()
+    }
+}
+
+/// What all threads share.
+pub(crate) struct World {
+    shards: Shards,
+    gate: Gate,
+    pub(crate) node: Arc<Node>,
+    links: Mutex<Vec<Sender<Letter>>>,
+}
+
+impl World {
+    pub(crate) fn new() -> Arc<Self> {
+        let config = Config { databases: DATABASES, ..Config::default() };
+        Arc::new(Self {
+            shards: Shards::new(SHARDS, DATABASES as usize),
+            gate: Gate::new(8),
+            node: Arc::new(Node::new(config, 42, SHARDS)),
+            links: Mutex::new(Vec::new()),
+        })
+    }
+
+    /// Keys of different shards.
+    pub(crate) fn keys<const COUNT: usize>(&self) -> [String; COUNT] {
+        let shard = |name: &String| self.node.map.shard_of(self.node.hasher.hash(name.as_bytes()));
+        std::array::from_fn(|wanted| {
+            let names = (0..).map(|number| format!("k{number}"));
+            names.into_iter().find(|name| shard(name) == wanted).expect("there are many names")
+        })
+    }
+
+    pub(crate) fn send(&self, thread: usize, letter: Letter) {
+        let links = self.links.lock().expect("nobody panics");
+        // Who has ended needs to hear nothing.
+        let _ = links[thread].send(letter);
+    }
+
+    /// Marks a client as one to be closed and tells its owner, as CLIENT KILL does.
+    pub(crate) fn kill(&self, record: &ClientRecord) {
+        if record.kill() {
+            let (thread, slot) = record.seat.place();
+            self.send(thread as usize, Message::Close { id: record.id, slot: slot as usize });
+        }
+    }
+}
+
+impl Host for World {
+    fn wake_client(&self, client: &ClientRecord) {
+        if Fault::NoWake.is_planted() {
+            return;
+        }
+        let (thread, slot) = client.seat.place_after();
+        let wake = Message::Wake { id: client.id, slot: slot as usize };
+        self.send(thread as usize, wake);
+    }
+
+    fn close_client(&self, _: &ClientRecord) {}
+
+    fn apply(&self, _: &[Change], _: &Config, _: &Config) -> Result<(), (&'static str, String)> {
+        Ok(())
+    }
+
+    fn pause_changed(&self) {}
+
+    fn shut_down(&self, _: Shutdown) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn facts(&self) -> Facts {
+        Facts::default()
+    }
+
+    fn read_config_file(&self) -> Result<Vec<u8>, String> {
+        Ok(Vec::new())
+    }
+
+    fn write_config_file(&self, _: &[u8]) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn sleep(&self, _: Duration) {}
+
+    fn purge_memory(&self) {}
+
+    fn allocator_report(&self) -> String {
+        String::new()
+    }
+
+    fn drop_later(&self, _: Box<dyn Send>) {}
+}
+
+/// One thread: its clients, its way to execute and its mailbox.
+pub(crate) struct Owner {
+    pub(crate) world: Arc<World>,
+    index: usize,
+    slots: Slots<Guest>,
+    inbox: Receiver<Letter>,
+    worker: Worker,
+    pass: Pass,
+}
+
+impl Owner {
+    /// A thread with the next number; the first is the main thread.
+    pub(crate) fn new(world: &Arc<World>) -> Self {
+        let (sender, inbox) = channel();
+        let mut links = world.links.lock().expect("nobody panics");
+        links.push(sender);
+        let index = links.len() - 1;
+        drop(links);
+        let mut worker = Worker::new(Arc::clone(&world.node), index, 7, 1.0);
+        worker.begin_turn(1_000_000, 0);
+        let pass = world.gate.register().expect("there are as many passes as threads");
+        Self { world: Arc::clone(world), index, slots: Slots::new(index), inbox, worker, pass }
+    }
+
+    /// A new client here, which is owned by this thread from the start. The main thread has none.
+    pub(crate) fn connect(&mut self) -> (usize, Seen) {
+        let id = self.world.node.clients.next_id();
+        let record = Arc::new(ClientRecord::new(id, ("a".into(), "b".into()), 1, 0, 0));
+        self.world.node.clients.add(Arc::clone(&record));
+        let session = Session::new(Arc::clone(&record), true);
+        let told = Arc::default();
+        let seen = Seen { record: Arc::clone(&record), told: Arc::clone(&told) };
+        let guest = Guest { session, told, record };
+        match self.slots.handle(Message::Adopt(guest), || 0) {
+            Action::Welcome(slot) => (slot, seen),
+            other => panic!("a thread takes a client: {other:?}"),
+        }
+    }
+
+    /// Executes a request of a client.
+    pub(crate) fn request(&mut self, slot: usize, words: &str) -> Step {
+        let guest = self.slots.client_mut(slot).expect("it is here");
+        let args: Vec<_> =
+            words.split(' ').map(|word| Arc::new(word.as_bytes().to_vec())).collect();
+        let spans: Vec<Span> = (0..args.len()).map(Span::own).collect();
+        let args = Args::new(&[], &spans, &args);
+        let entry = table().resolve(&args);
+        let hasher = self.world.node.hasher;
+        let hash = entry.and_then(|entry| entry.only_key_hash(&args, |key| hasher.hash(key)));
+        let mut out = Out::default();
+        let router = LockRouter { shards: &self.world.shards, pass: &self.pass };
+        self.pass.enter();
+        let request = Request { entry, args, hash };
+        let host = &*self.world;
+        let session = &mut guest.session;
+        let step = dispatch(&mut self.worker, session, request, &router, host, &mut out);
+        self.pass.leave();
+        tell(guest, &out);
+        step
+    }
+
+    /// Handles one message, for which it waits.
+    pub(crate) fn turn(&mut self) {
+        let letter = self.inbox.recv().expect("its link is open");
+        self.handle(letter);
+    }
+
+    fn handle(&mut self, letter: Letter) {
+        match self.slots.handle(letter, || 2) {
+            Action::Nothing => {}
+            Action::Welcome(_) if Fault::DeafOnArrival.is_planted() => {}
+            Action::Welcome(slot) | Action::Wake(slot) => self.end_wait(slot),
+            Action::Close(guest) => self.end(guest),
+            Action::PassOn(guest, thread) => self.world.send(thread, Message::Adopt(guest)),
+            other => panic!("nobody asks for this: {other:?}"),
+        }
+    }
+
+    /// Waits until a client waits no more.
+    pub(crate) fn until_told(&mut self, slot: usize) {
+        while self.waits(slot) {
+            self.turn();
+        }
+    }
+
+    /// Whether a client is here and waits.
+    pub(crate) fn waits(&self, slot: usize) -> bool {
+        self.slots.client(slot).is_some_and(|guest| guest.session.waiter.is_some())
+    }
+
+    /// The time of a client's wait has come.
+    pub(crate) fn time_out(&mut self, slot: usize) {
+        let Some(guest) = self.slots.client_mut(slot) else { return };
+        let Some(waiter) = &guest.session.waiter else { return };
+        waiter.time_out();
+        let told = Arc::clone(&guest.told);
+        self.end_wait(slot);
+        if Fault::TimeOutAnyway.is_planted() {
+            *told.lock().expect("nobody panics") = vec!["*-1".to_owned()];
+        }
+    }
+
+    fn end_wait(&mut self, slot: usize) {
+        let guest = self.slots.client_mut(slot).expect("it is here");
+        let mut out = Out::default();
+        let router = LockRouter { shards: &self.world.shards, pass: &self.pass };
+        self.pass.enter();
+        finish(&mut self.worker, &mut guest.session, &router, &mut out);
+        self.pass.leave();
+        tell(guest, &out);
+    }
+
+    /// Closes a client, as when it has disconnected.
+    pub(crate) fn close(&mut self, slot: usize) {
+        if let Some(guest) = self.slots.remove(slot) {
+            self.end(guest);
+        }
+    }
+
+    fn end(&mut self, mut guest: Guest) {
+        let router = LockRouter { shards: &self.world.shards, pass: &self.pass };
+        self.pass.enter();
+        give_up(&mut self.worker, &mut guest.session, &router);
+        self.pass.leave();
+        guest.told.lock().expect("nobody panics").push("closed".to_owned());
+    }
+
+    /// Gives a client to the main thread, which finds another home for it.
+    pub(crate) fn give_away(&mut self, slot: usize) {
+        let guest = self.slots.remove(slot).expect("it is here");
+        assert_ne!(self.index, 0);
+        self.world.send(0, Message::Adopt(guest));
+    }
+}
+
+fn tell(guest: &Guest, out: &Out) {
+    if !out.bytes.is_empty() {
+        let text = String::from_utf8_lossy(&out.bytes).trim_end().replace("\r\n", " ");
+        guest.told.lock().expect("nobody panics").push(text);
+    }
+}

@@ -1,0 +1,297 @@
+//! Models of waiting: whatever is pushed is served to those who wait, once, in whatever order
+//! pushes, timeouts, kills and moves from thread to thread meet.
+
+use std::sync::Arc;
+
+use node::Step;
+use shuttle::rand::{Rng, thread_rng};
+use shuttle::thread::{self, JoinHandle};
+
+use crate::message::Message;
+use crate::shim::Fault;
+use crate::waiting::{Owner, Seen, World};
+use crate::{fails_with, holds};
+
+/// Schedules of each kind for a model that holds.
+const SCHEDULES: usize = 400;
+/// The most schedules until a planted fault is found.
+const SCHEDULES_TO_FAIL: usize = 3000;
+
+/// Starts a thread with one client, on which `work` is done.
+fn client(
+    world: &Arc<World>,
+    work: impl FnOnce(&mut Owner, usize) + Send + 'static,
+) -> (Seen, JoinHandle<()>) {
+    let mut owner = Owner::new(world);
+    let (slot, seen) = owner.connect();
+    (seen, thread::spawn(move || work(&mut owner, slot)))
+}
+
+/// Starts a thread whose client sends requests that do not wait.
+fn sender(world: &Arc<World>, requests: Vec<String>) -> (Seen, JoinHandle<()>) {
+    client(world, move |owner, slot| {
+        for request in requests {
+            assert_eq!(owner.request(slot, &request), Step::Done);
+        }
+    })
+}
+
+/// Starts a thread whose client sends one request and waits for the reply.
+fn waiter(world: &Arc<World>, request: String) -> (Seen, JoinHandle<()>) {
+    client(world, move |owner, slot| {
+        owner.request(slot, &request);
+        owner.until_told(slot);
+    })
+}
+
+fn join(threads: impl IntoIterator<Item = JoinHandle<()>>) {
+    threads.into_iter().for_each(|thread| thread.join().expect("it ends"));
+}
+
+/// The elements of lists, by a client of its own.
+fn left(world: &Arc<World>, keys: &[&String]) -> Vec<String> {
+    let mut owner = Owner::new(world);
+    let (slot, seen) = owner.connect();
+    for key in keys {
+        owner.request(slot, &format!("LRANGE {key} 0 -1"));
+    }
+    assert_eq!(world.node.waiting(), 0, "somebody still waits");
+    seen.told().iter().flat_map(|told| elements(told)).collect()
+}
+
+/// The elements in a reply: they have one character, and are no lengths.
+fn elements(told: &str) -> Vec<String> {
+    let words: Vec<&str> = told.split(' ').collect();
+    let pairs = words.windows(2).filter(|pair| pair[0] == "$1");
+    pairs.map(|pair| pair[1].to_owned()).collect()
+}
+
+/// What was told and what is left, together.
+fn sorted(mut elements: Vec<String>) -> Vec<String> {
+    elements.sort_unstable();
+    elements
+}
+
+/// Two clients wait for a key. The time of one of them runs out, or someone unblocks it, or it is
+/// closed, while two elements are pushed one by one.
+fn a_push_meets_every_other_end() {
+    let world = World::new();
+    let _main = Owner::new(&world);
+    let [key] = world.keys();
+    let ending = thread_rng().gen_range(0..3);
+    let patience = thread_rng().gen_range(0..4);
+    let wait = format!("BLPOP {key} 100");
+    let (hasty, hasty_thread) = client(&world, move |owner, slot| {
+        owner.request(slot, &wait);
+        (0..patience).for_each(|_| thread::yield_now());
+        match ending {
+            0 => owner.time_out(slot),
+            1 => owner.until_told(slot),
+            _ => owner.close(slot),
+        }
+    });
+    let (patient, patient_thread) = waiter(&world, format!("BLPOP {key} 0"));
+    let pushes = vec![format!("RPUSH {key} a"), format!("RPUSH {key} b")];
+    let (_, pusher) = sender(&world, pushes);
+    let unblock = format!("CLIENT UNBLOCK {} ERROR", hasty.record.id);
+    let (unblocker, unblocker_thread) = sender(&world, vec![unblock]);
+    join([hasty_thread, patient_thread, pusher, unblocker_thread]);
+
+    let told = hasty.told();
+    let is_closed = told.last().is_some_and(|told| told == "closed");
+    assert_eq!(told.len(), 1 + usize::from(is_closed && told.len() > 1), "told twice: {told:?}");
+    assert_eq!(patient.told().len(), 1, "told twice or never");
+    let mut all: Vec<String> = left(&world, &[&key]);
+    all.extend([hasty, patient].iter().flat_map(Seen::told).flat_map(|told| elements(&told)));
+    // What was served to a client that was closed a moment later is lost with its connection.
+    let lost_with_it = usize::from(is_closed && told.len() == 1 && all.len() == 1);
+    let all = sorted(all);
+    assert!(all == ["a", "b"] || lost_with_it == 1, "an element is lost or doubled: {all:?}");
+    let unblocked = told.iter().any(|told| told.starts_with("-UNBLOCKED"));
+    assert!(unblocker.told() == [":1"] || !unblocked, "unblocked by nobody");
+    assert!(unblocker.told() == [":0"] || unblocked || is_closed, "unblocked and not told");
+}
+
+/// Two clients wait for two keys each, of two shards; both keys are pushed to.
+fn waits_for_two_keys() {
+    let world = World::new();
+    let _main = Owner::new(&world);
+    let [k, l] = world.keys();
+    let (first, first_thread) = waiter(&world, format!("BLPOP {k} {l} 0"));
+    let (second, second_thread) = waiter(&world, format!("BLPOP {l} {k} 0"));
+    let (_, to_k) = sender(&world, vec![format!("RPUSH {k} a")]);
+    let (_, to_l) = sender(&world, vec![format!("RPUSH {l} b")]);
+    join([first_thread, second_thread, to_k, to_l]);
+    assert!(left(&world, &[&k, &l]).is_empty(), "an element is left");
+    let told: Vec<String> = [first, second].iter().flat_map(Seen::told).collect();
+    let told = sorted(told.iter().flat_map(|told| elements(told)).collect());
+    assert_eq!(told, ["a", "b"], "an element is lost or doubled");
+}
+
+/// Moves from list to list over three shards, all of them awaited or not yet.
+fn a_chain_over_shards() {
+    let world = World::new();
+    let _main = Owner::new(&world);
+    let [k, l, m] = world.keys();
+    let (first, first_thread) = waiter(&world, format!("BLMOVE {k} {l} LEFT RIGHT 0"));
+    let (second, second_thread) = waiter(&world, format!("BLMOVE {l} {m} LEFT RIGHT 0"));
+    let (last, last_thread) = waiter(&world, format!("BLPOP {m} 0"));
+    let (_, to_k) = sender(&world, vec![format!("RPUSH {k} a")]);
+    let (_, to_l) = sender(&world, vec![format!("RPUSH {l} b")]);
+    join([first_thread, second_thread, last_thread, to_k, to_l]);
+    for seen in [&first, &second, &last] {
+        assert_eq!(seen.told().len(), 1, "told twice or never");
+    }
+    let mut all = left(&world, &[&k, &l, &m]);
+    assert_eq!(all.len(), 1, "one is left");
+    all.extend(last.told().iter().flat_map(|told| elements(told)));
+    assert_eq!(sorted(all), ["a", "b"], "an element is lost or doubled");
+}
+
+/// When everyone in a chain waits already, nobody can take an element on its way.
+fn nobody_steals_on_the_way() {
+    let world = World::new();
+    let _main = Owner::new(&world);
+    let [k, l, m] = world.keys();
+    let mut owner = Owner::new(&world);
+    let clients = [
+        format!("BLMOVE {k} {l} LEFT RIGHT 0"),
+        format!("BLMOVE {l} {m} LEFT RIGHT 0"),
+        format!("BLPOP {m} 0"),
+    ]
+    .map(|request| {
+        let (slot, seen) = owner.connect();
+        assert_eq!(owner.request(slot, &request), Step::Wait);
+        (slot, seen)
+    });
+    let (_, pusher) = sender(&world, vec![format!("RPUSH {k} a")]);
+    let (thief, thief_thread) =
+        sender(&world, vec![format!("LPOP {l}"), format!("LPOP {m}"), format!("LPOP {k}")]);
+    for (slot, seen) in &clients {
+        owner.until_told(*slot);
+        assert_eq!(seen.told().len(), 1, "told twice or never");
+    }
+    join([pusher, thief_thread]);
+    assert_eq!(thief.told(), ["$-1", "$-1", "$-1"], "an element was stolen");
+    assert!(left(&world, &[&k, &l, &m]).is_empty());
+}
+
+/// A waiting client moves to another thread while it is served, or killed.
+fn a_waiting_client_moves() {
+    let world = World::new();
+    let mut main = Owner::new(&world);
+    let [key] = world.keys();
+    let mut old = Owner::new(&world);
+    let mut new = Owner::new(&world);
+    let (slot, seen) = old.connect();
+    let (_, pusher) = sender(&world, vec![format!("RPUSH {key} a")]);
+    let kills = thread_rng().gen_range(0..2) == 1;
+    let killer = {
+        let (world, record) = (Arc::clone(&world), Arc::clone(&seen.record));
+        thread::spawn(move || {
+            if kills {
+                world.kill(&record);
+            }
+        })
+    };
+    let wait = format!("BLPOP {key} 0");
+    let told = Arc::clone(&seen.record);
+    let first = thread::spawn(move || {
+        if old.request(slot, &wait) == Step::Wait {
+            old.give_away(slot);
+            return true;
+        }
+        false
+    });
+    let second = thread::spawn(move || {
+        main.turn();
+        main
+    });
+    let moved = first.join().expect("it ends");
+    if moved {
+        while told.waiter.lock().is_some() || new.waits(0) {
+            new.turn();
+        }
+    } else {
+        // The main thread waits for something.
+        world.send(0, Message::Wake { id: 0, slot: 0 });
+    }
+    join([pusher, killer]);
+    drop(second);
+    let told = seen.told();
+    if !kills {
+        assert_eq!(told.len(), 1, "told twice or never: {told:?}");
+        assert!(left(&world, &[&key]).is_empty(), "the element is left");
+    }
+}
+
+/// A list comes by an exchange of databases.
+fn a_list_comes_with_a_database() {
+    let world = World::new();
+    let _main = Owner::new(&world);
+    let [k, l] = world.keys();
+    let (first, first_thread) = waiter(&world, format!("BLMOVE {k} {l} LEFT RIGHT 0"));
+    let (second, second_thread) = waiter(&world, format!("BLPOP {l} 0"));
+    let fill = vec!["SELECT 1".to_owned(), format!("RPUSH {k} a"), "SWAPDB 0 1".to_owned()];
+    let (_, filler) = sender(&world, fill);
+    join([first_thread, second_thread, filler]);
+    assert_eq!(first.told(), ["$1 a"]);
+    assert_eq!(second.told().len(), 1, "told twice or never");
+    assert!(left(&world, &[&k, &l]).is_empty());
+}
+
+#[test]
+fn every_end_of_a_wait_is_told_once() {
+    holds(SCHEDULES, a_push_meets_every_other_end);
+}
+
+#[test]
+fn whoever_waits_for_several_keys_is_served_once() {
+    holds(SCHEDULES, waits_for_two_keys);
+}
+
+#[test]
+fn chains_end_and_lose_nothing() {
+    holds(SCHEDULES, a_chain_over_shards);
+}
+
+#[test]
+fn what_is_on_its_way_is_nobody_else_s() {
+    holds(SCHEDULES, nobody_steals_on_the_way);
+}
+
+#[test]
+fn a_wait_moves_with_its_client() {
+    holds(SCHEDULES, a_waiting_client_moves);
+}
+
+#[test]
+fn exchanged_databases_serve() {
+    holds(SCHEDULES, a_list_comes_with_a_database);
+}
+
+#[test]
+fn without_a_wake_clients_wait_for_ever() {
+    fails_with(Fault::NoWake, "deadlock", SCHEDULES_TO_FAIL, a_push_meets_every_other_end);
+}
+
+#[test]
+fn a_timeout_that_does_not_ask_loses_an_element() {
+    let model = a_push_meets_every_other_end;
+    fails_with(Fault::TimeOutAnyway, "an element is lost", SCHEDULES_TO_FAIL, model);
+}
+
+#[test]
+fn without_locks_a_wake_is_lost() {
+    fails_with(Fault::OpenLocks, "deadlock", SCHEDULES_TO_FAIL, waits_for_two_keys);
+}
+
+#[test]
+fn without_locks_a_chain_breaks() {
+    fails_with(Fault::OpenLocks, "deadlock", SCHEDULES_TO_FAIL, nobody_steals_on_the_way);
+}
+
+#[test]
+fn who_does_not_look_on_arrival_waits_for_ever() {
+    fails_with(Fault::DeafOnArrival, "deadlock", SCHEDULES_TO_FAIL, a_waiting_client_moves);
+}
