@@ -164,7 +164,7 @@ impl<'a> Input<'a> {
     fn score(self, member: &[u8], hasher: &KeyHasher) -> Option<f64> {
         match self {
             Self::Absent => None,
-            Self::Sorted(set) => set.score(member, hasher),
+            Self::Sorted(set) => set.score(member),
             Self::Plain(set) => set.contains_text(member, hasher).then_some(1.0),
         }
     }

@@ -10,7 +10,7 @@ use crate::error::Error;
 
 /// Puts a new set, whose members are in order, under a key, or removes the key when there are none;
 /// replies how many they are.
-pub(super) fn store(
+pub(crate) fn store(
     cx: &mut Cx<'_>,
     key: Key<'_>,
     name: &'static str,
