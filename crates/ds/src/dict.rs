@@ -206,7 +206,7 @@ impl Dict {
     #[inline]
     pub fn prefetch_slot(&self, hash: u64) {
         let (segment, within) = self.locate(hash);
-        self.segment(segment).prefetch_slot(within);
+        self.segment(segment).prefetch_slots(within);
     }
 
     /// Asks the processor for the member that `hash` probably means; reads its slots to find it.
