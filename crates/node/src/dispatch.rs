@@ -138,6 +138,59 @@ fn run<R: Router>(
         session.reply_mode = ReplyMode::Skip;
     }
     let mark = out.mark();
+    let (ran, then) = call(worker, session, entry, request, router, host, out);
+    if ran == Ran::Failed {
+        // The reply is the error and nothing else.
+        let error = out.bytes[mark.bytes..].strip_prefix(b"-").unwrap_or_default();
+        worker.stats.note_error(&String::from_utf8_lossy(error));
+    }
+    let tick = router.ticks();
+    let mut ticks = tick.wrapping_sub(worker.last_tick);
+    worker.last_tick = tick;
+    let has_served = !worker.served.is_empty();
+    if has_served {
+        let others: u64 = worker.served.iter().map(Served::ticks).sum();
+        ticks = ticks.saturating_sub(others);
+    }
+    // A command that waits is counted when its wait ends.
+    if ran != Ran::Waits {
+        account(worker, &session.record, entry, &request.args, ran == Ran::Succeeded, ticks);
+    }
+    if has_served {
+        deliver(worker, host);
+    }
+    // The mode as the command left it decides, so that CLIENT REPLY ON itself is answered.
+    if session.reply_mode != ReplyMode::On {
+        out.truncate(mark);
+        if session.reply_mode == ReplyMode::Skip {
+            session.reply_mode = ReplyMode::On;
+        }
+    }
+    if ran == Ran::Waits {
+        session.waiter = worker.waiter.take();
+        return Step::Wait;
+    }
+    match then {
+        Then::Done => Step::Done,
+        Then::Close => {
+            session.record.set_flag(flag::CLOSING, true);
+            Step::Close
+        }
+    }
+}
+
+/// Calls the command's handler.
+#[inline]
+fn call<R: Router>(
+    worker: &mut Worker,
+    session: &mut Session,
+    entry: &'static Entry,
+    request: Request<'_>,
+    router: &R,
+    host: &dyn Host,
+    out: &mut Out,
+) -> (Ran, Then) {
+    let mark = out.mark();
     let mut args = request.args;
     let mut then = Then::Done;
     let ran = match entry.call {
@@ -170,43 +223,7 @@ fn run<R: Router>(
         }
         Call::Container => Ran::Failed,
     };
-    if ran == Ran::Failed {
-        // The reply is the error and nothing else.
-        let error = out.bytes[mark.bytes..].strip_prefix(b"-").unwrap_or_default();
-        worker.stats.note_error(&String::from_utf8_lossy(error));
-    }
-    let tick = router.ticks();
-    let mut ticks = tick.wrapping_sub(worker.last_tick);
-    worker.last_tick = tick;
-    if !worker.served.is_empty() {
-        let others: u64 = worker.served.iter().map(Served::ticks).sum();
-        ticks = ticks.saturating_sub(others);
-    }
-    // A command that waits is counted when its wait ends.
-    if ran != Ran::Waits {
-        account(worker, &session.record, entry, &request.args, ran == Ran::Succeeded, ticks);
-    }
-    if !worker.served.is_empty() {
-        deliver(worker, host);
-    }
-    // The mode as the command left it decides, so that CLIENT REPLY ON itself is answered.
-    if session.reply_mode != ReplyMode::On {
-        out.truncate(mark);
-        if session.reply_mode == ReplyMode::Skip {
-            session.reply_mode = ReplyMode::On;
-        }
-    }
-    if ran == Ran::Waits {
-        session.waiter = worker.waiter.take();
-        return Step::Wait;
-    }
-    match then {
-        Then::Done => Step::Done,
-        Then::Close => {
-            session.record.set_flag(flag::CLOSING, true);
-            Step::Close
-        }
-    }
+    (ran, then)
 }
 
 /// Counts a run and notices a slow one.

@@ -83,9 +83,9 @@ impl Shard {
         self.first.waiting -= u32::from(self.rest.waiters.remove(db, key, at));
     }
 
-    /// Takes those out of a key's queue who wait no more.
-    pub fn sweep_waiters(&mut self, db: usize, key: Key<'_>) {
-        self.first.waiting -= self.rest.waiters.sweep(db, key) as u32;
+    /// Takes a waiter out of a key's queue, if it still stands there.
+    pub fn leave(&mut self, db: usize, key: Key<'_>, waiter: &Arc<dyn Waiter>) {
+        self.first.waiting -= u32::from(self.rest.waiters.leave(db, key, waiter));
     }
 
     /// Exchanges the contents of two databases. Who waits for a key goes on waiting for the key of

@@ -60,14 +60,14 @@ impl Waiters {
         true
     }
 
-    /// Takes out of a key's queue those who wait no more. Returns how many there were.
-    pub(crate) fn sweep(&mut self, db: usize, key: Key<'_>) -> usize {
-        let Some(line) = self.line(db, key) else { return 0 };
-        let before = line.queue.len();
-        line.queue.retain(|waiter| waiter.waits());
-        let removed = before - line.queue.len();
-        self.forget_if_empty(db, key);
-        removed
+    /// Takes a waiter out of a key's queue. Returns whether it still stood there. It is searched for
+    /// from the front, where those are who have waited longest.
+    pub(crate) fn leave(&mut self, db: usize, key: Key<'_>, waiter: &Arc<dyn Waiter>) -> bool {
+        let Some(line) = self.line(db, key) else { return false };
+        match line.queue.iter().position(|other| Arc::ptr_eq(other, waiter)) {
+            Some(at) => self.remove(db, key, at),
+            None => false,
+        }
     }
 
     fn forget_if_empty(&mut self, db: usize, key: Key<'_>) {
@@ -196,7 +196,9 @@ mod tests {
         assert!(waiters.next(1, key(b"k"), 0, None).is_some(), "the other database's");
         a.waits.store(false, Ordering::Relaxed);
         assert_eq!(places(&mut waiters, Some("list")), [2]);
-        assert_eq!(waiters.sweep(0, key(b"k")), 1);
+        let gone: Arc<dyn Waiter> = a;
+        assert!(waiters.leave(0, key(b"k"), &gone));
+        assert!(!waiters.leave(0, key(b"k"), &gone) && !waiters.leave(2, key(b"k"), &gone));
         assert_eq!(places(&mut waiters, Some("list")), [1]);
         assert_eq!(waiters.count(), (2, 1), "the dead wait for nothing");
     }
@@ -211,9 +213,9 @@ mod tests {
         assert!(waiters.remove(0, key(b"k"), 0));
         assert!(!waiters.remove(0, key(b"k"), 0));
         assert_eq!(waiters.keys().count(), 1);
-        a.waits.store(false, Ordering::Relaxed);
-        assert_eq!(waiters.sweep(0, key(b"l")), 1);
-        assert_eq!(waiters.sweep(0, key(b"l")), 0);
+        let gone: Arc<dyn Waiter> = a;
+        assert!(waiters.leave(0, key(b"l"), &gone));
+        assert!(!waiters.leave(0, key(b"l"), &gone));
         assert!(!waiters.is_awaited(7));
         assert!(waiters.lines.is_empty());
     }

@@ -22,7 +22,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use engine::{Asked, Cx, Error};
+use engine::{Asked, Cx, WaitError};
 use resp::{Args, Out, Reply, Span};
 use store::Key;
 use sync::claim::Claim;
@@ -51,7 +51,6 @@ enum Outcome {
 }
 
 /// One client's wait.
-#[derive(Debug)]
 pub struct Waiter {
     record: Arc<ClientRecord>,
     entry: &'static Entry,
@@ -67,6 +66,17 @@ pub struct Waiter {
     /// What the request took before it began to wait.
     ticks: u64,
     claim: Claim<Outcome>,
+}
+
+/// Its client's record knows it in turn, so only the number is shown.
+impl std::fmt::Debug for Waiter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Waiter")
+            .field("client", &self.record.id)
+            .field("command", &self.entry.name)
+            .field("claim", &self.claim)
+            .finish()
+    }
 }
 
 impl store::Waiter for Waiter {
@@ -243,7 +253,7 @@ pub fn finish<R: Router>(
             Some(None)
         }
         Outcome::Unblocked => {
-            let text = Error::Unblocked.to_string();
+            let text = WaitError::Unblocked.to_string();
             reply.error(text.as_bytes());
             Some(Some(text))
         }
@@ -271,10 +281,11 @@ pub fn give_up<R: Router>(worker: &mut Worker, session: &mut Session, router: &R
 fn leave<R: Router>(worker: &mut Worker, session: &mut Session, router: &R) {
     let Some(waiter) = session.waiter.take() else { return };
     *session.record.waiter.lock() = None;
+    let place: Arc<dyn store::Waiter> = waiter.clone();
     for key in waiter.keys() {
         let key = worker.turn.key(key);
         let shard = worker.node.map.shard_of(key.hash);
-        router.one(shard, |shard| shard.sweep_waiters(waiter.db, key));
+        router.one(shard, |shard| shard.leave(waiter.db, key, &place));
     }
     worker.node.waiting.fetch_sub(1, Ordering::Relaxed);
 }

@@ -228,23 +228,27 @@ fn serve_ready(
     served: &mut Vec<Served>,
 ) {
     let mine = cx.db;
-    queue_changed(cx, mine, &mut ready);
+    queue_changed(cx, mine, held, &mut ready);
     while let Some((db, key)) = ready.pop_front() {
-        let hash = cx.turn.key(&key).hash;
-        let number = cx.map.shard_of(hash);
-        // A key that a command only came across, and that had expired, may lie anywhere.
-        if held.is_none_or(|held| held.binary_search(&number).is_ok()) {
-            serve_key(cx, db, &key, &mut ready, ticks, served);
-        }
+        serve_key(cx, (db, &key), held, &mut ready, ticks, served);
     }
 }
 
-/// Adds the keys that have changed just now, unless their turn is still to come.
-fn queue_changed(cx: &mut Cx<'_>, db: usize, ready: &mut VecDeque<Changed>) {
+/// Adds those of the keys that have changed just now for which someone may wait.
+fn queue_changed(
+    cx: &mut Cx<'_>,
+    db: usize,
+    held: Option<&[usize]>,
+    ready: &mut VecDeque<Changed>,
+) {
     for (other, key) in cx.turn.effects.take_changed() {
-        let changed = (other.unwrap_or(db), key);
-        if !ready.contains(&changed) {
-            ready.push_back(changed);
+        let hash = cx.turn.key(&key).hash;
+        let number = cx.map.shard_of(hash);
+        // A key that a command only came across, and that had expired, may lie anywhere.
+        if held.is_none_or(|held| held.binary_search(&number).is_ok())
+            && cx.hold.shard(number).is_awaited(hash)
+        {
+            ready.push_back((other.unwrap_or(db), key));
         }
     }
 }
@@ -252,8 +256,8 @@ fn queue_changed(cx: &mut Cx<'_>, db: usize, ready: &mut VecDeque<Changed>) {
 /// Serves those who wait for one key, as long as it has something for them.
 fn serve_key(
     cx: &mut Cx<'_>,
-    db: usize,
-    key: &[u8],
+    (db, key): (usize, &[u8]),
+    held: Option<&[usize]>,
     ready: &mut VecDeque<Changed>,
     ticks: &dyn Fn() -> u64,
     served: &mut Vec<Served>,
@@ -272,7 +276,7 @@ fn serve_key(
         match waiter.serve(cx, key) {
             Some(error) => {
                 cx.hold.shard(number).remove_waiter(db, key, at);
-                queue_changed(cx, waiter.db, ready);
+                queue_changed(cx, waiter.db, held, ready);
                 let ticks = ticks().wrapping_sub(start);
                 served.push(Served { waiter, ticks, error });
                 from = at;

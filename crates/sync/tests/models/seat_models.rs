@@ -1,4 +1,4 @@
-//! Models of the seat: a kill, or what was left for it, reaches its client, also one that is moving.
+//! Models of the seat: a kill, or what was left for it, reaches its client, also a moving one.
 
 use std::sync::Arc;
 

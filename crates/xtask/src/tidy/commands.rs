@@ -26,6 +26,8 @@ const UNMEASURED: &[(&str, &str)] = &[
     ("move", "a key moves once, and every further request finds nothing"),
     ("object|freq", "is an error unless the eviction policy is LFU"),
     ("object|help", "touches no data"),
+    ("pfdebug", "is for those who develop the server"),
+    ("pfselftest", "is for those who develop the server"),
     ("rename", "is an error when its source was renamed before"),
     ("renamenx", "is an error when its source was renamed before"),
     ("swapdb", "stops the world"),

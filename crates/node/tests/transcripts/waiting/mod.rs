@@ -1,0 +1,5 @@
+//! Clients that wait for keys.
+
+mod end;
+mod serve;
+mod stream;
