@@ -76,9 +76,13 @@ impl Point {
     /// to a sorted set.
     #[inline]
     pub fn of_score(score: f64) -> Self {
-        // As C converts on the machines that Redis runs on: negative ones go around.
-        let bits =
-            if score < 9.223_372_036_854_776e18 { score as i64 as u64 } else { score as u64 };
+        // As C converts on the machines that Redis runs on: negative ones go around, and what 64
+        // bits cannot hold is 0.
+        let bits = match score {
+            score if score >= 18_446_744_073_709_551_616.0 => 0,
+            score if score >= 9_223_372_036_854_775_808.0 => score as u64,
+            score => score as i64 as u64,
+        };
         let cell = Cell { bits, step: STEP_MAX }.bounds();
         let longitude = f64::midpoint(cell.west, cell.east);
         Self { longitude, latitude: f64::midpoint(cell.south, cell.north) }.clamped()
@@ -95,7 +99,8 @@ impl Point {
         let (own, its) = (self.latitude.to_rad(), other.latitude.to_rad());
         let u = ((its - own) / 2.0).sin();
         let a = u * u + own.cos() * its.cos() * v * v;
-        2.0 * EARTH_RADIUS_M * a.sqrt().asin()
+        // Rounding may lead beyond 1 at the other end of the earth.
+        2.0 * EARTH_RADIUS_M * a.sqrt().min(1.0).asin()
     }
 
     /// Metres between the latitudes.

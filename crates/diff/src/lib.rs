@@ -3,8 +3,8 @@
 //! Reading order: [`generate`] makes requests from the table of commands; [`rules`] says what is
 //! not sent and which replies are compared other than byte for byte; [`peer`] is a connection,
 //! [`reply`] what comes back over it; [`pair`] sends to two servers, [`mod@compare`] judges two
-//! replies and [`state`] everything the servers hold; [`run`] sends round after round, [`shrink`] makes a short list of
-//! requests out of a long one that failed.
+//! replies and [`state`] everything the servers hold; [`run`] sends round after round, and
+//! [`mod@shrink`] makes a short list of requests out of a long one that failed.
 //!
 //! Invariants: a round begins with empty servers and depends on its seed alone, so that it can be
 //! repeated; a difference is never passed over in silence: it fails the run, or a row of

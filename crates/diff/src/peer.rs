@@ -18,7 +18,7 @@ pub const BATCH_BYTES_MAX: usize = 64 * 1024;
 pub const BATCH_REQUESTS_MAX: usize = 128;
 
 /// How long a server may take for one reply.
-const REPLY_TIME_MAX: Duration = Duration::from_secs(30);
+const REPLY_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// Starts a server anew after it ended, and gives its address.
 pub type Revive<'a> = Box<dyn FnMut() -> io::Result<String> + Send + 'a>;

@@ -47,7 +47,7 @@ impl Settings {
         Ok(Self { shared })
     }
 
-    /// The requests that open a round: a protocol, thresholds, and nothing left of the round before.
+    /// The requests that open a round: a protocol, thresholds, and nothing left from before.
     pub fn opening(&self, rng: &mut Rng) -> Vec<Request> {
         let version = if rng.bool() { "3" } else { PROTOCOL };
         let mut requests = vec![request(&["HELLO", version])];

@@ -237,7 +237,7 @@ impl<P> Record<P> {
     /// Replaces the payload by `bytes`, in place when they fall into the same size class.
     #[inline]
     pub fn set_bytes(&mut self, kind: u8, bytes: &[u8]) {
-        self.resize_uninit(kind, bytes.len(), false);
+        self.resize(kind, bytes.len(), false);
         if let Some(own) = self.bytes_mut() {
             own.copy_from_slice(bytes);
         }
@@ -246,17 +246,13 @@ impl<P> Record<P> {
     /// Makes the inline payload `len` bytes long: keeps the prefix that both lengths share and
     /// fills the rest with zeros. An object payload is dropped first and counts as empty.
     pub fn resize_bytes(&mut self, kind: u8, len: usize) -> &mut [u8] {
-        let old_len = self.resize_uninit(kind, len, true);
-        let own = self.bytes_mut().unwrap_or_default();
-        if let Some(rest) = own.get_mut(old_len..) {
-            rest.fill(0);
-        }
-        own
+        self.resize(kind, len, true);
+        self.bytes_mut().unwrap_or_default()
     }
 
-    /// Gives the inline payload the length `len` and returns the old length. Bytes past the old
-    /// length are whatever lies there; both callers write all of them before anyone reads.
-    fn resize_uninit(&mut self, kind: u8, len: usize, keep: bool) -> usize {
+    /// Gives the inline payload the length `len`. Bytes past the old length are zeros, and unless
+    /// the rest is to be kept, so may all of them be.
+    fn resize(&mut self, kind: u8, len: usize, keep: bool) {
         assert!(len <= LEN_BYTES_MAX, "length limit of a record");
         let old = self.shape();
         if old.object {
@@ -292,7 +288,6 @@ impl<P> Record<P> {
             fresh.write_shape(new);
             *self = fresh;
         }
-        old.len
     }
 
     /// Moves the object out and leaves a record with empty inline bytes.
@@ -512,6 +507,14 @@ impl<'a, P> RecordRef<'a, P> {
     /// Bytes of the record's own allocation, without what its object owns.
     pub fn allocated_bytes(self) -> usize {
         self.shape().layout::<P>().size()
+    }
+
+    /// Bytes by which the inline payload can grow in place.
+    pub fn spare_bytes(self) -> usize {
+        let shape = self.shape();
+        let spare = shape.layout::<P>().size() - (shape.bytes_at::<P>() + shape.len);
+        // Up to where the lengths need another form.
+        spare.min(if shape.wide() { spare } else { NARROW_VALUE_BYTES_END - 1 - shape.len })
     }
 
     /// A copy of the payload, stamp, kind and note under another key.

@@ -10,6 +10,7 @@ pub mod cx;
 pub mod error;
 pub mod exec;
 pub mod generic;
+pub mod geo;
 pub mod hash;
 pub mod help;
 pub mod hyperloglog;
@@ -25,7 +26,10 @@ pub mod string;
 pub mod wait;
 
 pub use cx::{Cx, Held, Hold, ShardMap, Visit, Whole};
-pub use error::{BitsError, ConnectionError, Error, ServerError, SortedSetError, StreamError};
+pub use error::{
+    BitsError, ConnectionError, Error, GeoError, ServerError, SortedSetError, StreamError,
+    StringError, WaitError,
+};
 pub use row::{Handler, Row};
 pub use spec::{
     Access, Argument, Begin, Category, Find, Flags, Group, KeySpec, Shape, Spec, Spread,
@@ -42,6 +46,7 @@ pub const FAMILIES: &[&[Row<Handler>]] = &[
     generic::sort::ROWS,
     generic::transfer::ROWS,
     hash::ROWS,
+    geo::ROWS,
     hyperloglog::ROWS,
     keyspace::ROWS,
     list::ROWS,

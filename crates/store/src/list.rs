@@ -1,7 +1,7 @@
 //! The list type: packed elements in the record while they are few, chunks of them when many.
 //!
 //! ```text
-//! within list-max-listpack-size    PackedList   elements in the record
+//! within list-max-listpack-size    PackedList   elements in the record, behind a gap
 //! beyond                           List         chunks, each within the same limit
 //! ```
 //!
@@ -14,7 +14,7 @@ use std::ops::Range;
 
 use ds::List as LongList;
 use ds::list::ChunkLimit;
-use ds::packed::{Encoded, Entry, Packed, PackedMut};
+use ds::packed::{Encoded, Entry, Gapped, Packed, gapped};
 use ds::record::{Record, RecordRef};
 
 use crate::db::{Edit, Type};
@@ -49,7 +49,7 @@ impl Type for List {
     #[inline]
     fn view(record: RecordRef<'_, Object>) -> Option<ListRef<'_>> {
         match Kind::from_bits(record.kind()) {
-            Kind::PackedList => Some(ListRef::Packed(Packed::new(record.bytes()?))),
+            Kind::PackedList => Some(ListRef::Packed(gapped::view(record.bytes()?))),
             Kind::List => match record.object()? {
                 Object::List(list) => Some(ListRef::Long(list)),
                 _ => None,
@@ -105,6 +105,28 @@ impl<'a> ListRef<'a> {
         }
     }
 
+    /// The indexes of the elements that equal `element` among the first `max`, counted from an end.
+    pub fn matches<'b>(
+        self,
+        element: &'b [u8],
+        from: Side,
+        max: usize,
+    ) -> impl Iterator<Item = usize> + use<'a, 'b> {
+        let element = Encoded::text(element);
+        let is_left = from == Side::Left;
+        let (packed, long) = match self {
+            Self::Packed(list) => (Some(list), None),
+            Self::Long(list) => (None, Some(list)),
+        };
+        let forward = packed.filter(|_| is_left).map(|list| list.matches(element));
+        let backward = packed.filter(|_| !is_left).map(|list| list.rev_matches(element));
+        let packed = forward.into_iter().flatten().chain(backward.into_iter().flatten());
+        let forward = long.filter(|_| is_left).map(|list| list.matches(element, max));
+        let backward = long.filter(|_| !is_left).map(|list| list.rev_matches(element, max));
+        let long = forward.into_iter().flatten().chain(backward.into_iter().flatten());
+        packed.take_while(move |index| *index < max).chain(long)
+    }
+
     /// The elements before index `end`, the last of them first.
     pub fn rev_before(self, end: usize) -> impl Iterator<Item = Entry<'a>> {
         match self {
@@ -147,7 +169,7 @@ where
 
 /// A record's list for writing.
 enum Form<'a> {
-    Packed(PackedMut<'a, Record<Object>>),
+    Packed(Gapped<'a, Object>),
     Long(&'a mut LongList),
 }
 
@@ -155,7 +177,7 @@ impl<'a> Form<'a> {
     #[inline]
     fn of(record: &'a mut Record<Object>) -> Self {
         if record.view().object().is_none() {
-            return Self::Packed(PackedMut::new(record));
+            return Self::Packed(Gapped::new(record));
         }
         match record.object_mut() {
             Some(Object::List(list)) => Self::Long(list),
@@ -184,14 +206,19 @@ impl Edit<'_, List> {
                 Side::Left => list.push_front(element),
                 Side::Right => list.push_back(element),
             }),
-            Form::Packed(mut list) if elements.len() == 1 => elements.for_each(|one| match side {
-                Side::Left => list.push_front(one),
-                Side::Right => list.push_back(one),
-            }),
-            Form::Packed(mut list) => match side {
-                Side::Left => list.splice(0..0, 0, elements.rev()),
-                Side::Right => list.extend(elements),
-            },
+            Form::Packed(mut packed) => {
+                let mut list = packed.list();
+                match side {
+                    Side::Left if elements.len() == 1 => {
+                        elements.for_each(|one| list.push_front(one));
+                    }
+                    Side::Left => list.splice(0..0, 0, elements.rev()),
+                    Side::Right if elements.len() == 1 => {
+                        elements.for_each(|one| list.push_back(one));
+                    }
+                    Side::Right => list.extend(elements),
+                }
+            }
         }
     }
 
@@ -199,14 +226,15 @@ impl Edit<'_, List> {
     /// one.
     pub fn insert(&mut self, pivot: &[u8], after: bool, element: &[u8], limits: &Limits) -> bool {
         let pivot = Encoded::text(pivot);
+        // Whether there is such an element or not, as in Redis.
+        self.make_room(std::iter::once(element), limits);
         if let ListRef::Packed(list) = self.list() {
             let Some(at) = list.find(pivot, 0, 1) else { return false };
             let at = if after { list.after(at) } else { at };
-            self.make_room(std::iter::once(element), limits);
             if let Form::Packed(mut list) = Form::of(&mut self.record_mut()) {
-                list.insert(at, element);
-                return true;
+                list.list().insert(at, element);
             }
+            return true;
         }
         let ListRef::Long(list) = self.list() else { return false };
         let Some(place) = list.find(pivot) else { return false };
@@ -222,12 +250,13 @@ impl Edit<'_, List> {
 
     /// Puts another element in the place of element `index`. Returns whether there is one.
     pub fn replace(&mut self, index: usize, element: &[u8], limits: &Limits) -> bool {
+        self.make_room(std::iter::once(element), limits);
         if index >= self.list().len() {
             return false;
         }
-        self.make_room(std::iter::once(element), limits);
         match Form::of(&mut self.record_mut()) {
-            Form::Packed(mut list) => {
+            Form::Packed(mut packed) => {
+                let mut list = packed.list();
                 let at = list.view().position(index);
                 list.replace(at, element);
             }
@@ -241,12 +270,27 @@ impl Edit<'_, List> {
 
     /// Removes elements by their indexes, those past the end ignored.
     pub fn remove(&mut self, range: Range<usize>, limits: &Limits) {
+        self.cut(range);
+        self.shrink(limits);
+    }
+
+    /// Moves the element at an end, of which the caller knows the text, to an end.
+    pub fn rotate(&mut self, from: Side, to: Side, element: &[u8], limits: &Limits) {
+        let len = self.list().len();
+        self.cut(if from == Side::Left { 0..1 } else { len.saturating_sub(1)..len });
+        self.push(to, std::iter::once(element), limits);
+        self.shrink(limits);
+    }
+
+    /// Removes elements and leaves the form as it is.
+    fn cut(&mut self, range: Range<usize>) {
         let end = range.end.min(self.list().len());
         if range.start >= end {
             return;
         }
         let whole = match Form::of(&mut self.record_mut()) {
-            Form::Packed(mut list) => {
+            Form::Packed(mut packed) => {
+                let mut list = packed.list();
                 let at = list.view().position(range.start);
                 list.remove(at, end - range.start);
                 return;
@@ -256,7 +300,6 @@ impl Edit<'_, List> {
         if !whole.is_empty() {
             self.turn().trash.push(Object::List(Box::new(whole)));
         }
-        self.shrink(limits);
     }
 
     /// Removes elements at an end, at most so many.
@@ -289,7 +332,7 @@ impl Edit<'_, List> {
             return 0;
         }
         let removed = match Form::of(&mut self.record_mut()) {
-            Form::Packed(mut list) => list.remove_equal(&element, max, from_back),
+            Form::Packed(mut list) => list.list().remove_equal(&element, max, from_back),
             Form::Long(list) => list.remove_equal(element, max, from_back),
         };
         self.shrink(limits);
@@ -309,7 +352,7 @@ impl Edit<'_, List> {
         let bytes = elements.fold(list.listpack_bytes(), |bytes, element| bytes + element.len());
         if !limit.admits(bytes, len) {
             let long = Box::new(LongList::of_packed(list, limit));
-            self.record_mut().set_object(Kind::List as u8, Object::List(long));
+            self.record_to_reform().set_object(Kind::List as u8, Object::List(long));
         }
     }
 
@@ -320,9 +363,9 @@ impl Edit<'_, List> {
         let Some(bytes) = list.as_packed() else { return };
         let packed = Packed::new(bytes);
         if limit.admits(packed.listpack_bytes(), packed.len()) {
-            let bytes = bytes.to_vec();
+            let bytes = gapped::bytes_of(bytes);
             self.discard_object();
-            self.record_mut().set_bytes(Kind::PackedList as u8, &bytes);
+            self.record_to_reform().set_bytes(Kind::PackedList as u8, &bytes);
         }
     }
 }

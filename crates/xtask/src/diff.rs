@@ -19,10 +19,13 @@ use tools::bench::target::{Origin, Role, Target};
 use crate::Failure;
 
 /// Bytes of an argument that are printed.
-const PRINTED_BYTES_MAX: usize = 2_000;
+const PRINTED_BYTES_MAX: usize = 400;
 
 /// Errors that are shown of each command.
 const ERRORS_SHOWN_MAX: usize = 5;
+
+/// The last requests of a list that are printed; most lists are shorter.
+const STEPS_SHOWN_MAX: usize = 40;
 
 /// What to compare with what.
 #[derive(clap::Args)]
@@ -239,7 +242,11 @@ fn describe(difference: &Difference) -> String {
     if difference.steps.is_empty() {
         text += "it could not be repeated\n";
     }
-    for step in &difference.steps {
+    let hidden = difference.steps.len().saturating_sub(STEPS_SHOWN_MAX);
+    if hidden > 0 {
+        text += &format!("    ... {hidden} requests before these, which --shrink may shorten\n");
+    }
+    for step in &difference.steps[hidden..] {
         text += &format!("    {}\n", line(step));
     }
     text

@@ -37,6 +37,9 @@ const CLOCK_ID: u32 = 100;
 const UNFOCUSED: u32 = 5;
 const FOCUS: u32 = 15;
 
+/// Optional arguments without which most requests are refused: the middle of GEOSEARCH.
+const USUAL: &[&str] = &["from"];
+
 /// Elements of a repeated argument: usually, and in a long list.
 const SHORT_LIST_MAX: usize = 4;
 const LONG_LIST_MAX: usize = 300;
@@ -189,7 +192,12 @@ impl Generator {
     }
 
     fn argument(&mut self, draft: &mut Draft, argument: &Argument) {
-        if !self.is_known(argument) || argument.optional && !self.one_in(OPTIONAL) {
+        let is_left_out = argument.optional
+            && match USUAL.contains(&argument.name) {
+                true => self.one_in(WRONG_COUNT),
+                false => !self.one_in(OPTIONAL),
+            };
+        if is_left_out || !self.is_known(argument) {
             return;
         }
         if let (Some(token), true) = (argument.token, argument.shape != Shape::Token) {

@@ -178,7 +178,7 @@ impl Values {
             Class::UnixSeconds => absolute(rng, 1),
             Class::UnixMilliseconds => absolute(rng, 1000),
             Class::Wait => match rng.u32(..10) {
-                0 => pick(&["-1", "1e400", "1e300", "-0.001", "nan"], rng).into(),
+                0 => pick(&["-1", "1e400", "1e300", "-0.5e1", "nan"], rng).into(),
                 _ => "0.001".to_owned(),
             },
             Class::WaitMilliseconds => match rng.u32(..10) {

@@ -63,7 +63,10 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_taken(mut bytes in proptest::collection::vec(any::<u8>(), 0..40), at in place()) {
+    fn any_bytes_are_taken(
+        mut bytes in proptest::collection::vec(any::<u8>(), 0..40),
+        at in place(),
+    ) {
         for magic in [&b""[..], b"HYLL\0", b"HYLL\x01"] {
             let len = magic.len().min(bytes.len());
             bytes[..len].copy_from_slice(&magic[..len]);

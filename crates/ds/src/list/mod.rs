@@ -46,6 +46,15 @@ impl ChunkLimit {
         bytes <= self.bytes && elements <= self.elements
     }
 
+    /// Whether a chunk takes another element. As in Redis this is an estimate by the element's
+    /// text, so that chunks end where Redis's end.
+    #[inline]
+    fn admits_to(self, chunk: &Chunk, element: &Encoded<'_>) -> bool {
+        const ESTIMATE_BYTES: usize = 8;
+        let bytes = chunk.view().listpack_bytes() + element.text_len() + ESTIMATE_BYTES;
+        self.admits(bytes, chunk.len() + 1)
+    }
+
     /// The limit that is half of this one.
     pub fn halved(self) -> Self {
         let elements = if self.elements == usize::MAX { usize::MAX } else { self.elements / 2 };
@@ -180,6 +189,43 @@ impl List {
             .iter()
             .enumerate()
             .find_map(|(chunk, own)| own.view().find(element, 0, 1).map(|at| Place { chunk, at }))
+    }
+
+    /// The indexes of the elements that equal `element`, counted from the front, among the first
+    /// `max` elements.
+    pub fn matches<'b>(
+        &self,
+        element: Encoded<'b>,
+        max: usize,
+    ) -> impl Iterator<Item = usize> + use<'_, 'b> {
+        let bases = self.chunks.iter().scan(0, |base, chunk| {
+            *base += chunk.len();
+            Some((*base - chunk.len(), chunk))
+        });
+        bases
+            .take_while(move |(base, _)| *base < max)
+            .flat_map(move |(base, chunk)| {
+                chunk.view().matches(element).map(move |index| base + index)
+            })
+            .take_while(move |index| *index < max)
+    }
+
+    /// The same counted from the back, where the last element is 0.
+    pub fn rev_matches<'b>(
+        &self,
+        element: Encoded<'b>,
+        max: usize,
+    ) -> impl Iterator<Item = usize> + use<'_, 'b> {
+        let bases = self.chunks.iter().rev().scan(0, |base, chunk| {
+            *base += chunk.len();
+            Some((*base - chunk.len(), chunk))
+        });
+        bases
+            .take_while(move |(base, _)| *base < max)
+            .flat_map(move |(base, chunk)| {
+                chunk.view().rev_matches(element).map(move |index| base + index)
+            })
+            .take_while(move |index| *index < max)
     }
 
     /// Bytes of memory that the list takes, itself included.

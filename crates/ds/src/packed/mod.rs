@@ -15,10 +15,12 @@
 
 mod edit;
 mod entry;
+pub mod gapped;
 
 pub use edit::{Buffer, PackedMut};
 pub use entry::{Digits, Encoded, Entry};
 pub(crate) use entry::{after, before};
+pub use gapped::Gapped;
 
 const COUNT_BYTES: usize = 2;
 /// From here on the count is not stored.
@@ -155,6 +157,40 @@ impl<'a> Packed<'a> {
             }
         }
         None
+    }
+
+    /// The indexes of the elements that equal `element`, counted from the front.
+    pub fn matches<'b>(self, element: Encoded<'b>) -> impl Iterator<Item = usize> + use<'a, 'b> {
+        let (mut at, mut index) = (0, 0);
+        std::iter::from_fn(move || {
+            while at < self.entries.len() {
+                let found = element.is_at(self.entries, at);
+                at = after(self.entries, at);
+                index += 1;
+                if found {
+                    return Some(index - 1);
+                }
+            }
+            None
+        })
+    }
+
+    /// The same counted from the back, where the last element is 0.
+    pub fn rev_matches<'b>(
+        self,
+        element: Encoded<'b>,
+    ) -> impl Iterator<Item = usize> + use<'a, 'b> {
+        let (mut at, mut index) = (self.entries.len(), 0);
+        std::iter::from_fn(move || {
+            while at > 0 {
+                at = before(self.entries, at);
+                index += 1;
+                if element.is_at(self.entries, at) {
+                    return Some(index - 1);
+                }
+            }
+            None
+        })
     }
 
     /// Whether the entry at a position before the end holds `element`.

@@ -88,12 +88,15 @@ proptest! {
     ) {
         let mut plain = Vec::new();
         let mut record = Plain::new(b"key", 4, Payload::Bytes(b""), Some(7), 3);
-        let (mut model, mut model_too) = (Vec::new(), Vec::new());
+        let mut gapped = Plain::new(b"key", 4, Payload::Bytes(b""), Some(7), 3);
+        let (mut model, mut model_too, mut model_three) = (Vec::new(), Vec::new(), Vec::new());
         for change in &changes {
             apply(&mut plain, &mut model, change);
             apply(&mut record, &mut model_too, change);
+            apply(&mut Gapped::new(&mut gapped), &mut model_three, change);
         }
         prop_assert_eq!(record.view().bytes().unwrap_or_default(), &plain[..]);
+        check(gapped::view(gapped.view().bytes().unwrap_or_default()), &model);
         let view = record.view();
         prop_assert_eq!((view.key(), view.kind(), view.stamp()), (&b"key"[..], 4, Some(7)));
     }
@@ -110,6 +113,11 @@ proptest! {
         let expected = (from..elements.len()).step_by(stride).find(|at| elements[*at] == *wanted);
         let found = list.find(&wanted[..], list.position(from), stride);
         prop_assert_eq!(found, expected.map(|index| list.position(index)));
+        let equal: Vec<_> = (0..elements.len()).filter(|at| elements[*at] == *wanted).collect();
+        let wanted_entry = Encoded::text(wanted);
+        prop_assert_eq!(list.matches(wanted_entry).collect::<Vec<_>>(), equal.clone());
+        let reversed: Vec<_> = equal.iter().rev().map(|at| elements.len() - 1 - at).collect();
+        prop_assert_eq!(list.rev_matches(wanted_entry).collect::<Vec<_>>(), reversed);
         if let Some(at) = found {
             prop_assert!(list.is_at(&Encoded::text(wanted), at));
         }

@@ -133,7 +133,7 @@ fn score() -> impl Strategy<Value = f64> {
 proptest! {
     #[test]
     fn behaves_as_a_sorted_set(
-        ops in prop::collection::vec((0u8..20, score(), 0u16..900, 0usize..80), 1..1500),
+        ops in prop::collection::vec((0u8..20, score(), 0u16..500, 0usize..80), 1..700),
     ) {
         let mut owner = Owner::default();
         for (op, score, number, count) in ops {

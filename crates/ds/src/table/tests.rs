@@ -157,6 +157,7 @@ fn growth_keeps_the_table_dense() {
 }
 
 #[test]
+#[allow(clippy::unwrap_used)]
 fn objects_are_written_where_they_lie() {
     let hasher = KeyHasher::new(3);
     let mut table: Table<Vec<u8>> = Table::default();

@@ -88,14 +88,17 @@ impl Part {
         Ok(Self { start, end, unit_bits })
     }
 
+    /// Whether both ends are counted from the back and the wrong way round. That leaves nothing for
+    /// BITCOUNT; BITPOS, as in Redis, first brings both into the string.
+    fn is_reversed(self) -> bool {
+        self.end < 0 && self.start < 0 && self.start > self.end
+    }
+
     /// The bits that it means in a string of `len` bytes.
     fn bits(self, len: usize) -> Range<usize> {
         let units = len as i128 * 8 / self.unit_bits as i128;
         let (start, end) = (i128::from(self.start), i128::from(self.end));
         let from_start = |at: i128| if at < 0 { (at + units).max(0) } else { at };
-        if start < 0 && end < 0 && start > end {
-            return 0..0;
-        }
         let (start, end) = (from_start(start), from_start(end).min(units - 1) + 1);
         if start >= end {
             return 0..0;
@@ -114,7 +117,7 @@ fn bitcount(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resu
     let text = db.read::<Text>(turn, key)?.unwrap_or(TextRef::Bytes(b""));
     let mut digits = Digits::default();
     let bytes = text.bytes(&mut digits);
-    reply.len(ones_in(bytes, part.bits(bytes.len())));
+    reply.len(if part.is_reversed() { 0 } else { ones_in(bytes, part.bits(bytes.len())) });
     Ok(())
 }
 
@@ -224,7 +227,8 @@ mod tests {
         }
         let part = |start, end, unit_bits| Part { start, end, unit_bits }.bits(3);
         assert_eq!(part(-100, -50, 8), 0..8);
-        assert_eq!(part(-50, -100, 8), 0..0);
+        assert_eq!(part(-50, -100, 8), 0..8);
+        assert_eq!(part(-1, -2, 8), 0..0);
         assert_eq!(part(1, -2, 1), 1..23);
     }
 }

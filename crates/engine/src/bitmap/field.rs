@@ -4,8 +4,8 @@
 //! operation is carried out in order. So an error anywhere leaves nothing done, the string grows at
 //! most once, and no list of operations is kept.
 //!
-//! Other than in Redis, a request whose writes all fail by OVERFLOW FAIL leaves the key as it was.
-//! There it grows, or comes into being, without anyone being told.
+//! The string grows even when all writes fail by OVERFLOW FAIL, as in Redis. There nobody is told of
+//! it; here it leaves an effect without an event, so that whoever follows has the same string.
 
 use base::number::parse_i64;
 use resp::{Args, Reply};
@@ -212,49 +212,46 @@ fn write(
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
     let mut edit = db.edit_or_create::<Text>(turn, key)?;
+    edit.make_raw();
+    let grows = edit.text().len() < end_bytes;
+    if grows {
+        edit.with_bytes(end_bytes, |_| ());
+    }
     let mut changed = false;
     reply.array(count);
     while let Some(operation) = operations.next()? {
-        match apply(&mut edit, operation, end_bytes, &mut changed) {
-            Some(shown) => reply.int(shown),
+        match apply(&mut edit, operation) {
+            Some((shown, changes)) => {
+                reply.int(shown);
+                changed |= changes || grows && !matches!(operation.action, Action::Get);
+            }
             None => reply.null(),
         }
-    }
-    if !changed {
-        edit.make_raw();
     }
     drop(edit);
     if changed {
         cx.wrote(BITS_SET, key.bytes);
+    } else if grows {
+        cx.turn.effects.note_eventless();
     }
     Ok(())
 }
 
-/// Carries out one operation on a string that grows to `end_bytes` when it is first written to.
-/// Returns what it replies, nothing when it fails.
-fn apply(
-    edit: &mut TextEdit<'_>,
-    operation: Operation,
-    end_bytes: usize,
-    changed: &mut bool,
-) -> Option<i64> {
+/// Carries out one operation. Returns what it replies and whether it changes anything, nothing when
+/// it fails.
+fn apply(edit: &mut TextEdit<'_>, operation: Operation) -> Option<(i64, bool)> {
     let Operation { action, kind, offset } = operation;
-    let (old, len) = {
-        let mut digits = Digits::default();
-        let bytes = edit.text().bytes(&mut digits);
-        (kind.read(bytes, offset), bytes.len())
-    };
+    let old = kind.read(edit.text().bytes(&mut Digits::default()), offset);
     let (new, shown) = match action {
-        Action::Get => return Some(old),
+        Action::Get => return Some((old, false)),
         Action::Set(value, overflow) => (kind.set(value, overflow)?, old),
         Action::Add(increment, overflow) => {
             let sum = kind.add(old, increment, overflow)?;
             (sum, sum)
         }
     };
-    if new != old || len < end_bytes {
-        edit.with_bytes(end_bytes, |bytes| kind.write(bytes, offset, new));
-        *changed = true;
+    if new != old {
+        edit.with_bytes(0, |bytes| kind.write(bytes, offset, new));
     }
-    Some(shown)
+    Some((shown, new != old))
 }

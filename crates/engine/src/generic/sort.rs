@@ -230,11 +230,8 @@ fn sort_by_weight(
         weights.push(match (options.alpha, text) {
             (true, None) => Weight::Text(None),
             (true, Some(text)) => Weight::Text(Some(texts.push(text))),
-            // A missing weight and an empty one are 0.
-            (false, None | Some([])) => Weight::Number(0.0),
-            (false, Some(text)) => {
-                Weight::Number(parse_f64_saturating(text).ok_or(Error::SortNotDouble)?)
-            }
+            (false, None) => Weight::Number(0.0),
+            (false, Some(text)) => Weight::Number(number_in(text).ok_or(Error::SortNotDouble)?),
         });
     }
     let compare = |a: &usize, b: &usize| {
@@ -258,6 +255,15 @@ fn sort_by_weight(
     }
     order.sort_by(compare);
     Ok(())
+}
+
+/// The number that a text begins with, up to its first zero byte, as in Redis; 0 when there is
+/// nothing.
+fn number_in(text: &[u8]) -> Option<f64> {
+    match text.split(|byte| *byte == 0).next() {
+        None | Some([]) => Some(0.0),
+        Some(text) => parse_f64_saturating(text),
+    }
 }
 
 /// What is replied or stored for the chosen elements: themselves, or what GET asks for.

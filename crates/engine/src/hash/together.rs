@@ -200,10 +200,10 @@ fn wrote_change(cx: &mut Cx<'_>, key: Key<'_>, args: &Args<'_>, change: Change, 
         Change::Until(at_ms) => {
             cx.wrote(EXPIRED, key.bytes);
             cx.turn.effects.replay_as(|| {
-                let at_ms = at_ms.to_string();
-                let head: [&[u8]; 3] = [b"HPEXPIREAT", key.bytes, at_ms.as_bytes()];
-                let fields = fields().map(|field| -> &[u8] { field });
-                command(head.into_iter().chain(fields))
+                let at_ms = at_ms.to_string().into_bytes();
+                let mut words = command([b"HPEXPIREAT", key.bytes, &at_ms]);
+                words.extend(fields().map(<[u8]>::to_vec));
+                words
             });
         }
         Change::Persist | Change::None => {

@@ -61,25 +61,18 @@ fn pop_at(
         3 => Some(count_of(args.text(2))?),
         _ => return Err(Error::Arity(name.to_owned())),
     };
+    if let Some(count) = count {
+        if take(cx, key, (side, count), reply, |_| {})?.is_none() {
+            reply.null_array();
+        }
+        return Ok(());
+    }
     let limits = cx.limits;
     let (db, turn) = cx.db(key);
     let Some(mut list) = db.edit::<List>(turn, key)? else {
-        if count.is_some() {
-            reply.null_array()
-        } else {
-            reply.null()
-        }
+        reply.null();
         return Ok(());
     };
-    if let Some(count) = count {
-        if count == 0 {
-            reply.array(0);
-            return Ok(());
-        }
-        drop(list);
-        take(cx, key, side, count, reply);
-        return Ok(());
-    }
     if let Some(entry) = list.list().end(side) {
         reply_entry(reply, entry);
     }
@@ -96,30 +89,33 @@ fn count_of(arg: &[u8]) -> Result<usize, Error> {
     usize::try_from(count).map_err(|_| Error::NotPositive)
 }
 
-/// Takes up to so many elements from an end of a list that is there, outermost first, and replies
-/// them as an array.
-pub(super) fn take(
+/// Takes up to so many elements from an end of a list, outermost first, and replies them as an
+/// array behind what `head` replies. Returns how many they were, or nothing when there is no list.
+fn take(
     cx: &mut Cx<'_>,
     key: Key<'_>,
-    side: Side,
-    count: usize,
+    (side, count): (Side, usize),
     reply: &mut Reply<'_>,
-) -> usize {
+    head: impl FnOnce(&mut Reply<'_>),
+) -> Result<Option<usize>, Error> {
     let limits = cx.limits;
     let (db, turn) = cx.db(key);
-    let Ok(Some(mut edit)) = db.edit::<List>(turn, key) else { return 0 };
+    let Some(mut edit) = db.edit::<List>(turn, key)? else { return Ok(None) };
     let list = edit.list();
     let len = list.len();
     let count = count.min(len);
+    head(reply);
     reply.array(count);
     match side {
         Side::Left => list.iter_from(0).take(count).for_each(|entry| reply_entry(reply, entry)),
         Side::Right => list.rev_before(len).take(count).for_each(|entry| reply_entry(reply, entry)),
     }
-    edit.pop(side, count, limits);
-    drop(edit);
-    took(cx, key.bytes, side, count == len);
-    count
+    if count > 0 {
+        edit.pop(side, count, limits);
+        drop(edit);
+        took(cx, key.bytes, side, count == len);
+    }
+    Ok(Some(count))
 }
 
 /// What LMPOP and BLMPOP are asked for behind their keys.
@@ -176,13 +172,11 @@ pub(super) fn take_from(
     wanted: Wanted,
     reply: &mut Reply<'_>,
 ) -> Result<bool, Error> {
-    let (db, turn) = cx.db(key);
-    if db.edit::<List>(turn, key)?.is_none() {
-        return Ok(false);
-    }
-    reply.array(2);
-    reply.bulk(key.bytes);
-    let taken = take(cx, key, wanted.side, wanted.count, reply);
+    let taken = take(cx, key, (wanted.side, wanted.count), reply, |reply| {
+        reply.array(2);
+        reply.bulk(key.bytes);
+    })?;
+    let Some(taken) = taken else { return Ok(false) };
     cx.turn.effects.replay_as(|| {
         let name = if wanted.side == Side::Left { b"LPOP" } else { b"RPOP" };
         vec![name.to_vec(), key.bytes.to_vec(), taken.to_string().into_bytes()]

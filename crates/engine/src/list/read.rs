@@ -1,7 +1,7 @@
 //! Elements read: LLEN, LINDEX, LRANGE, LPOS.
 
 use resp::{Args, Reply};
-use store::{Entry, List, ListRef};
+use store::{List, ListRef, Side};
 
 use super::{ELEMENT, READ, READ_KEY, index_of, integer, range_of, reply_entry, spec};
 use crate::cx::Cx;
@@ -138,34 +138,19 @@ impl Search {
         Ok(search)
     }
 
-    /// Shows the indexes of the wanted matches to `found`.
-    fn run(&self, list: ListRef<'_>, wanted: Entry<'_>, mut found: impl FnMut(usize)) {
+    /// The indexes of the wanted matches.
+    fn run<'a>(
+        &self,
+        list: ListRef<'a>,
+        wanted: &'a [u8],
+    ) -> impl Iterator<Item = usize> + use<'a> {
+        let (from, backward) =
+            if self.backward { (Side::Right, true) } else { (Side::Left, false) };
         let len = list.len();
-        let (skip, matches) = (self.rank - 1, self.matches.unwrap_or(1));
-        let mut seen = 0;
-        let mut visit = |index, entry| {
-            if entry == wanted {
-                seen += 1;
-                if seen > skip {
-                    found(index);
-                }
-            }
-            seen >= skip.saturating_add(matches)
-        };
-        if self.backward {
-            let elements = list.rev_before(len).take(self.elements).enumerate();
-            for (at, entry) in elements {
-                if visit(len - 1 - at, entry) {
-                    break;
-                }
-            }
-        } else {
-            for (at, entry) in list.iter_from(0).take(self.elements).enumerate() {
-                if visit(at, entry) {
-                    break;
-                }
-            }
-        }
+        let at = move |index| if backward { len - 1 - index } else { index };
+        let clamped = |number| usize::try_from(number).unwrap_or(usize::MAX);
+        let (skipped, matches) = (clamped(self.rank - 1), clamped(self.matches.unwrap_or(1)));
+        list.matches(wanted, from, self.elements).skip(skipped).take(matches).map(at)
     }
 }
 
@@ -180,13 +165,9 @@ fn lpos(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
     let list = db.read::<List>(turn, key)?;
-    let wanted = Entry::of(args.text(2));
+    let mut found = list.into_iter().flat_map(|list| search.run(list, args.text(2)));
     if search.matches.is_none() {
-        let mut found = None;
-        if let Some(list) = list {
-            search.run(list, wanted, |index| found = Some(index));
-        }
-        match found {
+        match found.next() {
             Some(index) => reply.len(index),
             None => reply.null(),
         }
@@ -194,11 +175,9 @@ fn lpos(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(
     }
     let array = reply.array_deferred();
     let mut matches = 0;
-    if let Some(list) = list {
-        search.run(list, wanted, |index| {
-            reply.len(index);
-            matches += 1;
-        });
+    for index in found {
+        reply.len(index);
+        matches += 1;
     }
     reply.finish(array, matches);
     Ok(())

@@ -65,29 +65,34 @@ pub(super) fn transfer(
     reply: &mut Reply<'_>,
 ) -> Result<bool, Error> {
     let limits = cx.limits;
-    let (db, turn) = cx.db(source);
-    if db.edit::<List>(turn, source)?.is_none() {
-        return Ok(false);
-    }
-    let (db, turn) = cx.db(destination);
-    // Refuses a destination of another type before anything is taken.
-    db.edit::<List>(turn, destination)?;
+    let is_rotation = source.bytes == destination.bytes;
+    // A destination of another type is refused before anything is taken, if there is anything.
+    let refused = if is_rotation {
+        Ok(())
+    } else {
+        let (db, turn) = cx.db(destination);
+        db.edit::<List>(turn, destination).map(drop)
+    };
     let mut element = std::mem::take(&mut cx.turn.scratch);
     element.clear();
     let (db, turn) = cx.db(source);
-    let mut emptied = false;
-    if let Some(mut list) = db.edit::<List>(turn, source)? {
-        if let Some(entry) = list.list().end(from) {
-            element.extend_from_slice(entry.text(&mut Default::default()));
-        }
-        list.pop(from, 1, limits);
-        if source.bytes == destination.bytes {
-            // Within one edit, so that a list of one element keeps its key and expiry.
-            list.push(to, std::iter::once(&element[..]), limits);
-        }
-        emptied = list.list().is_empty();
+    let Some(mut list) = db.edit::<List>(turn, source)? else {
+        cx.turn.scratch = element;
+        return Ok(false);
+    };
+    refused?;
+    if let Some(entry) = list.list().end(from) {
+        element.extend_from_slice(entry.text(&mut Default::default()));
     }
-    if source.bytes != destination.bytes {
+    if is_rotation {
+        // Within one edit, so that a list of one element keeps its key and expiry.
+        list.rotate(from, to, &element, limits);
+    } else {
+        list.pop(from, 1, limits);
+    }
+    let emptied = list.list().is_empty();
+    drop(list);
+    if !is_rotation {
         let (db, turn) = cx.db(destination);
         let mut list = db.edit_or_create::<List>(turn, destination)?;
         list.push(to, std::iter::once(&element[..]), limits);

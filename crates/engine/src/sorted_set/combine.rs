@@ -4,11 +4,11 @@
 use base::hash::KeyHasher;
 use resp::{Args, Reply};
 use store::set::SetRef;
-use store::sorted_set::{Digits, Entry, NewSortedSet, Scores, SortedSetRef};
+use store::sorted_set::{Digits, Entry, NewSortedSet, SortedSetRef};
 use store::{Set, SortedSet};
 
 use super::result::store;
-use super::{READ, READ_ACCESS, STORE, WITHSCORES, integer, reply_pairs, score_of, spec};
+use super::{READ, READ_ACCESS, STORE, WITHSCORES, integer, score_of, spec};
 use crate::cx::Cx;
 use crate::error::{Error, SortedSetError};
 use crate::row::{Handler, Row};
@@ -164,7 +164,7 @@ impl<'a> Input<'a> {
     fn score(self, member: &[u8], hasher: &KeyHasher) -> Option<f64> {
         match self {
             Self::Absent => None,
-            Self::Sorted(set) => set.score(member, hasher),
+            Self::Sorted(set) => set.score(member),
             Self::Plain(set) => set.contains_text(member, hasher).then_some(1.0),
         }
     }
@@ -317,7 +317,7 @@ impl Request {
         mut inputs: Inputs<'_>,
         hasher: &KeyHasher,
     ) -> NewSortedSet {
-        let mut result = Scores::new(*hasher);
+        let mut result = NewSortedSet::default();
         let aggregate = self.options.aggregate;
         match operation {
             Operation::Union => {
@@ -325,13 +325,13 @@ impl Request {
                 for (input, weight) in inputs {
                     input.each(|member, score| {
                         let merge = |old, new| aggregate.of(old, new);
-                        result.merge(member, number(score * weight), merge);
+                        result.merge(member, number(score * weight), hasher, merge);
                         true
                     });
                 }
             }
             Operation::Inter => each_of_all(inputs, aggregate, hasher, |member, score| {
-                result.add(member, score);
+                result.push(member, score);
                 true
             }),
             Operation::Diff => {
@@ -339,13 +339,14 @@ impl Request {
                 first.0.each(|member, score| {
                     let held = |other: &(Input<'_>, f64)| other.0.score(member, hasher).is_some();
                     if !others.iter().any(held) {
-                        result.add(member, score);
+                        result.push(member, score);
                     }
                     true
                 });
             }
         }
-        result.sorted()
+        result.sort();
+        result
     }
 }
 
@@ -379,9 +380,18 @@ fn read(
     let request = Request::parse(cx, args, 1, words, name)?;
     let hasher = cx.turn.hasher;
     let result = request.compute(operation, request.inputs(cx, args), &hasher);
-    let set = result.view();
-    let walk = set.walk(0..set.len(), false);
-    reply_pairs(reply, set.len(), walk, request.options.with_scores);
+    let with_scores = request.options.with_scores;
+    let nested = with_scores && reply.resp3();
+    reply.array(if with_scores && !nested { result.len() * 2 } else { result.len() });
+    for (member, score) in result.iter() {
+        if nested {
+            reply.array(2);
+        }
+        reply.bulk(member);
+        if with_scores {
+            reply.double(score);
+        }
+    }
     Ok(())
 }
 
@@ -394,11 +404,10 @@ fn write(
 ) -> Result<(), Error> {
     let words = Words { weights: operation != Operation::Diff, scores: false, limit: false };
     let request = Request::parse(cx, args, 2, words, name)?;
-    let (hasher, limits) = (cx.turn.hasher, cx.limits);
+    let hasher = cx.turn.hasher;
     let result = request.compute(operation, request.inputs(cx, args), &hasher);
     let target = cx.first_key(args, 1);
-    let len = result.view().len();
-    store(cx, target, name, len, reply, |edit| edit.fill_from(result, limits))
+    store(cx, target, name, &result, reply)
 }
 
 fn zintercard(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {

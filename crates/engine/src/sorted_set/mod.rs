@@ -23,7 +23,7 @@ mod random;
 mod range;
 mod read;
 mod remove;
-mod result;
+pub(crate) mod result;
 mod scan;
 
 /// The sorted set commands.
@@ -103,7 +103,7 @@ const fn event(name: &'static str) -> Event {
 }
 
 /// A score given as an argument.
-fn score_of(arg: &[u8]) -> Result<f64, Error> {
+pub(crate) fn score_of(arg: &[u8]) -> Result<f64, Error> {
     match parse_i64(arg) {
         Some(integer) => Ok(integer as f64),
         None => parse_f64(arg).ok_or(Error::NotFloat),
@@ -116,7 +116,7 @@ fn integer(arg: &[u8]) -> Result<i64, Error> {
 
 /// Replies a member.
 #[inline]
-fn reply_member(reply: &mut Reply<'_>, member: Entry<'_>) {
+pub(crate) fn reply_member(reply: &mut Reply<'_>, member: Entry<'_>) {
     match member {
         Entry::Bytes(bytes) => reply.bulk(bytes),
         Entry::Integer(value) => reply.bulk_int(value),

@@ -5,10 +5,10 @@ use std::ops::Range;
 
 use resp::{Args, Reply};
 use store::SortedSet;
-use store::sorted_set::{Digits, SortedSetRef};
+use store::sorted_set::{Digits, NewSortedSet, SortedSetRef};
 
 use super::bounds::{Bounds, By};
-use super::result::{Pairs, store};
+use super::result::store;
 use super::{LIMIT, READ, READ_ACCESS, READ_KEY, STORE, WITHSCORES, integer, reply_pairs, spec};
 use crate::cx::Cx;
 use crate::error::{Error, SortedSetError};
@@ -235,16 +235,15 @@ fn range(
 fn zrangestore(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let query = Query::parse(args, 2, None, None)?;
     let source = cx.nth_key(args, 1, 2);
-    let limits = cx.limits;
     let (db, turn) = cx.db(source);
-    let mut pairs = Pairs::default();
+    let mut new = NewSortedSet::default();
     if let Some(set) = db.read::<SortedSet>(turn, source)? {
         let mut digits = Digits::default();
         // Upwards whatever was asked: the order of the new set is its own.
         for pair in set.walk(query.ranks(set), false) {
-            pairs.push(pair.member.text(&mut digits), pair.score());
+            new.push(pair.member.text(&mut digits), pair.score());
         }
     }
     let target = cx.first_key(args, 1);
-    store(cx, target, "zrangestore", pairs.len(), reply, |set| set.fill(pairs.iter(), limits))
+    store(cx, target, "zrangestore", &new, reply)
 }

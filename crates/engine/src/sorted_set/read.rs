@@ -95,10 +95,9 @@ fn zcard(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<
 
 fn zscore(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let key = cx.first_key(args, 1);
-    let hasher = cx.turn.hasher;
     let (db, turn) = cx.db(key);
     let set = db.read::<SortedSet>(turn, key)?;
-    match set.and_then(|set| set.score(args.text(2), &hasher)) {
+    match set.and_then(|set| set.score(args.text(2))) {
         Some(score) => reply.double(score),
         None => reply.null(),
     }
@@ -107,13 +106,12 @@ fn zscore(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
 
 fn zmscore(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let key = cx.first_key(args, 1);
-    let hasher = cx.turn.hasher;
     let (db, turn) = cx.db(key);
     let set = db.read::<SortedSet>(turn, key)?;
     args.seek(2);
     reply.array(args.remaining());
     for member in args {
-        match set.and_then(|set| set.score(member, &hasher)) {
+        match set.and_then(|set| set.score(member)) {
             Some(score) => reply.double(score),
             None => reply.null(),
         }
@@ -133,11 +131,10 @@ fn rank(
         word => word.is_some(),
     };
     let key = cx.first_key(args, 1);
-    let hasher = cx.turn.hasher;
     let (db, turn) = cx.db(key);
     let set = db.read::<SortedSet>(turn, key)?;
     let found = set.and_then(|set| {
-        let (rank, score) = set.rank(args.text(2), &hasher)?;
+        let (rank, score) = set.rank(args.text(2))?;
         Some((if name == "zrank" { rank } else { set.len() - 1 - rank }, score))
     });
     match (found, with_score) {

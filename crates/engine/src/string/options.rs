@@ -1,8 +1,9 @@
 //! The words behind SET's value, GETEX's key and MSETEX's pairs, and the expiry they give.
 //!
-//! MSETEX has those of SET without GET and comparisons. Words are taken in any case and order. A word may be repeated, the last one counts; words that
-//! contradict each other are a syntax error. The amount of an expiry is read after all words, since
-//! an error in it comes after the errors in them.
+//! MSETEX has those of SET without GET and comparisons. Words are taken in any case and order. A
+//! word may be repeated, the last one counts; words that contradict each other are a syntax error.
+//! The amount of an expiry is read after all words, since an error in it comes after the errors in
+//! them.
 
 use base::number::parse_i64;
 use resp::Args;

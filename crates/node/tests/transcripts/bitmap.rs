@@ -167,6 +167,12 @@ fn bitpos() {
         r#"
 > SET k "\xff\xf0\x00"
 OK
+> SET one 1
+OK
+> BITPOS one 0 -10 -66
+0
+> BITCOUNT one -10 -66
+0
 > BITPOS k 0
 12
 > BITPOS k 1
@@ -237,6 +243,8 @@ OK
 OK
 > BITPOS i 1
 2
+> BITPOS k 1 -50 -100
+0
 > BITPOS k 2
 -ERR The bit argument must be 1 or 0.
 > BITPOS k x
@@ -523,25 +531,25 @@ OK
 }
 
 #[test]
-fn writes_that_all_fail_leave_the_key_as_it_was() {
+fn a_string_grows_even_when_all_writes_fail() {
     check(
         r#"
-# Redis makes the key here and tells nobody.
 > BITFIELD k OVERFLOW FAIL SET u8 0 256
 [nil]
-> EXISTS k
-0
-> BITFIELD k SET u8 0 0
-[0]
-! setbit:k => BITFIELD k SET u8 0 0
+!  => BITFIELD k OVERFLOW FAIL SET u8 0 256
+> GET k
+"\x00"
+> BITFIELD k OVERFLOW FAIL SET u8 0 256
+[nil]
 > BITFIELD k OVERFLOW FAIL SET u8 100 256
 [nil]
 > STRLEN k
-1
-> BITFIELD k OVERFLOW FAIL SET u8 100 256 SET u8 0 0
-[nil, 0]
-> STRLEN k
 14
+> BITFIELD k OVERFLOW FAIL SET u8 200 256 SET u8 0 0
+[nil, 0]
+! setbit:k => BITFIELD k OVERFLOW FAIL SET u8 200 256 SET u8 0 0
+> STRLEN k
+26
 "#,
     );
 }

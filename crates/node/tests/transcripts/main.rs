@@ -12,6 +12,7 @@ mod connection;
 mod expire;
 mod fake;
 mod generic;
+mod geo;
 mod hash;
 mod hyperloglog;
 mod info;

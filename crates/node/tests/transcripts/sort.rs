@@ -208,6 +208,10 @@ OK
 2
 > SORT hexadecimal
 -ERR One or more scores can't be converted into double
+> RPUSH zero "-1" "\x00x" "2\x00x" 1
+4
+> SORT zero
+["-1", "\x00x", "1", "2\x00x"]
 > RPUSH bad 1 nan
 2
 > SORT bad

@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-use base::hash::KeyHasher;
 use ds::SortedSet as BigSortedSet;
 use ds::packed::{Packed, PackedMut};
 
@@ -39,10 +38,6 @@ impl Edit<'_, SortedSet> {
     /// The set for reading.
     pub fn set(&self) -> SortedSetRef<'_> {
         SortedSet::view(self.record()).unwrap_or(SortedSetRef::Packed(Pairs(Packed::new(b""))))
-    }
-
-    fn hasher(&mut self) -> KeyHasher {
-        self.turn().hasher
     }
 
     /// Says what will come: as many pairs as a request has, the first with a member of this size.
@@ -84,10 +79,8 @@ impl Edit<'_, SortedSet> {
             self.add_to_big(member, score);
             return Change::Added;
         }
-        let hasher = self.hasher();
-        let hash = hasher.hash(member);
         let SortedSetRef::Big(set) = self.set() else { return Change::None };
-        let place = set.place(hash, member);
+        let place = set.place(member);
         let old = place.map(|place| set.score_at(place));
         let Some(score) = decide(old).filter(|score| Some(*score) != old) else {
             return Change::None;
@@ -100,7 +93,7 @@ impl Edit<'_, SortedSet> {
                 Change::Updated
             }
             None => {
-                set.insert(hash, member, score, &hasher);
+                set.insert(member, score);
                 Change::Added
             }
         }
@@ -125,20 +118,18 @@ impl Edit<'_, SortedSet> {
     }
 
     fn add_to_big(&mut self, member: &[u8], score: f64) {
-        let hasher = self.hasher();
         if let Some(Object::SortedSet(set)) = self.record_mut().object_mut() {
-            set.insert(hasher.hash(member), member, score, &hasher);
+            set.insert(member, score);
         }
     }
 
     /// Makes a packed set a big one.
     fn grow(&mut self) {
-        let hasher = self.hasher();
-        let mut big = BigSortedSet::default();
+        let mut big = BigSortedSet::new(self.turn().hasher);
         let mut digits = ds::packed::Digits::default();
         for pair in self.set().walk(0..usize::MAX, false) {
             let member = pair.member.text(&mut digits);
-            big.push(hasher.hash(member), member, pair.score(), &hasher);
+            big.push(member, pair.score());
         }
         self.put_big(big);
     }
@@ -156,14 +147,12 @@ impl Edit<'_, SortedSet> {
             packed::remove(&mut PackedMut::new(&mut *record), at);
             return true;
         }
-        let hasher = self.hasher();
-        let hash = hasher.hash(member);
         let SortedSetRef::Big(set) = self.set() else { return false };
-        if set.place(hash, member).is_none() {
+        if set.place(member).is_none() {
             return false;
         }
         match self.record_mut().object_mut() {
-            Some(Object::SortedSet(set)) => set.remove(hash, member, &hasher),
+            Some(Object::SortedSet(set)) => set.remove(member),
             _ => false,
         }
     }
@@ -188,21 +177,17 @@ impl Edit<'_, SortedSet> {
                 self.record_mut().set_bytes(Kind::PackedSortedSet as u8, b"");
             }
             SortedSetRef::Big(_) => {
-                let hasher = self.hasher();
                 if let Some(Object::SortedSet(set)) = self.record_mut().object_mut() {
-                    set.remove_ranks(ranks, &hasher);
+                    set.remove_ranks(ranks);
                 }
             }
         }
         removed
     }
 
-    /// Fills an empty set with pairs that come in order, each member once.
-    pub fn fill<'m>(
-        &mut self,
-        pairs: impl ExactSizeIterator<Item = (&'m [u8], f64)> + Clone,
-        limits: &Limits,
-    ) {
+    /// Fills an empty set with the members of a new one, which are in order.
+    pub fn fill(&mut self, new: &NewSortedSet, limits: &Limits) {
+        let pairs = new.iter();
         let longest = pairs.clone().map(|(member, _)| member.len()).max().unwrap_or(0);
         if may_pack(limits, pairs.len(), longest)
             && pairs.len().saturating_mul(longest + PAIR_BYTES_MAX) <= PACKED_BYTES_MAX
@@ -215,25 +200,10 @@ impl Edit<'_, SortedSet> {
             self.turn().scratch = scratch;
             return;
         }
-        let hasher = self.hasher();
-        let mut big = BigSortedSet::default();
+        let mut big = BigSortedSet::new(self.turn().hasher);
         for (member, score) in pairs {
-            big.push(hasher.hash(member), member, score, &hasher);
+            big.push(member, score);
         }
         self.put_big(big);
-    }
-
-    /// Fills an empty set with a new one, which is packed when it is small enough.
-    pub fn fill_from(&mut self, new: NewSortedSet, limits: &Limits) {
-        let NewSortedSet(big) = new;
-        let entries_max = usize::try_from(limits.zset_max_listpack_entries).unwrap_or(usize::MAX);
-        let long = |record: ds::dict::MemberRef<'_>| {
-            record.key().len() as u64 > limits.zset_max_listpack_value
-        };
-        if big.len() > entries_max || big.walk(0..usize::MAX, false).any(long) {
-            return self.put_big(big);
-        }
-        let walk = big.walk(0..usize::MAX, false);
-        self.fill(walk.map(|record| (record.key(), ds::ranked::score_of(record))), limits);
     }
 }

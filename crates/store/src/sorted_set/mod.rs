@@ -12,7 +12,6 @@
 
 use std::ops::Range;
 
-use base::hash::KeyHasher;
 use base::random::Random;
 use ds::SortedSet as BigSortedSet;
 use ds::dict::{MemberRef, Nothing};
@@ -30,7 +29,7 @@ mod range;
 
 pub use ds::packed::{Digits, Entry};
 pub use edit::Change;
-pub use new::{NewSortedSet, Scores};
+pub use new::NewSortedSet;
 use packed::Pairs;
 pub use range::{LexEnd, LexRange, ScoreRange};
 
@@ -112,21 +111,21 @@ impl<'a> SortedSetRef<'a> {
 
     /// A member's score.
     #[inline]
-    pub fn score(self, member: &[u8], hasher: &KeyHasher) -> Option<f64> {
+    pub fn score(self, member: &[u8]) -> Option<f64> {
         match self {
             Self::Packed(pairs) => pairs.find(member).map(|at| pairs.score_at(at)),
-            Self::Big(set) => set.score(hasher.hash(member), member),
+            Self::Big(set) => set.score(member),
         }
     }
 
     /// A member's rank, counted from the lowest score, and its score.
-    pub fn rank(self, member: &[u8], hasher: &KeyHasher) -> Option<(usize, f64)> {
+    pub fn rank(self, member: &[u8]) -> Option<(usize, f64)> {
         match self {
             Self::Packed(pairs) => {
                 let at = pairs.find(member)?;
                 Some((pairs.rank_of(at), pairs.score_at(at)))
             }
-            Self::Big(set) => set.rank(hasher.hash(member), member),
+            Self::Big(set) => set.rank(member),
         }
     }
 
@@ -196,20 +195,14 @@ impl<'a> SortedSetRef<'a> {
 
     /// Visits members from a cursor (0: from the beginning) until at least `count` were visited; a
     /// packed set all at once. Returns the cursor to go on with, 0 at the end.
-    pub fn scan(
-        self,
-        from: u64,
-        count: usize,
-        hasher: &KeyHasher,
-        visit: &mut dyn FnMut(Pair<'_>),
-    ) -> u64 {
+    pub fn scan(self, from: u64, count: usize, visit: &mut dyn FnMut(Pair<'_>)) -> u64 {
         match self {
             Self::Packed(_) => {
                 self.walk(0..usize::MAX, false).for_each(visit);
                 0
             }
             Self::Big(set) => {
-                set.scan(from, count, hasher, &mut |record| visit(Pair::of(record))).unwrap_or(0)
+                set.scan(from, count, &mut |record| visit(Pair::of(record))).unwrap_or(0)
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use base::hash::KeyHasher;
 use proptest::prelude::*;
 
 use super::*;
@@ -14,7 +15,6 @@ struct Checked {
     turn: Turn,
     limits: Limits,
     model: Model,
-    hasher: KeyHasher,
 }
 
 impl Checked {
@@ -22,7 +22,7 @@ impl Checked {
         let hasher = KeyHasher::new(5);
         let limits = Limits { zset_max_listpack_entries: entries_max, ..Limits::default() };
         let (db, turn) = (Db::default(), Turn::new(hasher));
-        Self { db, turn, limits, model: Model::new(), hasher }
+        Self { db, turn, limits, model: Model::new() }
     }
 
     fn key(&self) -> Key<'static> {
@@ -55,7 +55,7 @@ impl Checked {
     }
 
     fn check(&mut self) {
-        let (wanted, hasher, key) = (self.sorted(), self.hasher, self.key());
+        let (wanted, key) = (self.sorted(), self.key());
         let Some(set) = self.db.read::<SortedSet>(&mut self.turn, key).unwrap() else {
             assert!(wanted.is_empty());
             return;
@@ -77,8 +77,8 @@ impl Checked {
             assert_eq!(at_once, *wanted);
         }
         for (rank, (score, member)) in wanted.iter().enumerate() {
-            assert_eq!(set.rank(member, &hasher), Some((rank, *score)));
-            assert_eq!(set.score(member, &hasher), Some(*score));
+            assert_eq!(set.rank(member), Some((rank, *score)));
+            assert_eq!(set.score(member), Some(*score));
             assert_eq!(set.nth(rank).map(|pair| pair.member.to_vec()).as_ref(), Some(member));
         }
         let range = ScoreRange { min: -3.0, min_open: true, max: 4.5, max_open: false };
@@ -90,7 +90,7 @@ impl Checked {
         assert!(self.model.contains_key(&drawn));
         let (mut from, mut seen) = (0, Vec::new());
         loop {
-            from = set.scan(from, 10, &hasher, &mut |pair| seen.push(pair.member.to_vec()));
+            from = set.scan(from, 10, &mut |pair| seen.push(pair.member.to_vec()));
             if from == 0 {
                 break;
             }
@@ -141,7 +141,9 @@ proptest! {
         checked.check();
         let (key, limits) = (checked.key(), checked.limits.clone());
         let mut edit = checked.db.edit_or_create::<SortedSet>(&mut checked.turn, key).unwrap();
-        edit.fill(all.iter().map(|(score, member)| (&member[..], *score)), &limits);
+        let mut new = NewSortedSet::default();
+        all.iter().for_each(|(score, member)| new.push(member, *score));
+        edit.fill(&new, &limits);
         drop(edit);
         checked.model = all.into_iter().map(|(score, member)| (member, score)).collect();
         checked.check();

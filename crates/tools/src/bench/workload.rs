@@ -56,10 +56,24 @@ const ZSET: Option<&str> = Some("ZADD zset {100000..999999} {key}");
 const ZLEX: Option<&str> = Some("ZADD zlex 0 {key}");
 const ZSMALL: Option<&str> = Some("ZADD zset:{key} 10*({100..999} member:{10..99})");
 
+const STREAM: Option<&str> = Some("XADD stream:{key} * field1 value1 field2 value2");
+/// One stream that has an entry for each key of the range.
+const ONE_STREAM: Option<&str> = Some("XADD stream * name {key} field value");
+/// A stream without entries for each key, and a group that reads it.
+const READERS: Option<&str> = Some("XGROUP CREATE group:{key} readers 0 MKSTREAM");
+
 /// Members of the one big sorted set removed, and added again as often.
 const fn zset_removing(name: &'static str, remove: &'static str) -> Row {
     Row { name, read: Some(remove), write: ZSET, fill: ZSET }
 }
+
+const BITS: Option<&str> = Some("SET bits:{key} {value}");
+const ELEMENTS: Option<&str> = Some("PFADD hll:{key} 10*(element:{10..99})");
+/// One HyperLogLog that has counted every key of the range.
+const ONE_HLL: Option<&str> = Some("PFADD hll:all {key}");
+/// Every key of the range as a place of one set, in a part of the world with 2 of them on 1000 km2.
+const PLACES: Option<&str> =
+    Some("GEOADD places {10..99}.{100000..999999} {10..79}.{100000..999999} {key}");
 
 /// Every workload, in the order in which `--all` runs them.
 pub const TABLE: &[Row] = &[
@@ -94,6 +108,56 @@ pub const TABLE: &[Row] = &[
     write("msetnx10", "MSETNX 10*({key} {value})", SET),
     // All values are equal, which is as long as the way to the answer can be.
     read("lcs", "LCS {key} {key}", SET),
+    // Compared with what is there; Redis 8.0 has none of these.
+    write("set_ifeq", "SET {key} {value} IFEQ {value}", SET),
+    read("digest", "DIGEST {key}", SET),
+    write("delex", "DELEX {key} IFEQ other", SET),
+    write("delifeq", "DELIFEQ {key} other", SET),
+    write("msetex10", "MSETEX 10 10*({key} {value}) EX {1000..9999}", SET),
+    // Bitmaps.
+    write("setbit", "SETBIT bits:{key} {1000..1999} 1", BITS),
+    read("getbit", "GETBIT bits:{key} {1000..1999}", BITS),
+    read("bitcount", "BITCOUNT bits:{key}", BITS),
+    read("bitcount_bits", "BITCOUNT bits:{key} {100..999} -{100..999} BIT", BITS),
+    read("bitpos", "BITPOS bits:{key} 0 {10..99}", BITS),
+    write("bitop_and", "BITOP AND bits:result bits:{key} bits:{key}", BITS),
+    write("bitop_not", "BITOP NOT bits:result bits:{key}", BITS),
+    write("bitfield_incrby", "BITFIELD bits:{key} INCRBY u16 {1000..1999} 1", BITS),
+    write("bitfield_set", "BITFIELD bits:{key} SET i32 #{10..60} {1000..9999}", BITS),
+    read("bitfield_ro", "BITFIELD_RO bits:{key} GET u16 {1000..1999}", BITS),
+    // HyperLogLogs: small ones of about ten elements, and one that has every key of the range.
+    write("pfadd", "PFADD hll:{key} element:{10..99}", ELEMENTS),
+    write("pfadd_100k", "PFADD hll:all {key}", ONE_HLL),
+    read("pfcount", "PFCOUNT hll:{key}", ELEMENTS),
+    read("pfcount2", "PFCOUNT hll:{key} hll:{key}", ELEMENTS),
+    read("pfcount_100k", "PFCOUNT hll:all hll:all", ONE_HLL),
+    write("pfmerge", "PFMERGE hll:result hll:{key} hll:{key}", ELEMENTS),
+    write("pfmerge_100k", "PFMERGE hll:result hll:all", ONE_HLL),
+    // Places.
+    write(
+        "geoadd",
+        "GEOADD places {10..99}.{100000..999999} {10..79}.{100000..999999} {key}",
+        PLACES,
+    ),
+    read("geodist", "GEODIST places {key} {key} km", PLACES),
+    read("geohash", "GEOHASH places {key}", PLACES),
+    read("geopos", "GEOPOS places {key}", PLACES),
+    read(
+        "geosearch_radius",
+        "GEOSEARCH places FROMLONLAT {10..99} {10..79} BYRADIUS 100 km",
+        PLACES,
+    ),
+    read(
+        "geosearch_nearest",
+        "GEOSEARCH places FROMMEMBER {key} BYRADIUS 200 km ASC COUNT 5 WITHDIST",
+        PLACES,
+    ),
+    read("geosearch_box", "GEOSEARCH places FROMLONLAT {10..99} {10..79} BYBOX 200 200 km", PLACES),
+    write("geosearchstore", "GEOSEARCHSTORE near places FROMMEMBER {key} BYRADIUS 50 km", PLACES),
+    write("georadius", "GEORADIUS places {10..99} {10..79} 50 km", PLACES),
+    read("georadius_ro", "GEORADIUS_RO places {10..99} {10..79} 50 km WITHCOORD", PLACES),
+    write("georadiusbymember", "GEORADIUSBYMEMBER places {key} 50 km", PLACES),
+    read("georadiusbymember_ro", "GEORADIUSBYMEMBER_RO places {key} 50 km", PLACES),
     // Lists. Those of one value grow with the run; those of a hundred short elements last for it.
     write("lpush", "LPUSH list:{key} {value}", LIST),
     write("rpush", "RPUSH list:{key} {value}", LIST),
@@ -114,6 +178,12 @@ pub const TABLE: &[Row] = &[
     write("ltrim", "LTRIM items:{key} 0 -2", ITEMS),
     write("lmove", "LMOVE items:{key} items:{key} LEFT RIGHT", ITEMS),
     write("rpoplpush", "RPOPLPUSH items:{key} items:{key}", ITEMS),
+    // What waits finds an element at once.
+    write("blpop", "BLPOP items:{key} 1", ITEMS),
+    write("brpop", "BRPOP items:{key} 1", ITEMS),
+    write("blmpop", "BLMPOP 1 1 items:{key} LEFT", ITEMS),
+    write("blmove", "BLMOVE items:{key} items:{key} LEFT RIGHT 1", ITEMS),
+    write("brpoplpush", "BRPOPLPUSH items:{key} items:{key} 1", ITEMS),
     // Sets: small ones of about ten members, and one that has every key of the range.
     write("sadd", "SADD set:{key} member:{10..99}", MEMBERS),
     write("sadd_100k", "SADD set:all {key}", None),
@@ -242,6 +312,89 @@ pub const TABLE: &[Row] = &[
     write("hdel", "HDEL hash:{key} field:{0..9}", FIELDS),
     write("hdel_100k", "HDEL hash:all {key}", ONE_HASH),
     write("hgetdel", "HGETDEL hash:{key} FIELDS 1 field:{0..9}", FIELDS),
+    // Sorted sets: one that has every key of the range, another where all scores are equal, and
+    // small ones of about ten members.
+    write("zadd", "ZADD zset {100000..999999} {key}", ZSET),
+    write("zadd_small", "ZADD zset:{key} {100..999} member:{10..99}", ZSMALL),
+    write("zincrby", "ZINCRBY zset {10..99} {key}", ZSET),
+    read("zcard", "ZCARD zset", ZSET),
+    read("zscore", "ZSCORE zset {key}", ZSET),
+    read("zscore_small", "ZSCORE zset:{key} member:{10..99}", ZSMALL),
+    read("zmscore10", "ZMSCORE zset 10*({key})", ZSET),
+    read("zrank", "ZRANK zset {key}", ZSET),
+    read("zrevrank", "ZREVRANK zset {key}", ZSET),
+    read("zcount", "ZCOUNT zset {100000..499999} {500000..999999}", ZSET),
+    read("zlexcount", "ZLEXCOUNT zlex [key:00 [key:00000000{100..999}", ZLEX),
+    read("zrange_100", "ZRANGE zset 0 99", ZSET),
+    read("zrange_100_scores", "ZRANGE zset 5000 5099 WITHSCORES", ZSET),
+    read("zrange_small", "ZRANGE zset:{key} 0 -1 WITHSCORES", ZSMALL),
+    read("zrevrange_100", "ZREVRANGE zset 5000 5099", ZSET),
+    read("zrangebyscore_10", "ZRANGEBYSCORE zset {100000..999999} inf LIMIT 0 10", ZSET),
+    read("zrevrangebyscore_10", "ZREVRANGEBYSCORE zset {100000..999999} 0 LIMIT 0 10", ZSET),
+    read("zrangebylex_10", "ZRANGEBYLEX zlex [key:00000000{100..999} + LIMIT 0 10", ZLEX),
+    read("zrevrangebylex_10", "ZREVRANGEBYLEX zlex [key:00000000{100..999} - LIMIT 0 10", ZLEX),
+    write("zrangestore_100", "ZRANGESTORE zset:result zset 0 99", ZSET),
+    zset_removing("zrem", "ZREM zset {key}"),
+    zset_removing("zremrangebyrank", "ZREMRANGEBYRANK zset 0 0"),
+    zset_removing("zremrangebyscore", "ZREMRANGEBYSCORE zset {100000..999999} 100001"),
+    Row {
+        name: "zremrangebylex",
+        read: Some("ZREMRANGEBYLEX zlex - [key:0"),
+        write: ZLEX,
+        fill: ZLEX,
+    },
+    zset_removing("zpopmin", "ZPOPMIN zset"),
+    zset_removing("zpopmax", "ZPOPMAX zset"),
+    zset_removing("zmpop", "ZMPOP 1 zset MIN"),
+    zset_removing("bzpopmin", "BZPOPMIN zset 1"),
+    zset_removing("bzpopmax", "BZPOPMAX zset 1"),
+    zset_removing("bzmpop", "BZMPOP 1 1 zset MIN"),
+    read("zrandmember_10", "ZRANDMEMBER zset 10", ZSET),
+    read("zunion", "ZUNION 2 zset:{key} zset:{key}", ZSMALL),
+    read("zinter", "ZINTER 2 zset:{key} zset:{key}", ZSMALL),
+    read("zdiff", "ZDIFF 2 zset:{key} zset:{key}", ZSMALL),
+    read("zintercard", "ZINTERCARD 2 zset:{key} zset:{key}", ZSMALL),
+    write("zunionstore", "ZUNIONSTORE zset:result 2 zset:{key} zset:{key}", ZSMALL),
+    write("zinterstore", "ZINTERSTORE zset:result 2 zset:{key} zset:{key}", ZSMALL),
+    write("zdiffstore", "ZDIFFSTORE zset:result 2 zset:{key} zset:{key}", ZSMALL),
+    read("zscan", "ZSCAN zset 0 COUNT 10", ZSET),
+    // Streams. Those that are added to grow with the run, unless they are trimmed.
+    write("xadd", "XADD stream:{key} * field1 value1 field2 value2", STREAM),
+    write("xadd_100k", "XADD stream * name {key} field value", ONE_STREAM),
+    write("xadd_maxlen", "XADD stream:{key} MAXLEN 10 * field1 value1 field2 value2", STREAM),
+    write("xadd_maxlen_about", "XADD stream MAXLEN ~ 100000 * name {key} field value", ONE_STREAM),
+    read("xlen", "XLEN stream:{key}", STREAM),
+    read("xrange_1", "XRANGE stream:{key} - + COUNT 1", STREAM),
+    read("xrange_10", "XRANGE stream - + COUNT 10", ONE_STREAM),
+    read("xrange_100", "XRANGE stream - + COUNT 100", ONE_STREAM),
+    read("xrevrange_10", "XREVRANGE stream + - COUNT 10", ONE_STREAM),
+    read("xread_10", "XREAD COUNT 10 STREAMS stream 0", ONE_STREAM),
+    read("xread_last", "XREAD STREAMS stream:{key} +", STREAM),
+    // There is no such entry, and only the first trimming of a stream removes any.
+    write("xdel", "XDEL stream:{key} 1-1", STREAM),
+    write("xtrim", "XTRIM stream:{key} MAXLEN 1", STREAM),
+    write(
+        "xsetid",
+        "XSETID bare:{key} {1000..9999}-0",
+        Some("XGROUP CREATE bare:{key} g 0 MKSTREAM"),
+    ),
+    Row {
+        name: "xreadgroup",
+        read: Some("XREADGROUP GROUP readers one COUNT 1 STREAMS group:{key} >"),
+        write: Some("XADD group:{key} * field1 value1 field2 value2"),
+        fill: READERS,
+    },
+    read("xpending", "XPENDING group:{key} readers", READERS),
+    // Nothing is pending, so these look for their entries and find none.
+    write("xack", "XACK group:{key} readers 1-1", READERS),
+    write("xclaim", "XCLAIM group:{key} readers one 0 1-1", READERS),
+    write("xautoclaim", "XAUTOCLAIM group:{key} readers one 0 0 COUNT 10", READERS),
+    write("xgroup_createconsumer", "XGROUP CREATECONSUMER group:{key} readers {10..99}", READERS),
+    write("xgroup_delconsumer", "XGROUP DELCONSUMER group:{key} readers {10..99}", READERS),
+    write("xgroup_setid", "XGROUP SETID group:{key} readers 0", READERS),
+    read("xinfo_stream", "XINFO STREAM stream:{key}", STREAM),
+    read("xinfo_groups", "XINFO GROUPS group:{key}", READERS),
+    read("xinfo_consumers", "XINFO CONSUMERS group:{key} readers", READERS),
     // Keys of any type.
     read("exists", "EXISTS {key}", SET),
     read("type", "TYPE {key}", SET),

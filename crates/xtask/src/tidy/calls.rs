@@ -23,7 +23,7 @@ const BANNED: &[(&[&str], &str)] = &[
 ];
 
 /// Crates that do input and output.
-const CALL_HOMES: &[&str] = &["sys", "server", "tools", "weft", "xtask", "clients-test"];
+const CALL_HOMES: &[&str] = &["sys", "server", "tools", "weft", "xtask", "clients-test", "diff"];
 
 /// Macros that print.
 const PRINTS: &[&str] = &["print", "println", "eprint", "eprintln"];

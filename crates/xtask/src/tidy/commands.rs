@@ -26,9 +26,17 @@ const UNMEASURED: &[(&str, &str)] = &[
     ("move", "a key moves once, and every further request finds nothing"),
     ("object|freq", "is an error unless the eviction policy is LFU"),
     ("object|help", "touches no data"),
+    ("pfdebug", "is for those who develop the server"),
+    ("pfselftest", "is for those who develop the server"),
     ("rename", "is an error when its source was renamed before"),
     ("renamenx", "is an error when its source was renamed before"),
     ("swapdb", "stops the world"),
+    ("xackdel", "is unknown to the peers"),
+    ("xdelex", "is unknown to the peers"),
+    ("xgroup|create", "is an error when the group is there"),
+    ("xgroup|destroy", "a group goes once, and every further request finds nothing"),
+    ("xgroup|help", "touches no data"),
+    ("xinfo|help", "touches no data"),
 ];
 
 /// Every generated file is what its tables give.

@@ -95,6 +95,14 @@ fn errors() {
 -ERR value for ENTRIESREAD must be positive or -1
 > XGROUP CREATE s g 0 MKSTREAM ENTRIESREAD 1 ENTRIESREAD 2
 -ERR unknown subcommand or wrong number of arguments for 'CREATE'. Try XGROUP HELP.
+"#,
+    );
+}
+
+#[test]
+fn errors_where_a_group_is_needed() {
+    check(
+        r#"
 > XADD s 1-1 a b
 "1-1"
 > XGROUP SETID s g

@@ -1,0 +1,214 @@
+//! A packed list in the inline bytes of a record, with a gap in front of it.
+//!
+//! ```text
+//! offset 0   gap   u16, little-endian: bytes from here to the list
+//!        2   the gap, of any content
+//!      ...   the list: count, entries
+//! ```
+//!
+//! What is taken from the front becomes gap and what is added there uses it up, so that a queue
+//! moves no bytes but those of the element. Invariant: after a removal the gap is at most a quarter
+//! of the list, or a few bytes. No bytes at all are the empty list too.
+
+use std::ops::Range;
+
+use crate::packed::{Buffer, Packed, PackedMut};
+use crate::record::Record;
+
+const HEADER_BYTES: usize = 2;
+/// A gap up to this is left alone.
+const GAP_BYTES_MIN: usize = 32;
+/// A larger gap is closed when it is more than this part of the list,
+const GAP_PART_MAX: usize = 4;
+/// and a list that needs room behind it closes the gap instead of growing from this part on.
+const GAP_PART_WORTH: usize = 8;
+
+/// The inline bytes of a record that hold a list behind a gap, for writing.
+pub struct Gapped<'a, P> {
+    record: &'a mut Record<P>,
+}
+
+/// The list in the inline bytes of a record.
+#[inline]
+pub fn view(bytes: &[u8]) -> Packed<'_> {
+    let start = start_of(bytes);
+    Packed::new(bytes.get(start..).unwrap_or_default())
+}
+
+/// The inline bytes of a record for a list whose bytes are known.
+pub fn bytes_of(list: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(HEADER_BYTES + list.len());
+    bytes.extend_from_slice(&[0; HEADER_BYTES]);
+    bytes.extend_from_slice(list);
+    bytes
+}
+
+/// Where the list begins.
+#[inline]
+fn start_of(bytes: &[u8]) -> usize {
+    match bytes.first_chunk::<HEADER_BYTES>() {
+        Some(gap) => HEADER_BYTES + usize::from(u16::from_le_bytes(*gap)),
+        None => 0,
+    }
+}
+
+impl<'a, P> Gapped<'a, P> {
+    /// The list in a record, whose inline bytes may be empty.
+    #[inline]
+    pub fn new(record: &'a mut Record<P>) -> Self {
+        Self { record }
+    }
+
+    /// The list for writing.
+    #[inline]
+    pub fn list(&mut self) -> PackedMut<'_, Self> {
+        PackedMut::new(self)
+    }
+
+    fn all(&mut self) -> &mut [u8] {
+        Record::bytes_mut(self.record).unwrap_or_default()
+    }
+
+    fn set_gap(&mut self, gap: usize) {
+        // Gaps are smaller than the list they belong to, which is far below 64 KB.
+        let gap = u16::try_from(gap).unwrap_or(u16::MAX);
+        self.all()[..HEADER_BYTES].copy_from_slice(&gap.to_le_bytes());
+    }
+
+    /// Replaces the bytes of `range` by fewer.
+    #[inline]
+    fn narrow(&mut self, start: usize, range: Range<usize>, new: usize) {
+        let kind = self.record.view().kind();
+        let bytes = self.all();
+        let total = bytes.len();
+        let less = range.len() - new;
+        if range.start < total - start - range.end {
+            bytes.copy_within(start..start + range.start, start + less);
+            let gap = start + less - HEADER_BYTES;
+            let list = total - start - less;
+            if gap > GAP_BYTES_MIN && gap > list / GAP_PART_MAX {
+                bytes.copy_within(start + less.., HEADER_BYTES);
+                self.record.resize_bytes(kind, HEADER_BYTES + list);
+                self.set_gap(0);
+            } else {
+                self.set_gap(gap);
+            }
+        } else {
+            bytes.copy_within(start + range.end.., start + range.start + new);
+            self.record.resize_bytes(kind, total - less);
+        }
+    }
+
+    /// Replaces the bytes of `range` by more.
+    fn widen(&mut self, start: usize, range: Range<usize>, new: usize) {
+        let kind = self.record.view().kind();
+        let total = self.all().len();
+        let (head, tail) = (start..start + range.start, start + range.end..total);
+        let more = new - range.len();
+        let gap = start - HEADER_BYTES;
+        let list = total - start + more;
+        let spare = self.record.view().spare_bytes();
+        if head.len() < tail.len() {
+            if more <= gap {
+                self.all().copy_within(head, start - more);
+                self.set_gap(gap - more);
+                return;
+            }
+            // All room there is goes in front.
+            let needed = HEADER_BYTES + list;
+            if needed > total + spare {
+                self.record.resize_bytes(kind, needed);
+            }
+            let room = self.all().len() + self.record.view().spare_bytes();
+            let gap = (room - needed).min(u16::MAX.into());
+            let bytes = self.record.resize_bytes(kind, needed + gap);
+            bytes.copy_within(tail.clone(), needed + gap - tail.len());
+            bytes.copy_within(head, HEADER_BYTES + gap);
+            self.set_gap(gap);
+        } else if more <= spare || gap < list / GAP_PART_WORTH {
+            let bytes = self.record.resize_bytes(kind, total + more);
+            bytes.copy_within(tail.clone(), tail.start + more);
+        } else {
+            let needed = HEADER_BYTES + list;
+            if needed > total {
+                self.record.resize_bytes(kind, needed);
+            }
+            let bytes = self.all();
+            bytes.copy_within(head.clone(), HEADER_BYTES);
+            bytes.copy_within(tail, HEADER_BYTES + head.len() + new);
+            self.record.resize_bytes(kind, needed);
+            self.set_gap(0);
+        }
+    }
+}
+
+impl<P> Buffer for Gapped<'_, P> {
+    #[inline]
+    fn bytes(&self) -> &[u8] {
+        let bytes = self.record.view().bytes().unwrap_or_default();
+        bytes.get(start_of(bytes)..).unwrap_or_default()
+    }
+
+    #[inline]
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        let bytes = self.all();
+        let start = start_of(bytes);
+        bytes.get_mut(start..).unwrap_or_default()
+    }
+
+    fn splice(&mut self, range: Range<usize>, new: usize) -> &mut [u8] {
+        if self.all().is_empty() {
+            let kind = self.record.view().kind();
+            self.record.resize_bytes(kind, HEADER_BYTES + new);
+        } else {
+            let start = start_of(self.all());
+            if new <= range.len() {
+                self.narrow(start, range, new);
+            } else {
+                self.widen(start, range, new);
+            }
+        }
+        self.bytes_mut()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packed::Entry;
+    use crate::record::Payload;
+
+    #[test]
+    fn a_queue_stays_small_and_moves_little() {
+        let mut record: Record<u64> = Record::new(b"queue", 4, Payload::Bytes(b""), None, 0);
+        let element = |i: i64| format!("element-{i:05}").into_bytes();
+        (0..100).for_each(|i| Gapped::new(&mut record).list().push_back(&element(i)[..]));
+        let size = record.view().allocated_bytes();
+        let mut closed = 0;
+        for i in 100..10_000 {
+            let mut gapped = Gapped::new(&mut record);
+            assert_eq!(gapped.list().remove(0, 1), 1);
+            let after_removal = gapped.record.view().bytes().map(start_of);
+            closed += usize::from(after_removal == Some(HEADER_BYTES));
+            gapped.list().push_back(&element(i)[..]);
+            let list = view(record.view().bytes().unwrap_or_default());
+            assert_eq!(list.len(), 100);
+            assert_eq!(list.first(), Some(Entry::Bytes(&element(i - 99))));
+            assert_eq!(list.last(), Some(Entry::Bytes(&element(i))));
+            assert!(record.view().allocated_bytes() <= size * 3 / 2);
+        }
+        assert!(closed < 1000, "the gap was closed {closed} times");
+    }
+
+    #[test]
+    fn what_grows_in_front_grows_by_classes() {
+        let mut record: Record<u64> = Record::new(b"stack", 4, Payload::Bytes(b""), None, 0);
+        for i in 0..1000 {
+            Gapped::new(&mut record).list().push_front(&[b'x'; 10][..]);
+            let bytes = record.view().bytes().unwrap_or_default();
+            let list = view(bytes);
+            assert_eq!(list.len(), i + 1);
+            assert!(bytes.len() <= HEADER_BYTES + (list.end() + 2) * 5 / 4 + 16);
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Members added with their places: GEOADD.
+//!
+//! It is replayed as the ZADD that it is.
+
+use base::geohash::Point;
+use resp::{Args, Reply};
+use store::sorted_set::Change;
+use store::{Edit, Event, Limits, SortedSet};
+
+use super::{LATITUDE, LONGITUDE, MEMBER, WRITE, point, spec};
+use crate::cx::Cx;
+use crate::error::Error;
+use crate::row::{Handler, Row};
+use crate::spec::{Access, Argument, KeySpec, Shape};
+
+pub(super) const GEOADD: Row<Handler> = Row::new(
+    spec("geoadd", -5, "3.2.0")
+        .summary("Adds members with their places, or changes the places.")
+        .complexity("O(log(N)) for each member, N being the members of the set.")
+        .flags(WRITE)
+        .keys(&[KeySpec::one(1, Access::RW.with(Access::UPDATE))])
+        .arguments(&[
+            Argument::key(),
+            Argument::new(
+                "condition",
+                Shape::OneOf(&[Argument::word("nx", "NX"), Argument::word("xx", "XX")]),
+            )
+            .optional()
+            .since("6.2.0"),
+            Argument::word("change", "CH").optional().since("6.2.0"),
+            Argument::new("data", Shape::Block(&[LONGITUDE, LATITUDE, MEMBER])).multiple(),
+        ])
+        .history(&[("6.2.0", "The options `CH`, `NX` and `XX`.")]),
+    geoadd,
+);
+
+/// The words between key and places.
+#[derive(Clone, Copy, Default)]
+struct Options {
+    /// Change nothing that is there.
+    nx: bool,
+    /// Add nothing.
+    xx: bool,
+    /// Count changed members too.
+    ch: bool,
+    /// Where the first longitude is.
+    at: usize,
+}
+
+impl Options {
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        let mut options = Self::default();
+        args.seek(2);
+        loop {
+            let option = if args.take_word("nx") {
+                &mut options.nx
+            } else if args.take_word("xx") {
+                &mut options.xx
+            } else if args.take_word("ch") {
+                &mut options.ch
+            } else {
+                break;
+            };
+            *option = true;
+        }
+        options.at = Args::position(args);
+        let left = args.remaining();
+        let both = options.nx && options.xx;
+        if left == 0 || !left.is_multiple_of(3) || both { Err(Error::Syntax) } else { Ok(options) }
+    }
+}
+
+fn geoadd(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let options = Options::parse(args)?;
+    // All places are read before the first is used: the command does everything or nothing.
+    for at in (options.at..args.len()).step_by(3) {
+        point(args.text(at), args.text(at + 1))?;
+    }
+    let key = cx.first_key(args, 1);
+    let limits = cx.limits;
+    let (db, turn) = cx.db(key);
+    let set = if options.xx {
+        db.edit::<SortedSet>(turn, key)?
+    } else {
+        Some(db.edit_or_create::<SortedSet>(turn, key)?)
+    };
+    let (added, updated) = apply(set, args, options, limits)?;
+    if added + updated > 0 {
+        cx.wrote(Event::new('z', "zadd"), key.bytes);
+        cx.turn.effects.replay_as(|| as_zadd(args, options));
+    }
+    reply.len(added + if options.ch { updated } else { 0 });
+    Ok(())
+}
+
+/// Gives the members of a set, if there is one, their places. Returns how many were added and how
+/// many changed.
+fn apply(
+    set: Option<Edit<'_, SortedSet>>,
+    args: &Args<'_>,
+    options: Options,
+    limits: &Limits,
+) -> Result<(usize, usize), Error> {
+    let Some(mut set) = set else { return Ok((0, 0)) };
+    let places = (options.at..args.len()).step_by(3);
+    set.expect(places.len(), args.text(options.at + 2).len(), limits);
+    let (mut added, mut updated) = (0, 0);
+    for at in places {
+        let score = point(args.text(at), args.text(at + 1))?.score() as f64;
+        let change = set.update(args.text(at + 2), limits, |old| {
+            let refused = if old.is_some() { options.nx } else { options.xx };
+            (!refused).then_some(score)
+        });
+        added += usize::from(change == Change::Added);
+        updated += usize::from(change == Change::Updated);
+    }
+    Ok((added, updated))
+}
+
+/// The request with scores in the place of places, which have been read before.
+fn as_zadd(args: &Args<'_>, options: Options) -> Vec<Vec<u8>> {
+    let mut words = vec![b"ZADD".to_vec()];
+    words.extend(args.iter().take(options.at).skip(1).map(<[u8]>::to_vec));
+    for at in (options.at..args.len()).step_by(3) {
+        let score = point(args.text(at), args.text(at + 1)).map_or(0, Point::score);
+        words.push(score.to_string().into_bytes());
+        words.push(args.text(at + 2).to_vec());
+    }
+    words
+}

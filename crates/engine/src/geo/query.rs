@@ -1,0 +1,268 @@
+//! What a search asks for: the arguments of GEORADIUS and its variants, and of GEOSEARCH and
+//! GEOSEARCHSTORE.
+
+use base::geohash::Point;
+use base::number::parse_i64;
+use resp::Args;
+
+use super::shape::{Area, Shape};
+use super::{point, unit};
+use crate::error::{Error, GeoError};
+use crate::sorted_set::score_of;
+
+/// The commands that search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Search {
+    /// GEORADIUS; whether it may store its result.
+    Radius(bool),
+    /// GEORADIUSBYMEMBER; whether it may store its result.
+    RadiusByMember(bool),
+    Geosearch,
+    Geosearchstore,
+}
+
+/// The order of a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    /// As it is found.
+    None,
+    Ascending,
+    Descending,
+}
+
+/// Where a result goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Target {
+    /// Index of the argument that is the key.
+    pub(super) at: usize,
+    /// Distances become the scores.
+    pub(super) distances: bool,
+}
+
+/// A search.
+#[derive(Clone, Debug)]
+pub(super) struct Query {
+    /// Where; nothing when a member that there is not is the middle.
+    pub(super) shape: Option<Shape>,
+    /// Metres in the unit of the result's distances.
+    pub(super) unit_m: f64,
+    pub(super) with_distance: bool,
+    pub(super) with_hash: bool,
+    pub(super) with_place: bool,
+    /// Results at most; 0 for all.
+    pub(super) count: usize,
+    /// The first ones found will do.
+    pub(super) any: bool,
+    pub(super) order: Order,
+    pub(super) target: Option<Target>,
+}
+
+/// What is known while arguments are read.
+struct Draft<'a> {
+    query: Query,
+    center: Option<Point>,
+    area: Option<Area>,
+    from_member: bool,
+    from_place: bool,
+    search: Search,
+    /// The place of a member; nothing at all when there is no set.
+    place_of: &'a mut dyn FnMut(&[u8]) -> Option<Option<Point>>,
+}
+
+/// Reads a search. `place_of` tells the place of a member, or nothing at all when there is no set:
+/// then whatever would need a place is read as if it were there.
+pub(super) fn parse(
+    args: &mut Args<'_>,
+    search: Search,
+    place_of: &mut dyn FnMut(&[u8]) -> Option<Option<Point>>,
+) -> Result<Query, Error> {
+    let query = Query {
+        shape: None,
+        unit_m: 1.0,
+        with_distance: false,
+        with_hash: false,
+        with_place: false,
+        count: 0,
+        any: false,
+        order: Order::None,
+        target: None,
+    };
+    let (center, area) = (None, None);
+    let (from_member, from_place) = (false, false);
+    let mut draft = Draft { query, center, area, from_member, from_place, search, place_of };
+    draft.positional(args)?;
+    while args.remaining() > 0 {
+        draft.word(args)?;
+    }
+    draft.finish(args.name())
+}
+
+impl Draft<'_> {
+    /// Reads what stands before the words.
+    fn positional(&mut self, args: &mut Args<'_>) -> Result<(), Error> {
+        match self.search {
+            Search::Radius(_) => {
+                self.center = Some(point(args.text(2), args.text(3))?);
+                self.area = Some(self.circle(args.text(4), args.text(5))?);
+                args.seek(6);
+            }
+            Search::RadiusByMember(_) => {
+                self.member(args.text(2))?;
+                if self.center.is_some() {
+                    self.area = Some(self.circle(args.text(3), args.text(4))?);
+                }
+                args.seek(5);
+            }
+            Search::Geosearch => args.seek(2),
+            Search::Geosearchstore => {
+                self.query.target = Some(Target { at: 1, distances: false });
+                args.seek(3);
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the next word and what belongs to it.
+    fn word(&mut self, args: &mut Args<'_>) -> Result<(), Error> {
+        // Arguments behind the word.
+        let behind = args.remaining() - 1;
+        let may_store = matches!(self.search, Search::Radius(true) | Search::RadiusByMember(true))
+            && behind > 0;
+        if args.take_word("withdist") {
+            self.query.with_distance = true;
+        } else if args.take_word("withhash") {
+            self.query.with_hash = true;
+        } else if args.take_word("withcoord") {
+            self.query.with_place = true;
+        } else if args.take_word("any") {
+            self.query.any = true;
+        } else if args.take_word("asc") {
+            self.query.order = Order::Ascending;
+        } else if args.take_word("desc") {
+            self.query.order = Order::Descending;
+        } else if behind > 0 && args.take_word("count") {
+            let count = args.next().and_then(parse_i64).ok_or(Error::NotInteger)?;
+            let count = usize::try_from(count).ok().filter(|count| *count > 0);
+            self.query.count = count.ok_or(GeoError::Count)?;
+        } else if may_store && args.take_word("store") {
+            self.target(args, false);
+        } else if may_store && args.take_word("storedist") {
+            self.target(args, true);
+        } else if self.search == Search::Geosearchstore && args.take_word("storedist") {
+            self.query.target = Some(Target { at: 1, distances: true });
+        } else if matches!(self.search, Search::Geosearch | Search::Geosearchstore) {
+            return self.place_or_shape(args, behind);
+        } else {
+            return Err(Error::Syntax);
+        }
+        Ok(())
+    }
+
+    fn target(&mut self, args: &mut Args<'_>, distances: bool) {
+        self.query.target = Some(Target { at: Args::position(args), distances });
+        args.next();
+    }
+
+    /// Reads the words that GEOSEARCH has instead of leading arguments.
+    fn place_or_shape(&mut self, args: &mut Args<'_>, behind: usize) -> Result<(), Error> {
+        let polygon = matches!(self.area, Some(Area::Polygon(_)));
+        let circle = matches!(self.area, Some(Area::Circle(_)));
+        let a_box = matches!(self.area, Some(Area::Box(..)));
+        let from = self.from_member || self.from_place;
+        if behind > 0 && !self.from_place && !polygon && args.take_word("frommember") {
+            self.member(args.next().unwrap_or_default())?;
+        } else if behind > 1 && !self.from_member && !polygon && args.take_word("fromlonlat") {
+            let (longitude, latitude) = (args.next(), args.next());
+            let point = point(longitude.unwrap_or_default(), latitude.unwrap_or_default())?;
+            self.center = Some(point);
+            self.from_place = true;
+        } else if behind > 1 && !a_box && !polygon && args.take_word("byradius") {
+            let (radius, unit) = (args.next(), args.next());
+            let circle = self.circle(radius.unwrap_or_default(), unit.unwrap_or_default())?;
+            self.area = Some(circle);
+        } else if behind > 2 && !circle && !polygon && args.take_word("bybox") {
+            self.area = Some(self.a_box(args)?);
+        } else if behind > 1 && !circle && !a_box && !from && args.take_word("bypolygon") {
+            self.area = Some(polygon_of(args)?);
+        } else {
+            return Err(Error::Syntax);
+        }
+        Ok(())
+    }
+
+    /// Takes a member for the middle.
+    fn member(&mut self, member: &[u8]) -> Result<(), Error> {
+        self.from_member = true;
+        if let Some(place) = (self.place_of)(member) {
+            self.center = Some(place.ok_or(GeoError::NoMember)?);
+        }
+        Ok(())
+    }
+
+    fn circle(&mut self, radius: &[u8], word: &[u8]) -> Result<Area, Error> {
+        let radius = score_of(radius).map_err(|_| GeoError::Radius)?;
+        if radius < 0.0 {
+            return Err(GeoError::RadiusNegative.into());
+        }
+        self.query.unit_m = unit(word)?;
+        Ok(Area::Circle(radius * self.query.unit_m))
+    }
+
+    fn a_box(&mut self, args: &mut Args<'_>) -> Result<Area, Error> {
+        let width = score_of(args.next().unwrap_or_default()).map_err(|_| GeoError::Width)?;
+        let height = score_of(args.next().unwrap_or_default()).map_err(|_| GeoError::Height)?;
+        if height < 0.0 || width < 0.0 {
+            return Err(GeoError::BoxNegative.into());
+        }
+        self.query.unit_m = unit(args.next().unwrap_or_default())?;
+        Ok(Area::Box(width * self.query.unit_m, height * self.query.unit_m))
+    }
+
+    /// Checks what the words are together.
+    fn finish(self, name: &[u8]) -> Result<Query, Error> {
+        let Self { mut query, center, area, from_member, from_place, search, .. } = self;
+        let name = || String::from_utf8_lossy(name).into_owned();
+        let shows = query.with_distance || query.with_hash || query.with_place;
+        if query.target.is_some() && shows {
+            let who = match search {
+                Search::Geosearchstore => "GEOSEARCHSTORE",
+                _ => "STORE option in GEORADIUS",
+            };
+            return Err(GeoError::NothingToShow(who).into());
+        }
+        if matches!(search, Search::Geosearch | Search::Geosearchstore) {
+            let polygon = matches!(area, Some(Area::Polygon(_)));
+            if !from_member && !from_place && !polygon {
+                return Err(GeoError::From(name()).into());
+            }
+            if area.is_none() {
+                return Err(GeoError::By(name()).into());
+            }
+        }
+        if query.any && query.count == 0 {
+            return Err(GeoError::AnyAlone.into());
+        }
+        // Some of many are the nearest ones, unless any will do.
+        if query.count > 0 && query.order == Order::None && !query.any {
+            query.order = Order::Ascending;
+        }
+        query.shape = match (center, area) {
+            (_, Some(Area::Polygon(vertices))) => Some(Shape::polygon(vertices)),
+            (Some(center), Some(area)) => Some(Shape { center, area }),
+            _ => None,
+        };
+        Ok(query)
+    }
+}
+
+fn polygon_of(args: &mut Args<'_>) -> Result<Area, Error> {
+    let count = args.next().and_then(parse_i64).and_then(|count| i32::try_from(count).ok());
+    let count = count.ok_or(GeoError::Vertices)?;
+    let count = usize::try_from(count).ok().filter(|count| *count >= 3);
+    let count = count.filter(|count| *count <= args.remaining() / 2);
+    let vertices = (0..count.ok_or(GeoError::FewVertices)?).map(|_| {
+        let (longitude, latitude) = (args.next(), args.next());
+        point(longitude.unwrap_or_default(), latitude.unwrap_or_default())
+    });
+    vertices.collect::<Result<_, _>>().map(Area::Polygon)
+}

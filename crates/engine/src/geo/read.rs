@@ -1,0 +1,92 @@
+//! What is known of members: GEODIST, GEOHASH and GEOPOS.
+
+use base::geohash::Point;
+use resp::{Args, Reply};
+use store::SortedSet;
+
+use super::{MEMBER, READ_KEY, UNIT, reply_distance, reply_point, spec, unit};
+use crate::cx::Cx;
+use crate::error::Error;
+use crate::row::{Handler, Row};
+use crate::spec::{Argument, Flags, Shape, Spec};
+
+pub(super) const GEODIST: Row<Handler> = Row::new(
+    spec("geodist", -4, "3.2.0")
+        .summary("Replies the distance between the places of two members.")
+        .complexity("O(1)")
+        .flags(Flags::READONLY)
+        .keys(READ_KEY)
+        .arguments(&[
+            Argument::key(),
+            Argument::new("member1", Shape::Text),
+            Argument::new("member2", Shape::Text),
+            UNIT.optional(),
+        ]),
+    geodist,
+);
+
+pub(super) const GEOHASH: Row<Handler> =
+    Row::new(of_members("geohash").summary("Replies the places of members as geohashes."), geohash);
+
+pub(super) const GEOPOS: Row<Handler> = Row::new(
+    of_members("geopos").summary("Replies the longitudes and latitudes of members."),
+    geopos,
+);
+
+const fn of_members(name: &'static str) -> Spec {
+    const ARGUMENTS: &[Argument] = &[Argument::key(), MEMBER.optional().multiple()];
+    spec(name, -2, "3.2.0")
+        .complexity("O(1) for each member.")
+        .flags(Flags::READONLY)
+        .keys(READ_KEY)
+        .arguments(ARGUMENTS)
+}
+
+fn geodist(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let metres = match args.len() {
+        4 => 1.0,
+        5 => unit(args.text(4))?,
+        _ => return Err(Error::Syntax),
+    };
+    let key = cx.first_key(args, 1);
+    let (db, turn) = cx.db(key);
+    let set = db.read::<SortedSet>(turn, key)?;
+    let place = |at| set?.score(args.text(at)).map(Point::of_score);
+    match (place(2), place(3)) {
+        (Some(a), Some(b)) => reply_distance(reply, a.distance_m(b) / metres),
+        _ => reply.null(),
+    }
+    Ok(())
+}
+
+fn geohash(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    each(cx, args, reply, |reply, place| match place {
+        Some(place) => reply.bulk(&place.text()),
+        None => reply.null(),
+    })
+}
+
+fn geopos(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    each(cx, args, reply, |reply, place| match place {
+        Some(place) => reply_point(reply, place),
+        None => reply.null_array(),
+    })
+}
+
+/// Replies an array with an element for each member.
+fn each(
+    cx: &mut Cx<'_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+    show: impl Fn(&mut Reply<'_>, Option<Point>),
+) -> Result<(), Error> {
+    let key = cx.first_key(args, 1);
+    let (db, turn) = cx.db(key);
+    let set = db.read::<SortedSet>(turn, key)?;
+    reply.array(args.len() - 2);
+    for member in args.iter().skip(2) {
+        let score = set.and_then(|set| set.score(member));
+        show(reply, score.map(Point::of_score));
+    }
+    Ok(())
+}

@@ -1,0 +1,147 @@
+//! Members found: the work of GEORADIUS, GEORADIUSBYMEMBER, GEOSEARCH and GEOSEARCHSTORE.
+//!
+//! The cells around the middle that can hold anything are ranges of scores; each member in them is
+//! tested. What is found is in the order of cells and scores until it is sorted.
+
+use std::cmp::Ordering;
+
+use base::geohash::Point;
+use resp::{Args, Reply};
+use store::sorted_set::{Digits, NewSortedSet, Pair, ScoreRange, SortedSetRef};
+use store::{Key, SortedSet};
+
+use super::query::{Order, Query, Search, Target, parse};
+use super::{reply_distance, reply_point, rows};
+use crate::cx::Cx;
+use crate::error::Error;
+use crate::sorted_set::{reply_member, result};
+
+/// A member inside the shape.
+struct Found<'a> {
+    pair: Pair<'a>,
+    place: Point,
+    distance_m: f64,
+    /// How many were found before.
+    nth: usize,
+}
+
+/// Runs a search as the command that it is.
+pub(super) fn search(
+    cx: &mut Cx<'_>,
+    args: &mut Args<'_>,
+    reply: &mut Reply<'_>,
+    search: Search,
+) -> Result<(), Error> {
+    let (nth, at) = if search == Search::Geosearchstore { (1, 2) } else { (0, 1) };
+    let key = cx.nth_key(args, nth, at);
+    let (db, turn) = cx.db(key);
+    let set = db.read::<SortedSet>(turn, key)?;
+    let query =
+        parse(args, search, &mut |member| set.map(|set| set.score(member).map(Point::of_score)))?;
+    let found = set.map_or_else(Vec::new, |set| find(set, &query));
+    let Some(target) = query.target else {
+        reply_found(reply, &found, &query);
+        return Ok(());
+    };
+    let mut new = NewSortedSet::default();
+    let mut digits = Digits::default();
+    for found in &found {
+        let score = match target.distances {
+            true => found.distance_m / query.unit_m,
+            false => found.pair.score(),
+        };
+        new.push(found.pair.member.text(&mut digits), score);
+    }
+    drop(found);
+    new.sort();
+    let name = match search {
+        Search::Geosearchstore => "geosearchstore",
+        _ => "georadiusstore",
+    };
+    let key = target_key(cx, args, search, target)?;
+    result::store(cx, key, name, &new, reply)
+}
+
+/// The key that a result goes to, which is held because the row says where it stands. A word that
+/// comes twice names another one first; that is no request that means anything.
+fn target_key<'a>(
+    cx: &Cx<'_>,
+    args: &Args<'a>,
+    search: Search,
+    target: Target,
+) -> Result<Key<'a>, Error> {
+    if search == Search::Geosearchstore {
+        return Ok(cx.nth_key(args, 0, 1));
+    }
+    let specs = match search {
+        Search::RadiusByMember(_) => rows::MEMBER_KEYS,
+        _ => rows::RADIUS_KEYS,
+    };
+    let nth = specs.iter().flat_map(|spec| spec.positions(args)).position(|at| at == target.at);
+    Ok(cx.nth_key(args, nth.ok_or(Error::Syntax)?, target.at))
+}
+
+/// The members that a search finds, in its order and not more than it wants.
+fn find<'a>(set: SortedSetRef<'a>, query: &Query) -> Vec<Found<'a>> {
+    let Some(shape) = &query.shape else { return Vec::new() };
+    let limit = if query.any { query.count } else { usize::MAX };
+    let mut found = Vec::new();
+    'cells: for cell in shape.cells() {
+        let scores = cell.scores();
+        let range = ScoreRange { max_open: true, ..ScoreRange::closed(scores.start, scores.end) };
+        for pair in set.walk(set.ranks_in_scores(&range), false) {
+            if found.len() >= limit {
+                break 'cells;
+            }
+            let place = Point::of_score(pair.score());
+            if let Some(distance_m) = shape.distance_m(place) {
+                let nth = found.len();
+                found.push(Found { pair, place, distance_m, nth });
+            }
+        }
+    }
+    arrange(&mut found, query);
+    found
+}
+
+/// Sorts what was found as far as it is wanted, and drops the rest.
+fn arrange(found: &mut Vec<Found<'_>>, query: &Query) {
+    let before = |a: &Found<'_>, b: &Found<'_>| {
+        let by_distance = a.distance_m.total_cmp(&b.distance_m);
+        let by_distance = match query.order {
+            Order::None => Ordering::Equal,
+            Order::Ascending => by_distance,
+            Order::Descending => by_distance.reverse(),
+        };
+        by_distance.then(a.nth.cmp(&b.nth))
+    };
+    let wanted = if query.count == 0 { found.len() } else { query.count };
+    if wanted < found.len() {
+        found.select_nth_unstable_by(wanted, before);
+        found.truncate(wanted);
+    }
+    if query.order != Order::None {
+        found.sort_unstable_by(before);
+    }
+}
+
+fn reply_found(reply: &mut Reply<'_>, found: &[Found<'_>], query: &Query) {
+    let options = [query.with_distance, query.with_hash, query.with_place];
+    let options = options.into_iter().filter(|wanted| *wanted).count();
+    reply.array(found.len());
+    for found in found {
+        if options > 0 {
+            reply.array(1 + options);
+        }
+        reply_member(reply, found.pair.member);
+        if query.with_distance {
+            reply_distance(reply, found.distance_m / query.unit_m);
+        }
+        if query.with_hash {
+            reply.int(found.pair.score() as i64);
+        }
+        if query.with_place {
+            reply_point(reply, found.place);
+        }
+    }
+}

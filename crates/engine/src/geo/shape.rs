@@ -1,0 +1,140 @@
+//! The shapes that a search can have, and which places are inside.
+
+use base::geohash::{Bounds, Cell, Point, centroid, cover};
+
+/// How much farther than its radius a circle may reach by rounding, as a share and in metres.
+const ROUNDING: (f64, f64) = (1e-9, 1e-3);
+
+/// Where to search.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Area {
+    /// Up to a distance from the middle, in metres.
+    Circle(f64),
+    /// Width and height of a box around the middle, in metres.
+    Box(f64, f64),
+    /// Between these places, wherever the middle is.
+    Polygon(Vec<Point>),
+}
+
+/// An area and its middle.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Shape {
+    /// Distances are measured from here.
+    pub(super) center: Point,
+    pub(super) area: Area,
+}
+
+impl Shape {
+    /// A polygon around its own middle.
+    pub(super) fn polygon(vertices: Vec<Point>) -> Self {
+        Self { center: centroid(&vertices), area: Area::Polygon(vertices) }
+    }
+
+    /// The cells that hold whatever is inside.
+    pub(super) fn cells(&self) -> impl Iterator<Item = Cell> {
+        let (bounds, radius_m) = match &self.area {
+            Area::Circle(radius_m) => {
+                (Bounds::around(self.center, *radius_m, *radius_m), *radius_m)
+            }
+            Area::Box(width_m, height_m) => {
+                let (east_m, north_m) = (width_m / 2.0, height_m / 2.0);
+                let corner_m = (east_m * east_m + north_m * north_m).sqrt();
+                (Bounds::around(self.center, east_m, north_m), corner_m)
+            }
+            Area::Polygon(vertices) => {
+                let bounds = Bounds::of(vertices);
+                let corner =
+                    |longitude, latitude| self.center.distance_m(Point { longitude, latitude });
+                let radius_m = corner(bounds.west, bounds.north)
+                    .max(corner(bounds.east, bounds.north))
+                    .max(corner(bounds.west, bounds.south))
+                    .max(corner(bounds.east, bounds.south));
+                (bounds, radius_m)
+            }
+        };
+        cover(self.center, bounds, radius_m)
+    }
+
+    /// The distance of a place from the middle, in metres, if the place is inside.
+    #[inline]
+    pub(super) fn distance_m(&self, place: Point) -> Option<f64> {
+        match &self.area {
+            Area::Circle(radius_m) => {
+                // Most that is outside is so by its latitude alone, which costs no trigonometry.
+                let reach_m = radius_m + radius_m * ROUNDING.0 + ROUNDING.1;
+                if self.center.north_distance_m(place) > reach_m {
+                    return None;
+                }
+                let distance_m = self.center.distance_m(place);
+                (distance_m <= *radius_m).then_some(distance_m)
+            }
+            Area::Box(width_m, height_m) => {
+                if place.north_distance_m(self.center) > height_m / 2.0 {
+                    return None;
+                }
+                let beside = Point { latitude: place.latitude, ..self.center };
+                if place.distance_m(beside) > width_m / 2.0 {
+                    return None;
+                }
+                Some(self.center.distance_m(place))
+            }
+            Area::Polygon(vertices) => {
+                is_between(vertices, place).then(|| self.center.distance_m(place))
+            }
+        }
+    }
+}
+
+/// Whether a place is inside a polygon on the flat map: whether a line from it to the east crosses
+/// an odd number of sides.
+fn is_between(vertices: &[Point], place: Point) -> bool {
+    let others = vertices.iter().cycle().skip(vertices.len().saturating_sub(1));
+    let crossed = vertices.iter().zip(others).filter(|(a, b)| {
+        let spans = (a.latitude > place.latitude) != (b.latitude > place.latitude);
+        spans && {
+            let run = (b.longitude - a.longitude) * (place.latitude - a.latitude);
+            place.longitude < run / (b.latitude - a.latitude) + a.longitude
+        }
+    });
+    crossed.count() % 2 == 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(longitude: f64, latitude: f64) -> Point {
+        Point { longitude, latitude }
+    }
+
+    #[test]
+    fn polygons_with_a_notch() {
+        // A square from 0 to 4 with a triangle cut out of its top.
+        let vertices = [at(0.0, 0.0), at(4.0, 0.0), at(4.0, 4.0), at(2.0, 2.0), at(0.0, 4.0)];
+        for (longitude, latitude, inside) in [
+            (1.0, 1.0, true),
+            (2.0, 1.9, true),
+            (2.0, 2.1, false),
+            (0.5, 3.0, true),
+            (3.9, 3.5, true),
+            (-0.1, 1.0, false),
+            (4.1, 1.0, false),
+            (1.0, -0.1, false),
+            (1.0, 4.1, false),
+        ] {
+            assert_eq!(is_between(&vertices, at(longitude, latitude)), inside);
+        }
+    }
+
+    #[test]
+    fn a_circle_ends_where_the_distance_says() {
+        let center = at(10.0, 50.0);
+        for (east, north) in [(0.3, 0.0), (0.0, 0.3), (0.2, -0.2), (-0.1, 0.25)] {
+            let place = at(10.0 + east, 50.0 + north);
+            let distance_m = center.distance_m(place);
+            let circle = |radius_m| Shape { center, area: Area::Circle(radius_m) };
+            assert_eq!(circle(distance_m).distance_m(place), Some(distance_m));
+            assert_eq!(circle(distance_m * (1.0 - 1e-12)).distance_m(place), None);
+        }
+    }
+}
