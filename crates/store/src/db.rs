@@ -452,6 +452,11 @@ impl<T: Type> Edit<'_, T> {
         self.db.table.at_mut(self.at)
     }
 
+    /// The value was changed through `record_unchanged_mut`.
+    pub(crate) fn note_change(&mut self) {
+        self.changed = true;
+    }
+
     /// The record, to give the same value another form.
     pub(crate) fn record_to_reform(&mut self) -> RecordMut<'_, Object> {
         self.db.table.at_mut(self.at)
