@@ -45,8 +45,10 @@ enum Forget {
     Nothing,
     /// All its keys, after a look at them from outside.
     Keys,
-    /// The key that is sorted, whatever its encoding is now.
-    Sorted,
+    /// The first key, unseen.
+    First,
+    /// Only how the list at the first key is encoded: it is written anew.
+    Encoding,
 }
 
 /// Never sent.
@@ -115,7 +117,12 @@ const RULES: &[Rule] = &[
         .when(is_cut_anywhere)
         .forget(Forget::Keys),
     rule(SORT, Compare::Unordered(1), "the same").when(is_unordered_sort).forget(Forget::Keys),
-    rule(SORT, Compare::Exact, "Redis unpacks what it sorts").forget(Forget::Sorted),
+    rule(SORT, Compare::Exact, "Redis unpacks what it sorts").forget(Forget::First),
+    rule(&["linsert", "lset"], Compare::Exact, "Redis unpacks the list even if nothing changes")
+        .forget(Forget::Encoding),
+    rule(&["bitfield"], Compare::Exact, "Weft leaves a key as it is when all its writes fail")
+        .when(|request| has(request, "FAIL"))
+        .forget(Forget::First),
 ];
 
 const SORT: &[&str] = &["sort", "sort_ro"];
@@ -183,6 +190,14 @@ const EXPLAINED: &[Explained] = &[
         reason: "Redis cuts the index to 32 bits when the list is a listpack",
     },
     Explained {
+        commands: &["pfadd", "pfcount", "pfmerge"],
+        holds: |_, subject, reference| {
+            let is_corrupt = subject.text().is_some_and(|text| text.starts_with(b"INVALIDOBJ"));
+            is_corrupt && !reference.is_error()
+        },
+        reason: "Redis notices a corrupt HyperLogLog only in the part that it reads",
+    },
+    Explained {
         commands: LEX,
         holds: |request, _, _| {
             let is_option = matches!(&*name(request), "zrange" | "zrangestore");
@@ -247,7 +262,13 @@ pub fn with_follow_ups(list: &[Request]) -> (Vec<Request>, Vec<usize>) {
         match rule_of(request).map_or(Forget::Nothing, |rule| rule.forget) {
             Forget::Nothing => {}
             Forget::Keys => requests.extend(farewell(request)),
-            Forget::Sorted => requests.extend(request.get(1).map(|key| about("DEL", key))),
+            Forget::First => requests.extend(request.get(1).map(|key| about("DEL", key))),
+            Forget::Encoding => requests.extend(request.get(1).map(|key| {
+                let mut anew = about("SORT", key);
+                anew.extend(crate::request(&["BY", "nosort", "STORE"]));
+                anew.push(key.clone());
+                anew
+            })),
         }
         origins.resize(requests.len(), at);
     }

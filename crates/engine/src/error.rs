@@ -10,17 +10,23 @@ mod bits;
 mod connection;
 mod geo;
 mod hash;
+mod list;
 mod server;
 mod sorted_set;
 mod stream;
+mod string;
+mod wait;
 
 pub use bits::BitsError;
 pub use connection::ConnectionError;
 pub use geo::GeoError;
 pub use hash::HashError;
+pub use list::ListError;
 pub use server::ServerError;
 pub use sorted_set::SortedSetError;
 pub use stream::StreamError;
+pub use string::StringError;
+pub use wait::WaitError;
 
 /// Why a command failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,32 +73,8 @@ pub enum Error {
     Arity(String),
     /// An expiry that is not positive or beyond the range, for a command by its name.
     InvalidExpire(&'static str),
-    /// The string would become longer than `proto-max-bulk-len`.
-    StringTooLong,
-    /// A negative offset.
-    OffsetOutOfRange,
-    /// LCS of values that are no strings.
-    LcsNotStrings,
-    /// LCS with both LEN and IDX.
-    LcsLenAndIdx,
-    /// LCS of a string whose length has more than 32 bits.
-    LcsTooLong,
-    /// LCS of strings that are too long together.
-    LcsMemory,
     /// SORT by weights that are no numbers.
     SortNotDouble,
-    /// An index at which a list has no element.
-    IndexOutOfRange,
-    /// The rank of LPOS is zero.
-    RankZero,
-    /// MSETEX with a number of keys that is none.
-    MsetexKeys,
-    /// MSETEX with fewer pairs than it says.
-    MsetexPairs,
-    /// A digest that has not the form of one.
-    Digest,
-    /// DELEX with a condition that it does not know.
-    DelexCondition,
     /// The key must be there.
     NoSuchKey,
     /// A count that is negative or no integer.
@@ -101,16 +83,6 @@ pub enum Error {
     NotAboveZero(&'static str),
     /// A number, called so, that must not be negative.
     Negative(&'static str),
-    /// The timeout of a blocking command is not a number.
-    TimeoutNotFloat,
-    /// The timeout of a blocking command in milliseconds is not an integer.
-    TimeoutNotInteger,
-    /// The timeout of a blocking command is negative.
-    TimeoutNegative,
-    /// The timeout of a blocking command ends beyond all time.
-    TimeoutOutOfRange,
-    /// CLIENT UNBLOCK ended the wait of a blocking command with an error.
-    Unblocked,
     /// No command of this name; the text says which.
     UnknownCommand(String),
     /// No subcommand of this name in the command of that name.
@@ -119,8 +91,6 @@ pub enum Error {
     SubcommandForm(String, &'static str),
     /// The client must authenticate first.
     NoAuth,
-    /// An integer outside of these bounds.
-    Bounds(i64, i64),
     /// Something about bits or a HyperLogLog.
     Bits(BitsError),
     /// Something about places.
@@ -129,12 +99,18 @@ pub enum Error {
     Connection(ConnectionError),
     /// Something about hashes.
     Hash(HashError),
+    /// Something about lists.
+    List(ListError),
     /// Something about the server as a whole.
     Server(ServerError),
     /// Something about sorted sets.
     SortedSet(SortedSetError),
     /// Something about a stream.
     Stream(StreamError),
+    /// Something about strings.
+    String(StringError),
+    /// Something about a wait.
+    Wait(WaitError),
 }
 
 impl fmt::Display for Error {
@@ -177,37 +153,13 @@ impl fmt::Display for Error {
             Self::InvalidExpire(name) => {
                 return write!(f, "ERR invalid expire time in '{name}' command");
             }
-            Self::StringTooLong => "ERR string exceeds maximum allowed size (proto-max-bulk-len)",
-            Self::OffsetOutOfRange => "ERR offset is out of range",
-            Self::LcsNotStrings => "ERR The specified keys must contain string values",
-            Self::LcsLenAndIdx => {
-                "ERR If you want both the length and indexes, please just use IDX."
-            }
-            Self::LcsTooLong => "ERR String too long for LCS",
-            Self::LcsMemory => {
-                "ERR Insufficient memory, transient memory for LCS exceeds proto-max-bulk-len"
-            }
             Self::SortNotDouble => "ERR One or more scores can't be converted into double",
-            Self::IndexOutOfRange => "ERR index out of range",
             Self::NotAboveZero(what) => {
                 return write!(f, "ERR {what} should be greater than 0");
             }
             Self::Negative(what) => return write!(f, "ERR {what} can't be negative"),
-            Self::RankZero => {
-                "ERR RANK can't be zero: use 1 to start from the first match, 2 from the second \
-                 ... or use negative to start from the end of the list"
-            }
-            Self::MsetexKeys => "ERR invalid numkeys value",
-            Self::MsetexPairs => "ERR wrong number of key-value pairs",
-            Self::Digest => "ERR must be exactly 16 hexadecimal characters",
-            Self::DelexCondition => "ERR Invalid condition. Use IFEQ, IFNE, IFDEQ, or IFDNE",
             Self::NoSuchKey => "ERR no such key",
             Self::NotPositive => "ERR value is out of range, must be positive",
-            Self::TimeoutNotFloat => "ERR timeout is not a float or out of range",
-            Self::TimeoutNotInteger => "ERR timeout is not an integer or out of range",
-            Self::TimeoutNegative => "ERR timeout is negative",
-            Self::TimeoutOutOfRange => "ERR timeout is out of range",
-            Self::Unblocked => "UNBLOCKED client unblocked via CLIENT UNBLOCK",
             Self::UnknownCommand(text) => return write!(f, "ERR {text}"),
             Self::UnknownSubcommand(name, command) => {
                 return write!(f, "ERR unknown subcommand '{name}'. Try {command} HELP.");
@@ -217,16 +169,16 @@ impl fmt::Display for Error {
                 return write!(f, "ERR {wrong} '{name}'. Try {command} HELP.");
             }
             Self::NoAuth => "NOAUTH Authentication required.",
-            Self::Bounds(min, max) => {
-                return write!(f, "ERR value is out of range, value must between {min} and {max}");
-            }
             Self::Bits(error) => return error.fmt(f),
             Self::Geo(error) => return error.fmt(f),
             Self::Connection(error) => return error.fmt(f),
             Self::Hash(error) => return error.fmt(f),
+            Self::List(error) => return error.fmt(f),
             Self::Server(error) => return error.fmt(f),
             Self::SortedSet(error) => return error.fmt(f),
             Self::Stream(error) => return error.fmt(f),
+            Self::String(error) => return error.fmt(f),
+            Self::Wait(error) => return error.fmt(f),
         })
     }
 }

@@ -28,6 +28,7 @@ pub mod wait;
 pub use cx::{Cx, Held, Hold, ShardMap, Visit, Whole};
 pub use error::{
     BitsError, ConnectionError, Error, GeoError, ServerError, SortedSetError, StreamError,
+    StringError, WaitError,
 };
 pub use row::{Handler, Row};
 pub use spec::{

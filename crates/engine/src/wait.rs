@@ -16,7 +16,7 @@ use resp::{Args, Reply};
 use store::Key;
 
 use crate::cx::Cx;
-use crate::error::Error;
+use crate::error::{Error, WaitError};
 
 /// Tries to answer a waiting request because `key` has changed. Returns whether it replied; if not,
 /// the request goes on waiting, and nothing must have been written or replied. An error ends the
@@ -113,7 +113,7 @@ pub fn timeout(arg: &[u8], unix_ms: i64) -> Result<Option<i64>, Error> {
     const MS_A_SECOND: f64 = 1000.0;
     const SECONDS_MAX: f64 = i64::MAX as f64 / MS_A_SECOND;
     // Redis reads a long double: what is out of the range of `f64` is a number nevertheless.
-    LongDouble::parse(arg).ok_or(Error::TimeoutNotFloat)?;
+    LongDouble::parse(arg).ok_or(WaitError::NotFloat)?;
     let saturating = || match parse_f64_saturating(arg) {
         Some(zero) if zero == 0.0 => f64::MIN_POSITIVE.copysign(zero),
         Some(infinity) => infinity,
@@ -121,7 +121,7 @@ pub fn timeout(arg: &[u8], unix_ms: i64) -> Result<Option<i64>, Error> {
     };
     let seconds = parse_f64(arg).unwrap_or_else(saturating);
     if seconds >= SECONDS_MAX {
-        return Err(Error::TimeoutOutOfRange);
+        return Err(WaitError::OutOfRange.into());
     }
     // Below the bound the product fits; what is below i64::MIN saturates and stays negative.
     until((seconds * MS_A_SECOND).ceil() as i64, unix_ms)
@@ -132,14 +132,14 @@ pub fn timeout(arg: &[u8], unix_ms: i64) -> Result<Option<i64>, Error> {
 /// # Errors
 /// When it is not an integer, negative, or too large.
 pub fn timeout_ms(arg: &[u8], unix_ms: i64) -> Result<Option<i64>, Error> {
-    until(parse_i64(arg).ok_or(Error::TimeoutNotInteger)?, unix_ms)
+    until(parse_i64(arg).ok_or(WaitError::NotInteger)?, unix_ms)
 }
 
 fn until(ms: i64, unix_ms: i64) -> Result<Option<i64>, Error> {
     match ms {
-        ..0 => Err(Error::TimeoutNegative),
+        ..0 => Err(WaitError::Negative.into()),
         0 => Ok(None),
-        ms => ms.checked_add(unix_ms).map(Some).ok_or(Error::TimeoutOutOfRange),
+        ms => ms.checked_add(unix_ms).map(Some).ok_or(WaitError::OutOfRange.into()),
     }
 }
 
@@ -166,13 +166,13 @@ mod tests {
             assert_eq!(at(forever), Ok(None), "{forever}");
         }
         for text in ["", "x", " 1", "1 ", "nan", "1s"] {
-            assert_eq!(at(text), Err(Error::TimeoutNotFloat), "{text}");
+            assert_eq!(at(text), Err(WaitError::NotFloat.into()), "{text}");
         }
         for huge in ["inf", "1e30", "1e400", "9223372036854774", "9223372036854776"] {
-            assert_eq!(at(huge), Err(Error::TimeoutOutOfRange), "{huge}");
+            assert_eq!(at(huge), Err(WaitError::OutOfRange.into()), "{huge}");
         }
         for negative in ["-1", "-0.001", "-inf", "-1e400"] {
-            assert_eq!(at(negative), Err(Error::TimeoutNegative), "{negative}");
+            assert_eq!(at(negative), Err(WaitError::Negative.into()), "{negative}");
         }
     }
 
@@ -180,8 +180,8 @@ mod tests {
     fn milliseconds_become_a_moment() {
         assert_eq!(timeout_ms(b"15", 100), Ok(Some(115)));
         assert_eq!(timeout_ms(b"0", 100), Ok(None));
-        assert_eq!(timeout_ms(b"-1", 100), Err(Error::TimeoutNegative));
-        assert_eq!(timeout_ms(b"1.5", 100), Err(Error::TimeoutNotInteger));
-        assert_eq!(timeout_ms(b"9223372036854775807", 1), Err(Error::TimeoutOutOfRange));
+        assert_eq!(timeout_ms(b"-1", 100), Err(WaitError::Negative.into()));
+        assert_eq!(timeout_ms(b"1.5", 100), Err(WaitError::NotInteger.into()));
+        assert_eq!(timeout_ms(b"9223372036854775807", 1), Err(WaitError::OutOfRange.into()));
     }
 }

@@ -30,6 +30,8 @@ pub struct Queued {
     pub entry: Option<&'static Entry>,
     /// The hash of its key, when it has one only key.
     pub hash: Option<u64>,
+    /// The hash of its member, when that is to be fetched from a large collection.
+    pub member_hash: Option<u64>,
     spans: (u32, u32),
 }
 
@@ -309,5 +311,5 @@ fn queue(
     *last = entry;
     let hash = entry.and_then(|entry| entry.only_key_hash(&args, hash));
     let spans = (spans_start as u32, (spans_start + spans.len()) as u32);
-    Some(Queued { entry, hash, spans })
+    Some(Queued { entry, hash, member_hash: None, spans })
 }

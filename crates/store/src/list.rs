@@ -226,14 +226,15 @@ impl Edit<'_, List> {
     /// one.
     pub fn insert(&mut self, pivot: &[u8], after: bool, element: &[u8], limits: &Limits) -> bool {
         let pivot = Encoded::text(pivot);
+        // Whether there is such an element or not, as in Redis.
+        self.make_room(std::iter::once(element), limits);
         if let ListRef::Packed(list) = self.list() {
             let Some(at) = list.find(pivot, 0, 1) else { return false };
             let at = if after { list.after(at) } else { at };
-            self.make_room(std::iter::once(element), limits);
             if let Form::Packed(mut list) = Form::of(&mut self.record_mut()) {
                 list.list().insert(at, element);
-                return true;
             }
+            return true;
         }
         let ListRef::Long(list) = self.list() else { return false };
         let Some(place) = list.find(pivot) else { return false };
@@ -249,10 +250,10 @@ impl Edit<'_, List> {
 
     /// Puts another element in the place of element `index`. Returns whether there is one.
     pub fn replace(&mut self, index: usize, element: &[u8], limits: &Limits) -> bool {
+        self.make_room(std::iter::once(element), limits);
         if index >= self.list().len() {
             return false;
         }
-        self.make_room(std::iter::once(element), limits);
         match Form::of(&mut self.record_mut()) {
             Form::Packed(mut packed) => {
                 let mut list = packed.list();
@@ -269,6 +270,20 @@ impl Edit<'_, List> {
 
     /// Removes elements by their indexes, those past the end ignored.
     pub fn remove(&mut self, range: Range<usize>, limits: &Limits) {
+        self.cut(range);
+        self.shrink(limits);
+    }
+
+    /// Moves the element at an end, of which the caller knows the text, to an end.
+    pub fn rotate(&mut self, from: Side, to: Side, element: &[u8], limits: &Limits) {
+        let len = self.list().len();
+        self.cut(if from == Side::Left { 0..1 } else { len.saturating_sub(1)..len });
+        self.push(to, std::iter::once(element), limits);
+        self.shrink(limits);
+    }
+
+    /// Removes elements and leaves the form as it is.
+    fn cut(&mut self, range: Range<usize>) {
         let end = range.end.min(self.list().len());
         if range.start >= end {
             return;
@@ -285,7 +300,6 @@ impl Edit<'_, List> {
         if !whole.is_empty() {
             self.turn().trash.push(Object::List(Box::new(whole)));
         }
-        self.shrink(limits);
     }
 
     /// Removes elements at an end, at most so many.
@@ -338,7 +352,7 @@ impl Edit<'_, List> {
         let bytes = elements.fold(list.listpack_bytes(), |bytes, element| bytes + element.len());
         if !limit.admits(bytes, len) {
             let long = Box::new(LongList::of_packed(list, limit));
-            self.record_mut().set_object(Kind::List as u8, Object::List(long));
+            self.record_to_reform().set_object(Kind::List as u8, Object::List(long));
         }
     }
 
@@ -351,7 +365,7 @@ impl Edit<'_, List> {
         if limit.admits(packed.listpack_bytes(), packed.len()) {
             let bytes = gapped::bytes_of(bytes);
             self.discard_object();
-            self.record_mut().set_bytes(Kind::PackedList as u8, &bytes);
+            self.record_to_reform().set_bytes(Kind::PackedList as u8, &bytes);
         }
     }
 }

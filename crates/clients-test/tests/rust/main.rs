@@ -17,6 +17,7 @@ mod keys;
 mod load;
 mod reload;
 mod strings;
+mod waiting;
 
 use check::{ask, equal, holds, refused, try_ask};
 
@@ -100,6 +101,7 @@ fn tls() {
         }
         let answers: Vec<i64> = pipe.query(&mut r).unwrap();
         equal("a pipeline over TLS", answers, (0..2_000).collect());
+        waiting::tell(&mut r, open(server.tls_port, protocol, None, Some(read("ca.pem"))).unwrap());
     }
     let resp3 = ProtocolVersion::RESP3;
     let mut r = open(mutual.tls_port, resp3, Some(own()), Some(read("ca.pem"))).unwrap();
@@ -128,6 +130,7 @@ fn unix() {
         holds("CLIENT INFO tells the path", info.contains(&path), &info);
         let mut over_tcp = client(tcp(server.port), settings(protocol)).get_connection().unwrap();
         equal("TCP sees the same keys", over_tcp.get::<_, String>("k").unwrap().as_str(), "v");
+        waiting::tell(&mut over_tcp, r);
     }
 }
 

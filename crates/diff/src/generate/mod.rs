@@ -25,6 +25,7 @@ use values::Values;
 /// many.
 const OPTIONAL: u32 = 3;
 const LONG_LIST: u32 = 40;
+const HUGE_LIST: u32 = 1_000;
 const SPOILED: u32 = 25;
 const SHUFFLED: u32 = 5;
 const WRONG_COUNT: u32 = 15;
@@ -37,9 +38,14 @@ const CLOCK_ID: u32 = 100;
 const UNFOCUSED: u32 = 5;
 const FOCUS: u32 = 15;
 
-/// Elements of a repeated argument: usually, and in a long list.
+/// Optional arguments without which most requests are refused: the middle of GEOSEARCH.
+const USUAL: &[&str] = &["from"];
+
+/// Elements of a repeated argument: usually, in a long list, and in one that makes containers
+/// of many parts.
 const SHORT_LIST_MAX: usize = 4;
 const LONG_LIST_MAX: usize = 300;
+const HUGE_LIST_MAX: usize = 4_000;
 
 /// A command that requests are made for.
 #[derive(Clone, Copy, Debug)]
@@ -189,7 +195,12 @@ impl Generator {
     }
 
     fn argument(&mut self, draft: &mut Draft, argument: &Argument) {
-        if !self.is_known(argument) || argument.optional && !self.one_in(OPTIONAL) {
+        let is_left_out = argument.optional
+            && match USUAL.contains(&argument.name) {
+                true => self.one_in(WRONG_COUNT),
+                false => !self.one_in(OPTIONAL),
+            };
+        if is_left_out || !self.is_known(argument) {
             return;
         }
         if let (Some(token), true) = (argument.token, argument.shape != Shape::Token) {
@@ -220,6 +231,7 @@ impl Generator {
         let is_key = argument.shape == Shape::Key;
         match draft.last_len {
             Some(len) if !is_key && !self.one_in(WRONG_COUNT) => len,
+            _ if !is_key && self.one_in(HUGE_LIST) => self.rng.usize(LONG_LIST_MAX..HUGE_LIST_MAX),
             _ if !is_key && self.one_in(LONG_LIST) => self.rng.usize(20..LONG_LIST_MAX),
             _ if self.rng.bool() => 1,
             _ => self.rng.usize(1..=SHORT_LIST_MAX),

@@ -21,7 +21,7 @@ const HUGE_BYTES: usize = 20_000;
 const THRESHOLD_BYTES: &[usize] = &[7, 8, 9, 43, 44, 45, 63, 64, 65];
 
 /// Different members of a long list.
-const WIDE_MEMBERS: u32 = 3_000;
+const WIDE_MEMBERS: u32 = 12_000;
 
 /// The first second of the year 2100, which no run reaches.
 const FAR_UNIX_SECONDS: u64 = 4_102_444_800;

@@ -17,6 +17,8 @@ use crate::record::class_bytes;
 /// From here on room has no slack: the chunk holds one large element.
 const DOUBLING_BYTES_END: usize = 1 << 16;
 const ROOM_BYTES_MIN: usize = 64;
+/// Room up to this is kept however little of it is used.
+const SPARSE_ROOM_BYTES_MAX: usize = 1024;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Chunk {
@@ -58,6 +60,10 @@ impl Chunk {
         let mut list = PackedMut::new(self);
         let result = change(&mut list);
         self.count = self.view().len();
+        // What is almost empty gives its room back.
+        if self.room.len() > SPARSE_ROOM_BYTES_MAX && self.end - self.start < self.room.len() / 4 {
+            self.seal();
+        }
         result
     }
 

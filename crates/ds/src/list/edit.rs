@@ -18,11 +18,12 @@ impl List {
         self.len += 1;
         let limit = self.limit;
         match self.chunks.back_mut() {
-            Some(last) if admits(limit, last, &element) => {
+            Some(last) if limit.admits_to(last, &element) => {
                 last.edit(|list| list.push_back(element));
             }
             last => {
                 last.into_iter().for_each(Chunk::seal);
+                self.grow();
                 self.chunks.push_back(Chunk::of(element));
             }
         }
@@ -35,11 +36,12 @@ impl List {
         self.len += 1;
         let limit = self.limit;
         match self.chunks.front_mut() {
-            Some(first) if admits(limit, first, &element) => {
+            Some(first) if limit.admits_to(first, &element) => {
                 first.edit(|list| list.push_front(element));
             }
             first => {
                 first.into_iter().for_each(Chunk::seal);
+                self.grow();
                 self.chunks.push_front(Chunk::of(element));
             }
         }
@@ -47,42 +49,61 @@ impl List {
 
     /// Puts an element before the one at a place.
     pub fn insert_before<'e>(&mut self, place: Place, element: impl Into<Encoded<'e>>) {
-        self.insert(place, element.into());
+        self.insert(place, false, element.into());
     }
 
     /// Puts an element behind the one at a place.
     pub fn insert_after<'e>(&mut self, place: Place, element: impl Into<Encoded<'e>>) {
-        let at = self.chunks[place.chunk].view().after(place.at);
-        self.insert(Place { at, ..place }, element.into());
+        self.insert(place, true, element.into());
     }
 
-    /// Puts an element where `place` is, which may be the end of a chunk. What does not fit goes to
-    /// the neighbour when it stands at the edge, and otherwise splits the chunk.
-    fn insert(&mut self, place: Place, element: Encoded<'_>) {
+    /// Puts an element beside the one at a place. What does not fit goes to the neighbour when it
+    /// stands at the edge of its chunk, and otherwise splits it.
+    fn insert(&mut self, Place { chunk: number, at }: Place, after: bool, element: Encoded<'_>) {
         self.len += 1;
         let limit = self.limit;
-        let Place { chunk: number, at } = place;
         let chunk = &mut self.chunks[number];
-        if admits(limit, chunk, &element) {
+        let at = if after { chunk.view().after(at) } else { at };
+        if limit.admits_to(chunk, &element) {
             return chunk.edit(|list| list.insert(at, element));
         }
-        let is_end = at == chunk.view().end();
-        if at > 0 && !is_end {
-            let right = chunk.split_off(at);
-            self.chunks.insert(number + 1, right);
+        let is_edge = if after { at == chunk.view().end() } else { at == 0 };
+        if !is_edge {
+            return self.insert_splitting(number, at, after, element);
         }
-        // The border where the element goes: between this chunk and the one before it.
-        let border = if at == 0 { number } else { number + 1 };
-        if let Some(left) = border.checked_sub(1).and_then(|left| self.chunks.get_mut(left))
-            && admits(limit, left, &element)
+        let neighbour = if after { Some(number + 1) } else { number.checked_sub(1) };
+        if let Some(other) = neighbour.and_then(|other| self.chunks.get_mut(other))
+            && limit.admits_to(other, &element)
         {
-            return left.edit(|list| list.push_back(element));
+            other.edit(|list| match after {
+                true => list.push_front(element),
+                false => list.push_back(element),
+            });
+        } else {
+            self.chunks.insert(number + usize::from(after), Chunk::of(element));
+            self.merge_around(number + usize::from(!after));
         }
-        match self.chunks.get_mut(border) {
-            Some(right) if admits(limit, right, &element) => {
-                right.edit(|list| list.push_front(element));
+    }
+
+    /// Splits a chunk before the element at a position and puts another one between the halves.
+    fn insert_splitting(&mut self, number: usize, at: usize, after: bool, element: Encoded<'_>) {
+        let limit = self.limit;
+        let right = self.chunks[number].split_off(at);
+        self.chunks.insert(number + 1, right);
+        let (near, far) = if after { (number + 1, number) } else { (number, number + 1) };
+        let fits = |chunk: &usize| limit.admits_to(&self.chunks[*chunk], &element);
+        match [near, far].into_iter().find(fits) {
+            Some(chunk) => {
+                self.chunks[chunk].edit(|list| match chunk == number {
+                    true => list.push_back(element),
+                    false => list.push_front(element),
+                });
+                self.merge_around(if after { number } else { number + 1 });
             }
-            _ => self.chunks.insert(border, Chunk::of(element)),
+            None => {
+                self.chunks.insert(number + 1, Chunk::of(element));
+                self.merge_around(number + 1);
+            }
         }
     }
 
@@ -94,15 +115,13 @@ impl List {
         let chunk = &mut self.chunks[place.chunk];
         let view = chunk.view();
         let old = view.after(place.at) - place.at;
-        if chunk.len() == 1
-            || limit.admits(view.listpack_bytes() - old + element.len(), chunk.len())
-        {
-            chunk.edit(|list| list.replace(place.at, element));
-        } else {
-            chunk.edit(|list| list.remove(place.at, 1));
-            self.len -= 1;
-            self.insert(place, element);
+        let bytes = view.listpack_bytes() - old + element.len();
+        if chunk.len() > 1 && !limit.admits(bytes, chunk.len()) {
+            self.insert(place, true, element);
+            self.remove(index..index + 1);
+            return true;
         }
+        chunk.edit(|list| list.replace(place.at, element));
         true
     }
 
@@ -140,7 +159,6 @@ impl List {
         if left > 0 {
             self.chunks[number].edit(|list| list.remove(0, left));
         }
-        self.merge(number);
         whole
     }
 
@@ -161,26 +179,44 @@ impl List {
             self.len -= removed;
             self.chunks.retain(|chunk| chunk.len() > 0);
             self.shrink();
-            for number in (1..self.chunks.len()).rev() {
-                self.merge(number);
-            }
         }
         removed
     }
 
-    /// Joins a chunk and the one before it when both together are well within the limit: at most
-    /// half of it, so that the next insertion does not part them again.
-    fn merge(&mut self, number: usize) {
-        let limit = self.limit.halved();
-        let Some(left) = number.checked_sub(1).and_then(|left| self.chunks.get(left)) else {
-            return;
+    /// Joins the chunks around one that an insertion has changed, where two fit into one. Removals
+    /// leave chunks as they are, as in Redis, so that both forms of a list change at the same time.
+    fn merge_around(&mut self, mut center: usize) {
+        if center >= 2 && self.join(center - 2) {
+            center -= 1;
+        }
+        self.join(center + 1);
+        if center >= 1 && self.join(center - 1) {
+            center -= 1;
+        }
+        self.join(center);
+    }
+
+    /// Joins a chunk and the next one if both fit into one. Returns whether they do.
+    fn join(&mut self, number: usize) -> bool {
+        let (Some(left), Some(right)) = (self.chunks.get(number), self.chunks.get(number + 1))
+        else {
+            return false;
         };
-        let Some(right) = self.chunks.get(number) else { return };
         let bytes = left.view().listpack_bytes() + right.view().end();
-        if limit.admits(bytes, left.len() + right.len())
-            && let Some(right) = self.chunks.remove(number)
-        {
-            self.chunks[number - 1].edit(|list| list.extend(right.view()));
+        if !self.limit.admits(bytes, left.len() + right.len()) {
+            return false;
+        }
+        if let Some(right) = self.chunks.remove(number + 1) {
+            self.chunks[number].edit(|list| list.extend(right.view()));
+        }
+        true
+    }
+
+    /// Makes room for another chunk: by a quarter, since a deque that doubles may be half empty.
+    fn grow(&mut self) {
+        let len = self.chunks.len();
+        if len == self.chunks.capacity() {
+            self.chunks.reserve_exact(len / 4 + 1);
         }
     }
 
@@ -190,9 +226,4 @@ impl List {
             self.chunks.shrink_to(wanted * 2);
         }
     }
-}
-
-#[inline]
-fn admits(limit: super::ChunkLimit, chunk: &Chunk, element: &Encoded<'_>) -> bool {
-    limit.admits(chunk.view().listpack_bytes() + element.len(), chunk.len() + 1)
 }

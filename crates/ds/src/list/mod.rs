@@ -46,6 +46,15 @@ impl ChunkLimit {
         bytes <= self.bytes && elements <= self.elements
     }
 
+    /// Whether a chunk takes another element. As in Redis this is an estimate by the element's
+    /// text, so that chunks end where Redis's end.
+    #[inline]
+    fn admits_to(self, chunk: &Chunk, element: &Encoded<'_>) -> bool {
+        const ESTIMATE_BYTES: usize = 8;
+        let bytes = chunk.view().listpack_bytes() + element.text_len() + ESTIMATE_BYTES;
+        self.admits(bytes, chunk.len() + 1)
+    }
+
     /// The limit that is half of this one.
     pub fn halved(self) -> Self {
         let elements = if self.elements == usize::MAX { usize::MAX } else { self.elements / 2 };

@@ -169,3 +169,23 @@ fn one_chunk_is_a_packed_list() {
     list.push_back(3);
     assert!(list.as_packed().is_none());
 }
+
+#[test]
+fn large_elements_stand_alone() {
+    let large = |byte: u8| vec![byte; 100_000];
+    let mut list = List::new(ChunkLimit::of(-2));
+    list.push_back(&b"small"[..]);
+    list.push_back(&large(b'a')[..]);
+    list.push_front(&large(b'b')[..]);
+    list.push_back(&b"tail"[..]);
+    assert_eq!(list.chunks.len(), 4);
+    assert!(list.replace(0, &large(b'c')[..10]) && list.replace(3, &large(b'd')[..]));
+    let place = list.place(1).unwrap_or(Place { chunk: 0, at: 0 });
+    list.insert_after(place, &large(b'e')[..]);
+    let lens: Vec<_> = list.iter_from(0).map(Entry::len).collect();
+    assert_eq!(lens, [10, 5, 100_000, 100_000, 100_000]);
+    check(&list, &texts(list.clone().iter_from(0)));
+    assert!(list.memory_bytes() < 350_000, "{}", list.memory_bytes());
+    list.remove(2..5);
+    assert_eq!(list.len(), 2);
+}

@@ -179,6 +179,8 @@ fn back_len(body: usize) -> usize {
 pub struct Encoded<'a> {
     head: [u8; HEAD_BYTES_MAX],
     head_len: u8,
+    /// Bytes of an integer's text; what is no integer has its text in `data`.
+    digits: u8,
     data: &'a [u8],
 }
 
@@ -214,7 +216,7 @@ impl<'a> Encoded<'a> {
             head[1..=bytes].copy_from_slice(&wide[..bytes]);
             bytes + 1
         };
-        Self { head, head_len: len as u8, data: &[] }
+        Self { head, head_len: len as u8, digits: decimal_len_i64(value) as u8, data: &[] }
     }
 
     /// Text that is no canonical integer.
@@ -235,11 +237,17 @@ impl<'a> Encoded<'a> {
             head[1..5].copy_from_slice(&(len as u32).to_le_bytes());
             5
         };
-        Self { head, head_len, data: text }
+        Self { head, head_len, digits: 0, data: text }
     }
 
     fn head(&self) -> &[u8] {
         &self.head[..usize::from(self.head_len)]
+    }
+
+    /// Length in bytes as text.
+    #[inline]
+    pub fn text_len(&self) -> usize {
+        usize::from(self.digits) + self.data.len()
     }
 
     /// Bytes that the entry takes, the back length included.

@@ -21,6 +21,8 @@ pub struct Group {
     by_time: Option<BTreeSet<(i64, Id)>>,
     /// Consumers by their handle; a hole where one was removed.
     consumers: Vec<Option<Consumer>>,
+    /// The holes.
+    free: Vec<Handle>,
     /// Handles in the order of the names.
     order: Vec<Handle>,
 }
@@ -78,6 +80,7 @@ impl Group {
             pending: BTreeMap::new(),
             by_time: None,
             consumers: Vec::new(),
+            free: Vec::new(),
             order: Vec::new(),
         }
     }
@@ -126,12 +129,11 @@ impl Group {
             active_ms: -1,
             pending: BTreeSet::new(),
         };
-        let slot = self.consumers.iter().position(Option::is_none).unwrap_or(self.consumers.len());
-        if slot == self.consumers.len() {
+        let handle = self.free.pop().unwrap_or_else(|| {
             self.consumers.push(None);
-        }
-        self.consumers[slot] = Some(consumer);
-        let handle = Handle(slot as u32);
+            Handle(self.consumers.len() as u32 - 1)
+        });
+        self.consumers[handle.0 as usize] = Some(consumer);
         self.order.insert(at, handle);
         (handle, true)
     }
@@ -141,6 +143,7 @@ impl Group {
         let at = self.place(name).ok()?;
         let handle = self.order.remove(at);
         let consumer = self.consumers[handle.0 as usize].take()?;
+        self.free.push(handle);
         for id in &consumer.pending {
             if let Some(old) = self.pending.remove(id) {
                 self.forget_time(*id, &old);

@@ -88,7 +88,7 @@ fn counted(args: &Args<'_>) -> Result<(Option<i64>, bool), Error> {
     let Some(count) = args.at(2) else { return Ok((None, false)) };
     let count = parse_i64(count).ok_or(Error::NotInteger)?;
     if count == i64::MIN {
-        return Err(Error::Bounds(-i64::MAX, i64::MAX));
+        return Err(Error::NotBetween(-i64::MAX, i64::MAX));
     }
     let with_values = match args.len() {
         3 => false,

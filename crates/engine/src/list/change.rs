@@ -5,7 +5,7 @@ use store::{Event, List, Side};
 
 use super::{DELETED, ELEMENT, WRITE, index_of, integer, range_of, spec};
 use crate::cx::Cx;
-use crate::error::Error;
+use crate::error::{Error, ListError};
 use crate::row::{Handler, Row};
 use crate::spec::{Access, Argument, Flags, KeySpec, Shape};
 
@@ -69,9 +69,9 @@ fn lset(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(
     let limits = cx.limits;
     let (db, turn) = cx.db(key);
     let mut list = db.edit::<List>(turn, key)?.ok_or(Error::NoSuchKey)?;
-    let index = index_of(integer(args.text(2))?, list.list().len());
-    if !index.is_some_and(|index| list.replace(index, args.text(3), limits)) {
-        return Err(Error::IndexOutOfRange);
+    let index = index_of(integer(args.text(2))?, list.list().len()).unwrap_or(usize::MAX);
+    if !list.replace(index, args.text(3), limits) {
+        return Err(ListError::IndexOutOfRange.into());
     }
     drop(list);
     cx.wrote(Event::new('l', "lset"), key.bytes);
@@ -139,12 +139,12 @@ fn ltrim(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<
     let Some(mut list) = db.edit::<List>(turn, key)? else { return Ok(()) };
     let len = list.list().len();
     let kept = range_of(start, stop, len);
-    if kept.len() == len {
-        return Ok(());
-    }
     list.remove(kept.end..len, limits);
     list.remove(0..kept.start, limits);
     drop(list);
+    if kept.len() == len {
+        return Ok(());
+    }
     cx.wrote(Event::new('l', "ltrim"), key.bytes);
     if kept.is_empty() {
         cx.wrote(DELETED, key.bytes);

@@ -110,9 +110,9 @@ fn take(
         Side::Left => list.iter_from(0).take(count).for_each(|entry| reply_entry(reply, entry)),
         Side::Right => list.rev_before(len).take(count).for_each(|entry| reply_entry(reply, entry)),
     }
-    edit.pop(side, count, limits);
-    drop(edit);
     if count > 0 {
+        edit.pop(side, count, limits);
+        drop(edit);
         took(cx, key.bytes, side, count == len);
     }
     Ok(Some(count))

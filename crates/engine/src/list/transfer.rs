@@ -84,10 +84,11 @@ pub(super) fn transfer(
     if let Some(entry) = list.list().end(from) {
         element.extend_from_slice(entry.text(&mut Default::default()));
     }
-    list.pop(from, 1, limits);
     if is_rotation {
         // Within one edit, so that a list of one element keeps its key and expiry.
-        list.push(to, std::iter::once(&element[..]), limits);
+        list.rotate(from, to, &element, limits);
+    } else {
+        list.pop(from, 1, limits);
     }
     let emptied = list.list().is_empty();
     drop(list);

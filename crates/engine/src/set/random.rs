@@ -130,7 +130,7 @@ fn srandmember(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> R
         _ => return Err(Error::Syntax),
     };
     if count == Some(i64::MIN) {
-        return Err(Error::Bounds(-i64::MAX, i64::MAX));
+        return Err(Error::NotBetween(-i64::MAX, i64::MAX));
     }
     let key = cx.first_key(args, 1);
     let mut random = Random::new(cx.random.next_u64());

@@ -1,9 +1,9 @@
 //! A walk over a sorted set in many calls: ZSCAN.
 
-use base::number::{parse_i64, push_u64};
+use base::number::{DoubleText, parse_i64, push_u64};
 use resp::{Args, Out, Reply};
 use store::SortedSet;
-use store::sorted_set::Digits;
+use store::sorted_set::{Digits, SortedSetRef};
 
 use super::{READ, READ_KEY, reply_member, spec};
 use crate::cx::Cx;
@@ -47,12 +47,15 @@ fn zscan(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<
     let mut out = Out::default();
     let mut members = Reply::new(&mut out, reply.resp3());
     let mut found = 0;
+    let is_packed = matches!(set, SortedSetRef::Packed(_));
     let next = set.scan(cursor, count, &mut |pair| {
         if pattern.matches(pair.member.text(&mut Digits::default())) {
             reply_member(&mut members, pair.member);
             // As text in RESP3 too, as in Redis.
-            let score = base::number::DoubleText::of(pair.score());
-            members.bulk(score.as_bytes());
+            match is_packed {
+                true => members.bulk(DoubleText::of(pair.score()).as_bytes()),
+                false => members.bulk(seventeen_digits(pair.score()).as_bytes()),
+            }
             found += 2;
         }
     });
@@ -82,4 +85,55 @@ fn options<'a>(args: &mut Args<'a>) -> Result<(Pattern<'a>, usize), Error> {
         }
     }
     Ok((pattern, count))
+}
+
+/// A score with up to 17 significant digits, as C's `%.17g` prints it: what ZSCAN of Redis does
+/// where a set is not packed, and nothing else does.
+fn seventeen_digits(score: f64) -> String {
+    if !score.is_finite() {
+        return String::from_utf8_lossy(DoubleText::of(score).as_bytes()).into_owned();
+    }
+    let scientific = format!("{score:.*e}", DIGITS - 1);
+    let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    let strip = |text: &str| match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text.to_owned(),
+    };
+    match usize::try_from(DIGITS as i32 - 1 - exponent) {
+        Ok(decimals) if exponent >= -4 => strip(&format!("{score:.decimals$}")),
+        _ => {
+            let sign = if exponent < 0 { '-' } else { '+' };
+            format!("{}e{sign}{:02}", strip(digits), exponent.abs())
+        }
+    }
+}
+
+/// The significant digits of a score that is not packed.
+const DIGITS: usize = 17;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scores_have_17_digits_as_c_prints_them() {
+        let cases = [
+            (0.1, "0.10000000000000001"),
+            (370370367.37037039, "370370367.37037039"),
+            (18446744073709551616.0, "1.8446744073709552e+19"),
+            (1e21, "1e+21"),
+            (-1e-5, "-1.0000000000000001e-05"),
+            (0.0001, "0.0001"),
+            (1e16, "10000000000000000"),
+            (1e17, "1e+17"),
+            (-0.0, "-0"),
+            (5.0, "5"),
+            (f64::NEG_INFINITY, "-inf"),
+            (1e308, "1e+308"),
+        ];
+        for (score, text) in cases {
+            assert_eq!(seventeen_digits(score), text);
+        }
+    }
 }

@@ -12,7 +12,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::{DELETED, READ, READ_KEY, VALUE, command, spec};
 use crate::cx::Cx;
-use crate::error::Error;
+use crate::error::{Error, StringError};
 use crate::row::{Handler, Row};
 use crate::spec::{Access, Argument, Flags, KeySpec, Shape};
 
@@ -95,7 +95,11 @@ impl Comparison<'_> {
             Relation::Equal | Relation::Unequal => Ok(()),
             Relation::DigestEqual | Relation::DigestUnequal => {
                 let hex = self.operand.iter().all(u8::is_ascii_hexdigit);
-                if hex && self.operand.len() == DIGEST_DIGITS { Ok(()) } else { Err(Error::Digest) }
+                if hex && self.operand.len() == DIGEST_DIGITS {
+                    Ok(())
+                } else {
+                    Err(StringError::Digest.into())
+                }
             }
         }
     }
@@ -127,7 +131,7 @@ fn delex(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<
     let met = match args.len() {
         2 => true,
         4 => {
-            let relation = Relation::of(args.text(2)).ok_or(Error::DelexCondition)?;
+            let relation = Relation::of(args.text(2)).ok_or(StringError::DelexCondition)?;
             let comparison = Comparison { relation, operand: args.text(3) };
             comparison.check()?;
             let (db, turn) = cx.db(key);

@@ -20,7 +20,7 @@ use store::{Text, TextRef};
 
 use super::{READ, spec};
 use crate::cx::Cx;
-use crate::error::Error;
+use crate::error::{Error, StringError};
 use crate::row::{Handler, Row};
 use crate::spec::{Access, Argument, KeySpec, Shape};
 
@@ -73,7 +73,7 @@ impl Options {
                 return Err(Error::Syntax);
             }
         }
-        if options.idx && options.len { Err(Error::LcsLenAndIdx) } else { Ok(options) }
+        if options.idx && options.len { Err(StringError::LcsLenAndIdx.into()) } else { Ok(options) }
     }
 }
 
@@ -108,7 +108,7 @@ impl Kept {
 fn keep(cx: &mut Cx<'_>, args: &Args<'_>, nth: usize, copies: &mut Vec<u8>) -> Result<Kept, Error> {
     let key = cx.nth_key(args, nth, nth + 1);
     let (db, turn) = cx.db(key);
-    let text = db.read::<Text>(turn, key).map_err(|_| Error::LcsNotStrings)?;
+    let text = db.read::<Text>(turn, key).map_err(|_| StringError::LcsNotStrings)?;
     if let Some(TextRef::Shared(text)) = text {
         return Ok(Kept::Shared(Arc::clone(text)));
     }
@@ -165,10 +165,10 @@ fn compare(
 /// Whether strings of these lengths may be compared.
 fn admit(a_len: usize, b_len: usize, bytes_max: usize) -> Result<(), Error> {
     if a_len >= LEN_END || b_len >= LEN_END {
-        return Err(Error::LcsTooLong);
+        return Err(StringError::LcsTooLong.into());
     }
     let bytes = (a_len as u128 + 1) * (b_len as u128 + 1) * CELL_BYTES;
-    if bytes > bytes_max as u128 { Err(Error::LcsMemory) } else { Ok(()) }
+    if bytes > bytes_max as u128 { Err(StringError::LcsMemory.into()) } else { Ok(()) }
 }
 
 /// A run of bytes that both strings have in common.
@@ -284,13 +284,13 @@ mod tests {
         let half_gib = 512 << 20;
         assert_eq!(admit(11_583, 11_584, half_gib), Ok(()));
         assert_eq!(admit(11_584, 11_584, half_gib), Ok(()));
-        assert_eq!(admit(11_584, 11_586, half_gib), Err(Error::LcsMemory));
+        assert_eq!(admit(11_584, 11_586, half_gib), Err(StringError::LcsMemory.into()));
         assert_eq!(admit(0, 0, 4), Ok(()));
-        assert_eq!(admit(0, 0, 3), Err(Error::LcsMemory));
-        assert_eq!(admit(LEN_END, 0, usize::MAX), Err(Error::LcsTooLong));
-        assert_eq!(admit(0, LEN_END, usize::MAX), Err(Error::LcsTooLong));
+        assert_eq!(admit(0, 0, 3), Err(StringError::LcsMemory.into()));
+        assert_eq!(admit(LEN_END, 0, usize::MAX), Err(StringError::LcsTooLong.into()));
+        assert_eq!(admit(0, LEN_END, usize::MAX), Err(StringError::LcsTooLong.into()));
         assert_eq!(admit(LEN_END - 1, 1, usize::MAX), Ok(()));
-        assert_eq!(admit(LEN_END - 1, LEN_END - 1, usize::MAX), Err(Error::LcsMemory));
+        assert_eq!(admit(LEN_END - 1, LEN_END - 1, usize::MAX), Err(StringError::LcsMemory.into()));
     }
 
     /// The length by its definition.

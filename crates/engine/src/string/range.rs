@@ -9,7 +9,7 @@ use store::{Event, Stamp, Text, TextRef};
 
 use super::{READ, READ_KEY, VALUE, WRITE, reply_text, spec};
 use crate::cx::Cx;
-use crate::error::Error;
+use crate::error::{Error, StringError};
 use crate::row::{Handler, Row};
 use crate::spec::{Access, Argument, Flags, KeySpec, Shape, Spec};
 
@@ -87,7 +87,7 @@ fn append(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
 
 fn setrange(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let offset = parse_i64(args.text(2)).ok_or(Error::NotInteger)?;
-    let offset = usize::try_from(offset).map_err(|_| Error::OffsetOutOfRange)?;
+    let offset = usize::try_from(offset).map_err(|_| StringError::Offset)?;
     let key = cx.first_key(args, 1);
     let value = args.text(3);
     let bytes_max = cx.bulk_bytes_max;
@@ -118,7 +118,7 @@ fn setrange(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resu
 /// Where `value` ends when it is written at `offset`.
 fn checked_end(offset: usize, value: &[u8], bytes_max: usize) -> Result<usize, Error> {
     let end = offset.checked_add(value.len()).filter(|end| *end <= bytes_max);
-    end.ok_or(Error::StringTooLong)
+    end.ok_or(StringError::TooLong.into())
 }
 
 fn getrange(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {

@@ -17,7 +17,7 @@ use super::{
     EXPIRY_SET, UPDATE, UPDATE_KEY, VALUE, WRITE, command, command_until, reply_text, spec,
 };
 use crate::cx::Cx;
-use crate::error::Error;
+use crate::error::{Error, StringError};
 use crate::row::{Handler, Row};
 use crate::spec::{Access, Argument, Find, Flags, KeySpec, Shape, Spec};
 
@@ -276,9 +276,9 @@ fn msetnx(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
 fn msetex(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let numkeys = parse_i64(args.text(1)).and_then(|number| i32::try_from(number).ok());
     let numkeys = numkeys.and_then(|number| usize::try_from(number).ok()).filter(|n| *n > 0);
-    let numkeys = numkeys.ok_or(Error::MsetexKeys)?;
+    let numkeys = numkeys.ok_or(StringError::MsetexKeys)?;
     let end = numkeys.checked_mul(2).and_then(|len| len.checked_add(2));
-    let end = end.filter(|end| *end <= args.len()).ok_or(Error::MsetexPairs)?;
+    let end = end.filter(|end| *end <= args.len()).ok_or(StringError::MsetexPairs)?;
     let options = Options::parse(args, end, Words::Msetex)?;
     let stamp = options.life.stamp(cx.turn.unix_ms, "msetex")?;
     let mut met = true;

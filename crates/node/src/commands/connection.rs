@@ -109,7 +109,7 @@ fn select(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Re
     let number = base::number::parse_i64(args.text(1)).ok_or(Error::NotInteger)?;
     let (min, max) = (i64::from(i32::MIN), i64::from(i32::MAX));
     if !(min..=max).contains(&number) {
-        return Err(Error::Bounds(min, max));
+        return Err(Error::NotBetween(min, max));
     }
     match usize::try_from(number) {
         Ok(db) if db < cx.worker.node.databases => cx.session.select(db),

@@ -22,7 +22,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use engine::{Asked, Cx, Error};
+use engine::{Asked, Cx, WaitError};
 use resp::{Args, Out, Reply, Span};
 use store::Key;
 use sync::claim::Claim;
@@ -253,7 +253,7 @@ pub fn finish<R: Router>(
             Some(None)
         }
         Outcome::Unblocked => {
-            let text = Error::Unblocked.to_string();
+            let text = WaitError::Unblocked.to_string();
             reply.error(text.as_bytes());
             Some(Some(text))
         }

@@ -56,8 +56,6 @@ const ZSET: Option<&str> = Some("ZADD zset {100000..999999} {key}");
 const ZLEX: Option<&str> = Some("ZADD zlex 0 {key}");
 const ZSMALL: Option<&str> = Some("ZADD zset:{key} 10*({100..999} member:{10..99})");
 
-/// A stream of one entry for each key, whose identifier is known.
-const ENTRY: Option<&str> = Some("XADD entry:{key} 1-1 field1 value1 field2 value2");
 const STREAM: Option<&str> = Some("XADD stream:{key} * field1 value1 field2 value2");
 /// One stream that has an entry for each key of the range.
 const ONE_STREAM: Option<&str> = Some("XADD stream * name {key} field value");
@@ -180,6 +178,12 @@ pub const TABLE: &[Row] = &[
     write("ltrim", "LTRIM items:{key} 0 -2", ITEMS),
     write("lmove", "LMOVE items:{key} items:{key} LEFT RIGHT", ITEMS),
     write("rpoplpush", "RPOPLPUSH items:{key} items:{key}", ITEMS),
+    // What waits finds an element at once.
+    write("blpop", "BLPOP items:{key} 1", ITEMS),
+    write("brpop", "BRPOP items:{key} 1", ITEMS),
+    write("blmpop", "BLMPOP 1 1 items:{key} LEFT", ITEMS),
+    write("blmove", "BLMOVE items:{key} items:{key} LEFT RIGHT 1", ITEMS),
+    write("brpoplpush", "BRPOPLPUSH items:{key} items:{key} 1", ITEMS),
     // Sets: small ones of about ten members, and one that has every key of the range.
     write("sadd", "SADD set:{key} member:{10..99}", MEMBERS),
     write("sadd_100k", "SADD set:all {key}", None),
@@ -366,10 +370,14 @@ pub const TABLE: &[Row] = &[
     read("xrevrange_10", "XREVRANGE stream + - COUNT 10", ONE_STREAM),
     read("xread_10", "XREAD COUNT 10 STREAMS stream 0", ONE_STREAM),
     read("xread_last", "XREAD STREAMS stream:{key} +", STREAM),
-    // Deletes each entry once, so its later deletions find nothing.
-    write("xdel", "XDEL entry:{key} 1-1", ENTRY),
-    write("xtrim", "XTRIM entry:{key} MAXLEN 1", ENTRY),
-    write("xsetid", "XSETID entry:{key} 2-1", ENTRY),
+    // There is no such entry, and only the first trimming of a stream removes any.
+    write("xdel", "XDEL stream:{key} 1-1", STREAM),
+    write("xtrim", "XTRIM stream:{key} MAXLEN 1", STREAM),
+    write(
+        "xsetid",
+        "XSETID bare:{key} {1000..9999}-0",
+        Some("XGROUP CREATE bare:{key} g 0 MKSTREAM"),
+    ),
     Row {
         name: "xreadgroup",
         read: Some("XREADGROUP GROUP readers one COUNT 1 STREAMS group:{key} >"),

@@ -152,8 +152,22 @@ nil
 [7, 6]
 > LPOS l c RANK -2 COUNT 0
 [6, 2]
+> LPOS l c RANK 9223372036854775807
+nil
+> LPOS l c RANK 2 RANK 1
+2
 > LPOS l c RANK 5 COUNT 0
 []
+"#,
+    );
+}
+
+#[test]
+fn position_among_some() {
+    check(
+        r#"
+> RPUSH l a b c 1 2 3 c c
+8
 > LPOS l c COUNT 0 MAXLEN 2
 []
 > LPOS l c COUNT 0 MAXLEN 3
@@ -166,10 +180,6 @@ nil
 nil
 > LPOS l a rank -1 maxlen 8
 0
-> LPOS l c RANK 9223372036854775807
-nil
-> LPOS l c RANK 2 RANK 1
-2
 > LPOS missing a
 nil
 > LPOS missing a COUNT 1
@@ -191,8 +201,8 @@ fn position_errors() {
 > RPUSH l a
 1
 > LPOS l a RANK 0
--ERR RANK can't be zero: use 1 to start from the first match, 2 from the second ... or use 
-  negative to start from the end of the list
+-ERR RANK can't be zero: use 1 to start from the first match, 2 from the second ... or use
+   negative to start from the end of the list
 > LPOS l a RANK x
 -ERR value is not an integer or out of range
 > LPOS l a RANK -9223372036854775808

@@ -11,6 +11,7 @@ mod pop;
 mod range;
 mod read;
 mod remove;
+mod wait;
 
 /// Checks a transcript with small sets packed, and again with every set big.
 #[track_caller]

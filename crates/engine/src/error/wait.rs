@@ -1,0 +1,38 @@
+//! What is wrong with a wait for keys.
+
+use std::fmt;
+
+use super::Error;
+
+/// Why a blocking command failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaitError {
+    /// The timeout is not a number.
+    NotFloat,
+    /// The timeout in milliseconds is not an integer.
+    NotInteger,
+    /// The timeout is negative.
+    Negative,
+    /// The timeout ends beyond all time.
+    OutOfRange,
+    /// CLIENT UNBLOCK ended the wait with an error.
+    Unblocked,
+}
+
+impl fmt::Display for WaitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NotFloat => "ERR timeout is not a float or out of range",
+            Self::NotInteger => "ERR timeout is not an integer or out of range",
+            Self::Negative => "ERR timeout is negative",
+            Self::OutOfRange => "ERR timeout is out of range",
+            Self::Unblocked => "UNBLOCKED client unblocked via CLIENT UNBLOCK",
+        })
+    }
+}
+
+impl From<WaitError> for Error {
+    fn from(error: WaitError) -> Self {
+        Self::Wait(error)
+    }
+}
