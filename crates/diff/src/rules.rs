@@ -311,6 +311,17 @@ fn about(words: &str, key: &[u8]) -> Request {
     words.split(' ').map(|word| word.as_bytes().to_vec()).chain([key.to_vec()]).collect()
 }
 
+/// Whether a request lets a key end a millisecond later. What comes next must wait for that: two
+/// servers would meet the end at different requests.
+pub fn ends_at_once(request: &Request) -> bool {
+    let time = match &*name(request) {
+        "pexpire" | "psetex" => request.get(2).map(Vec::as_slice),
+        "set" | "getex" => after(request, "PX"),
+        _ => None,
+    };
+    time == Some(b"1")
+}
+
 /// Whether a request changes nothing.
 pub fn is_read(request: &Request) -> bool {
     spec_of(request).is_some_and(|(_, spec)| spec.flags.has(Flags::READONLY))
@@ -383,6 +394,14 @@ mod tests {
         assert_eq!(compare(&request(&["object", "REFCOUNT", "k"])), Compare::Shape);
         assert_eq!(compare(&request(&["no", "such"])), Compare::Exact);
         assert!(excluded("wait").is_some() && excluded("get").is_none());
+    }
+
+    #[test]
+    fn a_key_that_ends_at_once_is_waited_for() {
+        assert!(ends_at_once(&request(&["pexpire", "k", "1", "NX"])));
+        assert!(ends_at_once(&request(&["SET", "k", "v", "px", "1"])));
+        assert!(!ends_at_once(&request(&["SET", "k", "1"])));
+        assert!(!ends_at_once(&request(&["PSETEX", "k", "1000000", "1"])));
     }
 
     #[test]
