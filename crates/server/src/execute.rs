@@ -34,6 +34,10 @@ enum Stage {
     Member,
 }
 
+/// All stages, those of keys before those of members.
+const STAGES: &[Stage] =
+    &[Stage::Shard, Stage::Slot, Stage::Record, Stage::MemberSlot, Stage::Member];
+
 /// What a batch left to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum After {
@@ -60,7 +64,8 @@ impl IoThread {
         if batches.is_empty() {
             return;
         }
-        let stages = [Stage::Shard, Stage::Slot, Stage::Record, Stage::MemberSlot, Stage::Member];
+        // Each further stage keeps more in the cache at once, so none is passed for nothing.
+        let stages = if self.inbox.names_members(&batches) { STAGES } else { &STAGES[..3] };
         for index in 0..batches.len() + stages.len() {
             for (behind, stage) in stages.iter().enumerate() {
                 if let Some(batch) = index.checked_sub(behind).and_then(|i| batches.get(i)) {

@@ -280,6 +280,16 @@ impl Inbox {
         Request { entry: queued.entry, args, hash: queued.hash }
     }
 
+    /// Whether the requests of these batches name members of collections. It looks at the first and
+    /// the last of each, since most pipelines repeat one command.
+    pub fn names_members(&self, batches: &[Batch]) -> bool {
+        let ends = |batch: &Batch| [batch.requests.clone().next(), batch.requests.clone().last()];
+        batches.iter().flat_map(ends).flatten().any(|index| {
+            let entry = self.requests.get(index).and_then(|request| request.entry);
+            entry.is_some_and(|entry| entry.spec.member_at.is_some())
+        })
+    }
+
     /// A copy of a request that outlives the turn.
     pub fn owned(&self, index: usize, partial: Option<&Partial>) -> OwnedRequest {
         let args = self.request(index, partial).args;

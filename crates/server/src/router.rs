@@ -150,8 +150,11 @@ impl Held for AllShards<'_> {
 impl LockRouter<'_> {
     /// Locks all of `shards` or none.
     fn try_lock_all(&self, shards: &[usize]) -> Option<LockedShards<'_>> {
-        let lock = |shard: &usize| Some((*shard, self.shards.0[*shard].try_lock()?));
-        shards.iter().map(lock).collect::<Option<Vec<_>>>().map(LockedShards)
+        let mut locked = Vec::with_capacity(shards.len());
+        for shard in shards {
+            locked.push((*shard, self.shards.0[*shard].try_lock()?));
+        }
+        Some(LockedShards(locked))
     }
 }
 

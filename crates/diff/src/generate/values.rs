@@ -174,7 +174,8 @@ impl Values {
                 pick(&["0", "1", "0", "1", "0", "1", "0", "1", "2", "-1"], rng).into()
             }
             Class::Seconds => relative(rng, 1),
-            Class::Milliseconds => relative(rng, 1000),
+            Class::MillisecondsOrOne if rng.u32(..8) == 0 => "1".to_owned(),
+            Class::Milliseconds | Class::MillisecondsOrOne => relative(rng, 1000),
             Class::UnixSeconds => absolute(rng, 1),
             Class::UnixMilliseconds => absolute(rng, 1000),
             Class::Wait => match rng.u32(..10) {
