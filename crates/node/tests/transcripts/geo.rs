@@ -194,6 +194,16 @@ fn georadius() {
 ["Catania", "Agrigento", "Palermo", "Paris"]
 > GEORADIUS k 15 37 inf m ASC
 ["Catania", "Agrigento", "Palermo", "Paris"]
+"#,
+    );
+}
+
+#[test]
+fn georadius_stores() {
+    check(
+        r#"
+> GEOADD k 13.361389 38.115556 Palermo 15.087269 37.502669 Catania 13.583333 37.316667 Agrigento
+3
 > GEORADIUS k 15 37 200 km STORE d
 3
 ! georadiusstore:d => GEORADIUS k 15 37 200 km STORE d
