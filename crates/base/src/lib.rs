@@ -8,6 +8,7 @@ mod binary;
 pub mod decimal;
 pub mod geohash;
 pub mod glob;
+mod grisu;
 pub mod hash;
 pub mod number;
 pub mod quote;

@@ -6,6 +6,7 @@
 //! Extended precision, which INCRBYFLOAT needs, is the business of [`crate::decimal`].
 
 use crate::binary;
+use crate::grisu::Digits;
 
 /// Longest printed 64-bit integer: `-9223372036854775808`, and 2^64 - 1 has 20 digits too.
 pub const INTEGER_BYTES_MAX: usize = 20;
@@ -164,8 +165,8 @@ fn has_nonzero_digit(input: &[u8]) -> bool {
 /// Magnitude up to which an integral double prints as a plain integer: 2^62.
 const INTEGRAL_MAX: f64 = 4_611_686_018_427_387_904.0;
 
-/// Appends a double as Redis 8 prints it in replies: the shortest digits that read back as the
-/// same value.
+/// Appends a double as Redis 8 prints it in replies: digits that read back as the same value,
+/// nearly always the fewest that do.
 ///
 /// Integral values up to 2^62 print as integers. Others print without an exponent when that
 /// appends fewer than 8 zeros to the digits or puts the first digit near the point
@@ -203,7 +204,7 @@ impl DoubleText {
             // Exact: the value is integral and below 2^63.
             text.push(itoa::Buffer::new().format(magnitude as u64).as_bytes());
         } else {
-            push_shortest(&mut text, magnitude);
+            push_digits(&mut text, magnitude);
         }
         text
     }
@@ -227,56 +228,11 @@ impl DoubleText {
     }
 }
 
-/// The significant digits of a double: `digits[..len]` scaled by ten to `exponent`.
-struct Shortest {
-    digits: [u8; DIGITS_MAX],
-    len: usize,
-    exponent: i32,
-}
-
-/// Seventeen digits identify any double; integral ones below 1e17 may carry zeros on top.
-const DIGITS_MAX: usize = 32;
-
-impl Shortest {
-    /// `magnitude` is finite and above zero.
-    fn of(magnitude: f64) -> Shortest {
-        let mut buffer = zmij::Buffer::new();
-        let text = buffer.format_finite(magnitude).as_bytes();
-        let mut shortest = Shortest { digits: [0; DIGITS_MAX], len: 0, exponent: 0 };
-        let mut after_point = false;
-        for (at, byte) in text.iter().enumerate() {
-            match byte {
-                b'.' => after_point = true,
-                b'0'..=b'9' => {
-                    shortest.exponent -= i32::from(after_point);
-                    let leading_zero = shortest.len == 0 && *byte == b'0';
-                    if !leading_zero && let Some(slot) = shortest.digits.get_mut(shortest.len) {
-                        *slot = *byte;
-                        shortest.len += 1;
-                    }
-                }
-                _ => {
-                    let exponent = text
-                        .get(at + 1..)
-                        .and_then(|rest| parse_i64(rest.strip_prefix(b"+").unwrap_or(rest)));
-                    shortest.exponent += exponent.and_then(|e| e.try_into().ok()).unwrap_or(0);
-                    break;
-                }
-            }
-        }
-        while shortest.len > 1 && shortest.digits[shortest.len - 1] == b'0' {
-            shortest.len -= 1;
-            shortest.exponent += 1;
-        }
-        shortest
-    }
-}
-
 /// Lays out the digits of a finite magnitude above zero.
-fn push_shortest(out: &mut DoubleText, magnitude: f64) {
-    let shortest = Shortest::of(magnitude);
-    let digits = &shortest.digits[..shortest.len];
-    let scale = shortest.exponent;
+fn push_digits(out: &mut DoubleText, magnitude: f64) {
+    let shown = Digits::of(magnitude);
+    let digits = &shown.digits[..shown.len];
+    let scale = shown.exponent;
     // Where the first digit stands: 0 for units, -1 for tenths.
     let first = scale + digits.len() as i32 - 1;
     if (0..8).contains(&scale) {

@@ -1,6 +1,7 @@
 //! Two servers side by side: the same requests to both, and the first thing in which they differ.
 
 use std::io;
+use std::time::Duration;
 
 use crate::compare::{groups, same};
 use crate::generate::{Command, Version, version};
@@ -12,6 +13,9 @@ use crate::{Peer, Request, request};
 
 /// Replies to one walk with SCAN or its like; more say that it does not end.
 const WALK_REPLIES_MAX: usize = 20_000;
+
+/// After this time a key that was given a millisecond has ended on both servers.
+const SOON: Duration = Duration::from_millis(4);
 
 /// The two servers.
 #[derive(Debug)]
@@ -98,10 +102,13 @@ impl<'a> Pair<'a> {
             let (len, outcome) = match is_walk(&rest[0]) {
                 Some(width) => (1, self.walk(&rest[0], width, observe)),
                 None => {
-                    let len = rest.iter().take_while(|request| is_walk(request).is_none()).count();
+                    let len = batch_len(rest);
                     (len, self.exchange(&rest[..len], observe))
                 }
             };
+            if rules::ends_at_once(&rest[len - 1]) {
+                std::thread::sleep(SOON);
+            }
             let origin = |at: usize| origins.get(from + at).copied().unwrap_or(list.len());
             match outcome {
                 Err(lost) => {
@@ -284,6 +291,13 @@ fn walk_on(
 /// Whether a row of COMMAND INFO is there.
 fn is_known(reply: &Value) -> bool {
     reply.elements().iter().any(|row| !row.elements().is_empty())
+}
+
+/// How many requests go out before a walk, or before a key is waited for that ends.
+fn batch_len(requests: &[Request]) -> usize {
+    let plain = requests.iter().take_while(|request| is_walk(request).is_none()).count();
+    let ending = requests[..plain].iter().position(rules::ends_at_once);
+    ending.map_or(plain, |at| at + 1)
 }
 
 /// How a walk over a whole collection is judged: by what it found, so many at a time, and not by

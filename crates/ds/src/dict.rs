@@ -13,9 +13,8 @@
 //! directory is needed: two multiplications tell the segment. Intervals keep segments in hash
 //! order, so a scan's cursor is a hash and survives every split and merge.
 //!
-//! The first split makes three segments and not two. Segments are then never a power of two of
-//! what the allocator's size classes are made for, and arrays of slots are fuller in the sizes
-//! that people test with: ten to the power of something.
+//! The first split makes five segments and not two: arrays of slots fill size classes of the
+//! allocator, and with powers of two of segments a million members would be just too many for one.
 //!
 //! Invariants: `segments = whole + split`; `split < whole`; a record is in the segment whose
 //! interval holds its hash. Records never move while they are in the dict, unless they are resized
@@ -29,11 +28,11 @@ use crate::table::{Positions, RecordMut, Records, Table};
 
 /// Members a segment has on average when the next one is split. One that waits for its split holds
 /// twice as many.
-const SEGMENT_LEN: usize = if cfg!(test) { 64 } else { 4096 };
+const SEGMENT_LEN: usize = if cfg!(test) { 64 } else { 8192 };
 /// Segments are merged again when they hold an eighth of that.
 const SEGMENT_LEN_MIN: usize = SEGMENT_LEN / 8;
 /// What the first split makes.
-const FIRST_SEGMENTS: usize = 3;
+const FIRST_SEGMENTS: usize = 5;
 /// Bits of a hash that a scan's cursor leaves out, so that cursors are short. Hashes that agree in
 /// all others may be visited twice.
 const CURSOR_SHIFT: u32 = 12;
@@ -207,7 +206,7 @@ impl Dict {
     #[inline]
     pub fn prefetch_slot(&self, hash: u64) {
         let (segment, within) = self.locate(hash);
-        self.segment(segment).prefetch_slot(within);
+        self.segment(segment).prefetch_slots(within);
     }
 
     /// Asks the processor for the member that `hash` probably means; reads its slots to find it.

@@ -72,6 +72,11 @@ impl SortedSet {
         self.dict.len()
     }
 
+    /// The members by their hashes.
+    pub fn dict(&self) -> &Dict {
+        &self.dict
+    }
+
     /// Where a member is, until a member is added or removed.
     #[inline]
     pub fn place(&self, member: &[u8]) -> Option<Place> {

@@ -38,6 +38,8 @@ const TAIL_MAX: usize = 127;
 const LINE_BYTES: usize = 64;
 /// The most cache lines prefetched of one record.
 const PREFETCH_LINES_MAX: usize = 8;
+/// Slots that a search for what to prefetch looks at.
+const PROBED_MAX: usize = 32;
 /// How many records ahead a rebuild prefetches.
 const PREFETCH_AHEAD: usize = 8;
 
@@ -154,23 +156,49 @@ impl<P> Table<P> {
         }
     }
 
+    /// The same with the line behind: for a table so full that many a search reads it too.
+    #[inline]
+    pub fn prefetch_slots(&self, hash: u64) {
+        if let Some(slot) = self.slots.get(home_of(hash, self.homes)) {
+            let address = std::ptr::from_ref(slot).cast::<u8>();
+            prefetch(address);
+            prefetch(address.wrapping_add(LINE_BYTES));
+        }
+    }
+
     /// Asks the processor for the record that `hash` probably means; reads its slots to find it.
     #[inline]
     pub fn prefetch_record(&self, hash: u64) {
-        let home = home_of(hash, self.homes);
-        let tag = tag_of(hash, home);
-        for slot in self.slots.get(home..).unwrap_or_default().iter().take(8) {
-            if slot >> TAG_SHIFT & TAG_MASK == tag {
-                let address = (slot & ADDRESS_MASK) as *const u8;
-                for line in 0..self.record_lines as usize {
-                    prefetch(address.wrapping_add(line * LINE_BYTES));
-                }
-                return;
-            }
-            if *slot == 0 {
-                return;
+        if let Some(slot) = self.probable(hash) {
+            let address = (slot & ADDRESS_MASK) as *const u8;
+            for line in 0..self.record_lines as usize {
+                prefetch(address.wrapping_add(line * LINE_BYTES));
             }
         }
+    }
+
+    /// The record that `hash` probably means. Reads slots only, but whoever looks at the record
+    /// needs it in the cache.
+    #[inline]
+    pub fn probable_record(&self, hash: u64) -> Option<RecordRef<'_, P>> {
+        self.probable(hash).map(|slot| self.view(slot))
+    }
+
+    /// The first slot near its home whose tag is that of `hash`.
+    #[inline]
+    fn probable(&self, hash: u64) -> Option<u64> {
+        let home = home_of(hash, self.homes);
+        let tag = tag_of(hash, home);
+        for (distance, slot) in self.slots.get(home..)?.iter().enumerate().take(PROBED_MAX) {
+            // An empty slot looks like one with the tag 0, so this comes first.
+            if *slot == 0 || distance_of(*slot, home + distance) < distance {
+                return None;
+            }
+            if slot >> TAG_SHIFT & TAG_MASK == tag {
+                return Some(*slot);
+            }
+        }
+        None
     }
 
     /// The slot that holds `key`.

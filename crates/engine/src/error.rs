@@ -10,6 +10,7 @@ mod bits;
 mod connection;
 mod geo;
 mod hash;
+mod list;
 mod server;
 mod sorted_set;
 mod stream;
@@ -20,6 +21,7 @@ pub use bits::BitsError;
 pub use connection::ConnectionError;
 pub use geo::GeoError;
 pub use hash::HashError;
+pub use list::ListError;
 pub use server::ServerError;
 pub use sorted_set::SortedSetError;
 pub use stream::StreamError;
@@ -73,10 +75,6 @@ pub enum Error {
     InvalidExpire(&'static str),
     /// SORT by weights that are no numbers.
     SortNotDouble,
-    /// An index at which a list has no element.
-    IndexOutOfRange,
-    /// The rank of LPOS is zero.
-    RankZero,
     /// The key must be there.
     NoSuchKey,
     /// A count that is negative or no integer.
@@ -101,6 +99,8 @@ pub enum Error {
     Connection(ConnectionError),
     /// Something about hashes.
     Hash(HashError),
+    /// Something about lists.
+    List(ListError),
     /// Something about the server as a whole.
     Server(ServerError),
     /// Something about sorted sets.
@@ -154,15 +154,10 @@ impl fmt::Display for Error {
                 return write!(f, "ERR invalid expire time in '{name}' command");
             }
             Self::SortNotDouble => "ERR One or more scores can't be converted into double",
-            Self::IndexOutOfRange => "ERR index out of range",
             Self::NotAboveZero(what) => {
                 return write!(f, "ERR {what} should be greater than 0");
             }
             Self::Negative(what) => return write!(f, "ERR {what} can't be negative"),
-            Self::RankZero => {
-                "ERR RANK can't be zero: use 1 to start from the first match, 2 from the second \
-                 ... or use negative to start from the end of the list"
-            }
             Self::NoSuchKey => "ERR no such key",
             Self::NotPositive => "ERR value is out of range, must be positive",
             Self::UnknownCommand(text) => return write!(f, "ERR {text}"),
@@ -178,6 +173,7 @@ impl fmt::Display for Error {
             Self::Geo(error) => return error.fmt(f),
             Self::Connection(error) => return error.fmt(f),
             Self::Hash(error) => return error.fmt(f),
+            Self::List(error) => return error.fmt(f),
             Self::Server(error) => return error.fmt(f),
             Self::SortedSet(error) => return error.fmt(f),
             Self::Stream(error) => return error.fmt(f),

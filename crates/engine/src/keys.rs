@@ -105,11 +105,13 @@ pub struct KeySpec {
     pub access: Access,
     /// Why they are used so, where it is not obvious: COMMAND INFO's `notes`.
     pub notes: Option<&'static str>,
+    /// Words that may stand instead of a keyword; see [`KeySpec::last_behind`].
+    pub rivals: &'static [&'static str],
 }
 
 impl KeySpec {
     const fn new(begin: Begin, find: Find, access: Access) -> Self {
-        Self { begin, find, access, notes: None }
+        Self { begin, find, access, notes: None, rivals: &[] }
     }
 
     /// One key.
@@ -137,6 +139,16 @@ impl KeySpec {
     pub const fn behind(word: &'static str, from: i32, access: Access) -> Self {
         let find = Find::Range { last: 0, step: 1, limit: 0 };
         Self::new(Begin::Keyword(word, from), find, access)
+    }
+
+    /// The same, but of this word and its rivals the last one counts, each with a key behind it.
+    pub const fn last_behind(
+        word: &'static str,
+        rivals: &'static [&'static str],
+        from: i32,
+        access: Access,
+    ) -> Self {
+        Self { rivals, ..Self::behind(word, from, access) }
     }
 
     /// The first half of the arguments behind a word that is looked for from an argument on.
@@ -196,6 +208,9 @@ impl KeySpec {
         let len = args.len();
         let begin = match self.begin {
             Begin::Index(index) => index,
+            Begin::Keyword(word, from) if !self.rivals.is_empty() => {
+                last_of(args, word, self.rivals, from)? + 1
+            }
             Begin::Keyword(word, from) => position_of(args, word, from)? + 1,
             Begin::Unknown => return None,
         };
@@ -258,6 +273,23 @@ fn position_of(args: &Args<'_>, word: &str, from: i32) -> Option<usize> {
     }
 }
 
+/// Where a word stands, unless one of its rivals comes after it. What is behind any of them is a
+/// key, whatever it is called.
+fn last_of(args: &Args<'_>, word: &str, rivals: &[&str], from: i32) -> Option<usize> {
+    let mut at = usize::try_from(from).ok()?;
+    let mut last = None;
+    while at + 1 < args.len() {
+        let is = |word: &str| args.text(at).eq_ignore_ascii_case(word.as_bytes());
+        let own = is(word);
+        if own || rivals.iter().any(|rival| is(rival)) {
+            last = own.then_some(at);
+            at += 1;
+        }
+        at += 1;
+    }
+    last
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -291,6 +323,11 @@ mod tests {
         let store = KeySpec::behind("STORE", -2, ro);
         assert_eq!(positions(store, "georadius k 1 2 3 m store d"), [7]);
         assert_eq!(positions(store, "georadius k 1 2 3 m"), [0_usize; 0]);
+        let last = KeySpec::last_behind("STORE", &["STOREDIST"], 3, ro);
+        assert_eq!(positions(last, "x k m store a store b"), [6]);
+        assert_eq!(positions(last, "x k m STORE storedist"), [4]);
+        assert_eq!(positions(last, "x k m store a storedist b"), [0_usize; 0]);
+        assert_eq!(positions(last, "x k m storedist a asc store"), [0_usize; 0]);
         assert_eq!(positions(KeySpec::unknown(ro), "sort k by w_*"), [0_usize; 0]);
         let option = KeySpec::option(2, "STORE", &[("BY", 1), ("LIMIT", 2)], ro);
         assert_eq!(positions(option, "sort k by store limit 0 1 store a desc store b"), [11]);

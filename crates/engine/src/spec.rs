@@ -345,6 +345,8 @@ pub struct Spec {
     pub deprecated: Option<(&'static str, &'static str)>,
     /// It does nothing itself; no category then follows from its group.
     pub is_container: bool,
+    /// Which argument is a member of the collection under its only key.
+    pub member_at: Option<usize>,
 }
 
 impl Spec {
@@ -366,7 +368,14 @@ impl Spec {
             tips: &[],
             deprecated: None,
             is_container: false,
+            member_at: None,
         }
+    }
+
+    /// Which argument is a member of the collection under its only key, for the processor to fetch
+    /// while other requests are executed.
+    pub const fn member(self, at: usize) -> Self {
+        Self { member_at: Some(at), ..self }
     }
 
     /// It does nothing itself; its subcommands do.

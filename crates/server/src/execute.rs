@@ -30,7 +30,13 @@ enum Stage {
     Shard,
     Slot,
     Record,
+    MemberSlot,
+    Member,
 }
+
+/// All stages, those of keys before those of members.
+const STAGES: &[Stage] =
+    &[Stage::Shard, Stage::Slot, Stage::Record, Stage::MemberSlot, Stage::Member];
 
 /// What a batch left to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +64,8 @@ impl IoThread {
         if batches.is_empty() {
             return;
         }
-        let stages = [Stage::Shard, Stage::Slot, Stage::Record];
+        // Each further stage keeps more in the cache at once, so none is passed for nothing.
+        let stages = if self.inbox.names_members(&batches) { STAGES } else { &STAGES[..3] };
         for index in 0..batches.len() + stages.len() {
             for (behind, stage) in stages.iter().enumerate() {
                 if let Some(batch) = index.checked_sub(behind).and_then(|i| batches.get(i)) {
@@ -99,18 +106,35 @@ impl IoThread {
     }
 
     /// Asks the processor for what a client's requests need next.
-    fn prefetch(&self, batch: &Batch, stage: Stage) {
+    fn prefetch(&mut self, batch: &Batch, stage: Stage) {
         let Some(client) = self.slots.client(batch.slot) else { return };
         let db = client.session.db;
         let map = self.worker.node.map;
         let shards = &self.shared.shards;
-        for request in &self.inbox.requests[batch.requests.clone()] {
+        for index in batch.requests.clone() {
+            let request = &self.inbox.requests[index];
             let Some(hash) = request.hash else { continue };
             let shard = map.shard_of(hash);
             match stage {
                 Stage::Shard => shards.prefetch_shard(shard),
                 Stage::Slot => shards.prefetch_slot(shard, db, hash),
                 Stage::Record => shards.prefetch_record(shard, db, hash),
+                Stage::MemberSlot => {
+                    let Some(at) = request.entry.and_then(|entry| entry.spec.member_at) else {
+                        continue;
+                    };
+                    let partial = if batch.in_partial { client.partial.as_deref() } else { None };
+                    let member = self.inbox.request(index, partial).args.text(at);
+                    let hasher = &self.worker.node.hasher;
+                    let member_hash =
+                        shards.prefetch_member_slot(shard, db, hash, || hasher.hash(member));
+                    self.inbox.requests[index].member_hash = member_hash;
+                }
+                Stage::Member => {
+                    if let Some(member_hash) = request.member_hash {
+                        shards.prefetch_member(shard, db, hash, member_hash);
+                    }
+                }
             }
         }
     }

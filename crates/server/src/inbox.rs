@@ -30,6 +30,8 @@ pub struct Queued {
     pub entry: Option<&'static Entry>,
     /// The hash of its key, when it has one only key.
     pub hash: Option<u64>,
+    /// The hash of its member, when that is to be fetched from a large collection.
+    pub member_hash: Option<u64>,
     spans: (u32, u32),
 }
 
@@ -278,6 +280,16 @@ impl Inbox {
         Request { entry: queued.entry, args, hash: queued.hash }
     }
 
+    /// Whether the requests of these batches name members of collections. It looks at the first and
+    /// the last of each, since most pipelines repeat one command.
+    pub fn names_members(&self, batches: &[Batch]) -> bool {
+        let ends = |batch: &Batch| [batch.requests.clone().next(), batch.requests.clone().last()];
+        batches.iter().flat_map(ends).flatten().any(|index| {
+            let entry = self.requests.get(index).and_then(|request| request.entry);
+            entry.is_some_and(|entry| entry.spec.member_at.is_some())
+        })
+    }
+
     /// A copy of a request that outlives the turn.
     pub fn owned(&self, index: usize, partial: Option<&Partial>) -> OwnedRequest {
         let args = self.request(index, partial).args;
@@ -309,5 +321,5 @@ fn queue(
     *last = entry;
     let hash = entry.and_then(|entry| entry.only_key_hash(&args, hash));
     let spans = (spans_start as u32, (spans_start + spans.len()) as u32);
-    Some(Queued { entry, hash, spans })
+    Some(Queued { entry, hash, member_hash: None, spans })
 }

@@ -58,6 +58,28 @@ impl Shards {
             shard.db(db).prefetch_record(hash);
         }
     }
+
+    /// Asks the processor for the slots of a member, when the value under the key is a large
+    /// collection, and returns the member's hash then.
+    #[inline]
+    pub fn prefetch_member_slot(
+        &self,
+        shard: usize,
+        db: usize,
+        hash: u64,
+        member_hash: impl FnOnce() -> u64,
+    ) -> Option<u64> {
+        let mut shard = self.0[shard].try_lock()?;
+        shard.db(db).prefetch_member_slot(hash, member_hash)
+    }
+
+    /// Asks the processor for a member, whose slots should have come by now.
+    #[inline]
+    pub fn prefetch_member(&self, shard: usize, db: usize, hash: u64, member_hash: u64) {
+        if let Some(mut shard) = self.0[shard].try_lock() {
+            shard.db(db).prefetch_member(hash, member_hash);
+        }
+    }
 }
 
 impl Visit for Shards {
@@ -128,8 +150,11 @@ impl Held for AllShards<'_> {
 impl LockRouter<'_> {
     /// Locks all of `shards` or none.
     fn try_lock_all(&self, shards: &[usize]) -> Option<LockedShards<'_>> {
-        let lock = |shard: &usize| Some((*shard, self.shards.0[*shard].try_lock()?));
-        shards.iter().map(lock).collect::<Option<Vec<_>>>().map(LockedShards)
+        let mut locked = Vec::with_capacity(shards.len());
+        for shard in shards {
+            locked.push((*shard, self.shards.0[*shard].try_lock()?));
+        }
+        Some(LockedShards(locked))
     }
 }
 

@@ -96,6 +96,29 @@ impl Db {
         self.table.prefetch_record(hash);
     }
 
+    /// Asks the processor for the slots of a member of a large collection whose key's record is in
+    /// the cache, and returns the member's hash. Does nothing for any other value.
+    #[inline]
+    pub fn prefetch_member_slot(
+        &self,
+        hash: u64,
+        member_hash: impl FnOnce() -> u64,
+    ) -> Option<u64> {
+        let members = self.table.probable_record(hash)?.object()?.members()?;
+        let member_hash = member_hash();
+        members.prefetch_slot(member_hash);
+        Some(member_hash)
+    }
+
+    /// Asks the processor for a member whose slots are in the cache.
+    #[inline]
+    pub fn prefetch_member(&self, hash: u64, member_hash: u64) {
+        let record = self.table.probable_record(hash);
+        if let Some(members) = record.and_then(|record| record.object()?.members()) {
+            members.prefetch_record(member_hash);
+        }
+    }
+
     /// The slot of a key that is there and has not expired.
     #[inline]
     fn find(&mut self, turn: &mut Turn, key: Key<'_>) -> Option<usize> {
@@ -427,6 +450,11 @@ impl<T: Type> Edit<'_, T> {
     pub(crate) fn record_mut(&mut self) -> RecordMut<'_, Object> {
         self.changed = true;
         self.db.table.at_mut(self.at)
+    }
+
+    /// The value was changed through `record_unchanged_mut`.
+    pub(crate) fn note_change(&mut self) {
+        self.changed = true;
     }
 
     /// The record, to give the same value another form.

@@ -200,6 +200,25 @@ impl Edit<'_, List> {
         I: DoubleEndedIterator<Item = &'e [u8]> + ExactSizeIterator + Clone,
     {
         self.make_room(elements.clone(), limits);
+        self.add(side, elements);
+    }
+
+    /// Fills an empty list with a result. The size that it has when packed decides its form, and
+    /// not, as where elements are added, the length of their texts.
+    pub fn fill<'e, I>(&mut self, elements: I, limits: &Limits)
+    where
+        I: DoubleEndedIterator<Item = &'e [u8]> + ExactSizeIterator + Clone,
+    {
+        let bytes = elements.clone().map(|element| Encoded::text(element).len()).sum();
+        self.make_room_for(elements.len(), bytes, limits);
+        self.add(Side::Right, elements);
+    }
+
+    #[inline]
+    fn add<'e, I>(&mut self, side: Side, elements: I)
+    where
+        I: DoubleEndedIterator<Item = &'e [u8]> + ExactSizeIterator + Clone,
+    {
         let mut record = self.record_mut();
         match Form::of(&mut record) {
             Form::Long(list) => elements.for_each(|element| match side {
@@ -346,11 +365,15 @@ impl Edit<'_, List> {
         elements: impl ExactSizeIterator<Item = &'e [u8]>,
         limits: &Limits,
     ) {
+        let added = elements.len();
+        self.make_room_for(added, elements.map(<[u8]>::len).sum(), limits);
+    }
+
+    #[inline]
+    fn make_room_for(&mut self, elements: usize, bytes: usize, limits: &Limits) {
         let ListRef::Packed(list) = self.list() else { return };
         let limit = ChunkLimit::of(i64::from(limits.list_max_listpack_size));
-        let len = list.len() + elements.len();
-        let bytes = elements.fold(list.listpack_bytes(), |bytes, element| bytes + element.len());
-        if !limit.admits(bytes, len) {
+        if !limit.admits(list.listpack_bytes() + bytes, list.len() + elements) {
             let long = Box::new(LongList::of_packed(list, limit));
             self.record_to_reform().set_object(Kind::List as u8, Object::List(long));
         }

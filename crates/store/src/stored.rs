@@ -98,6 +98,16 @@ pub enum Object {
 }
 
 impl Object {
+    /// The table of its members, if it has one.
+    pub fn members(&self) -> Option<&Dict> {
+        match self {
+            Self::Set(table) => Some(table),
+            Self::Hash(table) => Some(table.dict()),
+            Self::SortedSet(set) => Some(set.dict()),
+            Self::Text(_) | Self::List(_) | Self::Stream(_) => None,
+        }
+    }
+
     /// About how many allocations dropping it frees.
     pub fn allocations(&self) -> usize {
         match self {

@@ -36,6 +36,8 @@ pub enum Class {
     BitType,
     Seconds,
     Milliseconds,
+    /// The same, or one: the key's end is then waited for.
+    MillisecondsOrOne,
     UnixSeconds,
     UnixMilliseconds,
     /// Time to wait in seconds, with a fraction; in whole milliseconds.
@@ -74,7 +76,9 @@ const HINTS: &[(&str, &str, Class)] = &[
     // Times.
     ("*", "seconds", Class::Seconds),
     ("xread*", "milliseconds", Class::WaitMilliseconds),
-    ("*", "milliseconds", Class::Milliseconds),
+    // The fields of a hash go on counting for a while after their time.
+    ("h*", "milliseconds", Class::Milliseconds),
+    ("*", "milliseconds", Class::MillisecondsOrOne),
     ("*", "unix-time-seconds", Class::UnixSeconds),
     ("*", "unix-time-milliseconds", Class::UnixMilliseconds),
     ("*", "timeout", Class::Wait),

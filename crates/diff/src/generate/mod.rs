@@ -25,6 +25,7 @@ use values::Values;
 /// many.
 const OPTIONAL: u32 = 3;
 const LONG_LIST: u32 = 40;
+const HUGE_LIST: u32 = 1_000;
 const SPOILED: u32 = 25;
 const SHUFFLED: u32 = 5;
 const WRONG_COUNT: u32 = 15;
@@ -40,9 +41,11 @@ const FOCUS: u32 = 15;
 /// Optional arguments without which most requests are refused: the middle of GEOSEARCH.
 const USUAL: &[&str] = &["from"];
 
-/// Elements of a repeated argument: usually, and in a long list.
+/// Elements of a repeated argument: usually, in a long list, and in one that makes containers
+/// of many parts.
 const SHORT_LIST_MAX: usize = 4;
 const LONG_LIST_MAX: usize = 300;
+const HUGE_LIST_MAX: usize = 4_000;
 
 /// A command that requests are made for.
 #[derive(Clone, Copy, Debug)]
@@ -228,6 +231,7 @@ impl Generator {
         let is_key = argument.shape == Shape::Key;
         match draft.last_len {
             Some(len) if !is_key && !self.one_in(WRONG_COUNT) => len,
+            _ if !is_key && self.one_in(HUGE_LIST) => self.rng.usize(LONG_LIST_MAX..HUGE_LIST_MAX),
             _ if !is_key && self.one_in(LONG_LIST) => self.rng.usize(20..LONG_LIST_MAX),
             _ if self.rng.bool() => 1,
             _ => self.rng.usize(1..=SHORT_LIST_MAX),

@@ -21,7 +21,7 @@ const HUGE_BYTES: usize = 20_000;
 const THRESHOLD_BYTES: &[usize] = &[7, 8, 9, 43, 44, 45, 63, 64, 65];
 
 /// Different members of a long list.
-const WIDE_MEMBERS: u32 = 3_000;
+const WIDE_MEMBERS: u32 = 12_000;
 
 /// The first second of the year 2100, which no run reaches.
 const FAR_UNIX_SECONDS: u64 = 4_102_444_800;
@@ -174,7 +174,8 @@ impl Values {
                 pick(&["0", "1", "0", "1", "0", "1", "0", "1", "2", "-1"], rng).into()
             }
             Class::Seconds => relative(rng, 1),
-            Class::Milliseconds => relative(rng, 1000),
+            Class::MillisecondsOrOne if rng.u32(..8) == 0 => "1".to_owned(),
+            Class::Milliseconds | Class::MillisecondsOrOne => relative(rng, 1000),
             Class::UnixSeconds => absolute(rng, 1),
             Class::UnixMilliseconds => absolute(rng, 1000),
             Class::Wait => match rng.u32(..10) {

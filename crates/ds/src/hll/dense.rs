@@ -1,13 +1,23 @@
 //! Registers of 6 bits, packed: four in three bytes, lowest bits first.
 //!
 //! Eight registers are six bytes, which are read as one word and spread to a byte each without a
-//! loop over registers.
+//! loop over registers. With AVX2 it is 32 registers at a time.
 
 use super::estimate::Histogram;
-use super::{HEADER_BYTES, Place, REGISTERS, Registers};
+use super::{HEADER_BYTES, Place};
 
 /// Bytes that hold eight registers.
 const GROUP_BYTES: usize = 6;
+/// Bytes that hold 32 registers, which vectors take at a time.
+const BLOCK_BYTES: usize = 24;
+
+/// The value of one register of a dense one.
+#[inline]
+pub fn dense_value(bytes: &[u8], index: usize) -> u8 {
+    let (at, shift) = bits_of(index);
+    let byte = |at| bytes.get(at).copied().unwrap_or(0);
+    (u16::from_le_bytes([byte(at), byte(at + 1)]) >> shift & 63) as u8
+}
 
 /// Raises one register of a dense one, if its value is lower. Returns whether it was.
 #[inline]
@@ -32,14 +42,6 @@ pub fn raise_dense(bytes: &mut [u8], place: Place) -> bool {
     true
 }
 
-/// The value of one register of a dense one.
-#[inline]
-pub fn dense_value(bytes: &[u8], index: usize) -> u8 {
-    let (at, shift) = bits_of(index);
-    let byte = |at| bytes.get(at).copied().unwrap_or(0);
-    (u16::from_le_bytes([byte(at), byte(at + 1)]) >> shift & 63) as u8
-}
-
 /// The byte where a register begins, and its lowest bit there.
 #[inline]
 fn bits_of(index: usize) -> (usize, usize) {
@@ -47,13 +49,36 @@ fn bits_of(index: usize) -> (usize, usize) {
     (HEADER_BYTES + bit / 8, bit % 8)
 }
 
-/// The registers, eight at a time, a byte each.
-fn groups(bytes: &[u8]) -> impl Iterator<Item = [u8; 8]> + '_ {
-    let packed = bytes.get(HEADER_BYTES..).unwrap_or_default();
-    packed.as_chunks::<GROUP_BYTES>().0.iter().map(|group| {
-        let [a, b, c, d, e, f] = *group;
-        spread(u64::from_le_bytes([a, b, c, d, e, f, 0, 0])).to_le_bytes()
-    })
+/// Raises each register of a dense one to that of another, if it is lower.
+pub fn merge_dense(bytes: &mut [u8], other: &[u8]) {
+    let own = bytes.get_mut(HEADER_BYTES..).unwrap_or_default();
+    let other = other.get(HEADER_BYTES..).unwrap_or_default();
+    let whole = own.len().min(other.len());
+    let mut at = 0;
+    #[cfg(target_arch = "x86_64")]
+    if whole >= 2 * BLOCK_BYTES && is_x86_feature_detected!("avx2") {
+        // A block is read a little beyond its end, so the last ones are left to the loop below.
+        at = (whole - BLOCK_BYTES) / BLOCK_BYTES * BLOCK_BYTES;
+        // SAFETY: the processor has AVX2, and both slices go on for a block behind `at`.
+        unsafe { vectors::merge(&mut own[..at + BLOCK_BYTES], &other[..at + BLOCK_BYTES], at) };
+    }
+    let groups = own[at..whole].as_chunks_mut::<GROUP_BYTES>().0.iter_mut();
+    for (group, other) in groups.zip(other[at..whole].as_chunks::<GROUP_BYTES>().0) {
+        if group != other {
+            let (own, other) = (spread(word_of(group)), spread(word_of(other)));
+            let own = own.to_le_bytes().into_iter().zip(other.to_le_bytes());
+            let mut higher = [0; 8];
+            higher.iter_mut().zip(own).for_each(|(to, (own, other))| *to = own.max(other));
+            let word = gather(u64::from_le_bytes(higher)).to_le_bytes();
+            group.copy_from_slice(&word[..GROUP_BYTES]);
+        }
+    }
+}
+
+#[inline]
+fn word_of(group: &[u8; GROUP_BYTES]) -> u64 {
+    let [a, b, c, d, e, f] = *group;
+    u64::from_le_bytes([a, b, c, d, e, f, 0, 0])
 }
 
 /// 8 times 6 bits to 8 bytes.
@@ -74,32 +99,103 @@ fn gather(word: u64) -> u64 {
 
 /// How many registers have each value.
 pub(super) fn histogram(bytes: &[u8]) -> Histogram {
-    // Four tables, so that equal neighbours do not wait for each other.
-    let mut parts = [[0u32; 64]; 4];
-    for group in groups(bytes) {
-        for (i, value) in group.into_iter().enumerate() {
-            parts[i % 4][usize::from(value & 63)] += 1;
+    // A table for each place in a group, so that equal neighbours do not wait for each other.
+    let mut parts = [[0u16; 64]; 8];
+    let packed = bytes.get(HEADER_BYTES..).unwrap_or_default();
+    for group in packed.as_chunks::<GROUP_BYTES>().0 {
+        let word = word_of(group);
+        for (i, part) in parts.iter_mut().enumerate() {
+            part[(word >> (6 * i) & 63) as usize] += 1;
         }
     }
-    std::array::from_fn(|value| parts.iter().map(|part| part[value]).sum())
+    std::array::from_fn(|value| parts.iter().map(|part| u32::from(part[value])).sum())
 }
 
-/// Raises `registers` to the values of a dense one.
-pub(super) fn merge(registers: &mut Registers, bytes: &[u8]) {
-    for (own, group) in registers.as_chunks_mut::<8>().0.iter_mut().zip(groups(bytes)) {
-        for (own, value) in own.iter_mut().zip(group) {
-            *own = (*own).max(value);
+#[cfg(target_arch = "x86_64")]
+mod vectors {
+    //! 32 registers at a time: 24 bytes spread to 32, compared, and packed again.
+
+    use std::arch::x86_64::*;
+
+    use super::BLOCK_BYTES;
+
+    /// Raises the registers in the first `len` bytes, a multiple of a block.
+    ///
+    /// # Safety
+    /// The processor has AVX2; both slices are at least a block longer than `len`.
+    #[target_feature(enable = "avx2")]
+    pub(super) unsafe fn merge(own: &mut [u8], other: &[u8], len: usize) {
+        debug_assert!(own.len() >= len + BLOCK_BYTES && other.len() >= len + BLOCK_BYTES);
+        for at in (0..len).step_by(BLOCK_BYTES) {
+            if own[at..at + BLOCK_BYTES] == other[at..at + BLOCK_BYTES] {
+                continue;
+            }
+            // SAFETY: 28 bytes are read from `at` on, less than two blocks, and 24 are written.
+            unsafe {
+                let (a, b) = (load(own.as_ptr().add(at)), load(other.as_ptr().add(at)));
+                let higher = _mm256_max_epu8(a, b);
+                if _mm256_movemask_epi8(_mm256_cmpeq_epi8(higher, a)) != -1 {
+                    store(own.as_mut_ptr().add(at), higher);
+                }
+            }
         }
     }
-}
 
-/// Writes all registers of a dense one.
-pub fn compress(bytes: &mut [u8], registers: &Registers) {
-    debug_assert_eq!(registers.len(), REGISTERS);
-    let packed = bytes.get_mut(HEADER_BYTES..).unwrap_or_default();
-    let groups = packed.as_chunks_mut::<GROUP_BYTES>().0.iter_mut();
-    for (group, values) in groups.zip(registers.as_chunks::<8>().0) {
-        let word = gather(u64::from_le_bytes(*values)).to_le_bytes();
-        group.copy_from_slice(&word[..GROUP_BYTES]);
+    /// 32 registers, a byte each.
+    ///
+    /// # Safety
+    /// The processor has AVX2; 28 bytes can be read.
+    #[target_feature(enable = "avx2")]
+    unsafe fn load(from: *const u8) -> __m256i {
+        // SAFETY: the caller vouches for the bytes.
+        let (low, high) = unsafe {
+            (_mm_loadu_si128(from.cast()), _mm_loadu_si128(from.add(BLOCK_BYTES / 2).cast()))
+        };
+        // Three bytes, which are four registers, to each word of 32 bits.
+        let words = _mm256_shuffle_epi8(_mm256_set_m128i(high, low), pattern(WORDS));
+        let part = |mask: i32| _mm256_and_si256(words, _mm256_set1_epi32(mask));
+        let pair = _mm256_or_si256(part(0x3f), _mm256_slli_epi32::<2>(part(0xfc0)));
+        let other_pair = _mm256_or_si256(
+            _mm256_slli_epi32::<4>(part(0x3_f000)),
+            _mm256_slli_epi32::<6>(part(0xfc_0000)),
+        );
+        _mm256_or_si256(pair, other_pair)
+    }
+
+    /// The reverse of `load`.
+    ///
+    /// # Safety
+    /// The processor has AVX2; 24 bytes can be written.
+    #[target_feature(enable = "avx2")]
+    unsafe fn store(to: *mut u8, registers: __m256i) {
+        let part = |mask: i32| _mm256_and_si256(registers, _mm256_set1_epi32(mask));
+        let pair = _mm256_or_si256(part(0x3f), _mm256_srli_epi32::<2>(part(0x3f00)));
+        let other_pair = _mm256_or_si256(
+            _mm256_srli_epi32::<4>(part(0x3f_0000)),
+            _mm256_srli_epi32::<6>(part(0x3f00_0000)),
+        );
+        let words = _mm256_or_si256(pair, other_pair);
+        let packed = _mm256_shuffle_epi8(words, pattern(BYTES));
+        let mut bytes = [0u8; 32];
+        // SAFETY: the array has 32 bytes; the caller vouches for the 24 behind `to`.
+        unsafe {
+            _mm256_storeu_si256(bytes.as_mut_ptr().cast(), packed);
+            to.copy_from_nonoverlapping(bytes.as_ptr(), BLOCK_BYTES / 2);
+            to.add(BLOCK_BYTES / 2)
+                .copy_from_nonoverlapping(bytes.as_ptr().add(16), BLOCK_BYTES / 2);
+        }
+    }
+
+    /// Of 12 bytes three to each word.
+    const WORDS: [i8; 16] = [0, 1, 2, -1, 3, 4, 5, -1, 6, 7, 8, -1, 9, 10, 11, -1];
+    /// Of each word the lowest three bytes.
+    const BYTES: [i8; 16] = [0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1];
+
+    /// The same places in both halves of a vector.
+    #[target_feature(enable = "avx2")]
+    fn pattern(places: [i8; 16]) -> __m256i {
+        // SAFETY: the array has 16 bytes.
+        let half = unsafe { _mm_loadu_si128(places.as_ptr().cast()) };
+        _mm256_broadcastsi128_si256(half)
     }
 }

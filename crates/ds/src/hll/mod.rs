@@ -27,11 +27,13 @@ mod self_test;
 mod sparse;
 #[cfg(test)]
 mod tests;
+mod union;
 
-pub use dense::{compress, dense_value, raise_dense};
+pub use dense::{dense_value, merge_dense, raise_dense};
 pub use hash::murmur64a;
 pub use self_test::self_test;
 pub use sparse::{Raise, Run, Runs, Splice, raise_sparse};
+pub use union::{Union, to_dense};
 
 /// Registers of a HyperLogLog.
 pub const REGISTERS: usize = 1 << INDEX_BITS;
@@ -48,9 +50,6 @@ const REGISTER_BITS: usize = 6;
 const RUN_BITS: usize = 64 - INDEX_BITS as usize;
 const SEED: u64 = 0xadc8_3b19;
 const STALE: u8 = 1 << 7;
-
-/// One byte for each register.
-pub type Registers = [u8; REGISTERS];
 
 /// The bytes are no registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,52 +126,4 @@ pub fn count(bytes: &[u8]) -> Result<u64, Corrupt> {
         Encoding::Sparse => Runs::new(bytes).histogram()?,
     };
     Ok(estimate::count(&histogram))
-}
-
-/// The same of loose registers.
-pub fn count_registers(registers: &Registers) -> u64 {
-    let mut histogram = [0; 64];
-    for value in registers {
-        histogram[usize::from(value & 63)] += 1;
-    }
-    estimate::count(&histogram)
-}
-
-/// Raises each of `registers` to its value in `bytes`, if that is higher.
-///
-/// # Errors
-/// When the bytes are no registers; then some may have been raised already.
-pub fn merge(registers: &mut Registers, bytes: &[u8]) -> Result<(), Corrupt> {
-    match encoding(bytes).ok_or(Corrupt)? {
-        Encoding::Dense => dense::merge(registers, bytes),
-        Encoding::Sparse => {
-            let mut rest = registers.as_mut_slice();
-            for run in Runs::new(bytes) {
-                let run = run?;
-                let (head, tail) = rest.split_at_mut_checked(run.len).ok_or(Corrupt)?;
-                if run.value > 0 {
-                    head.iter_mut().for_each(|value| *value = (*value).max(run.value));
-                }
-                rest = tail;
-            }
-            if !rest.is_empty() {
-                return Err(Corrupt);
-            }
-        }
-    }
-    Ok(())
-}
-
-/// The dense form of either encoding; the header's count goes with it.
-///
-/// # Errors
-/// When the bytes are no registers.
-pub fn to_dense(bytes: &[u8]) -> Result<Vec<u8>, Corrupt> {
-    let mut registers = Box::new([0; REGISTERS]);
-    merge(&mut registers, bytes)?;
-    let mut dense = vec![0; DENSE_BYTES];
-    dense[..HEADER_BYTES].copy_from_slice(&bytes[..HEADER_BYTES]);
-    dense[4] = 0;
-    compress(&mut dense, &registers);
-    Ok(dense)
 }

@@ -38,14 +38,19 @@ impl Run {
     #[inline]
     fn at(bytes: &[u8], at: usize) -> Result<Self, Corrupt> {
         let first = *bytes.get(at).ok_or(Corrupt)?;
-        Ok(match first >> 6 {
-            0 => Self { len: usize::from(first) + 1, value: 0, bytes: 1 },
-            1 => {
-                let second = *bytes.get(at + 1).ok_or(Corrupt)?;
-                let len = usize::from(first & 63) << 8 | usize::from(second);
-                Self { len: len + 1, value: 0, bytes: 2 }
-            }
-            _ => Self { len: usize::from(first & 3) + 1, value: (first >> 2 & 31) + 1, bytes: 1 },
+        // Which kind comes next can hardly be foretold, so there is no branch for it.
+        let (is_value, is_long) = (first >> 7 == 1, first >> 6 == 1);
+        let second = bytes.get(at + 1);
+        if is_long && second.is_none() {
+            return Err(Corrupt);
+        }
+        let second = usize::from(second.copied().unwrap_or(0));
+        let long = usize::from(first & 63) << 8 | second;
+        let short = usize::from(if is_value { first & 3 } else { first });
+        Ok(Self {
+            len: if is_long { long } else { short } + 1,
+            value: if is_value { (first >> 2 & 31) + 1 } else { 0 },
+            bytes: 1 + usize::from(is_long),
         })
     }
 
@@ -185,11 +190,12 @@ pub fn raise_sparse(bytes: &[u8], place: Place, bytes_max: usize) -> Result<Rais
     let (mut at, mut first, mut before) = (HEADER_BYTES, 0, None);
     let run = loop {
         let run = Run::at(bytes, at)?;
-        if place.index < first + run.len {
+        let behind = first + run.len;
+        if place.index < behind {
             break run;
         }
         before = Some(at);
-        first += run.len;
+        first = behind;
         at += run.bytes;
     };
     if run.value >= place.value {

@@ -21,10 +21,17 @@ fn raise(bytes: &mut Vec<u8>, place: Place, bytes_max: usize) -> bool {
     lower
 }
 
+type Registers = [u8; REGISTERS];
+
 fn registers(bytes: &[u8]) -> Registers {
-    let mut registers = [0; REGISTERS];
-    merge(&mut registers, bytes).unwrap();
-    registers
+    let dense = to_dense(bytes).unwrap();
+    std::array::from_fn(|index| dense_value(&dense, index))
+}
+
+fn count_registers(registers: &Registers) -> u64 {
+    let mut histogram = [0; 64];
+    registers.iter().for_each(|value| histogram[usize::from(*value)] += 1);
+    estimate::count(&histogram)
 }
 
 /// Places that often hit neighbours, so that runs are split and joined.
@@ -63,6 +70,39 @@ proptest! {
     }
 
     #[test]
+    fn a_union_has_the_highest_registers(
+        sets in proptest::collection::vec((proptest::collection::vec(place(), 0..40), any::<bool>()), 1..5),
+    ) {
+        let mut model = [0u8; REGISTERS];
+        let mut union = Union::new(vec![7; 10]);
+        let mut last = EMPTY.to_vec();
+        let mut dense = false;
+        for (places, is_dense) in sets {
+            last = EMPTY.to_vec();
+            if is_dense {
+                last = to_dense(&last).unwrap();
+            }
+            for place in places {
+                raise(&mut last, place, 3000);
+                model[place.index] = model[place.index].max(place.value);
+            }
+            union.add(&last).unwrap();
+            dense |= encoding(&last) == Some(Encoding::Dense);
+        }
+        prop_assert_eq!(union.is_dense(), dense);
+        prop_assert_eq!(union.count(), count_registers(&model));
+        let mut merged = to_dense(&last).unwrap();
+        union.raise(&mut merged);
+        prop_assert!(registers(&merged) == model);
+        if !dense {
+            for place in union.above(&last).unwrap() {
+                prop_assert!(raise(&mut last, place, usize::MAX));
+            }
+            prop_assert!(registers(&last) == model);
+        }
+    }
+
+    #[test]
     fn any_bytes_are_taken(
         mut bytes in proptest::collection::vec(any::<u8>(), 0..40),
         at in place(),
@@ -72,6 +112,9 @@ proptest! {
             bytes[..len].copy_from_slice(&magic[..len]);
             let _ = (count(&bytes), to_dense(&bytes), raise_sparse(&bytes, at, 3000));
             let _ = (cached_count(&bytes), dense_value(&bytes, at.index));
+            let mut union = Union::new(Vec::new());
+            let _ = (union.add(&bytes), union.above(&bytes));
+            merge_dense(&mut bytes, &EMPTY);
             set_cached_count(&mut bytes, 1);
             mark_stale(&mut bytes);
             raise_dense(&mut bytes, at);

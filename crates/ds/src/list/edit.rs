@@ -9,6 +9,8 @@ use crate::packed::Encoded;
 /// The deque of chunks gives memory back when fewer than this part of it is used.
 const SPARSE_PART: usize = 4;
 const DEQUE_CHUNKS_MIN: usize = 16;
+/// So many times its limit is the most that a chunk takes when elements in it are replaced.
+const OVERFULL_FACTOR: usize = 2;
 
 impl List {
     /// Adds an element behind the last.
@@ -81,29 +83,26 @@ impl List {
             });
         } else {
             self.chunks.insert(number + usize::from(after), Chunk::of(element));
-            self.merge_around(number + usize::from(!after));
+            if !limit.is_large(&element) {
+                self.merge_around(number + usize::from(!after));
+            }
         }
     }
 
-    /// Splits a chunk before the element at a position and puts another one between the halves.
+    /// Splits a chunk before the element at a position and puts another one between the halves: to
+    /// the half that it was to stand beside, although that may lead beyond the limit.
     fn insert_splitting(&mut self, number: usize, at: usize, after: bool, element: Encoded<'_>) {
-        let limit = self.limit;
         let right = self.chunks[number].split_off(at);
         self.chunks.insert(number + 1, right);
-        let (near, far) = if after { (number + 1, number) } else { (number, number + 1) };
-        let fits = |chunk: &usize| limit.admits_to(&self.chunks[*chunk], &element);
-        match [near, far].into_iter().find(fits) {
-            Some(chunk) => {
-                self.chunks[chunk].edit(|list| match chunk == number {
-                    true => list.push_back(element),
-                    false => list.push_front(element),
-                });
-                self.merge_around(if after { number } else { number + 1 });
-            }
-            None => {
-                self.chunks.insert(number + 1, Chunk::of(element));
-                self.merge_around(number + 1);
-            }
+        if self.limit.is_large(&element) {
+            self.chunks.insert(number + 1, Chunk::of(element));
+            self.merge_around(number + 1);
+        } else if after {
+            self.chunks[number + 1].edit(|list| list.push_front(element));
+            self.merge_around(number);
+        } else {
+            self.chunks[number].edit(|list| list.push_back(element));
+            self.merge_around(number + 1);
         }
     }
 
@@ -116,7 +115,9 @@ impl List {
         let view = chunk.view();
         let old = view.after(place.at) - place.at;
         let bytes = view.listpack_bytes() - old + element.len();
-        if chunk.len() > 1 && !limit.admits(bytes, chunk.len()) {
+        // As in Redis a chunk may grow beyond the limit so, but here not without end.
+        let is_beyond = limit.is_large(&element) || bytes > limit.bytes * OVERFULL_FACTOR;
+        if chunk.len() > 1 && is_beyond {
             self.insert(place, true, element);
             self.remove(index..index + 1);
             return true;

@@ -7,8 +7,9 @@
 //! Pushing and popping at either end takes constant time; an index is found by adding up the
 //! chunks' lengths from the nearer end, without touching their elements.
 //!
-//! Invariants: no chunk is empty; a chunk of more than one element is within the list's limit, so
-//! an element beyond it stands alone. Chunks are never compressed.
+//! Invariants: no chunk is empty; an element beyond the list's limit stands alone; additions at the
+//! ends keep chunks within the limit, insertions and replacements within about twice of it. Chunks
+//! are never compressed.
 
 mod chunk;
 mod edit;
@@ -53,6 +54,12 @@ impl ChunkLimit {
         const ESTIMATE_BYTES: usize = 8;
         let bytes = chunk.view().listpack_bytes() + element.text_len() + ESTIMATE_BYTES;
         self.admits(bytes, chunk.len() + 1)
+    }
+
+    /// Whether an element must stand alone.
+    #[inline]
+    fn is_large(self, element: &Encoded<'_>) -> bool {
+        element.text_len() > self.bytes
     }
 
     /// The limit that is half of this one.

@@ -294,7 +294,14 @@ impl<P> Ranked<P> {
             ViewMut::Leaf(leaf) => Self::insert_in_leaf(leaf, entry, edge),
             ViewMut::Inner(inner) => {
                 let last = inner.len() - 1;
-                let at = if entry.last { last } else { Self::child_of(inner, &entry.item, 0) };
+                let mut at = if entry.last { last } else { Self::child_of(inner, &entry.item, 0) };
+                if !entry.last {
+                    let changed = inner.relieve(at);
+                    if !changed.is_empty() {
+                        changed.for_each(|changed| Self::note_first(inner, changed));
+                        at = Self::child_of(inner, &entry.item, 0);
+                    }
+                }
                 let edge = edge && at == last;
                 let count = inner.counts()[at] as usize + 1;
                 let right = Self::insert_below(inner.child_mut(at)?, entry, edge).map(Self::branch);

@@ -10,6 +10,7 @@
 //! the business of the tree. A [`Node`] owns its box and tells leaf from inner by the lowest bit of
 //! its address, so that a child costs 8 bytes.
 
+use std::ops::Range;
 use std::ptr::NonNull;
 
 /// Addresses in a leaf: with its length they fill an allocation of 256 bytes.
@@ -18,6 +19,9 @@ pub(super) const LEAF_SLOTS: usize = 31;
 pub(super) const INNER_CHILDREN: usize = 36;
 /// A node with fewer than this part of its room looks for a neighbour to unite with.
 const SPARSE_DIVISOR: usize = 4;
+
+/// A full leaf is relieved by a neighbour with so many free slots.
+const RELIEF_MIN: usize = 4;
 
 const INNER_TAG: usize = 1;
 
@@ -342,32 +346,56 @@ impl Inner {
     }
 
     /// Unites the sparse child at `at` with a neighbour when one node has room for both, and
-    /// otherwise takes some of what the neighbour has. Returns the range of children that changed.
-    ///
-    /// Counts are right afterwards, and the first records of the changed children are those that
-    /// [`Node::first`] tells; their scores are the caller's business.
-    pub(super) fn mend(&mut self, at: usize) -> std::ops::Range<usize> {
+    /// otherwise takes some of what the neighbour has. Returns the range of children that changed:
+    /// their counts are right, their first records are those that [`Node::first`] tells.
+    pub(super) fn mend(&mut self, at: usize) -> Range<usize> {
         if self.len() < 2 || !self.child(at).is_some_and(Node::is_sparse) {
             return at..at;
         }
         let left_at = if at + 1 < self.len() { at } else { at - 1 };
+        self.balance(left_at, true)
+    }
+
+    /// Gives a part of the full leaf at `at` to a neighbour that has room, which spares a split and
+    /// keeps leaves fuller. Returns the range of children that changed, as `mend` does.
+    pub(super) fn relieve(&mut self, at: usize) -> Range<usize> {
+        let room = |at: usize| match self.child(at).map(Node::view) {
+            Some(View::Leaf(leaf)) => LEAF_SLOTS - leaf.slots().len(),
+            _ => 0,
+        };
+        if !matches!(self.child(at).map(Node::view), Some(View::Leaf(leaf)) if leaf.is_full()) {
+            return at..at;
+        }
+        let left = at.checked_sub(1).map_or(0, room);
+        let right = room(at + 1);
+        if left.max(right) < RELIEF_MIN {
+            return at..at;
+        }
+        self.balance(if right >= left { at } else { at - 1 }, false)
+    }
+
+    /// Distributes what the child at `left_at` and the next one hold evenly, or puts all of it into
+    /// the first when that may be and fits.
+    fn balance(&mut self, left_at: usize, unite: bool) -> Range<usize> {
         let (head, tail) = self.children.split_at_mut(left_at + 1);
         let (Some(left), Some(right)) = (head[left_at].as_mut(), tail[0].as_mut()) else {
-            return at..at;
+            return left_at..left_at;
         };
-        let (len, room) = match (left.view_mut(), right.view_mut()) {
-            (ViewMut::Leaf(a), ViewMut::Leaf(b)) => ((a.len + b.len) as usize, LEAF_SLOTS),
-            (ViewMut::Inner(a), ViewMut::Inner(b)) => (a.len() + b.len(), INNER_CHILDREN),
-            _ => return at..at,
+        let (left_count, right_count, unite) = match (left.view_mut(), right.view_mut()) {
+            (ViewMut::Leaf(a), ViewMut::Leaf(b)) => {
+                let len = (a.len + b.len) as usize;
+                let unite = unite && len <= LEAF_SLOTS;
+                a.share(b, if unite { len } else { len / 2 });
+                (left.count(), right.count(), unite)
+            }
+            (ViewMut::Inner(a), ViewMut::Inner(b)) => {
+                let len = a.len() + b.len();
+                let unite = unite && len <= INNER_CHILDREN;
+                a.share(b, if unite { len } else { len / 2 });
+                (left.count(), right.count(), unite)
+            }
+            _ => return left_at..left_at,
         };
-        let unite = len <= room;
-        let left_len = if unite { len } else { len / 2 };
-        match (left.view_mut(), right.view_mut()) {
-            (ViewMut::Leaf(a), ViewMut::Leaf(b)) => a.share(b, left_len),
-            (ViewMut::Inner(a), ViewMut::Inner(b)) => a.share(b, left_len),
-            _ => {}
-        }
-        let (left_count, right_count) = (left.count(), right.count());
         self.set_count(left_at, left_count);
         self.set_count(left_at + 1, right_count);
         if unite {

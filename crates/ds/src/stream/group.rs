@@ -130,6 +130,10 @@ impl Group {
             pending: BTreeSet::new(),
         };
         let handle = self.free.pop().unwrap_or_else(|| {
+            if self.consumers.len() == self.consumers.capacity() {
+                // Many groups have one consumer, and room for others would be most of them.
+                self.consumers.reserve_exact(self.consumers.len() / 2 + 1);
+            }
             self.consumers.push(None);
             Handle(self.consumers.len() as u32 - 1)
         });

@@ -13,8 +13,6 @@ mod range;
 mod trim;
 mod varint;
 
-use std::collections::BTreeMap;
-
 pub use chunk::{Element, Entry, Pairs};
 pub use group::{Consumer, Group, Handle, Pending};
 pub use id::Id;
@@ -32,25 +30,32 @@ pub struct Stream {
     pub groups: Groups,
 }
 
-/// The groups of a stream.
+/// The groups of a stream, by name. They are few, so that a sorted row of them takes the least.
 #[derive(Clone, Debug, Default)]
-pub struct Groups(BTreeMap<Box<[u8]>, Group>);
+pub struct Groups(Vec<Named>);
+
+#[derive(Clone, Debug)]
+struct Named {
+    name: Box<[u8]>,
+    group: Box<Group>,
+}
 
 impl Stream {
     /// A stream without entries and groups.
     pub const fn new() -> Self {
-        Self { log: Log::new(), groups: Groups(BTreeMap::new()) }
+        Self { log: Log::new(), groups: Groups(Vec::new()) }
     }
 
     /// About how many allocations dropping the stream frees.
     pub fn allocations(&self) -> usize {
-        let groups: usize = self.groups.0.values().map(Group::allocations).sum();
+        let groups: usize = self.groups.iter().map(|(_, group)| group.allocations()).sum();
         1 + self.log.chunks_len() + groups
     }
 
     /// Bytes of memory, about.
     pub fn memory_bytes(&self) -> usize {
-        let group = |(name, group): (&[u8], &Group)| name.len() + group.memory_bytes();
+        let group =
+            |(name, group): (&[u8], &Group)| name.len() + size_of::<Named>() + group.memory_bytes();
         size_of::<Self>() + self.log.memory_bytes() + self.groups.iter().map(group).sum::<usize>()
     }
 }
@@ -68,43 +73,50 @@ impl Groups {
 
     /// The groups with their names, by name.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&[u8], &Group)> {
-        self.0.iter().map(|(name, group)| (&**name, group))
+        self.0.iter().map(|named| (&*named.name, &*named.group))
+    }
+
+    fn place(&self, name: &[u8]) -> Result<usize, usize> {
+        self.0.binary_search_by(|named| (*named.name).cmp(name))
     }
 
     /// A group by its name.
     pub fn find(&self, name: &[u8]) -> Option<&Group> {
-        self.0.get(name)
+        self.place(name).ok().map(|at| &*self.0[at].group)
     }
 
     /// The same for writing.
     pub fn find_mut(&mut self, name: &[u8]) -> Option<&mut Group> {
-        self.0.get_mut(name)
+        self.place(name).ok().map(|at| &mut *self.0[at].group)
     }
 
     /// Adds a group. Returns false when there is one of this name already.
     pub fn add(&mut self, name: &[u8], group: Group) -> bool {
-        let free = !self.0.contains_key(name);
-        if free {
-            self.0.insert(name.into(), group);
+        let Err(at) = self.place(name) else { return false };
+        if self.0.len() == self.0.capacity() {
+            // Most streams have one group, and room for others would be most of what it takes.
+            self.0.reserve_exact(self.0.len() / 2 + 1);
         }
-        free
+        self.0.insert(at, Named { name: name.into(), group: Box::new(group) });
+        true
     }
 
     /// Removes a group.
     pub fn remove(&mut self, name: &[u8]) -> Option<Group> {
-        self.0.remove(name)
+        let at = self.place(name).ok()?;
+        Some(*self.0.remove(at).group)
     }
 
     /// Whether some group has yet to read an entry, or has it pending.
     pub fn refer_to(&self, id: Id) -> bool {
-        self.0.values().any(|group| group.last_id < id || group.pending(id).is_some())
+        self.iter().any(|(_, group)| group.last_id < id || group.pending(id).is_some())
     }
 
     /// Takes an entry off the pending ones of all groups. Returns whether any had it.
     pub fn forget(&mut self, id: Id) -> bool {
         let mut any = false;
-        for group in self.0.values_mut() {
-            any |= group.acknowledge(id);
+        for named in &mut self.0 {
+            any |= named.group.acknowledge(id);
         }
         any
     }

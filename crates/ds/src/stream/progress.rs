@@ -52,7 +52,8 @@ impl Group {
     pub fn advance(&mut self, log: &Log, first: Id, id: Id) {
         let counts = self.entries_read != UNKNOWN && self.last_id >= first;
         if counts && !log.has_deleted_from(self.last_id) {
-            self.entries_read = self.entries_read.saturating_add(1);
+            // A client may have set it to any number; beyond the highest Redis shows the lowest.
+            self.entries_read = self.entries_read.wrapping_add(1);
         } else if log.entries_added > 0 {
             self.entries_read = log.position(id, first);
         }

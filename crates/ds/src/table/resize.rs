@@ -2,12 +2,13 @@
 //!
 //! The records themselves never move here, only the slots that point to them.
 
-use super::{ADDRESS_MASK, Positions, STAMPED, Table};
+use super::{ADDRESS_MASK, Positions, STAMPED, Table, distance_of};
 use crate::record::{RecordRef, class_bytes};
 
 impl<P> Table<P> {
-    /// Moves the records to `parts.len()` empty tables, each with positions of its own: `part_of`
-    /// tells which one a record belongs to. All parts keep at least the room they need.
+    /// Moves the records to `parts.len()` empty tables, one for each of as many equal intervals of
+    /// hashes: `part_of` tells which one a record belongs to. In its part a record has the position
+    /// that `hasher` tells.
     pub(crate) fn divide<H: Positions>(
         &mut self,
         parts: &mut [Table<P>],
@@ -17,9 +18,14 @@ impl<P> Table<P> {
         let slots = std::mem::take(&mut self.slots);
         let mut entries: Vec<Vec<u64>> = Vec::new();
         entries.resize_with(parts.len(), || Vec::with_capacity(self.len() / parts.len()));
-        for slot in slots.iter().filter(|slot| **slot != 0) {
-            let part = part_of(self.view(*slot)).min(parts.len() - 1);
-            entries[part].push(*slot);
+        let homes = self.homes as usize;
+        for (at, slot) in slots.iter().enumerate().filter(|(_, slot)| **slot != 0) {
+            // Parts are intervals of hashes, as homes are: only a record whose home two parts
+            // share, or nearly so, must be asked for its key.
+            let home = at - distance_of(*slot, at);
+            let (low, high) = (home * parts.len() / homes, (home + 1) * parts.len() / homes);
+            let part = if low == high { low } else { part_of(self.view(*slot)) };
+            entries[part.min(parts.len() - 1)].push(*slot);
         }
         // From here on the parts own the records.
         *self = Self::default();

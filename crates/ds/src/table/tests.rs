@@ -175,3 +175,28 @@ fn objects_are_written_where_they_lie() {
         assert_eq!(len, (i < 50).then_some(101));
     }
 }
+
+#[test]
+fn what_is_probable_is_there() {
+    let hasher = KeyHasher::new(5);
+    let mut table = Plain::default();
+    assert!(table.probable_record(0).is_none());
+    for i in 0..200u32 {
+        let key = i.to_be_bytes();
+        table.insert(hasher.hash(&key), record(&key, b"", None), &hasher);
+        // Hashes of every home, with the tag that an empty slot seems to have and with another.
+        for home in 0..u64::from(u32::MAX) / (1 << 24) {
+            for low in [0, 0xfff0_0000, 0xffff_ffff] {
+                if let Some(found) = table.probable_record(home << 56 | low) {
+                    assert_eq!(found.key().len(), 4);
+                }
+            }
+        }
+    }
+    let keys = (0..200u32).map(u32::to_be_bytes);
+    let found = keys.filter(|key| {
+        let record = table.probable_record(hasher.hash(key));
+        record.is_some_and(|record| record.key() == key)
+    });
+    assert!(found.count() > 190, "tags tell nearly all records apart");
+}

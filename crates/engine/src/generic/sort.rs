@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 
 use base::number::{parse_f64_saturating, parse_i64};
 use resp::{Args, Reply};
-use store::{Db, Event, Hash, Key, List, Side, Text, Turn};
+use store::{Db, Event, Hash, Key, List, Text, Turn};
 
 use super::elements::{Elements, Order, push_elements};
 use super::spec;
@@ -350,7 +350,7 @@ fn store_result(
     cx.with_db(key, |db, turn| {
         let mut list = db.edit_or_create::<List>(turn, key)?;
         let texts = values.iter().map(|value| value.as_deref().unwrap_or_default());
-        list.push(Side::Right, texts, limits);
+        list.fill(texts, limits);
         Ok::<(), Error>(())
     })?;
     cx.wrote(Event::new('l', "sortstore"), destination);

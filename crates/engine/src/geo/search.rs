@@ -62,8 +62,8 @@ pub(super) fn search(
     result::store(cx, key, name, &new, reply)
 }
 
-/// The key that a result goes to, which is held because the row says where it stands. A word that
-/// comes twice names another one first; that is no request that means anything.
+/// The key that a result goes to, which is held because the row says where it stands: behind the
+/// last of the words that name one.
 fn target_key<'a>(
     cx: &Cx<'_>,
     args: &Args<'a>,

@@ -20,6 +20,7 @@ const KEY: &[KeySpec] = &[KeySpec::one(1, Access::RW.with(Access::ACCESS).with(A
 
 pub(super) const HINCRBY: Row<Handler> = Row::new(
     spec("hincrby", 4, "2.0.0")
+        .member(2)
         .summary("Adds to the integer in a field; a field that is not there counts as 0.")
         .flags(GROW.with(FAST))
         .keys(KEY)
@@ -29,6 +30,7 @@ pub(super) const HINCRBY: Row<Handler> = Row::new(
 
 pub(super) const HINCRBYFLOAT: Row<Handler> = Row::new(
     spec("hincrbyfloat", 4, "2.6.0")
+        .member(2)
         .summary("Adds to the float in a field; a field that is not there counts as 0.")
         .flags(GROW.with(FAST))
         .keys(KEY)

@@ -278,12 +278,13 @@ fn remaining(
 }
 
 fn hpersist(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
-    check_type(cx, args)?;
     let key = cx.first_key(args, 1);
-    let fields = FieldArgs::parse(args, 2, HashError::NotPositive)?;
-    expire_named(cx, key, args, fields.first(), 1);
+    let fields = FieldArgs::parse(args, 2, HashError::NotPositive);
+    expire_named(cx, key, args, FieldArgs { word_at: 2 }.first(), 1);
     let (db, turn) = cx.db(key);
     let mut edit = db.edit::<Hash>(turn, key)?;
+    // A wrong type comes before wrong arguments.
+    let fields = fields?;
     let mut persisted = false;
     reply.array(fields.iter(args).len());
     for field in fields.iter(args) {

@@ -15,6 +15,7 @@ const KEY_AND_FIELD: &[Argument] = &[Argument::key(), FIELD];
 
 pub(super) const HGET: Row<Handler> = Row::new(
     spec("hget", 3, "2.0.0")
+        .member(2)
         .summary("Replies the value of a field.")
         .flags(READ.with(FAST))
         .keys(READ_KEY)
@@ -24,6 +25,7 @@ pub(super) const HGET: Row<Handler> = Row::new(
 
 pub(super) const HMGET: Row<Handler> = Row::new(
     spec("hmget", -3, "2.0.0")
+        .member(2)
         .summary("Replies the values of several fields.")
         .complexity("O(N) for N fields asked for.")
         .flags(READ.with(FAST))
@@ -34,6 +36,7 @@ pub(super) const HMGET: Row<Handler> = Row::new(
 
 pub(super) const HEXISTS: Row<Handler> = Row::new(
     spec("hexists", 3, "2.0.0")
+        .member(2)
         .summary("Tells whether a hash has a field.")
         .flags(READ.with(FAST))
         .keys(KEY)
@@ -43,6 +46,7 @@ pub(super) const HEXISTS: Row<Handler> = Row::new(
 
 pub(super) const HSTRLEN: Row<Handler> = Row::new(
     spec("hstrlen", 3, "3.2.0")
+        .member(2)
         .summary("Replies the length of a field's value.")
         .flags(READ.with(FAST))
         .keys(KEY)

@@ -101,12 +101,13 @@ pub(super) const HSETEX: Row<Handler> = Row::new(
 );
 
 fn hgetdel(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
-    check_type(cx, args)?;
     let key = cx.first_key(args, 1);
-    let fields = FieldArgs::parse(args, 2, HashError::NotPositive)?;
-    expire_named(cx, key, args, fields.first(), 1);
+    let fields = FieldArgs::parse(args, 2, HashError::NotPositive);
+    expire_named(cx, key, args, FieldArgs { word_at: 2 }.first(), 1);
     let (db, turn) = cx.db(key);
     let mut edit = db.edit::<Hash>(turn, key)?;
+    // A wrong type comes before wrong arguments.
+    let fields = fields?;
     let (mut removed, mut emptied) = (false, false);
     reply.array(fields.iter(args).len());
     for field in fields.iter(args) {
@@ -285,7 +286,6 @@ fn count_pairs(args: &Args<'_>, word_at: usize) -> Result<usize, Error> {
 
 fn hsetex(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let words = Words::parse(args, cx.turn.unix_ms)?;
-    check_type(cx, args)?;
     let key = cx.first_key(args, 1);
     expire_named(cx, key, args, words.first, 2);
     let limits = cx.limits;

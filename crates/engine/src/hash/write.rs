@@ -14,6 +14,7 @@ use crate::spec::{Access, Argument, KeySpec};
 
 pub(super) const HSET: Row<Handler> = Row::new(
     spec("hset", -4, "2.0.0")
+        .member(2)
         .summary("Sets fields to values, and replies how many of them are new.")
         .complexity("O(N) for N fields; O(1) for one.")
         .flags(GROW.with(FAST))
@@ -29,6 +30,7 @@ pub(super) const HSET: Row<Handler> = Row::new(
 
 pub(super) const HMSET: Row<Handler> = Row::new(
     spec("hmset", -4, "2.0.0")
+        .member(2)
         .summary("Sets fields to values.")
         .complexity("O(N) for N fields.")
         .flags(GROW.with(FAST))
@@ -44,6 +46,7 @@ pub(super) const HMSET: Row<Handler> = Row::new(
 
 pub(super) const HSETNX: Row<Handler> = Row::new(
     spec("hsetnx", 4, "2.0.0")
+        .member(2)
         .summary("Sets a field to a value unless the hash has the field.")
         .flags(GROW.with(FAST))
         .keys(&[KeySpec::one(1, Access::RW.with(Access::INSERT))])
@@ -53,6 +56,7 @@ pub(super) const HSETNX: Row<Handler> = Row::new(
 
 pub(super) const HDEL: Row<Handler> = Row::new(
     spec("hdel", -3, "2.0.0")
+        .member(2)
         .summary("Removes fields, and the key when none is left.")
         .complexity("O(N) for N fields to remove.")
         .flags(WRITE.with(FAST))

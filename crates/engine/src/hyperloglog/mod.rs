@@ -5,7 +5,7 @@
 //! writes into it where it lies. PFCOUNT of one key stores what it counted in the header, so it may
 //! write as well: then it leaves an effect, but no event.
 
-use ds::hll::{self, Corrupt, Encoding, Place, REGISTERS, Raise, Registers};
+use ds::hll::{self, Corrupt, Encoding, Place, Raise, Union};
 use resp::{Args, Reply};
 use store::{Event, Text, TextEdit, TextRef};
 
@@ -148,12 +148,7 @@ fn make_dense(edit: &mut TextEdit<'_>) -> Result<(), Error> {
 
 fn pfcount(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     if args.len() > 2 {
-        let count = with_registers(cx, |cx, registers| {
-            for nth in 0..args.len() - 1 {
-                merge_key(cx, args, nth, registers)?;
-            }
-            Ok(hll::count_registers(registers))
-        })?;
+        let count = with_union(cx, args, 0, |_, union| Ok(union.count()))?;
         reply_count(reply, count);
         return Ok(());
     }
@@ -182,56 +177,49 @@ fn reply_count(reply: &mut Reply<'_>, count: u64) {
     reply.int(count as i64);
 }
 
-/// Lends `work` a byte for each register, all zeros.
-fn with_registers<R>(
+/// Shows `work` the union of the keys from the `first` on, those that are there.
+fn with_union<R>(
     cx: &mut Cx<'_>,
-    work: impl FnOnce(&mut Cx<'_>, &mut Registers) -> Result<R, Error>,
+    args: &Args<'_>,
+    first: usize,
+    work: impl FnOnce(&mut Cx<'_>, &Union) -> Result<R, Error>,
 ) -> Result<R, Error> {
-    let mut scratch = std::mem::take(&mut cx.turn.scratch);
-    scratch.clear();
-    scratch.resize(REGISTERS, 0);
-    let result = match scratch.first_chunk_mut() {
-        Some(registers) => work(cx, registers),
-        None => unreachable!("the buffer was made long enough"),
-    };
-    cx.turn.scratch = scratch;
+    let mut union = Union::new(std::mem::take(&mut cx.turn.scratch));
+    let mut result = Ok(());
+    for nth in first..args.len() - 1 {
+        result = add_key(cx, args, nth, &mut union);
+        if result.is_err() {
+            break;
+        }
+    }
+    let result = result.and_then(|()| work(cx, &union));
+    cx.turn.scratch = union.into_room();
     result
 }
 
-/// Raises registers to those of the `nth` key. Returns its encoding, if it is there.
-fn merge_key(
-    cx: &mut Cx<'_>,
-    args: &Args<'_>,
-    nth: usize,
-    registers: &mut Registers,
-) -> Result<Option<Encoding>, Error> {
+fn add_key(cx: &mut Cx<'_>, args: &Args<'_>, nth: usize, union: &mut Union) -> Result<(), Error> {
     let key = cx.nth_key(args, nth, nth + 1);
     let (db, turn) = cx.db(key);
-    let Some(text) = db.read::<Text>(turn, key)? else { return Ok(None) };
-    let (bytes, encoding) = registers_of(text)?;
-    hll::merge(registers, bytes)?;
-    Ok(Some(encoding))
+    let Some(text) = db.read::<Text>(turn, key)? else { return Ok(()) };
+    let (bytes, _) = registers_of(text)?;
+    union.add(bytes)?;
+    Ok(())
 }
 
 fn pfmerge(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
-    with_registers(cx, |cx, registers| {
-        let mut dense = false;
-        for nth in 0..args.len() - 1 {
-            dense |= merge_key(cx, args, nth, registers)? == Some(Encoding::Dense);
-        }
-        write_merged(cx, args, registers, dense)
-    })?;
+    // What is wrong with the first key is wrong before anything is wrong with the others.
+    let key = cx.nth_key(args, 0, 1);
+    let (db, turn) = cx.db(key);
+    if let Some(text) = db.read::<Text>(turn, key)? {
+        registers_of(text)?;
+    }
+    with_union(cx, args, 1, |cx, union| write_merged(cx, args, union))?;
     reply.ok();
     Ok(())
 }
 
-/// Gives the first key the registers, in the dense encoding or, if it can, in the sparse one.
-fn write_merged(
-    cx: &mut Cx<'_>,
-    args: &Args<'_>,
-    registers: &Registers,
-    dense: bool,
-) -> Result<(), Error> {
+/// Raises the registers of the first key, in the dense encoding when any of the keys has it.
+fn write_merged(cx: &mut Cx<'_>, args: &Args<'_>, union: &Union) -> Result<(), Error> {
     let sparse_bytes_max = sparse_bytes_max(cx);
     let key = cx.nth_key(args, 0, 1);
     let (db, turn) = cx.db(key);
@@ -239,15 +227,16 @@ fn write_merged(
     if edit.is_new() {
         edit.splice(0..0, &hll::EMPTY);
     }
-    if dense {
-        if registers_of(edit.text())?.1 == Encoding::Sparse {
+    let (bytes, encoding) = registers_of(edit.text())?;
+    if encoding == Encoding::Sparse && !union.is_dense() {
+        for place in union.above(bytes)? {
+            raise(&mut edit, place, sparse_bytes_max)?;
+        }
+    } else {
+        if encoding == Encoding::Sparse {
             make_dense(&mut edit)?;
         }
-        edit.with_bytes(0, |bytes| hll::compress(bytes, registers));
-    } else {
-        for (index, value) in registers.iter().enumerate().filter(|(_, value)| **value > 0) {
-            raise(&mut edit, Place { index, value: *value }, sparse_bytes_max)?;
-        }
+        edit.with_bytes(0, |bytes| union.raise(bytes));
     }
     edit.with_bytes(0, hll::mark_stale);
     drop(edit);

@@ -5,7 +5,7 @@ use store::{Event, List, Side};
 
 use super::{DELETED, ELEMENT, WRITE, index_of, integer, range_of, spec};
 use crate::cx::Cx;
-use crate::error::Error;
+use crate::error::{Error, ListError};
 use crate::row::{Handler, Row};
 use crate::spec::{Access, Argument, Flags, KeySpec, Shape};
 
@@ -71,7 +71,7 @@ fn lset(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(
     let mut list = db.edit::<List>(turn, key)?.ok_or(Error::NoSuchKey)?;
     let index = index_of(integer(args.text(2))?, list.list().len()).unwrap_or(usize::MAX);
     if !list.replace(index, args.text(3), limits) {
-        return Err(Error::IndexOutOfRange);
+        return Err(ListError::IndexOutOfRange.into());
     }
     drop(list);
     cx.wrote(Event::new('l', "lset"), key.bytes);

@@ -5,7 +5,7 @@ use store::{List, ListRef, Side};
 
 use super::{ELEMENT, READ, READ_KEY, index_of, integer, range_of, reply_entry, spec};
 use crate::cx::Cx;
-use crate::error::Error;
+use crate::error::{Error, ListError};
 use crate::row::{Handler, Row};
 use crate::spec::{Access, Argument, Flags, KeySpec, Shape};
 
@@ -120,7 +120,7 @@ impl Search {
             } else if args.take_word("RANK") {
                 let rank = integer(args.next().unwrap_or_default())?;
                 match rank {
-                    0 => return Err(Error::RankZero),
+                    0 => return Err(ListError::RankZero.into()),
                     i64::MIN => return Err(Error::NotBetween(-MAX, MAX)),
                     _ => (search.rank, search.backward) = (rank.unsigned_abs(), rank < 0),
                 }

@@ -68,6 +68,13 @@ impl<'a> Sources<'a> {
     }
 }
 
+/// An empty buffer to build a result in.
+pub(super) fn take_room(cx: &mut Cx<'_>) -> Vec<u8> {
+    let mut room = std::mem::take(&mut cx.turn.scratch);
+    room.clear();
+    room
+}
+
 /// Stores a result under the first key and replies how many members it has. An empty one removes
 /// the key.
 pub(super) fn store(

@@ -9,7 +9,9 @@ use resp::{Args, Reply};
 use store::set::Entry;
 use store::{Limits, NewSet, SetRef};
 
-use super::algebra::{KEYS, SOURCES, Sources, TARGET_AND_KEYS, TARGET_AND_SOURCES, store};
+use super::algebra::{
+    KEYS, SOURCES, Sources, TARGET_AND_KEYS, TARGET_AND_SOURCES, store, take_room,
+};
 use super::{READ, reply_member, spec};
 use crate::cx::Cx;
 use crate::error::Error;
@@ -91,18 +93,14 @@ impl<'a> Difference<'a> {
 
     /// The members that are left, in the form that they have in Redis: going through the others
     /// starts from all members of the first set, and no set goes back to a smaller form.
-    fn collect(&self, limits: &Limits, hasher: &KeyHasher) -> NewSet {
-        let mut result = NewSet::Ints(Vec::new());
+    fn collect(&self, limits: &Limits, hasher: &KeyHasher, room: Vec<u8>) -> NewSet {
         if !self.by_others {
-            let keep = &mut |member: Entry<'_>| {
-                result.add(member, limits, hasher);
-            };
+            let mut result = NewSet::Ints(room);
+            let keep = &mut |member: Entry<'_>| result.add_absent(member, limits, hasher);
             self.each(limits, hasher, keep);
             return result;
         }
-        for member in self.first.iter() {
-            result.add(member, limits, hasher);
-        }
+        let mut result = NewSet::with_members_of(self.first, limits, hasher, room);
         for member in self.others.iter().flat_map(|set| set.iter()) {
             result.remove(member, hasher);
             if result.view().is_empty() {
@@ -131,9 +129,10 @@ fn sdiff(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<
 
 fn sdiffstore(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let sources = Sources::read(cx, args, 2..args.len(), 1)?;
+    let room = take_room(cx);
     let result = match Difference::of(&sources, cx) {
-        Some(difference) => difference.collect(cx.limits, &cx.turn.hasher),
-        None => NewSet::Ints(Vec::new()),
+        Some(difference) => difference.collect(cx.limits, &cx.turn.hasher, room),
+        None => NewSet::Ints(room),
     };
     store(cx, args, result, "sdiffstore", reply);
     Ok(())

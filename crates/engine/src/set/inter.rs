@@ -8,7 +8,9 @@ use resp::{Args, Reply};
 use store::set::Entry;
 use store::{NewSet, SetRef};
 
-use super::algebra::{KEYS, SOURCES, Sources, TARGET_AND_KEYS, TARGET_AND_SOURCES, store};
+use super::algebra::{
+    KEYS, SOURCES, Sources, TARGET_AND_KEYS, TARGET_AND_SOURCES, store, take_room,
+};
 use super::{READ, READS, reply_member, spec};
 use crate::cx::Cx;
 use crate::error::Error;
@@ -84,15 +86,16 @@ fn sinter(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
 
 fn sinterstore(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let sources = Sources::read(cx, args, 2..args.len(), 1)?;
+    let room = take_room(cx);
     let sets = sources.sets(cx);
     let smallest = sets.iter().flatten().min_by_key(|set| set.len());
     let mut result = match smallest {
-        Some(SetRef::Ints(_)) => NewSet::Ints(Vec::new()),
-        _ => NewSet::Packed(Vec::new()),
+        Some(SetRef::Ints(_)) => NewSet::Ints(room),
+        _ => NewSet::Packed(room),
     };
     let (limits, hasher) = (cx.limits, &cx.turn.hasher);
     each_shared(sets, hasher, &mut |member| {
-        result.add(member, limits, hasher);
+        result.add_absent(member, limits, hasher);
         true
     });
     result.shrink_to_ints(limits);

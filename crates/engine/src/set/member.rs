@@ -14,6 +14,7 @@ pub(super) const SADD: Row<Handler> = Row::new(
         .summary("Adds members to a set.")
         .complexity("O(N) for N members.")
         .flags(Flags::WRITE.with(Flags::DENYOOM).with(FAST))
+        .member(2)
         .keys(&[KeySpec::one(1, Access::RW.with(Access::INSERT))])
         .arguments(&[Argument::key(), MEMBER.multiple()])
         .history(&[("2.4.0", "Several members may be given.")]),
@@ -26,6 +27,7 @@ pub(super) const SREM: Row<Handler> = Row::new(
         .complexity("O(N) for N members.")
         .flags(Flags::WRITE.with(FAST))
         .keys(&[KeySpec::one(1, Access::RW.with(Access::DELETE))])
+        .member(2)
         .arguments(&[Argument::key(), MEMBER.multiple()])
         .history(&[("2.4.0", "Several members may be given.")]),
     srem,
@@ -36,6 +38,7 @@ pub(super) const SISMEMBER: Row<Handler> = Row::new(
         .summary("Tells whether something is a member of a set.")
         .flags(READ.with(FAST))
         .keys(LOOK_KEY)
+        .member(2)
         .arguments(&[Argument::key(), MEMBER]),
     sismember,
 );
@@ -172,20 +175,23 @@ fn smove(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<
         return Ok(());
     };
     let set = stored.view::<Set>().ok_or(Error::WrongType)?;
-    let found = set.contains_text(member, &hasher);
+    if source.bytes == target.bytes {
+        reply.int(i64::from(set.contains_text(member, &hasher)));
+        return Ok(());
+    }
     let (db, turn) = cx.db(target);
     if db.stored(turn, target).is_some_and(|stored| stored.view::<Set>().is_none()) {
         return Err(Error::WrongType);
     }
-    reply.int(i64::from(found));
-    if !found || source.bytes == target.bytes {
-        return Ok(());
-    }
     let (db, turn) = cx.db(source);
     let Some(mut edit) = db.edit::<Set>(turn, source)? else { return Ok(()) };
-    edit.remove(member);
+    let moved = edit.remove(member);
     let emptied = edit.set().is_empty();
     drop(edit);
+    reply.int(i64::from(moved));
+    if !moved {
+        return Ok(());
+    }
     cx.wrote(REMOVED, source.bytes);
     if emptied {
         cx.wrote(DELETED, source.bytes);

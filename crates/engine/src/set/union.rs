@@ -5,7 +5,9 @@ use resp::{Args, Reply};
 use store::set::Entry;
 use store::{Limits, NewSet, SetRef};
 
-use super::algebra::{KEYS, SOURCES, Sources, TARGET_AND_KEYS, TARGET_AND_SOURCES, store};
+use super::algebra::{
+    KEYS, SOURCES, Sources, TARGET_AND_KEYS, TARGET_AND_SOURCES, store, take_room,
+};
 use super::{READ, reply_member, spec};
 use crate::cx::Cx;
 use crate::error::Error;
@@ -82,9 +84,15 @@ fn sunion(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
 
 fn sunionstore(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let sources = Sources::read(cx, args, 2..args.len(), 1)?;
-    let mut result = NewSet::Ints(Vec::new());
-    for member in sources.sets(cx).into_iter().flatten().flat_map(SetRef::iter) {
-        result.add(member, cx.limits, &cx.turn.hasher);
+    let room = take_room(cx);
+    let (limits, hasher) = (cx.limits, &cx.turn.hasher);
+    let mut sets = sources.sets(cx).into_iter().flatten();
+    let mut result = match sets.next() {
+        Some(first) => NewSet::with_members_of(first, limits, hasher, room),
+        None => NewSet::Ints(room),
+    };
+    for member in sets.flat_map(SetRef::iter) {
+        result.add(member, limits, hasher);
     }
     store(cx, args, result, "sunionstore", reply);
     Ok(())

@@ -1,4 +1,4 @@
-//! Members taken from the ends: ZPOPMIN, ZPOPMAX and ZMPOP, and BZPOPMIN, BZPOPMAX and BZMPOP, which
+//! Members taken from the ends: ZPOPMIN, ZPOPMAX and ZMPOP; and BZPOPMIN, BZPOPMAX and BZMPOP, that
 //! wait until there is one.
 //!
 //! However members were taken, the replayed command is ZPOPMIN or ZPOPMAX of the key they came

@@ -23,6 +23,7 @@ pub(super) const ZCARD: Row<Handler> = Row::new(
 
 pub(super) const ZSCORE: Row<Handler> = Row::new(
     spec("zscore", 3, "1.2.0")
+        .member(2)
         .summary("Replies the score of a member.")
         .flags(FAST_READ)
         .keys(READ_KEY)
@@ -32,6 +33,7 @@ pub(super) const ZSCORE: Row<Handler> = Row::new(
 
 pub(super) const ZMSCORE: Row<Handler> = Row::new(
     spec("zmscore", -3, "6.2.0")
+        .member(2)
         .summary("Replies the scores of several members.")
         .complexity("O(N) for N members.")
         .flags(FAST_READ)
@@ -54,6 +56,7 @@ const fn ranked(name: &'static str) -> Spec {
     const ARGUMENTS: &[Argument] =
         &[Argument::key(), MEMBER, Argument::word("withscore", "WITHSCORE").optional()];
     spec(name, -3, "2.0.0")
+        .member(2)
         .complexity("O(log(N)) for the N members of the set.")
         .flags(FAST_READ)
         .keys(READ_KEY)

@@ -12,6 +12,7 @@ use crate::spec::{Argument, Flags, Shape, Spec};
 
 pub(super) const ZREM: Row<Handler> = Row::new(
     spec("zrem", -3, "1.2.0")
+        .member(2)
         .summary("Removes members of a sorted set.")
         .complexity("O(M*log(N)) for M members to remove of N.")
         .flags(Flags::WRITE.with(Flags::FAST))

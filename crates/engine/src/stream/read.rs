@@ -29,10 +29,13 @@ pub(super) const XREAD: Row<Handler> = Row::new(
 fn xread(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let request = Request::parse(args, false, cx.turn.unix_ms)?;
     check_keys(cx, &request)?;
-    for nth in 0..request.keys.len() {
-        let (key, id) = place(cx, args, &request, nth);
-        let (db, turn) = cx.db(key);
-        since(db.read::<Stream>(turn, key)?, id)?;
+    // An error about the last stream must come before anything is done with the first.
+    if request.keys.len() > 1 {
+        for nth in 0..request.keys.len() {
+            let (key, id) = place(cx, args, &request, nth);
+            let (db, turn) = cx.db(key);
+            since(db.read::<Stream>(turn, key)?, id)?;
+        }
     }
     if serve(cx, args, &request, None, reply)? {
         return Ok(());
@@ -135,9 +138,9 @@ fn serve(
             continue;
         }
         let (db, turn) = cx.db(key);
-        let Some(stream) = db.read::<Stream>(turn, key)? else { continue };
-        let since = since(Some(stream), id)?;
-        let Some(from) = since.next() else { continue };
+        let stream = db.read::<Stream>(turn, key)?;
+        let since = since(stream, id)?;
+        let (Some(stream), Some(from)) = (stream, since.next()) else { continue };
         if stream.log.top_id().is_some_and(|top| top > since) {
             answer.begin_stream(reply, key.bytes);
             reply_entries(reply, stream.log.range(from, Id::MAX), request.count);

@@ -63,15 +63,9 @@ struct Changes {
 fn xreadgroup(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let request = Request::parse(args, true, cx.turn.unix_ms)?;
     check_keys(cx, &request)?;
-    let group = args.text(request.group_at.unwrap_or_default());
-    for nth in 0..request.keys.len() {
-        let (key, id) = place(cx, args, &request, nth);
-        let (db, turn) = cx.db(key);
-        let stream = db.read::<Stream>(turn, key)?;
-        if stream.is_none_or(|stream| stream.groups.find(group).is_none()) {
-            return Err(StreamError::NoGroupToRead(lossy(key.bytes), lossy(group)).into());
-        }
-        history_from(id)?;
+    // An error about the last stream must come before anything is done with the first.
+    if request.keys.len() > 1 {
+        check_groups(cx, args, &request)?;
     }
     if serve(cx, args, &request, None, reply)? {
         return Ok(());
@@ -90,6 +84,20 @@ fn xreadgroup(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Re
         }
     }
     reply.null_array();
+    Ok(())
+}
+
+fn check_groups(cx: &mut Cx<'_>, args: &Args<'_>, request: &Request) -> Result<(), Error> {
+    let group = args.text(request.group_at.unwrap_or_default());
+    for nth in 0..request.keys.len() {
+        let (key, id) = place(cx, args, request, nth);
+        let (db, turn) = cx.db(key);
+        let stream = db.read::<Stream>(turn, key)?;
+        if stream.is_none_or(|stream| stream.groups.find(group).is_none()) {
+            return Err(StreamError::NoGroupToRead(lossy(key.bytes), lossy(group)).into());
+        }
+        history_from(id)?;
+    }
     Ok(())
 }
 
@@ -137,13 +145,12 @@ fn serve(
         if only.is_some_and(|only| only != key.bytes) {
             continue;
         }
-        let history = history_from(id)?;
         let (db, turn) = cx.db(key);
         let no_group = || StreamError::NoGroupToRead(lossy(key.bytes), lossy(reading.group));
         let mut edit = db.edit::<Stream>(turn, key)?.ok_or_else(no_group)?;
         let ds::Stream { log, groups } = edit.stream_unchanged_mut();
         let group = groups.find_mut(reading.group).ok_or_else(no_group)?;
-        let changes = match history {
+        let changes = match history_from(id)? {
             Some(from) => {
                 answer.begin_stream(reply, key.bytes);
                 reading.reply_history(log, group, from, reply)

@@ -2,7 +2,7 @@
 //! replica is told the outcome. XCLAIM says to whom, when and how often, XGROUP SETID how far a
 //! group has read.
 
-use ds::stream::Id;
+use ds::stream::{Id, UNKNOWN};
 
 use super::id::to_vec;
 
@@ -54,12 +54,13 @@ impl Reader<'_> {
         command
     }
 
-    /// The command that sets how far the group has read.
+    /// The command that sets how far the group has read. A number that has left its range is no
+    /// argument of it, and replayed as unknown.
     pub(super) fn set_id(self, last_id: Id, entries_read: i64) -> Command {
         let mut command = words(&[b"XGROUP", b"SETID", self.key, self.group]);
         command.push(to_vec(last_id));
         command.push(b"ENTRIESREAD".to_vec());
-        command.push(integer(entries_read));
+        command.push(integer(entries_read.max(UNKNOWN)));
         command
     }
 

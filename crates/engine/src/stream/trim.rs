@@ -236,9 +236,9 @@ fn xtrim(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<
         return Ok(());
     };
     let removed = edit.trim(&trim);
-    let (len, first) = (edit.stream().log.len(), edit.stream().log.first_id());
-    drop(edit);
     if removed > 0 {
+        let (len, first) = (edit.stream().log.len(), edit.stream().log.first_id());
+        drop(edit);
         cx.turn.tally.changes += removed - 1;
         cx.turn.effects.replay_as(|| options.replay(args, len, first));
         cx.wrote(TRIMMED, key.bytes);

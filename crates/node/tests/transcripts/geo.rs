@@ -209,6 +209,11 @@ fn georadius() {
 3
 > EXISTS a b
 1
+> GEORADIUS k 15 37 200 km STORE a STORE storedist
+3
+! georadiusstore:storedist => GEORADIUS k 15 37 200 km STORE a STORE storedist
+> COMMAND GETKEYS GEORADIUS k 15 37 200 km STORE a STOREDIST b
+["k", "b"]
 > GEORADIUS k 15 37 200 km STORE k
 3
 > ZRANGE k 0 -1
@@ -279,9 +284,8 @@ fn georadius_errors() {
 -ERR the ANY argument requires COUNT argument
 > GEORADIUS k 15 37 1 km STORE
 -ERR syntax error
-# Redis takes the last one.
-> GEORADIUS k 15 37 1 km STORE d STORE e
--ERR syntax error
+> GEORADIUS k 15 37 1 km STORE store
+0
 > GEORADIUS k 15 37 1 km STORE d WITHDIST
 -ERR STORE option in GEORADIUS is not compatible with WITHDIST, WITHHASH and WITHCOORD options
 > GEORADIUS k 15 37 1 km WITHCOORD STOREDIST d

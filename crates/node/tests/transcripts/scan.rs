@@ -66,7 +66,6 @@ OK
 # SCAN removes it, unless the pattern is another, whatever the type.
 > SCAN 0 TYPE list
 ["0", []]
-! expired: => DEL 
 > DBSIZE
 0
 "#,

@@ -144,12 +144,11 @@ impl Edit<'_, Hash> {
     /// Removes a field. Returns whether it was there.
     pub fn remove(&mut self, field: &[u8]) -> bool {
         let hasher = self.turn_ref().hasher;
-        // A field that is not there leaves the hash unchanged, which must not count as a change.
-        if self.get(field).is_none() {
-            return false;
+        let removed = remove_from(&mut self.record_unchanged_mut(), &hasher, field);
+        if removed {
+            self.note_change();
         }
-        let mut record = self.record_mut();
-        remove_from(&mut record, &hasher, field)
+        removed
     }
 
     /// Sets or removes the expiry of a field that is there, in milliseconds since 1970.

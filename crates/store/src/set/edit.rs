@@ -177,33 +177,53 @@ impl Edit<'_, Set> {
             (0..count).for_each(|_| self.pop(random, visit));
             return;
         }
-        let hasher = self.turn().hasher;
         let mut room = mem::take(&mut self.turn().scratch);
         room.clear();
-        let mut new = match self.set() {
-            SetRef::Ints(_) => NewSet::Ints(room),
-            _ => NewSet::Packed(room),
-        };
-        if is_table {
+        let new = if is_table {
+            let hasher = self.turn().hasher;
+            let mut new = NewSet::Packed(room);
             // Those that stay are drawn, then all others are popped.
             for _ in 0..stay {
-                let keep = &mut |member: Entry<'_>| {
-                    new.add(member, limits, &hasher);
-                };
+                let keep = &mut |member: Entry<'_>| new.add_absent(member, limits, &hasher);
                 self.pop(random, keep);
             }
             self.set().iter().for_each(visit);
+            new
         } else {
-            let mut choice = Choice::new(count, self.set().len());
-            for member in self.set().iter() {
-                if choice.takes(random) {
-                    visit(member);
-                } else {
-                    new.add(member, limits, &hasher);
+            self.pop_small(count, random, room, visit)
+        };
+        self.store(new);
+    }
+
+    /// Shows so many members of a small set drawn at random, and returns the others.
+    fn pop_small(
+        &self,
+        count: usize,
+        random: &mut Random,
+        mut room: Vec<u8>,
+        visit: &mut dyn FnMut(Entry<'_>),
+    ) -> NewSet {
+        let mut choice = Choice::new(count, self.set().len());
+        let mut stays = |member: &Entry<'_>| {
+            let pops = choice.takes(random);
+            if pops {
+                visit(*member);
+            }
+            !pops
+        };
+        match self.set() {
+            SetRef::Ints(ints) => {
+                for value in ints.iter().filter(|value| stays(&Entry::Integer(*value))) {
+                    intset::insert(&mut room, value);
                 }
+                NewSet::Ints(room)
+            }
+            set => {
+                let left: Vec<Entry<'_>> = set.iter().filter(stays).collect();
+                PackedMut::new(&mut room).extend(left.iter().copied());
+                NewSet::Packed(room)
             }
         }
-        self.store(new);
     }
 
     fn with_table(&mut self, work: impl FnOnce(&mut Dict)) {

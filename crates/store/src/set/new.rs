@@ -74,33 +74,59 @@ impl NewSet {
         }
     }
 
+    /// A set with the members of another, in the form it has when they are added one by one.
+    pub fn with_members_of(
+        set: SetRef<'_>,
+        limits: &Limits,
+        hasher: &KeyHasher,
+        room: Vec<u8>,
+    ) -> Self {
+        let mut new = Self::Ints(room);
+        for member in set.iter() {
+            new.add_absent(member, limits, hasher);
+        }
+        new
+    }
+
     /// Adds a member, in another form if need be. Returns whether it is new.
     pub fn add(&mut self, member: Entry<'_>, limits: &Limits, hasher: &KeyHasher) -> bool {
-        if let Self::Ints(ints) = self {
-            let Some(value) = integer_of(member) else {
-                self.outgrow_ints(member, limits, hasher);
-                return self.add(member, limits, hasher);
-            };
-            let added = intset::insert(ints, value);
-            if IntSet::new(ints).len() as u64 > ints_max(limits) {
-                self.become_table(hasher);
+        let is_new = match self {
+            Self::Ints(ints) => {
+                integer_of(member).is_none_or(|value| !IntSet::new(ints).contains(value))
             }
-            return added;
+            Self::Packed(packed) => Packed::new(packed).find(encoded(member), 0, 1).is_none(),
+            Self::Table(table) => {
+                return insert(table, member.text(&mut Digits::default()), hasher);
+            }
+        };
+        if is_new {
+            self.add_absent(member, limits, hasher);
+        }
+        is_new
+    }
+
+    /// Adds a member of which the caller knows that it is not there, in another form if need be.
+    pub fn add_absent(&mut self, member: Entry<'_>, limits: &Limits, hasher: &KeyHasher) {
+        if let Self::Ints(ints) = self {
+            if let Some(value) = integer_of(member) {
+                intset::insert(ints, value);
+                if IntSet::new(ints).len() as u64 > ints_max(limits) {
+                    self.become_table(hasher);
+                }
+                return;
+            }
+            self.outgrow_ints(member, limits, hasher);
         }
         if let Self::Packed(packed) = self {
-            let view = Packed::new(packed);
-            let encoded = encoded(member);
-            if view.find(encoded, 0, 1).is_some() {
-                return false;
-            }
-            if packed_takes(view, member.len(), limits) {
-                PackedMut::new(packed).push_back(encoded);
-                return true;
+            if packed_takes(Packed::new(packed), member.len(), limits) {
+                PackedMut::new(packed).push_back(encoded(member));
+                return;
             }
             self.become_table(hasher);
         }
-        let Self::Table(table) = self else { return false };
-        insert(table, member.text(&mut Digits::default()), hasher)
+        if let Self::Table(table) = self {
+            add_new(table, member.text(&mut Digits::default()), hasher);
+        }
     }
 
     /// Removes a member. Returns whether it was there.
@@ -166,14 +192,20 @@ impl NewSet {
 }
 
 impl Db {
-    /// Sets a key to a set that has members, whatever it was; it then has no expiry.
+    /// Sets a key to a set that has members, whatever it was; it then has no expiry. The buffer that
+    /// the set was built in becomes the turn's.
     pub fn put_set(&mut self, turn: &mut Turn, key: Key<'_>, set: NewSet) {
-        let (kind, payload) = match set {
-            NewSet::Ints(ref ints) => (Kind::IntSet, Payload::Bytes(ints)),
-            NewSet::Packed(ref packed) => (Kind::PackedSet, Payload::Bytes(packed)),
-            NewSet::Table(table) => (Kind::Set, Payload::Object(Object::Set(table))),
+        let (kind, room) = match set {
+            NewSet::Ints(ints) => (Kind::IntSet, ints),
+            NewSet::Packed(packed) => (Kind::PackedSet, packed),
+            NewSet::Table(table) => {
+                let payload = Payload::Object(Object::Set(table));
+                self.replace(turn, key, Kind::Set, payload, Stamp::Clear);
+                return;
+            }
         };
-        self.replace(turn, key, kind, payload, Stamp::Clear);
+        self.replace(turn, key, kind, Payload::Bytes(&room), Stamp::Clear);
+        turn.scratch = room;
     }
 }
 

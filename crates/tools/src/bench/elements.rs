@@ -65,11 +65,10 @@ pub const BIG_HASH: Elements = Elements::new(
 
 /// One big sorted set.
 pub const BIG_SORTED_SET: Elements = Elements::new(
-    "member of one sorted set, 12 B",
+    "member of one sorted set, 16 B",
     "bytes_per_big_sorted_set_member",
     "ZADD sorted-set {100000..999999} {key}",
-)
-.key_bytes(12);
+);
 
 /// One long list.
 pub const LIST: Elements =

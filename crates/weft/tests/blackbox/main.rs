@@ -10,6 +10,7 @@
 
 mod client;
 mod connections;
+mod fields;
 mod fuzz;
 mod limits;
 mod protocol;

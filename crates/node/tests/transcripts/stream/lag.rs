@@ -193,3 +193,23 @@ nil-array
 "#,
     );
 }
+
+#[test]
+fn a_count_beyond_its_range() {
+    check(
+        r#"
+> XADD s 1-0 a b
+"1-0"
+> XGROUP CREATE s g $ ENTRIESREAD 9223372036854775807
+OK
+> XADD s 2-0 a b
+"2-0"
+> XREADGROUP GROUP g c NOACK STREAMS s >
+[["s", [["2-0", ["a", "b"]]]]]
+! xgroup-createconsumer:s => XGROUP CREATECONSUMER s g c | XGROUP SETID s g 2-0 ENTRIESREAD -1
+> XINFO GROUPS s
+[["name", "g", "consumers", 1, "pending", 0, "last-delivered-id", "2-0", "entries-read",
+   -9223372036854775808, "lag", -9223372036854775806]]
+"#,
+    );
+}

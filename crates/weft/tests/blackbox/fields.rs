@@ -1,0 +1,29 @@
+//! Fields of hashes end without anybody asking for them.
+
+use crate::Server;
+use crate::server::{MODELS, eventually};
+
+#[test]
+fn fields_that_nobody_asks_for_end_and_take_their_key_along() {
+    for model in MODELS {
+        let server = Server::start(model);
+        let mut client = server.client();
+        // Small ones and a table, and one whose fields do not all end.
+        for key in 0..50 {
+            client.ask(&format!("HSET small:{key} a 1 b 2"));
+            client.ask(&format!("HPEXPIRE small:{key} {} FIELDS 2 a b", 20 + key));
+        }
+        for field in 0..600 {
+            client.ask(&format!("HSETEX big PX 50 FIELDS 1 f{field} v"));
+        }
+        client.ask("HSET rest a 1 b 2 c 3");
+        client.ask("HPEXPIRE rest 30 FIELDS 2 a b");
+        eventually("all others are gone", || client.ask("DBSIZE").int() == 1);
+        eventually("two fields are gone", || client.ask("HLEN rest").int() == 1);
+        assert!(
+            client.ask("INFO keyspace").text().contains("keys=1,expires=0,avg_ttl=0,subexpiry=0")
+        );
+        let stats = client.ask("INFO stats").text();
+        assert!(stats.contains("expired_subkeys:702\r\nexpired_keys:0\r\n"), "{stats}");
+    }
+}
