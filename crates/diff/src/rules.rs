@@ -202,7 +202,8 @@ const EXPLAINED: &[Explained] = &[
     Explained {
         commands: &["xinfo|groups", "xinfo|stream"],
         holds: |_, subject, reference| {
-            holds_integer(subject, i64::MAX) && holds_integer(reference, i64::MIN)
+            holds_integer(subject, |n| n == i64::MAX)
+                && holds_integer(reference, |n| n < -i64::MAX / 2)
         },
         reason: "the number of entries read by a group overflows in Redis, and stops in Weft",
     },
@@ -220,10 +221,10 @@ const EXPLAINED: &[Explained] = &[
 const LEX: &[&str] =
     &["zlexcount", "zrange", "zrangestore", "zrangebylex", "zrevrangebylex", "zremrangebylex"];
 
-/// Whether an integer stands anywhere in a reply.
-fn holds_integer(reply: &Value, integer: i64) -> bool {
-    reply.integer() == Some(integer)
-        || reply.elements().iter().any(|element| holds_integer(element, integer))
+/// Whether such an integer stands anywhere in a reply.
+fn holds_integer(reply: &Value, is_such: fn(i64) -> bool) -> bool {
+    let inner = || reply.elements().iter().any(|element| holds_integer(element, is_such));
+    reply.integer().is_some_and(is_such) || inner()
 }
 
 /// Whether all that differs is how many digits tell the same doubles.
