@@ -163,7 +163,7 @@ OK
 }
 
 #[test]
-fn a_pop_of_many_is_replayed_by_member() {
+fn many_members_popped_are_replayed() {
     for (shards, first, count) in [(1, 1000, 300), (4, 1000, 990), (1, 100, 30), (1, 100, 95)] {
         let mut world = World::new(shards);
         for kind in ["", "x"] {
