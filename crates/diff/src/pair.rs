@@ -41,6 +41,10 @@ impl<'a> Pair<'a> {
         let text = String::from_utf8_lossy(info.text().unwrap_or_default()).into_owned();
         let line = text.lines().find_map(|line| line.strip_prefix("redis_version:"));
         pair.version = version(line.unwrap_or_default());
+        // Another Weft knows what later versions brought as well.
+        if text.lines().any(|line| line.starts_with("weft_version:")) {
+            pair.version = [u32::MAX; 3];
+        }
         let asked = [request(&["COMMAND", "INFO", "hpexpiretime"])];
         let (subject, reference) = pair.both(&asked).map_err(|lost| lost.error())?;
         pair.hash_field_times = is_known(&subject[0]) && is_known(&reference[0]);

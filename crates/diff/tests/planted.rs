@@ -114,7 +114,8 @@ fn a_wrong_reply_is_found_and_shown_by_a_few_requests() {
 #[test]
 fn a_wrong_state_is_found_behind_right_replies() {
     let (one, two) = (Server::start(&[]), Server::start(&[]));
-    let faulty = with_fault(&two, "\r\nRPUSH\r\n", "\r\nLPUSH\r\n");
+    // Two elements are a right number of arguments, which no error speaks of.
+    let faulty = with_fault(&two, "*4\r\n$5\r\nRPUSH\r\n", "*4\r\n$5\r\nLPUSH\r\n");
     let summary = compare(&address(&one), &faulty, &["rpush", "del"]);
     let difference = summary.differences.first().expect("the fault is found");
     match &difference.found {
