@@ -23,10 +23,11 @@ const SPARSE_ROOM_BYTES_MAX: usize = 1024;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Chunk {
     room: Box<[u8]>,
-    start: usize,
-    end: usize,
+    /// In 32 bits, as all numbers here: no element is as long as that.
+    start: u32,
+    end: u32,
     /// Elements: kept here so that an index is found without reading the chunks before it.
-    count: usize,
+    count: u32,
 }
 
 impl Chunk {
@@ -51,7 +52,19 @@ impl Chunk {
 
     #[inline]
     pub(super) fn len(&self) -> usize {
-        self.count
+        self.count as usize
+    }
+
+    /// Where the list lies in the room.
+    #[inline]
+    fn span(&self) -> Range<usize> {
+        self.start as usize..self.end as usize
+    }
+
+    #[inline]
+    fn set_span(&mut self, span: Range<usize>) {
+        debug_assert!(span.end <= u32::MAX as usize, "a chunk is below 4 GiB");
+        (self.start, self.end) = (span.start as u32, span.end as u32);
     }
 
     /// Changes the chunk and counts its elements anew.
@@ -59,9 +72,9 @@ impl Chunk {
     pub(super) fn edit<R>(&mut self, change: impl FnOnce(&mut PackedMut<'_, Self>) -> R) -> R {
         let mut list = PackedMut::new(self);
         let result = change(&mut list);
-        self.count = self.view().len();
+        self.count = self.view().len() as u32;
         // What is almost empty gives its room back.
-        if self.room.len() > SPARSE_ROOM_BYTES_MAX && self.end - self.start < self.room.len() / 4 {
+        if self.room.len() > SPARSE_ROOM_BYTES_MAX && self.span().len() < self.room.len() / 4 {
             self.seal();
         }
         result
@@ -82,7 +95,7 @@ impl Chunk {
 
     /// Gives back the slack.
     pub(super) fn seal(&mut self) {
-        let wanted = class_bytes(self.end - self.start);
+        let wanted = class_bytes(self.span().len());
         if wanted < self.room.len() {
             self.relocate(wanted, 0..0, 0, false);
         }
@@ -95,7 +108,7 @@ impl Chunk {
     /// Moves everything into room of `capacity` with all slack in front or behind, and replaces
     /// the bytes of `range` by `new` bytes of any content.
     fn relocate(&mut self, capacity: usize, range: Range<usize>, new: usize, slack_front: bool) {
-        let (start, end) = (self.start, self.end);
+        let Range { start, end } = self.span();
         let (head, tail) = (start..start + range.start, start + range.end..end);
         let len = head.len() + new + tail.len();
         let to = if slack_front { capacity - len } else { 0 };
@@ -113,7 +126,7 @@ impl Chunk {
             self.room.copy_within(head, to);
             self.room.copy_within(tail, tail_to);
         }
-        (self.start, self.end) = (to, to + len);
+        self.set_span(to..to + len);
     }
 }
 
@@ -129,16 +142,17 @@ fn grown(len: usize) -> usize {
 impl Buffer for Chunk {
     #[inline]
     fn bytes(&self) -> &[u8] {
-        &self.room[self.start..self.end]
+        &self.room[self.span()]
     }
 
     #[inline]
     fn bytes_mut(&mut self) -> &mut [u8] {
-        &mut self.room[self.start..self.end]
+        let span = self.span();
+        &mut self.room[span]
     }
 
     fn splice(&mut self, range: Range<usize>, new: usize) -> &mut [u8] {
-        let (start, end) = (self.start, self.end);
+        let Range { start, end } = self.span();
         let (head, tail) = (start..start + range.start, start + range.end..end);
         let front = head.len() < tail.len();
         let old = range.len();
@@ -147,19 +161,19 @@ impl Buffer for Chunk {
             let less = old - new;
             if front {
                 self.room.copy_within(head, start + less);
-                self.start += less;
+                self.set_span(start + less..end);
             } else {
                 self.room.copy_within(tail.clone(), tail.start - less);
-                self.end -= less;
+                self.set_span(start..end - less);
             }
         } else {
             let more = new - old;
             if front && start >= more {
                 self.room.copy_within(head, start - more);
-                self.start -= more;
+                self.set_span(start - more..end);
             } else if !front && self.room.len() - end >= more {
                 self.room.copy_within(tail.clone(), tail.start + more);
-                self.end += more;
+                self.set_span(start..end + more);
             } else {
                 let capacity = if len <= self.room.len() { self.room.len() } else { grown(len) };
                 self.relocate(capacity, range, new, front);

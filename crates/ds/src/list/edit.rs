@@ -25,7 +25,6 @@ impl List {
             }
             last => {
                 last.into_iter().for_each(Chunk::seal);
-                self.grow();
                 self.chunks.push_back(Chunk::of(element));
             }
         }
@@ -43,7 +42,6 @@ impl List {
             }
             first => {
                 first.into_iter().for_each(Chunk::seal);
-                self.grow();
                 self.chunks.push_front(Chunk::of(element));
             }
         }
@@ -211,14 +209,6 @@ impl List {
             self.chunks[number].edit(|list| list.extend(right.view()));
         }
         true
-    }
-
-    /// Makes room for another chunk: by a quarter, since a deque that doubles may be half empty.
-    fn grow(&mut self) {
-        let len = self.chunks.len();
-        if len == self.chunks.capacity() {
-            self.chunks.reserve_exact(len / 4 + 1);
-        }
     }
 
     fn shrink(&mut self) {

@@ -7,6 +7,8 @@ use super::Error;
 /// Why a list command failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ListError {
+    /// An element longer than a list can hold.
+    ElementTooLarge,
     /// An index at which there is no element.
     IndexOutOfRange,
     /// The rank of LPOS is zero.
@@ -16,6 +18,7 @@ pub enum ListError {
 impl fmt::Display for ListError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::ElementTooLarge => "ERR Element too large",
             Self::IndexOutOfRange => "ERR index out of range",
             Self::RankZero => {
                 "ERR RANK can't be zero: use 1 to start from the first match, 2 from the second \

@@ -3,7 +3,7 @@
 use resp::{Args, Reply};
 use store::{Event, List, Side};
 
-use super::{DELETED, ELEMENT, WRITE, index_of, integer, range_of, spec};
+use super::{DELETED, ELEMENT, WRITE, check_length, index_of, integer, range_of, spec};
 use crate::cx::Cx;
 use crate::error::{Error, ListError};
 use crate::row::{Handler, Row};
@@ -65,6 +65,7 @@ pub(super) const LTRIM: Row<Handler> = Row::new(
 );
 
 fn lset(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    check_length(std::iter::once(args.text(3).len()))?;
     let key = cx.first_key(args, 1);
     let limits = cx.limits;
     let (db, turn) = cx.db(key);
@@ -84,6 +85,7 @@ fn linsert(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resul
     if !after && !args.text(2).eq_ignore_ascii_case(b"BEFORE") {
         return Err(Error::Syntax);
     }
+    check_length(std::iter::once(args.text(4).len()))?;
     let key = cx.first_key(args, 1);
     let limits = cx.limits;
     let (db, turn) = cx.db(key);

@@ -11,7 +11,7 @@ use resp::Reply;
 use store::{Entry, Event, Side};
 
 use crate::cx::Cx;
-use crate::error::Error;
+use crate::error::{Error, ListError};
 use crate::row::{Handler, Row};
 use crate::spec::{Access, Argument, Flags, Group, KeySpec, Shape, Spec};
 
@@ -61,6 +61,9 @@ const ELEMENT_COUNT: Argument = Argument::new("count", Shape::Integer).after("CO
 const SIDES: Shape =
     Shape::OneOf(&[Argument::word("left", "LEFT"), Argument::word("right", "RIGHT")]);
 
+/// The longest element: its length has 32 bits in a chunk.
+const ELEMENT_BYTES_MAX: usize = (1 << 32) - 1024;
+
 const DELETED: Event = Event::new('g', "del");
 
 /// A list command.
@@ -80,6 +83,15 @@ fn reply_entry(reply: &mut Reply<'_>, entry: Entry<'_>) {
 /// An argument that is an integer.
 fn integer(arg: &[u8]) -> Result<i64, Error> {
     parse_i64(arg).ok_or(Error::NotInteger)
+}
+
+/// Refuses elements that are longer than a list can hold.
+fn check_length(mut elements: impl Iterator<Item = usize>) -> Result<(), Error> {
+    if elements.any(|bytes| bytes > ELEMENT_BYTES_MAX) {
+        Err(ListError::ElementTooLarge.into())
+    } else {
+        Ok(())
+    }
 }
 
 /// The word LEFT or RIGHT.

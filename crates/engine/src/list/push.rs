@@ -3,7 +3,7 @@
 use resp::{Args, Reply};
 use store::{List, Side};
 
-use super::{ELEMENT, WRITE, pushed, spec};
+use super::{ELEMENT, WRITE, check_length, pushed, spec};
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::row::{Handler, Row};
@@ -57,6 +57,7 @@ fn push_at(
     side: Side,
     create: bool,
 ) -> Result<(), Error> {
+    check_length((2..args.len()).map(|at| args.text(at).len()))?;
     let key = cx.first_key(args, 1);
     let limits = cx.limits;
     let (db, turn) = cx.db(key);
