@@ -7,6 +7,7 @@
 
 pub mod bitmap;
 pub mod cx;
+pub mod digest;
 pub mod error;
 pub mod exec;
 pub mod generic;

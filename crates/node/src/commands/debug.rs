@@ -6,6 +6,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use engine::digest::Digest;
 use engine::{Error, Flags, Group, Row, ServerError, Spec};
 use resp::{Args, Reply};
 
@@ -38,6 +39,8 @@ fn debug(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Res
     let name = args.text(1).to_ascii_lowercase();
     match (name.as_slice(), args.len()) {
         (b"help", 2) => help(reply),
+        (b"digest", 2) => digest(cx, reply),
+        (b"digest-value", 3..) => digest_values(cx, args, reply),
         (b"error", 3) => reply.error(args.text(2)),
         (b"object", 3) => object(cx, args.text(2), reply)?,
         (b"protocol", 3) => protocol(reply, args.text(2))?,
@@ -86,6 +89,49 @@ fn object(cx: &mut NodeCx<'_>, key: &[u8], reply: &mut Reply<'_>) -> Result<(), 
     });
     reply.simple(&text.ok_or(Error::NoSuchKey)?);
     Ok(())
+}
+
+/// The digest of all keys and values of all databases.
+fn digest(cx: &mut NodeCx<'_>, reply: &mut Reply<'_>) {
+    let mut contents = vec![None::<Digest>; cx.worker.node.databases];
+    let turn = &mut cx.worker.turn;
+    for shard in 0..cx.worker.node.map.len() {
+        cx.shards.visit(shard, &mut |shard| {
+            for (content, db) in contents.iter_mut().zip(shard.dbs()) {
+                db.scan(turn, 0, usize::MAX, &mut |stored| {
+                    let mut own = Digest::default();
+                    own.chain(stored.key());
+                    own.chain_value(stored);
+                    content.get_or_insert_default().join_digest(own);
+                });
+            }
+        });
+    }
+    let mut all = Digest::default();
+    for (number, content) in contents.iter().enumerate() {
+        if let Some(content) = content {
+            // The number tells the same data apart in another database.
+            all.chain(&(number as u32).to_be_bytes());
+            all.merge(*content);
+        }
+    }
+    reply.simple(&all.text());
+}
+
+/// The digests of the values under keys, whatever the keys.
+fn digest_values(cx: &mut NodeCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) {
+    let (db, turn) = (cx.session.db, &mut cx.worker.turn);
+    reply.array(args.len() - 2);
+    for name in args.iter().skip(2) {
+        let key = turn.key(name);
+        let mut digest = Digest::default();
+        cx.shards.visit(cx.worker.node.map.shard_of(key.hash), &mut |shard| {
+            if let Some(stored) = shard.db(db).stored(turn, key) {
+                digest.chain_value(stored);
+            }
+        });
+        reply.simple(&digest.text());
+    }
 }
 
 /// One value of each kind that the protocol has, for tests of clients.
@@ -146,6 +192,10 @@ fn protocol(reply: &mut Reply<'_>, kind: &[u8]) -> Result<(), Error> {
 fn help(reply: &mut Reply<'_>) {
     let lines = [
         "DEBUG <subcommand> [<argument> ...]. The subcommands are:",
+        "DIGEST",
+        "    Replies a digest of all data: the same for the same data.",
+        "DIGEST-VALUE <key> [<key> ...]",
+        "    Replies a digest of the value under each key, zeros where there is none.",
         "ERROR <text>",
         "    Replies an error of this text.",
         "HELP",

@@ -232,3 +232,82 @@ fn lolwut_weaves() {
 "#
     ));
 }
+
+#[test]
+fn digests_are_those_of_redis() {
+    let config = Config { enable_debug_command: Permit::Local, ..Config::default() };
+    for shards in [1, 4, 1024] {
+        run(
+            &mut World::with_config(shards, config.clone()),
+            r#"
+> DEBUG DIGEST
+0000000000000000000000000000000000000000
+> SET string text
+OK
+> SET int 12
+OK
+> RPUSH list a 2 c
+3
+> SADD set a 2 c
+3
+> HSET hash f v g 2
+2
+> ZADD zset 1 a 2.5 b
+2
+> XADD stream 1-1 f v g 2
+"1-1"
+> SET ending v PX 100000
+OK
+> DEBUG DIGEST-VALUE string
+[2ce3f57ae020966eb041fa6a47e5221ee0d42d6b]
+> DEBUG DIGEST-VALUE int
+[655ac46b180ad2f61a3cee25f0b1780fa2ec879a]
+> DEBUG DIGEST-VALUE list
+[a7d44a05834a15685f039e13f5da9c84e37ce0a3]
+> DEBUG DIGEST-VALUE set
+[6aa0a97d256895d83b79bbdd47f20f0a4fc2455a]
+> DEBUG DIGEST-VALUE hash
+[9dc7e1ed596e8ccab4b91d04b8317fc85b68294a]
+> DEBUG DIGEST-VALUE zset
+[c45c5b051acd64070e5ed1a949939d5145f806c5]
+> DEBUG DIGEST-VALUE stream
+[8551276864e67acc9e58c42c490ba228cc233280]
+> DEBUG DIGEST-VALUE ending
+[311b17018163335616e089f6b951c82c477335ac]
+> DEBUG DIGEST-VALUE nokey
+[0000000000000000000000000000000000000000]
+> DEBUG DIGEST-VALUE nokey string
+[0000000000000000000000000000000000000000,
+   2ce3f57ae020966eb041fa6a47e5221ee0d42d6b]
+> DEBUG DIGEST
+163dd2abd8b16c8e2a9f14ed46b5a2786a211b2b
+> HSET limited f v
+1
+> HEXPIRE limited 100 FIELDS 1 f
+[1]
+> DEBUG DIGEST-VALUE limited
+[74b891d3701022bf67574b56900ce11f3e5270b3]
+> DEBUG DIGEST
+29f4b44cb4e9e438a5819874906e956db66464c3
+> SELECT 1
+OK
+> SET string text
+OK
+> DEBUG DIGEST
+~~ ????????????????????????????????????????
+> DEBUG DIGEST-VALUE string
+[2ce3f57ae020966eb041fa6a47e5221ee0d42d6b]
+> CONFIG SET set-max-listpack-entries 1 hash-max-listpack-entries 1
+OK
+> SADD set c 2 a
+3
+> DEBUG DIGEST-VALUE set
+[6aa0a97d256895d83b79bbdd47f20f0a4fc2455a]
+> HSET hash g 2 f v
+2
+> DEBUG DIGEST-VALUE hash
+[9dc7e1ed596e8ccab4b91d04b8317fc85b68294a]
+"#,
+        );
+    }
+}

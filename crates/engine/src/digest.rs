@@ -1,0 +1,97 @@
+//! Digests of values and of all data, by which DEBUG tells whether two are equal, on this server or
+//! on another: they are those of Redis.
+//!
+//! A digest is 20 bytes, zero at first, to which data are either *joined*, their SHA-1 being
+//! combined by exclusive or, so that no order matters, or *chained*, what is joined being hashed
+//! once more, so that the order does. What a value is kept in does not matter.
+
+use base::number::DoubleText;
+use ds::stream::Id;
+use sha1::{Digest as _, Sha1};
+use store::sorted_set::Digits;
+use store::{Entry, Hash, List, Set, SortedSet, Stored, Stream, Text};
+
+/// What is known of some data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Digest([u8; 20]);
+
+impl Digest {
+    /// Adds data whose order does not matter.
+    pub fn join(&mut self, data: &[u8]) {
+        let hash = Sha1::digest(data);
+        self.0.iter_mut().zip(hash).for_each(|(own, other)| *own ^= other);
+    }
+
+    /// Adds data behind those that were added before.
+    pub fn chain(&mut self, data: &[u8]) {
+        self.join(data);
+        self.0 = Sha1::digest(self.0).into();
+    }
+
+    /// Adds another digest, whose order does not matter.
+    pub fn join_digest(&mut self, other: Self) {
+        self.join(&other.0);
+    }
+
+    /// Adds what was joined to another digest that had nothing chained.
+    pub fn merge(&mut self, other: Self) {
+        self.0.iter_mut().zip(other.0).for_each(|(own, other)| *own ^= other);
+    }
+
+    /// Adds a value, its key left out.
+    pub fn chain_value(&mut self, stored: Stored<'_>) {
+        let type_number: u32 = match stored.kind().type_name() {
+            "string" => 0,
+            "list" => 1,
+            "set" => 2,
+            "zset" => 3,
+            "hash" => 4,
+            _ => 6,
+        };
+        self.chain(&type_number.to_be_bytes());
+        if let Some(text) = stored.view::<Text>() {
+            self.chain(text.bytes(&mut Default::default()));
+        } else if let Some(list) = stored.view::<List>() {
+            list.iter_from(0).for_each(|element| self.chain_entry(element));
+        } else if let Some(set) = stored.view::<Set>() {
+            set.iter().for_each(|member| self.join(member.text(&mut Digits::default())));
+        } else if let Some(set) = stored.view::<SortedSet>() {
+            for pair in set.walk(0..set.len(), false) {
+                let mut own = Self::default();
+                own.chain_entry(pair.member);
+                own.chain(DoubleText::of(pair.score()).as_bytes());
+                self.join_digest(own);
+            }
+        } else if let Some(hash) = stored.view::<Hash>() {
+            for (field, value) in hash.iter() {
+                let mut own = Self::default();
+                own.chain_entry(field);
+                own.chain_entry(value.entry);
+                if value.expires_at.is_some() {
+                    own.join(b"!!hexpire!!");
+                }
+                self.join_digest(own);
+            }
+        } else if let Some(stream) = stored.view::<Stream>() {
+            for entry in stream.log.range(Id::MIN, Id::MAX) {
+                self.chain(format!("{}.{}", entry.id.ms, entry.id.seq).as_bytes());
+                for (field, value) in entry.pairs() {
+                    self.chain_entry(field);
+                    self.chain_entry(value);
+                }
+            }
+        }
+        if stored.expires_at().is_some() {
+            self.join(b"!!expire!!");
+        }
+    }
+
+    fn chain_entry(&mut self, entry: Entry<'_>) {
+        self.chain(entry.text(&mut Digits::default()));
+    }
+
+    /// Forty hexadecimal digits.
+    pub fn text(self) -> String {
+        self.0.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
