@@ -138,26 +138,18 @@ fn run<R: Router>(
         session.reply_mode = ReplyMode::Skip;
     }
     let mark = out.mark();
-    let (ran, then) = call(worker, session, entry, request, router, host, out);
-    if ran == Ran::Failed {
-        // The reply is the error and nothing else.
-        let error = out.bytes[mark.bytes..].strip_prefix(b"-").unwrap_or_default();
-        worker.stats.note_error(&String::from_utf8_lossy(error));
-    }
+    let (ran, mut then) = call(worker, session, entry, request, router, host, out);
     let tick = router.ticks();
-    let mut ticks = tick.wrapping_sub(worker.last_tick);
+    let ticks = tick.wrapping_sub(worker.last_tick);
     worker.last_tick = tick;
-    let has_served = !worker.served.is_empty();
-    if has_served {
-        let others: u64 = worker.served.iter().map(Served::ticks).sum();
-        ticks = ticks.saturating_sub(others);
-    }
-    // A command that waits is counted when its wait ends.
-    if ran != Ran::Waits {
-        account(worker, &session.record, entry, &request.args, ran == Ran::Succeeded, ticks);
-    }
-    if has_served {
-        deliver(worker, host);
+    if ran == Ran::Succeeded {
+        account(worker, &session.record, entry, &request.args, true, ticks);
+    } else {
+        let reply = &out.bytes[mark.bytes..];
+        end_unusual(worker, session, entry, &request.args, (ran, ticks), reply, host);
+        if ran == Ran::Waits {
+            then = Then::Wait;
+        }
     }
     // The mode as the command left it decides, so that CLIENT REPLY ON itself is answered.
     if session.reply_mode != ReplyMode::On {
@@ -166,12 +158,9 @@ fn run<R: Router>(
             session.reply_mode = ReplyMode::On;
         }
     }
-    if ran == Ran::Waits {
-        session.waiter = worker.waiter.take();
-        return Step::Wait;
-    }
     match then {
         Then::Done => Step::Done,
+        Then::Wait => Step::Wait,
         Then::Close => {
             session.record.set_flag(flag::CLOSING, true);
             Step::Close
@@ -224,6 +213,33 @@ fn call<R: Router>(
         Call::Container => Ran::Failed,
     };
     (ran, then)
+}
+
+/// Ends a run that failed, waits, or served others.
+#[cold]
+fn end_unusual(
+    worker: &mut Worker,
+    session: &mut Session,
+    entry: &Entry,
+    args: &Args<'_>,
+    (ran, ticks): (Ran, u64),
+    reply: &[u8],
+    host: &dyn Host,
+) {
+    if ran.has_failed() {
+        // The reply is the error and nothing else.
+        let error = reply.strip_prefix(b"-").unwrap_or_default();
+        worker.stats.note_error(&String::from_utf8_lossy(error));
+    }
+    let others: u64 = worker.served.iter().map(Served::ticks).sum();
+    if ran == Ran::Waits {
+        // It is counted when its wait ends.
+        session.waiter = worker.waiter.take();
+    } else {
+        let (record, ticks) = (&session.record, ticks.saturating_sub(others));
+        account(worker, record, entry, args, !ran.has_failed(), ticks);
+    }
+    deliver(worker, host);
 }
 
 /// Counts a run and notices a slow one.

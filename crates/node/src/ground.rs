@@ -19,18 +19,34 @@ use crate::worker::Worker;
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ran {
-    /// With a reply.
-    Succeeded,
     /// With an error, which is the reply.
-    Failed,
+    Failed = 0,
+    /// With a reply.
+    Succeeded = 1,
+    /// The same two where someone waits, who may have been served: see `worker.served`.
+    FailedWatched,
+    SucceededWatched,
     /// Without a reply: the client waits.
     Waits,
+    /// Not yet: someone waits for one of the keys, so that more is to be held.
+    NotYet,
 }
 
 impl From<bool> for Ran {
     #[inline]
     fn from(succeeded: bool) -> Self {
         if succeeded { Self::Succeeded } else { Self::Failed }
+    }
+}
+
+impl Ran {
+    /// The same, where someone waits.
+    pub(crate) fn watched(succeeded: bool) -> Self {
+        if succeeded { Self::SucceededWatched } else { Self::FailedWatched }
+    }
+
+    pub(crate) fn has_failed(self) -> bool {
+        matches!(self, Self::Failed | Self::FailedWatched)
     }
 }
 
@@ -98,11 +114,13 @@ pub(crate) fn run_data<R: Router>(
     if let Some(hash) = request.hash {
         let shard = ground.map.shard_of(hash);
         let ran = router.one(shard, |shard| {
-            let calm = !shard.is_awaited(hash);
-            calm.then(|| work(&mut ground.cx(Hold::One(shard), &[hash], None)))
+            if shard.is_awaited(hash) {
+                return Ran::NotYet;
+            }
+            work(&mut ground.cx(Hold::One(shard), &[hash], None)).into()
         });
-        if let Some(succeeded) = ran {
-            return succeeded.into();
+        if ran != Ran::NotYet {
+            return ran;
         }
         return wake::run_on_keys(worker, session, entry, &[hash], router, work);
     }
@@ -113,7 +131,7 @@ pub(crate) fn run_data<R: Router>(
                 work(&mut ground.cx(Hold::Each(&visit), &[], None))
             });
             wake::wake_changed(worker, router);
-            succeeded.into()
+            Ran::watched(succeeded)
         }
         Spread::World => wake::run_on_world(worker, session.db, router, work),
         Spread::Keys | Spread::KeysOrWorld(_) => {
@@ -168,10 +186,13 @@ fn run_on_keys<R: Router>(
             // Whoever has come to wait in one of these shards was counted before.
             let awaited = node.waiting() != 0
                 && hashes.iter().any(|hash| hold.shard(map.shard_of(*hash)).is_awaited(*hash));
-            (!awaited).then(|| work(&mut ground.cx(hold.reborrow(), hashes, None)))
+            if awaited {
+                return Ran::NotYet;
+            }
+            work(&mut ground.cx(hold.reborrow(), hashes, None)).into()
         });
-        if let Some(succeeded) = ran {
-            return succeeded.into();
+        if ran != Ran::NotYet {
+            return ran;
         }
     }
     wake::run_on_keys(worker, session, entry, hashes, router, work)

@@ -50,6 +50,8 @@ pub enum Then {
     Done,
     /// The client is closed when its replies are sent.
     Close,
+    /// Nothing of the client until its wait for a key ends.
+    Wait,
 }
 
 /// The context of one command.

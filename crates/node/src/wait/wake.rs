@@ -88,7 +88,7 @@ fn run<R: Router>(
         let mut asked = None;
         let may_wait = asker.is_some();
         let mut cx = ground.cx(hold.reborrow(), hashes, may_wait.then_some(&mut asked));
-        let mut ran = Ran::from(work(&mut cx));
+        let mut ran = Ran::watched(work(&mut cx));
         let asked = cx.asked.take().and_then(Option::take);
         if let (Some(asked), Some(Asker { session, entry })) = (asked, asker) {
             let spent = ticks().wrapping_sub(start);
@@ -112,7 +112,7 @@ fn run<R: Router>(
         shards.dedup();
     }
     let ran = router.world(|whole| attempt(Hold::Many(whole), None));
-    ran.unwrap_or(Ran::Failed)
+    ran.unwrap_or(Ran::FailedWatched)
 }
 
 /// The shards that serving may need and that are not among those held. An answer that is not empty
@@ -164,7 +164,7 @@ pub(crate) fn run_on_world<R: Router>(
             serve_ready(&mut cx, awaited, None, &|| router.ticks(), served);
             cx.turn.effects.set_watched(false);
         }
-        succeeded.into()
+        Ran::watched(succeeded)
     })
 }
 
