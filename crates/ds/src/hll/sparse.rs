@@ -179,6 +179,41 @@ fn value_run(value: u8, len: usize) -> u8 {
     1 << 7 | (value - 1) << 2 | (len - 1) as u8
 }
 
+/// Where the run of a register is.
+struct Found {
+    at: usize,
+    /// Its first register.
+    first: usize,
+    /// Where the run before it is.
+    before: Option<usize>,
+}
+
+/// Finds the run of a register.
+///
+/// Where a run begins follows from the length of the one before, so a plain walk waits for one load
+/// after another. Most runs of zeros have one value behind them, in one byte: both are taken in one
+/// step, and the next step need not wait for the value.
+fn find(bytes: &[u8], index: usize) -> Result<Found, Corrupt> {
+    let (mut at, mut first, mut before) = (HEADER_BYTES, 0, None);
+    loop {
+        let run = Run::at(bytes, at)?;
+        if index < first + run.len {
+            return Ok(Found { at, first, before });
+        }
+        before = Some(at);
+        first += run.len;
+        at += run.bytes;
+        let Some(value) = bytes.get(at).filter(|byte| **byte >> 7 == 1) else { continue };
+        let len = usize::from(value & 3) + 1;
+        if index < first + len {
+            return Ok(Found { at, first, before });
+        }
+        before = Some(at);
+        first += len;
+        at += 1;
+    }
+}
+
 /// Finds out how to raise a register of a sparse one that may take `bytes_max`, header included.
 ///
 /// # Errors
@@ -187,17 +222,8 @@ pub fn raise_sparse(bytes: &[u8], place: Place, bytes_max: usize) -> Result<Rais
     if place.value > VALUE_MAX {
         return Ok(Raise::Dense);
     }
-    let (mut at, mut first, mut before) = (HEADER_BYTES, 0, None);
-    let run = loop {
-        let run = Run::at(bytes, at)?;
-        let behind = first + run.len;
-        if place.index < behind {
-            break run;
-        }
-        before = Some(at);
-        first = behind;
-        at += run.bytes;
-    };
+    let Found { at, first, before } = find(bytes, place.index)?;
+    let run = Run::at(bytes, at)?;
     if run.value >= place.value {
         return Ok(Raise::Nothing);
     }

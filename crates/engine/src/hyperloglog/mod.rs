@@ -91,7 +91,8 @@ fn pfadd(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<
     let mut changed = edit.is_new();
     if changed {
         edit.splice(0..0, &hll::EMPTY);
-    } else {
+    } else if args.len() == 2 {
+        // With elements the first one is noticed to have no registers to go to.
         registers_of(edit.text())?;
     }
     args.seek(2);
