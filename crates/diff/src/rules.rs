@@ -197,7 +197,15 @@ const EXPLAINED: &[Explained] = &[
     Explained {
         commands: &[],
         holds: |_, subject, reference| same_but_digits(subject, reference),
-        reason: "Redis prints one double in a thousand with more digits than tell it from its like",
+        reason: "Redis does not print every double with the fewest digits, or the nearest",
+    },
+    Explained {
+        commands: &["xinfo|groups", "xinfo|stream"],
+        holds: |_, subject, reference| {
+            holds_integer(subject, |n| n == i64::MAX)
+                && holds_integer(reference, |n| n < -i64::MAX / 2)
+        },
+        reason: "the number of entries read by a group overflows in Redis, and stops in Weft",
     },
     Explained {
         commands: LEX,
@@ -213,6 +221,12 @@ const EXPLAINED: &[Explained] = &[
 const LEX: &[&str] =
     &["zlexcount", "zrange", "zrangestore", "zrangebylex", "zrevrangebylex", "zremrangebylex"];
 
+/// Whether such an integer stands anywhere in a reply.
+fn holds_integer(reply: &Value, is_such: fn(i64) -> bool) -> bool {
+    let inner = || reply.elements().iter().any(|element| holds_integer(element, is_such));
+    reply.integer().is_some_and(is_such) || inner()
+}
+
 /// Whether all that differs is how many digits tell the same doubles.
 fn same_but_digits(subject: &Value, reference: &Value) -> bool {
     match (subject, reference) {
@@ -222,7 +236,7 @@ fn same_but_digits(subject: &Value, reference: &Value) -> bool {
         }
         (Value::Text(a, ours), Value::Text(b, theirs)) if a == b && ours != theirs => {
             let number = |text: &[u8]| std::str::from_utf8(text).ok()?.parse::<f64>().ok();
-            let is_long = theirs.len() >= DOUBLE_DIGITS_MAX && theirs.len() > ours.len();
+            let is_long = theirs.len() >= DOUBLE_DIGITS_MAX && theirs.len() >= ours.len();
             is_long && number(ours).is_some() && number(ours) == number(theirs)
         }
         _ => subject == reference,

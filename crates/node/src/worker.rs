@@ -95,6 +95,7 @@ impl Worker {
             (_, Execute::None) => place::MAIN | place::NOT_SIMPLE | place::ANY,
         };
         self.turn.unlink_expired = self.config.lazyfree_lazy_expire;
+        self.turn.unlink_emptied = self.config.lazyfree_lazy_server_del;
         self.slow_ticks = match u64::try_from(self.config.slowlog_log_slower_than) {
             Ok(micros) => (micros as f64 * self.ticks_per_micro) as u64,
             Err(_) => u64::MAX,

@@ -50,6 +50,9 @@ pub struct Turn {
     /// Whether the removal of an expired key is replayed as UNLINK, not DEL:
     /// `lazyfree-lazy-expire`.
     pub unlink_expired: bool,
+    /// Whether the removal of a key that a command emptied whole is replayed as UNLINK, not DEL:
+    /// `lazyfree-lazy-server-del`.
+    pub unlink_emptied: bool,
     /// The process's key hash.
     pub hasher: KeyHasher,
 }
@@ -66,6 +69,7 @@ impl Turn {
             trash: Trash::default(),
             scratch: Vec::new(),
             unlink_expired: false,
+            unlink_emptied: false,
             hasher,
         }
     }

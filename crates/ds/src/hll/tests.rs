@@ -71,7 +71,10 @@ proptest! {
 
     #[test]
     fn a_union_has_the_highest_registers(
-        sets in proptest::collection::vec((proptest::collection::vec(place(), 0..40), any::<bool>()), 1..5),
+        sets in proptest::collection::vec(
+            (proptest::collection::vec(place(), 0..40), any::<bool>()),
+            1..5,
+        ),
     ) {
         let mut model = [0u8; REGISTERS];
         let mut union = Union::new(vec![7; 10]);

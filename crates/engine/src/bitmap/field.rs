@@ -4,8 +4,8 @@
 //! operation is carried out in order. So an error anywhere leaves nothing done, the string grows at
 //! most once, and no list of operations is kept.
 //!
-//! The string grows even when all writes fail by OVERFLOW FAIL, as in Redis. There nobody is told of
-//! it; here it leaves an effect without an event, so that whoever follows has the same string.
+//! The string grows even when all writes fail by OVERFLOW FAIL, as in Redis. There nobody is told
+//! of it; here it leaves an effect without an event, so that whoever follows has the same string.
 
 use base::number::parse_i64;
 use resp::{Args, Reply};

@@ -29,8 +29,6 @@ pub enum SortedSetError {
     NoInput(&'static str),
     /// More random members than a reply can hold.
     OutOfRange,
-    /// ZSCAN with NOVALUES.
-    NoValues,
 }
 
 impl fmt::Display for SortedSetError {
@@ -54,7 +52,6 @@ impl fmt::Display for SortedSetError {
                 return write!(f, "ERR at least 1 input key is needed for '{name}' command");
             }
             Self::OutOfRange => "ERR value is out of range",
-            Self::NoValues => "ERR NOVALUES option can only be used in HSCAN",
         })
     }
 }

@@ -42,6 +42,10 @@ pub(super) const SRANDMEMBER: Row<Handler> = Row::new(
     srandmember,
 );
 
+/// Members drawn with repetition at most: unlike any other reply this one can be longer than the
+/// data, and Redis goes on until its memory ends.
+const DRAWN_MAX: usize = 1 << 26;
+
 const POPPED: Event = Event::new('s', "spop");
 
 fn spop(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
@@ -97,7 +101,8 @@ fn pop_many(cx: &mut Cx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(
         drop(edit);
         db.remove(turn, key);
         note_popped(cx, key.bytes, true);
-        cx.turn.effects.replay_as(|| vec![b"DEL".to_vec(), key.bytes.to_vec()]);
+        let removal: &[u8] = if cx.turn.unlink_emptied { b"UNLINK" } else { b"DEL" };
+        cx.turn.effects.replay_as(|| vec![removal.to_vec(), key.bytes.to_vec()]);
         return Ok(());
     }
     let mut replay = Vec::new();
@@ -152,6 +157,9 @@ fn srandmember(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> R
         reply.array(many.min(set.len()));
         set.sample(many, &mut random, &mut |member| reply_member(reply, member));
         return Ok(());
+    }
+    if many > DRAWN_MAX {
+        return Err(Error::NotBetween(-(DRAWN_MAX as i64), i64::MAX));
     }
     // A negative count draws each time from all members.
     reply.array(many);

@@ -174,11 +174,16 @@ fn open<'c>(
 
 fn create(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let options = Options::parse(args, true)?;
+    let key = cx.first_key(args, 2);
+    let (db, turn) = cx.db(key);
+    let is_there = db.read::<Stream>(turn, key)?.is_some();
+    if !is_there && !options.make_stream {
+        return Err(StreamError::NoKey.into());
+    }
+    // An option twice is one too many.
     if args.len() > 8 {
         return Err(wrong_form(args));
     }
-    let key = cx.first_key(args, 2);
-    let (db, turn) = cx.db(key);
     let mut edit = if options.make_stream {
         db.edit_or_create::<Stream>(turn, key)?
     } else {

@@ -4,8 +4,9 @@
 //! The textbook table of lengths is never made. Neighbours in a row differ by 0 or 1, so a row is
 //! one bit for each cell, and a whole row follows from the one above it by an addition and a few
 //! logical operations on words (Hyyrö, "Bit-parallel LCS-length computation revisited", 2004). The
-//! way back needs those bits and nothing else. So the table takes a 32nd of the memory that Redis's takes;
-//! the limit on it is still that of Redis, because it bounds the time as well, and clients see it.
+//! way back needs those bits and nothing else. So the table takes a 32nd of the memory that Redis's
+//! takes; the limit on it is still that of Redis, because it bounds the time as well, and clients
+//! see it.
 //!
 //! Of several longest subsequences the one found is Redis's: the way back goes left unless above is
 //! longer.

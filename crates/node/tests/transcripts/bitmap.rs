@@ -51,6 +51,14 @@ OK
 ! setbit:t => SETBIT t 0 1
 > GET t
 "\xb12"
+"#,
+    );
+}
+
+#[test]
+fn bits_far_off_and_errors() {
+    check(
+        r#"
 > SETBIT far 199999 1
 0
 > STRLEN far
@@ -201,6 +209,14 @@ OK
 13
 > BITPOS k 1 0 -1 byte
 0
+"#,
+    );
+}
+
+#[test]
+fn bitpos_without_an_end() {
+    check(
+        r#"
 > SET f "\xff\xff\xff"
 OK
 > BITPOS f 0
@@ -243,6 +259,16 @@ OK
 OK
 > BITPOS i 1
 2
+"#,
+    );
+}
+
+#[test]
+fn bitpos_at_the_edges() {
+    check(
+        r#"
+> SET k "\xff\xf0\x00"
+OK
 > BITPOS k 1 -50 -100
 0
 > BITPOS k 2
@@ -382,6 +408,14 @@ fn bitfield() {
 [127, -128]
 > BITFIELD k OVERFLOW SAT INCRBY u63 0 -9223372036854775808
 [0]
+"#,
+    );
+}
+
+#[test]
+fn bitfield_of_an_integer_and_errors() {
+    check(
+        r#"
 > SET n 12
 OK
 > BITFIELD n GET u8 0

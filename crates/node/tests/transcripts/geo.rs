@@ -131,6 +131,16 @@ OK
 -WRONGTYPE Operation against a key holding the wrong kind of value
 > GEOPOS
 -ERR wrong number of arguments for 'geopos' command
+"#,
+    );
+}
+
+#[test]
+fn places_in_resp3() {
+    check(
+        r#"
+> GEOADD k 13.361389 38.115556 Palermo 15.087269 37.502669 Catania
+2
 > HELLO 3
 ~~ *
 > GEOPOS k Palermo nobody
@@ -184,6 +194,16 @@ fn georadius() {
 ["Catania", "Agrigento", "Palermo", "Paris"]
 > GEORADIUS k 15 37 inf m ASC
 ["Catania", "Agrigento", "Palermo", "Paris"]
+"#,
+    );
+}
+
+#[test]
+fn georadius_stores() {
+    check(
+        r#"
+> GEOADD k 13.361389 38.115556 Palermo 15.087269 37.502669 Catania 13.583333 37.316667 Agrigento
+3
 > GEORADIUS k 15 37 200 km STORE d
 3
 ! georadiusstore:d => GEORADIUS k 15 37 200 km STORE d
@@ -228,6 +248,16 @@ fn georadius() {
 [["Catania", "56.4413"], ["Agrigento", "130.4235"], ["Palermo", "190.4424"]]
 > GEORADIUS_RO k 15 37 200 km STORE d
 -ERR syntax error
+"#,
+    );
+}
+
+#[test]
+fn georadiusbymember() {
+    check(
+        r#"
+> GEOADD k 13.361389 38.115556 Palermo 15.087269 37.502669 Catania 13.583333 37.316667 Agrigento
+3
 > GEORADIUSBYMEMBER k Agrigento 100 km
 ["Agrigento", "Palermo"]
 > GEORADIUSBYMEMBER k Agrigento 100 km WITHDIST ASC
@@ -338,6 +368,16 @@ fn geosearch() {
 ["Paris"]
 > GEOSEARCH k FROMLONLAT 15 37 BYBOX 0 0 km
 []
+"#,
+    );
+}
+
+#[test]
+fn geosearch_errors() {
+    check(
+        r#"
+> GEOADD k 13.361389 38.115556 Palermo 15.087269 37.502669 Catania
+2
 > GEOSEARCH nokey FROMMEMBER x BYRADIUS 1 km
 []
 > GEOSEARCH k FROMMEMBER nobody BYRADIUS 1 km

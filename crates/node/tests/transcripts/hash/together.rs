@@ -328,6 +328,14 @@ fn hsetex_errors() {
 -ERR syntax error
 > HSETEX h XX FNX XX PX
 -ERR missing expire time
+"#,
+    );
+}
+
+#[test]
+fn hsetex_of_other_types_and_tables() {
+    check(
+        r#"
 > SET s x
 OK
 > HSETEX s FIELDS 1 a b

@@ -122,6 +122,26 @@ nil
 > SPOP s 1
 ["a"]
 ! spop:s del:s => DEL s
+> CONFIG SET lazyfree-lazy-server-del yes
+OK
+> SADD s a
+1
+> SPOP s 1
+["a"]
+! spop:s del:s => UNLINK s
+> SADD s a
+1
+> SPOP s
+"a"
+! spop:s del:s => SREM s a
+> SADD s a
+1
+> SRANDMEMBER s -9223372036854775807
+-ERR value is out of range, value must between -67108864 and 9223372036854775807
+> SRANDMEMBER s 9223372036854775807
+["a"]
+> DEL s
+1
 > SADD s 1 2 3
 3
 > SPOP s
@@ -140,6 +160,10 @@ nil
 2
 "#,
     );
+}
+
+#[test]
+fn many_members_popped_are_replayed() {
     for (shards, first, count) in [(1, 1000, 300), (4, 1000, 990), (1, 100, 30), (1, 100, 95)] {
         let mut world = World::new(shards);
         for kind in ["", "x"] {
