@@ -386,3 +386,17 @@ fn a_client_that_waits_is_not_idle() {
     server.client().ask("RPUSH q 1");
     assert_eq!(texts(&waiting.read()), ["q", "1"]);
 }
+
+#[test]
+fn a_stream_that_expires_unseen_ends_the_wait_of_its_groups() {
+    for model in MODELS {
+        let server = Server::start(model);
+        let mut control = server.client();
+        control.ok("XGROUP CREATE s g $ MKSTREAM");
+        control.ask("PEXPIRE s 100");
+        let mut reader = server.client();
+        reader.send("XREADGROUP GROUP g consumer BLOCK 0 STREAMS s >");
+        assert!(reader.read().text().starts_with("NOGROUP No such key 's'"), "{model:?}");
+        assert_eq!(server.info("total_blocking_keys_on_nokey"), "0");
+    }
+}
