@@ -160,7 +160,7 @@ impl ClientRecord {
         self.has(flag::PAUSED) || self.waiter().is_some()
     }
 
-    /// Marks the client as one to be closed, so that nothing is taken out of the keyspace for it any
+    /// Marks the client as one to be closed, so that nothing leaves the keyspace for it any
     /// more. Returns whether this caller was the first.
     pub fn kill(&self) -> bool {
         let first = self.seat.kill();

@@ -234,7 +234,7 @@ impl<'a> Reply<'a> {
         self.out.insert(deferred.mark, &header);
     }
 
-    /// Writes what a scan replies before the elements that followed `deferred`: a pair of the cursor
+    /// Writes what a scan replies before the elements behind `deferred`: a pair of the cursor
     /// to go on with, as a bulk string, and the array of so many elements.
     pub fn finish_page(&mut self, deferred: Deferred, cursor: u64, len: usize) {
         let mut digits = Vec::with_capacity(20);

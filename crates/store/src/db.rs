@@ -265,6 +265,34 @@ impl Db {
         Ok(Edit::new(self, turn, at, key.hash, created))
     }
 
+    /// Adds to the integer under a key where it stands, which is what INCR nearly always does.
+    /// Returns the sum, or nothing inside when it leaves the range; nothing at all when the key is
+    /// not there or holds anything else than a string kept as an integer.
+    #[inline]
+    pub fn add_to_integer(
+        &mut self,
+        turn: &mut Turn,
+        key: Key<'_>,
+        increment: i64,
+    ) -> Option<Option<i64>> {
+        let at = self.find(turn, key)?;
+        let record = self.table.at(at);
+        if Kind::from_bits(record.kind()) != Kind::Integer {
+            return None;
+        }
+        let old = i64::from_le_bytes(record.bytes()?.try_into().ok()?);
+        let Some(sum) = old.checked_add(increment) else { return Some(None) };
+        let mut record = self.table.at_mut(at);
+        record.bytes_mut()?.copy_from_slice(&sum.to_le_bytes());
+        if turn.touch {
+            record.set_note(turn.use_clock());
+        }
+        drop(record);
+        turn.tally.changes += 1;
+        self.ledger.changed(key.hash, Entry::of_integer(old), Entry::of_integer(sum));
+        Some(Some(sum))
+    }
+
     /// Sets a key to a string, whatever it was. Returns whether the key is new.
     #[inline]
     pub fn put(&mut self, turn: &mut Turn, key: Key<'_>, text: NewText<'_>, stamp: Stamp) -> bool {

@@ -7,6 +7,7 @@
 
 use std::collections::BTreeSet;
 
+use base::number::decimal_len_i64;
 use ds::record::RecordRef;
 
 use crate::db::Type;
@@ -90,6 +91,13 @@ impl Entry {
     /// Of a hash of which nothing else is known.
     pub(crate) fn due_at(at_ms: i64) -> Self {
         Self { due: Some(at_ms), class: None }
+    }
+
+    /// Of a string that is an integer.
+    #[inline]
+    pub(crate) fn of_integer(value: i64) -> Self {
+        let class = SizeClass::new(Family::Strings, decimal_len_i64(value));
+        Self { due: None, class: Some(class) }
     }
 
     /// Of the value in a record.

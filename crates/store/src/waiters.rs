@@ -60,7 +60,7 @@ impl Waiters {
         true
     }
 
-    /// Takes a waiter out of a key's queue. Returns whether it still stood there. It is searched for
+    /// Takes a waiter out of a key's queue. Returns whether it stood there. It is searched for
     /// from the front, where those are who have waited longest.
     pub(crate) fn leave(&mut self, db: usize, key: Key<'_>, waiter: &Arc<dyn Waiter>) -> bool {
         let Some(line) = self.line(db, key) else { return false };

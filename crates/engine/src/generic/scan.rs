@@ -2,7 +2,7 @@
 //!
 //! A cursor of SCAN is `shard << 32 | position`, the position being one in the order of hashes, so
 //! a key that is there during a whole scan is returned exactly once, whatever the tables do
-//! meanwhile. Expired keys are not shown. SCAN removes those that match its pattern, as in Redis, for
+//! meanwhile. Expired keys are not shown. As in Redis, SCAN removes those that match, for
 //! it looks at a few with each call; KEYS leaves them: a reader of everything should not become a
 //! writer of everything.
 

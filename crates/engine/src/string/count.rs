@@ -81,7 +81,9 @@ fn add(
 ) -> Result<(), Error> {
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
-    let sum = if let Some(mut edit) = db.edit::<Text>(turn, key)? {
+    let sum = if let Some(sum) = db.add_to_integer(turn, key, increment) {
+        sum.ok_or(Error::Overflow)?
+    } else if let Some(mut edit) = db.edit::<Text>(turn, key)? {
         let value = edit.text().integer().ok_or(Error::NotInteger)?;
         let sum = value.checked_add(increment).ok_or(Error::Overflow)?;
         edit.set_integer(sum);

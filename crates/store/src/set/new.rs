@@ -192,7 +192,7 @@ impl NewSet {
 }
 
 impl Db {
-    /// Sets a key to a set that has members, whatever it was; it then has no expiry. The buffer that
+    /// Sets a key to a set that has members, whatever it was, without an expiry. The buffer that
     /// the set was built in becomes the turn's.
     pub fn put_set(&mut self, turn: &mut Turn, key: Key<'_>, set: NewSet) {
         let (kind, room) = match set {

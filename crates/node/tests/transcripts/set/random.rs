@@ -160,6 +160,10 @@ OK
 2
 "#,
     );
+}
+
+#[test]
+fn many_members_popped_are_replayed() {
     for (shards, first, count) in [(1, 1000, 300), (4, 1000, 990), (1, 100, 30), (1, 100, 95)] {
         let mut world = World::new(shards);
         for kind in ["", "x"] {
