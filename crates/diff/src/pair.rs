@@ -51,8 +51,7 @@ impl<'a> Pair<'a> {
         Ok(pair)
     }
 
-    /// The commands that both know and that came no later than the reference, and the names of
-    /// those that are left out.
+    /// The commands that both know, and the names of those that are left out.
     ///
     /// # Errors
     /// When one does not answer.
@@ -65,8 +64,7 @@ impl<'a> Pair<'a> {
         let (subject, reference) = self.both(&asked).map_err(|lost| lost.error())?;
         let (mut known, mut unknown) = (Vec::new(), Vec::new());
         for (command, (ours, theirs)) in commands.into_iter().zip(subject.iter().zip(&reference)) {
-            let in_time = version(command.spec.since) <= self.version;
-            match is_known(ours) && is_known(theirs) && in_time {
+            match is_known(ours) && is_known(theirs) {
                 true => known.push(command),
                 false => unknown.push(command.name),
             }

@@ -8,6 +8,7 @@ use node::table;
 use resp::{Args, Span};
 
 use crate::Request;
+use crate::compare::same;
 use crate::reply::Value;
 
 /// How two replies to a request are held against each other, when neither is an error.
@@ -208,6 +209,27 @@ const EXPLAINED: &[Explained] = &[
         reason: "the number of entries read by a group overflows in Redis, and stops in Weft",
     },
     Explained {
+        commands: SORT,
+        holds: |request, subject, reference| {
+            let no_number = b"ERR One or more scores can't be converted into double";
+            let shows_weights = !["BY", "GET", "STORE"].iter().any(|word| has(request, word));
+            let mut weights = subject.elements().iter().map(|weight| double(weight.text()?));
+            reference.text() == Some(no_number)
+                && !subject.is_error()
+                && (!shows_weights || weights.all(|weight| weight.is_some()))
+        },
+        reason: "Redis refuses every weight after another command has met a number out of range",
+    },
+    Explained {
+        commands: SORT,
+        holds: |request, subject, reference| {
+            let has_zero =
+                subject.elements().iter().filter_map(Value::text).any(|t| t.contains(&0));
+            has(request, "ALPHA") && has_zero && same(Compare::Unordered(1), subject, reference)
+        },
+        reason: "texts that are the same up to a zero byte have no order in Redis",
+    },
+    Explained {
         commands: LEX,
         holds: |request, _, _| {
             let is_option = matches!(&*name(request), "zrange" | "zrangestore");
@@ -235,12 +257,15 @@ fn same_but_digits(subject: &Value, reference: &Value) -> bool {
             a == b && ours.len() == theirs.len() && pairs.all(|(a, b)| same_but_digits(a, b))
         }
         (Value::Text(a, ours), Value::Text(b, theirs)) if a == b && ours != theirs => {
-            let number = |text: &[u8]| std::str::from_utf8(text).ok()?.parse::<f64>().ok();
             let is_long = theirs.len() >= DOUBLE_DIGITS_MAX && theirs.len() >= ours.len();
-            is_long && number(ours).is_some() && number(ours) == number(theirs)
+            is_long && double(ours).is_some() && double(ours) == double(theirs)
         }
         _ => subject == reference,
     }
+}
+
+fn double(text: &[u8]) -> Option<f64> {
+    std::str::from_utf8(text).ok()?.parse().ok()
 }
 
 /// No double needs more.
