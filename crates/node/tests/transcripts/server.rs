@@ -289,6 +289,18 @@ OK
 [74b891d3701022bf67574b56900ce11f3e5270b3]
 > DEBUG DIGEST
 29f4b44cb4e9e438a5819874906e956db66464c3
+"#,
+        );
+    }
+}
+
+#[test]
+fn digests_do_not_depend_on_form_or_database() {
+    let config = Config { enable_debug_command: Permit::Local, ..Config::default() };
+    for shards in [1, 4, 1024] {
+        run(
+            &mut World::with_config(shards, config.clone()),
+            r#"
 > SELECT 1
 OK
 > SET string text
