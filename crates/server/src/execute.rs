@@ -86,6 +86,11 @@ impl IoThread {
     fn answer(&mut self, batch: &mut Batch) {
         if let Some(client) = self.slots.client_mut(batch.slot) {
             client.batched = false;
+            // Whoever killed it has been told so: nothing that it sent since must have an answer.
+            if client.session.record.seat.is_killed() {
+                self.close(batch.slot);
+                return;
+            }
         }
         let mut next = batch.requests.start;
         loop {
