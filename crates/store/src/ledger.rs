@@ -1,7 +1,7 @@
 //! What a database keeps of its values beside them: which hashes have fields that end, and how many
 //! keys there are of each size. It also remembers how far the walk for expired keys has come.
 //!
-//! It is exact at every moment: whoever adds, changes or removes a key tells the [`Entry`] of its
+//! It is exact at every moment: whoever adds, changes or removes a key tells the `Entry` of its
 //! value before and after. Both parts change rarely: most writes leave a value in its class of
 //! size, and nothing is allocated for a database without keys.
 
