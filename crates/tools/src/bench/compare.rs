@@ -53,8 +53,8 @@ pub struct Cell {
 pub struct Line {
     /// What was asked.
     pub case: Case,
-    /// What each server showed.
-    pub cells: Vec<Cell>,
+    /// What each server showed; nothing of a peer that refuses the command.
+    pub cells: Vec<Option<Cell>>,
 }
 
 /// The outcome of a comparison; `Display` prints it side by side.
@@ -103,32 +103,50 @@ fn measure_case(
     servers: &[Server],
     plan: &Plan,
     progress: &mut dyn FnMut(&str, f64),
-) -> Result<Vec<Cell>, Error> {
+) -> Result<Vec<Option<Cell>>, Error> {
     let Case { row, pipeline } = case;
     let mut load = Load { pipeline, ..plan.load.clone() };
-    for (target, server) in targets.iter().zip(servers) {
+    let mut samples = vec![Some(Vec::with_capacity(plan.rounds)); servers.len()];
+    for ((target, server), samples) in targets.iter().zip(servers).zip(&mut samples) {
         progress(&format!("filling {} for {}", target.name, row.name), 0.0);
         server.resume();
         if let (Some(fill), false) = (row.fill, target.role == Role::Floor) {
-            Session::open(&server.endpoint)?.fill(fill, &load.shape, load.seed)?;
+            let filled = Session::open(&server.endpoint)?.fill(fill, &load.shape, load.seed);
+            if answered(target, filled)?.is_none() {
+                *samples = None;
+            }
         }
         server.pause();
     }
-    let mut samples = vec![Vec::with_capacity(plan.rounds); servers.len()];
     for round in 0..plan.rounds {
         load.seed = load.seed.wrapping_add(load.threads as u64);
         for (index, (target, server)) in targets.iter().zip(servers).enumerate() {
+            let Some(outcomes) = &mut samples[index] else { continue };
             let share = (round * servers.len() + index) as f64;
             let text = format!("{} x{pipeline} {} {}", row.name, round + 1, target.name);
             progress(&text, share / (plan.rounds * servers.len()) as f64);
             server.resume();
             let outcome = drive(&server.endpoint, row, &load, server.pid, &mut |_, _| {})?;
             server.pause();
-            refuse_errors(&format!("{} on {}", row.name, target.name), &outcome)?;
-            samples[index].push(outcome);
+            let checked = refuse_errors(&format!("{} on {}", row.name, target.name), &outcome);
+            match answered(target, checked)? {
+                Some(()) => outcomes.push(outcome),
+                None => samples[index] = None,
+            }
         }
     }
-    Ok(samples.iter().map(|outcomes| medians(outcomes)).collect())
+    Ok(samples.iter().map(|outcomes| outcomes.as_deref().map(medians)).collect())
+}
+
+/// Nothing for a peer that answers with errors: it does not know the command or the option, which
+/// is no fault of the comparison. Any other failure is one.
+fn answered<T>(target: &Target, result: Result<T, Error>) -> Result<Option<T>, Error> {
+    match result {
+        Err(Error::ErrorReplies { .. } | Error::Refused { .. }) if target.role == Role::Peer => {
+            Ok(None)
+        }
+        result => result.map(Some),
+    }
 }
 
 /// A measurement of error replies is none.
@@ -168,9 +186,10 @@ pub(crate) fn median(mut values: Vec<f64>) -> f64 {
 impl Table {
     /// The least CPU per request and the most requests per second among the servers of a role.
     pub fn best(&self, line: &Line, role: Role) -> (Option<f64>, Option<f64>) {
-        let cells = || self.targets.iter().zip(&line.cells).filter(|(t, _)| t.1 == role);
-        let least = cells().filter_map(|(_, cell)| cell.cpu_us).min_by(f64::total_cmp);
-        let most = cells().map(|(_, cell)| cell.per_second).max_by(f64::total_cmp);
+        let all = || self.targets.iter().zip(&line.cells).filter(|(t, _)| t.1 == role);
+        let cells = || all().filter_map(|(_, cell)| cell.as_ref());
+        let least = cells().filter_map(|cell| cell.cpu_us).min_by(f64::total_cmp);
+        let most = cells().map(|cell| cell.per_second).max_by(f64::total_cmp);
         (least, most)
     }
 
@@ -181,10 +200,10 @@ impl Table {
                 json!({
                     "name": name,
                     "role": format!("{role:?}").to_lowercase(),
-                    "cpu_us_per_request": cell.cpu_us,
-                    "requests_per_second": cell.per_second,
-                    "p50_us": cell.p50_us,
-                    "p99_us": cell.p99_us,
+                    "cpu_us_per_request": cell.and_then(|cell| cell.cpu_us),
+                    "requests_per_second": cell.map(|cell| cell.per_second),
+                    "p50_us": cell.map(|cell| cell.p50_us),
+                    "p99_us": cell.map(|cell| cell.p99_us),
                 })
             });
             json!({
@@ -203,7 +222,8 @@ impl Table {
         line: &Line,
         figure: impl Fn(&Cell) -> Option<String>,
     ) -> fmt::Result {
-        let texts: Vec<Option<String>> = line.cells.iter().map(figure).collect();
+        let cells = line.cells.iter().map(Option::as_ref);
+        let texts: Vec<Option<String>> = cells.map(|cell| cell.and_then(&figure)).collect();
         if texts.iter().all(Option::is_none) {
             return Ok(());
         }
@@ -255,7 +275,8 @@ mod tests {
     #[test]
     fn ratios_are_to_the_floor_and_to_the_best_peer() {
         let case = Case { row: workload::find("get").unwrap(), pipeline: 16 };
-        let cells = vec![cell(2.0, 400.0), cell(3.0, 300.0), cell(6.0, 150.0), cell(4.0, 120.0)];
+        let cells = [(2.0, 400.0), (3.0, 300.0), (6.0, 150.0), (4.0, 120.0)];
+        let cells = cells.map(|(cpu_us, per_second)| Some(cell(cpu_us, per_second))).to_vec();
         let roles = [Role::Floor, Role::Subject, Role::Peer, Role::Peer];
         let targets = ["floor", "weft", "a", "b"].map(str::to_owned).into_iter().zip(roles);
         let table = Table { targets: targets.collect(), lines: vec![Line { case, cells }] };
@@ -265,6 +286,19 @@ mod tests {
         assert!(ratios[0].ends_with("1.00         1.50         3.00         2.00"), "{text}");
         assert!(ratios[1].ends_with("0.50         0.75         1.50         1.00"), "{text}");
         assert!(ratios[3].ends_with("2.67         2.00         1.00         0.80"), "{text}");
+    }
+
+    #[test]
+    fn a_peer_that_refuses_a_command_has_no_figures() {
+        let case = Case { row: workload::find("get").unwrap(), pipeline: 16 };
+        let cells = vec![Some(cell(3.0, 300.0)), None, Some(cell(4.0, 120.0))];
+        let roles = [Role::Subject, Role::Peer, Role::Peer];
+        let targets = ["weft", "a", "b"].map(str::to_owned).into_iter().zip(roles);
+        let table = Table { targets: targets.collect(), lines: vec![Line { case, cells }] };
+        assert_eq!(table.best(&table.lines[0], Role::Peer), (Some(4.0), Some(120.0)));
+        let text = table.to_string();
+        let cpu = text.lines().find(|line| line.contains("CPU")).unwrap();
+        assert!(cpu.ends_with("3.000            -        4.000"), "{text}");
     }
 
     #[test]

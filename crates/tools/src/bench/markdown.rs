@@ -29,12 +29,13 @@ impl Table {
         let (floor_us, floor_rate) = self.best(line, Role::Floor);
         let (peer_us, peer_rate) = self.best(line, Role::Peer);
         let subject = self.targets.iter().position(|target| target.1 == Role::Subject);
-        let subject = subject.and_then(|at| line.cells.get(at));
+        let subject = subject.and_then(|at| line.cells.get(at)?.as_ref());
         let ratio = |value: Option<f64>, of: Option<f64>| Some(value? / of?);
         let row =
             |unit: &str, figure: &dyn Fn(&Cell) -> Option<String>, ratios: [Option<f64>; 2]| {
-                let text = |cell| figure(cell).unwrap_or_else(|| "-".to_owned());
-                let cells = line.cells.iter().map(text).collect();
+                let text = |cell: &Option<Cell>| cell.as_ref().and_then(figure);
+                let shown = |cell| text(cell).unwrap_or_else(|| "-".to_owned());
+                let cells = line.cells.iter().map(shown).collect();
                 Row { label: format!("{title}: {unit}"), cells, ratios: ratios.into() }
             };
         let cpu = subject.and_then(|cell| cell.cpu_us);
@@ -115,11 +116,8 @@ mod tests {
 
     #[test]
     fn the_subject_is_held_against_the_floor_and_the_best_peer() {
-        let cell = |cpu_us, per_second| Cell {
-            cpu_us: Some(cpu_us),
-            per_second,
-            p50_us: 1.0,
-            p99_us: 2.0,
+        let cell = |cpu_us, per_second| {
+            Some(Cell { cpu_us: Some(cpu_us), per_second, p50_us: 1.0, p99_us: 2.0 })
         };
         let case = Case { row: workload::find("get").unwrap(), pipeline: 16 };
         let cells = vec![cell(2.0, 400.0), cell(3.0, 300.0), cell(6.0, 150.0), cell(4.0, 120.0)];
