@@ -70,7 +70,7 @@ pub struct Table<P> {
     homes: u32,
     len: u32,
     stamped: u32,
-    /// Cache lines of the last record that was added: how much to prefetch of any record.
+    /// Cache lines of the last record that was added or moved: how much to prefetch of any record.
     record_lines: u32,
     owns: PhantomData<Record<P>>,
 }
@@ -529,11 +529,15 @@ impl<P> Drop for RecordMut<'_, P> {
         let address = unsafe { ManuallyDrop::take(&mut self.record) }.into_raw();
         let slot = &mut self.table.slots[self.at];
         let before = *slot & STAMPED != 0;
+        let moved = *slot & ADDRESS_MASK != address;
         *slot = *slot & TAG_MASK << TAG_SHIFT | address | if stamped { STAMPED } else { 0 };
         match (before, stamped) {
             (false, true) => self.table.stamped += 1,
             (true, false) => self.table.stamped -= 1,
             _ => {}
+        }
+        if moved {
+            self.table.note_lines(self.table.at(self.at).allocated_bytes());
         }
     }
 }
