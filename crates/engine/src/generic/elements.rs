@@ -21,7 +21,7 @@ impl Elements {
     }
 
     /// Makes room for so many short ones.
-    fn reserve(&mut self, elements: usize) {
+    pub(super) fn reserve(&mut self, elements: usize) {
         self.ends.reserve(elements);
         self.bytes.reserve(elements * SHORT_BYTES);
     }

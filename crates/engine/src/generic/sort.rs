@@ -199,6 +199,7 @@ fn run(
         return Ok(());
     };
     let mut stored = Elements::default();
+    stored.reserve(values);
     each_value(cx, &elements, &options, chosen, &mut |value| {
         stored.push(value.unwrap_or_default());
     });
