@@ -172,6 +172,8 @@ impl Changes {
             cx.wrote(CONSUMER_MADE, reader.key);
         } else {
             cx.turn.effects.note_eventless();
+            // Others may wait for these entries to have been pending for long.
+            cx.turn.effects.change(None, reader.key);
         }
         let effects = &mut cx.turn.effects;
         if !effects.is_consumed() {

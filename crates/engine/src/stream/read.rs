@@ -8,7 +8,7 @@ use crate::cx::Cx;
 use crate::error::{Error, StreamError};
 use crate::row::{Handler, Row};
 use crate::spec::{Access, Flags, KeySpec};
-use crate::wait::{Awaits, Wait};
+use crate::wait::{Attempt, Awaits, Wait};
 
 use super::entry::reply_entries;
 use super::id::{parse, to_vec};
@@ -46,6 +46,7 @@ fn xread(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<
             keys: request.keys.clone(),
             target: None,
             until_ms,
+            ripe_ms: Vec::new(),
             serve: serve_waiting,
             args: resolved(cx, args, &request)?,
         };
@@ -116,10 +117,10 @@ fn serve_waiting(
     key: Key<'_>,
     args: &Args<'_>,
     reply: &mut Reply<'_>,
-) -> Result<bool, Error> {
+) -> Result<Attempt, Error> {
     // When the wait ends does not matter any more, and was checked when it began.
     let request = Request::parse(args, false, 0)?;
-    serve(cx, args, &request, Some(key.bytes), reply)
+    serve(cx, args, &request, Some(key.bytes), reply).map(Attempt::from)
 }
 
 /// Replies what the streams have, or only the one under `only`. Returns whether there was anything;
