@@ -485,11 +485,6 @@ impl<T: Type> Edit<'_, T> {
         self.changed = true;
     }
 
-    /// The record, to give the same value another form.
-    pub(crate) fn record_to_reform(&mut self) -> RecordMut<'_, Object> {
-        self.db.table.at_mut(self.at)
-    }
-
     /// The turn: for what a change takes out of the value, and for room to work in.
     pub(crate) fn turn(&mut self) -> &mut Turn {
         self.turn
