@@ -233,7 +233,7 @@ fn parse_claim(args: &Args<'_>, now_ms: i64) -> Result<(Claiming, usize), Error>
 fn xclaim(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let (key, now_ms) = (cx.first_key(args, 1), cx.turn.unix_ms);
     let (db, turn) = cx.db(key);
-    let mut edit = needed(db.edit::<Stream>(turn, key)?, key.bytes, args.text(2))?;
+    let mut edit = needed(db.read_and_edit::<Stream>(turn, key)?, key.bytes, args.text(2))?;
     let ds::Stream { log, groups } = edit.stream_unchanged_mut();
     let group = needed(groups.find_mut(args.text(2)), key.bytes, args.text(2))?;
     let (claiming, end) = parse_claim(args, now_ms)?;
@@ -286,7 +286,7 @@ fn xautoclaim(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Re
         }
     }
     let (db, turn) = cx.db(key);
-    let mut edit = needed(db.edit::<Stream>(turn, key)?, key.bytes, args.text(2))?;
+    let mut edit = needed(db.read_and_edit::<Stream>(turn, key)?, key.bytes, args.text(2))?;
     let ds::Stream { log, groups } = edit.stream_unchanged_mut();
     let group = needed(groups.find_mut(args.text(2)), key.bytes, args.text(2))?;
     let (consumer, made) = asking(group, args.text(3), now_ms);

@@ -12,7 +12,7 @@ use crate::wait::{Attempt, Awaits, Wait};
 
 use super::entry::{reply_content, reply_entry};
 use super::id::{parse, reply_id};
-use super::read::{Answer, check_keys, place};
+use super::read::{Answer, check_keys, counts_twice, place};
 use super::replay::{Claim, Reader};
 use super::request::{BLOCK, COUNT, Request, STREAMS};
 use super::{CONSUMER, CONSUMER_MADE, GROUP, asking, idle_ms, lossy, spec};
@@ -163,7 +163,7 @@ fn serve(
         }
         let (db, turn) = cx.db(key);
         let no_group = || StreamError::NoGroupToRead(lossy(key.bytes), lossy(reading.group));
-        let mut edit = db.edit::<Stream>(turn, key)?.ok_or_else(no_group)?;
+        let mut edit = db.read_and_edit::<Stream>(turn, key)?.ok_or_else(no_group)?;
         let ds::Stream { log, groups } = edit.stream_unchanged_mut();
         let group = groups.find_mut(reading.group).ok_or_else(no_group)?;
         let changes = match history_from(id)? {
@@ -191,6 +191,7 @@ fn serve(
             edit.set_changed();
         }
         drop(edit);
+        cx.turn.tally.hits += u64::from(counts_twice(request, only));
         if changes.made && delivered {
             cx.turn.tally.changes += 1;
         }
