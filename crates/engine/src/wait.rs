@@ -18,9 +18,9 @@ use store::Key;
 use crate::cx::Cx;
 use crate::error::{Error, WaitError};
 
-/// Tries to answer a waiting request because `key` has changed, or because the time has come that it
-/// named. If it does not reply, the request goes on waiting, and nothing must have been written. An
-/// error ends the wait, and is the reply.
+/// Tries to answer a waiting request because `key` has changed, or because the time has come that
+/// it named. If it does not reply, the request goes on waiting, and nothing must have been written.
+/// An error ends the wait, and is the reply.
 ///
 /// The context is that of the waiting client: its database, its keys' hashes (in the order of its
 /// row's positions) and its protocol. The shards of the key and of the target are held, no others.

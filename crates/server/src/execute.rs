@@ -336,7 +336,7 @@ impl IoThread {
         slots.dedup();
         for slot in slots {
             match self.slots.client(slot) {
-                // A look at its keys was postponed, or it has its slot from a client that was paused.
+                // Its look was postponed, or it has its slot from a client that was paused.
                 Some(client) if client.session.waiter.is_some() => self.schedule(slot),
                 Some(_) => self.go_on(slot),
                 None => {}
