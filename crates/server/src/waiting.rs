@@ -48,7 +48,8 @@ impl IoThread {
         self.end_wait(slot);
     }
 
-    /// Ends a client's wait if it is over: sends the reply and goes on with what came behind.
+    /// Ends a client's wait if it is over: sends the reply and goes on with what came behind. If it
+    /// is not, there may be news about when to come back.
     pub(crate) fn end_wait(&mut self, slot: usize) {
         let Some(client) = self.slots.client_mut(slot) else { return };
         let router = LockRouter { shards: &self.shared.shards, pass: &self.pass };
