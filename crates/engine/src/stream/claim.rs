@@ -169,13 +169,15 @@ impl Changes {
         let Some(more) = self.len().checked_sub(1) else { return };
         cx.turn.tally.changes += more;
         if self.made {
-            cx.wrote(CONSUMER_MADE, reader.key);
+            cx.turn.effects.note_unawaited(CONSUMER_MADE, reader.key);
         } else {
             cx.turn.effects.note_eventless();
-            // Others may wait for these entries to have been pending for long.
-            cx.turn.effects.change(None, reader.key);
         }
         let effects = &mut cx.turn.effects;
+        if !self.claims.is_empty() {
+            // Others may wait for these entries to have been pending for long.
+            effects.change(None, reader.key);
+        }
         if !effects.is_consumed() {
             return;
         }

@@ -251,7 +251,7 @@ fn create_consumer(
     }
     drop(edit);
     if made {
-        cx.wrote(CONSUMER_MADE, args.text(2));
+        cx.turn.effects.note_unawaited(CONSUMER_MADE, args.text(2));
     }
     reply.int(i64::from(made));
     Ok(())

@@ -195,7 +195,7 @@ fn serve(
         if changes.made && delivered {
             cx.turn.tally.changes += 1;
         }
-        if changes.any_claims && !changes.made && only.is_none() {
+        if changes.any_claims && only.is_none() {
             // Others may wait for these entries to have been pending for long.
             cx.turn.effects.change(None, key.bytes);
         }
@@ -327,7 +327,7 @@ impl Reading<'_> {
     /// Notes what was changed in a stream, and how that is replayed.
     fn note(&self, cx: &mut Cx<'_>, key: &[u8], changes: &Changes) {
         if changes.made {
-            cx.wrote(CONSUMER_MADE, key);
+            cx.turn.effects.note_unawaited(CONSUMER_MADE, key);
         } else if changes.any_claims || changes.read.is_some() {
             cx.turn.effects.note_eventless();
         } else {
