@@ -335,9 +335,11 @@ impl IoThread {
         slots.sort_unstable();
         slots.dedup();
         for slot in slots {
-            // One that waits for a key has its slot from a client that was paused.
-            if self.slots.client(slot).is_some_and(|client| client.session.waiter.is_none()) {
-                self.go_on(slot);
+            match self.slots.client(slot) {
+                // Its look was postponed, or it has its slot from a client that was paused.
+                Some(client) if client.session.waiter.is_some() => self.schedule(slot),
+                Some(_) => self.go_on(slot),
+                None => {}
             }
         }
     }

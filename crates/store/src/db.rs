@@ -231,12 +231,40 @@ impl Db {
         turn: &'a mut Turn,
         key: Key<'_>,
     ) -> Result<Option<Edit<'a, T>>, WrongType> {
-        let Some(at) = self.find(turn, key) else { return Ok(None) };
+        match self.find(turn, key) {
+            Some(at) => self.edit_at(turn, at, key).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// The same, and counts a hit or a miss: for those who also read, as a reader of a group does.
+    ///
+    /// # Errors
+    /// When the value is of another type.
+    pub fn read_and_edit<'a, T: Type>(
+        &'a mut self,
+        turn: &'a mut Turn,
+        key: Key<'_>,
+    ) -> Result<Option<Edit<'a, T>>, WrongType> {
+        let Some(at) = self.find(turn, key) else {
+            turn.tally.misses += 1;
+            return Ok(None);
+        };
+        turn.tally.hits += 1;
+        self.edit_at(turn, at, key).map(Some)
+    }
+
+    fn edit_at<'a, T: Type>(
+        &'a mut self,
+        turn: &'a mut Turn,
+        at: usize,
+        key: Key<'_>,
+    ) -> Result<Edit<'a, T>, WrongType> {
         if T::view(self.table.at(at)).is_none() {
             return Err(WrongType);
         }
         self.touch(turn, at);
-        Ok(Some(Edit::new(self, turn, at, key.hash, false)))
+        Ok(Edit::new(self, turn, at, key.hash, false))
     }
 
     /// The same; a key that is not there gets an empty value first. When that is left empty, the
@@ -483,11 +511,6 @@ impl<T: Type> Edit<'_, T> {
     /// The value was changed through `record_unchanged_mut`.
     pub(crate) fn note_change(&mut self) {
         self.changed = true;
-    }
-
-    /// The record, to give the same value another form.
-    pub(crate) fn record_to_reform(&mut self) -> RecordMut<'_, Object> {
-        self.db.table.at_mut(self.at)
     }
 
     /// The turn: for what a change takes out of the value, and for room to work in.
