@@ -94,6 +94,14 @@ pub struct Wait {
     pub args: Option<Vec<Vec<u8>>>,
 }
 
+impl Wait {
+    /// A wait for a write to one of the keys at these arguments, answered by `serve` with the
+    /// arguments that were sent.
+    pub fn new(awaits: Awaits, keys: Range<usize>, until_ms: Option<i64>, serve: Serve) -> Self {
+        Self { awaits, keys, target: None, until_ms, ripe_ms: Vec::new(), serve, args: None }
+    }
+}
+
 /// A wait that a handler has asked for, with copies of what must outlive the request.
 #[derive(Clone, Debug)]
 pub struct Asked {

@@ -191,8 +191,8 @@ struct Found {
 /// Finds the run of a register.
 ///
 /// Where a run begins follows from the kind of the one before, so a plain walk waits for one load
-/// after another. While elements are few, nearly all runs are long ones of zeros with one of a value
-/// behind: those are passed by pairs, three bytes at a step, which the processor can foresee.
+/// after another. While elements are few, nearly all runs are long ones of zeros with one of a
+/// value behind: those are passed by pairs, three bytes at a step, which the processor can foresee.
 fn find(bytes: &[u8], index: usize) -> Result<Found, Corrupt> {
     let (mut at, mut first, mut before) = (HEADER_BYTES, 0, None);
     loop {

@@ -107,16 +107,7 @@ fn pop_or_wait(
         Side::Left => |cx, key, _, reply| pop_one(cx, key, Side::Left, reply).map(Attempt::from),
         Side::Right => |cx, key, _, reply| pop_one(cx, key, Side::Right, reply).map(Attempt::from),
     };
-    let wait = Wait {
-        awaits: Awaits::List,
-        keys: 1..last,
-        target: None,
-        until_ms,
-        ripe_ms: Vec::new(),
-        serve,
-        args: None,
-    };
-    if !cx.wait(args, wait) {
+    if !cx.wait(args, Wait::new(Awaits::List, 1..last, until_ms, serve)) {
         reply.null_array();
     }
     Ok(())
@@ -163,15 +154,7 @@ fn move_or_wait(
     if serve(cx, source, args, reply)? == Attempt::Replied {
         return Ok(());
     }
-    let wait = Wait {
-        awaits: Awaits::List,
-        keys: 1..2,
-        target: Some(2),
-        until_ms,
-        ripe_ms: Vec::new(),
-        serve,
-        args: None,
-    };
+    let wait = Wait { target: Some(2), ..Wait::new(Awaits::List, 1..2, until_ms, serve) };
     if !cx.wait(args, wait) {
         reply.null();
     }
@@ -224,16 +207,7 @@ fn blmpop(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
         let wanted = Wanted::parse(&mut args, 2)?;
         take_from(cx, key, wanted, reply).map(Attempt::from)
     };
-    let wait = Wait {
-        awaits: Awaits::List,
-        keys,
-        target: None,
-        until_ms,
-        ripe_ms: Vec::new(),
-        serve,
-        args: None,
-    };
-    if !cx.wait(args, wait) {
+    if !cx.wait(args, Wait::new(Awaits::List, keys, until_ms, serve)) {
         reply.null_array();
     }
     Ok(())

@@ -261,11 +261,7 @@ fn bzmpop(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
         Many::parse(&mut args.clone(), 2)?.pop_one(cx, key, reply).map(Attempt::from)
     };
     let keys = many.keys_at..many.keys_at + many.keys;
-    let awaits = Awaits::SortedSet;
-    if !cx.wait(
-        args,
-        Wait { awaits, keys, target: None, until_ms, ripe_ms: Vec::new(), serve, args: None },
-    ) {
+    if !cx.wait(args, Wait::new(Awaits::SortedSet, keys, until_ms, serve)) {
         reply.null_array();
     }
     Ok(())
@@ -298,19 +294,7 @@ fn bzpop(cx: &mut Cx<'_>, args: &Args<'_>, reply: &mut Reply<'_>, end: End) -> R
             bpop_one(cx, key, End::Max, reply).map(Attempt::from)
         },
     };
-    let awaits = Awaits::SortedSet;
-    if !cx.wait(
-        args,
-        Wait {
-            awaits,
-            keys: 1..last,
-            target: None,
-            until_ms,
-            ripe_ms: Vec::new(),
-            serve,
-            args: None,
-        },
-    ) {
+    if !cx.wait(args, Wait::new(Awaits::SortedSet, 1..last, until_ms, serve)) {
         reply.null_array();
     }
     Ok(())

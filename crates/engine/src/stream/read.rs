@@ -41,15 +41,9 @@ fn xread(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<
         return Ok(());
     }
     if let Some(until_ms) = request.until {
-        let wait = Wait {
-            awaits: Awaits::Stream,
-            keys: request.keys.clone(),
-            target: None,
-            until_ms,
-            ripe_ms: Vec::new(),
-            serve: serve_waiting,
-            args: resolved(cx, args, &request)?,
-        };
+        let args_to_serve = resolved(cx, args, &request)?;
+        let wait = Wait::new(Awaits::Stream, request.keys.clone(), until_ms, serve_waiting);
+        let wait = Wait { args: args_to_serve, ..wait };
         if cx.wait(args, wait) {
             return Ok(());
         }

@@ -80,15 +80,8 @@ fn xreadgroup(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Re
         return Ok(());
     }
     if let Some(until_ms) = request.until {
-        let wait = Wait {
-            awaits: Awaits::StreamGroup,
-            keys: request.keys.clone(),
-            target: None,
-            until_ms,
-            ripe_ms: look.ripe_ms,
-            serve: serve_waiting,
-            args: None,
-        };
+        let wait = Wait::new(Awaits::StreamGroup, request.keys.clone(), until_ms, serve_waiting);
+        let wait = Wait { ripe_ms: look.ripe_ms, ..wait };
         if cx.wait(args, wait) {
             return Ok(());
         }
