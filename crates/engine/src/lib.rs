@@ -33,7 +33,7 @@ pub use error::{
 };
 pub use row::{Handler, Row};
 pub use spec::{
-    Access, Argument, Begin, Category, Find, Flags, Group, KeySpec, Shape, Spec, Spread,
+    Access, Argument, Begin, Category, Find, Flags, Group, KeySpec, Reach, Shape, Spec, Spread,
 };
 pub use wait::{Asked, Attempt, Awaits, Serve, Wait};
 

@@ -110,6 +110,31 @@ impl Db {
         Some(member_hash)
     }
 
+    /// Asks the processor for a stream, whose key's record is in the cache. Does nothing for any
+    /// other value.
+    #[inline]
+    pub fn prefetch_stream(&self, hash: u64) {
+        if let Some(stream) = self.probable_stream(hash) {
+            stream.prefetch();
+        }
+    }
+
+    /// Asks the processor for where a stream grows, when itself is in the cache.
+    #[inline]
+    pub fn prefetch_stream_end(&self, hash: u64) {
+        if let Some(stream) = self.probable_stream(hash) {
+            stream.prefetch_end();
+        }
+    }
+
+    #[inline]
+    fn probable_stream(&self, hash: u64) -> Option<&ds::Stream> {
+        match self.table.probable_record(hash)?.object()? {
+            Object::Stream(stream) => Some(stream),
+            _ => None,
+        }
+    }
+
     /// Asks the processor for a member whose slots are in the cache.
     #[inline]
     pub fn prefetch_member(&self, hash: u64, member_hash: u64) {
