@@ -49,7 +49,7 @@ impl Worker {
     pub fn new(node: Arc<Node>, index: usize, seed: u64, ticks_per_micro: f64) -> Self {
         let mut worker = Self {
             config: node.config(),
-            turn: Turn::new(node.hasher),
+            turn: Turn::new(node.hasher, node.key_counts.of_thread(index)),
             stats: node.thread_stats(index),
             index,
             remote: 0,

@@ -187,6 +187,11 @@ impl World {
             assert!(own.len() <= 1 + news, "one effect for each write: {effects:?}");
         }
         self.worker.end_turn();
+        for database in 0..self.node.databases {
+            let len = |shard: &RefCell<Shard>| shard.borrow().db_ref(database).len();
+            let keys: usize = self.shards.shards.iter().map(len).sum();
+            assert_eq!(self.worker.turn.keys.total(database), keys, "keys of {database}");
+        }
         let record = Arc::clone(&session.record);
         record.set_flag(flag::PAUSED, step == Step::Postpone);
         assert_eq!(step == Step::Wait, session.waiter.is_some());
