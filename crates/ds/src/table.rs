@@ -148,15 +148,8 @@ impl<P> Table<P> {
         self.slots.len()
     }
 
-    /// Asks the processor for the first slots a search for `hash` reads.
-    #[inline]
-    pub fn prefetch_slot(&self, hash: u64) {
-        if let Some(slot) = self.slots.get(home_of(hash, self.homes)) {
-            prefetch(std::ptr::from_ref(slot).cast());
-        }
-    }
-
-    /// The same with the line behind: for a table so full that many a search reads it too.
+    /// Asks the processor for the slots that a search for `hash` reads: mostly those on two lines,
+    /// since tables are kept full.
     #[inline]
     pub fn prefetch_slots(&self, hash: u64) {
         if let Some(slot) = self.slots.get(home_of(hash, self.homes)) {
