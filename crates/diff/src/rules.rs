@@ -48,8 +48,6 @@ enum Forget {
     Keys,
     /// The first key, unseen.
     First,
-    /// Only how the list at the first key is encoded: it is written anew.
-    Encoding,
 }
 
 /// Never sent.
@@ -119,8 +117,6 @@ const RULES: &[Rule] = &[
         .forget(Forget::Keys),
     rule(SORT, Compare::Unordered(1), "the same").when(is_unordered_sort).forget(Forget::Keys),
     rule(SORT, Compare::Exact, "Redis unpacks what it sorts").forget(Forget::First),
-    rule(&["linsert", "lset"], Compare::Exact, "Redis unpacks the list even if nothing changes")
-        .forget(Forget::Encoding),
 ];
 
 const SORT: &[&str] = &["sort", "sort_ro"];
@@ -323,12 +319,6 @@ pub fn with_follow_ups(list: &[Request]) -> (Vec<Request>, Vec<usize>) {
             Forget::Nothing => {}
             Forget::Keys => requests.extend(farewell(request)),
             Forget::First => requests.extend(request.get(1).map(|key| about("DEL", key))),
-            Forget::Encoding => requests.extend(request.get(1).map(|key| {
-                let mut anew = about("SORT", key);
-                anew.extend(crate::request(&["BY", "nosort", "STORE"]));
-                anew.push(key.clone());
-                anew
-            })),
         }
         origins.resize(requests.len(), at);
     }
