@@ -224,7 +224,7 @@ impl Edit<'_, List> {
         let limit = ChunkLimit::of(i64::from(limits.list_max_listpack_size));
         let mut long = Box::new(LongList::new(limit));
         elements.for_each(|element| long.push_back(element));
-        self.record_to_reform().set_object(Kind::List as u8, Object::List(long));
+        self.record_mut().set_object(Kind::List as u8, Object::List(long));
         self.pack_within(limit.when_packing());
     }
 
