@@ -218,10 +218,19 @@ impl Edit<'_, List> {
         self.add(side, std::iter::once(element));
     }
 
-    /// Fills an empty list with a result: chunks first, which go into the record if they are one
-    /// within the limit.
-    pub fn fill<'e>(&mut self, elements: impl Iterator<Item = &'e [u8]>, limits: &Limits) {
+    /// Fills an empty list with a result: chunks first, as in Redis, which go into the record if
+    /// they are one within the limit.
+    pub fn fill<'e, I>(&mut self, elements: I, limits: &Limits)
+    where
+        I: DoubleEndedIterator<Item = &'e [u8]> + ExactSizeIterator + Clone,
+    {
+        /// By so much a chunk may be thought to be longer than it is.
+        const ESTIMATE_BYTES_MAX: usize = 64;
         let limit = ChunkLimit::of(i64::from(limits.list_max_listpack_size));
+        let bytes: usize = elements.clone().map(|element| Encoded::text(element).len()).sum();
+        if limit.admits(bytes + ESTIMATE_BYTES_MAX, elements.len()) {
+            return self.add(Side::Right, elements);
+        }
         let mut long = Box::new(LongList::new(limit));
         elements.for_each(|element| long.push_back(element));
         self.record_mut().set_object(Kind::List as u8, Object::List(long));
