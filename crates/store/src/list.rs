@@ -97,6 +97,15 @@ impl<'a> ListRef<'a> {
         }
     }
 
+    /// The bytes that an element taken from this list adds to another one, when it is asked whether
+    /// that must grow: as in Redis, an integer from chunks adds none.
+    pub fn moved_bytes(self, element: Entry<'_>) -> usize {
+        match (self, element) {
+            (Self::Long(_), Entry::Integer(_)) => 0,
+            _ => element.len(),
+        }
+    }
+
     /// The elements from `index` on.
     pub fn iter_from(self, index: usize) -> impl Iterator<Item = Entry<'a>> {
         match self {
@@ -203,15 +212,29 @@ impl Edit<'_, List> {
         self.add(side, elements);
     }
 
-    /// Fills an empty list with a result. The size that it has when packed decides its form, and
-    /// not, as where elements are added, the length of their texts.
+    /// Adds an element that was taken from another list, and there weighed so many bytes.
+    pub fn push_moved(&mut self, side: Side, element: &[u8], bytes: usize, limits: &Limits) {
+        self.make_room_for(1, bytes, limits);
+        self.add(side, std::iter::once(element));
+    }
+
+    /// Fills an empty list with a result: chunks first, as in Redis, which go into the record if
+    /// they are one within the limit.
     pub fn fill<'e, I>(&mut self, elements: I, limits: &Limits)
     where
         I: DoubleEndedIterator<Item = &'e [u8]> + ExactSizeIterator + Clone,
     {
-        let bytes = elements.clone().map(|element| Encoded::text(element).len()).sum();
-        self.make_room_for(elements.len(), bytes, limits);
-        self.add(Side::Right, elements);
+        /// By so much a chunk may be thought to be longer than it is.
+        const ESTIMATE_BYTES_MAX: usize = 64;
+        let limit = ChunkLimit::of(i64::from(limits.list_max_listpack_size));
+        let bytes: usize = elements.clone().map(|element| Encoded::text(element).len()).sum();
+        if limit.admits(bytes + ESTIMATE_BYTES_MAX, elements.len()) {
+            return self.add(Side::Right, elements);
+        }
+        let mut long = Box::new(LongList::new(limit));
+        elements.for_each(|element| long.push_back(element));
+        self.record_mut().set_object(Kind::List as u8, Object::List(long));
+        self.pack_within(limit.when_packing());
     }
 
     #[inline]
@@ -381,8 +404,12 @@ impl Edit<'_, List> {
 
     /// Moves a list of one chunk back into the record when it is at most half of the limit.
     fn shrink(&mut self, limits: &Limits) {
+        let limit = ChunkLimit::of(i64::from(limits.list_max_listpack_size));
+        self.pack_within(limit.halved().when_packing());
+    }
+
+    fn pack_within(&mut self, limit: ChunkLimit) {
         let ListRef::Long(list) = self.list() else { return };
-        let limit = ChunkLimit::of(i64::from(limits.list_max_listpack_size)).halved();
         let Some(bytes) = list.as_packed() else { return };
         let packed = Packed::new(bytes);
         if limit.admits(packed.listpack_bytes(), packed.len()) {

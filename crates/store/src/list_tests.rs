@@ -190,3 +190,25 @@ fn chunks_that_go_together_are_dropped_later() {
     pair.check();
     assert_eq!(pair.turn.trash.take_big().len(), 1);
 }
+
+#[test]
+fn a_result_is_packed_when_its_chunks_are_one() {
+    let filled = |size: i32, elements: &[Vec<u8>]| {
+        let mut pair = Pair::new(size);
+        pair.edit(|list, limits| list.fill(elements.iter().map(Vec::as_slice), limits));
+        pair.model = elements.to_vec();
+        pair.check();
+        pair.encoding()
+    };
+    let texts = |lens: &[usize]| -> Vec<_> { lens.iter().map(|len| vec![b'x'; *len]).collect() };
+    assert_eq!(filled(-2, &texts(&[])), "none");
+    assert_eq!(filled(-2, &texts(&[1])), "listpack");
+    assert_eq!(filled(-1, &texts(&[4085])), "listpack");
+    assert_eq!(filled(-1, &texts(&[4086])), "quicklist");
+    // The last element is thought to need a few bytes more than it does.
+    assert_eq!(filled(-1, &texts(&[4071, 1])), "listpack");
+    assert_eq!(filled(-1, &texts(&[4077, 1])), "quicklist");
+    assert_eq!(filled(2, &texts(&[4000, 4000])), "listpack");
+    assert_eq!(filled(2, &texts(&[1, 1, 1])), "quicklist");
+    assert_eq!(filled(2, &texts(&[9000])), "quicklist");
+}

@@ -34,6 +34,8 @@ pub enum Class {
     FieldOffset,
     BitValue,
     BitType,
+    /// What PFDEBUG is to show or do.
+    HllView,
     Seconds,
     Milliseconds,
     /// The same, or one: the key's end is then waited for.
@@ -107,6 +109,7 @@ const HINTS: &[(&str, &str, Class)] = &[
     ("setbit", "value", Class::BitValue),
     ("bitpos", "bit", Class::BitValue),
     ("setrange", "offset", Class::ByteOffset),
+    ("pfdebug", "subcommand", Class::HllView),
     // Sorted sets and geo.
     ("zrangestore", "min", Class::AnyBound),
     ("zrangestore", "max", Class::AnyBound),

@@ -17,6 +17,9 @@ const HOME_KEYS: u32 = 3;
 const LONG_BYTES: usize = 1_000;
 const HUGE_BYTES: usize = 20_000;
 
+/// Lengths up to which some fit into a chunk of a list, alone or with a second one.
+const CHUNK_BYTES: &[usize] = &[2040, 3000, 4076, 4080, 4085, 4090, 8170, 8175, 8180, 8192, 8193];
+
 /// Lengths around the thresholds that [`crate::settings`] chooses from.
 const THRESHOLD_BYTES: &[usize] = &[7, 8, 9, 43, 44, 45, 63, 64, 65];
 
@@ -211,7 +214,8 @@ impl Values {
         }
         match rng.u32(..200) {
             0 => vec![b'M'; HUGE_BYTES],
-            1 | 2 => vec![b'L'; LONG_BYTES],
+            1 => vec![b'L'; LONG_BYTES],
+            2 => vec![b'C'; pick(CHUNK_BYTES, rng)],
             3..20 => vec![b'a' + rng.u8(..3); pick(THRESHOLD_BYTES, rng)],
             20..30 => odd_string(rng),
             30..40 => rng.i64(-200_000..200_000).to_string().into_bytes(),
@@ -315,6 +319,11 @@ fn word(class: Class, rng: &mut Rng) -> Vec<u8> {
             pick(&["string", "list", "set", "zset", "hash", "stream", "String", "none", "x"], rng)
                 .into()
         }
+        // Some make it dense, which it is to be rarely; and all registers are a long reply.
+        Class::HllView => match rng.u32(..16) {
+            0 => pick(&["todense", "getreg", "none", ""], rng).into(),
+            _ => pick(&["encoding", "decode", "DECODE"], rng).into(),
+        },
         Class::BitType => match rng.u32(..10) {
             0 => pick(&["u64", "i65", "u0", "i0", "x8", "u", "i-1", "u 1"], rng).into(),
             1 => pick(&["i64", "u63", "i1", "u1"], rng).into(),

@@ -11,8 +11,8 @@ const SPARSE_PART: usize = 4;
 const DEQUE_CHUNKS_MIN: usize = 16;
 /// Up to this many chunks the room for them doubles.
 const DOUBLING_CHUNKS_END: usize = 64;
-/// So many times its limit is the most that a chunk takes when elements in it are replaced.
-const OVERFULL_FACTOR: usize = 2;
+/// The most that a chunk takes when elements in it are replaced by longer ones.
+pub(super) const REPLACED_BYTES_MAX: usize = 1 << 20;
 
 impl List {
     /// Adds an element behind the last.
@@ -85,9 +85,6 @@ impl List {
             });
         } else {
             self.chunks.insert(number + usize::from(after), Chunk::of(element));
-            if !limit.is_large(&element) {
-                self.merge_around(number + usize::from(!after));
-            }
         }
     }
 
@@ -101,13 +98,12 @@ impl List {
     }
 
     /// Splits a chunk before the element at a position and puts another one between the halves: to
-    /// the half that it was to stand beside, although that may lead beyond the limit.
+    /// the half that it was not to stand beside, although that may lead beyond the limit.
     fn insert_splitting(&mut self, number: usize, at: usize, after: bool, element: Encoded<'_>) {
         let right = self.chunks[number].split_off(at);
         self.chunks.insert(number + 1, right);
         if self.limit.is_large(&element) {
             self.chunks.insert(number + 1, Chunk::of(element));
-            self.merge_around(number + 1);
         } else if after {
             self.chunks[number + 1].edit(|list| list.push_front(element));
             self.merge_around(number);
@@ -118,23 +114,46 @@ impl List {
     }
 
     /// Puts another element in the place of element `index`. Returns whether there was one.
+    ///
+    /// As in Redis a chunk may grow beyond the limit so, but here not without end.
     pub fn replace<'e>(&mut self, index: usize, element: impl Into<Encoded<'e>>) -> bool {
         let Some(place) = self.place(index) else { return false };
         let element = element.into();
         let limit = self.limit;
+        let (is_large, was_large) =
+            (limit.is_large(&element), limit.stands_alone(&self.chunks[place.chunk]));
         let chunk = &mut self.chunks[place.chunk];
         let view = chunk.view();
         let old = view.after(place.at) - place.at;
-        let bytes = view.listpack_bytes() - old + element.len();
-        // As in Redis a chunk may grow beyond the limit so, but here not without end.
-        let is_beyond = limit.is_large(&element) || bytes > limit.bytes * OVERFULL_FACTOR;
-        if chunk.len() > 1 && is_beyond {
+        let is_beyond = view.end() - old + element.len() > REPLACED_BYTES_MAX;
+        if is_large == was_large && (is_large || !is_beyond) {
+            chunk.edit(|list| list.replace(place.at, element));
+        } else if was_large {
+            // The next chunk may have room for it.
             self.insert(place, true, element);
             self.remove(index..index + 1);
-            return true;
+        } else {
+            self.replace_splitting(place, element);
         }
-        chunk.edit(|list| list.replace(place.at, element));
         true
+    }
+
+    /// Cuts a chunk behind the element at a place and puts a chunk of another one in its stead.
+    fn replace_splitting(&mut self, Place { chunk: mut number, at }: Place, element: Encoded<'_>) {
+        let view = self.chunks[number].view();
+        let (is_first, after, end) = (at == 0, view.after(at), view.end());
+        if after < end {
+            let right = self.chunks[number].split_off(after);
+            self.chunks.insert(number + 1, right);
+        }
+        if is_first {
+            self.chunks[number] = Chunk::of(element);
+            return;
+        }
+        self.chunks[number].edit(|list| list.remove(at, 1));
+        number += 1;
+        self.chunks.insert(number, Chunk::of(element));
+        self.merge_around(number);
     }
 
     /// Removes elements and returns the chunks that were removed whole, as a list to be dropped

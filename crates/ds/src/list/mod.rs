@@ -8,8 +8,9 @@
 //! chunks' lengths from the nearer end, without touching their elements.
 //!
 //! Invariants: no chunk is empty; an element beyond the list's limit stands alone; additions at the
-//! ends keep chunks within the limit, insertions and replacements within about twice of it. Chunks
-//! are never compressed.
+//! ends keep chunks within the limit, insertions within about twice of it, and replacements within
+//! a limit of their own. Where chunks end and which are joined is as in Redis, since it shows: a list
+//! of one chunk may go back to the packed form. Chunks are never compressed.
 
 mod chunk;
 mod edit;
@@ -62,12 +63,27 @@ impl ChunkLimit {
         element.text_len() > self.bytes
     }
 
+    /// Whether a chunk holds nothing but an element that must.
+    fn stands_alone(self, chunk: &Chunk) -> bool {
+        let is_large = |entry: Entry<'_>| entry.len() > self.bytes;
+        chunk.len() == 1 && chunk.view().first().is_some_and(is_large)
+    }
+
     /// The limit that is half of this one.
     pub fn halved(self) -> Self {
-        let elements = if self.elements == usize::MAX { usize::MAX } else { self.elements / 2 };
-        // A limit of elements has no bytes to halve: those are for safety.
-        let bytes = if self.elements == usize::MAX { self.bytes / 2 } else { self.bytes };
-        Self { bytes, elements }
+        match self.elements {
+            usize::MAX => Self { bytes: self.bytes / 2, ..self },
+            elements => Self { elements: elements / 2, ..self },
+        }
+    }
+
+    /// The limit for a chunk that goes back into the packed form. When it is one of elements, it has
+    /// no bytes: those are for safety, and replacements have passed them before.
+    pub fn when_packing(self) -> Self {
+        match self.elements {
+            usize::MAX => self,
+            _ => Self { bytes: usize::MAX, ..self },
+        }
     }
 }
 
@@ -92,21 +108,21 @@ impl List {
         Self { chunks: VecDeque::new(), len: 0, limit }
     }
 
-    /// A list with the elements of a packed one.
+    /// A list with the elements of a packed one, as one chunk even if it is beyond the limit.
     pub fn of_packed(list: Packed<'_>, limit: ChunkLimit) -> Self {
         let mut own = Self::new(limit);
-        if limit.admits(list.listpack_bytes(), list.len()) && !list.is_empty() {
+        if !list.is_empty() {
             own.len = list.len();
             own.chunks.push_back(Chunk::of_packed(list));
-        } else {
-            list.iter().for_each(|entry| own.push_back(entry));
         }
         own
     }
 
-    /// The bytes of a packed list with the same elements, when there is one chunk.
+    /// The bytes of a packed list with the same elements, when there is one chunk and not for the
+    /// sake of one large element.
     pub fn as_packed(&self) -> Option<&[u8]> {
-        if self.chunks.len() == 1 { self.chunks.front().map(Chunk::bytes) } else { None }
+        let only = self.chunks.front().filter(|_| self.chunks.len() == 1)?;
+        (!self.limit.stands_alone(only)).then(|| only.bytes())
     }
 
     /// Elements.

@@ -16,7 +16,8 @@ fn check(list: &List, model: &[Vec<u8>]) {
     for chunk in &list.chunks {
         let view = chunk.view();
         assert!(!view.is_empty() && view.len() == chunk.len());
-        assert!(chunk.len() == 1 || view.listpack_bytes() <= 3 * list.limit.bytes);
+        let replaced_bytes_max = edit::REPLACED_BYTES_MAX + 2 * list.limit.bytes;
+        assert!(chunk.len() == 1 || view.listpack_bytes() <= replaced_bytes_max);
         let elements_max = list.limit.elements.saturating_add(1);
         assert!(chunk.len() <= elements_max, "{} elements in a chunk", chunk.len());
     }
@@ -129,7 +130,9 @@ fn limits_are_those_of_the_setting() {
     assert_eq!((bytes(128), ChunkLimit::of(128).elements), (8192, 128));
     assert_eq!(ChunkLimit::of(0).elements, 1);
     assert_eq!(ChunkLimit::of(9).halved(), ChunkLimit { bytes: 8192, elements: 4 });
+    assert_eq!(ChunkLimit::of(9).when_packing(), ChunkLimit { bytes: usize::MAX, elements: 9 });
     assert_eq!(ChunkLimit::of(-2).halved(), ChunkLimit { bytes: 4096, elements: usize::MAX });
+    assert_eq!(ChunkLimit::of(-2).when_packing(), ChunkLimit::of(-2));
 }
 
 #[test]
@@ -169,7 +172,7 @@ fn one_chunk_is_a_packed_list() {
     assert_eq!(packed, Some(2));
     let again =
         list.as_packed().map(|packed| List::of_packed(Packed::new(packed), ChunkLimit::of(1)));
-    assert_eq!(again.map(|list| (list.len(), list.chunks.len())), Some((2, 2)));
+    assert_eq!(again.map(|list| (list.len(), list.chunks.len())), Some((2, 1)));
     list.push_back(3);
     assert!(list.as_packed().is_none());
 }
@@ -192,4 +195,72 @@ fn large_elements_stand_alone() {
     assert!(list.memory_bytes() < 350_000, "{}", list.memory_bytes());
     list.remove(2..5);
     assert_eq!(list.len(), 2);
+}
+
+/// The numbers of elements in the chunks of a list of letters after a change.
+fn chunk_lens(fill: i64, elements: &[usize], change: impl FnOnce(&mut List)) -> Vec<usize> {
+    let mut list = List::new(ChunkLimit::of(fill));
+    elements.iter().for_each(|len| list.push_back(&vec![b'e'; *len][..]));
+    change(&mut list);
+    check(&list, &texts(list.clone().iter_from(0)));
+    list.chunks.iter().map(Chunk::len).collect()
+}
+
+#[test]
+fn replacements_keep_chunks_as_redis_does() {
+    let long = [b'n'; 4000];
+    let large = [b'N'; 5000];
+    let at = |index, text: &'static [u8]| move |list: &mut List| assert!(list.replace(index, text));
+    let (long, large): (&'static [u8], &'static [u8]) =
+        (Box::leak(Box::new(long)), Box::leak(Box::new(large)));
+    // What is not large grows its chunk, however much beyond the limit.
+    let grown = |list: &mut List| (0..6).for_each(|index| at(index, long)(list));
+    assert_eq!(chunk_lens(-1, &[1; 6], grown), [6]);
+    assert_eq!(chunk_lens(-1, &[1; 3], at(0, large)), [1, 2]);
+    assert_eq!(chunk_lens(-1, &[1; 3], at(1, large)), [1, 1, 1]);
+    assert_eq!(chunk_lens(-1, &[1; 3], at(2, large)), [2, 1]);
+    // What is left beside a large one joins its neighbours.
+    assert_eq!(chunk_lens(4, &[1; 8], at(3, &[b'N'; 9000])), [3, 1, 4]);
+    let thinned = |list: &mut List| {
+        list.remove(1..3);
+        list.remove(3..5);
+        at(3, &[b'N'; 9000])(list);
+    };
+    assert_eq!(chunk_lens(4, &[1; 12], thinned), [3, 1, 4]);
+    // A large one makes way for its neighbour's room, or for a chunk like the others.
+    assert_eq!(chunk_lens(-1, &[1, 5000, 1], at(1, b"s")), [1, 2]);
+    assert_eq!(chunk_lens(-1, &[1, 5000], at(1, b"s")), [1, 1]);
+    assert_eq!(chunk_lens(-1, &[1, 5000, 1], at(1, large)), [1, 1, 1]);
+}
+
+#[test]
+fn insertions_keep_chunks_as_redis_does() {
+    let beside = |index, after, text: &'static [u8]| {
+        move |list: &mut List| {
+            let place = list.place(index).unwrap();
+            match after {
+                true => list.insert_after(place, text),
+                false => list.insert_before(place, text),
+            }
+        }
+    };
+    let thinned = |list: &mut List| drop(list.remove(5..8));
+    // No chunk is joined with another where nothing is split ...
+    let at_edge = |list: &mut List| {
+        thinned(list);
+        beside(3, true, b"n")(list);
+        beside(3, true, b"n")(list);
+    };
+    assert_eq!(chunk_lens(4, &[1; 9], at_edge), [4, 3, 1]);
+    let large_within = |list: &mut List| {
+        thinned(list);
+        beside(1, true, &[b'N'; 9000])(list);
+    };
+    assert_eq!(chunk_lens(4, &[1; 9], large_within), [2, 1, 2, 1, 1]);
+    // ... and where something is, what fits is.
+    let within = |list: &mut List| {
+        thinned(list);
+        beside(1, true, b"n")(list);
+    };
+    assert_eq!(chunk_lens(4, &[1; 9], within), [2, 4, 1]);
 }

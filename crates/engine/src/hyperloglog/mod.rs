@@ -208,13 +208,16 @@ fn add_key(cx: &mut Cx<'_>, args: &Args<'_>, nth: usize, union: &mut Union) -> R
 }
 
 fn pfmerge(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
-    // What is wrong with the first key is wrong before anything is wrong with the others.
+    // What is wrong with the first key is wrong before anything is wrong with the others. Dense
+    // registers cannot be; sparse ones are cheap to merge with themselves.
     let key = cx.nth_key(args, 0, 1);
     let (db, turn) = cx.db(key);
-    if let Some(text) = db.read::<Text>(turn, key)? {
-        registers_of(text)?;
-    }
-    with_union(cx, args, 1, |cx, union| write_merged(cx, args, union))?;
+    let is_sparse = match db.read::<Text>(turn, key)? {
+        Some(text) => registers_of(text)?.1 == Encoding::Sparse,
+        None => false,
+    };
+    let first = usize::from(!is_sparse);
+    with_union(cx, args, first, |cx, union| write_merged(cx, args, union))?;
     reply.ok();
     Ok(())
 }

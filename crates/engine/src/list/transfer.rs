@@ -81,7 +81,9 @@ pub(super) fn transfer(
         return Ok(false);
     };
     refused?;
+    let mut bytes = 0;
     if let Some(entry) = list.list().end(from) {
+        bytes = list.list().moved_bytes(entry);
         element.extend_from_slice(entry.text(&mut Default::default()));
     }
     if is_rotation {
@@ -95,7 +97,7 @@ pub(super) fn transfer(
     if !is_rotation {
         let (db, turn) = cx.db(destination);
         let mut list = db.edit_or_create::<List>(turn, destination)?;
-        list.push(to, std::iter::once(&element[..]), limits);
+        list.push_moved(to, &element, bytes, limits);
         drop(list);
         // One change, though it edits two lists.
         cx.turn.tally.changes -= 1;

@@ -214,6 +214,14 @@ OK
 -INVALIDOBJ Corrupted HLL object detected
 > PFMERGE d k
 -INVALIDOBJ Corrupted HLL object detected
+> PFMERGE k d
+-INVALIDOBJ Corrupted HLL object detected
+> SET s plain
+OK
+> PFMERGE k s
+-INVALIDOBJ Corrupted HLL object detected
+> PFMERGE s k
+-WRONGTYPE Key is not a valid HyperLogLog string value.
 > PFCOUNT k k
 -INVALIDOBJ Corrupted HLL object detected
 > PFDEBUG TODENSE k
