@@ -553,6 +553,14 @@ impl<P> Drop for Table<P> {
     }
 }
 
+/// Asks the processor for so many bytes from an address on.
+#[inline]
+pub(crate) fn prefetch_bytes(address: *const u8, bytes: usize) {
+    for line in 0..bytes.div_ceil(LINE_BYTES) {
+        prefetch(address.wrapping_add(line * LINE_BYTES));
+    }
+}
+
 #[inline]
 pub(crate) fn prefetch(address: *const u8) {
     #[cfg(target_arch = "x86_64")]

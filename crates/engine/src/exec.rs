@@ -5,7 +5,7 @@ use store::Key;
 
 use crate::cx::Cx;
 use crate::row::Handler;
-use crate::wait::Serve;
+use crate::wait::{Attempt, Serve};
 
 /// Runs a handler. Returns whether it succeeded; if not, the reply is its error and nothing else.
 #[inline]
@@ -23,24 +23,24 @@ pub fn run(handler: Handler, cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut R
     }
 }
 
-/// Serves a request that waits for a key. Returns nothing when it goes on waiting, else whether it
-/// succeeded; if not, the reply is its error and nothing else.
+/// Tries to answer a request that waits for a key. Returns also whether it succeeded; if not, the
+/// reply is its error and nothing else.
 pub fn serve(
     serve: Serve,
     cx: &mut Cx<'_>,
     key: Key<'_>,
     args: &Args<'_>,
     reply: &mut Reply<'_>,
-) -> Option<bool> {
+) -> (Attempt, bool) {
     let mark = reply.mark();
     let result = serve(cx, key, args, reply);
     seal(cx, args);
     match result {
-        Ok(replied) => replied.then_some(true),
+        Ok(attempt) => (attempt, true),
         Err(error) => {
             reply.truncate(mark);
             reply.error(error.to_string().as_bytes());
-            Some(false)
+            (Attempt::Replied, false)
         }
     }
 }

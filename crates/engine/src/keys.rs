@@ -197,6 +197,11 @@ impl KeySpec {
         }
     }
 
+    /// Whether its keys only come with an option.
+    pub fn is_optional(&self) -> bool {
+        matches!(self.begin, Begin::Keyword(..) | Begin::Unknown)
+    }
+
     /// The indexes of the keys in a request. None when the arguments do not say what they should;
     /// the command then refuses them.
     pub fn positions(&self, args: &Args<'_>) -> impl Iterator<Item = usize> + use<> {

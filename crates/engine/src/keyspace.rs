@@ -46,7 +46,6 @@ pub const ROWS: &[Row<Handler>] = &[
             .summary("Counts the keys of the database.")
             .flags(Flags::READONLY.with(Flags::FAST))
             .category(Category::READ)
-            .spread(Spread::EachShard)
             .tips(&["request_policy:all_shards", "response_policy:agg_sum"]),
         dbsize,
     ),
@@ -80,10 +79,7 @@ pub const ROWS: &[Row<Handler>] = &[
 ];
 
 fn dbsize(cx: &mut Cx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
-    let number = cx.db;
-    let mut keys = 0;
-    cx.each_shard(&mut |shard, _| keys += shard.db(number).len());
-    reply.len(keys);
+    reply.len(cx.turn.keys.total(cx.db));
     Ok(())
 }
 
@@ -100,7 +96,7 @@ fn empty(cx: &mut Cx<'_>, databases: std::ops::Range<usize>) {
             let db = shard.db(number);
             if !db.is_empty() {
                 removed += db.len() as u64;
-                turn.trash.push(db.clear());
+                turn.trash.push(db.clear(turn));
             }
         }
     });
@@ -117,6 +113,7 @@ fn swapdb(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
     let second = index(2, Error::InvalidSecondDatabase)?;
     let (first, second) = (first?, second?);
     cx.each_shard(&mut |shard, _| shard.swap(first, second));
+    cx.turn.keys.swap(first, second);
     cx.turn.tally.changes += 1;
     cx.turn.effects.note_eventless();
     reply.ok();

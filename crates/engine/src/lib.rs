@@ -33,9 +33,9 @@ pub use error::{
 };
 pub use row::{Handler, Row};
 pub use spec::{
-    Access, Argument, Begin, Category, Find, Flags, Group, KeySpec, Shape, Spec, Spread,
+    Access, Argument, Begin, Category, Find, Flags, Group, KeySpec, Reach, Shape, Spec, Spread,
 };
-pub use wait::{Asked, Awaits, Serve, Wait};
+pub use wait::{Asked, Attempt, Awaits, Serve, Wait};
 
 /// The rows of all families that work on data, family by family.
 pub const FAMILIES: &[&[Row<Handler>]] = &[

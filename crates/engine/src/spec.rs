@@ -345,8 +345,20 @@ pub struct Spec {
     pub deprecated: Option<(&'static str, &'static str)>,
     /// It does nothing itself; no category then follows from its group.
     pub is_container: bool,
-    /// Which argument is a member of the collection under its only key.
-    pub member_at: Option<usize>,
+    /// What it touches of a large value under its only key.
+    pub reach: Reach,
+}
+
+/// What a command touches of a large value, for the processor to fetch while other requests are
+/// executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// Nothing that could be told beforehand.
+    Record,
+    /// The member that this argument names.
+    Member(usize),
+    /// The stream itself and its end, where entries are added.
+    Stream,
 }
 
 impl Spec {
@@ -368,14 +380,13 @@ impl Spec {
             tips: &[],
             deprecated: None,
             is_container: false,
-            member_at: None,
+            reach: Reach::Record,
         }
     }
 
-    /// Which argument is a member of the collection under its only key, for the processor to fetch
-    /// while other requests are executed.
+    /// Which argument is a member of the collection under its only key.
     pub const fn member(self, at: usize) -> Self {
-        Self { member_at: Some(at), ..self }
+        Self { reach: Reach::Member(at), ..self }
     }
 
     /// It does nothing itself; its subcommands do.

@@ -18,14 +18,32 @@ use store::Key;
 use crate::cx::Cx;
 use crate::error::{Error, WaitError};
 
-/// Tries to answer a waiting request because `key` has changed. Returns whether it replied; if not,
-/// the request goes on waiting, and nothing must have been written or replied. An error ends the
-/// wait, and is the reply.
+/// Tries to answer a waiting request because `key` has changed, or because the time has come that
+/// it named. If it does not reply, the request goes on waiting, and nothing must have been written.
+/// An error ends the wait, and is the reply.
 ///
 /// The context is that of the waiting client: its database, its keys' hashes (in the order of its
 /// row's positions) and its protocol. The shards of the key and of the target are held, no others.
 /// What it writes it reports by [`Cx::wrote`] and `replay_as`, as in any handler.
-pub type Serve = fn(&mut Cx<'_>, Key<'_>, &Args<'_>, &mut Reply<'_>) -> Result<bool, Error>;
+pub type Serve = fn(&mut Cx<'_>, Key<'_>, &Args<'_>, &mut Reply<'_>) -> Result<Attempt, Error>;
+
+/// What came of an attempt to answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Attempt {
+    /// It replied.
+    Replied,
+    /// The key has nothing until someone writes to it.
+    Nothing,
+    /// The key has nothing yet, and something at this time in milliseconds since 1970 although
+    /// nobody writes to it: XREADGROUP CLAIM. Who writes meanwhile brings about another attempt.
+    NothingUntil(i64),
+}
+
+impl From<bool> for Attempt {
+    fn from(replied: bool) -> Self {
+        if replied { Self::Replied } else { Self::Nothing }
+    }
+}
 
 /// What a request waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,11 +84,22 @@ pub struct Wait {
     pub target: Option<usize>,
     /// When the wait ends, in milliseconds since 1970; see [`timeout`].
     pub until_ms: Option<i64>,
+    /// When it is worth trying again, in milliseconds since 1970, although nobody writes to the
+    /// keys: for each of them, or empty.
+    pub ripe_ms: Vec<Option<i64>>,
     /// Answers it.
     pub serve: Serve,
     /// Arguments for [`Serve`] instead of those that were sent, with the keys at the same indexes:
     /// XREAD's with `$` resolved.
     pub args: Option<Vec<Vec<u8>>>,
+}
+
+impl Wait {
+    /// A wait for a write to one of the keys at these arguments, answered by `serve` with the
+    /// arguments that were sent.
+    pub fn new(awaits: Awaits, keys: Range<usize>, until_ms: Option<i64>, serve: Serve) -> Self {
+        Self { awaits, keys, target: None, until_ms, ripe_ms: Vec::new(), serve, args: None }
+    }
 }
 
 /// A wait that a handler has asked for, with copies of what must outlive the request.

@@ -16,7 +16,7 @@ use crate::host::{Host, Router};
 use crate::node::PAUSE_NONE;
 use crate::session::{ReplyMode, Session};
 use crate::table::{Call, Entry};
-use crate::wait::Served;
+use crate::wait::News;
 use crate::wait::wake::deliver;
 use crate::worker::Worker;
 
@@ -239,7 +239,7 @@ fn end_unusual(
         let error = reply.strip_prefix(b"-").unwrap_or_default();
         worker.stats.note_error(&String::from_utf8_lossy(error));
     }
-    let others: u64 = worker.served.iter().map(Served::ticks).sum();
+    let others: u64 = worker.news.iter().map(News::ticks).sum();
     if ran == Ran::Waits {
         // It is counted when its wait ends.
         session.waiter = worker.waiter.take();

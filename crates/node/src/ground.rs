@@ -23,7 +23,7 @@ pub(crate) enum Ran {
     Failed = 0,
     /// With a reply.
     Succeeded = 1,
-    /// The same two where someone waits, who may have been served: see `worker.served`.
+    /// The same two where someone waits, who may have been served: see `worker.news`.
     FailedWatched,
     SucceededWatched,
     /// Without a reply: the client waits.
@@ -99,7 +99,7 @@ impl<'a> Ground<'a> {
 }
 
 /// Holds the shards that the command's keys and spread ask for, and runs it on them. What others
-/// were served by it is left in `worker.served`, its own wait in `worker.waiter`.
+/// were served by it is left in `worker.news`, its own wait in `worker.waiter`.
 #[inline]
 pub(crate) fn run_data<R: Router>(
     worker: &mut Worker,

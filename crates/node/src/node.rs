@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU64, AtomicUsize,
 use base::hash::KeyHasher;
 use engine::ShardMap;
 use parking_lot::{Mutex, RwLock};
+use store::KeyCounts;
 
 use crate::client::Registry;
 use crate::config::Config;
@@ -30,6 +31,8 @@ pub struct Node {
     pub clients: Registry,
     /// The counts of all threads that ever ran, by their numbers.
     pub threads: RwLock<Vec<Arc<ThreadStats>>>,
+    /// How many keys the databases have.
+    pub key_counts: Arc<KeyCounts>,
     /// The process's key hash.
     pub hasher: KeyHasher,
     /// Which shard a key belongs to.
@@ -67,6 +70,7 @@ impl Node {
         Self {
             clients: Registry::default(),
             threads: RwLock::new(Vec::new()),
+            key_counts: Arc::new(KeyCounts::new(config.databases as usize)),
             hasher: KeyHasher::new(seed),
             map: ShardMap::new(shards),
             databases: config.databases as usize,

@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use engine::{FAMILIES, Flags, Handler, Row, Spec, Spread};
+use engine::{FAMILIES, Flags, Handler, KeySpec, Row, Spec, Spread};
 use resp::Args;
 
 use crate::commands::{self, NodeHandler};
@@ -108,7 +108,12 @@ impl Table {
         };
         let lone = match row.spec.keys {
             // Whoever may wait is not alone with its key.
-            [key] if !row.spec.flags.has(Flags::BLOCKING) => key.lone(),
+            _ if row.spec.flags.has(Flags::BLOCKING) => None,
+            [key] => key.lone(),
+            // Without options nothing can name another.
+            [key, others @ ..] if others.iter().all(KeySpec::is_optional) => {
+                key.lone().map(|(at, _)| (at, at + 1))
+            }
             _ => None,
         };
         let (lone_key_at, lone_len_max) = lone.unwrap_or((0, 0));

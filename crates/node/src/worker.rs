@@ -9,7 +9,7 @@ use crate::config::{Config, Execute};
 use crate::node::Node;
 use crate::stats::ThreadStats;
 use crate::table::place;
-use crate::wait::{Served, Waiter};
+use crate::wait::{News, Waiter};
 
 /// One thread's means of execution.
 #[derive(Debug)]
@@ -36,8 +36,8 @@ pub struct Worker {
     pub(crate) hashes: Vec<u64>,
     /// Shards of the running command, reused.
     pub(crate) shards: Vec<usize>,
-    /// Waits of other clients that the running command has ended.
-    pub(crate) served: Vec<Served>,
+    /// What the running command did to the waits of other clients.
+    pub(crate) news: Vec<News>,
     /// The wait that the running command has begun.
     pub(crate) waiter: Option<Arc<Waiter>>,
     generation: u64,
@@ -49,7 +49,7 @@ impl Worker {
     pub fn new(node: Arc<Node>, index: usize, seed: u64, ticks_per_micro: f64) -> Self {
         let mut worker = Self {
             config: node.config(),
-            turn: Turn::new(node.hasher),
+            turn: Turn::new(node.hasher, node.key_counts.of_thread(index)),
             stats: node.thread_stats(index),
             index,
             remote: 0,
@@ -58,7 +58,7 @@ impl Worker {
             slow_ticks: u64::MAX,
             hashes: Vec::new(),
             shards: Vec::new(),
-            served: Vec::new(),
+            news: Vec::new(),
             waiter: None,
             generation: node.generation(),
             ticks_per_micro,

@@ -56,6 +56,8 @@ pub struct Connection {
     pub commands: u64,
     /// Since when its output has been over the soft limit, in milliseconds since 1970.
     pub soft_since_ms: Option<i64>,
+    /// Its time among its thread's deadlines, while it waits for a key.
+    pub due_ms: Option<i64>,
 }
 
 /// What a thread keeps of a client that is away.
@@ -210,6 +212,7 @@ impl Connection {
             closing: false,
             commands: 0,
             soft_since_ms: None,
+            due_ms: None,
         }
     }
 

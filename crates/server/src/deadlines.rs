@@ -1,27 +1,31 @@
-//! When the waits of a thread's clients are over, soonest first.
+//! When a thread has to see to its clients that wait for keys, soonest first: because the wait is
+//! over then, or because a key is worth a look.
 //!
-//! It holds exactly the clients that wait for a key and not for ever: who begins to wait is added,
-//! and who waits no more, or is not this thread's any more, is removed.
+//! Each client remembers its time here, which is none for one that waits for a write alone, waits
+//! no more, or is not this thread's any more.
 
 use std::collections::BTreeMap;
 
-/// The ends of waits.
+/// Times, and the slots of the clients to see to.
 #[derive(Debug, Default)]
 pub struct Deadlines(BTreeMap<(i64, u64), usize>);
 
 impl Deadlines {
-    /// Adds client number `id` in this slot, whose wait is over at this time in milliseconds since
-    /// 1970.
-    pub fn add(&mut self, until_ms: i64, id: u64, slot: usize) {
-        self.0.insert((until_ms, id), slot);
+    /// Gives client number `id` in this slot another time, in milliseconds since 1970, or none.
+    /// `kept_ms` is what the client remembers.
+    pub fn move_to(&mut self, at_ms: Option<i64>, kept_ms: &mut Option<i64>, id: u64, slot: usize) {
+        if *kept_ms == at_ms {
+            return;
+        }
+        if let Some(old_ms) = std::mem::replace(kept_ms, at_ms) {
+            self.0.remove(&(old_ms, id));
+        }
+        if let Some(at_ms) = at_ms {
+            self.0.insert((at_ms, id), slot);
+        }
     }
 
-    /// Removes a client, if it is there.
-    pub fn remove(&mut self, until_ms: i64, id: u64) {
-        self.0.remove(&(until_ms, id));
-    }
-
-    /// Takes out one whose time has come: its slot.
+    /// Takes out one whose time has come: its slot. The client has to forget its time.
     pub fn pop_due(&mut self, unix_ms: i64) -> Option<usize> {
         let first = self.0.first_entry()?;
         (first.key().0 <= unix_ms).then(|| first.remove())
@@ -29,8 +33,8 @@ impl Deadlines {
 
     /// Milliseconds until the first is due: 0 when it is, nothing when nobody waits.
     pub fn wait_ms(&self, unix_ms: i64) -> Option<i64> {
-        let ((until_ms, _), _) = self.0.first_key_value()?;
-        Some(until_ms.saturating_sub(unix_ms).max(0))
+        let ((at_ms, _), _) = self.0.first_key_value()?;
+        Some(at_ms.saturating_sub(unix_ms).max(0))
     }
 }
 
@@ -42,13 +46,17 @@ mod tests {
     fn the_soonest_is_due_first() {
         let mut deadlines = Deadlines::default();
         assert_eq!(deadlines.wait_ms(0), None);
-        for (until_ms, id, slot) in [(30, 1, 11), (10, 2, 12), (10, 3, 13), (20, 4, 14)] {
-            deadlines.add(until_ms, id, slot);
+        let mut kept = [None; 4];
+        for (nth, at_ms) in [30, 10, 10, 5].into_iter().enumerate() {
+            deadlines.move_to(Some(at_ms), &mut kept[nth], nth as u64, 11 + nth);
         }
+        deadlines.move_to(Some(20), &mut kept[3], 3, 14);
         assert_eq!(deadlines.wait_ms(4), Some(6));
         assert_eq!(deadlines.pop_due(9), None);
-        deadlines.remove(20, 4);
-        deadlines.remove(20, 4);
+        deadlines.move_to(None, &mut kept[3], 3, 14);
+        deadlines.move_to(None, &mut kept[3], 3, 14);
+        deadlines.move_to(Some(30), &mut kept[0], 0, 11);
+        assert_eq!(kept, [Some(30), Some(10), Some(10), None]);
         let due: Vec<usize> = std::iter::from_fn(|| deadlines.pop_due(29)).collect();
         assert_eq!(due, [12, 13]);
         assert_eq!(deadlines.wait_ms(40), Some(0));

@@ -4,6 +4,7 @@
 //! are in the nearest cache. The clients behind it pass the stages of prefetching meanwhile: the
 //! shards of their keys, then the table slots, then the records.
 
+use engine::Reach;
 use node::client::flag;
 use node::dispatch::Request;
 use node::{Step, dispatch, table};
@@ -30,13 +31,12 @@ enum Stage {
     Shard,
     Slot,
     Record,
-    MemberSlot,
-    Member,
+    Object,
+    Inside,
 }
 
-/// All stages, those of keys before those of members.
-const STAGES: &[Stage] =
-    &[Stage::Shard, Stage::Slot, Stage::Record, Stage::MemberSlot, Stage::Member];
+/// All stages, those of keys before those of what lies in their values.
+const STAGES: &[Stage] = &[Stage::Shard, Stage::Slot, Stage::Record, Stage::Object, Stage::Inside];
 
 /// What a batch left to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +65,7 @@ impl IoThread {
             return;
         }
         // Each further stage keeps more in the cache at once, so none is passed for nothing.
-        let stages = if self.inbox.names_members(&batches) { STAGES } else { &STAGES[..3] };
+        let stages = if self.inbox.reaches_inside(&batches) { STAGES } else { &STAGES[..3] };
         for index in 0..batches.len() + stages.len() {
             for (behind, stage) in stages.iter().enumerate() {
                 if let Some(batch) = index.checked_sub(behind).and_then(|i| batches.get(i)) {
@@ -124,9 +124,14 @@ impl IoThread {
                 Stage::Shard => shards.prefetch_shard(shard),
                 Stage::Slot => shards.prefetch_slot(shard, db, hash),
                 Stage::Record => shards.prefetch_record(shard, db, hash),
-                Stage::MemberSlot => {
-                    let Some(at) = request.entry.and_then(|entry| entry.spec.member_at) else {
-                        continue;
+                Stage::Object => {
+                    let at = match request.entry.map(|entry| entry.spec.reach) {
+                        Some(Reach::Member(at)) => at,
+                        Some(Reach::Stream) => {
+                            shards.prefetch_stream(shard, db, hash);
+                            continue;
+                        }
+                        _ => continue,
                     };
                     let partial = if batch.in_partial { client.partial.as_deref() } else { None };
                     let member = self.inbox.request(index, partial).args.text(at);
@@ -135,11 +140,15 @@ impl IoThread {
                         shards.prefetch_member_slot(shard, db, hash, || hasher.hash(member));
                     self.inbox.requests[index].member_hash = member_hash;
                 }
-                Stage::Member => {
-                    if let Some(member_hash) = request.member_hash {
+                Stage::Inside => match (request.member_hash, request.entry) {
+                    (Some(member_hash), _) => {
                         shards.prefetch_member(shard, db, hash, member_hash);
                     }
-                }
+                    (None, Some(entry)) if entry.spec.reach == Reach::Stream => {
+                        shards.prefetch_stream_end(shard, db, hash);
+                    }
+                    _ => {}
+                },
             }
         }
     }
@@ -335,9 +344,11 @@ impl IoThread {
         slots.sort_unstable();
         slots.dedup();
         for slot in slots {
-            // One that waits for a key has its slot from a client that was paused.
-            if self.slots.client(slot).is_some_and(|client| client.session.waiter.is_none()) {
-                self.go_on(slot);
+            match self.slots.client(slot) {
+                // Its look was postponed, or it has its slot from a client that was paused.
+                Some(client) if client.session.waiter.is_some() => self.schedule(slot),
+                Some(_) => self.go_on(slot),
+                None => {}
             }
         }
     }

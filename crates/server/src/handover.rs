@@ -87,8 +87,8 @@ impl IoThread {
     }
 
     /// Gives a client that is in no slot any more to another thread.
-    pub(crate) fn pass_on(&mut self, client: Box<Connection>, thread: usize) {
-        self.forget(&client);
+    pub(crate) fn pass_on(&mut self, mut client: Box<Connection>, thread: usize) {
+        self.forget(&mut client);
         self.shared.give_client(thread, client);
     }
 

@@ -8,6 +8,7 @@ use std::io::{self, Read};
 use std::ops::Range;
 use std::sync::Arc;
 
+use engine::Reach;
 use node::dispatch::Request;
 use node::{Entry, table};
 use resp::{Args, Limits, Parsed, Parser, ProtocolError, Span};
@@ -280,13 +281,13 @@ impl Inbox {
         Request { entry: queued.entry, args, hash: queued.hash }
     }
 
-    /// Whether the requests of these batches name members of collections. It looks at the first and
-    /// the last of each, since most pipelines repeat one command.
-    pub fn names_members(&self, batches: &[Batch]) -> bool {
+    /// Whether the requests of these batches reach into large values. It looks at the first and the
+    /// last of each, since most pipelines repeat one command.
+    pub fn reaches_inside(&self, batches: &[Batch]) -> bool {
         let ends = |batch: &Batch| [batch.requests.clone().next(), batch.requests.clone().last()];
         batches.iter().flat_map(ends).flatten().any(|index| {
             let entry = self.requests.get(index).and_then(|request| request.entry);
-            entry.is_some_and(|entry| entry.spec.member_at.is_some())
+            entry.is_some_and(|entry| entry.spec.reach != Reach::Record)
         })
     }
 

@@ -73,6 +73,22 @@ impl Shards {
         shard.db(db).prefetch_member_slot(hash, member_hash)
     }
 
+    /// Asks the processor for the stream under a key.
+    #[inline]
+    pub fn prefetch_stream(&self, shard: usize, db: usize, hash: u64) {
+        if let Some(mut shard) = self.0[shard].try_lock() {
+            shard.db(db).prefetch_stream(hash);
+        }
+    }
+
+    /// Asks the processor for the end of a stream, which should have come by now.
+    #[inline]
+    pub fn prefetch_stream_end(&self, shard: usize, db: usize, hash: u64) {
+        if let Some(mut shard) = self.0[shard].try_lock() {
+            shard.db(db).prefetch_stream_end(hash);
+        }
+    }
+
     /// Asks the processor for a member, whose slots should have come by now.
     #[inline]
     pub fn prefetch_member(&self, shard: usize, db: usize, hash: u64, member_hash: u64) {

@@ -71,7 +71,7 @@ pub struct IoThread {
     again: VecDeque<usize>,
     /// Clients whose requests wait for the end of CLIENT PAUSE.
     pub(crate) paused: Vec<usize>,
-    /// When the waits of its clients are over.
+    /// When to see to its clients that wait for keys.
     pub(crate) deadlines: Deadlines,
     tick: Tick,
     ended: bool,
@@ -173,7 +173,7 @@ impl IoThread {
             self.handle(message);
         }
         while let Some(slot) = self.deadlines.pop_due(self.now.unix_us / 1000) {
-            self.time_out(slot);
+            self.come_due(slot);
         }
         self.ended |= self.slots.has_left();
         if !self.paused.is_empty() && self.worker.node.pause_left_ms(self.now.unix_us / 1000) == 0 {
@@ -375,19 +375,16 @@ impl IoThread {
     }
 
     fn end_client(&mut self, mut client: Box<Connection>) {
-        self.forget(&client);
+        self.forget(&mut client);
         self.give_up_wait(&mut client);
         client.transport.shut_down();
         self.worker.node.clients.remove(client.session.record.id);
     }
 
     /// Stops watching and counting a client that is in no slot any more.
-    pub(crate) fn forget(&mut self, client: &Connection) {
-        if let Some(waiter) = &client.session.waiter
-            && let Some(until_ms) = waiter.until_ms()
-        {
-            self.deadlines.remove(until_ms, client.session.record.id);
-        }
+    pub(crate) fn forget(&mut self, client: &mut Connection) {
+        let id = client.session.record.id;
+        self.deadlines.move_to(None, &mut client.due_ms, id, 0);
         // One that was only passing through has not been added.
         let _ = self.epoll.delete(client.transport.as_fd());
         self.clients.fetch_sub(1, Ordering::Relaxed);

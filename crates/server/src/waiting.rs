@@ -7,6 +7,7 @@
 use node::wait;
 
 use crate::connection::Connection;
+use crate::host::ProcessHost;
 use crate::router::LockRouter;
 use crate::thread::IoThread;
 
@@ -15,41 +16,55 @@ impl IoThread {
     pub(crate) fn begin_wait(&mut self, slot: usize) {
         let Some(client) = self.slots.client(slot) else { return };
         let Some(waiter) = &client.session.waiter else { return };
-        if let Some(until_ms) = waiter.until_ms() {
-            self.deadlines.add(until_ms, client.session.record.id, slot);
-        }
-        // The word that it is over may have missed a client on its way.
+        // The word that it is over, or worth a look, may have missed a client on its way.
         if waiter.waits() {
+            self.schedule(slot);
             self.after_send(slot);
         } else {
             self.end_wait(slot);
         }
     }
 
-    /// The time of a client's wait has come.
-    pub(crate) fn time_out(&mut self, slot: usize) {
-        if let Some(waiter) = self.slots.client(slot).and_then(|c| c.session.waiter.as_ref()) {
-            // When someone has served it a moment ago, it gets that.
-            waiter.time_out();
-            self.end_wait(slot);
+    /// Notes when to come back to a client that waits.
+    pub(crate) fn schedule(&mut self, slot: usize) {
+        let Some(client) = self.slots.client_mut(slot) else { return };
+        let due = wait::due(&self.worker, &client.session);
+        if due.after_pause {
+            self.paused.push(slot);
         }
+        let id = client.session.record.id;
+        self.deadlines.move_to(due.at_ms, &mut client.due_ms, id, slot);
     }
 
-    /// Ends a client's wait if it is over: sends the reply and goes on with what came behind.
+    /// The time has come to see to a client's wait.
+    pub(crate) fn come_due(&mut self, slot: usize) {
+        let Some(client) = self.slots.client_mut(slot) else { return };
+        client.due_ms = None;
+        let router = LockRouter { shards: &self.shared.shards, pass: &self.pass };
+        let host = ProcessHost(&self.shared);
+        self.pass.enter();
+        wait::come_due(&mut self.worker, &client.session, &router, &host);
+        self.pass.leave();
+        self.end_wait(slot);
+    }
+
+    /// Ends a client's wait if it is over: sends the reply and goes on with what came behind. If it
+    /// is not, there may be news about when to come back.
     pub(crate) fn end_wait(&mut self, slot: usize) {
         let Some(client) = self.slots.client_mut(slot) else { return };
-        let until_ms = client.session.waiter.as_ref().and_then(|waiter| waiter.until_ms());
         let router = LockRouter { shards: &self.shared.shards, pass: &self.pass };
         self.pass.enter();
         let had = client.session.waiter.is_some();
         let over = wait::finish(&mut self.worker, &mut client.session, &router, &mut self.out);
         self.pass.leave();
-        if !had || !over {
+        if !over {
+            return self.schedule(slot);
+        }
+        if !had {
             return;
         }
-        if let Some(until_ms) = until_ms {
-            self.deadlines.remove(until_ms, client.session.record.id);
-        }
+        let id = client.session.record.id;
+        self.deadlines.move_to(None, &mut client.due_ms, id, slot);
         client.commands += 1;
         client.keep(&self.out, resp::out::Mark::default(), self.out.mark());
         self.out.clear();

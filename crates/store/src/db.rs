@@ -4,6 +4,8 @@
 //! to a value goes through [`Edit`], which on drop counts the change and removes a key whose value
 //! became empty, so that no command can forget them.
 
+mod prefetch;
+
 use std::marker::PhantomData;
 
 use ds::record::{Payload, Record, RecordRef};
@@ -84,41 +86,6 @@ impl Db {
         self.ledger.sizes()
     }
 
-    /// See [`Table::prefetch_slot`].
-    #[inline]
-    pub fn prefetch_slot(&self, hash: u64) {
-        self.table.prefetch_slot(hash);
-    }
-
-    /// See [`Table::prefetch_record`].
-    #[inline]
-    pub fn prefetch_record(&self, hash: u64) {
-        self.table.prefetch_record(hash);
-    }
-
-    /// Asks the processor for the slots of a member of a large collection whose key's record is in
-    /// the cache, and returns the member's hash. Does nothing for any other value.
-    #[inline]
-    pub fn prefetch_member_slot(
-        &self,
-        hash: u64,
-        member_hash: impl FnOnce() -> u64,
-    ) -> Option<u64> {
-        let members = self.table.probable_record(hash)?.object()?.members()?;
-        let member_hash = member_hash();
-        members.prefetch_slot(member_hash);
-        Some(member_hash)
-    }
-
-    /// Asks the processor for a member whose slots are in the cache.
-    #[inline]
-    pub fn prefetch_member(&self, hash: u64, member_hash: u64) {
-        let record = self.table.probable_record(hash);
-        if let Some(members) = record.and_then(|record| record.object()?.members()) {
-            members.prefetch_record(member_hash);
-        }
-    }
-
     /// The slot of a key that is there and has not expired.
     #[inline]
     fn find(&mut self, turn: &mut Turn, key: Key<'_>) -> Option<usize> {
@@ -149,9 +116,19 @@ impl Db {
         turn.trash.extend(record.into_object());
     }
 
+    fn add_record(&mut self, turn: &Turn, hash: u64, record: Record<Object>) -> usize {
+        turn.keys.add(self.number, 1);
+        self.table.insert(hash, record, &turn.hasher)
+    }
+
+    pub(crate) fn take_record(&mut self, turn: &Turn, at: usize) -> Record<Object> {
+        turn.keys.add(self.number, -1);
+        self.table.remove(at, &turn.hasher)
+    }
+
     /// Takes the record of a key with this hash out of its slot.
     fn detach(&mut self, turn: &Turn, at: usize, hash: u64) -> Record<Object> {
-        let record = self.table.remove(at, &turn.hasher);
+        let record = self.take_record(turn, at);
         self.ledger.changed(hash, Entry::of(record.view()), Entry::ABSENT);
         record
     }
@@ -233,12 +210,40 @@ impl Db {
         turn: &'a mut Turn,
         key: Key<'_>,
     ) -> Result<Option<Edit<'a, T>>, WrongType> {
-        let Some(at) = self.find(turn, key) else { return Ok(None) };
+        match self.find(turn, key) {
+            Some(at) => self.edit_at(turn, at, key).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// The same, and counts a hit or a miss: for those who also read, as a reader of a group does.
+    ///
+    /// # Errors
+    /// When the value is of another type.
+    pub fn read_and_edit<'a, T: Type>(
+        &'a mut self,
+        turn: &'a mut Turn,
+        key: Key<'_>,
+    ) -> Result<Option<Edit<'a, T>>, WrongType> {
+        let Some(at) = self.find(turn, key) else {
+            turn.tally.misses += 1;
+            return Ok(None);
+        };
+        turn.tally.hits += 1;
+        self.edit_at(turn, at, key).map(Some)
+    }
+
+    fn edit_at<'a, T: Type>(
+        &'a mut self,
+        turn: &'a mut Turn,
+        at: usize,
+        key: Key<'_>,
+    ) -> Result<Edit<'a, T>, WrongType> {
         if T::view(self.table.at(at)).is_none() {
             return Err(WrongType);
         }
         self.touch(turn, at);
-        Ok(Some(Edit::new(self, turn, at, key.hash, false)))
+        Ok(Edit::new(self, turn, at, key.hash, false))
     }
 
     /// The same; a key that is not there gets an empty value first. When that is left empty, the
@@ -261,7 +266,7 @@ impl Db {
             None => {
                 let empty = Payload::Bytes(b"");
                 let record = Record::new(key.bytes, T::EMPTY as u8, empty, None, clock);
-                (self.table.insert(key.hash, record, &turn.hasher), true)
+                (self.add_record(turn, key.hash, record), true)
             }
         };
         Ok(Edit::new(self, turn, at, key.hash, created))
@@ -332,7 +337,7 @@ impl Db {
         let Some(at) = found else {
             let record = Record::new(key.bytes, kind as u8, payload, stamp, clock);
             self.ledger.changed(key.hash, Entry::ABSENT, Entry::of(record.view()));
-            self.table.insert(key.hash, record, &turn.hasher);
+            self.add_record(turn, key.hash, record);
             return true;
         };
         let before = Entry::of(self.table.at(at));
@@ -377,7 +382,7 @@ impl Db {
         let record =
             if record.view().key() == key.bytes { record } else { record.rekeyed(key.bytes) };
         self.ledger.changed(key.hash, Entry::ABSENT, Entry::of(record.view()));
-        self.table.insert(key.hash, record, &turn.hasher);
+        self.add_record(turn, key.hash, record);
     }
 
     /// Puts a record made for this key in the place of whatever is there.
@@ -442,7 +447,8 @@ impl Db {
     }
 
     /// Empties the database and returns what it held, to be dropped where no lock is held.
-    pub fn clear(&mut self) -> Table<Object> {
+    pub fn clear(&mut self, turn: &Turn) -> Table<Object> {
+        turn.keys.add(self.number, -(self.len() as i64));
         self.ledger = Ledger::default();
         std::mem::take(&mut self.table)
     }
@@ -491,11 +497,6 @@ impl<T: Type> Edit<'_, T> {
         self.changed = true;
     }
 
-    /// The record, to give the same value another form.
-    pub(crate) fn record_to_reform(&mut self) -> RecordMut<'_, Object> {
-        self.db.table.at_mut(self.at)
-    }
-
     /// The turn: for what a change takes out of the value, and for room to work in.
     pub(crate) fn turn(&mut self) -> &mut Turn {
         self.turn
@@ -542,7 +543,7 @@ impl<T: Type> Drop for Edit<'_, T> {
         let after = if goes { Entry::ABSENT } else { Entry::of(self.record()) };
         self.db.ledger.changed(self.hash, self.before, after);
         if goes {
-            let record = self.db.table.remove(self.at, &self.turn.hasher);
+            let record = self.db.take_record(self.turn, self.at);
             self.turn.trash.extend(record.into_object());
         }
     }

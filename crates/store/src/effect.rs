@@ -105,6 +105,13 @@ impl Effects {
         }
     }
 
+    /// The same for what gives nothing to those who wait for the key: they are not tried.
+    pub fn note_unawaited(&mut self, event: Event, key: &[u8]) {
+        if self.is(CONSUMED) {
+            self.events.push((event, key.to_vec()));
+        }
+    }
+
     #[inline(never)]
     fn note_for_someone(&mut self, event: Event, key: &[u8]) {
         self.change(event.db, key);

@@ -102,7 +102,7 @@ mod tests {
             keys_max in 1usize..40,
             churn in 0usize..60,
         ) {
-            let mut turn = Turn::new(KeyHasher::new(seed));
+            let mut turn = Turn::alone(KeyHasher::new(seed));
             turn.set_time(NOW_MS * 1000);
             let mut db = Db::default();
             for i in 0..dead {
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn a_walk_without_expiring_keys_wraps_at_once() {
-        let mut turn = Turn::new(KeyHasher::new(1));
+        let mut turn = Turn::alone(KeyHasher::new(1));
         let mut db = Db::default();
         let wrapped = Step { wrapped: true, ..Step::default() };
         assert_eq!(db.expire_step(&mut turn, 10), wrapped);
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn removals_by_time_say_how_they_are_replayed() {
-        let mut turn = Turn::new(KeyHasher::new(1));
+        let mut turn = Turn::alone(KeyHasher::new(1));
         turn.effects.set_consumed(true);
         turn.set_time(NOW_MS * 1000);
         let mut db = Db::default();

@@ -375,7 +375,7 @@ impl Edit<'_, List> {
         let limit = ChunkLimit::of(i64::from(limits.list_max_listpack_size));
         if !limit.admits(list.listpack_bytes() + bytes, list.len() + elements) {
             let long = Box::new(LongList::of_packed(list, limit));
-            self.record_to_reform().set_object(Kind::List as u8, Object::List(long));
+            self.record_unchanged_mut().set_object(Kind::List as u8, Object::List(long));
         }
     }
 
@@ -388,7 +388,7 @@ impl Edit<'_, List> {
         if limit.admits(packed.listpack_bytes(), packed.len()) {
             let bytes = gapped::bytes_of(bytes);
             self.discard_object();
-            self.record_to_reform().set_bytes(Kind::PackedList as u8, &bytes);
+            self.record_unchanged_mut().set_bytes(Kind::PackedList as u8, &bytes);
         }
     }
 }

@@ -19,7 +19,7 @@ struct Pair {
 impl Pair {
     fn new(list_max_listpack_size: i32) -> Self {
         let limits = Limits { list_max_listpack_size, ..Limits::default() };
-        let turn = Turn::new(KeyHasher::new(1));
+        let turn = Turn::alone(KeyHasher::new(1));
         Self { db: Db::default(), turn, limits, model: Vec::new() }
     }
 

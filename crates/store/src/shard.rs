@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn numbers_stay_when_contents_are_exchanged() {
         let mut shard = Shard::new(3);
-        let mut turn = Turn::new(KeyHasher::new(1));
+        let mut turn = Turn::alone(KeyHasher::new(1));
         let key = turn.key(b"k");
         shard.db(2).put(&mut turn, key, NewText::Integer(7), Stamp::Clear);
         for (a, b) in [(0, 2), (0, 0), (1, 2)] {

@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn a_stream_stays_when_it_has_nothing_left() {
-        let mut turn = Turn::new(KeyHasher::new(1));
+        let mut turn = Turn::alone(KeyHasher::new(1));
         let mut db = Db::default();
         let key = turn.key(b"s");
         drop(db.edit_or_create::<Stream>(&mut turn, key).unwrap());

@@ -20,7 +20,7 @@ struct Pair {
 
 impl Pair {
     fn new(bytes: &[u8], stamp: Stamp) -> Self {
-        let turn = Turn::new(KeyHasher::new(1));
+        let turn = Turn::alone(KeyHasher::new(1));
         let (db, model, sent) = (Db::default(), Vec::new(), Vec::new());
         let mut pair = Self { db, turn, model, encoding: "", sent };
         pair.put(bytes, stamp);

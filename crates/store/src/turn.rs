@@ -1,8 +1,11 @@
 //! What one turn of a thread carries through the floors: the time, and what it leaves behind.
 
+use std::sync::Arc;
+
 use base::hash::KeyHasher;
 
 use crate::effect::Effects;
+use crate::key_counts::{KeyCount, KeyCounts};
 use crate::trash::Trash;
 
 /// A key and its hash, computed once for a request.
@@ -40,6 +43,8 @@ pub struct Turn {
     pub touch: bool,
     /// What the turn counted.
     pub tally: Tally,
+    /// How many keys the databases have.
+    pub keys: KeyCount,
     /// What the turn's writes left for those who follow the keyspace.
     pub effects: Effects,
     /// What was taken out of the keyspace, to be dropped where no lock is held.
@@ -61,13 +66,19 @@ pub struct Turn {
 }
 
 impl Turn {
-    /// A turn at the beginning of time.
-    pub fn new(hasher: KeyHasher) -> Self {
+    /// A turn of a thread that is alone with one database: for tests.
+    pub fn alone(hasher: KeyHasher) -> Self {
+        Self::new(hasher, Arc::new(KeyCounts::new(1)).of_thread(0))
+    }
+
+    /// A turn at the beginning of time, of a thread that counts keys like this.
+    pub fn new(hasher: KeyHasher, keys: KeyCount) -> Self {
         Self {
             unix_ms: 0,
             unix_us: 0,
             touch: true,
             tally: Tally::default(),
+            keys,
             effects: Effects::default(),
             trash: Trash::default(),
             scratch: Vec::new(),

@@ -9,6 +9,8 @@ use crate::packed::Encoded;
 /// The deque of chunks gives memory back when fewer than this part of it is used.
 const SPARSE_PART: usize = 4;
 const DEQUE_CHUNKS_MIN: usize = 16;
+/// Up to this many chunks the room for them doubles.
+const DOUBLING_CHUNKS_END: usize = 64;
 /// So many times its limit is the most that a chunk takes when elements in it are replaced.
 const OVERFULL_FACTOR: usize = 2;
 
@@ -25,6 +27,7 @@ impl List {
             }
             last => {
                 last.into_iter().for_each(Chunk::seal);
+                self.reserve_chunk();
                 self.chunks.push_back(Chunk::of(element));
             }
         }
@@ -42,6 +45,7 @@ impl List {
             }
             first => {
                 first.into_iter().for_each(Chunk::seal);
+                self.reserve_chunk();
                 self.chunks.push_front(Chunk::of(element));
             }
         }
@@ -84,6 +88,15 @@ impl List {
             if !limit.is_large(&element) {
                 self.merge_around(number + usize::from(!after));
             }
+        }
+    }
+
+    /// Makes room for another chunk. Of many the room grows by an eighth and not to the double,
+    /// since it would be a part of each element's bytes.
+    fn reserve_chunk(&mut self) {
+        let len = self.chunks.len();
+        if len == self.chunks.capacity() && len >= DOUBLING_CHUNKS_END {
+            self.chunks.reserve_exact(len / 8);
         }
     }
 

@@ -23,6 +23,7 @@
 use crate::packed::{Encoded, Entry as Text, after};
 use crate::stream::Id;
 use crate::stream::varint;
+use crate::table::prefetch;
 
 /// The entry is deleted.
 const DELETED: u64 = 1;
@@ -117,6 +118,13 @@ struct Frame {
 }
 
 impl Chunk {
+    /// Asks the processor for the first line and the last.
+    #[inline]
+    pub(super) fn prefetch_ends(&self) {
+        prefetch(self.bytes.as_ptr());
+        prefetch(self.bytes.as_ptr_range().end);
+    }
+
     /// A chunk for entries that mostly have these fields: `pairs` names among texts of names and
     /// values in turn.
     pub(super) fn new<'t>(pairs: usize, text: impl Fn(usize) -> &'t [u8]) -> Self {

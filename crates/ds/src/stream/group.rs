@@ -23,8 +23,16 @@ pub struct Group {
     consumers: Vec<Option<Consumer>>,
     /// The holes.
     free: Vec<Handle>,
-    /// Handles in the order of the names.
-    order: Vec<Handle>,
+    /// The consumers in the order of their names.
+    order: Vec<Ordered>,
+}
+
+/// A consumer in its place. Most names differ in their first bytes, so that a search among many
+/// consumers reads only these.
+#[derive(Clone, Copy, Debug)]
+struct Ordered {
+    start: u64,
+    handle: Handle,
 }
 
 /// Names a consumer within its group, for as long as it is there.
@@ -87,7 +95,7 @@ impl Group {
 
     /// The consumers, by name.
     pub fn consumers(&self) -> impl ExactSizeIterator<Item = &Consumer> {
-        self.order.iter().map(|handle| self.consumer(*handle))
+        self.order.iter().map(|ordered| self.consumer(ordered.handle))
     }
 
     /// A consumer of this group.
@@ -109,18 +117,22 @@ impl Group {
     }
 
     fn place(&self, name: &[u8]) -> Result<usize, usize> {
-        self.order.binary_search_by(|handle| (*self.consumer(*handle).name).cmp(name))
+        let start = start_of(name);
+        self.order.binary_search_by(|other| {
+            let full = || (*self.consumer(other.handle).name).cmp(name);
+            other.start.cmp(&start).then_with(full)
+        })
     }
 
     /// The consumer of a name.
     pub fn find(&self, name: &[u8]) -> Option<Handle> {
-        self.place(name).ok().map(|at| self.order[at])
+        self.place(name).ok().map(|at| self.order[at].handle)
     }
 
     /// The consumer of a name, made when there is none; and whether it was made.
     pub fn find_or_add(&mut self, name: &[u8], now_ms: i64) -> (Handle, bool) {
         let at = match self.place(name) {
-            Ok(at) => return (self.order[at], false),
+            Ok(at) => return (self.order[at].handle, false),
             Err(at) => at,
         };
         let consumer = Consumer {
@@ -138,14 +150,14 @@ impl Group {
             Handle(self.consumers.len() as u32 - 1)
         });
         self.consumers[handle.0 as usize] = Some(consumer);
-        self.order.insert(at, handle);
+        self.order.insert(at, Ordered { start: start_of(name), handle });
         (handle, true)
     }
 
     /// Removes a consumer and what it has pending. Returns how much that was, if it was there.
     pub fn remove(&mut self, name: &[u8]) -> Option<usize> {
         let at = self.place(name).ok()?;
-        let handle = self.order.remove(at);
+        let handle = self.order.remove(at).handle;
         let consumer = self.consumers[handle.0 as usize].take()?;
         self.free.push(handle);
         for id in &consumer.pending {
@@ -227,8 +239,17 @@ impl Group {
         size_of::<Self>()
             + consumers
             + self.consumers.capacity() * size_of::<Option<Consumer>>()
-            + self.order.capacity() * size_of::<Handle>()
+            + self.order.capacity() * size_of::<Ordered>()
             + tree(self.pending.len(), size_of::<(Id, Pending)>() + size_of::<Id>())
             + tree(self.by_time.as_ref().map_or(0, BTreeSet::len), size_of::<(i64, Id)>())
     }
+}
+
+/// The first 8 bytes of a name as a number that orders as they do; a shorter name orders as if
+/// zeros followed.
+fn start_of(name: &[u8]) -> u64 {
+    let mut start = [0; 8];
+    let len = name.len().min(start.len());
+    start[..len].copy_from_slice(&name[..len]);
+    u64::from_be_bytes(start)
 }

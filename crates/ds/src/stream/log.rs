@@ -70,6 +70,15 @@ impl Log {
         }
     }
 
+    /// Asks the processor for the tail's first line, which has the names of the fields, and its
+    /// last.
+    #[inline]
+    pub(super) fn prefetch_end(&self) {
+        if let Some(tail) = &self.tail {
+            tail.chunk.prefetch_ends();
+        }
+    }
+
     /// Entries.
     #[inline]
     pub fn len(&self) -> u64 {

@@ -21,6 +21,8 @@ pub use progress::UNKNOWN;
 pub use range::{Range, RangeBack};
 pub use trim::{Bound, References, Trim};
 
+use crate::table::prefetch_bytes;
+
 /// A stream.
 #[derive(Clone, Debug, Default)]
 pub struct Stream {
@@ -44,6 +46,18 @@ impl Stream {
     /// A stream without entries and groups.
     pub const fn new() -> Self {
         Self { log: Log::new(), groups: Groups(Vec::new()) }
+    }
+
+    /// Asks the processor for the stream itself.
+    #[inline]
+    pub fn prefetch(&self) {
+        prefetch_bytes(std::ptr::from_ref(self).cast(), size_of::<Self>());
+    }
+
+    /// Asks the processor for what an added entry reads and writes; reads the stream itself.
+    #[inline]
+    pub fn prefetch_end(&self) {
+        self.log.prefetch_end();
     }
 
     /// About how many allocations dropping the stream frees.

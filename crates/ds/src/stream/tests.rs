@@ -341,3 +341,25 @@ mod groups {
         }
     }
 }
+
+#[test]
+fn consumers_come_in_the_order_of_their_whole_names() {
+    let mut group = Group::new(Id::MIN, 0);
+    let mut names: Vec<&[u8]> = vec![
+        b"worker-of-the-night",
+        b"worker-o",
+        b"worker-of-the-day",
+        b"a\0",
+        b"",
+        b"a",
+        b"\xff",
+        b"a\0\0\0\0\0\0\0\0",
+        b"b",
+    ];
+    names.iter().for_each(|name| assert!(group.find_or_add(name, 0).1));
+    names.iter().for_each(|name| assert!(!group.find_or_add(name, 0).1));
+    names.sort_unstable();
+    assert!(group.consumers().map(Consumer::name).eq(names.iter().copied()));
+    assert_eq!(group.remove(b"a\0"), Some(0));
+    assert_eq!((group.find(b"a\0"), group.find(b"a").is_some()), (None, true));
+}

@@ -4,6 +4,9 @@ use store::{Db, Key, List, Set, SortedSet, Turn};
 
 use crate::error::Error;
 
+/// Bytes for which room is made with each element.
+const SHORT_BYTES: usize = 8;
+
 /// Texts one behind another.
 #[derive(Debug, Default)]
 pub(super) struct Elements {
@@ -15,6 +18,12 @@ impl Elements {
     /// How many there are.
     pub(super) fn len(&self) -> usize {
         self.ends.len()
+    }
+
+    /// Makes room for so many short ones.
+    pub(super) fn reserve(&mut self, elements: usize) {
+        self.ends.reserve(elements);
+        self.bytes.reserve(elements * SHORT_BYTES);
     }
 
     /// One of them.
@@ -58,6 +67,7 @@ pub(super) fn push_elements(
         None => Ok(Order::Given),
         Some("set") => {
             let set = db.stored(turn, key).and_then(|stored| stored.view::<Set>());
+            elements.reserve(set.map_or(0, |set| set.len()));
             for member in set.into_iter().flat_map(|set| set.iter()) {
                 elements.push(member.text(&mut digits));
             }
@@ -65,6 +75,7 @@ pub(super) fn push_elements(
         }
         Some("zset") => {
             let set = db.stored(turn, key).and_then(|stored| stored.view::<SortedSet>());
+            elements.reserve(set.map_or(0, |set| set.len()));
             for pair in set.into_iter().flat_map(|set| set.walk(0..set.len(), false)) {
                 elements.push(pair.member.text(&mut digits));
             }
@@ -72,7 +83,9 @@ pub(super) fn push_elements(
         }
         Some(_) => {
             let list = db.stored(turn, key).and_then(|stored| stored.view::<List>());
-            for element in list.ok_or(Error::WrongType)?.iter_from(0) {
+            let list = list.ok_or(Error::WrongType)?;
+            elements.reserve(list.len());
+            for element in list.iter_from(0) {
                 elements.push(element.text(&mut digits));
             }
             Ok(Order::Given)

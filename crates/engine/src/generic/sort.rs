@@ -189,21 +189,22 @@ fn run(
         sort_by_weight(cx, &elements, &options, &mut order, range.end)?;
     }
     let chosen = order.get(range).unwrap_or_default();
-    let values = values(cx, &elements, &options, chosen);
-    match options.store {
-        Some(destination) => {
-            let stored = values.len();
-            store_result(cx, destination, &values)?;
-            reply.len(stored);
-        }
-        None => {
-            reply.array(values.len());
-            values.iter().for_each(|value| match value {
-                Some(value) => reply.bulk(value),
-                None => reply.null(),
-            });
-        }
-    }
+    let values = chosen.len().saturating_mul(options.gets.len().max(1));
+    let Some(destination) = options.store else {
+        reply.array(values);
+        each_value(cx, &elements, &options, chosen, &mut |value| match value {
+            Some(value) => reply.bulk(value),
+            None => reply.null(),
+        });
+        return Ok(());
+    };
+    let mut stored = Elements::default();
+    stored.reserve(values);
+    each_value(cx, &elements, &options, chosen, &mut |value| {
+        stored.push(value.unwrap_or_default());
+    });
+    store_result(cx, destination, &stored)?;
+    reply.len(values);
     Ok(())
 }
 
@@ -260,31 +261,34 @@ fn sort_by_weight(
 /// The number that a text begins with, up to its first zero byte, as in Redis; 0 when there is
 /// nothing.
 fn number_in(text: &[u8]) -> Option<f64> {
+    if let Some(integer) = parse_i64(text) {
+        return Some(integer as f64);
+    }
     match text.split(|byte| *byte == 0).next() {
         None | Some([]) => Some(0.0),
         Some(text) => parse_f64_saturating(text),
     }
 }
 
-/// What is replied or stored for the chosen elements: themselves, or what GET asks for.
-fn values(
+/// Visits what is replied or stored for the chosen elements: themselves, or what GET asks for.
+fn each_value(
     cx: &mut Cx<'_>,
     elements: &Elements,
     options: &Options<'_>,
     chosen: &[usize],
-) -> Vec<Option<Vec<u8>>> {
+    visit: &mut dyn FnMut(Option<&[u8]>),
+) {
     if options.gets.is_empty() {
-        return chosen.iter().map(|index| Some(elements.at(*index).to_vec())).collect();
+        return chosen.iter().for_each(|index| visit(Some(elements.at(*index))));
     }
-    let mut values = Vec::with_capacity(chosen.len().saturating_mul(options.gets.len()));
+    let mut value = Vec::new();
     for index in chosen {
         for pattern in &options.gets {
-            let mut value = Vec::new();
+            value.clear();
             let found = look_up(cx, pattern, elements.at(*index), &mut value);
-            values.push(found.then_some(value));
+            visit(found.then_some(&value));
         }
     }
-    values
 }
 
 /// Appends what a pattern means for an element: the element itself for `#`, the string under the
@@ -335,15 +339,11 @@ fn push_field(
 }
 
 /// Puts the result under its key as a list; nothing leaves no key.
-fn store_result(
-    cx: &mut Cx<'_>,
-    destination: &[u8],
-    values: &[Option<Vec<u8>>],
-) -> Result<(), Error> {
+fn store_result(cx: &mut Cx<'_>, destination: &[u8], values: &Elements) -> Result<(), Error> {
     let key = cx.key(destination);
     let limits = cx.limits;
     let was_there = cx.with_db(key, |db, turn| db.remove(turn, key));
-    if values.is_empty() {
+    if values.len() == 0 {
         if was_there {
             cx.wrote(Event::new('g', "del"), destination);
         }
@@ -351,8 +351,7 @@ fn store_result(
     }
     cx.with_db(key, |db, turn| {
         let mut list = db.edit_or_create::<List>(turn, key)?;
-        let texts = values.iter().map(|value| value.as_deref().unwrap_or_default());
-        list.fill(texts, limits);
+        list.fill((0..values.len()).map(|index| values.at(index)), limits);
         Ok::<(), Error>(())
     })?;
     cx.wrote(Event::new('l', "sortstore"), destination);

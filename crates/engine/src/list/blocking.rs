@@ -13,7 +13,7 @@ use crate::cx::Cx;
 use crate::error::Error;
 use crate::row::{Handler, Row};
 use crate::spec::{Argument, Flags, KeySpec, Shape, Spec};
-use crate::wait::{Awaits, Serve, Wait, timeout};
+use crate::wait::{Attempt, Awaits, Serve, Wait, timeout};
 
 const TIMEOUT: Argument = Argument::new("timeout", Shape::Double);
 const FRACTIONS: &[(&str, &str)] = &[("6.0.0", "The timeout may have a fraction.")];
@@ -104,12 +104,10 @@ fn pop_or_wait(
         }
     }
     let serve: Serve = match side {
-        Side::Left => |cx, key, _, reply| pop_one(cx, key, Side::Left, reply),
-        Side::Right => |cx, key, _, reply| pop_one(cx, key, Side::Right, reply),
+        Side::Left => |cx, key, _, reply| pop_one(cx, key, Side::Left, reply).map(Attempt::from),
+        Side::Right => |cx, key, _, reply| pop_one(cx, key, Side::Right, reply).map(Attempt::from),
     };
-    let wait =
-        Wait { awaits: Awaits::List, keys: 1..last, target: None, until_ms, serve, args: None };
-    if !cx.wait(args, wait) {
+    if !cx.wait(args, Wait::new(Awaits::List, 1..last, until_ms, serve)) {
         reply.null_array();
     }
     Ok(())
@@ -153,11 +151,10 @@ fn move_or_wait(
     serve: Serve,
 ) -> Result<(), Error> {
     let source = cx.nth_key(args, 0, 1);
-    if serve(cx, source, args, reply)? {
+    if serve(cx, source, args, reply)? == Attempt::Replied {
         return Ok(());
     }
-    let wait =
-        Wait { awaits: Awaits::List, keys: 1..2, target: Some(2), until_ms, serve, args: None };
+    let wait = Wait { target: Some(2), ..Wait::new(Awaits::List, 1..2, until_ms, serve) };
     if !cx.wait(args, wait) {
         reply.null();
     }
@@ -169,7 +166,7 @@ fn serve_move(
     source: Key<'_>,
     args: &Args<'_>,
     reply: &mut Reply<'_>,
-) -> Result<bool, Error> {
+) -> Result<Attempt, Error> {
     let (from, to) = sides(args)?;
     let destination = cx.nth_key(args, 1, 2);
     let moved = transfer(cx, (source, from), (destination, to), reply)?;
@@ -177,7 +174,7 @@ fn serve_move(
         let words = [b"LMOVE", source.bytes, destination.bytes, args.text(3), args.text(4)];
         cx.turn.effects.replay_as(|| words.map(<[u8]>::to_vec).into());
     }
-    Ok(moved)
+    Ok(moved.into())
 }
 
 fn serve_rpoplpush(
@@ -185,14 +182,14 @@ fn serve_rpoplpush(
     source: Key<'_>,
     args: &Args<'_>,
     reply: &mut Reply<'_>,
-) -> Result<bool, Error> {
+) -> Result<Attempt, Error> {
     let destination = cx.nth_key(args, 1, 2);
     let moved = transfer(cx, (source, Side::Right), (destination, Side::Left), reply)?;
     if moved {
         let words = [b"RPOPLPUSH", source.bytes, destination.bytes];
         cx.turn.effects.replay_as(|| words.map(<[u8]>::to_vec).into());
     }
-    Ok(moved)
+    Ok(moved.into())
 }
 
 fn blmpop(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
@@ -208,10 +205,9 @@ fn blmpop(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
     let serve: Serve = |cx, key, args, reply| {
         let mut args = *args;
         let wanted = Wanted::parse(&mut args, 2)?;
-        take_from(cx, key, wanted, reply)
+        take_from(cx, key, wanted, reply).map(Attempt::from)
     };
-    let wait = Wait { awaits: Awaits::List, keys, target: None, until_ms, serve, args: None };
-    if !cx.wait(args, wait) {
+    if !cx.wait(args, Wait::new(Awaits::List, keys, until_ms, serve)) {
         reply.null_array();
     }
     Ok(())

@@ -99,6 +99,8 @@ fn pop_many(cx: &mut Cx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(
     if count >= len {
         edit.set().iter().for_each(|member| reply_member(reply, member));
         drop(edit);
+        // As in Redis, which reads the set to reply all of it.
+        turn.tally.hits += 1;
         db.remove(turn, key);
         note_popped(cx, key.bytes, true);
         let removal: &[u8] = if cx.turn.unlink_emptied { b"UNLINK" } else { b"DEL" };

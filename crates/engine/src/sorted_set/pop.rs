@@ -14,7 +14,7 @@ use crate::cx::Cx;
 use crate::error::Error;
 use crate::row::{Handler, Row};
 use crate::spec::{Argument, Flags, KeySpec, Shape, Spec};
-use crate::wait::{Awaits, Wait, timeout};
+use crate::wait::{Attempt, Awaits, Wait, timeout};
 
 pub(super) const ZPOPMIN: Row<Handler> = Row::new(
     popping("zpopmin").summary("Takes the members with the lowest scores and replies them."),
@@ -258,11 +258,10 @@ fn bzmpop(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
         return Ok(());
     }
     let serve = |cx: &mut Cx<'_>, key: Key<'_>, args: &Args<'_>, reply: &mut Reply<'_>| {
-        Many::parse(&mut args.clone(), 2)?.pop_one(cx, key, reply)
+        Many::parse(&mut args.clone(), 2)?.pop_one(cx, key, reply).map(Attempt::from)
     };
     let keys = many.keys_at..many.keys_at + many.keys;
-    let awaits = Awaits::SortedSet;
-    if !cx.wait(args, Wait { awaits, keys, target: None, until_ms, serve, args: None }) {
+    if !cx.wait(args, Wait::new(Awaits::SortedSet, keys, until_ms, serve)) {
         reply.null_array();
     }
     Ok(())
@@ -289,14 +288,13 @@ fn bzpop(cx: &mut Cx<'_>, args: &Args<'_>, reply: &mut Reply<'_>, end: End) -> R
     }
     let serve = match end {
         End::Min => |cx: &mut Cx<'_>, key: Key<'_>, _: &Args<'_>, reply: &mut Reply<'_>| {
-            bpop_one(cx, key, End::Min, reply)
+            bpop_one(cx, key, End::Min, reply).map(Attempt::from)
         },
         End::Max => |cx: &mut Cx<'_>, key: Key<'_>, _: &Args<'_>, reply: &mut Reply<'_>| {
-            bpop_one(cx, key, End::Max, reply)
+            bpop_one(cx, key, End::Max, reply).map(Attempt::from)
         },
     };
-    let awaits = Awaits::SortedSet;
-    if !cx.wait(args, Wait { awaits, keys: 1..last, target: None, until_ms, serve, args: None }) {
+    if !cx.wait(args, Wait::new(Awaits::SortedSet, 1..last, until_ms, serve)) {
         reply.null_array();
     }
     Ok(())

@@ -56,6 +56,10 @@ fn zscan(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<
 /// A score with up to 17 significant digits, as C's `%.17g` prints it: what ZSCAN of Redis does
 /// where a set is not packed, and nothing else does.
 fn seventeen_digits(score: f64) -> String {
+    // Most scores are integers, and one with at most as many digits is printed as such.
+    if score.trunc() == score && score.abs() < INTEGERS_END && score.to_bits() != MINUS_ZERO {
+        return (score as i64).to_string();
+    }
     if !score.is_finite() {
         return String::from_utf8_lossy(DoubleText::of(score).as_bytes()).into_owned();
     }
@@ -77,6 +81,9 @@ fn seventeen_digits(score: f64) -> String {
 
 /// The significant digits of a score that is not packed.
 const DIGITS: usize = 17;
+/// Integers below this have fewer digits and are exact.
+const INTEGERS_END: f64 = 1e15;
+const MINUS_ZERO: u64 = 1 << 63;
 
 #[cfg(test)]
 mod tests {

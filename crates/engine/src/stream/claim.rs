@@ -169,11 +169,15 @@ impl Changes {
         let Some(more) = self.len().checked_sub(1) else { return };
         cx.turn.tally.changes += more;
         if self.made {
-            cx.wrote(CONSUMER_MADE, reader.key);
+            cx.turn.effects.note_unawaited(CONSUMER_MADE, reader.key);
         } else {
             cx.turn.effects.note_eventless();
         }
         let effects = &mut cx.turn.effects;
+        if !self.claims.is_empty() {
+            // Others may wait for these entries to have been pending for long.
+            effects.change(None, reader.key);
+        }
         if !effects.is_consumed() {
             return;
         }
@@ -231,7 +235,7 @@ fn parse_claim(args: &Args<'_>, now_ms: i64) -> Result<(Claiming, usize), Error>
 fn xclaim(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let (key, now_ms) = (cx.first_key(args, 1), cx.turn.unix_ms);
     let (db, turn) = cx.db(key);
-    let mut edit = needed(db.edit::<Stream>(turn, key)?, key.bytes, args.text(2))?;
+    let mut edit = needed(db.read_and_edit::<Stream>(turn, key)?, key.bytes, args.text(2))?;
     let ds::Stream { log, groups } = edit.stream_unchanged_mut();
     let group = needed(groups.find_mut(args.text(2)), key.bytes, args.text(2))?;
     let (claiming, end) = parse_claim(args, now_ms)?;
@@ -284,7 +288,7 @@ fn xautoclaim(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Re
         }
     }
     let (db, turn) = cx.db(key);
-    let mut edit = needed(db.edit::<Stream>(turn, key)?, key.bytes, args.text(2))?;
+    let mut edit = needed(db.read_and_edit::<Stream>(turn, key)?, key.bytes, args.text(2))?;
     let ds::Stream { log, groups } = edit.stream_unchanged_mut();
     let group = needed(groups.find_mut(args.text(2)), key.bytes, args.text(2))?;
     let (consumer, made) = asking(group, args.text(3), now_ms);

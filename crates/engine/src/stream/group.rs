@@ -176,9 +176,10 @@ fn create(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
     let options = Options::parse(args, true)?;
     let key = cx.first_key(args, 2);
     let (db, turn) = cx.db(key);
-    let is_there = db.read::<Stream>(turn, key)?.is_some();
-    if !is_there && !options.make_stream {
-        return Err(StreamError::NoKey.into());
+    match db.stored(turn, key) {
+        Some(stored) if stored.view::<Stream>().is_none() => return Err(Error::WrongType),
+        None if !options.make_stream => return Err(StreamError::NoKey.into()),
+        _ => {}
     }
     // An option twice is one too many.
     if args.len() > 8 {
@@ -250,7 +251,7 @@ fn create_consumer(
     }
     drop(edit);
     if made {
-        cx.wrote(CONSUMER_MADE, args.text(2));
+        cx.turn.effects.note_unawaited(CONSUMER_MADE, args.text(2));
     }
     reply.int(i64::from(made));
     Ok(())

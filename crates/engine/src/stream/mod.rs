@@ -11,7 +11,7 @@ use store::Event;
 
 use crate::error::StreamError;
 use crate::row::{Handler, Row};
-use crate::spec::{Access, Argument, Group, KeySpec, Shape, Spec};
+use crate::spec::{Access, Argument, Group, KeySpec, Reach, Shape, Spec};
 
 mod add;
 mod claim;
@@ -64,7 +64,7 @@ const IDS: Argument = Argument::new("id", Shape::Text).multiple();
 const CONSUMER_MADE: Event = Event::new('t', "xgroup-createconsumer");
 
 const fn spec(name: &'static str, arity: i32, since: &'static str) -> Spec {
-    Spec::new(name, arity, Group::Stream, since)
+    Spec { reach: Reach::Stream, ..Spec::new(name, arity, Group::Stream, since) }
 }
 
 /// The group that a command needs, or the error that it and its key are not there.

@@ -52,7 +52,7 @@ pub(super) const XPENDING: Row<Handler> = Row::new(
 fn xack(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
-    let Some(mut edit) = db.edit::<Stream>(turn, key)? else {
+    let Some(mut edit) = db.read_and_edit::<Stream>(turn, key)? else {
         reply.int(0);
         return Ok(());
     };

@@ -8,7 +8,7 @@ use crate::cx::Cx;
 use crate::error::{Error, StreamError};
 use crate::row::{Handler, Row};
 use crate::spec::{Access, Flags, KeySpec};
-use crate::wait::{Awaits, Wait};
+use crate::wait::{Attempt, Awaits, Wait};
 
 use super::entry::reply_entries;
 use super::id::{parse, to_vec};
@@ -41,14 +41,9 @@ fn xread(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<
         return Ok(());
     }
     if let Some(until_ms) = request.until {
-        let wait = Wait {
-            awaits: Awaits::Stream,
-            keys: request.keys.clone(),
-            target: None,
-            until_ms,
-            serve: serve_waiting,
-            args: resolved(cx, args, &request)?,
-        };
+        let args_to_serve = resolved(cx, args, &request)?;
+        let wait = Wait::new(Awaits::Stream, request.keys.clone(), until_ms, serve_waiting);
+        let wait = Wait { args: args_to_serve, ..wait };
         if cx.wait(args, wait) {
             return Ok(());
         }
@@ -116,10 +111,16 @@ fn serve_waiting(
     key: Key<'_>,
     args: &Args<'_>,
     reply: &mut Reply<'_>,
-) -> Result<bool, Error> {
+) -> Result<Attempt, Error> {
     // When the wait ends does not matter any more, and was checked when it began.
     let request = Request::parse(args, false, 0)?;
-    serve(cx, args, &request, Some(key.bytes), reply)
+    serve(cx, args, &request, Some(key.bytes), reply).map(Attempt::from)
+}
+
+/// Whether a look at a stream counts as two: Redis looks at each stream twice, first to check the
+/// request. Here several streams are checked first, of which that counts, and one is not.
+pub(super) fn counts_twice(request: &Request, only: Option<&[u8]>) -> bool {
+    request.keys.len() == 1 || only.is_some()
 }
 
 /// Replies what the streams have, or only the one under `only`. Returns whether there was anything;
@@ -131,6 +132,7 @@ fn serve(
     only: Option<&[u8]>,
     reply: &mut Reply<'_>,
 ) -> Result<bool, Error> {
+    let counts_twice = counts_twice(request, only);
     let mut answer = Answer::new(request.keys.len());
     for nth in 0..request.keys.len() {
         let (key, id) = place(cx, args, request, nth);
@@ -140,6 +142,8 @@ fn serve(
         let (db, turn) = cx.db(key);
         let stream = db.read::<Stream>(turn, key)?;
         let since = since(stream, id)?;
+        turn.tally.hits += u64::from(counts_twice && stream.is_some());
+        turn.tally.misses += u64::from(counts_twice && stream.is_none());
         let (Some(stream), Some(from)) = (stream, since.next()) else { continue };
         if stream.log.top_id().is_some_and(|top| top > since) {
             answer.begin_stream(reply, key.bytes);

@@ -8,11 +8,11 @@ use crate::cx::Cx;
 use crate::error::{Error, StreamError};
 use crate::row::{Handler, Row};
 use crate::spec::{Access, Argument, Flags, KeySpec, Shape};
-use crate::wait::{Awaits, Wait};
+use crate::wait::{Attempt, Awaits, Wait};
 
 use super::entry::{reply_content, reply_entry};
 use super::id::{parse, reply_id};
-use super::read::{Answer, check_keys, place};
+use super::read::{Answer, check_keys, counts_twice, place};
 use super::replay::{Claim, Reader};
 use super::request::{BLOCK, COUNT, Request, STREAMS};
 use super::{CONSUMER, CONSUMER_MADE, GROUP, asking, idle_ms, lossy, spec};
@@ -60,6 +60,14 @@ struct Changes {
     last_id: Id,
 }
 
+/// What came of a look at the streams.
+struct Look {
+    /// There was something, which is replied.
+    replied: bool,
+    /// If not, and pending entries are read as well: when each stream has one that is old enough.
+    ripe_ms: Vec<Option<i64>>,
+}
+
 fn xreadgroup(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let request = Request::parse(args, true, cx.turn.unix_ms)?;
     check_keys(cx, &request)?;
@@ -67,18 +75,13 @@ fn xreadgroup(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Re
     if request.keys.len() > 1 {
         check_groups(cx, args, &request)?;
     }
-    if serve(cx, args, &request, None, reply)? {
+    let look = serve(cx, args, &request, None, reply)?;
+    if look.replied {
         return Ok(());
     }
     if let Some(until_ms) = request.until {
-        let wait = Wait {
-            awaits: Awaits::StreamGroup,
-            keys: request.keys.clone(),
-            target: None,
-            until_ms,
-            serve: serve_waiting,
-            args: None,
-        };
+        let wait = Wait::new(Awaits::StreamGroup, request.keys.clone(), until_ms, serve_waiting);
+        let wait = Wait { ripe_ms: look.ripe_ms, ..wait };
         if cx.wait(args, wait) {
             return Ok(());
         }
@@ -117,20 +120,25 @@ fn serve_waiting(
     key: Key<'_>,
     args: &Args<'_>,
     reply: &mut Reply<'_>,
-) -> Result<bool, Error> {
+) -> Result<Attempt, Error> {
     let request = Request::parse(args, true, 0)?;
-    serve(cx, args, &request, Some(key.bytes), reply)
+    let look = serve(cx, args, &request, Some(key.bytes), reply)?;
+    Ok(match (look.replied, look.ripe_ms.into_iter().flatten().min()) {
+        (true, _) => Attempt::Replied,
+        (false, Some(ripe_ms)) => Attempt::NothingUntil(ripe_ms),
+        (false, None) => Attempt::Nothing,
+    })
 }
 
 /// Replies what the streams have for the consumer, or only the one under `only`, for a request that
-/// has waited. Returns whether there was anything; if not, nothing is replied.
+/// has waited. When there is nothing, nothing is replied.
 fn serve(
     cx: &mut Cx<'_>,
     args: &Args<'_>,
     request: &Request,
     only: Option<&[u8]>,
     reply: &mut Reply<'_>,
-) -> Result<bool, Error> {
+) -> Result<Look, Error> {
     let group_at = request.group_at.unwrap_or_default();
     let reading = Reading {
         request,
@@ -140,6 +148,7 @@ fn serve(
         replayed: cx.turn.effects.is_consumed(),
     };
     let mut answer = Answer::new(request.keys.len());
+    let mut ripe_ms = Vec::new();
     for nth in 0..request.keys.len() {
         let (key, id) = place(cx, args, request, nth);
         if only.is_some_and(|only| only != key.bytes) {
@@ -147,7 +156,7 @@ fn serve(
         }
         let (db, turn) = cx.db(key);
         let no_group = || StreamError::NoGroupToRead(lossy(key.bytes), lossy(reading.group));
-        let mut edit = db.edit::<Stream>(turn, key)?.ok_or_else(no_group)?;
+        let mut edit = db.read_and_edit::<Stream>(turn, key)?.ok_or_else(no_group)?;
         let ds::Stream { log, groups } = edit.stream_unchanged_mut();
         let group = groups.find_mut(reading.group).ok_or_else(no_group)?;
         let changes = match history_from(id)? {
@@ -161,11 +170,12 @@ fn serve(
                 if any_new || !old.is_empty() {
                     answer.begin_stream(reply, key.bytes);
                     reading.reply_new(log, group, &old, reply)
-                } else if only.is_none() {
-                    let made = asking(group, reading.consumer, reading.now_ms).1;
-                    Changes { made, ..Changes::default() }
                 } else {
-                    Changes::default()
+                    if request.claim_ms.is_some() {
+                        ripe_ms.push(reading.ripe_ms(log, group));
+                    }
+                    let made = only.is_none() && asking(group, reading.consumer, reading.now_ms).1;
+                    Changes { made, ..Changes::default() }
                 }
             }
         };
@@ -174,12 +184,17 @@ fn serve(
             edit.set_changed();
         }
         drop(edit);
+        cx.turn.tally.hits += u64::from(counts_twice(request, only));
         if changes.made && delivered {
             cx.turn.tally.changes += 1;
         }
+        if changes.any_claims && only.is_none() {
+            // Others may wait for these entries to have been pending for long.
+            cx.turn.effects.change(None, key.bytes);
+        }
         reading.note(cx, key.bytes, &changes);
     }
-    Ok(answer.finish(reply))
+    Ok(Look { replied: answer.finish(reply), ripe_ms })
 }
 
 impl Reading<'_> {
@@ -225,6 +240,13 @@ impl Reading<'_> {
         let Some(idle_ms) = self.request.claim_ms else { return Vec::new() };
         let ids = group.delivered_until(self.now_ms.saturating_sub(idle_ms));
         ids.filter(|id| log.entry(*id).is_some()).take(self.entries_max()).collect()
+    }
+
+    /// When the next entry will have been pending for long enough.
+    fn ripe_ms(&self, log: &Log, group: &mut Group) -> Option<i64> {
+        let idle_ms = self.request.claim_ms?;
+        let oldest = group.delivered_until(i64::MAX).find(|id| log.entry(*id).is_some())?;
+        group.pending(oldest)?.delivered_ms.checked_add(idle_ms)
     }
 
     /// Replies what has been pending for long, then what is new to the group.
@@ -298,7 +320,7 @@ impl Reading<'_> {
     /// Notes what was changed in a stream, and how that is replayed.
     fn note(&self, cx: &mut Cx<'_>, key: &[u8], changes: &Changes) {
         if changes.made {
-            cx.wrote(CONSUMER_MADE, key);
+            cx.turn.effects.note_unawaited(CONSUMER_MADE, key);
         } else if changes.any_claims || changes.read.is_some() {
             cx.turn.effects.note_eventless();
         } else {

@@ -81,9 +81,11 @@ impl Options {
 fn lcs(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let mut scratch = mem::take(&mut cx.turn.scratch);
     scratch.clear();
-    let result = keep(cx, args, 0, &mut scratch).and_then(|first| {
-        let second = keep(cx, args, 1, &mut scratch)?;
-        compare(cx.bulk_bytes_max, args, reply, first.bytes(&scratch), second.bytes(&scratch))
+    // Both are looked at, and count, before either is found to be no string.
+    let (first, second) = (keep(cx, args, 0, &mut scratch), keep(cx, args, 1, &mut scratch));
+    let result = first.and_then(|first| {
+        let (first, second) = (first.bytes(&scratch), second?);
+        compare(cx.bulk_bytes_max, args, reply, first, second.bytes(&scratch))
     });
     cx.turn.scratch = scratch;
     result

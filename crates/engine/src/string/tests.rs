@@ -24,7 +24,7 @@ struct Bench {
 
 impl Bench {
     fn new() -> Self {
-        let turn = Turn::new(KeyHasher::new(3));
+        let turn = Turn::alone(KeyHasher::new(3));
         Self { shard: Shard::new(1), turn, out: Out::default(), resp3: false }
     }
 

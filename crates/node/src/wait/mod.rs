@@ -3,6 +3,7 @@
 //! ```text
 //!                 a writer serves it            (wake)
 //!     waiting ---------------------------------------------> served
+//!        |  +--- its owner looks again (look) -------------> served
 //!        |  +--- its time is over, CLIENT UNBLOCK --------->  timed out, unblocked
 //!        +------ it is closed or killed ------------------->  gone
 //! ```
@@ -22,7 +23,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use engine::{Asked, Cx, WaitError};
+use engine::{Asked, Attempt, Cx, WaitError};
 use resp::{Args, Out, Reply, Span};
 use store::Key;
 use sync::claim::Claim;
@@ -32,9 +33,12 @@ use crate::host::Router;
 use crate::session::{ReplyMode, Session};
 use crate::table::Entry;
 use crate::worker::Worker;
+use look::Looks;
 
+mod look;
 pub(crate) mod wake;
 
+pub use look::{Due, come_due, due};
 pub use wake::after_expiry;
 
 /// How a wait ended.
@@ -65,6 +69,7 @@ pub struct Waiter {
     target: Option<u64>,
     /// What the request took before it began to wait.
     ticks: u64,
+    looks: Looks,
     claim: Claim<Outcome>,
 }
 
@@ -93,7 +98,16 @@ impl store::Waiter for Waiter {
     }
 }
 
-/// A wait that a writer has ended, on the writer's thread.
+/// What the owner of a wait is to be told by a writer, on the writer's thread.
+#[derive(Debug)]
+pub(crate) enum News {
+    /// It is over.
+    Served(Served),
+    /// It is worth a look sooner than the owner knows.
+    Sooner(Arc<Waiter>),
+}
+
+/// A wait that a writer has ended.
 #[derive(Debug)]
 pub(crate) struct Served {
     waiter: Arc<Waiter>,
@@ -110,6 +124,7 @@ impl Waiter {
         cx: &Cx<'_>,
         ticks: u64,
     ) -> Self {
+        let looks = Looks::new(&asked.wait.ripe_ms);
         let target = asked.wait.target.map(|at| cx.key(&asked.args[at]).hash);
         Self {
             record: Arc::clone(&session.record),
@@ -122,6 +137,7 @@ impl Waiter {
             asked,
             target,
             ticks,
+            looks,
             claim: Claim::new(),
         }
     }
@@ -173,10 +189,10 @@ impl Waiter {
         }
     }
 
-    /// Tries to answer it because `key` has changed. Returns the error if it is one, and nothing
-    /// when it goes on waiting.
-    fn serve(&self, cx: &mut Cx<'_>, key: Key<'_>) -> Option<Option<String>> {
+    /// Tries to answer it because `key` has changed or is worth a look.
+    fn serve(&self, cx: &mut Cx<'_>, key: Key<'_>) -> Tried {
         let mut error = None;
+        let mut came_to = Attempt::Replied;
         let touch = std::mem::replace(&mut cx.turn.touch, !self.no_touch);
         let served = self.claim.settle(|| {
             let mut out = Out::default();
@@ -194,13 +210,30 @@ impl Waiter {
             };
             let mut reply = Reply::new(&mut out, self.resp3);
             let serve = self.asked.wait.serve;
-            let succeeded = engine::exec::serve(serve, &mut mine, key, &self.args(), &mut reply)?;
+            let (attempt, succeeded) =
+                engine::exec::serve(serve, &mut mine, key, &self.args(), &mut reply);
+            came_to = attempt;
+            if attempt != Attempt::Replied {
+                return None;
+            }
             error = (!succeeded).then(|| error_text(&out.bytes));
             Some(Outcome::Served(out))
         });
         cx.turn.touch = touch;
-        served.then_some(error)
+        if served {
+            return Tried::Served { error };
+        }
+        let tried = self.keys().map(|own| own == key.bytes);
+        Tried::Waits { sooner: self.looks.note(came_to, tried, cx.turn.unix_ms) }
     }
+}
+
+/// What came of an attempt to answer a wait.
+enum Tried {
+    /// It is over; with the error that is the reply.
+    Served { error: Option<String> },
+    /// It goes on, or is over already. Whether it is worth a look sooner than the owner knows.
+    Waits { sooner: bool },
 }
 
 /// The text of an error reply.
@@ -219,13 +252,15 @@ impl Served {
         let (record, failed) = (&waiter.record, self.error.is_some());
         crate::dispatch::account(worker, record, waiter.entry, &waiter.args(), !failed, ticks);
     }
+}
 
+impl News {
+    /// What serving took.
     pub(crate) fn ticks(&self) -> u64 {
-        self.ticks
-    }
-
-    pub(crate) fn record(&self) -> &ClientRecord {
-        &self.waiter.record
+        match self {
+            Self::Served(served) => served.ticks,
+            Self::Sooner(_) => 0,
+        }
     }
 }
 

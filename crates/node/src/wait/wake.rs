@@ -18,7 +18,7 @@ use std::sync::atomic::Ordering;
 
 use engine::{Cx, Hold, ShardMap};
 
-use super::{Served, Waiter};
+use super::{News, Served, Tried, Waiter};
 use crate::ground::{Ground, Ran, Work, hold};
 use crate::host::{Host, Router};
 use crate::node::Node;
@@ -75,7 +75,7 @@ fn run<R: Router>(
     let node = Arc::clone(&worker.node);
     let means = (&mut worker.turn, &mut worker.random);
     let mut ground = Ground::new(means, &node, &worker.config, db);
-    let (served, waiter) = (&mut worker.served, &mut worker.waiter);
+    let (news, waiter) = (&mut worker.news, &mut worker.waiter);
     let ticks = || router.ticks();
     let mut attempt = |mut hold: Hold<'_>, held: Option<&[usize]>| {
         if let Some(held) = held {
@@ -99,7 +99,7 @@ fn run<R: Router>(
             *waiter = Some(new);
             ran = Ran::Waits;
         }
-        serve_ready(&mut cx, VecDeque::new(), held, &ticks, served);
+        serve_ready(&mut cx, VecDeque::new(), held, &ticks, news);
         cx.turn.effects.set_watched(false);
         Ok(ran)
     };
@@ -150,7 +150,7 @@ pub(crate) fn run_on_world<R: Router>(
     let node = Arc::clone(&worker.node);
     let means = (&mut worker.turn, &mut worker.random);
     let mut ground = Ground::new(means, &node, &worker.config, db);
-    let served = &mut worker.served;
+    let news = &mut worker.news;
     router.world(|whole| {
         let succeeded = work(&mut ground.cx(Hold::Each(&*whole), &[], None));
         if node.waiting() != 0 {
@@ -161,7 +161,7 @@ pub(crate) fn run_on_world<R: Router>(
                 let keys = cx.hold.shard(number).waiters().keys();
                 awaited.extend(keys.map(|(db, key)| (db, key.bytes.to_vec())));
             }
-            serve_ready(&mut cx, awaited, None, &|| router.ticks(), served);
+            serve_ready(&mut cx, awaited, None, &|| router.ticks(), news);
             cx.turn.effects.set_watched(false);
         }
         Ran::watched(succeeded)
@@ -185,13 +185,18 @@ pub(crate) fn watching<T>(
 /// ones, which concern those alone who wait for a key's end.
 pub(crate) fn wake_changed<R: Router>(worker: &mut Worker, router: &R) {
     for (db, key) in worker.turn.effects.take_changed() {
-        let hash = worker.node.hasher.hash(&key);
-        let mut again = |cx: &mut Cx<'_>| {
-            cx.turn.effects.change(db, &key);
-            true
-        };
-        run(worker, db.unwrap_or(0), None, &[hash], router, &mut again);
+        try_key(worker, db.unwrap_or(0), &key, router);
     }
+}
+
+/// Serves those who wait for one key, as if it had changed.
+pub(super) fn try_key<R: Router>(worker: &mut Worker, db: usize, key: &[u8], router: &R) {
+    let hash = worker.node.hasher.hash(key);
+    let mut again = |cx: &mut Cx<'_>| {
+        cx.turn.effects.change(Some(db), key);
+        true
+    };
+    run(worker, db, None, &[hash], router, &mut again);
 }
 
 /// Runs a step of the walk over expired keys, and tells those who wait for the end of a key that it
@@ -210,11 +215,17 @@ pub fn after_expiry<R: Router, T>(
     result
 }
 
-/// Tells the owners of those who were served. No shard is held.
+/// Tells owners the news of their waits. No shard is held.
 pub(crate) fn deliver(worker: &mut Worker, host: &dyn Host) {
-    for served in std::mem::take(&mut worker.served) {
-        served.account(worker);
-        host.wake_client(served.record());
+    for news in std::mem::take(&mut worker.news) {
+        let waiter = match &news {
+            News::Served(served) => {
+                served.account(worker);
+                &served.waiter
+            }
+            News::Sooner(waiter) => waiter,
+        };
+        host.wake_client(&waiter.record);
     }
 }
 
@@ -225,12 +236,12 @@ fn serve_ready(
     mut ready: VecDeque<Changed>,
     held: Option<&[usize]>,
     ticks: &dyn Fn() -> u64,
-    served: &mut Vec<Served>,
+    news: &mut Vec<News>,
 ) {
     let mine = cx.db;
     queue_changed(cx, mine, held, &mut ready);
     while let Some((db, key)) = ready.pop_front() {
-        serve_key(cx, (db, &key), held, &mut ready, ticks, served);
+        serve_key(cx, (db, &key), held, &mut ready, ticks, news);
     }
 }
 
@@ -260,7 +271,7 @@ fn serve_key(
     held: Option<&[usize]>,
     ready: &mut VecDeque<Changed>,
     ticks: &dyn Fn() -> u64,
-    served: &mut Vec<Served>,
+    news: &mut Vec<News>,
 ) {
     let key = cx.turn.key(key);
     let number = cx.map.shard_of(key.hash);
@@ -274,14 +285,19 @@ fn serve_key(
         let Ok(waiter) = waiter.downcast::<Waiter>() else { return };
         let start = ticks();
         match waiter.serve(cx, key) {
-            Some(error) => {
+            Tried::Served { error } => {
                 cx.hold.shard(number).remove_waiter(db, key, at);
                 queue_changed(cx, waiter.db, held, ready);
                 let ticks = ticks().wrapping_sub(start);
-                served.push(Served { waiter, ticks, error });
+                news.push(News::Served(Served { waiter, ticks, error }));
                 from = at;
             }
-            None => from = at + 1,
+            Tried::Waits { sooner } => {
+                from = at + 1;
+                if sooner {
+                    news.push(News::Sooner(waiter));
+                }
+            }
         }
     }
 }

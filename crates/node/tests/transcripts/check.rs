@@ -9,6 +9,7 @@
 //!                    is a key of database 2 when the effect is another's; ` | ` parts commands
 //!                    that are replayed as one
 //! @advance 1500      the clock goes on by so many milliseconds
+//! @looks a b         these clients, which wait, were seen to since because their time had come
 //! @client b          the following requests come from another client, made on first mention
 //! @close             the current client is gone
 //! @hears b           what client b, which waited, was told since: a reply on the next line
@@ -72,6 +73,9 @@ pub fn run(world: &mut World, transcript: &str) {
             let got = render(&world.hear(name));
             let want = lines.next_if(|(_, next)| is_reply(next)).map_or("", |(_, next)| next);
             assert_eq!(want, got, "{}", context("hears"));
+        } else if let Some(names) = line.strip_prefix("@looks") {
+            let want: Vec<&str> = names.split_whitespace().collect();
+            assert_eq!(want, world.take_looks(), "{}", context("looks"));
         } else if let Some(ms) = line.strip_prefix("@advance ") {
             world.advance(ms.parse().unwrap_or_else(|_| panic!("{}", context("milliseconds"))));
         } else if let Some(name) = line.strip_prefix("@client ") {

@@ -11,7 +11,7 @@ use node::client::flag;
 use node::config::{Change, Config};
 use node::dispatch::Request;
 use node::host::{Facts, Shutdown};
-use node::wait::{finish, give_up};
+use node::wait::{come_due, due, finish, give_up};
 use node::{ClientRecord, Host, Node, Router, Session, Step, Worker, dispatch, table};
 use resp::{Args, Out, Span};
 use store::{Effect, Shard};
@@ -29,8 +29,12 @@ pub struct World {
     worker: Worker,
     shards: FakeShards,
     sessions: BTreeMap<String, Session>,
+    /// When to see to those that wait.
+    due_ms: BTreeMap<String, i64>,
     /// What clients that waited have been told since anyone listened.
     heard: BTreeMap<String, Vec<u8>>,
+    /// Clients that were seen to because it was time.
+    looks: Vec<String>,
     now_us: i64,
 }
 
@@ -53,23 +57,71 @@ impl World {
             worker,
             shards: FakeShards { shards, ticks: Cell::default() },
             sessions: BTreeMap::new(),
+            due_ms: BTreeMap::new(),
             heard: BTreeMap::new(),
+            looks: Vec::new(),
             now_us: START_MS * 1000,
         }
     }
 
-    /// Lets the clock go on.
+    /// Lets the clock go on, and stand still whenever a client that waits has to be seen to.
     pub fn advance(&mut self, ms: i64) {
-        self.now_us += ms * 1000;
+        let end_us = self.now_us + ms * 1000;
+        loop {
+            let soonest = self.due_ms.iter().min_by_key(|(_, at_ms)| **at_ms);
+            let soonest = soonest.map(|(name, at_ms)| (name.clone(), at_ms * 1000));
+            let Some((name, at_us)) = soonest.filter(|(_, at_us)| *at_us <= end_us) else { break };
+            self.now_us = self.now_us.max(at_us);
+            self.worker.begin_turn(self.now_us, 0);
+            self.due_ms.remove(&name);
+            self.looks.push(name.clone());
+            if let Some(session) = self.sessions.get(&name) {
+                let before = self.worker.turn.tally;
+                come_due(&mut self.worker, session, &self.shards, &self.host);
+                let changed = self.worker.turn.tally.changes > before.changes;
+                let effects = self.worker.turn.effects.take();
+                let any_own = effects.iter().any(is_own);
+                assert_eq!(any_own, changed, "effects for writes: {effects:?}");
+                self.worker.end_turn();
+            }
+            self.finish_waits();
+            self.schedule(&name);
+            self.hear_news();
+        }
+        self.now_us = end_us;
         self.worker.begin_turn(self.now_us, 0);
-        for session in self.sessions.values() {
-            if let Some(waiter) = &session.waiter
-                && waiter.until_ms().is_some_and(|until_ms| until_ms <= self.now_us / 1000)
-            {
-                waiter.time_out();
+    }
+
+    /// Notes when to see to a client again.
+    fn schedule(&mut self, name: &str) {
+        let Some(session) = self.sessions.get(name) else { return };
+        let mut due = due(&self.worker, session);
+        if due.after_pause {
+            let now_ms = self.now_us / 1000;
+            let end_ms = now_ms + self.node.pause_left_ms(now_ms);
+            due.at_ms = due.at_ms.into_iter().chain([end_ms]).min();
+        }
+        match due.at_ms {
+            Some(at_ms) => self.due_ms.insert(name.to_owned(), at_ms),
+            None => self.due_ms.remove(name),
+        };
+    }
+
+    /// Asks again about the clients that have been woken. Returns how many that were.
+    fn hear_news(&mut self) -> usize {
+        let woken = self.host.woken.take();
+        for id in &woken {
+            let found = self.sessions.iter().find(|(_, session)| session.record.id == *id);
+            if let Some(name) = found.map(|(name, _)| name.clone()) {
+                self.schedule(&name);
             }
         }
-        self.finish_waits();
+        woken.len()
+    }
+
+    /// The clients that have been seen to since the last call, because their time had come.
+    pub fn take_looks(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.looks)
     }
 
     /// What a client has been told since it began to wait, or since it was last listened to.
@@ -125,19 +177,21 @@ impl World {
         let step = dispatch(&mut self.worker, session, request, &self.shards, &self.host, &mut out);
         let after = self.worker.turn.tally;
         let effects = self.worker.turn.effects.take();
-        let own: Vec<_> = effects
-            .iter()
-            .filter(|e| e.events.iter().all(|(e, _)| !e.name.ends_with("expired")))
-            .collect();
+        let own: Vec<_> = effects.iter().filter(|effect| is_own(effect)).collect();
         let changed = after.changes > before.changes;
-        let served = self.host.woken.take().len();
-        if served == 0 {
+        let news = self.host.woken.borrow().len();
+        if news == 0 {
             assert_eq!(own.len(), usize::from(changed), "one effect for each write: {effects:?}");
         } else {
             assert_eq!(own.is_empty(), !changed, "effects for writes: {effects:?}");
-            assert!(own.len() <= 1 + served, "one effect for each write: {effects:?}");
+            assert!(own.len() <= 1 + news, "one effect for each write: {effects:?}");
         }
         self.worker.end_turn();
+        for database in 0..self.node.databases {
+            let len = |shard: &RefCell<Shard>| shard.borrow().db_ref(database).len();
+            let keys: usize = self.shards.shards.iter().map(len).sum();
+            assert_eq!(self.worker.turn.keys.total(database), keys, "keys of {database}");
+        }
         let record = Arc::clone(&session.record);
         record.set_flag(flag::PAUSED, step == Step::Postpone);
         assert_eq!(step == Step::Wait, session.waiter.is_some());
@@ -145,6 +199,8 @@ impl World {
             self.close(client);
         }
         self.finish_waits();
+        self.schedule(client);
+        self.hear_news();
         record.commands.fetch_add(1, Ordering::Relaxed);
         let closed = self.host.closed.borrow().clone();
         for session in self.sessions.values_mut().filter(|s| closed.contains(&s.record.id)) {
@@ -167,6 +223,11 @@ impl World {
         let authenticated = self.node.config().requirepass.is_empty();
         Session::new(record, authenticated)
     }
+}
+
+/// Whether an effect is that of a command, and not of time.
+fn is_own(effect: &Effect) -> bool {
+    effect.events.iter().all(|(event, _)| !event.name.ends_with("expired"))
 }
 
 fn bytes_of(out: &Out) -> Vec<u8> {
@@ -252,7 +313,7 @@ impl Router for FakeShards {
 pub struct FakeHost {
     /// Clients that were to be closed.
     pub closed: RefCell<Vec<u64>>,
-    /// Clients whose wait is over.
+    /// Clients whose wait is over or worth a look.
     pub woken: RefCell<Vec<u64>>,
     /// Requests to end.
     pub shutdowns: RefCell<Vec<Shutdown>>,

@@ -163,8 +163,20 @@ OK
 > INFO stats
 ~~ *total_commands_processed:3\\r\\n*keyspace_hits:0\\r\\nkeyspace_misses:0\\r\\n*total_error_replie
   s:0\\r\\n*
+> XGROUP CREATE s g $ MKSTREAM
+OK
+> XREADGROUP GROUP g c STREAMS s >
+nil-array
+> XREAD STREAMS s t 0 0
+nil-array
+> XACK s g 1-1
+0
+> XCLAIM t g c 0 1-1
+~~ -NOGROUP *
+> INFO stats
+~~ *keyspace_hits:5\\r\\nkeyspace_misses:3\\r\\n*
 > INFO persistence
-~~ *rdb_changes_since_last_save:1\\r\\n*
+~~ *rdb_changes_since_last_save:3\\r\\n*
 > CONFIG RESETSTAT x
 -ERR wrong number of arguments for 'config|resetstat' command
 "##,

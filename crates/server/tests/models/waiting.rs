@@ -8,7 +8,7 @@ use std::time::Duration;
 use node::config::{Change, Config};
 use node::dispatch::Request;
 use node::host::{Facts, Shutdown};
-use node::wait::{finish, give_up};
+use node::wait::{come_due, due, finish, give_up};
 use node::{ClientRecord, Host, Node, Session, Step, Worker, dispatch, table};
 use resp::{Args, Out, Span};
 use shuttle::sync::Mutex;
@@ -22,12 +22,15 @@ use crate::slots::{Action, Client, Slots};
 
 const SHARDS: usize = 4;
 const DATABASES: u32 = 2;
+/// Where every thread's clock begins.
+pub(crate) const START_MS: i64 = 1000;
 
 /// A client, and what it has been told.
 #[derive(Debug)]
 pub(crate) struct Guest {
     session: Session,
     told: Arc<Mutex<Vec<String>>>,
+    due_ms: Option<i64>,
     pub(crate) record: Arc<ClientRecord>,
 }
 
@@ -173,7 +176,7 @@ impl Owner {
         let index = links.len() - 1;
         drop(links);
         let mut worker = Worker::new(Arc::clone(&world.node), index, 7, 1.0);
-        worker.begin_turn(1_000_000, 0);
+        worker.begin_turn(START_MS * 1000, 0);
         let pass = world.gate.register().expect("there are as many passes as threads");
         Self { world: Arc::clone(world), index, slots: Slots::new(index), inbox, worker, pass }
     }
@@ -186,7 +189,7 @@ impl Owner {
         let session = Session::new(Arc::clone(&record), true);
         let told = Arc::default();
         let seen = Seen { record: Arc::clone(&record), told: Arc::clone(&told) };
-        let guest = Guest { session, told, record };
+        let guest = Guest { session, told, due_ms: None, record };
         match self.slots.handle(Message::Adopt(guest), || 0) {
             Action::Welcome(slot) => (slot, seen),
             other => panic!("a thread takes a client: {other:?}"),
@@ -211,6 +214,7 @@ impl Owner {
         let session = &mut guest.session;
         let step = dispatch(&mut self.worker, session, request, &router, host, &mut out);
         self.pass.leave();
+        guest.due_ms = due(&self.worker, &guest.session).at_ms;
         tell(guest, &out);
         step
     }
@@ -244,6 +248,25 @@ impl Owner {
         self.slots.client(slot).is_some_and(|guest| guest.session.waiter.is_some())
     }
 
+    /// When this thread comes back to a client's wait.
+    pub(crate) fn due_ms(&self, slot: usize) -> Option<i64> {
+        self.slots.client(slot)?.due_ms
+    }
+
+    /// Whether it is this thread's to come back to a client's wait before `end_ms`. Then it is
+    /// that time, and it does.
+    pub(crate) fn come_due_before(&mut self, slot: usize, end_ms: i64) -> bool {
+        let Some(guest) = self.slots.client_mut(slot) else { return false };
+        let Some(due_ms) = guest.due_ms.filter(|due_ms| *due_ms < end_ms) else { return false };
+        self.worker.begin_turn(due_ms * 1000, 0);
+        let router = LockRouter { shards: &self.world.shards, pass: &self.pass };
+        self.pass.enter();
+        come_due(&mut self.worker, &guest.session, &router, &*self.world);
+        self.pass.leave();
+        self.end_wait(slot);
+        true
+    }
+
     /// The time of a client's wait has come.
     pub(crate) fn time_out(&mut self, slot: usize) {
         let Some(guest) = self.slots.client_mut(slot) else { return };
@@ -263,6 +286,7 @@ impl Owner {
         self.pass.enter();
         finish(&mut self.worker, &mut guest.session, &router, &mut out);
         self.pass.leave();
+        guest.due_ms = due(&self.worker, &guest.session).at_ms;
         tell(guest, &out);
     }
 

@@ -9,7 +9,7 @@ use shuttle::thread::{self, JoinHandle};
 
 use crate::message::Message;
 use crate::shim::Fault;
-use crate::waiting::{Owner, Seen, World};
+use crate::waiting::{Owner, START_MS, Seen, World};
 use crate::{fails_with, holds};
 
 /// Schedules of each kind for a model that holds.
@@ -240,6 +240,92 @@ fn a_list_comes_with_a_database() {
     assert!(left(&world, &[&k, &l]).is_empty());
 }
 
+/// An entry of a stream is pending with a consumer that does nothing.
+fn pending(world: &Arc<World>, key: &str) {
+    let mut owner = Owner::new(world);
+    let (slot, _) = owner.connect();
+    let add = format!("XADD {key} 1-1 f v");
+    let group = format!("XGROUP CREATE {key} g 0");
+    for request in [&add, &group, &format!("XREADGROUP GROUP g dead STREAMS {key} >")] {
+        assert_eq!(owner.request(slot, request), Step::Done);
+    }
+}
+
+/// For how long an entry is to be pending, and how much older it is made than it is.
+const IDLE_MS: i64 = 1000;
+const OLDER_MS: i64 = 600;
+
+fn wait_for_pending(key: &str) -> String {
+    format!("XREADGROUP GROUP g me BLOCK 0 CLAIM {IDLE_MS} STREAMS {key} >")
+}
+
+fn make_older(key: &str) -> String {
+    format!("XCLAIM {key} g other 0 1-1 IDLE {OLDER_MS} JUSTID")
+}
+
+/// Two clients wait for a pending entry, which is made older: they are not late. The second gets it
+/// after the first.
+fn a_pending_entry_is_made_older() {
+    let world = World::new();
+    let _main = Owner::new(&world);
+    let [key] = world.keys();
+    pending(&world, &key);
+    let clients = [(); 2].map(|()| {
+        let key = key.clone();
+        client(&world, move |owner, slot| {
+            assert_eq!(owner.request(slot, &wait_for_pending(&key)), Step::Wait);
+            // When the entry would be old enough if nobody touched it, and when the second gets it.
+            let (late_ms, again_ms) = (START_MS + IDLE_MS, START_MS + 2 * IDLE_MS - OLDER_MS);
+            while owner.waits(slot) {
+                if owner.due_ms(slot) == Some(again_ms) {
+                    owner.come_due_before(slot, again_ms + 1);
+                } else if !owner.come_due_before(slot, late_ms) {
+                    owner.turn();
+                }
+            }
+        })
+    });
+    let (_, older) = sender(&world, vec![make_older(&key)]);
+    let [(first, first_thread), (second, second_thread)] = clients;
+    join([first_thread, second_thread, older]);
+    for seen in [first, second] {
+        let told = seen.told();
+        assert_eq!(told.len(), 1, "told twice or never");
+        assert!(told[0].contains(&format!(":{IDLE_MS}")), "late: {told:?}");
+    }
+    assert_eq!(world.node.waiting(), 0, "somebody still waits");
+}
+
+/// The same while the client moves to another thread.
+fn a_pending_entry_is_made_older_on_the_way() {
+    let world = World::new();
+    let mut main = Owner::new(&world);
+    let [key] = world.keys();
+    let mut old = Owner::new(&world);
+    let mut new = Owner::new(&world);
+    pending(&world, &key);
+    let (slot, seen) = old.connect();
+    let (_, older) = sender(&world, vec![make_older(&key)]);
+    let record = Arc::clone(&seen.record);
+    let first = thread::spawn(move || {
+        assert_eq!(old.request(slot, &wait_for_pending(&key)), Step::Wait);
+        old.give_away(slot);
+    });
+    let second = thread::spawn(move || {
+        main.turn();
+        main
+    });
+    first.join().expect("it ends");
+    while record.waiter.lock().is_some() {
+        if !new.come_due_before(0, START_MS + IDLE_MS) {
+            new.turn();
+        }
+    }
+    join([older]);
+    drop(second);
+    assert_eq!(seen.told().len(), 1, "told twice or never");
+}
+
 #[test]
 fn every_end_of_a_wait_is_told_once() {
     holds(SCHEDULES, a_push_meets_every_other_end);
@@ -268,6 +354,23 @@ fn a_wait_moves_with_its_client() {
 #[test]
 fn exchanged_databases_serve() {
     holds(SCHEDULES, a_list_comes_with_a_database);
+}
+
+#[test]
+fn readers_of_what_is_pending_are_not_late() {
+    holds(SCHEDULES, a_pending_entry_is_made_older);
+    holds(SCHEDULES, a_pending_entry_is_made_older_on_the_way);
+}
+
+#[test]
+fn without_a_wake_readers_of_what_is_pending_are_late() {
+    fails_with(Fault::NoWake, "deadlock", SCHEDULES_TO_FAIL, a_pending_entry_is_made_older);
+}
+
+#[test]
+fn who_does_not_look_on_arrival_reads_too_late() {
+    let model = a_pending_entry_is_made_older_on_the_way;
+    fails_with(Fault::DeafOnArrival, "deadlock", SCHEDULES_TO_FAIL, model);
 }
 
 #[test]

@@ -104,7 +104,7 @@ impl Db {
         let after = if emptied { Entry::ABSENT } else { Entry::of(record) };
         self.ledger.changed(hash, before, after);
         if emptied {
-            let record = self.table.remove(at, &turn.hasher);
+            let record = self.take_record(turn, at);
             turn.trash.extend(record.into_object());
         }
         removed.len()

@@ -13,7 +13,7 @@ use proptest::prelude::*;
 const NOW_MS: i64 = 1_000_000;
 
 fn turn(seed: u64) -> Turn {
-    let mut turn = Turn::new(KeyHasher::new(seed));
+    let mut turn = Turn::alone(KeyHasher::new(seed));
     turn.set_time(NOW_MS * 1000);
     turn
 }

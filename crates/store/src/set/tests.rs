@@ -120,7 +120,7 @@ fn apply(db: &mut Db, turn: &mut Turn, random: &mut Random, model: &mut Model, o
 proptest! {
     #[test]
     fn behaves_as_a_set(seed: u64, ops in prop::collection::vec(op(), 1..120)) {
-        let mut turn = Turn::new(KeyHasher::new(seed));
+        let mut turn = Turn::alone(KeyHasher::new(seed));
         let (mut db, mut random, mut model) = (Db::default(), Random::new(seed), Model::new());
         for op in ops {
             apply(&mut db, &mut turn, &mut random, &mut model, op);
@@ -133,7 +133,7 @@ proptest! {
     fn a_new_set_behaves_as_one(
         seed: u64, from_ints: bool, ops in prop::collection::vec((any::<bool>(), member()), 1..60),
     ) {
-        let turn = Turn::new(KeyHasher::new(seed));
+        let turn = Turn::alone(KeyHasher::new(seed));
         let mut set =
             if from_ints { NewSet::Ints(Vec::new()) } else { NewSet::Packed(Vec::new()) };
         let mut model = Model::new();
@@ -158,7 +158,7 @@ proptest! {
 
 #[test]
 fn every_member_is_drawn_as_often() {
-    let mut turn = Turn::new(KeyHasher::new(5));
+    let mut turn = Turn::alone(KeyHasher::new(5));
     let (mut db, mut random) = (Db::default(), Random::new(6));
     for many in [5, 7, 200] {
         let key = turn.key(b"k");

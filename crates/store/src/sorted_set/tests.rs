@@ -21,7 +21,7 @@ impl Checked {
     fn new(entries_max: u64) -> Self {
         let hasher = KeyHasher::new(5);
         let limits = Limits { zset_max_listpack_entries: entries_max, ..Limits::default() };
-        let (db, turn) = (Db::default(), Turn::new(hasher));
+        let (db, turn) = (Db::default(), Turn::alone(hasher));
         Self { db, turn, limits, model: Model::new() }
     }
 

@@ -29,6 +29,8 @@ const SETTLE_LOOKS: u32 = 5;
 
 /// Files beside the clients' sockets that the process has open.
 const SPARE_FILES: u64 = 64;
+/// Requests that fill every buffer between client and server.
+const WARMING_REQUESTS: u64 = 10_000;
 
 /// One thing that can be measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -176,8 +178,10 @@ impl Figure {
 fn per_key(server: &Server, fill: &str, shape: &Shape) -> Result<f64, Error> {
     let pid = known_pid(server)?;
     let mut session = Session::open(&server.endpoint)?;
-    // One key first, so that what a first write sets up once is not counted to the keys.
+    // One key first and full batches of what stores nothing, so that what a first write and full
+    // buffers take once is not counted to the keys.
     session.fill(fill, &Shape { keys: 1, ..*shape }, 1)?;
+    session.fill("ECHO {value}", &Shape { keys: WARMING_REQUESTS, ..*shape }, 1)?;
     let before = settled_bytes(pid)?;
     session.fill(fill, shape, 1)?;
     Ok((settled_bytes(pid)? - before) / shape.keys as f64)

@@ -13,6 +13,7 @@ mod connections;
 mod fields;
 mod fuzz;
 mod limits;
+mod pending;
 mod protocol;
 mod server;
 mod start;

@@ -417,3 +417,33 @@ fn hostile_neighbours_do_not_delay_a_client() {
         });
     }
 }
+
+#[test]
+fn dbsize_counts_what_all_threads_did() {
+    let server = Server::start(&["--io-threads", "4"]);
+    let workers: Vec<_> = (0..4)
+        .map(|worker| {
+            let mut client = server.client();
+            thread::spawn(move || {
+                for step in 0..500 {
+                    // The same keys for all, so that one removes what another has added.
+                    client.ask(&format!("SET key:{} x", step % 50));
+                    client.ask(&format!("DEL key:{}", (step * 7 + worker) % 50));
+                    client.ask(&format!("SET own:{worker}:{step} x"));
+                }
+            })
+        })
+        .collect();
+    workers.into_iter().for_each(|worker| worker.join().expect("the commands succeed"));
+    let mut client = server.client();
+    let keys = client.ask("KEYS *").items().len() as i64;
+    assert!(keys >= 2000);
+    assert_eq!(client.ask("DBSIZE").int(), keys);
+    client.ok("SWAPDB 0 3");
+    assert_eq!(client.ask("DBSIZE").int(), 0);
+    client.ok("SELECT 3");
+    assert_eq!(client.ask("DBSIZE").int(), keys);
+    // Another thread may empty what others have filled.
+    server.client().ok("FLUSHALL");
+    assert_eq!(client.ask("DBSIZE").int(), 0);
+}

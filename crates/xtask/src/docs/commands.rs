@@ -64,8 +64,10 @@ fn about(entry: &Entry) -> String {
         text.push_str(&format!("\nDeprecated since {version}; instead: {instead}.\n"));
     }
     let mut facts = format!("\nArity {}, since {}", spec.arity, spec.since);
-    if !spec.is_container {
-        facts.push_str(&format!(", {}", spec.complexity));
+    // Some rows say it in a sentence, and XREAD's, like Redis's, not at all.
+    let complexity = spec.complexity.trim_end_matches('.');
+    if !spec.is_container && !complexity.is_empty() {
+        facts.push_str(&format!(", {complexity}"));
     }
     text.push_str(&(facts + ".\n"));
     for (label, list) in [("Flags", flags(spec)), ("Keys", keys(spec))] {

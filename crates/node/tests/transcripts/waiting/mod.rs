@@ -1,5 +1,6 @@
 //! Clients that wait for keys.
 
 mod end;
+mod ripen;
 mod serve;
 mod stream;

@@ -1,0 +1,408 @@
+//! XREADGROUP CLAIM that waits: also for pending entries to become old enough.
+
+use crate::check::check;
+
+/// Entry 1-1 of stream `s` is pending with consumer `dead` of group `g` since the beginning.
+const PENDING: &str = r#"
+@client w
+> XADD s 1-1 a 1
+"1-1"
+> XGROUP CREATE s g 0
+OK
+> XREADGROUP GROUP g dead STREAMS s >
+[["s", [["1-1", ["a", "1"]]]]]
+"#;
+
+#[track_caller]
+fn check_pending(transcript: &str) {
+    check(&format!("{PENDING}{transcript}"));
+}
+
+#[test]
+fn an_entry_becomes_old_enough_meanwhile() {
+    check_pending(
+        r#"
+@advance 300
+@client a
+> XREADGROUP GROUP g alice BLOCK 0 CLAIM 1000 STREAMS s >
+! xgroup-createconsumer:s => XGROUP CREATECONSUMER s g alice
+@advance 699
+@hears a
+@looks
+@advance 5000
+@looks a
+@hears a
+[["s", [["1-1", ["a", "1"], 1000, 1]]]]
+@client w
+> XPENDING s g - + 10
+[["1-1", "alice", 4999, 2]]
+> INFO clients
+~~ *blocked_clients:0*total_blocking_keys:0*
+"#,
+    );
+}
+
+#[test]
+fn the_time_of_the_wait_is_over_before() {
+    check_pending(
+        r#"
+@client a
+> XREADGROUP GROUP g alice BLOCK 600 CLAIM 1000 STREAMS s >
+@advance 600
+@hears a
+nil-array
+@client b
+> XREADGROUP GROUP g bob BLOCK 400 CLAIM 1000 STREAMS s >
+@advance 1000
+@hears b
+[["s", [["1-1", ["a", "1"], 1000, 1]]]]
+"#,
+    );
+}
+
+#[test]
+fn first_come_first_served() {
+    check_pending(
+        r#"
+@client plain
+> XREADGROUP GROUP g plain BLOCK 0 STREAMS s >
+@client patient
+> XREADGROUP GROUP g patient BLOCK 0 CLAIM 3000 STREAMS s >
+@client first
+> XREADGROUP GROUP g first BLOCK 0 CLAIM 1000 COUNT 5 STREAMS s >
+@client second
+> XREADGROUP GROUP g second BLOCK 0 CLAIM 1000 STREAMS s >
+@advance 1000
+@hears first
+[["s", [["1-1", ["a", "1"], 1000, 1]]]]
+@looks first second
+# The others know since then that they have to wait longer.
+@advance 1999
+@hears patient
+@hears second
+[["s", [["1-1", ["a", "1"], 1000, 2]]]]
+@looks second
+@advance 2000
+# Each time what it had been told last was still true.
+@looks patient patient
+@advance 10000
+@hears patient
+[["s", [["1-1", ["a", "1"], 3000, 3]]]]
+@hears plain
+@looks patient
+"#,
+    );
+}
+
+#[test]
+fn what_others_do_with_the_entry_meanwhile() {
+    let meanwhile = [
+        // Claimed, so that it is young again.
+        ("XCLAIM s g other 0 1-1 JUSTID", r#"["1-1"]"#, 1),
+        ("XAUTOCLAIM s g other 0 - JUSTID", r#"["0-0", ["1-1"], []]"#, 1),
+        // The last to have it asks for it again.
+        ("XREADGROUP GROUP g dead STREAMS s 0", r#"[["s", [["1-1", ["a", "1"]]]]]"#, 2),
+        (
+            "XREADGROUP GROUP g x CLAIM 1 STREAMS s >",
+            r#"[["s", [["1-1", ["a", "1"], 500, 1]]]]"#,
+            2,
+        ),
+    ];
+    for (request, reply, deliveries) in meanwhile {
+        check_pending(&format!(
+            r#"
+@client a
+> XREADGROUP GROUP g alice BLOCK 0 CLAIM 1000 STREAMS s >
+@advance 500
+@client w
+> {request}
+{reply}
+@advance 999
+@hears a
+@advance 1
+@hears a
+[["s", [["1-1", ["a", "1"], 1000, {deliveries}]]]]
+"#
+        ));
+    }
+}
+
+#[test]
+fn the_entry_goes_meanwhile() {
+    let ends = [
+        ("XACK s g 1-1", "1"),
+        ("XDEL s 1-1", "1"),
+        ("XTRIM s MAXLEN 0", "1"),
+        ("XGROUP DELCONSUMER s g dead", "1"),
+        ("XACKDEL s g IDS 1 1-1", "[1]"),
+    ];
+    for (request, reply) in ends {
+        check_pending(&format!(
+            r#"
+@client a
+> XREADGROUP GROUP g alice BLOCK 5000 CLAIM 1000 STREAMS s >
+@advance 500
+@client w
+> {request}
+{reply}
+@advance 4499
+@hears a
+@advance 1
+@hears a
+nil-array
+"#
+        ));
+    }
+}
+
+#[test]
+fn the_owner_looks_in_vain_once() {
+    check_pending(
+        r#"
+@client a
+> XREADGROUP GROUP g alice BLOCK 0 CLAIM 1000 STREAMS s >
+@advance 500
+@client w
+> XACK s g 1-1
+1
+@advance 60000
+@looks a
+> XADD s 2-2 f v
+"2-2"
+@hears a
+[["s", [["2-2", ["f", "v"], 0, 0]]]]
+"#,
+    );
+}
+
+#[test]
+fn an_entry_is_delivered_while_nothing_is_pending() {
+    check(
+        r#"
+@client w
+> XGROUP CREATE s g 0 MKSTREAM
+OK
+@client plain
+> XREADGROUP GROUP g plain BLOCK 0 STREAMS s >
+@client a
+> XREADGROUP GROUP g alice BLOCK 0 CLAIM 100 STREAMS s >
+@advance 1000
+@looks
+@client w
+> XADD s 1-1 a 1
+"1-1"
+@hears plain
+[["s", [["1-1", ["a", "1"]]]]]
+@advance 99
+@hears a
+@advance 1
+@hears a
+[["s", [["1-1", ["a", "1"], 100, 1]]]]
+@looks a
+"#,
+    );
+}
+
+#[test]
+fn an_entry_is_made_older() {
+    check_pending(
+        r#"
+@client a
+> XREADGROUP GROUP g alice BLOCK 0 CLAIM 1000 STREAMS s >
+@client w
+> XCLAIM s g other 0 1-1 IDLE 400 JUSTID
+["1-1"]
+@advance 599
+@hears a
+@advance 1
+@hears a
+[["s", [["1-1", ["a", "1"], 1000, 1]]]]
+@client a
+> XREADGROUP GROUP g alice BLOCK 0 CLAIM 1000 STREAMS s >
+@client w
+> XCLAIM s g other 0 1-1 IDLE 1000 JUSTID
+["1-1"]
+@hears a
+[["s", [["1-1", ["a", "1"], 1000, 2]]]]
+"#,
+    );
+}
+
+#[test]
+fn any_age_will_do() {
+    check(
+        r#"
+@client w
+> XGROUP CREATE s g 0 MKSTREAM
+OK
+@client plain
+> XREADGROUP GROUP g plain BLOCK 0 STREAMS s >
+@client a
+> XREADGROUP GROUP g alice BLOCK 0 CLAIM 0 STREAMS s >
+@client w
+> XADD s 1-1 a 1
+"1-1"
+@hears plain
+[["s", [["1-1", ["a", "1"]]]]]
+@hears a
+[["s", [["1-1", ["a", "1"], 0, 1]]]]
+@client never
+> XREADGROUP GROUP g never BLOCK 2000 CLAIM 9223372036854775807 STREAMS s >
+@advance 1999
+@looks
+@advance 1
+@looks never
+@hears never
+nil-array
+"#,
+    );
+}
+
+#[test]
+fn of_several_streams_the_soonest() {
+    check_pending(
+        r#"
+@advance 100
+> XADD t 2-2 b 2
+"2-2"
+> XGROUP CREATE t g 0
+OK
+> XREADGROUP GROUP g dead STREAMS t >
+[["t", [["2-2", ["b", "2"]]]]]
+@advance 100
+@client a
+> XREADGROUP GROUP g alice BLOCK 0 CLAIM 1000 STREAMS t s > >
+@client w
+> XCLAIM s g other 0 1-1
+[["1-1", ["a", "1"]]]
+@advance 899
+@hears a
+@advance 1
+@hears a
+[["t", [["2-2", ["b", "2"], 1000, 1]]]]
+@looks a a
+"#,
+    );
+}
+
+#[test]
+fn the_group_or_the_stream_goes() {
+    let gone = "-NOGROUP No such key 's' or consumer group 'g' in XREADGROUP with GROUP option";
+    for (request, reply) in [("DEL s", "1"), ("XGROUP DESTROY s g", "1"), ("FLUSHALL", "OK")] {
+        check_pending(&format!(
+            "
+@client a
+> XREADGROUP GROUP g alice BLOCK 0 CLAIM 1000 STREAMS s >
+@client w
+> {request}
+{reply}
+@hears a
+{gone}
+@advance 2000
+@looks
+"
+        ));
+    }
+    check_pending(&format!(
+        "
+> PEXPIRE s 900
+1
+@client a
+> XREADGROUP GROUP g alice BLOCK 0 CLAIM 1000 STREAMS s >
+@advance 1000
+@hears a
+{gone}
+"
+    ));
+}
+
+#[test]
+fn a_database_or_a_key_comes_with_its_pending_entries() {
+    check_pending(
+        r#"
+> XGROUP CREATE t g 0 MKSTREAM
+OK
+@client a
+> XREADGROUP GROUP g alice BLOCK 0 CLAIM 1000 STREAMS t >
+@client w
+> RENAME s t
+OK
+@advance 1000
+@hears a
+[["t", [["1-1", ["a", "1"], 1000, 1]]]]
+> SELECT 1
+OK
+> XGROUP CREATE t g 0 MKSTREAM
+OK
+@client b
+> SELECT 1
+OK
+> XREADGROUP GROUP g bob BLOCK 0 CLAIM 500 STREAMS t >
+@client w
+> SWAPDB 0 1
+OK
+@advance 500
+@hears b
+[["t", [["1-1", ["a", "1"], 500, 2]]]]
+"#,
+    );
+}
+
+#[test]
+fn unblocked_killed_or_gone_before() {
+    check_pending(
+        r#"
+@client a
+> CLIENT ID
+2
+> XREADGROUP GROUP g alice BLOCK 0 CLAIM 1000 STREAMS s >
+@client b
+> CLIENT ID
+3
+> XREADGROUP GROUP g bob BLOCK 0 CLAIM 1000 STREAMS s >
+@client c
+> XREADGROUP GROUP g carol BLOCK 0 CLAIM 1000 STREAMS s >
+@close
+@client d
+> XREADGROUP GROUP g dave BLOCK 0 CLAIM 1000 STREAMS s >
+@client w
+> CLIENT UNBLOCK 2 ERROR
+1
+@hears a
+-UNBLOCKED client unblocked via CLIENT UNBLOCK
+> CLIENT KILL ID 3
+1
+@advance 1000
+@hears d
+[["s", [["1-1", ["a", "1"], 1000, 1]]]]
+"#,
+    );
+}
+
+#[test]
+fn not_during_a_pause() {
+    check_pending(
+        r#"
+@client a
+> XREADGROUP GROUP g alice BLOCK 2500 CLAIM 1000 STREAMS s >
+@client w
+> CLIENT PAUSE 2000 WRITE
+OK
+@advance 1500
+@hears a
+> XPENDING s g
+[1, "1-1", "1-1", [["dead", "1"]]]
+@advance 500
+@hears a
+[["s", [["1-1", ["a", "1"], 2000, 1]]]]
+@client a
+> XREADGROUP GROUP g alice BLOCK 1500 CLAIM 1000 STREAMS s >
+@client w
+> CLIENT PAUSE 2000 WRITE
+OK
+@advance 1500
+@hears a
+nil-array
+"#,
+    );
+}

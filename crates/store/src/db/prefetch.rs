@@ -1,0 +1,70 @@
+//! Asking the processor for what a command on a key will touch, while other commands run.
+//!
+//! What lies in memory behind something else takes a step of its own: each function reads what the
+//! one before has asked for, and asks for what that leads to. Nothing is changed, and a key that is
+//! not there or has another type costs no more than the look.
+
+use crate::db::Db;
+use crate::stored::Object;
+
+impl Db {
+    /// See [`Table::prefetch_slot`].
+    #[inline]
+    pub fn prefetch_slot(&self, hash: u64) {
+        self.table.prefetch_slot(hash);
+    }
+
+    /// See [`Table::prefetch_record`].
+    #[inline]
+    pub fn prefetch_record(&self, hash: u64) {
+        self.table.prefetch_record(hash);
+    }
+
+    /// Asks the processor for the slots of a member of a large collection whose key's record is in
+    /// the cache, and returns the member's hash. Does nothing for any other value.
+    #[inline]
+    pub fn prefetch_member_slot(
+        &self,
+        hash: u64,
+        member_hash: impl FnOnce() -> u64,
+    ) -> Option<u64> {
+        let members = self.table.probable_record(hash)?.object()?.members()?;
+        let member_hash = member_hash();
+        members.prefetch_slot(member_hash);
+        Some(member_hash)
+    }
+
+    /// Asks the processor for a stream, whose key's record is in the cache. Does nothing for any
+    /// other value.
+    #[inline]
+    pub fn prefetch_stream(&self, hash: u64) {
+        if let Some(stream) = self.probable_stream(hash) {
+            stream.prefetch();
+        }
+    }
+
+    /// Asks the processor for where a stream grows, when itself is in the cache.
+    #[inline]
+    pub fn prefetch_stream_end(&self, hash: u64) {
+        if let Some(stream) = self.probable_stream(hash) {
+            stream.prefetch_end();
+        }
+    }
+
+    #[inline]
+    fn probable_stream(&self, hash: u64) -> Option<&ds::Stream> {
+        match self.table.probable_record(hash)?.object()? {
+            Object::Stream(stream) => Some(stream),
+            _ => None,
+        }
+    }
+
+    /// Asks the processor for a member whose slots are in the cache.
+    #[inline]
+    pub fn prefetch_member(&self, hash: u64, member_hash: u64) {
+        let record = self.table.probable_record(hash);
+        if let Some(members) = record.and_then(|record| record.object()?.members()) {
+            members.prefetch_record(member_hash);
+        }
+    }
+}
