@@ -17,8 +17,11 @@
 //! bytes matches only an empty pattern, not even `*` (callers that list everything handle a lone
 //! `*` before they ask); a class that is never closed ends with the pattern; `]` is an ordinary
 //! end of a range (`[a-]`); a trailing backslash stands for itself; bytes from 0x80 up order
-//! below the ASCII ones in ranges; an escaped byte in a class keeps its case. Not kept: Redis
-//! gives up on patterns with more than a thousand stars; here they match.
+//! below the ASCII ones in ranges; an escaped byte in a class keeps its case; a pattern that needs
+//! more than a thousand stars, beside one at its end, matches nothing.
+
+/// Runs of stars in front of something else that a match may take: as many as Redis follows.
+const STARS_MAX: usize = 1000;
 
 /// Whether the whole `text` matches `pattern`. `ignore_case` folds ASCII letters only.
 ///
@@ -31,11 +34,16 @@ pub fn matches(pattern: &[u8], text: &[u8], ignore_case: bool) -> bool {
     // Where to resume after a mismatch: the pattern after the last star, and the first byte of
     // the text that the star has not swallowed yet.
     let mut retry: Option<(&[u8], usize)> = None;
+    let mut stars = 0;
     loop {
         if let [b'*', ..] = rest {
             rest = after_stars(rest);
             if rest.is_empty() {
                 return true;
+            }
+            stars += 1;
+            if stars > STARS_MAX {
+                return false;
             }
             retry = Some((rest, at));
         }
@@ -229,6 +237,16 @@ mod tests {
         assert!(!glob(&("a*".repeat(1_000) + "b"), &text));
         assert!(!glob(&("*a".repeat(1_000) + "?b"), &text));
         assert!(glob(&"*[a]?".repeat(1_000), &text));
+    }
+
+    #[test]
+    fn a_match_takes_a_thousand_stars_at_most() {
+        let text = "a".repeat(2_000);
+        assert!(glob(&"*a".repeat(1_000), &text));
+        assert!(glob(&("*a".repeat(1_000) + "*"), &text));
+        assert!(glob(&("***a".repeat(1_000) + "**"), &text));
+        assert!(!glob(&"*a".repeat(1_001), &text));
+        assert!(!glob(&("*a".repeat(1_000) + "*b"), &text));
     }
 
     /// The textbook definition: a star takes nothing, or one byte and tries again.

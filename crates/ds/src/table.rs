@@ -36,8 +36,8 @@ const SMALL_HOMES_END: usize = 512;
 /// Distances have 7 bits.
 const TAIL_MAX: usize = 127;
 const LINE_BYTES: usize = 64;
-/// The most cache lines prefetched of one record.
-const PREFETCH_LINES_MAX: usize = 8;
+/// The most bytes prefetched of one record.
+const PREFETCH_BYTES_MAX: usize = 8 * LINE_BYTES;
 /// Slots that a search for what to prefetch looks at.
 const PROBED_MAX: usize = 32;
 /// How many records ahead a rebuild prefetches.
@@ -70,8 +70,8 @@ pub struct Table<P> {
     homes: u32,
     len: u32,
     stamped: u32,
-    /// Cache lines of the last record that was added or moved: how much to prefetch of any record.
-    record_lines: u32,
+    /// Size of the last record that was added or moved: how much to prefetch of any record.
+    record_bytes: u32,
     owns: PhantomData<Record<P>>,
 }
 
@@ -82,7 +82,7 @@ impl<P> Default for Table<P> {
             homes: 0,
             len: 0,
             stamped: 0,
-            record_lines: 1,
+            record_bytes: 1,
             owns: PhantomData,
         }
     }
@@ -148,15 +148,8 @@ impl<P> Table<P> {
         self.slots.len()
     }
 
-    /// Asks the processor for the first slots a search for `hash` reads.
-    #[inline]
-    pub fn prefetch_slot(&self, hash: u64) {
-        if let Some(slot) = self.slots.get(home_of(hash, self.homes)) {
-            prefetch(std::ptr::from_ref(slot).cast());
-        }
-    }
-
-    /// The same with the line behind: for a table so full that many a search reads it too.
+    /// Asks the processor for the slots that a search for `hash` reads: mostly those on two lines,
+    /// since tables are kept full.
     #[inline]
     pub fn prefetch_slots(&self, hash: u64) {
         if let Some(slot) = self.slots.get(home_of(hash, self.homes)) {
@@ -170,10 +163,7 @@ impl<P> Table<P> {
     #[inline]
     pub fn prefetch_record(&self, hash: u64) {
         if let Some(slot) = self.probable(hash) {
-            let address = (slot & ADDRESS_MASK) as *const u8;
-            for line in 0..self.record_lines as usize {
-                prefetch(address.wrapping_add(line * LINE_BYTES));
-            }
+            prefetch_bytes((slot & ADDRESS_MASK) as *const u8, self.record_bytes as usize);
         }
     }
 
@@ -284,7 +274,7 @@ impl<P> Table<P> {
             self.rebuild(grown(self.homes as usize), hasher);
         }
         let stamped = record.view().stamped();
-        self.note_lines(record.view().allocated_bytes());
+        self.note_size(record.view().allocated_bytes());
         self.len += 1;
         self.stamped += u32::from(stamped);
         let address = record.into_raw();
@@ -301,8 +291,8 @@ impl<P> Table<P> {
 
     /// Takes the size of a record as what to expect of the others.
     #[inline]
-    fn note_lines(&mut self, record_bytes: usize) {
-        self.record_lines = record_bytes.div_ceil(LINE_BYTES).min(PREFETCH_LINES_MAX) as u32;
+    fn note_size(&mut self, record_bytes: usize) {
+        self.record_bytes = record_bytes.min(PREFETCH_BYTES_MAX) as u32;
     }
 
     /// Puts a slot value where its home belongs and moves what follows up by one. `None` when a
@@ -537,7 +527,7 @@ impl<P> Drop for RecordMut<'_, P> {
             _ => {}
         }
         if moved {
-            self.table.note_lines(self.table.at(self.at).allocated_bytes());
+            self.table.note_size(self.table.at(self.at).allocated_bytes());
         }
     }
 }
@@ -556,7 +546,9 @@ impl<P> Drop for Table<P> {
 /// Asks the processor for so many bytes from an address on.
 #[inline]
 pub(crate) fn prefetch_bytes(address: *const u8, bytes: usize) {
-    for line in 0..bytes.div_ceil(LINE_BYTES) {
+    // Small records have no alignment to lines, and many of them lie on two.
+    let before = address as usize % LINE_BYTES;
+    for line in 0..(before + bytes).div_ceil(LINE_BYTES) {
         prefetch(address.wrapping_add(line * LINE_BYTES));
     }
 }

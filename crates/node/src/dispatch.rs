@@ -73,14 +73,22 @@ pub fn dispatch<R: Router>(
         return Step::HandOver;
     }
     let node = &worker.node;
+    let mut keeps_expired = false;
     if node.pause.load(Ordering::Relaxed) != PAUSE_NONE {
         let may_write = entry.spec.flags.has(Flags::WRITE);
         // As in Redis, a pause of everything also holds the command that would end it.
         if node.is_paused(may_write, worker.turn.unix_ms) {
             return Step::Postpone;
         }
+        // Nothing changes in a pause, so what expires in it stays until its end.
+        keeps_expired = !may_write && node.pause_left_ms(worker.turn.unix_ms) > 0;
+        worker.turn.keep_expired = keeps_expired;
     }
-    run(worker, session, entry, request, router, host, out)
+    let step = run(worker, session, entry, request, router, host, out);
+    if keeps_expired {
+        worker.turn.keep_expired = false;
+    }
+    step
 }
 
 /// The gates that answer with an error.

@@ -177,7 +177,7 @@ fn run_on_keys<R: Router>(
             if let Hold::Many(held) = &mut hold {
                 // What all keys need is fetched side by side: slots, then records.
                 for hash in hashes {
-                    held.shard(map.shard_of(*hash)).db(db).prefetch_slot(*hash);
+                    held.shard(map.shard_of(*hash)).db(db).prefetch_slots(*hash);
                 }
                 for hash in hashes {
                     held.shard(map.shard_of(*hash)).db(db).prefetch_record(*hash);

@@ -47,7 +47,7 @@ impl Shards {
     #[inline]
     pub fn prefetch_slot(&self, shard: usize, db: usize, hash: u64) {
         if let Some(mut shard) = self.0[shard].try_lock() {
-            shard.db(db).prefetch_slot(hash);
+            shard.db(db).prefetch_slots(hash);
         }
     }
 

@@ -57,7 +57,9 @@ impl Tick {
 
     /// Walks over the thread's shards, longer where many keys had expired.
     fn expire(&mut self, thread: &mut IoThread, interval_ms: i64) {
-        if !thread.worker.node.active_expire.load(Ordering::Relaxed) {
+        let node = &thread.worker.node;
+        let paused = node.pause_left_ms(thread.now.unix_us / 1000) > 0;
+        if paused || !node.active_expire.load(Ordering::Relaxed) {
             return;
         }
         let threads = thread.shared.threads_active.load(Ordering::Relaxed).max(1);

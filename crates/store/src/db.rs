@@ -91,7 +91,9 @@ impl Db {
     fn find(&mut self, turn: &mut Turn, key: Key<'_>) -> Option<usize> {
         let at = self.table.find(key.hash, key.bytes)?;
         if Stored(self.table.at(at)).is_expired(turn) {
-            self.expire(turn, at);
+            if !turn.keep_expired {
+                self.expire(turn, at);
+            }
             return None;
         }
         Some(at)
@@ -434,8 +436,12 @@ impl Db {
             if !Stored(self.table.at(at)).is_expired(turn) {
                 return Some(Stored(self.table.at(at)));
             }
-            self.expire(turn, at);
-            start = at;
+            if turn.keep_expired {
+                start = at + 1;
+            } else {
+                self.expire(turn, at);
+                start = at;
+            }
         }
         None
     }

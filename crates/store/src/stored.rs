@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use ds::dict::Dict;
+use ds::packed::{Packed, gapped};
 use ds::record::RecordRef;
 
 use crate::db::Type;
@@ -176,6 +177,18 @@ impl<'a> Stored<'a> {
             Kind::Set | Kind::Hash => "hashtable",
             Kind::SortedSet => "skiplist",
             Kind::Stream => "stream",
+        }
+    }
+
+    /// What is packed in the record, when it is one list, as it lies there.
+    pub fn packed(self) -> Option<Packed<'a>> {
+        match self.kind() {
+            Kind::PackedList => self.0.bytes().map(gapped::view),
+            Kind::PackedSet
+            | Kind::PackedHash
+            | Kind::PackedExpiringHash
+            | Kind::PackedSortedSet => self.0.bytes().map(Packed::new),
+            _ => None,
         }
     }
 

@@ -52,6 +52,9 @@ pub struct Turn {
     /// Room to build a value in before it is written to its record at once; whoever uses it clears
     /// it first.
     pub scratch: Vec<u8>,
+    /// Whether what has expired stays where it is, and only does not show: in a pause. For commands
+    /// that change nothing; one that adds a key must find the place free.
+    pub keep_expired: bool,
     /// Whether the removal of an expired key is replayed as UNLINK, not DEL:
     /// `lazyfree-lazy-expire`.
     pub unlink_expired: bool,
@@ -79,6 +82,7 @@ impl Turn {
             effects: Effects::default(),
             trash: Trash::default(),
             scratch: Vec::new(),
+            keep_expired: false,
             unlink_expired: false,
             unlink_emptied: false,
             hasher,

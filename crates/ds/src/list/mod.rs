@@ -9,8 +9,8 @@
 //!
 //! Invariants: no chunk is empty; an element beyond the list's limit stands alone; additions at the
 //! ends keep chunks within the limit, insertions within about twice of it, and replacements within
-//! a limit of their own. Where chunks end and which are joined is as in Redis, since it shows: a list
-//! of one chunk may go back to the packed form. Chunks are never compressed.
+//! a limit of their own. Where chunks end and which are joined is as in Redis, since it shows: a
+//! list of one chunk may go back to the packed form. Chunks are never compressed.
 
 mod chunk;
 mod edit;
@@ -77,8 +77,8 @@ impl ChunkLimit {
         }
     }
 
-    /// The limit for a chunk that goes back into the packed form. When it is one of elements, it has
-    /// no bytes: those are for safety, and replacements have passed them before.
+    /// The limit for a chunk that goes back into the packed form. When it is one of elements, it
+    /// has no bytes: those are for safety, and replacements have passed them before.
     pub fn when_packing(self) -> Self {
         match self.elements {
             usize::MAX => self,

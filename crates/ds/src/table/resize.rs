@@ -52,7 +52,7 @@ impl<P> Table<P> {
         let Some(&last) = entries.last() else { return };
         self.len = entries.len() as u32;
         self.stamped = entries.iter().filter(|slot| **slot & STAMPED != 0).count() as u32;
-        self.note_lines(self.view(last).allocated_bytes());
+        self.note_size(self.view(last).allocated_bytes());
         // A sixteenth more than there is, so that the next insertion does not move all again.
         let mut homes = entries.len() + entries.len() / 16;
         while H::len_max(homes) < entries.len() {
@@ -69,7 +69,7 @@ impl<P> Table<P> {
         let mut copy = Self {
             slots: vec![0; self.slots.len()].into_boxed_slice(),
             homes: self.homes,
-            record_lines: self.record_lines,
+            record_bytes: self.record_bytes,
             ..Self::default()
         };
         for (own, slot) in copy.slots.iter_mut().zip(&self.slots) {

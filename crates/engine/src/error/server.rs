@@ -31,6 +31,8 @@ pub enum ServerError {
     ProtocolType,
     /// DEBUG QUICKLIST-PACKED-THRESHOLD: no size, or one out of range.
     PackedThreshold,
+    /// DEBUG LISTPACK: a value in another encoding.
+    NotPacked,
     /// Only RESP3 has this.
     NeedsResp3,
 }
@@ -59,6 +61,7 @@ impl fmt::Display for ServerError {
             Self::PackedThreshold => {
                 "ERR argument must be a memory value bigger than 1 and smaller than 4gb"
             }
+            Self::NotPacked => "ERR Not a listpack encoded object.",
             Self::NeedsResp3 => "ERR RESP2 is not supported by this command",
         })
     }

@@ -327,6 +327,8 @@ fn push_field(
     field: &[u8],
     value: &mut Vec<u8>,
 ) -> bool {
+    // As in HGET, a field that is asked for after its end is removed.
+    db.expire_fields(turn, key, std::iter::once(field));
     let (hasher, unix_ms) = (turn.hasher, turn.unix_ms);
     let Ok(Some(hash)) = db.read::<Hash>(turn, key) else { return false };
     let Some(found) = hash.get(&hasher, field).and_then(|value| value.live(unix_ms)) else {

@@ -49,20 +49,22 @@ fn hrandfield(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Re
     let mut random = Random::new(cx.random.next_u64());
     let (db, turn) = cx.db(key);
     db.expire_all_fields(turn, key);
-    let hash = db.read::<Hash>(turn, key)?.filter(|hash| !hash.is_empty());
+    let unix_ms = turn.unix_ms;
+    let hash = db.read::<Hash>(turn, key)?;
+    let pool = hash.map(|hash| Pool::of(hash, unix_ms)).filter(|pool| pool.len() > 0);
     let Some(count) = count else {
-        match hash.and_then(|hash| draw(hash, &mut random)) {
+        match pool.and_then(|pool| pool.draw(&mut random)) {
             Some((field, _)) => reply_entry(reply, field),
             None => reply.null(),
         }
         return Ok(());
     };
-    let Some(hash) = hash else {
+    let Some(pool) = pool else {
         reply.array(0);
         return Ok(());
     };
     let many = usize::try_from(count.unsigned_abs()).unwrap_or(usize::MAX);
-    let drawn = if count < 0 { many } else { many.min(hash.len()) };
+    let drawn = if count < 0 { many } else { many.min(pool.len()) };
     // In RESP3 a field and its value are a pair.
     let flat = with_values && !reply.resp3();
     reply.array(if flat { drawn.saturating_mul(2) } else { drawn });
@@ -76,9 +78,9 @@ fn hrandfield(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Re
         }
     };
     if count < 0 {
-        (0..drawn).filter_map(|_| draw(hash, &mut random)).for_each(each);
+        (0..drawn).filter_map(|_| pool.draw(&mut random)).for_each(each);
     } else {
-        sample(hash, drawn, &mut random, &mut each);
+        pool.sample(drawn, &mut random, &mut each);
     }
     Ok(())
 }
@@ -101,29 +103,56 @@ fn counted(args: &Args<'_>) -> Result<(Option<i64>, bool), Error> {
     Ok((Some(count), with_values))
 }
 
-/// One field, each equally likely.
-fn draw<'a>(hash: HashRef<'a>, random: &mut Random) -> Option<(Entry<'a>, Value<'a>)> {
-    match hash {
-        HashRef::Table(table) => {
-            let member = table.dict().at(table.dict().random(random)?);
-            Some((Entry::Bytes(member.key()), value_of(member)))
-        }
-        packed => packed.nth(random.below(packed.len() as u64) as usize),
-    }
+type Field<'a> = (Entry<'a>, Value<'a>);
+
+/// What is drawn from.
+enum Pool<'a> {
+    Hash(HashRef<'a>),
+    /// Those of its fields that have not ended, when others have: in a pause they stay.
+    Live(Vec<Field<'a>>),
 }
 
-/// So many different fields, each selection equally likely.
-fn sample<'a>(
-    hash: HashRef<'a>,
-    many: usize,
-    random: &mut Random,
-    each: &mut dyn FnMut((Entry<'a>, Value<'a>)),
-) {
-    let len = hash.len();
-    if let HashRef::Table(table) = hash
-        && many.saturating_mul(WALKED_ONE_IN) <= len
-    {
+impl<'a> Pool<'a> {
+    fn of(hash: HashRef<'a>, unix_ms: i64) -> Self {
+        if !hash.has_expired(unix_ms) {
+            return Self::Hash(hash);
+        }
+        Self::Live(hash.iter().filter(|(_, value)| !value.is_expired(unix_ms)).collect())
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Self::Hash(hash) => hash.len(),
+            Self::Live(fields) => fields.len(),
+        }
+    }
+
+    /// One field, each equally likely.
+    fn draw(&self, random: &mut Random) -> Option<Field<'a>> {
+        match self {
+            Self::Hash(HashRef::Table(table)) => {
+                let member = table.dict().at(table.dict().random(random)?);
+                Some((Entry::Bytes(member.key()), value_of(member)))
+            }
+            Self::Hash(packed) => packed.nth(random.below(packed.len() as u64) as usize),
+            Self::Live(fields) if fields.is_empty() => None,
+            Self::Live(fields) => fields.get(random.below(fields.len() as u64) as usize).copied(),
+        }
+    }
+
+    /// So many different fields, each selection equally likely.
+    fn sample(&self, many: usize, random: &mut Random, each: &mut dyn FnMut(Field<'a>)) {
+        let table = match self {
+            Self::Hash(HashRef::Table(table)) => table,
+            Self::Hash(packed) => return select(packed.iter(), self.len(), many, random, each),
+            Self::Live(fields) => {
+                return select(fields.iter().copied(), self.len(), many, random, each);
+            }
+        };
         let dict = table.dict();
+        if many.saturating_mul(WALKED_ONE_IN) > dict.len() {
+            return select(HashRef::Table(table).iter(), self.len(), many, random, each);
+        }
         let mut drawn = HashSet::with_capacity(many);
         while drawn.len() < many {
             let Some(place) = dict.random(random) else { return };
@@ -132,10 +161,19 @@ fn sample<'a>(
                 each((Entry::Bytes(member.key()), value_of(member)));
             }
         }
-        return;
     }
+}
+
+/// So many of `len` fields by walking over all.
+fn select<'a>(
+    fields: impl Iterator<Item = Field<'a>>,
+    len: usize,
+    many: usize,
+    random: &mut Random,
+    each: &mut dyn FnMut(Field<'a>),
+) {
     let (mut wanted, mut left) = (many, len);
-    for field in hash {
+    for field in fields {
         if random.below(left as u64) < wanted as u64 {
             wanted -= 1;
             each(field);

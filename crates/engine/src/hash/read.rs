@@ -87,10 +87,10 @@ fn hget(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(
     let key = cx.first_key(args, 1);
     expire_named(cx, key, args, 2, 1);
     let (db, turn) = cx.db(key);
-    let hasher = turn.hasher;
+    let (hasher, unix_ms) = (turn.hasher, turn.unix_ms);
     let hash = db.read::<Hash>(turn, key)?;
-    match hash.and_then(|hash| hash.get(&hasher, args.text(2))) {
-        Some(value) => reply_entry(reply, value.entry),
+    match hash.and_then(|hash| hash.get(&hasher, args.text(2))?.live(unix_ms)) {
+        Some(value) => reply_entry(reply, value),
         None => reply.null(),
     }
     Ok(())
@@ -100,12 +100,12 @@ fn hmget(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<
     let key = cx.first_key(args, 1);
     expire_named(cx, key, args, 2, 1);
     let (db, turn) = cx.db(key);
-    let hasher = turn.hasher;
+    let (hasher, unix_ms) = (turn.hasher, turn.unix_ms);
     let hash = db.read::<Hash>(turn, key)?;
     reply.array(args.len() - 2);
     for field in args.iter().skip(2) {
-        match hash.and_then(|hash| hash.get(&hasher, field)) {
-            Some(value) => reply_entry(reply, value.entry),
+        match hash.and_then(|hash| hash.get(&hasher, field)?.live(unix_ms)) {
+            Some(value) => reply_entry(reply, value),
             None => reply.null(),
         }
     }
@@ -116,10 +116,10 @@ fn hexists(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resul
     let key = cx.first_key(args, 1);
     expire_named(cx, key, args, 2, 1);
     let (db, turn) = cx.db(key);
-    let hasher = turn.hasher;
+    let (hasher, unix_ms) = (turn.hasher, turn.unix_ms);
     let hash = db.read::<Hash>(turn, key)?;
-    let found = hash.is_some_and(|hash| hash.get(&hasher, args.text(2)).is_some());
-    reply.int(i64::from(found));
+    let found = hash.and_then(|hash| hash.get(&hasher, args.text(2))?.live(unix_ms));
+    reply.int(i64::from(found.is_some()));
     Ok(())
 }
 
@@ -127,10 +127,10 @@ fn hstrlen(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resul
     let key = cx.first_key(args, 1);
     expire_named(cx, key, args, 2, 1);
     let (db, turn) = cx.db(key);
-    let hasher = turn.hasher;
+    let (hasher, unix_ms) = (turn.hasher, turn.unix_ms);
     let hash = db.read::<Hash>(turn, key)?;
-    let value = hash.and_then(|hash| hash.get(&hasher, args.text(2)));
-    reply.len(value.map_or(0, |value| value.entry.len()));
+    let value = hash.and_then(|hash| hash.get(&hasher, args.text(2))?.live(unix_ms));
+    reply.len(value.map_or(0, |value| value.len()));
     Ok(())
 }
 

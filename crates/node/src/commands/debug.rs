@@ -9,6 +9,7 @@ use std::time::Duration;
 use engine::digest::Digest;
 use engine::{Error, Flags, Group, Row, ServerError, Spec};
 use resp::{Args, Reply};
+use store::Entry;
 
 use super::{NodeCx, NodeHandler, is_local};
 
@@ -42,6 +43,7 @@ fn debug(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Res
         (b"digest", 2) => digest(cx, reply),
         (b"digest-value", 3..) => digest_values(cx, args, reply),
         (b"error", 3) => reply.error(args.text(2)),
+        (b"listpack", 3) => listpack(cx, args.text(2), reply)?,
         (b"object", 3) => object(cx, args.text(2), reply)?,
         (b"protocol", 3) => protocol(reply, args.text(2))?,
         (b"quicklist-packed-threshold", 3) => {
@@ -89,6 +91,31 @@ fn object(cx: &mut NodeCx<'_>, key: &[u8], reply: &mut Reply<'_>) -> Result<(), 
     });
     reply.simple(&text.ok_or(Error::NoSuchKey)?);
     Ok(())
+}
+
+/// The elements of a packed value as they are kept, integers as such. Redis prints them where the
+/// server was started.
+fn listpack(cx: &mut NodeCx<'_>, key: &[u8], reply: &mut Reply<'_>) -> Result<(), Error> {
+    let key = cx.worker.turn.key(key);
+    let shard = cx.worker.node.map.shard_of(key.hash);
+    let (db, turn) = (cx.session.db, &mut cx.worker.turn);
+    let mut result = Err(Error::NoSuchKey);
+    cx.shards.visit(shard, &mut |shard| {
+        let Some(stored) = shard.db(db).stored(turn, key) else { return };
+        let Some(list) = stored.packed() else {
+            result = Err(ServerError::NotPacked.into());
+            return;
+        };
+        reply.array(list.len());
+        for element in list.iter() {
+            match element {
+                Entry::Bytes(text) => reply.bulk(text),
+                Entry::Integer(number) => reply.int(number),
+            }
+        }
+        result = Ok(());
+    });
+    result
 }
 
 /// The digest of all keys and values of all databases.
@@ -200,6 +227,8 @@ fn help(reply: &mut Reply<'_>) {
         "    Replies an error of this text.",
         "HELP",
         "    Prints this text.",
+        "LISTPACK <key>",
+        "    Replies what is packed under a key, in its order: also members' scores, fields' ends.",
         "OBJECT <key>",
         "    Tells how and where the value under a key is kept.",
         "PROTOCOL <type>",

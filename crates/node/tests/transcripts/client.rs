@@ -464,6 +464,99 @@ OK
 }
 
 #[test]
+fn what_expires_in_a_pause_stays_until_its_end() {
+    check(
+        r#"
+> SET k v PX 10
+OK
+> HSET h a 1 b 2
+2
+> HPEXPIRE h 10 FIELDS 1 a
+[1]
+> HSETEX e PX 10 FIELDS 1 a 1
+1
+> CLIENT PAUSE 1000 WRITE
+OK
+@advance 11
+> GET k
+nil
+> EXISTS k
+0
+> KEYS k*
+[]
+> HRANDFIELD e -3
+[]
+> HRANDFIELD e
+nil
+> HGET h a
+nil
+> HMGET h a b
+[nil, "2"]
+> HEXISTS h a
+0
+> HSTRLEN h a
+0
+> HTTL h FIELDS 1 a
+[-2]
+> HGETALL h
+["b", "2"]
+> HSCAN h 0
+["0", ["b", "2"]]
+> HRANDFIELD h 5
+["b"]
+> HRANDFIELD h -2
+["b", "b"]
+> HRANDFIELD h
+"b"
+> HLEN h
+2
+> DBSIZE
+3
+> CLIENT UNPAUSE
+OK
+> DBSIZE
+3
+> GET k
+nil
+! expired:k => DEL k
+> HGET h a
+nil
+! hexpired:h => HDEL h a
+> HGET e a
+nil
+! hexpired:e del:e => HDEL e a
+> RANDOMKEY
+"h"
+> DBSIZE
+1
+"#,
+    );
+}
+
+#[test]
+fn a_pause_that_ends_lets_expire() {
+    check(
+        r#"
+> SET k v PX 10
+OK
+> CLIENT PAUSE 100 WRITE
+OK
+@advance 50
+> GET k
+nil
+> SET k v NX
+@advance 50
+> SET k v NX
+OK
+! expired:k => DEL k
+! set:k => SET k v NX
+> DBSIZE
+1
+"#,
+    );
+}
+
+#[test]
 fn the_longer_and_stricter_pause_stays() {
     check(
         r#"

@@ -144,6 +144,24 @@ OK
 @advance 5000
 > DEBUG OBJECT k
 ~~ * lru_seconds_idle:5
+> DEBUG LISTPACK nokey
+-ERR no such key
+> DEBUG LISTPACK k
+-ERR Not a listpack encoded object.
+> RPUSH list a 12 +1
+3
+> DEBUG LISTPACK list
+["a", 12, "+1"]
+> ZADD zset 1.5 a 2 7
+2
+> DEBUG LISTPACK zset
+["a", "1.5", 7, 2]
+> HSETEX hash PXAT 1900000000000 FIELDS 1 f v
+1
+> HSET hash g 5
+1
+> DEBUG LISTPACK hash
+["f", "v", 1900000000000, "g", 5, 0]
 > DEBUG HELP
 ~~ \[DEBUG <subcommand> *
 > DEBUG SET-ACTIVE-EXPIRE 0

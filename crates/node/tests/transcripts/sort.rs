@@ -88,6 +88,36 @@ OK
 }
 
 #[test]
+fn fields_that_have_ended_are_removed_when_asked_for() {
+    check(
+        r#"
+> RPUSH ids 1 2
+2
+> HSET h_1 w 5 n uno
+2
+> HSET h_2 w 4 n dos
+2
+> HPEXPIRE h_1 10 FIELDS 1 w
+[1]
+> HPEXPIRE h_2 10 FIELDS 2 w n
+[1, 1]
+@advance 11
+> SORT_RO ids BY h_*->w GET h_*->w
+[nil, nil]
+! hexpired:h_1 => HDEL h_1 w
+! hexpired:h_2 => HDEL h_2 w
+> HLEN h_1
+1
+> SORT ids GET h_*->n
+["uno", nil]
+! hexpired:h_2 del:h_2 => HDEL h_2 n
+> EXISTS h_2
+0
+"#,
+    );
+}
+
+#[test]
 fn a_stored_result_is_a_list() {
     check(
         r#"

@@ -8,13 +8,13 @@ use crate::db::Db;
 use crate::stored::Object;
 
 impl Db {
-    /// See [`Table::prefetch_slot`].
+    /// See `Table::prefetch_slots`.
     #[inline]
-    pub fn prefetch_slot(&self, hash: u64) {
-        self.table.prefetch_slot(hash);
+    pub fn prefetch_slots(&self, hash: u64) {
+        self.table.prefetch_slots(hash);
     }
 
-    /// See [`Table::prefetch_record`].
+    /// See `Table::prefetch_record`.
     #[inline]
     pub fn prefetch_record(&self, hash: u64) {
         self.table.prefetch_record(hash);

@@ -44,6 +44,9 @@ impl Db {
     /// The hash under a key, when the time of one of its fields has come.
     #[inline]
     fn with_expired(&self, turn: &Turn, key: Key<'_>) -> Option<(usize, HashRef<'_>)> {
+        if turn.keep_expired {
+            return None;
+        }
         // Nothing to look for in most databases.
         self.ledger.first_due().filter(|(at, _)| *at < turn.unix_ms)?;
         let at = self.table.find(key.hash, key.bytes)?;

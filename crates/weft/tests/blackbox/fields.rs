@@ -1,4 +1,6 @@
-//! Fields of hashes end without anybody asking for them.
+//! Fields of hashes end without anybody asking for them, unless clients are paused.
+
+use std::time::Duration;
 
 use crate::Server;
 use crate::server::{MODELS, eventually};
@@ -25,5 +27,24 @@ fn fields_that_nobody_asks_for_end_and_take_their_key_along() {
         );
         let stats = client.ask("INFO stats").text();
         assert!(stats.contains("expired_subkeys:702\r\nexpired_keys:0\r\n"), "{stats}");
+    }
+}
+
+#[test]
+fn nothing_ends_while_clients_are_paused() {
+    for model in MODELS {
+        let server = Server::start(model);
+        let mut client = server.client();
+        client.ok("CONFIG SET hz 500");
+        client.ok("SET key v PX 400");
+        client.ask("HSETEX hash PX 400 FIELDS 1 f v");
+        client.ok("CLIENT PAUSE 100000 WRITE");
+        eventually("the key does not show", || client.ask("EXISTS key").int() == 0);
+        eventually("the field does not show", || client.ask("HEXISTS hash f").int() == 0);
+        // Many ticks of 2 ms.
+        assert!(client.is_silent_for(Duration::from_millis(50)));
+        assert_eq!(client.ask("DBSIZE").int(), 2, "{model:?}");
+        client.ok("CLIENT UNPAUSE");
+        eventually("both are gone", || client.ask("DBSIZE").int() == 0);
     }
 }

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::thread;
 
 use crate::client::{encode, request};
-use crate::server::MODELS;
+use crate::server::{MODELS, eventually};
 use crate::{Client, Server, Value};
 
 /// Sends while it reads, as a client must that sends more than the sockets hold.
@@ -34,6 +34,31 @@ fn a_pipeline_of_100000_commands_is_answered_in_order() {
         }
         sender.join().unwrap();
         assert_eq!(client.ask("DBSIZE").int(), 75_001, "{model:?}");
+    }
+}
+
+#[test]
+fn only_unfinished_input_is_kept() {
+    for model in MODELS {
+        let server = Server::start(model);
+        let (mut client, mut asker) = (server.client(), server.client());
+        client.ok("CLIENT SETNAME sender");
+        let mut kept = || {
+            let list = asker.ask("CLIENT LIST").text();
+            let line = list.lines().find(|line| line.contains("name=sender")).unwrap();
+            let field = line.split(' ').find_map(|field| field.strip_prefix("qbuf=")).unwrap();
+            field.parse::<usize>().unwrap()
+        };
+        eventually("nothing is kept of what was executed", || kept() == 0);
+        client.send_raw(b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1000000\r\nabc");
+        // A length that was only declared takes no room.
+        eventually("the beginning is kept", || (1..1000).contains(&kept()));
+        client.send_raw(&[b'x'; 500_000]);
+        eventually("half of it is kept", || (500_000..1_000_000).contains(&kept()));
+        client.send_raw(&[b'x'; 499_997]);
+        client.send_raw(b"\r\n");
+        assert_eq!(client.read(), Value::Simple("OK".to_owned()), "{model:?}");
+        eventually("all is executed", || kept() == 0);
     }
 }
 
