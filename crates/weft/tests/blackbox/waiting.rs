@@ -118,8 +118,9 @@ fn a_factory(server: &Server, change: impl Fn(&mut Client, &AtomicBool) + Sync) 
         let mut control = server.client();
         eventually("all is taken", || {
             let count = PRODUCERS * ELEMENTS;
-            let left = control.ask("LLEN first").int() + control.ask("LLEN second").int();
+            // In the order in which elements go, so that none is behind what was looked at.
             let calls = control.ask("INFO commandstats").text();
+            let left = control.ask("LLEN first").int() + control.ask("LLEN second").int();
             left == 0 && calls.contains(&format!("cmdstat_rpush:calls={count},"))
         });
         done.store(true, Ordering::Relaxed);
