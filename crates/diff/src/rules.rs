@@ -334,7 +334,7 @@ fn about(words: &str, key: &[u8]) -> Request {
 pub fn ends_at_once(request: &Request) -> bool {
     let time = match &*name(request) {
         "pexpire" | "psetex" => request.get(2).map(Vec::as_slice),
-        "set" | "getex" => after(request, "PX"),
+        "set" | "getex" | "msetex" => after(request, "PX"),
         _ => None,
     };
     time == Some(b"1")
@@ -429,6 +429,7 @@ mod tests {
     fn a_key_that_ends_at_once_is_waited_for() {
         assert!(ends_at_once(&request(&["pexpire", "k", "1", "NX"])));
         assert!(ends_at_once(&request(&["SET", "k", "v", "px", "1"])));
+        assert!(ends_at_once(&request(&["MSETEX", "1", "k", "v", "PX", "1"])));
         assert!(!ends_at_once(&request(&["SET", "k", "1"])));
         assert!(!ends_at_once(&request(&["PSETEX", "k", "1000000", "1"])));
     }

@@ -17,7 +17,7 @@ use diff::run::Tally;
 use diff::{Difference, Found, Pair, Peer, Plan, Summary};
 
 /// Requests of one test: enough to meet each planted fault many times over.
-const REQUESTS: u64 = 6_000;
+const REQUESTS: u64 = 8_000;
 
 /// Both sides are of this source, so what came after Redis 8.0 is sent as well.
 const NEWEST: Version = [99, 0, 0];

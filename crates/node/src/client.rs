@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
+use sync::line::Line;
 use sync::seat::Seat;
 
 use crate::wait::Waiter;
@@ -80,7 +81,7 @@ pub struct ClientRecord {
     /// The address it connected to.
     pub local_address: Box<str>,
     /// The descriptor of its socket.
-    pub fd: i32,
+    pub line: Line,
     /// When it connected, in milliseconds since 1970.
     pub created_ms: i64,
     /// When it was last heard of, in milliseconds since 1970.
@@ -122,7 +123,7 @@ impl ClientRecord {
             id,
             address: addresses.0,
             local_address: addresses.1,
-            fd,
+            line: Line::new(fd),
             created_ms: unix_ms,
             seen_ms: AtomicI64::new(unix_ms),
             flags: AtomicU32::new(flags),

@@ -197,6 +197,13 @@ impl Pending {
     }
 }
 
+impl Drop for Connection {
+    fn drop(&mut self) {
+        // The socket is closed right after, with the other fields.
+        self.session.record.line.end();
+    }
+}
+
 impl Connection {
     /// A new client.
     pub fn new(session: Session, transport: Transport) -> Self {

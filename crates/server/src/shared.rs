@@ -91,9 +91,12 @@ impl Shared {
         all.div_ceil(active.saturating_sub(1).max(1))
     }
 
-    /// Asks the owner of a client to close it.
+    /// Asks the owner of a client to close it. The owner may be busy, but whoever asked for it is
+    /// answered soon, and then the client must not find its connection in order: so its socket is
+    /// shut down at once.
     pub fn close_client(&self, client: &ClientRecord) {
         client.kill();
+        client.line.with(sys::socket::shut_down);
         let (thread, slot) = client.seat.place();
         self.send(thread as usize, Message::Close { id: client.id, slot: slot as usize });
     }

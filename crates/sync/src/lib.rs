@@ -4,6 +4,7 @@
 //! - [`gate`]: how the whole world is stopped for a moment.
 //! - [`seat`]: where a client is, and whether it is to be closed.
 //! - [`claim`]: what several threads may decide, and one does.
+//! - [`mod@line`]: a client's descriptor, for those who do not own the client.
 //!
 //! They take their atomics, locks and queue from `shim`, so that `tests/models` can compile the
 //! very same sources against loom and try every interleaving of small cases; no flag or feature is
@@ -13,6 +14,7 @@
 
 pub mod claim;
 pub mod gate;
+pub mod line;
 pub mod mailbox;
 pub mod seat;
 mod shim;

@@ -9,6 +9,7 @@ pub mod epoll;
 pub mod eventfd;
 pub mod process;
 pub mod signal;
+pub mod socket;
 
 /// Asks the processor for the cache line of `value`.
 #[inline]

@@ -1,5 +1,5 @@
 //! Every interleaving, and every stale value the memory model permits, of small cases of the
-//! mailbox, the gate, the seat and the claim.
+//! mailbox, the gate, the seat, the claim and the line.
 //!
 //! The sources are those of the product, included beside a `shim` of loom's types. Each model is
 //! run twice over: as it is, when it must hold, and with a [`Fault`](shim::Fault) planted in the
@@ -16,6 +16,9 @@ mod claim;
 #[path = "../../src/gate.rs"]
 #[allow(dead_code)]
 mod gate;
+#[path = "../../src/line.rs"]
+#[allow(dead_code)]
+mod line;
 #[path = "../../src/mailbox.rs"]
 #[allow(dead_code)]
 mod mailbox;
@@ -26,6 +29,7 @@ mod seat;
 
 mod claim_models;
 mod gate_models;
+mod line_models;
 mod mailbox_models;
 mod seat_models;
 mod shim;

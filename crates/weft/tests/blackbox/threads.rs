@@ -447,3 +447,24 @@ fn dbsize_counts_what_all_threads_did() {
     server.client().ok("FLUSHALL");
     assert_eq!(client.ask("DBSIZE").int(), 0);
 }
+
+#[test]
+fn a_killed_client_notices_before_its_killer_is_answered() {
+    let server = Server::start(&["--io-threads", "3"]);
+    // In turn on the two threads that own clients.
+    let [mut victim, mut killer, mut busy] = std::array::from_fn(|_| {
+        let mut client = server.client();
+        client.ask("PING");
+        client
+    });
+    let id = victim.ask("CLIENT ID").int();
+    for key in ["a", "b"] {
+        busy.ok(&format!("SET {key} {}", key.repeat(10_000)));
+    }
+    // About a second of work, answered at its end.
+    busy.send_raw("LCS a b LEN\r\n".repeat(10).as_bytes());
+    eventually("its thread is busy", || killer.ask("CLIENT LIST").text().contains("cmd=lcs"));
+    assert_eq!(killer.ask(&format!("CLIENT KILL ID {id}")).int(), 1);
+    victim.is_closed();
+    assert!(busy.is_silent_for(Duration::from_millis(1)), "its thread is busy still");
+}

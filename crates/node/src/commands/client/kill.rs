@@ -1,7 +1,8 @@
 //! CLIENT KILL (<https://redis.io/docs/latest/commands/client-kill/>).
 //!
-//! A client is marked as killed here and closed by its owner, which may be a moment later. The mark
-//! is what counts: a client is killed once, and who is marked is listed no more.
+//! A client is marked as killed here, its socket is shut down, and it is closed by its owner, which
+//! may be a moment later. The mark is what counts: a client is killed once, and who is marked is
+//! listed no more.
 
 use engine::{Argument, ConnectionError, Error, Shape, Spec};
 use resp::{Args, Reply};

@@ -120,7 +120,7 @@ fn push_line(out: &mut String, record: &ClientRecord, unix_ms: i64) {
         record.id,
         record.address,
         record.local_address,
-        record.fd,
+        record.line.number(),
         flags(record),
         record.db.load(Ordering::Relaxed),
         memory_bytes(record, &names) + query + output,

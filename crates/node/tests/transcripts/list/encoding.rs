@@ -102,9 +102,50 @@ OK
 > LSET l 1 b
 OK
 > OBJECT ENCODING l
-~~ *
+\"quicklist\"
 > LRANGE l 0 -1
 [\"a\", \"b\", \"small\"]
+"
+    ));
+}
+
+#[test]
+fn replacements_by_long_elements() {
+    let (long, large) = ("n".repeat(7000), "N".repeat(9000));
+    check(&format!(
+        "
+> CONFIG SET list-max-listpack-size 4
+OK
+> RPUSH l 1 2 3 4 5
+5
+> RPOP l
+\"5\"
+# A chunk grows beyond the bytes of its limit, and goes back by its elements.
+> LSET l 0 {long}
+OK
+> LSET l 1 {long}
+OK
+> OBJECT ENCODING l
+\"quicklist\"
+> RPOP l 2
+[\"4\", \"3\"]
+> OBJECT ENCODING l
+\"listpack\"
+# A large element stands alone, and so does what replaces it.
+> LSET l 1 {large}
+OK
+> OBJECT ENCODING l
+\"quicklist\"
+> LSET l 1 1
+OK
+> OBJECT ENCODING l
+\"quicklist\"
+> LPOP l
+\"{long}\"
+> OBJECT ENCODING l
+\"listpack\"
+> LRANGE l 0 -1
+[\"1\"]
 "
     ));
 }
