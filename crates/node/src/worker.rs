@@ -107,9 +107,14 @@ impl Worker {
         (ticks as f64 / self.ticks_per_micro) as u64
     }
 
+    /// Adds what the turn has counted so far to the thread's counts.
+    pub fn publish_tally(&mut self) {
+        self.stats.add(std::mem::take(&mut self.turn.tally));
+    }
+
     /// Ends a turn: adds its counts to the thread's.
     pub fn end_turn(&mut self) {
-        self.stats.add(std::mem::take(&mut self.turn.tally));
+        self.publish_tally();
         self.turn.trash.clear();
     }
 }

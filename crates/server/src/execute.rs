@@ -334,6 +334,8 @@ impl IoThread {
     /// Executes for another thread what only this one may, and sends the client back.
     pub(crate) fn execute_for(&mut self, mut client: Box<Connection>, origin: Origin) {
         self.execute_queue(&mut client);
+        // Before the reply is on its way, which may bring a look at the counts in this very turn.
+        self.worker.publish_tally();
         self.shared.send(origin.thread, Message::Return(client, origin.slot));
     }
 

@@ -41,7 +41,8 @@ impl Tick {
             return;
         }
         let interval_ms = 1000 / i64::from(thread.worker.config.hz.max(1));
-        self.next_ms = unix_ms + interval_ms;
+        // At the same moments in all threads, so that what ends together goes together.
+        self.next_ms = (unix_ms / interval_ms + 1) * interval_ms;
         if thread.worker.index == 0 {
             thread.worker.node.sample(unix_ms);
         }
