@@ -11,7 +11,7 @@
 
 use std::ops::Range;
 
-use crate::packed::{Buffer, Encoded, Packed, PackedMut};
+use crate::packed::{Buffer, COUNT_BYTES, Encoded, Packed, PackedMut};
 use crate::record::class_bytes;
 
 /// From here on room has no slack: the chunk holds one large element.
@@ -41,7 +41,7 @@ impl Chunk {
     /// A chunk with the elements of a packed list.
     pub(super) fn of_packed(list: Packed<'_>) -> Self {
         let mut chunk = Self::default();
-        chunk.edit(|own| own.extend(list));
+        chunk.edit(|own| own.append(list));
         chunk
     }
 
@@ -80,16 +80,14 @@ impl Chunk {
         result
     }
 
-    /// Cuts the elements from a position on off into a chunk of their own.
+    /// Cuts the elements from a position on off into a chunk of their own, which is sealed; this one
+    /// keeps its room.
     pub(super) fn split_off(&mut self, at: usize) -> Self {
-        let view = self.view();
-        let tail = view.between(at, view.end());
-        let (span, count) = (at..view.end(), tail.clone().count());
-        let mut right = Self::default();
-        right.edit(|list| list.extend(tail));
-        self.edit(|list| list.remove_span(span, count));
-        self.seal();
-        right.seal();
+        let (span, (_, tail)) = (at..self.view().end(), self.view().split_at(at));
+        let room = vec![0; class_bytes(COUNT_BYTES + tail.end())].into_boxed_slice();
+        let mut right = Self { room, ..Self::default() };
+        right.edit(|list| list.append(tail));
+        self.edit(|list| list.remove_span(span, right.len()));
         right
     }
 

@@ -103,8 +103,10 @@ impl List {
         let right = self.chunks[number].split_off(at);
         self.chunks.insert(number + 1, right);
         if self.limit.is_large(&element) {
+            self.chunks[number].seal();
             self.chunks.insert(number + 1, Chunk::of(element));
         } else if after {
+            self.chunks[number].seal();
             self.chunks[number + 1].edit(|list| list.push_front(element));
             self.merge_around(number);
         } else {
@@ -151,6 +153,7 @@ impl List {
             return;
         }
         self.chunks[number].edit(|list| list.remove(at, 1));
+        self.chunks[number].seal();
         number += 1;
         self.chunks.insert(number, Chunk::of(element));
         self.merge_around(number);
@@ -238,7 +241,7 @@ impl List {
             return false;
         }
         if let Some(right) = self.chunks.remove(number + 1) {
-            self.chunks[number].edit(|list| list.extend(right.view()));
+            self.chunks[number].edit(|list| list.append(right.view()));
         }
         true
     }

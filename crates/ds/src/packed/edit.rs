@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::packed::{COUNT_BYTES, COUNT_UNKNOWN, Encoded, Packed};
+use crate::packed::{COUNT_BYTES, COUNT_UNKNOWN, Encoded, Packed, stored_count};
 use crate::record::Record;
 
 /// What can hold the bytes of a packed list.
@@ -182,6 +182,13 @@ impl<'a, B: Buffer> PackedMut<'a, B> {
         self.splice(end..end, 0, new);
     }
 
+    /// Adds all elements of another list behind the last.
+    pub fn append(&mut self, more: Packed<'_>) {
+        let end = self.view().end();
+        let room = self.replace_span(end..end, 0, more.entries.len(), more.len());
+        room.copy_from_slice(more.entries);
+    }
+
     /// Makes room for `count` new elements of `room` bytes in the place of `span`, and counts.
     #[inline]
     fn replace_span(
@@ -217,6 +224,6 @@ impl<'a, B: Buffer> PackedMut<'a, B> {
             view.len()
         };
         debug_assert_eq!(view.between(span.start, span.end).count(), removed);
-        u16::try_from(old_len - removed + added).unwrap_or(COUNT_UNKNOWN)
+        stored_count(old_len - removed + added)
     }
 }

@@ -22,7 +22,7 @@ pub use entry::{Digits, Encoded, Entry};
 pub(crate) use entry::{after, before};
 pub use gapped::Gapped;
 
-const COUNT_BYTES: usize = 2;
+pub(crate) const COUNT_BYTES: usize = 2;
 /// From here on the count is not stored.
 const COUNT_UNKNOWN: u16 = u16::MAX;
 /// What a listpack has besides its entries: length, count and terminator.
@@ -48,7 +48,7 @@ impl<'a> Packed<'a> {
     /// Elements.
     #[inline]
     pub fn len(self) -> usize {
-        if self.count < COUNT_UNKNOWN { usize::from(self.count) } else { self.iter().count() }
+        if self.count < COUNT_UNKNOWN { usize::from(self.count) } else { count(self.entries) }
     }
 
     /// Whether there is no element.
@@ -199,6 +199,19 @@ impl<'a> Packed<'a> {
         element.is_at(self.entries, at)
     }
 
+    /// The lists before and behind a position.
+    pub fn split_at(self, at: usize) -> (Self, Self) {
+        let (head, tail) = self.entries.split_at(at);
+        let len = self.len();
+        // Whichever has fewer bytes is counted.
+        let head_len = match head.len() < tail.len() {
+            true => count(head),
+            false => len - count(tail),
+        };
+        let list = |entries, len| Self { entries, count: stored_count(len) };
+        (list(head, head_len), list(tail, len - head_len))
+    }
+
     /// The elements from both ends.
     #[inline]
     pub fn iter(self) -> Iter<'a> {
@@ -210,6 +223,21 @@ impl<'a> Packed<'a> {
     pub fn between(self, from: usize, to: usize) -> Iter<'a> {
         Iter { entries: self.entries, front: from, back: to.min(self.entries.len()) }
     }
+}
+
+/// How many entries there are.
+fn count(entries: &[u8]) -> usize {
+    let (mut at, mut count) = (0, 0);
+    while at < entries.len() {
+        at = after(entries, at);
+        count += 1;
+    }
+    count
+}
+
+/// So many elements as the count in front of a list.
+fn stored_count(len: usize) -> u16 {
+    u16::try_from(len).unwrap_or(COUNT_UNKNOWN)
 }
 
 impl<'a> IntoIterator for Packed<'a> {
