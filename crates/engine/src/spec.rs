@@ -359,6 +359,10 @@ pub enum Reach {
     Member(usize),
     /// The stream itself and its end, where entries are added.
     Stream,
+    /// The first elements of the list.
+    Front,
+    /// The last elements of the list.
+    Back,
 }
 
 impl Spec {
@@ -387,6 +391,16 @@ impl Spec {
     /// Which argument is a member of the collection under its only key.
     pub const fn member(self, at: usize) -> Self {
         Self { reach: Reach::Member(at), ..self }
+    }
+
+    /// It touches the room in front of a list.
+    pub const fn at_front(self) -> Self {
+        Self { reach: Reach::Front, ..self }
+    }
+
+    /// It touches the last elements of a list or the room behind them.
+    pub const fn at_back(self) -> Self {
+        Self { reach: Reach::Back, ..self }
     }
 
     /// It does nothing itself; its subcommands do.

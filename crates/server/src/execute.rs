@@ -10,6 +10,7 @@ use node::dispatch::Request;
 use node::{Step, dispatch, table};
 use resp::out::Mark;
 use resp::{Args, Reply, Span};
+use store::Side;
 
 use crate::connection::{Connection, OwnedRequest};
 use crate::host::ProcessHost;
@@ -129,6 +130,14 @@ impl IoThread {
                         Some(Reach::Member(at)) => at,
                         Some(Reach::Stream) => {
                             shards.prefetch_stream(shard, db, hash);
+                            continue;
+                        }
+                        Some(Reach::Front) => {
+                            shards.prefetch_list(shard, db, hash, Side::Left);
+                            continue;
+                        }
+                        Some(Reach::Back) => {
+                            shards.prefetch_list(shard, db, hash, Side::Right);
                             continue;
                         }
                         _ => continue,

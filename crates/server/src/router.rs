@@ -10,7 +10,7 @@
 use crossbeam_utils::CachePadded;
 use engine::{Held, Visit, Whole};
 use node::Router;
-use store::Shard;
+use store::{Shard, Side};
 
 use super::shim::{Mutex, MutexGuard, Pass, TRIES_MAX, back_off};
 
@@ -71,6 +71,14 @@ impl Shards {
     ) -> Option<u64> {
         let mut shard = self.0[shard].try_lock()?;
         shard.db(db).prefetch_member_slot(hash, member_hash)
+    }
+
+    /// Asks the processor for an end of the list under a key, or for the list itself when it is long.
+    #[inline]
+    pub fn prefetch_list(&self, shard: usize, db: usize, hash: u64, side: Side) {
+        if let Some(mut shard) = self.0[shard].try_lock() {
+            shard.db(db).prefetch_list(hash, side);
+        }
     }
 
     /// Asks the processor for the stream under a key.

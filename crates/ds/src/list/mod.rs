@@ -19,6 +19,7 @@ use std::collections::VecDeque;
 
 use crate::packed::{Buffer, Encoded, Entry, Packed};
 use crate::record::class_bytes;
+use crate::table::prefetch_bytes;
 use chunk::Chunk;
 
 /// How much one chunk holds at most.
@@ -123,6 +124,12 @@ impl List {
     pub fn as_packed(&self) -> Option<&[u8]> {
         let only = self.chunks.front().filter(|_| self.chunks.len() == 1)?;
         (!self.limit.stands_alone(only)).then(|| only.bytes())
+    }
+
+    /// Asks the processor for the list itself.
+    #[inline]
+    pub fn prefetch(&self) {
+        prefetch_bytes(std::ptr::from_ref(self).cast(), size_of::<Self>());
     }
 
     /// Elements.

@@ -14,6 +14,7 @@ use std::ops::Range;
 
 use crate::packed::{Buffer, Packed, PackedMut};
 use crate::record::Record;
+use crate::table::prefetch_bytes;
 
 const HEADER_BYTES: usize = 2;
 /// A gap up to this is left alone.
@@ -22,6 +23,9 @@ const GAP_BYTES_MIN: usize = 32;
 const GAP_PART_MAX: usize = 4;
 /// and a list that needs room behind it closes the gap instead of growing from this part on.
 const GAP_PART_WORTH: usize = 8;
+
+/// So much is prefetched on either side of an end.
+const PREFETCH_BYTES: usize = 128;
 
 /// The inline bytes of a record that hold a list behind a gap, for writing.
 pub struct Gapped<'a, P> {
@@ -33,6 +37,19 @@ pub struct Gapped<'a, P> {
 pub fn view(bytes: &[u8]) -> Packed<'_> {
     let start = start_of(bytes);
     Packed::new(bytes.get(start..).unwrap_or_default())
+}
+
+/// Asks the processor for the first elements and the room in front of them. Reads where they are.
+#[inline]
+pub fn prefetch_front(bytes: &[u8]) {
+    let start = bytes.as_ptr().wrapping_add(start_of(bytes));
+    prefetch_bytes(start.wrapping_sub(PREFETCH_BYTES), 2 * PREFETCH_BYTES);
+}
+
+/// Asks the processor for the last elements and the room behind them.
+#[inline]
+pub fn prefetch_back(bytes: &[u8]) {
+    prefetch_bytes(bytes.as_ptr_range().end.wrapping_sub(PREFETCH_BYTES), 2 * PREFETCH_BYTES);
 }
 
 /// The inline bytes of a record for a list whose bytes are known.

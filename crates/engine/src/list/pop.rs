@@ -17,7 +17,7 @@ pub(super) const LPOP: Row<Handler> = Row::new(
 );
 
 pub(super) const RPOP: Row<Handler> = Row::new(
-    pop("rpop").summary("Takes elements from the right end of a list and replies them."),
+    pop("rpop").at_back().summary("Takes elements from the right end of a list and replies them."),
     |cx, args, reply| pop_at(cx, args, reply, Side::Right, "rpop"),
 );
 

@@ -4,8 +4,11 @@
 //! one before has asked for, and asks for what that leads to. Nothing is changed, and a key that is
 //! not there or has another type costs no more than the look.
 
+use ds::packed::gapped;
+
 use crate::db::Db;
-use crate::stored::Object;
+use crate::list::Side;
+use crate::stored::{Kind, Object};
 
 impl Db {
     /// See `Table::prefetch_slots`.
@@ -48,6 +51,24 @@ impl Db {
     pub fn prefetch_stream_end(&self, hash: u64) {
         if let Some(stream) = self.probable_stream(hash) {
             stream.prefetch_end();
+        }
+    }
+
+    /// Asks the processor for an end of a packed list whose key's record is in the cache, or for a
+    /// long list itself. Does nothing for any other value.
+    #[inline]
+    pub fn prefetch_list(&self, hash: u64, side: Side) {
+        let Some(record) = self.table.probable_record(hash) else { return };
+        match (record.object(), Kind::from_bits(record.kind())) {
+            (Some(Object::List(list)), _) => list.prefetch(),
+            (None, Kind::PackedList) => {
+                let bytes = record.bytes().unwrap_or_default();
+                match side {
+                    Side::Left => gapped::prefetch_front(bytes),
+                    Side::Right => gapped::prefetch_back(bytes),
+                }
+            }
+            _ => {}
         }
     }
 
