@@ -73,7 +73,8 @@ impl Shards {
         shard.db(db).prefetch_member_slot(hash, member_hash)
     }
 
-    /// Asks the processor for an end of the list under a key, or for the list itself when it is long.
+    /// Asks the processor for an end of the list under a key, or for the list itself when it is
+    /// long.
     #[inline]
     pub fn prefetch_list(&self, shard: usize, db: usize, hash: u64, side: Side) {
         if let Some(mut shard) = self.0[shard].try_lock() {

@@ -80,8 +80,8 @@ impl Chunk {
         result
     }
 
-    /// Cuts the elements from a position on off into a chunk of their own, which is sealed; this one
-    /// keeps its room.
+    /// Cuts the elements from a position on off into a chunk of their own, which is sealed; this
+    /// one keeps its room.
     pub(super) fn split_off(&mut self, at: usize) -> Self {
         let (span, (_, tail)) = (at..self.view().end(), self.view().split_at(at));
         let room = vec![0; class_bytes(COUNT_BYTES + tail.end())].into_boxed_slice();
