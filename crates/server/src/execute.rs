@@ -121,40 +121,37 @@ impl IoThread {
             let request = &self.inbox.requests[index];
             let Some(hash) = request.hash else { continue };
             let shard = map.shard_of(hash);
+            let reach = || request.entry.map_or(Reach::Record, |entry| entry.spec.reach);
             match stage {
                 Stage::Shard => shards.prefetch_shard(shard),
-                Stage::Slot => shards.prefetch_slot(shard, db, hash),
-                Stage::Record => shards.prefetch_record(shard, db, hash),
-                Stage::Object => {
-                    let at = match request.entry.map(|entry| entry.spec.reach) {
-                        Some(Reach::Member(at)) => at,
-                        Some(Reach::Stream) => {
-                            shards.prefetch_stream(shard, db, hash);
-                            continue;
-                        }
-                        Some(Reach::Front) => {
-                            shards.prefetch_list(shard, db, hash, Side::Left);
-                            continue;
-                        }
-                        Some(Reach::Back) => {
-                            shards.prefetch_list(shard, db, hash, Side::Right);
-                            continue;
-                        }
-                        _ => continue,
-                    };
-                    let partial = if batch.in_partial { client.partial.as_deref() } else { None };
-                    let member = self.inbox.request(index, partial).args.text(at);
-                    let hasher = &self.worker.node.hasher;
-                    let member_hash =
-                        shards.prefetch_member_slot(shard, db, hash, || hasher.hash(member));
-                    self.inbox.requests[index].member_hash = member_hash;
-                }
-                Stage::Inside => match (request.member_hash, request.entry) {
-                    (Some(member_hash), _) => {
-                        shards.prefetch_member(shard, db, hash, member_hash);
+                Stage::Slot => shards.glance(shard, db, |db| db.prefetch_slots(hash)),
+                Stage::Record => shards.glance(shard, db, |db| db.prefetch_record(hash)),
+                Stage::Object => match reach() {
+                    Reach::Record => {}
+                    Reach::Stream => shards.glance(shard, db, |db| db.prefetch_stream(hash)),
+                    Reach::Front => {
+                        shards.glance(shard, db, |db| db.prefetch_list(hash, Side::Left));
                     }
-                    (None, Some(entry)) if entry.spec.reach == Reach::Stream => {
-                        shards.prefetch_stream_end(shard, db, hash);
+                    Reach::Back => {
+                        shards.glance(shard, db, |db| db.prefetch_list(hash, Side::Right));
+                    }
+                    Reach::Member(at) => {
+                        let partial =
+                            if batch.in_partial { client.partial.as_deref() } else { None };
+                        let member = self.inbox.request(index, partial).args.text(at);
+                        let hasher = &self.worker.node.hasher;
+                        let member_hash = shards.glance(shard, db, |db| {
+                            db.prefetch_member_slot(hash, || hasher.hash(member))
+                        });
+                        self.inbox.requests[index].member_hash = member_hash;
+                    }
+                },
+                Stage::Inside => match (reach(), request.member_hash) {
+                    (Reach::Member(_), Some(member_hash)) => {
+                        shards.glance(shard, db, |db| db.prefetch_member(hash, member_hash));
+                    }
+                    (Reach::Stream, _) => {
+                        shards.glance(shard, db, |db| db.prefetch_stream_end(hash));
                     }
                     _ => {}
                 },

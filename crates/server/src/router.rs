@@ -10,7 +10,7 @@
 use crossbeam_utils::CachePadded;
 use engine::{Held, Visit, Whole};
 use node::Router;
-use store::{Shard, Side};
+use store::{Db, Shard};
 
 use super::shim::{Mutex, MutexGuard, Pass, TRIES_MAX, back_off};
 
@@ -42,67 +42,13 @@ impl Shards {
         sys::prefetch(&*self.0[shard]);
     }
 
-    /// Asks the processor for the table slots of a key. Skips a shard that is in use: its lines are
-    /// moving to another core anyway.
+    /// Shows a database's part of a shard to `look`, which asks the processor for what lies in it.
+    /// Skips a shard that is in use: its lines are moving to another core anyway.
     #[inline]
-    pub fn prefetch_slot(&self, shard: usize, db: usize, hash: u64) {
-        if let Some(mut shard) = self.0[shard].try_lock() {
-            shard.db(db).prefetch_slots(hash);
-        }
-    }
-
-    /// Asks the processor for the record of a key, whose slots should have come by now.
-    #[inline]
-    pub fn prefetch_record(&self, shard: usize, db: usize, hash: u64) {
-        if let Some(mut shard) = self.0[shard].try_lock() {
-            shard.db(db).prefetch_record(hash);
-        }
-    }
-
-    /// Asks the processor for the slots of a member, when the value under the key is a large
-    /// collection, and returns the member's hash then.
-    #[inline]
-    pub fn prefetch_member_slot(
-        &self,
-        shard: usize,
-        db: usize,
-        hash: u64,
-        member_hash: impl FnOnce() -> u64,
-    ) -> Option<u64> {
-        let mut shard = self.0[shard].try_lock()?;
-        shard.db(db).prefetch_member_slot(hash, member_hash)
-    }
-
-    /// Asks the processor for an end of the list under a key, or for the list itself when it is
-    /// long.
-    #[inline]
-    pub fn prefetch_list(&self, shard: usize, db: usize, hash: u64, side: Side) {
-        if let Some(mut shard) = self.0[shard].try_lock() {
-            shard.db(db).prefetch_list(hash, side);
-        }
-    }
-
-    /// Asks the processor for the stream under a key.
-    #[inline]
-    pub fn prefetch_stream(&self, shard: usize, db: usize, hash: u64) {
-        if let Some(mut shard) = self.0[shard].try_lock() {
-            shard.db(db).prefetch_stream(hash);
-        }
-    }
-
-    /// Asks the processor for the end of a stream, which should have come by now.
-    #[inline]
-    pub fn prefetch_stream_end(&self, shard: usize, db: usize, hash: u64) {
-        if let Some(mut shard) = self.0[shard].try_lock() {
-            shard.db(db).prefetch_stream_end(hash);
-        }
-    }
-
-    /// Asks the processor for a member, whose slots should have come by now.
-    #[inline]
-    pub fn prefetch_member(&self, shard: usize, db: usize, hash: u64, member_hash: u64) {
-        if let Some(mut shard) = self.0[shard].try_lock() {
-            shard.db(db).prefetch_member(hash, member_hash);
+    pub fn glance<T: Default>(&self, shard: usize, db: usize, look: impl FnOnce(&Db) -> T) -> T {
+        match self.0[shard].try_lock() {
+            Some(shard) => look(shard.db_ref(db)),
+            None => T::default(),
         }
     }
 }
