@@ -1,7 +1,7 @@
-//! Floor 0: numbers, glob, argument splitting, clock values, random; knows nothing of the domain.
+//! Layer 0: numbers, glob, argument splitting, clock values, random; knows nothing of the domain.
 //!
 //! Every module is pure: bytes and values in, bytes and values out. Nothing here reads a clock,
-//! a file or a socket; what needs such a thing gets it as an argument from a floor above.
+//! a file or a socket; what needs such a thing gets it as an argument from a layer above.
 #![forbid(unsafe_code)]
 
 mod binary;

@@ -3,7 +3,7 @@
 //!
 //! A command without a row is sent, and its replies must be equal. Errors must be equal always.
 
-use engine::{Flags, Spec};
+use command::{Flags, Spec};
 use node::table;
 use resp::{Args, Span};
 

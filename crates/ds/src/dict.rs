@@ -43,7 +43,7 @@ const SIZE_SAMPLES: usize = 32;
 #[derive(Clone, Copy, Debug)]
 pub enum Nothing {}
 
-/// A member: its key, its inline bytes and its stamp.
+/// A member: its key, its inline bytes and its expires_at.
 pub type Member = Record<Nothing>;
 /// A borrowed member.
 pub type MemberRef<'a> = RecordRef<'a, Nothing>;
@@ -132,9 +132,9 @@ impl Dict {
         self.len == 0
     }
 
-    /// Members that carry a stamp. Visits every segment, not every member.
-    pub fn stamped_len(&self) -> usize {
-        self.segments().map(Table::stamped_len).sum()
+    /// Members that have an expiry. Visits every segment, not every member.
+    pub fn expiring_len(&self) -> usize {
+        self.segments().map(Table::expiring_len).sum()
     }
 
     /// About how many allocations dropping it frees.

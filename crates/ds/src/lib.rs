@@ -1,7 +1,7 @@
-//! Floor 1: containers. With `sys`, the only crate that may hold unsafe code.
+//! Layer 1: containers. With `sys`, the only crate that may hold unsafe code.
 //!
 //! It knows nothing of commands, replies, databases or what an expiry is: a record has a key, a
-//! stamp and a payload, a table finds records by hash.
+//! expires_at and a payload, a table finds records by hash.
 
 pub mod bits;
 pub mod dict;

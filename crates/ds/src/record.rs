@@ -1,16 +1,14 @@
 //! A key and its value in one allocation.
 //!
 //! ```text
-//! offset 0   head   u64: kind 5 | stamped 1 | object 1 | wide 1 | note 24 | key_len 12 | len 20
-//!        8   wide   u64: key_len 32 | len 32          (only when a length does not fit the head)
-//!       ..   stamp  i64                               (only when stamped)
-//!       ..   object P                                 (only when the payload is an object)
-//!       ..   key    key_len bytes
-//!       ..   bytes  len bytes                         (only when the payload is inline bytes)
+//! offset 0 head u64: kind 5 | expires 1 | object 1 | wide 1 | access_clock 24 | key_len 12 | len
+//! 20 8 wide u64: key_len 32 | len 32 (only when a length does not fit the head) .. expires_at i64
+//! (only with an expiry) .. object P (only when the payload is an object) .. key key_len bytes ..
+//! bytes len bytes (only when the payload is inline bytes)
 //! ```
 //!
 //! The payload is either bytes that lie in the record or one owned `P`. The caller gives the 5 bits
-//! of `kind`, the 24 bits of `note` and the 64 bits of `stamp` their meaning.
+//! of `kind`, the 24 bits of `access_clock` and the 64 bits of `expires_at` their meaning.
 //!
 //! Invariants: the allocation always has the size `class_bytes(size)`, so that a payload of another
 //! length is written in place exactly when both lengths fall into one class, and no capacity needs
@@ -22,17 +20,17 @@ use std::ptr::NonNull;
 
 const HEAD_BYTES: usize = 8;
 const WIDE_BYTES: usize = 8;
-const STAMP_BYTES: usize = 8;
+const EXPIRES_AT_BYTES: usize = 8;
 const ALIGN: usize = 8;
 /// Lengths from here on need the wide word.
 const NARROW_KEY_BYTES_END: usize = 1 << 12;
 const NARROW_VALUE_BYTES_END: usize = 1 << 20;
 /// No length is larger: 32 bits in the wide word.
 const LEN_BYTES_MAX: usize = u32::MAX as usize;
-/// Bits of a note.
-pub const NOTE_MASK: u32 = (1 << 24) - 1;
+/// Bits of an access_clock.
+pub const ACCESS_CLOCK_MASK: u32 = (1 << 24) - 1;
 
-const STAMPED: u64 = 1 << 5;
+const EXPIRES: u64 = 1 << 5;
 const OBJECT: u64 = 1 << 6;
 const WIDE: u64 = 1 << 7;
 
@@ -59,9 +57,9 @@ unsafe impl<P: Sync> Sync for Record<P> {}
 #[derive(Clone, Copy)]
 struct Shape {
     kind: u8,
-    stamped: bool,
+    expires: bool,
     object: bool,
-    note: u32,
+    access_clock: u32,
     key_len: usize,
     len: usize,
 }
@@ -72,8 +70,9 @@ impl Shape {
     }
 
     fn head(&self) -> u64 {
-        let mut head = u64::from(self.kind & 31) | u64::from(self.note & NOTE_MASK) << 8;
-        head |= if self.stamped { STAMPED } else { 0 };
+        let mut head =
+            u64::from(self.kind & 31) | u64::from(self.access_clock & ACCESS_CLOCK_MASK) << 8;
+        head |= if self.expires { EXPIRES } else { 0 };
         head |= if self.object { OBJECT } else { 0 };
         if self.wide() {
             head | WIDE
@@ -82,12 +81,12 @@ impl Shape {
         }
     }
 
-    fn stamp_at(&self) -> usize {
+    fn expires_at_offset(&self) -> usize {
         HEAD_BYTES + if self.wide() { WIDE_BYTES } else { 0 }
     }
 
     fn object_at(&self) -> usize {
-        self.stamp_at() + if self.stamped { STAMP_BYTES } else { 0 }
+        self.expires_at_offset() + if self.expires { EXPIRES_AT_BYTES } else { 0 }
     }
 
     fn key_at<P>(&self) -> usize {
@@ -119,22 +118,22 @@ pub fn class_bytes(size: usize) -> usize {
 }
 
 impl<P> Record<P> {
-    /// A new record. `kind` has 5 bits and `note` 24; a key or value of 4 GiB or more panics, which
-    /// the callers' limits rule out.
+    /// A new record. `kind` has 5 bits and `access_clock` 24; a key or value of 4 GiB or more
+    /// panics, which the callers' limits rule out.
     pub fn new(
         key: &[u8],
         kind: u8,
         payload: Payload<'_, P>,
-        stamp: Option<i64>,
-        note: u32,
+        expires_at: Option<i64>,
+        access_clock: u32,
     ) -> Self {
         let len = if let Payload::Bytes(bytes) = &payload { bytes.len() } else { 0 };
         assert!(key.len() <= LEN_BYTES_MAX && len <= LEN_BYTES_MAX, "length limit of a record");
         let shape = Shape {
             kind,
-            stamped: stamp.is_some(),
+            expires: expires_at.is_some(),
             object: matches!(payload, Payload::Object(_)),
-            note,
+            access_clock,
             key_len: key.len(),
             len,
         };
@@ -143,8 +142,8 @@ impl<P> Record<P> {
         // disjoint; the new allocation overlaps neither the key nor the bytes.
         unsafe {
             let base = record.base.as_ptr();
-            if let Some(stamp) = stamp {
-                base.add(shape.stamp_at()).cast::<i64>().write(stamp);
+            if let Some(expires_at) = expires_at {
+                base.add(shape.expires_at_offset()).cast::<i64>().write(expires_at);
             }
             base.add(shape.key_at::<P>()).copy_from_nonoverlapping(key.as_ptr(), key.len());
             match payload {
@@ -195,25 +194,26 @@ impl<P> Record<P> {
 
     /// Replaces the caller's 24 bits; writes only when they differ, to leave the line clean.
     #[inline]
-    pub fn set_note(&mut self, note: u32) {
+    pub fn set_access_clock(&mut self, access_clock: u32) {
         let head = self.head();
-        let changed = head & !(u64::from(NOTE_MASK) << 8) | u64::from(note & NOTE_MASK) << 8;
+        let changed = head & !(u64::from(ACCESS_CLOCK_MASK) << 8)
+            | u64::from(access_clock & ACCESS_CLOCK_MASK) << 8;
         if changed != head {
             // SAFETY: every allocation begins with the head.
             unsafe { self.base.as_ptr().cast::<u64>().write(changed) };
         }
     }
 
-    /// Sets, replaces or removes the stamp; adding or removing one moves the record.
-    pub fn set_stamp(&mut self, stamp: Option<i64>) {
+    /// Sets, replaces or removes the expiry; adding or removing one moves the record.
+    pub fn set_expires_at(&mut self, expires_at: Option<i64>) {
         let old = self.shape();
-        if old.stamped != stamp.is_some() {
-            self.reshape(Shape { stamped: stamp.is_some(), ..old });
+        if old.expires != expires_at.is_some() {
+            self.reshape(Shape { expires: expires_at.is_some(), ..old });
         }
-        if let Some(stamp) = stamp {
-            let at = self.shape().stamp_at();
-            // SAFETY: the record is stamped now and has the room.
-            unsafe { self.base.as_ptr().add(at).cast::<i64>().write(stamp) };
+        if let Some(expires_at) = expires_at {
+            let at = self.shape().expires_at_offset();
+            // SAFETY: the record has an expiry now and has the room.
+            unsafe { self.base.as_ptr().add(at).cast::<i64>().write(expires_at) };
         }
     }
 
@@ -273,13 +273,13 @@ impl<P> Record<P> {
         } else if keep {
             self.reshape(new);
         } else {
-            let stamp = self.view().stamp();
+            let expires_at = self.view().expires_at();
             let mut fresh = Self::allocate(new);
             // SAFETY: `fresh` has room for all parts of `new`; the key is read from the old record.
             unsafe {
                 let base = fresh.base.as_ptr();
-                if let Some(stamp) = stamp {
-                    base.add(new.stamp_at()).cast::<i64>().write(stamp);
+                if let Some(expires_at) = expires_at {
+                    base.add(new.expires_at_offset()).cast::<i64>().write(expires_at);
                 }
                 let key = self.base.as_ptr().add(old.key_at::<P>());
                 base.add(new.key_at::<P>()).copy_from_nonoverlapping(key, old.key_len);
@@ -307,23 +307,23 @@ impl<P> Record<P> {
         let new = Shape { kind, object: true, len: 0, ..bare };
         let fresh = {
             let own = self.view();
-            Self::new(own.key(), kind, Payload::Object(object), own.stamp(), new.note)
+            Self::new(own.key(), kind, Payload::Object(object), own.expires_at(), new.access_clock)
         };
         *self = fresh;
         previous
     }
 
-    /// The same payload, stamp, kind and note under another key.
+    /// The same payload, expires_at, kind and access_clock under another key.
     pub fn rekeyed(mut self, key: &[u8]) -> Self {
         let old = self.shape();
         if old.object {
-            let stamp = self.view().stamp();
+            let expires_at = self.view().expires_at();
             let object = self.take_object(old);
-            return Self::new(key, old.kind, Payload::Object(object), stamp, old.note);
+            return Self::new(key, old.kind, Payload::Object(object), expires_at, old.access_clock);
         }
         let view = self.view();
         let bytes = view.bytes().unwrap_or_default();
-        Self::new(key, old.kind, Payload::Bytes(bytes), view.stamp(), old.note)
+        Self::new(key, old.kind, Payload::Bytes(bytes), view.expires_at(), old.access_clock)
     }
 
     /// Takes the record apart into its object, if it has one.
@@ -345,10 +345,13 @@ impl<P> Record<P> {
         // object is moved: the old allocation is freed below without dropping it.
         unsafe {
             let (from, to) = (self.base.as_ptr(), fresh.base.as_ptr());
-            if new.stamped {
-                let stamp =
-                    if old.stamped { from.add(old.stamp_at()).cast::<i64>().read() } else { 0 };
-                to.add(new.stamp_at()).cast::<i64>().write(stamp);
+            if new.expires {
+                let expires_at = if old.expires {
+                    from.add(old.expires_at_offset()).cast::<i64>().read()
+                } else {
+                    0
+                };
+                to.add(new.expires_at_offset()).cast::<i64>().write(expires_at);
             }
             if new.object && old.object {
                 let object = from.add(old.object_at()).cast::<P>().read();
@@ -438,9 +441,9 @@ impl<'a, P> RecordRef<'a, P> {
         };
         Shape {
             kind: head as u8 & 31,
-            stamped: head & STAMPED != 0,
+            expires: head & EXPIRES != 0,
             object: head & OBJECT != 0,
-            note: (head >> 8) as u32 & NOTE_MASK,
+            access_clock: (head >> 8) as u32 & ACCESS_CLOCK_MASK,
             key_len,
             len,
         }
@@ -465,24 +468,24 @@ impl<'a, P> RecordRef<'a, P> {
 
     /// The caller's 24 bits.
     #[inline]
-    pub fn note(self) -> u32 {
-        (self.head() >> 8) as u32 & NOTE_MASK
+    pub fn access_clock(self) -> u32 {
+        (self.head() >> 8) as u32 & ACCESS_CLOCK_MASK
     }
 
-    /// Whether a stamp is set; reads the head only.
+    /// Whether an expiry is set; reads the head only.
     #[inline]
-    pub fn stamped(self) -> bool {
-        self.head() & STAMPED != 0
+    pub fn has_expiry(self) -> bool {
+        self.head() & EXPIRES != 0
     }
 
-    /// The stamp, if one is set.
+    /// The expires_at, if one is set.
     #[inline]
-    pub fn stamp(self) -> Option<i64> {
+    pub fn expires_at(self) -> Option<i64> {
         let shape = self.shape();
-        // SAFETY: a stamped record has its stamp there, written by `new` or `reshape`.
-        shape
-            .stamped
-            .then(|| unsafe { self.base.as_ptr().add(shape.stamp_at()).cast::<i64>().read() })
+        // SAFETY: a record with an expiry has its expires_at there, written by `new` or `reshape`.
+        shape.expires.then(|| unsafe {
+            self.base.as_ptr().add(shape.expires_at_offset()).cast::<i64>().read()
+        })
     }
 
     /// The inline bytes, unless the payload is an object.
@@ -517,7 +520,7 @@ impl<'a, P> RecordRef<'a, P> {
         spare.min(if shape.wide() { spare } else { NARROW_VALUE_BYTES_END - 1 - shape.len })
     }
 
-    /// A copy of the payload, stamp, kind and note under another key.
+    /// A copy of the payload, expires_at, kind and access_clock under another key.
     pub fn duplicate(self, key: &[u8]) -> Record<P>
     where
         P: Clone,
@@ -526,7 +529,7 @@ impl<'a, P> RecordRef<'a, P> {
             Some(object) => Payload::Object(object.clone()),
             None => Payload::Bytes(self.bytes().unwrap_or_default()),
         };
-        Record::new(key, self.kind(), payload, self.stamp(), self.note())
+        Record::new(key, self.kind(), payload, self.expires_at(), self.access_clock())
     }
 }
 

@@ -1,7 +1,7 @@
 //! The main table: records found by hash, with 8-byte slots and Robin Hood linear probing.
 //!
 //! ```text
-//! slot  u64: stamped 1 | home mod 128 7 | hash 8 | address 48        (0: empty)
+//! slot  u64: expires 1 | home mod 128 7 | hash 8 | address 48        (0: empty)
 //! ```
 //!
 //! A record's *home* is its hash position (the upper 32 bits) scaled to the number of homes, so a
@@ -29,7 +29,7 @@ use crate::record::{Record, RecordRef, class_bytes};
 const ADDRESS_MASK: u64 = (1 << 48) - 1;
 const TAG_SHIFT: u32 = 48;
 const TAG_MASK: u64 = 0x7fff;
-const STAMPED: u64 = 1 << 63;
+const EXPIRES: u64 = 1 << 63;
 const HOMES_MIN: usize = 8;
 /// Tables with fewer homes grow in larger steps.
 const SMALL_HOMES_END: usize = 512;
@@ -69,7 +69,7 @@ pub struct Table<P> {
     slots: Box<[u64]>,
     homes: u32,
     len: u32,
-    stamped: u32,
+    expires: u32,
     /// Size of the last record that was added or moved: how much to prefetch of any record.
     record_bytes: u32,
     owns: PhantomData<Record<P>>,
@@ -81,7 +81,7 @@ impl<P> Default for Table<P> {
             slots: Box::default(),
             homes: 0,
             len: 0,
-            stamped: 0,
+            expires: 0,
             record_bytes: 1,
             owns: PhantomData,
         }
@@ -116,7 +116,7 @@ fn home_of(hash: u64, homes: u32) -> usize {
     (((hash >> 32) * u64::from(homes)) >> 32) as usize
 }
 
-/// Home and hash bits as they stand in a slot, without the stamp bit.
+/// Home and hash bits as they stand in a slot, without the expiry bit.
 #[inline]
 fn tag_of(hash: u64, home: usize) -> u64 {
     (home as u64 & 127) << 8 | (hash >> 20 & 0xff)
@@ -138,9 +138,9 @@ impl<P> Table<P> {
         self.len == 0
     }
 
-    /// Records held that carry a stamp.
-    pub fn stamped_len(&self) -> usize {
-        self.stamped as usize
+    /// Records held that have an expiry.
+    pub fn expiring_len(&self) -> usize {
+        self.expires as usize
     }
 
     /// Slots allocated.
@@ -237,7 +237,7 @@ impl<P> Table<P> {
     }
 
     /// The record in an occupied slot, for writing. Dropping the guard notes a moved record and a
-    /// changed stamp in the slot.
+    /// changed expires_at in the slot.
     ///
     /// # Panics
     /// When the slot is empty, as for `at`.
@@ -273,13 +273,13 @@ impl<P> Table<P> {
         if self.len() >= H::len_max(self.homes as usize) {
             self.rebuild(grown(self.homes as usize), hasher);
         }
-        let stamped = record.view().stamped();
+        let expires = record.view().has_expiry();
         self.note_size(record.view().allocated_bytes());
         self.len += 1;
-        self.stamped += u32::from(stamped);
+        self.expires += u32::from(expires);
         let address = record.into_raw();
         debug_assert!(address & !ADDRESS_MASK == 0, "user addresses fit 48 bits");
-        let mark = if stamped { STAMPED } else { 0 };
+        let mark = if expires { EXPIRES } else { 0 };
         loop {
             let home = home_of(hash, self.homes);
             if let Some(at) = self.place(home, mark | tag_of(hash, home) << TAG_SHIFT | address) {
@@ -336,7 +336,7 @@ impl<P> Table<P> {
         self.slots.copy_within(at + 1..end, at);
         self.slots[end - 1] = 0;
         self.len -= 1;
-        self.stamped -= u32::from(slot & STAMPED != 0);
+        self.expires -= u32::from(slot & EXPIRES != 0);
         // SAFETY: the slot held the address of a record this table owned, and no longer holds it.
         let record = unsafe { Record::from_raw(slot & ADDRESS_MASK) };
         if self.len == 0 {
@@ -376,7 +376,7 @@ impl<P> Table<P> {
             }
             let hash = hasher.hash(self.view(*slot).key());
             let home = home_of(hash, self.homes);
-            let kept = slot & (STAMPED | ADDRESS_MASK);
+            let kept = slot & (EXPIRES | ADDRESS_MASK);
             if self.place(home, kept | tag_of(hash, home) << TAG_SHIFT).is_none() {
                 return false;
             }
@@ -454,9 +454,9 @@ impl<P> Table<P> {
         Records { table: self, at: 0 }
     }
 
-    /// The next slot at or after `at` whose record is stamped, if there is one.
-    pub fn next_stamped(&self, at: usize) -> Option<usize> {
-        self.slots.get(at..)?.iter().position(|slot| slot & STAMPED != 0).map(|i| at + i)
+    /// The next slot at or after `at` whose record expires, if there is one.
+    pub fn next_expiring(&self, at: usize) -> Option<usize> {
+        self.slots.get(at..)?.iter().position(|slot| slot & EXPIRES != 0).map(|i| at + i)
     }
 }
 
@@ -513,17 +513,17 @@ impl<P> DerefMut for RecordMut<'_, P> {
 impl<P> Drop for RecordMut<'_, P> {
     #[inline]
     fn drop(&mut self) {
-        let stamped = self.record.view().stamped();
+        let expires = self.record.view().has_expiry();
         // SAFETY: the guard is being dropped, so the record is not used through it again; its
         // address returns to the slot, which owns it from here on.
         let address = unsafe { ManuallyDrop::take(&mut self.record) }.into_raw();
         let slot = &mut self.table.slots[self.at];
-        let before = *slot & STAMPED != 0;
+        let before = *slot & EXPIRES != 0;
         let moved = *slot & ADDRESS_MASK != address;
-        *slot = *slot & TAG_MASK << TAG_SHIFT | address | if stamped { STAMPED } else { 0 };
-        match (before, stamped) {
-            (false, true) => self.table.stamped += 1,
-            (true, false) => self.table.stamped -= 1,
+        *slot = *slot & TAG_MASK << TAG_SHIFT | address | if expires { EXPIRES } else { 0 };
+        match (before, expires) {
+            (false, true) => self.table.expires += 1,
+            (true, false) => self.table.expires -= 1,
             _ => {}
         }
         if moved {

@@ -4,8 +4,8 @@ use base::random::Random;
 use resp::Args;
 use store::{Db, Event, Key, Limits, Shard, Stored, Turn};
 
+use crate::blocking::BlockRequest;
 use crate::error::Error;
-use crate::wait::Asked;
 
 /// Which shard a key belongs to.
 #[derive(Clone, Copy, Debug)]
@@ -38,13 +38,13 @@ impl ShardMap {
 }
 
 /// Visits shards one at a time, each under its own lock.
-pub trait Visit {
+pub trait ShardAccess {
     /// Shows one shard to `work`.
     fn visit(&self, shard: usize, work: &mut dyn FnMut(&mut Shard));
 }
 
 /// Several shards held at once.
-pub trait Held {
+pub trait HeldShards {
     /// One of the held shards by its number.
     ///
     /// # Panics
@@ -59,21 +59,21 @@ pub trait Held {
 }
 
 /// All shards while nobody else works: visited one at a time, or held all at once.
-pub trait Whole: Visit + Held {}
+pub trait ExclusiveShards: ShardAccess + HeldShards {}
 
-impl<T: Visit + Held> Whole for T {}
+impl<T: ShardAccess + HeldShards> ExclusiveShards for T {}
 
 /// The shards held for a command.
-pub enum Hold<'a> {
+pub enum LockedShards<'a> {
     /// The one shard of all its keys.
     One(&'a mut Shard),
     /// The shards of its keys.
-    Many(&'a mut dyn Held),
-    /// None: it visits shard after shard. For `World` commands nobody else runs meanwhile.
-    Each(&'a dyn Visit),
+    Many(&'a mut dyn HeldShards),
+    /// None: it visits shard after shard. For exclusive commands nobody else runs meanwhile.
+    Each(&'a dyn ShardAccess),
 }
 
-impl Hold<'_> {
+impl LockedShards<'_> {
     /// One of the held shards by its number.
     ///
     /// # Panics
@@ -88,11 +88,11 @@ impl Hold<'_> {
     }
 
     /// The same shards for a while.
-    pub fn reborrow(&mut self) -> Hold<'_> {
+    pub fn reborrow(&mut self) -> LockedShards<'_> {
         match self {
-            Self::One(shard) => Hold::One(shard),
-            Self::Many(shards) => Hold::Many(&mut **shards),
-            Self::Each(shards) => Hold::Each(*shards),
+            Self::One(shard) => LockedShards::One(shard),
+            Self::Many(shards) => LockedShards::Many(&mut **shards),
+            Self::Each(shards) => LockedShards::Each(*shards),
         }
     }
 }
@@ -102,7 +102,7 @@ pub struct Cx<'a> {
     /// Time and by-products.
     pub turn: &'a mut Turn,
     /// The shards held.
-    pub hold: Hold<'a>,
+    pub hold: LockedShards<'a>,
     /// Which shard a key belongs to.
     pub map: ShardMap,
     /// The session's database.
@@ -118,7 +118,7 @@ pub struct Cx<'a> {
     /// Random numbers.
     pub random: &'a mut Random,
     /// Where a handler leaves its wish to wait, if the request may; see [`Cx::wait`].
-    pub asked: Option<&'a mut Option<Asked>>,
+    pub asked: Option<&'a mut Option<BlockRequest>>,
 }
 
 impl<'a> Cx<'a> {
@@ -161,7 +161,7 @@ impl<'a> Cx<'a> {
     /// Shows the part of the session's database that holds a key, whether its shard is held or
     /// visited.
     pub fn with_db<R>(&mut self, key: Key<'_>, work: impl FnOnce(&mut Db, &mut Turn) -> R) -> R {
-        let Hold::Each(shards) = &self.hold else {
+        let LockedShards::Each(shards) = &self.hold else {
             let (db, turn) = self.db(key);
             return work(db, turn);
         };
@@ -179,9 +179,9 @@ impl<'a> Cx<'a> {
     /// As `db_at`.
     pub fn look_again(&self, key: Key<'_>) -> Option<Stored<'_>> {
         let shard: &Shard = match &self.hold {
-            Hold::One(shard) => shard,
-            Hold::Many(shards) => shards.shard_ref(self.map.shard_of(key.hash)),
-            Hold::Each(_) => unreachable!("a command with keys holds their shards"),
+            LockedShards::One(shard) => shard,
+            LockedShards::Many(shards) => shards.shard_ref(self.map.shard_of(key.hash)),
+            LockedShards::Each(_) => unreachable!("a command with keys holds their shards"),
         };
         shard.db_ref(self.db).look_again(key)
     }
@@ -195,7 +195,7 @@ impl<'a> Cx<'a> {
 
     /// Shows one shard to `work`.
     pub fn visit(&mut self, shard: usize, work: &mut dyn FnMut(&mut Shard, &mut Turn)) {
-        if let Hold::Each(shards) = &self.hold {
+        if let LockedShards::Each(shards) = &self.hold {
             shards.visit(shard, &mut |shard| work(shard, self.turn));
         }
     }

@@ -9,7 +9,7 @@ use base::number::DoubleText;
 use ds::stream::Id;
 use sha1::{Digest as _, Sha1};
 use store::sorted_set::Digits;
-use store::{Entry, Hash, List, Set, SortedSet, Stored, Stream, Text};
+use store::{Entry, Hash, List, Set, SortedSet, Stored, Stream, StringValue};
 
 /// What is known of some data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,7 +49,7 @@ impl Digest {
             _ => 6,
         };
         self.chain(&type_number.to_be_bytes());
-        if let Some(text) = stored.view::<Text>() {
+        if let Some(text) = stored.view::<StringValue>() {
             self.chain(text.bytes(&mut Default::default()));
         } else if let Some(list) = stored.view::<List>() {
             list.iter_from(0).for_each(|element| self.chain_entry(element));

@@ -3,9 +3,13 @@
 use resp::{Args, Reply};
 use store::Key;
 
+use crate::blocking::{Serve, ServeOutcome};
 use crate::cx::Cx;
-use crate::row::Handler;
-use crate::wait::{Attempt, Serve};
+use crate::error::Error;
+
+/// What a data command does: reads its arguments behind its name, touches data, and replies once or
+/// returns an error.
+pub type Handler = fn(&mut Cx<'_>, &mut Args<'_>, &mut Reply<'_>) -> Result<(), Error>;
 
 /// Runs a handler. Returns whether it succeeded; if not, the reply is its error and nothing else.
 #[inline]
@@ -31,7 +35,7 @@ pub fn serve(
     key: Key<'_>,
     args: &Args<'_>,
     reply: &mut Reply<'_>,
-) -> (Attempt, bool) {
+) -> (ServeOutcome, bool) {
     let mark = reply.mark();
     let result = serve(cx, key, args, reply);
     seal(cx, args);
@@ -40,7 +44,7 @@ pub fn serve(
         Err(error) => {
             reply.truncate(mark);
             reply.error(error.to_string().as_bytes());
-            (Attempt::Replied, false)
+            (ServeOutcome::Replied, false)
         }
     }
 }

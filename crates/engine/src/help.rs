@@ -1,6 +1,6 @@
 //! The text of HELP subcommands, derived from the rows: a synopsis and a summary for each.
 
-use crate::spec::{Argument, Shape, Spec};
+use command::{Argument, Shape, Spec};
 
 /// The lines of `COMMAND HELP`, in the order of the subcommands given.
 pub fn lines<'a>(command: &str, subcommands: impl Iterator<Item = &'a Spec>) -> Vec<String> {
@@ -60,12 +60,12 @@ mod tests {
     fn synopses_read_like_a_manual() {
         const YES_NO: Shape =
             Shape::OneOf(&[Argument::word("yes", "YES"), Argument::word("no", "NO")]);
-        const PAIR: Shape = Shape::Block(&[Argument::key(), Argument::new("value", Shape::Text)]);
+        const PAIR: Shape = Shape::Block(&[Argument::key(), Argument::new("value", Shape::String)]);
         let cases = [
             (Argument::key(), "<key>"),
             (Argument::key().multiple(), "<key> ..."),
             (Argument::key().multiple().optional(), "[<key> ...]"),
-            (Argument::new("a", Shape::Text).display("ip:port").after("ADDR"), "ADDR <ip:port>"),
+            (Argument::new("a", Shape::String).display("ip:port").after("ADDR"), "ADDR <ip:port>"),
             (Argument::new("a", YES_NO), "(YES|NO)"),
             (Argument::new("a", YES_NO).optional(), "[YES|NO]"),
             (Argument::new("a", YES_NO).optional().multiple(), "[(YES|NO) ...]"),
@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn each_subcommand_has_a_synopsis_and_a_summary() {
-        const SPEC: Spec = Spec::new("get", 3, crate::Group::Server, "1.0.0")
+        const SPEC: Spec = Spec::new("get", 3, command::Group::Server, "1.0.0")
             .summary("Replies it.")
             .arguments(&[Argument::key()]);
         let want = ["OBJ <subcommand> [<argument> ...]. The subcommands are:", "GET <key>"];

@@ -8,8 +8,9 @@ use resp::{Args, Reply};
 
 use crate::cx::Cx;
 use crate::error::Error;
-use crate::row::{Handler, Row};
-use crate::spec::{Argument, Category, Flags, Group, Shape, Spec, Spread};
+use crate::exec::Handler;
+use command::Row;
+use command::{Argument, Category, Flags, Group, Shape, ShardScope, Spec};
 
 const fn spec(name: &'static str, arity: i32, since: &'static str) -> Spec {
     Spec::new(name, arity, Group::Server, since).category(Category::KEYSPACE)
@@ -30,7 +31,7 @@ const fn flush(name: &'static str, summary: &'static str) -> Spec {
         .complexity("O(1) for the clients; O(N) in the background for the N keys removed.")
         .flags(Flags::WRITE)
         .category(Category::DANGEROUS)
-        .spread(Spread::World)
+        .scope(ShardScope::Exclusive)
         .arguments(FLUSH_TYPE)
         .history(&[
             ("4.0.0", "`ASYNC` frees memory in the background."),
@@ -69,7 +70,7 @@ pub const ROWS: &[Row<Handler>] = &[
             .complexity("O(N) for the N clients that watch or wait for keys of either.")
             .flags(Flags::WRITE.with(Flags::FAST))
             .category(Category::DANGEROUS)
-            .spread(Spread::World)
+            .scope(ShardScope::Exclusive)
             .arguments(&[
                 Argument::new("index1", Shape::Integer),
                 Argument::new("index2", Shape::Integer),
@@ -96,11 +97,11 @@ fn empty(cx: &mut Cx<'_>, databases: std::ops::Range<usize>) {
             let db = shard.db(number);
             if !db.is_empty() {
                 removed += db.len() as u64;
-                turn.trash.push(db.clear(turn));
+                turn.lazy_free.push(db.clear(turn));
             }
         }
     });
-    cx.turn.tally.changes += removed.max(1);
+    cx.turn.counters.changes += removed.max(1);
     cx.turn.effects.note_eventless();
 }
 
@@ -114,7 +115,7 @@ fn swapdb(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
     let (first, second) = (first?, second?);
     cx.each_shard(&mut |shard, _| shard.swap(first, second));
     cx.turn.keys.swap(first, second);
-    cx.turn.tally.changes += 1;
+    cx.turn.counters.changes += 1;
     cx.turn.effects.note_eventless();
     reply.ok();
     Ok(())

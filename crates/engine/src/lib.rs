@@ -1,4 +1,4 @@
-//! Floor 4: what commands mean. One file per family, one row per command beside its handler.
+//! Layer 4: what commands mean. One file per family, one row per command beside its handler.
 //!
 //! A handler reads its arguments, touches data through `Db`, and replies once or returns an
 //! [`Error`]. It knows nothing of sockets, threads or sessions: which shards it holds was decided
@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bitmap;
+pub mod blocking;
 pub mod cx;
 pub mod digest;
 pub mod error;
@@ -15,27 +16,22 @@ pub mod geo;
 pub mod hash;
 pub mod help;
 pub mod hyperloglog;
-pub mod keys;
 pub mod keyspace;
 pub mod list;
-pub mod row;
 pub mod set;
 pub mod sorted_set;
-pub mod spec;
 pub mod stream;
 pub mod string;
-pub mod wait;
 
-pub use cx::{Cx, Held, Hold, ShardMap, Visit, Whole};
+pub use blocking::{BlockRequest, BlockedOn, Serve, ServeOutcome, Wait};
+pub use cx::{Cx, ExclusiveShards, HeldShards, LockedShards, ShardAccess, ShardMap};
 pub use error::{
     BitsError, ConnectionError, Error, GeoError, ServerError, SortedSetError, StreamError,
     StringError, WaitError,
 };
-pub use row::{Handler, Row};
-pub use spec::{
-    Access, Argument, Begin, Category, Find, Flags, Group, KeySpec, Reach, Shape, Spec, Spread,
-};
-pub use wait::{Asked, Attempt, Awaits, Serve, Wait};
+pub use exec::Handler;
+
+use command::Row;
 
 /// The rows of all families that work on data, family by family.
 pub const FAMILIES: &[&[Row<Handler>]] = &[

@@ -1,29 +1,29 @@
-//! What the node asks of the floor above: shards, and services that only the process can give.
+//! What the node asks of the layer above: shards, and services that only the process can give.
 
 use std::time::Duration;
 
-use engine::{Held, Visit, Whole};
+use engine::{ExclusiveShards, HeldShards, ShardAccess};
 use store::Shard;
 
-use crate::client::ClientRecord;
+use crate::clients::record::ClientRecord;
 use crate::config::{Change, Config};
 
 /// Gives commands the shards they need. Whether locks or owner threads provide them is its secret.
-pub trait Router: Visit {
+pub trait ShardLocks: ShardAccess {
     /// Runs `work` with one shard.
     fn one<R>(&self, shard: usize, work: impl FnOnce(&mut Shard) -> R) -> R;
 
     /// Runs `work` with several shards held at once, given by ascending number without repetition.
-    fn many<R>(&self, shards: &[usize], work: impl FnOnce(&mut dyn Held) -> R) -> R;
+    fn many<R>(&self, shards: &[usize], work: impl FnOnce(&mut dyn HeldShards) -> R) -> R;
 
     /// Runs `work` while no other command runs. It may visit shards, and after that hold them.
-    fn world<R>(&self, work: impl FnOnce(&mut dyn Whole) -> R) -> R;
+    fn exclusive<R>(&self, work: impl FnOnce(&mut dyn ExclusiveShards) -> R) -> R;
 
     /// Asks the processor for a shard that will be needed in a moment.
     fn prefetch(&self, shard: usize);
 
     /// The processor's tick counter.
-    fn ticks(&self) -> u64;
+    fn tsc(&self) -> u64;
 }
 
 /// How to shut down.
@@ -37,7 +37,7 @@ pub struct Shutdown {
 
 /// What the process tells about itself.
 #[derive(Clone, Debug, Default)]
-pub struct Facts {
+pub struct ProcessInfo {
     /// The process's number.
     pub pid: u32,
     /// Seconds since it started.
@@ -75,7 +75,7 @@ pub struct Facts {
     /// The allocator's name and version.
     pub allocator: String,
     /// Ticks of the processor in a microsecond.
-    pub ticks_per_micro: f64,
+    pub tsc_per_micro: f64,
 }
 
 /// Services of the process. Commands that need them are rare; all but `close_client`
@@ -108,7 +108,7 @@ pub trait Host {
     fn shut_down(&self, how: Shutdown) -> Result<(), String>;
 
     /// What the process tells about itself.
-    fn facts(&self) -> Facts;
+    fn process_info(&self) -> ProcessInfo;
 
     /// The configuration file's text.
     ///

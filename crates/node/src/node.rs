@@ -8,12 +8,12 @@ use engine::ShardMap;
 use parking_lot::{Mutex, RwLock};
 use store::KeyCounts;
 
-use crate::client::Registry;
+use crate::clients::record::Registry;
 use crate::config::Config;
-use crate::slowlog::SlowLog;
-use crate::statistics::Statistics;
-use crate::stats::ThreadStats;
-use crate::table::table;
+use crate::execution::table::table;
+use crate::stats::counters::ThreadCounters;
+use crate::stats::slowlog::SlowLog;
+use crate::stats::totals::Totals;
 
 /// CLIENT PAUSE: nothing is postponed.
 pub const PAUSE_NONE: u8 = 0;
@@ -30,7 +30,7 @@ pub struct Node {
     /// All clients.
     pub clients: Registry,
     /// The counts of all threads that ever ran, by their numbers.
-    pub threads: RwLock<Vec<Arc<ThreadStats>>>,
+    pub threads: RwLock<Vec<Arc<ThreadCounters>>>,
     /// How many keys the databases have.
     pub key_counts: Arc<KeyCounts>,
     /// The process's key hash.
@@ -59,7 +59,7 @@ pub struct Node {
     /// The slow log.
     pub slowlog: Mutex<SlowLog>,
     /// What statistics are counted from, and rates.
-    pub(crate) statistics: Mutex<Statistics>,
+    pub(crate) statistics: Mutex<Totals>,
 }
 
 impl Node {
@@ -114,10 +114,10 @@ impl Node {
     }
 
     /// The counts of thread `index`, which go on where an ended thread of this number left them.
-    pub fn thread_stats(&self, index: usize) -> Arc<ThreadStats> {
+    pub fn thread_stats(&self, index: usize) -> Arc<ThreadCounters> {
         let mut threads = self.threads.write();
         while threads.len() <= index {
-            threads.push(Arc::new(ThreadStats::new(table().entries().len())));
+            threads.push(Arc::new(ThreadCounters::new(table().entries().len())));
         }
         Arc::clone(&threads[index])
     }

@@ -1,4 +1,4 @@
-//! Floor 1: bytes to requests and replies to bytes, in RESP2 and RESP3.
+//! Layer 1: bytes to requests and replies to bytes, in RESP2 and RESP3.
 //!
 //! It knows the wire and nothing of commands: a request is a list of byte strings, a reply is
 //! written by whoever knows what it means. The protocol is described at

@@ -1,35 +1,14 @@
-//! Floor 6: all input and output: event loops, threads, the router, the real files, signals.
+//! Layer 6: all input and output: event loops, threads, the shard locks, the real files, signals.
 //!
-//! The road of a request through this crate: `accept` gives a connection to a `thread`; its `inbox`
-//! reads and parses; `execute` runs `node::dispatch` on the shards that `router` locks, and sends.
+//! - [`process`]: start and end of the process, the configuration file, the log.
+//! - [`threads`]: an I/O thread's event loop, its clients, and what threads ask of one another.
+//! - [`net`]: sockets, TLS, and the bytes that clients send and get.
+//! - [`keyspace`]: the shards, their locks and the gate around them.
 #![forbid(unsafe_code)]
 
-mod accept;
-mod clock;
-mod connection;
-mod control;
-mod deadlines;
-mod execute;
-mod files;
-mod handover;
-mod host;
-mod inbox;
-mod listener;
-mod load;
-pub mod log;
-mod message;
-mod notify;
-mod partial;
-mod router;
-mod shared;
-mod shim;
-mod slots;
-mod start;
-mod stream;
-mod thread;
-mod tick;
-mod tls;
-mod transport;
-mod waiting;
+mod keyspace;
+mod net;
+mod process;
+mod threads;
 
-pub use start::run;
+pub use process::{log, start::run};

@@ -12,9 +12,9 @@ use ds::record::{Payload, Record, RecordRef};
 use ds::table::{RecordMut, Table};
 
 use crate::effect::{Effect, Event};
-use crate::ledger::{Entry, Ledger, SizeClass};
+use crate::key_index::{Entry, KeyIndex, SizeClass};
 use crate::stored::{Kind, Object, Stored};
-use crate::text::NewText;
+use crate::string::NewString;
 use crate::turn::{Key, Turn};
 
 /// A type of value: how its records are seen.
@@ -35,7 +35,7 @@ pub struct WrongType;
 
 /// What a put does to the key's expiry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stamp {
+pub enum ExpiryChange {
     /// The key does not expire.
     Clear,
     /// As it was before.
@@ -57,7 +57,7 @@ pub struct Db {
     /// stands here because there is room on the cache line.
     pub(crate) waiting: u32,
     /// What is kept of the values beside them.
-    pub(crate) ledger: Ledger,
+    pub(crate) key_index: KeyIndex,
 }
 
 impl Db {
@@ -73,7 +73,7 @@ impl Db {
 
     /// Keys that have an expiry.
     pub fn expiring_len(&self) -> usize {
-        self.table.stamped_len()
+        self.table.expiring_len()
     }
 
     /// Bytes of the table's slots.
@@ -83,7 +83,7 @@ impl Db {
 
     /// The classes of size that keys are of, in no order, and how many are.
     pub fn sizes(&self) -> &[(SizeClass, u32)] {
-        self.ledger.sizes()
+        self.key_index.sizes()
     }
 
     /// The slot of a key that is there and has not expired.
@@ -103,7 +103,7 @@ impl Db {
     pub(crate) fn expire(&mut self, turn: &mut Turn, at: usize) {
         let hash = turn.hasher.hash(self.table.at(at).key());
         let record = self.detach(turn, at, hash);
-        turn.tally.expired += 1;
+        turn.counters.expired += 1;
         let (db, unix_ms, unlink) = (self.number as usize, turn.unix_ms, turn.unlink_expired);
         turn.effects.change(Some(db), record.view().key());
         turn.effects.push(|| {
@@ -113,7 +113,7 @@ impl Db {
             let events = vec![(Event::new('x', "expired"), key)];
             Effect { db, events, command, more: Vec::new(), unix_ms }
         });
-        turn.trash.extend(record.into_object());
+        turn.lazy_free.extend(record.into_object());
     }
 
     fn add_record(&mut self, turn: &Turn, hash: u64, record: Record<Object>) -> usize {
@@ -129,7 +129,7 @@ impl Db {
     /// Takes the record of a key with this hash out of its slot.
     fn detach(&mut self, turn: &Turn, at: usize, hash: u64) -> Record<Object> {
         let record = self.take_record(turn, at);
-        self.ledger.changed(hash, Entry::of(record.view()), Entry::ABSENT);
+        self.key_index.changed(hash, Entry::of(record.view()), Entry::ABSENT);
         record
     }
 
@@ -144,19 +144,19 @@ impl Db {
         key: Key<'_>,
     ) -> Result<Option<T::View<'_>>, WrongType> {
         let Some(at) = self.find(turn, key) else {
-            turn.tally.misses += 1;
+            turn.counters.misses += 1;
             return Ok(None);
         };
-        turn.tally.hits += 1;
+        turn.counters.hits += 1;
         self.touch(turn, at);
         T::view(self.table.at(at)).map(Some).ok_or(WrongType)
     }
 
     #[inline]
     fn touch(&mut self, turn: &Turn, at: usize) {
-        let clock = turn.use_clock();
-        if turn.touch && self.table.at(at).note() != clock {
-            self.table.at_mut(at).set_note(clock);
+        let clock = turn.access_clock();
+        if turn.touch && self.table.at(at).access_clock() != clock {
+            self.table.at_mut(at).set_access_clock(clock);
         }
     }
 
@@ -164,17 +164,17 @@ impl Db {
     /// TYPE and OBJECT.
     pub fn peek(&mut self, turn: &mut Turn, key: Key<'_>) -> Option<Stored<'_>> {
         let found = self.find(turn, key);
-        *(if found.is_some() { &mut turn.tally.hits } else { &mut turn.tally.misses }) += 1;
+        *(if found.is_some() { &mut turn.counters.hits } else { &mut turn.counters.misses }) += 1;
         found.map(|at| Stored(self.table.at(at)))
     }
 
     /// Whatever lies under a key; counts a hit or a miss, and as a use: for TOUCH.
     pub fn look(&mut self, turn: &mut Turn, key: Key<'_>) -> Option<Stored<'_>> {
         let Some(at) = self.find(turn, key) else {
-            turn.tally.misses += 1;
+            turn.counters.misses += 1;
             return None;
         };
-        turn.tally.hits += 1;
+        turn.counters.hits += 1;
         self.touch(turn, at);
         Some(Stored(self.table.at(at)))
     }
@@ -226,10 +226,10 @@ impl Db {
         key: Key<'_>,
     ) -> Result<Option<Edit<'a, T>>, WrongType> {
         let Some(at) = self.find(turn, key) else {
-            turn.tally.misses += 1;
+            turn.counters.misses += 1;
             return Ok(None);
         };
-        turn.tally.hits += 1;
+        turn.counters.hits += 1;
         self.edit_at(turn, at, key).map(Some)
     }
 
@@ -256,7 +256,7 @@ impl Db {
         turn: &'a mut Turn,
         key: Key<'_>,
     ) -> Result<Edit<'a, T>, WrongType> {
-        let clock = turn.use_clock();
+        let clock = turn.access_clock();
         let (at, created) = match self.find(turn, key) {
             Some(at) if T::view(self.table.at(at)).is_none() => return Err(WrongType),
             Some(at) => {
@@ -292,28 +292,34 @@ impl Db {
         let mut record = self.table.at_mut(at);
         record.bytes_mut()?.copy_from_slice(&sum.to_le_bytes());
         if turn.touch {
-            record.set_note(turn.use_clock());
+            record.set_access_clock(turn.access_clock());
         }
         drop(record);
-        turn.tally.changes += 1;
-        self.ledger.changed(key.hash, Entry::of_integer(old), Entry::of_integer(sum));
+        turn.counters.changes += 1;
+        self.key_index.changed(key.hash, Entry::of_integer(old), Entry::of_integer(sum));
         Some(Some(sum))
     }
 
     /// Sets a key to a string, whatever it was. Returns whether the key is new.
     #[inline]
-    pub fn put(&mut self, turn: &mut Turn, key: Key<'_>, text: NewText<'_>, stamp: Stamp) -> bool {
+    pub fn put(
+        &mut self,
+        turn: &mut Turn,
+        key: Key<'_>,
+        text: NewString<'_>,
+        expires_at: ExpiryChange,
+    ) -> bool {
         let integer;
         let (kind, payload) = match text {
-            NewText::Bytes(bytes) => (Kind::Bytes, Payload::Bytes(bytes)),
-            NewText::Edited(bytes) => (Kind::EditedBytes, Payload::Bytes(bytes)),
-            NewText::Integer(value) => {
+            NewString::Bytes(bytes) => (Kind::Bytes, Payload::Bytes(bytes)),
+            NewString::Edited(bytes) => (Kind::EditedBytes, Payload::Bytes(bytes)),
+            NewString::Integer(value) => {
                 integer = value.to_le_bytes();
                 (Kind::Integer, Payload::Bytes(&integer))
             }
-            NewText::Shared(text) => (Kind::Shared, Payload::Object(Object::Text(text))),
+            NewString::Shared(text) => (Kind::Shared, Payload::Object(Object::String(text))),
         };
-        self.replace(turn, key, kind, payload, stamp)
+        self.replace(turn, key, kind, payload, expires_at)
     }
 
     /// Sets a key to a value of any type, whatever it was. Returns whether the key is new.
@@ -324,19 +330,19 @@ impl Db {
         key: Key<'_>,
         kind: Kind,
         payload: Payload<'_, Object>,
-        stamp: Stamp,
+        expires_at: ExpiryChange,
     ) -> bool {
-        turn.tally.changes += 1;
-        let clock = turn.use_clock();
+        turn.counters.changes += 1;
+        let clock = turn.access_clock();
         let found = self.find(turn, key);
-        let stamp = match (stamp, found) {
-            (Stamp::Clear, _) | (Stamp::Keep, None) => None,
-            (Stamp::At(at), _) => Some(at),
-            (Stamp::Keep, Some(at)) => self.table.at(at).stamp(),
+        let expires_at = match (expires_at, found) {
+            (ExpiryChange::Clear, _) | (ExpiryChange::Keep, None) => None,
+            (ExpiryChange::At(at), _) => Some(at),
+            (ExpiryChange::Keep, Some(at)) => self.table.at(at).expires_at(),
         };
         let Some(at) = found else {
-            let record = Record::new(key.bytes, kind as u8, payload, stamp, clock);
-            self.ledger.changed(key.hash, Entry::ABSENT, Entry::of(record.view()));
+            let record = Record::new(key.bytes, kind as u8, payload, expires_at, clock);
+            self.key_index.changed(key.hash, Entry::ABSENT, Entry::of(record.view()));
             self.add_record(turn, key.hash, record);
             return true;
         };
@@ -345,54 +351,56 @@ impl Db {
         let old = record.view();
         match payload {
             // The usual overwrite: the record stays where it is when the size class is the same.
-            Payload::Bytes(bytes) if old.stamped() == stamp.is_some() && old.object().is_none() => {
+            Payload::Bytes(bytes)
+                if old.has_expiry() == expires_at.is_some() && old.object().is_none() =>
+            {
                 record.set_bytes(kind as u8, bytes);
-                record.set_stamp(stamp);
-                record.set_note(clock);
+                record.set_expires_at(expires_at);
+                record.set_access_clock(clock);
             }
             payload => {
-                let new = Record::new(key.bytes, kind as u8, payload, stamp, clock);
-                turn.trash.extend(std::mem::replace(&mut *record, new).into_object());
+                let new = Record::new(key.bytes, kind as u8, payload, expires_at, clock);
+                turn.lazy_free.extend(std::mem::replace(&mut *record, new).into_object());
             }
         }
         let after = Entry::of(record.view());
         drop(record);
-        self.ledger.changed(key.hash, before, after);
+        self.key_index.changed(key.hash, before, after);
         false
     }
 
     /// Removes a key. Returns whether it was there; its value is dropped after the turn.
     pub fn remove(&mut self, turn: &mut Turn, key: Key<'_>) -> bool {
         let Some(record) = self.take(turn, key) else { return false };
-        turn.trash.extend(record.into_object());
+        turn.lazy_free.extend(record.into_object());
         true
     }
 
     /// Removes a key and returns its record, to be put elsewhere.
     pub fn take(&mut self, turn: &mut Turn, key: Key<'_>) -> Option<Record<Object>> {
         let at = self.find(turn, key)?;
-        turn.tally.changes += 1;
+        turn.counters.changes += 1;
         self.touch(turn, at);
         Some(self.detach(turn, at, key.hash))
     }
 
     /// Adds a record taken from elsewhere under a key that is not there.
     pub fn insert(&mut self, turn: &mut Turn, key: Key<'_>, record: Record<Object>) {
-        turn.tally.changes += 1;
+        turn.counters.changes += 1;
         let record =
             if record.view().key() == key.bytes { record } else { record.rekeyed(key.bytes) };
-        self.ledger.changed(key.hash, Entry::ABSENT, Entry::of(record.view()));
+        self.key_index.changed(key.hash, Entry::ABSENT, Entry::of(record.view()));
         self.add_record(turn, key.hash, record);
     }
 
     /// Puts a record made for this key in the place of whatever is there.
     pub fn put_record(&mut self, turn: &mut Turn, key: Key<'_>, record: Record<Object>) {
         let Some(at) = self.find(turn, key) else { return self.insert(turn, key, record) };
-        turn.tally.changes += 1;
+        turn.counters.changes += 1;
         let (before, after) = (Entry::of(self.table.at(at)), Entry::of(record.view()));
         let old = std::mem::replace(&mut *self.table.at_mut(at), record);
-        self.ledger.changed(key.hash, before, after);
-        turn.trash.extend(old.into_object());
+        self.key_index.changed(key.hash, before, after);
+        turn.lazy_free.extend(old.into_object());
     }
 
     /// A copy of a key's value and expiry under another key.
@@ -410,9 +418,9 @@ impl Db {
     /// there.
     pub fn set_expiry(&mut self, turn: &mut Turn, key: Key<'_>, at_ms: Option<i64>) -> bool {
         let Some(at) = self.find(turn, key) else { return false };
-        turn.tally.changes += 1;
+        turn.counters.changes += 1;
         self.touch(turn, at);
-        self.table.at_mut(at).set_stamp(at_ms);
+        self.table.at_mut(at).set_expires_at(at_ms);
         true
     }
 
@@ -449,7 +457,7 @@ impl Db {
     /// Empties the database and returns what it held, to be dropped where no lock is held.
     pub fn clear(&mut self, turn: &Turn) -> Table<Object> {
         turn.keys.add(self.number, -(self.len() as i64));
-        self.ledger = Ledger::default();
+        self.key_index = KeyIndex::default();
         std::mem::take(&mut self.table)
     }
 }
@@ -462,7 +470,7 @@ pub struct Edit<'a, T: Type> {
     changed: bool,
     created: bool,
     hash: u64,
-    /// What the ledger has of the value.
+    /// What the key index has of the value.
     before: Entry,
     of: PhantomData<T>,
 }
@@ -517,18 +525,18 @@ impl<T: Type> Edit<'_, T> {
         self.db.table.object_mut(self.at)
     }
 
-    /// Moves an object to the trash before the record is given another payload.
+    /// Moves an object to the lazy-free list before the record is given another payload.
     pub(crate) fn discard_object(&mut self) {
         if self.record().object().is_some() {
             let empty = Record::new(
                 self.record().key(),
                 0,
                 Payload::Bytes(b""),
-                self.record().stamp(),
-                self.record().note(),
+                self.record().expires_at(),
+                self.record().access_clock(),
             );
             let old = std::mem::replace(&mut *self.db.table.at_mut(self.at), empty);
-            self.turn.trash.extend(old.into_object());
+            self.turn.lazy_free.extend(old.into_object());
         }
     }
 }
@@ -538,13 +546,13 @@ impl<T: Type> Drop for Edit<'_, T> {
         if !self.changed && !self.created {
             return;
         }
-        self.turn.tally.changes += u64::from(self.changed);
+        self.turn.counters.changes += u64::from(self.changed);
         let goes = !self.changed || T::is_empty(self.record());
         let after = if goes { Entry::ABSENT } else { Entry::of(self.record()) };
-        self.db.ledger.changed(self.hash, self.before, after);
+        self.db.key_index.changed(self.hash, self.before, after);
         if goes {
             let record = self.db.take_record(self.turn, self.at);
-            self.turn.trash.extend(record.into_object());
+            self.turn.lazy_free.extend(record.into_object());
         }
     }
 }

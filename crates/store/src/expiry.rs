@@ -29,7 +29,7 @@ impl Db {
     pub fn expire_step(&mut self, turn: &mut Turn, keys_max: usize) -> Step {
         let mut step = Step::default();
         // The walk goes home by home, and the first slot of a home has the home's number.
-        let mut home = self.table.home_of(self.ledger.walk_at());
+        let mut home = self.table.home_of(self.key_index.walk_at());
         let mut at = home;
         while let Some(next) = self.next_expiring(at) {
             let next_home = self.table.home_at(next);
@@ -39,7 +39,7 @@ impl Db {
                 continue;
             }
             if next_home > home && step.looked_at >= keys_max {
-                self.ledger.set_walk_at(self.table.position_of(next_home));
+                self.key_index.set_walk_at(self.table.position_of(next_home));
                 return step;
             }
             home = next_home;
@@ -58,29 +58,29 @@ impl Db {
                 at = home;
             }
         }
-        self.ledger.set_walk_at(0);
+        self.key_index.set_walk_at(0);
         step.wrapped = true;
         step
     }
 
     fn next_expiring(&self, at: usize) -> Option<usize> {
-        if self.table.stamped_len() == 0 { None } else { self.table.next_stamped(at) }
+        if self.table.expiring_len() == 0 { None } else { self.table.next_expiring(at) }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::db::Stamp;
-    use crate::text::NewText;
+    use crate::db::ExpiryChange;
+    use crate::string::NewString;
     use base::hash::KeyHasher;
     use proptest::prelude::*;
 
     const NOW_MS: i64 = 1_000_000;
 
-    fn put(db: &mut Db, turn: &mut Turn, name: &str, stamp: Stamp) {
+    fn put(db: &mut Db, turn: &mut Turn, name: &str, expires_at: ExpiryChange) {
         let key = turn.key(name.as_bytes());
-        db.put(turn, key, NewText::Bytes(b"v"), stamp);
+        db.put(turn, key, NewString::Bytes(b"v"), expires_at);
     }
 
     fn names(db: &Db, turn: &Turn) -> Vec<String> {
@@ -107,13 +107,13 @@ mod tests {
             let mut db = Db::default();
             for i in 0..dead {
                 // Puts look before they write, so the past must come after them.
-                put(&mut db, &mut turn, &format!("dead{i}"), Stamp::At(NOW_MS + 5));
+                put(&mut db, &mut turn, &format!("dead{i}"), ExpiryChange::At(NOW_MS + 5));
             }
             for i in 0..alive {
-                put(&mut db, &mut turn, &format!("alive{i}"), Stamp::At(NOW_MS + 1000));
+                put(&mut db, &mut turn, &format!("alive{i}"), ExpiryChange::At(NOW_MS + 1000));
             }
             for i in 0..plain {
-                put(&mut db, &mut turn, &format!("plain{i}"), Stamp::Clear);
+                put(&mut db, &mut turn, &format!("plain{i}"), ExpiryChange::Clear);
             }
             turn.set_time((NOW_MS + 6) * 1000);
             let (mut expired, mut steps) = (0, 0);
@@ -130,13 +130,13 @@ mod tests {
                     let name = format!("churn{}", (steps / 8 * 31 + i) % 300);
                     let key = turn.key(name.as_bytes());
                     if !db.remove(&mut turn, key) {
-                        put(&mut db, &mut turn, &name, Stamp::At(NOW_MS + 2000));
+                        put(&mut db, &mut turn, &name, ExpiryChange::At(NOW_MS + 2000));
                     }
                 }
                 prop_assert!(steps < 20_000, "the walk goes on");
             }
             prop_assert_eq!(expired, dead);
-            prop_assert_eq!(turn.tally.expired, dead as u64);
+            prop_assert_eq!(turn.counters.expired, dead as u64);
             let left = names(&db, &turn);
             prop_assert!(left.iter().all(|name| !name.starts_with("dead")));
             let kept = left.iter().filter(|name| !name.starts_with("churn")).count();
@@ -151,7 +151,7 @@ mod tests {
         let mut db = Db::default();
         let wrapped = Step { wrapped: true, ..Step::default() };
         assert_eq!(db.expire_step(&mut turn, 10), wrapped);
-        put(&mut db, &mut turn, "k", Stamp::Clear);
+        put(&mut db, &mut turn, "k", ExpiryChange::Clear);
         assert_eq!(db.expire_step(&mut turn, 10), wrapped);
         assert_eq!(db.len(), 1);
     }
@@ -164,7 +164,7 @@ mod tests {
         let mut db = Db::default();
         for (unlink, command) in [(false, "DEL"), (true, "UNLINK")] {
             turn.unlink_expired = unlink;
-            put(&mut db, &mut turn, "k", Stamp::At(NOW_MS - 1));
+            put(&mut db, &mut turn, "k", ExpiryChange::At(NOW_MS - 1));
             assert_eq!(db.expire_step(&mut turn, 10).expired, 1);
             let effects = turn.effects.take();
             assert_eq!(effects.len(), 1);

@@ -1,7 +1,7 @@
-//! Floor 2: one shard of the keyspace: databases, values, expiry, effects.
+//! Layer 2: one shard of the keyspace: databases, values, expiry, effects.
 //!
 //! It sees one thread and one shard: locks, sockets, files and the wire are the business of upper
-//! floors. Time comes in through [`Turn`].
+//! layers. Time comes in through [`Turn`].
 #![forbid(unsafe_code)]
 
 pub mod db;
@@ -9,7 +9,8 @@ pub mod effect;
 pub mod expiry;
 pub mod hash;
 pub mod key_counts;
-pub mod ledger;
+pub mod key_index;
+pub mod lazy_free;
 pub mod limits;
 pub mod list;
 pub mod set;
@@ -17,16 +18,16 @@ pub mod shard;
 pub mod sorted_set;
 pub mod stored;
 pub mod stream;
-pub mod text;
-pub mod trash;
+pub mod string;
 pub mod turn;
 pub mod waiters;
 
-pub use db::{Db, Edit, Stamp, Type, WrongType};
+pub use db::{Db, Edit, ExpiryChange, Type, WrongType};
 pub use ds::packed::Entry;
 pub use effect::{Effect, Effects, Event};
 pub use hash::{Hash, HashRef};
 pub use key_counts::{KeyCount, KeyCounts};
+pub use lazy_free::LazyFree;
 pub use limits::Limits;
 pub use list::{List, ListRef, Side};
 pub use set::{NewSet, Set, SetRef};
@@ -34,7 +35,6 @@ pub use shard::Shard;
 pub use sorted_set::SortedSet;
 pub use stored::{Kind, Object, Stored};
 pub use stream::Stream;
-pub use text::{Text, TextEdit, TextRef};
-pub use trash::Trash;
-pub use turn::{Key, Tally, Turn};
+pub use string::{StringEdit, StringRef, StringValue};
+pub use turn::{Key, KeyspaceCounters, Turn};
 pub use waiters::{Waiter, Waiters};

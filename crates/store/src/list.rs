@@ -340,7 +340,7 @@ impl Edit<'_, List> {
             Form::Long(list) => list.remove(range),
         };
         if !whole.is_empty() {
-            self.turn().trash.push(Object::List(Box::new(whole)));
+            self.turn().lazy_free.push(Object::List(Box::new(whole)));
         }
     }
 

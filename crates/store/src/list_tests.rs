@@ -164,7 +164,7 @@ fn forms_change_at_the_limit_and_at_half_of_it() {
         };
         assert_eq!(pair.encoding(), encoding, "{left} left");
     }
-    assert_eq!(pair.turn.tally.changes, 11);
+    assert_eq!(pair.turn.counters.changes, 11);
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn nothing_counts_as_changed_when_nothing_is() {
     pair.edit(|list, limits| list.pop(Side::Left, 0, limits));
     assert_eq!(pair.edit(|list, limits| list.remove_equal(b"x", 9, Side::Left, limits)), 0);
     pair.check();
-    assert_eq!(pair.turn.tally.changes, 1);
+    assert_eq!(pair.turn.counters.changes, 1);
 }
 
 #[test]
@@ -188,7 +188,7 @@ fn chunks_that_go_together_are_dropped_later() {
     pair.edit(|list, limits| list.remove(0..68, limits));
     pair.model.drain(..68);
     pair.check();
-    assert_eq!(pair.turn.trash.take_big().len(), 1);
+    assert_eq!(pair.turn.lazy_free.take_big().len(), 1);
 }
 
 #[test]

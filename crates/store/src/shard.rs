@@ -107,8 +107,8 @@ impl Shard {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::db::Stamp;
-    use crate::text::NewText;
+    use crate::db::ExpiryChange;
+    use crate::string::NewString;
     use crate::turn::Turn;
     use base::hash::KeyHasher;
 
@@ -123,7 +123,7 @@ mod tests {
         let mut shard = Shard::new(3);
         let mut turn = Turn::alone(KeyHasher::new(1));
         let key = turn.key(b"k");
-        shard.db(2).put(&mut turn, key, NewText::Integer(7), Stamp::Clear);
+        shard.db(2).put(&mut turn, key, NewString::Integer(7), ExpiryChange::Clear);
         for (a, b) in [(0, 2), (0, 0), (1, 2)] {
             shard.swap(a, b);
             let numbers: Vec<u32> = shard.dbs().map(|db| db.number).collect();

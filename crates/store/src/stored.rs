@@ -85,7 +85,7 @@ impl Kind {
 #[derive(Clone, Debug)]
 pub enum Object {
     /// A long string.
-    Text(Arc<Vec<u8>>),
+    String(Arc<Vec<u8>>),
     /// A big sorted set.
     SortedSet(Box<ds::SortedSet>),
     /// A set as a table.
@@ -105,14 +105,14 @@ impl Object {
             Self::Set(table) => Some(table),
             Self::Hash(table) => Some(table.dict()),
             Self::SortedSet(set) => Some(set.dict()),
-            Self::Text(_) | Self::List(_) | Self::Stream(_) => None,
+            Self::String(_) | Self::List(_) | Self::Stream(_) => None,
         }
     }
 
     /// About how many allocations dropping it frees.
     pub fn allocations(&self) -> usize {
         match self {
-            Self::Text(_) => 1,
+            Self::String(_) => 1,
             Self::SortedSet(set) => set.allocations() + 1,
             Self::Set(table) => table.allocations(),
             Self::List(list) => 1 + list.allocations(),
@@ -148,18 +148,18 @@ impl<'a> Stored<'a> {
 
     /// When the key ends, in milliseconds since 1970.
     pub fn expires_at(self) -> Option<i64> {
-        self.0.stamp()
+        self.0.expires_at()
     }
 
     /// Whether the key's time has come. At the very millisecond it is still there, as in Redis.
     #[inline]
     pub fn is_expired(self, turn: &Turn) -> bool {
-        self.0.stamped() && self.0.stamp().is_some_and(|at| at < turn.unix_ms)
+        self.0.has_expiry() && self.0.expires_at().is_some_and(|at| at < turn.unix_ms)
     }
 
     /// Seconds since the key was last used.
     pub fn idle_seconds(self, turn: &Turn) -> u32 {
-        turn.use_clock().wrapping_sub(self.0.note()) & ds::record::NOTE_MASK
+        turn.access_clock().wrapping_sub(self.0.access_clock()) & ds::record::ACCESS_CLOCK_MASK
     }
 
     /// The encoding's name, as OBJECT ENCODING replies.
@@ -195,7 +195,7 @@ impl<'a> Stored<'a> {
     /// Bytes of memory that the key and its value take, the table's slot included.
     pub fn memory_bytes(self) -> usize {
         let object = match self.0.object() {
-            Some(Object::Text(text)) => size_of::<Vec<u8>>() + 16 + text.capacity(),
+            Some(Object::String(text)) => size_of::<Vec<u8>>() + 16 + text.capacity(),
             Some(Object::SortedSet(set)) => size_of::<ds::SortedSet>() + set.memory_bytes(),
             Some(Object::Set(table)) => size_of::<Dict>() + table.memory_bytes(),
             Some(Object::List(list)) => list.memory_bytes(),

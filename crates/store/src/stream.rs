@@ -88,7 +88,7 @@ impl Edit<'_, Stream> {
     /// Has something dropped where no lock is held.
     fn discard(&mut self, garbage: Option<Entries>) {
         let garbage = garbage.map(|garbage| Object::Stream(Box::new(garbage)));
-        self.turn().trash.extend(garbage);
+        self.turn().lazy_free.extend(garbage);
     }
 }
 
@@ -110,7 +110,7 @@ mod tests {
         let mut db = Db::default();
         let key = turn.key(b"s");
         drop(db.edit_or_create::<Stream>(&mut turn, key).unwrap());
-        assert_eq!((db.len(), turn.tally.changes), (0, 0));
+        assert_eq!((db.len(), turn.counters.changes), (0, 0));
         let mut edit = db.edit_or_create::<Stream>(&mut turn, key).unwrap();
         assert!(edit.is_new() && edit.stream().log.is_empty());
         for ms in 1..=1000 {
@@ -124,14 +124,14 @@ mod tests {
         assert_eq!(edit.trim(&trim), 1000);
         assert!(edit.remove_group(b"g") && !edit.remove_group(b"g"));
         drop(edit);
-        assert_eq!((db.len(), turn.tally.changes), (1, 2));
-        assert_eq!(turn.trash.take_big().len(), 1);
+        assert_eq!((db.len(), turn.counters.changes), (1, 2));
+        assert_eq!(turn.lazy_free.take_big().len(), 1);
         let stream = db.read::<Stream>(&mut turn, key).unwrap().unwrap();
         assert_eq!(stream.log.last_id, Id::new(1000, 0));
         // Nothing to do is no change.
         let mut edit = db.edit::<Stream>(&mut turn, key).unwrap().unwrap();
         assert_eq!(edit.trim(&trim), 0);
         drop(edit);
-        assert_eq!(turn.tally.changes, 2);
+        assert_eq!(turn.counters.changes, 2);
     }
 }

@@ -1,4 +1,4 @@
-//! What one turn of a thread carries through the floors: the time, and what it leaves behind.
+//! What one turn of a thread carries through the layers: the time, and what it leaves behind.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use base::hash::KeyHasher;
 
 use crate::effect::Effects;
 use crate::key_counts::{KeyCount, KeyCounts};
-use crate::trash::Trash;
+use crate::lazy_free::LazyFree;
 
 /// A key and its hash, computed once for a request.
 #[derive(Clone, Copy, Debug)]
@@ -19,7 +19,7 @@ pub struct Key<'a> {
 
 /// Counts for INFO, added to the thread's totals after the turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct KeyspaceCounters {
     /// Reads that found their key.
     pub hits: u64,
     /// Reads that did not.
@@ -42,13 +42,13 @@ pub struct Turn {
     /// Whether reading a key counts as using it; CLIENT NO-TOUCH turns it off.
     pub touch: bool,
     /// What the turn counted.
-    pub tally: Tally,
+    pub counters: KeyspaceCounters,
     /// How many keys the databases have.
     pub keys: KeyCount,
     /// What the turn's writes left for those who follow the keyspace.
     pub effects: Effects,
     /// What was taken out of the keyspace, to be dropped where no lock is held.
-    pub trash: Trash,
+    pub lazy_free: LazyFree,
     /// Room to build a value in before it is written to its record at once; whoever uses it clears
     /// it first.
     pub scratch: Vec<u8>,
@@ -77,10 +77,10 @@ impl Turn {
             unix_ms: 0,
             unix_us: 0,
             touch: true,
-            tally: Tally::default(),
+            counters: KeyspaceCounters::default(),
             keys,
             effects: Effects::default(),
-            trash: Trash::default(),
+            lazy_free: LazyFree::default(),
             scratch: Vec::new(),
             keep_expired: false,
             unlink_expired: false,
@@ -97,8 +97,8 @@ impl Turn {
 
     /// The 24-bit clock of last use: seconds, wrapping after 194 days.
     #[inline]
-    pub fn use_clock(&self) -> u32 {
-        (self.unix_ms / 1000) as u32 & ds::record::NOTE_MASK
+    pub fn access_clock(&self) -> u32 {
+        (self.unix_ms / 1000) as u32 & ds::record::ACCESS_CLOCK_MASK
     }
 
     /// A key with its hash.

@@ -140,13 +140,13 @@ mod tests {
     use super::*;
 
     #[derive(Debug)]
-    struct Someone {
+    struct TestWaiter {
         waits: AtomicBool,
         wants: &'static str,
         target: Option<u64>,
     }
 
-    impl Waiter for Someone {
+    impl Waiter for TestWaiter {
         fn waits(&self) -> bool {
             self.waits.load(Ordering::Relaxed)
         }
@@ -160,8 +160,8 @@ mod tests {
         }
     }
 
-    fn someone(wants: &'static str, target: Option<u64>) -> Arc<Someone> {
-        Arc::new(Someone { waits: AtomicBool::new(true), wants, target })
+    fn someone(wants: &'static str, target: Option<u64>) -> Arc<TestWaiter> {
+        Arc::new(TestWaiter { waits: AtomicBool::new(true), wants, target })
     }
 
     fn key(bytes: &[u8]) -> Key<'_> {

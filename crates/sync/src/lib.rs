@@ -1,10 +1,10 @@
-//! Floor 0: what threads share, model-checked.
+//! Layer 0: what threads share, model-checked.
 //!
 //! - [`mailbox`]: how one thread asks something of another.
 //! - [`gate`]: how the whole world is stopped for a moment.
-//! - [`seat`]: where a client is, and whether it is to be closed.
-//! - [`claim`]: what several threads may decide, and one does.
-//! - [`mod@line`]: a client's descriptor, for those who do not own the client.
+//! - [`client_location`]: where a client is, and whether it is to be closed.
+//! - [`completion`]: what several threads may decide, and one does.
+//! - [`fd_guard`]: a client's descriptor, for those who do not own the client.
 //!
 //! They take their atomics, locks and queue from `shim`, so that `tests/models` can compile the
 //! very same sources against loom and try every interleaving of small cases; no flag or feature is
@@ -12,9 +12,9 @@
 //! instance is.
 #![forbid(unsafe_code)]
 
-pub mod claim;
+pub mod client_location;
+pub mod completion;
+pub mod fd_guard;
 pub mod gate;
-pub mod line;
 pub mod mailbox;
-pub mod seat;
 mod shim;

@@ -12,7 +12,7 @@ pub fn unix_micros() -> i64 {
 /// The processor's tick counter: a few nanoseconds a reading, monotonic on every machine whose
 /// counter is invariant, meaningless across machines.
 #[inline]
-pub fn ticks() -> u64 {
+pub fn tsc() -> u64 {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: every x86-64 processor has the instruction.
     unsafe {
@@ -26,15 +26,15 @@ pub fn ticks() -> u64 {
 }
 
 /// Ticks in a microsecond, measured once against the system's monotonic clock over 10 ms.
-pub fn ticks_per_micro() -> f64 {
+pub fn tsc_per_micro() -> f64 {
     static RATE: OnceLock<f64> = OnceLock::new();
     *RATE.get_or_init(|| {
-        let (start, ticks_start) = (Instant::now(), ticks());
+        let (start, tsc_start) = (Instant::now(), tsc());
         while start.elapsed() < Duration::from_millis(10) {
             std::hint::spin_loop();
         }
         let micros = start.elapsed().as_nanos() as f64 / 1e3;
-        (ticks().wrapping_sub(ticks_start) as f64 / micros).max(f64::MIN_POSITIVE)
+        (tsc().wrapping_sub(tsc_start) as f64 / micros).max(f64::MIN_POSITIVE)
     })
 }
 
@@ -79,10 +79,10 @@ mod tests {
 
     #[test]
     fn ticks_follow_the_monotonic_clock() {
-        let rate = ticks_per_micro();
-        let (start, ticks_start) = (Instant::now(), ticks());
+        let rate = tsc_per_micro();
+        let (start, tsc_start) = (Instant::now(), tsc());
         while start.elapsed() < Duration::from_millis(20) {}
-        let micros = (ticks() - ticks_start) as f64 / rate;
+        let micros = (tsc() - tsc_start) as f64 / rate;
         let truth = start.elapsed().as_nanos() as f64 / 1e3;
         assert!((micros / truth - 1.0).abs() < 0.2, "{micros} for {truth}");
     }

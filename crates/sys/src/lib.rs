@@ -1,4 +1,4 @@
-//! Floor 0: what the kernel and the processor offer, behind safe functions.
+//! Layer 0: what the kernel and the processor offer, behind safe functions.
 //!
 //! With `ds`, the only crate that may hold unsafe code. It decides nothing: no policy, no protocol,
 //! no domain.

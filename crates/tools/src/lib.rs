@@ -1,8 +1,8 @@
-//! Floor 7: the measuring stick: the bench, the floor it is measured against, and comparisons.
+//! Layer 7: the measuring stick: the bench, the floor it is measured against, and comparisons.
 //!
 //! Everything here talks to a server as any client does, over a socket, and reads what the kernel
 //! says about its process. It knows nothing of how Weft works inside and depends on none of the
-//! other floors, so that a mistake there cannot hide itself in the measurement.
+//! other layers, so that a mistake there cannot hide itself in the measurement.
 
 #![forbid(unsafe_code)]
 

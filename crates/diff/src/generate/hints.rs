@@ -3,7 +3,7 @@
 //! A new command whose arguments are called as those of others needs nothing here; otherwise it
 //! gets what its shape says. The first row that fits counts.
 
-use engine::{Argument, Shape};
+use command::{Argument, Shape};
 
 /// A kind of value; [`super::values`] holds the pools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -181,11 +181,11 @@ mod tests {
     fn the_name_counts_before_the_shape() {
         let of = |command, name, shape| class(command, &Argument::new(name, shape));
         assert_eq!(of("zadd", "score", Shape::Double), Class::Score);
-        assert_eq!(of("set", "value", Shape::Text), Class::Value);
-        assert_eq!(of("sadd", "member", Shape::Text), Class::Member);
-        assert_eq!(of("zlexcount", "min", Shape::Text), Class::NameBound);
+        assert_eq!(of("set", "value", Shape::String), Class::Value);
+        assert_eq!(of("sadd", "member", Shape::String), Class::Member);
+        assert_eq!(of("zlexcount", "min", Shape::String), Class::NameBound);
         assert_eq!(of("zcount", "min", Shape::Double), Class::ScoreBound);
         assert_eq!(of("incrby", "increment", Shape::Integer), Class::Integer);
-        assert_eq!(of("xreadgroup", "id", Shape::Text), Class::ReadFrom);
+        assert_eq!(of("xreadgroup", "id", Shape::String), Class::ReadFrom);
     }
 }

@@ -13,7 +13,7 @@
 pub mod hints;
 pub mod values;
 
-use engine::{Access, Argument, Flags, Group, Shape, Spec};
+use command::{Access, Argument, Flags, Group, Shape, Spec};
 use fastrand::Rng;
 use node::table;
 

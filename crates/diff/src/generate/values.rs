@@ -5,7 +5,7 @@
 //! is left out on purpose: times to live that end during a run, offsets and counts that are legal
 //! and take gigabytes, and waiting without end.
 
-use engine::Group;
+use command::Group;
 use fastrand::Rng;
 
 use super::hints::Class;

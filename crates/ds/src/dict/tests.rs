@@ -5,8 +5,8 @@ use crate::record::Payload;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-fn member(key: &[u8], value: &[u8], stamp: Option<i64>) -> Member {
-    Record::new(key, 0, Payload::Bytes(value), stamp, 0)
+fn member(key: &[u8], value: &[u8], expires_at: Option<i64>) -> Member {
+    Record::new(key, 0, Payload::Bytes(value), expires_at, 0)
 }
 
 fn key_of(number: usize) -> Vec<u8> {
@@ -43,18 +43,18 @@ proptest! {
             for number in start..start + len {
                 let key = key_of(number);
                 let hash = hasher.hash(&key);
-                let stamp = (number % 3 == 0).then_some(number as i64);
+                let expires_at = (number % 3 == 0).then_some(number as i64);
                 match (op, dict.place(hash, &key)) {
                     (0 | 1, None) => {
-                        let place = dict.insert(hash, member(&key, b"new", stamp), &hasher);
+                        let place = dict.insert(hash, member(&key, b"new", expires_at), &hasher);
                         prop_assert_eq!(dict.at(place).key(), &key[..]);
-                        model.insert(key, (b"new".to_vec(), stamp));
+                        model.insert(key, (b"new".to_vec(), expires_at));
                     }
                     (2, Some(place)) => {
                         let value = vec![b'x'; number % 90];
                         let mut edit = dict.at_mut(place);
                         edit.set_bytes(0, &value);
-                        edit.set_stamp(Some(7));
+                        edit.set_expires_at(Some(7));
                         drop(edit);
                         model.insert(key, (value, Some(7)));
                     }
@@ -72,12 +72,12 @@ proptest! {
         drop(dict);
         check_invariants(&copy, &hasher);
         prop_assert_eq!(copy.len(), model.len());
-        let stamped = model.values().filter(|value| value.1.is_some()).count();
-        prop_assert_eq!(copy.stamped_len(), stamped);
-        for (key, (value, stamp)) in &model {
+        let expires = model.values().filter(|value| value.1.is_some()).count();
+        prop_assert_eq!(copy.expiring_len(), expires);
+        for (key, (value, expires_at)) in &model {
             let found = copy.find(hasher.hash(key), key);
-            let found = found.map(|r| (r.bytes().map(<[u8]>::to_vec), r.stamp()));
-            prop_assert_eq!(found, Some((Some(value.clone()), *stamp)));
+            let found = found.map(|r| (r.bytes().map(<[u8]>::to_vec), r.expires_at()));
+            prop_assert_eq!(found, Some((Some(value.clone()), *expires_at)));
         }
         let mut walked: Vec<_> = copy.iter().map(|record| record.key().to_vec()).collect();
         walked.sort();

@@ -98,7 +98,7 @@ proptest! {
         prop_assert_eq!(record.view().bytes().unwrap_or_default(), &plain[..]);
         check(gapped::view(gapped.view().bytes().unwrap_or_default()), &model);
         let view = record.view();
-        prop_assert_eq!((view.key(), view.kind(), view.stamp()), (&b"key"[..], 4, Some(7)));
+        prop_assert_eq!((view.key(), view.kind(), view.expires_at()), (&b"key"[..], 4, Some(7)));
     }
 
     #[test]

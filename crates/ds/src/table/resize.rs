@@ -2,7 +2,7 @@
 //!
 //! The records themselves never move here, only the slots that point to them.
 
-use super::{ADDRESS_MASK, Positions, STAMPED, Table, distance_of};
+use super::{ADDRESS_MASK, EXPIRES, Positions, Table, distance_of};
 use crate::record::{RecordRef, class_bytes};
 
 impl<P> Table<P> {
@@ -51,7 +51,7 @@ impl<P> Table<P> {
         debug_assert!(self.slots.is_empty(), "only an empty table adopts");
         let Some(&last) = entries.last() else { return };
         self.len = entries.len() as u32;
-        self.stamped = entries.iter().filter(|slot| **slot & STAMPED != 0).count() as u32;
+        self.expires = entries.iter().filter(|slot| **slot & EXPIRES != 0).count() as u32;
         self.note_size(self.view(last).allocated_bytes());
         // A sixteenth more than there is, so that the next insertion does not move all again.
         let mut homes = entries.len() + entries.len() / 16;
@@ -78,7 +78,7 @@ impl<P> Table<P> {
                 let address = record.duplicate(record.key()).into_raw();
                 *own = slot & !ADDRESS_MASK | address;
                 copy.len += 1;
-                copy.stamped += u32::from(slot & STAMPED != 0);
+                copy.expires += u32::from(slot & EXPIRES != 0);
             }
         }
         copy

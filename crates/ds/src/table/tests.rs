@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 type Plain = Table<std::sync::Arc<u8>>;
 
-fn record(key: &[u8], value: &[u8], stamp: Option<i64>) -> Record<std::sync::Arc<u8>> {
-    Record::new(key, 0, Payload::Bytes(value), stamp, 0)
+fn record(key: &[u8], value: &[u8], expires_at: Option<i64>) -> Record<std::sync::Arc<u8>> {
+    Record::new(key, 0, Payload::Bytes(value), expires_at, 0)
 }
 
 fn check_invariants(table: &Plain) {
@@ -31,24 +31,24 @@ proptest! {
         let hasher = KeyHasher::new(seed);
         let mut table = Plain::default();
         let mut model: BTreeMap<Vec<u8>, (Vec<u8>, Option<i64>)> = BTreeMap::new();
-        for (op, number, stamp) in ops {
+        for (op, number, expires_at) in ops {
             let key = number.to_string().into_bytes();
             let hash = hasher.hash(&key);
             let found = table.find(hash, &key);
             prop_assert_eq!(found.is_some(), model.contains_key(&key));
             match (op, found) {
                 (0..=1, None) => {
-                    let at = table.insert(hash, record(&key, b"new", stamp), &hasher);
+                    let at = table.insert(hash, record(&key, b"new", expires_at), &hasher);
                     prop_assert_eq!(table.at(at).key(), &key[..]);
-                    model.insert(key, (b"new".to_vec(), stamp));
+                    model.insert(key, (b"new".to_vec(), expires_at));
                 }
                 (2, Some(at)) => {
                     let value = vec![b'x'; usize::from(number) % 200];
                     let mut edit = table.at_mut(at);
                     edit.set_bytes(0, &value);
-                    edit.set_stamp(stamp);
+                    edit.set_expires_at(expires_at);
                     drop(edit);
-                    model.insert(key, (value, stamp));
+                    model.insert(key, (value, expires_at));
                 }
                 (3, Some(at)) => {
                     let removed = table.remove(at, &hasher);
@@ -60,12 +60,12 @@ proptest! {
         }
         check_invariants(&table);
         prop_assert_eq!(table.len(), model.len());
-        prop_assert_eq!(table.stamped_len(), model.values().filter(|v| v.1.is_some()).count());
-        for (key, (value, stamp)) in &model {
+        prop_assert_eq!(table.expiring_len(), model.values().filter(|v| v.1.is_some()).count());
+        for (key, (value, expires_at)) in &model {
             let at = table.find(hasher.hash(key), key);
             prop_assert!(at.is_some());
             let view = table.at(at.unwrap_or_default());
-            prop_assert_eq!((view.bytes(), view.stamp()), (Some(&value[..]), *stamp));
+            prop_assert_eq!((view.bytes(), view.expires_at()), (Some(&value[..]), *expires_at));
         }
     }
 
@@ -109,8 +109,8 @@ fn shrinking_keeps_what_stays_and_gives_slots_back() {
     let mut table = Plain::default();
     let keys: Vec<_> = (0..20_000u32).map(u32::to_be_bytes).collect();
     for (i, key) in keys.iter().enumerate() {
-        let stamp = (i % 3 == 0).then_some(i as i64);
-        table.insert(hasher.hash(key), record(key, b"", stamp), &hasher);
+        let expires_at = (i % 3 == 0).then_some(i as i64);
+        table.insert(hasher.hash(key), record(key, b"", expires_at), &hasher);
     }
     for (i, key) in keys.iter().enumerate() {
         let at = table.find(hasher.hash(key), key).unwrap_or(usize::MAX);
@@ -119,8 +119,8 @@ fn shrinking_keeps_what_stays_and_gives_slots_back() {
         assert!(table.slots_len() <= (left * 8 + 8).max(4 * HOMES_MIN) + TAIL_MAX);
         if i % 997 == 0 {
             check_invariants(&table);
-            let stamped = (i + 1..keys.len()).filter(|i| i % 3 == 0).count();
-            assert_eq!((table.len(), table.stamped_len()), (left, stamped));
+            let expires = (i + 1..keys.len()).filter(|i| i % 3 == 0).count();
+            assert_eq!((table.len(), table.expiring_len()), (left, expires));
             assert!(keys[i + 1..].iter().all(|key| table.find(hasher.hash(key), key).is_some()));
         }
     }

@@ -1,14 +1,15 @@
 //! One bit: SETBIT and GETBIT.
 
 use resp::{Args, Reply};
-use store::text::Digits;
-use store::{Text, TextRef};
+use store::string::Digits;
+use store::{StringRef, StringValue};
 
 use super::{BITS_SET, OFFSET, READ, READ_KEY, UPDATE, WRITE, offset, spec};
 use crate::cx::Cx;
 use crate::error::{BitsError, Error};
-use crate::row::{Handler, Row};
-use crate::spec::{Argument, Flags, KeySpec, Shape};
+use crate::exec::Handler;
+use command::Row;
+use command::{Argument, Flags, KeySpec, Shape};
 
 pub(super) const SETBIT: Row<Handler> = Row::new(
     spec("setbit", 4, "2.2.0")
@@ -39,7 +40,7 @@ fn setbit(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
     };
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
-    let mut edit = db.edit_or_create::<Text>(turn, key)?;
+    let mut edit = db.edit_or_create::<StringValue>(turn, key)?;
     let old = bit_at(edit.text(), offset);
     let len = offset / 8 + 1;
     if old != bit || len > edit.text().len() {
@@ -61,14 +62,14 @@ fn getbit(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
     let offset = offset(args.text(2), cx.bulk_bytes_max)?;
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
-    let bit = db.read::<Text>(turn, key)?.is_some_and(|text| bit_at(text, offset));
+    let bit = db.read::<StringValue>(turn, key)?.is_some_and(|text| bit_at(text, offset));
     reply.int(i64::from(bit));
     Ok(())
 }
 
 /// A bit of a string; those behind its end are zeros.
 #[inline]
-fn bit_at(text: TextRef<'_>, offset: usize) -> bool {
+fn bit_at(text: StringRef<'_>, offset: usize) -> bool {
     let mut digits = Digits::default();
     let byte = text.bytes(&mut digits).get(offset / 8);
     byte.is_some_and(|byte| byte >> (7 - offset % 8) & 1 == 1)

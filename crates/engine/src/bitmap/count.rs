@@ -7,14 +7,15 @@ use std::ops::Range;
 
 use base::number::parse_i64;
 use resp::{Args, Reply};
-use store::text::Digits;
-use store::{Text, TextRef};
+use store::string::Digits;
+use store::{StringRef, StringValue};
 
 use super::{READ, READ_KEY, spec};
 use crate::cx::Cx;
 use crate::error::{BitsError, Error};
-use crate::row::{Handler, Row};
-use crate::spec::{Argument, Shape};
+use crate::exec::Handler;
+use command::Row;
+use command::{Argument, Shape};
 
 pub(super) const BITCOUNT: Row<Handler> = Row::new(
     spec("bitcount", -2, "2.6.0")
@@ -114,7 +115,7 @@ fn bitcount(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resu
     let part = Part::parse(args, 2, true)?;
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
-    let text = db.read::<Text>(turn, key)?.unwrap_or(TextRef::Bytes(b""));
+    let text = db.read::<StringValue>(turn, key)?.unwrap_or(StringRef::Bytes(b""));
     let mut digits = Digits::default();
     let bytes = text.bytes(&mut digits);
     reply.len(if part.is_reversed() { 0 } else { ones_in(bytes, part.bits(bytes.len())) });
@@ -132,7 +133,7 @@ fn bitpos(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
     let part = Part::parse(args, 3, false)?;
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
-    let Some(text) = db.read::<Text>(turn, key)? else {
+    let Some(text) = db.read::<StringValue>(turn, key)? else {
         // It counts as zeros without an end.
         reply.int(-bit);
         return Ok(());

@@ -9,15 +9,16 @@
 
 use base::number::parse_i64;
 use resp::{Args, Reply};
-use store::text::Digits;
-use store::{Text, TextEdit, TextRef};
+use store::string::Digits;
+use store::{StringEdit, StringRef, StringValue};
 
 use super::integer::{Kind, Overflow};
 use super::{BITS_SET, OFFSET, READ, READ_KEY, UPDATE, WRITE, scaled_offset, spec};
 use crate::cx::Cx;
 use crate::error::{BitsError, Error};
-use crate::row::{Handler, Row};
-use crate::spec::{Access, Argument, Flags, KeySpec, Shape};
+use crate::exec::Handler;
+use command::Row;
+use command::{Access, Argument, Flags, KeySpec, Shape};
 
 pub(super) const BITFIELD: Row<Handler> = Row::new(
     spec("bitfield", -2, "3.2.0")
@@ -43,7 +44,7 @@ pub(super) const BITFIELD_RO: Row<Handler> = Row::new(
     bitfield_ro,
 );
 
-const ENCODING: Argument = Argument::new("encoding", Shape::Text);
+const ENCODING: Argument = Argument::new("encoding", Shape::String);
 const GET: Argument = Argument::new("get-block", Shape::Block(&[ENCODING, OFFSET])).after("GET");
 const OPERATION: &[Argument] =
     &[GET, Argument::new("write", Shape::Block(&[OVERFLOW, WRITE_OPERATION]))];
@@ -191,7 +192,7 @@ fn read(
     let mut operations = Operations::new(args, cx.bulk_bytes_max);
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
-    let text = db.read::<Text>(turn, key)?.unwrap_or(TextRef::Bytes(b""));
+    let text = db.read::<StringValue>(turn, key)?.unwrap_or(StringRef::Bytes(b""));
     let mut digits = Digits::default();
     let bytes = text.bytes(&mut digits);
     reply.array(count);
@@ -211,7 +212,7 @@ fn write(
     let mut operations = Operations::new(args, cx.bulk_bytes_max);
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
-    let mut edit = db.edit_or_create::<Text>(turn, key)?;
+    let mut edit = db.edit_or_create::<StringValue>(turn, key)?;
     edit.make_raw();
     let grows = edit.text().len() < end_bytes;
     if grows {
@@ -239,7 +240,7 @@ fn write(
 
 /// Carries out one operation. Returns what it replies and whether it changes anything, nothing when
 /// it fails.
-fn apply(edit: &mut TextEdit<'_>, operation: Operation) -> Option<(i64, bool)> {
+fn apply(edit: &mut StringEdit<'_>, operation: Operation) -> Option<(i64, bool)> {
     let Operation { action, kind, offset } = operation;
     let old = kind.read(edit.text().bytes(&mut Digits::default()), offset);
     let (new, shown) = match action {

@@ -10,8 +10,9 @@ use base::number::parse_i64;
 use store::Event;
 
 use crate::error::{BitsError, Error};
-use crate::row::{Handler, Row};
-use crate::spec::{Access, Argument, Flags, Group, KeySpec, Shape, Spec};
+use crate::exec::Handler;
+use command::Row;
+use command::{Access, Argument, Flags, Group, KeySpec, Shape, Spec};
 
 mod bit;
 mod count;

@@ -6,14 +6,15 @@
 use std::mem;
 
 use resp::{Args, Reply};
-use store::text::{Digits, NewText};
-use store::{Event, Stamp, Text, TextRef};
+use store::string::{Digits, NewString};
+use store::{Event, ExpiryChange, StringRef, StringValue};
 
 use super::{WRITE, spec};
 use crate::cx::Cx;
 use crate::error::{BitsError, Error};
-use crate::row::{Handler, Row};
-use crate::spec::{Access, Argument, KeySpec, Shape};
+use crate::exec::Handler;
+use command::Row;
+use command::{Access, Argument, KeySpec, Shape};
 
 pub(super) const BITOP: Row<Handler> = Row::new(
     spec("bitop", -4, "2.6.0")
@@ -160,7 +161,7 @@ fn with_source<R>(
 ) -> Result<R, Error> {
     let key = cx.nth_key(args, nth, nth + 2);
     let (db, turn) = cx.db(key);
-    let text = db.read::<Text>(turn, key)?.unwrap_or(TextRef::Bytes(b""));
+    let text = db.read::<StringValue>(turn, key)?.unwrap_or(StringRef::Bytes(b""));
     Ok(look(text.bytes(&mut Digits::default())))
 }
 
@@ -182,7 +183,7 @@ fn store(cx: &mut Cx<'_>, args: &Args<'_>, result: &mut Vec<u8>) {
     let key = cx.nth_key(args, 0, 2);
     let (db, turn) = cx.db(key);
     if !result.is_empty() {
-        db.put(turn, key, NewText::edited(result), Stamp::Clear);
+        db.put(turn, key, NewString::edited(result), ExpiryChange::Clear);
         cx.wrote(Event::new('$', "set"), key.bytes);
     } else if db.remove(turn, key) {
         cx.wrote(Event::new('g', "del"), key.bytes);

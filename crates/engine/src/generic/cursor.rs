@@ -6,7 +6,7 @@ use base::number::parse_i64;
 use resp::Args;
 
 use crate::error::Error;
-use crate::spec::{Argument, Shape};
+use command::{Argument, Shape};
 
 /// The options that all of them have, for their rows.
 pub(crate) const MATCH: Argument =
@@ -16,7 +16,7 @@ pub(crate) const COUNT: Argument = Argument::new("count", Shape::Integer).after(
 /// Elements looked at when COUNT does not say.
 const COUNT_DEFAULT: usize = 10;
 
-/// A pattern; a lone `*` matches everything, even the empty key that globs never match.
+/// A pattern; a single `*` matches everything, even the empty key that globs never match.
 #[derive(Clone, Copy)]
 pub(crate) struct Pattern<'a>(Option<&'a [u8]>);
 

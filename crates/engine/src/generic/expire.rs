@@ -10,8 +10,9 @@ use store::Event;
 
 use crate::cx::Cx;
 use crate::error::Error;
-use crate::row::{Handler, Row};
-use crate::spec::{Access, Argument, KeySpec, Shape, Spec};
+use crate::exec::Handler;
+use command::Row;
+use command::{Access, Argument, KeySpec, Shape, Spec};
 
 use super::{READ, WRITE, spec};
 

@@ -6,8 +6,9 @@ use store::{Event, Key, Kind};
 
 use crate::cx::Cx;
 use crate::error::Error;
-use crate::row::{Handler, Row};
-use crate::spec::{Access, Argument, Category, Flags, Group, KeySpec, Spec};
+use crate::exec::Handler;
+use command::Row;
+use command::{Access, Argument, Category, Flags, Group, KeySpec, Spec};
 
 pub(crate) mod cursor;
 mod elements;

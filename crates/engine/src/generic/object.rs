@@ -1,12 +1,13 @@
 //! How a value is kept (<https://redis.io/docs/latest/commands/object/>).
 
 use resp::{Args, Reply};
-use store::{Stored, Text, TextRef, Turn};
+use store::{Stored, StringRef, StringValue, Turn};
 
 use crate::cx::Cx;
 use crate::error::Error;
-use crate::row::{Handler, Row};
-use crate::spec::{Access, Argument, Flags, Group, KeySpec, Spec};
+use crate::exec::Handler;
+use command::Row;
+use command::{Access, Argument, Flags, Group, KeySpec, Spec};
 
 use super::spec;
 
@@ -107,8 +108,8 @@ fn of_stored(
 }
 
 fn references(stored: Stored<'_>) -> i64 {
-    match stored.view::<Text>() {
-        Some(TextRef::Integer(0..SHARED_INTEGERS_END)) => SHARED_REFERENCES,
+    match stored.view::<StringValue>() {
+        Some(StringRef::Integer(0..SHARED_INTEGERS_END)) => SHARED_REFERENCES,
         _ => 1,
     }
 }

@@ -12,8 +12,9 @@ use store::{Db, Stored};
 
 use crate::cx::Cx;
 use crate::error::Error;
-use crate::row::{Handler, Row};
-use crate::spec::{Argument, Category, Flags, Shape, Spread};
+use crate::exec::Handler;
+use command::Row;
+use command::{Argument, Category, Flags, Shape, ShardScope};
 
 use super::cursor::{COUNT, MATCH, Pattern, Scanned, Wanted, parse_cursor};
 use super::spec;
@@ -34,7 +35,7 @@ pub const ROWS: &[Row<Handler>] = &[
             .complexity("O(N) for the N keys of the database.")
             .flags(Flags::READONLY)
             .category(Category::DANGEROUS)
-            .spread(Spread::EachShard)
+            .scope(ShardScope::EachShard)
             .arguments(&[Argument::new("pattern", Shape::Pattern)])
             .tips(&["request_policy:all_shards", "nondeterministic_output_order"]),
         keys,
@@ -43,7 +44,7 @@ pub const ROWS: &[Row<Handler>] = &[
         spec("randomkey", 1, "1.0.0")
             .summary("Replies a key at random.")
             .flags(Flags::READONLY)
-            .spread(Spread::EachShard)
+            .scope(ShardScope::EachShard)
             .tips(&[
                 "request_policy:all_shards",
                 "response_policy:special",
@@ -56,12 +57,12 @@ pub const ROWS: &[Row<Handler>] = &[
             .summary("Goes through the keys of the database, some with each call.")
             .complexity("O(1) for a call of fixed COUNT, O(N) for a whole scan of N keys.")
             .flags(Flags::READONLY)
-            .spread(Spread::EachShard)
+            .scope(ShardScope::EachShard)
             .arguments(&[
                 Argument::new("cursor", Shape::Integer),
                 MATCH,
                 COUNT,
-                Argument::new("type", Shape::Text).after("TYPE").optional().since("6.0.0"),
+                Argument::new("type", Shape::String).after("TYPE").optional().since("6.0.0"),
             ])
             .history(&[("6.0.0", "`TYPE` selects keys by the type of their value.")])
             .tips(&[

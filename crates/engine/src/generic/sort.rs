@@ -9,14 +9,15 @@ use std::cmp::Ordering;
 
 use base::number::{parse_f64_saturating, parse_i64};
 use resp::{Args, Reply};
-use store::{Db, Event, Hash, Key, List, Text, Turn};
+use store::{Db, Event, Hash, Key, List, StringValue, Turn};
 
 use super::elements::{Elements, Order, push_elements};
 use super::spec;
 use crate::cx::Cx;
 use crate::error::Error;
-use crate::row::{Handler, Row};
-use crate::spec::{Access, Argument, Category, Flags, KeySpec, Shape, Spec, Spread};
+use crate::exec::Handler;
+use command::Row;
+use command::{Access, Argument, Category, Flags, KeySpec, Shape, ShardScope, Spec};
 
 const READ: Access = Access::RO.with(Access::ACCESS);
 const DERIVED: KeySpec = KeySpec::unknown(READ)
@@ -91,7 +92,7 @@ const fn sorting(name: &'static str, since: &'static str) -> Spec {
         .complexity("O(N+M*log(M)) to sort N elements and reply M of them; O(N) without sorting.")
         .category(dangerous.with(Category::DANGEROUS))
         .flags(Flags::MOVABLE_KEYS)
-        .spread(Spread::KeysOrWorld(&["BY", "GET"]))
+        .scope(ShardScope::KeysOrExclusive(&["BY", "GET"]))
 }
 
 /// What a request asks for besides its key.
@@ -152,7 +153,7 @@ impl<'a> Options<'a> {
 enum Weight {
     Number(f64),
     /// Index of a text; none comes before all others.
-    Text(Option<usize>),
+    StringValue(Option<usize>),
 }
 
 fn sort(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
@@ -229,8 +230,8 @@ fn sort_by_weight(
             }
         };
         weights.push(match (options.alpha, text) {
-            (true, None) => Weight::Text(None),
-            (true, Some(text)) => Weight::Text(Some(texts.push(text))),
+            (true, None) => Weight::StringValue(None),
+            (true, Some(text)) => Weight::StringValue(Some(texts.push(text))),
             (false, None) => Weight::Number(0.0),
             (false, Some(text)) => Weight::Number(number_in(text).ok_or(Error::SortNotDouble)?),
         });
@@ -241,7 +242,7 @@ fn sort_by_weight(
                 let equal = || elements.at(*a).cmp(elements.at(*b));
                 x.partial_cmp(&y).unwrap_or(Ordering::Equal).then_with(equal)
             }
-            (Weight::Text(x), Weight::Text(y)) => {
+            (Weight::StringValue(x), Weight::StringValue(y)) => {
                 x.map(|x| texts.at(x)).cmp(&y.map(|y| texts.at(y)))
             }
             // All weights of a request are of one kind.
@@ -315,7 +316,7 @@ fn look_up(cx: &mut Cx<'_>, pattern: &[u8], element: &[u8], value: &mut Vec<u8>)
 }
 
 fn push_text(db: &mut Db, turn: &mut Turn, key: Key<'_>, value: &mut Vec<u8>) -> bool {
-    let Ok(Some(text)) = db.read::<Text>(turn, key) else { return false };
+    let Ok(Some(text)) = db.read::<StringValue>(turn, key) else { return false };
     value.extend_from_slice(text.bytes(&mut Default::default()));
     true
 }

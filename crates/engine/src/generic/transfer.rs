@@ -7,8 +7,9 @@ use store::Event;
 
 use crate::cx::Cx;
 use crate::error::Error;
-use crate::row::{Handler, Row};
-use crate::spec::{Access, Argument, Flags, KeySpec, Shape};
+use crate::exec::Handler;
+use command::Row;
+use command::{Access, Argument, Flags, KeySpec, Shape};
 
 use super::{WRITE, spec};
 

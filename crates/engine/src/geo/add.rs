@@ -10,8 +10,9 @@ use store::{Edit, Event, Limits, SortedSet};
 use super::{LATITUDE, LONGITUDE, MEMBER, WRITE, point, spec};
 use crate::cx::Cx;
 use crate::error::Error;
-use crate::row::{Handler, Row};
-use crate::spec::{Access, Argument, KeySpec, Shape};
+use crate::exec::Handler;
+use command::Row;
+use command::{Access, Argument, KeySpec, Shape};
 
 pub(super) const GEOADD: Row<Handler> = Row::new(
     spec("geoadd", -5, "3.2.0")

@@ -10,9 +10,10 @@ use base::geohash::Point;
 use resp::Reply;
 
 use crate::error::{Error, GeoError};
-use crate::row::{Handler, Row};
+use crate::exec::Handler;
 use crate::sorted_set::score_of;
-use crate::spec::{Access, Argument, Flags, Group, KeySpec, Shape, Spec};
+use command::Row;
+use command::{Access, Argument, Flags, Group, KeySpec, Shape, Spec};
 
 mod add;
 mod query;
@@ -39,7 +40,7 @@ const WRITE: Flags = Flags::WRITE.with(Flags::DENYOOM);
 const READ_KEY: &[KeySpec] = &[KeySpec::one(1, Access::RO.with(Access::ACCESS))];
 const LONGITUDE: Argument = Argument::new("longitude", Shape::Double);
 const LATITUDE: Argument = Argument::new("latitude", Shape::Double);
-const MEMBER: Argument = Argument::new("member", Shape::Text);
+const MEMBER: Argument = Argument::new("member", Shape::String);
 const UNIT: Argument = Argument::new(
     "unit",
     Shape::OneOf(&[

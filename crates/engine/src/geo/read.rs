@@ -7,8 +7,9 @@ use store::SortedSet;
 use super::{MEMBER, READ_KEY, UNIT, reply_distance, reply_point, spec, unit};
 use crate::cx::Cx;
 use crate::error::Error;
-use crate::row::{Handler, Row};
-use crate::spec::{Argument, Flags, Shape, Spec};
+use crate::exec::Handler;
+use command::Row;
+use command::{Argument, Flags, Shape, Spec};
 
 pub(super) const GEODIST: Row<Handler> = Row::new(
     spec("geodist", -4, "3.2.0")
@@ -18,8 +19,8 @@ pub(super) const GEODIST: Row<Handler> = Row::new(
         .keys(READ_KEY)
         .arguments(&[
             Argument::key(),
-            Argument::new("member1", Shape::Text),
-            Argument::new("member2", Shape::Text),
+            Argument::new("member1", Shape::String),
+            Argument::new("member2", Shape::String),
             UNIT.optional(),
         ]),
     geodist,

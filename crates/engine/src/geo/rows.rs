@@ -3,8 +3,9 @@
 use super::query::Search;
 use super::search::search;
 use super::{LATITUDE, LONGITUDE, MEMBER, READ_KEY, UNIT, WRITE, spec};
-use crate::row::{Handler, Row};
-use crate::spec::{Access, Argument, Flags, KeySpec, Shape, Spec};
+use crate::exec::Handler;
+use command::Row;
+use command::{Access, Argument, Flags, KeySpec, Shape, Spec};
 
 const COMPLEXITY: &str =
     "O(N+log(M)) for the N members in the cells around the shape and all M of the set.";

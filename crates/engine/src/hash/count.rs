@@ -13,8 +13,9 @@ use store::{Event, Hash};
 use super::{FAST, FIELD, GROW, command, expire_named, spec};
 use crate::cx::Cx;
 use crate::error::{Error, HashError};
-use crate::row::{Handler, Row};
-use crate::spec::{Access, Argument, KeySpec, Shape};
+use crate::exec::Handler;
+use command::Row;
+use command::{Access, Argument, KeySpec, Shape};
 
 const KEY: &[KeySpec] = &[KeySpec::one(1, Access::RW.with(Access::ACCESS).with(Access::UPDATE))];
 

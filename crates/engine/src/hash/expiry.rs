@@ -7,14 +7,15 @@
 use resp::{Args, Reply};
 use store::{Event, Hash};
 
-use super::until::{Base, FieldArgs, Unit, parse_expiry};
+use super::expiry_args::{Base, FieldArgs, Unit, parse_expiry};
 use super::{
     FAST, FIELDS, READ, READ_KEY, UPDATE_KEY, WRITE, command, expire_named, spec, wrote_deletion,
 };
 use crate::cx::Cx;
 use crate::error::{Error, HashError};
-use crate::row::{Handler, Row};
-use crate::spec::{Argument, Shape, Spec};
+use crate::exec::Handler;
+use command::Row;
+use command::{Argument, Shape, Spec};
 
 /// What is replied for a field that is not there.
 const NO_FIELD: i64 = -2;
@@ -219,7 +220,7 @@ fn expire(
     }
     drop(edit);
     if removed > 0 {
-        cx.turn.tally.expired_fields += removed;
+        cx.turn.counters.expired_fields += removed;
         wrote_deletion(cx, key, emptied);
         cx.turn.effects.replay_as(|| replay_deletion(key.bytes, &changed));
     } else if updated > 0 {

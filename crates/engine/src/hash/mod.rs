@@ -15,16 +15,17 @@ use resp::{Args, Reply};
 use store::{Event, Key};
 
 use crate::cx::Cx;
-use crate::row::{Handler, Row};
-use crate::spec::{Access, Argument, Flags, Group, KeySpec, Shape, Spec};
+use crate::exec::Handler;
+use command::Row;
+use command::{Access, Argument, Flags, Group, KeySpec, Shape, Spec};
 
 mod count;
 mod expiry;
+mod expiry_args;
+mod field_ttl;
 mod random;
 mod read;
 mod scan;
-mod together;
-mod until;
 mod write;
 
 /// The hash commands.
@@ -36,8 +37,8 @@ pub const ROWS: &[Row<Handler>] = &[
     expiry::HEXPIRETIME,
     read::HGET,
     read::HGETALL,
-    together::HGETDEL,
-    together::HGETEX,
+    field_ttl::HGETDEL,
+    field_ttl::HGETEX,
     count::HINCRBY,
     count::HINCRBYFLOAT,
     read::HKEYS,
@@ -52,7 +53,7 @@ pub const ROWS: &[Row<Handler>] = &[
     random::HRANDFIELD,
     scan::HSCAN,
     write::HSET,
-    together::HSETEX,
+    field_ttl::HSETEX,
     write::HSETNX,
     read::HSTRLEN,
     expiry::HTTL,
@@ -69,8 +70,8 @@ const READ_KEY: &[KeySpec] = &[KeySpec::one(1, Access::RO.with(Access::ACCESS))]
 /// The key of a command that sets fields or their expiries.
 const UPDATE_KEY: &[KeySpec] = &[KeySpec::one(1, Access::RW.with(Access::UPDATE))];
 
-const FIELD: Argument = Argument::new("field", Shape::Text);
-const VALUE: Argument = Argument::new("value", Shape::Text);
+const FIELD: Argument = Argument::new("field", Shape::String);
+const VALUE: Argument = Argument::new("value", Shape::String);
 const PAIRS: Argument = Argument::new("data", Shape::Block(&[FIELD, VALUE])).multiple();
 /// `FIELDS numfields field [field ...]`.
 const FIELDS: Argument = Argument::new(

@@ -16,8 +16,9 @@ use store::{Hash, HashRef};
 use super::{READ, READ_KEY, reply_entry, spec};
 use crate::cx::Cx;
 use crate::error::{Error, HashError};
-use crate::row::{Handler, Row};
-use crate::spec::{Argument, Shape};
+use crate::exec::Handler;
+use command::Row;
+use command::{Argument, Shape};
 
 /// A walk over all fields costs less than drawing when at least one field in so many is wanted.
 const WALKED_ONE_IN: usize = 3;

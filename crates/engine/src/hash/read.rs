@@ -6,8 +6,9 @@ use store::{Hash, HashRef};
 use super::{FAST, FIELD, READ, READ_KEY, expire_named, reply_entry, spec};
 use crate::cx::Cx;
 use crate::error::Error;
-use crate::row::{Handler, Row};
-use crate::spec::{Access, Argument, KeySpec, Spec};
+use crate::exec::Handler;
+use command::Row;
+use command::{Access, Argument, KeySpec, Spec};
 
 /// The key of a command that replies a property of what is in it.
 const KEY: &[KeySpec] = &[KeySpec::one(1, Access::RO)];

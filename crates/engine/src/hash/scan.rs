@@ -7,9 +7,10 @@ use store::{Hash, HashRef};
 use super::{READ, READ_KEY, reply_entry, spec};
 use crate::cx::Cx;
 use crate::error::Error;
+use crate::exec::Handler;
 use crate::generic::cursor::{COUNT, MATCH, Scanned, Wanted, parse_cursor};
-use crate::row::{Handler, Row};
-use crate::spec::{Argument, Shape};
+use command::Row;
+use command::{Argument, Shape};
 
 pub(super) const HSCAN: Row<Handler> = Row::new(
     spec("hscan", -3, "2.8.0")

@@ -9,8 +9,9 @@ use super::{
 };
 use crate::cx::Cx;
 use crate::error::Error;
-use crate::row::{Handler, Row};
-use crate::spec::{Access, Argument, KeySpec};
+use crate::exec::Handler;
+use command::Row;
+use command::{Access, Argument, KeySpec};
 
 pub(super) const HSET: Row<Handler> = Row::new(
     spec("hset", -4, "2.0.0")

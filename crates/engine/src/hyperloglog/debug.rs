@@ -2,13 +2,14 @@
 
 use ds::hll::{self, Encoding, REGISTERS, Runs};
 use resp::{Args, Reply};
-use store::Text;
+use store::StringValue;
 
 use super::{WRITE, make_dense, registers_of, spec};
 use crate::cx::Cx;
 use crate::error::{BitsError, Error};
-use crate::row::{Handler, Row};
-use crate::spec::{Access, Argument, Flags, KeySpec, Shape};
+use crate::exec::Handler;
+use command::Row;
+use command::{Access, Argument, Flags, KeySpec, Shape};
 
 pub(super) const PFDEBUG: Row<Handler> = Row::new(
     spec("pfdebug", 3, "2.8.9")
@@ -16,7 +17,7 @@ pub(super) const PFDEBUG: Row<Handler> = Row::new(
         .complexity("N/A")
         .flags(WRITE.with(Flags::ADMIN).with(Flags::SYSTEM))
         .keys(&[KeySpec::one(2, Access::RW.with(Access::ACCESS))])
-        .arguments(&[Argument::new("subcommand", Shape::Text), Argument::key()]),
+        .arguments(&[Argument::new("subcommand", Shape::String), Argument::key()]),
     pfdebug,
 );
 
@@ -36,7 +37,7 @@ fn pfdebug(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resul
     }
     let key = cx.first_key(args, 2);
     let (db, turn) = cx.db(key);
-    let mut edit = db.edit::<Text>(turn, key)?.ok_or(BitsError::NoHyperLogLog)?;
+    let mut edit = db.edit::<StringValue>(turn, key)?.ok_or(BitsError::NoHyperLogLog)?;
     let (bytes, encoding) = registers_of(edit.text())?;
     if is(b"encoding") {
         reply.simple(if encoding == Encoding::Dense { "dense" } else { "sparse" });

@@ -7,12 +7,13 @@
 
 use ds::hll::{self, Corrupt, Encoding, Place, Raise, Union};
 use resp::{Args, Reply};
-use store::{Event, Text, TextEdit, TextRef};
+use store::{Event, StringEdit, StringRef, StringValue};
 
 use crate::cx::Cx;
 use crate::error::{BitsError, Error};
-use crate::row::{Handler, Row};
-use crate::spec::{Access, Argument, Flags, Group, KeySpec, Shape, Spec};
+use crate::exec::Handler;
+use command::Row;
+use command::{Access, Argument, Flags, Group, KeySpec, Shape, Spec};
 
 mod debug;
 
@@ -26,7 +27,7 @@ pub const ROWS: &[Row<Handler>] = &[
             .keys(&[KeySpec::one(1, Access::RW.with(Access::INSERT))])
             .arguments(&[
                 Argument::key(),
-                Argument::new("element", Shape::Text).optional().multiple(),
+                Argument::new("element", Shape::String).optional().multiple(),
             ]),
         pfadd,
     ),
@@ -73,11 +74,11 @@ impl From<Corrupt> for Error {
 }
 
 /// The bytes and the encoding of a string that is a HyperLogLog.
-fn registers_of(text: TextRef<'_>) -> Result<(&[u8], Encoding), Error> {
+fn registers_of(text: StringRef<'_>) -> Result<(&[u8], Encoding), Error> {
     let bytes = match text {
-        TextRef::Bytes(bytes) => bytes,
-        TextRef::Shared(bytes) => bytes.as_slice(),
-        TextRef::Integer(_) => b"",
+        StringRef::Bytes(bytes) => bytes,
+        StringRef::Shared(bytes) => bytes.as_slice(),
+        StringRef::Integer(_) => b"",
     };
     let encoding = hll::encoding(bytes).ok_or(BitsError::NotHyperLogLog)?;
     Ok((bytes, encoding))
@@ -87,7 +88,7 @@ fn pfadd(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<
     let sparse_bytes_max = sparse_bytes_max(cx);
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
-    let mut edit = db.edit_or_create::<Text>(turn, key)?;
+    let mut edit = db.edit_or_create::<StringValue>(turn, key)?;
     let mut changed = edit.is_new();
     if changed {
         edit.splice(0..0, &hll::EMPTY);
@@ -122,7 +123,7 @@ fn sparse_bytes_max(cx: &Cx<'_>) -> usize {
 
 /// Raises a register. Returns whether it was lower.
 #[inline]
-fn raise(edit: &mut TextEdit<'_>, place: Place, sparse_bytes_max: usize) -> Result<bool, Error> {
+fn raise(edit: &mut StringEdit<'_>, place: Place, sparse_bytes_max: usize) -> Result<bool, Error> {
     let (bytes, encoding) = registers_of(edit.text())?;
     if encoding == Encoding::Sparse {
         match hll::raise_sparse(bytes, place, sparse_bytes_max)? {
@@ -140,7 +141,7 @@ fn raise(edit: &mut TextEdit<'_>, place: Place, sparse_bytes_max: usize) -> Resu
 }
 
 /// Gives a HyperLogLog the dense encoding.
-fn make_dense(edit: &mut TextEdit<'_>) -> Result<(), Error> {
+fn make_dense(edit: &mut StringEdit<'_>) -> Result<(), Error> {
     let (bytes, _) = registers_of(edit.text())?;
     let mut dense = hll::to_dense(bytes)?;
     edit.replace(&mut dense);
@@ -155,7 +156,7 @@ fn pfcount(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resul
     }
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
-    let Some(text) = db.read::<Text>(turn, key)? else {
+    let Some(text) = db.read::<StringValue>(turn, key)? else {
         reply.int(0);
         return Ok(());
     };
@@ -165,7 +166,7 @@ fn pfcount(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resul
         return Ok(());
     }
     let count = hll::count(bytes)?;
-    if let Some(mut edit) = db.edit::<Text>(turn, key)? {
+    if let Some(mut edit) = db.edit::<StringValue>(turn, key)? {
         edit.with_bytes(0, |bytes| hll::set_cached_count(bytes, count));
     }
     cx.turn.effects.note_eventless();
@@ -201,7 +202,7 @@ fn with_union<R>(
 fn add_key(cx: &mut Cx<'_>, args: &Args<'_>, nth: usize, union: &mut Union) -> Result<(), Error> {
     let key = cx.nth_key(args, nth, nth + 1);
     let (db, turn) = cx.db(key);
-    let Some(text) = db.read::<Text>(turn, key)? else { return Ok(()) };
+    let Some(text) = db.read::<StringValue>(turn, key)? else { return Ok(()) };
     let (bytes, _) = registers_of(text)?;
     union.add(bytes)?;
     Ok(())
@@ -212,7 +213,7 @@ fn pfmerge(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resul
     // registers cannot be; sparse ones are cheap to merge with themselves.
     let key = cx.nth_key(args, 0, 1);
     let (db, turn) = cx.db(key);
-    let is_sparse = match db.read::<Text>(turn, key)? {
+    let is_sparse = match db.read::<StringValue>(turn, key)? {
         Some(text) => registers_of(text)?.1 == Encoding::Sparse,
         None => false,
     };
@@ -227,7 +228,7 @@ fn write_merged(cx: &mut Cx<'_>, args: &Args<'_>, union: &Union) -> Result<(), E
     let sparse_bytes_max = sparse_bytes_max(cx);
     let key = cx.nth_key(args, 0, 1);
     let (db, turn) = cx.db(key);
-    let mut edit = db.edit_or_create::<Text>(turn, key)?;
+    let mut edit = db.edit_or_create::<StringValue>(turn, key)?;
     if edit.is_new() {
         edit.splice(0..0, &hll::EMPTY);
     }

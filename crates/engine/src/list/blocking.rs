@@ -9,11 +9,12 @@ use store::{Key, List, Side};
 use super::pop::{Wanted, take_from};
 use super::transfer::{DESTINATION, MOVE_KEYS, SOURCE, transfer};
 use super::{ELEMENT_COUNT, SIDES, TAKEN, WRITE, reply_entry, side, spec, took};
+use crate::blocking::{BlockedOn, Serve, ServeOutcome, Wait, timeout};
 use crate::cx::Cx;
 use crate::error::Error;
-use crate::row::{Handler, Row};
-use crate::spec::{Argument, Flags, KeySpec, Shape, Spec};
-use crate::wait::{Attempt, Awaits, Serve, Wait, timeout};
+use crate::exec::Handler;
+use command::Row;
+use command::{Argument, Flags, KeySpec, Shape, Spec};
 
 const TIMEOUT: Argument = Argument::new("timeout", Shape::Double);
 const FRACTIONS: &[(&str, &str)] = &[("6.0.0", "The timeout may have a fraction.")];
@@ -104,10 +105,14 @@ fn pop_or_wait(
         }
     }
     let serve: Serve = match side {
-        Side::Left => |cx, key, _, reply| pop_one(cx, key, Side::Left, reply).map(Attempt::from),
-        Side::Right => |cx, key, _, reply| pop_one(cx, key, Side::Right, reply).map(Attempt::from),
+        Side::Left => {
+            |cx, key, _, reply| pop_one(cx, key, Side::Left, reply).map(ServeOutcome::from)
+        }
+        Side::Right => {
+            |cx, key, _, reply| pop_one(cx, key, Side::Right, reply).map(ServeOutcome::from)
+        }
     };
-    if !cx.wait(args, Wait::new(Awaits::List, 1..last, until_ms, serve)) {
+    if !cx.wait(args, Wait::new(BlockedOn::List, 1..last, until_ms, serve)) {
         reply.null_array();
     }
     Ok(())
@@ -151,10 +156,10 @@ fn move_or_wait(
     serve: Serve,
 ) -> Result<(), Error> {
     let source = cx.nth_key(args, 0, 1);
-    if serve(cx, source, args, reply)? == Attempt::Replied {
+    if serve(cx, source, args, reply)? == ServeOutcome::Replied {
         return Ok(());
     }
-    let wait = Wait { target: Some(2), ..Wait::new(Awaits::List, 1..2, until_ms, serve) };
+    let wait = Wait { target: Some(2), ..Wait::new(BlockedOn::List, 1..2, until_ms, serve) };
     if !cx.wait(args, wait) {
         reply.null();
     }
@@ -166,7 +171,7 @@ fn serve_move(
     source: Key<'_>,
     args: &Args<'_>,
     reply: &mut Reply<'_>,
-) -> Result<Attempt, Error> {
+) -> Result<ServeOutcome, Error> {
     let (from, to) = sides(args)?;
     let destination = cx.nth_key(args, 1, 2);
     let moved = transfer(cx, (source, from), (destination, to), reply)?;
@@ -182,7 +187,7 @@ fn serve_rpoplpush(
     source: Key<'_>,
     args: &Args<'_>,
     reply: &mut Reply<'_>,
-) -> Result<Attempt, Error> {
+) -> Result<ServeOutcome, Error> {
     let destination = cx.nth_key(args, 1, 2);
     let moved = transfer(cx, (source, Side::Right), (destination, Side::Left), reply)?;
     if moved {
@@ -205,9 +210,9 @@ fn blmpop(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
     let serve: Serve = |cx, key, args, reply| {
         let mut args = *args;
         let wanted = Wanted::parse(&mut args, 2)?;
-        take_from(cx, key, wanted, reply).map(Attempt::from)
+        take_from(cx, key, wanted, reply).map(ServeOutcome::from)
     };
-    if !cx.wait(args, Wait::new(Awaits::List, keys, until_ms, serve)) {
+    if !cx.wait(args, Wait::new(BlockedOn::List, keys, until_ms, serve)) {
         reply.null_array();
     }
     Ok(())

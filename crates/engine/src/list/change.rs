@@ -6,8 +6,9 @@ use store::{Event, List, Side};
 use super::{DELETED, ELEMENT, WRITE, check_length, index_of, integer, range_of, spec};
 use crate::cx::Cx;
 use crate::error::{Error, ListError};
-use crate::row::{Handler, Row};
-use crate::spec::{Access, Argument, Flags, KeySpec, Shape};
+use crate::exec::Handler;
+use command::Row;
+use command::{Access, Argument, Flags, KeySpec, Shape};
 
 pub(super) const LSET: Row<Handler> = Row::new(
     spec("lset", 4, "1.0.0")
@@ -34,7 +35,7 @@ pub(super) const LINSERT: Row<Handler> = Row::new(
                     Argument::word("after", "AFTER"),
                 ]),
             ),
-            Argument::new("pivot", Shape::Text),
+            Argument::new("pivot", Shape::String),
             ELEMENT,
         ]),
     linsert,

@@ -12,8 +12,9 @@ use store::{Entry, Event, Side};
 
 use crate::cx::Cx;
 use crate::error::{Error, ListError};
-use crate::row::{Handler, Row};
-use crate::spec::{Access, Argument, Flags, Group, KeySpec, Shape, Spec};
+use crate::exec::Handler;
+use command::Row;
+use command::{Access, Argument, Flags, Group, KeySpec, Shape, Spec};
 
 mod blocking;
 mod change;
@@ -56,7 +57,7 @@ const READ_KEY: &[KeySpec] = &[KeySpec::one(1, Access::RO.with(Access::ACCESS))]
 /// How a command uses a key whose elements it takes.
 const TAKEN: Access = Access::RW.with(Access::ACCESS).with(Access::DELETE);
 
-const ELEMENT: Argument = Argument::new("element", Shape::Text);
+const ELEMENT: Argument = Argument::new("element", Shape::String);
 const ELEMENT_COUNT: Argument = Argument::new("count", Shape::Integer).after("COUNT").optional();
 const SIDES: Shape =
     Shape::OneOf(&[Argument::word("left", "LEFT"), Argument::word("right", "RIGHT")]);

@@ -8,8 +8,9 @@ use store::{Key, List, Side};
 use super::{ELEMENT_COUNT, SIDES, TAKEN, reply_entry, side, spec, took};
 use crate::cx::Cx;
 use crate::error::Error;
-use crate::row::{Handler, Row};
-use crate::spec::{Argument, Flags, KeySpec, Shape, Spec};
+use crate::exec::Handler;
+use command::Row;
+use command::{Argument, Flags, KeySpec, Shape, Spec};
 
 pub(super) const LPOP: Row<Handler> = Row::new(
     pop("lpop").summary("Takes elements from the left end of a list and replies them."),

@@ -6,8 +6,9 @@ use store::{List, ListRef, Side};
 use super::{ELEMENT, READ, READ_KEY, index_of, integer, range_of, reply_entry, spec};
 use crate::cx::Cx;
 use crate::error::{Error, ListError};
-use crate::row::{Handler, Row};
-use crate::spec::{Access, Argument, Flags, KeySpec, Shape};
+use crate::exec::Handler;
+use command::Row;
+use command::{Access, Argument, Flags, KeySpec, Shape};
 
 pub(super) const LLEN: Row<Handler> = Row::new(
     spec("llen", 2, "1.0.0")

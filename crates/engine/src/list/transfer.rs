@@ -7,8 +7,9 @@ use store::{Key, List, Side};
 use super::{SIDES, TAKEN, WRITE, pushed, side, spec, took};
 use crate::cx::Cx;
 use crate::error::Error;
-use crate::row::{Handler, Row};
-use crate::spec::{Access, Argument, KeySpec, Shape};
+use crate::exec::Handler;
+use command::Row;
+use command::{Access, Argument, KeySpec, Shape};
 
 /// The keys of a command that moves an element.
 pub(super) const MOVE_KEYS: &[KeySpec] =
@@ -100,7 +101,7 @@ pub(super) fn transfer(
         list.push_moved(to, &element, bytes, limits);
         drop(list);
         // One change, though it edits two lists.
-        cx.turn.tally.changes -= 1;
+        cx.turn.counters.changes -= 1;
     }
     reply.bulk(&element);
     cx.turn.scratch = element;

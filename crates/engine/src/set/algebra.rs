@@ -12,7 +12,7 @@ use store::{Event, Key, NewSet, Set, SetRef};
 use super::{DELETED, READS};
 use crate::cx::Cx;
 use crate::error::Error;
-use crate::spec::{Access, Argument, KeySpec, Shape};
+use command::{Access, Argument, KeySpec, Shape};
 
 /// The keys of a command that replies its result.
 pub(super) const SOURCES: &[KeySpec] = &[KeySpec::to_end(1, 1, READS)];

@@ -15,8 +15,9 @@ use super::algebra::{
 use super::{READ, reply_member, spec};
 use crate::cx::Cx;
 use crate::error::Error;
-use crate::row::{Handler, Row};
-use crate::spec::{Flags, Spec};
+use crate::exec::Handler;
+use command::Row;
+use command::{Flags, Spec};
 
 pub(super) const SDIFF: Row<Handler> = Row::new(
     diff("sdiff", -2)

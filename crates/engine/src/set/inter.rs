@@ -14,8 +14,9 @@ use super::algebra::{
 use super::{READ, READS, reply_member, spec};
 use crate::cx::Cx;
 use crate::error::Error;
-use crate::row::{Handler, Row};
-use crate::spec::{Argument, Flags, KeySpec, Shape, Spec};
+use crate::exec::Handler;
+use command::Row;
+use command::{Argument, Flags, KeySpec, Shape, Spec};
 
 pub(super) const SINTER: Row<Handler> = Row::new(
     inter("sinter", -2, "1.0.0")

@@ -6,8 +6,9 @@ use store::Set;
 use super::{ADDED, DELETED, FAST, LOOK_KEY, MEMBER, READ, READ_KEY, REMOVED, reply_member, spec};
 use crate::cx::Cx;
 use crate::error::Error;
-use crate::row::{Handler, Row};
-use crate::spec::{Access, Argument, Flags, KeySpec, Shape};
+use crate::exec::Handler;
+use command::Row;
+use command::{Access, Argument, Flags, KeySpec, Shape};
 
 pub(super) const SADD: Row<Handler> = Row::new(
     spec("sadd", -3, "1.0.0")

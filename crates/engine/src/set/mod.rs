@@ -9,8 +9,9 @@ use resp::Reply;
 use store::Event;
 use store::set::Entry;
 
-use crate::row::{Handler, Row};
-use crate::spec::{Access, Argument, Flags, Group, KeySpec, Shape, Spec};
+use crate::exec::Handler;
+use command::Row;
+use command::{Access, Argument, Flags, Group, KeySpec, Shape, Spec};
 
 mod algebra;
 mod diff;
@@ -50,7 +51,7 @@ const READ_KEY: &[KeySpec] = &[KeySpec::one(1, READS)];
 const LOOK_KEY: &[KeySpec] = &[KeySpec::one(1, Access::RO)];
 const READS: Access = Access::RO.with(Access::ACCESS);
 
-const MEMBER: Argument = Argument::new("member", Shape::Text);
+const MEMBER: Argument = Argument::new("member", Shape::String);
 
 const ADDED: Event = Event::new('s', "sadd");
 const REMOVED: Event = Event::new('s', "srem");

@@ -9,8 +9,9 @@ use store::{Event, Set};
 use super::{DELETED, FAST, READ, READ_KEY, reply_member, spec};
 use crate::cx::Cx;
 use crate::error::Error;
-use crate::row::{Handler, Row};
-use crate::spec::{Access, Argument, Flags, KeySpec, Shape};
+use crate::exec::Handler;
+use command::Row;
+use command::{Access, Argument, Flags, KeySpec, Shape};
 
 pub(super) const SPOP: Row<Handler> = Row::new(
     spec("spop", -2, "1.0.0")
@@ -100,7 +101,7 @@ fn pop_many(cx: &mut Cx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(
         edit.set().iter().for_each(|member| reply_member(reply, member));
         drop(edit);
         // As in Redis, which reads the set to reply all of it.
-        turn.tally.hits += 1;
+        turn.counters.hits += 1;
         db.remove(turn, key);
         note_popped(cx, key.bytes, true);
         let removal: &[u8] = if cx.turn.unlink_emptied { b"UNLINK" } else { b"DEL" };

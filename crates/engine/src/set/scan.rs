@@ -6,9 +6,10 @@ use store::Set;
 use super::{READ, READ_KEY, reply_member, spec};
 use crate::cx::Cx;
 use crate::error::Error;
+use crate::exec::Handler;
 use crate::generic::cursor::{COUNT, MATCH, Scanned, Wanted, parse_cursor};
-use crate::row::{Handler, Row};
-use crate::spec::{Argument, Shape};
+use command::Row;
+use command::{Argument, Shape};
 
 pub(super) const SSCAN: Row<Handler> = Row::new(
     spec("sscan", -3, "2.8.0")

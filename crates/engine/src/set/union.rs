@@ -11,8 +11,9 @@ use super::algebra::{
 use super::{READ, reply_member, spec};
 use crate::cx::Cx;
 use crate::error::Error;
-use crate::row::{Handler, Row};
-use crate::spec::{Flags, Spec};
+use crate::exec::Handler;
+use command::Row;
+use command::{Flags, Spec};
 
 pub(super) const SUNION: Row<Handler> = Row::new(
     union("sunion", -2)

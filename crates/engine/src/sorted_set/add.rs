@@ -7,8 +7,9 @@ use store::{Edit, Limits, SortedSet};
 use super::{MEMBER, event, score_of, spec};
 use crate::cx::Cx;
 use crate::error::{Error, SortedSetError};
-use crate::row::{Handler, Row};
-use crate::spec::{Access, Argument, Flags, KeySpec, Shape};
+use crate::exec::Handler;
+use command::Row;
+use command::{Access, Argument, Flags, KeySpec, Shape};
 
 pub(super) const ZADD: Row<Handler> = Row::new(
     spec("zadd", -4, "1.2.0")

@@ -11,8 +11,9 @@ use super::result::store;
 use super::{READ, READ_ACCESS, STORE, WITHSCORES, integer, score_of, spec};
 use crate::cx::Cx;
 use crate::error::{Error, SortedSetError};
-use crate::row::{Handler, Row};
-use crate::spec::{Argument, Flags, KeySpec, Shape, Spec};
+use crate::exec::Handler;
+use command::Row;
+use command::{Argument, Flags, KeySpec, Shape, Spec};
 
 pub(super) const ZUNION: Row<Handler> = Row::new(
     reading("zunion", "6.2.0")

@@ -12,8 +12,9 @@ use store::Event;
 use store::sorted_set::{Entry, Pair};
 
 use crate::error::Error;
-use crate::row::{Handler, Row};
-use crate::spec::{Access, Argument, Flags, Group, KeySpec, Shape, Spec};
+use crate::exec::Handler;
+use command::Row;
+use command::{Access, Argument, Flags, Group, KeySpec, Shape, Spec};
 
 mod add;
 mod bounds;
@@ -78,7 +79,7 @@ const TAKE: Access = Access::RW.with(Access::ACCESS).with(Access::DELETE);
 /// The key of a command that overwrites it.
 const STORE: Access = Access::OW.with(Access::UPDATE);
 
-const MEMBER: Argument = Argument::new("member", Shape::Text);
+const MEMBER: Argument = Argument::new("member", Shape::String);
 const WITHSCORES: Argument = Argument::word("withscores", "WITHSCORES").optional();
 const LIMIT: Argument = Argument::new(
     "limit",

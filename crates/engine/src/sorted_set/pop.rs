@@ -10,11 +10,12 @@ use store::{Key, SortedSet};
 
 use super::remove::removed_from;
 use super::{TAKE, reply_member, reply_pairs, spec};
+use crate::blocking::{BlockedOn, ServeOutcome, Wait, timeout};
 use crate::cx::Cx;
 use crate::error::Error;
-use crate::row::{Handler, Row};
-use crate::spec::{Argument, Flags, KeySpec, Shape, Spec};
-use crate::wait::{Attempt, Awaits, Wait, timeout};
+use crate::exec::Handler;
+use command::Row;
+use command::{Argument, Flags, KeySpec, Shape, Spec};
 
 pub(super) const ZPOPMIN: Row<Handler> = Row::new(
     popping("zpopmin").summary("Takes the members with the lowest scores and replies them."),
@@ -258,10 +259,10 @@ fn bzmpop(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
         return Ok(());
     }
     let serve = |cx: &mut Cx<'_>, key: Key<'_>, args: &Args<'_>, reply: &mut Reply<'_>| {
-        Many::parse(&mut args.clone(), 2)?.pop_one(cx, key, reply).map(Attempt::from)
+        Many::parse(&mut args.clone(), 2)?.pop_one(cx, key, reply).map(ServeOutcome::from)
     };
     let keys = many.keys_at..many.keys_at + many.keys;
-    if !cx.wait(args, Wait::new(Awaits::SortedSet, keys, until_ms, serve)) {
+    if !cx.wait(args, Wait::new(BlockedOn::SortedSet, keys, until_ms, serve)) {
         reply.null_array();
     }
     Ok(())
@@ -288,13 +289,13 @@ fn bzpop(cx: &mut Cx<'_>, args: &Args<'_>, reply: &mut Reply<'_>, end: End) -> R
     }
     let serve = match end {
         End::Min => |cx: &mut Cx<'_>, key: Key<'_>, _: &Args<'_>, reply: &mut Reply<'_>| {
-            bpop_one(cx, key, End::Min, reply).map(Attempt::from)
+            bpop_one(cx, key, End::Min, reply).map(ServeOutcome::from)
         },
         End::Max => |cx: &mut Cx<'_>, key: Key<'_>, _: &Args<'_>, reply: &mut Reply<'_>| {
-            bpop_one(cx, key, End::Max, reply).map(Attempt::from)
+            bpop_one(cx, key, End::Max, reply).map(ServeOutcome::from)
         },
     };
-    if !cx.wait(args, Wait::new(Awaits::SortedSet, 1..last, until_ms, serve)) {
+    if !cx.wait(args, Wait::new(BlockedOn::SortedSet, 1..last, until_ms, serve)) {
         reply.null_array();
     }
     Ok(())

@@ -10,8 +10,9 @@ use store::sorted_set::SortedSetRef;
 use super::{READ, READ_KEY, integer, reply_member, reply_pairs, spec};
 use crate::cx::Cx;
 use crate::error::{Error, SortedSetError};
-use crate::row::{Handler, Row};
-use crate::spec::{Argument, Shape};
+use crate::exec::Handler;
+use command::Row;
+use command::{Argument, Shape};
 
 /// The most members that a reply may repeat: the set may be small, and the reply is made whole.
 const REPEATED_MAX: usize = 1 << 28;

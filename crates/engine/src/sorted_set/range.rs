@@ -12,16 +12,17 @@ use super::result::store;
 use super::{LIMIT, READ, READ_ACCESS, READ_KEY, STORE, WITHSCORES, integer, reply_pairs, spec};
 use crate::cx::Cx;
 use crate::error::{Error, SortedSetError};
-use crate::row::{Handler, Row};
-use crate::spec::{Argument, Flags, KeySpec, Shape, Spec};
+use crate::exec::Handler;
+use command::Row;
+use command::{Argument, Flags, KeySpec, Shape, Spec};
 
 pub(super) const ZRANGE: Row<Handler> = Row::new(
     reading("zrange", "1.2.0")
         .summary("Replies the members in a range of ranks, scores or names.")
         .arguments(&[
             Argument::key(),
-            Argument::new("start", Shape::Text),
-            Argument::new("stop", Shape::Text),
+            Argument::new("start", Shape::String),
+            Argument::new("stop", Shape::String),
             SORT_BY.since("6.2.0"),
             REV.since("6.2.0"),
             LIMIT.since("6.2.0"),
@@ -40,8 +41,8 @@ pub(super) const ZRANGESTORE: Row<Handler> = Row::new(
         .arguments(&[
             Argument::new("dst", Shape::Key),
             Argument::new("src", Shape::Key),
-            Argument::new("min", Shape::Text),
-            Argument::new("max", Shape::Text),
+            Argument::new("min", Shape::String),
+            Argument::new("max", Shape::String),
             SORT_BY,
             REV,
             LIMIT,
@@ -104,8 +105,8 @@ pub(super) const ZRANGEBYLEX: Row<Handler> = Row::new(
         .summary("Replies the members in a range, where all scores are equal.")
         .arguments(&[
             Argument::key(),
-            Argument::new("min", Shape::Text),
-            Argument::new("max", Shape::Text),
+            Argument::new("min", Shape::String),
+            Argument::new("max", Shape::String),
             LIMIT,
         ])
         .deprecated("6.2.0", "`ZRANGE` with the `BYLEX` argument"),
@@ -117,8 +118,8 @@ pub(super) const ZREVRANGEBYLEX: Row<Handler> = Row::new(
         .summary("Replies the members in a range, the last first, where all scores are equal.")
         .arguments(&[
             Argument::key(),
-            Argument::new("max", Shape::Text),
-            Argument::new("min", Shape::Text),
+            Argument::new("max", Shape::String),
+            Argument::new("min", Shape::String),
             LIMIT,
         ])
         .deprecated("6.2.0", "`ZRANGE` with the `REV` and `BYLEX` arguments"),

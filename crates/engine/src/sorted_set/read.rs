@@ -9,8 +9,9 @@ use super::bounds::{Bounds, By};
 use super::{FAST_READ, MEMBER, READ_KEY, spec};
 use crate::cx::Cx;
 use crate::error::Error;
-use crate::row::{Handler, Row};
-use crate::spec::{Access, Argument, KeySpec, Shape, Spec};
+use crate::exec::Handler;
+use command::Row;
+use command::{Access, Argument, KeySpec, Shape, Spec};
 
 pub(super) const ZCARD: Row<Handler> = Row::new(
     spec("zcard", 2, "1.2.0")
@@ -79,7 +80,7 @@ pub(super) const ZLEXCOUNT: Row<Handler> = Row::new(
 const ENDS_OF_SCORES: &[Argument] =
     &[Argument::key(), Argument::new("min", Shape::Double), Argument::new("max", Shape::Double)];
 const ENDS_OF_MEMBERS: &[Argument] =
-    &[Argument::key(), Argument::new("min", Shape::Text), Argument::new("max", Shape::Text)];
+    &[Argument::key(), Argument::new("min", Shape::String), Argument::new("max", Shape::String)];
 
 const fn counted(name: &'static str, since: &'static str, arguments: &'static [Argument]) -> Spec {
     spec(name, 4, since)

@@ -7,8 +7,9 @@ use super::bounds::{Bounds, By};
 use super::{DELETE_KEY, DELETED, MEMBER, event, spec};
 use crate::cx::Cx;
 use crate::error::Error;
-use crate::row::{Handler, Row};
-use crate::spec::{Argument, Flags, Shape, Spec};
+use crate::exec::Handler;
+use command::Row;
+use command::{Argument, Flags, Shape, Spec};
 
 pub(super) const ZREM: Row<Handler> = Row::new(
     spec("zrem", -3, "1.2.0")
@@ -54,7 +55,11 @@ pub(super) const ZREMRANGEBYLEX: Row<Handler> = Row::new(
     ranged(
         "zremrangebylex",
         "2.8.9",
-        &[Argument::key(), Argument::new("min", Shape::Text), Argument::new("max", Shape::Text)],
+        &[
+            Argument::key(),
+            Argument::new("min", Shape::String),
+            Argument::new("max", Shape::String),
+        ],
     )
     .summary("Removes the members in a range, where all scores are equal."),
     |cx, args, reply| remove_range(cx, args, reply, By::Lex, "zremrangebylex"),

@@ -6,8 +6,9 @@ use store::{Event, Limits, Stream};
 
 use crate::cx::Cx;
 use crate::error::{Error, StreamError};
-use crate::row::{Handler, Row};
-use crate::spec::{Access, Argument, Flags, KeySpec, Shape};
+use crate::exec::Handler;
+use command::Row;
+use command::{Access, Argument, Flags, KeySpec, Shape};
 
 use super::id::{NewId, Shown};
 use super::spec;
@@ -29,13 +30,13 @@ pub(super) const XADD: Row<Handler> = Row::new(
             Argument::new("trim", Shape::Block(STRATEGY)).optional(),
             Argument::new(
                 "id-selector",
-                Shape::OneOf(&[Argument::word("auto-id", "*"), Argument::new("id", Shape::Text)]),
+                Shape::OneOf(&[Argument::word("auto-id", "*"), Argument::new("id", Shape::String)]),
             ),
             Argument::new(
                 "data",
                 Shape::Block(&[
-                    Argument::new("field", Shape::Text),
-                    Argument::new("value", Shape::Text),
+                    Argument::new("field", Shape::String),
+                    Argument::new("value", Shape::String),
                 ]),
             )
             .multiple(),

@@ -7,8 +7,9 @@ use store::Stream;
 
 use crate::cx::Cx;
 use crate::error::{Error, StreamError};
-use crate::row::{Handler, Row};
-use crate::spec::{Argument, Flags, Shape};
+use crate::exec::Handler;
+use command::Row;
+use command::{Argument, Flags, Shape};
 
 use super::entry::reply_entry;
 use super::id::{parse, parse_from, reply_id};
@@ -23,7 +24,7 @@ const LOOKS_PER_CLAIM: usize = 10;
 const COUNT_MAX: i64 = i64::MAX / 16;
 
 const WRITE: Flags = Flags::WRITE.with(Flags::FAST);
-const MIN_IDLE: Argument = Argument::new("min-idle-time", Shape::Text);
+const MIN_IDLE: Argument = Argument::new("min-idle-time", Shape::String);
 const JUST_ID: Argument = Argument::word("justid", "JUSTID").optional();
 
 pub(super) const XCLAIM: Row<Handler> = Row::new(
@@ -43,7 +44,7 @@ pub(super) const XCLAIM: Row<Handler> = Row::new(
             Argument::new("count", Shape::Integer).after("RETRYCOUNT").optional(),
             Argument::word("force", "FORCE").optional(),
             JUST_ID,
-            Argument::new("lastid", Shape::Text).after("LASTID").optional(),
+            Argument::new("lastid", Shape::String).after("LASTID").optional(),
         ])
         .tips(&["nondeterministic_output"]),
     xclaim,
@@ -60,7 +61,7 @@ pub(super) const XAUTOCLAIM: Row<Handler> = Row::new(
             GROUP,
             CONSUMER,
             MIN_IDLE,
-            Argument::new("start", Shape::Text),
+            Argument::new("start", Shape::String),
             Argument::new("count", Shape::Integer).after("COUNT").optional(),
             JUST_ID,
         ])
@@ -167,7 +168,7 @@ impl Changes {
     /// Notes the changes and how they are replayed.
     fn note(&self, cx: &mut Cx<'_>, reader: Reader<'_>) {
         let Some(more) = self.len().checked_sub(1) else { return };
-        cx.turn.tally.changes += more;
+        cx.turn.counters.changes += more;
         if self.made {
             cx.turn.effects.note_unawaited(CONSUMER_MADE, reader.key);
         } else {

@@ -7,8 +7,9 @@ use store::{Event, Stream};
 
 use crate::cx::Cx;
 use crate::error::{Error, StreamError};
-use crate::row::{Handler, Row};
-use crate::spec::{Access, Argument, Flags, KeySpec, Shape};
+use crate::exec::Handler;
+use command::Row;
+use command::{Access, Argument, Flags, KeySpec, Shape};
 
 use super::id::parse;
 use super::trim::{CONDITION, parse_references};
@@ -80,7 +81,7 @@ fn xdel(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(
     }
     drop(edit);
     if deleted > 0 {
-        cx.turn.tally.changes += deleted - 1;
+        cx.turn.counters.changes += deleted - 1;
         cx.wrote(DELETED, key.bytes);
     }
     reply.int(deleted as i64);
@@ -184,7 +185,7 @@ fn each(
     }
     drop(edit);
     if changes > 0 {
-        cx.turn.tally.changes += changes - 1;
+        cx.turn.counters.changes += changes - 1;
         if deleted {
             cx.wrote(DELETED, key.bytes);
         } else {

@@ -7,8 +7,9 @@ use store::{Edit, Event, Stream};
 
 use crate::cx::Cx;
 use crate::error::{Error, StreamError};
-use crate::row::{Handler, Row};
-use crate::spec::{Access, Argument, Flags, Group, KeySpec, Shape, Spec};
+use crate::exec::Handler;
+use command::Row;
+use command::{Access, Argument, Flags, Group, KeySpec, Shape, Spec};
 
 use super::id::{parse, parse_end};
 use super::{CONSUMER, CONSUMER_MADE, GROUP, lossy, spec};
@@ -35,7 +36,7 @@ const HELP: &[&str] = &[
 
 const ID: Argument = Argument::new(
     "id-selector",
-    Shape::OneOf(&[Argument::new("id", Shape::Text), Argument::word("new-id", "$")]),
+    Shape::OneOf(&[Argument::new("id", Shape::String), Argument::word("new-id", "$")]),
 );
 const ENTRIES_READ: Argument = Argument::new("entriesread", Shape::Integer)
     .after("ENTRIESREAD")

@@ -7,8 +7,9 @@ use store::Stream;
 
 use crate::cx::Cx;
 use crate::error::{Error, StreamError};
-use crate::row::{Handler, Row};
-use crate::spec::{Access, Argument, Flags, Group, KeySpec, Shape, Spec};
+use crate::exec::Handler;
+use command::Row;
+use command::{Access, Argument, Flags, Group, KeySpec, Shape, Spec};
 
 use super::entry::{reply_entries, reply_entry};
 use super::group::reply_help;

@@ -10,8 +10,9 @@ use ds::stream::Group as Readers;
 use store::Event;
 
 use crate::error::StreamError;
-use crate::row::{Handler, Row};
-use crate::spec::{Access, Argument, Group, KeySpec, Reach, Shape, Spec};
+use crate::exec::Handler;
+use command::Row;
+use command::{Access, Argument, Group, KeySpec, PrefetchHint, Shape, Spec};
 
 mod add;
 mod claim;
@@ -57,14 +58,14 @@ const UPDATE_KEY: &[KeySpec] = &[KeySpec::one(1, Access::RW.with(Access::UPDATE)
 /// The key of a command that removes something.
 const DELETE_KEY: &[KeySpec] = &[KeySpec::one(1, Access::RW.with(Access::DELETE))];
 
-const GROUP: Argument = Argument::new("group", Shape::Text);
-const CONSUMER: Argument = Argument::new("consumer", Shape::Text);
-const IDS: Argument = Argument::new("id", Shape::Text).multiple();
+const GROUP: Argument = Argument::new("group", Shape::String);
+const CONSUMER: Argument = Argument::new("consumer", Shape::String);
+const IDS: Argument = Argument::new("id", Shape::String).multiple();
 
 const CONSUMER_MADE: Event = Event::new('t', "xgroup-createconsumer");
 
 const fn spec(name: &'static str, arity: i32, since: &'static str) -> Spec {
-    Spec { reach: Reach::Stream, ..Spec::new(name, arity, Group::Stream, since) }
+    Spec { prefetch: PrefetchHint::Stream, ..Spec::new(name, arity, Group::Stream, since) }
 }
 
 /// The group that a command needs, or the error that it and its key are not there.

@@ -7,8 +7,9 @@ use store::Stream;
 
 use crate::cx::Cx;
 use crate::error::Error;
-use crate::row::{Handler, Row};
-use crate::spec::{Argument, Flags, Shape};
+use crate::exec::Handler;
+use command::Row;
+use command::{Argument, Flags, Shape};
 
 use super::id::{parse, parse_from, parse_to, reply_id};
 use super::{CONSUMER, GROUP, IDS, READ_KEY, UPDATE_KEY, idle_ms, needed, spec};
@@ -25,8 +26,8 @@ pub(super) const XACK: Row<Handler> = Row::new(
 
 const FILTERS: &[Argument] = &[
     Argument::new("min-idle-time", Shape::Integer).after("IDLE").since("6.2.0").optional(),
-    Argument::new("start", Shape::Text),
-    Argument::new("end", Shape::Text),
+    Argument::new("start", Shape::String),
+    Argument::new("end", Shape::String),
     Argument::new("count", Shape::Integer),
     CONSUMER.optional(),
 ];
@@ -73,7 +74,7 @@ fn xack(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(
     }
     drop(edit);
     if acknowledged > 0 {
-        cx.turn.tally.changes += acknowledged - 1;
+        cx.turn.counters.changes += acknowledged - 1;
         cx.turn.effects.note_eventless();
     }
     reply.int(acknowledged as i64);

@@ -6,16 +6,17 @@ use store::Stream;
 
 use crate::cx::Cx;
 use crate::error::Error;
-use crate::row::{Handler, Row};
-use crate::spec::{Access, Argument, Flags, KeySpec, Shape, Spec};
+use crate::exec::Handler;
+use command::Row;
+use command::{Access, Argument, Flags, KeySpec, Shape, Spec};
 
 use super::entry::reply_entries;
 use super::id::{parse_from, parse_to};
 use super::{READ_KEY, spec};
 
 const COUNT: Argument = Argument::new("count", Shape::Integer).after("COUNT").optional();
-const START: Argument = Argument::new("start", Shape::Text);
-const END: Argument = Argument::new("end", Shape::Text);
+const START: Argument = Argument::new("start", Shape::String);
+const END: Argument = Argument::new("end", Shape::String);
 
 pub(super) const XLEN: Row<Handler> = Row::new(
     spec("xlen", 2, "5.0.0")

@@ -4,11 +4,12 @@ use ds::stream::Id;
 use resp::{Args, Reply};
 use store::{Key, Stream};
 
+use crate::blocking::{BlockedOn, ServeOutcome, Wait};
 use crate::cx::Cx;
 use crate::error::{Error, StreamError};
-use crate::row::{Handler, Row};
-use crate::spec::{Access, Flags, KeySpec};
-use crate::wait::{Attempt, Awaits, Wait};
+use crate::exec::Handler;
+use command::Row;
+use command::{Access, Flags, KeySpec};
 
 use super::entry::reply_entries;
 use super::id::{parse, to_vec};
@@ -42,7 +43,7 @@ fn xread(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<
     }
     if let Some(until_ms) = request.until {
         let args_to_serve = resolved(cx, args, &request)?;
-        let wait = Wait::new(Awaits::Stream, request.keys.clone(), until_ms, serve_waiting);
+        let wait = Wait::new(BlockedOn::Stream, request.keys.clone(), until_ms, serve_waiting);
         let wait = Wait { args: args_to_serve, ..wait };
         if cx.wait(args, wait) {
             return Ok(());
@@ -111,10 +112,10 @@ fn serve_waiting(
     key: Key<'_>,
     args: &Args<'_>,
     reply: &mut Reply<'_>,
-) -> Result<Attempt, Error> {
+) -> Result<ServeOutcome, Error> {
     // When the wait ends does not matter any more, and was checked when it began.
     let request = Request::parse(args, false, 0)?;
-    serve(cx, args, &request, Some(key.bytes), reply).map(Attempt::from)
+    serve(cx, args, &request, Some(key.bytes), reply).map(ServeOutcome::from)
 }
 
 /// Whether a look at a stream counts as two: Redis looks at each stream twice, first to check the
@@ -142,8 +143,8 @@ fn serve(
         let (db, turn) = cx.db(key);
         let stream = db.read::<Stream>(turn, key)?;
         let since = since(stream, id)?;
-        turn.tally.hits += u64::from(counts_twice && stream.is_some());
-        turn.tally.misses += u64::from(counts_twice && stream.is_none());
+        turn.counters.hits += u64::from(counts_twice && stream.is_some());
+        turn.counters.misses += u64::from(counts_twice && stream.is_none());
         let (Some(stream), Some(from)) = (stream, since.next()) else { continue };
         if stream.log.top_id().is_some_and(|top| top > since) {
             answer.begin_stream(reply, key.bytes);

@@ -4,11 +4,12 @@ use ds::stream::{Group, Handle, Id, Log, Pending};
 use resp::{Args, Reply};
 use store::{Key, Stream};
 
+use crate::blocking::{BlockedOn, ServeOutcome, Wait};
 use crate::cx::Cx;
 use crate::error::{Error, StreamError};
-use crate::row::{Handler, Row};
-use crate::spec::{Access, Argument, Flags, KeySpec, Shape};
-use crate::wait::{Attempt, Awaits, Wait};
+use crate::exec::Handler;
+use command::Row;
+use command::{Access, Argument, Flags, KeySpec, Shape};
 
 use super::entry::{reply_content, reply_entry};
 use super::id::{parse, reply_id};
@@ -65,7 +66,7 @@ struct Look {
     /// There was something, which is replied.
     replied: bool,
     /// If not, and pending entries are read as well: when each stream has one that is old enough.
-    ripe_ms: Vec<Option<i64>>,
+    retry_at_ms: Vec<Option<i64>>,
 }
 
 fn xreadgroup(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
@@ -80,8 +81,8 @@ fn xreadgroup(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Re
         return Ok(());
     }
     if let Some(until_ms) = request.until {
-        let wait = Wait::new(Awaits::StreamGroup, request.keys.clone(), until_ms, serve_waiting);
-        let wait = Wait { ripe_ms: look.ripe_ms, ..wait };
+        let wait = Wait::new(BlockedOn::StreamGroup, request.keys.clone(), until_ms, serve_waiting);
+        let wait = Wait { retry_at_ms: look.retry_at_ms, ..wait };
         if cx.wait(args, wait) {
             return Ok(());
         }
@@ -120,13 +121,13 @@ fn serve_waiting(
     key: Key<'_>,
     args: &Args<'_>,
     reply: &mut Reply<'_>,
-) -> Result<Attempt, Error> {
+) -> Result<ServeOutcome, Error> {
     let request = Request::parse(args, true, 0)?;
     let look = serve(cx, args, &request, Some(key.bytes), reply)?;
-    Ok(match (look.replied, look.ripe_ms.into_iter().flatten().min()) {
-        (true, _) => Attempt::Replied,
-        (false, Some(ripe_ms)) => Attempt::NothingUntil(ripe_ms),
-        (false, None) => Attempt::Nothing,
+    Ok(match (look.replied, look.retry_at_ms.into_iter().flatten().min()) {
+        (true, _) => ServeOutcome::Replied,
+        (false, Some(retry_at_ms)) => ServeOutcome::NothingUntil(retry_at_ms),
+        (false, None) => ServeOutcome::Nothing,
     })
 }
 
@@ -148,7 +149,7 @@ fn serve(
         replayed: cx.turn.effects.is_consumed(),
     };
     let mut answer = Answer::new(request.keys.len());
-    let mut ripe_ms = Vec::new();
+    let mut retry_at_ms = Vec::new();
     for nth in 0..request.keys.len() {
         let (key, id) = place(cx, args, request, nth);
         if only.is_some_and(|only| only != key.bytes) {
@@ -172,7 +173,7 @@ fn serve(
                     reading.reply_new(log, group, &old, reply)
                 } else {
                     if request.claim_ms.is_some() {
-                        ripe_ms.push(reading.ripe_ms(log, group));
+                        retry_at_ms.push(reading.retry_at_ms(log, group));
                     }
                     let made = only.is_none() && asking(group, reading.consumer, reading.now_ms).1;
                     Changes { made, ..Changes::default() }
@@ -184,9 +185,9 @@ fn serve(
             edit.set_changed();
         }
         drop(edit);
-        cx.turn.tally.hits += u64::from(counts_twice(request, only));
+        cx.turn.counters.hits += u64::from(counts_twice(request, only));
         if changes.made && delivered {
-            cx.turn.tally.changes += 1;
+            cx.turn.counters.changes += 1;
         }
         if changes.any_claims && only.is_none() {
             // Others may wait for these entries to have been pending for long.
@@ -194,7 +195,7 @@ fn serve(
         }
         reading.note(cx, key.bytes, &changes);
     }
-    Ok(Look { replied: answer.finish(reply), ripe_ms })
+    Ok(Look { replied: answer.finish(reply), retry_at_ms })
 }
 
 impl Reading<'_> {
@@ -243,7 +244,7 @@ impl Reading<'_> {
     }
 
     /// When the next entry will have been pending for long enough.
-    fn ripe_ms(&self, log: &Log, group: &mut Group) -> Option<i64> {
+    fn retry_at_ms(&self, log: &Log, group: &mut Group) -> Option<i64> {
         let idle_ms = self.request.claim_ms?;
         let oldest = group.delivered_until(i64::MAX).find(|id| log.entry(*id).is_some())?;
         group.pending(oldest)?.delivered_ms.checked_add(idle_ms)

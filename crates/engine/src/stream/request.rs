@@ -5,9 +5,9 @@ use std::ops::Range;
 use base::number::parse_i64;
 use resp::Args;
 
+use crate::blocking::timeout_ms;
 use crate::error::{Error, StreamError};
-use crate::spec::{Argument, Shape};
-use crate::wait::timeout_ms;
+use command::{Argument, Shape};
 
 use super::IDS;
 

@@ -7,8 +7,9 @@ use store::{Event, Stream};
 
 use crate::cx::Cx;
 use crate::error::{Error, StreamError};
-use crate::row::{Handler, Row};
-use crate::spec::{Argument, Flags, Shape};
+use crate::exec::Handler;
+use command::Row;
+use command::{Argument, Flags, Shape};
 
 use super::id::parse;
 use super::{UPDATE_KEY, spec};
@@ -20,12 +21,12 @@ pub(super) const XSETID: Row<Handler> = Row::new(
         .keys(UPDATE_KEY)
         .arguments(&[
             Argument::key(),
-            Argument::new("last-id", Shape::Text),
+            Argument::new("last-id", Shape::String),
             Argument::new("entries-added", Shape::Integer)
                 .after("ENTRIESADDED")
                 .since("7.0.0")
                 .optional(),
-            Argument::new("max-deleted-id", Shape::Text)
+            Argument::new("max-deleted-id", Shape::String)
                 .after("MAXDELETEDID")
                 .since("7.0.0")
                 .optional(),

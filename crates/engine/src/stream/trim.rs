@@ -7,8 +7,9 @@ use store::{Event, Limits, Stream};
 
 use crate::cx::Cx;
 use crate::error::{Error, StreamError};
-use crate::row::{Handler, Row};
-use crate::spec::{Argument, Flags, Shape};
+use crate::exec::Handler;
+use command::Row;
+use command::{Argument, Flags, Shape};
 
 use super::id::{NewId, parse, parse_new, to_vec};
 use super::{DELETE_KEY, spec};
@@ -34,7 +35,7 @@ pub(super) const STRATEGY: &[Argument] = &[
         Shape::OneOf(&[Argument::word("equal", "="), Argument::word("approximately", "~")]),
     )
     .optional(),
-    Argument::new("threshold", Shape::Text),
+    Argument::new("threshold", Shape::String),
     Argument::new("count", Shape::Integer).after("LIMIT").since("6.2.0").optional(),
 ];
 
@@ -239,7 +240,7 @@ fn xtrim(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<
     if removed > 0 {
         let (len, first) = (edit.stream().log.len(), edit.stream().log.first_id());
         drop(edit);
-        cx.turn.tally.changes += removed - 1;
+        cx.turn.counters.changes += removed - 1;
         cx.turn.effects.replay_as(|| options.replay(args, len, first));
         cx.wrote(TRIMMED, key.bytes);
     }

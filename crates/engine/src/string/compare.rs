@@ -6,15 +6,16 @@
 //! 64 bits of XXH3 in 16 hexadecimal digits, stands for it.
 
 use resp::{Args, Reply};
-use store::text::Digits;
-use store::{Db, Key, Text, TextRef, Turn};
+use store::string::Digits;
+use store::{Db, Key, StringRef, StringValue, Turn};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::{DELETED, READ, READ_KEY, VALUE, command, spec};
 use crate::cx::Cx;
 use crate::error::{Error, StringError};
-use crate::row::{Handler, Row};
-use crate::spec::{Access, Argument, Flags, KeySpec, Shape};
+use crate::exec::Handler;
+use command::Row;
+use command::{Access, Argument, Flags, KeySpec, Shape};
 
 pub(super) const DELEX: Row<Handler> = Row::new(
     spec("delex", -2, "8.4.0")
@@ -51,8 +52,8 @@ pub(super) const DIGEST: Row<Handler> = Row::new(
 );
 
 /// `IFEQ` and its like as arguments.
-pub(super) const IFEQ: Argument = Argument::new("ifeq-value", Shape::Text).after("IFEQ");
-pub(super) const IFNE: Argument = Argument::new("ifne-value", Shape::Text).after("IFNE");
+pub(super) const IFEQ: Argument = Argument::new("ifeq-value", Shape::String).after("IFEQ");
+pub(super) const IFNE: Argument = Argument::new("ifne-value", Shape::String).after("IFNE");
 pub(super) const IFDEQ: Argument = Argument::new("ifdeq-digest", Shape::Integer).after("IFDEQ");
 pub(super) const IFDNE: Argument = Argument::new("ifdne-digest", Shape::Integer).after("IFDNE");
 
@@ -106,7 +107,7 @@ impl Comparison<'_> {
 
     /// Whether the string under a key compares so; a missing key is equal to nothing.
     pub(super) fn holds(self, db: &mut Db, turn: &mut Turn, key: Key<'_>) -> Result<bool, Error> {
-        let text = db.read::<Text>(turn, key)?;
+        let text = db.read::<StringValue>(turn, key)?;
         let mut digits = Digits::default();
         let equal = match (self.relation, text) {
             (_, None) => false,
@@ -121,7 +122,7 @@ impl Comparison<'_> {
     }
 }
 
-fn digest_of(text: TextRef<'_>) -> [u8; DIGEST_DIGITS] {
+fn digest_of(text: StringRef<'_>) -> [u8; DIGEST_DIGITS] {
     let hash = xxh3_64(text.bytes(&mut Digits::default()));
     std::array::from_fn(|i| b"0123456789abcdef"[(hash >> (60 - 4 * i) & 15) as usize])
 }
@@ -168,7 +169,7 @@ fn remove(cx: &mut Cx<'_>, key: Key<'_>) -> bool {
 fn digest(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
-    match db.read::<Text>(turn, key)? {
+    match db.read::<StringValue>(turn, key)? {
         Some(text) => reply.bulk(&digest_of(text)),
         None => reply.null(),
     }

@@ -6,14 +6,15 @@
 use base::decimal::LongDouble;
 use base::number::parse_i64;
 use resp::{Args, Reply};
-use store::text::{Digits, NewText};
-use store::{Event, Stamp, Text, TextRef};
+use store::string::{Digits, NewString};
+use store::{Event, ExpiryChange, StringRef, StringValue};
 
 use super::{UPDATE_KEY, WRITE, command, spec};
 use crate::cx::Cx;
 use crate::error::Error;
-use crate::row::{Handler, Row};
-use crate::spec::{Argument, Flags, Shape, Spec};
+use crate::exec::Handler;
+use command::Row;
+use command::{Argument, Flags, Shape, Spec};
 
 pub(super) const INCR: Row<Handler> = Row::new(
     counter("incr", 2, "1.0.0")
@@ -83,13 +84,13 @@ fn add(
     let (db, turn) = cx.db(key);
     let sum = if let Some(sum) = db.add_to_integer(turn, key, increment) {
         sum.ok_or(Error::Overflow)?
-    } else if let Some(mut edit) = db.edit::<Text>(turn, key)? {
+    } else if let Some(mut edit) = db.edit::<StringValue>(turn, key)? {
         let value = edit.text().integer().ok_or(Error::NotInteger)?;
         let sum = value.checked_add(increment).ok_or(Error::Overflow)?;
         edit.set_integer(sum);
         sum
     } else {
-        db.put(turn, key, NewText::Integer(increment), Stamp::Clear);
+        db.put(turn, key, NewString::Integer(increment), ExpiryChange::Clear);
         increment
     };
     cx.wrote(Event::new('$', "incrby"), key.bytes);
@@ -100,10 +101,10 @@ fn add(
 fn incrbyfloat(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
-    let value = match db.edit::<Text>(turn, key)? {
+    let value = match db.edit::<StringValue>(turn, key)? {
         None => Some(LongDouble::from(0)),
         Some(edit) => match edit.text() {
-            TextRef::Integer(value) => Some(LongDouble::from(value)),
+            StringRef::Integer(value) => Some(LongDouble::from(value)),
             text => LongDouble::parse(text.bytes(&mut Digits::default())),
         },
     };
@@ -113,7 +114,7 @@ fn incrbyfloat(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> R
     let mut text = Vec::with_capacity(32);
     sum.push_human(&mut text);
     // As bytes even when it looks like an integer: that is the encoding Redis gives it.
-    db.put(turn, key, NewText::raw(&text, None), Stamp::Keep);
+    db.put(turn, key, NewString::raw(&text, None), ExpiryChange::Keep);
     cx.wrote(Event::new('$', "incrbyfloat"), key.bytes);
     cx.turn.effects.replay_as(|| command([b"SET", key.bytes, &text, b"KEEPTTL"]));
     reply.bulk(&text);

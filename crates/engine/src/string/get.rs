@@ -1,16 +1,17 @@
 //! Whole values read: GET and MGET, and GETDEL and GETEX, which also end them or change their end.
 
 use resp::{Args, Reply};
-use store::{Event, Text};
+use store::{Event, StringValue};
 
-use super::options::{GETEX_EXPIRY, Life, Options, Words};
+use super::options::{AllowedOptions, GETEX_EXPIRY, Life, Options};
 use super::{
     DELETED, EXPIRY_SET, READ, READ_KEY, UPDATE, command, command_until, reply_text, spec,
 };
 use crate::cx::Cx;
 use crate::error::Error;
-use crate::row::{Handler, Row};
-use crate::spec::{Access, Argument, Flags, KeySpec, Shape};
+use crate::exec::Handler;
+use command::Row;
+use command::{Access, Argument, Flags, KeySpec, Shape};
 
 pub(super) const GET: Row<Handler> = Row::new(
     spec("get", 2, "1.0.0")
@@ -56,7 +57,7 @@ pub(super) const GETEX: Row<Handler> = Row::new(
 fn get(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
-    reply_text(reply, db.read::<Text>(turn, key)?);
+    reply_text(reply, db.read::<StringValue>(turn, key)?);
     Ok(())
 }
 
@@ -66,7 +67,7 @@ fn mget(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(
         let key = cx.nth_key(args, nth, at);
         let (db, turn) = cx.db(key);
         // A value of another type is no string, and here that is no error.
-        reply_text(reply, db.read::<Text>(turn, key).unwrap_or(None));
+        reply_text(reply, db.read::<StringValue>(turn, key).unwrap_or(None));
     }
     Ok(())
 }
@@ -74,7 +75,7 @@ fn mget(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(
 fn getdel(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
-    reply_text(reply, db.read::<Text>(turn, key)?);
+    reply_text(reply, db.read::<StringValue>(turn, key)?);
     if db.remove(turn, key) {
         cx.wrote(DELETED, key.bytes);
         cx.turn.effects.replay_as(|| command([b"DEL", key.bytes]));
@@ -83,10 +84,10 @@ fn getdel(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
 }
 
 fn getex(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
-    let options = Options::parse(args, 2, Words::Getex)?;
+    let options = Options::parse(args, 2, AllowedOptions::Getex)?;
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
-    let text = db.read::<Text>(turn, key)?;
+    let text = db.read::<StringValue>(turn, key)?;
     let found = text.is_some();
     reply_text(reply, text);
     if !found {

@@ -16,14 +16,15 @@ use resp::{Args, Reply};
 use std::mem;
 use std::ops::Range;
 use std::sync::Arc;
-use store::text::Digits;
-use store::{Text, TextRef};
+use store::string::Digits;
+use store::{StringRef, StringValue};
 
 use super::{READ, spec};
 use crate::cx::Cx;
 use crate::error::{Error, StringError};
-use crate::row::{Handler, Row};
-use crate::spec::{Access, Argument, KeySpec, Shape};
+use crate::exec::Handler;
+use command::Row;
+use command::{Access, Argument, KeySpec, Shape};
 
 pub(super) const LCS: Row<Handler> = Row::new(
     spec("lcs", -3, "7.0.0")
@@ -111,8 +112,8 @@ impl Kept {
 fn keep(cx: &mut Cx<'_>, args: &Args<'_>, nth: usize, copies: &mut Vec<u8>) -> Result<Kept, Error> {
     let key = cx.nth_key(args, nth, nth + 1);
     let (db, turn) = cx.db(key);
-    let text = db.read::<Text>(turn, key).map_err(|_| StringError::LcsNotStrings)?;
-    if let Some(TextRef::Shared(text)) = text {
+    let text = db.read::<StringValue>(turn, key).map_err(|_| StringError::LcsNotStrings)?;
+    if let Some(StringRef::Shared(text)) = text {
         return Ok(Kept::Shared(Arc::clone(text)));
     }
     let start = copies.len();

@@ -7,10 +7,11 @@
 //! common are read in `options`.
 
 use resp::Reply;
-use store::{Event, TextRef};
+use store::{Event, StringRef};
 
-use crate::row::{Handler, Row};
-use crate::spec::{Access, Argument, Flags, Group, KeySpec, Shape, Spec};
+use crate::exec::Handler;
+use command::Row;
+use command::{Access, Argument, Flags, Group, KeySpec, Shape, Spec};
 
 mod compare;
 mod count;
@@ -59,7 +60,7 @@ const READ_KEY: &[KeySpec] = &[KeySpec::one(1, Access::RO.with(Access::ACCESS))]
 const UPDATE_KEY: &[KeySpec] = &[KeySpec::one(1, UPDATE)];
 const UPDATE: Access = Access::RW.with(Access::ACCESS).with(Access::UPDATE);
 
-const VALUE: Argument = Argument::new("value", Shape::Text);
+const VALUE: Argument = Argument::new("value", Shape::String);
 
 const DELETED: Event = Event::new('g', "del");
 const EXPIRY_SET: Event = Event::new('g', "expire");
@@ -70,11 +71,11 @@ const fn spec(name: &'static str, arity: i32, since: &'static str) -> Spec {
 }
 
 /// Replies a string, or null.
-pub(crate) fn reply_text(reply: &mut Reply<'_>, text: Option<TextRef<'_>>) {
+pub(crate) fn reply_text(reply: &mut Reply<'_>, text: Option<StringRef<'_>>) {
     match text {
-        Some(TextRef::Bytes(bytes)) => reply.bulk(bytes),
-        Some(TextRef::Integer(value)) => reply.bulk_int(value),
-        Some(TextRef::Shared(text)) => reply.bulk_shared(text),
+        Some(StringRef::Bytes(bytes)) => reply.bulk(bytes),
+        Some(StringRef::Integer(value)) => reply.bulk_int(value),
+        Some(StringRef::Shared(text)) => reply.bulk_shared(text),
         None => reply.null(),
     }
 }

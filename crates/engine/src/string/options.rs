@@ -10,8 +10,8 @@ use resp::Args;
 
 use super::compare::{Comparison, Relation};
 use crate::error::Error;
-use crate::spec::{Argument, Shape};
-use store::Stamp;
+use command::{Argument, Shape};
+use store::ExpiryChange;
 
 /// `EX`, `PX`, `EXAT` and `PXAT` as the arguments of SET, which got them one after another.
 pub(super) const SET_EXPIRY: &[Argument] = &[
@@ -38,7 +38,7 @@ const UNIX_MILLISECONDS: Argument =
 
 /// The command whose words are read.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Words {
+pub(super) enum AllowedOptions {
     Set,
     Getex,
     Msetex,
@@ -95,9 +95,13 @@ pub(super) struct Options<'a> {
 
 impl<'a> Options<'a> {
     /// Reads the words from the argument at `from` to the end.
-    pub(super) fn parse(args: &mut Args<'a>, from: usize, words: Words) -> Result<Self, Error> {
+    pub(super) fn parse(
+        args: &mut Args<'a>,
+        from: usize,
+        words: AllowedOptions,
+    ) -> Result<Self, Error> {
         let mut options = Self { condition: None, get: false, life: Life::Unsaid };
-        let (set, getex) = (words == Words::Set, words == Words::Getex);
+        let (set, getex) = (words == AllowedOptions::Set, words == AllowedOptions::Getex);
         args.seek(from);
         while let Some(word) = args.next() {
             let is = |name: &[u8]| word.eq_ignore_ascii_case(name);
@@ -144,11 +148,15 @@ impl<'a> Options<'a> {
 
 impl Life<'_> {
     /// What a put does to the expiry, for a command by its name.
-    pub(super) fn stamp(self, now_ms: i64, command: &'static str) -> Result<Stamp, Error> {
+    pub(super) fn expires_at(
+        self,
+        now_ms: i64,
+        command: &'static str,
+    ) -> Result<ExpiryChange, Error> {
         Ok(match self {
-            Self::Unsaid | Self::Persist => Stamp::Clear,
-            Self::Keep => Stamp::Keep,
-            Self::Until(expiry) => Stamp::At(expiry.at_ms(now_ms, command)?),
+            Self::Unsaid | Self::Persist => ExpiryChange::Clear,
+            Self::Keep => ExpiryChange::Keep,
+            Self::Until(expiry) => ExpiryChange::At(expiry.at_ms(now_ms, command)?),
         })
     }
 }

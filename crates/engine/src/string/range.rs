@@ -4,14 +4,15 @@ use std::ops::Range;
 
 use base::number::parse_i64;
 use resp::{Args, Reply};
-use store::text::{Digits, NewText};
-use store::{Event, Stamp, Text, TextRef};
+use store::string::{Digits, NewString};
+use store::{Event, ExpiryChange, StringRef, StringValue};
 
 use super::{READ, READ_KEY, VALUE, WRITE, reply_text, spec};
 use crate::cx::Cx;
 use crate::error::{Error, StringError};
-use crate::row::{Handler, Row};
-use crate::spec::{Access, Argument, Flags, KeySpec, Shape, Spec};
+use crate::exec::Handler;
+use command::Row;
+use command::{Access, Argument, Flags, KeySpec, Shape, Spec};
 
 pub(super) const APPEND: Row<Handler> = Row::new(
     spec("append", 3, "2.0.0")
@@ -72,12 +73,12 @@ fn append(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
     let value = args.text(2);
     let bytes_max = cx.bulk_bytes_max;
     let (db, turn) = cx.db(key);
-    let len = if let Some(mut edit) = db.edit::<Text>(turn, key)? {
+    let len = if let Some(mut edit) = db.edit::<StringValue>(turn, key)? {
         let len = edit.text().len();
         checked_end(len, value, bytes_max)?;
         edit.write_at(len, value)
     } else {
-        db.put(turn, key, NewText::encode(value, args.own(2)), Stamp::Clear);
+        db.put(turn, key, NewString::encode(value, args.own(2)), ExpiryChange::Clear);
         value.len()
     };
     cx.wrote(Event::new('$', "append"), key.bytes);
@@ -92,7 +93,7 @@ fn setrange(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resu
     let value = args.text(3);
     let bytes_max = cx.bulk_bytes_max;
     let (db, turn) = cx.db(key);
-    let len = if let Some(mut edit) = db.edit::<Text>(turn, key)? {
+    let len = if let Some(mut edit) = db.edit::<StringValue>(turn, key)? {
         if value.is_empty() {
             reply.len(edit.text().len());
             return Ok(());
@@ -107,7 +108,7 @@ fn setrange(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resu
         let len = checked_end(offset, value, bytes_max)?;
         let mut text = vec![0; len];
         text[offset..].copy_from_slice(value);
-        db.put(turn, key, NewText::edited(&mut text), Stamp::Clear);
+        db.put(turn, key, NewString::edited(&mut text), ExpiryChange::Clear);
         len
     };
     cx.wrote(Event::new('$', "setrange"), key.bytes);
@@ -126,7 +127,7 @@ fn getrange(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resu
     let end = parse_i64(args.text(3)).ok_or(Error::NotInteger)?;
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
-    let text = db.read::<Text>(turn, key)?.unwrap_or(TextRef::Bytes(b""));
+    let text = db.read::<StringValue>(turn, key)?.unwrap_or(StringRef::Bytes(b""));
     let range = part_of(text.len(), start, end);
     if range.len() == text.len() {
         // The whole of it, which a long string need not be copied for.
@@ -155,7 +156,7 @@ fn part_of(len: usize, start: i64, end: i64) -> Range<usize> {
 fn strlen(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
-    reply.len(db.read::<Text>(turn, key)?.map_or(0, TextRef::len));
+    reply.len(db.read::<StringValue>(turn, key)?.map_or(0, StringRef::len));
     Ok(())
 }
 

@@ -8,18 +8,19 @@ use std::ops::Range;
 
 use base::number::parse_i64;
 use resp::{Args, Reply};
-use store::text::NewText;
-use store::{Event, Stamp, Text};
+use store::string::NewString;
+use store::{Event, ExpiryChange, StringValue};
 
 use super::compare;
-use super::options::{Condition, Expiry, MSETEX_EXPIRY, Options, SET_EXPIRY, Unit, Words};
+use super::options::{AllowedOptions, Condition, Expiry, MSETEX_EXPIRY, Options, SET_EXPIRY, Unit};
 use super::{
     EXPIRY_SET, UPDATE, UPDATE_KEY, VALUE, WRITE, command, command_until, reply_text, spec,
 };
 use crate::cx::Cx;
 use crate::error::{Error, StringError};
-use crate::row::{Handler, Row};
-use crate::spec::{Access, Argument, Find, Flags, KeySpec, Shape, Spec};
+use crate::exec::Handler;
+use command::Row;
+use command::{Access, Argument, Find, Flags, KeySpec, Shape, Spec};
 
 pub(super) const SET: Row<Handler> = Row::new(
     spec("set", -3, "1.0.0")
@@ -142,16 +143,16 @@ const WRITTEN: Event = Event::new('$', "set");
 
 fn set(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     if args.len() == 3 {
-        put(cx, args, 2, Stamp::Clear);
+        put(cx, args, 2, ExpiryChange::Clear);
         reply.ok();
         return Ok(());
     }
-    let options = Options::parse(args, 3, Words::Set)?;
-    let stamp = options.life.stamp(cx.turn.unix_ms, "set")?;
+    let options = Options::parse(args, 3, AllowedOptions::Set)?;
+    let expires_at = options.life.expires_at(cx.turn.unix_ms, "set")?;
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
     if options.get {
-        reply_text(reply, db.read::<Text>(turn, key)?);
+        reply_text(reply, db.read::<StringValue>(turn, key)?);
     }
     let met = match options.condition {
         None => true,
@@ -160,11 +161,11 @@ fn set(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<()
         Some(Condition::Compares(comparison)) => comparison.holds(db, turn, key)?,
     };
     if met {
-        put(cx, args, 2, stamp);
-        if matches!(stamp, Stamp::At(_)) {
+        put(cx, args, 2, expires_at);
+        if matches!(expires_at, ExpiryChange::At(_)) {
             // Replayed as it was put.
         } else if let Some(Condition::Compares(_)) = options.condition {
-            cx.turn.effects.replay_as(|| unconditional(args, stamp));
+            cx.turn.effects.replay_as(|| unconditional(args, expires_at));
         } else if options.get {
             cx.turn.effects.replay_as(|| without_get(args));
         }
@@ -179,13 +180,13 @@ fn set(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<()
 
 /// Sets the first key to the argument at `value_at`.
 #[inline]
-fn put(cx: &mut Cx<'_>, args: &Args<'_>, value_at: usize, stamp: Stamp) {
+fn put(cx: &mut Cx<'_>, args: &Args<'_>, value_at: usize, expires_at: ExpiryChange) {
     let key = cx.first_key(args, 1);
-    let text = NewText::encode(args.text(value_at), args.own(value_at));
+    let text = NewString::encode(args.text(value_at), args.own(value_at));
     let (db, turn) = cx.db(key);
-    db.put(turn, key, text, stamp);
+    db.put(turn, key, text, expires_at);
     cx.wrote(WRITTEN, key.bytes);
-    if let Stamp::At(at_ms) = stamp {
+    if let ExpiryChange::At(at_ms) = expires_at {
         cx.wrote(EXPIRY_SET, key.bytes);
         let words = [b"SET", key.bytes, args.text(value_at), b"PXAT"];
         cx.turn.effects.replay_as(|| command_until(words, at_ms));
@@ -201,8 +202,8 @@ fn without_get(args: &Args<'_>) -> Vec<Vec<u8>> {
 }
 
 /// The request without what was to be compared: it has been.
-fn unconditional(args: &Args<'_>, stamp: Stamp) -> Vec<Vec<u8>> {
-    let keep = (stamp == Stamp::Keep).then_some(&b"KEEPTTL"[..]);
+fn unconditional(args: &Args<'_>, expires_at: ExpiryChange) -> Vec<Vec<u8>> {
+    let keep = (expires_at == ExpiryChange::Keep).then_some(&b"KEEPTTL"[..]);
     args.iter().take(3).chain(keep).map(<[u8]>::to_vec).collect()
 }
 
@@ -211,7 +212,7 @@ fn setnx(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<
     let (db, turn) = cx.db(key);
     let absent = !db.contains(turn, key);
     if absent {
-        put(cx, args, 2, Stamp::Clear);
+        put(cx, args, 2, ExpiryChange::Clear);
     }
     reply.int(i64::from(absent));
     Ok(())
@@ -234,7 +235,7 @@ fn put_until(
 ) -> Result<(), Error> {
     let expiry = Expiry { amount: args.text(2), unit };
     let at_ms = expiry.at_ms(cx.turn.unix_ms, command)?;
-    put(cx, args, 3, Stamp::At(at_ms));
+    put(cx, args, 3, ExpiryChange::At(at_ms));
     reply.ok();
     Ok(())
 }
@@ -242,8 +243,8 @@ fn put_until(
 fn getset(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
-    reply_text(reply, db.read::<Text>(turn, key)?);
-    put(cx, args, 2, Stamp::Clear);
+    reply_text(reply, db.read::<StringValue>(turn, key)?);
+    put(cx, args, 2, ExpiryChange::Clear);
     cx.turn.effects.replay_as(|| command([b"SET", key.bytes, args.text(2)]));
     Ok(())
 }
@@ -252,7 +253,7 @@ fn mset(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(
     if args.len().is_multiple_of(2) {
         return Err(Error::Arity("mset".to_owned()));
     }
-    put_pairs(cx, args, 1..args.len(), Stamp::Clear);
+    put_pairs(cx, args, 1..args.len(), ExpiryChange::Clear);
     reply.ok();
     Ok(())
 }
@@ -267,7 +268,7 @@ fn msetnx(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
         !db.contains(turn, key)
     });
     if free {
-        put_pairs(cx, args, 1..args.len(), Stamp::Clear);
+        put_pairs(cx, args, 1..args.len(), ExpiryChange::Clear);
     }
     reply.int(i64::from(free));
     Ok(())
@@ -279,8 +280,8 @@ fn msetex(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
     let numkeys = numkeys.ok_or(StringError::MsetexKeys)?;
     let end = numkeys.checked_mul(2).and_then(|len| len.checked_add(2));
     let end = end.filter(|end| *end <= args.len()).ok_or(StringError::MsetexPairs)?;
-    let options = Options::parse(args, end, Words::Msetex)?;
-    let stamp = options.life.stamp(cx.turn.unix_ms, "msetex")?;
+    let options = Options::parse(args, end, AllowedOptions::Msetex)?;
+    let expires_at = options.life.expires_at(cx.turn.unix_ms, "msetex")?;
     let mut met = true;
     if let Some(condition) = options.condition {
         met = (0..numkeys).all(|nth| {
@@ -290,8 +291,8 @@ fn msetex(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
         });
     }
     if met {
-        put_pairs(cx, args, 2..end, stamp);
-        if let Stamp::At(at_ms) = stamp {
+        put_pairs(cx, args, 2..end, expires_at);
+        if let ExpiryChange::At(at_ms) = expires_at {
             cx.turn.effects.replay_as(|| {
                 let mut words: Vec<Vec<u8>> = args.iter().take(end).map(<[u8]>::to_vec).collect();
                 words.extend([b"PXAT".to_vec(), at_ms.to_string().into_bytes()]);
@@ -304,14 +305,14 @@ fn msetex(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
 }
 
 /// Sets each key to the argument behind it. Of a key that comes twice the last value stays.
-fn put_pairs(cx: &mut Cx<'_>, args: &Args<'_>, pairs: Range<usize>, stamp: Stamp) {
+fn put_pairs(cx: &mut Cx<'_>, args: &Args<'_>, pairs: Range<usize>, expires_at: ExpiryChange) {
     for (nth, at) in pairs.step_by(2).enumerate() {
         let key = cx.nth_key(args, nth, at);
-        let text = NewText::encode(args.text(at + 1), args.own(at + 1));
+        let text = NewString::encode(args.text(at + 1), args.own(at + 1));
         let (db, turn) = cx.db(key);
-        db.put(turn, key, text, stamp);
+        db.put(turn, key, text, expires_at);
         cx.wrote(WRITTEN, key.bytes);
-        if matches!(stamp, Stamp::At(_)) {
+        if matches!(expires_at, ExpiryChange::At(_)) {
             cx.wrote(EXPIRY_SET, key.bytes);
         }
     }

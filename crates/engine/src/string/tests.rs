@@ -11,7 +11,7 @@ use resp::{Args, Out, Reply, Span};
 use store::{Limits, Shard, Turn};
 
 use super::*;
-use crate::cx::{Cx, Hold, ShardMap};
+use crate::cx::{Cx, LockedShards, ShardMap};
 use crate::exec;
 
 /// One shard, and the replies of the last request.
@@ -45,7 +45,7 @@ impl Bench {
         let hashes: Vec<u64> = keys.map(|at| self.turn.hasher.hash(args.text(at))).collect();
         let mut cx = Cx {
             turn: &mut self.turn,
-            hold: Hold::One(&mut self.shard),
+            hold: LockedShards::One(&mut self.shard),
             map: ShardMap::new(1),
             db: 0,
             databases: 1,
@@ -146,7 +146,7 @@ fn long_strings_are_shared_from_request_to_reply() {
     }
     // The overwritten value waits to be dropped where no lock is held.
     let before = Arc::strong_count(&own);
-    bench.turn.trash.clear();
+    bench.turn.lazy_free.clear();
     assert_eq!(Arc::strong_count(&own), before - 1);
     assert!(bench.run("append k2", Some(&own)));
     assert!(bench.run("getdel k2", None));
@@ -232,10 +232,14 @@ fn reads_count_hits_and_misses_and_writes_count_changes() {
         ("incrby f x", 0, 0, 0),
         ("setrange b 1048576 x", 0, 0, 0),
     ] {
-        bench.turn.tally = store::Tally::default();
+        bench.turn.counters = store::KeyspaceCounters::default();
         bench.run(request, None);
-        let tally = bench.turn.tally;
-        assert_eq!((tally.hits, tally.misses, tally.changes), (hits, misses, changes), "{request}");
+        let counters = bench.turn.counters;
+        assert_eq!(
+            (counters.hits, counters.misses, counters.changes),
+            (hits, misses, changes),
+            "{request}"
+        );
     }
 }
 

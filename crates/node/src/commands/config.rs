@@ -1,7 +1,8 @@
 //! CONFIG (<https://redis.io/docs/latest/commands/config/>): what the parameters are and how they
 //! are read is the business of [`crate::config`].
 
-use engine::{Argument, Error, Flags, Group, Row, ServerError, Shape, Spec};
+use command::{Argument, Flags, Group, Row, Shape, Spec};
+use engine::{Error, ServerError};
 use resp::{Args, Reply};
 
 use super::{NodeCx, NodeHandler, help, help_spec, is_local};
@@ -12,7 +13,7 @@ const ADMIN: Flags =
     Flags::ADMIN.with(Flags::NOSCRIPT).with(Flags::LOADING).with(Flags::STALE).with(Flags::MAIN);
 const EVERYWHERE: &[&str] = &["request_policy:all_nodes", "response_policy:all_succeeded"];
 const PAIR: &[Argument] =
-    &[Argument::new("parameter", Shape::Text), Argument::new("value", Shape::Text)];
+    &[Argument::new("parameter", Shape::String), Argument::new("value", Shape::String)];
 
 const fn part(name: &'static str, arity: i32, since: &'static str) -> Spec {
     Spec::new(name, arity, Group::Server, since)
@@ -29,7 +30,7 @@ pub const ROWS: &[Row<NodeHandler>] = &[Row::container(
                 .summary("Replies names and values of parameters.")
                 .complexity("O(N) with N patterns.")
                 .flags(ADMIN)
-                .arguments(&[Argument::new("parameter", Shape::Text).multiple()])
+                .arguments(&[Argument::new("parameter", Shape::String).multiple()])
                 .history(&[("7.0.0", "Takes several patterns.")]),
             matching,
         ),
@@ -39,7 +40,7 @@ pub const ROWS: &[Row<NodeHandler>] = &[Row::container(
                 .summary("Sets the counts that INFO shows back to zero.")
                 .flags(ADMIN)
                 .tips(EVERYWHERE),
-            reset_statistics,
+            reset_totals,
         ),
         Row::new(
             part("rewrite", 2, "2.8.0")
@@ -96,7 +97,7 @@ fn change(cx: &NodeCx<'_>, pairs: &[(&[u8], &[u8])]) -> Result<(), SetError> {
 }
 
 fn rewrite(cx: &mut NodeCx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
-    if cx.host.facts().config_file.is_empty() {
+    if cx.host.process_info().config_file.is_empty() {
         return Err(ServerError::NoConfigFile.into());
     }
     let node = &cx.worker.node;
@@ -108,12 +109,8 @@ fn rewrite(cx: &mut NodeCx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Resu
     Ok(())
 }
 
-fn reset_statistics(
-    cx: &mut NodeCx<'_>,
-    _: &mut Args<'_>,
-    reply: &mut Reply<'_>,
-) -> Result<(), Error> {
-    cx.worker.node.reset_statistics();
+fn reset_totals(cx: &mut NodeCx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    cx.worker.node.reset_totals();
     reply.ok();
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! Connections (<https://redis.io/docs/latest/commands/?group=connection>), but for CLIENT.
 
-use engine::{Argument, ConnectionError, Error, Flags, Group, Row, Shape, Spec};
+use command::{Argument, Flags, Group, Row, Shape, Spec};
+use engine::{ConnectionError, Error};
 use resp::{Args, Reply};
 
 use super::{NodeCx, NodeHandler, Then, handshake};
@@ -10,15 +11,15 @@ const ANYTIME: Flags = Flags::LOADING.with(Flags::STALE).with(Flags::FAST);
 /// What a client may say before it has authenticated.
 const FIRST: Flags = ANYTIME.with(Flags::NOSCRIPT).with(Flags::NO_AUTH).with(Flags::ALLOW_BUSY);
 
-const USER: Argument = Argument::new("username", Shape::Text);
-const PASSWORD: Argument = Argument::new("password", Shape::Text);
+const USER: Argument = Argument::new("username", Shape::String);
+const PASSWORD: Argument = Argument::new("password", Shape::String);
 
 const HELLO: &[Argument] = &[Argument::new(
     "arguments",
     Shape::Block(&[
         Argument::new("protover", Shape::Integer),
         Argument::new("auth", Shape::Block(&[USER, PASSWORD])).after("AUTH").optional(),
-        Argument::new("clientname", Shape::Text).after("SETNAME").optional(),
+        Argument::new("clientname", Shape::String).after("SETNAME").optional(),
     ]),
 )
 .optional()];
@@ -38,7 +39,7 @@ pub const ROWS: &[Row<NodeHandler>] = &[
         Spec::new("echo", 2, Group::Connection, "1.0.0")
             .summary("Replies the message it was given.")
             .flags(ANYTIME)
-            .arguments(&[Argument::new("message", Shape::Text)]),
+            .arguments(&[Argument::new("message", Shape::String)]),
         echo,
     ),
     Row::new(
@@ -54,7 +55,7 @@ pub const ROWS: &[Row<NodeHandler>] = &[
             .summary("Replies PONG, or the message it was given.")
             .flags(Flags::FAST)
             .tips(&["request_policy:all_shards", "response_policy:all_succeeded"])
-            .arguments(&[Argument::new("message", Shape::Text).optional()]),
+            .arguments(&[Argument::new("message", Shape::String).optional()]),
         ping,
     ),
     Row::new(

@@ -6,8 +6,9 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use command::{Flags, Group, Row, Spec};
 use engine::digest::Digest;
-use engine::{Error, Flags, Group, Row, ServerError, Spec};
+use engine::{Error, ServerError};
 use resp::{Args, Reply};
 use store::Entry;
 
@@ -82,7 +83,7 @@ fn object(cx: &mut NodeCx<'_>, key: &[u8], reply: &mut Reply<'_>) -> Result<(), 
         text = shard.db(db).stored(turn, key).map(|stored| {
             let (place, encoding) = (stored.key().as_ptr(), stored.encoding());
             let idle = stored.idle_seconds(turn);
-            let used = turn.use_clock().wrapping_sub(idle);
+            let used = turn.access_clock().wrapping_sub(idle);
             format!(
                 "Value at:{place:p} refcount:1 encoding:{encoding} lru:{used} \
                  lru_seconds_idle:{idle}"

@@ -6,10 +6,10 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
-use store::ledger::Family;
+use store::key_index::Family;
 
 use super::NodeCx;
-use crate::host::Facts;
+use crate::host::ProcessInfo;
 
 /// One database in all shards.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub(crate) struct DbSize {
 #[derive(Debug)]
 pub(crate) struct Footprint {
     /// What the process tells.
-    pub facts: Facts,
+    pub facts: ProcessInfo,
     /// By number.
     pub dbs: Vec<DbSize>,
     /// Requests not executed and replies not sent yet.
@@ -81,7 +81,7 @@ impl Footprint {
             client.query_bytes.load(Ordering::Relaxed) + client.output_bytes.load(Ordering::Relaxed)
         };
         Self {
-            facts: cx.host.facts(),
+            facts: cx.host.process_info(),
             dbs: db_sizes(cx),
             client_bytes: clients.iter().map(|client| bytes(client)).sum(),
             awaited: awaited_keys(cx),

@@ -11,7 +11,7 @@ use resp::{Args, Reply};
 
 use super::NodeCx;
 use super::connection::{is_clean, set_name, shown};
-use crate::client::DEFAULT_USER;
+use crate::clients::record::DEFAULT_USER;
 
 pub(super) fn auth(
     cx: &mut NodeCx<'_>,

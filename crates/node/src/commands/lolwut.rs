@@ -9,7 +9,8 @@
 
 use base::number::parse_i64;
 use base::random::Random;
-use engine::{Argument, Error, Flags, Group, Row, Shape, Spec};
+use command::{Argument, Flags, Group, Row, Shape, Spec};
+use engine::Error;
 use resp::{Args, Reply};
 
 use super::{NodeCx, NodeHandler};

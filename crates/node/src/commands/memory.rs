@@ -2,12 +2,13 @@
 //! for.
 
 use base::number::parse_i64;
-use engine::{Access, Argument, Cx, Error, Flags, Group, KeySpec, Row, Shape, Spec};
+use command::{Access, Argument, Flags, Group, KeySpec, Row, Shape, Spec};
+use engine::{Cx, Error};
 use resp::{Args, Reply};
 
 use super::footprint::{Footprint, percent};
 use super::{NodeCx, help, help_spec};
-use crate::table::Call;
+use crate::execution::table::Call;
 
 const ALL_SHARDS: &str = "request_policy:all_shards";
 const REPORT: &[&str] = &["nondeterministic_output", ALL_SHARDS, "response_policy:special"];
@@ -224,10 +225,10 @@ fn diagnosis(memory: &Footprint, clients: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::Facts;
+    use crate::host::ProcessInfo;
 
     #[track_caller]
-    fn check(facts: Facts, client_bytes: u64, starts: &[&str]) {
+    fn check(facts: ProcessInfo, client_bytes: u64, starts: &[&str]) {
         let awaited = (0, 0);
         let memory = Footprint { facts, dbs: Vec::new(), client_bytes, awaited };
         let text = diagnosis(&memory, 1);
@@ -239,20 +240,25 @@ mod tests {
     #[test]
     fn the_doctor_names_what_is_unusual() {
         let mb = 1 << 20;
-        let healthy = Facts {
+        let healthy = ProcessInfo {
             allocated_bytes: 100 * mb,
             allocated_peak_bytes: 110 * mb,
             active_bytes: 105 * mb,
             resident_bytes: 110 * mb,
             rss_bytes: 115 * mb,
-            ..Facts::default()
+            ..ProcessInfo::default()
         };
-        check(Facts { allocated_bytes: mb, ..Facts::default() }, 0, &["The server holds"]);
+        check(
+            ProcessInfo { allocated_bytes: mb, ..ProcessInfo::default() },
+            0,
+            &["The server holds"],
+        );
         check(healthy.clone(), 0, &["Nothing is unusual"]);
-        check(Facts { allocated_peak_bytes: 200 * mb, ..healthy.clone() }, 0, &["Peak"]);
-        let loose = Facts { active_bytes: 120 * mb, resident_bytes: 150 * mb, ..healthy.clone() };
-        check(Facts { rss_bytes: 151 * mb, ..loose }, 0, &["Fragmentation", "Unused pages"]);
-        check(Facts { rss_bytes: 150 * mb, ..healthy.clone() }, 0, &["Outside"]);
+        check(ProcessInfo { allocated_peak_bytes: 200 * mb, ..healthy.clone() }, 0, &["Peak"]);
+        let loose =
+            ProcessInfo { active_bytes: 120 * mb, resident_bytes: 150 * mb, ..healthy.clone() };
+        check(ProcessInfo { rss_bytes: 151 * mb, ..loose }, 0, &["Fragmentation", "Unused pages"]);
+        check(ProcessInfo { rss_bytes: 150 * mb, ..healthy.clone() }, 0, &["Outside"]);
         check(healthy, mb, &["Clients"]);
     }
 }

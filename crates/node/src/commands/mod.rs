@@ -2,14 +2,15 @@
 
 use core::net::SocketAddr;
 
-use engine::{Error, Flags, Group, Row, Spec, Visit, help};
+use ::command::{Flags, Group, Row, Spec};
+use engine::{Error, ShardAccess, help};
 use resp::{Args, Reply};
 
-use crate::client::{ClientRecord, flag};
+use crate::clients::record::{ClientRecord, flag};
+use crate::clients::session::Session;
+use crate::execution::table::{Call, Entry, table};
+use crate::execution::worker::Worker;
 use crate::host::Host;
-use crate::session::Session;
-use crate::table::{Call, Entry, table};
-use crate::worker::Worker;
 
 mod client;
 mod command;
@@ -63,7 +64,7 @@ pub struct NodeCx<'a> {
     /// The command.
     pub entry: &'static Entry,
     /// All shards, one at a time.
-    pub shards: &'a dyn Visit,
+    pub shards: &'a dyn ShardAccess,
     /// Services of the process.
     pub host: &'a dyn Host,
     /// What happens after the reply.

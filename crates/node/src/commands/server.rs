@@ -1,6 +1,7 @@
 //! TIME and SHUTDOWN (<https://redis.io/docs/latest/commands/?group=server>).
 
-use engine::{Argument, Error, Flags, Group, Row, ServerError, Shape, Spec};
+use command::{Argument, Flags, Group, Row, Shape, Spec};
+use engine::{Error, ServerError};
 use resp::{Args, Reply};
 
 use super::{NodeCx, NodeHandler, Then};

@@ -2,7 +2,8 @@
 //! [`crate::slowlog`].
 
 use base::number::parse_i64;
-use engine::{Argument, Error, Flags, Group, Row, ServerError, Shape, Spec};
+use command::{Argument, Flags, Group, Row, Shape, Spec};
+use engine::{Error, ServerError};
 use resp::{Args, Reply};
 
 use super::{NodeCx, NodeHandler, help, help_spec};

@@ -35,7 +35,7 @@ pub enum Apply {
     /// The default user's password.
     Password,
     /// The background tick's rate.
-    Tick,
+    Cron,
     /// How keys expire and are freed: shards keep a copy.
     Keyspace,
     /// The slow log's threshold or length.

@@ -146,9 +146,9 @@ pub static PARAMETERS: &[Parameter] = &[
         "Cores to run on, such as 0-3 or 0,2; empty for all.")
         .alias("server_cpulist").immutable(),
     Parameter::new("hz", TICK_RATE,
-        "Background ticks a second, 1 to 500.").applies(Apply::Tick),
+        "Background ticks a second, 1 to 500.").applies(Apply::Cron),
     flag!("dynamic-hz", dynamic_hz,
-        "Tick faster while many clients are connected.").applies(Apply::Tick),
+        "Tick faster while many clients are connected.").applies(Apply::Cron),
 
     // Keys and memory.
     number!("databases", databases, Decimal 1..=I32_MAX,

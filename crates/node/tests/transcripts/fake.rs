@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use engine::{Held, Visit, Whole};
-use node::client::flag;
+use engine::{ExclusiveShards, HeldShards, ShardAccess};
+use node::blocking::{due, finish, give_up, on_deadline};
+use node::clients::record::flag;
 use node::config::{Change, Config};
-use node::dispatch::Request;
-use node::host::{Facts, Shutdown};
-use node::wait::{come_due, due, finish, give_up};
-use node::{ClientRecord, Host, Node, Router, Session, Step, Worker, dispatch, table};
+use node::execution::dispatch::Request;
+use node::host::{ProcessInfo, Shutdown};
+use node::{ClientRecord, Host, Node, Session, ShardLocks, Step, Worker, dispatch, table};
 use resp::{Args, Out, Span};
 use store::{Effect, Shard};
 
@@ -76,9 +76,9 @@ impl World {
             self.due_ms.remove(&name);
             self.looks.push(name.clone());
             if let Some(session) = self.sessions.get(&name) {
-                let before = self.worker.turn.tally;
-                come_due(&mut self.worker, session, &self.shards, &self.host);
-                let changed = self.worker.turn.tally.changes > before.changes;
+                let before = self.worker.turn.counters;
+                on_deadline(&mut self.worker, session, &self.shards, &self.host);
+                let changed = self.worker.turn.counters.changes > before.changes;
                 let effects = self.worker.turn.effects.take();
                 let any_own = effects.iter().any(is_own);
                 assert_eq!(any_own, changed, "effects for writes: {effects:?}");
@@ -86,7 +86,7 @@ impl World {
             }
             self.finish_waits();
             self.schedule(&name);
-            self.hear_news();
+            self.hear_of_waits();
         }
         self.now_us = end_us;
         self.worker.begin_turn(self.now_us, 0);
@@ -108,7 +108,7 @@ impl World {
     }
 
     /// Asks again about the clients that have been woken. Returns how many that were.
-    fn hear_news(&mut self) -> usize {
+    fn hear_of_waits(&mut self) -> usize {
         let woken = self.host.woken.take();
         for id in &woken {
             let found = self.sessions.iter().find(|(_, session)| session.record.id == *id);
@@ -169,22 +169,22 @@ impl World {
         let args = Args::new(&buffer, &spans, &[]);
         let entry = table().resolve(&args);
         let hasher = self.node.hasher;
-        let hash = entry.and_then(|entry| entry.only_key_hash(&args, |key| hasher.hash(key)));
+        let hash = entry.and_then(|entry| entry.single_key_hash(&args, |key| hasher.hash(key)));
         let request = Request { entry, args, hash };
         let mut out = Out::default();
         self.shards.ticks.set(self.host.ticks.get());
-        let before = self.worker.turn.tally;
+        let before = self.worker.turn.counters;
         let step = dispatch(&mut self.worker, session, request, &self.shards, &self.host, &mut out);
-        let after = self.worker.turn.tally;
+        let after = self.worker.turn.counters;
         let effects = self.worker.turn.effects.take();
         let own: Vec<_> = effects.iter().filter(|effect| is_own(effect)).collect();
         let changed = after.changes > before.changes;
-        let news = self.host.woken.borrow().len();
-        if news == 0 {
+        let wake_events = self.host.woken.borrow().len();
+        if wake_events == 0 {
             assert_eq!(own.len(), usize::from(changed), "one effect for each write: {effects:?}");
         } else {
             assert_eq!(own.is_empty(), !changed, "effects for writes: {effects:?}");
-            assert!(own.len() <= 1 + news, "one effect for each write: {effects:?}");
+            assert!(own.len() <= 1 + wake_events, "one effect for each write: {effects:?}");
         }
         self.worker.end_turn();
         for database in 0..self.node.databases {
@@ -200,7 +200,7 @@ impl World {
         }
         self.finish_waits();
         self.schedule(client);
-        self.hear_news();
+        self.hear_of_waits();
         record.commands.fetch_add(1, Ordering::Relaxed);
         let closed = self.host.closed.borrow().clone();
         for session in self.sessions.values_mut().filter(|s| closed.contains(&s.record.id)) {
@@ -242,9 +242,9 @@ struct FakeShards {
     ticks: Cell<u64>,
 }
 
-struct FakeHeld<'a>(Vec<(usize, std::cell::RefMut<'a, Shard>)>);
+struct FakeHeldShards<'a>(Vec<(usize, std::cell::RefMut<'a, Shard>)>);
 
-impl Held for FakeHeld<'_> {
+impl HeldShards for FakeHeldShards<'_> {
     fn shard(&mut self, number: usize) -> &mut Shard {
         &mut self.0.iter_mut().find(|(held, _)| *held == number).expect("a held shard").1
     }
@@ -255,18 +255,18 @@ impl Held for FakeHeld<'_> {
 }
 
 /// All shards: visited, then held.
-struct FakeWhole<'a> {
+struct FakeExclusiveShards<'a> {
     shards: &'a [RefCell<Shard>],
     held: Vec<std::cell::RefMut<'a, Shard>>,
 }
 
-impl Visit for FakeWhole<'_> {
+impl ShardAccess for FakeExclusiveShards<'_> {
     fn visit(&self, shard: usize, work: &mut dyn FnMut(&mut Shard)) {
         work(&mut self.shards[shard].borrow_mut());
     }
 }
 
-impl Held for FakeWhole<'_> {
+impl HeldShards for FakeExclusiveShards<'_> {
     fn shard(&mut self, number: usize) -> &mut Shard {
         if self.held.is_empty() {
             self.held.extend(self.shards.iter().map(RefCell::borrow_mut));
@@ -279,31 +279,31 @@ impl Held for FakeWhole<'_> {
     }
 }
 
-impl Visit for FakeShards {
+impl ShardAccess for FakeShards {
     fn visit(&self, shard: usize, work: &mut dyn FnMut(&mut Shard)) {
         work(&mut self.shards[shard].borrow_mut());
     }
 }
 
-impl Router for FakeShards {
+impl ShardLocks for FakeShards {
     fn one<R>(&self, shard: usize, work: impl FnOnce(&mut Shard) -> R) -> R {
         work(&mut self.shards[shard].borrow_mut())
     }
 
-    fn many<R>(&self, shards: &[usize], work: impl FnOnce(&mut dyn Held) -> R) -> R {
+    fn many<R>(&self, shards: &[usize], work: impl FnOnce(&mut dyn HeldShards) -> R) -> R {
         assert!(shards.is_sorted_by(|a, b| a < b), "ascending without repetition");
         let held =
             shards.iter().map(|number| (*number, self.shards[*number].borrow_mut())).collect();
-        work(&mut FakeHeld(held))
+        work(&mut FakeHeldShards(held))
     }
 
-    fn world<R>(&self, work: impl FnOnce(&mut dyn Whole) -> R) -> R {
-        work(&mut FakeWhole { shards: &self.shards, held: Vec::new() })
+    fn exclusive<R>(&self, work: impl FnOnce(&mut dyn ExclusiveShards) -> R) -> R {
+        work(&mut FakeExclusiveShards { shards: &self.shards, held: Vec::new() })
     }
 
     fn prefetch(&self, _: usize) {}
 
-    fn ticks(&self) -> u64 {
+    fn tsc(&self) -> u64 {
         self.ticks.get()
     }
 }
@@ -359,8 +359,8 @@ impl Host for FakeHost {
         Ok(())
     }
 
-    fn facts(&self) -> Facts {
-        Facts {
+    fn process_info(&self) -> ProcessInfo {
+        ProcessInfo {
             pid: 4321,
             uptime_seconds: 90_061,
             tcp_port: 6379,
@@ -369,7 +369,7 @@ impl Host for FakeHost {
             allocated_peak_bytes: 4 << 20,
             startup_bytes: 1 << 20,
             allocator: "fake-1.0".to_owned(),
-            ..Facts::default()
+            ..ProcessInfo::default()
         }
     }
 

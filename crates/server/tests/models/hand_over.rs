@@ -14,8 +14,8 @@ use shuttle::sync::mpsc::{Receiver, Sender, channel};
 use shuttle::sync::{Mutex, RwLock};
 use shuttle::thread::{self, JoinHandle};
 
+use crate::client_location::ClientLocation;
 use crate::message::{Message, Origin};
-use crate::seat::Seat;
 use crate::shim::Fault;
 use crate::slots::{Action, Client, Slots};
 
@@ -25,14 +25,14 @@ const BATCH: u64 = 2;
 /// What is known of a client whoever owns it.
 pub(crate) struct Record {
     pub(crate) id: u64,
-    pub(crate) seat: Seat,
+    pub(crate) location: ClientLocation,
     pub(crate) closed: AtomicU64,
     /// Requests executed; their numbers run from 0.
     pub(crate) executed: AtomicU64,
 }
 
 /// A client that sends so many batches, all of which only the main thread may execute.
-pub(crate) struct Pupil {
+pub(crate) struct TestClient {
     record: Arc<Record>,
     /// Its requests that wait.
     queue: VecDeque<u64>,
@@ -41,9 +41,9 @@ pub(crate) struct Pupil {
     open: bool,
 }
 
-type Letter = Message<Pupil>;
+type TestMessage = Message<TestClient>;
 
-impl Client for Pupil {
+impl Client for TestClient {
     type Ticket = u64;
 
     fn ticket(&self) -> u64 {
@@ -59,16 +59,16 @@ impl Client for Pupil {
     }
 
     fn take(&self, thread: usize, slot: usize) -> bool {
-        let killed = self.record.seat.take(thread as u32, slot as u32);
+        let killed = self.record.location.take(thread as u32, slot as u32);
         killed && !Fault::KillForgottenOnAdoption.is_planted()
     }
 
     fn is_killed(&self) -> bool {
-        self.record.seat.is_killed() && !Fault::KillForgottenOnReturn.is_planted()
+        self.record.location.is_killed() && !Fault::KillForgottenOnReturn.is_planted()
     }
 }
 
-impl Drop for Pupil {
+impl Drop for TestClient {
     fn drop(&mut self) {
         assert!(!self.open || std::thread::panicking(), "client {} is lost", self.record.id);
     }
@@ -76,13 +76,13 @@ impl Drop for Pupil {
 
 /// What all threads share.
 pub(crate) struct World {
-    links: RwLock<Vec<Sender<Letter>>>,
+    links: RwLock<Vec<Sender<TestMessage>>>,
     active: AtomicUsize,
     pub(crate) records: Mutex<Vec<Arc<Record>>>,
 }
 
 impl World {
-    fn send(&self, thread: usize, letter: Letter) {
+    fn send(&self, thread: usize, letter: TestMessage) {
         let link = self.links.read().expect("nobody panics").get(thread).cloned();
         match link.map(|link| link.send(letter)) {
             // What a thread that has ended was to be told is of no interest, unless it is a client.
@@ -101,8 +101,8 @@ impl World {
 
     /// What CLIENT KILL does, on any thread.
     pub(crate) fn kill(&self, record: &Record) {
-        if record.seat.kill() {
-            let (thread, slot) = record.seat.place();
+        if record.location.kill() {
+            let (thread, slot) = record.location.place();
             self.send(thread as usize, Message::Close { id: record.id, slot: slot as usize });
         }
     }
@@ -112,22 +112,22 @@ impl World {
 struct Owner {
     world: Arc<World>,
     index: usize,
-    slots: Slots<Pupil>,
-    inbox: Receiver<Letter>,
+    slots: Slots<TestClient>,
+    inbox: Receiver<TestMessage>,
     ended: bool,
     /// Threads that have ended, as the main thread was told.
     left: Vec<usize>,
 }
 
 impl Owner {
-    fn new(world: &Arc<World>, index: usize) -> (Self, Sender<Letter>) {
+    fn new(world: &Arc<World>, index: usize) -> (Self, Sender<TestMessage>) {
         let (sender, inbox) = channel();
         let (world, slots) = (Arc::clone(world), Slots::new(index));
         (Self { world, index, slots, inbox, ended: false, left: Vec::new() }, sender)
     }
 
     /// Runs until it is told to end, and returns the clients that it has then.
-    fn run(mut self) -> Vec<Pupil> {
+    fn run(mut self) -> Vec<TestClient> {
         while !self.ended {
             let letter = self.inbox.recv().expect("the main thread outlives the others");
             self.handle(letter);
@@ -135,7 +135,7 @@ impl Owner {
         self.finish()
     }
 
-    fn handle(&mut self, letter: Letter) {
+    fn handle(&mut self, letter: TestMessage) {
         let world = &self.world;
         match self.slots.handle(letter, || world.chosen()) {
             Action::Nothing => {}
@@ -180,7 +180,7 @@ impl Owner {
         }
     }
 
-    fn pass_on(&self, client: Pupil, thread: usize) {
+    fn pass_on(&self, client: TestClient, thread: usize) {
         let everyone_chooses = Fault::EveryoneChooses.is_planted();
         let thread = if everyone_chooses { self.world.chosen() } else { thread };
         self.world.send(thread, Message::Adopt(client));
@@ -211,7 +211,7 @@ impl Owner {
     }
 
     /// At the end of the server clients come back before the thread ends.
-    fn finish(mut self) -> Vec<Pupil> {
+    fn finish(mut self) -> Vec<TestClient> {
         let in_haste = Fault::LeavesTheAway.is_planted();
         while self.slots.awaits() && !in_haste {
             let letter = self.inbox.recv().expect("the main thread outlives the others");
@@ -221,7 +221,7 @@ impl Owner {
     }
 }
 
-fn execute(client: &mut Pupil) {
+fn execute(client: &mut TestClient) {
     let next = |queue: &mut VecDeque<u64>| match Fault::NewestFirst.is_planted() {
         true => queue.pop_back(),
         false => queue.pop_front(),
@@ -232,7 +232,7 @@ fn execute(client: &mut Pupil) {
     }
 }
 
-fn close(mut client: Pupil) {
+fn close(mut client: TestClient) {
     client.open = false;
     let before = client.record.closed.fetch_add(1, Ordering::Relaxed);
     assert_eq!(before, 0, "closed twice");
@@ -242,10 +242,10 @@ fn close(mut client: Pupil) {
 pub(crate) struct Main {
     pub(crate) world: Arc<World>,
     owner: Owner,
-    threads: Vec<Option<JoinHandle<Vec<Pupil>>>>,
+    threads: Vec<Option<JoinHandle<Vec<TestClient>>>>,
     wanted: Option<usize>,
     /// Clients of threads that have ended with the server.
-    rest: Vec<Pupil>,
+    rest: Vec<TestClient>,
 }
 
 impl Main {
@@ -265,13 +265,13 @@ impl Main {
         let mut records = self.world.records.lock().expect("nobody panics");
         let record = Arc::new(Record {
             id: records.len() as u64,
-            seat: Seat::new(),
+            location: ClientLocation::new(),
             closed: AtomicU64::new(0),
             executed: AtomicU64::new(0),
         });
         records.push(Arc::clone(&record));
         drop(records);
-        let client = Pupil {
+        let client = TestClient {
             record: Arc::clone(&record),
             queue: VecDeque::new(),
             batches_left: batches,
@@ -364,13 +364,13 @@ impl Main {
         for client in &mut open {
             client.open = false;
             let record = &client.record;
-            assert!(!record.seat.is_killed(), "client {} was killed and lives", record.id);
+            assert!(!record.location.is_killed(), "client {} was killed and lives", record.id);
             let executed = record.executed.load(Ordering::Relaxed);
             let waiting = client.queue.len() as u64;
             assert_eq!(executed + waiting, client.sent, "a request is lost");
         }
         let closed: u64 = records.iter().map(|r| r.closed.load(Ordering::Relaxed)).sum();
-        let killed = records.iter().filter(|record| record.seat.is_killed()).count();
+        let killed = records.iter().filter(|record| record.location.is_killed()).count();
         assert_eq!(closed, killed as u64, "the killed are closed, and nobody else");
         assert_eq!(open.len() + killed, records.len(), "a client is lost");
     }

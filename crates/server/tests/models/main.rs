@@ -1,9 +1,9 @@
-//! Thousands of schedules of small cases of the router, of the hand-over of clients and of their
-//! waits for keys.
+//! Thousands of schedules of small cases of the shard locks, of the hand-over of clients and of
+//! their waits for keys.
 //!
 //! The sources are those of the product, included beside a `shim` of shuttle's types; the gate and
-//! the seat of `sync`, which loom has explored, come along. Each model must hold as it is and must
-//! fail with each [`Fault`](shim::Fault) planted: a model that cannot fail proves nothing.
+//! the location of `sync`, which loom has explored, come along. Each model must hold as it is and
+//! must fail with each [`Fault`](shim::Fault) planted: a model that cannot fail proves nothing.
 //!
 //! Shuttle explores at random, so a model that holds has been looked at, not proven: half of the
 //! schedules are uniform, half follow probabilistic concurrency testing, which finds each bug that
@@ -12,25 +12,25 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 
+#[path = "../../../sync/src/client_location.rs"]
+#[allow(dead_code)]
+mod client_location;
 #[path = "../../../sync/src/gate.rs"]
 #[allow(dead_code)]
 mod gate;
-#[path = "../../src/message.rs"]
+#[path = "../../src/threads/message.rs"]
 #[allow(dead_code)]
 mod message;
-#[path = "../../src/router.rs"]
+#[path = "../../src/keyspace/shard_locks.rs"]
 #[allow(dead_code)]
-mod router;
-#[path = "../../../sync/src/seat.rs"]
-#[allow(dead_code)]
-mod seat;
-#[path = "../../src/slots.rs"]
+mod shard_locks;
+#[path = "../../src/threads/slots.rs"]
 #[allow(dead_code)]
 mod slots;
 
 mod hand_over;
 mod hand_over_models;
-mod router_models;
+mod shard_lock_models;
 mod shim;
 mod waiting;
 mod waiting_models;

@@ -1,14 +1,14 @@
-//! Owners of clients that wait for keys: the product's router, slots, messages and dispatch, around
+//! Owners of clients that wait for keys: the product's locks, slots, messages and dispatch, around
 //! them as much of `waiting` and `thread` as begins and ends waits, with channels in place of
 //! mailboxes.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use node::blocking::{due, finish, give_up, on_deadline};
 use node::config::{Change, Config};
-use node::dispatch::Request;
-use node::host::{Facts, Shutdown};
-use node::wait::{come_due, due, finish, give_up};
+use node::execution::dispatch::Request;
+use node::host::{ProcessInfo, Shutdown};
 use node::{ClientRecord, Host, Node, Session, Step, Worker, dispatch, table};
 use resp::{Args, Out, Span};
 use shuttle::sync::Mutex;
@@ -16,7 +16,7 @@ use shuttle::sync::mpsc::{Receiver, Sender, channel};
 
 use crate::gate::{Gate, Pass};
 use crate::message::Message;
-use crate::router::{LockRouter, Shards};
+use crate::shard_locks::{Shards, ThreadShards};
 use crate::shim::Fault;
 use crate::slots::{Action, Client, Slots};
 
@@ -27,16 +27,16 @@ pub(crate) const START_MS: i64 = 1000;
 
 /// A client, and what it has been told.
 #[derive(Debug)]
-pub(crate) struct Guest {
+pub(crate) struct TestClient {
     session: Session,
     told: Arc<Mutex<Vec<String>>>,
     due_ms: Option<i64>,
     pub(crate) record: Arc<ClientRecord>,
 }
 
-type Letter = Message<Guest>;
+type TestMessage = Message<TestClient>;
 
-impl Client for Guest {
+impl Client for TestClient {
     type Ticket = ();
 
     fn ticket(&self) {}
@@ -48,11 +48,11 @@ impl Client for Guest {
     }
 
     fn take(&self, thread: usize, slot: usize) -> bool {
-        self.record.seat.take(thread as u32, slot as u32)
+        self.record.location.take(thread as u32, slot as u32)
     }
 
     fn is_killed(&self) -> bool {
-        self.record.seat.is_killed()
+        self.record.location.is_killed()
     }
 }
 
@@ -74,7 +74,7 @@ pub(crate) struct World {
     shards: Shards,
     gate: Gate,
     pub(crate) node: Arc<Node>,
-    links: Mutex<Vec<Sender<Letter>>>,
+    links: Mutex<Vec<Sender<TestMessage>>>,
 }
 
 impl World {
@@ -97,7 +97,7 @@ impl World {
         })
     }
 
-    pub(crate) fn send(&self, thread: usize, letter: Letter) {
+    pub(crate) fn send(&self, thread: usize, letter: TestMessage) {
         let links = self.links.lock().expect("nobody panics");
         // Who has ended needs to hear nothing.
         let _ = links[thread].send(letter);
@@ -106,7 +106,7 @@ impl World {
     /// Marks a client as one to be closed and tells its owner, as CLIENT KILL does.
     pub(crate) fn kill(&self, record: &ClientRecord) {
         if record.kill() {
-            let (thread, slot) = record.seat.place();
+            let (thread, slot) = record.location.place();
             self.send(thread as usize, Message::Close { id: record.id, slot: slot as usize });
         }
     }
@@ -117,7 +117,7 @@ impl Host for World {
         if Fault::NoWake.is_planted() {
             return;
         }
-        let (thread, slot) = client.seat.place_after();
+        let (thread, slot) = client.location.place_after();
         let wake = Message::Wake { id: client.id, slot: slot as usize };
         self.send(thread as usize, wake);
     }
@@ -134,8 +134,8 @@ impl Host for World {
         Ok(())
     }
 
-    fn facts(&self) -> Facts {
-        Facts::default()
+    fn process_info(&self) -> ProcessInfo {
+        ProcessInfo::default()
     }
 
     fn read_config_file(&self) -> Result<Vec<u8>, String> {
@@ -161,8 +161,8 @@ impl Host for World {
 pub(crate) struct Owner {
     pub(crate) world: Arc<World>,
     index: usize,
-    slots: Slots<Guest>,
-    inbox: Receiver<Letter>,
+    slots: Slots<TestClient>,
+    inbox: Receiver<TestMessage>,
     worker: Worker,
     pass: Pass,
 }
@@ -189,8 +189,8 @@ impl Owner {
         let session = Session::new(Arc::clone(&record), true);
         let told = Arc::default();
         let seen = Seen { record: Arc::clone(&record), told: Arc::clone(&told) };
-        let guest = Guest { session, told, due_ms: None, record };
-        match self.slots.handle(Message::Adopt(guest), || 0) {
+        let client = TestClient { session, told, due_ms: None, record };
+        match self.slots.handle(Message::Adopt(client), || 0) {
             Action::Welcome(slot) => (slot, seen),
             other => panic!("a thread takes a client: {other:?}"),
         }
@@ -198,24 +198,24 @@ impl Owner {
 
     /// Executes a request of a client.
     pub(crate) fn request(&mut self, slot: usize, words: &str) -> Step {
-        let guest = self.slots.client_mut(slot).expect("it is here");
+        let client = self.slots.client_mut(slot).expect("it is here");
         let args: Vec<_> =
             words.split(' ').map(|word| Arc::new(word.as_bytes().to_vec())).collect();
         let spans: Vec<Span> = (0..args.len()).map(Span::own).collect();
         let args = Args::new(&[], &spans, &args);
         let entry = table().resolve(&args);
         let hasher = self.world.node.hasher;
-        let hash = entry.and_then(|entry| entry.only_key_hash(&args, |key| hasher.hash(key)));
+        let hash = entry.and_then(|entry| entry.single_key_hash(&args, |key| hasher.hash(key)));
         let mut out = Out::default();
-        let router = LockRouter { shards: &self.world.shards, pass: &self.pass };
+        let locks = ThreadShards { shards: &self.world.shards, pass: &self.pass };
         self.pass.enter();
         let request = Request { entry, args, hash };
         let host = &*self.world;
-        let session = &mut guest.session;
-        let step = dispatch(&mut self.worker, session, request, &router, host, &mut out);
+        let session = &mut client.session;
+        let step = dispatch(&mut self.worker, session, request, &locks, host, &mut out);
         self.pass.leave();
-        guest.due_ms = due(&self.worker, &guest.session).at_ms;
-        tell(guest, &out);
+        client.due_ms = due(&self.worker, &client.session).at_ms;
+        tell(client, &out);
         step
     }
 
@@ -225,13 +225,13 @@ impl Owner {
         self.handle(letter);
     }
 
-    fn handle(&mut self, letter: Letter) {
+    fn handle(&mut self, letter: TestMessage) {
         match self.slots.handle(letter, || 2) {
             Action::Nothing => {}
             Action::Welcome(_) if Fault::DeafOnArrival.is_planted() => {}
             Action::Welcome(slot) | Action::Wake(slot) => self.end_wait(slot),
-            Action::Close(guest) => self.end(guest),
-            Action::PassOn(guest, thread) => self.world.send(thread, Message::Adopt(guest)),
+            Action::Close(client) => self.end(client),
+            Action::PassOn(client, thread) => self.world.send(thread, Message::Adopt(client)),
             other => panic!("nobody asks for this: {other:?}"),
         }
     }
@@ -245,7 +245,7 @@ impl Owner {
 
     /// Whether a client is here and waits.
     pub(crate) fn waits(&self, slot: usize) -> bool {
-        self.slots.client(slot).is_some_and(|guest| guest.session.waiter.is_some())
+        self.slots.client(slot).is_some_and(|client| client.session.waiter.is_some())
     }
 
     /// When this thread comes back to a client's wait.
@@ -256,12 +256,12 @@ impl Owner {
     /// Whether it is this thread's to come back to a client's wait before `end_ms`. Then it is
     /// that time, and it does.
     pub(crate) fn come_due_before(&mut self, slot: usize, end_ms: i64) -> bool {
-        let Some(guest) = self.slots.client_mut(slot) else { return false };
-        let Some(due_ms) = guest.due_ms.filter(|due_ms| *due_ms < end_ms) else { return false };
+        let Some(client) = self.slots.client_mut(slot) else { return false };
+        let Some(due_ms) = client.due_ms.filter(|due_ms| *due_ms < end_ms) else { return false };
         self.worker.begin_turn(due_ms * 1000, 0);
-        let router = LockRouter { shards: &self.world.shards, pass: &self.pass };
+        let locks = ThreadShards { shards: &self.world.shards, pass: &self.pass };
         self.pass.enter();
-        come_due(&mut self.worker, &guest.session, &router, &*self.world);
+        on_deadline(&mut self.worker, &client.session, &locks, &*self.world);
         self.pass.leave();
         self.end_wait(slot);
         true
@@ -269,10 +269,10 @@ impl Owner {
 
     /// The time of a client's wait has come.
     pub(crate) fn time_out(&mut self, slot: usize) {
-        let Some(guest) = self.slots.client_mut(slot) else { return };
-        let Some(waiter) = &guest.session.waiter else { return };
+        let Some(client) = self.slots.client_mut(slot) else { return };
+        let Some(waiter) = &client.session.waiter else { return };
         waiter.time_out();
-        let told = Arc::clone(&guest.told);
+        let told = Arc::clone(&client.told);
         self.end_wait(slot);
         if Fault::TimeOutAnyway.is_planted() {
             *told.lock().expect("nobody panics") = vec!["*-1".to_owned()];
@@ -280,42 +280,42 @@ impl Owner {
     }
 
     fn end_wait(&mut self, slot: usize) {
-        let guest = self.slots.client_mut(slot).expect("it is here");
+        let client = self.slots.client_mut(slot).expect("it is here");
         let mut out = Out::default();
-        let router = LockRouter { shards: &self.world.shards, pass: &self.pass };
+        let locks = ThreadShards { shards: &self.world.shards, pass: &self.pass };
         self.pass.enter();
-        finish(&mut self.worker, &mut guest.session, &router, &mut out);
+        finish(&mut self.worker, &mut client.session, &locks, &mut out);
         self.pass.leave();
-        guest.due_ms = due(&self.worker, &guest.session).at_ms;
-        tell(guest, &out);
+        client.due_ms = due(&self.worker, &client.session).at_ms;
+        tell(client, &out);
     }
 
     /// Closes a client, as when it has disconnected.
     pub(crate) fn close(&mut self, slot: usize) {
-        if let Some(guest) = self.slots.remove(slot) {
-            self.end(guest);
+        if let Some(client) = self.slots.remove(slot) {
+            self.end(client);
         }
     }
 
-    fn end(&mut self, mut guest: Guest) {
-        let router = LockRouter { shards: &self.world.shards, pass: &self.pass };
+    fn end(&mut self, mut client: TestClient) {
+        let locks = ThreadShards { shards: &self.world.shards, pass: &self.pass };
         self.pass.enter();
-        give_up(&mut self.worker, &mut guest.session, &router);
+        give_up(&mut self.worker, &mut client.session, &locks);
         self.pass.leave();
-        guest.told.lock().expect("nobody panics").push("closed".to_owned());
+        client.told.lock().expect("nobody panics").push("closed".to_owned());
     }
 
     /// Gives a client to the main thread, which finds another home for it.
     pub(crate) fn give_away(&mut self, slot: usize) {
-        let guest = self.slots.remove(slot).expect("it is here");
+        let client = self.slots.remove(slot).expect("it is here");
         assert_ne!(self.index, 0);
-        self.world.send(0, Message::Adopt(guest));
+        self.world.send(0, Message::Adopt(client));
     }
 }
 
-fn tell(guest: &Guest, out: &Out) {
+fn tell(client: &TestClient, out: &Out) {
     if !out.bytes.is_empty() {
         let text = String::from_utf8_lossy(&out.bytes).trim_end().replace("\r\n", " ");
-        guest.told.lock().expect("nobody panics").push(text);
+        client.told.lock().expect("nobody panics").push(text);
     }
 }

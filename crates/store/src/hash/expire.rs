@@ -10,13 +10,13 @@ use crate::db::{Db, Type};
 use crate::effect::{Effect, Event};
 use crate::hash::edit::remove_from;
 use crate::hash::{Hash, HashRef, TRIPLE, expiry_of};
-use crate::ledger::Entry;
+use crate::key_index::Entry;
 use crate::turn::{Key, Turn};
 
 impl Db {
     /// Hashes that have fields that end.
     pub fn hashes_with_expiry(&self) -> usize {
-        self.ledger.due_len()
+        self.key_index.due_len()
     }
 
     /// Removes those of the named fields whose time has come. Returns how many.
@@ -48,7 +48,7 @@ impl Db {
             return None;
         }
         // Nothing to look for in most databases.
-        self.ledger.first_due().filter(|(at, _)| *at < turn.unix_ms)?;
+        self.key_index.first_due().filter(|(at, _)| *at < turn.unix_ms)?;
         let at = self.table.find(key.hash, key.bytes)?;
         let hash = Hash::view(self.table.at(at))?;
         hash.has_expired(turn.unix_ms).then_some((at, hash))
@@ -58,7 +58,7 @@ impl Db {
     pub fn expire_due_fields(&mut self, turn: &mut Turn, fields_max: usize) -> usize {
         let mut removed = 0;
         while removed < fields_max {
-            let first = self.ledger.first_due().filter(|(at, _)| *at < turn.unix_ms);
+            let first = self.key_index.first_due().filter(|(at, _)| *at < turn.unix_ms);
             let Some((at_ms, hash)) = first else { break };
             let found = self.table.find_where(hash, |record| {
                 Hash::due(record) == Some(at_ms) && turn.hasher.hash(record.key()) == hash
@@ -69,7 +69,7 @@ impl Db {
             debug_assert!(names.as_ref().is_some_and(|names| !names.is_empty()), "exact order");
             let (Some(at), Some(names)) = (found, names) else {
                 let stray = Entry::due_at(at_ms);
-                self.ledger.changed(hash, stray, Entry::ABSENT);
+                self.key_index.changed(hash, stray, Entry::ABSENT);
                 continue;
             };
             removed += self.drop_fields(turn, at, hash, &names).max(1);
@@ -87,7 +87,7 @@ impl Db {
         if removed.is_empty() {
             return 0;
         }
-        turn.tally.expired_fields += removed.len() as u64;
+        turn.counters.expired_fields += removed.len() as u64;
         let record = self.table.at(at);
         let emptied = Hash::is_empty(record);
         let (db, unix_ms) = (self.number as usize, turn.unix_ms);
@@ -102,10 +102,10 @@ impl Db {
             Effect { db, events, command, more: Vec::new(), unix_ms }
         });
         let after = if emptied { Entry::ABSENT } else { Entry::of(record) };
-        self.ledger.changed(hash, before, after);
+        self.key_index.changed(hash, before, after);
         if emptied {
             let record = self.take_record(turn, at);
-            turn.trash.extend(record.into_object());
+            turn.lazy_free.extend(record.into_object());
         }
         removed.len()
     }

@@ -197,7 +197,7 @@ impl<'a> IntoIterator for HashRef<'a> {
 #[inline]
 pub fn value_of(member: ds::dict::MemberRef<'_>) -> Value<'_> {
     let entry = Entry::Bytes(member.bytes().unwrap_or_default());
-    Value { entry, expires_at: member.stamp() }
+    Value { entry, expires_at: member.expires_at() }
 }
 
 /// Walks over the fields of a hash with their values.

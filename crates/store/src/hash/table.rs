@@ -1,8 +1,8 @@
 //! A hash as a table: a member of the dict for each field, the value in its bytes and the expiry in
-//! its stamp, and beside it the fields that end, in the order of their expiry.
+//! its expires_at, and beside it the fields that end, in the order of their expiry.
 //!
-//! Invariant: the order holds exactly the stamped members, each by its stamp and the hash of its
-//! field. Fields are found again by that hash, so that their names are stored once.
+//! Invariant: the order holds exactly the members that expire, each by its expires_at and the hash
+//! of its field. Fields are found again by that hash, so that their names are stored once.
 
 use std::collections::BTreeSet;
 
@@ -75,7 +75,7 @@ impl FieldTable {
             return true;
         };
         if !keep {
-            self.stamp(place, hash, None);
+            self.expires_at(place, hash, None);
         }
         self.dict.at_mut(place).set_bytes(0, value);
         false
@@ -85,23 +85,23 @@ impl FieldTable {
     pub(crate) fn set_expiry(&mut self, hasher: &KeyHasher, field: &[u8], at_ms: Option<i64>) {
         let hash = hasher.hash(field);
         if let Some(place) = self.dict.place(hash, field) {
-            self.stamp(place, hash, at_ms);
+            self.expires_at(place, hash, at_ms);
         }
     }
 
-    fn stamp(&mut self, place: Place, hash: u64, stamp: Option<i64>) {
+    fn expires_at(&mut self, place: Place, hash: u64, expires_at: Option<i64>) {
         let mut member = self.dict.at_mut(place);
-        let old = member.view().stamp();
-        if old == stamp {
+        let old = member.view().expires_at();
+        if old == expires_at {
             return;
         }
-        member.set_stamp(stamp);
+        member.set_expires_at(expires_at);
         drop(member);
         if let Some(old) = old {
             self.order.remove(&(old, hash));
         }
-        if let Some(stamp) = stamp {
-            self.order.insert((stamp, hash));
+        if let Some(expires_at) = expires_at {
+            self.order.insert((expires_at, hash));
         }
     }
 
@@ -109,8 +109,8 @@ impl FieldTable {
     pub(crate) fn remove(&mut self, hasher: &KeyHasher, field: &[u8]) -> bool {
         let hash = hasher.hash(field);
         let Some(member) = self.dict.remove(hash, field, hasher) else { return false };
-        if let Some(stamp) = member.view().stamp() {
-            self.order.remove(&(stamp, hash));
+        if let Some(expires_at) = member.view().expires_at() {
+            self.order.remove(&(expires_at, hash));
         }
         true
     }
@@ -120,7 +120,7 @@ impl FieldTable {
         let due = self.order.iter().take_while(move |(at, _)| *at < before_ms);
         due.filter_map(|(at, hash)| {
             let place = self.dict.place_where(*hash, |member| {
-                member.stamp() == Some(*at) && hasher.hash(member.key()) == *hash
+                member.expires_at() == Some(*at) && hasher.hash(member.key()) == *hash
             })?;
             Some(self.dict.at(place).key())
         })

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::db::{Db, Stamp};
+use crate::db::{Db, ExpiryChange};
 use crate::limits::Limits;
-use crate::text::NewText;
+use crate::string::NewString;
 use crate::turn::{Key, Turn};
 use base::hash::KeyHasher;
 use proptest::prelude::*;
@@ -122,7 +122,7 @@ proptest! {
                     edit.set_expiry(&names[1], Some(NOW_MS + time));
                 }
                 3 => {
-                    db.put(&mut turn, key, NewText::Bytes(b"text"), Stamp::Clear);
+                    db.put(&mut turn, key, NewString::Bytes(b"text"), ExpiryChange::Clear);
                 }
                 4 => {
                     db.remove(&mut turn, key);
@@ -214,5 +214,5 @@ fn ended_fields_leave_an_effect_of_their_own() {
     assert_eq!(told, [1, 1, 2]);
     assert_eq!(effects[0].command, [&b"HDEL"[..], b"h", b"a"]);
     assert!(db.is_empty());
-    assert_eq!((turn.tally.expired_fields, turn.tally.expired), (3, 0));
+    assert_eq!((turn.counters.expired_fields, turn.counters.expired), (3, 0));
 }

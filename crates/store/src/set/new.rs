@@ -8,7 +8,7 @@ use ds::packed::{Digits, Encoded, Entry, Packed, PackedMut};
 use ds::record::Payload;
 
 use super::SetRef;
-use crate::db::{Db, Stamp};
+use crate::db::{Db, ExpiryChange};
 use crate::limits::Limits;
 use crate::stored::{Kind, Object};
 use crate::turn::{Key, Turn};
@@ -200,11 +200,11 @@ impl Db {
             NewSet::Packed(packed) => (Kind::PackedSet, packed),
             NewSet::Table(table) => {
                 let payload = Payload::Object(Object::Set(table));
-                self.replace(turn, key, Kind::Set, payload, Stamp::Clear);
+                self.replace(turn, key, Kind::Set, payload, ExpiryChange::Clear);
                 return;
             }
         };
-        self.replace(turn, key, kind, Payload::Bytes(&room), Stamp::Clear);
+        self.replace(turn, key, kind, Payload::Bytes(&room), ExpiryChange::Clear);
         turn.scratch = room;
     }
 }

@@ -1,5 +1,5 @@
 //! Every interleaving, and every stale value the memory model permits, of small cases of the
-//! mailbox, the gate, the seat, the claim and the line.
+//! mailbox, the gate, the location, the completion and the guard.
 //!
 //! The sources are those of the product, included beside a `shim` of loom's types. Each model is
 //! run twice over: as it is, when it must hold, and with a [`Fault`](shim::Fault) planted in the
@@ -10,28 +10,28 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 
-#[path = "../../src/claim.rs"]
+#[path = "../../src/completion.rs"]
 #[allow(dead_code)]
-mod claim;
+mod completion;
+#[path = "../../src/fd_guard.rs"]
+#[allow(dead_code)]
+mod fd_guard;
 #[path = "../../src/gate.rs"]
 #[allow(dead_code)]
 mod gate;
-#[path = "../../src/line.rs"]
-#[allow(dead_code)]
-mod line;
 #[path = "../../src/mailbox.rs"]
 #[allow(dead_code)]
 mod mailbox;
 
-#[path = "../../src/seat.rs"]
+#[path = "../../src/client_location.rs"]
 #[allow(dead_code)]
-mod seat;
+mod client_location;
 
-mod claim_models;
+mod client_location_models;
+mod completion_models;
+mod fd_guard_models;
 mod gate_models;
-mod line_models;
 mod mailbox_models;
-mod seat_models;
 mod shim;
 
 use std::env;

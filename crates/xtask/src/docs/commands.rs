@@ -2,7 +2,8 @@
 //!
 //! The order is that of the alphabet, so that the page changes only where a row does.
 
-use engine::{Begin, Find, Flags, Group, KeySpec, Spec, help};
+use command::{Begin, Find, Flags, Group, KeySpec, Spec};
+use engine::help;
 use node::{Entry, Table};
 
 /// What the page opens with.
@@ -156,7 +157,7 @@ mod tests {
     #[test]
     fn positions_of_keys_read_like_sentences() {
         let key = |first, last, step| {
-            let access = engine::Access::RO;
+            let access = command::Access::RO;
             positions(&KeySpec::range(first, last, step, access))
         };
         assert_eq!(key(1, 0, 1), "argument 1");

@@ -1,6 +1,6 @@
 //! Calls that have a home, and are refused elsewhere.
 //!
-//! Below floor 6 a node is a state machine: sockets, files, threads, clocks and the environment are
+//! Below layer 6 a node is a state machine: sockets, files, threads, clocks and the environment are
 //! handed to it, which is what lets a test run one in one thread with a fake clock. Printing
 //! belongs to the tools, and in the server to its log and its start. Tests may call what they like.
 
@@ -35,11 +35,11 @@ const PRINT_HOMES: &[&str] = &[
     "weft",
     "xtask",
     "clients-test",
-    "crates/server/src/log.rs",
-    "crates/server/src/start.rs",
+    "crates/server/src/process/log.rs",
+    "crates/server/src/process/start.rs",
 ];
 
-/// Crates below floor 6 call nothing that reaches outside the process.
+/// Crates below layer 6 call nothing that reaches outside the process.
 pub fn calls(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (file, rust) in tree.rust().filter(|(file, _)| !is_home(file, CALL_HOMES)) {

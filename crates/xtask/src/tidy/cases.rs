@@ -133,29 +133,29 @@ const STORE_TARGET: &str = "[package]\nname = \"store\"\n[target.'cfg(unix)'.dep
                             xtask.workspace = true\n";
 
 const MANIFESTS: &[Case] = &[
-    case("floor", &[(MANIFEST, STORE_FINE)], &[]),
+    case("layer", &[(MANIFEST, STORE_FINE)], &[]),
     case(
-        "floor",
+        "layer",
         &[("crates/weft/Cargo.toml", "package.name = \"weft\"\ndependencies.tools = {}")],
         &[],
     ),
     case(
-        "floor",
+        "layer",
         &[("crates/tools/Cargo.toml", "package.name = \"tools\"\ndependencies.weft = {}")],
         &["crates/tools/Cargo.toml:2"],
     ),
     case(
-        "floor",
+        "layer",
         &[(MANIFEST, STORE_UP)],
         &["crates/store/Cargo.toml:5", "crates/store/Cargo.toml:6"],
     ),
-    case("floor", &[(MANIFEST, STORE_TARGET)], &["crates/store/Cargo.toml:4"]),
+    case("layer", &[(MANIFEST, STORE_TARGET)], &["crates/store/Cargo.toml:4"]),
     case(
-        "floor",
+        "layer",
         &[("crates/new/Cargo.toml", "[package]\nname = \"new\"\n")],
         &["crates/new/Cargo.toml:1"],
     ),
-    case("floor", &[(MANIFEST, "[package\n")], &["crates/store/Cargo.toml:1"]),
+    case("layer", &[(MANIFEST, "[package\n")], &["crates/store/Cargo.toml:1"]),
     case("dependency-reason", &[(MANIFEST, STORE_FINE)], &[]),
     case(
         "dependency-reason",

@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use node::table::{Call, Entry};
+use node::execution::table::{Call, Entry};
 use tools::bench::workload;
 
 use super::Finding;

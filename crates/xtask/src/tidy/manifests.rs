@@ -1,6 +1,6 @@
-//! What the manifests must hold to: floors, and a reason for each dependency.
+//! What the manifests must hold to: layers, and a reason for each dependency.
 //!
-//! Cargo refuses circles; the floors refuse more: a crate depends only on floors below its own, in
+//! Cargo refuses circles; the layers refuse more: a crate depends only on layers below its own, in
 //! its tests too. Versions and reasons stand in one place, the workspace's manifest.
 
 use toml_edit::{Document, Item, TableLike};
@@ -8,15 +8,15 @@ use toml_edit::{Document, Item, TableLike};
 use super::Finding;
 use super::tree::{File, Tree};
 
-/// The floor of each crate.
-const FLOORS: &[(&str, u8)] = &[
+/// The layer of each crate.
+const LAYERS: &[(&str, u8)] = &[
     ("base", 0),
     ("sys", 0),
     ("sync", 0),
     ("resp", 1),
     ("ds", 1),
     ("store", 2),
-    ("persist", 3),
+    ("command", 3),
     ("engine", 4),
     ("node", 5),
     ("server", 6),
@@ -24,11 +24,11 @@ const FLOORS: &[(&str, u8)] = &[
     ("weft", 7),
 ];
 
-/// Crates outside the house: they may look at any floor, and no floor looks at them.
+/// Crates outside the house: they may look at any layer, and no layer looks at them.
 const OUTSIDE: &[&str] = &["xtask", "clients-test", "diff"];
 
 /// The one exception: the binary holds the tools as its subcommands.
-const SAME_FLOOR: (&str, &str) = ("weft", "tools");
+const SAME_LAYER: (&str, &str) = ("weft", "tools");
 
 /// Tables that name dependencies.
 const TABLES: &[&str] = &["dependencies", "dev-dependencies", "build-dependencies"];
@@ -42,8 +42,8 @@ struct Dependency {
     local: bool,
 }
 
-/// Every crate has a floor and depends only on floors below it.
-pub fn floors(tree: &Tree) -> Vec<Finding> {
+/// Every crate has a layer and depends only on layers below it.
+pub fn layers(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for file in tree.files.iter().filter(|file| is_crate_manifest(&file.path)) {
         let mut found =
@@ -55,9 +55,9 @@ pub fn floors(tree: &Tree) -> Vec<Finding> {
                 continue;
             }
         };
-        let own = floor(&name);
+        let own = layer(&name);
         if own.is_none() && !OUTSIDE.contains(&name.as_str()) {
-            found(1, format!("`{name}` has no floor: give it one in DESIGN and in tidy"));
+            found(1, format!("`{name}` has no layer: give it one in DESIGN and in tidy"));
         }
         for dependency in dependencies {
             if let Some(message) = trespass(&name, own, &dependency.name) {
@@ -72,7 +72,7 @@ pub fn floors(tree: &Tree) -> Vec<Finding> {
 pub fn reasons(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for file in tree.files.iter().filter(|file| is_crate_manifest(&file.path)) {
-        // One that cannot be read is reported with its floors.
+        // One that cannot be read is reported with its layers.
         for dependency in read(file, &[]).map(|(_, list)| list).unwrap_or_default() {
             if !dependency.inherited {
                 let message =
@@ -102,8 +102,8 @@ fn is_crate_manifest(path: &str) -> bool {
     inside.is_some_and(|(_, file)| file == "Cargo.toml")
 }
 
-fn floor(name: &str) -> Option<u8> {
-    FLOORS.iter().find(|(known, _)| *known == name).map(|(_, floor)| *floor)
+fn layer(name: &str) -> Option<u8> {
+    LAYERS.iter().find(|(known, _)| *known == name).map(|(_, layer)| *layer)
 }
 
 fn trespass(name: &str, own: Option<u8>, dependency: &str) -> Option<String> {
@@ -111,10 +111,10 @@ fn trespass(name: &str, own: Option<u8>, dependency: &str) -> Option<String> {
         own?;
         return Some(format!("`{dependency}` stands outside the house, nobody depends on it"));
     }
-    let (own, below) = (own?, floor(dependency)?);
-    let allowed = below < own || (name, dependency) == SAME_FLOOR;
+    let (own, below) = (own?, layer(dependency)?);
+    let allowed = below < own || (name, dependency) == SAME_LAYER;
     (!allowed)
-        .then(|| format!("`{name}` on floor {own} depends on `{dependency}` on floor {below}"))
+        .then(|| format!("`{name}` on layer {own} depends on `{dependency}` on layer {below}"))
 }
 
 /// The package's name, and the dependencies in every table below `within`, target tables included.

@@ -56,7 +56,7 @@ const CHECKS: &[Check] = &[
     Check { name: "unsafe-home", run: safety::home },
     Check { name: "unsafe-forbidden", run: safety::forbidden },
     Check { name: "unsafe-reason", run: safety::reason },
-    Check { name: "floor", run: manifests::floors },
+    Check { name: "layer", run: manifests::layers },
     Check { name: "dependency-reason", run: manifests::reasons },
     Check { name: "name", run: names::banned },
     Check { name: "getter", run: names::getters },

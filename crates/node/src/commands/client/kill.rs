@@ -4,14 +4,15 @@
 //! may be a moment later. The mark is what counts: a client is killed once, and who is marked is
 //! listed no more.
 
-use engine::{Argument, ConnectionError, Error, Shape, Spec};
+use command::{Argument, Shape, Spec};
+use engine::{ConnectionError, Error};
 use resp::{Args, Reply};
 
 use super::super::connection::shown;
 use super::super::{NodeCx, Then};
 use super::admin;
 use super::list::client_type;
-use crate::client::{ClientRecord, ClientType, DEFAULT_USER};
+use crate::clients::record::{ClientRecord, ClientType, DEFAULT_USER};
 
 const TYPES: Shape = Shape::OneOf(&[
     Argument::word("normal", "NORMAL"),
@@ -21,12 +22,12 @@ const TYPES: Shape = Shape::OneOf(&[
     Argument::word("pubsub", "PUBSUB"),
 ]);
 
-const ADDRESS: Argument = Argument::new("addr", Shape::Text).display("ip:port");
+const ADDRESS: Argument = Argument::new("addr", Shape::String).display("ip:port");
 
 const FILTERS: Shape = Shape::OneOf(&[
     Argument::new("client-id", Shape::Integer).after("ID").optional().since("2.8.12"),
     Argument::new("client-type", TYPES).after("TYPE").optional().since("2.8.12"),
-    Argument::new("username", Shape::Text).after("USER").optional(),
+    Argument::new("username", Shape::String).after("USER").optional(),
     ADDRESS.after("ADDR").optional(),
     Argument { name: "laddr", ..ADDRESS }.after("LADDR").optional().since("6.2.0"),
     Argument::new(

@@ -12,15 +12,16 @@
 use std::fmt::Write;
 use std::sync::atomic::Ordering;
 
-use engine::{Argument, ConnectionError, Error, Shape, Spec};
+use command::{Argument, Shape, Spec};
+use engine::{ConnectionError, Error};
 use resp::{Args, Reply};
 
 use super::super::NodeCx;
 use super::super::connection::shown;
 use super::admin;
-use crate::client::{ClientRecord, ClientType, DEFAULT_USER, Names, flag};
-use crate::session::Session;
-use crate::table::table;
+use crate::clients::record::{ClientRecord, ClientType, DEFAULT_USER, Names, flag};
+use crate::clients::session::Session;
+use crate::execution::table::table;
 
 pub(super) const SPEC: Spec = admin("list", -2, "2.4.0")
     .summary("Describes all clients, those of a type, or some by their numbers, in a line each.")
@@ -84,7 +85,7 @@ pub(super) fn list(
         return Err(Error::Syntax);
     };
     let mut text = String::new();
-    for record in records.iter().filter(|record| !record.seat.is_killed()) {
+    for record in records.iter().filter(|record| !record.location.is_killed()) {
         push_line(&mut text, record, cx.worker.turn.unix_ms);
     }
     reply.verbatim("txt", text.as_bytes());
@@ -120,14 +121,14 @@ fn push_line(out: &mut String, record: &ClientRecord, unix_ms: i64) {
         record.id,
         record.address,
         record.local_address,
-        record.line.number(),
+        record.fd_guard.number(),
         flags(record),
         record.db.load(Ordering::Relaxed),
         memory_bytes(record, &names) + query + output,
         if output > 0 { "rw" } else { "r" },
         command.map_or("NULL", |command| &command.name),
         if record.has(flag::RESP3) { 3 } else { 2 },
-        record.seat.place().0,
+        record.location.place().0,
     );
     debug_assert!(written.is_ok(), "a string takes everything");
     out.push('\n');

@@ -3,13 +3,14 @@
 //!
 //! Other clients are known by their records alone. Tracking has no subcommands here yet.
 
-use engine::{Argument, ConnectionError, Error, Flags, Group, Row, Shape, Spec};
+use command::{Argument, Flags, Group, Row, Shape, Spec};
+use engine::{ConnectionError, Error};
 use resp::{Args, Reply};
 
 use super::connection::{is_clean, set_name, shown};
 use super::{NodeCx, NodeHandler};
-use crate::client::flag;
-use crate::session::ReplyMode;
+use crate::clients::record::flag;
+use crate::clients::session::ReplyMode;
 
 mod kill;
 mod list;
@@ -90,8 +91,8 @@ pub const ROWS: &[Row<NodeHandler>] = &[Row::container(
                 .arguments(&[Argument::new(
                     "attr",
                     Shape::OneOf(&[
-                        Argument::new("libname", Shape::Text).after("LIB-NAME"),
-                        Argument::new("libver", Shape::Text).after("LIB-VER"),
+                        Argument::new("libname", Shape::String).after("LIB-NAME"),
+                        Argument::new("libver", Shape::String).after("LIB-VER"),
                     ]),
                 )]),
             set_info,
@@ -100,7 +101,7 @@ pub const ROWS: &[Row<NodeHandler>] = &[Row::container(
             own("setname", 3, "2.6.9")
                 .summary("Names the connection; an empty name takes the name away.")
                 .tips(&["request_policy:all_nodes", "response_policy:all_succeeded"])
-                .arguments(&[Argument::new("connection-name", Shape::Text)]),
+                .arguments(&[Argument::new("connection-name", Shape::String)]),
             rename,
         ),
         Row::new(

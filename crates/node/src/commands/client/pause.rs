@@ -2,7 +2,8 @@
 //!
 //! Both run on the main thread, so that two clients do not change the pause at once.
 
-use engine::{Argument, ConnectionError, Error, Flags, Shape, Spec};
+use command::{Argument, Flags, Shape, Spec};
+use engine::{ConnectionError, Error};
 use resp::{Args, Reply};
 
 use super::super::NodeCx;

@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use engine::{Argument, Flags, Shape};
+use command::{Argument, Flags, Shape};
 use resp::Reply;
 
 use super::info::reply_words;
-use crate::table::{Entry, table};
+use crate::execution::table::{Entry, table};
 
 /// Documents commands: a map from their names.
 pub(super) fn reply_entries(reply: &mut Reply<'_>, entries: &[&Entry]) {
@@ -121,7 +121,7 @@ fn reply_arguments(reply: &mut Reply<'_>, arguments: &[Argument], keys: &mut Ran
 fn kind_of(shape: Shape) -> (&'static str, Option<&'static [Argument]>) {
     match shape {
         Shape::Key => ("key", None),
-        Shape::Text => ("string", None),
+        Shape::String => ("string", None),
         Shape::Integer => ("integer", None),
         Shape::Double => ("double", None),
         Shape::Pattern => ("pattern", None),

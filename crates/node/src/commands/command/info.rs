@@ -5,10 +5,10 @@
 //!   categories, tips, key specifications, subcommands
 //! ```
 
-use engine::{Begin, Find, KeySpec, Spec};
+use command::{Begin, Find, KeySpec, Spec};
 use resp::Reply;
 
-use crate::table::{Entry, table};
+use crate::execution::table::{Entry, table};
 
 /// Describes one command and its subcommands.
 pub(super) fn reply_entry(reply: &mut Reply<'_>, entry: &Entry) {
@@ -139,7 +139,7 @@ fn reply_search(reply: &mut Reply<'_>, kind: &str, parts: &[(&str, Part)]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use engine::Access;
+    use command::Access;
 
     #[test]
     fn keys_as_one_range() {

@@ -3,22 +3,23 @@
 mod docs;
 mod info;
 
-use engine::{Argument, Category, Error, Flags, Group, Row, ServerError, Shape, Spec};
+use command::{Argument, Category, Flags, Group, Row, Shape, Spec};
+use engine::{Error, ServerError};
 use resp::{Args, Reply};
 
 use super::{NodeCx, NodeHandler, help, help_spec};
-use crate::table::{Entry, table};
+use crate::execution::table::{Entry, table};
 
 const ANY_TIME: Flags = Flags::LOADING.with(Flags::STALE);
 const ANY_ORDER: &[&str] = &["nondeterministic_output_order"];
-const NAMES: &[Argument] = &[Argument::new("command-name", Shape::Text).optional().multiple()];
+const NAMES: &[Argument] = &[Argument::new("command-name", Shape::String).optional().multiple()];
 const REQUEST: &[Argument] = &[
-    Argument::new("command", Shape::Text),
-    Argument::new("arg", Shape::Text).optional().multiple(),
+    Argument::new("command", Shape::String),
+    Argument::new("arg", Shape::String).optional().multiple(),
 ];
 const FILTERS: &[Argument] = &[
-    Argument::new("module-name", Shape::Text).after("MODULE"),
-    Argument::new("category", Shape::Text).after("ACLCAT"),
+    Argument::new("module-name", Shape::String).after("MODULE"),
+    Argument::new("category", Shape::String).after("ACLCAT"),
     Argument::new("pattern", Shape::Pattern).after("PATTERN"),
 ];
 

@@ -6,23 +6,24 @@
 mod sections;
 mod statistics;
 
-use engine::{Argument, Error, Flags, Group, Row, Shape, Spec};
+use command::{Argument, Flags, Group, Row, Shape, Spec};
+use engine::Error;
 use resp::{Args, Reply};
 
 use super::footprint::Footprint;
 use super::{NodeCx, NodeHandler};
 use crate::config::Config;
+use crate::execution::worker::Worker;
 use crate::node::Node;
-use crate::statistics::ThreadSums;
-use crate::worker::Worker;
+use crate::stats::totals::ThreadSums;
 
 /// The command. It runs on the main thread, where the process can be asked about itself.
 pub const ROWS: &[Row<NodeHandler>] = &[Row::new(
     Spec::new("info", -1, Group::Server, "1.0.0")
         .summary("Replies what the server knows about itself.")
         .flags(Flags::LOADING.with(Flags::STALE).with(Flags::MAIN))
-        .category(engine::Category::DANGEROUS)
-        .arguments(&[Argument::new("section", Shape::Text).optional().multiple()])
+        .category(command::Category::DANGEROUS)
+        .arguments(&[Argument::new("section", Shape::String).optional().multiple()])
         .history(&[("7.0.0", "Takes several sections.")])
         .tips(&["nondeterministic_output", "request_policy:all_shards", "response_policy:special"]),
     info,
@@ -34,7 +35,7 @@ struct Section {
     name: &'static str,
     /// It is shown when no section is asked for.
     default: bool,
-    write: fn(&Facts<'_>, &mut Page),
+    write: fn(&ProcessInfo<'_>, &mut Page),
 }
 
 /// The sections, in the order in which they are shown, whatever order they were asked for in.
@@ -69,7 +70,7 @@ impl Section {
 }
 
 /// Everything that sections are written from.
-struct Facts<'a> {
+struct ProcessInfo<'a> {
     node: &'a Node,
     worker: &'a Worker,
     config: &'a Config,
@@ -124,7 +125,7 @@ fn info(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resu
     for thread in &threads {
         total.add(thread);
     }
-    let facts = Facts {
+    let facts = ProcessInfo {
         node,
         worker: cx.worker,
         config: &config,

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use store::ledger::Family;
+use store::key_index::Family;
 
-use super::{Facts, Page};
-use crate::client::ClientRecord;
+use super::{Page, ProcessInfo};
+use crate::clients::record::ClientRecord;
 use crate::commands::footprint::percent;
 
 const SECONDS_IN_A_DAY: u64 = 24 * 60 * 60;
 
-pub(super) fn server(facts: &Facts<'_>, page: &mut Page) {
+pub(super) fn server(facts: &ProcessInfo<'_>, page: &mut Page) {
     let (process, config) = (&facts.memory.facts, facts.config);
     page.line("redis_version", crate::COMPAT_VERSION);
     page.line("weft_version", crate::VERSION);
@@ -28,14 +28,14 @@ pub(super) fn server(facts: &Facts<'_>, page: &mut Page) {
     page.line("uptime_in_days", process.uptime_seconds / SECONDS_IN_A_DAY);
     page.line("hz", config.hz);
     page.line("configured_hz", config.hz);
-    page.line("lru_clock", facts.worker.turn.use_clock());
+    page.line("lru_clock", facts.worker.turn.access_clock());
     page.line("executable", &process.executable);
     page.line("config_file", &process.config_file);
     page.line("io_threads_active", u8::from(process.threads_active > 1));
     listeners(facts, page);
 }
 
-fn listeners(facts: &Facts<'_>, page: &mut Page) {
+fn listeners(facts: &ProcessInfo<'_>, page: &mut Page) {
     let config = facts.config;
     let bind: String = config.bind.iter().map(|address| format!(",bind={address}")).collect();
     let tcp = facts.memory.facts.tcp_port;
@@ -49,7 +49,7 @@ fn listeners(facts: &Facts<'_>, page: &mut Page) {
     }
 }
 
-pub(super) fn clients(facts: &Facts<'_>, page: &mut Page) {
+pub(super) fn clients(facts: &ProcessInfo<'_>, page: &mut Page) {
     let clients = facts.node.clients.all();
     let most =
         |of: fn(&ClientRecord) -> u64| clients.iter().map(|client| of(client)).max().unwrap_or(0);
@@ -76,7 +76,7 @@ pub(super) fn clients(facts: &Facts<'_>, page: &mut Page) {
     page.line("total_blocking_keys_on_nokey", keys_on_nokey);
 }
 
-pub(super) fn memory(facts: &Facts<'_>, page: &mut Page) {
+pub(super) fn memory(facts: &ProcessInfo<'_>, page: &mut Page) {
     let memory = facts.memory;
     page.bytes("used_memory", memory.used());
     page.bytes("used_memory_rss", memory.facts.rss_bytes);
@@ -113,7 +113,7 @@ pub(super) fn memory(facts: &Facts<'_>, page: &mut Page) {
 
 /// There is no persistence yet. Tools ask whether something is being loaded or saved, and alert
 /// when the last attempt failed: the answers are those of a Redis that never saved.
-pub(super) fn persistence(facts: &Facts<'_>, page: &mut Page) {
+pub(super) fn persistence(facts: &ProcessInfo<'_>, page: &mut Page) {
     let uptime = i64::try_from(facts.memory.facts.uptime_seconds).unwrap_or(0);
     let started = facts.worker.turn.unix_ms.div_euclid(1000).saturating_sub(uptime);
     page.zeros(&["loading", "async_loading"]);
@@ -132,7 +132,7 @@ pub(super) fn persistence(facts: &Facts<'_>, page: &mut Page) {
 
 /// There is no replication yet: a master that nobody follows, as Redis shows it. The run's own
 /// number is as good a replication id as any for a history that nobody shares.
-pub(super) fn replication(facts: &Facts<'_>, page: &mut Page) {
+pub(super) fn replication(facts: &ProcessInfo<'_>, page: &mut Page) {
     page.line("role", "master");
     page.line("connected_slaves", 0);
     page.line("master_failover_state", "no-failover");
@@ -148,7 +148,7 @@ pub(super) fn replication(facts: &Facts<'_>, page: &mut Page) {
     ]);
 }
 
-pub(super) fn cpu(facts: &Facts<'_>, page: &mut Page) {
+pub(super) fn cpu(facts: &ProcessInfo<'_>, page: &mut Page) {
     let process = &facts.memory.facts;
     for (suffix, (user, system)) in
         [("", process.cpu), ("_children", process.cpu_children), ("_main_thread", process.cpu_main)]
@@ -158,13 +158,13 @@ pub(super) fn cpu(facts: &Facts<'_>, page: &mut Page) {
     }
 }
 
-pub(super) fn cluster(_: &Facts<'_>, page: &mut Page) {
+pub(super) fn cluster(_: &ProcessInfo<'_>, page: &mut Page) {
     page.zeros(&["cluster_enabled"]);
 }
 
 /// The mean time to live is not known without looking at every key, and is shown as 0, as Redis
 /// does when it has not looked yet.
-pub(super) fn keyspace(facts: &Facts<'_>, page: &mut Page) {
+pub(super) fn keyspace(facts: &ProcessInfo<'_>, page: &mut Page) {
     for (number, db) in facts.memory.dbs.iter().enumerate().filter(|(_, db)| db.keys != 0) {
         let (keys, expires, hashes) = (db.keys, db.expiring, db.expiring_hashes);
         page.line(
@@ -175,7 +175,7 @@ pub(super) fn keyspace(facts: &Facts<'_>, page: &mut Page) {
 }
 
 /// How many keys there are of each size, sizes rounded down to a power of two.
-pub(super) fn key_sizes(facts: &Facts<'_>, page: &mut Page) {
+pub(super) fn key_sizes(facts: &ProcessInfo<'_>, page: &mut Page) {
     for (number, db) in facts.memory.dbs.iter().enumerate() {
         for family in Family::TOLD {
             let of_family = db.sizes.range((family, 0)..=(family, u8::MAX));

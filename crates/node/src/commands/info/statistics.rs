@@ -2,11 +2,11 @@
 
 use std::sync::atomic::Ordering;
 
-use super::{Facts, Page};
-use crate::table::table;
+use super::{Page, ProcessInfo};
+use crate::execution::table::table;
 
 /// One line a thread as Redis has it, and one that tells how busy it was.
-pub(super) fn threads(facts: &Facts<'_>, page: &mut Page) {
+pub(super) fn threads(facts: &ProcessInfo<'_>, page: &mut Page) {
     // Behind them may be counts of threads that have ended.
     let running = || facts.threads.iter().take(facts.memory.facts.threads_active.max(1));
     for (number, thread) in running().enumerate() {
@@ -17,7 +17,7 @@ pub(super) fn threads(facts: &Facts<'_>, page: &mut Page) {
         );
     }
     for (number, thread) in running().enumerate() {
-        let (commands, busy) = (thread.calls(), facts.worker.micros(thread.sums.busy_ticks));
+        let (commands, busy) = (thread.calls(), facts.worker.micros(thread.sums.busy_tsc));
         page.line(
             &format!("weft_thread_{number}"),
             format_args!("commands={commands},busy_usec={busy}"),
@@ -25,7 +25,7 @@ pub(super) fn threads(facts: &Facts<'_>, page: &mut Page) {
     }
 }
 
-pub(super) fn stats(facts: &Facts<'_>, page: &mut Page) {
+pub(super) fn stats(facts: &ProcessInfo<'_>, page: &mut Page) {
     let (node, sums) = (facts.node, &facts.total.sums);
     let rates = node.rates();
     let kilobytes = |bytes: u64| format!("{:.2}", bytes as f64 / 1024.0);
@@ -57,12 +57,12 @@ pub(super) fn stats(facts: &Facts<'_>, page: &mut Page) {
     page.line("acl_access_denied_auth", sums.auth_failures);
 }
 
-pub(super) fn commands(facts: &Facts<'_>, page: &mut Page) {
+pub(super) fn commands(facts: &ProcessInfo<'_>, page: &mut Page) {
     for (entry, sums) in table().entries().iter().zip(&facts.total.commands) {
         if sums.calls == 0 && sums.rejected == 0 && sums.failed == 0 {
             continue;
         }
-        let micros = facts.worker.micros(sums.ticks);
+        let micros = facts.worker.micros(sums.tsc);
         let each = if sums.calls == 0 { 0.0 } else { micros as f64 / sums.calls as f64 };
         page.line(
             &format!("cmdstat_{}", entry.name),
@@ -74,7 +74,7 @@ pub(super) fn commands(facts: &Facts<'_>, page: &mut Page) {
     }
 }
 
-pub(super) fn errors(facts: &Facts<'_>, page: &mut Page) {
+pub(super) fn errors(facts: &ProcessInfo<'_>, page: &mut Page) {
     for (code, count) in facts.node.error_codes() {
         page.line(&format!("errorstat_{code}"), format_args!("count={count}"));
     }

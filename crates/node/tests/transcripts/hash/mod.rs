@@ -1,6 +1,6 @@
 //! Hashes.
 
 mod expiry;
+mod field_ttl;
 mod read;
-mod together;
 mod write;

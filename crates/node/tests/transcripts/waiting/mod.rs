@@ -1,6 +1,6 @@
 //! Clients that wait for keys.
 
 mod end;
-mod ripen;
+mod retry;
 mod serve;
 mod stream;

@@ -1,0 +1,352 @@
+//! Where the keys of a command stand among its arguments, and how it uses them.
+//!
+//! As in COMMAND INFO, keys are found in two steps: where to begin, then which arguments from there
+//! on. What cannot be found so, as the keys that patterns of SORT make, is `Unknown`.
+
+use base::number::parse_i64;
+use resp::Args;
+
+/// How a command uses a key, as bits: one of RO, RW, OW, RM, and what it does with the data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Access(pub u16);
+
+#[allow(missing_docs)]
+impl Access {
+    pub const RO: Self = Self(1);
+    pub const RW: Self = Self(1 << 1);
+    pub const OW: Self = Self(1 << 2);
+    pub const RM: Self = Self(1 << 3);
+    pub const ACCESS: Self = Self(1 << 4);
+    pub const UPDATE: Self = Self(1 << 5);
+    pub const INSERT: Self = Self(1 << 6);
+    pub const DELETE: Self = Self(1 << 7);
+    pub const NOT_KEY: Self = Self(1 << 8);
+    pub const INCOMPLETE: Self = Self(1 << 9);
+    pub const VARIABLE_FLAGS: Self = Self(1 << 10);
+
+    pub const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Names as COMMAND INFO prints them.
+    pub fn names(self) -> impl Iterator<Item = &'static str> {
+        const NAMES: [&str; 11] = [
+            "RO",
+            "RW",
+            "OW",
+            "RM",
+            "access",
+            "update",
+            "insert",
+            "delete",
+            "not_key",
+            "incomplete",
+            "variable_flags",
+        ];
+        NAMES.into_iter().enumerate().filter(move |(i, _)| self.0 >> i & 1 == 1).map(|(_, n)| n)
+    }
+}
+
+/// Where the search for keys begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Begin {
+    /// At this argument.
+    Index(usize),
+    /// Behind this word, in any case, which is looked for from an argument on; a negative number
+    /// counts from the end and looks towards the front.
+    Keyword(&'static str, i32),
+    /// Nobody can tell.
+    Unknown,
+}
+
+/// Which arguments are keys, counted from where the search began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Find {
+    /// Every `step`th argument up to the last, which is relative to the first; a negative number
+    /// counts from the end of the arguments. A `limit` of 2 means that only the first half of them
+    /// are keys; 0 and 1 that all are.
+    Range {
+        #[allow(missing_docs)]
+        last: i32,
+        #[allow(missing_docs)]
+        step: usize,
+        #[allow(missing_docs)]
+        limit: usize,
+    },
+    /// As many as the argument `at` says, from the argument `first` on.
+    Count {
+        #[allow(missing_docs)]
+        at: usize,
+        #[allow(missing_docs)]
+        first: usize,
+        #[allow(missing_docs)]
+        step: usize,
+    },
+    /// The argument behind the last of this word among options; each of `others` takes so many
+    /// arguments, which are not looked at. COMMAND INFO has no form for it and says unknown.
+    Option {
+        #[allow(missing_docs)]
+        word: &'static str,
+        #[allow(missing_docs)]
+        others: &'static [(&'static str, usize)],
+    },
+    /// Nobody can tell.
+    Unknown,
+}
+
+/// Where some of a command's keys stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeySpec {
+    /// Where the search begins.
+    pub begin: Begin,
+    /// Which arguments are keys from there on.
+    pub find: Find,
+    /// How the keys are used.
+    pub access: Access,
+    /// Why they are used so, where it is not obvious: COMMAND INFO's `notes`.
+    pub notes: Option<&'static str>,
+    /// Words that may stand instead of a keyword; see [`KeySpec::last_behind`].
+    pub rivals: &'static [&'static str],
+}
+
+impl KeySpec {
+    const fn new(begin: Begin, find: Find, access: Access) -> Self {
+        Self { begin, find, access, notes: None, rivals: &[] }
+    }
+
+    /// One key.
+    pub const fn one(at: usize, access: Access) -> Self {
+        Self::range(at, 0, 1, access)
+    }
+
+    /// Every `step`th argument from `first` to the end.
+    pub const fn to_end(first: usize, step: usize, access: Access) -> Self {
+        Self::range(first, -1, step, access)
+    }
+
+    /// Every `step`th argument from `first` to `last`, relative to the first or, when negative,
+    /// counted from the end.
+    pub const fn range(first: usize, last: i32, step: usize, access: Access) -> Self {
+        Self::new(Begin::Index(first), Find::Range { last, step, limit: 0 }, access)
+    }
+
+    /// As many keys as the argument at `count` says, right behind it.
+    pub const fn counted(count: usize, access: Access) -> Self {
+        Self::new(Begin::Index(count), Find::Count { at: 0, first: 1, step: 1 }, access)
+    }
+
+    /// One key behind a word that is looked for from an argument on; see [`Begin::Keyword`].
+    pub const fn behind(word: &'static str, from: i32, access: Access) -> Self {
+        let find = Find::Range { last: 0, step: 1, limit: 0 };
+        Self::new(Begin::Keyword(word, from), find, access)
+    }
+
+    /// The same, but of this word and its rivals the last one counts, each with a key behind it.
+    pub const fn last_behind(
+        word: &'static str,
+        rivals: &'static [&'static str],
+        from: i32,
+        access: Access,
+    ) -> Self {
+        Self { rivals, ..Self::behind(word, from, access) }
+    }
+
+    /// The first half of the arguments behind a word that is looked for from an argument on.
+    pub const fn half_behind(word: &'static str, from: i32, access: Access) -> Self {
+        let find = Find::Range { last: -1, step: 1, limit: 2 };
+        Self::new(Begin::Keyword(word, from), find, access)
+    }
+
+    /// One key behind a word among options from an argument on; see [`Find::Option`].
+    pub const fn option(
+        from: usize,
+        word: &'static str,
+        others: &'static [(&'static str, usize)],
+        access: Access,
+    ) -> Self {
+        Self::new(Begin::Index(from), Find::Option { word, others }, access)
+    }
+
+    /// Keys that nobody can tell from the arguments.
+    pub const fn unknown(access: Access) -> Self {
+        Self::new(Begin::Unknown, Find::Unknown, access)
+    }
+
+    /// Why the keys are used so.
+    pub const fn notes(self, notes: &'static str) -> Self {
+        Self { notes: Some(notes), ..self }
+    }
+
+    /// The index of the one key that it means whatever the arguments are.
+    pub const fn only(&self) -> Option<usize> {
+        match (self.begin, self.find) {
+            (Begin::Index(first), Find::Range { last: 0, .. }) => Some(first),
+            _ => None,
+        }
+    }
+
+    /// The index of its first key and the most arguments with which that is the only one, when both
+    /// are known before the arguments are looked at.
+    pub fn single_key(&self) -> Option<(usize, usize)> {
+        match (self.begin, self.find) {
+            (Begin::Index(first), Find::Range { last: 0, .. }) => Some((first, usize::MAX)),
+            (Begin::Index(first), Find::Range { last, step, limit: 0 }) if last < 0 => {
+                Some((first, first + step + last.unsigned_abs() as usize - 1))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether its keys only come with an option.
+    pub fn is_optional(&self) -> bool {
+        matches!(self.begin, Begin::Keyword(..) | Begin::Unknown)
+    }
+
+    /// The indexes of the keys in a request. None when the arguments do not say what they should;
+    /// the command then refuses them.
+    pub fn positions(&self, args: &Args<'_>) -> impl Iterator<Item = usize> + use<> {
+        let (range, step) = self.found(args).unwrap_or((0..0, 1));
+        range.step_by(step)
+    }
+
+    fn found(&self, args: &Args<'_>) -> Option<(std::ops::Range<usize>, usize)> {
+        let len = args.len();
+        let begin = match self.begin {
+            Begin::Index(index) => index,
+            Begin::Keyword(word, from) if !self.rivals.is_empty() => {
+                last_of(args, word, self.rivals, from)? + 1
+            }
+            Begin::Keyword(word, from) => position_of(args, word, from)? + 1,
+            Begin::Unknown => return None,
+        };
+        match self.find {
+            Find::Range { last, step, limit } => {
+                let last = match usize::try_from(last) {
+                    Ok(last) => begin.saturating_add(last),
+                    Err(_) if limit > 1 => {
+                        let many = len.saturating_sub(begin) / limit;
+                        (begin + many).checked_sub(last.unsigned_abs() as usize)?
+                    }
+                    Err(_) => len.checked_sub(last.unsigned_abs() as usize)?,
+                };
+                Some((begin..last.saturating_add(1).min(len), step))
+            }
+            Find::Count { at, first, step } => {
+                let count = usize::try_from(parse_i64(args.at(begin + at)?)?).ok()?;
+                let first = begin + first;
+                let end = count.checked_mul(step)?.checked_add(first)?;
+                (end <= len).then_some((first..end, step))
+            }
+            Find::Option { word, others } => {
+                let at = last_option(args, begin, word, others)? + 1;
+                Some((at..at + 1, 1))
+            }
+            Find::Unknown => None,
+        }
+    }
+}
+
+/// Where the last option of this name stands that has an argument.
+fn last_option(
+    args: &Args<'_>,
+    from: usize,
+    word: &str,
+    others: &[(&str, usize)],
+) -> Option<usize> {
+    let is = |at: usize, name: &str| args.text(at).eq_ignore_ascii_case(name.as_bytes());
+    let (mut at, mut found) = (from, None);
+    while at < args.len() {
+        if is(at, word) && at + 1 < args.len() {
+            found = Some(at);
+            at += 2;
+        } else {
+            at += 1 + others.iter().find(|other| is(at, other.0)).map_or(0, |other| other.1);
+        }
+    }
+    found
+}
+
+/// Where a word stands, in any case; see [`Begin::Keyword`].
+fn position_of(args: &Args<'_>, word: &str, from: i32) -> Option<usize> {
+    let is_word = |at: &usize| args.text(*at).eq_ignore_ascii_case(word.as_bytes());
+    match usize::try_from(from) {
+        Ok(from) => (from..args.len()).find(is_word),
+        Err(_) => {
+            let last = args.len().checked_sub(from.unsigned_abs() as usize)?;
+            (1..=last).rev().find(is_word)
+        }
+    }
+}
+
+/// Where a word stands, unless one of its rivals comes after it. What is behind any of them is a
+/// key, whatever it is called.
+fn last_of(args: &Args<'_>, word: &str, rivals: &[&str], from: i32) -> Option<usize> {
+    let mut at = usize::try_from(from).ok()?;
+    let mut last = None;
+    while at + 1 < args.len() {
+        let is = |word: &str| args.text(at).eq_ignore_ascii_case(word.as_bytes());
+        let own = is(word);
+        if own || rivals.iter().any(|rival| is(rival)) {
+            last = own.then_some(at);
+            at += 1;
+        }
+        at += 1;
+    }
+    last
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use resp::Span;
+
+    fn positions(spec: KeySpec, request: &str) -> Vec<usize> {
+        let mut at = 0;
+        let span = |word: &str| {
+            at += word.len() + 1;
+            Span::new(at - word.len() - 1, word.len())
+        };
+        let spans: Vec<Span> = request.split(' ').map(span).collect();
+        spec.positions(&Args::new(request.as_bytes(), &spans, &[])).collect()
+    }
+
+    #[test]
+    fn keys_of_each_form() {
+        let ro = Access::RO;
+        assert_eq!(positions(KeySpec::one(1, ro), "get k"), [1]);
+        assert_eq!(positions(KeySpec::to_end(1, 2, ro), "mset a 1 b 2"), [1, 3]);
+        assert_eq!(positions(KeySpec::range(1, -2, 1, ro), "blpop a b 0"), [1, 2]);
+        assert_eq!(positions(KeySpec::counted(1, ro), "zunion 2 a b weights 1 2"), [2, 3]);
+        for wrong in ["zunion 3 a b", "zunion x a", "zunion -1 a", "zunion 9223372036854775807 a"] {
+            assert_eq!(positions(KeySpec::counted(1, ro), wrong), [0_usize; 0], "{wrong}");
+        }
+        let streams = KeySpec::half_behind("STREAMS", 1, ro);
+        assert_eq!(positions(streams, "xread count 1 streams a b 0 0"), [4, 5]);
+        assert_eq!(positions(streams, "xread streams a b 0"), [2]);
+        assert_eq!(positions(streams, "xread streams a"), [0_usize; 0]);
+        assert_eq!(positions(streams, "xread count 1"), [0_usize; 0]);
+        let store = KeySpec::behind("STORE", -2, ro);
+        assert_eq!(positions(store, "georadius k 1 2 3 m store d"), [7]);
+        assert_eq!(positions(store, "georadius k 1 2 3 m"), [0_usize; 0]);
+        let last = KeySpec::last_behind("STORE", &["STOREDIST"], 3, ro);
+        assert_eq!(positions(last, "x k m store a store b"), [6]);
+        assert_eq!(positions(last, "x k m STORE storedist"), [4]);
+        assert_eq!(positions(last, "x k m store a storedist b"), [0_usize; 0]);
+        assert_eq!(positions(last, "x k m storedist a asc store"), [0_usize; 0]);
+        assert_eq!(positions(KeySpec::unknown(ro), "sort k by w_*"), [0_usize; 0]);
+        let option = KeySpec::option(2, "STORE", &[("BY", 1), ("LIMIT", 2)], ro);
+        assert_eq!(positions(option, "sort k by store limit 0 1 store a desc store b"), [11]);
+        assert_eq!(positions(option, "sort k by store"), [0_usize; 0]);
+        assert_eq!(positions(option, "sort k store"), [0_usize; 0]);
+    }
+
+    #[test]
+    fn one_key_from_the_number_of_arguments() {
+        let ro = Access::RO;
+        assert_eq!(KeySpec::one(2, ro).single_key(), Some((2, usize::MAX)));
+        assert_eq!(KeySpec::to_end(1, 1, ro).single_key(), Some((1, 2)));
+        assert_eq!(KeySpec::to_end(1, 2, ro).single_key(), Some((1, 3)));
+        assert_eq!(KeySpec::range(1, -2, 1, ro).single_key(), Some((1, 3)));
+        assert_eq!(KeySpec::counted(1, ro).single_key(), None);
+    }
+}

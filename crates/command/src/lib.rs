@@ -1,0 +1,14 @@
+//! Layer 3: what a command's row is: its metadata, its key positions, its flags and categories.
+//!
+//! Dispatch, COMMAND INFO and DOCS, ACL categories, statistics, documentation, benches and tests
+//! derive from rows. Rows themselves stand beside their handlers, in `engine` and `node`. This
+//! crate knows nothing of what a command does.
+#![forbid(unsafe_code)]
+
+pub mod key_spec;
+pub mod row;
+pub mod spec;
+
+pub use key_spec::{Access, Begin, Find, KeySpec};
+pub use row::Row;
+pub use spec::{Argument, Category, Flags, Group, PrefetchHint, Shape, ShardScope, Spec};

@@ -1,0 +1,502 @@
+//! What is known of a command besides what it does: the one place for its metadata.
+//!
+//! Dispatch, locking, COMMAND INFO, DOCS and GETKEYS, statistics, the generated documentation and
+//! the random streams of the tests are all derived from a [`Spec`]. It is built by chained `const`
+//! functions, so that a row reads like a sentence and says only what is not the default.
+
+use resp::Args;
+
+pub use crate::key_spec::{Access, Begin, Find, KeySpec};
+
+/// The groups of commands, as COMMAND DOCS names them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Group {
+    Bitmap,
+    Connection,
+    Generic,
+    Geo,
+    Hash,
+    HyperLogLog,
+    List,
+    Server,
+    Set,
+    SortedSet,
+    Stream,
+    String,
+}
+
+impl Group {
+    /// The name in COMMAND DOCS.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bitmap => "bitmap",
+            Self::Connection => "connection",
+            Self::Generic => "generic",
+            Self::Geo => "geo",
+            Self::Hash => "hash",
+            Self::HyperLogLog => "hyperloglog",
+            Self::List => "list",
+            Self::Server => "server",
+            Self::Set => "set",
+            Self::SortedSet => "sorted-set",
+            Self::Stream => "stream",
+            Self::String => "string",
+        }
+    }
+}
+
+/// Properties of a command, as bits. COMMAND INFO prints those that Redis has names for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Flags(pub u32);
+
+#[allow(missing_docs)]
+impl Flags {
+    pub const NONE: Self = Self(0);
+    pub const WRITE: Self = Self(1);
+    pub const READONLY: Self = Self(1 << 1);
+    /// May need memory: refused when the limit is reached.
+    pub const DENYOOM: Self = Self(1 << 2);
+    pub const ADMIN: Self = Self(1 << 3);
+    pub const PUBSUB: Self = Self(1 << 4);
+    pub const NOSCRIPT: Self = Self(1 << 5);
+    pub const BLOCKING: Self = Self(1 << 6);
+    /// Allowed while a dataset is loaded.
+    pub const LOADING: Self = Self(1 << 7);
+    pub const STALE: Self = Self(1 << 8);
+    pub const SKIP_MONITOR: Self = Self(1 << 9);
+    pub const SKIP_SLOWLOG: Self = Self(1 << 10);
+    pub const ASKING: Self = Self(1 << 11);
+    /// Constant or logarithmic time.
+    pub const FAST: Self = Self(1 << 12);
+    /// Allowed before authentication.
+    pub const NO_AUTH: Self = Self(1 << 13);
+    pub const NO_MULTI: Self = Self(1 << 14);
+    pub const NO_ASYNC_LOADING: Self = Self(1 << 15);
+    pub const ALLOW_BUSY: Self = Self(1 << 16);
+    pub const MOVABLE_KEYS: Self = Self(1 << 17);
+    pub const PROTECTED: Self = Self(1 << 18);
+    /// Runs on the main thread: the client is handed over and comes back.
+    pub const MAIN: Self = Self(1 << 19);
+    /// For those who develop or operate the server, not for applications; `syscmd` in COMMAND DOCS.
+    pub const SYSTEM: Self = Self(1 << 20);
+
+    pub const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    #[inline]
+    pub const fn has(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// The names of the set flags that COMMAND INFO prints, in Redis's order.
+    pub fn names(self) -> impl Iterator<Item = &'static str> {
+        const NAMES: [(Flags, &str); 19] = [
+            (Flags::WRITE, "write"),
+            (Flags::READONLY, "readonly"),
+            (Flags::DENYOOM, "denyoom"),
+            (Flags(0), "module"),
+            (Flags::ADMIN, "admin"),
+            (Flags::PUBSUB, "pubsub"),
+            (Flags::NOSCRIPT, "noscript"),
+            (Flags::BLOCKING, "blocking"),
+            (Flags::LOADING, "loading"),
+            (Flags::STALE, "stale"),
+            (Flags::SKIP_MONITOR, "skip_monitor"),
+            (Flags::SKIP_SLOWLOG, "skip_slowlog"),
+            (Flags::ASKING, "asking"),
+            (Flags::FAST, "fast"),
+            (Flags::NO_AUTH, "no_auth"),
+            (Flags::NO_MULTI, "no_multi"),
+            (Flags::MOVABLE_KEYS, "movablekeys"),
+            (Flags::NO_ASYNC_LOADING, "no_async_loading"),
+            (Flags::ALLOW_BUSY, "allow_busy"),
+        ];
+        NAMES.into_iter().filter(move |(flag, _)| flag.0 != 0 && self.has(*flag)).map(|(_, n)| n)
+    }
+}
+
+/// Categories of access control, as bits. Those that follow from flags and group are added by
+/// `Spec::categories`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Category(pub u32);
+
+#[allow(missing_docs)]
+impl Category {
+    pub const NONE: Self = Self(0);
+    pub const KEYSPACE: Self = Self(1);
+    pub const READ: Self = Self(1 << 1);
+    pub const WRITE: Self = Self(1 << 2);
+    pub const SET: Self = Self(1 << 3);
+    pub const SORTED_SET: Self = Self(1 << 4);
+    pub const LIST: Self = Self(1 << 5);
+    pub const HASH: Self = Self(1 << 6);
+    pub const STRING: Self = Self(1 << 7);
+    pub const BITMAP: Self = Self(1 << 8);
+    pub const HYPER_LOG_LOG: Self = Self(1 << 9);
+    pub const GEO: Self = Self(1 << 10);
+    pub const STREAM: Self = Self(1 << 11);
+    pub const ADMIN: Self = Self(1 << 13);
+    pub const FAST: Self = Self(1 << 14);
+    pub const SLOW: Self = Self(1 << 15);
+    pub const BLOCKING: Self = Self(1 << 16);
+    pub const DANGEROUS: Self = Self(1 << 17);
+    pub const CONNECTION: Self = Self(1 << 18);
+
+    pub const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Names in Redis's order, with the `@`.
+    pub fn names(self) -> impl Iterator<Item = &'static str> {
+        const NAMES: [(u32, &str); 18] = [
+            (1, "@keyspace"),
+            (1 << 1, "@read"),
+            (1 << 2, "@write"),
+            (1 << 3, "@set"),
+            (1 << 4, "@sortedset"),
+            (1 << 5, "@list"),
+            (1 << 6, "@hash"),
+            (1 << 7, "@string"),
+            (1 << 8, "@bitmap"),
+            (1 << 9, "@hyperloglog"),
+            (1 << 10, "@geo"),
+            (1 << 11, "@stream"),
+            (1 << 13, "@admin"),
+            (1 << 14, "@fast"),
+            (1 << 15, "@slow"),
+            (1 << 16, "@blocking"),
+            (1 << 17, "@dangerous"),
+            (1 << 18, "@connection"),
+        ];
+        NAMES.into_iter().filter(move |(bit, _)| bit & self.0 != 0).map(|(_, name)| name)
+    }
+}
+
+/// How a command spreads over the shards, beyond what its keys say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ShardScope {
+    /// The shards of its keys, all held at once; none without keys.
+    Keys,
+    /// Shard after shard, promising no single moment.
+    EachShard,
+    /// All shards while the world stands still.
+    Exclusive,
+    /// The shards of its keys, unless one of these words is followed by a pattern, which can name
+    /// any key: then the world.
+    KeysOrExclusive(&'static [&'static str]),
+}
+
+impl ShardScope {
+    /// How it spreads with these arguments.
+    #[inline]
+    pub fn with(self, args: &Args<'_>) -> Self {
+        let Self::KeysOrExclusive(words) = self else { return self };
+        let is_pattern = |at: usize| args.at(at + 1).is_some_and(|arg| arg.contains(&b'*'));
+        let is_word =
+            |arg: &[u8]| words.iter().any(|word| arg.eq_ignore_ascii_case(word.as_bytes()));
+        let mut args = args.iter().enumerate();
+        if args.any(|(at, arg)| is_word(arg) && is_pattern(at)) {
+            Self::Exclusive
+        } else {
+            Self::Keys
+        }
+    }
+}
+
+/// The forms of an argument in COMMAND DOCS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Shape {
+    Key,
+    String,
+    Integer,
+    Double,
+    Pattern,
+    UnixTime,
+    /// A word that stands for itself.
+    Token,
+    /// One of the parts.
+    OneOf(&'static [Argument]),
+    /// All of the parts, in order.
+    Block(&'static [Argument]),
+}
+
+/// One argument, as COMMAND DOCS describes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Argument {
+    /// The name.
+    pub name: &'static str,
+    /// The form.
+    pub shape: Shape,
+    /// The word that goes before it, or that it is.
+    pub token: Option<&'static str>,
+    /// May be left out.
+    pub optional: bool,
+    /// May come several times.
+    pub multiple: bool,
+    /// The key specification it belongs to, when that is not told by the order of arguments.
+    pub key_spec: Option<usize>,
+    /// When it comes several times, its word does too.
+    pub multiple_token: bool,
+    /// The version that brought it, when later than the command.
+    pub since: Option<&'static str>,
+    /// The version that deprecated it.
+    pub deprecated: Option<&'static str>,
+    /// What stands for its value in a synopsis, when not the name.
+    pub display: Option<&'static str>,
+}
+
+impl Argument {
+    /// An argument that must come once.
+    pub const fn new(name: &'static str, shape: Shape) -> Self {
+        Self {
+            name,
+            shape,
+            token: None,
+            optional: false,
+            multiple: false,
+            key_spec: None,
+            multiple_token: false,
+            since: None,
+            deprecated: None,
+            display: None,
+        }
+    }
+
+    /// The key at a command's only key position.
+    pub const fn key() -> Self {
+        Self::new("key", Shape::Key)
+    }
+
+    /// A word that stands for itself.
+    pub const fn word(name: &'static str, token: &'static str) -> Self {
+        Self { token: Some(token), ..Self::new(name, Shape::Token) }
+    }
+
+    /// Goes behind a word.
+    pub const fn after(self, token: &'static str) -> Self {
+        Self { token: Some(token), ..self }
+    }
+
+    /// May be left out.
+    pub const fn optional(self) -> Self {
+        Self { optional: true, ..self }
+    }
+
+    /// May come several times.
+    pub const fn multiple(self) -> Self {
+        Self { multiple: true, ..self }
+    }
+
+    /// May come several times, each time behind its word.
+    pub const fn multiple_token(self) -> Self {
+        Self { multiple: true, multiple_token: true, ..self }
+    }
+
+    /// Belongs to this key specification, which is not told by the order of arguments.
+    pub const fn key_spec(self, index: usize) -> Self {
+        Self { key_spec: Some(index), ..self }
+    }
+
+    /// Came with a later version than the command.
+    pub const fn since(self, version: &'static str) -> Self {
+        Self { since: Some(version), ..self }
+    }
+
+    /// Deprecated since a version.
+    pub const fn deprecated(self, version: &'static str) -> Self {
+        Self { deprecated: Some(version), ..self }
+    }
+
+    /// What stands for its value in a synopsis, when not the name.
+    pub const fn display(self, text: &'static str) -> Self {
+        Self { display: Some(text), ..self }
+    }
+}
+
+/// What is known of a command besides what it does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spec {
+    /// Lower case; of a subcommand only its own part.
+    pub name: &'static str,
+    /// One line, in our own words.
+    pub summary: &'static str,
+    /// The version of Redis that brought it.
+    pub since: &'static str,
+    /// Its group.
+    pub group: Group,
+    /// Time it takes.
+    pub complexity: &'static str,
+    /// Arguments with the name; negative: at least so many.
+    pub arity: i32,
+    /// Its properties.
+    pub flags: Flags,
+    /// Categories beyond those that follow from flags and group.
+    pub extra_categories: Category,
+    /// Where its keys stand.
+    pub keys: &'static [KeySpec],
+    /// How it spreads over the shards.
+    pub scope: ShardScope,
+    /// Its arguments.
+    pub arguments: &'static [Argument],
+    /// Later changes: version and what changed.
+    pub history: &'static [(&'static str, &'static str)],
+    /// Hints for clients and proxies (command tips of the Redis documentation).
+    pub tips: &'static [&'static str],
+    /// The version that deprecated it, and what replaces it.
+    pub deprecated: Option<(&'static str, &'static str)>,
+    /// It does nothing itself; no category then follows from its group.
+    pub is_container: bool,
+    /// What it touches of a large value under its only key.
+    pub prefetch: PrefetchHint,
+}
+
+/// What a command touches of a large value, for the processor to fetch while other requests are
+/// executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PrefetchHint {
+    /// Nothing that could be told beforehand.
+    Record,
+    /// The member that this argument names.
+    Member(usize),
+    /// The stream itself and its end, where entries are added.
+    Stream,
+    /// The first elements of the list.
+    Front,
+    /// The last elements of the list.
+    Back,
+}
+
+impl Spec {
+    /// A command without keys or arguments that is no data command.
+    pub const fn new(name: &'static str, arity: i32, group: Group, since: &'static str) -> Self {
+        Self {
+            name,
+            summary: "",
+            since,
+            group,
+            complexity: "O(1)",
+            arity,
+            flags: Flags::NONE,
+            extra_categories: Category::NONE,
+            keys: &[],
+            scope: ShardScope::Keys,
+            arguments: &[],
+            history: &[],
+            tips: &[],
+            deprecated: None,
+            is_container: false,
+            prefetch: PrefetchHint::Record,
+        }
+    }
+
+    /// Which argument is a member of the collection under its only key.
+    pub const fn member(self, at: usize) -> Self {
+        Self { prefetch: PrefetchHint::Member(at), ..self }
+    }
+
+    /// It touches the room in front of a list.
+    pub const fn at_front(self) -> Self {
+        Self { prefetch: PrefetchHint::Front, ..self }
+    }
+
+    /// It touches the last elements of a list or the room behind them.
+    pub const fn at_back(self) -> Self {
+        Self { prefetch: PrefetchHint::Back, ..self }
+    }
+
+    /// It does nothing itself; its subcommands do.
+    pub const fn container(self) -> Self {
+        Self { is_container: true, ..self }
+    }
+
+    /// The one-line summary.
+    pub const fn summary(self, summary: &'static str) -> Self {
+        Self { summary, ..self }
+    }
+
+    /// The time it takes, when not O(1). An empty text leaves it out of COMMAND DOCS.
+    pub const fn complexity(self, complexity: &'static str) -> Self {
+        Self { complexity, ..self }
+    }
+
+    /// Adds flags.
+    pub const fn flags(self, flags: Flags) -> Self {
+        Self { flags: self.flags.with(flags), ..self }
+    }
+
+    /// Adds categories that do not follow from flags and group.
+    pub const fn category(self, category: Category) -> Self {
+        Self { extra_categories: self.extra_categories.with(category), ..self }
+    }
+
+    /// Where the keys stand.
+    pub const fn keys(self, keys: &'static [KeySpec]) -> Self {
+        Self { keys, ..self }
+    }
+
+    /// How it spreads over the shards.
+    pub const fn scope(self, scope: ShardScope) -> Self {
+        Self { scope, ..self }
+    }
+
+    /// Its arguments.
+    pub const fn arguments(self, arguments: &'static [Argument]) -> Self {
+        Self { arguments, ..self }
+    }
+
+    /// Later changes.
+    pub const fn history(self, history: &'static [(&'static str, &'static str)]) -> Self {
+        Self { history, ..self }
+    }
+
+    /// Hints for clients.
+    pub const fn tips(self, tips: &'static [&'static str]) -> Self {
+        Self { tips, ..self }
+    }
+
+    /// Deprecated since a version in favour of something else.
+    pub const fn deprecated(self, since: &'static str, instead: &'static str) -> Self {
+        Self { deprecated: Some((since, instead)), ..self }
+    }
+
+    /// Whether a request of `len` arguments, the name included, has the right number.
+    #[inline]
+    pub fn accepts(&self, len: usize) -> bool {
+        let wanted = self.arity.unsigned_abs() as usize;
+        if self.arity < 0 { len >= wanted } else { len == wanted }
+    }
+
+    /// All categories, those that follow from flags and group included.
+    pub fn categories(&self) -> Category {
+        let mut all = self.extra_categories;
+        let flags = self.flags;
+        let is_of = |group| self.group == group && !self.is_container;
+        let follow = [
+            (flags.has(Flags::WRITE), Category::WRITE),
+            (flags.has(Flags::READONLY), Category::READ),
+            (flags.has(Flags::ADMIN), Category::ADMIN.with(Category::DANGEROUS)),
+            (flags.has(Flags::BLOCKING), Category::BLOCKING),
+            (is_of(Group::Bitmap), Category::BITMAP),
+            (is_of(Group::Geo), Category::GEO),
+            (is_of(Group::Hash), Category::HASH),
+            (is_of(Group::HyperLogLog), Category::HYPER_LOG_LOG),
+            (is_of(Group::List), Category::LIST),
+            (is_of(Group::Set), Category::SET),
+            (is_of(Group::SortedSet), Category::SORTED_SET),
+            (is_of(Group::Stream), Category::STREAM),
+            (is_of(Group::String), Category::STRING),
+            (is_of(Group::Connection), Category::CONNECTION),
+            (flags.has(Flags::FAST), Category::FAST),
+            (!flags.has(Flags::FAST), Category::SLOW),
+        ];
+        for (holds, category) in follow {
+            if holds {
+                all = all.with(category);
+            }
+        }
+        all
+    }
+}

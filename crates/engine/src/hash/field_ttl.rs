@@ -1,0 +1,342 @@
+//! Fields and their end together: HGETDEL, HGETEX, HSETEX.
+//!
+//! What they leave is replayed by simpler commands: HDEL, HPEXPIREAT and HPERSIST, or HSETEX with
+//! an absolute time. A time that has come already removes the fields at once.
+
+use resp::{Args, Reply};
+use store::hash::Life;
+use store::{Hash, Key};
+
+use super::expiry::{EXPIRED, PERSISTED, check_type, replay_deletion};
+use super::expiry_args::{FieldArgs, expiry_word, parse_expiry};
+use super::{
+    FAST, FIELDS, FIELDS_DELETED, GROW, KEY_DELETED, PAIRS, SET, UPDATE_KEY, WRITE, command,
+    expire_named, reply_entry, spec, wrote_deletion,
+};
+use crate::cx::Cx;
+use crate::error::{Error, HashError};
+use crate::exec::Handler;
+use command::Row;
+use command::{Access, Argument, KeySpec, Shape};
+
+const PER_FIELD: &str = "O(N) for N fields.";
+const SECONDS: Argument = Argument::new("seconds", Shape::Integer).after("EX");
+const MILLISECONDS: Argument = Argument::new("milliseconds", Shape::Integer).after("PX");
+const UNIX_SECONDS: Argument = Argument::new("unix-time-seconds", Shape::UnixTime).after("EXAT");
+const UNIX_MILLISECONDS: Argument =
+    Argument::new("unix-time-milliseconds", Shape::UnixTime).after("PXAT");
+
+pub(super) const HGETDEL: Row<Handler> = Row::new(
+    spec("hgetdel", -5, "8.0.0")
+        .summary("Replies the values of fields and removes the fields.")
+        .complexity(PER_FIELD)
+        .flags(WRITE.with(FAST))
+        .keys(&[KeySpec::one(1, Access::RW.with(Access::ACCESS).with(Access::DELETE))])
+        .arguments(&[Argument::key(), FIELDS]),
+    hgetdel,
+);
+
+pub(super) const HGETEX: Row<Handler> = Row::new(
+    spec("hgetex", -5, "8.0.0")
+        .summary("Replies the values of fields, and sets or takes away when they end.")
+        .complexity(PER_FIELD)
+        .flags(WRITE.with(FAST))
+        .keys(&[KeySpec::one(1, Access::RW.with(Access::ACCESS).with(Access::UPDATE))
+            .notes("RW and UPDATE because it changes the TTL")])
+        .arguments(&[
+            Argument::key(),
+            Argument::new(
+                "expiration",
+                Shape::OneOf(&[
+                    SECONDS,
+                    MILLISECONDS,
+                    UNIX_SECONDS,
+                    UNIX_MILLISECONDS,
+                    Argument::word("persist", "PERSIST"),
+                ]),
+            )
+            .optional(),
+            FIELDS,
+        ]),
+    hgetex,
+);
+
+pub(super) const HSETEX: Row<Handler> = Row::new(
+    spec("hsetex", -6, "8.0.0")
+        .summary("Sets fields to values and says when they end.")
+        .complexity(PER_FIELD)
+        .flags(GROW.with(FAST))
+        .keys(UPDATE_KEY)
+        .arguments(&[
+            Argument::key(),
+            Argument::new(
+                "key-condition",
+                Shape::OneOf(&[Argument::word("nx", "NX"), Argument::word("xx", "XX")]),
+            )
+            .optional()
+            .since("9.1.0"),
+            Argument::new(
+                "condition",
+                Shape::OneOf(&[Argument::word("fnx", "FNX"), Argument::word("fxx", "FXX")]),
+            )
+            .optional(),
+            Argument::new(
+                "expiration",
+                Shape::OneOf(&[
+                    SECONDS,
+                    MILLISECONDS,
+                    UNIX_SECONDS,
+                    UNIX_MILLISECONDS,
+                    Argument::word("keepttl", "KEEPTTL"),
+                ]),
+            )
+            .optional(),
+            Argument::new(
+                "fields",
+                Shape::Block(&[Argument::new("numfields", Shape::Integer), PAIRS]),
+            )
+            .after("FIELDS"),
+        ])
+        .history(&[("9.1.0", "The conditions `NX` and `XX` on the key, from Valkey.")]),
+    hsetex,
+);
+
+fn hgetdel(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let key = cx.first_key(args, 1);
+    let fields = FieldArgs::parse(args, 2, HashError::NotPositive);
+    expire_named(cx, key, args, FieldArgs { word_at: 2 }.first(), 1);
+    let (db, turn) = cx.db(key);
+    let mut edit = db.edit::<Hash>(turn, key)?;
+    // A wrong type comes before wrong arguments.
+    let fields = fields?;
+    let (mut removed, mut emptied) = (false, false);
+    reply.array(fields.iter(args).len());
+    for field in fields.iter(args) {
+        match edit.as_ref().and_then(|edit| edit.get(field)) {
+            Some(value) => reply_entry(reply, value.entry),
+            None => reply.null(),
+        }
+        removed |= edit.as_mut().is_some_and(|edit| edit.remove(field));
+    }
+    if let Some(edit) = &edit {
+        emptied = edit.hash().is_empty();
+    }
+    drop(edit);
+    if removed {
+        wrote_deletion(cx, key, emptied);
+        let names = || fields.iter(args).collect::<Vec<_>>();
+        cx.turn.effects.replay_as(|| replay_deletion(key.bytes, &names()));
+    }
+    Ok(())
+}
+
+/// What HGETEX does to the expiry of fields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Change {
+    None,
+    Persist,
+    Until(i64),
+}
+
+fn hgetex(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    check_type(cx, args)?;
+    let key = cx.first_key(args, 1);
+    let (change, word_at) = match expiry_word(args.text(2)) {
+        Some(kind) => {
+            let at_ms = parse_expiry(args.text(3), kind, cx.turn.unix_ms, "hgetex")?;
+            (Change::Until(at_ms), 4)
+        }
+        None if args.text(2).eq_ignore_ascii_case(b"PERSIST") => (Change::Persist, 3),
+        None => (Change::None, 2),
+    };
+    if word_at + 1 >= args.len() {
+        return Err(Error::Arity("hgetex".to_owned()));
+    }
+    let fields = FieldArgs::parse(args, word_at, HashError::NotPositive)?;
+    expire_named(cx, key, args, fields.first(), 1);
+    let (db, turn) = cx.db(key);
+    let past = matches!(change, Change::Until(at_ms) if at_ms <= turn.unix_ms);
+    let mut edit = db.edit::<Hash>(turn, key)?;
+    let (mut changed, mut emptied) = (0, false);
+    reply.array(fields.iter(args).len());
+    for field in fields.iter(args) {
+        let found = edit.as_ref().and_then(|edit| edit.get(field));
+        match found {
+            Some(value) => reply_entry(reply, value.entry),
+            None => reply.null(),
+        }
+        let (Some(old), Some(edit)) = (found.map(|value| value.expires_at), &mut edit) else {
+            continue;
+        };
+        match change {
+            Change::None => continue,
+            Change::Persist if old.is_none() => continue,
+            Change::Persist => edit.set_expiry(field, None),
+            Change::Until(_) if past => drop(edit.remove(field)),
+            Change::Until(at_ms) => edit.set_expiry(field, Some(at_ms)),
+        }
+        changed += 1;
+    }
+    if let Some(mut edit) = edit.filter(|_| change != Change::None) {
+        // Redis changes the form whether or not an expiry was set.
+        edit.make_expiring();
+        emptied = edit.hash().is_empty();
+    }
+    if changed > 0 {
+        if past {
+            cx.turn.counters.expired_fields += changed;
+            wrote_deletion(cx, key, emptied);
+            let names = || fields.iter(args).collect::<Vec<_>>();
+            cx.turn.effects.replay_as(|| replay_deletion(key.bytes, &names()));
+        } else {
+            wrote_change(cx, key, args, change, word_at);
+        }
+    }
+    Ok(())
+}
+
+/// Notes that HGETEX changed the expiry of fields, which is replayed without its value.
+fn wrote_change(cx: &mut Cx<'_>, key: Key<'_>, args: &Args<'_>, change: Change, word_at: usize) {
+    let fields = || args.iter().skip(word_at);
+    match change {
+        Change::Until(at_ms) => {
+            cx.wrote(EXPIRED, key.bytes);
+            cx.turn.effects.replay_as(|| {
+                let at_ms = at_ms.to_string().into_bytes();
+                let mut words = command([b"HPEXPIREAT", key.bytes, &at_ms]);
+                words.extend(fields().map(<[u8]>::to_vec));
+                words
+            });
+        }
+        Change::Persist | Change::None => {
+            cx.wrote(PERSISTED, key.bytes);
+            let head = [b"HPERSIST", key.bytes];
+            cx.turn.effects.replay_as(|| command(head.into_iter().chain(fields())));
+        }
+    }
+}
+
+/// The words of HSETEX before its fields.
+#[derive(Clone, Copy, Debug, Default)]
+struct Words {
+    /// Whether the key must be there (XX) or must not (NX).
+    key_is_there: Option<bool>,
+    /// Whether all fields must be there (FXX) or none (FNX).
+    fields_are_there: Option<bool>,
+    keep: bool,
+    /// When the fields end, in milliseconds since 1970, and where the time stands.
+    until: Option<(i64, usize)>,
+    /// Index of the first field.
+    first: usize,
+}
+
+impl Words {
+    fn parse(args: &Args<'_>, now_ms: i64) -> Result<Self, Error> {
+        let mut words = Self::default();
+        let mut at = 2;
+        while let Some(word) = args.at(at) {
+            let is = |name: &str| word.eq_ignore_ascii_case(name.as_bytes());
+            if is("FIELDS") {
+                words.first = count_pairs(args, at)?;
+                return Ok(words);
+            } else if let Some(kind) = expiry_word(word) {
+                words.check_expiry()?;
+                at += 1;
+                let time = args.at(at).ok_or(HashError::ExpiryMissing)?;
+                words.until = Some((parse_expiry(time, kind, now_ms, "hsetex")?, at));
+            } else if is("KEEPTTL") {
+                words.check_expiry()?;
+                words.keep = true;
+            } else if is("FXX") || is("FNX") {
+                if words.fields_are_there.is_some() {
+                    return Err(HashError::OneCondition.into());
+                }
+                words.fields_are_there = Some(is("FXX"));
+            } else if is("XX") || is("NX") {
+                if words.key_is_there.is_some_and(|there| there != is("XX")) {
+                    return Err(Error::Syntax);
+                }
+                words.key_is_there = Some(is("XX"));
+            } else {
+                let word = String::from_utf8_lossy(word).into_owned();
+                return Err(HashError::UnknownArgument(word).into());
+            }
+            at += 1;
+        }
+        Err(Error::Arity("hsetex".to_owned()))
+    }
+
+    fn check_expiry(&self) -> Result<(), Error> {
+        let free = !self.keep && self.until.is_none();
+        if free { Ok(()) } else { Err(HashError::OneExpiry.into()) }
+    }
+}
+
+/// Reads `FIELDS numfields field value [field value ...]` and returns where the fields begin.
+fn count_pairs(args: &Args<'_>, word_at: usize) -> Result<usize, Error> {
+    let arity = || Error::Arity("hsetex".to_owned());
+    if word_at + 3 >= args.len() {
+        return Err(arity());
+    }
+    let number = base::number::parse_i64(args.text(word_at + 1));
+    let number = number.and_then(|number| i32::try_from(number).ok()).filter(|n| *n > 0);
+    let number = usize::try_from(number.ok_or(HashError::InvalidNumber)?).unwrap_or(usize::MAX);
+    let first = word_at + 2;
+    if number.checked_mul(2) == Some(args.len() - first) { Ok(first) } else { Err(arity()) }
+}
+
+fn hsetex(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let words = Words::parse(args, cx.turn.unix_ms)?;
+    let key = cx.first_key(args, 1);
+    expire_named(cx, key, args, words.first, 2);
+    let limits = cx.limits;
+    let (db, turn) = cx.db(key);
+    let past = words.until.is_some_and(|(at_ms, _)| at_ms <= turn.unix_ms);
+    let mut edit = db.edit_or_create::<Hash>(turn, key)?;
+    let there = |field| edit.get(field).is_some() == words.fields_are_there.unwrap_or(true);
+    let mut fields = args.iter().skip(words.first).step_by(2);
+    let met = words.key_is_there.is_none_or(|there| there != edit.is_new())
+        && (words.fields_are_there.is_none() || fields.all(there));
+    if !met {
+        reply.int(0);
+        return Ok(());
+    }
+    let pairs = (args.len() - words.first) / 2;
+    edit.fit(limits, pairs, args.iter().skip(words.first).map(<[u8]>::len));
+    let keep = words.keep || words.until.is_some();
+    let life = if keep { Life::Keep } else { Life::Endless };
+    if words.until.is_some() {
+        edit.make_expiring();
+    }
+    for at in (words.first..args.len()).step_by(2) {
+        let field = args.text(at);
+        edit.set(field, args.text(at + 1), life, limits);
+        if past {
+            edit.remove(field);
+        } else if let Some((at_ms, _)) = words.until {
+            edit.set_expiry(field, Some(at_ms));
+        }
+    }
+    let emptied = edit.hash().is_empty();
+    drop(edit);
+    cx.wrote(SET, key.bytes);
+    if past {
+        cx.turn.counters.expired_fields += pairs as u64;
+        cx.wrote(FIELDS_DELETED, key.bytes);
+        let names = || args.iter().skip(words.first).step_by(2).collect::<Vec<_>>();
+        cx.turn.effects.replay_as(|| replay_deletion(key.bytes, &names()));
+    } else if let Some((at_ms, time_at)) = words.until {
+        cx.wrote(EXPIRED, key.bytes);
+        cx.turn.effects.replay_as(|| {
+            let mut words = command(args.iter());
+            words[time_at - 1] = b"PXAT".to_vec();
+            words[time_at] = at_ms.to_string().into_bytes();
+            words
+        });
+    }
+    if emptied {
+        cx.wrote(KEY_DELETED, key.bytes);
+    }
+    reply.int(1);
+    Ok(())
+}

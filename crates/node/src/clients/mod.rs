@@ -1,0 +1,7 @@
+//! A client: what all threads may know of it, and what only its owner does.
+
+pub mod record;
+pub mod session;
+
+pub use record::{ClientRecord, Registry};
+pub use session::{ReplyMode, Session};

@@ -1,0 +1,238 @@
+//! What all threads may know of a client: a record of atomics that its owner writes.
+//!
+//! CLIENT LIST, INFO and the cron read records and never touch a client of another thread. A value
+//! may be a turn old.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU16, AtomicU32, AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+use sync::client_location::ClientLocation;
+use sync::fd_guard::FdGuard;
+
+use crate::blocking::Waiter;
+
+/// The user that every client is.
+pub const DEFAULT_USER: &str = "default";
+
+/// What CLIENT LIST TYPE and CLIENT KILL TYPE tell apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClientType {
+    /// It sends commands.
+    Normal,
+    /// It sends the writes of the server that this one replicates.
+    Master,
+    /// It receives this server's writes.
+    Replica,
+    /// It receives published messages.
+    Pubsub,
+}
+
+impl ClientType {
+    /// A type by its name in any case.
+    pub fn parse(name: &[u8]) -> Option<Self> {
+        match name.to_ascii_lowercase().as_slice() {
+            b"normal" => Some(Self::Normal),
+            b"master" => Some(Self::Master),
+            b"replica" | b"slave" => Some(Self::Replica),
+            b"pubsub" => Some(Self::Pubsub),
+            _ => None,
+        }
+    }
+}
+
+/// Bits of [`ClientRecord::flags`].
+pub mod flag {
+    /// Connected by a unix socket.
+    pub const UNIX_SOCKET: u32 = 1;
+    /// Speaks RESP3.
+    pub const RESP3: u32 = 1 << 1;
+    /// Protected from eviction.
+    pub const NO_EVICT: u32 = 1 << 2;
+    /// Its reads do not count as uses of keys.
+    pub const NO_TOUCH: u32 = 1 << 3;
+    /// Is closed as soon as its output is sent.
+    pub const CLOSING: u32 = 1 << 4;
+    /// Waits for the end of CLIENT PAUSE.
+    pub const PAUSED: u32 = 1 << 5;
+    /// Connected by TLS.
+    pub const TLS: u32 = 1 << 6;
+}
+
+/// Names that a client gave.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Names {
+    /// CLIENT SETNAME.
+    pub name: Vec<u8>,
+    /// CLIENT SETINFO lib-name.
+    pub library: Vec<u8>,
+    /// CLIENT SETINFO lib-ver.
+    pub library_version: Vec<u8>,
+}
+
+/// The public facts of one client.
+#[derive(Debug)]
+pub struct ClientRecord {
+    /// Its number, never used again.
+    pub id: u64,
+    /// Its address.
+    pub address: Box<str>,
+    /// The address it connected to.
+    pub local_address: Box<str>,
+    /// The descriptor of its socket.
+    pub fd_guard: FdGuard,
+    /// When it connected, in milliseconds since 1970.
+    pub created_ms: i64,
+    /// When it was last heard of, in milliseconds since 1970.
+    pub seen_ms: AtomicI64,
+    /// Bits of [`flag`].
+    pub flags: AtomicU32,
+    /// Its database.
+    pub db: AtomicU32,
+    /// The thread that owns it, and whether someone asked to close it.
+    pub location: ClientLocation,
+    /// Index of its last command in the table, one more; 0 for none.
+    pub last_command: AtomicU16,
+    /// Commands it has sent.
+    pub commands: AtomicU64,
+    /// Bytes received from it.
+    pub in_bytes: AtomicU64,
+    /// Bytes sent to it.
+    pub out_bytes: AtomicU64,
+    /// Bytes of requests not executed yet.
+    pub query_bytes: AtomicU64,
+    /// Bytes of replies not sent yet.
+    pub output_bytes: AtomicU64,
+    /// Names that it gave; boxed, because most clients give none.
+    pub names: Mutex<Option<Box<Names>>>,
+    /// Its wait for a key; nobody waits for anything while this is locked.
+    pub waiter: Mutex<Option<Arc<Waiter>>>,
+}
+
+impl ClientRecord {
+    /// The record of a new client.
+    pub fn new(
+        id: u64,
+        addresses: (Box<str>, Box<str>),
+        fd: i32,
+        unix_ms: i64,
+        flags: u32,
+    ) -> Self {
+        Self {
+            id,
+            address: addresses.0,
+            local_address: addresses.1,
+            fd_guard: FdGuard::new(fd),
+            created_ms: unix_ms,
+            seen_ms: AtomicI64::new(unix_ms),
+            flags: AtomicU32::new(flags),
+            db: AtomicU32::new(0),
+            location: ClientLocation::new(),
+            last_command: AtomicU16::new(0),
+            commands: AtomicU64::new(0),
+            in_bytes: AtomicU64::new(0),
+            out_bytes: AtomicU64::new(0),
+            query_bytes: AtomicU64::new(0),
+            output_bytes: AtomicU64::new(0),
+            names: Mutex::new(None),
+            waiter: Mutex::new(None),
+        }
+    }
+
+    /// Whether a flag is set.
+    pub fn has(&self, flag: u32) -> bool {
+        self.flags.load(Ordering::Relaxed) & flag != 0
+    }
+
+    /// Sets or clears a flag. Only the owner does.
+    pub fn set_flag(&self, flag: u32, on: bool) {
+        let flags = self.flags.load(Ordering::Relaxed);
+        self.flags.store(if on { flags | flag } else { flags & !flag }, Ordering::Relaxed);
+    }
+
+    /// Its wait for a key, if it has one that is not over.
+    pub fn waiter(&self) -> Option<Arc<Waiter>> {
+        self.waiter.lock().clone().filter(|waiter| waiter.waits())
+    }
+
+    /// Whether it can do nothing until something happens: a wait for a key ends, or CLIENT PAUSE.
+    pub fn is_blocked(&self) -> bool {
+        self.has(flag::PAUSED) || self.waiter().is_some()
+    }
+
+    /// Marks the client as one to be closed, so that nothing leaves the keyspace for it any
+    /// more. Returns whether this caller was the first.
+    pub fn kill(&self) -> bool {
+        let first = self.location.kill();
+        if let Some(waiter) = self.waiter() {
+            waiter.give_up();
+        }
+        first
+    }
+
+    /// The names that the client gave.
+    pub fn names(&self) -> Names {
+        self.names.lock().as_deref().cloned().unwrap_or_default()
+    }
+
+    /// Changes the names that the client gave.
+    pub fn edit_names(&self, edit: impl FnOnce(&mut Names)) {
+        let mut names = self.names.lock();
+        let edited = names.get_or_insert_default();
+        edit(edited);
+        if **edited == Names::default() {
+            *names = None;
+        }
+    }
+
+    /// What kind of client this is: as long as there are neither replicas nor subscribers, always a
+    /// normal one.
+    pub fn client_type(&self) -> ClientType {
+        ClientType::Normal
+    }
+}
+
+/// All clients, by their numbers.
+#[derive(Debug, Default)]
+pub struct Registry {
+    next_id: AtomicU64,
+    records: Mutex<BTreeMap<u64, Arc<ClientRecord>>>,
+}
+
+impl Registry {
+    /// A number for a new client: 1, 2, ...
+    pub fn next_id(&self) -> u64 {
+        self.next_id.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Adds a client.
+    pub fn add(&self, record: Arc<ClientRecord>) {
+        self.records.lock().insert(record.id, record);
+    }
+
+    /// Removes a client.
+    pub fn remove(&self, id: u64) {
+        self.records.lock().remove(&id);
+    }
+
+    /// A client by its number.
+    pub fn find(&self, id: u64) -> Option<Arc<ClientRecord>> {
+        self.records.lock().get(&id).cloned()
+    }
+
+    /// All clients of this moment, oldest first.
+    pub fn all(&self) -> Vec<Arc<ClientRecord>> {
+        self.records.lock().values().cloned().collect()
+    }
+
+    /// Clients connected.
+    pub fn len(&self) -> usize {
+        self.records.lock().len()
+    }
+
+    /// Whether no client is connected.
+    pub fn is_empty(&self) -> bool {
+        self.records.lock().is_empty()
+    }
+}

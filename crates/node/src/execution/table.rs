@@ -1,0 +1,226 @@
+//! The index of all commands: found by name in any case, with everything that dispatch needs at
+//! hand.
+
+use std::sync::LazyLock;
+
+use command::{Flags, KeySpec, Row, ShardScope, Spec};
+use engine::{FAMILIES, Handler};
+use resp::Args;
+
+use crate::commands::{self, NodeHandler};
+
+/// What an entry runs.
+#[derive(Clone, Copy, Debug)]
+pub enum Call {
+    /// A command on data.
+    Data(Handler),
+    /// A command on sessions or the server.
+    Node(NodeHandler),
+    /// Nothing: its subcommands are the commands.
+    Container,
+}
+
+/// Reasons to run a command on the main thread, as bits of [`Entry::place`].
+pub mod place {
+    /// It must.
+    pub const MAIN: u8 = 1;
+    /// It is more than a command on one key.
+    pub const NOT_SIMPLE: u8 = 1 << 1;
+    /// It is a command.
+    pub const ANY: u8 = 1 << 2;
+}
+
+/// One command or subcommand.
+#[derive(Debug)]
+pub struct Entry {
+    /// Its place in the table, which statistics are kept by.
+    pub index: u16,
+    /// Its full name: `config|get`.
+    pub name: String,
+    /// Its metadata.
+    pub spec: &'static Spec,
+    /// What it runs.
+    pub call: Call,
+    /// Bits of [`place`].
+    pub place: u8,
+    /// Where its first key is, when that is known before the arguments are looked at.
+    single_key_at: usize,
+    /// The most arguments with which that is the only key; 0 when nothing says so.
+    single_key_len_max: usize,
+    /// Indexes of its subcommands.
+    pub subcommands: Vec<u16>,
+    /// It is itself a subcommand.
+    pub is_subcommand: bool,
+}
+
+impl Entry {
+    /// Whether a request with this name, in any case, is for this entry whatever its arguments are.
+    #[inline]
+    pub fn is_named(&self, name: &[u8]) -> bool {
+        self.subcommands.is_empty()
+            && !self.is_subcommand
+            && self.spec.name.as_bytes().eq_ignore_ascii_case(name)
+    }
+
+    /// The hash of a request's key, when it has one only key.
+    #[inline]
+    pub fn single_key_hash(&self, args: &Args<'_>, hash: impl Fn(&[u8]) -> u64) -> Option<u64> {
+        (args.len() <= self.single_key_len_max).then(|| hash(args.text(self.single_key_at)))
+    }
+}
+
+/// Slots of the name index: a power of two, several times the number of commands.
+const SLOTS: usize = 2048;
+
+/// All commands.
+#[derive(Debug)]
+pub struct Table {
+    entries: Vec<Entry>,
+    /// Entry indexes plus one, by the hash of the name; linear probing.
+    slots: Box<[u16]>,
+}
+
+/// The one table of the process.
+pub fn table() -> &'static Table {
+    static TABLE: LazyLock<Table> = LazyLock::new(Table::build);
+    &TABLE
+}
+
+impl Table {
+    fn build() -> Self {
+        let mut table = Self { entries: Vec::new(), slots: vec![0; SLOTS].into_boxed_slice() };
+        for row in FAMILIES.iter().copied().flatten() {
+            table.add(row, Call::Data, None);
+        }
+        for row in commands::FAMILIES.iter().copied().flatten() {
+            table.add(row, Call::Node, None);
+        }
+        for row in commands::MIXED_FAMILIES.iter().copied().flatten() {
+            table.add(row, |call| call, None);
+        }
+        table
+    }
+
+    fn add<H: Copy>(&mut self, row: &'static Row<H>, call: fn(H) -> Call, parent: Option<usize>) {
+        let index = self.entries.len();
+        let name = match parent {
+            Some(parent) => format!("{}|{}", self.entries[parent].name, row.spec.name),
+            None => row.spec.name.to_owned(),
+        };
+        let single_key = match row.spec.keys {
+            // Whoever may wait is not alone with its key.
+            _ if row.spec.flags.has(Flags::BLOCKING) => None,
+            [key] => key.single_key(),
+            // Without options nothing can name another.
+            [key, others @ ..] if others.iter().all(KeySpec::is_optional) => {
+                key.single_key().map(|(at, _)| (at, at + 1))
+            }
+            _ => None,
+        };
+        let (single_key_at, single_key_len_max) = single_key.unwrap_or((0, 0));
+        self.entries.push(Entry {
+            index: index as u16,
+            name,
+            spec: &row.spec,
+            call: row.run.map_or(Call::Container, call),
+            place: place_of(&row.spec),
+            single_key_at,
+            single_key_len_max,
+            subcommands: Vec::new(),
+            is_subcommand: parent.is_some(),
+        });
+        match parent {
+            Some(parent) => self.entries[parent].subcommands.push(index as u16),
+            None => {
+                let mut slot = slot_of(row.spec.name.as_bytes());
+                while self.slots[slot] != 0 {
+                    slot = (slot + 1) % SLOTS;
+                }
+                self.slots[slot] = index as u16 + 1;
+            }
+        }
+        for row in row.subcommands {
+            self.add(row, call, Some(index));
+        }
+    }
+
+    /// All entries, subcommands included.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// Commands without subcommands.
+    pub fn commands(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.iter().filter(|entry| !entry.is_subcommand)
+    }
+
+    /// The subcommands of an entry.
+    pub fn subcommands<'a>(&'a self, entry: &'a Entry) -> impl Iterator<Item = &'a Entry> {
+        entry.subcommands.iter().map(|index| &self.entries[usize::from(*index)])
+    }
+
+    /// A command by its name in any case.
+    #[inline]
+    pub fn find(&self, name: &[u8]) -> Option<&Entry> {
+        let mut slot = slot_of(name);
+        loop {
+            let entry = &self.entries[usize::from(self.slots[slot].checked_sub(1)?)];
+            if entry.spec.name.as_bytes().eq_ignore_ascii_case(name) {
+                return Some(entry);
+            }
+            slot = (slot + 1) % SLOTS;
+        }
+    }
+
+    /// A subcommand by its name in any case.
+    pub fn find_subcommand<'a>(&'a self, entry: &'a Entry, name: &[u8]) -> Option<&'a Entry> {
+        self.subcommands(entry).find(|sub| sub.spec.name.as_bytes().eq_ignore_ascii_case(name))
+    }
+
+    /// The command or subcommand that a request names. A container whose subcommand is unknown is
+    /// returned itself.
+    #[inline]
+    pub fn resolve(&self, args: &Args<'_>) -> Option<&Entry> {
+        let entry = self.find(args.name())?;
+        if entry.subcommands.is_empty() {
+            return Some(entry);
+        }
+        Some(args.at(1).and_then(|name| self.find_subcommand(entry, name)).unwrap_or(entry))
+    }
+}
+
+/// Mixes the first eight letters, folded to lower case, with the length.
+#[inline]
+fn slot_of(name: &[u8]) -> usize {
+    let mut letters = [0u8; 8];
+    let len = name.len().min(8);
+    letters[..len].copy_from_slice(&name[..len]);
+    let folded = u64::from_le_bytes(letters) | 0x2020_2020_2020_2020;
+    let mixed = (folded ^ name.len() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed >> 53) as usize % SLOTS
+}
+
+fn place_of(spec: &Spec) -> u8 {
+    let simple =
+        matches!(spec.keys, [key] if key.only().is_some()) && spec.scope == ShardScope::Keys;
+    let main = if spec.flags.has(Flags::MAIN) { place::MAIN } else { 0 };
+    main | place::ANY | if simple { 0 } else { place::NOT_SIMPLE }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_finds_its_entry_in_any_case() {
+        for entry in table().commands() {
+            assert_eq!(table().find(entry.name.as_bytes()).unwrap().index, entry.index);
+            let upper = entry.name.to_uppercase();
+            assert_eq!(table().find(upper.as_bytes()).unwrap().index, entry.index);
+            assert!(entry.spec.name.chars().all(|c| !c.is_uppercase()));
+        }
+        assert!(table().find(b"getx").is_none());
+        assert!(table().find(b"").is_none());
+    }
+}

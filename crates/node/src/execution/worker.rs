@@ -1,0 +1,120 @@
+//! What one thread keeps to execute requests: its turn, its counts, its copy of the configuration.
+
+use std::sync::Arc;
+
+use base::random::Random;
+use store::Turn;
+
+use crate::blocking::{Waiter, WakeEvent};
+use crate::config::{Config, Execute};
+use crate::execution::table::place;
+use crate::node::Node;
+use crate::stats::counters::ThreadCounters;
+
+/// One thread's means of execution.
+#[derive(Debug)]
+pub struct Worker {
+    /// The shared state.
+    pub node: Arc<Node>,
+    /// The configuration as of this turn.
+    pub config: Arc<Config>,
+    /// Time and by-products.
+    pub turn: Turn,
+    /// The thread's counts.
+    pub stats: Arc<ThreadCounters>,
+    /// The thread's number; 0 is the main thread.
+    pub index: usize,
+    /// Commands with one of these bits of [`place`] are handed to the main thread.
+    pub remote: u8,
+    /// Fresh random numbers.
+    pub random: Random,
+    /// The TSC when the last command ended.
+    pub(crate) last_tsc: u64,
+    /// Runs of this many TSC cycles or more go to the slow log.
+    pub(crate) slow_tsc: u64,
+    /// Hashes of the keys of the running command, reused.
+    pub(crate) hashes: Vec<u64>,
+    /// Shards of the running command, reused.
+    pub(crate) shards: Vec<usize>,
+    /// What the running command did to the waits of other clients.
+    pub(crate) wake_events: Vec<WakeEvent>,
+    /// The wait that the running command has begun.
+    pub(crate) waiter: Option<Arc<Waiter>>,
+    generation: u64,
+    tsc_per_micro: f64,
+}
+
+impl Worker {
+    /// The means of thread `index`.
+    pub fn new(node: Arc<Node>, index: usize, seed: u64, tsc_per_micro: f64) -> Self {
+        let mut worker = Self {
+            config: node.config(),
+            turn: Turn::new(node.hasher, node.key_counts.of_thread(index)),
+            stats: node.thread_stats(index),
+            index,
+            remote: 0,
+            random: Random::new(seed),
+            last_tsc: 0,
+            slow_tsc: u64::MAX,
+            hashes: Vec::new(),
+            shards: Vec::new(),
+            wake_events: Vec::new(),
+            waiter: None,
+            generation: node.generation(),
+            tsc_per_micro,
+            node,
+        };
+        worker.follow_config();
+        worker
+    }
+
+    /// Begins a turn: sets the time and takes over a changed configuration.
+    #[inline]
+    pub fn begin_turn(&mut self, unix_us: i64, tsc: u64) {
+        self.turn.set_time(unix_us);
+        self.last_tsc = tsc;
+        self.take_over_config();
+    }
+
+    /// Takes over a changed configuration, so that what follows in the batch sees it.
+    #[inline]
+    pub(crate) fn take_over_config(&mut self) {
+        let generation = self.node.generation();
+        if generation != self.generation {
+            self.generation = generation;
+            self.config = self.node.config();
+            self.follow_config();
+        }
+    }
+
+    fn follow_config(&mut self) {
+        self.remote = match (self.index, self.config.io_threads_execute) {
+            (0, _) => 0,
+            (_, Execute::All) => place::MAIN,
+            (_, Execute::Simple) => place::MAIN | place::NOT_SIMPLE,
+            (_, Execute::None) => place::MAIN | place::NOT_SIMPLE | place::ANY,
+        };
+        self.turn.unlink_expired = self.config.lazyfree_lazy_expire;
+        self.turn.unlink_emptied = self.config.lazyfree_lazy_server_del;
+        self.slow_tsc = match u64::try_from(self.config.slowlog_log_slower_than) {
+            Ok(micros) => (micros as f64 * self.tsc_per_micro) as u64,
+            Err(_) => u64::MAX,
+        };
+    }
+
+    /// Microseconds in this many TSC cycles.
+    pub fn micros(&self, tsc: u64) -> u64 {
+        (tsc as f64 / self.tsc_per_micro) as u64
+    }
+
+    /// Adds what the turn has counted so far to the thread's counts.
+    pub fn publish_counters(&mut self) {
+        self.stats.add(std::mem::take(&mut self.turn.counters));
+    }
+
+    /// Ends a turn: adds its counts to the thread's.
+    pub fn end_turn(&mut self) {
+        self.publish_counters();
+        self.turn.lazy_free.clear();
+    }
+}

@@ -1,0 +1,232 @@
+//! Counts of one thread, written by it alone and read by all.
+//!
+//! Nobody sets a count back: CONFIG RESETSTAT remembers what the counts were, and
+//! [`crate::statistics`] reports the difference.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+use store::KeyspaceCounters;
+
+/// The most error codes that are counted one by one; see [`CODES_BEYOND`].
+pub const ERROR_CODES_MAX: usize = 128;
+/// What errors are counted under when there are too many codes, which only scripts can cause.
+pub const CODES_BEYOND: &str = "ERRORSTATS_OVERFLOW";
+
+/// A count with one writer: adding is a load and a store, no locked instruction.
+#[derive(Debug, Default)]
+pub struct Count(AtomicU64);
+
+impl Count {
+    /// Adds; only the thread that owns the count does.
+    #[inline]
+    pub fn add(&self, n: u64) {
+        self.0.store(self.0.load(Ordering::Relaxed) + n, Ordering::Relaxed);
+    }
+
+    /// The value, possibly a moment old.
+    pub fn value(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Replaces the value; only the thread that owns the count does.
+    pub fn set(&self, value: u64) {
+        self.0.store(value, Ordering::Relaxed);
+    }
+}
+
+/// Declares the counts of a group and the plain numbers that are read from them.
+macro_rules! counts {
+    (
+        $(#[$of:meta])* $counts:ident,
+        $(#[$as:meta])* $sums:ident,
+        { $($(#[$doc:meta])* $name:ident),+ $(,)? }
+    ) => {
+        $(#[$of])*
+        #[derive(Debug, Default)]
+        pub struct $counts { $($(#[$doc])* pub $name: Count),+ }
+
+        $(#[$as])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub struct $sums { $($(#[$doc])* pub $name: u64),+ }
+
+        impl $counts {
+            /// The values, each possibly a moment old.
+            pub fn read(&self) -> $sums {
+                $sums { $($name: self.$name.value()),+ }
+            }
+        }
+
+        impl $sums {
+            /// Adds those of another thread.
+            pub fn add(&mut self, other: &Self) {
+                $(self.$name += other.$name;)+
+            }
+
+            /// What was counted since the values were `base`.
+            pub fn since(&self, base: &Self) -> Self {
+                Self { $($name: self.$name.saturating_sub(base.$name)),+ }
+            }
+        }
+    };
+}
+
+counts!(
+    /// Counts of one command on one thread.
+    CommandCount,
+    /// What was counted of one command.
+    CommandSums,
+    {
+        /// Runs.
+        calls,
+        /// Time in runs, in TSC cycles.
+        tsc,
+        /// Refused before they ran.
+        rejected,
+        /// Runs that replied an error.
+        failed,
+    }
+);
+
+counts!(
+    /// Counts of one thread that are not of a command.
+    Counts,
+    /// What a thread, or all of them, counted.
+    Sums,
+    {
+        /// Reads from sockets.
+        reads,
+        /// Writes to sockets.
+        writes,
+        /// Bytes read.
+        in_bytes,
+        /// Bytes written.
+        out_bytes,
+        /// Clients owned: no sum over time, but how many there are.
+        clients,
+        /// Ticks not spent waiting.
+        busy_tsc,
+        /// Reads of keys that were there.
+        hits,
+        /// Reads of keys that were not.
+        misses,
+        /// Keys expired.
+        expired,
+        /// Fields of hashes expired.
+        expired_fields,
+        /// Changes of the keyspace.
+        changes,
+        /// Error replies.
+        errors,
+        /// Authentications that failed.
+        auth_failures,
+    }
+);
+
+/// All counts of one thread.
+#[derive(Debug)]
+pub struct ThreadCounters {
+    /// One for each entry of the table.
+    pub commands: Box<[CommandCount]>,
+    counts: Counts,
+    /// Error replies by their code. Errors are rare enough for a lock that nobody else wants.
+    codes: Mutex<BTreeMap<Box<str>, u64>>,
+}
+
+/// The counts that are not of a command are at hand as if they were the thread's own fields.
+impl std::ops::Deref for ThreadCounters {
+    type Target = Counts;
+
+    #[inline]
+    fn deref(&self) -> &Counts {
+        &self.counts
+    }
+}
+
+impl ThreadCounters {
+    /// Zeros for a table of so many entries.
+    pub fn new(entries: usize) -> Self {
+        Self {
+            commands: (0..entries).map(|_| CommandCount::default()).collect(),
+            counts: Counts::default(),
+            codes: Mutex::default(),
+        }
+    }
+
+    /// Adds what a turn counted.
+    pub fn add(&self, counters: KeyspaceCounters) {
+        let counts = [
+            (&self.hits, counters.hits),
+            (&self.misses, counters.misses),
+            (&self.expired, counters.expired),
+            (&self.expired_fields, counters.expired_fields),
+            (&self.changes, counters.changes),
+        ];
+        for (count, n) in counts {
+            if n != 0 {
+                count.add(n);
+            }
+        }
+    }
+
+    /// Counts an error reply, by the code that its text begins with.
+    pub fn note_error(&self, text: &str) {
+        self.errors.add(1);
+        let code = text.split(' ').next().unwrap_or_default();
+        let mut codes = self.codes.lock();
+        if let Some(count) = codes.get_mut(code) {
+            *count += 1;
+        } else if codes.len() < ERROR_CODES_MAX {
+            codes.insert(code.into(), 1);
+        } else {
+            *codes.entry(CODES_BEYOND.into()).or_default() += 1;
+        }
+    }
+
+    /// Error replies by code.
+    pub fn error_codes(&self) -> BTreeMap<Box<str>, u64> {
+        self.codes.lock().clone()
+    }
+
+    /// Forgets the error codes: they have a lock, so that others than the owner may.
+    pub(crate) fn forget_error_codes(&self) {
+        self.codes.lock().clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_are_counted_by_code_up_to_a_limit() {
+        let stats = ThreadCounters::new(0);
+        stats.note_error("ERR syntax error");
+        stats.note_error("ERR no such key");
+        stats.note_error("WRONGTYPE Operation");
+        let codes: Vec<_> = stats.error_codes().into_iter().collect();
+        assert_eq!(codes, [("ERR".into(), 2), ("WRONGTYPE".into(), 1)]);
+        for number in 0..200 {
+            stats.note_error(&format!("E{number} made up"));
+        }
+        let codes = stats.error_codes();
+        assert_eq!(codes.len(), ERROR_CODES_MAX + 1);
+        assert_eq!(codes[CODES_BEYOND], 200 - (ERROR_CODES_MAX as u64 - 2));
+        assert_eq!(stats.errors.value(), 203);
+    }
+
+    #[test]
+    fn sums_add_up_and_count_from_a_base() {
+        let stats = ThreadCounters::new(1);
+        stats.commands[0].calls.add(3);
+        stats.hits.add(5);
+        let base = stats.read();
+        stats.add(KeyspaceCounters { hits: 2, ..KeyspaceCounters::default() });
+        let mut sums = stats.read().since(&base);
+        assert_eq!(sums, Sums { hits: 2, ..Sums::default() });
+        sums.add(&base);
+        assert_eq!(sums.hits, 7);
+        assert_eq!(stats.commands[0].read().calls, 3);
+    }
+}

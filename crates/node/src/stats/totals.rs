@@ -1,0 +1,219 @@
+//! The counts of all threads together, since the start or since CONFIG RESETSTAT, and rates.
+//!
+//! A reset touches no count of another thread: it notes what all of them are, and reports are the
+//! difference. Rates come from samples that the main thread's tick takes ten times a second.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+
+use crate::node::Node;
+use crate::stats::counters::{CommandSums, Sums, ThreadCounters};
+
+/// Milliseconds between samples at least.
+const SAMPLE_MS: i64 = 100;
+/// Samples that a rate is the mean of.
+const SAMPLES: usize = 16;
+
+/// What was counted when statistics were last reset, and the samples of rates.
+#[derive(Debug, Default)]
+pub struct Totals {
+    /// By number of the thread.
+    base: Vec<ThreadSums>,
+    /// Time and counts of the last sample.
+    last: Option<(i64, Load)>,
+    rates: [Load; SAMPLES],
+    next: usize,
+}
+
+/// What one thread counted.
+#[derive(Clone, Debug, Default)]
+pub struct ThreadSums {
+    /// One for each entry of the table.
+    pub commands: Vec<CommandSums>,
+    /// The rest.
+    pub sums: Sums,
+}
+
+/// Amounts of work: all of it so far, or in a second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Load {
+    /// Commands.
+    pub commands: u64,
+    /// Bytes received.
+    pub in_bytes: u64,
+    /// Bytes sent.
+    pub out_bytes: u64,
+}
+
+impl ThreadSums {
+    fn read(stats: &ThreadCounters) -> Self {
+        let commands = stats.commands.iter().map(|count| count.read()).collect();
+        Self { commands, sums: stats.read() }
+    }
+
+    fn since(&self, base: &Self) -> Self {
+        let none = CommandSums::default();
+        let bases = base.commands.iter().chain(std::iter::repeat(&none));
+        let commands = self.commands.iter().zip(bases).map(|(now, base)| now.since(base)).collect();
+        // Clients are not counted up over time, so that there is nothing to take off.
+        let sums = Sums { clients: self.sums.clients, ..self.sums.since(&base.sums) };
+        Self { commands, sums }
+    }
+
+    /// Runs of all commands.
+    pub fn calls(&self) -> u64 {
+        self.commands.iter().map(|command| command.calls).sum()
+    }
+
+    /// Adds what another thread counted.
+    pub fn add(&mut self, other: &Self) {
+        self.commands.resize(self.commands.len().max(other.commands.len()), CommandSums::default());
+        for (all, one) in self.commands.iter_mut().zip(&other.commands) {
+            all.add(one);
+        }
+        self.sums.add(&other.sums);
+    }
+}
+
+impl Node {
+    /// What each thread that ever ran counted since the last reset, by the threads' numbers.
+    pub fn thread_sums(&self) -> Vec<ThreadSums> {
+        let statistics = self.statistics.lock();
+        let none = ThreadSums::default();
+        let bases = statistics.base.iter().chain(std::iter::repeat(&none));
+        let threads = self.threads.read();
+        let now = threads.iter().map(|stats| ThreadSums::read(stats));
+        now.zip(bases).map(|(now, base)| now.since(base)).collect()
+    }
+
+    /// Changes of the keyspace since the start, resets or not.
+    pub fn changes(&self) -> u64 {
+        self.threads.read().iter().map(|stats| stats.changes.value()).sum()
+    }
+
+    /// Error replies of all threads by code, since the last reset.
+    pub fn error_codes(&self) -> BTreeMap<Box<str>, u64> {
+        let mut all = BTreeMap::new();
+        for stats in self.threads.read().iter() {
+            for (code, count) in stats.error_codes() {
+                *all.entry(code).or_default() += count;
+            }
+        }
+        all
+    }
+
+    /// CONFIG RESETSTAT: counts begin anew for those who read them. On the main thread only.
+    pub fn reset_totals(&self) {
+        let threads = self.threads.read();
+        let mut statistics = self.statistics.lock();
+        statistics.base = threads.iter().map(|stats| ThreadSums::read(stats)).collect();
+        statistics.rates = Default::default();
+        for stats in threads.iter() {
+            stats.forget_error_codes();
+        }
+        self.connections_received.store(0, Ordering::Relaxed);
+        self.connections_rejected.store(0, Ordering::Relaxed);
+    }
+
+    /// Takes a sample for the rates. The main thread's tick calls this with the time in
+    /// milliseconds; calls that come sooner than a tenth of a second do nothing.
+    pub fn sample(&self, now_ms: i64) {
+        let mut statistics = self.statistics.lock();
+        let elapsed_ms = statistics.last.map(|(then_ms, _)| now_ms.saturating_sub(then_ms));
+        if elapsed_ms.is_some_and(|elapsed_ms| (0..SAMPLE_MS).contains(&elapsed_ms)) {
+            return;
+        }
+        let now = self.load();
+        let last = statistics.last.replace((now_ms, now));
+        // Nothing can be said of a time in which the clock was set back.
+        let Some(elapsed_ms) = elapsed_ms.filter(|elapsed_ms| *elapsed_ms > 0) else { return };
+        if let Some((_, then)) = last {
+            let next = statistics.next;
+            statistics.rates[next] = now.rate_since(then, elapsed_ms);
+            statistics.next = (next + 1) % SAMPLES;
+        }
+    }
+
+    /// What happens in a second, as the last samples show it.
+    pub fn rates(&self) -> Load {
+        let statistics = self.statistics.lock();
+        let mean =
+            |of: fn(&Load) -> u64| statistics.rates.iter().map(of).sum::<u64>() / SAMPLES as u64;
+        Load {
+            commands: mean(|rate| rate.commands),
+            in_bytes: mean(|rate| rate.in_bytes),
+            out_bytes: mean(|rate| rate.out_bytes),
+        }
+    }
+
+    fn load(&self) -> Load {
+        let mut load = Load::default();
+        for stats in self.threads.read().iter() {
+            load.commands += stats.commands.iter().map(|count| count.calls.value()).sum::<u64>();
+            load.in_bytes += stats.in_bytes.value();
+            load.out_bytes += stats.out_bytes.value();
+        }
+        load
+    }
+}
+
+impl Load {
+    fn rate_since(self, then: Self, elapsed_ms: i64) -> Self {
+        let elapsed_ms = u128::try_from(elapsed_ms).unwrap_or(0).max(1);
+        let rate = |now: u64, then: u64| {
+            let rate = u128::from(now.saturating_sub(then)) * 1000 / elapsed_ms;
+            u64::try_from(rate).unwrap_or(u64::MAX)
+        };
+        Self {
+            commands: rate(self.commands, then.commands),
+            in_bytes: rate(self.in_bytes, then.in_bytes),
+            out_bytes: rate(self.out_bytes, then.out_bytes),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+
+    #[test]
+    fn a_reset_hides_what_was_counted_before() {
+        let node = Node::new(Config::default(), 1, 1);
+        let stats = node.thread_stats(0);
+        stats.commands[0].calls.add(3);
+        stats.clients.set(2);
+        stats.note_error("ERR no");
+        node.reset_totals();
+        stats.commands[0].calls.add(4);
+        stats.note_error("NOAUTH no");
+        let late = node.thread_stats(1);
+        late.commands[0].calls.add(1);
+        let sums = node.thread_sums();
+        let calls: Vec<_> = sums.iter().map(ThreadSums::calls).collect();
+        assert_eq!(calls, [4, 1]);
+        assert_eq!((sums[0].sums.clients, sums[0].sums.errors), (2, 1));
+        assert_eq!(node.error_codes().into_iter().collect::<Vec<_>>(), [("NOAUTH".into(), 1)]);
+        assert_eq!(stats.commands[0].calls.value(), 7);
+    }
+
+    #[test]
+    fn rates_are_means_of_sixteen_samples() {
+        let node = Node::new(Config::default(), 1, 1);
+        let stats = node.thread_stats(0);
+        node.sample(1000);
+        stats.commands[0].calls.add(16);
+        stats.in_bytes.add(1600);
+        node.sample(1050);
+        assert_eq!(node.rates(), Load::default(), "too soon");
+        node.sample(1200);
+        assert_eq!(node.rates(), Load { commands: 5, in_bytes: 500, out_bytes: 0 });
+        for tick in 0..16 {
+            node.sample(1300 + tick * 100);
+        }
+        assert_eq!(node.rates(), Load::default());
+        stats.commands[0].calls.add(100);
+        node.sample(50);
+        assert_eq!(node.rates(), Load::default(), "the clock was set back");
+    }
+}

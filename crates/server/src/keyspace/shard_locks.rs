@@ -1,0 +1,171 @@
+//! The keyspace as all threads share it: shards behind short locks, and the gate around them all.
+//!
+//! That locks provide the shards is this file's secret; everything below sees `&mut Shard`.
+//!
+//! Nothing can deadlock, because nobody waits for a shard while holding one: a command on several
+//! shards takes them all by try-lock or lets go of all and backs off, and after `TRIES_MAX` rounds
+//! closes the gate, behind which every lock is free. `tests/models` runs this source on other
+//! locks.
+
+use crossbeam_utils::CachePadded;
+use engine::{ExclusiveShards, HeldShards, ShardAccess};
+use node::ShardLocks;
+use store::{Db, Shard};
+
+use super::shim::{Mutex, MutexGuard, Pass, TRIES_MAX, back_off};
+
+/// All shards, each on cache lines of its own.
+pub struct Shards(Box<[CachePadded<Mutex<Shard>>]>);
+
+impl Shards {
+    /// `shards` empty shards with so many databases each.
+    pub fn new(shards: usize, databases: usize) -> Self {
+        let shard = || CachePadded::new(Mutex::new(Shard::new(databases)));
+        Self((0..shards).map(|_| shard()).collect())
+    }
+
+    /// Shards in all.
+    #[allow(clippy::len_without_is_empty)]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Locks one shard.
+    #[inline]
+    pub fn lock(&self, shard: usize) -> MutexGuard<'_, Shard> {
+        self.0[shard].lock()
+    }
+
+    /// Asks the processor for the shard itself.
+    #[inline]
+    pub fn prefetch_shard(&self, shard: usize) {
+        sys::prefetch(&*self.0[shard]);
+    }
+
+    /// Shows a database's part of a shard to `look`, which asks the processor for what lies in it.
+    /// Skips a shard that is in use: its lines are moving to another core anyway.
+    #[inline]
+    pub fn try_peek<T: Default>(&self, shard: usize, db: usize, look: impl FnOnce(&Db) -> T) -> T {
+        match self.0[shard].try_lock() {
+            Some(shard) => look(shard.db_ref(db)),
+            None => T::default(),
+        }
+    }
+}
+
+impl ShardAccess for Shards {
+    fn visit(&self, shard: usize, work: &mut dyn FnMut(&mut Shard)) {
+        work(&mut self.lock(shard));
+    }
+}
+
+/// The shards as one thread sees them, inside the gate.
+pub struct ThreadShards<'a> {
+    /// All shards.
+    pub shards: &'a Shards,
+    /// The thread's way through the gate; it is inside while it executes.
+    pub pass: &'a Pass,
+}
+
+/// Locked shards by ascending number.
+struct ShardGuards<'a>(Vec<(usize, MutexGuard<'a, Shard>)>);
+
+impl ShardGuards<'_> {
+    fn place_of(&self, number: usize) -> usize {
+        let at = self.0.partition_point(|(held, _)| *held < number);
+        assert!(self.0[at].0 == number, "the shards of all keys are held");
+        at
+    }
+}
+
+impl HeldShards for ShardGuards<'_> {
+    fn shard(&mut self, number: usize) -> &mut Shard {
+        let at = self.place_of(number);
+        &mut self.0[at].1
+    }
+
+    fn shard_ref(&self, number: usize) -> &Shard {
+        &self.0[self.place_of(number)].1
+    }
+}
+
+/// All shards, behind the closed gate: each is locked for a visit, all are from when the first is
+/// asked for on.
+struct AllShardGuards<'a> {
+    shards: &'a Shards,
+    held: Vec<MutexGuard<'a, Shard>>,
+}
+
+impl ShardAccess for AllShardGuards<'_> {
+    fn visit(&self, shard: usize, work: &mut dyn FnMut(&mut Shard)) {
+        debug_assert!(self.held.is_empty(), "visits come before holding");
+        self.shards.visit(shard, work);
+    }
+}
+
+impl HeldShards for AllShardGuards<'_> {
+    fn shard(&mut self, number: usize) -> &mut Shard {
+        if self.held.is_empty() {
+            let shards = self.shards;
+            self.held.extend((0..shards.len()).map(|shard| shards.lock(shard)));
+        }
+        &mut self.held[number]
+    }
+
+    fn shard_ref(&self, number: usize) -> &Shard {
+        // What is looked at again was looked at before, and all are held since.
+        &self.held[number]
+    }
+}
+
+impl ThreadShards<'_> {
+    /// Locks all of `shards` or none.
+    fn try_lock_all(&self, shards: &[usize]) -> Option<ShardGuards<'_>> {
+        let mut locked = Vec::with_capacity(shards.len());
+        for shard in shards {
+            locked.push((*shard, self.shards.0[*shard].try_lock()?));
+        }
+        Some(ShardGuards(locked))
+    }
+}
+
+impl ShardAccess for ThreadShards<'_> {
+    fn visit(&self, shard: usize, work: &mut dyn FnMut(&mut Shard)) {
+        self.shards.visit(shard, work);
+    }
+}
+
+impl ShardLocks for ThreadShards<'_> {
+    #[inline]
+    fn one<R>(&self, shard: usize, work: impl FnOnce(&mut Shard) -> R) -> R {
+        work(&mut self.shards.lock(shard))
+    }
+
+    fn many<R>(&self, shards: &[usize], work: impl FnOnce(&mut dyn HeldShards) -> R) -> R {
+        for round in 0..TRIES_MAX {
+            if let Some(mut held) = self.try_lock_all(shards) {
+                return work(&mut held);
+            }
+            back_off(round);
+        }
+        self.pass.exclusively(|| {
+            let lock = |shard: &usize| (*shard, self.shards.lock(*shard));
+            work(&mut ShardGuards(shards.iter().map(lock).collect()))
+        })
+    }
+
+    fn exclusive<R>(&self, work: impl FnOnce(&mut dyn ExclusiveShards) -> R) -> R {
+        let shards = self.shards;
+        self.pass.exclusively(|| work(&mut AllShardGuards { shards, held: Vec::new() }))
+    }
+
+    #[inline]
+    fn prefetch(&self, shard: usize) {
+        self.shards.prefetch_shard(shard);
+    }
+
+    #[inline]
+    fn tsc(&self) -> u64 {
+        sys::clock::tsc()
+    }
+}

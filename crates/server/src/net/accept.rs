@@ -1,0 +1,106 @@
+//! New connections: the main thread accepts them, turns away those that may not enter, and gives
+//! each of the others to the thread with the fewest clients.
+
+use std::io::{self, Write};
+use std::os::fd::{AsFd, AsRawFd};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use node::clients::record::flag;
+use node::config::Config;
+use node::{ClientRecord, Session};
+use rustls::ServerConfig;
+
+use crate::net::connection::Connection;
+use crate::net::listener::{Accepted, ListenerKind};
+use crate::net::tls::TlsStream;
+use crate::net::transport::Transport;
+use crate::threads::control::LISTENER_TOKEN;
+use crate::threads::shared::Shared;
+use crate::{verbose, warning};
+
+/// Connections accepted for one event of a listening socket.
+const ACCEPTS_MAX: usize = 1000;
+
+/// After an error that the next attempt would meet again, the most likely one being that the
+/// process is out of descriptors, nothing is accepted for so long.
+const ACCEPT_PAUSE_MS: i64 = 100;
+
+const DENIED: &[u8] = b"-DENIED Weft is running in protected mode, because no password is set for \
+the default user: only connections from the same machine are accepted. To connect from elsewhere \
+either set a password with 'CONFIG SET requirepass', or, if the network protects the server, \
+switch protected mode off with 'CONFIG SET protected-mode no' or '--protected-mode no' (both from \
+this machine).\r\n";
+
+/// Accepts what waits at a listening socket.
+pub fn accept(shared: &Shared, token: u64, unix_ms: i64) {
+    let config = shared.node.config();
+    for _ in 0..ACCEPTS_MAX {
+        let (accepted, kind, tls) = {
+            let control = shared.control.lock();
+            let Some(listener) = control.listeners.get((token - LISTENER_TOKEN) as usize) else {
+                return;
+            };
+            let tls = if listener.kind == ListenerKind::Tls { control.tls.clone() } else { None };
+            (listener.accept(&config), listener.kind, tls)
+        };
+        match accepted {
+            Ok(accepted) => admit(shared, &config, accepted, (kind, tls), unix_ms),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+            Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
+            Err(error) => {
+                warning!("Accepting client connection: {error}");
+                shared.control.lock().pause_accepting(unix_ms + ACCEPT_PAUSE_MS);
+                return;
+            }
+        }
+    }
+}
+
+fn admit(
+    shared: &Shared,
+    config: &Config,
+    mut accepted: Accepted,
+    (kind, tls): (ListenerKind, Option<Arc<ServerConfig>>),
+    unix_ms: i64,
+) {
+    let node = &shared.node;
+    let refusal: Option<&[u8]> = if node.clients.len() >= config.maxclients as usize {
+        Some(b"-ERR max number of clients reached\r\n")
+    } else if config.protected_mode && config.requirepass.is_empty() && !accepted.is_local {
+        Some(DENIED)
+    } else {
+        None
+    };
+    if let Some(text) = refusal {
+        node.connections_rejected.fetch_add(1, Ordering::Relaxed);
+        // Best effort: a TLS client would not understand it.
+        if kind != ListenerKind::Tls {
+            let _ = accepted.stream.write(text);
+        }
+        return;
+    }
+    let fd = accepted.stream.as_fd().as_raw_fd();
+    let transport = match (kind, tls) {
+        (ListenerKind::Tcp | ListenerKind::Unix, _) => Transport::Plain(accepted.stream),
+        (ListenerKind::Tls, Some(setup)) => match TlsStream::new(accepted.stream, setup) {
+            Ok(stream) => Transport::Tls(Box::new(stream)),
+            Err(error) => return warning!("Accepting client connection: {error}"),
+        },
+        // There is no such port without a setup.
+        (ListenerKind::Tls, None) => return,
+    };
+    node.connections_received.fetch_add(1, Ordering::Relaxed);
+    verbose!("Accepted {}", accepted.address);
+    let flags = match kind {
+        ListenerKind::Tcp => 0,
+        ListenerKind::Tls => flag::TLS,
+        ListenerKind::Unix => flag::UNIX_SOCKET,
+    };
+    let id = node.clients.next_id();
+    let addresses = (accepted.address.into(), accepted.local_address.into());
+    let record = Arc::new(ClientRecord::new(id, addresses, fd, unix_ms, flags));
+    node.clients.add(Arc::clone(&record));
+    let session = Session::new(record, config.requirepass.is_empty());
+    shared.place_client(Box::new(Connection::new(session, transport)));
+}

@@ -1,0 +1,338 @@
+//! One client as its thread owns it: session, socket, unfinished input, unsent output.
+//!
+//! An idle client has no buffers: input is parsed in the thread's buffer and replies are written
+//! from the thread's, so what is kept here is only what did not fit a turn.
+
+use std::collections::VecDeque;
+use std::io::{self, IoSlice, Write};
+use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use node::Session;
+use node::config::OutputLimit;
+use resp::ProtocolError;
+use resp::out::{Mark, Out, Piece};
+use sys::epoll::Interest;
+
+use crate::net::query_buffer::QueryBuffer;
+use crate::net::transport::Transport;
+use crate::threads::slots::Client;
+
+/// Pieces of one vectored write.
+const PIECES_MAX: usize = 64;
+
+/// A request whose arguments have been copied out of the buffer they arrived in, because it is
+/// executed by another thread or later.
+#[derive(Debug)]
+pub struct OwnedRequest {
+    /// Its arguments.
+    pub args: Vec<Arc<Vec<u8>>>,
+}
+
+/// One client.
+#[derive(Debug)]
+pub struct Connection {
+    /// Its state for commands.
+    pub session: Session,
+    /// Its socket.
+    pub transport: Transport,
+    /// Its unfinished input.
+    pub query_buffer: Option<Box<QueryBuffer>>,
+    /// Requests that wait for the main thread or for the end of a pause.
+    pub queue: VecDeque<OwnedRequest>,
+    /// What came behind the waiting requests breaks the protocol: the last reply.
+    pub broken: Option<ProtocolError>,
+    /// Requests of it are in the read batch. Nothing more is read until they are executed,
+    /// because they may lie in its query buffer.
+    pub batched: bool,
+    /// Replies that the socket did not take yet.
+    pub output: Option<Box<Pending>>,
+    /// What epoll watches it for, as last told.
+    pub watched: Interest,
+    /// It is closed when its output is sent; nothing more is read.
+    pub closing: bool,
+    /// Requests executed.
+    pub commands: u64,
+    /// Since when its output has been over the soft limit, in milliseconds since 1970.
+    pub soft_since_ms: Option<i64>,
+    /// Its time among its thread's deadlines, while it waits for a key.
+    pub due_ms: Option<i64>,
+}
+
+/// What a thread keeps of a client that is away.
+#[derive(Debug)]
+pub struct Ticket {
+    /// Its descriptor, which goes with it and stays in the thread's epoll instance.
+    pub fd: RawFd,
+    /// It sent something, and is watched for nothing until it is back.
+    pub unwatched: bool,
+}
+
+impl Client for Box<Connection> {
+    type Ticket = Ticket;
+
+    fn ticket(&self) -> Ticket {
+        Ticket { fd: self.transport.as_fd().as_raw_fd(), unwatched: false }
+    }
+
+    fn redeem(&mut self, ticket: Ticket) {
+        if ticket.unwatched {
+            self.watched = Interest::NONE;
+        }
+    }
+
+    fn id(&self) -> u64 {
+        self.session.record.id
+    }
+
+    fn take(&self, thread: usize, slot: usize) -> bool {
+        // Both are below the number of descriptors that a process can have.
+        self.session.record.location.take(thread as u32, slot as u32)
+    }
+
+    fn is_killed(&self) -> bool {
+        self.session.record.location.is_killed()
+    }
+}
+
+/// Replies waiting for the socket.
+#[derive(Debug, Default)]
+pub struct Pending {
+    chunks: VecDeque<Chunk>,
+    /// Bytes of the first chunk that are sent.
+    sent: usize,
+    /// Bytes in all chunks that are not.
+    bytes: usize,
+}
+
+#[derive(Debug)]
+enum Chunk {
+    Bytes(Vec<u8>),
+    Shared(Arc<Vec<u8>>),
+}
+
+impl Chunk {
+    fn as_slice(&self) -> &[u8] {
+        match self {
+            Self::Bytes(bytes) => bytes,
+            Self::Shared(value) => value,
+        }
+    }
+}
+
+/// Bytes gathered in one chunk before another is begun.
+const CHUNK_BYTES_MAX: usize = 64 * 1024;
+
+impl Pending {
+    /// Bytes not sent.
+    pub fn len(&self) -> usize {
+        self.bytes
+    }
+
+    /// Whether all is sent.
+    pub fn is_empty(&self) -> bool {
+        self.bytes == 0
+    }
+
+    fn push(&mut self, piece: Piece<'_>) {
+        let slice = piece.as_slice();
+        self.bytes += slice.len();
+        match (piece, self.chunks.back_mut()) {
+            (Piece::Shared(value), _) => self.chunks.push_back(Chunk::Shared(Arc::clone(value))),
+            (Piece::Bytes(bytes), Some(Chunk::Bytes(last)))
+                if last.len() + bytes.len() <= CHUNK_BYTES_MAX =>
+            {
+                last.extend_from_slice(bytes);
+            }
+            (Piece::Bytes(bytes), _) => self.chunks.push_back(Chunk::Bytes(bytes.to_vec())),
+        }
+    }
+
+    /// Makes the rest of `bytes` behind the first `sent` all that waits.
+    fn take_over(&mut self, bytes: Vec<u8>, sent: usize) {
+        debug_assert!(self.is_empty());
+        self.bytes = bytes.len() - sent;
+        self.sent = sent;
+        self.chunks.push_back(Chunk::Bytes(bytes));
+    }
+
+    fn consume(&mut self, mut count: usize) {
+        self.bytes -= count;
+        while let Some(first) = self.chunks.front() {
+            let left = first.as_slice().len() - self.sent;
+            if count < left {
+                self.sent += count;
+                return;
+            }
+            count -= left;
+            self.sent = 0;
+            self.chunks.pop_front();
+        }
+    }
+
+    /// Writes until all is sent or the socket takes no more. Returns the bytes written.
+    fn send(&mut self, transport: &mut Transport) -> io::Result<usize> {
+        let mut total = 0;
+        while !self.is_empty() {
+            let mut pieces = [IoSlice::new(b""); PIECES_MAX];
+            let mut count = 0;
+            for (piece, chunk) in pieces.iter_mut().zip(&self.chunks) {
+                let skip = if count == 0 { self.sent } else { 0 };
+                *piece = IoSlice::new(&chunk.as_slice()[skip..]);
+                count += 1;
+            }
+            match transport.write_vectored(&pieces[..count]) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(written) => {
+                    self.consume(written);
+                    total += written;
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(total)
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        // The socket is closed right after, with the other fields.
+        self.session.record.fd_guard.end();
+    }
+}
+
+impl Connection {
+    /// A new client.
+    pub fn new(session: Session, transport: Transport) -> Self {
+        Self {
+            session,
+            transport,
+            query_buffer: None,
+            queue: VecDeque::new(),
+            broken: None,
+            batched: false,
+            output: None,
+            watched: Interest::READ,
+            closing: false,
+            commands: 0,
+            soft_since_ms: None,
+            due_ms: None,
+        }
+    }
+
+    /// Whether nothing more is executed for it until something happens: the main thread returns
+    /// it, CLIENT PAUSE ends, or its wait for a key.
+    pub fn is_held(&self) -> bool {
+        !self.queue.is_empty() || self.session.waiter.is_some()
+    }
+
+    /// What to watch it for. A client that waits for a key usually sends nothing, so it is watched
+    /// as before until it does; from then on what it sends stays unread, but its end is noticed.
+    pub fn interest(&self) -> Interest {
+        let waits = self.session.waiter.is_some();
+        let read = !self.closing && if waits { self.watched.read } else { self.queue.is_empty() };
+        Interest { read, write: self.wants_write(), end: waits && !read && !self.closing }
+    }
+
+    /// Bytes of replies that wait for the socket.
+    pub fn output_bytes(&self) -> usize {
+        self.output.as_ref().map_or(0, |pending| pending.len())
+    }
+
+    /// Bytes of requests that wait.
+    pub fn query_bytes(&self) -> usize {
+        self.query_buffer.as_ref().map_or(0, |query_buffer| query_buffer.len())
+    }
+
+    /// Keeps a part of `out` to be sent later.
+    pub fn keep(&mut self, out: &Out, from: Mark, to: Mark) {
+        for piece in out.pieces(from, to) {
+            self.output.get_or_insert_default().push(piece);
+        }
+    }
+
+    /// Sends all of `out`, behind what waits already; keeps what the socket does not take, a long
+    /// rest without copying it. Returns the bytes written.
+    ///
+    /// # Errors
+    /// When the connection is broken.
+    pub fn send(&mut self, out: &mut Out) -> io::Result<usize> {
+        let (from, to) = (Mark::default(), out.mark());
+        if self.output.is_some() || to.shares_since(from) || self.transport.is_buffered() {
+            self.keep(out, from, to);
+            return self.send_pending();
+        }
+        let bytes = &out.bytes[..];
+        let mut sent = 0;
+        while sent < bytes.len() {
+            match self.transport.write(&bytes[sent..]) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(written) => sent += written,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    if bytes.len() - sent > CHUNK_BYTES_MAX {
+                        let bytes = std::mem::take(&mut out.bytes);
+                        self.output.get_or_insert_default().take_over(bytes, sent);
+                    } else {
+                        self.keep(out, Mark { bytes: sent, ..from }, to);
+                    }
+                    break;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(sent)
+    }
+
+    /// Sends what waits. Returns the bytes written.
+    ///
+    /// # Errors
+    /// When the connection is broken.
+    pub fn send_pending(&mut self) -> io::Result<usize> {
+        let sent = match &mut self.output {
+            Some(pending) => pending.send(&mut self.transport)?,
+            None => 0,
+        };
+        if self.output.as_ref().is_some_and(|pending| pending.is_empty()) {
+            self.output = None;
+        }
+        self.transport.flush_buffered()?;
+        Ok(sent)
+    }
+
+    /// Whether something waits for the socket to take it.
+    pub fn wants_write(&self) -> bool {
+        self.output.is_some() || self.transport.is_buffered()
+    }
+
+    /// Whether the waiting output is beyond the limit, at this time in milliseconds since 1970.
+    pub fn is_over(&mut self, limit: OutputLimit, unix_ms: i64) -> bool {
+        let bytes = self.output_bytes() as u64;
+        if limit.hard_bytes != 0 && bytes >= limit.hard_bytes {
+            return true;
+        }
+        if limit.soft_bytes == 0 || bytes < limit.soft_bytes {
+            self.soft_since_ms = None;
+            return false;
+        }
+        let since = *self.soft_since_ms.get_or_insert(unix_ms);
+        unix_ms - since > i64::from(limit.soft_seconds) * 1000
+    }
+
+    /// Writes the client's public facts.
+    pub fn publish(&self, unix_ms: i64, in_bytes: usize, out_bytes: usize) {
+        let record = &self.session.record;
+        let add = |count: &std::sync::atomic::AtomicU64, bytes: usize| {
+            count.store(count.load(Ordering::Relaxed) + bytes as u64, Ordering::Relaxed);
+        };
+        record.seen_ms.store(unix_ms, Ordering::Relaxed);
+        record.commands.store(self.commands, Ordering::Relaxed);
+        add(&record.in_bytes, in_bytes);
+        add(&record.out_bytes, out_bytes);
+        record.query_bytes.store(self.query_bytes() as u64, Ordering::Relaxed);
+        record.output_bytes.store(self.output_bytes() as u64, Ordering::Relaxed);
+    }
+}

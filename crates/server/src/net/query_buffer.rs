@@ -1,0 +1,155 @@
+//! Input of a client that is not a whole request yet, or that did not fit the turn's buffer.
+//!
+//! Most clients never have one: their requests arrive whole and are executed from the thread's
+//! buffer. A client whose request came in part keeps the bytes here, with the parser's progress, so
+//! that they are looked at once. An argument of `BIG_BYTES_MIN` or more is received straight into a
+//! buffer of its own, which a command may then keep as the value.
+
+use std::io::{self, Read};
+use std::sync::Arc;
+
+use resp::{Limits, Parsed, Parser, ProtocolError, Span};
+
+/// An argument of a declared length gets that much memory at once only when this much of it has
+/// arrived, so that a declaration alone costs nothing.
+const TRUSTED_BYTES: usize = 1 << 20;
+/// Most bytes of a big argument read in a turn: a fast sender must not keep the thread from others.
+const READ_BYTES_MAX: usize = 1 << 20;
+/// Room for unfinished input that is kept when most of it has been executed.
+const KEPT_BYTES_MAX: usize = 256 * 1024;
+
+/// Unfinished input.
+#[derive(Debug, Default)]
+pub struct QueryBuffer {
+    /// Bytes from the first request that has not been executed.
+    pub query: Vec<u8>,
+    parser: Parser,
+    /// Arguments of the request in progress.
+    spans: Vec<Span>,
+    /// Arguments with buffers of their own: of requests executed this turn, then in progress.
+    pub own: Vec<Arc<Vec<u8>>>,
+    big: Option<Big>,
+}
+
+/// A big argument on its way.
+#[derive(Debug)]
+struct Big {
+    start: usize,
+    len: usize,
+    bytes: Vec<u8>,
+}
+
+/// A request that is complete in a [`QueryBuffer`].
+#[derive(Clone, Copy, Debug)]
+pub struct Complete {
+    /// Offset of its end in `query`.
+    pub end: usize,
+    /// Its arguments, appended to the caller's list, begin there.
+    pub spans_start: usize,
+}
+
+impl QueryBuffer {
+    /// Unfinished input that begins with these bytes.
+    pub fn new(bytes: &[u8]) -> Self {
+        Self { query: bytes.to_vec(), ..Self::default() }
+    }
+
+    /// Bytes held.
+    pub fn len(&self) -> usize {
+        let own: usize = self.own.iter().map(|own| own.len()).sum();
+        let spans = self.spans.len() * size_of::<Span>();
+        self.query.len() + own + spans + self.big.as_ref().map_or(0, |big| big.bytes.len())
+    }
+
+    /// Whether nothing is held, so that the client needs no query buffer any more.
+    pub fn is_empty(&self) -> bool {
+        self.query.is_empty() && self.big.is_none() && self.spans.is_empty()
+    }
+
+    /// Reads once from `source`: into the big argument if one is on its way, else through
+    /// `scratch`. Returns how many bytes came; 0 at the end of the stream.
+    ///
+    /// # Errors
+    /// What the socket reports, `WouldBlock` among it; and `OutOfMemory`.
+    pub fn receive(&mut self, source: &mut impl Read, scratch: &mut [u8]) -> io::Result<usize> {
+        let Some(big) = &mut self.big else {
+            let count = source.read(scratch)?;
+            self.query.extend_from_slice(&scratch[..count]);
+            return Ok(count);
+        };
+        let missing = big.len + 2 - big.bytes.len();
+        if big.bytes.len() == big.bytes.capacity() {
+            let room = if big.bytes.len() >= TRUSTED_BYTES { missing } else { TRUSTED_BYTES };
+            let room = room.min(missing);
+            big.bytes.try_reserve_exact(room).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        }
+        let room = (big.bytes.capacity() - big.bytes.len()).min(missing).min(READ_BYTES_MAX);
+        let before = big.bytes.len();
+        // Stops at what has arrived: `read_to_end` returns it beside the error.
+        let result = source.take(room as u64).read_to_end(&mut big.bytes);
+        let count = big.bytes.len() - before;
+        match result {
+            Err(error) if count == 0 => Err(error),
+            _ => Ok(count),
+        }
+    }
+
+    /// The next complete request; its arguments are appended to `spans`.
+    ///
+    /// # Errors
+    /// When the bytes break the protocol or a limit.
+    pub fn next(
+        &mut self,
+        limits: Limits,
+        spans: &mut Vec<Span>,
+    ) -> Result<Option<Complete>, ProtocolError> {
+        if let Some(big) = &mut self.big {
+            if big.bytes.len() < big.len + 2 {
+                return Ok(None);
+            }
+            let mut bytes = std::mem::take(&mut big.bytes);
+            bytes.truncate(big.len);
+            let start = big.start;
+            self.big = None;
+            self.parser.big_received(start, bytes, &mut self.spans, &mut self.own);
+            if self.parser.is_between_requests() {
+                return Ok(Some(self.complete(start, spans)));
+            }
+        }
+        match self.parser.advance(&self.query, limits, &mut self.spans, &mut self.own)? {
+            Parsed::Request(end) => Ok(Some(self.complete(end, spans))),
+            Parsed::Incomplete => Ok(None),
+            Parsed::Big { start, len } => {
+                let bytes = self.query.split_off(start);
+                self.big = Some(Big { start, len, bytes });
+                Ok(None)
+            }
+        }
+    }
+
+    fn complete(&mut self, end: usize, spans: &mut Vec<Span>) -> Complete {
+        let spans_start = spans.len();
+        spans.append(&mut self.spans);
+        Complete { end, spans_start }
+    }
+
+    /// Drops what lies before `end`, the end of the last request that was executed, and so many own
+    /// buffers in front.
+    pub fn consume(&mut self, end: usize) {
+        self.query.drain(..end);
+        if self.query.capacity() > KEPT_BYTES_MAX && self.query.len() < KEPT_BYTES_MAX / 2 {
+            self.query.shrink_to(KEPT_BYTES_MAX / 2);
+        }
+        // A buffer is in use as long as the request in progress names it.
+        let kept = self.spans.iter().filter(|span| span.is_own()).count();
+        let owns = self.own.len() - kept;
+        self.own.drain(..owns);
+        for span in &mut self.spans {
+            *span = span.moved(end, owns);
+        }
+        self.parser.rewind(end);
+        if let Some(big) = &mut self.big {
+            big.start -= end;
+        }
+    }
+}

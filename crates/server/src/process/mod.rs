@@ -1,0 +1,8 @@
+//! The process: its start and end, its configuration file, its log, its services for commands.
+
+pub(crate) mod files;
+pub(crate) mod host;
+mod load;
+pub mod log;
+pub(crate) mod notify;
+pub mod start;

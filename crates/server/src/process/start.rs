@@ -1,0 +1,266 @@
+//! From the command line to a running server, and from a signal to its end.
+
+use std::ffi::{OsStr, OsString};
+use std::io::IsTerminal;
+use std::os::fd::AsFd;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
+
+use node::config::{Config, Invocation, USAGE, Warning, parse_arguments};
+use node::{Node, Worker};
+use parking_lot::{Mutex, RwLock};
+use sync::gate::Gate;
+use sys::epoll::{Event, Interest};
+use sys::signal::{Signal, Signals};
+
+use crate::keyspace::shard_locks::Shards;
+use crate::net::{accept, tls};
+use crate::process::load::load;
+use crate::threads::control::{self, Control, LISTENER_TOKEN, RESERVED_FILES, THREADS_MAX};
+use crate::threads::io_thread::{IoThread, ThreadMailbox};
+use crate::threads::message::Message;
+use crate::threads::shared::Shared;
+use crate::{notice, warning};
+
+/// Shards of a standalone server.
+const SHARDS: usize = 1024;
+/// How long the allocator keeps unused pages.
+const PAGE_DECAY_MS: isize = 1000;
+/// Descriptors of a thread: its epoll instance and its mailbox's eventfd.
+const FILES_A_THREAD: u64 = 2;
+/// Between two looks at what the main thread has used of the processor.
+const CPU_SAMPLE_MS: i64 = 100;
+const SIGNAL_TOKEN: u64 = LISTENER_TOKEN - 1;
+
+/// Runs `weft server` with its arguments until it is told to end.
+pub fn run(args: &[OsString]) -> ExitCode {
+    let (file, stdin, options) = match parse_arguments(args) {
+        Invocation::Run { file, stdin, options } => (file, stdin, options),
+        Invocation::Version => {
+            println!("Weft server v={}", env!("CARGO_PKG_VERSION"));
+            return ExitCode::SUCCESS;
+        }
+        Invocation::Help => {
+            print!("{USAGE}");
+            return ExitCode::SUCCESS;
+        }
+    };
+    let result = load(file.as_deref(), stdin, &options)
+        .and_then(|(config, warnings)| serve(config, file.as_deref(), &warnings));
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(text) => {
+            eprintln!("{text}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn serve(mut config: Config, file: Option<&OsStr>, warnings: &[Warning]) -> Result<(), String> {
+    let config_file = file.map(absolute).transpose()?.unwrap_or_default();
+    std::env::set_current_dir(&config.dir)
+        .map_err(|error| format!("Can't change directory to '{}': {error}", config.dir))?;
+    if let Ok(dir) = std::env::current_dir() {
+        config.dir = dir.to_string_lossy().into_owned();
+    }
+    if config.daemonize {
+        sys::process::daemonize().map_err(|error| format!("Can't daemonize: {error}"))?;
+    }
+    control::configure_log(&config);
+    let signals = Signals::block().map_err(|error| format!("Can't receive signals: {error}"))?;
+    limit_clients(&mut config)?;
+    sys::allocator::set_page_decay_ms(PAGE_DECAY_MS);
+    sys::allocator::set_background_thread(config.jemalloc_bg_thread);
+    notice!(
+        "Weft version={}, bits={}, pid={}, just started",
+        env!("CARGO_PKG_VERSION"),
+        usize::BITS,
+        std::process::id()
+    );
+    for warning in warnings {
+        warning!("{warning}");
+    }
+    let shared = share(&config, config_file)?;
+    sys::process::name_thread(c"weft-main");
+    let mut main = main_thread(&shared)?;
+    main.epoll
+        .add(signals.as_fd(), SIGNAL_TOKEN, Interest::READ)
+        .map_err(|error| error.to_string())?;
+    {
+        let mut control = shared.control.lock();
+        control.epoll = Some(Arc::clone(&main.epoll));
+        let tls = tls::configure(&config).map(|setup| control.tls = setup);
+        if let Err(text) = tls.and_then(|()| control.open_listeners(&config)) {
+            warning!("{text}");
+            return Err(text);
+        }
+        control.set_threads(&shared, control::threads_wanted(&config))?;
+    }
+    write_pidfile(&config);
+    announce(&config, &shared, file.is_some());
+    run_main(&mut main, &shared, &signals);
+    end(&mut main, &shared, &config);
+    Ok(())
+}
+
+fn absolute(path: &OsStr) -> Result<String, String> {
+    let path = std::path::absolute(path).map_err(|error| error.to_string())?;
+    Ok(path.to_string_lossy().into_owned())
+}
+
+/// Lowers `maxclients` to what the system's limit of descriptors leaves.
+fn limit_clients(config: &mut Config) -> Result<(), String> {
+    let reserved = RESERVED_FILES + FILES_A_THREAD * control::threads_wanted(config) as u64;
+    let needed = u64::from(config.maxclients) + reserved;
+    let limit = sys::process::raise_open_files(needed);
+    if limit < needed {
+        let left = limit.saturating_sub(reserved);
+        if left == 0 {
+            return Err(format!(
+                "The limit of {limit} open files is too low for the server to start. Raise it \
+                 with 'ulimit -n {needed}'."
+            ));
+        }
+        warning!(
+            "You requested maxclients of {} requiring at least {needed} max file descriptors, \
+             but the limit is {limit}. maxclients has been reduced to {left}. Raise the limit \
+             with 'ulimit -n {needed}'.",
+            config.maxclients
+        );
+        config.maxclients = u32::try_from(left).unwrap_or(u32::MAX);
+    }
+    Ok(())
+}
+
+fn share(config: &Config, config_file: String) -> Result<Arc<Shared>, String> {
+    let seed = base::random::entropy_seed();
+    let node = Arc::new(Node::new(config.clone(), seed, SHARDS));
+    let databases = config.databases as usize;
+    let executable = std::env::current_exe().unwrap_or_default().to_string_lossy().into_owned();
+    let (garbage, dropped) = mpsc::channel::<Box<dyn Send>>();
+    std::thread::Builder::new()
+        .name("weft-free".to_owned())
+        .spawn(move || dropped.into_iter().for_each(drop))
+        .map_err(|error| error.to_string())?;
+    Ok(Arc::new_cyclic(|me| Shared {
+        me: me.clone(),
+        node,
+        shards: Shards::new(SHARDS, databases),
+        gate: Gate::new(THREADS_MAX + 1),
+        handles: RwLock::new(Vec::new()),
+        control: Mutex::new(Control::new(executable, config_file)),
+        garbage,
+        started_ms: sys::clock::unix_micros() / 1000,
+        startup_bytes: AtomicU64::new(sys::allocator::statistics().allocated),
+        peak_bytes: AtomicU64::new(0),
+        main_cpu: Mutex::default(),
+        threads_active: AtomicUsize::new(1),
+    }))
+}
+
+fn main_thread(shared: &Arc<Shared>) -> Result<IoThread, String> {
+    let post = ThreadMailbox::new().map_err(|error| error.to_string())?;
+    let seed = base::random::entropy_seed();
+    let rate = sys::clock::tsc_per_micro();
+    let worker = Worker::new(Arc::clone(&shared.node), 0, seed, rate);
+    shared.handles.write().push(post.handle());
+    IoThread::new(Arc::clone(shared), worker, post).map_err(|error| error.to_string())
+}
+
+fn write_pidfile(config: &Config) {
+    if config.pidfile.is_empty() {
+        return;
+    }
+    let text = format!("{}\n", std::process::id());
+    if let Err(error) = std::fs::write(&config.pidfile, text) {
+        warning!("Failed to write PID file {}: {error}", config.pidfile);
+    }
+}
+
+/// What someone who started the server by hand may try next.
+const BANNER: &str = "
+
+  Weft is ready. Try, from another terminal:
+    redis-cli -p {port} set greeting hello       any Redis client works
+    redis-cli -p {port} info threads             what each thread does
+    weft bench --port {port} --prefill            how fast it is here
+  Stop it with Ctrl-C.
+";
+
+/// Says that the server is ready, in the lines that tools wait for.
+fn announce(config: &Config, shared: &Shared, with_file: bool) {
+    let threads = shared.threads_active.load(Ordering::Relaxed);
+    let port = shared.control.lock().tcp_port();
+    notice!("Running mode=standalone, port={port}, threads={threads}. PID: {}", std::process::id());
+    notice!("Server initialized");
+    for (on, name) in [
+        (config.port != 0, "tcp"),
+        (config.tls_port != 0, "tls"),
+        (!config.unixsocket.is_empty(), "unix"),
+    ] {
+        if on {
+            notice!("Ready to accept connections {name}");
+        }
+    }
+    // Started by hand, not by a script with a configuration file whose log someone parses.
+    let by_hand = std::io::stdout().is_terminal() || !with_file || config.always_show_logo;
+    if by_hand && config.logfile.is_empty() && !config.daemonize {
+        println!("{}", BANNER.replace("{port}", &port.to_string()));
+    }
+    crate::process::notify::ready(config);
+}
+
+fn run_main(main: &mut IoThread, shared: &Shared, signals: &Signals) {
+    let mut ending = false;
+    let mut sample_at_ms = 0;
+    while !ending {
+        main.turn(&mut |main: &mut IoThread, event: Event| match event.token() {
+            SIGNAL_TOKEN => {
+                while let Some(signal) = signals.next() {
+                    let name = match signal {
+                        Signal::Terminate => "SIGTERM",
+                        Signal::Interrupt => "SIGINT",
+                    };
+                    warning!("Received {name} scheduling shutdown...");
+                    ending = true;
+                }
+            }
+            token => accept::accept(shared, token, main.now.unix_us / 1000),
+        });
+        let now_ms = main.now.unix_us / 1000;
+        let mut control = shared.control.lock();
+        ending |= control.shutdown.is_some();
+        control.resume_accepting(now_ms);
+        drop(control);
+        if now_ms >= sample_at_ms {
+            sample_at_ms = now_ms + CPU_SAMPLE_MS;
+            *shared.main_cpu.lock() = sys::process::thread_cpu_time();
+        }
+    }
+}
+
+/// Lets the other threads send what they have, closes the sockets and says goodbye.
+fn end(main: &mut IoThread, shared: &Shared, config: &Config) {
+    warning!("User requested shutdown...");
+    {
+        let mut control = shared.control.lock();
+        control.listeners.clear();
+        control.ending = true;
+    }
+    // Clients on their way between threads end here.
+    shared.threads_active.store(1, Ordering::Release);
+    for handle in shared.handles.read().iter().skip(1) {
+        handle.mailbox.send(Message::ShutDown);
+    }
+    main.outlive_others();
+    main.finish();
+    for slot in 0..main.slots.len() {
+        main.close(slot);
+    }
+    if !config.pidfile.is_empty() {
+        notice!("Removing the pid file.");
+        let _ = std::fs::remove_file(&config.pidfile);
+    }
+    warning!("Weft is now ready to exit, bye bye...");
+}

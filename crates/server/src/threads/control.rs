@@ -1,0 +1,295 @@
+//! What the main thread looks after: listening sockets, the other threads, and following a changed
+//! configuration.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::JoinHandle;
+
+use node::Worker;
+use node::config::{Apply, Change, Config, IoThreads, LogLevel};
+use node::host::Shutdown;
+use rustls::ServerConfig;
+use sys::epoll::{Epoll, Interest};
+
+use crate::net::listener::Listener;
+use crate::net::tls;
+use crate::process::log::{self, Level};
+use crate::threads::io_thread::{IoThread, ThreadMailbox};
+use crate::threads::message::Message;
+use crate::threads::shared::Shared;
+use crate::warning;
+
+/// Tokens of listening sockets begin here, in the order of [`Control::listeners`].
+pub const LISTENER_TOKEN: u64 = 1 << 63;
+/// The most threads that there can be, the main thread included.
+pub const THREADS_MAX: usize = node::config::IO_THREADS_MAX as usize;
+/// Descriptors that the server needs besides those of clients.
+pub const RESERVED_FILES: u64 = 32;
+
+/// State of the process that rarely changes.
+#[derive(Default)]
+pub struct Control {
+    /// Path of the running program.
+    pub executable: String,
+    /// Path of the configuration file; empty: there is none.
+    pub config_file: String,
+    /// Listening sockets.
+    pub listeners: Vec<Listener>,
+    /// What new connections to the TLS port need, when there is one.
+    pub tls: Option<Arc<ServerConfig>>,
+    /// Someone asked to end the process.
+    pub shutdown: Option<Shutdown>,
+    /// The main thread's epoll instance.
+    pub epoll: Option<Arc<Epoll>>,
+    /// I/O threads by their numbers, less one.
+    threads: Vec<Option<JoinHandle<()>>>,
+    /// The process is about to end: no thread is started any more.
+    pub ending: bool,
+    /// How many threads there are to be when those that leave have ended.
+    threads_wanted: Option<usize>,
+    /// When to accept connections again after running out of descriptors, in milliseconds since
+    /// 1970.
+    accept_again_ms: Option<i64>,
+}
+
+impl Control {
+    /// Control of a process that has not opened anything.
+    pub fn new(executable: String, config_file: String) -> Self {
+        Self { executable, config_file, ..Self::default() }
+    }
+
+    /// The TCP port in use, 0 without one.
+    pub fn tcp_port(&self) -> u16 {
+        self.listeners.iter().find_map(Listener::port).unwrap_or(0)
+    }
+
+    /// Replaces the listening sockets and has the main thread watch the new ones.
+    fn listen(&mut self, listeners: Vec<Listener>) -> io::Result<()> {
+        // Closing a socket ends its watch.
+        self.listeners = listeners;
+        if let Some(epoll) = &self.epoll {
+            for (token, listener) in (LISTENER_TOKEN..).zip(&self.listeners) {
+                epoll.add(listener.as_fd(), token, Interest::READ)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Opens the configured sockets and has the main thread watch them.
+    ///
+    /// # Errors
+    /// A sentence that says which socket could not be opened, and why.
+    pub fn open_listeners(&mut self, config: &Config) -> Result<(), String> {
+        // The new sockets may have the old addresses, so the old ones go first.
+        let old = std::mem::take(&mut self.listeners);
+        drop(old);
+        let listeners = Listener::open_all(config)?;
+        self.listen(listeners).map_err(|error| error.to_string())
+    }
+
+    /// I/O threads that have not ended.
+    pub fn threads_left(&self) -> usize {
+        self.threads.iter().flatten().count()
+    }
+
+    /// Starts or ends threads until there are `wanted`, the main thread included. While threads
+    /// leave, that waits until they have: their clients are on the way to the others.
+    ///
+    /// # Errors
+    /// When the system refuses a thread.
+    pub fn set_threads(&mut self, shared: &Shared, wanted: usize) -> Result<(), String> {
+        if self.ending {
+            return Ok(());
+        }
+        let active = shared.threads_active.load(Ordering::Acquire);
+        if self.threads_left() + 1 > active {
+            self.threads_wanted = Some(wanted);
+            return Ok(());
+        }
+        if wanted < active {
+            shared.threads_active.store(wanted, Ordering::Release);
+            for thread in wanted..active {
+                shared.send(thread, Message::Leave);
+            }
+        }
+        for index in active..wanted {
+            let thread = start_thread(shared, index).map_err(|error| error.to_string())?;
+            self.threads.truncate(index - 1);
+            self.threads.push(Some(thread));
+            shared.threads_active.store(index + 1, Ordering::Release);
+        }
+        if wanted > active {
+            // Clients that are connected already shall have the new threads' time as well.
+            shared.send(0, Message::Spread);
+            for thread in 1..active {
+                shared.send(thread, Message::Share);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes note that a thread has ended.
+    pub fn thread_left(&mut self, shared: &Shared, index: usize) {
+        if let Some(thread) = self.threads.get_mut(index - 1).and_then(Option::take) {
+            let _ = thread.join();
+        }
+        let active = shared.threads_active.load(Ordering::Acquire);
+        if self.threads_left() + 1 > active {
+            return;
+        }
+        // Nobody sends to threads that are gone.
+        shared.handles.write().truncate(active);
+        if let Some(wanted) = self.threads_wanted.take()
+            && let Err(reason) = self.set_threads(shared, wanted)
+        {
+            warning!("Can't run {wanted} threads: {reason}");
+        }
+    }
+
+    /// Stops accepting until `resume_accepting`: the process is out of descriptors, and connections
+    /// that wait would end every wait.
+    pub fn pause_accepting(&mut self, until_ms: i64) {
+        self.watch_listeners(Interest::NONE);
+        self.accept_again_ms = Some(until_ms);
+    }
+
+    /// Accepts again when the time has come.
+    pub fn resume_accepting(&mut self, unix_ms: i64) {
+        if self.accept_again_ms.is_some_and(|until_ms| unix_ms >= until_ms) {
+            self.accept_again_ms = None;
+            self.watch_listeners(Interest::READ);
+        }
+    }
+
+    fn watch_listeners(&self, interest: Interest) {
+        if let Some(epoll) = &self.epoll {
+            for (token, listener) in (LISTENER_TOKEN..).zip(&self.listeners) {
+                let _ = epoll.modify(listener.as_fd(), token, interest);
+            }
+        }
+    }
+}
+
+fn start_thread(shared: &Shared, index: usize) -> io::Result<JoinHandle<()>> {
+    let shared = shared.me.upgrade().ok_or(io::ErrorKind::NotFound)?;
+    let post = ThreadMailbox::new()?;
+    let worker = Worker::new(
+        Arc::clone(&shared.node),
+        index,
+        base::random::entropy_seed(),
+        sys::clock::tsc_per_micro(),
+    );
+    let handle = post.handle();
+    let mut thread = IoThread::new(Arc::clone(&shared), worker, post)?;
+    {
+        let mut handles = shared.handles.write();
+        handles.truncate(index);
+        handles.push(handle);
+    }
+    std::thread::Builder::new().name(format!("weft-io-{index}")).spawn(move || {
+        thread.run();
+        // All it holds is given back before anyone hears of its end.
+        drop(thread);
+        shared.send(0, Message::Left(index));
+    })
+}
+
+/// Threads that a configuration asks for. `auto` takes the processors that the process may use, one
+/// of them for the main thread's own work.
+pub fn threads_wanted(config: &Config) -> usize {
+    match config.io_threads {
+        IoThreads::Count(count) => usize::from(count),
+        IoThreads::Auto => match sys::process::available_cpus().len() {
+            0 | 1 => 1,
+            cpus => (cpus + 1).min(THREADS_MAX),
+        },
+    }
+}
+
+/// Points the log where a configuration says.
+pub fn configure_log(config: &Config) {
+    let level = match config.loglevel {
+        LogLevel::Debug => Some(Level::Debug),
+        LogLevel::Verbose => Some(Level::Verbose),
+        LogLevel::Notice => Some(Level::Notice),
+        LogLevel::Warning => Some(Level::Warning),
+        LogLevel::Nothing => None,
+    };
+    log::configure(level, &config.logfile);
+}
+
+/// Makes the process follow a changed configuration.
+///
+/// # Errors
+/// The parameter that could not be followed, and why; what was done before it stays done, and the
+/// caller keeps the old configuration.
+pub fn apply(
+    shared: &Shared,
+    changes: &[Change],
+    old: &Config,
+    new: &Config,
+) -> Result<(), (&'static str, String)> {
+    let old_tls = shared.control.lock().tls.clone();
+    for change in changes {
+        if let Err(reason) = apply_one(shared, change.apply, old, new) {
+            shared.control.lock().tls = old_tls;
+            return Err((change.name, reason));
+        }
+    }
+    Ok(())
+}
+
+fn apply_one(shared: &Shared, what: Apply, old: &Config, new: &Config) -> Result<(), String> {
+    match what {
+        Apply::Listeners => {
+            // The new sockets may be the first that speak TLS.
+            apply_tls(shared, new)?;
+            let mut control = shared.control.lock();
+            let opened = control.open_listeners(new);
+            if opened.is_err() {
+                control.open_listeners(old)?;
+            }
+            opened
+        }
+        Apply::Threads => {
+            let wanted = threads_wanted(new);
+            shared.control.lock().set_threads(shared, wanted)
+        }
+        Apply::Clients => {
+            let needed = u64::from(new.maxclients) + RESERVED_FILES;
+            if sys::process::raise_open_files(needed) < needed {
+                return Err(format!(
+                    "The operating system is not able to handle the specified number of \
+                     clients, try with {}",
+                    sys::process::raise_open_files(0).saturating_sub(RESERVED_FILES)
+                ));
+            }
+            Ok(())
+        }
+        Apply::Log => {
+            configure_log(new);
+            Ok(())
+        }
+        Apply::Directory => std::env::set_current_dir(&new.dir).map_err(|error| error.to_string()),
+        Apply::Allocator => {
+            sys::allocator::set_background_thread(new.jemalloc_bg_thread);
+            Ok(())
+        }
+        Apply::Tls => apply_tls(shared, new),
+        Apply::Nothing
+        | Apply::Limits
+        | Apply::Password
+        | Apply::Cron
+        | Apply::Keyspace
+        | Apply::Slowlog => Ok(()),
+    }
+}
+
+/// Gives the connections to come another TLS setup. The files are read before the lock is taken.
+fn apply_tls(shared: &Shared, new: &Config) -> Result<(), String> {
+    let setup = tls::configure(new)?;
+    shared.control.lock().tls = setup;
+    Ok(())
+}

@@ -1,0 +1,407 @@
+//! One I/O thread: its event loop, its clients, and one turn of it.
+//!
+//! ```text
+//! wait -> read and parse every ready client -> prefetch -> execute in order -> send
+//!   ^                                                                           |
+//!   +--------------------------- cron <- mailbox <-----------------------------+
+//! ```
+//!
+//! Invariants: only the owner touches a client; a client that is away (with the main thread) leaves
+//! its slot reserved; nothing is executed outside the gate and nothing is sent inside it.
+
+use std::collections::VecDeque;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use node::Worker;
+use resp::{Limits, Out};
+use sync::gate::Pass;
+use sync::mailbox::Mailbox;
+use sys::epoll::{Epoll, Event, Events, Interest};
+use sys::eventfd::EventFd;
+
+use crate::net::connection::Connection;
+use crate::net::read_batch::{ReadBatch, Received};
+use crate::threads::clock::{Clock, Moment};
+use crate::threads::cron::Cron;
+use crate::threads::deadlines::Deadlines;
+use crate::threads::message::Message;
+use crate::threads::shared::{Shared, ThreadHandle};
+use crate::threads::slots::{Action, Slots};
+use crate::verbose;
+
+/// The token of the mailbox's eventfd. Slots of clients are smaller, the main thread's own
+/// descriptors greater.
+pub const MAILBOX_TOKEN: u64 = 1 << 62;
+/// Events of one wait.
+const EVENTS_MAX: usize = 512;
+/// The most unfinished input of one client, whatever `client-query-buffer-limit` says.
+const QUERY_BYTES_MAX: usize = 3 << 30;
+/// Handshakes taken a step further between two waits. A signature takes up to a millisecond, and
+/// the other clients shall not wait for those of everyone who connects at the same time.
+const HANDSHAKES_MAX: usize = 2;
+/// Messages handled between two waits.
+const MESSAGES_MAX: usize = 1024;
+
+/// One thread's event loop and everything it owns.
+pub struct IoThread {
+    /// What all threads share.
+    pub shared: Arc<Shared>,
+    /// Its means of execution.
+    pub worker: Worker,
+    /// Its epoll instance.
+    pub epoll: Arc<Epoll>,
+    /// Its clients.
+    pub slots: Slots<Box<Connection>>,
+    /// Requests of the turn.
+    pub(crate) read_batch: ReadBatch,
+    /// Replies of the turn.
+    pub(crate) out: Out,
+    /// Its way through the gate.
+    pub(crate) pass: Pass,
+    pub(crate) now: Moment,
+    /// Clients it owns and those on their way to it.
+    pub(crate) clients: Arc<AtomicUsize>,
+    pub(crate) mailbox: Mailbox<Message<Box<Connection>>>,
+    wake: Arc<EventFd>,
+    events: Events,
+    clock: Clock,
+    /// Clients with input that needs no event to be looked at.
+    again: VecDeque<usize>,
+    /// Clients whose requests wait for the end of CLIENT PAUSE.
+    pub(crate) paused: Vec<usize>,
+    /// When to see to its clients that wait for keys.
+    pub(crate) deadlines: Deadlines,
+    tsc: Cron,
+    ended: bool,
+    /// Handshakes that may still go on in this turn.
+    handshakes_left: usize,
+}
+
+/// The mailbox of a thread and what wakes its owner, made before the thread is.
+pub struct ThreadMailbox {
+    /// The receiving end.
+    pub mailbox: Mailbox<Message<Box<Connection>>>,
+    /// Readable when a message may be there.
+    pub wake: Arc<EventFd>,
+    /// Clients that the owner has and those on their way to it.
+    pub clients: Arc<AtomicUsize>,
+}
+
+impl ThreadMailbox {
+    /// An empty mailbox.
+    ///
+    /// # Errors
+    /// When the process is out of descriptors.
+    pub fn new() -> std::io::Result<Self> {
+        let wake = Arc::new(EventFd::new()?);
+        let signal = Arc::clone(&wake);
+        let mailbox = Mailbox::new(move || signal.signal());
+        Ok(Self { mailbox, wake, clients: Arc::default() })
+    }
+
+    /// How others reach the owner.
+    pub fn handle(&self) -> ThreadHandle {
+        ThreadHandle { mailbox: self.mailbox.sender(), clients: Arc::clone(&self.clients) }
+    }
+}
+
+impl IoThread {
+    /// A thread's loop, to be run by the thread itself.
+    ///
+    /// # Errors
+    /// When the process is out of descriptors, or has as many threads as the gate admits.
+    pub fn new(shared: Arc<Shared>, worker: Worker, post: ThreadMailbox) -> std::io::Result<Self> {
+        let epoll = Epoll::new()?;
+        epoll.add(post.wake.as_fd(), MAILBOX_TOKEN, Interest::READ)?;
+        let pass =
+            shared.gate.register().ok_or_else(|| std::io::Error::other("too many threads"))?;
+        let mut clock = Clock::new();
+        Ok(Self {
+            now: clock.now(),
+            clock,
+            pass,
+            epoll: Arc::new(epoll),
+            slots: Slots::new(worker.index),
+            read_batch: ReadBatch::new(),
+            out: Out::default(),
+            clients: post.clients,
+            mailbox: post.mailbox,
+            wake: post.wake,
+            events: Events::with_capacity(EVENTS_MAX),
+            again: VecDeque::new(),
+            paused: Vec::new(),
+            deadlines: Deadlines::default(),
+            tsc: Cron::default(),
+            ended: false,
+            handshakes_left: 0,
+            worker,
+            shared,
+        })
+    }
+
+    /// Runs until the thread is told to end.
+    pub fn run(&mut self) {
+        while !self.ended {
+            self.turn(&mut |_, _| {});
+        }
+    }
+
+    /// One turn. Events of descriptors that are no clients go to `special`.
+    pub fn turn(&mut self, special: &mut dyn FnMut(&mut Self, Event)) {
+        let timeout_ms = self.timeout_ms();
+        let count = self.epoll.wait(&mut self.events, timeout_ms).unwrap_or(0);
+        self.mailbox.awake();
+        self.now = self.clock.now();
+        self.worker.begin_turn(self.now.unix_us, self.now.tsc);
+        self.handshakes_left = HANDSHAKES_MAX;
+        for slot in std::mem::take(&mut self.again) {
+            self.receive_again(slot);
+        }
+        for index in 0..count {
+            let event = self.events.at(index);
+            match event.token() {
+                MAILBOX_TOKEN => self.wake.clear(),
+                token if token > MAILBOX_TOKEN => special(self, event),
+                token => self.client_ready(token as usize, event),
+            }
+        }
+        self.execute_turn();
+        for _ in 0..MESSAGES_MAX {
+            let Some(message) = self.mailbox.pop() else { break };
+            self.handle(message);
+        }
+        while let Some(slot) = self.deadlines.pop_due(self.now.unix_us / 1000) {
+            self.on_deadline(slot);
+        }
+        self.ended |= self.slots.has_left();
+        if !self.paused.is_empty() && self.worker.node.pause_left_ms(self.now.unix_us / 1000) == 0 {
+            self.resume_paused();
+        }
+        self.run_cron();
+        let garbage = self.worker.turn.lazy_free.take_big();
+        if !garbage.is_empty() {
+            // Without the background thread, garbage is dropped here.
+            let _ = self.shared.garbage.send(Box::new(garbage));
+        }
+        self.worker.end_turn();
+        let busy = sys::clock::tsc().wrapping_sub(self.now.tsc);
+        self.worker.stats.busy_tsc.add(busy);
+    }
+
+    /// How long the next wait may last; 0 when there is something to do.
+    fn timeout_ms(&mut self) -> i32 {
+        if !self.again.is_empty() || !self.mailbox.prepare_sleep() {
+            return 0;
+        }
+        let unix_ms = self.now.unix_us / 1000;
+        // Never more than a second.
+        let until_cron = self.tsc.wait_ms(unix_ms);
+        let until_deadline = self.deadlines.wait_ms(unix_ms).unwrap_or(i64::MAX);
+        let timeout_ms = until_deadline.min(i64::from(until_cron)) as i32;
+        if self.paused.is_empty() {
+            return timeout_ms;
+        }
+        let left = self.worker.node.pause_left_ms(unix_ms);
+        timeout_ms.min(left.min(1000) as i32 + 1)
+    }
+
+    fn client_ready(&mut self, slot: usize, event: Event) {
+        if event.writable() {
+            self.send_pending(slot);
+        }
+        if !event.readable() {
+            return;
+        }
+        match self.slots.client_mut(slot) {
+            Some(client) if client.closing || client.is_held() => {
+                // Nothing is read now; only a broken connection is of interest, and the end of one
+                // whose client waits for a key.
+                let waits = client.session.waiter.is_some() && !client.closing;
+                if event.hung_up() || waits && event.ended() {
+                    self.close(slot);
+                } else {
+                    let write = client.wants_write();
+                    self.watch(slot, Interest { read: false, write, end: waits });
+                }
+            }
+            // The next wait reports it again.
+            Some(client) if client.batched => {}
+            Some(client) if client.transport.is_handshaking() => {
+                // Those left out are ready again at once, in the next turn.
+                if let Some(left) = self.handshakes_left.checked_sub(1) {
+                    self.handshakes_left = left;
+                    self.receive(slot);
+                }
+            }
+            Some(_) => self.receive(slot),
+            None => self.unwatch_away(slot),
+        }
+    }
+
+    /// Reads and parses once; executes what has gathered first when there is no room.
+    fn receive(&mut self, slot: usize) {
+        if self.read_batch.is_full() {
+            self.execute_turn();
+        }
+        let Some(client) = self.slots.client_mut(slot) else { return };
+        let limits = limits(client, &self.worker);
+        let query_max = self.worker.config.client_query_buffer_limit;
+        // Places in a query buffer are numbers of 32 bits.
+        let query_max = usize::try_from(query_max).unwrap_or(usize::MAX).min(QUERY_BYTES_MAX);
+        let hasher = self.worker.turn.hasher;
+        let hash = |key: &[u8]| hasher.hash(key);
+        let received = self.read_batch.receive(slot, client, limits, query_max, &hash);
+        self.worker.stats.reads.add(1);
+        client.batched = matches!(received, Received::Batch | Received::BatchAndMore);
+        match received {
+            Received::Batch => {}
+            Received::BatchAndMore => self.again.push_back(slot),
+            Received::Nothing => {
+                // A handshake may have an answer that the socket does not take yet.
+                if client.transport.is_buffered() {
+                    self.after_send(slot);
+                }
+            }
+            Received::Broken => self.refuse(slot),
+        }
+        if let Some(client) = self.slots.client(slot)
+            && client.transport.has_received()
+            && received != Received::BatchAndMore
+        {
+            self.again.push_back(slot);
+        }
+    }
+
+    /// Looks at input that came before: behind a request that may have authenticated the client, or
+    /// waiting inside its transport.
+    fn receive_again(&mut self, slot: usize) {
+        let Some(client) = self.slots.client_mut(slot) else { return };
+        if client.closing || client.is_held() || client.batched {
+            return;
+        }
+        if client.query_buffer.is_none() || client.transport.has_received() {
+            return self.receive(slot);
+        }
+        let limits = limits(client, &self.worker);
+        let hasher = self.worker.turn.hasher;
+        client.batched = true;
+        if self.read_batch.parse_query_buffer(slot, client, limits, &|key| hasher.hash(key)) {
+            self.again.push_back(slot);
+        }
+    }
+
+    /// Looks at a client's input in the next turn even without an event.
+    pub(crate) fn look_again(&mut self, slot: usize) {
+        self.again.push_back(slot);
+    }
+
+    pub(crate) fn send_pending(&mut self, slot: usize) {
+        let Some(client) = self.slots.client_mut(slot) else { return };
+        match client.send_pending() {
+            Ok(sent) => {
+                self.worker.stats.writes.add(u64::from(sent > 0));
+                self.worker.stats.out_bytes.add(sent as u64);
+                client.publish(self.now.unix_us / 1000, 0, sent);
+                self.after_send(slot);
+            }
+            Err(_) => self.close(slot),
+        }
+    }
+
+    /// Closes a client that is done, and watches the others for what they need now.
+    pub(crate) fn after_send(&mut self, slot: usize) {
+        let Some(client) = self.slots.client_mut(slot) else { return };
+        if client.closing && !client.wants_write() {
+            return self.close(slot);
+        }
+        let interest = client.interest();
+        if client.watched != interest {
+            self.watch(slot, interest);
+        }
+    }
+
+    fn watch(&mut self, slot: usize, interest: Interest) {
+        if let Some(client) = self.slots.client_mut(slot)
+            && client.watched != interest
+        {
+            client.watched = interest;
+            let _ = self.epoll.modify(client.transport.as_fd(), slot as u64, interest);
+        }
+    }
+
+    pub(crate) fn handle(&mut self, message: Message<Box<Connection>>) {
+        let shared = &self.shared;
+        match self.slots.handle(message, || shared.thread_for_client()) {
+            Action::Nothing => {}
+            Action::Welcome(slot) => self.welcome(slot),
+            Action::Resume(slot) => self.resume(slot),
+            Action::Wake(slot) => self.end_wait(slot),
+            Action::Close(client) => self.end_client(client),
+            Action::PassOn(client, thread) => self.pass_on(client, thread),
+            Action::Execute(client, origin) => self.execute_for(client, origin),
+            Action::HandOver => self.hand_over_all(),
+            Action::Share => self.share(),
+            Action::Left(thread) => shared.control.lock().thread_left(shared, thread),
+            Action::LookAtPause => self.resume_paused(),
+            Action::ShutDown => {
+                self.finish();
+                self.ended = true;
+            }
+        }
+    }
+
+    /// Ends a client that is given up, and logs it when its handshake was not done.
+    pub(crate) fn refuse(&mut self, slot: usize) {
+        if let Some(client) = self.slots.client(slot)
+            && let Some(reason) = client.transport.refusal()
+        {
+            let record = &client.session.record;
+            verbose!(
+                "Error accepting a client connection: {reason} (addr={} laddr={})",
+                record.address,
+                record.local_address
+            );
+        }
+        self.close(slot);
+    }
+
+    /// Ends a client.
+    pub fn close(&mut self, slot: usize) {
+        if let Some(client) = self.slots.remove(slot) {
+            self.end_client(client);
+        }
+    }
+
+    fn end_client(&mut self, mut client: Box<Connection>) {
+        self.forget(&mut client);
+        self.give_up_wait(&mut client);
+        client.transport.shut_down();
+        self.worker.node.clients.remove(client.session.record.id);
+    }
+
+    /// Stops watching and counting a client that is in no slot any more.
+    pub(crate) fn forget(&mut self, client: &mut Connection) {
+        let id = client.session.record.id;
+        self.deadlines.move_to(None, &mut client.due_ms, id, 0);
+        // One that was only passing through has not been added.
+        let _ = self.epoll.delete(client.transport.as_fd());
+        self.clients.fetch_sub(1, Ordering::Relaxed);
+        self.worker.stats.clients.set(self.slots.clients() as u64);
+    }
+
+    fn run_cron(&mut self) {
+        let mut tsc = std::mem::take(&mut self.tsc);
+        tsc.run(self);
+        self.tsc = tsc;
+    }
+}
+
+/// What a client may send at the moment.
+fn limits(client: &Connection, worker: &Worker) -> Limits {
+    Limits {
+        bulk_bytes_max: i64::try_from(worker.config.proto_max_bulk_len).unwrap_or(i64::MAX),
+        authenticated: client.session.authenticated,
+    }
+}

@@ -1,0 +1,259 @@
+//! The clients of one thread, and how they move from thread to thread: a state machine that answers
+//! each message with one [`Action`]. No input or output happens here.
+//!
+//! ```text
+//!            Adopt                  lend
+//!     Free ---------> Here ----------------------> Away    with the main thread, or in the hands
+//!       ^               |  <----------------------  |      of the code that executes its queue
+//!       |   remove      |        Return             |
+//!       +---------------+---------------------------+ Return of a killed client, or to a thread
+//!                                                     that leaves
+//! ```
+//!
+//! Invariants, each with a model in `tests/models`:
+//! - A client is in one thread's slots or in one message, never in two and never in none, until it
+//!   is closed, once. A slot that is `Away` stays reserved for the client that is to come back.
+//! - A kill reaches its client: `Close` finds it `Here`, or whoever gets it next, by `Adopt` or
+//!   `Return`, finds its location marked. In the same way `Wake` reaches its client, or whoever
+//!   gets it next finds its wait over.
+//! - Only the main thread gives clients to others, and it is the one that tells them to leave. So
+//!   what it sends to a thread arrives before its `Leave`, and a thread that leaves passes its
+//!   clients to the main thread, which never ends. Nothing reaches a thread that has ended.
+//! - A thread that leaves has left when the last of its clients is back from `Away` and passed on.
+//!
+//! What it deliberately does not do: watch sockets, count clients, choose the thread for a client.
+
+use super::message::{Message, Origin};
+
+/// What the slots need to know of a client.
+pub trait Client {
+    /// What stays in the slot of a client that is away.
+    type Ticket;
+    /// A ticket for the client, which goes away.
+    fn ticket(&self) -> Self::Ticket;
+    /// The client is back and gets what its ticket has become meanwhile.
+    fn redeem(&mut self, ticket: Self::Ticket);
+    /// Its number, never used again.
+    fn id(&self) -> u64;
+    /// Makes this the client's location. Returns whether it is to be closed instead.
+    fn take(&self, thread: usize, slot: usize) -> bool;
+    /// Whether it is to be closed.
+    fn is_killed(&self) -> bool;
+}
+
+/// What lives in a slot.
+enum Slot<C: Client> {
+    /// Nobody.
+    Free,
+    /// A client.
+    Here(C),
+    /// Of a client that will be back.
+    Away(C::Ticket),
+}
+
+/// What the thread has to do about a message.
+#[derive(Debug)]
+pub enum Action<C> {
+    /// Nothing.
+    Nothing,
+    /// A client is new in this slot: watch it. Its wait for a key may be over.
+    Welcome(usize),
+    /// See whether the wait of the client in this slot is over.
+    Wake(usize),
+    /// A client is back in this slot: send its replies and go on with its input. Its wait
+    /// for a key may be over.
+    Resume(usize),
+    /// Close this client, which is in no slot any more.
+    Close(C),
+    /// Give this client, which is in no slot any more, to another thread.
+    PassOn(C, usize),
+    /// Execute the queue of another thread's client and send it back.
+    Execute(C, Origin),
+    /// [Take](Slots::remove) every client out of its slot and give it
+    /// [elsewhere](Slots::elsewhere).
+    HandOver,
+    /// The same with the clients that are more than the thread's share.
+    Share,
+    /// A thread has ended.
+    Left(usize),
+    /// CLIENT PAUSE began or ended.
+    LookAtPause,
+    /// The server is going down.
+    ShutDown,
+}
+
+/// The clients of one thread.
+pub struct Slots<C: Client> {
+    thread: usize,
+    entries: Vec<Slot<C>>,
+    free: Vec<usize>,
+    /// Slots that are [`Slot::Away`].
+    away: usize,
+    leaving: bool,
+}
+
+/// The number of the main thread.
+const MAIN: usize = 0;
+
+impl<C: Client> Slots<C> {
+    /// No clients yet.
+    pub fn new(thread: usize) -> Self {
+        Self { thread, entries: Vec::new(), free: Vec::new(), away: 0, leaving: false }
+    }
+
+    /// Does what a message asks as far as it concerns the slots, and says what is left to do.
+    /// `chosen` is the thread for a new client; only the main thread asks for it.
+    pub fn handle(&mut self, message: Message<C>, chosen: impl FnOnce() -> usize) -> Action<C> {
+        match message {
+            Message::Adopt(client) => self.adopt(client, chosen),
+            Message::Return(client, slot) => self.welcome_back(client, slot),
+            Message::Close { id, slot } => match self.client(slot) {
+                Some(client) if client.id() == id => {
+                    self.remove(slot).map_or(Action::Nothing, Action::Close)
+                }
+                // It is closed already, or whoever gets it next sees that it is killed.
+                _ => Action::Nothing,
+            },
+            Message::Wake { id, slot } => match self.client(slot) {
+                Some(client) if client.id() == id => Action::Wake(slot),
+                // It is closed, or whoever gets it next looks whether its wait is over.
+                _ => Action::Nothing,
+            },
+            Message::Execute(client, origin) => Action::Execute(client, origin),
+            // It may be late: there may be no other thread any more.
+            Message::Spread if self.elsewhere(chosen) == self.thread => Action::Nothing,
+            Message::Spread => Action::HandOver,
+            Message::Share => Action::Share,
+            Message::Left(thread) => Action::Left(thread),
+            Message::Leave => {
+                self.leaving = true;
+                Action::HandOver
+            }
+            Message::PauseChanged => Action::LookAtPause,
+            Message::ShutDown => Action::ShutDown,
+        }
+    }
+
+    /// The thread for a client that this one gives away: `chosen` by the main thread, the only one
+    /// that knows who will still be there.
+    pub fn elsewhere(&self, chosen: impl FnOnce() -> usize) -> usize {
+        if self.thread == MAIN { chosen() } else { MAIN }
+    }
+
+    fn adopt(&mut self, client: C, chosen: impl FnOnce() -> usize) -> Action<C> {
+        let stays = self.thread != MAIN && !self.leaving;
+        let home = if stays { self.thread } else { self.elsewhere(chosen) };
+        if home != self.thread {
+            return Action::PassOn(client, home);
+        }
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.entries.push(Slot::Free);
+            self.entries.len() - 1
+        });
+        if client.take(self.thread, slot) {
+            self.free.push(slot);
+            return Action::Close(client);
+        }
+        self.entries[slot] = Slot::Here(client);
+        Action::Welcome(slot)
+    }
+
+    fn welcome_back(&mut self, client: C, slot: usize) -> Action<C> {
+        let killed = client.is_killed();
+        self.restore(slot, client);
+        if !killed && !self.leaving {
+            return Action::Resume(slot);
+        }
+        match self.remove(slot) {
+            Some(client) if killed => Action::Close(client),
+            Some(client) => Action::PassOn(client, MAIN),
+            None => Action::Nothing,
+        }
+    }
+
+    /// Takes a client out for a while; its slot stays reserved until it is back.
+    pub fn lend(&mut self, slot: usize) -> Option<C> {
+        let entry = self.entries.get_mut(slot).filter(|entry| matches!(entry, Slot::Here(_)))?;
+        let Slot::Here(client) = std::mem::replace(entry, Slot::Free) else { return None };
+        *entry = Slot::Away(client.ticket());
+        self.away += 1;
+        Some(client)
+    }
+
+    /// Brings back a lent client.
+    ///
+    /// # Panics
+    /// When its slot is not reserved: the program is wrong.
+    pub fn restore(&mut self, slot: usize, mut client: C) {
+        let entry = &mut self.entries[slot];
+        assert!(matches!(entry, Slot::Away(_)), "a client comes back to its own slot");
+        if let Slot::Away(ticket) = std::mem::replace(entry, Slot::Free) {
+            client.redeem(ticket);
+        }
+        *entry = Slot::Here(client);
+        self.away -= 1;
+    }
+
+    /// The ticket in a slot whose client is away.
+    pub fn ticket_mut(&mut self, slot: usize) -> Option<&mut C::Ticket> {
+        match self.entries.get_mut(slot) {
+            Some(Slot::Away(ticket)) => Some(ticket),
+            _ => None,
+        }
+    }
+
+    /// Takes a client out for good.
+    pub fn remove(&mut self, slot: usize) -> Option<C> {
+        let entry = self.entries.get_mut(slot).filter(|entry| matches!(entry, Slot::Here(_)))?;
+        let Slot::Here(client) = std::mem::replace(entry, Slot::Free) else { return None };
+        self.free.push(slot);
+        Some(client)
+    }
+
+    /// The client in a slot, unless it is away.
+    #[inline]
+    pub fn client(&self, slot: usize) -> Option<&C> {
+        match self.entries.get(slot) {
+            Some(Slot::Here(client)) => Some(client),
+            _ => None,
+        }
+    }
+
+    /// The same, to be changed.
+    #[inline]
+    pub fn client_mut(&mut self, slot: usize) -> Option<&mut C> {
+        match self.entries.get_mut(slot) {
+            Some(Slot::Here(client)) => Some(client),
+            _ => None,
+        }
+    }
+
+    /// Clients in slots, those that are away included.
+    pub fn clients(&self) -> usize {
+        self.entries.len() - self.free.len()
+    }
+
+    /// Slots, used or not: their numbers are smaller.
+    #[allow(clippy::len_without_is_empty)]
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// The clients that are here, with their slots.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = (usize, &mut C)> {
+        self.entries.iter_mut().enumerate().filter_map(|(slot, entry)| match entry {
+            Slot::Here(client) => Some((slot, client)),
+            _ => None,
+        })
+    }
+
+    /// Whether clients will come back.
+    pub fn awaits(&self) -> bool {
+        self.away > 0
+    }
+
+    /// Whether the thread was told to leave and has no clients any more.
+    pub fn has_left(&self) -> bool {
+        self.leaving && self.clients() == 0
+    }
+}

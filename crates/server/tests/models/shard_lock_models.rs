@@ -1,0 +1,231 @@
+//! Models of the shard locks: threads that work on one shard, on several and on the whole world.
+//!
+//! What a shard holds is beside the point; each has a cell that is read and written in two steps
+//! between which other threads may run, so that whoever is not kept out does harm.
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use node::ShardLocks;
+use shuttle::sync::atomic::{AtomicU64, Ordering};
+use shuttle::thread;
+
+use crate::gate::{Gate, Pass};
+use crate::shard_locks::{Shards, ThreadShards};
+use crate::shim::Fault;
+use crate::{fails, fails_with, holds};
+
+/// Schedules of each kind for a model that holds.
+const SCHEDULES: usize = 800;
+/// The most schedules until a planted fault is found.
+const SCHEDULES_TO_FAIL: usize = 5000;
+const SHARDS: usize = 3;
+
+struct World {
+    shards: Shards,
+    gate: Gate,
+    cells: [AtomicU64; SHARDS],
+    /// Threads that work on some shard now.
+    working: AtomicU64,
+}
+
+thread_local! {
+    /// Commands on several shards that this test sent through the gate, and all of them.
+    static THROUGH_GATE: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
+}
+
+impl World {
+    fn new(threads: usize) -> Arc<Self> {
+        Arc::new(Self {
+            shards: Shards::new(SHARDS, 1),
+            gate: Gate::new(threads),
+            cells: [const { AtomicU64::new(0) }; SHARDS],
+            working: AtomicU64::new(0),
+        })
+    }
+
+    /// Starts a thread that does `work` inside the gate, as commands are executed.
+    fn spawn(
+        self: &Arc<Self>,
+        work: impl Fn(&Self, &ThreadShards<'_>) + Send + 'static,
+    ) -> thread::JoinHandle<()> {
+        let world = Arc::clone(self);
+        let pass = world.gate.register().expect("there are as many passes as threads");
+        thread::spawn(move || world.execute(&pass, work))
+    }
+
+    fn execute(&self, pass: &Pass, work: impl Fn(&Self, &ThreadShards<'_>)) {
+        let _inside = pass.inside();
+        work(self, &ThreadShards { shards: &self.shards, pass });
+    }
+
+    /// Adds one to a cell, in two steps.
+    fn add(&self, shard: usize) {
+        let count = self.cells[shard].load(Ordering::Relaxed);
+        self.cells[shard].store(count + 1, Ordering::Relaxed);
+    }
+
+    fn read(&self, shard: usize) -> u64 {
+        self.cells[shard].load(Ordering::Relaxed)
+    }
+
+    fn add_on_one(&self, locks: &ThreadShards<'_>, shard: usize) {
+        locks.one(shard, |_| {
+            self.working.fetch_add(1, Ordering::Relaxed);
+            self.add(shard);
+            self.working.fetch_sub(1, Ordering::Relaxed);
+        });
+    }
+
+    fn on_many<R>(
+        &self,
+        locks: &ThreadShards<'_>,
+        shards: &[usize],
+        work: impl FnOnce() -> R,
+    ) -> R {
+        locks.many(shards, |held| {
+            let by_locks = locks.pass.is_inside();
+            THROUGH_GATE.set({
+                let (gate, all) = THROUGH_GATE.get();
+                (gate + u64::from(!by_locks), all + 1)
+            });
+            self.working.fetch_add(1, Ordering::Relaxed);
+            for shard in shards {
+                held.shard(*shard);
+            }
+            let result = work();
+            self.working.fetch_sub(1, Ordering::Relaxed);
+            result
+        })
+    }
+
+    fn add_on_many(&self, locks: &ThreadShards<'_>, shards: &[usize]) {
+        self.on_many(locks, shards, || shards.iter().for_each(|shard| self.add(*shard)));
+    }
+}
+
+/// Three commands on two of three shards each, in a ring, and single-shard commands between them.
+fn a_ring_of_writers() {
+    let world = World::new(4);
+    let ring = [[0, 1], [1, 2], [0, 2]];
+    let mut threads: Vec<_> = ring
+        .into_iter()
+        .map(|pair| {
+            world.spawn(move |world, locks| {
+                world.add_on_many(locks, &pair);
+                world.add_on_one(locks, pair[1]);
+                world.add_on_many(locks, &pair);
+            })
+        })
+        .collect();
+    threads.push(world.spawn(|world, locks| {
+        (0..SHARDS).for_each(|shard| world.add_on_one(locks, shard));
+    }));
+    threads.into_iter().for_each(|thread| thread.join().expect("it ends"));
+    let counts = [0, 1, 2].map(|shard| world.read(shard));
+    assert_eq!(counts, [5, 6, 7], "an update was lost");
+}
+
+/// What one command writes to two shards, another sees whole or not at all.
+fn readers_and_a_writer_of_two_shards() {
+    let world = World::new(4);
+    let writer = world.spawn(|world, locks| {
+        world.add_on_many(locks, &[0, 2]);
+        world.add_on_many(locks, &[0, 2]);
+    });
+    let read = |world: &World, locks: &ThreadShards<'_>| {
+        let (first, second) = world.on_many(locks, &[0, 2], || (world.read(0), world.read(2)));
+        assert_eq!(first, second, "half of a command was seen");
+    };
+    let readers = [world.spawn(read), world.spawn(read)];
+    let all = world.spawn(|world, locks| {
+        locks.exclusive(|_| assert_eq!(world.read(0), world.read(2), "half of a command was seen"));
+    });
+    writer.join().expect("it ends");
+    readers.into_iter().for_each(|reader| reader.join().expect("it ends"));
+    all.join().expect("it ends");
+}
+
+/// Two commands on the whole world, one on all shards and two on one.
+fn the_world_is_alone() {
+    let world = World::new(4);
+    let alone = |world: &World, locks: &ThreadShards<'_>| {
+        world.add_on_one(locks, 0);
+        locks.exclusive(|visit| {
+            for shard in 0..SHARDS {
+                let working = world.working.load(Ordering::Relaxed);
+                assert_eq!(working, 0, "someone works while the world is stopped");
+                visit.visit(shard, &mut |_| world.add(shard));
+            }
+        });
+        world.add_on_one(locks, 1);
+    };
+    let threads = [
+        world.spawn(alone),
+        world.spawn(alone),
+        world.spawn(|world, locks| world.add_on_many(locks, &[0, 1, 2])),
+        world.spawn(|world, locks| {
+            world.add_on_one(locks, 2);
+            world.add_on_many(locks, &[1, 2]);
+        }),
+    ];
+    threads.into_iter().for_each(|thread| thread.join().expect("it ends"));
+    let counts = [0, 1, 2].map(|shard| world.read(shard));
+    assert_eq!(counts, [5, 6, 5], "an update was lost");
+}
+
+/// What no command may do: wait for a shard while holding another.
+fn waiting_while_holding() {
+    let world = World::new(2);
+    let nested = |first: usize, second: usize| {
+        move |world: &World, locks: &ThreadShards<'_>| {
+            locks.one(first, |_| world.add_on_one(locks, second));
+        }
+    };
+    let threads = [world.spawn(nested(0, 1)), world.spawn(nested(1, 0))];
+    threads.into_iter().for_each(|thread| thread.join().expect("it ends"));
+}
+
+#[test]
+fn commands_on_several_shards_end_and_lose_nothing() {
+    THROUGH_GATE.set((0, 0));
+    holds(SCHEDULES, a_ring_of_writers);
+    let (gate, all) = THROUGH_GATE.get();
+    assert!(gate > 0 && gate < all, "both ways are taken: {gate} of {all} through the gate");
+}
+
+#[test]
+fn a_command_on_several_shards_is_seen_whole() {
+    holds(SCHEDULES, readers_and_a_writer_of_two_shards);
+}
+
+#[test]
+fn nobody_works_while_the_world_is_stopped() {
+    holds(SCHEDULES, the_world_is_alone);
+}
+
+#[test]
+fn waiting_for_a_shard_while_holding_one_deadlocks() {
+    fails("deadlock", SCHEDULES_TO_FAIL, waiting_while_holding);
+}
+
+#[test]
+fn without_locks_updates_are_lost() {
+    fails_with(Fault::OpenLocks, "lost", SCHEDULES_TO_FAIL, a_ring_of_writers);
+}
+
+#[test]
+fn without_locks_half_of_a_command_is_seen() {
+    let model = readers_and_a_writer_of_two_shards;
+    fails_with(Fault::OpenLocks, "half of a command", SCHEDULES_TO_FAIL, model);
+}
+
+#[test]
+fn a_gate_that_does_not_wait_is_found() {
+    fails_with(Fault::BlindMark, "stopped", SCHEDULES_TO_FAIL, the_world_is_alone);
+}
+
+#[test]
+fn without_notices_a_closer_sleeps_for_ever() {
+    fails_with(Fault::NoNotice, "deadlock", SCHEDULES_TO_FAIL, the_world_is_alone);
+}

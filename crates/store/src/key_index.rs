@@ -1,0 +1,233 @@
+//! What a database keeps of its values beside them: which hashes have fields that end, and how many
+//! keys there are of each size. It also remembers how far the walk for expired keys has come.
+//!
+//! It is exact at every moment: whoever adds, changes or removes a key tells the `Entry` of its
+//! value before and after. Both parts change rarely: most writes leave a value in its class of
+//! size, and nothing is allocated for a database without keys.
+
+use std::collections::BTreeSet;
+
+use base::number::decimal_len_i64;
+use ds::record::RecordRef;
+
+use crate::db::Type;
+use crate::hash::Hash;
+use crate::list::List;
+use crate::set::Set;
+use crate::sorted_set::SortedSet;
+use crate::stored::{Kind, Object};
+use crate::string::StringValue;
+
+/// The types, as sizes are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Family {
+    /// By their bytes.
+    Strings,
+    /// By their elements.
+    Lists,
+    /// By their members.
+    Sets,
+    /// By their members.
+    SortedSets,
+    /// By their fields.
+    Hashes,
+    /// By nothing.
+    Streams,
+}
+
+impl Family {
+    /// Those whose sizes INFO tells, in its order.
+    pub const TOLD: [Self; 5] =
+        [Self::Strings, Self::Lists, Self::Sets, Self::SortedSets, Self::Hashes];
+}
+
+/// A type and a size rounded down to a power of two: the bits of the size, 0 for none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SizeClass {
+    /// The type.
+    pub family: Family,
+    /// Bits that the size needs: 3 for 4 to 7.
+    pub bits: u8,
+}
+
+impl SizeClass {
+    #[inline]
+    fn new(family: Family, size: usize) -> Self {
+        Self { family, bits: (usize::BITS - size.leading_zeros()) as u8 }
+    }
+
+    /// The class of the value in a record.
+    #[inline]
+    fn of(record: RecordRef<'_, Object>) -> Option<Self> {
+        let (family, size) = match Kind::from_bits(record.kind()) {
+            Kind::Bytes | Kind::EditedBytes => (Family::Strings, record.bytes()?.len()),
+            Kind::Integer | Kind::Shared => (Family::Strings, StringValue::view(record)?.len()),
+            Kind::PackedList | Kind::List => (Family::Lists, List::view(record)?.len()),
+            Kind::IntSet | Kind::PackedSet | Kind::Set => (Family::Sets, Set::view(record)?.len()),
+            Kind::PackedHash | Kind::PackedExpiringHash | Kind::Hash => {
+                (Family::Hashes, Hash::view(record)?.len())
+            }
+            Kind::PackedSortedSet | Kind::SortedSet => {
+                (Family::SortedSets, SortedSet::view(record)?.len())
+            }
+            Kind::Stream => (Family::Streams, 0),
+        };
+        Some(Self::new(family, size))
+    }
+}
+
+/// What is kept of one value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Entry {
+    /// When the first of its fields ends.
+    pub(crate) due: Option<i64>,
+    class: Option<SizeClass>,
+}
+
+impl Entry {
+    /// Of a key that is not there.
+    pub(crate) const ABSENT: Self = Self { due: None, class: None };
+
+    /// Of a hash of which nothing else is known.
+    pub(crate) fn due_at(at_ms: i64) -> Self {
+        Self { due: Some(at_ms), class: None }
+    }
+
+    /// Of a string that is an integer.
+    #[inline]
+    pub(crate) fn of_integer(value: i64) -> Self {
+        let class = SizeClass::new(Family::Strings, decimal_len_i64(value));
+        Self { due: None, class: Some(class) }
+    }
+
+    /// Of the value in a record.
+    #[inline]
+    pub(crate) fn of(record: RecordRef<'_, Object>) -> Self {
+        let due = match Kind::from_bits(record.kind()) {
+            Kind::PackedExpiringHash | Kind::Hash => Hash::due(record),
+            _ => None,
+        };
+        Self { due, class: SizeClass::of(record) }
+    }
+}
+
+/// The key index of one database in one shard.
+#[derive(Debug, Default)]
+pub(crate) struct KeyIndex(Option<Box<Pages>>);
+
+#[derive(Debug, Default)]
+struct Pages {
+    /// Hashes by their earliest expiry, each by the hash of its key.
+    due: BTreeSet<(i64, u64)>,
+    /// The classes that keys are of, and how many are.
+    sizes: Vec<(SizeClass, u32)>,
+    /// The hash position where the next walk for expired keys begins.
+    walk_at: u32,
+}
+
+impl KeyIndex {
+    /// The value under the key with this hash has changed; see [`Entry::ABSENT`].
+    #[inline]
+    pub(crate) fn changed(&mut self, hash: u64, before: Entry, after: Entry) {
+        if before != after {
+            self.note(hash, before, after);
+        }
+    }
+
+    fn note(&mut self, hash: u64, before: Entry, after: Entry) {
+        let pages = self.0.get_or_insert_default();
+        if before.class != after.class {
+            pages.count(before.class, after.class);
+        }
+        if before.due != after.due {
+            if let Some(at) = before.due {
+                pages.due.remove(&(at, hash));
+            }
+            if let Some(at) = after.due {
+                pages.due.insert((at, hash));
+            }
+        }
+        if pages.sizes.is_empty() && pages.due.is_empty() {
+            self.0 = None;
+        }
+    }
+
+    /// Hashes with fields that end.
+    pub(crate) fn due_len(&self) -> usize {
+        self.0.as_ref().map_or(0, |pages| pages.due.len())
+    }
+
+    /// The hash whose field ends first: when, and the hash of its key.
+    #[inline]
+    pub(crate) fn first_due(&self) -> Option<(i64, u64)> {
+        self.0.as_ref()?.due.first().copied()
+    }
+
+    /// The hash position where the next walk for expired keys begins.
+    pub(crate) fn walk_at(&self) -> u32 {
+        self.0.as_ref().map_or(0, |pages| pages.walk_at)
+    }
+
+    /// Remembers where a walk for expired keys has ended, as long as there are keys.
+    pub(crate) fn set_walk_at(&mut self, position: u32) {
+        if let Some(pages) = &mut self.0 {
+            pages.walk_at = position;
+        }
+    }
+
+    /// The classes that keys are of, in no order, and how many are.
+    pub(crate) fn sizes(&self) -> &[(SizeClass, u32)] {
+        self.0.as_ref().map_or(&[], |pages| &pages.sizes)
+    }
+}
+
+impl Pages {
+    fn count(&mut self, before: Option<SizeClass>, after: Option<SizeClass>) {
+        let place = |sizes: &[(SizeClass, u32)], class| sizes.iter().position(|at| at.0 == class);
+        if let Some(class) = after {
+            match place(&self.sizes, class) {
+                Some(at) => self.sizes[at].1 += 1,
+                None => self.sizes.push((class, 1)),
+            }
+        }
+        if let Some(at) = before.and_then(|class| place(&self.sizes, class)) {
+            self.sizes[at].1 -= 1;
+            if self.sizes[at].1 == 0 {
+                self.sizes.swap_remove(at);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_are_counted_and_forgotten() {
+        let entry = |size| Entry { due: None, class: Some(SizeClass::new(Family::Lists, size)) };
+        let mut key_index = KeyIndex::default();
+        key_index.changed(1, Entry::ABSENT, entry(4));
+        key_index.changed(2, Entry::ABSENT, entry(7));
+        key_index.changed(1, entry(4), entry(8));
+        let class = |bits| SizeClass { family: Family::Lists, bits };
+        assert_eq!(key_index.sizes(), [(class(3), 1), (class(4), 1)]);
+        key_index.changed(1, entry(8), Entry::ABSENT);
+        key_index.changed(2, entry(7), Entry::ABSENT);
+        assert!(key_index.0.is_none());
+    }
+
+    #[test]
+    fn the_first_hash_that_is_due() {
+        let entry = |due| Entry { due, class: None };
+        let mut key_index = KeyIndex::default();
+        key_index.changed(1, Entry::ABSENT, entry(Some(20)));
+        key_index.changed(2, Entry::ABSENT, entry(Some(10)));
+        assert_eq!((key_index.first_due(), key_index.due_len()), (Some((10, 2)), 2));
+        key_index.changed(2, entry(Some(10)), entry(Some(30)));
+        assert_eq!(key_index.first_due(), Some((20, 1)));
+        key_index.changed(1, entry(Some(20)), entry(None));
+        key_index.changed(2, entry(Some(30)), Entry::ABSENT);
+        assert!(key_index.0.is_none());
+    }
+}

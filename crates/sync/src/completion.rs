@@ -1,0 +1,84 @@
+//! The completion: something that several threads may decide, and one does.
+//!
+//! ```text
+//!                 settle, by whoever is first        take, by the owner
+//!     OPEN -------------------------------> SETTLED ----------------------> TAKEN
+//! ```
+//!
+//! A client that waits for a key has one: a writer may serve it, its time may run out, someone may
+//! unblock or kill it. Whoever settles the completion acts, and everyone else is told that it is
+//! too late.
+//!
+//! Invariants, each with a model in `tests/models`:
+//! - One attempt succeeds at most, and its outcome is taken at most once.
+//! - An attempt that finds the completion in other hands waits for their answer: when they leave it
+//!   open, it has its turn. So an attempt fails only when the completion is settled, or when it has
+//!   nothing to settle it with itself.
+//!
+//! Whoever attempts must not wait for anything while doing so. Then nobody waits long here, also
+//! with shards held.
+//!
+//! What it deliberately does not do: tell the owner. Who does tell comes after `settle`.
+
+use super::shim::Mutex;
+
+enum State<T> {
+    Open,
+    Settled(T),
+    Taken,
+}
+
+/// What several threads may settle with a `T`.
+pub struct Completion<T>(Mutex<State<T>>);
+
+impl<T> Completion<T> {
+    /// An open completion.
+    pub fn new() -> Self {
+        Self(Mutex::new(State::Open))
+    }
+
+    /// Whether nobody has settled it yet.
+    pub fn is_open(&self) -> bool {
+        matches!(*self.0.lock(), State::Open)
+    }
+
+    /// Settles it with what `attempt` gives, if it is open; `attempt` may leave it open after all.
+    /// Returns whether it was this that settled it.
+    pub fn settle(&self, attempt: impl FnOnce() -> Option<T>) -> bool {
+        let mut state = self.0.lock();
+        if !matches!(*state, State::Open) {
+            return false;
+        }
+        match attempt() {
+            Some(outcome) => {
+                *state = State::Settled(outcome);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// The outcome, for the first who asks after it is settled.
+    pub fn take(&self) -> Option<T> {
+        let mut state = self.0.lock();
+        if !matches!(*state, State::Settled(_)) {
+            return None;
+        }
+        match std::mem::replace(&mut *state, State::Taken) {
+            State::Settled(outcome) => Some(outcome),
+            State::Open | State::Taken => None,
+        }
+    }
+}
+
+impl<T> Default for Completion<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T> std::fmt::Debug for Completion<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Completion").field("open", &self.is_open()).finish()
+    }
+}
