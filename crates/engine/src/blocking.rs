@@ -1,14 +1,13 @@
 //! Waiting for a key: what a blocking command says about its wait, and how a wait is answered.
 //!
-//! A handler tries its keys first. When none has what it wants it calls [`Cx::wait`] and returns
-//! `Ok(())` without a reply. From then on every write to one of the keys calls its [`Serve`], on
-//! the thread of the writer and before anyone else can touch the key, first come first served.
+//! A handler tries its keys first. When none has what it wants, it replies nothing and returns a
+//! [`BlockRequest`]. From then on every write to one of the keys calls the request's [`Serve`], on
+//! the writer's thread and before anyone else can touch the key, first come first served.
 //!
-//! What it deliberately does not do: keep the waiters (`store::waiters` does, per shard), run out
-//! of time, or know to whom the reply goes; layer 5 does that.
+//! What it deliberately does not do: keep the blocked clients (`store::waiters` does, per shard),
+//! run out of time, or know to whom the reply goes; layer 5 does that.
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use base::decimal::LongDouble;
 use base::number::{parse_f64, parse_f64_saturating, parse_i64};
@@ -72,10 +71,10 @@ impl BlockedOn {
     }
 }
 
-/// How a request waits. When its time is over the reply is a null array, as in Redis for every
-/// blocking command.
+/// What a request waits for, and how it is answered then. When its time is over, the reply is a
+/// null array, as in Redis for every blocking command.
 #[derive(Clone, Debug)]
-pub struct Wait {
+pub struct BlockRequest {
     /// What it waits for.
     pub blocked_on: BlockedOn,
     /// Indexes of the arguments that are the keys it waits for.
@@ -94,7 +93,7 @@ pub struct Wait {
     pub args: Option<Vec<Vec<u8>>>,
 }
 
-impl Wait {
+impl BlockRequest {
     /// A wait for a write to one of the keys at these arguments, answered by `serve` with the
     /// arguments that were sent.
     pub fn new(
@@ -112,37 +111,6 @@ impl Wait {
             serve,
             args: None,
         }
-    }
-}
-
-/// A wait that a handler has asked for, with copies of what must outlive the request.
-#[derive(Clone, Debug)]
-pub struct BlockRequest {
-    /// As the handler said.
-    pub wait: Wait,
-    /// The arguments for [`Serve`].
-    pub args: Vec<Arc<Vec<u8>>>,
-    /// Hashes of the request's keys, in the order of its row's positions.
-    pub hashes: Vec<u64>,
-}
-
-impl Cx<'_> {
-    /// Asks to wait. False: this request may not (it runs inside MULTI or a script), and must reply
-    /// at once as if its time were over: [`Reply::null_array`].
-    #[must_use]
-    pub fn wait(&mut self, args: &Args<'_>, mut wait: Wait) -> bool {
-        let hashes = self.hashes.to_vec();
-        let Some(asked) = &mut self.asked else { return false };
-        let args = match wait.args.take() {
-            Some(args) => args.into_iter().map(Arc::new).collect(),
-            None => {
-                let own =
-                    |at| args.own(at).map_or_else(|| Arc::new(args.text(at).to_vec()), Arc::clone);
-                (0..args.len()).map(own).collect()
-            }
-        };
-        **asked = Some(BlockRequest { wait, args, hashes });
-        true
     }
 }
 

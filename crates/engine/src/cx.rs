@@ -4,7 +4,6 @@ use base::random::Random;
 use resp::Args;
 use store::{Db, Event, Key, Limits, Shard, Stored, Turn};
 
-use crate::blocking::BlockRequest;
 use crate::error::Error;
 
 /// Which shard a key belongs to.
@@ -97,12 +96,30 @@ impl LockedShards<'_> {
     }
 }
 
+/// What a command's context consists of besides the locked shards.
+pub struct CxParts<'a> {
+    /// The thread's turn.
+    pub turn: &'a mut Turn,
+    /// The thread's random numbers.
+    pub random: &'a mut Random,
+    /// Which shard a key belongs to.
+    pub map: ShardMap,
+    /// The session's database.
+    pub db: usize,
+    /// Databases in all.
+    pub databases: usize,
+    /// The longest string, `proto-max-bulk-len`.
+    pub bulk_bytes_max: usize,
+    /// Sizes up to which collections stay small.
+    pub limits: &'a Limits,
+}
+
 /// The context of one command.
 pub struct Cx<'a> {
     /// Time and by-products.
     pub turn: &'a mut Turn,
     /// The shards held.
-    pub hold: LockedShards<'a>,
+    pub shards: LockedShards<'a>,
     /// Which shard a key belongs to.
     pub map: ShardMap,
     /// The session's database.
@@ -117,11 +134,40 @@ pub struct Cx<'a> {
     pub limits: &'a Limits,
     /// Random numbers.
     pub random: &'a mut Random,
-    /// Where a handler leaves its wish to wait, if the request may; see [`Cx::wait`].
-    pub asked: Option<&'a mut Option<BlockRequest>>,
 }
 
 impl<'a> Cx<'a> {
+    /// The context of a command on these shards. `hashes` are those of its keys.
+    #[inline]
+    pub fn new(parts: &'a mut CxParts<'_>, shards: LockedShards<'a>, hashes: &'a [u64]) -> Self {
+        Self {
+            turn: parts.turn,
+            shards,
+            map: parts.map,
+            db: parts.db,
+            databases: parts.databases,
+            hashes,
+            bulk_bytes_max: parts.bulk_bytes_max,
+            limits: parts.limits,
+            random: parts.random,
+        }
+    }
+
+    /// The same shards and turn for the command of another client, which is blocked on one of them.
+    pub fn for_blocked<'b>(&'b mut self, db: usize, hashes: &'b [u64]) -> Cx<'b> {
+        Cx {
+            turn: self.turn,
+            shards: self.shards.reborrow(),
+            db,
+            hashes,
+            random: self.random,
+            map: self.map,
+            databases: self.databases,
+            bulk_bytes_max: self.bulk_bytes_max,
+            limits: self.limits,
+        }
+    }
+
     /// The first key of the request, at index `at`, with the hash that is already known.
     #[inline]
     pub fn first_key<'b>(&self, args: &Args<'b>, at: usize) -> Key<'b> {
@@ -154,14 +200,14 @@ impl<'a> Cx<'a> {
     /// When the key's shard is not held, which its row's key positions rule out.
     #[inline]
     pub fn db_at(&mut self, number: usize, key: Key<'_>) -> (&mut Db, &mut Turn) {
-        let shard = self.hold.shard(self.map.shard_of(key.hash));
+        let shard = self.shards.shard(self.map.shard_of(key.hash));
         (shard.db(number), self.turn)
     }
 
     /// Shows the part of the session's database that holds a key, whether its shard is held or
     /// visited.
     pub fn with_db<R>(&mut self, key: Key<'_>, work: impl FnOnce(&mut Db, &mut Turn) -> R) -> R {
-        let LockedShards::Each(shards) = &self.hold else {
+        let LockedShards::Each(shards) = &self.shards else {
             let (db, turn) = self.db(key);
             return work(db, turn);
         };
@@ -178,7 +224,7 @@ impl<'a> Cx<'a> {
     /// # Panics
     /// As `db_at`.
     pub fn look_again(&self, key: Key<'_>) -> Option<Stored<'_>> {
-        let shard: &Shard = match &self.hold {
+        let shard: &Shard = match &self.shards {
             LockedShards::One(shard) => shard,
             LockedShards::Many(shards) => shards.shard_ref(self.map.shard_of(key.hash)),
             LockedShards::Each(_) => unreachable!("a command with keys holds their shards"),
@@ -195,7 +241,7 @@ impl<'a> Cx<'a> {
 
     /// Shows one shard to `work`.
     pub fn visit(&mut self, shard: usize, work: &mut dyn FnMut(&mut Shard, &mut Turn)) {
-        if let LockedShards::Each(shards) = &self.hold {
+        if let LockedShards::Each(shards) = &self.shards {
             shards.visit(shard, &mut |shard| work(shard, self.turn));
         }
     }

@@ -23,13 +23,13 @@ pub mod sorted_set;
 pub mod stream;
 pub mod string;
 
-pub use blocking::{BlockRequest, BlockedOn, Serve, ServeOutcome, Wait};
-pub use cx::{Cx, ExclusiveShards, HeldShards, LockedShards, ShardAccess, ShardMap};
+pub use blocking::{BlockRequest, BlockedOn, Serve, ServeOutcome};
+pub use cx::{Cx, CxParts, ExclusiveShards, HeldShards, LockedShards, ShardAccess, ShardMap};
 pub use error::{
     BitsError, ConnectionError, Error, GeoError, ServerError, SortedSetError, StreamError,
     StringError, WaitError,
 };
-pub use exec::Handler;
+pub use exec::{BlockingHandler, Handler};
 
 use command::Row;
 
@@ -52,3 +52,7 @@ pub const FAMILIES: &[&[Row<Handler>]] = &[
     stream::ROWS,
     string::ROWS,
 ];
+
+/// The rows of commands that may wait for a key.
+pub const BLOCKING_FAMILIES: &[&[Row<BlockingHandler>]] =
+    &[list::BLOCKING_ROWS, sorted_set::BLOCKING_ROWS, stream::BLOCKING_ROWS];

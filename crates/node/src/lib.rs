@@ -17,7 +17,7 @@ pub mod stats;
 
 pub use blocking::Waiter;
 pub use clients::{ClientRecord, Registry, Session};
-pub use execution::dispatch::{Step, dispatch};
+pub use execution::executor::{Executor, Outcome, Request};
 pub use execution::table::{Entry, Table, table};
 pub use execution::worker::Worker;
 pub use host::{Host, ShardLocks};

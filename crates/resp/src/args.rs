@@ -98,6 +98,13 @@ impl<'a> Args<'a> {
         (0..args.len()).map(move |index| args.text(index))
     }
 
+    /// Copies of all arguments, for a request that outlives the buffer. Those that have a buffer of
+    /// their own are shared.
+    pub fn to_owned_args(&self) -> Vec<Arc<Vec<u8>>> {
+        let copy = |at| self.own(at).map_or_else(|| Arc::new(self.text(at).to_vec()), Arc::clone);
+        (0..self.len()).map(copy).collect()
+    }
+
     /// The arguments from `index` on as a request of their own, whose name is the first of them.
     pub fn tail(&self, index: usize) -> Self {
         Self { spans: self.spans.get(index..).unwrap_or_default(), at: 1, ..*self }

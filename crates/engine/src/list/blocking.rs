@@ -9,23 +9,23 @@ use store::{Key, List, Side};
 use super::pop::{Wanted, take_from};
 use super::transfer::{DESTINATION, MOVE_KEYS, SOURCE, transfer};
 use super::{ELEMENT_COUNT, SIDES, TAKEN, WRITE, reply_entry, side, spec, took};
-use crate::blocking::{BlockedOn, Serve, ServeOutcome, Wait, timeout};
+use crate::blocking::{BlockRequest, BlockedOn, Serve, ServeOutcome, timeout};
 use crate::cx::Cx;
 use crate::error::Error;
-use crate::exec::Handler;
+use crate::exec::BlockingHandler;
 use command::Row;
 use command::{Argument, Flags, KeySpec, Shape, Spec};
 
 const TIMEOUT: Argument = Argument::new("timeout", Shape::Double);
 const FRACTIONS: &[(&str, &str)] = &[("6.0.0", "The timeout may have a fraction.")];
 
-pub(super) const BLPOP: Row<Handler> = Row::new(
+pub(super) const BLPOP: Row<BlockingHandler> = Row::new(
     pop("blpop")
         .summary("Takes the first element of the first of several lists, or waits for one."),
     |cx, args, reply| pop_or_wait(cx, args, reply, Side::Left),
 );
 
-pub(super) const BRPOP: Row<Handler> = Row::new(
+pub(super) const BRPOP: Row<BlockingHandler> = Row::new(
     pop("brpop").summary("Takes the last element of the first of several lists, or waits for one."),
     |cx, args, reply| pop_or_wait(cx, args, reply, Side::Right),
 );
@@ -41,7 +41,7 @@ const fn pop(name: &'static str) -> Spec {
         .history(FRACTIONS)
 }
 
-pub(super) const BLMOVE: Row<Handler> = Row::new(
+pub(super) const BLMOVE: Row<BlockingHandler> = Row::new(
     spec("blmove", 6, "6.2.0")
         .summary("Moves an element from an end of one list to an end of another, or waits for one.")
         .flags(WRITE.with(Flags::BLOCKING))
@@ -60,7 +60,7 @@ pub(super) const BLMOVE: Row<Handler> = Row::new(
     },
 );
 
-pub(super) const BRPOPLPUSH: Row<Handler> = Row::new(
+pub(super) const BRPOPLPUSH: Row<BlockingHandler> = Row::new(
     spec("brpoplpush", 4, "2.2.0")
         .summary("Moves the last element of a list to the left end of another, or waits for one.")
         .flags(WRITE.with(Flags::BLOCKING))
@@ -74,7 +74,7 @@ pub(super) const BRPOPLPUSH: Row<Handler> = Row::new(
     },
 );
 
-pub(super) const BLMPOP: Row<Handler> = Row::new(
+pub(super) const BLMPOP: Row<BlockingHandler> = Row::new(
     spec("blmpop", -5, "7.0.0")
         .summary("Takes elements from the first of several lists that is there, or waits for one.")
         .complexity("O(N+M) for N keys and the M elements taken.")
@@ -95,13 +95,13 @@ fn pop_or_wait(
     args: &Args<'_>,
     reply: &mut Reply<'_>,
     side: Side,
-) -> Result<(), Error> {
+) -> Result<Option<BlockRequest>, Error> {
     let last = args.len() - 1;
     let until_ms = timeout(args.text(last), cx.turn.unix_ms)?;
     for at in 1..last {
         let key = cx.nth_key(args, at - 1, at);
         if pop_one(cx, key, side, reply)? {
-            return Ok(());
+            return Ok(None);
         }
     }
     let serve: Serve = match side {
@@ -112,10 +112,7 @@ fn pop_or_wait(
             |cx, key, _, reply| pop_one(cx, key, Side::Right, reply).map(ServeOutcome::from)
         }
     };
-    if !cx.wait(args, Wait::new(BlockedOn::List, 1..last, until_ms, serve)) {
-        reply.null_array();
-    }
-    Ok(())
+    Ok(Some(BlockRequest::new(BlockedOn::List, 1..last, until_ms, serve)))
 }
 
 /// Takes one element if the list is there, and replies the key and it. Returns whether it did.
@@ -154,16 +151,13 @@ fn move_or_wait(
     reply: &mut Reply<'_>,
     until_ms: Option<i64>,
     serve: Serve,
-) -> Result<(), Error> {
+) -> Result<Option<BlockRequest>, Error> {
     let source = cx.nth_key(args, 0, 1);
     if serve(cx, source, args, reply)? == ServeOutcome::Replied {
-        return Ok(());
+        return Ok(None);
     }
-    let wait = Wait { target: Some(2), ..Wait::new(BlockedOn::List, 1..2, until_ms, serve) };
-    if !cx.wait(args, wait) {
-        reply.null();
-    }
-    Ok(())
+    let request = BlockRequest::new(BlockedOn::List, 1..2, until_ms, serve);
+    Ok(Some(BlockRequest { target: Some(2), ..request }))
 }
 
 fn serve_move(
@@ -197,14 +191,18 @@ fn serve_rpoplpush(
     Ok(moved.into())
 }
 
-fn blmpop(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+fn blmpop(
+    cx: &mut Cx<'_>,
+    args: &mut Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<Option<BlockRequest>, Error> {
     let wanted = Wanted::parse(args, 2)?;
     let until_ms = timeout(args.text(1), cx.turn.unix_ms)?;
     let keys = 3..3 + wanted.keys;
     for (nth, at) in keys.clone().enumerate() {
         let key = cx.nth_key(args, nth, at);
         if take_from(cx, key, wanted, reply)? {
-            return Ok(());
+            return Ok(None);
         }
     }
     let serve: Serve = |cx, key, args, reply| {
@@ -212,8 +210,5 @@ fn blmpop(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
         let wanted = Wanted::parse(&mut args, 2)?;
         take_from(cx, key, wanted, reply).map(ServeOutcome::from)
     };
-    if !cx.wait(args, Wait::new(BlockedOn::List, keys, until_ms, serve)) {
-        reply.null_array();
-    }
-    Ok(())
+    Ok(Some(BlockRequest::new(BlockedOn::List, keys, until_ms, serve)))
 }

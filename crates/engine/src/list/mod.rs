@@ -12,7 +12,7 @@ use store::{Entry, Event, Side};
 
 use crate::cx::Cx;
 use crate::error::{Error, ListError};
-use crate::exec::Handler;
+use crate::exec::{BlockingHandler, Handler};
 use command::Row;
 use command::{Access, Argument, Flags, Group, KeySpec, Shape, Spec};
 
@@ -25,11 +25,6 @@ mod transfer;
 
 /// The list commands.
 pub const ROWS: &[Row<Handler>] = &[
-    blocking::BLMOVE,
-    blocking::BLMPOP,
-    blocking::BLPOP,
-    blocking::BRPOP,
-    blocking::BRPOPLPUSH,
     read::LINDEX,
     change::LINSERT,
     read::LLEN,
@@ -48,6 +43,10 @@ pub const ROWS: &[Row<Handler>] = &[
     push::RPUSH,
     push::RPUSHX,
 ];
+
+/// The rows that may block.
+pub const BLOCKING_ROWS: &[Row<BlockingHandler>] =
+    &[blocking::BLMOVE, blocking::BLMPOP, blocking::BLPOP, blocking::BRPOP, blocking::BRPOPLPUSH];
 
 const READ: Flags = Flags::READONLY;
 const WRITE: Flags = Flags::WRITE.with(Flags::DENYOOM);

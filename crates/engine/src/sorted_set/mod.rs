@@ -12,7 +12,7 @@ use store::Event;
 use store::sorted_set::{Entry, Pair};
 
 use crate::error::Error;
-use crate::exec::Handler;
+use crate::exec::{BlockingHandler, Handler};
 use command::Row;
 use command::{Access, Argument, Flags, Group, KeySpec, Shape, Spec};
 
@@ -29,9 +29,6 @@ mod scan;
 
 /// The sorted set commands.
 pub const ROWS: &[Row<Handler>] = &[
-    pop::BZMPOP,
-    pop::BZPOPMAX,
-    pop::BZPOPMIN,
     add::ZADD,
     read::ZCARD,
     read::ZCOUNT,
@@ -65,6 +62,9 @@ pub const ROWS: &[Row<Handler>] = &[
     combine::ZUNION,
     combine::ZUNIONSTORE,
 ];
+
+/// The rows that may block.
+pub const BLOCKING_ROWS: &[Row<BlockingHandler>] = &[pop::BZMPOP, pop::BZPOPMAX, pop::BZPOPMIN];
 
 const READ: Flags = Flags::READONLY;
 const FAST_READ: Flags = Flags::READONLY.with(Flags::FAST);

@@ -10,10 +10,10 @@ use store::{Key, SortedSet};
 
 use super::remove::removed_from;
 use super::{TAKE, reply_member, reply_pairs, spec};
-use crate::blocking::{BlockedOn, ServeOutcome, Wait, timeout};
+use crate::blocking::{BlockRequest, BlockedOn, ServeOutcome, timeout};
 use crate::cx::Cx;
 use crate::error::Error;
-use crate::exec::Handler;
+use crate::exec::{BlockingHandler, Handler};
 use command::Row;
 use command::{Argument, Flags, KeySpec, Shape, Spec};
 
@@ -48,7 +48,7 @@ pub(super) const ZMPOP: Row<Handler> = Row::new(
     zmpop,
 );
 
-pub(super) const BZMPOP: Row<Handler> = Row::new(
+pub(super) const BZMPOP: Row<BlockingHandler> = Row::new(
     spec("bzmpop", -5, "7.0.0")
         .summary("Does as ZMPOP does, and waits when no set is there.")
         .complexity("O(K+log(N)+M) for K keys and M members taken of N.")
@@ -66,13 +66,13 @@ const WHERE: Argument = Argument::new(
 );
 const COUNT: Argument = Argument::new("count", Shape::Integer).after("COUNT").optional();
 
-pub(super) const BZPOPMIN: Row<Handler> = Row::new(
+pub(super) const BZPOPMIN: Row<BlockingHandler> = Row::new(
     blocking("bzpopmin")
         .summary("Takes the member with the lowest score, and waits when no set is there."),
     |cx, args, reply| bzpop(cx, args, reply, End::Min),
 );
 
-pub(super) const BZPOPMAX: Row<Handler> = Row::new(
+pub(super) const BZPOPMAX: Row<BlockingHandler> = Row::new(
     blocking("bzpopmax")
         .summary("Takes the member with the highest score, and waits when no set is there."),
     |cx, args, reply| bzpop(cx, args, reply, End::Max),
@@ -252,20 +252,21 @@ fn zmpop(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<
     Ok(())
 }
 
-fn bzmpop(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+fn bzmpop(
+    cx: &mut Cx<'_>,
+    args: &mut Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<Option<BlockRequest>, Error> {
     let many = Many::parse(args, 2)?;
     let until_ms = timeout(args.text(1), cx.turn.unix_ms)?;
     if many.pop(cx, args, reply)? {
-        return Ok(());
+        return Ok(None);
     }
     let serve = |cx: &mut Cx<'_>, key: Key<'_>, args: &Args<'_>, reply: &mut Reply<'_>| {
         Many::parse(&mut args.clone(), 2)?.pop_one(cx, key, reply).map(ServeOutcome::from)
     };
     let keys = many.keys_at..many.keys_at + many.keys;
-    if !cx.wait(args, Wait::new(BlockedOn::SortedSet, keys, until_ms, serve)) {
-        reply.null_array();
-    }
-    Ok(())
+    Ok(Some(BlockRequest::new(BlockedOn::SortedSet, keys, until_ms, serve)))
 }
 
 /// Takes one member of a key for BZPOPMIN or BZPOPMAX.
@@ -278,13 +279,18 @@ fn bpop_one(cx: &mut Cx<'_>, key: Key<'_>, end: End, reply: &mut Reply<'_>) -> R
     Ok(taken)
 }
 
-fn bzpop(cx: &mut Cx<'_>, args: &Args<'_>, reply: &mut Reply<'_>, end: End) -> Result<(), Error> {
+fn bzpop(
+    cx: &mut Cx<'_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+    end: End,
+) -> Result<Option<BlockRequest>, Error> {
     let last = args.len() - 1;
     let until_ms = timeout(args.text(last), cx.turn.unix_ms)?;
     for at in 1..last {
         let key = cx.nth_key(args, at - 1, at);
         if bpop_one(cx, key, end, reply)? {
-            return Ok(());
+            return Ok(None);
         }
     }
     let serve = match end {
@@ -295,8 +301,5 @@ fn bzpop(cx: &mut Cx<'_>, args: &Args<'_>, reply: &mut Reply<'_>, end: End) -> R
             bpop_one(cx, key, End::Max, reply).map(ServeOutcome::from)
         },
     };
-    if !cx.wait(args, Wait::new(BlockedOn::SortedSet, 1..last, until_ms, serve)) {
-        reply.null_array();
-    }
-    Ok(())
+    Ok(Some(BlockRequest::new(BlockedOn::SortedSet, 1..last, until_ms, serve)))
 }

@@ -10,7 +10,7 @@ use ds::stream::Group as Readers;
 use store::Event;
 
 use crate::error::StreamError;
-use crate::exec::Handler;
+use crate::exec::{BlockingHandler, Handler};
 use command::Row;
 use command::{Access, Argument, Group, KeySpec, PrefetchHint, Shape, Spec};
 
@@ -44,12 +44,13 @@ pub const ROWS: &[Row<Handler>] = &[
     range::XLEN,
     pending::XPENDING,
     range::XRANGE,
-    read::XREAD,
-    read_group::XREADGROUP,
     range::XREVRANGE,
     setid::XSETID,
     trim::XTRIM,
 ];
+
+/// The rows that may block.
+pub const BLOCKING_ROWS: &[Row<BlockingHandler>] = &[read::XREAD, read_group::XREADGROUP];
 
 /// The key of a command that reads it.
 const READ_KEY: &[KeySpec] = &[KeySpec::one(1, Access::RO.with(Access::ACCESS))];

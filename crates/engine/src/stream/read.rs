@@ -4,10 +4,10 @@ use ds::stream::Id;
 use resp::{Args, Reply};
 use store::{Key, Stream};
 
-use crate::blocking::{BlockedOn, ServeOutcome, Wait};
+use crate::blocking::{BlockRequest, BlockedOn, ServeOutcome};
 use crate::cx::Cx;
 use crate::error::{Error, StreamError};
-use crate::exec::Handler;
+use crate::exec::BlockingHandler;
 use command::Row;
 use command::{Access, Flags, KeySpec};
 
@@ -16,7 +16,7 @@ use super::id::{parse, to_vec};
 use super::request::{BLOCK, COUNT, Request, STREAMS};
 use super::spec;
 
-pub(super) const XREAD: Row<Handler> = Row::new(
+pub(super) const XREAD: Row<BlockingHandler> = Row::new(
     spec("xread", -4, "5.0.0")
         .summary("Replies the entries of streams behind given identifiers, or waits for some.")
         // Redis says none.
@@ -27,7 +27,11 @@ pub(super) const XREAD: Row<Handler> = Row::new(
     xread,
 );
 
-fn xread(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+fn xread(
+    cx: &mut Cx<'_>,
+    args: &mut Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<Option<BlockRequest>, Error> {
     let request = Request::parse(args, false, cx.turn.unix_ms)?;
     check_keys(cx, &request)?;
     // An error about the last stream must come before anything is done with the first.
@@ -39,18 +43,16 @@ fn xread(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<
         }
     }
     if serve(cx, args, &request, None, reply)? {
-        return Ok(());
+        return Ok(None);
     }
-    if let Some(until_ms) = request.until {
-        let args_to_serve = resolved(cx, args, &request)?;
-        let wait = Wait::new(BlockedOn::Stream, request.keys.clone(), until_ms, serve_waiting);
-        let wait = Wait { args: args_to_serve, ..wait };
-        if cx.wait(args, wait) {
-            return Ok(());
-        }
-    }
-    reply.null_array();
-    Ok(())
+    let Some(until_ms) = request.until else {
+        reply.null_array();
+        return Ok(None);
+    };
+    let args = resolved(cx, args, &request)?;
+    let keys = request.keys.clone();
+    let request = BlockRequest::new(BlockedOn::Stream, keys, until_ms, serve_waiting);
+    Ok(Some(BlockRequest { args, ..request }))
 }
 
 /// Whether the keys that were found for the shards are those of the request: a word that looks like

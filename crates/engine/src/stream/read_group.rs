@@ -4,10 +4,10 @@ use ds::stream::{Group, Handle, Id, Log, Pending};
 use resp::{Args, Reply};
 use store::{Key, Stream};
 
-use crate::blocking::{BlockedOn, ServeOutcome, Wait};
+use crate::blocking::{BlockRequest, BlockedOn, ServeOutcome};
 use crate::cx::Cx;
 use crate::error::{Error, StreamError};
-use crate::exec::Handler;
+use crate::exec::BlockingHandler;
 use command::Row;
 use command::{Access, Argument, Flags, KeySpec, Shape};
 
@@ -18,7 +18,7 @@ use super::replay::{Claim, Reader};
 use super::request::{BLOCK, COUNT, Request, STREAMS};
 use super::{CONSUMER, CONSUMER_MADE, GROUP, asking, idle_ms, lossy, spec};
 
-pub(super) const XREADGROUP: Row<Handler> = Row::new(
+pub(super) const XREADGROUP: Row<BlockingHandler> = Row::new(
     spec("xreadgroup", -7, "5.0.0")
         .summary("Replies entries that no consumer of a group has had, or waits for some.")
         .complexity("For each stream O(log M + N): M entries in it, N of them replied.")
@@ -69,7 +69,11 @@ struct Look {
     retry_at_ms: Vec<Option<i64>>,
 }
 
-fn xreadgroup(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+fn xreadgroup(
+    cx: &mut Cx<'_>,
+    args: &mut Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<Option<BlockRequest>, Error> {
     let request = Request::parse(args, true, cx.turn.unix_ms)?;
     check_keys(cx, &request)?;
     // An error about the last stream must come before anything is done with the first.
@@ -78,17 +82,15 @@ fn xreadgroup(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Re
     }
     let look = serve(cx, args, &request, None, reply)?;
     if look.replied {
-        return Ok(());
+        return Ok(None);
     }
-    if let Some(until_ms) = request.until {
-        let wait = Wait::new(BlockedOn::StreamGroup, request.keys.clone(), until_ms, serve_waiting);
-        let wait = Wait { retry_at_ms: look.retry_at_ms, ..wait };
-        if cx.wait(args, wait) {
-            return Ok(());
-        }
-    }
-    reply.null_array();
-    Ok(())
+    let Some(until_ms) = request.until else {
+        reply.null_array();
+        return Ok(None);
+    };
+    let keys = request.keys.clone();
+    let request = BlockRequest::new(BlockedOn::StreamGroup, keys, until_ms, serve_waiting);
+    Ok(Some(BlockRequest { retry_at_ms: look.retry_at_ms, ..request }))
 }
 
 fn check_groups(cx: &mut Cx<'_>, args: &Args<'_>, request: &Request) -> Result<(), Error> {

@@ -11,7 +11,7 @@ use resp::{Args, Out, Reply, Span};
 use store::{Limits, Shard, Turn};
 
 use super::*;
-use crate::cx::{Cx, LockedShards, ShardMap};
+use crate::cx::{Cx, CxParts, LockedShards, ShardMap};
 use crate::exec;
 
 /// One shard, and the replies of the last request.
@@ -43,21 +43,26 @@ impl Bench {
         assert!(row.spec.accepts(args.len()), "{request}");
         let keys = row.spec.keys.iter().flat_map(|keys| keys.positions(&args));
         let hashes: Vec<u64> = keys.map(|at| self.turn.hasher.hash(args.text(at))).collect();
-        let mut cx = Cx {
+        let mut parts = CxParts {
             turn: &mut self.turn,
-            hold: LockedShards::One(&mut self.shard),
+            random: &mut Random::new(0),
             map: ShardMap::new(1),
             db: 0,
             databases: 1,
-            hashes: &hashes,
             bulk_bytes_max: 1 << 20,
             limits: &Limits::default(),
-            random: &mut Random::new(0),
-            asked: None,
         };
+        let mut cx = Cx::new(&mut parts, LockedShards::One(&mut self.shard), &hashes);
         self.out.clear();
         let mut reply = Reply::new(&mut self.out, self.resp3);
-        exec::run(row.run.unwrap(), &mut cx, &mut args, &mut reply)
+        let result = row.run.unwrap()(&mut cx, &mut args, &mut reply);
+        exec::seal(&mut cx, &args);
+        let succeeded = result.is_ok();
+        if let Err(error) = result {
+            self.out.clear();
+            Reply::new(&mut self.out, self.resp3).error(error.to_string().as_bytes());
+        }
+        succeeded
     }
 
     fn encoding(&mut self, key: &str) -> &'static str {

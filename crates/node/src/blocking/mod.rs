@@ -1,36 +1,38 @@
-//! Clients that wait for keys: BLPOP and its like.
+//! Clients that are blocked on keys: BLPOP and its like.
 //!
 //! ```text
-//!                 a writer serves it            (wake)
-//!     waiting ---------------------------------------------> served
-//!        |  +--- its owner looks again (look) -------------> served
-//!        |  +--- its time is over, CLIENT UNBLOCK --------->  timed out, unblocked
-//!        +------ it is closed or killed ------------------->  gone
+//!                 a writer serves it             (serve)
+//!     blocked --------------------------------------------> served
+//!        |  +--- its owner tries again (retry) -----------> served
+//!        |  +--- its timeout, CLIENT UNBLOCK -------------> timed out, unblocked
+//!        +------ it is closed or killed ------------------> gone
 //! ```
 //!
 //! A [`Waiter`] stands in the queues of its keys (`store::waiters`) and is known by the client's
-//! record. Who settles its [`Completion`] first decides how the wait ends, on whatever thread; then
-//! the client's owner is told, and [`finish`]es it: the reply is sent, and the client goes on with
-//! the requests behind.
+//! record. Whoever settles its [`Completion`] first decides how the wait ends, on whatever thread;
+//! then the client's owner is told, and [`finish`]es it: the reply is sent, and the client goes on
+//! with its next requests.
 //!
 //! Invariants:
-//! - Looking for something and beginning to wait are one step, under the locks of all keys.
+//! - Looking for an element and beginning to wait are one step, under the locks of all keys.
 //! - What a writer takes out of the keyspace for a waiter reaches it: the completion is settled in
-//!   the same step. Who gives up a wait settles the completion first, so nothing is taken for him
-//!   any more.
-//! - The owner is told after the completion is settled and with no shard held. It finds the outcome
-//!   in the waiter, wherever the client has moved meanwhile.
+//!   the same step. Whoever gives up a wait settles the completion first, so nothing is taken for
+//!   it any more.
+//! - The owner is told after the completion is settled and while no shard is locked. It finds the
+//!   result in the waiter, wherever the client has moved meanwhile.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use engine::{BlockRequest, Cx, ServeOutcome, WaitError};
+use engine::{BlockRequest, Cx, Error, ServeOutcome, WaitError, exec};
+use resp::out::Mark;
 use resp::{Args, Out, Reply, Span};
 use store::Key;
 use sync::completion::Completion;
 
 use crate::clients::record::ClientRecord;
 use crate::clients::session::{ReplyMode, Session};
+use crate::execution::executor;
 use crate::execution::table::Entry;
 use crate::execution::worker::Worker;
 use crate::host::ShardLocks;
@@ -41,10 +43,11 @@ pub(crate) mod serve;
 
 pub use retry::{Due, due, on_deadline};
 pub use serve::after_expiry;
+pub(crate) use serve::deliver;
 
 /// How a wait ended.
 #[derive(Debug)]
-enum Outcome {
+enum WaitEnd {
     /// With this reply, which a writer made; it is accounted for.
     Served(Out),
     /// Its time is over.
@@ -64,14 +67,19 @@ pub struct Waiter {
     no_touch: bool,
     /// CLIENT REPLY says that it is not answered.
     silent: bool,
-    asked: BlockRequest,
+    /// What it waits for.
+    request: BlockRequest,
+    /// The request's arguments, for serving it.
+    args: Vec<Arc<Vec<u8>>>,
     spans: Vec<Span>,
+    /// The hashes of the request's keys, in the order of its row's positions.
+    hashes: Vec<u64>,
     /// The hash of the key that serving it writes to.
     target: Option<u64>,
     /// What the request took before it began to wait.
     tsc: u64,
-    looks: RetryTimes,
-    completion: Completion<Outcome>,
+    retries: RetryTimes,
+    completion: Completion<WaitEnd>,
 }
 
 /// Its client's record knows it in turn, so only the number is shown.
@@ -91,7 +99,7 @@ impl store::Waiter for Waiter {
     }
 
     fn wants(&self, type_name: Option<&'static str>) -> bool {
-        self.asked.wait.blocked_on.wants(type_name)
+        self.request.blocked_on.wants(type_name)
     }
 
     fn target(&self) -> Option<u64> {
@@ -99,53 +107,68 @@ impl store::Waiter for Waiter {
     }
 }
 
-/// What the owner of a wait is to be told by a writer, on the writer's thread.
+/// What a writer, on its own thread, has to tell the owner of a blocked client.
 #[derive(Debug)]
 pub(crate) enum WakeEvent {
-    /// It is over.
-    Served(Served),
-    /// It is worth a look sooner than the owner knows.
-    Sooner(Arc<Waiter>),
-}
-
-/// A wait that a writer has ended.
-#[derive(Debug)]
-pub(crate) struct Served {
-    waiter: Arc<Waiter>,
-    tsc: u64,
-    /// The error that is the reply.
-    error: Option<String>,
+    /// The wait is over.
+    Served {
+        waiter: Arc<Waiter>,
+        /// What serving it took, in TSC cycles.
+        tsc: u64,
+        /// The error that is the reply.
+        error: Option<String>,
+    },
+    /// Its next retry is sooner than the owner knows.
+    RetrySooner(Arc<Waiter>),
 }
 
 impl Waiter {
-    fn new(
+    /// Blocks the session's client: from now on writers find it in the queues of its keys, all of
+    /// whose shards are locked. `tsc` is what the request has taken so far, in TSC cycles.
+    pub(crate) fn begin(
         session: &Session,
         entry: &'static Entry,
-        asked: BlockRequest,
-        cx: &Cx<'_>,
+        mut request: BlockRequest,
+        args: &Args<'_>,
+        cx: &mut Cx<'_>,
         tsc: u64,
-    ) -> Self {
-        let looks = RetryTimes::new(&asked.wait.retry_at_ms);
-        let target = asked.wait.target.map(|at| cx.key(&asked.args[at]).hash);
-        Self {
+    ) -> Arc<Self> {
+        let args: Vec<_> = match request.args.take() {
+            Some(args) => args.into_iter().map(Arc::new).collect(),
+            None => args.to_owned_args(),
+        };
+        let waiter = Arc::new(Self {
             record: Arc::clone(&session.record),
             entry,
             db: session.db,
             resp3: session.resp3,
             no_touch: session.no_touch,
             silent: session.reply_mode != ReplyMode::On,
-            spans: (0..asked.args.len()).map(Span::own).collect(),
-            asked,
-            target,
+            spans: (0..args.len()).map(Span::own).collect(),
+            hashes: cx.hashes.to_vec(),
+            target: request.target.map(|at| cx.key(&args[at]).hash),
+            retries: RetryTimes::new(&request.retry_at_ms),
             tsc,
-            looks,
             completion: Completion::new(),
+            request,
+            args,
+        });
+        *session.record.waiter.lock() = Some(Arc::clone(&waiter));
+        // A killer that comes later finds the waiter; an earlier one is found here.
+        if session.record.location.is_killed() {
+            waiter.give_up();
         }
+        for key in waiter.keys() {
+            let key = cx.turn.key(key);
+            let shard = cx.shards.shard(cx.map.shard_of(key.hash));
+            shard.add_waiter(waiter.db, key, waiter.clone());
+        }
+        waiter
     }
 
     /// When its time is over, in milliseconds since 1970.
     pub fn until_ms(&self) -> Option<i64> {
-        self.asked.wait.until_ms
+        self.request.until_ms
     }
 
     /// Whether nobody has ended it yet.
@@ -155,175 +178,133 @@ impl Waiter {
 
     /// Ends it because its time is over. Returns whether it was this that ended it.
     pub fn time_out(&self) -> bool {
-        self.completion.settle(|| Some(Outcome::TimedOut))
+        self.completion.settle(|| Some(WaitEnd::TimedOut))
     }
 
     /// Ends it with an error. Returns whether it was this that ended it.
     pub fn unblock(&self) -> bool {
-        self.completion.settle(|| Some(Outcome::Unblocked))
+        self.completion.settle(|| Some(WaitEnd::Unblocked))
     }
 
     /// Ends it because the client will not hear of it any more.
     pub fn give_up(&self) -> bool {
-        self.completion.settle(|| Some(Outcome::Gone))
+        self.completion.settle(|| Some(WaitEnd::Gone))
     }
 
     fn args(&self) -> Args<'_> {
-        Args::new(&[], &self.spans, &self.asked.args)
+        Args::new(&[], &self.spans, &self.args)
     }
 
     fn keys(&self) -> impl Iterator<Item = &[u8]> {
-        self.asked.wait.keys.clone().map(|at| self.asked.args[at].as_slice())
+        self.request.keys.clone().map(|at| self.args[at].as_slice())
     }
 
-    /// Begins the wait: from now on writers find it in the queues of its keys, all of whose shards
-    /// are held.
-    fn begin(self: &Arc<Self>, cx: &mut Cx<'_>) {
-        *self.record.waiter.lock() = Some(Arc::clone(self));
-        // Whoever kills the client now finds the waiter; who did before is found here.
-        if self.record.location.is_killed() {
-            self.give_up();
-        }
-        for key in self.keys() {
-            let key = cx.turn.key(key);
-            cx.hold.shard(cx.map.shard_of(key.hash)).add_waiter(self.db, key, self.clone());
-        }
-    }
-
-    /// Tries to answer it because `key` has changed or is worth a look.
-    fn serve(&self, cx: &mut Cx<'_>, key: Key<'_>) -> Tried {
+    /// Tries to answer it because `key` has changed or is due for a retry. `tsc` reads the TSC.
+    /// Returns what its owner has to be told, if anything: a wait that goes on usually tells
+    /// nothing.
+    fn serve(
+        self: Arc<Self>,
+        cx: &mut Cx<'_>,
+        key: Key<'_>,
+        tsc: &dyn Fn() -> u64,
+    ) -> Option<WakeEvent> {
+        let start = tsc();
         let mut error = None;
-        let mut came_to = ServeOutcome::Replied;
+        let mut outcome = ServeOutcome::Replied;
         let touch = std::mem::replace(&mut cx.turn.touch, !self.no_touch);
         let served = self.completion.settle(|| {
             let mut out = Out::default();
-            let mut mine = Cx {
-                turn: &mut *cx.turn,
-                hold: cx.hold.reborrow(),
-                map: cx.map,
-                db: self.db,
-                databases: cx.databases,
-                hashes: &self.asked.hashes,
-                bulk_bytes_max: cx.bulk_bytes_max,
-                limits: cx.limits,
-                random: &mut *cx.random,
-                asked: None,
+            let result = self.attempt(cx, key, &mut out);
+            outcome = match result {
+                Ok(outcome) => outcome,
+                Err(failed) => {
+                    out.truncate(Mark::default());
+                    let text = failed.to_string();
+                    Reply::new(&mut out, self.resp3).error(text.as_bytes());
+                    error = Some(text);
+                    ServeOutcome::Replied
+                }
             };
-            let mut reply = Reply::new(&mut out, self.resp3);
-            let serve = self.asked.wait.serve;
-            let (attempt, succeeded) =
-                engine::exec::serve(serve, &mut mine, key, &self.args(), &mut reply);
-            came_to = attempt;
-            if attempt != ServeOutcome::Replied {
-                return None;
-            }
-            error = (!succeeded).then(|| error_text(&out.bytes));
-            Some(Outcome::Served(out))
+            (outcome == ServeOutcome::Replied).then_some(WaitEnd::Served(out))
         });
         cx.turn.touch = touch;
         if served {
-            return Tried::Served { error };
+            return Some(WakeEvent::Served { tsc: tsc().wrapping_sub(start), error, waiter: self });
         }
         let tried = self.keys().map(|own| own == key.bytes);
-        Tried::Waits { sooner: self.looks.note(came_to, tried, cx.turn.unix_ms) }
+        let is_sooner = self.retries.record(outcome, tried, cx.turn.unix_ms);
+        is_sooner.then_some(WakeEvent::RetrySooner(self))
     }
-}
 
-/// What came of an attempt to answer a wait.
-enum Tried {
-    /// It is over; with the error that is the reply.
-    Served { error: Option<String> },
-    /// It goes on, or is over already. Whether it is worth a look sooner than the owner knows.
-    Waits { sooner: bool },
-}
+    fn attempt(&self, cx: &mut Cx<'_>, key: Key<'_>, out: &mut Out) -> Result<ServeOutcome, Error> {
+        let args = self.args();
+        let mut cx = cx.for_blocked(self.db, &self.hashes);
+        let result = (self.request.serve)(&mut cx, key, &args, &mut Reply::new(out, self.resp3));
+        exec::seal(&mut cx, &args);
+        result
+    }
 
-/// The text of an error reply.
-fn error_text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes.strip_prefix(b"-").unwrap_or_default()).into_owned()
-}
-
-impl Served {
-    /// Counts the run as one of the waiting command, and notices a slow one.
-    pub(crate) fn account(&self, worker: &mut Worker) {
-        if let Some(error) = &self.error {
+    /// Counts its run as one of its command, and notices a slow one.
+    fn account(&self, worker: &mut Worker, tsc: u64, error: Option<&str>) {
+        if let Some(error) = error {
             worker.stats.note_error(error);
         }
-        let waiter = &self.waiter;
-        let tsc = self.tsc + waiter.tsc;
-        let (record, failed) = (&waiter.record, self.error.is_some());
-        crate::execution::dispatch::account(
-            worker,
-            record,
-            waiter.entry,
-            &waiter.args(),
-            !failed,
-            tsc,
-        );
+        let (record, tsc) = (&self.record, self.tsc + tsc);
+        executor::account(worker, record, self.entry, &self.args(), error.is_none(), tsc);
     }
 }
 
 impl WakeEvent {
-    /// What serving took.
+    /// What serving took, in TSC cycles.
     pub(crate) fn tsc(&self) -> u64 {
         match self {
-            Self::Served(served) => served.tsc,
-            Self::Sooner(_) => 0,
+            Self::Served { tsc, .. } => *tsc,
+            Self::RetrySooner(_) => 0,
         }
     }
 }
 
-/// Ends the wait of the session's client when someone has settled how: takes it out of all queues
-/// and writes the reply. Returns whether there is no wait any more. For the client's owner, inside
-/// the gate.
-pub fn finish<R: ShardLocks>(
+/// Ends a wait that has been settled: takes the client out of all queues and writes the reply.
+/// Returns false while it is not settled. For the client's owner, inside the gate.
+pub fn finish<L: ShardLocks>(
     worker: &mut Worker,
-    session: &mut Session,
-    locks: &R,
+    waiter: &Arc<Waiter>,
+    locks: &L,
     out: &mut Out,
 ) -> bool {
-    let Some(waiter) = session.waiter.clone() else { return true };
-    let Some(outcome) = waiter.completion.take() else { return false };
-    leave(worker, session, locks);
+    let Some(end) = waiter.completion.take() else { return false };
+    leave(worker, waiter, locks);
     let mark = out.mark();
     let mut reply = Reply::new(out, waiter.resp3);
-    let error = match outcome {
-        Outcome::Served(reply) => {
-            out.append(reply);
-            None
-        }
-        Outcome::TimedOut => {
+    match end {
+        // It was accounted for where it was served.
+        WaitEnd::Served(reply) => out.append(reply),
+        WaitEnd::TimedOut => {
             reply.null_array();
-            Some(None)
+            waiter.account(worker, 0, None);
         }
-        Outcome::Unblocked => {
+        WaitEnd::Unblocked => {
             let text = WaitError::Unblocked.to_string();
             reply.error(text.as_bytes());
-            Some(Some(text))
+            waiter.account(worker, 0, Some(&text));
         }
-        Outcome::Gone => None,
-    };
+        WaitEnd::Gone => {}
+    }
     if waiter.silent {
         out.truncate(mark);
-    }
-    if let Some(error) = error {
-        Served { waiter, tsc: 0, error }.account(worker);
     }
     true
 }
 
-/// Gives up the wait of the session's client, if it has one, because it is closed. For its owner,
-/// inside the gate.
-pub fn give_up<R: ShardLocks>(worker: &mut Worker, session: &mut Session, locks: &R) {
-    if let Some(waiter) = &session.waiter {
-        waiter.give_up();
-        leave(worker, session, locks);
-    }
+/// Gives up a wait because its client is closed. For the client's owner, inside the gate.
+pub fn give_up<L: ShardLocks>(worker: &mut Worker, waiter: &Arc<Waiter>, locks: &L) {
+    waiter.give_up();
+    leave(worker, waiter, locks);
 }
 
-/// Takes a wait that is over out of all queues and forgets it.
-fn leave<R: ShardLocks>(worker: &mut Worker, session: &mut Session, locks: &R) {
-    let Some(waiter) = session.waiter.take() else { return };
-    *session.record.waiter.lock() = None;
+/// Takes a client whose wait is over out of all queues.
+fn leave<L: ShardLocks>(worker: &mut Worker, waiter: &Arc<Waiter>, locks: &L) {
+    *waiter.record.waiter.lock() = None;
     let place: Arc<dyn store::Waiter> = waiter.clone();
     for key in waiter.keys() {
         let key = worker.turn.key(key);

@@ -15,8 +15,8 @@
 use engine::ServeOutcome;
 use parking_lot::Mutex;
 
+use super::Waiter;
 use super::serve::{deliver, try_key};
-use crate::clients::session::Session;
 use crate::execution::worker::Worker;
 use crate::host::{Host, ShardLocks};
 
@@ -55,7 +55,7 @@ impl RetryTimes {
 
     /// Notes what an attempt at those keys that `tried` names came to, at `now_ms`. Returns whether
     /// the owner has to be told.
-    pub(super) fn note(
+    pub(super) fn record(
         &self,
         attempt: ServeOutcome,
         tried: impl Iterator<Item = bool>,
@@ -109,10 +109,9 @@ pub struct Due {
 /// When the owner of the session's client has to come back to its wait, if it has one. The owner
 /// asks when the wait begins or the client becomes its own, when it is told that something may have
 /// changed, and after it came back.
-pub fn due(worker: &Worker, session: &Session) -> Due {
-    let Some(waiter) = &session.waiter else { return Due::default() };
+pub fn due(worker: &Worker, waiter: &Waiter) -> Due {
     let (until_ms, now_ms) = (waiter.until_ms(), worker.turn.unix_ms);
-    match waiter.looks.know() {
+    match waiter.retries.know() {
         Some(look_ms) if look_ms <= now_ms && worker.node.is_paused(true, now_ms) => {
             Due { at_ms: until_ms, after_pause: true }
         }
@@ -122,16 +121,15 @@ pub fn due(worker: &Worker, session: &Session) -> Due {
 
 /// Does what the time asks for: tries the keys that are worth it, and lets a wait end whose time is
 /// over. Either may settle the wait. For the client's owner, inside the gate.
-pub fn on_deadline<R: ShardLocks>(
+pub fn on_deadline<L: ShardLocks>(
     worker: &mut Worker,
-    session: &Session,
-    locks: &R,
+    waiter: &Waiter,
+    locks: &L,
     host: &dyn Host,
 ) {
-    let Some(waiter) = &session.waiter else { return };
     let now_ms = worker.turn.unix_ms;
     if !worker.node.is_paused(true, now_ms) {
-        for at in waiter.looks.take_due(now_ms) {
+        for at in waiter.retries.take_due(now_ms) {
             if let Some(key) = waiter.keys().nth(at) {
                 try_key(worker, waiter.db, key, locks);
             }

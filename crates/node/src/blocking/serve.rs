@@ -18,13 +18,11 @@ use std::sync::atomic::Ordering;
 
 use engine::{Cx, LockedShards, ShardMap};
 
-use super::{Served, Tried, Waiter, WakeEvent};
-use crate::clients::session::Session;
-use crate::execution::scope::{ExecutionScope, Ran, Work, hold};
-use crate::execution::table::Entry;
+use super::{Waiter, WakeEvent};
+use crate::execution::executor::Outcome;
+use crate::execution::scope::{ExecutionScope, Work, cx_parts, lock_all, shards_of};
 use crate::execution::worker::Worker;
 use crate::host::{Host, ShardLocks};
-use crate::node::Node;
 
 /// How often a command takes its shards anew because more are needed, before it stops the world.
 const ROUNDS_MAX: usize = 8;
@@ -32,93 +30,85 @@ const ROUNDS_MAX: usize = 8;
 /// A key that has changed, and its database.
 type Changed = (usize, Vec<u8>);
 
-/// The client that runs a command, which may wait if it is given.
-#[derive(Clone, Copy)]
-struct Asker<'a> {
-    session: &'a Session,
-    entry: &'static Entry,
-}
-
-/// Puts the numbers of the shards of these keys into `shards`, ascending without repetition.
-pub(crate) fn shards_of(shards: &mut Vec<usize>, hashes: &[u64], map: ShardMap) {
-    shards.clear();
-    shards.extend(hashes.iter().map(|hash| map.shard_of(*hash)));
-    shards.sort_unstable();
-    shards.dedup();
-}
-
-/// Runs a command on its keys' shards and serves those who wait for them. It may wait itself.
-#[inline(never)]
-pub(crate) fn run_on_keys<R: ShardLocks>(
-    worker: &mut Worker,
-    session: &Session,
-    entry: &'static Entry,
-    hashes: &[u64],
-    locks: &R,
-    work: Work<'_>,
-) -> Ran {
-    run(worker, session.db, Some(Asker { session, entry }), hashes, locks, work)
-}
-
-fn run<R: ShardLocks>(
-    worker: &mut Worker,
-    db: usize,
-    asker: Option<Asker<'_>>,
-    hashes: &[u64],
-    locks: &R,
-    work: Work<'_>,
-) -> Ran {
-    let map = worker.node.map;
-    let start = worker.last_tsc;
-    let mut shards = Vec::new();
-    shards_of(&mut shards, hashes, map);
-    let node = Arc::clone(&worker.node);
-    let means = (&mut worker.turn, &mut worker.random);
-    let mut scope = ExecutionScope::new(means, &node, &worker.config, db);
-    let (wake_events, waiter) = (&mut worker.wake_events, &mut worker.waiter);
-    let tsc = || locks.tsc();
-    let mut attempt = |mut hold: LockedShards<'_>, held: Option<&[usize]>| {
-        if let Some(held) = held {
-            let missing = missing(&mut hold, hashes, held, map);
-            if !missing.is_empty() {
-                return Err(missing);
+impl<L: ShardLocks> ExecutionScope<'_, L> {
+    /// Runs a command on the shards of its keys and serves the clients blocked on them. It may
+    /// block its own client.
+    #[inline(never)]
+    pub(crate) fn run_watched(&mut self, hashes: &[u64], work: Work<'_>) -> Outcome {
+        let locks = self.locks;
+        let Worker { turn, random, node, config, wake_events, .. } = &mut *self.worker;
+        let map = node.map;
+        let mut shards = Vec::new();
+        shards_of(&mut shards, hashes, map);
+        let mut parts = cx_parts((turn, random), node, config, self.db);
+        let tsc = || locks.tsc();
+        // Fails with shards that have to be locked as well.
+        let mut attempt = |mut locked: LockedShards<'_>, held: Option<&[usize]>| {
+            if let Some(held) = held {
+                let missing = missing(&mut locked, hashes, held, map);
+                if !missing.is_empty() {
+                    return Err(missing);
+                }
             }
+            let mut cx = Cx::new(&mut parts, locked.reborrow(), hashes);
+            cx.turn.effects.set_watched(true);
+            let outcome = work(&mut cx);
+            if matches!(outcome, Outcome::Block(_)) {
+                // Counted before its shards are unlocked: who looks into them later sees the count.
+                node.waiting.fetch_add(1, Ordering::Relaxed);
+            }
+            serve_ready(&mut cx, VecDeque::new(), held, &tsc, wake_events);
+            cx.turn.effects.set_watched(false);
+            Ok(outcome)
+        };
+        for _ in 0..ROUNDS_MAX {
+            match lock_all(locks, &shards, |locked| attempt(locked, Some(&shards))) {
+                Ok(outcome) => return outcome,
+                Err(missing) => shards.extend(missing),
+            }
+            shards.sort_unstable();
+            shards.dedup();
         }
-        scope.turn.effects.set_watched(true);
-        let mut asked = None;
-        let may_wait = asker.is_some();
-        let mut cx = scope.cx(hold.reborrow(), hashes, may_wait.then_some(&mut asked));
-        let mut ran = Ran::watched(work(&mut cx));
-        let asked = cx.asked.take().and_then(Option::take);
-        if let (Some(asked), Some(Asker { session, entry })) = (asked, asker) {
-            let spent = tsc().wrapping_sub(start);
-            let new = Arc::new(Waiter::new(session, entry, asked, &cx, spent));
-            // Counted before its shards are let go: who looks into them later sees the count.
-            node.waiting.fetch_add(1, Ordering::Relaxed);
-            new.begin(&mut cx);
-            *waiter = Some(new);
-            ran = Ran::Waits;
-        }
-        serve_ready(&mut cx, VecDeque::new(), held, &tsc, wake_events);
-        cx.turn.effects.set_watched(false);
-        Ok(ran)
-    };
-    for _ in 0..ROUNDS_MAX {
-        match hold(locks, &shards, |hold| attempt(hold, Some(&shards))) {
-            Ok(ran) => return ran,
-            Err(missing) => shards.extend(missing),
-        }
-        shards.sort_unstable();
-        shards.dedup();
+        let outcome = locks.exclusive(|all| attempt(LockedShards::Many(all), None));
+        outcome.unwrap_or(Outcome::Failed)
     }
-    let ran = locks.exclusive(|whole| attempt(LockedShards::Many(whole), None));
-    ran.unwrap_or(Ran::FailedWatched)
+
+    /// Runs a command while no other runs, and serves every client for whom there is something
+    /// then.
+    pub(crate) fn run_exclusive(&mut self, work: Work<'_>) -> Outcome {
+        let locks = self.locks;
+        let Worker { turn, random, node, config, wake_events, .. } = &mut *self.worker;
+        let mut parts = cx_parts((turn, random), node, config, self.db);
+        locks.exclusive(|all| {
+            let outcome = work(&mut Cx::new(&mut parts, LockedShards::Each(&*all), &[]));
+            if node.waiting() != 0 {
+                let mut cx = Cx::new(&mut parts, LockedShards::Many(all), &[]);
+                cx.turn.effects.set_watched(true);
+                let mut awaited = VecDeque::new();
+                for number in 0..node.map.len() {
+                    let keys = cx.shards.shard(number).waiters().keys();
+                    awaited.extend(keys.map(|(db, key)| (db, key.bytes.to_vec())));
+                }
+                serve_ready(&mut cx, awaited, None, &|| locks.tsc(), wake_events);
+                cx.turn.effects.set_watched(false);
+            }
+            outcome
+        })
+    }
+
+    /// Serves the clients blocked on keys that have changed under other locks than those held now:
+    /// expired ones, which concern only those who wait for a key's end.
+    pub(crate) fn serve_changed(&mut self) {
+        for (db, key) in self.worker.turn.effects.take_changed() {
+            try_key(self.worker, db.unwrap_or(0), &key, self.locks);
+        }
+    }
 }
 
 /// The shards that serving may need and that are not among those held. An answer that is not empty
 /// may be incomplete.
 fn missing(
-    hold: &mut LockedShards<'_>,
+    locked: &mut LockedShards<'_>,
     hashes: &[u64],
     held: &[usize],
     map: ShardMap,
@@ -133,7 +123,7 @@ fn missing(
             missing.push(number);
             continue;
         }
-        let shard = hold.shard(number);
+        let shard = locked.shard(number);
         if shard.is_awaited(hash) {
             for target in shard.waiters().targets(hash) {
                 if !reached.contains(&target) {
@@ -145,90 +135,41 @@ fn missing(
     missing
 }
 
-/// Runs a command on the whole world, and serves everyone for whom there is something then.
-pub(crate) fn run_exclusive<R: ShardLocks>(
-    worker: &mut Worker,
-    db: usize,
-    locks: &R,
-    work: Work<'_>,
-) -> Ran {
-    let node = Arc::clone(&worker.node);
-    let means = (&mut worker.turn, &mut worker.random);
-    let mut scope = ExecutionScope::new(means, &node, &worker.config, db);
-    let wake_events = &mut worker.wake_events;
-    locks.exclusive(|whole| {
-        let succeeded = work(&mut scope.cx(LockedShards::Each(&*whole), &[], None));
-        if node.waiting() != 0 {
-            scope.turn.effects.set_watched(true);
-            let mut cx = scope.cx(LockedShards::Many(whole), &[], None);
-            let mut awaited = VecDeque::new();
-            for number in 0..node.map.len() {
-                let keys = cx.hold.shard(number).waiters().keys();
-                awaited.extend(keys.map(|(db, key)| (db, key.bytes.to_vec())));
-            }
-            serve_ready(&mut cx, awaited, None, &|| locks.tsc(), wake_events);
-            cx.turn.effects.set_watched(false);
-        }
-        Ran::watched(succeeded)
-    })
-}
-
-/// Runs something that may change keys anywhere, and remembers those keys if anybody waits; for
-/// [`wake_changed`].
-pub(crate) fn watching<T>(
-    scope: &mut ExecutionScope<'_>,
-    node: &Node,
-    work: impl FnOnce(&mut ExecutionScope<'_>) -> T,
-) -> T {
-    scope.turn.effects.set_watched(node.waiting() != 0);
-    let result = work(scope);
-    scope.turn.effects.set_watched(false);
-    result
-}
-
-/// Serves those who wait for keys that have changed under other locks than those held now: expired
-/// ones, which concern those alone who wait for a key's end.
-pub(crate) fn wake_changed<R: ShardLocks>(worker: &mut Worker, locks: &R) {
-    for (db, key) in worker.turn.effects.take_changed() {
-        try_key(worker, db.unwrap_or(0), &key, locks);
-    }
-}
-
-/// Serves those who wait for one key, as if it had changed.
-pub(super) fn try_key<R: ShardLocks>(worker: &mut Worker, db: usize, key: &[u8], locks: &R) {
+/// Serves the clients blocked on one key, as if it had changed.
+pub(super) fn try_key<L: ShardLocks>(worker: &mut Worker, db: usize, key: &[u8], locks: &L) {
     let hash = worker.node.hasher.hash(key);
-    let mut again = |cx: &mut Cx<'_>| {
+    let mut change = |cx: &mut Cx<'_>| {
         cx.turn.effects.change(Some(db), key);
-        true
+        Outcome::Done
     };
-    run(worker, db, None, &[hash], locks, &mut again);
+    ExecutionScope { worker, db, locks }.run_watched(&[hash], &mut change);
 }
 
 /// Runs a step of the walk over expired keys, and tells those who wait for the end of a key that it
-/// is gone. `step` may lock shards, none of which may be held when it returns. Inside the gate.
-pub fn after_expiry<R: ShardLocks, T>(
+/// is gone. `step` may lock shards, none of which may be locked when it returns. Inside the gate.
+pub fn after_expiry<L: ShardLocks, T>(
     worker: &mut Worker,
-    locks: &R,
+    locks: &L,
     host: &dyn Host,
     step: impl FnOnce(&mut store::Turn) -> T,
 ) -> T {
     worker.turn.effects.set_watched(worker.node.waiting() != 0);
     let result = step(&mut worker.turn);
     worker.turn.effects.set_watched(false);
-    wake_changed(worker, locks);
+    ExecutionScope { worker: &mut *worker, db: 0, locks }.serve_changed();
     deliver(worker, host);
     result
 }
 
 /// Tells owners the news of their waits. No shard is held.
 pub(crate) fn deliver(worker: &mut Worker, host: &dyn Host) {
-    for wake_events in std::mem::take(&mut worker.wake_events) {
-        let waiter = match &wake_events {
-            WakeEvent::Served(served) => {
-                served.account(worker);
-                &served.waiter
+    for event in std::mem::take(&mut worker.wake_events) {
+        let waiter = match &event {
+            WakeEvent::Served { waiter, tsc, error } => {
+                waiter.account(worker, *tsc, error.as_deref());
+                waiter
             }
-            WakeEvent::Sooner(waiter) => waiter,
+            WakeEvent::RetrySooner(waiter) => waiter,
         };
         host.wake_client(&waiter.record);
     }
@@ -262,7 +203,7 @@ fn queue_changed(
         let number = cx.map.shard_of(hash);
         // A key that a command only came across, and that had expired, may lie anywhere.
         if held.is_none_or(|held| held.binary_search(&number).is_ok())
-            && cx.hold.shard(number).is_awaited(hash)
+            && cx.shards.shard(number).is_awaited(hash)
         {
             ready.push_back((other.unwrap_or(db), key));
         }
@@ -281,27 +222,24 @@ fn serve_key(
     let key = cx.turn.key(key);
     let number = cx.map.shard_of(key.hash);
     let mut from = 0;
-    while cx.hold.shard(number).is_awaited(key.hash) {
+    while cx.shards.shard(number).is_awaited(key.hash) {
         let (part, turn) = cx.db_at(db, key);
         let type_name = part.stored(turn, key).map(|stored| stored.kind().type_name());
-        let waiters = cx.hold.shard(number).waiters();
+        let waiters = cx.shards.shard(number).waiters();
         let Some((at, waiter)) = waiters.next(db, key, from, type_name) else { return };
         let waiter: Arc<dyn Any + Send + Sync> = waiter;
         let Ok(waiter) = waiter.downcast::<Waiter>() else { return };
-        let start = tsc();
-        match waiter.serve(cx, key) {
-            Tried::Served { error } => {
-                cx.hold.shard(number).remove_waiter(db, key, at);
-                queue_changed(cx, waiter.db, held, ready);
-                let tsc = tsc().wrapping_sub(start);
-                wake_events.push(WakeEvent::Served(Served { waiter, tsc, error }));
+        let db = waiter.db;
+        match waiter.serve(cx, key, tsc) {
+            Some(event @ WakeEvent::Served { .. }) => {
+                cx.shards.shard(number).remove_waiter(db, key, at);
+                queue_changed(cx, db, held, ready);
+                wake_events.push(event);
                 from = at;
             }
-            Tried::Waits { sooner } => {
+            event => {
                 from = at + 1;
-                if sooner {
-                    wake_events.push(WakeEvent::Sooner(waiter));
-                }
+                wake_events.extend(event);
             }
         }
     }

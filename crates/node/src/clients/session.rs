@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crate::blocking::Waiter;
 use crate::clients::record::{ClientRecord, flag};
 
 /// What CLIENT REPLY asked for.
@@ -34,8 +33,6 @@ pub struct Session {
     pub no_touch: bool,
     /// Which replies it gets.
     pub reply_mode: ReplyMode,
-    /// It waits for a key; its next request comes after that.
-    pub waiter: Option<Arc<Waiter>>,
 }
 
 impl Session {
@@ -48,7 +45,6 @@ impl Session {
             authenticated,
             no_touch: false,
             reply_mode: ReplyMode::On,
-            waiter: None,
         }
     }
 

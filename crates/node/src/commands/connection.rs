@@ -4,7 +4,8 @@ use command::{Argument, Flags, Group, Row, Shape, Spec};
 use engine::{ConnectionError, Error};
 use resp::{Args, Reply};
 
-use super::{NodeCx, NodeHandler, Then, handshake};
+use super::{NodeCx, NodeHandler, handshake};
+use crate::execution::executor::Outcome;
 
 /// What nearly all commands on connections are: they need no dataset.
 const ANYTIME: Flags = Flags::LOADING.with(Flags::STALE).with(Flags::FAST);
@@ -96,7 +97,7 @@ fn echo(_cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Res
 
 fn quit(cx: &mut NodeCx<'_>, _args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     reply.ok();
-    *cx.then = Then::Close;
+    cx.outcome = Outcome::Close;
     Ok(())
 }
 

@@ -8,6 +8,7 @@ use resp::{Args, Reply};
 
 use crate::clients::record::{ClientRecord, flag};
 use crate::clients::session::Session;
+use crate::execution::executor::Outcome;
 use crate::execution::table::{Call, Entry, table};
 use crate::execution::worker::Worker;
 use crate::host::Host;
@@ -44,17 +45,6 @@ pub const FAMILIES: &[&[Row<NodeHandler>]] = &[
 /// The rows of families where one subcommand works on the server and another on data.
 pub const MIXED_FAMILIES: &[&[Row<Call>]] = &[memory::ROWS];
 
-/// What happens after the reply.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Then {
-    /// The next request.
-    Done,
-    /// The client is closed when its replies are sent.
-    Close,
-    /// Nothing of the client until its wait for a key ends.
-    Wait,
-}
-
 /// The context of one command.
 pub struct NodeCx<'a> {
     /// The thread's means, the shared state among them.
@@ -67,8 +57,8 @@ pub struct NodeCx<'a> {
     pub shards: &'a dyn ShardAccess,
     /// Services of the process.
     pub host: &'a dyn Host,
-    /// What happens after the reply.
-    pub then: &'a mut Then,
+    /// What happens after the reply, unless the command fails.
+    pub outcome: Outcome,
 }
 
 /// Whether a client is on this host: by the unix socket or a loopback address.

@@ -4,7 +4,8 @@ use command::{Argument, Flags, Group, Row, Shape, Spec};
 use engine::{Error, ServerError};
 use resp::{Args, Reply};
 
-use super::{NodeCx, NodeHandler, Then};
+use super::{NodeCx, NodeHandler};
+use crate::execution::executor::Outcome;
 use crate::host::Shutdown;
 
 const SAVE_SELECTOR: &[Argument] =
@@ -82,6 +83,6 @@ fn shutdown(cx: &mut NodeCx<'_>, args: &mut Args<'_>, _: &mut Reply<'_>) -> Resu
     }
     cx.host.shut_down(how).map_err(|_| ServerError::Shutdown)?;
     // As in Redis there is no reply: the connection ends with the server.
-    *cx.then = Then::Close;
+    cx.outcome = Outcome::Close;
     Ok(())
 }

@@ -4,7 +4,7 @@
 use std::sync::LazyLock;
 
 use command::{Flags, KeySpec, Row, ShardScope, Spec};
-use engine::{FAMILIES, Handler};
+use engine::{BLOCKING_FAMILIES, BlockingHandler, FAMILIES, Handler};
 use resp::Args;
 
 use crate::commands::{self, NodeHandler};
@@ -14,6 +14,8 @@ use crate::commands::{self, NodeHandler};
 pub enum Call {
     /// A command on data.
     Data(Handler),
+    /// A command on data that may wait for a key.
+    Blocking(BlockingHandler),
     /// A command on sessions or the server.
     Node(NodeHandler),
     /// Nothing: its subcommands are the commands.
@@ -91,6 +93,9 @@ impl Table {
         let mut table = Self { entries: Vec::new(), slots: vec![0; SLOTS].into_boxed_slice() };
         for row in FAMILIES.iter().copied().flatten() {
             table.add(row, Call::Data, None);
+        }
+        for row in BLOCKING_FAMILIES.iter().copied().flatten() {
+            table.add(row, Call::Blocking, None);
         }
         for row in commands::FAMILIES.iter().copied().flatten() {
             table.add(row, Call::Node, None);

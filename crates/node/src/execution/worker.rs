@@ -5,7 +5,7 @@ use std::sync::Arc;
 use base::random::Random;
 use store::Turn;
 
-use crate::blocking::{Waiter, WakeEvent};
+use crate::blocking::WakeEvent;
 use crate::config::{Config, Execute};
 use crate::execution::table::place;
 use crate::node::Node;
@@ -38,8 +38,6 @@ pub struct Worker {
     pub(crate) shards: Vec<usize>,
     /// What the running command did to the waits of other clients.
     pub(crate) wake_events: Vec<WakeEvent>,
-    /// The wait that the running command has begun.
-    pub(crate) waiter: Option<Arc<Waiter>>,
     generation: u64,
     tsc_per_micro: f64,
 }
@@ -59,7 +57,6 @@ impl Worker {
             hashes: Vec::new(),
             shards: Vec::new(),
             wake_events: Vec::new(),
-            waiter: None,
             generation: node.generation(),
             tsc_per_micro,
             node,

@@ -10,9 +10,11 @@ use engine::{ExclusiveShards, HeldShards, ShardAccess};
 use node::blocking::{due, finish, give_up, on_deadline};
 use node::clients::record::flag;
 use node::config::{Change, Config};
-use node::execution::dispatch::Request;
 use node::host::{ProcessInfo, Shutdown};
-use node::{ClientRecord, Host, Node, Session, ShardLocks, Step, Worker, dispatch, table};
+use node::{
+    ClientRecord, Executor, Host, Node, Outcome, Request, Session, ShardLocks, Waiter, Worker,
+    table,
+};
 use resp::{Args, Out, Span};
 use store::{Effect, Shard};
 
@@ -28,7 +30,7 @@ pub struct World {
     pub host: FakeHost,
     worker: Worker,
     shards: FakeShards,
-    sessions: BTreeMap<String, Session>,
+    clients: BTreeMap<String, TestClient>,
     /// When to see to those that wait.
     due_ms: BTreeMap<String, i64>,
     /// What clients that waited have been told since anyone listened.
@@ -36,6 +38,12 @@ pub struct World {
     /// Clients that were seen to because it was time.
     looks: Vec<String>,
     now_us: i64,
+}
+
+/// A client and, while it is blocked, its wait.
+struct TestClient {
+    session: Session,
+    waiter: Option<Arc<Waiter>>,
 }
 
 impl World {
@@ -56,7 +64,7 @@ impl World {
             host: FakeHost::default(),
             worker,
             shards: FakeShards { shards, ticks: Cell::default() },
-            sessions: BTreeMap::new(),
+            clients: BTreeMap::new(),
             due_ms: BTreeMap::new(),
             heard: BTreeMap::new(),
             looks: Vec::new(),
@@ -75,9 +83,10 @@ impl World {
             self.worker.begin_turn(self.now_us, 0);
             self.due_ms.remove(&name);
             self.looks.push(name.clone());
-            if let Some(session) = self.sessions.get(&name) {
+            if let Some(waiter) = self.clients.get(&name).and_then(|client| client.waiter.as_ref())
+            {
                 let before = self.worker.turn.counters;
-                on_deadline(&mut self.worker, session, &self.shards, &self.host);
+                on_deadline(&mut self.worker, waiter, &self.shards, &self.host);
                 let changed = self.worker.turn.counters.changes > before.changes;
                 let effects = self.worker.turn.effects.take();
                 let any_own = effects.iter().any(is_own);
@@ -94,8 +103,9 @@ impl World {
 
     /// Notes when to see to a client again.
     fn schedule(&mut self, name: &str) {
-        let Some(session) = self.sessions.get(name) else { return };
-        let mut due = due(&self.worker, session);
+        let Some(client) = self.clients.get(name) else { return };
+        let due = client.waiter.as_ref().map(|waiter| due(&self.worker, waiter));
+        let mut due = due.unwrap_or_default();
         if due.after_pause {
             let now_ms = self.now_us / 1000;
             let end_ms = now_ms + self.node.pause_left_ms(now_ms);
@@ -111,7 +121,7 @@ impl World {
     fn hear_of_waits(&mut self) -> usize {
         let woken = self.host.woken.take();
         for id in &woken {
-            let found = self.sessions.iter().find(|(_, session)| session.record.id == *id);
+            let found = self.clients.iter().find(|(_, client)| client.session.record.id == *id);
             if let Some(name) = found.map(|(name, _)| name.clone()) {
                 self.schedule(&name);
             }
@@ -131,10 +141,12 @@ impl World {
 
     /// Ends the waits that someone has settled.
     fn finish_waits(&mut self) {
-        for (name, session) in &mut self.sessions {
+        for (name, client) in &mut self.clients {
             let mut out = Out::default();
-            if session.waiter.is_some() && finish(&mut self.worker, session, &self.shards, &mut out)
+            if let Some(waiter) = &client.waiter
+                && finish(&mut self.worker, waiter, &self.shards, &mut out)
             {
+                client.waiter = None;
                 self.heard.entry(name.clone()).or_default().extend(bytes_of(&out));
             }
         }
@@ -142,9 +154,11 @@ impl World {
 
     /// Ends a client.
     pub fn close(&mut self, client: &str) {
-        if let Some(mut session) = self.sessions.remove(client) {
-            give_up(&mut self.worker, &mut session, &self.shards);
-            self.node.clients.remove(session.record.id);
+        if let Some(client) = self.clients.remove(client) {
+            if let Some(waiter) = &client.waiter {
+                give_up(&mut self.worker, waiter, &self.shards);
+            }
+            self.node.clients.remove(client.session.record.id);
         }
     }
 
@@ -159,12 +173,12 @@ impl World {
             })
             .collect();
         self.worker.begin_turn(self.now_us, 0);
-        if !self.sessions.contains_key(client) {
+        if !self.clients.contains_key(client) {
             let session = self.connect();
-            self.sessions.insert(client.to_owned(), session);
+            self.clients.insert(client.to_owned(), TestClient { session, waiter: None });
         }
-        let session = self.sessions.get_mut(client).expect("connected above");
-        assert!(session.waiter.is_none(), "client {client} waits");
+        let TestClient { session, waiter } = self.clients.get_mut(client).expect("connected above");
+        assert!(waiter.is_none(), "client {client} waits");
         session.record.seen_ms.store(self.now_us / 1000, Ordering::Relaxed);
         let args = Args::new(&buffer, &spans, &[]);
         let entry = table().resolve(&args);
@@ -174,7 +188,14 @@ impl World {
         let mut out = Out::default();
         self.shards.ticks.set(self.host.ticks.get());
         let before = self.worker.turn.counters;
-        let step = dispatch(&mut self.worker, session, request, &self.shards, &self.host, &mut out);
+        let mut executor = Executor {
+            worker: &mut self.worker,
+            session,
+            locks: &self.shards,
+            host: &self.host,
+            out: &mut out,
+        };
+        let outcome = executor.execute(request);
         let after = self.worker.turn.counters;
         let effects = self.worker.turn.effects.take();
         let own: Vec<_> = effects.iter().filter(|effect| is_own(effect)).collect();
@@ -193,24 +214,33 @@ impl World {
             assert_eq!(self.worker.turn.keys.total(database), keys, "keys of {database}");
         }
         let record = Arc::clone(&session.record);
-        record.set_flag(flag::PAUSED, step == Step::Postpone);
-        assert_eq!(step == Step::Wait, session.waiter.is_some());
-        if step == Step::Close {
-            self.close(client);
+        record.set_flag(flag::PAUSED, matches!(outcome, Outcome::Paused));
+        match outcome {
+            Outcome::Block(new) => *waiter = Some(new),
+            Outcome::Close => self.close(client),
+            _ => {}
         }
         self.finish_waits();
         self.schedule(client);
         self.hear_of_waits();
         record.commands.fetch_add(1, Ordering::Relaxed);
+        self.close_killed();
+        (bytes_of(&out), effects)
+    }
+
+    /// Ends the clients that a command has killed.
+    fn close_killed(&mut self) {
         let closed = self.host.closed.borrow().clone();
-        for session in self.sessions.values_mut().filter(|s| closed.contains(&s.record.id)) {
-            give_up(&mut self.worker, session, &self.shards);
+        let is_closed = |client: &TestClient| closed.contains(&client.session.record.id);
+        for client in self.clients.values().filter(|client| is_closed(client)) {
+            if let Some(waiter) = &client.waiter {
+                give_up(&mut self.worker, waiter, &self.shards);
+            }
         }
         for id in closed.iter() {
             self.node.clients.remove(*id);
         }
-        self.sessions.retain(|_, session| !closed.contains(&session.record.id));
-        (bytes_of(&out), effects)
+        self.clients.retain(|_, client| !is_closed(client));
     }
 
     fn connect(&mut self) -> Session {

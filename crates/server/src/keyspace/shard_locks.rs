@@ -12,7 +12,7 @@ use engine::{ExclusiveShards, HeldShards, ShardAccess};
 use node::ShardLocks;
 use store::{Db, Shard};
 
-use super::shim::{Mutex, MutexGuard, Pass, TRIES_MAX, back_off};
+use super::shim::{Inside, Mutex, MutexGuard, Pass, TRIES_MAX, back_off};
 
 /// All shards, each on cache lines of its own.
 pub struct Shards(Box<[CachePadded<Mutex<Shard>>]>);
@@ -59,12 +59,21 @@ impl ShardAccess for Shards {
     }
 }
 
-/// The shards as one thread sees them, inside the gate.
+/// The shards as one thread sees them while it is inside the gate, which it leaves when this is
+/// dropped.
 pub struct ThreadShards<'a> {
-    /// All shards.
-    pub shards: &'a Shards,
-    /// The thread's way through the gate; it is inside while it executes.
+    shards: &'a Shards,
+    /// The thread's way through the gate.
     pub pass: &'a Pass,
+    _inside: Inside<'a>,
+}
+
+impl<'a> ThreadShards<'a> {
+    /// Enters the gate by a thread's pass.
+    #[inline]
+    pub fn enter(shards: &'a Shards, pass: &'a Pass) -> Self {
+        Self { shards, pass, _inside: pass.inside() }
+    }
 }
 
 /// Locked shards by ascending number.

@@ -4,7 +4,7 @@
 //! shim made of shuttle's types. Nothing else belongs here.
 
 pub(crate) use parking_lot::{Mutex, MutexGuard};
-pub(crate) use sync::gate::Pass;
+pub(crate) use sync::gate::{Inside, Pass};
 
 /// Rounds of try-lock before a command on several shards goes through the gate.
 pub(crate) const TRIES_MAX: u32 = 64;

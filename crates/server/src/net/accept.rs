@@ -102,5 +102,5 @@ fn admit(
     let record = Arc::new(ClientRecord::new(id, addresses, fd, unix_ms, flags));
     node.clients.add(Arc::clone(&record));
     let session = Session::new(record, config.requirepass.is_empty());
-    shared.place_client(Box::new(Connection::new(session, transport)));
+    shared.move_client(shared.thread_for_client(), Box::new(Connection::new(session, transport)));
 }

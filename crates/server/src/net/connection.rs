@@ -9,14 +9,16 @@ use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use node::Session;
+use node::clients::record::flag;
 use node::config::OutputLimit;
+use node::{Outcome, Session};
 use resp::ProtocolError;
 use resp::out::{Mark, Out, Piece};
 use sys::epoll::Interest;
 
 use crate::net::query_buffer::QueryBuffer;
 use crate::net::transport::Transport;
+use crate::threads::client_state::ClientState;
 use crate::threads::slots::Client;
 
 /// Pieces of one vectored write.
@@ -35,29 +37,24 @@ pub struct OwnedRequest {
 pub struct Connection {
     /// Its state for commands.
     pub session: Session,
+    /// What its thread does with it next.
+    pub state: ClientState,
     /// Its socket.
     pub transport: Transport,
     /// Its unfinished input.
     pub query_buffer: Option<Box<QueryBuffer>>,
-    /// Requests that wait for the main thread or for the end of a pause.
+    /// Requests behind the one that the client is held by, and that one if it was not executed.
     pub queue: VecDeque<OwnedRequest>,
     /// What came behind the waiting requests breaks the protocol: the last reply.
     pub broken: Option<ProtocolError>,
-    /// Requests of it are in the read batch. Nothing more is read until they are executed,
-    /// because they may lie in its query buffer.
-    pub batched: bool,
     /// Replies that the socket did not take yet.
     pub output: Option<Box<Pending>>,
     /// What epoll watches it for, as last told.
     pub watched: Interest,
-    /// It is closed when its output is sent; nothing more is read.
-    pub closing: bool,
     /// Requests executed.
     pub commands: u64,
     /// Since when its output has been over the soft limit, in milliseconds since 1970.
     pub soft_since_ms: Option<i64>,
-    /// Its time among its thread's deadlines, while it waits for a key.
-    pub due_ms: Option<i64>,
 }
 
 /// What a thread keeps of a client that is away.
@@ -209,32 +206,38 @@ impl Connection {
     pub fn new(session: Session, transport: Transport) -> Self {
         Self {
             session,
+            state: ClientState::Reading,
             transport,
             query_buffer: None,
             queue: VecDeque::new(),
             broken: None,
-            batched: false,
             output: None,
             watched: Interest::READ,
-            closing: false,
             commands: 0,
             soft_since_ms: None,
-            due_ms: None,
         }
     }
 
-    /// Whether nothing more is executed for it until something happens: the main thread returns
-    /// it, CLIENT PAUSE ends, or its wait for a key.
-    pub fn is_held(&self) -> bool {
-        !self.queue.is_empty() || self.session.waiter.is_some()
+    /// Enters the state that a request's outcome leads to.
+    pub fn enter(&mut self, outcome: Outcome) {
+        self.state = ClientState::after(outcome);
+        let is_paused = matches!(self.state, ClientState::Paused);
+        if is_paused != self.session.record.has(flag::PAUSED) {
+            self.session.record.set_flag(flag::PAUSED, is_paused);
+        }
     }
 
     /// What to watch it for. A client that waits for a key usually sends nothing, so it is watched
     /// as before until it does; from then on what it sends stays unread, but its end is noticed.
     pub fn interest(&self) -> Interest {
-        let waits = self.session.waiter.is_some();
-        let read = !self.closing && if waits { self.watched.read } else { self.queue.is_empty() };
-        Interest { read, write: self.wants_write(), end: waits && !read && !self.closing }
+        let (read, end) = match self.state {
+            ClientState::Reading | ClientState::Batched => (true, false),
+            ClientState::Blocked(_) => (self.watched.read, !self.watched.read),
+            ClientState::Paused | ClientState::OnMainThread | ClientState::Closing => {
+                (false, false)
+            }
+        };
+        Interest { read, write: self.wants_write(), end }
     }
 
     /// Bytes of replies that wait for the socket.

@@ -9,8 +9,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use command::PrefetchHint;
-use node::execution::dispatch::Request;
-use node::{Entry, table};
+use node::{Entry, Request, table};
 use resp::{Args, Limits, Parsed, Parser, ProtocolError, Span};
 
 use crate::net::connection::{Connection, OwnedRequest};
@@ -112,8 +111,7 @@ impl ReadBatch {
         self.batches.clear();
     }
 
-    /// Reads once from a client and parses what came. `hash` hashes keys; `noted` is shown each
-    /// request that has one only key.
+    /// Reads once from a client and parses what came. `hash` hashes keys.
     pub fn receive(
         &mut self,
         slot: usize,
@@ -297,9 +295,7 @@ impl ReadBatch {
 
     /// A copy of a request that outlives the turn.
     pub fn owned(&self, index: usize, query_buffer: Option<&QueryBuffer>) -> OwnedRequest {
-        let args = self.request(index, query_buffer).args;
-        let own = |i| args.own(i).map_or_else(|| Arc::new(args.text(i).to_vec()), Arc::clone);
-        OwnedRequest { args: (0..args.len()).map(own).collect() }
+        OwnedRequest { args: self.request(index, query_buffer).args.to_owned_args() }
     }
 }
 

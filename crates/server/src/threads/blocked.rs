@@ -1,23 +1,21 @@
-//! Clients that wait for a key, as their thread keeps them: when the wait is over, by whatever
-//! cause, the reply is sent and the client goes on.
-//!
-//! Meanwhile nothing of it is executed: requests that came with the waiting one are in its queue,
-//! what comes later stays unread.
+//! Clients that are blocked on a key, as their thread keeps them: when the wait is over, by
+//! whatever cause, the reply is sent and the client proceeds.
 
 use node::blocking;
 
 use crate::keyspace::shard_locks::ThreadShards;
 use crate::net::connection::Connection;
 use crate::process::host::ProcessHost;
+use crate::threads::client_state::ClientState;
 use crate::threads::io_thread::IoThread;
 
 impl IoThread {
-    /// Keeps a client that waits, be it that its wait began, or that it came here waiting.
+    /// Keeps a blocked client: its wait began, or it came here waiting.
     pub(crate) fn begin_wait(&mut self, slot: usize) {
         let Some(client) = self.slots.client(slot) else { return };
-        let Some(waiter) = &client.session.waiter else { return };
-        // The word that it is over, or worth a look, may have missed a client on its way.
-        if waiter.waits() {
+        let Some(blocked) = client.state.blocked() else { return };
+        // A message that it is over, or due sooner, may have missed a client on its way.
+        if blocked.waiter.waits() {
             self.schedule(slot);
             self.after_send(slot);
         } else {
@@ -25,59 +23,53 @@ impl IoThread {
         }
     }
 
-    /// Notes when to come back to a client that waits.
+    /// Sets the deadline of a blocked client.
     pub(crate) fn schedule(&mut self, slot: usize) {
         let Some(client) = self.slots.client_mut(slot) else { return };
-        let due = blocking::due(&self.worker, &client.session);
-        if due.after_pause {
-            self.paused.push(slot);
-        }
         let id = client.session.record.id;
-        self.deadlines.move_to(due.at_ms, &mut client.due_ms, id, slot);
+        let Some(blocked) = client.state.blocked_mut() else { return };
+        let due = blocking::due(&self.worker, &blocked.waiter);
+        self.waits_for_pause |= due.after_pause;
+        self.deadlines.move_to(due.at_ms, &mut blocked.due_ms, id, slot);
     }
 
-    /// The time has come to see to a client's wait.
+    /// The deadline of a blocked client has come.
     pub(crate) fn on_deadline(&mut self, slot: usize) {
         let Some(client) = self.slots.client_mut(slot) else { return };
-        client.due_ms = None;
-        let locks = ThreadShards { shards: &self.shared.shards, pass: &self.pass };
+        let Some(blocked) = client.state.blocked_mut() else { return };
+        blocked.due_ms = None;
         let host = ProcessHost(&self.shared);
-        self.pass.enter();
-        blocking::on_deadline(&mut self.worker, &client.session, &locks, &host);
-        self.pass.leave();
+        let locks = ThreadShards::enter(&self.shared.shards, &self.pass);
+        blocking::on_deadline(&mut self.worker, &blocked.waiter, &locks, &host);
+        drop(locks);
         self.end_wait(slot);
     }
 
-    /// Ends a client's wait if it is over: sends the reply and goes on with what came behind. If it
-    /// is not, there may be news about when to come back.
+    /// Ends a client's wait if it is over: sends the reply and proceeds. If it is not, its deadline
+    /// may have changed.
     pub(crate) fn end_wait(&mut self, slot: usize) {
         let Some(client) = self.slots.client_mut(slot) else { return };
-        let locks = ThreadShards { shards: &self.shared.shards, pass: &self.pass };
-        self.pass.enter();
-        let had = client.session.waiter.is_some();
-        let over = blocking::finish(&mut self.worker, &mut client.session, &locks, &mut self.out);
-        self.pass.leave();
+        let Some(blocked) = client.state.blocked_mut() else { return };
+        let locks = ThreadShards::enter(&self.shared.shards, &self.pass);
+        let over = blocking::finish(&mut self.worker, &blocked.waiter, &locks, &mut self.out);
+        drop(locks);
         if !over {
             return self.schedule(slot);
         }
-        if !had {
-            return;
-        }
         let id = client.session.record.id;
-        self.deadlines.move_to(None, &mut client.due_ms, id, slot);
+        self.deadlines.move_to(None, &mut blocked.due_ms, id, slot);
+        client.state = ClientState::Reading;
         client.commands += 1;
         client.keep(&self.out, resp::out::Mark::default(), self.out.mark());
         self.out.clear();
-        self.go_on(slot);
+        self.proceed(slot);
     }
 
     /// Gives up the wait of a client that is in no slot any more and is closed.
-    pub(crate) fn give_up_wait(&mut self, client: &mut Connection) {
-        if client.session.waiter.is_some() {
-            self.pass.enter();
-            let locks = ThreadShards { shards: &self.shared.shards, pass: &self.pass };
-            blocking::give_up(&mut self.worker, &mut client.session, &locks);
-            self.pass.leave();
+    pub(crate) fn give_up_wait(&mut self, client: &Connection) {
+        if let Some(blocked) = client.state.blocked() {
+            let locks = ThreadShards::enter(&self.shared.shards, &self.pass);
+            blocking::give_up(&mut self.worker, &blocked.waiter, &locks);
         }
     }
 }

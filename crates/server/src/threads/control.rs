@@ -19,6 +19,7 @@ use crate::process::log::{self, Level};
 use crate::threads::io_thread::{IoThread, ThreadMailbox};
 use crate::threads::message::Message;
 use crate::threads::shared::Shared;
+use crate::threads::thread_count::{Step, ThreadCount};
 use crate::warning;
 
 /// Tokens of listening sockets begin here, in the order of [`Control::listeners`].
@@ -47,8 +48,8 @@ pub struct Control {
     threads: Vec<Option<JoinHandle<()>>>,
     /// The process is about to end: no thread is started any more.
     pub ending: bool,
-    /// How many threads there are to be when those that leave have ended.
-    threads_wanted: Option<usize>,
+    /// How many threads run.
+    thread_count: ThreadCount,
     /// When to accept connections again after running out of descriptors, in milliseconds since
     /// 1970.
     accept_again_ms: Option<i64>,
@@ -91,7 +92,7 @@ impl Control {
 
     /// I/O threads that have not ended.
     pub fn threads_left(&self) -> usize {
-        self.threads.iter().flatten().count()
+        self.thread_count.others_running()
     }
 
     /// Starts or ends threads until there are `wanted`, the main thread included. While threads
@@ -103,48 +104,39 @@ impl Control {
         if self.ending {
             return Ok(());
         }
-        let active = shared.threads_active.load(Ordering::Acquire);
-        if self.threads_left() + 1 > active {
-            self.threads_wanted = Some(wanted);
-            return Ok(());
-        }
-        if wanted < active {
-            shared.threads_active.store(wanted, Ordering::Release);
-            for thread in wanted..active {
-                shared.send(thread, Message::Leave);
-            }
-        }
-        for index in active..wanted {
-            let thread = start_thread(shared, index).map_err(|error| error.to_string())?;
-            self.threads.truncate(index - 1);
-            self.threads.push(Some(thread));
-            shared.threads_active.store(index + 1, Ordering::Release);
-        }
-        if wanted > active {
-            // Clients that are connected already shall have the new threads' time as well.
-            shared.send(0, Message::Spread);
-            for thread in 1..active {
-                shared.send(thread, Message::Share);
+        let steps = self.thread_count.set(wanted);
+        self.take_steps(shared, steps).map_err(|error| error.to_string())
+    }
+
+    fn take_steps(&mut self, shared: &Shared, steps: Vec<Step>) -> io::Result<()> {
+        for step in steps {
+            match step {
+                Step::Publish(active) => shared.threads_active.store(active, Ordering::Release),
+                Step::Leave(thread) => shared.send(thread, Message::Leave),
+                Step::Start(thread) => {
+                    let started = start_thread(shared, thread);
+                    let handle = started.inspect_err(|_| self.thread_count.start_failed(thread))?;
+                    self.threads.truncate(thread - 1);
+                    self.threads.push(Some(handle));
+                }
+                Step::Unlink(active) => shared.handles.write().truncate(active),
+                Step::Rebalance(before) => {
+                    shared.send(0, Message::MoveAll);
+                    (1..before).for_each(|thread| shared.send(thread, Message::MoveSurplus));
+                }
             }
         }
         Ok(())
     }
 
-    /// Takes note that a thread has ended.
+    /// Joins a thread that has ended.
     pub fn thread_left(&mut self, shared: &Shared, index: usize) {
         if let Some(thread) = self.threads.get_mut(index - 1).and_then(Option::take) {
             let _ = thread.join();
         }
-        let active = shared.threads_active.load(Ordering::Acquire);
-        if self.threads_left() + 1 > active {
-            return;
-        }
-        // Nobody sends to threads that are gone.
-        shared.handles.write().truncate(active);
-        if let Some(wanted) = self.threads_wanted.take()
-            && let Err(reason) = self.set_threads(shared, wanted)
-        {
-            warning!("Can't run {wanted} threads: {reason}");
+        let steps = self.thread_count.ended();
+        if let Err(error) = self.take_steps(shared, steps) {
+            warning!("Can't start a thread: {error}");
         }
     }
 

@@ -47,7 +47,7 @@ impl Cron {
             thread.worker.node.sample(unix_ms);
         }
         self.expire(thread, interval_ms);
-        if !thread.paused.is_empty() {
+        if thread.waits_for_pause {
             thread.resume_paused();
         }
         if unix_ms >= self.next_idle_check_ms {
@@ -73,9 +73,7 @@ impl Cron {
             let number = (self.shard * threads + thread.worker.index) % shards;
             loop {
                 // Whoever wants to close the gate waits for one step, not for the whole walk.
-                thread.pass.enter();
                 let (looked_at, expired) = expire_in_shard(thread, number);
-                thread.pass.leave();
                 if expired * EXPIRED_ONE_IN <= looked_at || looked_at == 0 {
                     break;
                 }
@@ -91,7 +89,7 @@ impl Cron {
 /// had expired.
 fn expire_in_shard(thread: &mut IoThread, number: usize) -> (usize, usize) {
     let shards = &thread.shared.shards;
-    let locks = ThreadShards { shards, pass: &thread.pass };
+    let locks = ThreadShards::enter(shards, &thread.pass);
     let host = ProcessHost(&thread.shared);
     node::blocking::after_expiry(&mut thread.worker, &locks, &host, |turn| {
         let (mut looked_at, mut expired) = (0, 0);
@@ -120,7 +118,7 @@ fn close_idle(thread: &mut IoThread, unix_ms: i64) {
     for (slot, client) in thread.slots.iter_mut() {
         let seen_ms = client.session.record.seen_ms.load(Ordering::Relaxed);
         // Those whose requests wait for us are not idle.
-        let idle = timeout_ms > 0 && !client.is_held() && unix_ms - seen_ms > timeout_ms;
+        let idle = timeout_ms > 0 && !client.state.is_held() && unix_ms - seen_ms > timeout_ms;
         let created_ms = client.session.record.created_ms;
         let overdue = client.transport.is_handshaking() && unix_ms - created_ms > HANDSHAKE_MS_MAX;
         if idle || overdue || client.wants_write() && client.is_over(limit, unix_ms) {

@@ -5,19 +5,20 @@
 //! shards of their keys, then the table slots, then the records.
 
 use command::PrefetchHint;
-use node::clients::record::flag;
-use node::execution::dispatch::Request;
-use node::{Step, dispatch, table};
-use resp::out::Mark;
+use node::{Executor, Outcome, Request, Worker, table};
+use resp::out::{Mark, Out};
 use resp::{Args, Reply, Span};
 use store::Side;
+use sync::gate::Pass;
 
 use crate::keyspace::shard_locks::ThreadShards;
 use crate::net::connection::{Connection, OwnedRequest};
 use crate::net::read_batch::Batch;
 use crate::process::host::ProcessHost;
+use crate::threads::client_state::ClientState;
 use crate::threads::io_thread::IoThread;
 use crate::threads::message::{Message, Origin};
+use crate::threads::shared::Shared;
 use crate::warning;
 
 /// Replies of one client gathered before they are sent in the middle of its requests.
@@ -38,23 +39,6 @@ enum Stage {
 
 /// All stages, those of keys before those of what lies in their values.
 const STAGES: &[Stage] = &[Stage::Shard, Stage::Slot, Stage::Record, Stage::Object, Stage::Inside];
-
-/// What a batch left to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum After {
-    /// Nothing.
-    Done,
-    /// Sending the replies so far, then executing from this request on.
-    SendFirst(usize),
-    /// Closing the client when its replies are sent.
-    Close,
-    /// Handing it to the main thread from this request on.
-    HandOver(usize),
-    /// Executing from this request on when the pause ends.
-    Postpone(usize),
-    /// Executing from this request on when the client's wait ends.
-    Wait(usize),
-}
 
 impl IoThread {
     /// Executes and answers the requests of the turn so far, client after client. The clients
@@ -87,7 +71,7 @@ impl IoThread {
     /// Executes one client's requests and sends the replies; in parts when they are long.
     fn answer(&mut self, batch: &mut Batch) {
         if let Some(client) = self.slots.client_mut(batch.slot) {
-            client.batched = false;
+            client.state = ClientState::Reading;
             // Whoever killed it has been told so: nothing that it sent since must have an answer.
             if client.session.record.location.is_killed() {
                 self.close(batch.slot);
@@ -96,17 +80,14 @@ impl IoThread {
         }
         let mut next = batch.requests.start;
         loop {
-            self.pass.enter();
-            let after = self.execute_batch(batch, next);
-            self.pass.leave();
-            let After::SendFirst(rest) = after else {
-                self.finish_batch(batch, after);
+            let outcome = self.execute_batch(batch, &mut next);
+            if let Some(outcome) = outcome {
+                self.finish_batch(batch, next, outcome);
                 break;
-            };
+            }
             if !self.send_replies(batch.slot) {
                 break;
             }
-            next = rest;
         }
         self.out.clear();
         self.out.shrink_to(OUT_KEPT_BYTES_MAX);
@@ -165,38 +146,44 @@ impl IoThread {
         }
     }
 
-    /// Executes one client's requests from number `first` on.
-    fn execute_batch(&mut self, batch: &Batch, first: usize) -> After {
-        let Some(client) = self.slots.client_mut(batch.slot) else { return After::Done };
-        let locks = ThreadShards { shards: &self.shared.shards, pass: &self.pass };
+    /// Executes one client's requests from number `next` on, which moves behind those that are
+    /// done. None: the replies so far have to be sent before the rest is executed.
+    fn execute_batch(&mut self, batch: &Batch, next: &mut usize) -> Option<Outcome> {
+        let Some(client) = self.slots.client_mut(batch.slot) else { return Some(Outcome::Done) };
+        let locks = ThreadShards::enter(&self.shared.shards, &self.pass);
         let host = ProcessHost(&self.shared);
         let Connection { session, query_buffer, commands, .. } = &mut **client;
         let query_buffer = if batch.in_query_buffer { query_buffer.as_deref() } else { None };
-        for index in first..batch.requests.end {
-            if self.out.bytes.len() > OUT_BYTES_MAX {
-                return After::SendFirst(index);
+        let mut executor = Executor {
+            worker: &mut self.worker,
+            session,
+            locks: &locks,
+            host: &host,
+            out: &mut self.out,
+        };
+        while *next < batch.requests.end {
+            if executor.out.bytes.len() > OUT_BYTES_MAX {
+                return None;
             }
-            let request = self.read_batch.request(index, query_buffer);
-            let worker = &mut self.worker;
-            let step = dispatch(worker, session, request, &locks, &host, &mut self.out);
-            match step {
-                Step::Done => *commands += 1,
-                Step::Close => {
+            let outcome = executor.execute(self.read_batch.request(*next, query_buffer));
+            match outcome {
+                Outcome::Done | Outcome::Failed => {}
+                Outcome::Close => {
                     *commands += 1;
-                    return After::Close;
+                    return Some(outcome);
                 }
-                Step::HandOver => return After::HandOver(index),
-                Step::Postpone => return After::Postpone(index),
-                Step::Wait => return After::Wait(index + 1),
+                Outcome::Block(_) => {
+                    *next += 1;
+                    return Some(outcome);
+                }
+                Outcome::MainThread | Outcome::Paused => return Some(outcome),
             }
+            *commands += 1;
+            *next += 1;
         }
-        match &batch.error {
-            None => After::Done,
-            Some(error) => {
-                Reply::new(&mut self.out, session.resp3).error(error.to_string().as_bytes());
-                After::Close
-            }
-        }
+        let Some(error) = &batch.error else { return Some(Outcome::Done) };
+        Reply::new(&mut self.out, session.resp3).error(error.to_string().as_bytes());
+        Some(Outcome::Close)
     }
 
     /// Sends the replies so far. Returns whether the client is still there.
@@ -238,20 +225,21 @@ impl IoThread {
         over || killed
     }
 
-    /// Sends a batch's replies and does what its last request asked for.
-    fn finish_batch(&mut self, batch: &Batch, after: After) {
+    /// Sends a batch's replies and enters the state that its last outcome leads to. Requests from
+    /// number `rest` on wait in the client's queue if it is held.
+    fn finish_batch(&mut self, batch: &Batch, rest: usize, outcome: Outcome) {
         let slot = batch.slot;
+        let Some(client) = self.slots.client_mut(slot) else { return };
+        client.enter(outcome);
         if !self.send_replies(slot) {
             return;
         }
         self.worker.stats.in_bytes.add(batch.in_bytes as u64);
         let Some(client) = self.slots.client_mut(slot) else { return };
-        if let After::HandOver(first) | After::Postpone(first) | After::Wait(first) = after {
-            let query_buffer =
-                if batch.in_query_buffer { client.query_buffer.as_deref() } else { None };
-            let rest =
-                (first..batch.requests.end).map(|index| self.read_batch.owned(index, query_buffer));
-            client.queue.extend(rest);
+        if client.state.is_held() {
+            let query_buffer = client.query_buffer.as_deref().filter(|_| batch.in_query_buffer);
+            let rest = rest..batch.requests.end;
+            client.queue.extend(rest.map(|index| self.read_batch.owned(index, query_buffer)));
             client.broken = batch.error.clone();
         }
         if batch.in_query_buffer
@@ -262,143 +250,154 @@ impl IoThread {
                 client.query_buffer = None;
             }
         }
-        // A client that has closed its side still gets the replies to what it sent. When requests
-        // wait, its end is read again after them.
-        client.closing |= after == After::Close || batch.ended && !client.is_held();
+        // A client that has closed its side still gets the replies to what it sent. When it is
+        // held, its end is read again afterwards.
+        if batch.ended && !client.state.is_held() {
+            client.enter(Outcome::Close);
+        }
         client.publish(self.now.unix_us / 1000, batch.in_bytes, 0);
-        match after {
-            After::HandOver(_) => self.send_away(slot),
-            After::Postpone(_) => {
-                client.session.record.set_flag(flag::PAUSED, true);
-                self.paused.push(slot);
-            }
-            After::Wait(_) => self.begin_wait(slot),
-            After::Done | After::Close | After::SendFirst(_) => {
-                if client.closing || client.wants_write() {
-                    self.after_send(slot);
-                }
-            }
+        if client.state.is_held() {
+            self.act_on_state(slot);
+        } else if client.state.is_closing() || client.wants_write() {
+            self.after_send(slot);
         }
     }
 
-    /// Executes the queued requests of a client until they are done or one cannot be executed here
-    /// and now, which is then returned as the step it asks for; the replies are added to what the
-    /// client has to send.
-    pub(crate) fn execute_queue(&mut self, client: &mut Connection) -> Option<Step> {
-        let mut stopped = None;
-        self.pass.enter();
-        let locks = ThreadShards { shards: &self.shared.shards, pass: &self.pass };
-        let host = ProcessHost(&self.shared);
-        let limit = self.worker.config.client_output_buffer_limit.normal;
-        let unix_ms = self.now.unix_us / 1000;
-        while let Some(owned) = client.queue.pop_front() {
-            let spans: Vec<Span> = (0..owned.args.len()).map(Span::own).collect();
-            let args = Args::new(&[], &spans, &owned.args);
-            let request = request_of(args, &self.worker);
-            let session = &mut client.session;
-            let step = dispatch(&mut self.worker, session, request, &locks, &host, &mut self.out);
-            match step {
-                Step::Done => client.commands += 1,
-                Step::Close => {
-                    client.closing = true;
-                    client.queue.clear();
-                }
-                Step::HandOver | Step::Postpone => {
-                    client.queue.push_front(OwnedRequest { args: owned.args });
-                    stopped = Some(step);
-                    break;
-                }
-                Step::Wait => {
-                    stopped = Some(step);
-                    break;
-                }
-            }
-            if self.out.bytes.len() > OUT_BYTES_MAX {
-                self.pass.leave();
-                client.keep(&self.out, Mark::default(), self.out.mark());
-                self.out.clear();
-                let sent = client.send_pending();
-                self.pass.enter();
-                let over = client.is_over(limit, unix_ms);
-                if over {
-                    warn_over(client);
-                }
-                if over || sent.is_err() {
-                    // Whoever puts it back into its slot closes it.
-                    client.session.record.kill();
-                    client.queue.clear();
-                }
-            }
+    /// Proceeds with a client that was held: executes its queue, sends the replies, and acts on the
+    /// state that it has come to.
+    pub(crate) fn proceed(&mut self, slot: usize) {
+        let Some(client) = self.slots.client_mut(slot) else { return };
+        let mut queue = QueueExecution {
+            worker: &mut self.worker,
+            shared: &self.shared,
+            pass: &self.pass,
+            out: &mut self.out,
+            unix_ms: self.now.unix_us / 1000,
+        };
+        queue.execute(client);
+        if !self.close_if_over(slot) {
+            self.send_pending(slot);
+            self.act_on_state(slot);
         }
-        self.pass.leave();
-        if !client.is_held()
-            && let Some(error) = client.broken.take()
-            && !client.closing
-        {
-            let resp3 = client.session.resp3;
-            Reply::new(&mut self.out, resp3).error(error.to_string().as_bytes());
-            client.closing = true;
-        }
-        client.keep(&self.out, Mark::default(), self.out.mark());
-        self.out.clear();
-        client.publish(unix_ms, 0, 0);
-        stopped
     }
 
-    /// Executes for another thread what only this one may, and sends the client back.
-    pub(crate) fn execute_for(&mut self, mut client: Box<Connection>, origin: Origin) {
-        self.execute_queue(&mut client);
+    /// Does what the state asks for that a client has come to.
+    pub(crate) fn act_on_state(&mut self, slot: usize) {
+        let Some(client) = self.slots.client(slot) else { return };
+        match client.state {
+            ClientState::Reading => {
+                if client.query_buffer.is_some() || client.transport.has_received() {
+                    self.look_again(slot);
+                }
+            }
+            ClientState::Batched => {}
+            ClientState::Blocked(_) => self.begin_wait(slot),
+            ClientState::Paused => self.waits_for_pause = true,
+            ClientState::OnMainThread => self.lend(slot),
+            ClientState::Closing => self.after_send(slot),
+        }
+    }
+
+    /// Executes for another thread what only this one may, and returns the client.
+    pub(crate) fn execute_lent(&mut self, mut client: Box<Connection>, origin: Origin) {
+        let mut queue = QueueExecution {
+            worker: &mut self.worker,
+            shared: &self.shared,
+            pass: &self.pass,
+            out: &mut self.out,
+            unix_ms: self.now.unix_us / 1000,
+        };
+        queue.execute(&mut client);
         // Before the reply is on its way, which may bring a look at the counts in this very turn.
         self.worker.publish_counters();
         self.shared.send(origin.thread, Message::Return(client, origin.slot));
     }
 
-    /// Executes what CLIENT PAUSE had postponed, as far as it has ended.
+    /// Proceeds with clients that waited for the end of CLIENT PAUSE, as far as it has ended.
     pub(crate) fn resume_paused(&mut self) {
-        let mut slots = std::mem::take(&mut self.paused);
-        // A slot is there twice when the client that had it was closed and the next waits as well.
-        slots.sort_unstable();
-        slots.dedup();
-        for slot in slots {
-            match self.slots.client(slot) {
-                // Its look was postponed, or it has its slot from a client that was paused.
-                Some(client) if client.session.waiter.is_some() => self.schedule(slot),
-                Some(_) => self.go_on(slot),
-                None => {}
+        self.waits_for_pause = false;
+        for slot in 0..self.slots.len() {
+            match self.slots.client(slot).map(|client| &client.state) {
+                Some(ClientState::Paused) => self.proceed(slot),
+                Some(ClientState::Blocked(_)) => self.schedule(slot),
+                _ => {}
             }
         }
     }
+}
 
-    /// Executes what a client has queued, as far as may be, and goes on with its input.
-    pub(crate) fn go_on(&mut self, slot: usize) {
-        let Some(mut client) = self.slots.lend(slot) else { return };
-        let stopped = self.execute_queue(&mut client);
-        client.session.record.set_flag(flag::PAUSED, stopped == Some(Step::Postpone));
-        self.slots.restore(slot, client);
-        if self.close_if_over(slot) {
-            return;
+/// What executing the queue of a client takes, which may belong to another thread.
+struct QueueExecution<'a> {
+    worker: &'a mut Worker,
+    shared: &'a Shared,
+    pass: &'a Pass,
+    out: &'a mut Out,
+    unix_ms: i64,
+}
+
+impl QueueExecution<'_> {
+    /// Executes a client's queued requests until they are done or one leads to a held state. The
+    /// replies are added to what the client has to send.
+    fn execute(&mut self, client: &mut Connection) {
+        client.enter(Outcome::Done);
+        while let Some(owned) = client.queue.pop_front() {
+            let outcome = self.execute_one(client, &owned);
+            match outcome {
+                Outcome::Done | Outcome::Failed => client.commands += 1,
+                Outcome::Close => client.queue.clear(),
+                Outcome::MainThread | Outcome::Paused => client.queue.push_front(owned),
+                Outcome::Block(_) => {}
+            }
+            client.enter(outcome);
+            if client.state.is_held() {
+                break;
+            }
+            if self.out.bytes.len() > OUT_BYTES_MAX {
+                self.send_part(client);
+            }
         }
-        match stopped {
-            Some(Step::HandOver) => {
-                self.send_pending(slot);
-                self.send_away(slot);
-            }
-            Some(Step::Wait) => {
-                self.send_pending(slot);
-                self.begin_wait(slot);
-            }
-            Some(_) => {
-                self.paused.push(slot);
-                self.send_pending(slot);
-            }
-            None => {
-                self.send_pending(slot);
-                if let Some(client) = self.slots.client(slot)
-                    && (client.query_buffer.is_some() || client.transport.has_received())
-                {
-                    self.look_again(slot);
-                }
-            }
+        if matches!(client.state, ClientState::Reading)
+            && let Some(error) = client.broken.take()
+        {
+            let resp3 = client.session.resp3;
+            Reply::new(self.out, resp3).error(error.to_string().as_bytes());
+            client.enter(Outcome::Close);
+        }
+        client.keep(self.out, Mark::default(), self.out.mark());
+        self.out.clear();
+        client.publish(self.unix_ms, 0, 0);
+    }
+
+    fn execute_one(&mut self, client: &mut Connection, owned: &OwnedRequest) -> Outcome {
+        let spans: Vec<Span> = (0..owned.args.len()).map(Span::own).collect();
+        let args = Args::new(&[], &spans, &owned.args);
+        let entry = table().resolve(&args);
+        let hasher = self.worker.turn.hasher;
+        let hash = entry.and_then(|entry| entry.single_key_hash(&args, |key| hasher.hash(key)));
+        let mut executor = Executor {
+            worker: self.worker,
+            session: &mut client.session,
+            locks: &ThreadShards::enter(&self.shared.shards, self.pass),
+            host: &ProcessHost(self.shared),
+            out: self.out,
+        };
+        executor.execute(Request { entry, args, hash })
+    }
+
+    /// Sends a part of long replies. A client that does not take them is marked as killed: whoever
+    /// owns it closes it.
+    fn send_part(&mut self, client: &mut Connection) {
+        client.keep(self.out, Mark::default(), self.out.mark());
+        self.out.clear();
+        let sent = client.send_pending();
+        let limit = self.worker.config.client_output_buffer_limit.normal;
+        let over = client.is_over(limit, self.unix_ms);
+        if over {
+            warn_over(client);
+        }
+        if over || sent.is_err() {
+            client.session.record.kill();
+            client.queue.clear();
         }
     }
 }
@@ -411,11 +410,4 @@ fn warn_over(client: &Connection) {
         record.address,
         client.output_bytes()
     );
-}
-
-fn request_of<'a>(args: Args<'a>, worker: &node::Worker) -> Request<'a> {
-    let entry = table().resolve(&args);
-    let hasher = &worker.turn.hasher;
-    let hash = entry.and_then(|entry| entry.single_key_hash(&args, |key| hasher.hash(key)));
-    Request { entry, args, hash }
 }

@@ -6,7 +6,7 @@
 //!   +--------------------------- cron <- mailbox <-----------------------------+
 //! ```
 //!
-//! Invariants: only the owner touches a client; a client that is away (with the main thread) leaves
+//! Invariants: only the owner touches a client; a client that is lent to the main thread leaves
 //! its slot reserved; nothing is executed outside the gate and nothing is sent inside it.
 
 use std::collections::VecDeque;
@@ -23,6 +23,7 @@ use sys::eventfd::EventFd;
 
 use crate::net::connection::Connection;
 use crate::net::read_batch::{ReadBatch, Received};
+use crate::threads::client_state::ClientState;
 use crate::threads::clock::{Clock, Moment};
 use crate::threads::cron::Cron;
 use crate::threads::deadlines::Deadlines;
@@ -69,11 +70,11 @@ pub struct IoThread {
     clock: Clock,
     /// Clients with input that needs no event to be looked at.
     again: VecDeque<usize>,
-    /// Clients whose requests wait for the end of CLIENT PAUSE.
-    pub(crate) paused: Vec<usize>,
-    /// When to see to its clients that wait for keys.
+    /// Some client, held or blocked, waits for the end of CLIENT PAUSE.
+    pub(crate) waits_for_pause: bool,
+    /// When to come back to blocked clients.
     pub(crate) deadlines: Deadlines,
-    tsc: Cron,
+    cron: Cron,
     ended: bool,
     /// Handshakes that may still go on in this turn.
     handshakes_left: usize,
@@ -131,9 +132,9 @@ impl IoThread {
             wake: post.wake,
             events: Events::with_capacity(EVENTS_MAX),
             again: VecDeque::new(),
-            paused: Vec::new(),
+            waits_for_pause: false,
             deadlines: Deadlines::default(),
-            tsc: Cron::default(),
+            cron: Cron::default(),
             ended: false,
             handshakes_left: 0,
             worker,
@@ -176,7 +177,7 @@ impl IoThread {
             self.on_deadline(slot);
         }
         self.ended |= self.slots.has_left();
-        if !self.paused.is_empty() && self.worker.node.pause_left_ms(self.now.unix_us / 1000) == 0 {
+        if self.waits_for_pause && self.worker.node.pause_left_ms(self.now.unix_us / 1000) == 0 {
             self.resume_paused();
         }
         self.run_cron();
@@ -197,10 +198,10 @@ impl IoThread {
         }
         let unix_ms = self.now.unix_us / 1000;
         // Never more than a second.
-        let until_cron = self.tsc.wait_ms(unix_ms);
+        let until_cron = self.cron.wait_ms(unix_ms);
         let until_deadline = self.deadlines.wait_ms(unix_ms).unwrap_or(i64::MAX);
         let timeout_ms = until_deadline.min(i64::from(until_cron)) as i32;
-        if self.paused.is_empty() {
+        if !self.waits_for_pause {
             return timeout_ms;
         }
         let left = self.worker.node.pause_left_ms(unix_ms);
@@ -215,10 +216,10 @@ impl IoThread {
             return;
         }
         match self.slots.client_mut(slot) {
-            Some(client) if client.closing || client.is_held() => {
+            Some(client) if client.state.is_closing() || client.state.is_held() => {
                 // Nothing is read now; only a broken connection is of interest, and the end of one
                 // whose client waits for a key.
-                let waits = client.session.waiter.is_some() && !client.closing;
+                let waits = client.state.blocked().is_some();
                 if event.hung_up() || waits && event.ended() {
                     self.close(slot);
                 } else {
@@ -227,7 +228,7 @@ impl IoThread {
                 }
             }
             // The next wait reports it again.
-            Some(client) if client.batched => {}
+            Some(client) if matches!(client.state, ClientState::Batched) => {}
             Some(client) if client.transport.is_handshaking() => {
                 // Those left out are ready again at once, in the next turn.
                 if let Some(left) = self.handshakes_left.checked_sub(1) {
@@ -254,7 +255,9 @@ impl IoThread {
         let hash = |key: &[u8]| hasher.hash(key);
         let received = self.read_batch.receive(slot, client, limits, query_max, &hash);
         self.worker.stats.reads.add(1);
-        client.batched = matches!(received, Received::Batch | Received::BatchAndMore);
+        if matches!(received, Received::Batch | Received::BatchAndMore) {
+            client.state = ClientState::Batched;
+        }
         match received {
             Received::Batch => {}
             Received::BatchAndMore => self.again.push_back(slot),
@@ -278,7 +281,7 @@ impl IoThread {
     /// waiting inside its transport.
     fn receive_again(&mut self, slot: usize) {
         let Some(client) = self.slots.client_mut(slot) else { return };
-        if client.closing || client.is_held() || client.batched {
+        if !matches!(client.state, ClientState::Reading) {
             return;
         }
         if client.query_buffer.is_none() || client.transport.has_received() {
@@ -286,7 +289,7 @@ impl IoThread {
         }
         let limits = limits(client, &self.worker);
         let hasher = self.worker.turn.hasher;
-        client.batched = true;
+        client.state = ClientState::Batched;
         if self.read_batch.parse_query_buffer(slot, client, limits, &|key| hasher.hash(key)) {
             self.again.push_back(slot);
         }
@@ -313,7 +316,7 @@ impl IoThread {
     /// Closes a client that is done, and watches the others for what they need now.
     pub(crate) fn after_send(&mut self, slot: usize) {
         let Some(client) = self.slots.client_mut(slot) else { return };
-        if client.closing && !client.wants_write() {
+        if client.state.is_closing() && !client.wants_write() {
             return self.close(slot);
         }
         let interest = client.interest();
@@ -335,16 +338,16 @@ impl IoThread {
         let shared = &self.shared;
         match self.slots.handle(message, || shared.thread_for_client()) {
             Action::Nothing => {}
-            Action::Welcome(slot) => self.welcome(slot),
-            Action::Resume(slot) => self.resume(slot),
+            Action::Moved(slot) => self.moved(slot),
+            Action::Returned(slot) => self.returned(slot),
             Action::Wake(slot) => self.end_wait(slot),
             Action::Close(client) => self.end_client(client),
-            Action::PassOn(client, thread) => self.pass_on(client, thread),
-            Action::Execute(client, origin) => self.execute_for(client, origin),
-            Action::HandOver => self.hand_over_all(),
-            Action::Share => self.share(),
+            Action::Move(client, thread) => self.move_client(client, thread),
+            Action::Execute(client, origin) => self.execute_lent(client, origin),
+            Action::MoveAll => self.move_all(),
+            Action::MoveSurplus => self.move_surplus(),
             Action::Left(thread) => shared.control.lock().thread_left(shared, thread),
-            Action::LookAtPause => self.resume_paused(),
+            Action::PauseChanged => self.resume_paused(),
             Action::ShutDown => {
                 self.finish();
                 self.ended = true;
@@ -376,7 +379,7 @@ impl IoThread {
 
     fn end_client(&mut self, mut client: Box<Connection>) {
         self.forget(&mut client);
-        self.give_up_wait(&mut client);
+        self.give_up_wait(&client);
         client.transport.shut_down();
         self.worker.node.clients.remove(client.session.record.id);
     }
@@ -384,7 +387,9 @@ impl IoThread {
     /// Stops watching and counting a client that is in no slot any more.
     pub(crate) fn forget(&mut self, client: &mut Connection) {
         let id = client.session.record.id;
-        self.deadlines.move_to(None, &mut client.due_ms, id, 0);
+        if let Some(blocked) = client.state.blocked_mut() {
+            self.deadlines.move_to(None, &mut blocked.due_ms, id, 0);
+        }
         // One that was only passing through has not been added.
         let _ = self.epoll.delete(client.transport.as_fd());
         self.clients.fetch_sub(1, Ordering::Relaxed);
@@ -392,9 +397,9 @@ impl IoThread {
     }
 
     fn run_cron(&mut self) {
-        let mut tsc = std::mem::take(&mut self.tsc);
-        tsc.run(self);
-        self.tsc = tsc;
+        let mut cron = std::mem::take(&mut self.cron);
+        cron.run(self);
+        self.cron = cron;
     }
 }
 

@@ -1,17 +1,19 @@
 //! What one thread asks of another. A client is never touched by a thread that does not own it.
 //!
+//! A client changes threads in two ways: it is *moved* to another thread for good, or *lent* to the
+//! main thread for what only that one executes, and returned.
+//!
 //! The type of clients is a parameter: the models in `tests/models` have clients without sockets.
 
 /// A message to a thread's mailbox.
 #[derive(Debug)]
 pub enum Message<C> {
-    /// Own this client from now on. The main thread gives it to another thread when there are
-    /// others; only the main thread sends it to one of those.
-    Adopt(C),
-    /// Execute the queued requests of a client of another thread, and send it back. Only the main
-    /// thread gets it.
-    Execute(C, Origin),
-    /// The client is back; it lives in this slot.
+    /// A client moves here. The main thread passes it to one of the other threads, if there are
+    /// any; only the main thread sends it to one of those.
+    Move(C),
+    /// A client is lent: execute its queued requests and return it. Only the main thread gets it.
+    Lend(C, Origin),
+    /// A lent client is back; it lives in this slot.
     Return(C, usize),
     /// Close the client with this number, if it is still in this slot.
     Close {
@@ -27,13 +29,13 @@ pub enum Message<C> {
         /// Where it was.
         slot: usize,
     },
-    /// Look again at clients that wait for the end of CLIENT PAUSE.
+    /// CLIENT PAUSE began or ended.
     PauseChanged,
-    /// Give your clients to the threads that are there for them, and go on.
-    Spread,
-    /// There are more threads: give them your surplus of clients.
-    Share,
-    /// Hand all clients to other threads and end.
+    /// Move all clients to the threads that take clients, and go on.
+    MoveAll,
+    /// There are more threads: move the surplus of clients.
+    MoveSurplus,
+    /// Move all clients and end.
     Leave,
     /// The thread with this number has ended. Only the main thread gets it.
     Left(usize),
@@ -41,7 +43,7 @@ pub enum Message<C> {
     ShutDown,
 }
 
-/// Where a client goes back to.
+/// Where a lent client is returned to.
 #[derive(Clone, Copy, Debug)]
 pub struct Origin {
     /// The thread that owns it.

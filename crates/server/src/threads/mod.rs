@@ -1,13 +1,15 @@
 //! The threads: an event loop each, its clients, and what threads ask of one another.
 
 mod blocked;
+mod client_moves;
+pub(crate) mod client_state;
 pub(crate) mod clock;
 pub(crate) mod control;
 pub(crate) mod cron;
 pub(crate) mod deadlines;
 mod execute;
-mod handover;
 pub(crate) mod io_thread;
 pub(crate) mod message;
 pub(crate) mod shared;
 pub(crate) mod slots;
+pub(crate) mod thread_count;

@@ -70,20 +70,15 @@ impl Shared {
         fewest.map_or(0, |(thread, _)| thread)
     }
 
-    /// Gives a client to a thread; another than the main thread only if this is the main thread.
-    pub fn give_client(&self, thread: usize, client: Box<Connection>) {
+    /// Moves a client to a thread; to another than the main thread only if this is the main thread.
+    pub fn move_client(&self, thread: usize, client: Box<Connection>) {
         if let Some(handle) = self.handles.read().get(thread) {
             handle.clients.fetch_add(1, Ordering::Relaxed);
-            handle.mailbox.send(Message::Adopt(client));
+            handle.mailbox.send(Message::Move(client));
         }
     }
 
-    /// Gives a new client to the thread that has the fewest. Only the main thread does.
-    pub fn place_client(&self, client: Box<Connection>) {
-        self.give_client(self.thread_for_client(), client);
-    }
-
-    /// The share of all clients that each thread would have if they were spread evenly.
+    /// The share of all clients that each thread would have if all had equally many.
     pub fn fair_share(&self) -> usize {
         let active = self.threads_active.load(Ordering::Acquire);
         let handles = self.handles.read();

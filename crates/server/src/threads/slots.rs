@@ -2,9 +2,9 @@
 //! each message with one [`Action`]. No input or output happens here.
 //!
 //! ```text
-//!            Adopt                  lend
-//!     Free ---------> Here ----------------------> Away    with the main thread, or in the hands
-//!       ^               |  <----------------------  |      of the code that executes its queue
+//!             Move                  lend
+//!     Free ---------> Here ----------------------> Away    with the main thread
+//!       ^               |  <----------------------  |
 //!       |   remove      |        Return             |
 //!       +---------------+---------------------------+ Return of a killed client, or to a thread
 //!                                                     that leaves
@@ -13,7 +13,7 @@
 //! Invariants, each with a model in `tests/models`:
 //! - A client is in one thread's slots or in one message, never in two and never in none, until it
 //!   is closed, once. A slot that is `Away` stays reserved for the client that is to come back.
-//! - A kill reaches its client: `Close` finds it `Here`, or whoever gets it next, by `Adopt` or
+//! - A kill reaches its client: `Close` finds it `Here`, or whoever gets it next, by `Move` or
 //!   `Return`, finds its location marked. In the same way `Wake` reaches its client, or whoever
 //!   gets it next finds its wait over.
 //! - Only the main thread gives clients to others, and it is the one that tells them to leave. So
@@ -56,28 +56,28 @@ enum Slot<C: Client> {
 pub enum Action<C> {
     /// Nothing.
     Nothing,
-    /// A client is new in this slot: watch it. Its wait for a key may be over.
-    Welcome(usize),
+    /// A client has moved into this slot: watch it. Its wait for a key may be over.
+    Moved(usize),
     /// See whether the wait of the client in this slot is over.
     Wake(usize),
-    /// A client is back in this slot: send its replies and go on with its input. Its wait
-    /// for a key may be over.
-    Resume(usize),
+    /// A lent client is back in this slot: send its replies and proceed with it. Its wait for a key
+    /// may be over.
+    Returned(usize),
     /// Close this client, which is in no slot any more.
     Close(C),
-    /// Give this client, which is in no slot any more, to another thread.
-    PassOn(C, usize),
-    /// Execute the queue of another thread's client and send it back.
+    /// Move this client, which is in no slot any more, to another thread.
+    Move(C, usize),
+    /// Execute the queue of another thread's client and return it.
     Execute(C, Origin),
-    /// [Take](Slots::remove) every client out of its slot and give it
-    /// [elsewhere](Slots::elsewhere).
-    HandOver,
+    /// [Take](Slots::remove) every client out of its slot and move it to its
+    /// [destination](Slots::destination).
+    MoveAll,
     /// The same with the clients that are more than the thread's share.
-    Share,
+    MoveSurplus,
     /// A thread has ended.
     Left(usize),
     /// CLIENT PAUSE began or ended.
-    LookAtPause,
+    PauseChanged,
     /// The server is going down.
     ShutDown,
 }
@@ -105,8 +105,8 @@ impl<C: Client> Slots<C> {
     /// `chosen` is the thread for a new client; only the main thread asks for it.
     pub fn handle(&mut self, message: Message<C>, chosen: impl FnOnce() -> usize) -> Action<C> {
         match message {
-            Message::Adopt(client) => self.adopt(client, chosen),
-            Message::Return(client, slot) => self.welcome_back(client, slot),
+            Message::Move(client) => self.take(client, chosen),
+            Message::Return(client, slot) => self.take_back(client, slot),
             Message::Close { id, slot } => match self.client(slot) {
                 Some(client) if client.id() == id => {
                     self.remove(slot).map_or(Action::Nothing, Action::Close)
@@ -119,32 +119,32 @@ impl<C: Client> Slots<C> {
                 // It is closed, or whoever gets it next looks whether its wait is over.
                 _ => Action::Nothing,
             },
-            Message::Execute(client, origin) => Action::Execute(client, origin),
+            Message::Lend(client, origin) => Action::Execute(client, origin),
             // It may be late: there may be no other thread any more.
-            Message::Spread if self.elsewhere(chosen) == self.thread => Action::Nothing,
-            Message::Spread => Action::HandOver,
-            Message::Share => Action::Share,
+            Message::MoveAll if self.destination(chosen) == self.thread => Action::Nothing,
+            Message::MoveAll => Action::MoveAll,
+            Message::MoveSurplus => Action::MoveSurplus,
             Message::Left(thread) => Action::Left(thread),
             Message::Leave => {
                 self.leaving = true;
-                Action::HandOver
+                Action::MoveAll
             }
-            Message::PauseChanged => Action::LookAtPause,
+            Message::PauseChanged => Action::PauseChanged,
             Message::ShutDown => Action::ShutDown,
         }
     }
 
-    /// The thread for a client that this one gives away: `chosen` by the main thread, the only one
-    /// that knows who will still be there.
-    pub fn elsewhere(&self, chosen: impl FnOnce() -> usize) -> usize {
+    /// The thread that a client moves to from here: `chosen` by the main thread, the only one that
+    /// knows which threads will still be there.
+    pub fn destination(&self, chosen: impl FnOnce() -> usize) -> usize {
         if self.thread == MAIN { chosen() } else { MAIN }
     }
 
-    fn adopt(&mut self, client: C, chosen: impl FnOnce() -> usize) -> Action<C> {
+    fn take(&mut self, client: C, chosen: impl FnOnce() -> usize) -> Action<C> {
         let stays = self.thread != MAIN && !self.leaving;
-        let home = if stays { self.thread } else { self.elsewhere(chosen) };
+        let home = if stays { self.thread } else { self.destination(chosen) };
         if home != self.thread {
-            return Action::PassOn(client, home);
+            return Action::Move(client, home);
         }
         let slot = self.free.pop().unwrap_or_else(|| {
             self.entries.push(Slot::Free);
@@ -155,18 +155,18 @@ impl<C: Client> Slots<C> {
             return Action::Close(client);
         }
         self.entries[slot] = Slot::Here(client);
-        Action::Welcome(slot)
+        Action::Moved(slot)
     }
 
-    fn welcome_back(&mut self, client: C, slot: usize) -> Action<C> {
+    fn take_back(&mut self, client: C, slot: usize) -> Action<C> {
         let killed = client.is_killed();
         self.restore(slot, client);
         if !killed && !self.leaving {
-            return Action::Resume(slot);
+            return Action::Returned(slot);
         }
         match self.remove(slot) {
             Some(client) if killed => Action::Close(client),
-            Some(client) => Action::PassOn(client, MAIN),
+            Some(client) => Action::Move(client, MAIN),
             None => Action::Nothing,
         }
     }
@@ -180,11 +180,8 @@ impl<C: Client> Slots<C> {
         Some(client)
     }
 
-    /// Brings back a lent client.
-    ///
-    /// # Panics
-    /// When its slot is not reserved: the program is wrong.
-    pub fn restore(&mut self, slot: usize, mut client: C) {
+    /// Puts a lent client back into its slot, which is reserved for it.
+    fn restore(&mut self, slot: usize, mut client: C) {
         let entry = &mut self.entries[slot];
         assert!(matches!(entry, Slot::Away(_)), "a client comes back to its own slot");
         if let Slot::Away(ticket) = std::mem::replace(entry, Slot::Free) {

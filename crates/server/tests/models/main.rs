@@ -1,4 +1,4 @@
-//! Thousands of schedules of small cases of the shard locks, of the hand-over of clients and of
+//! Thousands of schedules of small cases of the shard locks, of clients that change threads and of
 //! their waits for keys.
 //!
 //! The sources are those of the product, included beside a `shim` of shuttle's types; the gate and
@@ -15,6 +15,9 @@
 #[path = "../../../sync/src/client_location.rs"]
 #[allow(dead_code)]
 mod client_location;
+#[path = "../../src/threads/client_state.rs"]
+#[allow(dead_code)]
+mod client_state;
 #[path = "../../../sync/src/gate.rs"]
 #[allow(dead_code)]
 mod gate;
@@ -27,13 +30,16 @@ mod shard_locks;
 #[path = "../../src/threads/slots.rs"]
 #[allow(dead_code)]
 mod slots;
+#[path = "../../src/threads/thread_count.rs"]
+#[allow(dead_code)]
+mod thread_count;
 
-mod hand_over;
-mod hand_over_models;
+mod blocked;
+mod blocked_models;
+mod move_models;
+mod moves;
 mod shard_lock_models;
 mod shim;
-mod waiting;
-mod waiting_models;
 
 use std::env;
 use std::process::Command;

@@ -55,8 +55,7 @@ impl World {
     }
 
     fn execute(&self, pass: &Pass, work: impl Fn(&Self, &ThreadShards<'_>)) {
-        let _inside = pass.inside();
-        work(self, &ThreadShards { shards: &self.shards, pass });
+        work(self, &ThreadShards::enter(&self.shards, pass));
     }
 
     /// Adds one to a cell, in two steps.

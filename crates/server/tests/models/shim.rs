@@ -10,7 +10,7 @@ use std::sync::PoisonError;
 
 use store::Shard;
 
-pub(crate) use crate::gate::Pass;
+pub(crate) use crate::gate::{Inside, Pass};
 pub(crate) use shuttle::hint::spin_loop;
 pub(crate) use shuttle::sync::atomic::{AtomicIsize, AtomicU64, Ordering};
 

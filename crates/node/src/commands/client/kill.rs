@@ -8,11 +8,12 @@ use command::{Argument, Shape, Spec};
 use engine::{ConnectionError, Error};
 use resp::{Args, Reply};
 
+use super::super::NodeCx;
 use super::super::connection::shown;
-use super::super::{NodeCx, Then};
 use super::admin;
 use super::list::client_type;
 use crate::clients::record::{ClientRecord, ClientType, DEFAULT_USER};
+use crate::execution::executor::Outcome;
 
 const TYPES: Shape = Shape::OneOf(&[
     Argument::word("normal", "NORMAL"),
@@ -87,7 +88,7 @@ pub(super) fn kill(
         killed += 1;
         if is_me {
             // Its reply is sent first.
-            *cx.then = Then::Close;
+            cx.outcome = Outcome::Close;
         } else {
             cx.host.close_client(&record);
         }

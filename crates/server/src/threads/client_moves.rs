@@ -1,13 +1,12 @@
-//! Clients on their way between threads: to the main thread and back with requests that only it may
-//! execute, to another thread for good when the number of threads changes, and the end of a thread.
+//! Clients that change threads: lent to the main thread for what only that one executes, moved to
+//! another thread for good when the number of threads changes; and the end of a thread.
 //!
-//! Who may move where is decided by `slots`; here it is done to sockets.
+//! Who may go where is decided by `slots`; here it is done to sockets.
 
 use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use node::clients::record::flag;
 use sys::epoll::Interest;
 
 use crate::net::connection::Connection;
@@ -21,41 +20,36 @@ const FLUSH_TIME_MAX: Duration = Duration::from_secs(1);
 const LOOK_AGAIN: Duration = Duration::from_micros(100);
 
 impl IoThread {
-    /// Begins to serve a client that is new here, and was counted as this thread's.
-    pub(crate) fn welcome(&mut self, slot: usize) {
+    /// Begins to serve a client that has moved here, and was counted as this thread's.
+    pub(crate) fn moved(&mut self, slot: usize) {
         self.worker.stats.clients.set(self.slots.clients() as u64);
         let Some(client) = self.slots.client_mut(slot) else { return };
-        // A client that waits for a key is watched until it sends something.
-        client.watched = Interest { read: client.session.waiter.is_some(), ..Interest::NONE };
+        // A blocked client is watched until it sends something.
+        client.watched = Interest { read: client.state.blocked().is_some(), ..Interest::NONE };
         client.watched = client.interest();
-        let added = self.epoll.add(client.transport.as_fd(), slot as u64, client.watched);
-        let must_look = client.query_buffer.is_some() || client.transport.has_received();
-        let waits_for_key = client.session.waiter.is_some();
-        let is_paused = !waits_for_key && !client.queue.is_empty();
-        if added.is_err() {
-            return self.close(slot);
+        match self.epoll.add(client.transport.as_fd(), slot as u64, client.watched) {
+            Ok(()) => self.act_on_state(slot),
+            Err(_) => self.close(slot),
         }
-        if waits_for_key {
-            return self.begin_wait(slot);
-        }
-        if is_paused {
-            self.paused.push(slot);
-        } else if must_look {
-            self.look_again(slot);
-        }
-        // It may have been executed to its end on the way, with nothing to send.
-        self.after_send(slot);
     }
 
-    /// Sends a client with queued requests to the main thread.
-    pub(crate) fn send_away(&mut self, slot: usize) {
+    /// Goes on with a client that is back from the main thread.
+    pub(crate) fn returned(&mut self, slot: usize) {
+        if !self.close_if_over(slot) {
+            self.send_pending(slot);
+            self.act_on_state(slot);
+        }
+    }
+
+    /// Lends a client with queued requests to the main thread.
+    pub(crate) fn lend(&mut self, slot: usize) {
         if let Some(client) = self.slots.lend(slot) {
             let origin = Origin { thread: self.worker.index, slot };
-            self.shared.send(0, Message::Execute(client, origin));
+            self.shared.send(0, Message::Lend(client, origin));
         }
     }
 
-    /// A client that is away has sent something. That is read when it is back, and until then its
+    /// A client that is lent has sent something. That is read when it is back, and until then its
     /// descriptor must not end every wait.
     pub(crate) fn unwatch_away(&mut self, slot: usize) {
         if let Some(ticket) = self.slots.ticket_mut(slot)
@@ -66,56 +60,35 @@ impl IoThread {
         }
     }
 
-    /// Goes on with a client that is back from the main thread.
-    pub(crate) fn resume(&mut self, slot: usize) {
-        if self.close_if_over(slot) {
-            return;
-        }
-        self.send_pending(slot);
-        if let Some(client) = self.slots.client(slot) {
-            if client.session.waiter.is_some() {
-                self.begin_wait(slot);
-            } else if client.queue.is_empty() {
-                if client.query_buffer.is_some() || client.transport.has_received() {
-                    self.look_again(slot);
-                }
-            } else {
-                client.session.record.set_flag(flag::PAUSED, true);
-                self.paused.push(slot);
-            }
-        }
-    }
-
-    /// Gives a client that is in no slot any more to another thread.
-    pub(crate) fn pass_on(&mut self, mut client: Box<Connection>, thread: usize) {
+    /// Moves a client that is in no slot any more to another thread.
+    pub(crate) fn move_client(&mut self, mut client: Box<Connection>, thread: usize) {
         self.forget(&mut client);
-        self.shared.give_client(thread, client);
+        self.shared.move_client(thread, client);
     }
 
-    /// Gives away a client that is here.
-    fn hand_over(&mut self, slot: usize) {
+    fn move_slot(&mut self, slot: usize) {
         if let Some(client) = self.slots.remove(slot) {
-            let thread = self.slots.elsewhere(|| self.shared.thread_for_client());
-            self.pass_on(client, thread);
+            let thread = self.slots.destination(|| self.shared.thread_for_client());
+            self.move_client(client, thread);
         }
     }
 
-    /// Gives away all clients that are here. Of a thread that leaves, those that are away follow
-    /// when they come back.
-    pub(crate) fn hand_over_all(&mut self) {
+    /// Moves all clients that are here to other threads. Of a thread that leaves, those that are
+    /// lent follow when they come back.
+    pub(crate) fn move_all(&mut self) {
         for slot in 0..self.slots.len() {
-            self.hand_over(slot);
+            self.move_slot(slot);
         }
     }
 
-    /// Gives away what it has beyond its share of the clients.
-    pub(crate) fn share(&mut self) {
+    /// Moves what it has beyond its share of the clients.
+    pub(crate) fn move_surplus(&mut self) {
         let keep = self.shared.fair_share();
         for slot in 0..self.slots.len() {
             if self.clients.load(Ordering::Relaxed) <= keep {
                 return;
             }
-            self.hand_over(slot);
+            self.move_slot(slot);
         }
     }
 

@@ -1,19 +1,19 @@
-//! Owners of clients that wait for keys: the product's locks, slots, messages and dispatch, around
-//! them as much of `waiting` and `thread` as begins and ends waits, with channels in place of
-//! mailboxes.
+//! Owners of clients that are blocked on keys: the product's locks, slots, messages, client states
+//! and executor, around them as much of `blocked` and `io_thread` as begins and ends waits, with
+//! channels in place of mailboxes.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use node::blocking::{due, finish, give_up, on_deadline};
 use node::config::{Change, Config};
-use node::execution::dispatch::Request;
 use node::host::{ProcessInfo, Shutdown};
-use node::{ClientRecord, Host, Node, Session, Step, Worker, dispatch, table};
+use node::{ClientRecord, Executor, Host, Node, Request, Session, Worker, table};
 use resp::{Args, Out, Span};
 use shuttle::sync::Mutex;
 use shuttle::sync::mpsc::{Receiver, Sender, channel};
 
+use crate::client_state::ClientState;
 use crate::gate::{Gate, Pass};
 use crate::message::Message;
 use crate::shard_locks::{Shards, ThreadShards};
@@ -29,8 +29,8 @@ pub(crate) const START_MS: i64 = 1000;
 #[derive(Debug)]
 pub(crate) struct TestClient {
     session: Session,
+    state: ClientState,
     told: Arc<Mutex<Vec<String>>>,
-    due_ms: Option<i64>,
     pub(crate) record: Arc<ClientRecord>,
 }
 
@@ -97,10 +97,10 @@ impl World {
         })
     }
 
-    pub(crate) fn send(&self, thread: usize, letter: TestMessage) {
+    pub(crate) fn send(&self, thread: usize, message: TestMessage) {
         let links = self.links.lock().expect("nobody panics");
         // Who has ended needs to hear nothing.
-        let _ = links[thread].send(letter);
+        let _ = links[thread].send(message);
     }
 
     /// Marks a client as one to be closed and tells its owner, as CLIENT KILL does.
@@ -189,15 +189,16 @@ impl Owner {
         let session = Session::new(Arc::clone(&record), true);
         let told = Arc::default();
         let seen = Seen { record: Arc::clone(&record), told: Arc::clone(&told) };
-        let client = TestClient { session, told, due_ms: None, record };
-        match self.slots.handle(Message::Adopt(client), || 0) {
-            Action::Welcome(slot) => (slot, seen),
+        let client = TestClient { session, state: ClientState::Reading, told, record };
+        match self.slots.handle(Message::Move(client), || 0) {
+            Action::Moved(slot) => (slot, seen),
             other => panic!("a thread takes a client: {other:?}"),
         }
     }
 
-    /// Executes a request of a client.
-    pub(crate) fn request(&mut self, slot: usize, words: &str) -> Step {
+    /// Executes a request of a client. Returns whether it blocks the client; if not, it is
+    /// answered.
+    pub(crate) fn request(&mut self, slot: usize, words: &str) -> bool {
         let client = self.slots.client_mut(slot).expect("it is here");
         let args: Vec<_> =
             words.split(' ').map(|word| Arc::new(word.as_bytes().to_vec())).collect();
@@ -207,31 +208,34 @@ impl Owner {
         let hasher = self.world.node.hasher;
         let hash = entry.and_then(|entry| entry.single_key_hash(&args, |key| hasher.hash(key)));
         let mut out = Out::default();
-        let locks = ThreadShards { shards: &self.world.shards, pass: &self.pass };
-        self.pass.enter();
-        let request = Request { entry, args, hash };
-        let host = &*self.world;
-        let session = &mut client.session;
-        let step = dispatch(&mut self.worker, session, request, &locks, host, &mut out);
-        self.pass.leave();
-        client.due_ms = due(&self.worker, &client.session).at_ms;
+        let mut executor = Executor {
+            worker: &mut self.worker,
+            session: &mut client.session,
+            locks: &ThreadShards::enter(&self.world.shards, &self.pass),
+            host: &*self.world,
+            out: &mut out,
+        };
+        client.state = ClientState::after(executor.execute(Request { entry, args, hash }));
+        schedule(&self.worker, client);
         tell(client, &out);
-        step
+        let blocks = client.state.blocked().is_some();
+        assert!(blocks || matches!(client.state, ClientState::Reading), "{:?}", client.state);
+        blocks
     }
 
     /// Handles one message, for which it waits.
     pub(crate) fn turn(&mut self) {
-        let letter = self.inbox.recv().expect("its link is open");
-        self.handle(letter);
+        let message = self.inbox.recv().expect("its link is open");
+        self.handle(message);
     }
 
-    fn handle(&mut self, letter: TestMessage) {
-        match self.slots.handle(letter, || 2) {
+    fn handle(&mut self, message: TestMessage) {
+        match self.slots.handle(message, || 2) {
             Action::Nothing => {}
-            Action::Welcome(_) if Fault::DeafOnArrival.is_planted() => {}
-            Action::Welcome(slot) | Action::Wake(slot) => self.end_wait(slot),
+            Action::Moved(_) if Fault::DeafOnArrival.is_planted() => {}
+            Action::Moved(slot) | Action::Wake(slot) => self.end_wait(slot),
             Action::Close(client) => self.end(client),
-            Action::PassOn(client, thread) => self.world.send(thread, Message::Adopt(client)),
+            Action::Move(client, thread) => self.world.send(thread, Message::Move(client)),
             other => panic!("nobody asks for this: {other:?}"),
         }
     }
@@ -245,24 +249,27 @@ impl Owner {
 
     /// Whether a client is here and waits.
     pub(crate) fn waits(&self, slot: usize) -> bool {
-        self.slots.client(slot).is_some_and(|client| client.session.waiter.is_some())
+        self.slots.client(slot).is_some_and(|client| client.state.blocked().is_some())
     }
 
     /// When this thread comes back to a client's wait.
     pub(crate) fn due_ms(&self, slot: usize) -> Option<i64> {
-        self.slots.client(slot)?.due_ms
+        self.slots.client(slot)?.state.blocked()?.due_ms
     }
 
     /// Whether it is this thread's to come back to a client's wait before `end_ms`. Then it is
     /// that time, and it does.
     pub(crate) fn come_due_before(&mut self, slot: usize, end_ms: i64) -> bool {
-        let Some(client) = self.slots.client_mut(slot) else { return false };
-        let Some(due_ms) = client.due_ms.filter(|due_ms| *due_ms < end_ms) else { return false };
+        let Some(due_ms) = self.due_ms(slot).filter(|due_ms| *due_ms < end_ms) else {
+            return false;
+        };
+        let client = self.slots.client_mut(slot).expect("it is here");
+        let blocked = client.state.blocked_mut().expect("it has a deadline");
+        blocked.due_ms = None;
         self.worker.begin_turn(due_ms * 1000, 0);
-        let locks = ThreadShards { shards: &self.world.shards, pass: &self.pass };
-        self.pass.enter();
-        on_deadline(&mut self.worker, &client.session, &locks, &*self.world);
-        self.pass.leave();
+        let locks = ThreadShards::enter(&self.world.shards, &self.pass);
+        on_deadline(&mut self.worker, &blocked.waiter, &locks, &*self.world);
+        drop(locks);
         self.end_wait(slot);
         true
     }
@@ -270,8 +277,8 @@ impl Owner {
     /// The time of a client's wait has come.
     pub(crate) fn time_out(&mut self, slot: usize) {
         let Some(client) = self.slots.client_mut(slot) else { return };
-        let Some(waiter) = &client.session.waiter else { return };
-        waiter.time_out();
+        let Some(blocked) = client.state.blocked() else { return };
+        blocked.waiter.time_out();
         let told = Arc::clone(&client.told);
         self.end_wait(slot);
         if Fault::TimeOutAnyway.is_planted() {
@@ -282,11 +289,13 @@ impl Owner {
     fn end_wait(&mut self, slot: usize) {
         let client = self.slots.client_mut(slot).expect("it is here");
         let mut out = Out::default();
-        let locks = ThreadShards { shards: &self.world.shards, pass: &self.pass };
-        self.pass.enter();
-        finish(&mut self.worker, &mut client.session, &locks, &mut out);
-        self.pass.leave();
-        client.due_ms = due(&self.worker, &client.session).at_ms;
+        if let Some(blocked) = client.state.blocked() {
+            let locks = ThreadShards::enter(&self.world.shards, &self.pass);
+            if finish(&mut self.worker, &blocked.waiter, &locks, &mut out) {
+                client.state = ClientState::Reading;
+            }
+        }
+        schedule(&self.worker, client);
         tell(client, &out);
     }
 
@@ -297,11 +306,11 @@ impl Owner {
         }
     }
 
-    fn end(&mut self, mut client: TestClient) {
-        let locks = ThreadShards { shards: &self.world.shards, pass: &self.pass };
-        self.pass.enter();
-        give_up(&mut self.worker, &mut client.session, &locks);
-        self.pass.leave();
+    fn end(&mut self, client: TestClient) {
+        if let Some(blocked) = client.state.blocked() {
+            let locks = ThreadShards::enter(&self.world.shards, &self.pass);
+            give_up(&mut self.worker, &blocked.waiter, &locks);
+        }
         client.told.lock().expect("nobody panics").push("closed".to_owned());
     }
 
@@ -309,7 +318,14 @@ impl Owner {
     pub(crate) fn give_away(&mut self, slot: usize) {
         let client = self.slots.remove(slot).expect("it is here");
         assert_ne!(self.index, 0);
-        self.world.send(0, Message::Adopt(client));
+        self.world.send(0, Message::Move(client));
+    }
+}
+
+/// Sets the deadline of a blocked client.
+fn schedule(worker: &Worker, client: &mut TestClient) {
+    if let Some(blocked) = client.state.blocked_mut() {
+        blocked.due_ms = due(worker, &blocked.waiter).at_ms;
     }
 }
 

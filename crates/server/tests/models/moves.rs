@@ -1,6 +1,6 @@
 //! A server of threads that only own clients: the product's slots and messages, around them as much
-//! of `thread`, `handover` and `control` as moves clients, with channels in place of mailboxes and
-//! numbers in place of requests.
+//! of `io_thread`, `client_moves` and `control` as moves clients, with channels in place of
+//! mailboxes and numbers in place of requests.
 //!
 //! That no client has two owners is the compiler's word: messages and slots move it by value. A
 //! client that is dropped while it is open has been lost, and says so.
@@ -18,6 +18,7 @@ use crate::client_location::ClientLocation;
 use crate::message::{Message, Origin};
 use crate::shim::Fault;
 use crate::slots::{Action, Client, Slots};
+use crate::thread_count::{Step, ThreadCount};
 
 /// Requests in one batch of a client.
 const BATCH: u64 = 2;
@@ -82,9 +83,9 @@ pub(crate) struct World {
 }
 
 impl World {
-    fn send(&self, thread: usize, letter: TestMessage) {
+    fn send(&self, thread: usize, message: TestMessage) {
         let link = self.links.read().expect("nobody panics").get(thread).cloned();
-        match link.map(|link| link.send(letter)) {
+        match link.map(|link| link.send(message)) {
             // What a thread that has ended was to be told is of no interest, unless it is a client.
             Some(Ok(())) | None => {}
             Some(Err(refused)) => drop(refused),
@@ -129,24 +130,24 @@ impl Owner {
     /// Runs until it is told to end, and returns the clients that it has then.
     fn run(mut self) -> Vec<TestClient> {
         while !self.ended {
-            let letter = self.inbox.recv().expect("the main thread outlives the others");
-            self.handle(letter);
+            let message = self.inbox.recv().expect("the main thread outlives the others");
+            self.handle(message);
         }
         self.finish()
     }
 
-    fn handle(&mut self, letter: TestMessage) {
+    fn handle(&mut self, message: TestMessage) {
         let world = &self.world;
-        match self.slots.handle(letter, || world.chosen()) {
+        match self.slots.handle(message, || world.chosen()) {
             Action::Nothing => {}
-            Action::Welcome(slot) | Action::Resume(slot) | Action::Wake(slot) => self.serve(slot),
+            Action::Moved(slot) | Action::Returned(slot) | Action::Wake(slot) => self.serve(slot),
             Action::Close(client) => close(client),
-            Action::PassOn(client, thread) => self.pass_on(client, thread),
+            Action::Move(client, thread) => self.move_client(client, thread),
             Action::Execute(mut client, origin) => {
                 execute(&mut client);
                 self.world.send(origin.thread, Message::Return(client, origin.slot));
             }
-            Action::HandOver => {
+            Action::MoveAll => {
                 if Fault::LeavesTheAway.is_planted() && self.index != 0 {
                     self.ended = true;
                 }
@@ -154,11 +155,11 @@ impl Owner {
                     self.ended = true;
                     return;
                 }
-                self.give_away(0);
+                self.move_down_to(0);
             }
-            Action::Share => self.give_away(1),
+            Action::MoveSurplus => self.move_down_to(1),
             Action::Left(thread) => self.left.push(thread),
-            Action::LookAtPause => {
+            Action::PauseChanged => {
                 for slot in 0..self.slots.len() {
                     self.serve(slot);
                 }
@@ -168,22 +169,22 @@ impl Owner {
         self.ended |= self.slots.has_left();
     }
 
-    /// Gives away clients that are here until there are so many.
-    fn give_away(&mut self, keep: usize) {
+    /// Moves clients that are here until only `keep` are left.
+    fn move_down_to(&mut self, keep: usize) {
         for slot in 0..self.slots.len() {
             if self.slots.clients() > keep
                 && let Some(client) = self.slots.remove(slot)
             {
-                let thread = self.slots.elsewhere(|| self.world.chosen());
-                self.pass_on(client, thread);
+                let thread = self.slots.destination(|| self.world.chosen());
+                self.move_client(client, thread);
             }
         }
     }
 
-    fn pass_on(&self, client: TestClient, thread: usize) {
+    fn move_client(&self, client: TestClient, thread: usize) {
         let everyone_chooses = Fault::EveryoneChooses.is_planted();
         let thread = if everyone_chooses { self.world.chosen() } else { thread };
-        self.world.send(thread, Message::Adopt(client));
+        self.world.send(thread, Message::Move(client));
     }
 
     /// Reads the next batch of a client. It goes to the main thread, or waits for the end of a
@@ -199,14 +200,11 @@ impl Owner {
         if client.queue.is_empty() || !waited && thread_rng().gen_range(0..4) == 0 {
             return;
         }
-        let Some(mut client) = self.slots.lend(slot) else { return };
         if self.index == 0 {
-            // On the main thread it is only in other hands for the time of the execution.
-            execute(&mut client);
-            self.slots.restore(slot, client);
-        } else {
+            execute(client);
+        } else if let Some(client) = self.slots.lend(slot) {
             let origin = Origin { thread: self.index, slot };
-            self.world.send(0, Message::Execute(client, origin));
+            self.world.send(0, Message::Lend(client, origin));
         }
     }
 
@@ -214,8 +212,8 @@ impl Owner {
     fn finish(mut self) -> Vec<TestClient> {
         let in_haste = Fault::LeavesTheAway.is_planted();
         while self.slots.awaits() && !in_haste {
-            let letter = self.inbox.recv().expect("the main thread outlives the others");
-            self.handle(letter);
+            let message = self.inbox.recv().expect("the main thread outlives the others");
+            self.handle(message);
         }
         (0..self.slots.len()).filter_map(|slot| self.slots.remove(slot)).collect()
     }
@@ -243,7 +241,7 @@ pub(crate) struct Main {
     pub(crate) world: Arc<World>,
     owner: Owner,
     threads: Vec<Option<JoinHandle<Vec<TestClient>>>>,
-    wanted: Option<usize>,
+    count: ThreadCount,
     /// Clients of threads that have ended with the server.
     rest: Vec<TestClient>,
 }
@@ -257,7 +255,7 @@ impl Main {
         });
         let (owner, link) = Owner::new(&world, 0);
         world.links.write().expect("nobody panics").push(link);
-        Self { world, owner, threads: Vec::new(), wanted: None, rest: Vec::new() }
+        Self { world, owner, threads: Vec::new(), count: ThreadCount::default(), rest: Vec::new() }
     }
 
     /// A new client, as `accept` brings one.
@@ -278,62 +276,61 @@ impl Main {
             sent: 0,
             open: true,
         };
-        self.world.send(self.world.chosen(), Message::Adopt(client));
+        self.world.send(self.world.chosen(), Message::Move(client));
         record
     }
 
-    /// See `Control::set_threads`.
+    /// See `Control::set_threads`: the same state machine, other steps.
     pub(crate) fn set_threads(&mut self, wanted: usize) {
-        let active = self.world.active.load(Ordering::Relaxed);
-        if self.threads_left() + 1 > active {
-            self.wanted = Some(wanted);
-            return;
-        }
-        if wanted < active {
-            self.world.active.store(wanted, Ordering::Relaxed);
-            (wanted..active).for_each(|thread| self.world.send(thread, Message::Leave));
-        }
-        for index in active..wanted {
-            let (owner, link) = Owner::new(&self.world, index);
-            self.world.links.write().expect("nobody panics").push(link);
-            self.threads.truncate(index - 1);
-            self.threads.push(Some(thread::spawn(move || {
-                let world = Arc::clone(&owner.world);
-                let rest = owner.run();
-                world.send(0, Message::Left(index));
-                rest
-            })));
-            self.world.active.store(index + 1, Ordering::Relaxed);
-        }
-        if wanted > active {
-            self.world.send(0, Message::Spread);
-            (1..active).for_each(|thread| self.world.send(thread, Message::Share));
+        let steps = self.count.set(wanted);
+        self.take_steps(steps);
+    }
+
+    fn take_steps(&mut self, steps: Vec<Step>) {
+        for step in steps {
+            match step {
+                Step::Publish(active) => self.world.active.store(active, Ordering::Relaxed),
+                Step::Leave(thread) => self.world.send(thread, Message::Leave),
+                Step::Start(index) => {
+                    let (owner, link) = Owner::new(&self.world, index);
+                    self.world.links.write().expect("nobody panics").push(link);
+                    self.threads.truncate(index - 1);
+                    self.threads.push(Some(thread::spawn(move || {
+                        let world = Arc::clone(&owner.world);
+                        let rest = owner.run();
+                        world.send(0, Message::Left(index));
+                        rest
+                    })));
+                }
+                Step::Unlink(active) => {
+                    self.world.links.write().expect("nobody panics").truncate(active);
+                }
+                Step::Rebalance(before) => {
+                    self.world.send(0, Message::MoveAll);
+                    (1..before).for_each(|thread| self.world.send(thread, Message::MoveSurplus));
+                }
+            }
         }
     }
 
     fn threads_left(&self) -> usize {
-        self.threads.iter().flatten().count()
+        self.count.others_running()
     }
 
     /// Handles what has come; waits for something if asked to.
     pub(crate) fn turn(&mut self, wait: bool) {
-        let letter = match wait {
+        let message = match wait {
             true => Some(self.owner.inbox.recv().expect("its own link is open")),
             false => self.owner.inbox.try_recv().ok(),
         };
-        if let Some(letter) = letter {
-            self.owner.handle(letter);
+        if let Some(message) = message {
+            self.owner.handle(message);
         }
         for index in std::mem::take(&mut self.owner.left) {
             let thread = self.threads[index - 1].take().expect("it ends once");
             self.rest.extend(thread.join().expect("it ends"));
-            let active = self.world.active.load(Ordering::Relaxed);
-            if self.threads_left() < active {
-                self.world.links.write().expect("nobody panics").truncate(active);
-                if let Some(wanted) = self.wanted.take() {
-                    self.set_threads(wanted);
-                }
-            }
+            let steps = self.count.ended();
+            self.take_steps(steps);
         }
     }
 
@@ -355,8 +352,8 @@ impl Main {
         while self.threads_left() > 0 {
             self.turn(true);
         }
-        while let Ok(letter) = self.owner.inbox.try_recv() {
-            self.owner.handle(letter);
+        while let Ok(message) = self.owner.inbox.try_recv() {
+            self.owner.handle(message);
         }
         let mut open = std::mem::take(&mut self.rest);
         open.extend(self.owner.finish());

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use shuttle::rand::{Rng, thread_rng};
 use shuttle::thread::{self, JoinHandle};
 
-use crate::hand_over::{Main, Record};
+use crate::moves::{Main, Record};
 use crate::shim::Fault;
 use crate::{fails_with, holds};
 

@@ -1,0 +1,305 @@
+//! From a request to its reply: the checks before a command, the command, and its accounting.
+//!
+//! The checks are, in this order: does the command exist, has it the right number of arguments, may
+//! this client run it (authentication now, access control later), does it belong to the main
+//! thread, is it paused. None of them costs more than a branch for an ordinary data command.
+//!
+//! On the way of a request this is the middle: the event loop (`server::threads::execute`) calls
+//! [`Executor::execute`], which locks shards (`scope`) and calls the handler in `engine`; the
+//! [`Outcome`] goes back to the event loop, where it decides the client's next state.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use command::Flags;
+use engine::{Error, exec};
+use resp::out::Mark;
+use resp::{Args, Out, Reply};
+
+use crate::blocking::{self, Waiter, WakeEvent};
+use crate::clients::record::{ClientRecord, flag};
+use crate::clients::session::{ReplyMode, Session};
+use crate::commands::NodeCx;
+use crate::execution::scope::ExecutionScope;
+use crate::execution::table::{Call, Entry};
+use crate::execution::worker::Worker;
+use crate::host::{Host, ShardLocks};
+use crate::node::PAUSE_NONE;
+use crate::stats::slowlog;
+
+/// What came of a request, and so what the event loop does next with its client.
+#[derive(Debug)]
+pub enum Outcome {
+    /// It replied. The next request follows.
+    Done,
+    /// It replied an error and nothing else. The next request follows.
+    Failed,
+    /// It replied. The client is closed when its replies are sent; later requests are dropped.
+    Close,
+    /// It replied nothing: the client is blocked on keys until this waiter is settled.
+    Block(Arc<Waiter>),
+    /// It was not executed, because only the main thread may.
+    MainThread,
+    /// It was not executed, because CLIENT PAUSE holds it back.
+    Paused,
+}
+
+/// One parsed request.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    /// The command it names, if there is one.
+    pub entry: Option<&'static Entry>,
+    /// Its arguments.
+    pub args: Args<'a>,
+    /// The hash of its key, when it has a single one.
+    pub hash: Option<u64>,
+}
+
+/// Executes the requests of one client on one thread, inside the gate.
+pub struct Executor<'a, L> {
+    /// The thread's means of execution.
+    pub worker: &'a mut Worker,
+    /// The client.
+    pub session: &'a mut Session,
+    /// The keyspace.
+    pub locks: &'a L,
+    /// Services of the process.
+    pub host: &'a dyn Host,
+    /// Where replies go.
+    pub out: &'a mut Out,
+}
+
+impl<L: ShardLocks> Executor<'_, L> {
+    /// Executes one request and appends its reply to `out`.
+    pub fn execute(&mut self, request: Request<'_>) -> Outcome {
+        // CLIENT LIST shows rejected commands, too.
+        let last_command = request.entry.map_or(0, |entry| entry.index + 1);
+        self.session.record.last_command.store(last_command, Ordering::Relaxed);
+        let Some(entry) = request.entry else { return self.reject_unknown(&request.args) };
+        if let Err(error) = self.admit(entry, &request.args) {
+            return self.reject(Some(entry), &error);
+        }
+        if entry.place & self.worker.remote != 0 {
+            return Outcome::MainThread;
+        }
+        if self.worker.node.pause.load(Ordering::Relaxed) != PAUSE_NONE {
+            return self.execute_in_pause(entry, request);
+        }
+        self.run(entry, request)
+    }
+
+    /// The checks that answer with an error.
+    #[inline]
+    fn admit(&self, entry: &Entry, args: &Args<'_>) -> Result<(), Error> {
+        // A known subcommand has an entry without subcommands.
+        if args.len() > 1 && !entry.subcommands.is_empty() {
+            let name = String::from_utf8_lossy(args.text(1)).chars().take(128).collect();
+            return Err(Error::UnknownSubcommand(name, entry.name.to_uppercase()));
+        }
+        if !entry.spec.accepts(args.len()) {
+            return Err(Error::Arity(entry.name.clone()));
+        }
+        // Access control will ask the session's user here. Clients that never authenticated may go
+        // on after the password has been removed.
+        if !self.session.authenticated
+            && !entry.spec.flags.has(Flags::NO_AUTH)
+            && !self.worker.config.requirepass.is_empty()
+        {
+            return Err(Error::NoAuth);
+        }
+        Ok(())
+    }
+
+    fn reject_unknown(&mut self, args: &Args<'_>) -> Outcome {
+        if is_http(args.name()) {
+            self.session.record.set_flag(flag::CLOSING, true);
+            return Outcome::Close;
+        }
+        self.reject(None, &Error::UnknownCommand(unknown_command(args)))
+    }
+
+    fn reject(&mut self, entry: Option<&Entry>, error: &Error) -> Outcome {
+        if let Some(entry) = entry {
+            self.worker.stats.commands[usize::from(entry.index)].rejected.add(1);
+        }
+        let text = error.to_string();
+        self.worker.stats.note_error(&text);
+        match self.session.reply_mode {
+            ReplyMode::Off => {}
+            ReplyMode::SkipNext | ReplyMode::Skip => self.session.reply_mode = ReplyMode::On,
+            ReplyMode::On => Reply::new(self.out, self.session.resp3).error(text.as_bytes()),
+        }
+        Outcome::Failed
+    }
+
+    #[cold]
+    fn execute_in_pause(&mut self, entry: &'static Entry, request: Request<'_>) -> Outcome {
+        let (node, unix_ms) = (&self.worker.node, self.worker.turn.unix_ms);
+        let may_write = entry.spec.flags.has(Flags::WRITE);
+        // As in Redis, a pause of everything also holds back the command that would end it.
+        if node.is_paused(may_write, unix_ms) {
+            return Outcome::Paused;
+        }
+        // The keyspace does not change during a pause, so expired keys stay until its end.
+        let keeps_expired = !may_write && node.pause_left_ms(unix_ms) > 0;
+        self.worker.turn.keep_expired = keeps_expired;
+        let outcome = self.run(entry, request);
+        self.worker.turn.keep_expired = false;
+        outcome
+    }
+
+    fn run(&mut self, entry: &'static Entry, request: Request<'_>) -> Outcome {
+        if self.session.reply_mode == ReplyMode::SkipNext {
+            self.session.reply_mode = ReplyMode::Skip;
+        }
+        let mark = self.out.mark();
+        let outcome = self.call(entry, request);
+        let now = self.locks.tsc();
+        let tsc = now.wrapping_sub(self.worker.last_tsc);
+        self.worker.last_tsc = now;
+        let is_usual = matches!(outcome, Outcome::Done | Outcome::Close);
+        if is_usual && self.worker.wake_events.is_empty() {
+            account(self.worker, &self.session.record, entry, &request.args, true, tsc);
+        } else {
+            self.end_unusual(entry, &request.args, &outcome, mark, tsc);
+        }
+        // The mode as the command left it decides, so that CLIENT REPLY ON itself is answered.
+        if self.session.reply_mode != ReplyMode::On {
+            self.out.truncate(mark);
+            if self.session.reply_mode == ReplyMode::Skip {
+                self.session.reply_mode = ReplyMode::On;
+            }
+        }
+        if matches!(outcome, Outcome::Close) {
+            self.session.record.set_flag(flag::CLOSING, true);
+        }
+        outcome
+    }
+
+    /// Calls the command's handler.
+    #[inline]
+    fn call(&mut self, entry: &'static Entry, request: Request<'_>) -> Outcome {
+        let mut args = request.args;
+        let (db, session) = (self.session.db, &mut *self.session);
+        let mut reply = Reply::new(self.out, session.resp3);
+        let mark = reply.mark();
+        let locks = self.locks;
+        let mut scope = ExecutionScope { worker: self.worker, db, locks };
+        match entry.call {
+            Call::Data(handler) => {
+                scope.worker.turn.touch = !session.no_touch;
+                scope.run(entry, request, &mut |cx| {
+                    let result = handler(cx, &mut args, &mut reply);
+                    exec::seal(cx, &args);
+                    finish(result, Outcome::Done, mark, &mut reply)
+                })
+            }
+            Call::Blocking(handler) => {
+                scope.worker.turn.touch = !session.no_touch;
+                let start = scope.worker.last_tsc;
+                scope.run(entry, request, &mut |cx| {
+                    let result = handler(cx, &mut args, &mut reply);
+                    exec::seal(cx, &args);
+                    match result {
+                        Ok(Some(block)) => {
+                            let tsc = locks.tsc().wrapping_sub(start);
+                            Outcome::Block(Waiter::begin(session, entry, block, &args, cx, tsc))
+                        }
+                        result => finish(result.map(drop), Outcome::Done, mark, &mut reply),
+                    }
+                })
+            }
+            Call::Node(handler) => {
+                let (worker, host) = (scope.worker, self.host);
+                let outcome = Outcome::Done;
+                let mut cx = NodeCx { worker, session, entry, shards: locks, host, outcome };
+                let result = handler(&mut cx, &mut args, &mut reply);
+                finish(result, cx.outcome, mark, &mut reply)
+            }
+            Call::Container => Outcome::Failed,
+        }
+    }
+
+    /// Ends a run that failed, blocked its client, or served blocked clients.
+    #[cold]
+    fn end_unusual(
+        &mut self,
+        entry: &Entry,
+        args: &Args<'_>,
+        outcome: &Outcome,
+        mark: Mark,
+        tsc: u64,
+    ) {
+        let failed = matches!(outcome, Outcome::Failed);
+        if failed {
+            // The reply is the error and nothing else.
+            let error = self.out.bytes[mark.bytes..].strip_prefix(b"-").unwrap_or_default();
+            self.worker.stats.note_error(&String::from_utf8_lossy(error));
+        }
+        // A blocked command is counted when its wait ends.
+        if !matches!(outcome, Outcome::Block(_)) {
+            let others: u64 = self.worker.wake_events.iter().map(WakeEvent::tsc).sum();
+            let tsc = tsc.saturating_sub(others);
+            account(self.worker, &self.session.record, entry, args, !failed, tsc);
+        }
+        blocking::deliver(self.worker, self.host);
+    }
+}
+
+/// A handler's result as an outcome: `done`, or an error that replaces what has been replied.
+#[inline]
+fn finish(result: Result<(), Error>, done: Outcome, mark: Mark, reply: &mut Reply<'_>) -> Outcome {
+    match result {
+        Ok(()) => done,
+        Err(error) => {
+            reply.truncate(mark);
+            reply.error(error.to_string().as_bytes());
+            Outcome::Failed
+        }
+    }
+}
+
+/// Counts a run and notices a slow one. `tsc` is its duration in TSC cycles.
+#[inline]
+pub(crate) fn account(
+    worker: &mut Worker,
+    record: &ClientRecord,
+    entry: &Entry,
+    args: &Args<'_>,
+    succeeded: bool,
+    tsc: u64,
+) {
+    let count = &worker.stats.commands[usize::from(entry.index)];
+    count.calls.add(1);
+    count.tsc.add(tsc);
+    if !succeeded {
+        count.failed.add(1);
+    }
+    if tsc >= worker.slow_tsc && !entry.spec.flags.has(Flags::SKIP_SLOWLOG) {
+        slowlog::note(worker, record, entry, args, tsc);
+    }
+}
+
+/// Whether a name is a line of HTTP: a web page can make its visitor's browser talk to this server.
+/// What follows must not be executed, and as in Redis the client gets no answer.
+fn is_http(name: &[u8]) -> bool {
+    name.eq_ignore_ascii_case(b"post") || name.eq_ignore_ascii_case(b"host:")
+}
+
+/// The error for a name that no command has, with the start of its arguments.
+fn unknown_command(args: &Args<'_>) -> String {
+    const SHOWN_BYTES_MAX: usize = 128;
+    let short = |bytes: &[u8]| {
+        String::from_utf8_lossy(&bytes[..bytes.len().min(SHOWN_BYTES_MAX)]).into_owned()
+    };
+    let mut shown = String::new();
+    for arg in args.iter().skip(1) {
+        if shown.len() >= SHOWN_BYTES_MAX {
+            break;
+        }
+        let room = SHOWN_BYTES_MAX - shown.len();
+        let arg: String = short(arg).chars().take(room).collect();
+        shown.push_str(&format!("'{arg}' "));
+    }
+    format!("unknown command '{}', with args beginning with: {shown}", short(args.name()))
+}
