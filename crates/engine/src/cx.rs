@@ -218,18 +218,18 @@ impl<'a> Cx<'a> {
         result.unwrap_or_else(|| unreachable!("a visit shows the shard once"))
     }
 
-    /// What lies under a key of the session's database that the command has read or looked at
-    /// already; unlike `db` it lets a command see the values of several keys at once.
+    /// The value of a key of the session's database, by [`Db::lookup_shared`]: the command can
+    /// hold the values of several keys at once.
     ///
     /// # Panics
     /// As `db_at`.
-    pub fn look_again(&self, key: Key<'_>) -> Option<Stored<'_>> {
+    pub fn lookup_shared(&self, key: Key<'_>) -> Option<Stored<'_>> {
         let shard: &Shard = match &self.shards {
             LockedShards::One(shard) => shard,
             LockedShards::Many(shards) => shards.shard_ref(self.map.shard_of(key.hash)),
             LockedShards::Each(_) => unreachable!("a command with keys holds their shards"),
         };
-        shard.db_ref(self.db).look_again(key)
+        shard.db_ref(self.db).lookup_shared(self.turn, key)
     }
 
     /// Shows every shard to `work`, one after another.

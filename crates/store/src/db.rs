@@ -1,10 +1,23 @@
 //! One shard's part of one database: finding, reading, editing, putting and removing keys.
 //!
-//! Every access expires first: a key whose time has come is removed before anyone sees it. Writing
-//! to a value goes through [`Edit`], which on drop counts the change and removes a key whose value
-//! became empty, so that no command can forget them.
+//! No access returns an expired key. What else a lookup does depends on how it is made:
+//!
+//! | lookup | hit or miss | access clock | expired key | for |
+//! |---|---|---|---|---|
+//! | [`Lookup::Read`], [`Db::read`] | counted | set | removed | reads of values, TOUCH |
+//! | [`Lookup::NoTouch`] | counted | kept | removed | EXISTS, TTL, TYPE, OBJECT |
+//! | [`Lookup::Quiet`], [`Db::contains`] | not counted | kept | removed | conditions of writes |
+//! | [`Db::lookup_shared`] | not counted | kept | left in place | KEYS, several values at once |
+//!
+//! The access clock also stays where [`Turn::touch`] is off, and an expired key where
+//! [`Turn::keep_expired`] is on.
+//!
+//! Writing to a value goes through [`Edit`], which on drop counts the change and removes a key
+//! whose value became empty, so that no command can forget them.
 
 mod prefetch;
+#[cfg(test)]
+mod tests;
 
 use std::marker::PhantomData;
 
@@ -32,6 +45,17 @@ pub trait Type {
 /// The key holds a value of another type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WrongType;
+
+/// What a lookup does besides finding the key; the table at the top of the module tells them apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lookup {
+    /// Counts a hit or a miss and sets the access clock.
+    Read,
+    /// Counts a hit or a miss.
+    NoTouch,
+    /// Neither.
+    Quiet,
+}
 
 /// What a put does to the key's expiry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,23 +157,19 @@ impl Db {
         record
     }
 
-    /// A key's value of type `T`. Counts a hit or a miss, and as a use of the key.
-    ///
-    /// # Errors
-    /// When the value is of another type.
     #[inline]
-    pub fn read<T: Type>(
-        &mut self,
-        turn: &mut Turn,
-        key: Key<'_>,
-    ) -> Result<Option<T::View<'_>>, WrongType> {
-        let Some(at) = self.find(turn, key) else {
-            turn.counters.misses += 1;
-            return Ok(None);
-        };
-        turn.counters.hits += 1;
-        self.touch(turn, at);
-        T::view(self.table.at(at)).map(Some).ok_or(WrongType)
+    fn lookup_at(&mut self, turn: &mut Turn, key: Key<'_>, mode: Lookup) -> Option<usize> {
+        let found = self.find(turn, key);
+        if mode != Lookup::Quiet {
+            let counters = &mut turn.counters;
+            *(if found.is_some() { &mut counters.hits } else { &mut counters.misses }) += 1;
+        }
+        if mode == Lookup::Read
+            && let Some(at) = found
+        {
+            self.touch(turn, at);
+        }
+        found
     }
 
     #[inline]
@@ -160,45 +180,38 @@ impl Db {
         }
     }
 
-    /// Whatever lies under a key. Counts a hit or a miss but not as a use: for EXISTS, TTL,
-    /// TYPE and OBJECT.
-    pub fn peek(&mut self, turn: &mut Turn, key: Key<'_>) -> Option<Stored<'_>> {
-        let found = self.find(turn, key);
-        *(if found.is_some() { &mut turn.counters.hits } else { &mut turn.counters.misses }) += 1;
-        found.map(|at| Stored(self.table.at(at)))
+    /// A key's value, whatever its type.
+    #[inline]
+    pub fn lookup(&mut self, turn: &mut Turn, key: Key<'_>, mode: Lookup) -> Option<Stored<'_>> {
+        self.lookup_at(turn, key, mode).map(|at| Stored(self.table.at(at)))
     }
 
-    /// Whatever lies under a key; counts a hit or a miss, and as a use: for TOUCH.
-    pub fn look(&mut self, turn: &mut Turn, key: Key<'_>) -> Option<Stored<'_>> {
-        let Some(at) = self.find(turn, key) else {
-            turn.counters.misses += 1;
-            return None;
-        };
-        turn.counters.hits += 1;
-        self.touch(turn, at);
-        Some(Stored(self.table.at(at)))
+    /// A key's value of type `T`, looked up with [`Lookup::Read`].
+    ///
+    /// # Errors
+    /// When the value is of another type.
+    #[inline]
+    pub fn read<T: Type>(
+        &mut self,
+        turn: &mut Turn,
+        key: Key<'_>,
+    ) -> Result<Option<T::View<'_>>, WrongType> {
+        let Some(at) = self.lookup_at(turn, key, Lookup::Read) else { return Ok(None) };
+        T::view(self.table.at(at)).map(Some).ok_or(WrongType)
     }
 
-    /// Whether a key is there; counts nothing: for the conditions of writes.
+    /// Whether the key exists, looked up with [`Lookup::Quiet`].
+    #[inline]
     pub fn contains(&mut self, turn: &mut Turn, key: Key<'_>) -> bool {
         self.find(turn, key).is_some()
     }
 
-    /// Whether a key is there, for those who must leave an expired one where it is: KEYS, SCAN.
-    pub fn shows(&self, turn: &Turn, key: Key<'_>) -> bool {
-        let found = self.table.find(key.hash, key.bytes);
-        found.is_some_and(|at| !Stored(self.table.at(at)).is_expired(turn))
-    }
-
-    /// Whatever lies under a key; counts nothing: for writes that look first.
-    pub fn stored(&mut self, turn: &mut Turn, key: Key<'_>) -> Option<Stored<'_>> {
-        self.find(turn, key).map(|at| Stored(self.table.at(at)))
-    }
-
-    /// What lies under a key that this turn has read or looked at already, so that it has not
-    /// expired. Changes nothing, which lets a command see several values at once.
-    pub fn look_again(&self, key: Key<'_>) -> Option<Stored<'_>> {
-        self.table.find(key.hash, key.bytes).map(|at| Stored(self.table.at(at)))
+    /// A key's value, whatever its type. Changes nothing, so a command can hold the values of
+    /// several keys at once; it counts and touches them with [`Db::lookup`] before that.
+    #[inline]
+    pub fn lookup_shared(&self, turn: &Turn, key: Key<'_>) -> Option<Stored<'_>> {
+        let at = self.table.find(key.hash, key.bytes)?;
+        Some(Stored(self.table.at(at))).filter(|stored| !stored.is_expired(turn))
     }
 
     /// Opens a key's value of type `T` for writing.
@@ -225,12 +238,10 @@ impl Db {
         turn: &'a mut Turn,
         key: Key<'_>,
     ) -> Result<Option<Edit<'a, T>>, WrongType> {
-        let Some(at) = self.find(turn, key) else {
-            turn.counters.misses += 1;
-            return Ok(None);
-        };
-        turn.counters.hits += 1;
-        self.edit_at(turn, at, key).map(Some)
+        match self.lookup_at(turn, key, Lookup::NoTouch) {
+            Some(at) => self.edit_at(turn, at, key).map(Some),
+            None => Ok(None),
+        }
     }
 
     fn edit_at<'a, T: Type>(

@@ -22,7 +22,7 @@ pub mod string;
 pub mod turn;
 pub mod waiters;
 
-pub use db::{Db, Edit, ExpiryChange, Type, WrongType};
+pub use db::{Db, Edit, ExpiryChange, Lookup, Type, WrongType};
 pub use ds::packed::Entry;
 pub use effect::{Effect, Effects, Event};
 pub use hash::{Hash, HashRef};

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
-use crate::{Db, Key, Turn};
+use crate::{Db, Key, Lookup, Turn};
 use base::hash::KeyHasher;
 use proptest::prelude::*;
 
@@ -44,7 +44,9 @@ impl Pair {
 
     fn encoding(&mut self) -> &'static str {
         let key = self.key();
-        self.db.stored(&mut self.turn, key).map_or("none", |stored| stored.encoding())
+        self.db
+            .lookup(&mut self.turn, key, Lookup::Quiet)
+            .map_or("none", |stored| stored.encoding())
     }
 
     fn check(&mut self) {

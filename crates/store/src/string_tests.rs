@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use super::*;
-use crate::{Db, ExpiryChange, Key, Turn};
+use crate::{Db, ExpiryChange, Key, Lookup, Turn};
 use base::hash::KeyHasher;
 use proptest::prelude::*;
 
@@ -122,7 +122,7 @@ impl Pair {
             (value.to_string() == text).then_some(value)
         });
         assert_eq!(text.integer(), integer);
-        let stored = self.db.stored(&mut self.turn, key).unwrap();
+        let stored = self.db.lookup(&mut self.turn, key, Lookup::Quiet).unwrap();
         assert_eq!((stored.key(), stored.encoding()), (KEY, self.encoding));
         for (shared, then) in &self.sent {
             assert!(**shared == *then, "what a reply shares has changed");
@@ -210,7 +210,8 @@ proptest! {
             }
             pair.check();
             let key = pair.key();
-            prop_assert_eq!(pair.db.stored(&mut pair.turn, key).unwrap().expires_at(), expires_at);
+            let stored = pair.db.lookup(&mut pair.turn, key, Lookup::Quiet).unwrap();
+            prop_assert_eq!(stored.expires_at(), expires_at);
             prop_assert_eq!(pair.db.expiring_len(), usize::from(expires_at.is_some()));
         }
     }
@@ -260,7 +261,7 @@ fn growing_byte_by_byte_takes_new_room_rarely() {
         pair.write_at(pair.model.len(), b"x");
         // The room and not the address: allocators grow many blocks where they are.
         let key = pair.key();
-        let room = pair.db.stored(&mut pair.turn, key).unwrap().memory_bytes();
+        let room = pair.db.lookup(&mut pair.turn, key, Lookup::Quiet).unwrap().memory_bytes();
         takes += usize::from(room != last);
         last = room;
     }

@@ -1,6 +1,6 @@
 //! Copies of the elements of a collection, whatever its type: one buffer for all of them.
 
-use store::{Db, Key, List, Set, SortedSet, Turn};
+use store::{Db, Key, List, Lookup, Set, SortedSet, Turn};
 
 use crate::error::Error;
 
@@ -61,12 +61,12 @@ pub(super) fn push_elements(
     key: Key<'_>,
     elements: &mut Elements,
 ) -> Result<Order, Error> {
-    let type_name = db.look(turn, key).map(|stored| stored.kind().type_name());
+    let type_name = db.lookup(turn, key, Lookup::Read).map(|stored| stored.kind().type_name());
     let mut digits = Default::default();
     match type_name {
         None => Ok(Order::Given),
         Some("set") => {
-            let set = db.stored(turn, key).and_then(|stored| stored.view::<Set>());
+            let set = db.lookup(turn, key, Lookup::Quiet).and_then(|stored| stored.view::<Set>());
             elements.reserve(set.map_or(0, |set| set.len()));
             for member in set.into_iter().flat_map(|set| set.iter()) {
                 elements.push(member.text(&mut digits));
@@ -74,7 +74,8 @@ pub(super) fn push_elements(
             Ok(Order::Any)
         }
         Some("zset") => {
-            let set = db.stored(turn, key).and_then(|stored| stored.view::<SortedSet>());
+            let set =
+                db.lookup(turn, key, Lookup::Quiet).and_then(|stored| stored.view::<SortedSet>());
             elements.reserve(set.map_or(0, |set| set.len()));
             for pair in set.into_iter().flat_map(|set| set.walk(0..set.len(), false)) {
                 elements.push(pair.member.text(&mut digits));
@@ -82,7 +83,7 @@ pub(super) fn push_elements(
             Ok(Order::Ranked)
         }
         Some(_) => {
-            let list = db.stored(turn, key).and_then(|stored| stored.view::<List>());
+            let list = db.lookup(turn, key, Lookup::Quiet).and_then(|stored| stored.view::<List>());
             let list = list.ok_or(Error::WrongType)?;
             elements.reserve(list.len());
             for element in list.iter_from(0) {

@@ -6,7 +6,7 @@
 
 use base::number::{parse_i64, push_i64};
 use resp::{Args, Reply};
-use store::Event;
+use store::{Event, Lookup};
 
 use crate::cx::Cx;
 use crate::error::Error;
@@ -195,8 +195,9 @@ fn expire(
     let time = parse_i64(args.text(2)).ok_or(Error::NotInteger)?;
     let at_ms = absolute_ms(time, unit, base, cx.turn.unix_ms).ok_or(Error::InvalidExpire(name))?;
     let (db, turn) = cx.db(key);
-    let sets =
-        db.stored(turn, key).is_some_and(|stored| condition.holds(stored.expires_at(), at_ms));
+    let sets = db
+        .lookup(turn, key, Lookup::Quiet)
+        .is_some_and(|stored| condition.holds(stored.expires_at(), at_ms));
     if !sets {
         reply.int(0);
         return Ok(());
@@ -234,7 +235,7 @@ fn remaining(
 ) -> Result<(), Error> {
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
-    let value = match db.peek(turn, key).map(|stored| stored.expires_at()) {
+    let value = match db.lookup(turn, key, Lookup::NoTouch).map(|stored| stored.expires_at()) {
         None => -2,
         Some(None) => -1,
         Some(Some(at_ms)) => {
@@ -250,7 +251,8 @@ fn remaining(
 fn persist(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
-    let expires = db.stored(turn, key).is_some_and(|stored| stored.expires_at().is_some());
+    let expires =
+        db.lookup(turn, key, Lookup::Quiet).is_some_and(|stored| stored.expires_at().is_some());
     if expires {
         db.set_expiry(turn, key, None);
         cx.wrote(Event::new('g', "persist"), key.bytes);

@@ -2,7 +2,7 @@
 //! they are there and what type they have; the rest in one file a subject.
 
 use resp::{Args, Reply};
-use store::{Event, Key, Kind};
+use store::{Event, Key, Kind, Lookup};
 
 use crate::cx::Cx;
 use crate::error::Error;
@@ -111,7 +111,7 @@ fn del(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<()
 fn exists(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     count_keys(cx, args, reply, |cx, key| {
         let (db, turn) = cx.db(key);
-        db.peek(turn, key).is_some()
+        db.lookup(turn, key, Lookup::NoTouch).is_some()
     })
 }
 
@@ -120,14 +120,14 @@ fn touch(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<
     cx.turn.touch = true;
     count_keys(cx, args, reply, |cx, key| {
         let (db, turn) = cx.db(key);
-        db.look(turn, key).is_some()
+        db.lookup(turn, key, Lookup::Read).is_some()
     })
 }
 
 fn type_of(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
-    let kind = db.peek(turn, key).map(store::Stored::kind);
+    let kind = db.lookup(turn, key, Lookup::NoTouch).map(store::Stored::kind);
     reply.simple(kind.map_or("none", Kind::type_name));
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! How a value is kept (<https://redis.io/docs/latest/commands/object/>).
 
 use resp::{Args, Reply};
-use store::{Stored, StringRef, StringValue, Turn};
+use store::{Lookup, Stored, StringRef, StringValue, Turn};
 
 use crate::cx::Cx;
 use crate::error::Error;
@@ -98,7 +98,7 @@ fn of_stored(
 ) -> Result<(), Error> {
     let key = cx.first_key(args, 2);
     let (db, turn) = cx.db(key);
-    match db.peek(turn, key) {
+    match db.lookup(turn, key, Lookup::NoTouch) {
         Some(stored) => tell(stored, turn, reply),
         None => {
             reply.null();

@@ -81,7 +81,7 @@ fn keys(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(
         let key = cx.key(name);
         let mut shown = false;
         cx.visit(cx.map.shard_of(key.hash), &mut |shard, turn| {
-            shown = shard.db(number).shows(turn, key);
+            shown = shard.db_ref(number).lookup_shared(turn, key).is_some();
         });
         reply.array(usize::from(shown));
         if shown {
@@ -139,7 +139,7 @@ fn scan(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(
             });
             for key in expired {
                 let key = turn.key(&key);
-                // To look for it removes it.
+                // The lookup removes it.
                 db.contains(turn, key);
             }
         });

@@ -3,7 +3,7 @@
 //! A record moves as it is: value, expiry and time of last use go with it.
 
 use resp::{Args, Reply};
-use store::Event;
+use store::{Event, Lookup};
 
 use crate::cx::Cx;
 use crate::error::Error;
@@ -78,7 +78,7 @@ fn copy(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(
         return Err(Error::SameObject);
     }
     let (db, turn) = cx.db(source);
-    if db.look(turn, source).is_none() {
+    if db.lookup(turn, source, Lookup::Read).is_none() {
         reply.int(0);
         return Ok(());
     }

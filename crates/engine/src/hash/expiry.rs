@@ -5,7 +5,7 @@
 //! fields at once and is replayed as HDEL.
 
 use resp::{Args, Reply};
-use store::{Event, Hash};
+use store::{Event, Hash, Lookup};
 
 use super::expiry_args::{Base, FieldArgs, Unit, parse_expiry};
 use super::{
@@ -245,7 +245,7 @@ pub(super) fn replay_deletion(key: &[u8], fields: &[&[u8]]) -> Vec<Vec<u8>> {
 pub(super) fn check_type(cx: &mut Cx<'_>, args: &Args<'_>) -> Result<(), Error> {
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
-    match db.stored(turn, key) {
+    match db.lookup(turn, key, Lookup::Quiet) {
         Some(stored) if stored.view::<Hash>().is_none() => Err(Error::WrongType),
         _ => Ok(()),
     }

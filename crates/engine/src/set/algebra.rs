@@ -58,7 +58,7 @@ impl<'a> Sources<'a> {
     /// The sets, nothing for a key that is absent.
     pub(super) fn sets<'c>(&self, cx: &'c Cx<'_>) -> Vec<Option<SetRef<'c>>> {
         let keys = 0..self.keys.1 - self.keys.0;
-        keys.map(|nth| cx.look_again(self.key(cx, nth))?.view::<Set>()).collect()
+        keys.map(|nth| cx.lookup_shared(self.key(cx, nth))?.view::<Set>()).collect()
     }
 
     /// Whether the first key is named again.

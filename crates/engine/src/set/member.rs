@@ -1,7 +1,7 @@
 //! Members of one set, put in, taken out and looked for; and SMOVE, from one set to another.
 
 use resp::{Args, Reply};
-use store::Set;
+use store::{Lookup, Set};
 
 use super::{ADDED, DELETED, FAST, LOOK_KEY, MEMBER, READ, READ_KEY, REMOVED, reply_member, spec};
 use crate::cx::Cx;
@@ -171,7 +171,7 @@ fn smove(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<
     let (member, limits) = (args.text(3), cx.limits);
     let (db, turn) = cx.db(source);
     let hasher = turn.hasher;
-    let Some(stored) = db.stored(turn, source) else {
+    let Some(stored) = db.lookup(turn, source, Lookup::Quiet) else {
         reply.int(0);
         return Ok(());
     };
@@ -181,7 +181,7 @@ fn smove(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<
         return Ok(());
     }
     let (db, turn) = cx.db(target);
-    if db.stored(turn, target).is_some_and(|stored| stored.view::<Set>().is_none()) {
+    if db.lookup(turn, target, Lookup::Quiet).is_some_and(|stored| stored.view::<Set>().is_none()) {
         return Err(Error::WrongType);
     }
     let (db, turn) = cx.db(source);

@@ -5,7 +5,7 @@ use base::hash::KeyHasher;
 use resp::{Args, Reply};
 use store::set::SetRef;
 use store::sorted_set::{Digits, Entry, NewSortedSet, SortedSetRef};
-use store::{Set, SortedSet};
+use store::{Lookup, Set, SortedSet};
 
 use super::result::store;
 use super::{READ, READ_ACCESS, STORE, WITHSCORES, integer, score_of, spec};
@@ -284,7 +284,7 @@ impl Request {
             // The key of the result, if there is one, comes first.
             let key = cx.nth_key(args, count_at - 1 + nth, count_at + 1 + nth);
             let (db, turn) = cx.db(key);
-            if let Some(stored) = db.look(turn, key)
+            if let Some(stored) = db.lookup(turn, key, Lookup::Read)
                 && stored.view::<SortedSet>().is_none()
                 && stored.view::<Set>().is_none()
             {
@@ -300,7 +300,7 @@ impl Request {
     fn inputs<'a>(&self, cx: &'a Cx<'_>, args: &Args<'_>) -> Inputs<'a> {
         let input = |nth: usize| {
             let key = cx.nth_key(args, self.count_at - 1 + nth, self.count_at + 1 + nth);
-            let Some(stored) = cx.look_again(key) else { return Input::Absent };
+            let Some(stored) = cx.lookup_shared(key) else { return Input::Absent };
             match (stored.view::<SortedSet>(), stored.view::<Set>()) {
                 (Some(set), _) => Input::Sorted(set),
                 (_, Some(set)) => Input::Plain(set),

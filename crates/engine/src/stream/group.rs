@@ -3,7 +3,7 @@
 use base::number::parse_i64;
 use ds::stream::{Group as Readers, UNKNOWN};
 use resp::{Args, Reply};
-use store::{Edit, Event, Stream};
+use store::{Edit, Event, Lookup, Stream};
 
 use crate::cx::Cx;
 use crate::error::{Error, StreamError};
@@ -177,7 +177,7 @@ fn create(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
     let options = Options::parse(args, true)?;
     let key = cx.first_key(args, 2);
     let (db, turn) = cx.db(key);
-    match db.stored(turn, key) {
+    match db.lookup(turn, key, Lookup::Quiet) {
         Some(stored) if stored.view::<Stream>().is_none() => return Err(Error::WrongType),
         None if !options.make_stream => return Err(StreamError::NoKey.into()),
         _ => {}

@@ -2,7 +2,7 @@
 
 use ds::stream::Id;
 use resp::{Args, Reply};
-use store::{Key, Stream};
+use store::{Key, Lookup, Stream};
 
 use crate::blocking::{BlockRequest, BlockedOn, ServeOutcome};
 use crate::cx::Cx;
@@ -101,7 +101,7 @@ fn resolved(
             continue;
         }
         let (db, turn) = cx.db(key);
-        let stored = db.stored(turn, key);
+        let stored = db.lookup(turn, key, Lookup::Quiet);
         let id = since(stored.and_then(|stored| stored.view::<Stream>()), id)?;
         let all = resolved.get_or_insert_with(|| args.iter().map(<[u8]>::to_vec).collect());
         all[request.places(nth).1] = to_vec(id);

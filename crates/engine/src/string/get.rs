@@ -1,7 +1,7 @@
 //! Whole values read: GET and MGET, and GETDEL and GETEX, which also end them or change their end.
 
 use resp::{Args, Reply};
-use store::{Event, StringValue};
+use store::{Event, Lookup, StringValue};
 
 use super::options::{AllowedOptions, GETEX_EXPIRY, Life, Options};
 use super::{
@@ -97,7 +97,10 @@ fn getex(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<
     match options.life {
         Life::Unsaid | Life::Keep => {}
         Life::Persist => {
-            if db.stored(turn, key).is_some_and(|stored| stored.expires_at().is_some()) {
+            if db
+                .lookup(turn, key, Lookup::Quiet)
+                .is_some_and(|stored| stored.expires_at().is_some())
+            {
                 db.set_expiry(turn, key, None);
                 cx.wrote(Event::new('g', "persist"), key.bytes);
                 cx.turn.effects.replay_as(|| command([b"PERSIST", key.bytes]));

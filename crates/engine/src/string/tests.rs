@@ -8,7 +8,7 @@ use base::quote::split_args;
 use base::random::Random;
 use resp::out::Piece;
 use resp::{Args, Out, Reply, Span};
-use store::{Limits, Shard, Turn};
+use store::{Limits, Lookup, Shard, Turn};
 
 use super::*;
 use crate::cx::{Cx, CxParts, LockedShards, ShardMap};
@@ -67,7 +67,10 @@ impl Bench {
 
     fn encoding(&mut self, key: &str) -> &'static str {
         let key = self.turn.key(key.as_bytes());
-        self.shard.db(0).stored(&mut self.turn, key).map_or("none", |stored| stored.encoding())
+        self.shard
+            .db(0)
+            .lookup(&mut self.turn, key, Lookup::Quiet)
+            .map_or("none", |stored| stored.encoding())
     }
 
     /// The buffer of a long string that the last reply shares with the keyspace.

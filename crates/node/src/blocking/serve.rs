@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use engine::{Cx, LockedShards, ShardMap};
+use store::Lookup;
 
 use super::{Waiter, WakeEvent};
 use crate::execution::executor::Outcome;
@@ -224,7 +225,8 @@ fn serve_key(
     let mut from = 0;
     while cx.shards.shard(number).is_awaited(key.hash) {
         let (part, turn) = cx.db_at(db, key);
-        let type_name = part.stored(turn, key).map(|stored| stored.kind().type_name());
+        let type_name =
+            part.lookup(turn, key, Lookup::Quiet).map(|stored| stored.kind().type_name());
         let waiters = cx.shards.shard(number).waiters();
         let Some((at, waiter)) = waiters.next(db, key, from, type_name) else { return };
         let waiter: Arc<dyn Any + Send + Sync> = waiter;

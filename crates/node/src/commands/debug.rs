@@ -10,7 +10,7 @@ use command::{Flags, Group, Row, Spec};
 use engine::digest::Digest;
 use engine::{Error, ServerError};
 use resp::{Args, Reply};
-use store::Entry;
+use store::{Entry, Lookup};
 
 use super::{NodeCx, NodeHandler, is_local};
 
@@ -80,7 +80,7 @@ fn object(cx: &mut NodeCx<'_>, key: &[u8], reply: &mut Reply<'_>) -> Result<(), 
     let (db, turn) = (cx.session.db, &mut cx.worker.turn);
     let mut text = None;
     cx.shards.visit(shard, &mut |shard| {
-        text = shard.db(db).stored(turn, key).map(|stored| {
+        text = shard.db(db).lookup(turn, key, Lookup::Quiet).map(|stored| {
             let (place, encoding) = (stored.key().as_ptr(), stored.encoding());
             let idle = stored.idle_seconds(turn);
             let used = turn.access_clock().wrapping_sub(idle);
@@ -102,7 +102,7 @@ fn listpack(cx: &mut NodeCx<'_>, key: &[u8], reply: &mut Reply<'_>) -> Result<()
     let (db, turn) = (cx.session.db, &mut cx.worker.turn);
     let mut result = Err(Error::NoSuchKey);
     cx.shards.visit(shard, &mut |shard| {
-        let Some(stored) = shard.db(db).stored(turn, key) else { return };
+        let Some(stored) = shard.db(db).lookup(turn, key, Lookup::Quiet) else { return };
         let Some(list) = stored.packed() else {
             result = Err(ServerError::NotPacked.into());
             return;
@@ -154,7 +154,7 @@ fn digest_values(cx: &mut NodeCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) {
         let key = turn.key(name);
         let mut digest = Digest::default();
         cx.shards.visit(cx.worker.node.map.shard_of(key.hash), &mut |shard| {
-            if let Some(stored) = shard.db(db).stored(turn, key) {
+            if let Some(stored) = shard.db(db).lookup(turn, key, Lookup::Quiet) {
                 digest.chain_value(stored);
             }
         });

@@ -5,6 +5,7 @@ use base::number::parse_i64;
 use command::{Access, Argument, Flags, Group, KeySpec, Row, Shape, Spec};
 use engine::{Cx, Error};
 use resp::{Args, Reply};
+use store::Lookup;
 
 use super::footprint::{Footprint, percent};
 use super::{NodeCx, help, help_spec};
@@ -79,7 +80,7 @@ fn usage(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<
         }
     }
     let (db, turn) = cx.db(key);
-    match db.stored(turn, key) {
+    match db.lookup(turn, key, Lookup::Quiet) {
         Some(stored) => reply.int(i64::try_from(stored.memory_bytes()).unwrap_or(i64::MAX)),
         None => reply.null(),
     }

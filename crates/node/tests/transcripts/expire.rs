@@ -237,3 +237,28 @@ OK
         run(&mut world, &REQUESTS.replace("=> DEL", "=> UNLINK"));
     }
 }
+
+#[test]
+fn what_has_expired_in_a_pause_is_absent_from_commands_on_several_keys() {
+    check(
+        r#"
+> SADD s a
+1
+> ZADD z 1 b
+1
+> PEXPIRE s 10
+1
+> PEXPIRE z 10
+1
+> CLIENT PAUSE 1000 WRITE
+OK
+@advance 11
+> SUNION s s
+[]
+> ZUNION 2 s z
+[]
+> DBSIZE
+2
+"#,
+    );
+}

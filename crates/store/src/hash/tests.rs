@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::db::{Db, ExpiryChange};
+use crate::db::{Db, ExpiryChange, Lookup};
 use crate::limits::Limits;
 use crate::string::NewString;
 use crate::turn::{Key, Turn};
@@ -96,7 +96,8 @@ proptest! {
             prop_assert_eq!(&content(&mut db, &mut turn, key), &model);
             prop_assert_eq!(db.len(), usize::from(!model.is_empty()));
             prop_assert_eq!(db.hashes_with_expiry(), usize::from(earliest(&model).is_some()));
-            let due = db.stored(&mut turn, key).and_then(|s| s.view::<Hash>()?.earliest());
+            let stored = db.lookup(&mut turn, key, Lookup::Quiet);
+            let due = stored.and_then(|stored| stored.view::<Hash>()?.earliest());
             prop_assert_eq!(due, earliest(&model));
         }
     }
@@ -169,7 +170,8 @@ proptest! {
 #[test]
 fn many_fields_at_once_and_what_is_left_of_a_form() {
     let (mut turn, mut db, limits) = (turn(1), Db::default(), limits());
-    let encoding = |db: &mut Db, turn: &mut Turn, key| db.stored(turn, key).unwrap().encoding();
+    let encoding =
+        |db: &mut Db, turn: &mut Turn, key| db.lookup(turn, key, Lookup::Quiet).unwrap().encoding();
     let key = turn.key(b"h");
     let pairs: [(&[u8], &[u8]); 3] = [(b"a", b"1"), (b"b", b"2"), (b"a", b"3")];
     let mut edit = db.edit_or_create::<Hash>(&mut turn, key).unwrap();
@@ -189,7 +191,7 @@ fn many_fields_at_once_and_what_is_left_of_a_form() {
     edit.set(b"long", &[b'x'; 21], Life::Endless, &limits);
     drop(edit);
     assert_eq!(encoding(&mut db, &mut turn, key), "hashtable");
-    assert!(db.stored(&mut turn, key).unwrap().memory_bytes() > 200);
+    assert!(db.lookup(&mut turn, key, Lookup::Quiet).unwrap().memory_bytes() > 200);
     assert!(!db.edit::<Hash>(&mut turn, key).unwrap().unwrap().remove(b"nothing"));
 }
 

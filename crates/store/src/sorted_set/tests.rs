@@ -6,7 +6,7 @@ use base::hash::KeyHasher;
 use proptest::prelude::*;
 
 use super::*;
-use crate::{Db, Key, Limits, Turn};
+use crate::{Db, Key, Limits, Lookup, Turn};
 
 type Model = BTreeMap<Vec<u8>, f64>;
 
@@ -174,7 +174,7 @@ fn growth_is_one_way_and_follows_the_limits() {
     let mut checked = Checked::new(3);
     let encoding = |checked: &mut Checked| {
         let key = checked.key();
-        checked.db.peek(&mut checked.turn, key).unwrap().encoding()
+        checked.db.lookup(&mut checked.turn, key, Lookup::NoTouch).unwrap().encoding()
     };
     for (member, form) in [("a", "listpack"), ("b", "listpack"), ("c", "listpack")] {
         checked.add(member.as_bytes(), 1.0);
