@@ -12,6 +12,7 @@ use std::ops::Range;
 use base::decimal::LongDouble;
 use base::number::{parse_f64, parse_f64_saturating, parse_i64};
 use resp::{Args, Reply};
+pub use store::BlockedOn;
 use store::Key;
 
 use crate::cx::Cx;
@@ -41,33 +42,6 @@ pub enum ServeOutcome {
 impl From<bool> for ServeOutcome {
     fn from(replied: bool) -> Self {
         if replied { Self::Replied } else { Self::Nothing }
-    }
-}
-
-/// What a request waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BlockedOn {
-    /// Elements of a list. A key of another type is left alone.
-    List,
-    /// Members of a sorted set. A key of another type is left alone.
-    SortedSet,
-    /// Entries of a stream. A key of another type is left alone.
-    Stream,
-    /// Entries of a stream for a consumer group. [`Serve`] also hears of a key that has become
-    /// another type or is gone, because that ends the wait.
-    StreamGroup,
-}
-
-impl BlockedOn {
-    /// Whether a key that holds this type, or is absent, may be what it waits for.
-    pub fn wants(self, type_name: Option<&'static str>) -> bool {
-        let wanted = match self {
-            Self::List => "list",
-            Self::SortedSet => "zset",
-            Self::Stream => "stream",
-            Self::StreamGroup => return true,
-        };
-        type_name == Some(wanted)
     }
 }
 

@@ -37,4 +37,4 @@ pub use stored::{Kind, Object, Stored};
 pub use stream::Stream;
 pub use string::{StringEdit, StringRef, StringValue};
 pub use turn::{Key, KeyspaceCounters, Turn};
-pub use waiters::{Waiter, Waiters};
+pub use waiters::{BlockedClient, BlockedOn, Waiters};

@@ -2,13 +2,11 @@
 //!
 //! The part of database 0, which nearly all clients use, lies in the shard itself: with the shard's
 //! lock it fills one cache line, so that reaching a table costs one miss and not two. That line
-//! also tells whether anyone waits for a key of the shard; all else lies behind a pointer.
-
-use std::sync::Arc;
+//! also tells whether a client is blocked on a key of the shard; the rest is behind a pointer.
 
 use crate::db::Db;
 use crate::turn::Key;
-use crate::waiters::{Waiter, Waiters};
+use crate::waiters::{BlockedClient, Waiters};
 
 /// One shard's part of every database.
 #[derive(Debug)]
@@ -17,7 +15,7 @@ pub struct Shard {
     rest: Box<Rest>,
 }
 
-/// What is reached for less often.
+/// What is used less often.
 #[derive(Debug)]
 struct Rest {
     others: Box<[Db]>,
@@ -25,7 +23,7 @@ struct Rest {
 }
 
 impl Shard {
-    /// A shard with so many empty databases, at least one.
+    /// A shard of empty databases, at least one.
     pub fn new(databases: usize) -> Self {
         let db = |number: usize| Db { number: number as u32, ..Db::default() };
         let others = (1..databases).map(db).collect();
@@ -56,40 +54,40 @@ impl Shard {
         std::iter::once(&mut self.first).chain(&mut self.rest.others)
     }
 
-    /// Whether anyone stands in a queue of this shard.
+    /// Whether a client stands in a queue of this shard.
     #[inline]
     pub fn has_waiters(&self) -> bool {
         self.first.waiting != 0
     }
 
-    /// Whether someone may wait for a key with this hash.
+    /// Whether a client may be blocked on a key with this hash.
     #[inline]
     pub fn is_awaited(&self, hash: u64) -> bool {
         self.has_waiters() && self.rest.waiters.is_awaited(hash)
     }
 
-    /// Who waits for keys of this shard.
+    /// The clients blocked on keys of this shard.
     pub fn waiters(&mut self) -> &mut Waiters {
         &mut self.rest.waiters
     }
 
-    /// Adds a waiter to the end of a key's queue.
-    pub fn add_waiter(&mut self, db: usize, key: Key<'_>, waiter: Arc<dyn Waiter>) {
-        self.first.waiting += u32::from(self.rest.waiters.add(db, key, waiter));
+    /// Adds a client to the end of a key's queue.
+    pub fn add_waiter(&mut self, db: usize, key: Key<'_>, client: BlockedClient) {
+        self.first.waiting += u32::from(self.rest.waiters.add(db, key, client));
     }
 
-    /// Takes the waiter at a place out of a key's queue.
+    /// Takes the client at a place out of a key's queue.
     pub fn remove_waiter(&mut self, db: usize, key: Key<'_>, at: usize) {
         self.first.waiting -= u32::from(self.rest.waiters.remove(db, key, at));
     }
 
-    /// Takes a waiter out of a key's queue, if it still stands there.
-    pub fn leave(&mut self, db: usize, key: Key<'_>, waiter: &Arc<dyn Waiter>) {
-        self.first.waiting -= u32::from(self.rest.waiters.leave(db, key, waiter));
+    /// Takes the client with this number out of a key's queue, if it is still there.
+    pub fn leave(&mut self, db: usize, key: Key<'_>, client: u64) {
+        self.first.waiting -= u32::from(self.rest.waiters.leave(db, key, client));
     }
 
-    /// Exchanges the contents of two databases. Who waits for a key goes on waiting for the key of
-    /// that name in the database of that number.
+    /// Exchanges the contents of two databases. A client blocked on a key stays blocked on the key
+    /// of that name in the database of that number.
     pub fn swap(&mut self, a: usize, b: usize) {
         if a == b {
             return;

@@ -1,222 +1,222 @@
-//! Who waits for keys of a shard: a queue for each key, first come first served.
+//! The clients blocked on keys of a shard: a queue for each key, first come first served.
 //!
-//! Waiters stand here from the moment their command finds nothing, under the same lock under which
-//! it looked. A waiter of several keys stands in several queues, of several shards perhaps; when
-//! it has been served or has given up, it is dead in all of them, passed over and dropped by
-//! whoever comes by, and taken out of the rest by its owner.
+//! A client joins the queues when its command finds nothing, under the locks under which the
+//! command looked. It joins one for each of its keys, in as many shards, and its owner takes it out
+//! of all of them when the wait has ended. Until then the queues may name a client that no longer
+//! waits; layer 5, which knows the waits by the clients' numbers, passes over it.
 //!
-//! What it deliberately does not do: know what a waiter wants or how it is answered.
+//! What it deliberately does not do: know whether a client still waits, or how it is answered.
 
-use std::any::Any;
 use std::collections::{HashMap, VecDeque};
-use std::fmt;
-use std::sync::Arc;
 
 use crate::turn::Key;
 
-/// One who waits, as far as shards are concerned.
-pub trait Waiter: Any + Send + Sync + fmt::Debug {
-    /// Whether it still waits. Once false, always false.
-    fn waits(&self) -> bool;
-    /// Whether a key with a value of this type, or none, may be what it waits for.
-    fn wants(&self, type_name: Option<&'static str>) -> bool;
-    /// The hash of another key that is written to when it is served.
-    fn target(&self) -> Option<u64>;
+/// What a client is blocked on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlockedOn {
+    /// Elements of a list. A key of another type does not end the wait.
+    List,
+    /// Members of a sorted set. A key of another type does not end the wait.
+    SortedSet,
+    /// Entries of a stream. A key of another type does not end the wait.
+    Stream,
+    /// Entries of a stream for a consumer group. A key that is removed or becomes another type
+    /// ends the wait.
+    StreamGroup,
 }
 
-/// The waiters of one shard.
+impl BlockedOn {
+    /// Whether a key of this type, or an absent one, may end the wait.
+    pub fn wants(self, type_name: Option<&'static str>) -> bool {
+        let wanted = match self {
+            Self::List => "list",
+            Self::SortedSet => "zset",
+            Self::Stream => "stream",
+            Self::StreamGroup => return true,
+        };
+        type_name == Some(wanted)
+    }
+}
+
+/// A client in the queue of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockedClient {
+    /// The client's number.
+    pub id: u64,
+    /// What it is blocked on.
+    pub blocked_on: BlockedOn,
+    /// The hash of the key that serving the client writes to: the destination of BLMOVE.
+    pub target: Option<u64>,
+}
+
+/// The blocked clients of one shard.
 #[derive(Debug, Default)]
 pub struct Waiters {
     /// By the hash of the key.
-    lines: HashMap<u64, Vec<Line>>,
+    queues: HashMap<u64, Vec<Queue>>,
 }
 
-/// Those who wait for one key of one database.
+/// The clients blocked on one key of one database.
 #[derive(Debug)]
-struct Line {
+struct Queue {
     db: usize,
     key: Box<[u8]>,
-    queue: VecDeque<Arc<dyn Waiter>>,
+    clients: VecDeque<BlockedClient>,
 }
 
 impl Waiters {
-    fn line(&mut self, db: usize, key: Key<'_>) -> Option<&mut Line> {
-        let lines = self.lines.get_mut(&key.hash)?;
-        lines.iter_mut().find(|line| line.db == db && *line.key == *key.bytes)
+    fn queue(&mut self, db: usize, key: Key<'_>) -> Option<&mut Queue> {
+        let queues = self.queues.get_mut(&key.hash)?;
+        queues.iter_mut().find(|queue| queue.db == db && *queue.key == *key.bytes)
     }
 
-    /// Adds a waiter to the end of a key's queue, unless it stands there already. Returns whether
-    /// it was added.
-    pub(crate) fn add(&mut self, db: usize, key: Key<'_>, waiter: Arc<dyn Waiter>) -> bool {
-        if let Some(line) = self.line(db, key) {
-            let is_there = line.queue.back().is_some_and(|last| Arc::ptr_eq(last, &waiter));
+    /// Adds a client to the end of a key's queue, unless it is the last one there already. Returns
+    /// whether it was added.
+    pub(crate) fn add(&mut self, db: usize, key: Key<'_>, client: BlockedClient) -> bool {
+        if let Some(queue) = self.queue(db, key) {
+            let is_there = queue.clients.back().is_some_and(|last| last.id == client.id);
             if !is_there {
-                line.queue.push_back(waiter);
+                queue.clients.push_back(client);
             }
             return !is_there;
         }
-        let line = Line { db, key: key.bytes.into(), queue: VecDeque::from([waiter]) };
-        self.lines.entry(key.hash).or_default().push(line);
+        let queue = Queue { db, key: key.bytes.into(), clients: VecDeque::from([client]) };
+        self.queues.entry(key.hash).or_default().push(queue);
         true
     }
 
-    /// Takes a waiter out of a key's queue. Returns whether it stood there. It is searched for
-    /// from the front, where those are who have waited longest.
-    pub(crate) fn leave(&mut self, db: usize, key: Key<'_>, waiter: &Arc<dyn Waiter>) -> bool {
-        let Some(line) = self.line(db, key) else { return false };
-        match line.queue.iter().position(|other| Arc::ptr_eq(other, waiter)) {
+    /// Takes the client with this number out of a key's queue. Returns whether it was there. The
+    /// search begins at the front, with those that have waited longest.
+    pub(crate) fn leave(&mut self, db: usize, key: Key<'_>, id: u64) -> bool {
+        let Some(queue) = self.queue(db, key) else { return false };
+        match queue.clients.iter().position(|client| client.id == id) {
             Some(at) => self.remove(db, key, at),
             None => false,
         }
     }
 
     fn forget_if_empty(&mut self, db: usize, key: Key<'_>) {
-        let Some(lines) = self.lines.get_mut(&key.hash) else { return };
-        lines.retain(|line| !(line.queue.is_empty() && line.db == db && *line.key == *key.bytes));
-        if lines.is_empty() {
-            self.lines.remove(&key.hash);
+        let Some(queues) = self.queues.get_mut(&key.hash) else { return };
+        queues.retain(|queue| {
+            !(queue.clients.is_empty() && queue.db == db && *queue.key == *key.bytes)
+        });
+        if queues.is_empty() {
+            self.queues.remove(&key.hash);
         }
     }
 
-    /// The first waiter from place `from` on that wants a value of this type.
+    /// The place and the number of the first client, from place `from` on, that wants a value of
+    /// this type.
     pub fn next(
         &mut self,
         db: usize,
         key: Key<'_>,
         from: usize,
         type_name: Option<&'static str>,
-    ) -> Option<(usize, Arc<dyn Waiter>)> {
-        let queue = &self.line(db, key)?.queue;
-        let found = (from..queue.len()).find(|at| {
-            let waiter = &queue[*at];
-            waiter.waits() && waiter.wants(type_name)
-        });
-        found.map(|at| (at, Arc::clone(&queue[at])))
+    ) -> Option<(usize, u64)> {
+        let clients = &self.queue(db, key)?.clients;
+        let found = (from..clients.len()).find(|at| clients[*at].blocked_on.wants(type_name));
+        found.map(|at| (at, clients[at].id))
     }
 
-    /// Takes the waiter at a place out of a key's queue. Returns whether there was one.
+    /// Takes the client at a place out of a key's queue. Returns whether there was one.
     pub(crate) fn remove(&mut self, db: usize, key: Key<'_>, at: usize) -> bool {
-        let removed = self.line(db, key).and_then(|line| line.queue.remove(at)).is_some();
+        let removed = self.queue(db, key).and_then(|queue| queue.clients.remove(at)).is_some();
         self.forget_if_empty(db, key);
         removed
     }
 
-    /// Whether someone may wait for a key with this hash.
+    /// Whether a client may be blocked on a key with this hash.
     pub fn is_awaited(&self, hash: u64) -> bool {
-        self.lines.contains_key(&hash)
+        self.queues.contains_key(&hash)
     }
 
-    /// The hashes of the keys that may be written to when those are served who wait for keys with
-    /// this hash.
+    /// The hashes of the keys that serving the clients blocked on keys with this hash may write to.
     pub fn targets(&self, hash: u64) -> impl Iterator<Item = u64> {
-        let lines = self.lines.get(&hash).into_iter().flatten();
-        let waiters = lines.flat_map(|line| &line.queue).filter(|waiter| waiter.waits());
-        waiters.filter_map(|waiter| waiter.target())
+        let queues = self.queues.get(&hash).into_iter().flatten();
+        queues.flat_map(|queue| &queue.clients).filter_map(|client| client.target)
     }
 
-    /// The keys that someone waits for, with their databases and hashes.
+    /// The keys that clients are blocked on, with their databases and hashes.
     pub fn keys(&self) -> impl Iterator<Item = (usize, Key<'_>)> {
-        self.lines.iter().flat_map(|(hash, lines)| {
-            lines.iter().map(|line| (line.db, Key { bytes: &line.key, hash: *hash }))
+        self.queues.iter().flat_map(|(hash, queues)| {
+            queues.iter().map(|queue| (queue.db, Key { bytes: &queue.key, hash: *hash }))
         })
     }
 
-    /// Keys that someone waits for, and those among them where someone waits also for the key's
-    /// end.
-    pub fn count(&self) -> (usize, usize) {
-        let lines = || self.lines.values().flatten();
-        let live = |waiter: &&Arc<dyn Waiter>| waiter.waits();
-        let waited = lines().filter(|line| line.queue.iter().any(|waiter| live(&waiter)));
-        let for_end =
-            lines().filter(|line| line.queue.iter().filter(live).any(|waiter| waiter.wants(None)));
-        (waited.count(), for_end.count())
+    /// How many keys clients are blocked on, and on how many of them a client is blocked whose wait
+    /// ends with the key. `waits` tells whether the client with a number still waits.
+    pub fn count(&self, waits: impl Fn(u64) -> bool) -> (usize, usize) {
+        let (mut keys, mut ended_with_key) = (0, 0);
+        for queue in self.queues.values().flatten() {
+            let mut clients = queue.clients.iter();
+            keys += usize::from(clients.clone().any(|client| waits(client.id)));
+            let ends = |client: &BlockedClient| client.blocked_on.wants(None) && waits(client.id);
+            ended_with_key += usize::from(clients.any(ends));
+        }
+        (keys, ended_with_key)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicBool, Ordering};
-
     use super::*;
 
-    #[derive(Debug)]
-    struct TestWaiter {
-        waits: AtomicBool,
-        wants: &'static str,
-        target: Option<u64>,
+    fn client(id: u64, blocked_on: BlockedOn, target: Option<u64>) -> BlockedClient {
+        BlockedClient { id, blocked_on, target }
     }
 
-    impl Waiter for TestWaiter {
-        fn waits(&self) -> bool {
-            self.waits.load(Ordering::Relaxed)
-        }
-
-        fn wants(&self, type_name: Option<&'static str>) -> bool {
-            type_name == Some(self.wants) || self.wants == "end"
-        }
-
-        fn target(&self) -> Option<u64> {
-            self.target
-        }
-    }
-
-    fn someone(wants: &'static str, target: Option<u64>) -> Arc<TestWaiter> {
-        Arc::new(TestWaiter { waits: AtomicBool::new(true), wants, target })
-    }
-
-    fn key(bytes: &[u8]) -> Key<'_> {
-        // All in one line of the map, as if their hashes collided.
-        Key { bytes, hash: 7 }
+    /// Keys that share a hash: only their names tell them apart.
+    fn key(name: &[u8]) -> Key<'_> {
+        Key { bytes: name, hash: 7 }
     }
 
     #[test]
     fn a_queue_is_first_come_first_served() {
         let mut waiters = Waiters::default();
-        let [a, b, c] = [someone("list", Some(1)), someone("zset", None), someone("list", Some(3))];
-        for waiter in [&a, &b, &c] {
-            assert!(waiters.add(0, key(b"k"), waiter.clone()));
+        let (a, b) = (client(1, BlockedOn::List, Some(1)), client(2, BlockedOn::SortedSet, None));
+        let c = client(3, BlockedOn::List, Some(3));
+        for client in [a, b, c] {
+            assert!(waiters.add(0, key(b"k"), client));
         }
-        assert!(!waiters.add(0, key(b"k"), c.clone()), "it stands there already");
-        assert!(waiters.add(1, key(b"k"), someone("end", None)));
-        assert!(waiters.add(0, key(b"other"), a.clone()));
-        assert_eq!(waiters.count(), (3, 1));
+        assert!(!waiters.add(0, key(b"k"), c), "it is there already");
+        assert!(waiters.add(1, key(b"k"), client(4, BlockedOn::StreamGroup, None)));
+        assert!(waiters.add(0, key(b"other"), a));
+        assert_eq!(waiters.count(|_| true), (3, 1));
         assert_eq!(waiters.targets(7).collect::<Vec<_>>(), [1, 3, 1]);
-        let places = |waiters: &mut Waiters, wants| {
+        let places = |waiters: &mut Waiters, wanted| {
             let mut found = Vec::new();
             let mut from = 0;
-            while let Some((at, _)) = waiters.next(0, key(b"k"), from, wants) {
-                found.push(at);
+            while let Some((at, id)) = waiters.next(0, key(b"k"), from, wanted) {
+                found.push((at, id));
                 from = at + 1;
             }
             found
         };
-        assert_eq!(places(&mut waiters, Some("list")), [0, 2]);
-        assert_eq!(places(&mut waiters, Some("zset")), [1]);
+        assert_eq!(places(&mut waiters, Some("list")), [(0, 1), (2, 3)]);
+        assert_eq!(places(&mut waiters, Some("zset")), [(1, 2)]);
         assert!(places(&mut waiters, None).is_empty());
-        assert!(waiters.next(1, key(b"k"), 0, None).is_some(), "the other database's");
-        a.waits.store(false, Ordering::Relaxed);
-        assert_eq!(places(&mut waiters, Some("list")), [2]);
-        let gone: Arc<dyn Waiter> = a;
-        assert!(waiters.leave(0, key(b"k"), &gone));
-        assert!(!waiters.leave(0, key(b"k"), &gone) && !waiters.leave(2, key(b"k"), &gone));
-        assert_eq!(places(&mut waiters, Some("list")), [1]);
-        assert_eq!(waiters.count(), (2, 1), "the dead wait for nothing");
+        assert_eq!(waiters.next(1, key(b"k"), 0, None), Some((0, 4)), "the other database's");
+        assert!(waiters.leave(0, key(b"k"), 1));
+        assert!(!waiters.leave(0, key(b"k"), 1) && !waiters.leave(2, key(b"k"), 1));
+        assert_eq!(places(&mut waiters, Some("list")), [(1, 3)]);
+        assert_eq!(waiters.count(|id| id != 1), (2, 1), "what has ended is not counted");
+        assert_eq!(waiters.count(|id| id != 4), (2, 0));
     }
 
     #[test]
-    fn nothing_is_left_of_those_who_go() {
+    fn nothing_is_left_of_clients_that_leave() {
         let mut waiters = Waiters::default();
-        let a = someone("list", None);
-        waiters.add(0, key(b"k"), a.clone());
-        waiters.add(0, key(b"l"), a.clone());
+        let a = client(1, BlockedOn::List, None);
+        waiters.add(0, key(b"k"), a);
+        waiters.add(0, key(b"l"), a);
         assert!(waiters.is_awaited(7) && !waiters.is_awaited(8));
         assert!(waiters.remove(0, key(b"k"), 0));
         assert!(!waiters.remove(0, key(b"k"), 0));
         assert_eq!(waiters.keys().count(), 1);
-        let gone: Arc<dyn Waiter> = a;
-        assert!(waiters.leave(0, key(b"l"), &gone));
-        assert!(!waiters.leave(0, key(b"l"), &gone));
+        assert!(waiters.leave(0, key(b"l"), 1));
+        assert!(!waiters.leave(0, key(b"l"), 1));
         assert!(!waiters.is_awaited(7));
-        assert!(waiters.lines.is_empty());
+        assert!(waiters.queues.is_empty());
     }
 }

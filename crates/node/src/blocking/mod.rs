@@ -27,7 +27,7 @@ use std::sync::atomic::Ordering;
 use engine::{BlockRequest, Cx, Error, ServeOutcome, WaitError, exec};
 use resp::out::Mark;
 use resp::{Args, Out, Reply, Span};
-use store::Key;
+use store::{BlockedClient, Key};
 use sync::completion::Completion;
 
 use crate::clients::record::ClientRecord;
@@ -93,20 +93,6 @@ impl std::fmt::Debug for Waiter {
     }
 }
 
-impl store::Waiter for Waiter {
-    fn waits(&self) -> bool {
-        self.completion.is_open()
-    }
-
-    fn wants(&self, type_name: Option<&'static str>) -> bool {
-        self.request.blocked_on.wants(type_name)
-    }
-
-    fn target(&self) -> Option<u64> {
-        self.target
-    }
-}
-
 /// What a writer, on its own thread, has to tell the owner of a blocked client.
 #[derive(Debug)]
 pub(crate) enum WakeEvent {
@@ -158,10 +144,15 @@ impl Waiter {
         if session.record.location.is_killed() {
             waiter.give_up();
         }
+        let client = BlockedClient {
+            id: waiter.record.id,
+            blocked_on: waiter.request.blocked_on,
+            target: waiter.target,
+        };
         for key in waiter.keys() {
             let key = cx.turn.key(key);
             let shard = cx.shards.shard(cx.map.shard_of(key.hash));
-            shard.add_waiter(waiter.db, key, waiter.clone());
+            shard.add_waiter(waiter.db, key, client);
         }
         waiter
     }
@@ -305,11 +296,10 @@ pub fn give_up<L: ShardLocks>(worker: &mut Worker, waiter: &Arc<Waiter>, locks: 
 /// Takes a client whose wait is over out of all queues.
 fn leave<L: ShardLocks>(worker: &mut Worker, waiter: &Arc<Waiter>, locks: &L) {
     *waiter.record.waiter.lock() = None;
-    let place: Arc<dyn store::Waiter> = waiter.clone();
     for key in waiter.keys() {
         let key = worker.turn.key(key);
         let shard = worker.node.map.shard_of(key.hash);
-        locks.one(shard, |shard| shard.leave(waiter.db, key, &place));
+        locks.one(shard, |shard| shard.leave(waiter.db, key, waiter.record.id));
     }
     worker.node.waiting.fetch_sub(1, Ordering::Relaxed);
 }

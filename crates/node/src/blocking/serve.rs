@@ -11,15 +11,14 @@
 //! queues under the locks. When it is more than what is held, everything is let go and taken again
 //! with the rest; when the queues keep changing, the world is stopped.
 
-use std::any::Any;
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use engine::{Cx, LockedShards, ShardMap};
 use store::Lookup;
 
-use super::{Waiter, WakeEvent};
+use super::WakeEvent;
+use crate::clients::record::Registry;
 use crate::execution::executor::Outcome;
 use crate::execution::scope::{ExecutionScope, Work, cx_parts, lock_all, shards_of};
 use crate::execution::worker::Worker;
@@ -58,7 +57,7 @@ impl<L: ShardLocks> ExecutionScope<'_, L> {
                 // Counted before its shards are unlocked: who looks into them later sees the count.
                 node.waiting.fetch_add(1, Ordering::Relaxed);
             }
-            serve_ready(&mut cx, VecDeque::new(), held, &tsc, wake_events);
+            serve_ready(&mut cx, &node.clients, VecDeque::new(), held, &tsc, wake_events);
             cx.turn.effects.set_watched(false);
             Ok(outcome)
         };
@@ -90,7 +89,7 @@ impl<L: ShardLocks> ExecutionScope<'_, L> {
                     let keys = cx.shards.shard(number).waiters().keys();
                     awaited.extend(keys.map(|(db, key)| (db, key.bytes.to_vec())));
                 }
-                serve_ready(&mut cx, awaited, None, &|| locks.tsc(), wake_events);
+                serve_ready(&mut cx, &node.clients, awaited, None, &|| locks.tsc(), wake_events);
                 cx.turn.effects.set_watched(false);
             }
             outcome
@@ -180,6 +179,7 @@ pub(crate) fn deliver(worker: &mut Worker, host: &dyn Host) {
 /// by number that [`missing`] asks for.
 fn serve_ready(
     cx: &mut Cx<'_>,
+    clients: &Registry,
     mut ready: VecDeque<Changed>,
     held: Option<&[usize]>,
     tsc: &dyn Fn() -> u64,
@@ -188,7 +188,7 @@ fn serve_ready(
     let mine = cx.db;
     queue_changed(cx, mine, held, &mut ready);
     while let Some((db, key)) = ready.pop_front() {
-        serve_key(cx, (db, &key), held, &mut ready, tsc, wake_events);
+        serve_key(cx, clients, (db, &key), held, &mut ready, tsc, wake_events);
     }
 }
 
@@ -214,6 +214,7 @@ fn queue_changed(
 /// Serves those who wait for one key, as long as it has something for them.
 fn serve_key(
     cx: &mut Cx<'_>,
+    clients: &Registry,
     (db, key): (usize, &[u8]),
     held: Option<&[usize]>,
     ready: &mut VecDeque<Changed>,
@@ -228,9 +229,12 @@ fn serve_key(
         let type_name =
             part.lookup(turn, key, Lookup::Quiet).map(|stored| stored.kind().type_name());
         let waiters = cx.shards.shard(number).waiters();
-        let Some((at, waiter)) = waiters.next(db, key, from, type_name) else { return };
-        let waiter: Arc<dyn Any + Send + Sync> = waiter;
-        let Ok(waiter) = waiter.downcast::<Waiter>() else { return };
+        let Some((at, client)) = waiters.next(db, key, from, type_name) else { return };
+        // A client whose wait has ended is here until its owner takes it out.
+        let Some(waiter) = clients.find(client).and_then(|record| record.waiter()) else {
+            from = at + 1;
+            continue;
+        };
         let db = waiter.db;
         match waiter.serve(cx, key, tsc) {
             Some(event @ WakeEvent::Served { .. }) => {

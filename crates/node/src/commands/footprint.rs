@@ -61,11 +61,13 @@ pub(crate) fn db_sizes(cx: &NodeCx<'_>) -> Vec<DbSize> {
 
 fn awaited_keys(cx: &NodeCx<'_>) -> (usize, usize) {
     let mut sum = (0, 0);
+    let clients = &cx.worker.node.clients;
+    let waits = |id| clients.find(id).is_some_and(|record| record.waiter().is_some());
     let shards = if cx.worker.node.waiting() == 0 { 0 } else { cx.worker.node.map.len() };
     for shard in 0..shards {
         cx.shards.visit(shard, &mut |shard| {
             if shard.has_waiters() {
-                let (keys, for_end) = shard.waiters().count();
+                let (keys, for_end) = shard.waiters().count(waits);
                 sum = (sum.0 + keys, sum.1 + for_end);
             }
         });
