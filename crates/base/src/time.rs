@@ -1,10 +1,10 @@
 //! Time as a value.
 //!
-//! The clock is read once per turn by whoever owns the event loop, and what it showed is passed
-//! down. All that happens in one turn happens at one time, tests set the time they want, and no
-//! command pays for a system call. Nothing here reads a clock.
+//! The event loop reads the clock once per turn and passes the value down. All that happens in one
+//! turn happens at one time, tests set the time they want, and no command pays for a system call.
+//! Nothing here reads a clock.
 
-/// What the clocks showed when a turn began.
+/// The time at which a turn began.
 ///
 /// The wall clock (`unix_*`) may jump in either direction and is for what clients see: expiry,
 /// LASTSAVE, stream identifiers. The monotonic clock never goes back and is for measuring
@@ -29,11 +29,6 @@ impl Now {
     pub const fn unix_seconds(self) -> i64 {
         self.unix_us.div_euclid(1_000_000)
     }
-
-    /// Microseconds since `earlier` on the monotonic clock; 0 when `earlier` is later.
-    pub const fn micros_since(self, earlier: Now) -> u64 {
-        self.mono_us.saturating_sub(earlier.mono_us)
-    }
 }
 
 #[cfg(test)]
@@ -46,6 +41,5 @@ mod tests {
         assert_eq!((now.unix_ms, now.unix_seconds()), (1_234_567, 1_234));
         let before_1970 = Now::from_micros(-1, 9);
         assert_eq!((before_1970.unix_ms, before_1970.unix_seconds()), (-1, -1));
-        assert_eq!((before_1970.micros_since(now), now.micros_since(before_1970)), (4, 0));
     }
 }

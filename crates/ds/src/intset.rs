@@ -94,11 +94,6 @@ impl<'a> IntSet<'a> {
         self.ints.is_empty()
     }
 
-    /// Bytes that each integer takes: 2, 4 or 8.
-    pub fn width_bytes(self) -> usize {
-        self.width
-    }
-
     /// Integer number `at` in ascending order.
     #[inline]
     pub fn at(self, at: usize) -> Option<i64> {
@@ -255,13 +250,13 @@ mod tests {
     #[test]
     fn each_width_is_the_least_that_fits() {
         let mut bytes = Vec::new();
-        assert_eq!(IntSet::new(&bytes).width_bytes(), 2);
+        assert_eq!(IntSet::new(&bytes).width, 2);
         for (value, width) in [(-32_768, 2), (32_767, 2), (32_768, 4), (-2_147_483_649, 8)] {
             assert!(insert(&mut bytes, value));
-            assert_eq!(IntSet::new(&bytes).width_bytes(), width);
+            assert_eq!(IntSet::new(&bytes).width, width);
         }
         assert!(remove(&mut bytes, -2_147_483_649));
-        assert_eq!(IntSet::new(&bytes).width_bytes(), 8);
+        assert_eq!(IntSet::new(&bytes).width, 8);
         assert_eq!(IntSet::new(&bytes).iter().collect::<Vec<_>>(), [-32_768, 32_767, 32_768]);
     }
 }

@@ -1,7 +1,8 @@
 //! The arguments of one request: places in a buffer, read through a cursor.
 //!
-//! Nothing is copied: an argument is a slice of the buffer the bytes were received into. Only an
-//! argument of `big_bytes_min` or more has a buffer of its own, which a command may keep.
+//! Nothing is copied: an argument is a slice of the buffer into which the bytes were received. An
+//! argument of [`BIG_BYTES_MIN`](crate::request::BIG_BYTES_MIN) bytes or more that was not received
+//! whole, and each argument of an inline request, has its own buffer, which a command may keep.
 
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ pub struct Span {
     len: u32,
 }
 
-/// A start that no buffer has: the argument has a buffer of its own.
+/// A start that no buffer has: the argument has its own buffer.
 const OWN: u32 = u32::MAX;
 
 impl Span {
@@ -22,7 +23,7 @@ impl Span {
         Self { start: start as u32, len: len as u32 }
     }
 
-    /// The same argument after so many bytes and own buffers in front of it were dropped.
+    /// The same argument after `bytes` bytes and `owns` own buffers before it were dropped.
     pub fn moved(self, bytes: usize, owns: usize) -> Self {
         if self.start == OWN {
             Self { start: OWN, len: self.len - owns as u32 }
@@ -31,12 +32,12 @@ impl Span {
         }
     }
 
-    /// Whether the argument has a buffer of its own.
+    /// Whether the argument has its own buffer.
     pub fn is_own(self) -> bool {
         self.start == OWN
     }
 
-    /// The `index`th buffer of its own.
+    /// An argument in the own buffer number `index`, from 0.
     pub fn own(index: usize) -> Self {
         Self { start: OWN, len: index as u32 }
     }
@@ -52,19 +53,20 @@ pub struct Args<'a> {
 }
 
 impl<'a> Args<'a> {
-    /// The arguments at `spans`; the cursor stands behind the command's name.
+    /// The arguments at `spans` in the shared buffer and in `own` buffers; the cursor is at the
+    /// first one after the command's name.
     pub fn new(buffer: &'a [u8], spans: &'a [Span], own: &'a [Arc<Vec<u8>>]) -> Self {
         Self { buffer, spans, own, at: 1 }
     }
 
-    /// Arguments, the command's name included.
+    /// The number of arguments, the command's name included.
     #[inline]
     #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> usize {
         self.spans.len()
     }
 
-    /// The argument at `index`, or nothing past the end.
+    /// The argument at `index`, or `None` past the end.
     #[inline]
     pub fn at(&self, index: usize) -> Option<&'a [u8]> {
         let span = self.spans.get(index)?;
@@ -81,7 +83,7 @@ impl<'a> Args<'a> {
         self.at(index).unwrap_or_default()
     }
 
-    /// The buffer of its own that the argument at `index` has, if it is a big one.
+    /// The own buffer of the argument at `index`, if it has one.
     pub fn own(&self, index: usize) -> Option<&'a Arc<Vec<u8>>> {
         let span = self.spans.get(index)?;
         if span.start == OWN { self.own.get(span.len as usize) } else { None }
@@ -98,14 +100,14 @@ impl<'a> Args<'a> {
         (0..args.len()).map(move |index| args.text(index))
     }
 
-    /// Copies of all arguments, for a request that outlives the buffer. Those that have a buffer of
-    /// their own are shared.
+    /// Copies of all arguments, for a request that outlives the buffer. Own buffers
+    /// are shared.
     pub fn to_owned_args(&self) -> Vec<Arc<Vec<u8>>> {
         let copy = |at| self.own(at).map_or_else(|| Arc::new(self.text(at).to_vec()), Arc::clone);
         (0..self.len()).map(copy).collect()
     }
 
-    /// The arguments from `index` on as a request of their own, whose name is the first of them.
+    /// The arguments from `index` on as a request, whose name is the first of them.
     pub fn tail(&self, index: usize) -> Self {
         Self { spans: self.spans.get(index..).unwrap_or_default(), at: 1, ..*self }
     }
@@ -120,7 +122,7 @@ impl<'a> Args<'a> {
         self.at = index;
     }
 
-    /// Arguments at and behind the cursor.
+    /// The number of arguments from the cursor on.
     pub fn remaining(&self) -> usize {
         self.len().saturating_sub(self.at)
     }

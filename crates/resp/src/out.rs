@@ -1,7 +1,6 @@
-//! Bytes on their way to a client: one buffer, and between its bytes big values that are shared
-//! with the keyspace instead of copied.
+//! The output of a client: one buffer, and between its bytes large values that are shared with the
+//! keyspace instead of copied.
 
-use std::io::IoSlice;
 use std::sync::Arc;
 
 /// Replies of one client, or of all clients of one turn one after another.
@@ -14,12 +13,12 @@ pub struct Out {
 }
 
 impl Out {
-    /// Puts a value behind what was written so far without copying it.
+    /// Appends a value without copying it.
     pub fn push_shared(&mut self, value: Arc<Vec<u8>>) {
         self.shared.push((self.bytes.len(), value));
     }
 
-    /// Puts another output behind this one.
+    /// Appends another output.
     pub fn append(&mut self, other: Self) {
         let offset = self.bytes.len();
         self.bytes.extend_from_slice(&other.bytes);
@@ -31,13 +30,13 @@ impl Out {
         Mark { bytes: self.bytes.len(), shared: self.shared.len() }
     }
 
-    /// Takes back what was written since the mark.
+    /// Removes what was written since the mark.
     pub fn truncate(&mut self, mark: Mark) {
         self.bytes.truncate(mark.bytes);
         self.shared.truncate(mark.shared);
     }
 
-    /// Puts bytes at a mark, before everything that was written since.
+    /// Inserts bytes at a mark, before everything that was written since.
     pub fn insert(&mut self, mark: Mark, bytes: &[u8]) {
         self.bytes.splice(mark.bytes..mark.bytes, bytes.iter().copied());
         for (offset, _) in &mut self.shared[mark.shared..] {
@@ -45,24 +44,17 @@ impl Out {
         }
     }
 
-    /// Forgets everything, keeping the buffer.
+    /// Removes everything and keeps the buffer.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.shared.clear();
     }
 
-    /// Gives back memory beyond so many bytes.
+    /// Frees the buffer's memory beyond `bytes`.
     pub fn shrink_to(&mut self, bytes: usize) {
         if self.bytes.capacity() > bytes {
             self.bytes.shrink_to(bytes);
         }
-    }
-
-    /// Bytes between two marks, shared values included.
-    pub fn len_between(&self, from: Mark, to: Mark) -> usize {
-        let shared: usize =
-            self.shared[from.shared..to.shared].iter().map(|(_, value)| value.len()).sum();
-        to.bytes - from.bytes + shared
     }
 
     /// The pieces between two marks, in order.
@@ -114,11 +106,6 @@ impl<'a> Piece<'a> {
             Self::Shared(value) => value,
         }
     }
-
-    /// For a vectored write.
-    pub fn as_io_slice(&self) -> IoSlice<'a> {
-        IoSlice::new(self.as_slice())
-    }
 }
 
 #[cfg(test)]
@@ -138,7 +125,6 @@ mod tests {
         let to = out.mark();
         let text: Vec<u8> = out.pieces(from, to).flat_map(|p| p.as_slice().to_vec()).collect();
         assert_eq!(text, b"$3\r\nabc\r\ndef");
-        assert_eq!(out.len_between(from, to), text.len());
         assert_eq!(out.pieces(from, to).count(), 4);
         let mut other = Out::default();
         other.bytes.extend_from_slice(b">");

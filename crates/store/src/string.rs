@@ -102,14 +102,6 @@ impl<'a> StringRef<'a> {
             Self::Shared(_) => None,
         }
     }
-
-    /// The text in a buffer that outlives the borrow: a long string is shared, others are copied.
-    pub fn to_shared(self) -> Arc<Vec<u8>> {
-        match self {
-            Self::Shared(text) => Arc::clone(text),
-            text => Arc::new(text.bytes(&mut Digits::default()).to_vec()),
-        }
-    }
 }
 
 /// A string about to be stored, in the form it will have.

@@ -115,7 +115,6 @@ impl Pair {
         let text = self.db.read::<StringValue>(&mut self.turn, key).unwrap().unwrap();
         assert_eq!(text.len(), self.model.len());
         assert_eq!(text.bytes(&mut Digits::default()), self.model);
-        assert_eq!(*text.to_shared(), self.model);
         assert_eq!(matches!(text, StringRef::Shared(_)), self.model.len() > INLINE_BYTES_MAX);
         let integer = std::str::from_utf8(&self.model).ok().and_then(|text| {
             let value = text.parse::<i64>().ok()?;

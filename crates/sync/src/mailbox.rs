@@ -11,8 +11,9 @@
 //!       +---------- one wake -----------------------+
 //! ```
 //!
-//! One turn of the owner: `awake()`, empty the wake's descriptor, `drain()`, `prepare_sleep()`,
-//! wait (without blocking when `prepare_sleep()` was false).
+//! One turn of the owner: `awake()`, empty the wake's descriptor, `pop()` what is there (not
+//! without a bound, so that a busy mailbox does not starve its other work), `prepare_sleep()`, wait
+//! (without blocking when `prepare_sleep()` was false).
 //!
 //! Invariants, each with a model in `tests/models`:
 //! - A message is either seen before the owner sleeps, or a wake is made after it was queued.
@@ -90,19 +91,6 @@ impl<T> Mailbox<T> {
     /// taken its place in the queue and not yet written its message there.
     pub fn pop(&self) -> Option<T> {
         self.shared.queue.pop()
-    }
-
-    /// Hands at most `messages_max` messages to `receive`, oldest first, and returns how many there
-    /// were. The bound keeps a busy mailbox from starving the owner's other work; what is left
-    /// makes the next [`prepare_sleep`](Self::prepare_sleep) answer false.
-    pub fn drain(&self, messages_max: usize, mut receive: impl FnMut(T)) -> usize {
-        for count in 0..messages_max {
-            match self.pop() {
-                Some(message) => receive(message),
-                None => return count,
-            }
-        }
-        messages_max
     }
 
     /// Announces that the owner is about to wait. False: messages are there, do not sleep.

@@ -19,8 +19,6 @@ pub struct Interest {
 impl Interest {
     /// Reading only.
     pub const READ: Self = Self { read: true, write: false, end: false };
-    /// Reading and writing.
-    pub const BOTH: Self = Self { read: true, write: true, end: false };
     /// Neither: only errors and hang-ups are reported.
     pub const NONE: Self = Self { read: false, write: false, end: false };
 
@@ -207,7 +205,7 @@ mod tests {
         assert_eq!(epoll.wait(&mut events, 1000).unwrap(), 1);
         assert_eq!(events.at(0).token(), 42);
         assert!(events.at(0).readable() && !events.at(0).writable() && !events.at(0).hung_up());
-        epoll.modify(flag.as_fd(), 43, Interest::BOTH).unwrap();
+        epoll.modify(flag.as_fd(), 43, Interest { write: true, ..Interest::READ }).unwrap();
         epoll.wait(&mut events, 1000).unwrap();
         assert!(events.at(0).writable());
         epoll.delete(flag.as_fd()).unwrap();

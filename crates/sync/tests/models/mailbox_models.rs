@@ -67,10 +67,10 @@ fn deliver<const PRODUCERS: usize, const MESSAGES: u64>() {
     let mut next = [0; PRODUCERS];
     let mut announced = 0;
     loop {
-        mailbox.drain(2, |(producer, number)| {
+        for (producer, number) in std::iter::from_fn(|| mailbox.pop()).take(2) {
             assert_eq!(number, next[producer], "out of order");
             next[producer] += 1;
-        });
+        }
         if next == [MESSAGES; PRODUCERS] {
             break;
         }
