@@ -31,7 +31,7 @@ impl KeyHasher {
     /// process, so that copies stay two words and hashing follows no counted reference.
     pub fn new(seed: u64) -> KeyHasher {
         let secrets = Box::leak(Box::new(SharedSeed::from_u64(seed)));
-        // The state gets a value of its own, since the secrets are a known function of the seed.
+        // The state gets a separate value, since the secrets are a known function of the seed.
         let state = crate::random::Random::new(seed).next_u64();
         KeyHasher { state, secrets }
     }

@@ -3,7 +3,7 @@
 //! Integers are strict: the one canonical spelling of a value is accepted and nothing else, so
 //! that a value stored as an integer prints back as the bytes that came in. Doubles accept what
 //! Redis 8 accepts as a float argument and print as Redis 8 prints them in replies.
-//! Extended precision, which INCRBYFLOAT needs, is the business of [`crate::decimal`].
+//! Extended precision, which INCRBYFLOAT needs, is in [`crate::decimal`].
 
 use crate::binary;
 use crate::grisu::Digits;

@@ -48,7 +48,7 @@ impl Random {
 /// A seed that differs from call to call and from run to run, and that clients cannot foresee.
 ///
 /// It comes from the keys of the standard library's hash tables, which the library draws from
-/// the operating system: this floor opens no file and reads no clock, and needs no dependency
+/// the operating system: this crate opens no file and reads no clock, and needs no dependency
 /// for one number at start. Everything that must be repeatable takes a seed instead.
 pub fn entropy_seed() -> u64 {
     // SipHash of a constant under secret keys, which change with every new state.

@@ -26,8 +26,8 @@ use base::random::Random;
 use crate::record::{Record, RecordRef};
 use crate::table::{Positions, RecordMut, Records, Table};
 
-/// Members a segment has on average when the next one is split. One that waits for its split holds
-/// twice as many.
+/// Members a segment has on average when the next one is split. A segment that is not split yet
+/// holds twice as many.
 const SEGMENT_LEN: usize = if cfg!(test) { 64 } else { 8192 };
 /// Segments are merged again when they hold an eighth of that.
 const SEGMENT_LEN_MIN: usize = SEGMENT_LEN / 8;
@@ -39,15 +39,15 @@ const CURSOR_SHIFT: u32 = 12;
 /// Records looked at to estimate what all of them take.
 const SIZE_SAMPLES: usize = 32;
 
-/// The object of a record that has none: members are a key with bytes.
+/// The object of a record that cannot have one: members are a key with bytes.
 #[derive(Clone, Copy, Debug)]
 pub enum Nothing {}
 
-/// A member: its key, its inline bytes and its expires_at.
+/// A member: its key, its inline bytes and its expiry.
 pub type Member = Record<Nothing>;
 /// A borrowed member.
 pub type MemberRef<'a> = RecordRef<'a, Nothing>;
-/// A member borrowed for writing; dropping it notes what changed.
+/// A member borrowed for writing; its slot is updated when it is dropped.
 pub type MemberMut<'a> = RecordMut<'a, Nothing>;
 
 /// Where a member is, until the dict gains or loses one.
@@ -93,7 +93,7 @@ impl Positions for Within<'_> {
     }
 }
 
-/// The interval of a hash when there are so many, and the place of the hash within it.
+/// Which of `intervals` a hash is in, and the place of the hash within it.
 #[inline]
 fn interval_of(hash: u64, intervals: usize) -> (usize, u64) {
     let product = u128::from(hash) * intervals as u128;
@@ -326,17 +326,17 @@ impl Dict {
                 (self.whole, self.split) = (2 * whole, 0);
             }
         }
-        self.note_slots();
+        self.update_slots_max();
     }
 
-    /// Takes the last split of the round back.
+    /// Undoes the last split of the round.
     fn merge_last(&mut self, hasher: &KeyHasher) {
         if self.split == 0 {
             if self.whole == FIRST_SEGMENTS {
                 let mut others = std::mem::take(&mut self.rest);
                 self.first.absorb(&mut others, &Within { hasher, intervals: 1 });
                 self.whole = 1;
-                return self.note_slots();
+                return self.update_slots_max();
             }
             (self.whole, self.split) = (self.whole / 2, self.whole / 2);
         }
@@ -348,11 +348,11 @@ impl Dict {
         if self.split == 0 {
             self.rest.shrink_to_fit();
         }
-        self.note_slots();
+        self.update_slots_max();
     }
 
     /// Finds the largest segment anew, once a round because it visits all of them.
-    fn note_slots(&mut self) {
+    fn update_slots_max(&mut self) {
         if self.split == 0 {
             self.slots_max = self.segments().map(Table::slots_len).max().unwrap_or(0);
         } else {

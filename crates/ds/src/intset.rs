@@ -184,7 +184,7 @@ pub fn remove_range(bytes: &mut impl Buffer, range: Range<usize>) {
     bytes.splice(WIDTH_BYTES + range.start * width..WIDTH_BYTES + range.end * width, 0);
 }
 
-/// Rewrites the array with so many bytes for each integer.
+/// Rewrites the array with `width` bytes for each integer.
 fn widen(bytes: &mut impl Buffer, width: usize) {
     let set = IntSet::new(bytes.bytes());
     let mut wider = Vec::with_capacity(WIDTH_BYTES + (set.len() + 1) * width);

@@ -1,7 +1,7 @@
 //! Layer 1: containers. With `sys`, the only crate that may hold unsafe code.
 //!
-//! It knows nothing of commands, replies, databases or what an expiry is: a record has a key, a
-//! expires_at and a payload, a table finds records by hash.
+//! It knows nothing of commands, replies, databases or the clock: a record has a key, an expiry
+//! and a payload, and a table finds records by hash.
 
 pub mod bits;
 pub mod dict;

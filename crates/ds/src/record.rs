@@ -1,10 +1,13 @@
 //! A key and its value in one allocation.
 //!
 //! ```text
-//! offset 0 head u64: kind 5 | expires 1 | object 1 | wide 1 | access_clock 24 | key_len 12 | len
-//! 20 8 wide u64: key_len 32 | len 32 (only when a length does not fit the head) .. expires_at i64
-//! (only with an expiry) .. object P (only when the payload is an object) .. key key_len bytes ..
-//! bytes len bytes (only when the payload is inline bytes)
+//! offset 0   head        u64: kind 5 | expires 1 | object 1 | wide 1 | access_clock 24 |
+//!                             key_len 12 | len 20
+//!        8   wide        u64: key_len 32 | len 32   (only when a length does not fit the head)
+//!       ..   expires_at  i64                        (only with an expiry)
+//!       ..   object      P                          (only when the payload is an object)
+//!       ..   key         key_len bytes
+//!       ..   bytes       len bytes                  (only when the payload is inline bytes)
 //! ```
 //!
 //! The payload is either bytes that lie in the record or one owned `P`. The caller gives the 5 bits
@@ -27,14 +30,14 @@ const NARROW_KEY_BYTES_END: usize = 1 << 12;
 const NARROW_VALUE_BYTES_END: usize = 1 << 20;
 /// No length is larger: 32 bits in the wide word.
 const LEN_BYTES_MAX: usize = u32::MAX as usize;
-/// Bits of an access_clock.
+/// The bits of an access clock.
 pub const ACCESS_CLOCK_MASK: u32 = (1 << 24) - 1;
 
 const EXPIRES: u64 = 1 << 5;
 const OBJECT: u64 = 1 << 6;
 const WIDE: u64 = 1 << 7;
 
-/// What a record carries besides its key.
+/// The value of a record.
 pub enum Payload<'a, P> {
     /// Bytes copied into the record.
     Bytes(&'a [u8]),
@@ -192,7 +195,7 @@ impl<P> Record<P> {
         self.view().shape()
     }
 
-    /// Replaces the caller's 24 bits; writes only when they differ, to leave the line clean.
+    /// Sets the access clock; writes only when it differs, to leave the cache line clean.
     #[inline]
     pub fn set_access_clock(&mut self, access_clock: u32) {
         let head = self.head();
@@ -313,7 +316,7 @@ impl<P> Record<P> {
         previous
     }
 
-    /// The same payload, expires_at, kind and access_clock under another key.
+    /// The same payload, kind, expiry and access clock under another key.
     pub fn rekeyed(mut self, key: &[u8]) -> Self {
         let old = self.shape();
         if old.object {
@@ -466,7 +469,7 @@ impl<'a, P> RecordRef<'a, P> {
         self.head() as u8 & 31
     }
 
-    /// The caller's 24 bits.
+    /// The access clock, 24 bits.
     #[inline]
     pub fn access_clock(self) -> u32 {
         (self.head() >> 8) as u32 & ACCESS_CLOCK_MASK
@@ -478,11 +481,11 @@ impl<'a, P> RecordRef<'a, P> {
         self.head() & EXPIRES != 0
     }
 
-    /// The expires_at, if one is set.
+    /// The expiry, if one is set.
     #[inline]
     pub fn expires_at(self) -> Option<i64> {
         let shape = self.shape();
-        // SAFETY: a record with an expiry has its expires_at there, written by `new` or `reshape`.
+        // SAFETY: a record with an expiry has it there, written by `new` or `reshape`.
         shape.expires.then(|| unsafe {
             self.base.as_ptr().add(shape.expires_at_offset()).cast::<i64>().read()
         })
@@ -520,7 +523,7 @@ impl<'a, P> RecordRef<'a, P> {
         spare.min(if shape.wide() { spare } else { NARROW_VALUE_BYTES_END - 1 - shape.len })
     }
 
-    /// A copy of the payload, expires_at, kind and access_clock under another key.
+    /// A copy of the payload, kind, expiry and access clock under another key.
     pub fn duplicate(self, key: &[u8]) -> Record<P>
     where
         P: Clone,

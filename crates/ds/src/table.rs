@@ -6,7 +6,7 @@
 //!
 //! A record's *home* is its hash position (the upper 32 bits) scaled to the number of homes, so a
 //! table can have any size and its slots are always sorted by home. The 7 bits of home give every
-//! resident's distance from home without touching the record, which lets insertion, removal and
+//! record's distance from home without touching the record, which lets insertion, removal and
 //! early misses work on the slots alone; beside the other 8 bits of hash they also make the tag.
 //!
 //! Invariants: homes ascend over the slots; a run has no hole between a resident and its home; no
@@ -43,11 +43,11 @@ const PROBED_MAX: usize = 32;
 /// How many records ahead a rebuild prefetches.
 const PREFETCH_AHEAD: usize = 8;
 
-/// What a table asks of its owner: where a record belongs, and how full the table may get.
+/// What a table needs to know from its owner: where a record belongs, and how full it may get.
 pub trait Positions {
     /// The hash of a key: what the owner passes to `find` and `insert` for it.
     fn hash(&self, key: &[u8]) -> u64;
-    /// The most records a table of so many homes may hold.
+    /// The most records a table of `homes` homes may hold.
     fn len_max(homes: usize) -> usize;
 }
 
@@ -94,12 +94,12 @@ impl<P> fmt::Debug for Table<P> {
     }
 }
 
-/// How many of so many slots lie behind the last home, so that probing never wraps around.
+/// How many of `slots` slots are behind the last home, so that probing never wraps around.
 fn tail_of(slots: usize) -> usize {
     (slots / 16).clamp(HOMES_MIN, TAIL_MAX)
 }
 
-/// The slots of an array with at least so many homes: as many as fill the allocator's size class.
+/// The slots of an array with at least `homes` homes: as many as fill the allocator's size class.
 fn slots_for(homes: usize) -> usize {
     class_bytes((homes + tail_of(homes + TAIL_MAX)) * size_of::<u64>()) / size_of::<u64>()
 }
@@ -167,8 +167,8 @@ impl<P> Table<P> {
         }
     }
 
-    /// The record that `hash` probably means. Reads slots only, but whoever looks at the record
-    /// needs it in the cache.
+    /// The record that `hash` probably means. Reads slots only, but reading
+    /// the record itself is fast only when it is in the cache.
     #[inline]
     pub fn probable_record(&self, hash: u64) -> Option<RecordRef<'_, P>> {
         self.probable(hash).map(|slot| self.view(slot))
@@ -236,8 +236,8 @@ impl<P> Table<P> {
         unsafe { RecordRef::from_raw(slot & ADDRESS_MASK) }
     }
 
-    /// The record in an occupied slot, for writing. Dropping the guard notes a moved record and a
-    /// changed expires_at in the slot.
+    /// The record in an occupied slot, for writing. Dropping the guard updates the slot of a
+    /// record that has moved or whose expiry has changed.
     ///
     /// # Panics
     /// When the slot is empty, as for `at`.
@@ -274,7 +274,7 @@ impl<P> Table<P> {
             self.rebuild(grown(self.homes as usize), hasher);
         }
         let expires = record.view().has_expiry();
-        self.note_size(record.view().allocated_bytes());
+        self.expect_size(record.view().allocated_bytes());
         self.len += 1;
         self.expires += u32::from(expires);
         let address = record.into_raw();
@@ -289,9 +289,9 @@ impl<P> Table<P> {
         }
     }
 
-    /// Takes the size of a record as what to expect of the others.
+    /// Expects the other records to have the size of this one.
     #[inline]
-    fn note_size(&mut self, record_bytes: usize) {
+    fn expect_size(&mut self, record_bytes: usize) {
         self.record_bytes = record_bytes.min(PREFETCH_BYTES_MAX) as u32;
     }
 
@@ -355,7 +355,7 @@ impl<P> Table<P> {
         self.settle(&entries, homes, hasher);
     }
 
-    /// Lays out so many homes, or more if distances ask for it, and puts the records there.
+    /// Lays out `homes` homes, or more if distances need it, and puts the records there.
     fn settle<H: Positions>(&mut self, entries: &[u64], homes: usize, hasher: &H) {
         let mut homes = homes.max(HOMES_MIN);
         loop {
@@ -527,7 +527,7 @@ impl<P> Drop for RecordMut<'_, P> {
             _ => {}
         }
         if moved {
-            self.table.note_size(self.table.at(self.at).allocated_bytes());
+            self.table.expect_size(self.table.at(self.at).allocated_bytes());
         }
     }
 }
@@ -543,7 +543,7 @@ impl<P> Drop for Table<P> {
     }
 }
 
-/// Asks the processor for so many bytes from an address on.
+/// Prefetches `bytes` bytes from an address on.
 #[inline]
 pub(crate) fn prefetch_bytes(address: *const u8, bytes: usize) {
     // Small records have no alignment to lines, and many of them lie on two.

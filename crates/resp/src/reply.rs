@@ -1,4 +1,4 @@
-//! Writes replies: one method a shape, each knowing how RESP2 and RESP3 spell it.
+//! Writes replies: one method for each type of reply, which knows its forms in RESP2 and RESP3.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub struct Reply<'a> {
     resp3: bool,
 }
 
-/// The place of a length that is written when the elements are known.
+/// The position of a length that is written when the elements are known.
 #[derive(Debug)]
 #[must_use = "the length must be written by `finish`"]
 pub struct Deferred {
@@ -47,7 +47,7 @@ impl<'a> Reply<'a> {
         self.out.mark()
     }
 
-    /// Takes back what was written since the mark.
+    /// Removes what was written since the mark.
     pub fn truncate(&mut self, mark: Mark) {
         self.out.truncate(mark);
     }
@@ -112,7 +112,7 @@ impl<'a> Reply<'a> {
         self.raw(b"\r\n");
     }
 
-    /// A bulk string that stays where it is until it is sent.
+    /// A bulk string that is shared until it is sent, not copied.
     pub fn bulk_shared(&mut self, value: &Arc<Vec<u8>>) {
         self.header(b'$', value.len());
         self.out.push_shared(Arc::clone(value));
@@ -235,7 +235,7 @@ impl<'a> Reply<'a> {
     }
 
     /// Writes what a scan replies before the elements behind `deferred`: a pair of the cursor
-    /// to go on with, as a bulk string, and the array of so many elements.
+    /// to go on with, as a bulk string, and the array of `len` elements.
     pub fn finish_page(&mut self, deferred: Deferred, cursor: u64, len: usize) {
         let mut digits = Vec::with_capacity(20);
         push_u64(&mut digits, cursor);

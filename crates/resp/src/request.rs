@@ -10,9 +10,9 @@
 //! ```
 //!
 //! A [`Parser`] remembers how far it has come in one request, so bytes are looked at once however
-//! they arrive. It never owns the buffer: whoever reads the socket does. The spans of the arguments
-//! go to a list the caller reuses. Redis's limits and error texts hold; both are part of what
-//! clients see. Like Redis it takes any byte behind a carriage return for the line feed.
+//! they arrive. It does not own the buffer, which belongs to the connection. The spans of the
+//! arguments go to a list the caller reuses. Limits and error texts are Redis's; both are part of
+//! what clients see. Like Redis it takes any byte behind a carriage return for the line feed.
 
 use std::fmt;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use memchr::memchr;
 
 use crate::args::Span;
 
-/// An argument of this length, not received yet, gets a buffer of its own.
+/// An argument of this length, not received whole yet, gets its own buffer.
 pub const BIG_BYTES_MIN: usize = 32 * 1024;
 /// The longest inline request and the longest header line.
 pub const LINE_BYTES_MAX: usize = 64 * 1024;
@@ -90,15 +90,15 @@ impl fmt::Display for ProtocolError {
 
 impl std::error::Error for ProtocolError {}
 
-/// Where parsing has come to.
+/// How far parsing has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parsed {
-    /// A request ends before this offset. It may have no arguments, and is then to be passed over.
+    /// A request ends before this offset. A request without arguments is to be skipped.
     Request(usize),
     /// More bytes are needed.
     Incomplete,
     /// More bytes are needed, and they belong to an argument of `len` bytes that begins at `start`.
-    /// It wants a buffer of its own of `len` and two more bytes; hand it to `big_received`.
+    /// It needs its own buffer of `len` and two more bytes; pass that to `big_received`.
     Big {
         /// Offset of the argument's first byte.
         start: usize,
@@ -128,7 +128,7 @@ impl Parser {
         self.at
     }
 
-    /// The buffer lost so many bytes in front, all of them consumed.
+    /// The caller has removed `bytes` bytes from the front of the buffer, all of them consumed.
     pub fn rewind(&mut self, bytes: usize) {
         self.at -= bytes;
     }

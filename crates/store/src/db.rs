@@ -25,7 +25,7 @@ use ds::record::{Payload, Record, RecordRef};
 use ds::table::{RecordMut, Table};
 
 use crate::effect::{Effect, Event};
-use crate::key_index::{Entry, KeyIndex, SizeClass};
+use crate::key_index::{IndexEntry, KeyIndex, SizeClass};
 use crate::stored::{Kind, Object, Stored};
 use crate::string::NewString;
 use crate::turn::{Key, Turn};
@@ -77,15 +77,15 @@ pub struct Db {
     pub(crate) table: Table<Object>,
     /// The database's number, for effects.
     pub(crate) number: u32,
-    /// In database 0: places in the queues of the shard's waiters, those of the dead included. It
-    /// stands here because there is room on the cache line.
+    /// In database 0: how many places the queues of the shard's [`Waiters`](crate::Waiters) have
+    /// together. It is here because there is room on the cache line.
     pub(crate) waiting: u32,
-    /// What is kept of the values beside them.
+    /// Hashes that expire and sizes of values.
     pub(crate) key_index: KeyIndex,
 }
 
 impl Db {
-    /// Keys held, expired ones that nobody has noticed included.
+    /// Keys held, expired ones that are not removed yet included.
     pub fn len(&self) -> usize {
         self.table.len()
     }
@@ -105,7 +105,7 @@ impl Db {
         self.table.slots_len() * size_of::<u64>()
     }
 
-    /// The classes of size that keys are of, in no order, and how many are.
+    /// The classes of size of the keys, in no order, each with the number of its keys.
     pub fn sizes(&self) -> &[(SizeClass, u32)] {
         self.key_index.sizes()
     }
@@ -123,7 +123,7 @@ impl Db {
         Some(at)
     }
 
-    /// Removes the expired record at a slot: an effect of its own, whatever command noticed it.
+    /// Removes the expired record at a slot. This leaves a separate effect, whatever the command.
     pub(crate) fn expire(&mut self, turn: &mut Turn, at: usize) {
         let hash = turn.hasher.hash(self.table.at(at).key());
         let record = self.detach(turn, at, hash);
@@ -153,7 +153,7 @@ impl Db {
     /// Takes the record of a key with this hash out of its slot.
     fn detach(&mut self, turn: &Turn, at: usize, hash: u64) -> Record<Object> {
         let record = self.take_record(turn, at);
-        self.key_index.changed(hash, Entry::of(record.view()), Entry::ABSENT);
+        self.key_index.changed(hash, IndexEntry::of(record.view()), IndexEntry::ABSENT);
         record
     }
 
@@ -229,7 +229,7 @@ impl Db {
         }
     }
 
-    /// The same, and counts a hit or a miss: for those who also read, as a reader of a group does.
+    /// The same, looked up with [`Lookup::NoTouch`]: for commands that also read, as XREADGROUP.
     ///
     /// # Errors
     /// When the value is of another type.
@@ -307,11 +307,11 @@ impl Db {
         }
         drop(record);
         turn.counters.changes += 1;
-        self.key_index.changed(key.hash, Entry::of_integer(old), Entry::of_integer(sum));
+        self.key_index.changed(key.hash, IndexEntry::of_integer(old), IndexEntry::of_integer(sum));
         Some(Some(sum))
     }
 
-    /// Sets a key to a string, whatever it was. Returns whether the key is new.
+    /// Sets a key to a string, whatever its type was. Returns whether the key is new.
     #[inline]
     pub fn put(
         &mut self,
@@ -333,7 +333,7 @@ impl Db {
         self.replace(turn, key, kind, payload, expires_at)
     }
 
-    /// Sets a key to a value of any type, whatever it was. Returns whether the key is new.
+    /// Sets a key to a value of any type, whatever its type was. Returns whether the key is new.
     #[inline]
     pub(crate) fn replace(
         &mut self,
@@ -353,11 +353,11 @@ impl Db {
         };
         let Some(at) = found else {
             let record = Record::new(key.bytes, kind as u8, payload, expires_at, clock);
-            self.key_index.changed(key.hash, Entry::ABSENT, Entry::of(record.view()));
+            self.key_index.changed(key.hash, IndexEntry::ABSENT, IndexEntry::of(record.view()));
             self.add_record(turn, key.hash, record);
             return true;
         };
-        let before = Entry::of(self.table.at(at));
+        let before = IndexEntry::of(self.table.at(at));
         let mut record = self.table.at_mut(at);
         let old = record.view();
         match payload {
@@ -374,7 +374,7 @@ impl Db {
                 turn.lazy_free.extend(std::mem::replace(&mut *record, new).into_object());
             }
         }
-        let after = Entry::of(record.view());
+        let after = IndexEntry::of(record.view());
         drop(record);
         self.key_index.changed(key.hash, before, after);
         false
@@ -400,7 +400,7 @@ impl Db {
         turn.counters.changes += 1;
         let record =
             if record.view().key() == key.bytes { record } else { record.rekeyed(key.bytes) };
-        self.key_index.changed(key.hash, Entry::ABSENT, Entry::of(record.view()));
+        self.key_index.changed(key.hash, IndexEntry::ABSENT, IndexEntry::of(record.view()));
         self.add_record(turn, key.hash, record);
     }
 
@@ -408,7 +408,7 @@ impl Db {
     pub fn put_record(&mut self, turn: &mut Turn, key: Key<'_>, record: Record<Object>) {
         let Some(at) = self.find(turn, key) else { return self.insert(turn, key, record) };
         turn.counters.changes += 1;
-        let (before, after) = (Entry::of(self.table.at(at)), Entry::of(record.view()));
+        let (before, after) = (IndexEntry::of(self.table.at(at)), IndexEntry::of(record.view()));
         let old = std::mem::replace(&mut *self.table.at_mut(at), record);
         self.key_index.changed(key.hash, before, after);
         turn.lazy_free.extend(old.into_object());
@@ -482,14 +482,14 @@ pub struct Edit<'a, T: Type> {
     created: bool,
     hash: u64,
     /// What the key index has of the value.
-    before: Entry,
+    before: IndexEntry,
     of: PhantomData<T>,
 }
 
 impl<'a, T: Type> Edit<'a, T> {
     #[inline]
     fn new(db: &'a mut Db, turn: &'a mut Turn, at: usize, hash: u64, created: bool) -> Self {
-        let before = if created { Entry::ABSENT } else { Entry::of(db.table.at(at)) };
+        let before = if created { IndexEntry::ABSENT } else { IndexEntry::of(db.table.at(at)) };
         Self { db, turn, at, changed: false, created, hash, before, of: PhantomData }
     }
 }
@@ -512,7 +512,7 @@ impl<T: Type> Edit<'_, T> {
     }
 
     /// The value was changed through `record_unchanged_mut`.
-    pub(crate) fn note_change(&mut self) {
+    pub(crate) fn mark_changed(&mut self) {
         self.changed = true;
     }
 
@@ -559,7 +559,7 @@ impl<T: Type> Drop for Edit<'_, T> {
         }
         self.turn.counters.changes += u64::from(self.changed);
         let goes = !self.changed || T::is_empty(self.record());
-        let after = if goes { Entry::ABSENT } else { Entry::of(self.record()) };
+        let after = if goes { IndexEntry::ABSENT } else { IndexEntry::of(self.record()) };
         self.db.key_index.changed(self.hash, self.before, after);
         if goes {
             let record = self.db.take_record(self.turn, self.at);

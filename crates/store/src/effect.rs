@@ -1,7 +1,7 @@
-//! What a write leaves behind: exactly one [`Effect`], whatever the command was.
+//! The record of a write: exactly one [`Effect`], whatever the command.
 //!
 //! The append-only file, replicas, keyspace notifications and client tracking will consume effects;
-//! no command talks to them. While nobody consumes, a write costs one branch.
+//! commands do not know them. While there is no consumer, a write costs one branch.
 
 /// The name of a keyspace event and its class, as `notify-keyspace-events` spells classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,15 +41,15 @@ pub struct Effect {
     pub unix_ms: i64,
 }
 
-/// Someone consumes effects.
+/// Effects have a consumer.
 const CONSUMED: u8 = 1;
-/// Someone waits for keys that the running command may change.
+/// Clients may be blocked on keys that the running command changes.
 const WATCHED: u8 = 1 << 1;
 
 /// Collects the effects of a turn.
 #[derive(Debug, Default)]
 pub struct Effects {
-    /// Who wants to know what the running command does: bits `CONSUMED` and `WATCHED`.
+    /// Why the changes of the running command are recorded: bits `CONSUMED` and `WATCHED`.
     wanted: u8,
     /// Keys that have changed, with the event's database, while they are watched.
     changed: Vec<(Option<usize>, Vec<u8>)>,
@@ -61,12 +61,12 @@ pub struct Effects {
 }
 
 impl Effects {
-    /// Says whether anyone consumes effects.
+    /// Sets whether effects have a consumer.
     pub fn set_consumed(&mut self, consumed: bool) {
         self.set(CONSUMED, consumed);
     }
 
-    /// Says whether changed keys are to be remembered for [`take_changed`](Self::take_changed).
+    /// Sets whether changed keys are remembered for [`take_changed`](Self::take_changed).
     pub fn set_watched(&mut self, watched: bool) {
         self.set(WATCHED, watched);
     }
@@ -92,7 +92,7 @@ impl Effects {
         std::mem::take(&mut self.changed)
     }
 
-    /// Whether anyone consumes effects: for what is worth collecting only then.
+    /// Whether effects have a consumer: for what is worth collecting only then.
     pub fn is_consumed(&self) -> bool {
         self.is(CONSUMED)
     }
@@ -101,11 +101,11 @@ impl Effects {
     #[inline]
     pub fn note(&mut self, event: Event, key: &[u8]) {
         if self.wanted != 0 {
-            self.note_for_someone(event, key);
+            self.note_wanted(event, key);
         }
     }
 
-    /// The same for what gives nothing to those who wait for the key: they are not tried.
+    /// The same for a change that no blocked client can be served with: none is tried.
     pub fn note_unawaited(&mut self, event: Event, key: &[u8]) {
         if self.is(CONSUMED) {
             self.events.push((event, key.to_vec()));
@@ -113,20 +113,19 @@ impl Effects {
     }
 
     #[inline(never)]
-    fn note_for_someone(&mut self, event: Event, key: &[u8]) {
+    fn note_wanted(&mut self, event: Event, key: &[u8]) {
         self.change(event.db, key);
         if self.is(CONSUMED) {
             self.events.push((event, key.to_vec()));
         }
     }
 
-    /// Says that the running command leaves an effect although no key has an event: FLUSHALL,
-    /// SWAPDB.
+    /// Makes the running command leave an effect although no key has an event: FLUSHALL, SWAPDB.
     pub fn note_eventless(&mut self) {
         self.eventless = true;
     }
 
-    /// Says how the running command must be replayed, when not as it was sent.
+    /// Sets how the running command is replayed, when not as it was sent.
     #[inline]
     pub fn replay_as(&mut self, command: impl FnOnce() -> Vec<Vec<u8>>) {
         if self.is(CONSUMED) {
@@ -163,7 +162,7 @@ impl Effects {
         }
     }
 
-    /// An effect of its own beside the running command's: an expired key.
+    /// Adds a separate effect beside the running command's: an expired key.
     #[inline]
     pub fn push(&mut self, effect: impl FnOnce() -> Effect) {
         if self.is(CONSUMED) {

@@ -1,8 +1,8 @@
-//! Active expiry: keys that nobody asks for any more go as well.
+//! Active expiry: removes expired keys that no command looks up.
 //!
 //! Each database keeps a place in its table. A step walks on from there, looks at records that have
-//! an expiry, and removes those whose time has come. The caller decides how often and how long:
-//! when many of the looked-at keys had expired, more of them are worth looking at.
+//! an expiry, and removes those that have expired. The caller decides how often and how long: when
+//! many of the keys had expired, it is worth looking at more.
 //!
 //! The place is a hash position and not a slot, because a table that shrinks or grows under the
 //! walk moves every slot: from the beginning to a wrap, each record that had expired when the walk
@@ -19,7 +19,7 @@ pub struct Step {
     pub looked_at: usize,
     /// Of these, removed.
     pub expired: usize,
-    /// The walk came to the end of the table and begins anew.
+    /// The walk has reached the end of the table and starts again.
     pub wrapped: bool,
 }
 

@@ -1,14 +1,14 @@
 //! How many keys each database has in all shards together: what DBSIZE replies.
 //!
-//! Every thread counts for itself what it adds and removes, on lines of its own, so that counting
-//! takes no lock and moves nothing between cores; a database's keys are the sum over all threads. A
-//! thread's own count alone means nothing, and may be negative. While others write the sum is one
-//! that was true for each thread at some moment.
+//! Every thread counts what it adds and removes, on its own cache lines, so that counting takes no
+//! lock and moves nothing between cores; a database's keys are the sum over all threads. The count
+//! of one thread means nothing alone, and may be negative. While others write, the sum adds counts
+//! that were right at different moments.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// Counts of a thread at least: those of fewer databases would share a line with another thread's.
+/// The least number of counts of a thread: fewer would share a cache line with another thread's.
 const COUNTS_MIN: usize = 16;
 
 /// The counts of all threads that ever ran, by their numbers.
@@ -26,7 +26,7 @@ pub struct KeyCount {
 }
 
 impl KeyCounts {
-    /// No keys in so many databases.
+    /// The counts of this many empty databases.
     pub fn new(databases: usize) -> Self {
         Self { databases, threads: RwLock::default() }
     }
@@ -49,22 +49,23 @@ impl KeyCounts {
 }
 
 impl KeyCount {
-    /// Notes that this thread has added so many keys to a database, or removed them.
+    /// Counts `keys` keys that this thread has added to a database, or removed when negative.
     #[inline]
     pub(crate) fn add(&self, database: u32, keys: i64) {
         if let Some(count) = self.own.get(database as usize) {
-            // Nobody else writes to it.
+            // No other thread writes to it.
             count.store(count.load(Ordering::Relaxed) + keys, Ordering::Release);
         }
     }
 
-    /// Keys in a database, expired ones that nobody has noticed included.
+    /// Keys in a database, expired ones that are not removed yet included.
     pub fn total(&self, database: usize) -> usize {
         // A key that was added on one thread and removed on another may be seen removed only.
         usize::try_from(self.all.total(database)).unwrap_or(0)
     }
 
-    /// Notes that two databases have exchanged their contents, while nobody writes.
+    /// Exchanges the counts of two databases whose contents were exchanged. No other thread may
+    /// write meanwhile.
     pub fn swap(&self, a: usize, b: usize) {
         let more = self.all.total(b) - self.all.total(a);
         self.add(a as u32, more);

@@ -1,9 +1,10 @@
-//! What a database keeps of its values beside them: which hashes have fields that end, and how many
-//! keys there are of each size. It also remembers how far the walk for expired keys has come.
+//! What a database knows of its values without visiting them: which hashes have fields that expire,
+//! and how many keys there are of each size. It also remembers the place of the walk for expired
+//! keys.
 //!
-//! It is exact at every moment: whoever adds, changes or removes a key tells the `Entry` of its
-//! value before and after. Both parts change rarely: most writes leave a value in its class of
-//! size, and nothing is allocated for a database without keys.
+//! It is exact at every moment: each addition, change and removal of a key passes the `IndexEntry`
+//! of its value before and after. Both parts change rarely, since most writes leave a value in its
+//! class of size, and nothing is allocated for a database without keys.
 
 use std::collections::BTreeSet;
 
@@ -36,8 +37,8 @@ pub enum Family {
 }
 
 impl Family {
-    /// Those whose sizes INFO tells, in its order.
-    pub const TOLD: [Self; 5] =
+    /// The types whose sizes INFO reports, in its order.
+    pub const REPORTED: [Self; 5] =
         [Self::Strings, Self::Lists, Self::Sets, Self::SortedSets, Self::Hashes];
 }
 
@@ -76,16 +77,16 @@ impl SizeClass {
     }
 }
 
-/// What is kept of one value.
+/// What the index keeps of one value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Entry {
-    /// When the first of its fields ends.
+pub(crate) struct IndexEntry {
+    /// When the first of its fields expires.
     pub(crate) due: Option<i64>,
     class: Option<SizeClass>,
 }
 
-impl Entry {
-    /// Of a key that is not there.
+impl IndexEntry {
+    /// Of an absent key.
     pub(crate) const ABSENT: Self = Self { due: None, class: None };
 
     /// Of a hash of which nothing else is known.
@@ -113,10 +114,10 @@ impl Entry {
 
 /// The key index of one database in one shard.
 #[derive(Debug, Default)]
-pub(crate) struct KeyIndex(Option<Box<Pages>>);
+pub(crate) struct KeyIndex(Option<Box<Contents>>);
 
 #[derive(Debug, Default)]
-struct Pages {
+struct Contents {
     /// Hashes by their earliest expiry, each by the hash of its key.
     due: BTreeSet<(i64, u64)>,
     /// The classes that keys are of, and how many are.
@@ -126,38 +127,38 @@ struct Pages {
 }
 
 impl KeyIndex {
-    /// The value under the key with this hash has changed; see [`Entry::ABSENT`].
+    /// The value under the key with this hash has changed; see [`IndexEntry::ABSENT`].
     #[inline]
-    pub(crate) fn changed(&mut self, hash: u64, before: Entry, after: Entry) {
+    pub(crate) fn changed(&mut self, hash: u64, before: IndexEntry, after: IndexEntry) {
         if before != after {
-            self.note(hash, before, after);
+            self.update(hash, before, after);
         }
     }
 
-    fn note(&mut self, hash: u64, before: Entry, after: Entry) {
-        let pages = self.0.get_or_insert_default();
+    fn update(&mut self, hash: u64, before: IndexEntry, after: IndexEntry) {
+        let contents = self.0.get_or_insert_default();
         if before.class != after.class {
-            pages.count(before.class, after.class);
+            contents.count(before.class, after.class);
         }
         if before.due != after.due {
             if let Some(at) = before.due {
-                pages.due.remove(&(at, hash));
+                contents.due.remove(&(at, hash));
             }
             if let Some(at) = after.due {
-                pages.due.insert((at, hash));
+                contents.due.insert((at, hash));
             }
         }
-        if pages.sizes.is_empty() && pages.due.is_empty() {
+        if contents.sizes.is_empty() && contents.due.is_empty() {
             self.0 = None;
         }
     }
 
-    /// Hashes with fields that end.
+    /// Hashes with fields that expire.
     pub(crate) fn due_len(&self) -> usize {
-        self.0.as_ref().map_or(0, |pages| pages.due.len())
+        self.0.as_ref().map_or(0, |contents| contents.due.len())
     }
 
-    /// The hash whose field ends first: when, and the hash of its key.
+    /// When the next field of a hash expires, and the hash of its key.
     #[inline]
     pub(crate) fn first_due(&self) -> Option<(i64, u64)> {
         self.0.as_ref()?.due.first().copied()
@@ -165,23 +166,23 @@ impl KeyIndex {
 
     /// The hash position where the next walk for expired keys begins.
     pub(crate) fn walk_at(&self) -> u32 {
-        self.0.as_ref().map_or(0, |pages| pages.walk_at)
+        self.0.as_ref().map_or(0, |contents| contents.walk_at)
     }
 
     /// Remembers where a walk for expired keys has ended, as long as there are keys.
     pub(crate) fn set_walk_at(&mut self, position: u32) {
-        if let Some(pages) = &mut self.0 {
-            pages.walk_at = position;
+        if let Some(contents) = &mut self.0 {
+            contents.walk_at = position;
         }
     }
 
     /// The classes that keys are of, in no order, and how many are.
     pub(crate) fn sizes(&self) -> &[(SizeClass, u32)] {
-        self.0.as_ref().map_or(&[], |pages| &pages.sizes)
+        self.0.as_ref().map_or(&[], |contents| &contents.sizes)
     }
 }
 
-impl Pages {
+impl Contents {
     fn count(&mut self, before: Option<SizeClass>, after: Option<SizeClass>) {
         let place = |sizes: &[(SizeClass, u32)], class| sizes.iter().position(|at| at.0 == class);
         if let Some(class) = after {
@@ -205,29 +206,30 @@ mod tests {
 
     #[test]
     fn classes_are_counted_and_forgotten() {
-        let entry = |size| Entry { due: None, class: Some(SizeClass::new(Family::Lists, size)) };
+        let entry =
+            |size| IndexEntry { due: None, class: Some(SizeClass::new(Family::Lists, size)) };
         let mut key_index = KeyIndex::default();
-        key_index.changed(1, Entry::ABSENT, entry(4));
-        key_index.changed(2, Entry::ABSENT, entry(7));
+        key_index.changed(1, IndexEntry::ABSENT, entry(4));
+        key_index.changed(2, IndexEntry::ABSENT, entry(7));
         key_index.changed(1, entry(4), entry(8));
         let class = |bits| SizeClass { family: Family::Lists, bits };
         assert_eq!(key_index.sizes(), [(class(3), 1), (class(4), 1)]);
-        key_index.changed(1, entry(8), Entry::ABSENT);
-        key_index.changed(2, entry(7), Entry::ABSENT);
+        key_index.changed(1, entry(8), IndexEntry::ABSENT);
+        key_index.changed(2, entry(7), IndexEntry::ABSENT);
         assert!(key_index.0.is_none());
     }
 
     #[test]
     fn the_first_hash_that_is_due() {
-        let entry = |due| Entry { due, class: None };
+        let entry = |due| IndexEntry { due, class: None };
         let mut key_index = KeyIndex::default();
-        key_index.changed(1, Entry::ABSENT, entry(Some(20)));
-        key_index.changed(2, Entry::ABSENT, entry(Some(10)));
+        key_index.changed(1, IndexEntry::ABSENT, entry(Some(20)));
+        key_index.changed(2, IndexEntry::ABSENT, entry(Some(10)));
         assert_eq!((key_index.first_due(), key_index.due_len()), (Some((10, 2)), 2));
         key_index.changed(2, entry(Some(10)), entry(Some(30)));
         assert_eq!(key_index.first_due(), Some((20, 1)));
         key_index.changed(1, entry(Some(20)), entry(None));
-        key_index.changed(2, entry(Some(30)), Entry::ABSENT);
+        key_index.changed(2, entry(Some(30)), IndexEntry::ABSENT);
         assert!(key_index.0.is_none());
     }
 }

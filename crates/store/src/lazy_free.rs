@@ -1,8 +1,8 @@
-//! What a turn takes out of the keyspace, kept until no lock is held.
+//! What a turn removes from the keyspace, kept until no lock is held.
 //!
 //! Freeing a large value takes long, so it happens neither under a shard's lock nor, for what is
-//! large, on a thread that serves clients: the owner of the turn takes the big pieces away to drop
-//! them elsewhere, and clears the rest.
+//! large, on a thread that serves clients: the owner of the turn moves the big pieces to another
+//! thread, and drops the rest.
 
 use ds::table::Table;
 
@@ -42,7 +42,7 @@ impl From<Table<Object>> for Piece {
     }
 }
 
-/// Everything a turn wants dropped.
+/// The values and tables that a turn has removed.
 #[derive(Debug, Default)]
 pub struct LazyFree(Vec<Piece>);
 

@@ -1,7 +1,7 @@
 //! Layer 2: one shard of the keyspace: databases, values, expiry, effects.
 //!
-//! It sees one thread and one shard: locks, sockets, files and the wire are the business of upper
-//! layers. Time comes in through [`Turn`].
+//! It sees one thread and one shard: locks, sockets, files and the protocol belong to the layers
+//! above. Time comes in through [`Turn`].
 #![forbid(unsafe_code)]
 
 pub mod db;

@@ -1,6 +1,6 @@
-//! Up to which size a collection is kept in its small form.
+//! The sizes up to which collections are kept in their small forms.
 
-/// The limits of small forms, each called as its parameter.
+/// The limits of small forms, each named like its parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Fields of a packed hash.

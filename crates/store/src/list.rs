@@ -212,7 +212,7 @@ impl Edit<'_, List> {
         self.add(side, elements);
     }
 
-    /// Adds an element that was taken from another list, and there weighed so many bytes.
+    /// Adds an element that was taken from another list, where it counted as `bytes` bytes.
     pub fn push_moved(&mut self, side: Side, element: &[u8], bytes: usize, limits: &Limits) {
         self.make_room_for(1, bytes, limits);
         self.add(side, std::iter::once(element));
@@ -224,7 +224,7 @@ impl Edit<'_, List> {
     where
         I: DoubleEndedIterator<Item = &'e [u8]> + ExactSizeIterator + Clone,
     {
-        /// By so much a chunk may be thought to be longer than it is.
+        /// How many bytes longer than it is a chunk may be estimated.
         const ESTIMATE_BYTES_MAX: usize = 64;
         let limit = ChunkLimit::of(i64::from(limits.list_max_listpack_size));
         let bytes: usize = elements.clone().map(|element| Encoded::text(element).len()).sum();
@@ -344,7 +344,7 @@ impl Edit<'_, List> {
         }
     }
 
-    /// Removes elements at an end, at most so many.
+    /// Removes up to `elements` elements at an end.
     #[inline]
     pub fn pop(&mut self, side: Side, elements: usize, limits: &Limits) {
         let len = self.list().len();

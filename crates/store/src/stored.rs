@@ -1,4 +1,4 @@
-//! What lies under a key: kinds of value, and what can be told of any of them.
+//! The value of a key: kinds of value, and what is known of each of them.
 
 use std::sync::Arc;
 
@@ -81,7 +81,7 @@ impl Kind {
     }
 }
 
-/// Values that do not lie in their record.
+/// Values that are not in their record.
 #[derive(Clone, Debug)]
 pub enum Object {
     /// A long string.
@@ -146,12 +146,12 @@ impl<'a> Stored<'a> {
         T::view(self.0)
     }
 
-    /// When the key ends, in milliseconds since 1970.
+    /// When the key expires, in milliseconds since 1970.
     pub fn expires_at(self) -> Option<i64> {
         self.0.expires_at()
     }
 
-    /// Whether the key's time has come. At the very millisecond it is still there, as in Redis.
+    /// Whether the key has expired. At the millisecond of its expiry it has not, as in Redis.
     #[inline]
     pub fn is_expired(self, turn: &Turn) -> bool {
         self.0.has_expiry() && self.0.expires_at().is_some_and(|at| at < turn.unix_ms)

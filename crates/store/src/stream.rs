@@ -1,7 +1,7 @@
-//! The stream type: always an object of its own.
+//! The stream type: always an object of the record.
 //!
 //! Unlike other collections a stream without entries stays, because it remembers its last
-//! identifier and its groups. A key is without its object only between being made and the first
+//! identifier and its groups. A key has no object only between its creation and the first
 //! change.
 
 use ds::Stream as Entries;
@@ -14,7 +14,7 @@ use crate::stored::{Kind, Object};
 /// The stream type.
 pub enum Stream {}
 
-/// What a key has that was made and not changed yet.
+/// The value of a key that was created and not changed yet.
 static NOTHING: Entries = Entries::new();
 
 impl Type for Stream {
@@ -47,8 +47,8 @@ impl Edit<'_, Stream> {
         self.stream_unchanged_mut()
     }
 
-    /// The stream for what nobody replays, as when a consumer was last seen, and for what may turn
-    /// out to be no change; see [`Edit::set_changed`].
+    /// The stream for changes that are not replayed, as when a consumer was last seen, and for what
+    /// may turn out to be no change; see [`Edit::set_changed`].
     pub fn stream_unchanged_mut(&mut self) -> &mut Entries {
         if self.record().object().is_none() {
             let empty = Object::Stream(Box::default());
@@ -60,7 +60,7 @@ impl Edit<'_, Stream> {
         }
     }
 
-    /// Says that the stream has changed.
+    /// Marks the stream as changed.
     pub fn set_changed(&mut self) {
         let _ = self.record_mut();
     }
@@ -85,7 +85,7 @@ impl Edit<'_, Stream> {
         true
     }
 
-    /// Has something dropped where no lock is held.
+    /// Drops entries after the turn, where no lock is held.
     fn discard(&mut self, garbage: Option<Entries>) {
         let garbage = garbage.map(|garbage| Object::Stream(Box::new(garbage)));
         self.turn().lazy_free.extend(garbage);

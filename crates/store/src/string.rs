@@ -1,4 +1,4 @@
-//! The string type: bytes in the record, an integer in 8 of them, or a long value of its own.
+//! The string type: bytes in the record, an integer in 8 of them, or a long value outside it.
 //!
 //! ```text
 //!              SET, INCRBYFLOAT     INCR      APPEND, SETRANGE
@@ -21,7 +21,7 @@ use ds::record::RecordRef;
 use crate::db::{Edit, Type};
 use crate::stored::{Kind, Object};
 
-/// A longer string has an allocation of its own, which replies share instead of copying it.
+/// A longer string has a separate allocation, which replies share instead of copying it.
 pub const INLINE_BYTES_MAX: usize = 16 * 1024;
 
 /// Up to this capacity a growing long string doubles; a larger one grows by an eighth, at least by
@@ -251,8 +251,8 @@ impl Edit<'_, StringValue> {
         }
     }
 
-    /// Gives the string the encoding `raw`, as whoever may change bits does even when none changes.
-    /// The same text is no change.
+    /// Gives the string the encoding `raw`, as commands that may change bits do even when none
+    /// changes. The same text is no change.
     pub fn make_raw(&mut self) {
         let kind = Kind::EditedBytes as u8;
         match self.text() {

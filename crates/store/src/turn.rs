@@ -1,4 +1,4 @@
-//! What one turn of a thread carries through the layers: the time, and what it leaves behind.
+//! What one turn of a thread passes through the layers: the time, and its by-products.
 
 use std::sync::Arc;
 
@@ -24,9 +24,9 @@ pub struct KeyspaceCounters {
     pub hits: u64,
     /// Reads that did not.
     pub misses: u64,
-    /// Keys removed because their time had come.
+    /// Expired keys removed.
     pub expired: u64,
-    /// Fields of hashes removed because their time had come.
+    /// Expired fields of hashes removed.
     pub expired_fields: u64,
     /// Changes of the keyspace.
     pub changes: u64,
@@ -45,15 +45,15 @@ pub struct Turn {
     pub counters: KeyspaceCounters,
     /// How many keys the databases have.
     pub keys: KeyCount,
-    /// What the turn's writes left for those who follow the keyspace.
+    /// The effects of the turn's writes.
     pub effects: Effects,
     /// What was taken out of the keyspace, to be dropped where no lock is held.
     pub lazy_free: LazyFree,
-    /// Room to build a value in before it is written to its record at once; whoever uses it clears
-    /// it first.
+    /// Room to build a value in before it is written to its record at once; each user clears it
+    /// first.
     pub scratch: Vec<u8>,
-    /// Whether what has expired stays where it is, and only does not show: in a pause. For commands
-    /// that change nothing; one that adds a key must find the place free.
+    /// Whether expired keys stay in place and are only not returned: in a pause. For commands that
+    /// change nothing; one that adds a key must find the place free.
     pub keep_expired: bool,
     /// Whether the removal of an expired key is replayed as UNLINK, not DEL:
     /// `lazyfree-lazy-expire`.
@@ -66,12 +66,12 @@ pub struct Turn {
 }
 
 impl Turn {
-    /// A turn of a thread that is alone with one database: for tests.
+    /// A turn of the only thread of one database: for tests.
     pub fn alone(hasher: KeyHasher) -> Self {
         Self::new(hasher, Arc::new(KeyCounts::new(1)).of_thread(0))
     }
 
-    /// A turn at the beginning of time, of a thread that counts keys like this.
+    /// A turn at time 0, of a thread that counts keys in `keys`.
     pub fn new(hasher: KeyHasher, keys: KeyCount) -> Self {
         Self {
             unix_ms: 0,

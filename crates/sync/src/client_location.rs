@@ -8,17 +8,17 @@
 //!     killed   thread   slot
 //! ```
 //!
-//! - The one who kills marks the location first and looks where the client is afterwards, and tells
+//! - A thread that kills the client sets the mark first, reads where the client is afterwards, and
+//!   sends a message to that thread.
+//! - A thread that takes the client writes the new location and learns in the same step whether the
+//!   mark was set.
+//! - A thread that has left something for the client elsewhere
+//!   [reads](ClientLocation::place_after) afterwards where the client is, and sends a message to
 //!   that thread.
-//! - The one who takes the client writes the new location and learns in the same step whether it
-//!   was marked.
 //!
-//! - The one who has left something for the client elsewhere [looks](ClientLocation::place_after)
-//!   where it is afterwards, and tells that thread.
-//!
-//! Invariants, with models in `tests/models`: whoever takes a client either sees the mark, or the
-//! killer sees the new location and its message finds the client there; and the same holds for what
-//! was left before `place_after`.
+//! Invariants, with models in `tests/models`: either the thread that takes a client sees the mark,
+//! or the killer sees the new location and its message finds the client there. The same holds for
+//! what was left before `place_after`.
 //!
 //! What it deliberately does not do: send that message.
 

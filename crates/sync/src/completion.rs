@@ -1,4 +1,4 @@
-//! The completion: something that several threads may decide, and one does.
+//! The completion: an outcome that several threads may decide, and one does.
 //!
 //! ```text
 //!                 settle, by whoever is first        take, by the owner
@@ -6,19 +6,18 @@
 //! ```
 //!
 //! A client that waits for a key has one: a writer may serve it, its time may run out, someone may
-//! unblock or kill it. Whoever settles the completion acts, and everyone else is told that it is
-//! too late.
+//! unblock or kill it. The thread that settles the completion acts; `settle` tells all others that
+//! it is too late.
 //!
 //! Invariants, each with a model in `tests/models`:
 //! - One attempt succeeds at most, and its outcome is taken at most once.
-//! - An attempt that finds the completion in other hands waits for their answer: when they leave it
-//!   open, it has its turn. So an attempt fails only when the completion is settled, or when it has
-//!   nothing to settle it with itself.
+//! - An attempt that finds another one in progress waits for it, and has its turn when that leaves
+//!   the completion open. So an attempt fails only when the completion is settled, or when it has
+//!   nothing to settle it with.
 //!
-//! Whoever attempts must not wait for anything while doing so. Then nobody waits long here, also
-//! with shards held.
+//! An attempt must not wait for anything. Then no thread waits long here, even with shards locked.
 //!
-//! What it deliberately does not do: tell the owner. Who does tell comes after `settle`.
+//! What it deliberately does not do: tell the owner. The caller does, after `settle`.
 
 use super::shim::Mutex;
 

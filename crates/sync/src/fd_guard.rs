@@ -1,8 +1,8 @@
-//! The descriptor of a client's socket, for those who do not own the client.
+//! The descriptor of a client's socket, for threads that do not own the client.
 //!
 //! The system gives a closed descriptor's number to the next socket, so a number alone may mean
-//! somebody else by now. Whoever is not the owner uses it [under the guard's lock](FdGuard::with),
-//! and the owner [ends the guard](FdGuard::end) before it closes the descriptor.
+//! another client by now. Other threads use it [under the guard's lock](FdGuard::with), and the
+//! owner [ends the guard](FdGuard::end) before it closes the descriptor.
 //!
 //! Invariant, with a model in `tests/models`: what `with` runs has the descriptor open until it
 //! returns.
@@ -36,7 +36,7 @@ impl FdGuard {
         }
     }
 
-    /// Ends the guard, after those who use the descriptor now are done.
+    /// Ends the guard; waits for threads that are using the descriptor.
     pub fn end(&self) {
         *self.open.lock() = false;
     }

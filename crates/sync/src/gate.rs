@@ -1,9 +1,9 @@
-//! The gate: how the whole world is stopped for a moment.
+//! The gate: how one thread stops all others for a moment.
 //!
-//! Threads are inside while they work on shared state, any number at a time. Whoever closes the
-//! gate waits until all are outside and is alone until it opens the gate again.
+//! Threads are inside while they work on shared state, any number at a time. A thread that closes
+//! the gate waits until all are outside and is alone until it opens the gate again.
 //!
-//! Each thread holds a [`Pass`], which is one slot: an atomic on a cache line of its own, written
+//! Each thread holds a [`Pass`], which is one slot: an atomic on its own cache line, written
 //! by its thread and by closers. All that they must agree on is in that one atomic, so its
 //! modification order decides who was first, and neither side needs a fence:
 //!
@@ -28,8 +28,8 @@
 //!   inside is visible to the closer, and what the closer wrote to all who enter after.
 //! - A closer with a pass leaves first and competes from outside, so closers cannot block one
 //!   another.
-//! - Whoever waits in `enter` is inside when the gate opens (`open` puts it there), so a row of
-//!   closers cannot starve it.
+//! - A thread that waits in `enter` is inside when the gate opens (`open` puts it there), so a row
+//!   of closers cannot starve it.
 //! - Every slot is closed, handed out or not: a thread that registers meanwhile finds it closed.
 //!
 //! What it deliberately does not do: nest (neither `enter` in `enter` nor `close` in `close`), time
@@ -54,7 +54,7 @@ const CLOSED: u8 = 2;
 /// The thread sleeps in `enter`. Only together with `CLOSED`.
 const WAITING: u8 = 4;
 
-/// The gate of one world. Cloning gives another handle to the same gate.
+/// A gate. Cloning gives another handle to the same gate.
 #[derive(Clone)]
 pub struct Gate {
     shared: Arc<Shared>,

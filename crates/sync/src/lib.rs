@@ -1,15 +1,15 @@
 //! Layer 0: what threads share, model-checked.
 //!
 //! - [`mailbox`]: how one thread asks something of another.
-//! - [`gate`]: how the whole world is stopped for a moment.
+//! - [`gate`]: how one thread stops all others for a moment.
 //! - [`client_location`]: where a client is, and whether it is to be closed.
-//! - [`completion`]: what several threads may decide, and one does.
-//! - [`fd_guard`]: a client's descriptor, for those who do not own the client.
+//! - [`completion`]: an outcome that several threads may decide, and one does.
+//! - [`fd_guard`]: a client's descriptor, for threads that do not own the client.
 //!
 //! They take their atomics, locks and queue from `shim`, so that `tests/models` can compile the
-//! very same sources against loom and try every interleaving of small cases; no flag or feature is
-//! involved. Nothing here makes a system call of its own or knows what a client, a key or an epoll
-//! instance is.
+//! same sources against loom and try every interleaving of small cases; no flag or feature is
+//! involved. Nothing here makes a system call, except to sleep, or knows what a client, a key or an
+//! epoll instance is.
 #![forbid(unsafe_code)]
 
 pub mod client_location;

@@ -7,7 +7,7 @@
 //!       ^                                           |
 //!       |   awake(), by the owner: no wake          |
 //!       +-------------------------------------------+
-//!       |   send(), by whoever clears the flag:     |
+//!       |   send(), by whichever clears the flag:   |
 //!       +---------- one wake -----------------------+
 //! ```
 //!
@@ -22,11 +22,11 @@
 //!
 //! Why nothing is lost: the producer writes the queue, then reads the flag; the owner writes the
 //! flag, then reads the queue. Between its two steps each side has a sequentially consistent fence.
-//! The two fences have an order, and whoever comes second sees what the other wrote before its own.
+//! The two fences have an order, and the side that comes second sees what the other wrote first.
 //!
-//! What it deliberately does not do: bound the queue (whoever sends decides what may be
-//! outstanding), answer, or report that the owner is gone. A thread that ends hands its `Mailbox`
-//! back, and whoever joins the thread drains the rest.
+//! What it deliberately does not do: bound the queue (the senders decide how much may be
+//! outstanding), answer, or report that the owner is gone. A thread that ends returns its
+//! `Mailbox`, and the thread that joins it receives the rest.
 
 use std::cell::Cell;
 use std::fmt;
@@ -66,7 +66,7 @@ pub struct Sender<T> {
 
 struct Shared<T> {
     queue: SegQueue<T>,
-    /// On a line of its own: every send reads it, it changes only with sleep.
+    /// On its own cache line: every send reads it, it changes only with sleep.
     asleep: CachePadded<AtomicBool>,
     wake: Box<dyn Wake>,
 }
@@ -118,7 +118,7 @@ impl<T> Mailbox<T> {
     /// The wait is over: until the next [`prepare_sleep`](Self::prepare_sleep) nobody needs to
     /// wake.
     pub fn awake(&self) {
-        // Mostly a plain read: whoever woke the owner has cleared the flag.
+        // Mostly a plain read: the sender that woke the owner has cleared the flag.
         if self.shared.asleep.load(Ordering::Relaxed) {
             self.shared.clear_flag();
         }

@@ -81,7 +81,7 @@ pub fn purge() {
     let _ = unsafe { ctl::raw::write(b"arena.4096.purge\0", ()) };
 }
 
-/// Lets jemalloc return unused pages by a thread of its own instead of on the request path.
+/// Lets jemalloc return unused pages on a background thread instead of on the request path.
 pub fn set_background_thread(on: bool) -> bool {
     ctl::background_thread::write(on).is_ok()
 }

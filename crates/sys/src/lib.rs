@@ -11,7 +11,7 @@ pub mod process;
 pub mod signal;
 pub mod socket;
 
-/// Asks the processor for the cache line of `value`.
+/// Prefetches the cache line of `value`.
 #[inline]
 pub fn prefetch<T: ?Sized>(value: &T) {
     #[cfg(target_arch = "x86_64")]

@@ -18,7 +18,7 @@ const VALUE_RUN_MAX: usize = 4;
 const SHORT_ZEROS_MAX: usize = 64;
 /// Runs that are looked at for joining after a change, the one before it included.
 const JOINS_MAX: usize = 5;
-/// Bytes behind a change that joining may look at: so many runs of two bytes.
+/// Bytes after a change that joining may look at, in runs of two bytes.
 const BEHIND_BYTES: usize = 2 * JOINS_MAX;
 /// The run before, three runs instead of one, and what lies behind.
 const SPLICE_BYTES_MAX: usize = 2 + 5 + BEHIND_BYTES;

@@ -80,8 +80,8 @@ impl Chunk {
         result
     }
 
-    /// Cuts the elements from a position on off into a chunk of their own, which is sealed; this
-    /// one keeps its room.
+    /// Moves the elements from a position on to a new chunk, which is sealed; this one keeps its
+    /// room.
     pub(super) fn split_off(&mut self, at: usize) -> Self {
         let (span, (_, tail)) = (at..self.view().end(), self.view().split_at(at));
         let room = vec![0; class_bytes(COUNT_BYTES + tail.end())].into_boxed_slice();
@@ -128,7 +128,7 @@ impl Chunk {
     }
 }
 
-/// The room to allocate for so many bytes.
+/// The room to allocate for `len` bytes.
 fn grown(len: usize) -> usize {
     if len < DOUBLING_BYTES_END {
         len.next_power_of_two().max(ROOM_BYTES_MIN)

@@ -9,8 +9,8 @@
 //!
 //! Invariants: no chunk is empty; an element beyond the list's limit stands alone; additions at the
 //! ends keep chunks within the limit, insertions within about twice of it, and replacements within
-//! a limit of their own. Where chunks end and which are joined is as in Redis, since it shows: a
-//! list of one chunk may go back to the packed form. Chunks are never compressed.
+//! a larger one. Where chunks end and which are joined is as in Redis, since it shows: a list of
+//! one chunk may go back to the packed form. Chunks are never compressed.
 
 mod chunk;
 mod edit;
@@ -30,8 +30,8 @@ pub struct ChunkLimit {
 }
 
 impl ChunkLimit {
-    /// The limit that `list-max-listpack-size` spells: so many elements and 8 KB, or from -1 to
-    /// -5: 4, 8, 16, 32 or 64 KB.
+    /// The limit for a value of `list-max-listpack-size`: positive, this many elements and 8 KB;
+    /// from -1 to -5, 4, 8, 16, 32 or 64 KB.
     pub fn of(fill: i64) -> Self {
         const SAFETY_BYTES: usize = 8192;
         match fill {
@@ -43,7 +43,7 @@ impl ChunkLimit {
         }
     }
 
-    /// Whether a listpack of `bytes` with so many elements is within the limit.
+    /// Whether a listpack of `bytes` bytes and `elements` elements is within the limit.
     #[inline]
     pub fn admits(self, bytes: usize, elements: usize) -> bool {
         bytes <= self.bytes && elements <= self.elements

@@ -116,7 +116,7 @@ impl<'a, B: Buffer> PackedMut<'a, B> {
         element.write(room);
     }
 
-    /// Removes the elements from a position on, at most so many. Returns how many they were.
+    /// Removes at most `elements` elements from a position on. Returns how many they were.
     pub fn remove(&mut self, at: usize, elements: usize) -> usize {
         let view = self.view();
         let mut end = at;

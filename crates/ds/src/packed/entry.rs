@@ -67,7 +67,7 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// The entry as text of its own.
+    /// The entry as owned text.
     pub fn to_vec(self) -> Vec<u8> {
         self.text(&mut Digits::default()).to_vec()
     }

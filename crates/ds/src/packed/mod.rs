@@ -1,7 +1,7 @@
 //! Packed lists: the elements of a small collection one behind another in one run of bytes.
 //!
 //! ```text
-//! offset 0   count  u16, little-endian; 65535: so many or more, to be counted
+//! offset 0   count  u16, little-endian; 65535: that many or more, to be counted
 //!        2   entries, see `entry`
 //! ```
 //!
@@ -100,7 +100,7 @@ impl<'a> Packed<'a> {
         }
     }
 
-    /// The position so many elements behind another, or the end.
+    /// The position `elements` elements after another, or the end.
     #[inline]
     pub fn skip(self, mut at: usize, elements: usize) -> usize {
         for _ in 0..elements {

@@ -8,7 +8,7 @@
 //! Invariants: (score, key) ascends strictly over the leaves, -0 and 0 being one score; no score is
 //! NaN; no node is empty; every inner node knows the exact count and the exact first record of each
 //! child. A tree that grows at one end has full nodes, since a node that overflows there is not
-//! halved. How old nodes outlive a change is not its business, nor are members without a score.
+//! halved.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -23,7 +23,7 @@ mod walk;
 use node::{Branch, INNER_CHILDREN, Inner, LEAF_SLOTS, Leaf, Node, View, ViewMut};
 pub use walk::Walk;
 
-/// Every so many records of a leaf, one is prefetched before a search among them begins.
+/// Before a search in a leaf, every record at a multiple of this is prefetched.
 const PIVOT_STEP: usize = 4;
 
 /// The score of a record.
@@ -298,7 +298,7 @@ impl<P> Ranked<P> {
                 if !entry.last {
                     let changed = inner.relieve(at);
                     if !changed.is_empty() {
-                        changed.for_each(|changed| Self::note_first(inner, changed));
+                        changed.for_each(|changed| Self::update_first(inner, changed));
                         at = Self::child_of(inner, &entry.item, 0);
                     }
                 }
@@ -306,7 +306,7 @@ impl<P> Ranked<P> {
                 let count = inner.counts()[at] as usize + 1;
                 let right = Self::insert_below(inner.child_mut(at)?, entry, edge).map(Self::branch);
                 inner.set_count(at, count - right.as_ref().map_or(0, |r| r.count as usize));
-                Self::note_first(inner, at);
+                Self::update_first(inner, at);
                 let right = right?;
                 if !inner.is_full() {
                     inner.insert(at + 1, right);
@@ -377,9 +377,9 @@ impl<P> Ranked<P> {
                     inner.remove(at);
                     return;
                 }
-                Self::note_first(inner, at);
+                Self::update_first(inner, at);
                 for changed in inner.mend(at) {
-                    Self::note_first(inner, changed);
+                    Self::update_first(inner, changed);
                 }
             }
         }
@@ -387,7 +387,7 @@ impl<P> Ranked<P> {
 
     /// Makes an inner node know the first record of a child again.
     #[inline]
-    fn note_first(inner: &mut Inner, at: usize) {
+    fn update_first(inner: &mut Inner, at: usize) {
         let first = inner.child(at).map_or(0, Node::first);
         if inner.firsts()[at] != first {
             inner.set_first(at, first, score_of(Self::record(first)));

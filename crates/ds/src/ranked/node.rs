@@ -6,8 +6,8 @@
 //!                     the first record below it, and the child
 //! ```
 //!
-//! Here is how nodes hold what they hold, divide and unite; order, ranks and records' contents are
-//! the business of the tree. A [`Node`] owns its box and tells leaf from inner by the lowest bit of
+//! This module fills, splits and merges nodes; order, ranks and the contents of records are known
+//! to the tree only. A [`Node`] owns its box and tells leaf from inner by the lowest bit of
 //! its address, so that a child costs 8 bytes.
 
 use std::ops::Range;
@@ -17,10 +17,10 @@ use std::ptr::NonNull;
 pub(super) const LEAF_SLOTS: usize = 31;
 /// Children of an inner node: they fill an allocation of 1 KB.
 pub(super) const INNER_CHILDREN: usize = 36;
-/// A node with fewer than this part of its room looks for a neighbour to unite with.
+/// A node that uses less than this part of its room is merged with a neighbour.
 const SPARSE_DIVISOR: usize = 4;
 
-/// A full leaf is relieved by a neighbour with so many free slots.
+/// A full leaf moves addresses to a neighbour that has this many free slots.
 const RELIEF_MIN: usize = 4;
 
 const INNER_TAG: usize = 1;
@@ -204,7 +204,7 @@ impl Leaf {
         self.len -= count as u32;
     }
 
-    /// Moves the addresses from `at` on to a leaf of their own.
+    /// Moves the addresses from `at` on to a new leaf.
     pub(super) fn split_off(&mut self, at: usize) -> Box<Self> {
         let mut right = Self::new();
         let moved = &self.slots[at..self.len as usize];
@@ -312,7 +312,7 @@ impl Inner {
         child
     }
 
-    /// Moves the children from `at` on to a node of their own.
+    /// Moves the children from `at` on to a new node.
     pub(super) fn split_off(&mut self, at: usize) -> Box<Self> {
         let mut right = Self::new();
         right.append(self, at);

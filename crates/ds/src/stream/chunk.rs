@@ -5,7 +5,7 @@
 //! chunk   fields │ entry │ entry │ ...
 //! fields  how many │ their names, packed
 //! entry   size and flags │ ms │ seq │ values, packed             │ back     fields as the chunk's
-//!         size and flags │ ms │ seq │ how many │ fields, values  │ back     fields of its own
+//!         size and flags │ ms │ seq │ how many │ fields, values  │ back     own fields
 //! ```
 //!
 //! Numbers are varints. `size` counts what stands between itself and `back`, and lies above two
@@ -338,7 +338,7 @@ impl Chunk {
         None
     }
 
-    /// The identifier of the last entry, be it deleted or not.
+    /// The identifier of the last entry, deleted or not.
     pub(super) fn last_id(&self, base: Id) -> Id {
         if self.bytes.len() == self.body as usize {
             return base;

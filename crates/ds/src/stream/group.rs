@@ -201,7 +201,7 @@ impl Group {
         }
     }
 
-    /// Makes an entry pending, whoever had it before.
+    /// Makes an entry pending, for whichever consumer it was pending before.
     pub fn deliver(&mut self, id: Id, pending: Pending) {
         let old = self.pending.insert(id, pending);
         if let Some(old) = &old {

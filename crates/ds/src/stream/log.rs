@@ -218,7 +218,7 @@ impl Log {
 }
 
 impl Tail {
-    /// Whether an entry of so many bytes of text must begin another chunk.
+    /// Whether an entry with this many bytes of text must begin another chunk.
     fn is_full(&self, texts: usize, limits: ChunkLimits) -> bool {
         let bytes_max = match limits.bytes_max {
             0 => ENTRY_BYTES_MAX as u64,

@@ -9,7 +9,7 @@ use crate::stream::chunk::Chunk;
 use crate::stream::log::Log;
 use crate::stream::{Id, Stream};
 
-/// Up to so many chunks are dropped at once; more are handed to the caller.
+/// Up to this many chunks are dropped at once; more are returned to the caller.
 const DROPPED_CHUNKS_MAX: usize = 32;
 
 /// What is to remain.

@@ -1,4 +1,4 @@
-//! Tables as segments of a larger one: taken apart, joined and copied whole.
+//! Tables as segments of a larger one: divided, joined and copied whole.
 //!
 //! The records themselves never move here, only the slots that point to them.
 
@@ -52,7 +52,7 @@ impl<P> Table<P> {
         let Some(&last) = entries.last() else { return };
         self.len = entries.len() as u32;
         self.expires = entries.iter().filter(|slot| **slot & EXPIRES != 0).count() as u32;
-        self.note_size(self.view(last).allocated_bytes());
+        self.expect_size(self.view(last).allocated_bytes());
         // A sixteenth more than there is, so that the next insertion does not move all again.
         let mut homes = entries.len() + entries.len() / 16;
         while H::len_max(homes) < entries.len() {

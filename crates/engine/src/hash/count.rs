@@ -7,7 +7,7 @@ use base::decimal::LongDouble;
 use base::number::{parse_i64, push_i64};
 use ds::packed::Entry;
 use resp::{Args, Reply};
-use store::hash::Life;
+use store::hash::FieldExpiry;
 use store::{Event, Hash};
 
 use super::{FAST, FIELD, GROW, command, expire_named, spec};
@@ -96,7 +96,7 @@ fn change<R>(
     let result = db.edit_or_create::<Hash>(turn, key).map_err(Error::from).and_then(|mut edit| {
         let made = make(edit.get(field).map(|value| value.entry), &mut text)?;
         edit.fit(limits, 0, [field.len(), text.len()].into_iter());
-        edit.set(field, &text, Life::Keep, limits);
+        edit.set(field, &text, FieldExpiry::Keep, limits);
         Ok(made)
     });
     turn.scratch = text;

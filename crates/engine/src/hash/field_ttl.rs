@@ -4,7 +4,7 @@
 //! an absolute time. A time that has come already removes the fields at once.
 
 use resp::{Args, Reply};
-use store::hash::Life;
+use store::hash::FieldExpiry;
 use store::{Hash, Key};
 
 use super::expiry::{EXPIRED, PERSISTED, check_type, replay_deletion};
@@ -304,13 +304,13 @@ fn hsetex(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
     let pairs = (args.len() - words.first) / 2;
     edit.fit(limits, pairs, args.iter().skip(words.first).map(<[u8]>::len));
     let keep = words.keep || words.until.is_some();
-    let life = if keep { Life::Keep } else { Life::Endless };
+    let expiry = if keep { FieldExpiry::Keep } else { FieldExpiry::Clear };
     if words.until.is_some() {
         edit.make_expiring();
     }
     for at in (words.first..args.len()).step_by(2) {
         let field = args.text(at);
-        edit.set(field, args.text(at + 1), life, limits);
+        edit.set(field, args.text(at + 1), expiry, limits);
         if past {
             edit.remove(field);
         } else if let Some((at_ms, _)) = words.until {

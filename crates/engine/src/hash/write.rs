@@ -2,7 +2,7 @@
 
 use resp::{Args, Reply};
 use store::Hash;
-use store::hash::Life;
+use store::hash::FieldExpiry;
 
 use super::{
     FAST, FIELD, GROW, PAIRS, SET, UPDATE_KEY, VALUE, WRITE, expire_named, spec, wrote_deletion,
@@ -95,7 +95,7 @@ fn hsetnx(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
     let absent = edit.get(field).is_none();
     if absent {
         edit.fit(limits, 1, [field.len(), value.len()].into_iter());
-        edit.set(field, value, Life::Endless, limits);
+        edit.set(field, value, FieldExpiry::Clear, limits);
     }
     drop(edit);
     if absent {

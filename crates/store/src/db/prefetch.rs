@@ -1,8 +1,8 @@
-//! Asking the processor for what a command on a key will touch, while other commands run.
+//! Prefetches the memory that a command on a key will read, while other commands run.
 //!
-//! What lies in memory behind something else takes a step of its own: each function reads what the
-//! one before has asked for, and asks for what that leads to. Nothing is changed, and a key that is
-//! not there or has another type costs no more than the look.
+//! Each step of a chain of pointers is a separate function: it reads what the one before has
+//! prefetched, and prefetches what that points to. Nothing is changed, and an absent key or one of
+//! another type costs no more than this read.
 
 use ds::packed::gapped;
 

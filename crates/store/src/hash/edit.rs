@@ -16,9 +16,9 @@ const PACKED_BYTES_MAX: usize = 1 << 30;
 
 /// What setting a field does to its expiry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Life {
-    /// The field does not end.
-    Endless,
+pub enum FieldExpiry {
+    /// The field does not expire.
+    Clear,
     /// As it was before.
     Keep,
 }
@@ -53,8 +53,8 @@ impl Edit<'_, Hash> {
         self.hash().get(&self.turn_ref().hasher, field)
     }
 
-    /// Makes a table of a small hash that is about to get so many fields, or fields or values of
-    /// these lengths, when they do not fit the limits.
+    /// Makes a table of a small hash that is about to have `fields` fields, or to get fields and
+    /// values of these lengths, when they do not fit the limits.
     pub fn fit(&mut self, limits: &Limits, fields: usize, lengths: impl Iterator<Item = usize>) {
         let (HashRef::Packed(packed) | HashRef::Expiring(packed)) = self.hash() else { return };
         let (mut longest, mut sum) = (0, packed.listpack_bytes());
@@ -69,7 +69,13 @@ impl Edit<'_, Hash> {
 
     /// Sets a field to a value that [`fit`](Self::fit) has seen. Returns whether the field is new.
     #[inline]
-    pub fn set(&mut self, field: &[u8], value: &[u8], life: Life, limits: &Limits) -> bool {
+    pub fn set(
+        &mut self,
+        field: &[u8],
+        value: &[u8],
+        expiry: FieldExpiry,
+        limits: &Limits,
+    ) -> bool {
         let hasher = self.turn_ref().hasher;
         let mut record = self.record_mut();
         let Some(form) = form(&mut record) else { return false };
@@ -89,7 +95,7 @@ impl Edit<'_, Hash> {
                 Some(at) => {
                     let value_at = fields.view().after(at);
                     fields.replace(value_at, value);
-                    if life == Life::Endless {
+                    if expiry == FieldExpiry::Clear {
                         set_packed_expiry(&mut fields, at, None);
                     }
                     false
@@ -100,7 +106,9 @@ impl Edit<'_, Hash> {
                     true
                 }
             },
-            Form::Table(table) => return table.set(&hasher, field, value, life == Life::Keep),
+            Form::Table(table) => {
+                return table.set(&hasher, field, value, expiry == FieldExpiry::Keep);
+            }
         };
         drop(record);
         if new && self.hash().len() as u64 > limits.hash_max_listpack_entries {
@@ -117,7 +125,8 @@ impl Edit<'_, Hash> {
         limits: &Limits,
     ) -> usize {
         if !matches!(self.hash(), HashRef::Packed(packed) if packed.is_empty()) {
-            let set = pairs.map(|(field, value)| self.set(field, value, Life::Endless, limits));
+            let set =
+                pairs.map(|(field, value)| self.set(field, value, FieldExpiry::Clear, limits));
             return set.map(usize::from).sum();
         }
         let mut bytes = mem::take(&mut self.turn().scratch);
@@ -146,7 +155,7 @@ impl Edit<'_, Hash> {
         let hasher = self.turn_ref().hasher;
         let removed = remove_from(&mut self.record_unchanged_mut(), &hasher, field);
         if removed {
-            self.note_change();
+            self.mark_changed();
         }
         removed
     }

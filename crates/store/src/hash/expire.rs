@@ -1,25 +1,25 @@
-//! Fields that end: who removes them, and how the hashes that have such fields are found.
+//! Fields that expire: what removes them, and how the hashes that have such fields are found.
 //!
-//! Each database keeps an order of the hashes some of whose fields end, by the earliest expiry in
+//! Each database keeps an order of the hashes that have such fields, by the earliest expiry in
 //! each. It is exact at every moment: an [`Edit`](crate::Edit) that changed a hash corrects it when
 //! it is dropped, and so does whatever adds or removes a key. The background work takes from its
-//! front; commands that meet an ended field remove it too. Either way the removal leaves an effect
-//! of its own, HDEL with the event `hexpired`, beside that of the running command.
+//! front; commands that meet an expired field remove it too. Either way the removal leaves a
+//! separate effect, HDEL with the event `hexpired`, beside that of the running command.
 
 use crate::db::{Db, Type};
 use crate::effect::{Effect, Event};
 use crate::hash::edit::remove_from;
 use crate::hash::{Hash, HashRef, TRIPLE, expiry_of};
-use crate::key_index::Entry;
+use crate::key_index::IndexEntry;
 use crate::turn::{Key, Turn};
 
 impl Db {
-    /// Hashes that have fields that end.
+    /// Hashes that have fields that expire.
     pub fn hashes_with_expiry(&self) -> usize {
         self.key_index.due_len()
     }
 
-    /// Removes those of the named fields whose time has come. Returns how many.
+    /// Removes those of the named fields that have expired. Returns how many.
     pub fn expire_fields<'f>(
         &mut self,
         turn: &mut Turn,
@@ -54,7 +54,7 @@ impl Db {
         hash.has_expired(turn.unix_ms).then_some((at, hash))
     }
 
-    /// Removes fields whose time has come, at most so many, wherever they are. Returns how many.
+    /// Removes expired fields of any hash, up to a maximum. Returns how many.
     pub fn expire_due_fields(&mut self, turn: &mut Turn, fields_max: usize) -> usize {
         let mut removed = 0;
         while removed < fields_max {
@@ -68,8 +68,8 @@ impl Db {
                 .map(|fields| ended(fields, turn, fields_max - removed));
             debug_assert!(names.as_ref().is_some_and(|names| !names.is_empty()), "exact order");
             let (Some(at), Some(names)) = (found, names) else {
-                let stray = Entry::due_at(at_ms);
-                self.key_index.changed(hash, stray, Entry::ABSENT);
+                let stray = IndexEntry::due_at(at_ms);
+                self.key_index.changed(hash, stray, IndexEntry::ABSENT);
                 continue;
             };
             removed += self.drop_fields(turn, at, hash, &names).max(1);
@@ -79,7 +79,7 @@ impl Db {
 
     /// Removes fields of the hash in a slot, and its key when none is left.
     fn drop_fields(&mut self, turn: &mut Turn, at: usize, hash: u64, names: &[Vec<u8>]) -> usize {
-        let before = Entry::of(self.table.at(at));
+        let before = IndexEntry::of(self.table.at(at));
         let mut record = self.table.at_mut(at);
         let removed: Vec<&Vec<u8>> =
             names.iter().filter(|name| remove_from(&mut record, &turn.hasher, name)).collect();
@@ -101,7 +101,7 @@ impl Db {
             command.extend(removed.iter().map(|name| (*name).clone()));
             Effect { db, events, command, more: Vec::new(), unix_ms }
         });
-        let after = if emptied { Entry::ABSENT } else { Entry::of(record) };
+        let after = if emptied { IndexEntry::ABSENT } else { IndexEntry::of(record) };
         self.key_index.changed(hash, before, after);
         if emptied {
             let record = self.take_record(turn, at);
@@ -111,7 +111,7 @@ impl Db {
     }
 }
 
-/// The names of fields whose time has come, the first to end first, at most so many.
+/// The names of expired fields up to a maximum, the first to expire first.
 fn ended(hash: HashRef<'_>, turn: &Turn, fields_max: usize) -> Vec<Vec<u8>> {
     match hash {
         HashRef::Packed(_) => Vec::new(),

@@ -1,4 +1,4 @@
-//! The hash type: fields with values, and when each field ends.
+//! The hash type: fields with values, and when each field expires.
 //!
 //! ```text
 //! small, no field ever expired     PackedHash            field, value, ... in the record
@@ -7,11 +7,11 @@
 //! ```
 //!
 //! The expiry of a field is in milliseconds since 1970. In the packed form it is an integer, 0 for
-//! a field that does not end; those that end come first, the next one to end at the very front, so
-//! that the earliest expiry is read in one step. Forms only ever change downwards in the list.
+//! a field that does not expire; those that do come first, the next one to expire at the very
+//! front, so that the earliest expiry is read in one step. Forms only change downwards in the list.
 //!
-//! A field whose time has come is still stored until somebody removes it. Reading shows it with its
-//! expiry, and callers take it for absent; see `expire` for who removes it.
+//! An expired field stays stored until it is removed. Reading returns it with its expiry, and
+//! callers treat it as absent; see `expire` for what removes it.
 
 mod edit;
 mod expire;
@@ -22,7 +22,7 @@ use ds::dict::Members;
 use ds::packed::{self, Entry, Packed};
 use ds::record::RecordRef;
 
-pub use edit::Life;
+pub use edit::FieldExpiry;
 pub use table::FieldTable;
 
 use crate::db::Type;
@@ -46,23 +46,23 @@ pub enum HashRef<'a> {
     Table(&'a FieldTable),
 }
 
-/// What a field holds.
+/// The value of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Value<'a> {
     /// The value.
     pub entry: Entry<'a>,
-    /// When the field ends, in milliseconds since 1970.
+    /// When the field expires, in milliseconds since 1970.
     pub expires_at: Option<i64>,
 }
 
 impl<'a> Value<'a> {
-    /// Whether the field's time has come. At the very millisecond it is still there.
+    /// Whether the field has expired. At the millisecond of its expiry it has not.
     #[inline]
     pub fn is_expired(self, unix_ms: i64) -> bool {
         self.expires_at.is_some_and(|at| at < unix_ms)
     }
 
-    /// The value, unless the field's time has come.
+    /// The value, unless the field has expired.
     #[inline]
     pub fn live(self, unix_ms: i64) -> Option<Entry<'a>> {
         if self.is_expired(unix_ms) { None } else { Some(self.entry) }
@@ -92,7 +92,7 @@ impl Type for Hash {
 }
 
 impl Hash {
-    /// When the first field of the hash in a record ends.
+    /// When the first field of the hash in a record expires.
     pub(crate) fn due(record: RecordRef<'_, Object>) -> Option<i64> {
         Self::view(record)?.earliest()
     }
@@ -107,7 +107,7 @@ fn expiry_of(entry: Entry<'_>) -> Option<i64> {
 }
 
 impl<'a> HashRef<'a> {
-    /// Fields, those included whose time has come but that are still stored.
+    /// Fields, expired ones that are still stored included.
     #[inline]
     pub fn len(self) -> usize {
         match self {
@@ -142,7 +142,7 @@ impl<'a> HashRef<'a> {
         }
     }
 
-    /// When the first of the fields ends.
+    /// When the first of the fields expires.
     pub fn earliest(self) -> Option<i64> {
         match self {
             Self::Packed(_) => None,
@@ -152,7 +152,7 @@ impl<'a> HashRef<'a> {
         }
     }
 
-    /// Whether the time of some field has come.
+    /// Whether a field has expired.
     #[inline]
     pub fn has_expired(self, unix_ms: i64) -> bool {
         self.earliest().is_some_and(|at| at < unix_ms)

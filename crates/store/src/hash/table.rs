@@ -1,8 +1,8 @@
-//! A hash as a table: a member of the dict for each field, the value in its bytes and the expiry in
-//! its expires_at, and beside it the fields that end, in the order of their expiry.
+//! A hash as a table: a member of the dict for each field, with the value as its bytes, and the
+//! fields that expire in the order of their expiry.
 //!
-//! Invariant: the order holds exactly the members that expire, each by its expires_at and the hash
-//! of its field. Fields are found again by that hash, so that their names are stored once.
+//! Invariant: the order holds exactly the members that expire, each by its expiry and the hash of
+//! its field. Fields are found again by that hash, so that their names are stored once.
 
 use std::collections::BTreeSet;
 
@@ -18,12 +18,12 @@ const ORDER_ENTRY_BYTES: usize = 24;
 #[derive(Clone, Debug, Default)]
 pub struct FieldTable {
     dict: Dict,
-    /// Expiry and hash of every field that ends; most hashes have none and no allocation here.
+    /// Expiry and hash of every field that expires; most hashes have none and no allocation here.
     order: BTreeSet<(i64, u64)>,
 }
 
 impl FieldTable {
-    /// Fields, those whose time has come included.
+    /// Fields, expired ones included.
     pub fn len(&self) -> usize {
         self.dict.len()
     }

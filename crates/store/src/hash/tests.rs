@@ -65,8 +65,8 @@ proptest! {
                     let keep = op == 2;
                     let mut edit = db.edit_or_create::<Hash>(&mut turn, key).unwrap();
                     edit.fit(&limits, 1, [name.len(), value.len()].into_iter());
-                    let life = if keep { Life::Keep } else { Life::Endless };
-                    let new = edit.set(&name, &value, life, &limits);
+                    let expiry = if keep { FieldExpiry::Keep } else { FieldExpiry::Clear };
+                    let new = edit.set(&name, &value, expiry, &limits);
                     drop(edit);
                     let old = model.get(&name).and_then(|(_, at)| *at).filter(|_| keep);
                     prop_assert_eq!(new, model.insert(name, (value, old)).is_none());
@@ -119,7 +119,7 @@ proptest! {
                         Ok(edit) => edit,
                         Err(_) => continue,
                     };
-                    edit.set(&names[1], b"v", Life::Keep, &limits);
+                    edit.set(&names[1], b"v", FieldExpiry::Keep, &limits);
                     edit.set_expiry(&names[1], Some(NOW_MS + time));
                 }
                 3 => {
@@ -188,7 +188,7 @@ fn many_fields_at_once_and_what_is_left_of_a_form() {
     assert_eq!(encoding(&mut db, &mut turn, key), "listpackex");
     let mut edit = db.edit::<Hash>(&mut turn, key).unwrap().unwrap();
     edit.fit(&limits, 1, [21].into_iter());
-    edit.set(b"long", &[b'x'; 21], Life::Endless, &limits);
+    edit.set(b"long", &[b'x'; 21], FieldExpiry::Clear, &limits);
     drop(edit);
     assert_eq!(encoding(&mut db, &mut turn, key), "hashtable");
     assert!(db.lookup(&mut turn, key, Lookup::Quiet).unwrap().memory_bytes() > 200);
@@ -202,7 +202,7 @@ fn ended_fields_leave_an_effect_of_their_own() {
     let key = turn.key(b"h");
     let mut edit = db.edit_or_create::<Hash>(&mut turn, key).unwrap();
     for name in [b"a", b"b", b"c"] {
-        edit.set(name, b"v", Life::Endless, &limits);
+        edit.set(name, b"v", FieldExpiry::Clear, &limits);
         edit.set_expiry(name, Some(NOW_MS));
     }
     drop(edit);

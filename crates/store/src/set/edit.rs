@@ -14,8 +14,8 @@ use crate::db::{Edit, Type};
 use crate::limits::Limits;
 use crate::stored::{Kind, Object};
 
-/// When so many times the members that stay are still not more than those popped, what stays
-/// becomes a new set, which may be of a smaller form.
+/// When this many times the members that stay are not more than those popped, those that stay
+/// become a new set, which may be of a smaller form.
 const POP_SHARE: usize = 5;
 
 impl Edit<'_, Set> {
@@ -162,7 +162,7 @@ impl Edit<'_, Set> {
         }
     }
 
-    /// Shows so many members drawn at random and removes them; fewer than there are.
+    /// Shows `count` members drawn at random and removes them; fewer than there are.
     pub fn pop_many(
         &mut self,
         count: usize,
@@ -195,7 +195,7 @@ impl Edit<'_, Set> {
         self.store(new);
     }
 
-    /// Shows so many members of a small set drawn at random, and returns the others.
+    /// Shows `count` members of a small set drawn at random, and returns the others.
     fn pop_small(
         &self,
         count: usize,

@@ -67,8 +67,8 @@ impl Type for Set {
     }
 }
 
-/// From so many times the wanted number of members on, members are drawn one by one until enough
-/// different ones were met; for smaller sets walking over all of them takes less.
+/// In a set with at least this many times the wanted members, members are drawn one by one until
+/// enough different ones were met; in a smaller set it takes less to walk over all of them.
 const DRAWN_SHARE: usize = 3;
 
 impl<'a> SetRef<'a> {
@@ -197,7 +197,7 @@ impl<'a> Iterator for Members<'a> {
     }
 }
 
-/// Chooses so many of a number of things that are looked at one after another, each choice equally
+/// Chooses a number of items among those visited one after another, each choice equally
 /// likely (Knuth, The Art of Computer Programming, volume 2, algorithm 3.4.2 S).
 struct Choice {
     wanted: usize,

@@ -1,4 +1,4 @@
-//! A set on its own, about to be stored: the choice between the forms.
+//! A set that is not stored yet: the choice between the forms.
 
 use base::hash::KeyHasher;
 use base::number::parse_i64;
@@ -30,7 +30,7 @@ pub enum NewSet {
 }
 
 impl NewSet {
-    /// An empty set in the form that suits so many members, of which one is known; `room` is an
+    /// An empty set in the form for `members` members, of which one is `known`; `room` is an
     /// empty buffer to build it in.
     pub fn for_members(known: &[u8], members: usize, limits: &Limits, room: Vec<u8>) -> Self {
         let members = members as u64;
@@ -43,7 +43,7 @@ impl NewSet {
         }
     }
 
-    /// A copy of a set that will be added to by so many members; `room` is an empty buffer to build
+    /// A copy of a set that will get `members` more members; `room` is an empty buffer to build
     /// it in.
     pub(super) fn for_more(
         set: SetRef<'_>,
@@ -192,8 +192,8 @@ impl NewSet {
 }
 
 impl Db {
-    /// Sets a key to a set that has members, whatever it was, without an expiry. The buffer that
-    /// the set was built in becomes the turn's.
+    /// Sets a key to a set that is not empty, whatever its type was, without an expiry. The buffer
+    /// that the set was built in becomes the turn's.
     pub fn put_set(&mut self, turn: &mut Turn, key: Key<'_>, set: NewSet) {
         let (kind, room) = match set {
             NewSet::Ints(ints) => (Kind::IntSet, ints),
@@ -214,7 +214,7 @@ pub(super) fn ints_max(limits: &Limits) -> u64 {
     limits.set_max_intset_entries.min(INTS_MAX)
 }
 
-/// Whether a packed set may have another member of so many bytes.
+/// Whether a packed set may have another member of `member_bytes` bytes.
 pub(super) fn packed_takes(packed: Packed<'_>, member_bytes: usize, limits: &Limits) -> bool {
     (packed.len() as u64) < limits.set_max_listpack_entries
         && member_bytes as u64 <= limits.set_max_listpack_value

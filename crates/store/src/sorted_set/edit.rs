@@ -28,7 +28,7 @@ pub enum Change {
     Updated,
 }
 
-/// Whether a packed set may get so many members of these sizes.
+/// Whether a packed set may have `members` members of up to `member_bytes` bytes.
 fn may_pack(limits: &Limits, members: usize, member_bytes: usize) -> bool {
     members as u64 <= limits.zset_max_listpack_entries
         && member_bytes as u64 <= limits.zset_max_listpack_value
@@ -40,8 +40,8 @@ impl Edit<'_, SortedSet> {
         SortedSet::view(self.record()).unwrap_or(SortedSetRef::Packed(Pairs(Packed::new(b""))))
     }
 
-    /// Says what will come: as many pairs as a request has, the first with a member of this size.
-    /// A packed set becomes big at once when they will not fit.
+    /// Announces the pairs of a request: how many, and the size of the first member. A packed set
+    /// becomes big at once when they will not fit.
     pub fn expect(&mut self, pairs: usize, member_bytes: usize, limits: &Limits) {
         let member_bytes = if self.is_new() { member_bytes } else { 0 };
         if let SortedSetRef::Packed(_) = self.set()

@@ -1,4 +1,4 @@
-//! A sorted set that is being made of others, to be replied or stored.
+//! A sorted set computed from others, to be replied or stored.
 //!
 //! ```text
 //! bytes   members, one behind another in the order in which they came
@@ -53,7 +53,7 @@ impl NewSortedSet {
         &self.bytes[pair.start..pair.start + pair.len as usize]
     }
 
-    /// Adds a member, or gives one that is there the score that `merge` makes of its own and this
+    /// Adds a member, or gives one that is there the score that `merge` makes of its score and this
     /// one. Neither is NaN. All members come this way, or none.
     pub fn merge(
         &mut self,

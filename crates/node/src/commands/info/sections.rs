@@ -177,7 +177,7 @@ pub(super) fn keyspace(facts: &ProcessInfo<'_>, page: &mut Page) {
 /// How many keys there are of each size, sizes rounded down to a power of two.
 pub(super) fn key_sizes(facts: &ProcessInfo<'_>, page: &mut Page) {
     for (number, db) in facts.memory.dbs.iter().enumerate() {
-        for family in Family::TOLD {
+        for family in Family::REPORTED {
             let of_family = db.sizes.range((family, 0)..=(family, u8::MAX));
             let classes: Vec<String> = of_family
                 .map(|((_, bits), keys)| format!("{}={keys}", size_label(*bits)))
