@@ -17,8 +17,11 @@ pub mod stats;
 
 pub use blocking::Waiter;
 pub use clients::{ClientRecord, Registry, Session};
-pub use execution::executor::{Executor, Outcome, Request};
-pub use execution::table::{Entry, Table, table};
+pub use commands::table;
+pub use execution::executor::Executor;
+pub use execution::outcome::Outcome;
+pub use execution::request::Request;
+pub use execution::table::{Entry, Table};
 pub use execution::worker::Worker;
 pub use host::{Host, ShardLocks};
 pub use node::Node;

@@ -1,16 +1,16 @@
 //! What all threads of one server share besides the keyspace.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU64, Ordering};
 
 use base::hash::KeyHasher;
 use engine::ShardMap;
 use parking_lot::{Mutex, RwLock};
 use store::KeyCounts;
 
-use crate::clients::record::Registry;
+use crate::blocking::Waits;
+use crate::clients::record::{ClientRecord, Registry, flag};
 use crate::config::Config;
-use crate::execution::table::table;
 use crate::stats::counters::ThreadCounters;
 use crate::stats::slowlog::SlowLog;
 use crate::stats::totals::Totals;
@@ -47,9 +47,8 @@ pub struct Node {
     pub pause_until_ms: AtomicI64,
     /// Whether expired keys are removed that nobody asks for; DEBUG SET-ACTIVE-EXPIRE.
     pub active_expire: AtomicBool,
-    /// Clients that wait for keys: counted before their shards know of them, and until they are
-    /// taken out of all queues.
-    pub(crate) waiting: AtomicUsize,
+    /// The waits of blocked clients.
+    pub waits: Waits,
     /// Connections accepted.
     pub connections_received: AtomicU64,
     /// Connections refused.
@@ -78,7 +77,7 @@ impl Node {
             pause: AtomicU8::new(PAUSE_NONE),
             pause_until_ms: AtomicI64::new(0),
             active_expire: AtomicBool::new(true),
-            waiting: AtomicUsize::new(0),
+            waits: Waits::default(),
             connections_received: AtomicU64::new(0),
             connections_rejected: AtomicU64::new(0),
             config_change: Mutex::new(()),
@@ -100,13 +99,6 @@ impl Node {
         self.generation.fetch_add(1, Ordering::Release);
     }
 
-    /// Clients that wait for keys.
-    #[inline]
-    pub fn waiting(&self) -> usize {
-        // Who holds a shard sees all who wait in it: its lock orders that.
-        self.waiting.load(Ordering::Relaxed)
-    }
-
     /// A number that changes with the configuration.
     #[inline]
     pub fn generation(&self) -> u64 {
@@ -114,12 +106,28 @@ impl Node {
     }
 
     /// The counts of thread `index`, which go on where an ended thread of this number left them.
-    pub fn thread_stats(&self, index: usize) -> Arc<ThreadCounters> {
+    /// `commands` is the number of entries in the table.
+    pub fn thread_counters(&self, index: usize, commands: usize) -> Arc<ThreadCounters> {
         let mut threads = self.threads.write();
         while threads.len() <= index {
-            threads.push(Arc::new(ThreadCounters::new(table().entries().len())));
+            threads.push(Arc::new(ThreadCounters::new(commands)));
         }
         Arc::clone(&threads[index])
+    }
+
+    /// Whether a client is held by a wait for a key or by CLIENT PAUSE.
+    pub fn is_blocked(&self, client: &ClientRecord) -> bool {
+        client.has(flag::PAUSED) || self.waits.find(client.id).is_some()
+    }
+
+    /// Marks a client as one to be closed, so that nothing leaves the keyspace for it any more.
+    /// Returns whether this caller was the first.
+    pub fn kill(&self, client: &ClientRecord) -> bool {
+        let first = client.location.kill();
+        if let Some(waiter) = self.waits.find(client.id) {
+            waiter.give_up();
+        }
+        first
     }
 
     /// Postpones commands, or only writes, until a moment. While a pause runs, the longer time and

@@ -12,14 +12,14 @@
 //! with the rest; when the queues keep changing, the world is stopped.
 
 use std::collections::VecDeque;
-use std::sync::atomic::Ordering;
 
 use engine::{Cx, LockedShards, ShardMap};
 use store::Lookup;
 
-use super::WakeEvent;
-use crate::clients::record::Registry;
-use crate::execution::executor::Outcome;
+use super::end::account;
+use super::waiter::WakeEvent;
+use super::waits::Waits;
+use crate::execution::outcome::Outcome;
 use crate::execution::scope::{ExecutionScope, Work, cx_parts, lock_all, shards_of};
 use crate::execution::worker::Worker;
 use crate::host::{Host, ShardLocks};
@@ -53,11 +53,7 @@ impl<L: ShardLocks> ExecutionScope<'_, L> {
             let mut cx = Cx::new(&mut parts, locked.reborrow(), hashes);
             cx.turn.effects.set_watched(true);
             let outcome = work(&mut cx);
-            if matches!(outcome, Outcome::Block(_)) {
-                // Counted before its shards are unlocked: who looks into them later sees the count.
-                node.waiting.fetch_add(1, Ordering::Relaxed);
-            }
-            serve_ready(&mut cx, &node.clients, VecDeque::new(), held, &tsc, wake_events);
+            serve_ready(&mut cx, &node.waits, VecDeque::new(), held, &tsc, wake_events);
             cx.turn.effects.set_watched(false);
             Ok(outcome)
         };
@@ -81,7 +77,7 @@ impl<L: ShardLocks> ExecutionScope<'_, L> {
         let mut parts = cx_parts((turn, random), node, config, self.db);
         locks.exclusive(|all| {
             let outcome = work(&mut Cx::new(&mut parts, LockedShards::Each(&*all), &[]));
-            if node.waiting() != 0 {
+            if node.waits.count() != 0 {
                 let mut cx = Cx::new(&mut parts, LockedShards::Many(all), &[]);
                 cx.turn.effects.set_watched(true);
                 let mut awaited = VecDeque::new();
@@ -89,7 +85,7 @@ impl<L: ShardLocks> ExecutionScope<'_, L> {
                     let keys = cx.shards.shard(number).waiters().keys();
                     awaited.extend(keys.map(|(db, key)| (db, key.bytes.to_vec())));
                 }
-                serve_ready(&mut cx, &node.clients, awaited, None, &|| locks.tsc(), wake_events);
+                serve_ready(&mut cx, &node.waits, awaited, None, &|| locks.tsc(), wake_events);
                 cx.turn.effects.set_watched(false);
             }
             outcome
@@ -153,7 +149,7 @@ pub fn after_expiry<L: ShardLocks, T>(
     host: &dyn Host,
     step: impl FnOnce(&mut store::Turn) -> T,
 ) -> T {
-    worker.turn.effects.set_watched(worker.node.waiting() != 0);
+    worker.turn.effects.set_watched(worker.node.waits.count() != 0);
     let result = step(&mut worker.turn);
     worker.turn.effects.set_watched(false);
     ExecutionScope { worker: &mut *worker, db: 0, locks }.serve_changed();
@@ -166,7 +162,7 @@ pub(crate) fn deliver(worker: &mut Worker, host: &dyn Host) {
     for event in std::mem::take(&mut worker.wake_events) {
         let waiter = match &event {
             WakeEvent::Served { waiter, tsc, error } => {
-                waiter.account(worker, *tsc, error.as_deref());
+                account(worker, waiter, *tsc, error.as_deref());
                 waiter
             }
             WakeEvent::RetrySooner(waiter) => waiter,
@@ -179,7 +175,7 @@ pub(crate) fn deliver(worker: &mut Worker, host: &dyn Host) {
 /// by number that [`missing`] asks for.
 fn serve_ready(
     cx: &mut Cx<'_>,
-    clients: &Registry,
+    waits: &Waits,
     mut ready: VecDeque<Changed>,
     held: Option<&[usize]>,
     tsc: &dyn Fn() -> u64,
@@ -188,7 +184,7 @@ fn serve_ready(
     let mine = cx.db;
     queue_changed(cx, mine, held, &mut ready);
     while let Some((db, key)) = ready.pop_front() {
-        serve_key(cx, clients, (db, &key), held, &mut ready, tsc, wake_events);
+        serve_key(cx, waits, (db, &key), held, &mut ready, tsc, wake_events);
     }
 }
 
@@ -214,7 +210,7 @@ fn queue_changed(
 /// Serves those who wait for one key, as long as it has something for them.
 fn serve_key(
     cx: &mut Cx<'_>,
-    clients: &Registry,
+    waits: &Waits,
     (db, key): (usize, &[u8]),
     held: Option<&[usize]>,
     ready: &mut VecDeque<Changed>,
@@ -231,7 +227,7 @@ fn serve_key(
         let waiters = cx.shards.shard(number).waiters();
         let Some((at, client)) = waiters.next(db, key, from, type_name) else { return };
         // A client whose wait has ended is here until its owner takes it out.
-        let Some(waiter) = clients.find(client).and_then(|record| record.waiter()) else {
+        let Some(waiter) = waits.find(client) else {
             from = at + 1;
             continue;
         };

@@ -3,6 +3,7 @@
 //! CLIENT LIST, INFO and the cron read records and never touch a client of another thread. A value
 //! may be a turn old.
 
+use core::net::SocketAddr;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU16, AtomicU32, AtomicU64, Ordering};
@@ -10,8 +11,6 @@ use std::sync::atomic::{AtomicI64, AtomicU16, AtomicU32, AtomicU64, Ordering};
 use parking_lot::Mutex;
 use sync::client_location::ClientLocation;
 use sync::fd_guard::FdGuard;
-
-use crate::blocking::Waiter;
 
 /// The user that every client is.
 pub const DEFAULT_USER: &str = "default";
@@ -106,8 +105,6 @@ pub struct ClientRecord {
     pub output_bytes: AtomicU64,
     /// Names that it gave; boxed, because most clients give none.
     pub names: Mutex<Option<Box<Names>>>,
-    /// Its wait for a key; nobody waits for anything while this is locked.
-    pub waiter: Mutex<Option<Arc<Waiter>>>,
 }
 
 impl ClientRecord {
@@ -136,7 +133,6 @@ impl ClientRecord {
             query_bytes: AtomicU64::new(0),
             output_bytes: AtomicU64::new(0),
             names: Mutex::new(None),
-            waiter: Mutex::new(None),
         }
     }
 
@@ -151,24 +147,11 @@ impl ClientRecord {
         self.flags.store(if on { flags | flag } else { flags & !flag }, Ordering::Relaxed);
     }
 
-    /// Its wait for a key, if it has one that is not over.
-    pub fn waiter(&self) -> Option<Arc<Waiter>> {
-        self.waiter.lock().clone().filter(|waiter| waiter.waits())
-    }
-
-    /// Whether it can do nothing until something happens: a wait for a key ends, or CLIENT PAUSE.
-    pub fn is_blocked(&self) -> bool {
-        self.has(flag::PAUSED) || self.waiter().is_some()
-    }
-
-    /// Marks the client as one to be closed, so that nothing leaves the keyspace for it any
-    /// more. Returns whether this caller was the first.
-    pub fn kill(&self) -> bool {
-        let first = self.location.kill();
-        if let Some(waiter) = self.waiter() {
-            waiter.give_up();
-        }
-        first
+    /// Whether the client is on this host: by the unix socket or a loopback address.
+    pub fn is_local(&self) -> bool {
+        let address = self.address.parse::<SocketAddr>();
+        self.has(flag::UNIX_SOCKET)
+            || address.is_ok_and(|address| address.ip().to_canonical().is_loopback())
     }
 
     /// The names that the client gave.

@@ -5,8 +5,9 @@ use command::{Argument, Flags, Group, Row, Shape, Spec};
 use engine::{Error, ServerError};
 use resp::{Args, Reply};
 
-use super::{NodeCx, NodeHandler, help, help_spec, is_local};
+use super::help::{help, help_spec};
 use crate::config::{Config, SetError};
+use crate::execution::node_cx::{NodeCx, NodeHandler};
 
 /// They run on the main thread, which applies changes to the process.
 const ADMIN: Flags =
@@ -90,7 +91,7 @@ fn change(cx: &NodeCx<'_>, pairs: &[(&[u8], &[u8])]) -> Result<(), SetError> {
     let _one_at_a_time = node.config_change.lock();
     let old = node.config();
     let mut new = Config::clone(&old);
-    let changes = new.set(pairs, is_local(&cx.session.record))?;
+    let changes = new.set(pairs, cx.session.record.is_local())?;
     cx.host.apply(&changes, &old, &new).map_err(|(name, reason)| SetError::failed(name, reason))?;
     node.set_config(new);
     Ok(())

@@ -4,8 +4,9 @@ use command::{Argument, Flags, Group, Row, Shape, Spec};
 use engine::{ConnectionError, Error};
 use resp::{Args, Reply};
 
-use super::{NodeCx, NodeHandler, handshake};
-use crate::execution::executor::Outcome;
+use super::handshake;
+use crate::execution::node_cx::{NodeCx, NodeHandler};
+use crate::execution::outcome::Outcome;
 
 /// What nearly all commands on connections are: they need no dataset.
 const ANYTIME: Flags = Flags::LOADING.with(Flags::STALE).with(Flags::FAST);

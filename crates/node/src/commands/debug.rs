@@ -12,7 +12,7 @@ use engine::{Error, ServerError};
 use resp::{Args, Reply};
 use store::{Entry, Lookup};
 
-use super::{NodeCx, NodeHandler, is_local};
+use crate::execution::node_cx::{NodeCx, NodeHandler};
 
 /// The command.
 pub const ROWS: &[Row<NodeHandler>] = &[Row::new(
@@ -35,7 +35,7 @@ const PACKED_BYTES_MAX: u64 = (1 << 32) - (1 << 20);
 
 fn debug(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let permit = cx.worker.node.config().enable_debug_command;
-    if !permit.allows(is_local(&cx.session.record)) {
+    if !permit.allows(cx.session.record.is_local()) {
         return Err(ServerError::DebugForbidden.into());
     }
     let name = args.text(1).to_ascii_lowercase();

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 
 use store::key_index::Family;
 
-use super::NodeCx;
+use crate::execution::node_cx::NodeCx;
 use crate::host::ProcessInfo;
 
 /// One database in all shards.
@@ -30,7 +30,7 @@ pub(crate) struct DbSize {
 #[derive(Debug)]
 pub(crate) struct Footprint {
     /// What the process tells.
-    pub facts: ProcessInfo,
+    pub process: ProcessInfo,
     /// By number.
     pub dbs: Vec<DbSize>,
     /// Requests not executed and replies not sent yet.
@@ -61,9 +61,9 @@ pub(crate) fn db_sizes(cx: &NodeCx<'_>) -> Vec<DbSize> {
 
 fn awaited_keys(cx: &NodeCx<'_>) -> (usize, usize) {
     let mut sum = (0, 0);
-    let clients = &cx.worker.node.clients;
-    let waits = |id| clients.find(id).is_some_and(|record| record.waiter().is_some());
-    let shards = if cx.worker.node.waiting() == 0 { 0 } else { cx.worker.node.map.len() };
+    let node = &cx.worker.node;
+    let waits = |id| node.waits.find(id).is_some();
+    let shards = if node.waits.count() == 0 { 0 } else { cx.worker.node.map.len() };
     for shard in 0..shards {
         cx.shards.visit(shard, &mut |shard| {
             if shard.has_waiters() {
@@ -83,7 +83,7 @@ impl Footprint {
             client.query_bytes.load(Ordering::Relaxed) + client.output_bytes.load(Ordering::Relaxed)
         };
         Self {
-            facts: cx.host.process_info(),
+            process: cx.host.process_info(),
             dbs: db_sizes(cx),
             client_bytes: clients.iter().map(|client| bytes(client)).sum(),
             awaited: awaited_keys(cx),
@@ -92,18 +92,18 @@ impl Footprint {
 
     /// Bytes handed out by the allocator.
     pub(crate) fn used(&self) -> u64 {
-        self.facts.allocated_bytes
+        self.process.allocated_bytes
     }
 
     /// The most that `used` has been.
     pub(crate) fn peak(&self) -> u64 {
-        self.facts.allocated_peak_bytes.max(self.used())
+        self.process.allocated_peak_bytes.max(self.used())
     }
 
     /// Bytes that hold no data: the empty server, tables, clients.
     pub(crate) fn overhead(&self) -> u64 {
         let slots: u64 = self.dbs.iter().map(|db| db.slot_bytes).sum();
-        self.facts.startup_bytes + slots + self.client_bytes
+        self.process.startup_bytes + slots + self.client_bytes
     }
 
     /// Bytes that hold data.
@@ -113,7 +113,7 @@ impl Footprint {
 
     /// Bytes used beyond those of the empty server.
     pub(crate) fn net(&self) -> u64 {
-        self.used().saturating_sub(self.facts.startup_bytes)
+        self.used().saturating_sub(self.process.startup_bytes)
     }
 
     /// Keys in all databases.
@@ -123,22 +123,22 @@ impl Footprint {
 
     /// How much of the memory that holds blocks is lost between them: ratio and bytes.
     pub(crate) fn fragmentation(&self) -> (f64, i64) {
-        compare(self.facts.active_bytes, self.facts.allocated_bytes)
+        compare(self.process.active_bytes, self.process.allocated_bytes)
     }
 
     /// What the allocator keeps beyond pages with blocks.
     pub(crate) fn retained(&self) -> (f64, i64) {
-        compare(self.facts.resident_bytes, self.facts.active_bytes)
+        compare(self.process.resident_bytes, self.process.active_bytes)
     }
 
     /// What the process has beyond its allocator.
     pub(crate) fn rss_overhead(&self) -> (f64, i64) {
-        compare(self.facts.rss_bytes, self.facts.resident_bytes)
+        compare(self.process.rss_bytes, self.process.resident_bytes)
     }
 
     /// What the process has in memory beyond what is used.
     pub(crate) fn total_fragmentation(&self) -> (f64, i64) {
-        compare(self.facts.rss_bytes, self.used())
+        compare(self.process.rss_bytes, self.used())
     }
 }
 

@@ -9,9 +9,9 @@ use std::hint::black_box;
 use engine::{ConnectionError, Error};
 use resp::{Args, Reply};
 
-use super::NodeCx;
 use super::connection::{is_clean, set_name, shown};
 use crate::clients::record::DEFAULT_USER;
+use crate::execution::node_cx::NodeCx;
 
 pub(super) fn auth(
     cx: &mut NodeCx<'_>,

@@ -13,7 +13,7 @@ use command::{Argument, Flags, Group, Row, Shape, Spec};
 use engine::Error;
 use resp::{Args, Reply};
 
-use super::{NodeCx, NodeHandler};
+use crate::execution::node_cx::{NodeCx, NodeHandler};
 
 /// Threads across, unless told.
 const COLUMNS: usize = 64;

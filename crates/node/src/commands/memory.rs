@@ -8,7 +8,8 @@ use resp::{Args, Reply};
 use store::Lookup;
 
 use super::footprint::{Footprint, percent};
-use super::{NodeCx, help, help_spec};
+use super::help::{help, help_spec};
+use crate::execution::node_cx::NodeCx;
 use crate::execution::table::Call;
 
 const ALL_SHARDS: &str = "request_policy:all_shards";
@@ -131,7 +132,7 @@ fn stats(cx: &mut NodeCx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
     let mut pairs = Pairs { reply, len: 0 };
     pairs.bytes("peak.allocated", memory.peak());
     pairs.bytes("total.allocated", memory.used());
-    pairs.bytes("startup.allocated", memory.facts.startup_bytes);
+    pairs.bytes("startup.allocated", memory.process.startup_bytes);
     // There are no replicas, no cluster and no append-only file yet, so these take nothing.
     for absent in ["replication.backlog", "clients.slaves", "cluster.links", "aof.buffer"] {
         pairs.bytes(absent, 0);
@@ -152,9 +153,9 @@ fn stats(cx: &mut NodeCx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
     pairs.bytes("dataset.bytes", memory.dataset());
     pairs.ratio("dataset.percentage", percent(memory.dataset(), memory.net()));
     pairs.ratio("peak.percentage", percent(memory.used(), memory.peak()));
-    pairs.bytes("allocator.allocated", memory.facts.allocated_bytes);
-    pairs.bytes("allocator.active", memory.facts.active_bytes);
-    pairs.bytes("allocator.resident", memory.facts.resident_bytes);
+    pairs.bytes("allocator.allocated", memory.process.allocated_bytes);
+    pairs.bytes("allocator.active", memory.process.active_bytes);
+    pairs.bytes("allocator.resident", memory.process.resident_bytes);
     for (ratio_name, bytes_name, (ratio, bytes)) in [
         ("allocator-fragmentation.ratio", "allocator-fragmentation.bytes", memory.fragmentation()),
         ("allocator-rss.ratio", "allocator-rss.bytes", memory.retained()),
@@ -229,9 +230,9 @@ mod tests {
     use crate::host::ProcessInfo;
 
     #[track_caller]
-    fn check(facts: ProcessInfo, client_bytes: u64, starts: &[&str]) {
+    fn check(process: ProcessInfo, client_bytes: u64, starts: &[&str]) {
         let awaited = (0, 0);
-        let memory = Footprint { facts, dbs: Vec::new(), client_bytes, awaited };
+        let memory = Footprint { process, dbs: Vec::new(), client_bytes, awaited };
         let text = diagnosis(&memory, 1);
         let remarks: Vec<&str> = text.split("\n\n").collect();
         assert_eq!(remarks.len(), starts.len(), "{text}");

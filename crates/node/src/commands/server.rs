@@ -4,8 +4,8 @@ use command::{Argument, Flags, Group, Row, Shape, Spec};
 use engine::{Error, ServerError};
 use resp::{Args, Reply};
 
-use super::{NodeCx, NodeHandler};
-use crate::execution::executor::Outcome;
+use crate::execution::node_cx::{NodeCx, NodeHandler};
+use crate::execution::outcome::Outcome;
 use crate::host::Shutdown;
 
 const SAVE_SELECTOR: &[Argument] =

@@ -6,7 +6,8 @@ use command::{Argument, Flags, Group, Row, Shape, Spec};
 use engine::{Error, ServerError};
 use resp::{Args, Reply};
 
-use super::{NodeCx, NodeHandler, help, help_spec};
+use super::help::{help, help_spec};
+use crate::execution::node_cx::{NodeCx, NodeHandler};
 
 /// Entries that GET replies when it is not told how many.
 const DEFAULT_COUNT: usize = 10;

@@ -17,43 +17,17 @@ use resp::out::Mark;
 use resp::{Args, Out, Reply};
 
 use crate::blocking::{self, Waiter, WakeEvent};
-use crate::clients::record::{ClientRecord, flag};
+use crate::clients::record::flag;
 use crate::clients::session::{ReplyMode, Session};
-use crate::commands::NodeCx;
+use crate::execution::accounting::account;
+use crate::execution::node_cx::NodeCx;
+use crate::execution::outcome::Outcome;
+use crate::execution::request::Request;
 use crate::execution::scope::ExecutionScope;
 use crate::execution::table::{Call, Entry};
 use crate::execution::worker::Worker;
 use crate::host::{Host, ShardLocks};
 use crate::node::PAUSE_NONE;
-use crate::stats::slowlog;
-
-/// What came of a request, and so what the event loop does next with its client.
-#[derive(Debug)]
-pub enum Outcome {
-    /// It replied. The next request follows.
-    Done,
-    /// It replied an error and nothing else. The next request follows.
-    Failed,
-    /// It replied. The client is closed when its replies are sent; later requests are dropped.
-    Close,
-    /// It replied nothing: the client is blocked on keys until this waiter is settled.
-    Block(Arc<Waiter>),
-    /// It was not executed, because only the main thread may.
-    MainThread,
-    /// It was not executed, because CLIENT PAUSE holds it back.
-    Paused,
-}
-
-/// One parsed request.
-#[derive(Clone, Copy, Debug)]
-pub struct Request<'a> {
-    /// The command it names, if there is one.
-    pub entry: Option<&'static Entry>,
-    /// Its arguments.
-    pub args: Args<'a>,
-    /// The hash of its key, when it has a single one.
-    pub hash: Option<u64>,
-}
 
 /// Executes the requests of one client on one thread, inside the gate.
 pub struct Executor<'a, L> {
@@ -197,13 +171,21 @@ impl<L: ShardLocks> Executor<'_, L> {
             Call::Blocking(handler) => {
                 scope.worker.turn.touch = !session.no_touch;
                 let start = scope.worker.last_tsc;
+                let node = Arc::clone(&scope.worker.node);
                 scope.run(entry, request, &mut |cx| {
                     let result = handler(cx, &mut args, &mut reply);
                     exec::seal(cx, &args);
                     match result {
                         Ok(Some(block)) => {
                             let tsc = locks.tsc().wrapping_sub(start);
-                            Outcome::Block(Waiter::begin(session, entry, block, &args, cx, tsc))
+                            Outcome::Block(Waiter::begin(
+                                session,
+                                (entry.index, &node.waits),
+                                block,
+                                &args,
+                                cx,
+                                tsc,
+                            ))
                         }
                         result => finish(result.map(drop), Outcome::Done, mark, &mut reply),
                     }
@@ -256,27 +238,6 @@ fn finish(result: Result<(), Error>, done: Outcome, mark: Mark, reply: &mut Repl
             reply.error(error.to_string().as_bytes());
             Outcome::Failed
         }
-    }
-}
-
-/// Counts a run and notices a slow one. `tsc` is its duration in TSC cycles.
-#[inline]
-pub(crate) fn account(
-    worker: &mut Worker,
-    record: &ClientRecord,
-    entry: &Entry,
-    args: &Args<'_>,
-    succeeded: bool,
-    tsc: u64,
-) {
-    let count = &worker.stats.commands[usize::from(entry.index)];
-    count.calls.add(1);
-    count.tsc.add(tsc);
-    if !succeeded {
-        count.failed.add(1);
-    }
-    if tsc >= worker.slow_tsc && !entry.spec.flags.has(Flags::SKIP_SLOWLOG) {
-        slowlog::note(worker, record, entry, args, tsc);
     }
 }
 

@@ -1,7 +1,12 @@
 //! From a request to its reply: the checks in front of a command, the shards it runs on, the
 //! command.
 
+pub(crate) mod accounting;
 pub mod executor;
+pub mod node_cx;
+pub mod outcome;
+pub mod place;
+pub mod request;
 pub(crate) mod scope;
 pub mod table;
 pub mod worker;

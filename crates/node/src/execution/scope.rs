@@ -12,7 +12,8 @@ use resp::Args;
 use store::Turn;
 
 use crate::config::Config;
-use crate::execution::executor::{Outcome, Request};
+use crate::execution::outcome::Outcome;
+use crate::execution::request::Request;
 use crate::execution::table::Entry;
 use crate::execution::worker::Worker;
 use crate::host::ShardLocks;
@@ -94,7 +95,7 @@ impl<L: ShardLocks> ExecutionScope<'_, L> {
                 }
             }
             // A client that has blocked in one of these shards was counted before.
-            let awaited = node.waiting() != 0
+            let awaited = node.waits.count() != 0
                 && hashes.iter().any(|hash| locked.shard(map.shard_of(*hash)).is_awaited(*hash));
             if awaited {
                 return None;
@@ -107,7 +108,7 @@ impl<L: ShardLocks> ExecutionScope<'_, L> {
     fn run_on_each(&mut self, work: Work<'_>) -> Outcome {
         let access = DynShardAccess(self.locks);
         let Worker { turn, random, node, config, .. } = &mut *self.worker;
-        turn.effects.set_watched(node.waiting() != 0);
+        turn.effects.set_watched(node.waits.count() != 0);
         let mut parts = cx_parts((turn, random), node, config, self.db);
         let outcome = work(&mut Cx::new(&mut parts, LockedShards::Each(&access), &[]));
         turn.effects.set_watched(false);

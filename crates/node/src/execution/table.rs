@@ -1,13 +1,12 @@
 //! The index of all commands: found by name in any case, with everything that dispatch needs at
 //! hand.
 
-use std::sync::LazyLock;
-
 use command::{Flags, KeySpec, Row, ShardScope, Spec};
-use engine::{BLOCKING_FAMILIES, BlockingHandler, FAMILIES, Handler};
+use engine::{BlockingHandler, Handler};
 use resp::Args;
 
-use crate::commands::{self, NodeHandler};
+use crate::execution::node_cx::NodeHandler;
+use crate::execution::place;
 
 /// What an entry runs.
 #[derive(Clone, Copy, Debug)]
@@ -22,16 +21,6 @@ pub enum Call {
     Container,
 }
 
-/// Reasons to run a command on the main thread, as bits of [`Entry::place`].
-pub mod place {
-    /// It must.
-    pub const MAIN: u8 = 1;
-    /// It is more than a command on one key.
-    pub const NOT_SIMPLE: u8 = 1 << 1;
-    /// It is a command.
-    pub const ANY: u8 = 1 << 2;
-}
-
 /// One command or subcommand.
 #[derive(Debug)]
 pub struct Entry {
@@ -43,7 +32,7 @@ pub struct Entry {
     pub spec: &'static Spec,
     /// What it runs.
     pub call: Call,
-    /// Bits of [`place`].
+    /// Bits of [`place`]: reasons to run it on the main thread.
     pub place: u8,
     /// Where its first key is, when that is known before the arguments are looked at.
     single_key_at: usize,
@@ -82,28 +71,17 @@ pub struct Table {
     slots: Box<[u16]>,
 }
 
-/// The one table of the process.
-pub fn table() -> &'static Table {
-    static TABLE: LazyLock<Table> = LazyLock::new(Table::build);
-    &TABLE
-}
-
 impl Table {
-    fn build() -> Self {
-        let mut table = Self { entries: Vec::new(), slots: vec![0; SLOTS].into_boxed_slice() };
-        for row in FAMILIES.iter().copied().flatten() {
-            table.add(row, Call::Data, None);
+    /// A table without commands.
+    pub(crate) fn new() -> Self {
+        Self { entries: Vec::new(), slots: vec![0; SLOTS].into_boxed_slice() }
+    }
+
+    /// Adds commands with their subcommands. `call` makes of a row's handler what is called.
+    pub(crate) fn add_all<H: Copy>(&mut self, rows: &[&'static [Row<H>]], call: fn(H) -> Call) {
+        for row in rows.iter().copied().flatten() {
+            self.add(row, call, None);
         }
-        for row in BLOCKING_FAMILIES.iter().copied().flatten() {
-            table.add(row, Call::Blocking, None);
-        }
-        for row in commands::FAMILIES.iter().copied().flatten() {
-            table.add(row, Call::Node, None);
-        }
-        for row in commands::MIXED_FAMILIES.iter().copied().flatten() {
-            table.add(row, |call| call, None);
-        }
-        table
     }
 
     fn add<H: Copy>(&mut self, row: &'static Row<H>, call: fn(H) -> Call, parent: Option<usize>) {
@@ -210,22 +188,4 @@ fn place_of(spec: &Spec) -> u8 {
         matches!(spec.keys, [key] if key.only().is_some()) && spec.scope == ShardScope::Keys;
     let main = if spec.flags.has(Flags::MAIN) { place::MAIN } else { 0 };
     main | place::ANY | if simple { 0 } else { place::NOT_SIMPLE }
-}
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_name_finds_its_entry_in_any_case() {
-        for entry in table().commands() {
-            assert_eq!(table().find(entry.name.as_bytes()).unwrap().index, entry.index);
-            let upper = entry.name.to_uppercase();
-            assert_eq!(table().find(upper.as_bytes()).unwrap().index, entry.index);
-            assert!(entry.spec.name.chars().all(|c| !c.is_uppercase()));
-        }
-        assert!(table().find(b"getx").is_none());
-        assert!(table().find(b"").is_none());
-    }
 }

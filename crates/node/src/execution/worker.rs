@@ -7,7 +7,8 @@ use store::Turn;
 
 use crate::blocking::WakeEvent;
 use crate::config::{Config, Execute};
-use crate::execution::table::place;
+use crate::execution::place;
+use crate::execution::table::Table;
 use crate::node::Node;
 use crate::stats::counters::ThreadCounters;
 
@@ -20,6 +21,8 @@ pub struct Worker {
     pub config: Arc<Config>,
     /// Time and by-products.
     pub turn: Turn,
+    /// All commands.
+    pub table: &'static Table,
     /// The thread's counts.
     pub stats: Arc<ThreadCounters>,
     /// The thread's number; 0 is the main thread.
@@ -44,11 +47,18 @@ pub struct Worker {
 
 impl Worker {
     /// The means of thread `index`.
-    pub fn new(node: Arc<Node>, index: usize, seed: u64, tsc_per_micro: f64) -> Self {
+    pub fn new(
+        node: Arc<Node>,
+        index: usize,
+        table: &'static Table,
+        seed: u64,
+        tsc_per_micro: f64,
+    ) -> Self {
         let mut worker = Self {
             config: node.config(),
             turn: Turn::new(node.hasher, node.key_counts.of_thread(index)),
-            stats: node.thread_stats(index),
+            stats: node.thread_counters(index, table.entries().len()),
+            table,
             index,
             remote: 0,
             random: Random::new(seed),

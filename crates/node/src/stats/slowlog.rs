@@ -7,10 +7,7 @@ use std::collections::VecDeque;
 
 use resp::Args;
 
-use crate::clients::record::ClientRecord;
 use crate::config::find;
-use crate::execution::table::Entry;
-use crate::execution::worker::Worker;
 
 /// Arguments that an entry keeps; when there are more, the last says how many.
 pub const ARGUMENTS_MAX: usize = 32;
@@ -63,42 +60,19 @@ impl SlowLog {
     }
 
     /// Adds an entry, whose number is given here, and forgets the oldest ones beyond `len_max`.
-    fn push(&mut self, entry: SlowEntry, len_max: u64) {
+    pub(crate) fn push(&mut self, entry: SlowEntry, len_max: u64) {
         self.entries.push_front(SlowEntry { id: self.next_id, ..entry });
         self.next_id += 1;
         self.entries.truncate(usize::try_from(len_max).unwrap_or(usize::MAX));
     }
 }
 
-/// Puts a run that took long into the log.
-pub(crate) fn note(
-    worker: &Worker,
-    record: &ClientRecord,
-    entry: &Entry,
-    args: &Args<'_>,
-    tsc: u64,
-) {
-    // A log that takes nothing keeps what it has until it is emptied, as in Redis.
-    if worker.config.slowlog_max_len == 0 {
-        return;
-    }
-    let slow = SlowEntry {
-        id: 0,
-        unix_seconds: worker.turn.unix_ms.div_euclid(1000),
-        micros: worker.micros(tsc),
-        arguments: kept(entry, args),
-        address: record.address.clone(),
-        name: record.names().name,
-    };
-    worker.node.slowlog.lock().push(slow, worker.config.slowlog_max_len);
-}
-
-/// What an entry keeps of a request's arguments.
-fn kept(entry: &Entry, args: &Args<'_>) -> Vec<Vec<u8>> {
+/// What an entry keeps of the arguments of a command, which is named in full.
+pub(crate) fn kept(command: &str, args: &Args<'_>) -> Vec<Vec<u8>> {
     let whole = if args.len() > ARGUMENTS_MAX { ARGUMENTS_MAX - 1 } else { args.len() };
     let mut kept: Vec<Vec<u8>> = (0..whole)
         .map(|at| match args.text(at) {
-            _ if is_secret(entry, args, at) => b"(redacted)".to_vec(),
+            _ if is_secret(command, args, at) => b"(redacted)".to_vec(),
             long if long.len() > ARGUMENT_BYTES_MAX => {
                 let (start, rest) = long.split_at(ARGUMENT_BYTES_MAX);
                 [start, format!("... ({} more bytes)", rest.len()).as_bytes()].concat()
@@ -113,8 +87,8 @@ fn kept(entry: &Entry, args: &Args<'_>) -> Vec<Vec<u8>> {
 }
 
 /// Whether an argument may be a password, which no log must show.
-fn is_secret(entry: &Entry, args: &Args<'_>, at: usize) -> bool {
-    match entry.name.as_str() {
+fn is_secret(command: &str, args: &Args<'_>, at: usize) -> bool {
+    match command {
         "auth" => at > 0,
         // HELLO 3 AUTH user password
         "hello" => args.iter().take(at).rev().take(2).any(|arg| arg.eq_ignore_ascii_case(b"auth")),

@@ -180,14 +180,14 @@ mod tests {
     #[test]
     fn a_reset_hides_what_was_counted_before() {
         let node = Node::new(Config::default(), 1, 1);
-        let stats = node.thread_stats(0);
+        let stats = node.thread_counters(0, 4);
         stats.commands[0].calls.add(3);
         stats.clients.set(2);
         stats.note_error("ERR no");
         node.reset_totals();
         stats.commands[0].calls.add(4);
         stats.note_error("NOAUTH no");
-        let late = node.thread_stats(1);
+        let late = node.thread_counters(1, 4);
         late.commands[0].calls.add(1);
         let sums = node.thread_sums();
         let calls: Vec<_> = sums.iter().map(ThreadSums::calls).collect();
@@ -200,7 +200,7 @@ mod tests {
     #[test]
     fn rates_are_means_of_sixteen_samples() {
         let node = Node::new(Config::default(), 1, 1);
-        let stats = node.thread_stats(0);
+        let stats = node.thread_counters(0, 4);
         node.sample(1000);
         stats.commands[0].calls.add(16);
         stats.in_bytes.add(1600);

@@ -163,7 +163,7 @@ fn main_thread(shared: &Arc<Shared>) -> Result<IoThread, String> {
     let post = ThreadMailbox::new().map_err(|error| error.to_string())?;
     let seed = base::random::entropy_seed();
     let rate = sys::clock::tsc_per_micro();
-    let worker = Worker::new(Arc::clone(&shared.node), 0, seed, rate);
+    let worker = Worker::new(Arc::clone(&shared.node), 0, node::table(), seed, rate);
     shared.handles.write().push(post.handle());
     IoThread::new(Arc::clone(shared), worker, post).map_err(|error| error.to_string())
 }

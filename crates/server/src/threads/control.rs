@@ -170,6 +170,7 @@ fn start_thread(shared: &Shared, index: usize) -> io::Result<JoinHandle<()>> {
     let worker = Worker::new(
         Arc::clone(&shared.node),
         index,
+        node::table(),
         base::random::entropy_seed(),
         sys::clock::tsc_per_micro(),
     );

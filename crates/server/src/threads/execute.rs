@@ -396,7 +396,7 @@ impl QueueExecution<'_> {
             warn_over(client);
         }
         if over || sent.is_err() {
-            client.session.record.kill();
+            self.worker.node.kill(&client.session.record);
             client.queue.clear();
         }
     }

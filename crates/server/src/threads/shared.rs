@@ -90,7 +90,7 @@ impl Shared {
     /// answered soon, and then the client must not find its connection in order: so its socket is
     /// shut down at once.
     pub fn close_client(&self, client: &ClientRecord) {
-        client.kill();
+        self.node.kill(client);
         client.fd_guard.with(sys::socket::shut_down);
         let (thread, slot) = client.location.place();
         self.send(thread as usize, Message::Close { id: client.id, slot: slot as usize });

@@ -105,7 +105,7 @@ impl World {
 
     /// Marks a client as one to be closed and tells its owner, as CLIENT KILL does.
     pub(crate) fn kill(&self, record: &ClientRecord) {
-        if record.kill() {
+        if self.node.kill(record) {
             let (thread, slot) = record.location.place();
             self.send(thread as usize, Message::Close { id: record.id, slot: slot as usize });
         }
@@ -175,7 +175,7 @@ impl Owner {
         links.push(sender);
         let index = links.len() - 1;
         drop(links);
-        let mut worker = Worker::new(Arc::clone(&world.node), index, 7, 1.0);
+        let mut worker = Worker::new(Arc::clone(&world.node), index, table(), 7, 1.0);
         worker.begin_turn(START_MS * 1000, 0);
         let pass = world.gate.register().expect("there are as many passes as threads");
         Self { world: Arc::clone(world), index, slots: Slots::new(index), inbox, worker, pass }

@@ -54,7 +54,7 @@ fn left(world: &Arc<World>, keys: &[&String]) -> Vec<String> {
     for key in keys {
         owner.request(slot, &format!("LRANGE {key} 0 -1"));
     }
-    assert_eq!(world.node.waiting(), 0, "somebody still waits");
+    assert_eq!(world.node.waits.count(), 0, "somebody still waits");
     seen.told().iter().flat_map(|told| elements(told)).collect()
 }
 
@@ -194,7 +194,6 @@ fn a_waiting_client_moves() {
         })
     };
     let wait = format!("BLPOP {key} 0");
-    let told = Arc::clone(&seen.record);
     let first = thread::spawn(move || {
         if old.request(slot, &wait) {
             old.give_away(slot);
@@ -208,7 +207,7 @@ fn a_waiting_client_moves() {
     });
     let moved = first.join().expect("it ends");
     if moved {
-        while told.waiter.lock().is_some() || new.waits(0) {
+        while world.node.waits.count() != 0 || new.waits(0) {
             new.turn();
         }
     } else {
@@ -292,7 +291,7 @@ fn a_pending_entry_is_made_older() {
         assert_eq!(told.len(), 1, "told twice or never");
         assert!(told[0].contains(&format!(":{IDLE_MS}")), "late: {told:?}");
     }
-    assert_eq!(world.node.waiting(), 0, "somebody still waits");
+    assert_eq!(world.node.waits.count(), 0, "somebody still waits");
 }
 
 /// The same while the client moves to another thread.
@@ -305,7 +304,6 @@ fn a_pending_entry_is_made_older_on_the_way() {
     pending(&world, &key);
     let (slot, seen) = old.connect();
     let (_, older) = sender(&world, vec![make_older(&key)]);
-    let record = Arc::clone(&seen.record);
     let first = thread::spawn(move || {
         assert!(old.request(slot, &wait_for_pending(&key)), "it blocks");
         old.give_away(slot);
@@ -315,7 +313,7 @@ fn a_pending_entry_is_made_older_on_the_way() {
         main
     });
     first.join().expect("it ends");
-    while record.waiter.lock().is_some() {
+    while world.node.waits.count() != 0 {
         if !new.come_due_before(0, START_MS + IDLE_MS) {
             new.turn();
         }

@@ -8,12 +8,12 @@ use command::{Argument, Shape, Spec};
 use engine::{ConnectionError, Error};
 use resp::{Args, Reply};
 
-use super::super::NodeCx;
 use super::super::connection::shown;
 use super::admin;
 use super::list::client_type;
 use crate::clients::record::{ClientRecord, ClientType, DEFAULT_USER};
-use crate::execution::executor::Outcome;
+use crate::execution::node_cx::NodeCx;
+use crate::execution::outcome::Outcome;
 
 const TYPES: Shape = Shape::OneOf(&[
     Argument::word("normal", "NORMAL"),
@@ -79,9 +79,12 @@ pub(super) fn kill(
     let me = cx.session.record.id;
     let unix_ms = cx.worker.turn.unix_ms;
     let mut killed = 0;
-    for record in cx.worker.node.clients.all() {
+    let node = &cx.worker.node;
+    for record in node.clients.all() {
         let is_me = record.id == me;
-        if is_me && filter.spares_me || !filter.takes(&record, unix_ms) || !is_me && !record.kill()
+        if is_me && filter.spares_me
+            || !filter.takes(&record, unix_ms)
+            || !is_me && !node.kill(&record)
         {
             continue;
         }

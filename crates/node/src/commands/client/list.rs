@@ -16,12 +16,12 @@ use command::{Argument, Shape, Spec};
 use engine::{ConnectionError, Error};
 use resp::{Args, Reply};
 
-use super::super::NodeCx;
 use super::super::connection::shown;
 use super::admin;
 use crate::clients::record::{ClientRecord, ClientType, DEFAULT_USER, Names, flag};
 use crate::clients::session::Session;
-use crate::execution::table::table;
+use crate::execution::node_cx::NodeCx;
+use crate::execution::worker::Worker;
 
 pub(super) const SPEC: Spec = admin("list", -2, "2.4.0")
     .summary("Describes all clients, those of a type, or some by their numbers, in a line each.")
@@ -60,7 +60,7 @@ pub(super) fn info(
     reply: &mut Reply<'_>,
 ) -> Result<(), Error> {
     let mut text = String::new();
-    push_line(&mut text, &cx.session.record, cx.worker.turn.unix_ms);
+    push_line(&mut text, &cx.session.record, cx.worker);
     reply.verbatim("txt", text.as_bytes());
     Ok(())
 }
@@ -86,7 +86,7 @@ pub(super) fn list(
     };
     let mut text = String::new();
     for record in records.iter().filter(|record| !record.location.is_killed()) {
-        push_line(&mut text, record, cx.worker.turn.unix_ms);
+        push_line(&mut text, record, cx.worker);
     }
     reply.verbatim("txt", text.as_bytes());
     Ok(())
@@ -98,18 +98,18 @@ pub(super) fn client_type(name: &[u8]) -> Result<ClientType, Error> {
 }
 
 /// Appends the line of a client, with its end.
-fn push_line(out: &mut String, record: &ClientRecord, unix_ms: i64) {
+fn push_line(out: &mut String, record: &ClientRecord, worker: &Worker) {
     let names = record.names();
     let [name, library, version] =
         [&names.name, &names.library, &names.library_version].map(|name| listed(name));
     let seconds = |ms: i64| ms.div_euclid(1000);
-    let now = seconds(unix_ms);
+    let now = seconds(worker.turn.unix_ms);
     let age = now - seconds(record.created_ms);
     let idle = now - seconds(record.seen_ms.load(Ordering::Relaxed));
     let query = record.query_bytes.load(Ordering::Relaxed);
     let output = record.output_bytes.load(Ordering::Relaxed);
     let last = record.last_command.load(Ordering::Relaxed).checked_sub(1);
-    let command = last.and_then(|index| table().entries().get(usize::from(index)));
+    let command = last.and_then(|index| worker.table.entries().get(usize::from(index)));
     // Replies waiting are bytes of one buffer, not a list; arguments are slices of the query.
     let written = write!(
         out,
@@ -122,7 +122,7 @@ fn push_line(out: &mut String, record: &ClientRecord, unix_ms: i64) {
         record.address,
         record.local_address,
         record.fd_guard.number(),
-        flags(record),
+        flags(record, worker.node.is_blocked(record)),
         record.db.load(Ordering::Relaxed),
         memory_bytes(record, &names) + query + output,
         if output > 0 { "rw" } else { "r" },
@@ -141,7 +141,7 @@ fn listed(name: &[u8]) -> String {
 }
 
 /// The letters of a client's flags in Redis's order; `N` for none.
-fn flags(record: &ClientRecord) -> String {
+fn flags(record: &ClientRecord, is_blocked: bool) -> String {
     const LETTERS: [(u32, char); 4] = [
         (flag::CLOSING, 'c'),
         (flag::UNIX_SOCKET, 'U'),
@@ -149,7 +149,7 @@ fn flags(record: &ClientRecord) -> String {
         (flag::NO_TOUCH, 'T'),
     ];
     let set = LETTERS.iter().filter(|(flag, _)| record.has(*flag));
-    let blocked = record.is_blocked().then_some('b');
+    let blocked = is_blocked.then_some('b');
     let letters: String = blocked.into_iter().chain(set.map(|(_, letter)| *letter)).collect();
     if letters.is_empty() { "N".to_owned() } else { letters }
 }

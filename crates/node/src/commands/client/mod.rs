@@ -8,9 +8,10 @@ use engine::{ConnectionError, Error};
 use resp::{Args, Reply};
 
 use super::connection::{is_clean, set_name, shown};
-use super::{NodeCx, NodeHandler};
+use super::help::{help, help_spec};
 use crate::clients::record::flag;
 use crate::clients::session::ReplyMode;
+use crate::execution::node_cx::{NodeCx, NodeHandler};
 
 mod kill;
 mod list;
@@ -122,7 +123,7 @@ pub const ROWS: &[Row<NodeHandler>] = &[Row::container(
             unblock,
         ),
         Row::new(pause::UNPAUSE, pause::unpause),
-        Row::new(super::help_spec(Group::Connection, "5.0.0"), super::help),
+        Row::new(help_spec(Group::Connection, "5.0.0"), help),
     ],
 )];
 
@@ -223,7 +224,7 @@ fn unblock(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> R
     };
     let id = base::number::parse_i64(args.text(2)).ok_or(Error::NotInteger)?;
     let record = u64::try_from(id).ok().and_then(|id| cx.worker.node.clients.find(id));
-    let waiter = record.as_ref().and_then(|record| record.waiter());
+    let waiter = record.as_ref().and_then(|record| cx.worker.node.waits.find(record.id));
     let ended = waiter.is_some_and(|waiter| match with_error {
         true => waiter.unblock(),
         false => waiter.time_out(),

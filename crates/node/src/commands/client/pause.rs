@@ -6,8 +6,8 @@ use command::{Argument, Flags, Shape, Spec};
 use engine::{ConnectionError, Error};
 use resp::{Args, Reply};
 
-use super::super::NodeCx;
 use super::{admin, form};
+use crate::execution::node_cx::NodeCx;
 
 pub(super) const PAUSE: Spec = admin("pause", -3, "3.0.0")
     .summary("Lets commands, or only writes, wait for some milliseconds.")

@@ -6,14 +6,14 @@ use command::{Argument, Flags, Shape};
 use resp::Reply;
 
 use super::info::reply_words;
-use crate::execution::table::{Entry, table};
+use crate::execution::table::{Entry, Table};
 
 /// Documents commands: a map from their names.
-pub(super) fn reply_entries(reply: &mut Reply<'_>, entries: &[&Entry]) {
+pub(super) fn reply_entries(reply: &mut Reply<'_>, table: &Table, entries: &[&Entry]) {
     reply.map(entries.len());
     for entry in entries {
         reply.bulk(entry.name.as_bytes());
-        reply_entry(reply, entry);
+        reply_entry(reply, table, entry);
     }
 }
 
@@ -47,7 +47,7 @@ impl<'b> Fields<'_, 'b> {
     }
 }
 
-fn reply_entry(reply: &mut Reply<'_>, entry: &Entry) {
+fn reply_entry(reply: &mut Reply<'_>, table: &Table, entry: &Entry) {
     let map = reply.map_deferred();
     let mut fields = Fields { reply, len: 0 };
     let spec = entry.spec;
@@ -74,8 +74,8 @@ fn reply_entry(reply: &mut Reply<'_>, entry: &Entry) {
         reply_arguments(fields.name("arguments"), spec.arguments, &mut keys);
     }
     if !entry.subcommands.is_empty() {
-        let subcommands: Vec<&Entry> = table().subcommands(entry).collect();
-        reply_entries(fields.name("subcommands"), &subcommands);
+        let subcommands: Vec<&Entry> = table.subcommands(entry).collect();
+        reply_entries(fields.name("subcommands"), table, &subcommands);
     }
     let len = fields.len;
     reply.finish(map, len);

@@ -8,10 +8,10 @@
 use command::{Begin, Find, KeySpec, Spec};
 use resp::Reply;
 
-use crate::execution::table::{Entry, table};
+use crate::execution::table::{Entry, Table};
 
 /// Describes one command and its subcommands.
-pub(super) fn reply_entry(reply: &mut Reply<'_>, entry: &Entry) {
+pub(super) fn reply_entry(reply: &mut Reply<'_>, table: &Table, entry: &Entry) {
     let spec = entry.spec;
     let (first, last, step) = key_range(spec.keys);
     reply.array(10);
@@ -33,8 +33,8 @@ pub(super) fn reply_entry(reply: &mut Reply<'_>, entry: &Entry) {
     } else {
         reply.array(subcommands)
     }
-    for entry in table().subcommands(entry) {
-        reply_entry(reply, entry);
+    for entry in table.subcommands(entry) {
+        reply_entry(reply, table, entry);
     }
 }
 

@@ -7,8 +7,9 @@ use command::{Argument, Category, Flags, Group, Row, Shape, Spec};
 use engine::{Error, ServerError};
 use resp::{Args, Reply};
 
-use super::{NodeCx, NodeHandler, help, help_spec};
-use crate::execution::table::{Entry, table};
+use super::help::{help, help_spec};
+use crate::execution::node_cx::{NodeCx, NodeHandler};
+use crate::execution::table::{Entry, Table};
 
 const ANY_TIME: Flags = Flags::LOADING.with(Flags::STALE);
 const ANY_ORDER: &[&str] = &["nondeterministic_output_order"];
@@ -86,23 +87,23 @@ pub const ROWS: &[Row<NodeHandler>] = &[row(
 ])];
 
 /// The entry of a name like `get` or `config|set`, in any case.
-fn entry_of(name: &[u8]) -> Option<&'static Entry> {
+fn entry_of(table: &'static Table, name: &[u8]) -> Option<&'static Entry> {
     match name.iter().position(|byte| *byte == b'|') {
-        Some(bar) => table().find_subcommand(table().find(&name[..bar])?, &name[bar + 1..]),
-        None => table().find(name),
+        Some(bar) => table.find_subcommand(table.find(&name[..bar])?, &name[bar + 1..]),
+        None => table.find(name),
     }
 }
 
-fn all(_: &mut NodeCx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
-    reply.array(table().commands().count());
-    for entry in table().commands() {
-        info::reply_entry(reply, entry);
+fn all(cx: &mut NodeCx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    reply.array(cx.worker.table.commands().count());
+    for entry in cx.worker.table.commands() {
+        info::reply_entry(reply, cx.worker.table, entry);
     }
     Ok(())
 }
 
-fn count(_: &mut NodeCx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
-    reply.int(i64::try_from(table().commands().count()).unwrap_or(i64::MAX));
+fn count(cx: &mut NodeCx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    reply.int(i64::try_from(cx.worker.table.commands().count()).unwrap_or(i64::MAX));
     Ok(())
 }
 
@@ -113,21 +114,21 @@ fn describe(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> 
     args.seek(2);
     reply.array(args.remaining());
     for name in args {
-        match entry_of(name) {
-            Some(entry) => info::reply_entry(reply, entry),
+        match entry_of(cx.worker.table, name) {
+            Some(entry) => info::reply_entry(reply, cx.worker.table, entry),
             None => reply.null_array(),
         }
     }
     Ok(())
 }
 
-fn docs(_: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+fn docs(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     args.seek(2);
     let entries: Vec<&Entry> = match args.remaining() {
-        0 => table().commands().collect(),
-        _ => args.filter_map(entry_of).collect(),
+        0 => cx.worker.table.commands().collect(),
+        _ => args.filter_map(|name| entry_of(cx.worker.table, name)).collect(),
     };
-    docs::reply_entries(reply, &entries);
+    docs::reply_entries(reply, cx.worker.table, &entries);
     Ok(())
 }
 
@@ -153,7 +154,7 @@ impl Filter<'_> {
     }
 }
 
-fn list(_: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+fn list(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     args.seek(2);
     let filter = match args.remaining() {
         0 => None,
@@ -170,7 +171,7 @@ fn list(_: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resul
         _ => return Err(Error::Syntax),
     };
     let passes = |entry: &&Entry| filter.as_ref().is_none_or(|filter| filter.passes(entry));
-    let names: Vec<&Entry> = table().entries().iter().filter(passes).collect();
+    let names: Vec<&Entry> = cx.worker.table.entries().iter().filter(passes).collect();
     reply.array(names.len());
     for entry in names {
         reply.bulk(entry.name.as_bytes());
@@ -179,10 +180,13 @@ fn list(_: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resul
 }
 
 /// The command that a request behind COMMAND GETKEYS names, when the request has keys.
-fn request_of<'a>(args: &Args<'a>) -> Result<(&'static Entry, Args<'a>), Error> {
+fn request_of<'a>(
+    table: &'static Table,
+    args: &Args<'a>,
+) -> Result<(&'static Entry, Args<'a>), Error> {
     let request = args.tail(2);
-    let entry = table().resolve(&request).ok_or(ServerError::NoSuchCommand)?;
-    // Had the subcommand been known, this would be its entry.
+    let entry = table.resolve(&request).ok_or(ServerError::NoSuchCommand)?;
+    // A known subcommand has an entry without subcommands.
     if request.len() > 1 && !entry.subcommands.is_empty() {
         return Err(ServerError::NoSuchCommand.into());
     }
@@ -195,8 +199,8 @@ fn request_of<'a>(args: &Args<'a>) -> Result<(&'static Entry, Args<'a>), Error> 
     Ok((entry, request))
 }
 
-fn keys(_: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
-    let (entry, request) = request_of(args)?;
+fn keys(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let (entry, request) = request_of(cx.worker.table, args)?;
     let positions = || entry.spec.keys.iter().flat_map(|spec| spec.positions(&request));
     reply.array(positions().count());
     for at in positions() {
@@ -206,11 +210,11 @@ fn keys(_: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resul
 }
 
 fn keys_and_flags(
-    _: &mut NodeCx<'_>,
+    cx: &mut NodeCx<'_>,
     args: &mut Args<'_>,
     reply: &mut Reply<'_>,
 ) -> Result<(), Error> {
-    let (entry, request) = request_of(args)?;
+    let (entry, request) = request_of(cx.worker.table, args)?;
     let specs = entry.spec.keys.iter();
     let keys: Vec<_> =
         specs.flat_map(|spec| spec.positions(&request).map(move |at| (at, spec.access))).collect();

@@ -11,8 +11,8 @@ use engine::Error;
 use resp::{Args, Reply};
 
 use super::footprint::Footprint;
-use super::{NodeCx, NodeHandler};
 use crate::config::Config;
+use crate::execution::node_cx::{NodeCx, NodeHandler};
 use crate::execution::worker::Worker;
 use crate::node::Node;
 use crate::stats::totals::ThreadSums;
@@ -35,7 +35,7 @@ struct Section {
     name: &'static str,
     /// It is shown when no section is asked for.
     default: bool,
-    write: fn(&ProcessInfo<'_>, &mut Page),
+    write: fn(&Snapshot<'_>, &mut Page),
 }
 
 /// The sections, in the order in which they are shown, whatever order they were asked for in.
@@ -70,7 +70,7 @@ impl Section {
 }
 
 /// Everything that sections are written from.
-struct ProcessInfo<'a> {
+struct Snapshot<'a> {
     node: &'a Node,
     worker: &'a Worker,
     config: &'a Config,
@@ -125,7 +125,7 @@ fn info(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resu
     for thread in &threads {
         total.add(thread);
     }
-    let facts = ProcessInfo {
+    let snapshot = Snapshot {
         node,
         worker: cx.worker,
         config: &config,
@@ -136,7 +136,7 @@ fn info(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resu
     let mut page = Page::default();
     for section in SECTIONS.iter().filter(|section| section.is_asked_for(&asked)) {
         page.heading(section.name);
-        (section.write)(&facts, &mut page);
+        (section.write)(&snapshot, &mut page);
     }
     reply.verbatim("txt", page.text.as_bytes());
     Ok(())

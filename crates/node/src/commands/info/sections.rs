@@ -5,14 +5,14 @@ use std::sync::atomic::Ordering;
 
 use store::key_index::Family;
 
-use super::{Page, ProcessInfo};
+use super::{Page, Snapshot};
 use crate::clients::record::ClientRecord;
 use crate::commands::footprint::percent;
 
 const SECONDS_IN_A_DAY: u64 = 24 * 60 * 60;
 
-pub(super) fn server(facts: &ProcessInfo<'_>, page: &mut Page) {
-    let (process, config) = (&facts.memory.facts, facts.config);
+pub(super) fn server(snapshot: &Snapshot<'_>, page: &mut Page) {
+    let (process, config) = (&snapshot.memory.process, snapshot.config);
     page.line("redis_version", crate::COMPAT_VERSION);
     page.line("weft_version", crate::VERSION);
     page.line("redis_mode", "standalone");
@@ -21,24 +21,24 @@ pub(super) fn server(facts: &ProcessInfo<'_>, page: &mut Page) {
     page.line("multiplexing_api", "epoll");
     page.line("process_id", process.pid);
     page.line("process_supervised", config.supervised.name());
-    page.line("run_id", &facts.node.run_id);
+    page.line("run_id", &snapshot.node.run_id);
     page.line("tcp_port", process.tcp_port);
-    page.line("server_time_usec", facts.worker.turn.unix_us);
+    page.line("server_time_usec", snapshot.worker.turn.unix_us);
     page.line("uptime_in_seconds", process.uptime_seconds);
     page.line("uptime_in_days", process.uptime_seconds / SECONDS_IN_A_DAY);
     page.line("hz", config.hz);
     page.line("configured_hz", config.hz);
-    page.line("lru_clock", facts.worker.turn.access_clock());
+    page.line("lru_clock", snapshot.worker.turn.access_clock());
     page.line("executable", &process.executable);
     page.line("config_file", &process.config_file);
     page.line("io_threads_active", u8::from(process.threads_active > 1));
-    listeners(facts, page);
+    listeners(snapshot, page);
 }
 
-fn listeners(facts: &ProcessInfo<'_>, page: &mut Page) {
-    let config = facts.config;
+fn listeners(snapshot: &Snapshot<'_>, page: &mut Page) {
+    let config = snapshot.config;
     let bind: String = config.bind.iter().map(|address| format!(",bind={address}")).collect();
-    let tcp = facts.memory.facts.tcp_port;
+    let tcp = snapshot.memory.process.tcp_port;
     let listeners = [
         (tcp != 0).then(|| format!("name=tcp{bind},port={tcp}")),
         (config.tls_port != 0).then(|| format!("name=tls{bind},port={}", config.tls_port)),
@@ -49,13 +49,13 @@ fn listeners(facts: &ProcessInfo<'_>, page: &mut Page) {
     }
 }
 
-pub(super) fn clients(facts: &ProcessInfo<'_>, page: &mut Page) {
-    let clients = facts.node.clients.all();
+pub(super) fn clients(snapshot: &Snapshot<'_>, page: &mut Page) {
+    let clients = snapshot.node.clients.all();
     let most =
         |of: fn(&ClientRecord) -> u64| clients.iter().map(|client| of(client)).max().unwrap_or(0);
     page.line("connected_clients", clients.len());
     page.zeros(&["cluster_connections"]);
-    page.line("maxclients", facts.config.maxclients);
+    page.line("maxclients", snapshot.config.maxclients);
     page.line(
         "client_recent_max_input_buffer",
         most(|client| client.query_bytes.load(Ordering::Relaxed)),
@@ -64,34 +64,37 @@ pub(super) fn clients(facts: &ProcessInfo<'_>, page: &mut Page) {
         "client_recent_max_output_buffer",
         most(|client| client.output_bytes.load(Ordering::Relaxed)),
     );
-    page.line("blocked_clients", clients.iter().filter(|client| client.is_blocked()).count());
+    page.line(
+        "blocked_clients",
+        clients.iter().filter(|client| snapshot.node.is_blocked(client)).count(),
+    );
     page.zeros(&["tracking_clients", "pubsub_clients", "watching_clients"]);
     let limited = |client: &&Arc<ClientRecord>| {
-        client.waiter().is_some_and(|waiter| waiter.until_ms().is_some())
+        snapshot.node.waits.find(client.id).is_some_and(|waiter| waiter.until_ms().is_some())
     };
     page.line("clients_in_timeout_table", clients.iter().filter(limited).count());
     page.zeros(&["total_watched_keys"]);
-    let (keys, keys_on_nokey) = facts.memory.awaited;
+    let (keys, keys_on_nokey) = snapshot.memory.awaited;
     page.line("total_blocking_keys", keys);
     page.line("total_blocking_keys_on_nokey", keys_on_nokey);
 }
 
-pub(super) fn memory(facts: &ProcessInfo<'_>, page: &mut Page) {
-    let memory = facts.memory;
+pub(super) fn memory(snapshot: &Snapshot<'_>, page: &mut Page) {
+    let memory = snapshot.memory;
     page.bytes("used_memory", memory.used());
-    page.bytes("used_memory_rss", memory.facts.rss_bytes);
+    page.bytes("used_memory_rss", memory.process.rss_bytes);
     page.bytes("used_memory_peak", memory.peak());
     let of_peak = percent(memory.used(), memory.peak());
     page.line("used_memory_peak_perc", format_args!("{of_peak:.2}%"));
     page.line("used_memory_overhead", memory.overhead());
-    page.line("used_memory_startup", memory.facts.startup_bytes);
+    page.line("used_memory_startup", memory.process.startup_bytes);
     page.line("used_memory_dataset", memory.dataset());
     let of_net = percent(memory.dataset(), memory.net());
     page.line("used_memory_dataset_perc", format_args!("{of_net:.2}%"));
-    page.line("allocator_allocated", memory.facts.allocated_bytes);
-    page.line("allocator_active", memory.facts.active_bytes);
-    page.line("allocator_resident", memory.facts.resident_bytes);
-    page.bytes("total_system_memory", memory.facts.system_memory_bytes);
+    page.line("allocator_allocated", memory.process.allocated_bytes);
+    page.line("allocator_active", memory.process.active_bytes);
+    page.line("allocator_resident", memory.process.resident_bytes);
+    page.bytes("total_system_memory", memory.process.system_memory_bytes);
     // Memory has no limit, so nothing is evicted.
     page.bytes("maxmemory", 0);
     page.line("maxmemory_policy", "noeviction");
@@ -107,17 +110,17 @@ pub(super) fn memory(facts: &ProcessInfo<'_>, page: &mut Page) {
     page.zeros(&["mem_replication_backlog", "mem_clients_slaves"]);
     page.line("mem_clients_normal", memory.client_bytes);
     page.zeros(&["mem_cluster_links", "mem_aof_buffer"]);
-    page.line("mem_allocator", &memory.facts.allocator);
+    page.line("mem_allocator", &memory.process.allocator);
     page.zeros(&["active_defrag_running"]);
 }
 
 /// There is no persistence yet. Tools ask whether something is being loaded or saved, and alert
 /// when the last attempt failed: the answers are those of a Redis that never saved.
-pub(super) fn persistence(facts: &ProcessInfo<'_>, page: &mut Page) {
-    let uptime = i64::try_from(facts.memory.facts.uptime_seconds).unwrap_or(0);
-    let started = facts.worker.turn.unix_ms.div_euclid(1000).saturating_sub(uptime);
+pub(super) fn persistence(snapshot: &Snapshot<'_>, page: &mut Page) {
+    let uptime = i64::try_from(snapshot.memory.process.uptime_seconds).unwrap_or(0);
+    let started = snapshot.worker.turn.unix_ms.div_euclid(1000).saturating_sub(uptime);
     page.zeros(&["loading", "async_loading"]);
-    page.line("rdb_changes_since_last_save", facts.node.changes());
+    page.line("rdb_changes_since_last_save", snapshot.node.changes());
     page.zeros(&["rdb_bgsave_in_progress"]);
     page.line("rdb_last_save_time", started);
     page.line("rdb_last_bgsave_status", "ok");
@@ -132,11 +135,11 @@ pub(super) fn persistence(facts: &ProcessInfo<'_>, page: &mut Page) {
 
 /// There is no replication yet: a master that nobody follows, as Redis shows it. The run's own
 /// number is as good a replication id as any for a history that nobody shares.
-pub(super) fn replication(facts: &ProcessInfo<'_>, page: &mut Page) {
+pub(super) fn replication(snapshot: &Snapshot<'_>, page: &mut Page) {
     page.line("role", "master");
     page.line("connected_slaves", 0);
     page.line("master_failover_state", "no-failover");
-    page.line("master_replid", &facts.node.run_id);
+    page.line("master_replid", &snapshot.node.run_id);
     page.line("master_replid2", "0".repeat(40));
     page.line("master_repl_offset", 0);
     page.line("second_repl_offset", -1);
@@ -148,8 +151,8 @@ pub(super) fn replication(facts: &ProcessInfo<'_>, page: &mut Page) {
     ]);
 }
 
-pub(super) fn cpu(facts: &ProcessInfo<'_>, page: &mut Page) {
-    let process = &facts.memory.facts;
+pub(super) fn cpu(snapshot: &Snapshot<'_>, page: &mut Page) {
+    let process = &snapshot.memory.process;
     for (suffix, (user, system)) in
         [("", process.cpu), ("_children", process.cpu_children), ("_main_thread", process.cpu_main)]
     {
@@ -158,14 +161,14 @@ pub(super) fn cpu(facts: &ProcessInfo<'_>, page: &mut Page) {
     }
 }
 
-pub(super) fn cluster(_: &ProcessInfo<'_>, page: &mut Page) {
+pub(super) fn cluster(_: &Snapshot<'_>, page: &mut Page) {
     page.zeros(&["cluster_enabled"]);
 }
 
 /// The mean time to live is not known without looking at every key, and is shown as 0, as Redis
 /// does when it has not looked yet.
-pub(super) fn keyspace(facts: &ProcessInfo<'_>, page: &mut Page) {
-    for (number, db) in facts.memory.dbs.iter().enumerate().filter(|(_, db)| db.keys != 0) {
+pub(super) fn keyspace(snapshot: &Snapshot<'_>, page: &mut Page) {
+    for (number, db) in snapshot.memory.dbs.iter().enumerate().filter(|(_, db)| db.keys != 0) {
         let (keys, expires, hashes) = (db.keys, db.expiring, db.expiring_hashes);
         page.line(
             &format!("db{number}"),
@@ -175,8 +178,8 @@ pub(super) fn keyspace(facts: &ProcessInfo<'_>, page: &mut Page) {
 }
 
 /// How many keys there are of each size, sizes rounded down to a power of two.
-pub(super) fn key_sizes(facts: &ProcessInfo<'_>, page: &mut Page) {
-    for (number, db) in facts.memory.dbs.iter().enumerate() {
+pub(super) fn key_sizes(snapshot: &Snapshot<'_>, page: &mut Page) {
+    for (number, db) in snapshot.memory.dbs.iter().enumerate() {
         for family in Family::REPORTED {
             let of_family = db.sizes.range((family, 0)..=(family, u8::MAX));
             let classes: Vec<String> = of_family

@@ -2,13 +2,12 @@
 
 use std::sync::atomic::Ordering;
 
-use super::{Page, ProcessInfo};
-use crate::execution::table::table;
+use super::{Page, Snapshot};
 
 /// One line a thread as Redis has it, and one that tells how busy it was.
-pub(super) fn threads(facts: &ProcessInfo<'_>, page: &mut Page) {
+pub(super) fn threads(snapshot: &Snapshot<'_>, page: &mut Page) {
     // Behind them may be counts of threads that have ended.
-    let running = || facts.threads.iter().take(facts.memory.facts.threads_active.max(1));
+    let running = || snapshot.threads.iter().take(snapshot.memory.process.threads_active.max(1));
     for (number, thread) in running().enumerate() {
         let sums = &thread.sums;
         page.line(
@@ -17,7 +16,7 @@ pub(super) fn threads(facts: &ProcessInfo<'_>, page: &mut Page) {
         );
     }
     for (number, thread) in running().enumerate() {
-        let (commands, busy) = (thread.calls(), facts.worker.micros(thread.sums.busy_tsc));
+        let (commands, busy) = (thread.calls(), snapshot.worker.micros(thread.sums.busy_tsc));
         page.line(
             &format!("weft_thread_{number}"),
             format_args!("commands={commands},busy_usec={busy}"),
@@ -25,12 +24,12 @@ pub(super) fn threads(facts: &ProcessInfo<'_>, page: &mut Page) {
     }
 }
 
-pub(super) fn stats(facts: &ProcessInfo<'_>, page: &mut Page) {
-    let (node, sums) = (facts.node, &facts.total.sums);
+pub(super) fn stats(snapshot: &Snapshot<'_>, page: &mut Page) {
+    let (node, sums) = (snapshot.node, &snapshot.total.sums);
     let rates = node.rates();
     let kilobytes = |bytes: u64| format!("{:.2}", bytes as f64 / 1024.0);
     page.line("total_connections_received", node.connections_received.load(Ordering::Relaxed));
-    page.line("total_commands_processed", facts.total.calls());
+    page.line("total_commands_processed", snapshot.total.calls());
     page.line("instantaneous_ops_per_sec", rates.commands);
     page.line("total_net_input_bytes", sums.in_bytes);
     page.line("total_net_output_bytes", sums.out_bytes);
@@ -49,7 +48,7 @@ pub(super) fn stats(facts: &ProcessInfo<'_>, page: &mut Page) {
     page.zeros(&["latest_fork_usec", "total_forks"]);
     page.zeros(&["unexpected_error_replies"]);
     page.line("total_error_replies", sums.errors);
-    let io_threads = || facts.threads.iter().skip(1).map(|thread| &thread.sums);
+    let io_threads = || snapshot.threads.iter().skip(1).map(|thread| &thread.sums);
     page.line("total_reads_processed", sums.reads);
     page.line("total_writes_processed", sums.writes);
     page.line("io_threaded_reads_processed", io_threads().map(|sums| sums.reads).sum::<u64>());
@@ -57,12 +56,12 @@ pub(super) fn stats(facts: &ProcessInfo<'_>, page: &mut Page) {
     page.line("acl_access_denied_auth", sums.auth_failures);
 }
 
-pub(super) fn commands(facts: &ProcessInfo<'_>, page: &mut Page) {
-    for (entry, sums) in table().entries().iter().zip(&facts.total.commands) {
+pub(super) fn commands(snapshot: &Snapshot<'_>, page: &mut Page) {
+    for (entry, sums) in snapshot.worker.table.entries().iter().zip(&snapshot.total.commands) {
         if sums.calls == 0 && sums.rejected == 0 && sums.failed == 0 {
             continue;
         }
-        let micros = facts.worker.micros(sums.tsc);
+        let micros = snapshot.worker.micros(sums.tsc);
         let each = if sums.calls == 0 { 0.0 } else { micros as f64 / sums.calls as f64 };
         page.line(
             &format!("cmdstat_{}", entry.name),
@@ -74,8 +73,8 @@ pub(super) fn commands(facts: &ProcessInfo<'_>, page: &mut Page) {
     }
 }
 
-pub(super) fn errors(facts: &ProcessInfo<'_>, page: &mut Page) {
-    for (code, count) in facts.node.error_codes() {
+pub(super) fn errors(snapshot: &Snapshot<'_>, page: &mut Page) {
+    for (code, count) in snapshot.node.error_codes() {
         page.line(&format!("errorstat_{code}"), format_args!("count={count}"));
     }
 }

@@ -15,11 +15,6 @@
 use engine::ServeOutcome;
 use parking_lot::Mutex;
 
-use super::Waiter;
-use super::serve::{deliver, try_key};
-use crate::execution::worker::Worker;
-use crate::host::{Host, ShardLocks};
-
 /// No time at all: only a write can make the key ready.
 const NEVER_MS: i64 = i64::MAX;
 
@@ -78,7 +73,7 @@ impl RetryTimes {
     }
 
     /// When the owner has to look, which it knows now.
-    fn know(&self) -> Option<i64> {
+    pub(super) fn know(&self) -> Option<i64> {
         let mut times = self.0.as_ref()?.lock();
         times.known_ms = times.soonest_ms();
         Some(times.known_ms).filter(|ms| *ms != NEVER_MS)
@@ -86,7 +81,7 @@ impl RetryTimes {
 
     /// Takes the keys out whose time has come, by their places, to be looked at by the owner, which
     /// asks again afterwards.
-    fn take_due(&self, now_ms: i64) -> Vec<usize> {
+    pub(super) fn take_due(&self, now_ms: i64) -> Vec<usize> {
         let Some(times) = &self.0 else { return Vec::new() };
         let times = &mut *times.lock();
         times.known_ms = i64::MIN;
@@ -94,50 +89,5 @@ impl RetryTimes {
             (0..times.retry_at_ms.len()).filter(|at| times.retry_at_ms[*at] <= now_ms).collect();
         ripe.iter().for_each(|at| times.retry_at_ms[*at] = NEVER_MS);
         ripe
-    }
-}
-
-/// When the owner of a waiting client has to [come back](on_deadline) to it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Due {
-    /// At this time, in milliseconds since 1970.
-    pub at_ms: Option<i64>,
-    /// When CLIENT PAUSE ends.
-    pub after_pause: bool,
-}
-
-/// When the owner of the session's client has to come back to its wait, if it has one. The owner
-/// asks when the wait begins or the client becomes its own, when it is told that something may have
-/// changed, and after it came back.
-pub fn due(worker: &Worker, waiter: &Waiter) -> Due {
-    let (until_ms, now_ms) = (waiter.until_ms(), worker.turn.unix_ms);
-    match waiter.retries.know() {
-        Some(look_ms) if look_ms <= now_ms && worker.node.is_paused(true, now_ms) => {
-            Due { at_ms: until_ms, after_pause: true }
-        }
-        look_ms => Due { at_ms: look_ms.into_iter().chain(until_ms).min(), after_pause: false },
-    }
-}
-
-/// Does what the time asks for: tries the keys that are worth it, and lets a wait end whose time is
-/// over. Either may settle the wait. For the client's owner, inside the gate.
-pub fn on_deadline<L: ShardLocks>(
-    worker: &mut Worker,
-    waiter: &Waiter,
-    locks: &L,
-    host: &dyn Host,
-) {
-    let now_ms = worker.turn.unix_ms;
-    if !worker.node.is_paused(true, now_ms) {
-        for at in waiter.retries.take_due(now_ms) {
-            if let Some(key) = waiter.keys().nth(at) {
-                try_key(worker, waiter.db, key, locks);
-            }
-        }
-        deliver(worker, host);
-    }
-    if waiter.until_ms().is_some_and(|until_ms| until_ms <= now_ms) {
-        // When someone has served it a moment ago, it gets that.
-        waiter.time_out();
     }
 }

@@ -1,0 +1,217 @@
+//! One client's wait: what it waits for, how it is served, and how it ends.
+
+use std::sync::Arc;
+
+use engine::{BlockRequest, Cx, Error, ServeOutcome, exec};
+use resp::out::Mark;
+use resp::{Args, Out, Reply, Span};
+use store::{BlockedClient, Key};
+use sync::completion::Completion;
+
+use super::retry_times::RetryTimes;
+use super::waits::Waits;
+use crate::clients::record::ClientRecord;
+use crate::clients::session::{ReplyMode, Session};
+
+/// How a wait ended.
+#[derive(Debug)]
+pub(super) enum WaitEnd {
+    /// With this reply, which a writer made; it is accounted for.
+    Served(Out),
+    /// Its time is over.
+    TimedOut,
+    /// CLIENT UNBLOCK ended it with an error.
+    Unblocked,
+    /// The client is closed.
+    Gone,
+}
+
+/// One client's wait.
+pub struct Waiter {
+    pub(super) record: Arc<ClientRecord>,
+    /// Its command's index in the table.
+    pub(super) command: u16,
+    pub(super) db: usize,
+    pub(super) resp3: bool,
+    no_touch: bool,
+    /// CLIENT REPLY says that it is not answered.
+    pub(super) silent: bool,
+    /// What it waits for.
+    request: BlockRequest,
+    /// The request's arguments, for serving it.
+    args: Vec<Arc<Vec<u8>>>,
+    spans: Vec<Span>,
+    /// The hashes of the request's keys, in the order of its row's positions.
+    hashes: Vec<u64>,
+    /// The hash of the key that serving it writes to.
+    target: Option<u64>,
+    /// What the request took before it began to wait.
+    pub(super) tsc: u64,
+    pub(super) retries: RetryTimes,
+    pub(super) completion: Completion<WaitEnd>,
+}
+
+/// Its client's record knows it in turn, so only the number is shown.
+impl std::fmt::Debug for Waiter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Waiter")
+            .field("client", &self.record.id)
+            .field("keys", &self.request.keys)
+            .field("completion", &self.completion)
+            .finish()
+    }
+}
+
+/// What a writer, on its own thread, has to tell the owner of a blocked client.
+#[derive(Debug)]
+pub(crate) enum WakeEvent {
+    /// The wait is over.
+    Served {
+        waiter: Arc<Waiter>,
+        /// What serving it took, in TSC cycles.
+        tsc: u64,
+        /// The error that is the reply.
+        error: Option<String>,
+    },
+    /// Its next retry is sooner than the owner knows.
+    RetrySooner(Arc<Waiter>),
+}
+
+impl Waiter {
+    /// Blocks the session's client: from now on writers find it in the queues of its keys, all of
+    /// whose shards are locked. `command` is its command's index in the table, `tsc` what the
+    /// request has taken so far, in TSC cycles.
+    pub(crate) fn begin(
+        session: &Session,
+        (command, waits): (u16, &Waits),
+        mut request: BlockRequest,
+        args: &Args<'_>,
+        cx: &mut Cx<'_>,
+        tsc: u64,
+    ) -> Arc<Self> {
+        let args: Vec<_> = match request.args.take() {
+            Some(args) => args.into_iter().map(Arc::new).collect(),
+            None => args.to_owned_args(),
+        };
+        let waiter = Arc::new(Self {
+            record: Arc::clone(&session.record),
+            command,
+            db: session.db,
+            resp3: session.resp3,
+            no_touch: session.no_touch,
+            silent: session.reply_mode != ReplyMode::On,
+            spans: (0..args.len()).map(Span::own).collect(),
+            hashes: cx.hashes.to_vec(),
+            target: request.target.map(|at| cx.key(&args[at]).hash),
+            retries: RetryTimes::new(&request.retry_at_ms),
+            tsc,
+            completion: Completion::new(),
+            request,
+            args,
+        });
+        waits.add(&waiter);
+        // A killer that comes later finds the waiter; an earlier one is found here.
+        if session.record.location.is_killed() {
+            waiter.give_up();
+        }
+        let client = BlockedClient {
+            id: waiter.record.id,
+            blocked_on: waiter.request.blocked_on,
+            target: waiter.target,
+        };
+        for key in waiter.keys() {
+            let key = cx.turn.key(key);
+            let shard = cx.shards.shard(cx.map.shard_of(key.hash));
+            shard.add_waiter(waiter.db, key, client);
+        }
+        waiter
+    }
+
+    /// When its time is over, in milliseconds since 1970.
+    pub fn until_ms(&self) -> Option<i64> {
+        self.request.until_ms
+    }
+
+    /// Whether nobody has ended it yet.
+    pub fn waits(&self) -> bool {
+        self.completion.is_open()
+    }
+
+    /// Ends it because its time is over. Returns whether it was this that ended it.
+    pub fn time_out(&self) -> bool {
+        self.completion.settle(|| Some(WaitEnd::TimedOut))
+    }
+
+    /// Ends it with an error. Returns whether it was this that ended it.
+    pub fn unblock(&self) -> bool {
+        self.completion.settle(|| Some(WaitEnd::Unblocked))
+    }
+
+    /// Ends it because the client will not hear of it any more.
+    pub fn give_up(&self) -> bool {
+        self.completion.settle(|| Some(WaitEnd::Gone))
+    }
+
+    pub(super) fn args(&self) -> Args<'_> {
+        Args::new(&[], &self.spans, &self.args)
+    }
+
+    pub(super) fn keys(&self) -> impl Iterator<Item = &[u8]> {
+        self.request.keys.clone().map(|at| self.args[at].as_slice())
+    }
+
+    /// Tries to answer it because `key` has changed or is due for a retry. `tsc` reads the TSC.
+    /// Returns what its owner has to be told, if anything: a wait that goes on usually tells
+    /// nothing.
+    pub(super) fn serve(
+        self: Arc<Self>,
+        cx: &mut Cx<'_>,
+        key: Key<'_>,
+        tsc: &dyn Fn() -> u64,
+    ) -> Option<WakeEvent> {
+        let start = tsc();
+        let mut error = None;
+        let mut outcome = ServeOutcome::Replied;
+        let touch = std::mem::replace(&mut cx.turn.touch, !self.no_touch);
+        let served = self.completion.settle(|| {
+            let mut out = Out::default();
+            let result = self.attempt(cx, key, &mut out);
+            outcome = match result {
+                Ok(outcome) => outcome,
+                Err(failed) => {
+                    out.truncate(Mark::default());
+                    let text = failed.to_string();
+                    Reply::new(&mut out, self.resp3).error(text.as_bytes());
+                    error = Some(text);
+                    ServeOutcome::Replied
+                }
+            };
+            (outcome == ServeOutcome::Replied).then_some(WaitEnd::Served(out))
+        });
+        cx.turn.touch = touch;
+        if served {
+            return Some(WakeEvent::Served { tsc: tsc().wrapping_sub(start), error, waiter: self });
+        }
+        let tried = self.keys().map(|own| own == key.bytes);
+        let is_sooner = self.retries.record(outcome, tried, cx.turn.unix_ms);
+        is_sooner.then_some(WakeEvent::RetrySooner(self))
+    }
+
+    fn attempt(&self, cx: &mut Cx<'_>, key: Key<'_>, out: &mut Out) -> Result<ServeOutcome, Error> {
+        let args = self.args();
+        let mut cx = cx.for_blocked(self.db, &self.hashes);
+        let result = (self.request.serve)(&mut cx, key, &args, &mut Reply::new(out, self.resp3));
+        exec::seal(&mut cx, &args);
+        result
+    }
+}
+
+impl WakeEvent {
+    /// What serving took, in TSC cycles.
+    pub(crate) fn tsc(&self) -> u64 {
+        match self {
+            Self::Served { tsc, .. } => *tsc,
+            Self::RetrySooner(_) => 0,
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! HELP of commands with subcommands.
+
+use ::command::{Flags, Group, Spec};
+use engine::{Error, help};
+use resp::{Args, Reply};
+
+use crate::execution::node_cx::NodeCx;
+
+/// The metadata of a container's HELP.
+pub(super) const fn help_spec(group: Group, since: &'static str) -> Spec {
+    Spec::new("help", 2, group, since)
+        .summary("Prints this text.")
+        .flags(Flags::LOADING.with(Flags::STALE))
+}
+
+/// What every container's HELP does: prints the rows of its subcommands.
+pub(super) fn help(
+    cx: &mut NodeCx<'_>,
+    _args: &mut Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<(), Error> {
+    let command = cx.entry.name.split('|').next().unwrap_or_default();
+    let table = cx.worker.table;
+    let specs = table.find(command.as_bytes()).into_iter();
+    let specs = specs.flat_map(|entry| table.subcommands(entry)).map(|entry| entry.spec);
+    let lines = help::lines(command, specs);
+    reply.array(lines.len());
+    for line in lines {
+        reply.simple(&line);
+    }
+    Ok(())
+}

@@ -1,0 +1,29 @@
+//! What commands on sessions and the server work with.
+
+use engine::{Error, ShardAccess};
+use resp::{Args, Reply};
+
+use crate::clients::session::Session;
+use crate::execution::outcome::Outcome;
+use crate::execution::table::Entry;
+use crate::execution::worker::Worker;
+use crate::host::Host;
+
+/// What a command on sessions or the server does.
+pub type NodeHandler = fn(&mut NodeCx<'_>, &mut Args<'_>, &mut Reply<'_>) -> Result<(), Error>;
+
+/// The context of one command.
+pub struct NodeCx<'a> {
+    /// The thread's means, the shared state among them.
+    pub worker: &'a mut Worker,
+    /// The client that sent the request.
+    pub session: &'a mut Session,
+    /// The command.
+    pub entry: &'static Entry,
+    /// All shards, one at a time.
+    pub shards: &'a dyn ShardAccess,
+    /// Services of the process.
+    pub host: &'a dyn Host,
+    /// What happens after the reply, unless the command fails.
+    pub outcome: Outcome,
+}
