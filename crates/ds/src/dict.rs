@@ -202,14 +202,14 @@ impl Dict {
         hash_from(interval, 0, intervals)
     }
 
-    /// Asks the processor for the first slots that a search for `hash` reads.
+    /// Prefetches the first slots that a search for `hash` reads.
     #[inline]
     pub fn prefetch_slot(&self, hash: u64) {
         let (segment, within) = self.locate(hash);
         self.segment(segment).prefetch_slots(within);
     }
 
-    /// Asks the processor for the member that `hash` probably means; reads its slots to find it.
+    /// Prefetches the member that `hash` probably means; reads its slots to find it.
     #[inline]
     pub fn prefetch_record(&self, hash: u64) {
         let (segment, within) = self.locate(hash);

@@ -148,7 +148,7 @@ impl<P> Table<P> {
         self.slots.len()
     }
 
-    /// Asks the processor for the slots that a search for `hash` reads: mostly those on two lines,
+    /// Prefetches the slots that a search for `hash` reads: mostly those on two lines,
     /// since tables are kept full.
     #[inline]
     pub fn prefetch_slots(&self, hash: u64) {
@@ -159,7 +159,7 @@ impl<P> Table<P> {
         }
     }
 
-    /// Asks the processor for the record that `hash` probably means; reads its slots to find it.
+    /// Prefetches the record that `hash` probably means; reads its slots to find it.
     #[inline]
     pub fn prefetch_record(&self, hash: u64) {
         if let Some(slot) = self.probable(hash) {

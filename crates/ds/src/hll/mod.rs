@@ -17,7 +17,7 @@
 //! Ertl's improved estimate (Otmar Ertl, "New cardinality estimation algorithms for HyperLogLog
 //! sketches", 2017), see `estimate`.
 //!
-//! Whoever sets a string may write anything: every function here takes any bytes and answers
+//! A client can set a string to any bytes: every function here takes any bytes and returns
 //! [`Corrupt`] where they are no registers.
 
 mod dense;

@@ -126,7 +126,7 @@ impl List {
         (!self.limit.stands_alone(only)).then(|| only.bytes())
     }
 
-    /// Asks the processor for the list itself.
+    /// Prefetches the list itself.
     #[inline]
     pub fn prefetch(&self) {
         prefetch_bytes(std::ptr::from_ref(self).cast(), size_of::<Self>());

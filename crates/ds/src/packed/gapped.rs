@@ -39,14 +39,14 @@ pub fn view(bytes: &[u8]) -> Packed<'_> {
     Packed::new(bytes.get(start..).unwrap_or_default())
 }
 
-/// Asks the processor for the first elements and the room in front of them. Reads where they are.
+/// Prefetches the first elements and the room in front of them. Reads where they are.
 #[inline]
 pub fn prefetch_front(bytes: &[u8]) {
     let start = bytes.as_ptr().wrapping_add(start_of(bytes));
     prefetch_bytes(start.wrapping_sub(PREFETCH_BYTES), 2 * PREFETCH_BYTES);
 }
 
-/// Asks the processor for the last elements and the room behind them.
+/// Prefetches the last elements and the room behind them.
 #[inline]
 pub fn prefetch_back(bytes: &[u8]) {
     prefetch_bytes(bytes.as_ptr_range().end.wrapping_sub(PREFETCH_BYTES), 2 * PREFETCH_BYTES);

@@ -118,7 +118,7 @@ struct Frame {
 }
 
 impl Chunk {
-    /// Asks the processor for the first line and the last.
+    /// Prefetches the first line and the last.
     #[inline]
     pub(super) fn prefetch_ends(&self) {
         prefetch(self.bytes.as_ptr());

@@ -17,7 +17,7 @@ pub struct Group {
     /// How many entries had been added up to `last_id`; -1 when that is not known.
     pub entries_read: i64,
     pending: BTreeMap<Id, Pending>,
-    /// The pending entries by the time of their delivery, once somebody has asked for that order.
+    /// The pending entries by the time of their delivery, once a request has needed that order.
     by_time: Option<BTreeSet<(i64, Id)>>,
     /// Consumers by their handle; a hole where one was removed.
     consumers: Vec<Option<Consumer>>,
@@ -43,7 +43,7 @@ pub struct Handle(u32);
 #[derive(Clone, Debug)]
 pub struct Consumer {
     name: Box<[u8]>,
-    /// When it last asked, in milliseconds since 1970.
+    /// When it last sent a request, in milliseconds since 1970.
     pub seen_ms: i64,
     /// When it last got an entry, in milliseconds since 1970; -1 when it never did.
     pub active_ms: i64,
@@ -53,11 +53,11 @@ pub struct Consumer {
 /// An entry that was delivered and not acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pending {
-    /// To whom.
+    /// The consumer to which it was delivered.
     pub consumer: Handle,
-    /// When last, in milliseconds since 1970.
+    /// When it was last delivered, in milliseconds since 1970.
     pub delivered_ms: i64,
-    /// How often.
+    /// How often it was delivered.
     pub deliveries: i64,
 }
 
@@ -218,7 +218,7 @@ impl Group {
         }
     }
 
-    /// Says that an entry is pending no more. Returns whether it was.
+    /// Makes an entry no longer pending. Returns whether it was.
     pub fn acknowledge(&mut self, id: Id) -> bool {
         let Some(old) = self.pending.remove(&id) else { return false };
         self.forget_time(id, &old);

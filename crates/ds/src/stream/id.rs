@@ -5,7 +5,7 @@
 pub struct Id {
     /// Milliseconds since 1970, as the writer's clock showed them or as it was told.
     pub ms: u64,
-    /// Tells entries of the same millisecond apart.
+    /// Distinguishes entries of the same millisecond.
     pub seq: u64,
 }
 

@@ -70,7 +70,7 @@ impl Log {
         }
     }
 
-    /// Asks the processor for the tail's first line, which has the names of the fields, and its
+    /// Prefetches the tail's first line, which has the names of the fields, and its
     /// last.
     #[inline]
     pub(super) fn prefetch_end(&self) {

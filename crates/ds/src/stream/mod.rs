@@ -32,7 +32,7 @@ pub struct Stream {
     pub groups: Groups,
 }
 
-/// The groups of a stream, by name. They are few, so that a sorted row of them takes the least.
+/// The groups of a stream, by name. They are few, so a sorted array of them takes the least memory.
 #[derive(Clone, Debug, Default)]
 pub struct Groups(Vec<Named>);
 
@@ -48,13 +48,13 @@ impl Stream {
         Self { log: Log::new(), groups: Groups(Vec::new()) }
     }
 
-    /// Asks the processor for the stream itself.
+    /// Prefetches the stream itself.
     #[inline]
     pub fn prefetch(&self) {
         prefetch_bytes(std::ptr::from_ref(self).cast(), size_of::<Self>());
     }
 
-    /// Asks the processor for what an added entry reads and writes; reads the stream itself.
+    /// Prefetches what an added entry reads and writes; reads the stream itself.
     #[inline]
     pub fn prefetch_end(&self) {
         self.log.prefetch_end();
@@ -75,12 +75,12 @@ impl Stream {
 }
 
 impl Groups {
-    /// How many there are.
+    /// The number of groups.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there is none.
+    /// Whether there is no group.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -121,12 +121,12 @@ impl Groups {
         Some(*self.0.remove(at).group)
     }
 
-    /// Whether some group has yet to read an entry, or has it pending.
+    /// Whether a group has not read an entry yet, or has it pending.
     pub fn refer_to(&self, id: Id) -> bool {
         self.iter().any(|(_, group)| group.last_id < id || group.pending(id).is_some())
     }
 
-    /// Takes an entry off the pending ones of all groups. Returns whether any had it.
+    /// Removes an entry from the pending entries of all groups. Returns whether any had it.
     pub fn forget(&mut self, id: Id) -> bool {
         let mut any = false;
         for named in &mut self.0 {

@@ -1,4 +1,4 @@
-//! Trimming: the oldest entries go until a stream is short or young enough.
+//! Trimming: removes the oldest entries until a stream is short or young enough.
 //!
 //! Whole chunks are dropped as they are; a chunk that is to lose only some of its entries has them
 //! marked, unless the trimming may be inexact.
@@ -15,21 +15,21 @@ const DROPPED_CHUNKS_MAX: usize = 32;
 /// What is to remain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bound {
-    /// So many entries.
+    /// At most this many entries.
     Len(u64),
     /// The entries with this identifier or a higher one.
     Id(Id),
 }
 
-/// What becomes of the groups' references to entries that go.
+/// What happens to the groups' references to removed entries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum References {
-    /// They stay, pointing at nothing.
+    /// They stay, to entries that no longer exist.
     #[default]
     Keep,
-    /// They go too.
+    /// They are removed too.
     Drop,
-    /// An entry goes only when every group has read and acknowledged it.
+    /// An entry is removed only when every group has read and acknowledged it.
     Acked,
 }
 
@@ -38,11 +38,11 @@ pub enum References {
 pub struct Trim {
     /// What is to remain.
     pub bound: Bound,
-    /// Whether that must be reached; else only whole chunks go.
+    /// Whether that must be reached; otherwise only whole chunks are removed.
     pub exact: bool,
     /// Entries to remove at most, chunk by chunk; 0 for no limit.
     pub limit: u64,
-    /// What becomes of references.
+    /// What happens to references.
     pub references: References,
 }
 

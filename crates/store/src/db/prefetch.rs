@@ -23,7 +23,7 @@ impl Db {
         self.table.prefetch_record(hash);
     }
 
-    /// Asks the processor for the slots of a member of a large collection whose key's record is in
+    /// Prefetches the slots of a member of a large collection whose key's record is in
     /// the cache, and returns the member's hash. Does nothing for any other value.
     #[inline]
     pub fn prefetch_member_slot(
@@ -37,7 +37,7 @@ impl Db {
         Some(member_hash)
     }
 
-    /// Asks the processor for a stream, whose key's record is in the cache. Does nothing for any
+    /// Prefetches a stream, whose key's record is in the cache. Does nothing for any
     /// other value.
     #[inline]
     pub fn prefetch_stream(&self, hash: u64) {
@@ -46,7 +46,7 @@ impl Db {
         }
     }
 
-    /// Asks the processor for where a stream grows, when itself is in the cache.
+    /// Prefetches the end of a stream, when the stream itself is in the cache.
     #[inline]
     pub fn prefetch_stream_end(&self, hash: u64) {
         if let Some(stream) = self.probable_stream(hash) {
@@ -54,7 +54,7 @@ impl Db {
         }
     }
 
-    /// Asks the processor for an end of a packed list whose key's record is in the cache, or for a
+    /// Prefetches an end of a packed list whose key's record is in the cache, or for a
     /// long list itself. Does nothing for any other value.
     #[inline]
     pub fn prefetch_list(&self, hash: u64, side: Side) {
@@ -80,7 +80,7 @@ impl Db {
         }
     }
 
-    /// Asks the processor for a member whose slots are in the cache.
+    /// Prefetches a member whose slots are in the cache.
     #[inline]
     pub fn prefetch_member(&self, hash: u64, member_hash: u64) {
         let record = self.table.probable_record(hash);

@@ -37,7 +37,7 @@ impl Db {
     /// Removes all fields of a hash whose time has come. Returns how many.
     pub fn expire_all_fields(&mut self, turn: &mut Turn, key: Key<'_>) -> usize {
         let Some((at, hash)) = self.with_expired(turn, key) else { return 0 };
-        let names = ended(hash, turn, usize::MAX);
+        let names = expired_names(hash, turn, usize::MAX);
         self.drop_fields(turn, at, key.hash, &names)
     }
 
@@ -65,7 +65,7 @@ impl Db {
             });
             let names = found
                 .and_then(|at| Hash::view(self.table.at(at)))
-                .map(|fields| ended(fields, turn, fields_max - removed));
+                .map(|fields| expired_names(fields, turn, fields_max - removed));
             debug_assert!(names.as_ref().is_some_and(|names| !names.is_empty()), "exact order");
             let (Some(at), Some(names)) = (found, names) else {
                 let stray = IndexEntry::due_at(at_ms);
@@ -112,18 +112,18 @@ impl Db {
 }
 
 /// The names of expired fields up to a maximum, the first to expire first.
-fn ended(hash: HashRef<'_>, turn: &Turn, fields_max: usize) -> Vec<Vec<u8>> {
+fn expired_names(hash: HashRef<'_>, turn: &Turn, fields_max: usize) -> Vec<Vec<u8>> {
     match hash {
         HashRef::Packed(_) => Vec::new(),
         HashRef::Expiring(fields) => {
             let mut names = Vec::new();
             let mut entries = fields.iter();
-            // Those that end come first, in their order.
+            // Those that expire come first, in their order.
             while let (Some(field), Some(_), Some(expiry)) =
                 (entries.next(), entries.next(), entries.next())
             {
-                let ended = expiry_of(expiry).is_some_and(|at| at < turn.unix_ms);
-                if !ended || names.len() == fields_max {
+                let expired = expiry_of(expiry).is_some_and(|at| at < turn.unix_ms);
+                if !expired || names.len() == fields_max {
                     break;
                 }
                 names.push(field.to_vec());
