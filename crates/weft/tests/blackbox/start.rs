@@ -164,7 +164,8 @@ fn a_daemon_has_its_files() {
     assert!(log.contains(&format!("PID: {pid}")), "{log}");
     let mut client = Client::tcp(([127, 0, 0, 1], port).into());
     assert_eq!(client.ask("PING").text(), "PONG");
-    assert!(Process(pid).threads().contains_key("weft-io-2"));
+    // A thread names itself when it begins, which may be after the server is ready.
+    eventually("weft-io-2", || Process(pid).threads().contains_key("weft-io-2"));
     let dir = client.ask("CONFIG GET dir").items()[1].text();
     assert_eq!(Path::new(&dir), folder.path().canonicalize().unwrap());
     // A terminal that goes away does not matter, and a request to end does.

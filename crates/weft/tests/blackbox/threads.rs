@@ -349,6 +349,7 @@ fn a_client_with_input_does_not_spin_while_it_is_away() {
     let options = ["--io-threads", "2", "--io-threads-execute", "none"];
     let server = Server::start(&[&options[..], &["--enable-debug-command", "yes"]].concat());
     let mut client = server.client();
+    // The thread that reads this has named itself before.
     client.ask("PING");
     let before = server.process().threads()["weft-io-1"];
     client.send("DEBUG SLEEP 1");
