@@ -41,23 +41,17 @@ mod moves;
 mod shard_lock_models;
 mod shim;
 
-use std::env;
-use std::process::Command;
-use std::thread;
-
 use shim::Fault;
 use shuttle::scheduler::{PctScheduler, RandomScheduler};
 use shuttle::{Config, FailurePersistence, MaxSteps, Runner};
 
-/// Set in the environment of a child: run the model, do not start another child.
-const CHILD: &str = "SERVER_MODELS_CHILD";
 /// Ordered steps of the bugs that the second half of the schedules looks for.
 const DEPTH: usize = 3;
 const SEED: u64 = 0x5eed;
 /// Steps after which a schedule that has not ended never will.
 const STEPS_MAX: usize = 20_000;
 
-/// The model holds in so many schedules of each kind.
+/// The model holds in `schedules` schedules of each kind.
 fn holds(schedules: usize, model: impl Fn() + Send + Sync + Copy + 'static) {
     let mut config = Config::new();
     config.failure_persistence = FailurePersistence::None;
@@ -67,23 +61,8 @@ fn holds(schedules: usize, model: impl Fn() + Send + Sync + Copy + 'static) {
 }
 
 /// Some schedule of the model fails, with `failure` in its message.
-///
-/// The model runs in a child process, this very test alone: a panic may unwind through guards and
-/// clients of other threads, and that may abort.
 fn fails(failure: &str, schedules: usize, model: impl Fn() + Send + Sync + Copy + 'static) {
-    if env::var_os(CHILD).is_some() {
-        return holds(schedules, model);
-    }
-    let test = thread::current().name().expect("the harness names it after the test").to_owned();
-    let child = Command::new(env::current_exe().expect("a test is a file"))
-        .args(["--exact", &test, "--nocapture"])
-        .env(CHILD, "1")
-        .env("RUST_BACKTRACE", "0")
-        .output()
-        .expect("a test can run itself");
-    let output = String::from_utf8_lossy(&child.stderr);
-    assert!(!child.status.success(), "no schedule failed");
-    assert!(output.contains(failure), "failed for another reason: {output}");
+    model_harness::fails(failure, || holds(schedules, model));
 }
 
 /// The same, with `fault` planted.

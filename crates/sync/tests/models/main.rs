@@ -34,14 +34,7 @@ mod gate_models;
 mod mailbox_models;
 mod shim;
 
-use std::env;
-use std::process::Command;
-use std::thread;
-
 use shim::Fault;
-
-/// Set in the environment of a child: run the model, do not start another child.
-const CHILD: &str = "SYNC_MODELS_CHILD";
 
 /// The model holds in every execution with at most `preemptions_max` preemptive switches.
 fn holds(preemptions_max: usize, model: impl Fn() + Send + Sync + 'static) {
@@ -51,23 +44,8 @@ fn holds(preemptions_max: usize, model: impl Fn() + Send + Sync + 'static) {
 }
 
 /// Some execution of the model fails, with `failure` in its message.
-///
-/// The model runs in a child process, this very test alone: where loom finds a deadlock it unwinds
-/// through guards that it can no longer release, and that aborts.
 fn fails(failure: &str, preemptions_max: usize, model: impl Fn() + Send + Sync + 'static) {
-    if env::var_os(CHILD).is_some() {
-        return holds(preemptions_max, model);
-    }
-    let test = thread::current().name().expect("the harness names it after the test").to_owned();
-    let child = Command::new(env::current_exe().expect("a test is a file"))
-        .args(["--exact", &test, "--nocapture"])
-        .env(CHILD, "1")
-        .env("RUST_BACKTRACE", "0")
-        .output()
-        .expect("a test can run itself");
-    let output = String::from_utf8_lossy(&child.stderr);
-    assert!(!child.status.success(), "no execution failed");
-    assert!(output.contains(failure), "failed for another reason: {output}");
+    model_harness::fails(failure, || holds(preemptions_max, model));
 }
 
 /// The same, with `fault` planted.

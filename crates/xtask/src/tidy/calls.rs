@@ -9,21 +9,30 @@ use super::tree::{File, Tree};
 
 /// What is banned, and what to use instead.
 const BANNED: &[(&[&str], &str)] = &[
-    (&["std", "net"], "sockets live in `server`; plain addresses are in `core::net`"),
-    (&["unix", "net"], "sockets live in `server`"),
-    (&["std", "fs"], "files live in `server`, behind the `Disk` trait"),
-    (&["std", "process"], "processes are the business of `server` and the tools"),
+    (&["std", "net"], "sockets are opened by `server`; plain addresses are in `core::net`"),
+    (&["unix", "net"], "sockets are opened by `server`"),
+    (&["std", "fs"], "files are read and written by `server`"),
+    (&["std", "process"], "processes are started by `server` and the tools"),
     (&["std", "env"], "the environment is read by `server` and the binary, and passed in"),
     (&["thread", "spawn"], "threads are started by `server`"),
     (&["thread", "scope"], "threads are started by `server`"),
-    (&["thread", "sleep"], "waiting is the business of `server`"),
+    (&["thread", "sleep"], "only `server` waits"),
     (&["thread", "Builder"], "threads are started by `server`"),
     (&["Instant", "now"], "time is passed in"),
     (&["SystemTime", "now"], "time is passed in"),
 ];
 
 /// Crates that do input and output.
-const CALL_HOMES: &[&str] = &["sys", "server", "tools", "weft", "xtask", "clients-test", "diff"];
+const CALL_HOMES: &[&str] = &[
+    "sys",
+    "server",
+    "tools",
+    "weft",
+    "xtask",
+    "clients-test",
+    "diff",
+    "model-harness",
+];
 
 /// Macros that print.
 const PRINTS: &[&str] = &["print", "println", "eprint", "eprintln"];

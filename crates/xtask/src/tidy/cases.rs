@@ -23,9 +23,8 @@ const fn case(
     Case { check, files, finds }
 }
 
-/// Checks whose examples are made by tests of their own: a case of `length` would be hundreds of
-/// lines long, and what the others want is in tables (`commands.rs`).
-const PLANTED_ELSEWHERE: &[&str] = &["length", "generated", "command-test", "command-bench"];
+/// Checks with a test below instead of a case: one of `length` would be hundreds of lines long.
+const PLANTED_ELSEWHERE: &[&str] = &["length"];
 
 const LIB: &str = "crates/base/src/lib.rs";
 const LIB_1: &[&str] = &["crates/base/src/lib.rs:1"];
@@ -132,6 +131,12 @@ const STORE_UP: &str = "[package]\nname = \"store\"\n[dependencies]\nds.workspac
 const STORE_TARGET: &str = "[package]\nname = \"store\"\n[target.'cfg(unix)'.dependencies]\n\
                             xtask.workspace = true\n";
 
+const STORE_TESTS: &str = "[package]\nname = \"store\"\n[dev-dependencies]\n\
+                           model-harness.workspace = true\n";
+const STORE_HARNESS: &str = "[package]\nname = \"store\"\n[dependencies]\n\
+                             model-harness.workspace = true\n";
+const HARNESS_UP: &str = "package.name = \"model-harness\"\ndependencies.ds = {}";
+
 const MANIFESTS: &[Case] = &[
     case("layer", &[(MANIFEST, STORE_FINE)], &[]),
     case(
@@ -150,6 +155,13 @@ const MANIFESTS: &[Case] = &[
         &["crates/store/Cargo.toml:5", "crates/store/Cargo.toml:6"],
     ),
     case("layer", &[(MANIFEST, STORE_TARGET)], &["crates/store/Cargo.toml:4"]),
+    case("layer", &[(MANIFEST, STORE_TESTS)], &[]),
+    case("layer", &[(MANIFEST, STORE_HARNESS)], &["crates/store/Cargo.toml:4"]),
+    case(
+        "layer",
+        &[("crates/model-harness/Cargo.toml", HARNESS_UP)],
+        &["crates/model-harness/Cargo.toml:2"],
+    ),
     case(
         "layer",
         &[("crates/new/Cargo.toml", "[package]\nname = \"new\"\n")],

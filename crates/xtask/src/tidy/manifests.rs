@@ -24,8 +24,11 @@ const LAYERS: &[(&str, u8)] = &[
     ("weft", 7),
 ];
 
-/// Crates outside the house: they may look at any layer, and no layer looks at them.
+/// Crates outside the layers: they may depend on any layer, and no layer depends on them.
 const OUTSIDE: &[&str] = &["xtask", "clients-test", "diff"];
+
+/// Crates outside the layers that every layer may depend on in its tests. They depend on no layer.
+const TEST_ONLY: &[&str] = &["model-harness"];
 
 /// The one exception: the binary holds the tools as its subcommands.
 const SAME_LAYER: (&str, &str) = ("weft", "tools");
@@ -38,6 +41,8 @@ struct Dependency {
     name: String,
     line: usize,
     inherited: bool,
+    /// Whether only tests, examples and benches are built with it.
+    tests_only: bool,
     /// Whether it is a folder of this workspace.
     local: bool,
 }
@@ -56,11 +61,12 @@ pub fn layers(tree: &Tree) -> Vec<Finding> {
             }
         };
         let own = layer(&name);
-        if own.is_none() && !OUTSIDE.contains(&name.as_str()) {
-            found(1, format!("`{name}` has no layer: give it one in DESIGN and in tidy"));
+        let known = [OUTSIDE, TEST_ONLY].concat().contains(&name.as_str());
+        if own.is_none() && !known {
+            found(1, format!("`{name}` has no layer: give it one in ARCHITECTURE.md and in tidy"));
         }
         for dependency in dependencies {
-            if let Some(message) = trespass(&name, own, &dependency.name) {
+            if let Some(message) = forbidden(&name, own, &dependency) {
                 found(dependency.line, message);
             }
         }
@@ -106,15 +112,26 @@ fn layer(name: &str) -> Option<u8> {
     LAYERS.iter().find(|(known, _)| *known == name).map(|(_, layer)| *layer)
 }
 
-fn trespass(name: &str, own: Option<u8>, dependency: &str) -> Option<String> {
-    if OUTSIDE.contains(&dependency) {
-        own?;
-        return Some(format!("`{dependency}` stands outside the house, nobody depends on it"));
+/// Why the crate may not have the dependency, if it may not.
+fn forbidden(name: &str, own: Option<u8>, dependency: &Dependency) -> Option<String> {
+    let other = dependency.name.as_str();
+    if OUTSIDE.contains(&other) {
+        let is_outside = OUTSIDE.contains(&name);
+        return (!is_outside)
+            .then(|| format!("`{other}` is outside the layers, nothing depends on it"));
     }
-    let (own, below) = (own?, layer(dependency)?);
-    let allowed = below < own || (name, dependency) == SAME_LAYER;
-    (!allowed)
-        .then(|| format!("`{name}` on layer {own} depends on `{dependency}` on layer {below}"))
+    if TEST_ONLY.contains(&other) {
+        return (!dependency.tests_only).then(|| format!("`{other}` is for tests only"));
+    }
+    let below = layer(other)?;
+    if TEST_ONLY.contains(&name) {
+        return Some(format!(
+            "`{name}` is outside the layers and depends on none, not on `{other}`"
+        ));
+    }
+    let own = own?;
+    let allowed = below < own || (name, other) == SAME_LAYER;
+    (!allowed).then(|| format!("`{name}` on layer {own} depends on `{other}` on layer {below}"))
 }
 
 /// The package's name, and the dependencies in every table below `within`, target tables included.
@@ -132,20 +149,21 @@ fn read(file: &File, within: &[&str]) -> Result<(String, Vec<Dependency>), Strin
     for table in tables {
         for kind in TABLES {
             if let Some(list) = table.get(kind).and_then(Item::as_table_like) {
-                dependencies.extend(listed(list, &file.text));
+                dependencies.extend(listed(list, kind, &file.text));
             }
         }
     }
     Ok((name, dependencies))
 }
 
-fn listed(list: &dyn TableLike, text: &str) -> Vec<Dependency> {
+fn listed(list: &dyn TableLike, kind: &str, text: &str) -> Vec<Dependency> {
     let dependency = |(name, item): (&str, &Item)| {
         let span = list.key(name).and_then(|key| key.span());
         let before = span.and_then(|span| text.get(..span.start)).unwrap_or_default();
         Dependency {
             name: name.to_owned(),
             line: before.matches('\n').count() + 1,
+            tests_only: kind == "dev-dependencies",
             inherited: item.get("workspace").and_then(Item::as_bool) == Some(true),
             local: item.get("path").is_some(),
         }
