@@ -5,12 +5,13 @@
 //! toolchains is the business of `.ci/run`, not of this command.
 
 use std::path::Path;
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use clap::builder::PossibleValuesParser;
 
-use crate::{Failure, tidy};
+use xtask::{Failure, tidy};
+
+use crate::cargo;
 
 /// What a step does.
 enum Action {
@@ -37,6 +38,13 @@ const STEPS: &[Step] = &[
         },
     },
     Step { name: "tidy", action: Action::Tidy },
+    Step {
+        name: "rows",
+        action: Action::Cargo {
+            args: &["run", "--quiet", "--package", "xtask-product", "--", "rows"],
+            env: &[],
+        },
+    },
     Step { name: "test", action: Action::Cargo { args: &["test", "--workspace"], env: &[] } },
     Step {
         name: "rustdoc",
@@ -96,19 +104,10 @@ fn selected(options: &Options) -> Vec<&'static Step> {
 }
 
 fn perform(root: &Path, step: &Step) -> Result<(), Failure> {
-    let (args, env) = match step.action {
-        Action::Tidy => return tidy::run(root, &tidy::Options::default()),
-        Action::Cargo { args, env } => (args, env),
-    };
-    // Cargo names itself to what it runs; going by that keeps one toolchain throughout.
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let status = Command::new(cargo)
-        .args(args)
-        .envs(env.iter().copied())
-        .current_dir(root)
-        .status()
-        .map_err(|e| format!("cargo did not start: {e}"))?;
-    if status.success() { Ok(()) } else { Err(format!("cargo {}: {status}", args.join(" "))) }
+    match step.action {
+        Action::Tidy => tidy::run(root, &tidy::Options::default()),
+        Action::Cargo { args, env } => cargo(root, args.iter().copied(), env),
+    }
 }
 
 fn summary(times: &[(&str, Duration, bool)]) -> String {
@@ -134,9 +133,9 @@ mod tests {
 
     #[test]
     fn steps_are_selected_in_the_order_of_ci() {
-        assert_eq!(names(&[], &[]), ["fmt", "clippy", "tidy", "test", "rustdoc"]);
+        assert_eq!(names(&[], &[]), ["fmt", "clippy", "tidy", "rows", "test", "rustdoc"]);
         assert_eq!(names(&["test", "fmt"], &[]), ["fmt", "test"]);
-        assert_eq!(names(&[], &["clippy", "rustdoc"]), ["fmt", "tidy", "test"]);
+        assert_eq!(names(&[], &["clippy", "rustdoc"]), ["fmt", "tidy", "rows", "test"]);
         assert!(names(&["tidy"], &["tidy"]).is_empty());
     }
 

@@ -1,23 +1,16 @@
 //! The project's own commands, run as `cargo xtask COMMAND`.
 //!
-//! One file per command; this one only names them. A command finds the workspace by walking up from
-//! the current directory, so it works from any folder inside. Nothing here is part of the product,
-//! and no crate may depend on this one.
+//! `ci` and `tidy` run here. The others need the product compiled and live in `xtask-product`,
+//! which this program builds and runs with the same arguments.
 #![forbid(unsafe_code)]
 
-use std::path::PathBuf;
-use std::process::ExitCode;
+use std::path::Path;
+use std::process::{Command as Process, ExitCode};
 
-use clap::{Parser, Subcommand};
+use clap::{Args, Parser, Subcommand};
+use xtask::{Failure, tidy, workspace_root};
 
-mod bench;
 mod ci;
-mod diff;
-mod docs;
-mod tidy;
-
-/// What went wrong, as a sentence for whoever ran the command.
-type Failure = String;
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", about = "The project's own commands")]
@@ -30,24 +23,38 @@ struct Cli {
 enum Command {
     /// Run what CI runs, in its order, up to the first failure
     Ci(ci::Options),
-    /// Write the documents that are derived from tables in the source
-    Docs(docs::Options),
-    /// Measure Weft beside the floor and the peers, and print tables
-    Bench(bench::Options),
-    /// Send random requests to Weft and to another server, and compare what they answer and hold
-    Diff(diff::Options),
     /// Check the rules of style that neither rustfmt nor clippy knows
     Tidy(tidy::Options),
+    /// Check what the rows of the commands require: documents, tests, workloads
+    #[command(disable_help_flag = true)]
+    Rows(Forwarded),
+    /// Write the documents that are derived from tables in the source
+    #[command(disable_help_flag = true)]
+    Docs(Forwarded),
+    /// Measure Weft beside the floor and the peers, and print tables
+    #[command(disable_help_flag = true)]
+    Bench(Forwarded),
+    /// Send random requests to Weft and to another server, and compare replies and data
+    #[command(disable_help_flag = true)]
+    Diff(Forwarded),
+}
+
+/// Arguments that `xtask-product` parses, `--help` included.
+#[derive(Args)]
+struct Forwarded {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGS")]
+    args: Vec<String>,
 }
 
 fn main() -> ExitCode {
     let command = Cli::parse().command;
     let outcome = workspace_root().and_then(|root| match command {
         Command::Ci(options) => ci::run(&root, &options),
-        Command::Docs(options) => docs::run(&root, &options),
-        Command::Bench(options) => bench::run(&root, &options),
-        Command::Diff(options) => diff::run(&root, &options),
         Command::Tidy(options) => tidy::run(&root, &options),
+        Command::Rows(forwarded) => forward("rows", &forwarded),
+        Command::Docs(forwarded) => forward("docs", &forwarded),
+        Command::Bench(forwarded) => forward("bench", &forwarded),
+        Command::Diff(forwarded) => forward("diff", &forwarded),
     });
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -58,14 +65,27 @@ fn main() -> ExitCode {
     }
 }
 
-/// The nearest folder upwards whose manifest opens a workspace.
-fn workspace_root() -> Result<PathBuf, Failure> {
-    let here = std::env::current_dir().map_err(|e| format!("no current directory: {e}"))?;
-    here.ancestors()
-        .find(|dir| {
-            std::fs::read_to_string(dir.join("Cargo.toml"))
-                .is_ok_and(|manifest| manifest.lines().any(|line| line.trim() == "[workspace]"))
-        })
-        .map(PathBuf::from)
-        .ok_or_else(|| format!("{} is not inside the workspace", here.display()))
+/// Runs the command in `xtask-product`, in the current folder.
+fn forward(command: &str, forwarded: &Forwarded) -> Result<(), Failure> {
+    let run = ["run", "--quiet", "--package", "xtask-product", "--", command];
+    let args = run.into_iter().chain(forwarded.args.iter().map(String::as_str));
+    cargo(Path::new("."), args, &[])
+}
+
+/// Runs cargo in the folder with these arguments and environment.
+fn cargo<'a>(
+    folder: &Path,
+    args: impl IntoIterator<Item = &'a str>,
+    env: &[(&str, &str)],
+) -> Result<(), Failure> {
+    let args: Vec<&str> = args.into_iter().collect();
+    // Cargo names itself in the environment of what it runs. Using that keeps one toolchain.
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let status = Process::new(cargo)
+        .args(&args)
+        .envs(env.iter().copied())
+        .current_dir(folder)
+        .status()
+        .map_err(|e| format!("cargo did not start: {e}"))?;
+    if status.success() { Ok(()) } else { Err(format!("cargo {}: {status}", args.join(" "))) }
 }

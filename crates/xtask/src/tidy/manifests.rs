@@ -25,7 +25,7 @@ const LAYERS: &[(&str, u8)] = &[
 ];
 
 /// Crates outside the layers: they may depend on any layer, and no layer depends on them.
-const OUTSIDE: &[&str] = &["xtask", "clients-test", "diff"];
+const OUTSIDE: &[&str] = &["xtask", "xtask-product", "clients-test", "diff"];
 
 /// Crates outside the layers that every layer may depend on in its tests. They depend on no layer.
 const TEST_ONLY: &[&str] = &["model-harness"];

@@ -2,16 +2,15 @@
 //!
 //! Each rule is a `Check`: a name and a function from the tree to its findings. To add one, write
 //! the function, add its row to `CHECKS`, and plant it in `cases.rs`, whose test refuses a check
-//! without an example that passes and one that fails. A check looks at nothing but the tree and the
-//! tables of the crates it is compiled with. What rustfmt and clippy already refuse has no check
-//! here.
+//! without an example that passes and one that fails. A check looks at nothing but the tree. What
+//! rustfmt and clippy already refuse has no check here. Rules that read the rows of the commands
+//! are in `xtask-product`, as `cargo xtask rows`.
 
 use std::path::Path;
 
 use crate::Failure;
 
 mod calls;
-mod commands;
 mod lengths;
 mod manifests;
 mod names;
@@ -24,23 +23,24 @@ mod tree;
 #[cfg(test)]
 mod cases;
 
-use tree::Tree;
+pub use tree::{File, Tree};
 
 /// One rule.
-struct Check {
+pub struct Check {
     /// Printed with each finding.
-    name: &'static str,
+    pub name: &'static str,
     /// What breaks the rule.
-    run: fn(&Tree) -> Vec<Finding>,
+    pub run: fn(&Tree) -> Vec<Finding>,
 }
 
 /// One place that breaks a rule.
-struct Finding {
-    path: String,
+pub struct Finding {
+    /// From the workspace root.
+    pub path: String,
     /// From 1.
-    line: usize,
+    pub line: usize,
     /// What is wrong, and what to do where that is not plain.
-    message: String,
+    pub message: String,
 }
 
 /// Every rule.
@@ -60,9 +60,6 @@ const CHECKS: &[Check] = &[
     Check { name: "dependency-reason", run: manifests::reasons },
     Check { name: "name", run: names::banned },
     Check { name: "getter", run: names::getters },
-    Check { name: "generated", run: commands::generated },
-    Check { name: "command-test", run: commands::tested },
-    Check { name: "command-bench", run: commands::measured },
 ];
 
 /// How to run tidy.
@@ -83,29 +80,31 @@ pub fn run(root: &Path, options: &Options) -> Result<(), Failure> {
         lengths::bless(root, &tree)?;
         tree = Tree::read(root)?;
     }
+    report("tidy", &tree, CHECKS)
+}
+
+/// Runs the checks over the tree, and prints a line for each finding.
+///
+/// # Errors
+/// Fails when anything was found.
+pub fn report(command: &str, tree: &Tree, checks: &[Check]) -> Result<(), Failure> {
     let mut count = 0;
-    for check in CHECKS {
-        for Finding { path, line, message } in (check.run)(&tree) {
+    for check in checks {
+        for Finding { path, line, message } in (check.run)(tree) {
             println!("{path}:{line}: [{}] {message}", check.name);
             count += 1;
         }
     }
-    match count {
-        0 => {
-            println!(
-                "tidy: {} checks over {} files, nothing found",
-                CHECKS.len(),
-                tree.files.len()
-            );
-            Ok(())
-        }
-        1 => Err("tidy found one place to mend".to_owned()),
-        _ => Err(format!("tidy found {count} places to mend")),
+    if count > 0 {
+        return Err(format!("{command}: findings: {count}"));
     }
+    println!("{command}: {} checks over {} files, no findings", checks.len(), tree.files.len());
+    Ok(())
 }
 
 impl Finding {
-    fn new(path: &str, line: usize, message: impl Into<String>) -> Self {
+    /// A finding at this place.
+    pub fn new(path: &str, line: usize, message: impl Into<String>) -> Self {
         Self { path: path.to_owned(), line, message: message.into() }
     }
 }

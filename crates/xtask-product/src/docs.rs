@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use crate::Failure;
+use xtask::Failure;
 
 mod commands;
 

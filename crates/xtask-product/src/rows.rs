@@ -1,15 +1,17 @@
-//! Rules about commands: the tables compiled into this program against the tree.
+//! `cargo xtask rows`: what the rows of the commands require of the rest of the tree.
 //!
-//! A command without a test, a bench row or a place in the documents is a command that was
-//! forgotten somewhere; the rows of all commands say which there are.
+//! Three rules, in the form of the rules of style: generated documents are current, every command
+//! is a request of some transcript, and the bench measures every data command. They are here and
+//! not in `xtask` because they compile the product to read its tables.
 
 use std::collections::HashSet;
+use std::path::Path;
 
 use node::execution::table::{Call, Entry};
 use tools::bench::workload;
+use xtask::Failure;
+use xtask::tidy::{Check, Finding, Tree, report};
 
-use super::Finding;
-use super::tree::Tree;
 use crate::docs::{DOCUMENTS, Document};
 
 /// Where requests and their replies stand as transcripts.
@@ -39,8 +41,23 @@ const UNMEASURED: &[(&str, &str)] = &[
     ("xinfo|help", "touches no data"),
 ];
 
+/// Every rule.
+const CHECKS: &[Check] = &[
+    Check { name: "generated", run: generated },
+    Check { name: "command-test", run: tested },
+    Check { name: "command-bench", run: measured },
+];
+
+/// Checks the tree, and prints a line for each finding.
+///
+/// # Errors
+/// Fails when anything was found, or the tree cannot be read.
+pub fn run(root: &Path) -> Result<(), Failure> {
+    report("rows", &Tree::read(root)?, CHECKS)
+}
+
 /// Every generated file is what its tables give.
-pub fn generated(tree: &Tree) -> Vec<Finding> {
+fn generated(tree: &Tree) -> Vec<Finding> {
     let stale = |Document { path, text }: &Document| {
         let current = tree.file(path).map_or("", |file| &file.text);
         let wanted = text();
@@ -52,7 +69,7 @@ pub fn generated(tree: &Tree) -> Vec<Finding> {
 }
 
 /// Every command, subcommands included, is a request of some transcript.
-pub fn tested(tree: &Tree) -> Vec<Finding> {
+fn tested(tree: &Tree) -> Vec<Finding> {
     let transcripts = tree.files.iter().filter(|file| file.path.starts_with(TRANSCRIPTS));
     let named = resolve(transcripts.flat_map(|file| file.text.lines().flat_map(requests)));
     let missing = node::table().entries().iter().filter(|entry| !named.contains(&entry.index));
@@ -65,7 +82,7 @@ pub fn tested(tree: &Tree) -> Vec<Finding> {
 }
 
 /// Every data command has a workload in the bench, or a reason why it has none.
-pub fn measured(_: &Tree) -> Vec<Finding> {
+fn measured(_: &Tree) -> Vec<Finding> {
     let templates = workload::TABLE.iter().flat_map(|row| [row.read, row.write]).flatten();
     unmeasured(&templates.collect::<Vec<_>>(), UNMEASURED)
 }

@@ -6,7 +6,7 @@
 use rcgen::CertifiedKey;
 use tempfile::TempDir;
 
-use crate::Failure;
+use xtask::Failure;
 
 /// PEM files in a folder of their own.
 pub struct Certificates {

@@ -16,7 +16,7 @@ use diff::{Difference, Found, Pair, Peer, Plan, Request, Summary, rules};
 use tools::bench::pin::Cpus;
 use tools::bench::target::{Origin, Role, Target};
 
-use crate::Failure;
+use xtask::Failure;
 
 /// Bytes of an argument that are printed.
 const PRINTED_BYTES_MAX: usize = 400;

@@ -8,7 +8,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::Failure;
+use xtask::Failure;
 
 mod tls;
 

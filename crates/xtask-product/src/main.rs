@@ -1,0 +1,51 @@
+//! The commands of `cargo xtask` that read the product's tables or run it.
+//!
+//! `cargo xtask` forwards to this program. It is a crate apart from `xtask`, so that the rules of
+//! style do not compile the product.
+#![forbid(unsafe_code)]
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use xtask::workspace_root;
+
+mod bench;
+mod diff;
+mod docs;
+mod rows;
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "Commands that read the product's tables or run it")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Check what the rows of the commands require: documents, tests, workloads
+    Rows,
+    /// Write the documents that are derived from tables in the source
+    Docs(docs::Options),
+    /// Measure Weft beside the floor and the peers, and print tables
+    Bench(bench::Options),
+    /// Send random requests to Weft and to another server, and compare replies and data
+    Diff(diff::Options),
+}
+
+fn main() -> ExitCode {
+    let command = Cli::parse().command;
+    let outcome = workspace_root().and_then(|root| match command {
+        Command::Rows => rows::run(&root),
+        Command::Docs(options) => docs::run(&root, &options),
+        Command::Bench(options) => bench::run(&root, &options),
+        Command::Diff(options) => diff::run(&root, &options),
+    });
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("xtask: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
