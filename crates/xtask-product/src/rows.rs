@@ -1,12 +1,13 @@
 //! `cargo xtask rows`: what the rows of the commands require of the rest of the tree.
 //!
 //! Three rules, in the form of the rules of style: generated documents are current, every command
-//! is a request of some transcript, and the bench measures every data command. They are here and
+//! is a request of some transcript, and the bench measures every class of cost. They are here and
 //! not in `xtask` because they compile the product to read its tables.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
+use command::{Flags, Spec};
 use node::execution::table::{Call, Entry};
 use tools::bench::workload;
 use xtask::Failure;
@@ -19,27 +20,6 @@ const TRANSCRIPTS: &str = "crates/node/tests/transcripts/";
 
 /// Where the bench's workloads stand.
 const WORKLOADS: &str = "crates/tools/src/bench/workload.rs";
-
-/// Data commands without a workload, and why.
-const UNMEASURED: &[(&str, &str)] = &[
-    ("flushall", "empties the keyspace that the other workloads fill"),
-    ("flushdb", "empties the keyspace that the other workloads fill"),
-    ("keys", "takes seconds for one request on a filled keyspace"),
-    ("move", "a key moves once, and every further request finds nothing"),
-    ("object|freq", "is an error unless the eviction policy is LFU"),
-    ("object|help", "touches no data"),
-    ("pfdebug", "is for those who develop the server"),
-    ("pfselftest", "is for those who develop the server"),
-    ("rename", "is an error when its source was renamed before"),
-    ("renamenx", "is an error when its source was renamed before"),
-    ("swapdb", "stops the world"),
-    ("xackdel", "is unknown to the peers"),
-    ("xdelex", "is unknown to the peers"),
-    ("xgroup|create", "is an error when the group is there"),
-    ("xgroup|destroy", "a group goes once, and every further request finds nothing"),
-    ("xgroup|help", "touches no data"),
-    ("xinfo|help", "touches no data"),
-];
 
 /// Every rule.
 const CHECKS: &[Check] = &[
@@ -81,10 +61,10 @@ fn tested(tree: &Tree) -> Vec<Finding> {
         .collect()
 }
 
-/// Every data command has a workload in the bench, or a reason why it has none.
+/// Every class of cost has a workload in the bench.
 fn measured(_: &Tree) -> Vec<Finding> {
     let templates = workload::TABLE.iter().flat_map(|row| [row.read, row.write]).flatten();
-    unmeasured(&templates.collect::<Vec<_>>(), UNMEASURED)
+    unmeasured(&templates.collect::<Vec<_>>())
 }
 
 /// The entries that the requests name; a container counts as named with its subcommand.
@@ -110,26 +90,65 @@ fn requests(line: &str) -> impl Iterator<Item = &str> {
     lines.filter_map(|part| part.trim_start().strip_prefix("> "))
 }
 
-fn unmeasured(templates: &[&str], exempt: &[(&str, &str)]) -> Vec<Finding> {
-    let found = |message: String| Finding::new(WORKLOADS, 1, message);
-    let named = resolve(templates.iter().copied());
-    let mut findings = Vec::new();
-    for entry in node::table().entries().iter().filter(|e| matches!(e.call, Call::Data(_))) {
-        let is_exempt = exempt.iter().any(|(name, _)| *name == entry.name);
-        match (is_exempt, named.contains(&entry.index)) {
-            (false, false) => {
-                findings.push(found(format!("no workload for {}, nor a reason", sent(entry))));
-            }
-            (true, true) => {
-                findings.push(found(format!("{} has a workload and a reason", sent(entry))));
-            }
-            _ => {}
-        }
+/// What the cost of a command depends on, as far as its row says: the type of value, whether it
+/// writes, whether it looks for waiting clients, and how the time grows.
+///
+/// Commands of one class share their code but for details, so one workload speaks for all.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct CostClass {
+    group: &'static str,
+    writes: bool,
+    blocks: bool,
+    growth: &'static str,
+}
+
+impl CostClass {
+    /// The class of a command on keys. Commands without keys concern the whole keyspace, and those
+    /// for developers of the server are not for measuring: they have none.
+    fn of(spec: &'static Spec) -> Option<Self> {
+        let is_measured = !spec.keys.is_empty() && !spec.flags.has(Flags::SYSTEM);
+        is_measured.then(|| Self {
+            group: spec.group.name(),
+            writes: spec.flags.has(Flags::WRITE),
+            blocks: spec.flags.has(Flags::BLOCKING),
+            growth: growth(spec.complexity),
+        })
     }
-    let is_known = |name: &str| node::table().entries().iter().any(|entry| entry.name == name);
-    let unknown = exempt.iter().filter(|(name, _)| !is_known(name));
-    findings.extend(unknown.map(|(name, _)| found(format!("`{name}` is no command"))));
-    findings
+}
+
+/// The first `O(..)` of a complexity, or all of it.
+fn growth(complexity: &str) -> &str {
+    let Some(start) = complexity.find("O(") else { return complexity };
+    let mut depth = 0;
+    let end = complexity[start..].find(|c| {
+        depth += i32::from(c == '(') - i32::from(c == ')');
+        c == ')' && depth == 0
+    });
+    end.map_or(complexity, |end| &complexity[start..=start + end])
+}
+
+fn is_on_data(entry: &Entry) -> bool {
+    matches!(entry.call, Call::Data(_) | Call::Blocking(_))
+}
+
+/// The classes of cost that none of the templates measures.
+fn unmeasured(templates: &[&str]) -> Vec<Finding> {
+    let named = resolve(templates.iter().copied());
+    let mut classes: BTreeMap<CostClass, (bool, Vec<String>)> = BTreeMap::new();
+    for entry in node::table().entries().iter().filter(|entry| is_on_data(entry)) {
+        let Some(class) = CostClass::of(entry.spec) else { continue };
+        let (is_measured, members) = classes.entry(class).or_default();
+        *is_measured |= named.contains(&entry.index);
+        members.push(sent(entry));
+    }
+    let missing = classes.iter().filter(|(_, (is_measured, _))| !is_measured);
+    missing
+        .map(|(class, (_, members))| {
+            let members = members.join(", ");
+            let message = format!("no workload for {} of {}: {members}", class.growth, class.group);
+            Finding::new(WORKLOADS, 1, message)
+        })
+        .collect()
 }
 
 /// The name as a client sends it.
@@ -175,17 +194,25 @@ mod tests {
     }
 
     #[test]
-    fn a_data_command_has_a_workload_or_a_reason() {
-        let data = || node::table().entries().iter().filter(|e| matches!(e.call, Call::Data(_)));
-        let all: Vec<String> = data().map(sent).collect();
+    fn a_class_of_cost_without_a_workload_is_found() {
+        let data = node::table().entries().iter().filter(|entry| is_on_data(entry));
+        let all: Vec<String> = data.map(sent).collect();
         let mut templates: Vec<&str> = all.iter().map(String::as_str).collect();
-        assert!(messages(unmeasured(&templates, &[])).is_empty());
-        templates.retain(|name| *name != "GET");
-        assert_eq!(messages(unmeasured(&templates, &[])), ["no workload for GET, nor a reason"]);
-        assert!(messages(unmeasured(&templates, &[("get", "no time")])).is_empty());
-        let exempt = [("get", "no time"), ("set", "no time"), ("nosuch", "no time")];
-        let expected = ["SET has a workload and a reason", "`nosuch` is no command"];
-        assert_eq!(messages(unmeasured(&templates, &exempt)), expected);
+        assert!(messages(unmeasured(&templates)).is_empty());
+        // RPUSH speaks for LPUSH.
+        templates.retain(|name| *name != "LPUSH");
+        assert!(messages(unmeasured(&templates)).is_empty());
+        templates.retain(|name| *name != "BLMOVE" && *name != "BRPOPLPUSH");
+        let found = messages(unmeasured(&templates));
+        assert_eq!(found, ["no workload for O(1) of list: BLMOVE, BRPOPLPUSH"]);
+    }
+
+    #[test]
+    fn growth_is_the_first_term_in_a_complexity() {
+        assert_eq!(growth("O(1)"), "O(1)");
+        assert_eq!(growth("O(log(N)+M) for N members and O(1) else."), "O(log(N)+M)");
+        assert_eq!(growth(""), "");
+        assert_eq!(growth("O(N"), "O(N");
     }
 
     #[test]
