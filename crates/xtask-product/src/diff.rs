@@ -10,7 +10,7 @@ use std::process::Command as Process;
 
 use base::quote::push_quoted;
 use clap::builder::PossibleValuesParser;
-use diff::generate::{Command, GROUPS, data_commands};
+use diff::generate::{Command, data_commands, groups};
 use diff::run::Tally;
 use diff::{Difference, Found, Pair, Peer, Plan, Request, Summary, rules};
 use tools::bench::pin::Cpus;
@@ -44,7 +44,7 @@ pub struct Options {
     seed: u64,
     /// Only commands of these groups
     #[arg(long, value_name = "GROUP", value_delimiter = ',',
-        value_parser = PossibleValuesParser::new(GROUPS))]
+        value_parser = PossibleValuesParser::new(groups()))]
     groups: Vec<String>,
     /// Only these commands, by their names in lower case: set,xgroup|create
     #[arg(long, value_name = "CMD", value_delimiter = ',')]

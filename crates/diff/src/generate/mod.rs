@@ -13,9 +13,11 @@
 pub mod hints;
 pub mod values;
 
+use std::collections::BTreeSet;
+
 use command::{Access, Argument, Flags, Group, Shape, Spec};
 use fastrand::Rng;
-use node::table;
+use node::{Entry, table};
 
 use crate::{Request, rules};
 use hints::Class;
@@ -56,28 +58,24 @@ pub struct Command {
     pub spec: &'static Spec,
 }
 
-/// The groups whose commands are about data.
-pub const GROUPS: &[&str] = &[
-    "bitmap",
-    "generic",
-    "geo",
-    "hash",
-    "hyperloglog",
-    "list",
-    "set",
-    "sorted-set",
-    "stream",
-    "string",
-];
+/// The groups of the commands on data, sorted by name.
+pub fn groups() -> Vec<&'static str> {
+    let names = table().entries().iter().filter(|entry| is_on_data(entry));
+    let names: BTreeSet<_> = names.map(|entry| entry.spec.group.name()).collect();
+    names.into_iter().collect()
+}
 
-/// The commands about data, but those that [`crate::rules`] excludes.
+/// The commands on data, but those that [`crate::rules`] excludes.
 pub fn data_commands() -> Vec<Command> {
     let entries = table().entries().iter().filter(|entry| {
-        GROUPS.contains(&entry.spec.group.name())
-            && !entry.spec.is_container
-            && rules::excluded(&entry.name).is_none()
+        is_on_data(entry) && !entry.spec.is_container && rules::excluded(&entry.name).is_none()
     });
     entries.map(|entry| Command { name: &entry.name, spec: entry.spec }).collect()
+}
+
+/// Commands of the group `server` depend on the process, even where they touch data.
+fn is_on_data(entry: &Entry) -> bool {
+    !matches!(entry.spec.group, Group::Connection | Group::Server)
 }
 
 /// A version such as 8.0.6.
