@@ -22,7 +22,6 @@ func tellAdmin(r *redis.Conn, connect func(name string) *redis.Client, protocol 
 	configuration(r)
 	information(r)
 	slowLog(r)
-	adminErrors(r)
 }
 
 func connection(r *redis.Conn, protocol int) {
@@ -179,22 +178,4 @@ func slowLog(r *redis.Conn) {
 	equal("SLOWLOG RESET", answer(r.SlowLogReset(ctx).Result()), "OK")
 	equal("SLOWLOG LEN after it", answer(r.SlowLogLen(ctx).Result()), 0)
 	r.Del(ctx, "slow")
-}
-
-func adminErrors(r *redis.Conn) {
-	raw := func(words ...any) error { return r.Do(ctx, words...).Err() }
-	unknown := "ERR unknown command 'NOSUCH', with args beginning with: 'a' 'b' "
-	refused("an unknown command", unknown, raw("NOSUCH", "a", "b"))
-	unknown = "ERR unknown subcommand 'NOSUCH'. Try CLIENT HELP."
-	refused("an unknown subcommand", unknown, raw("CLIENT", "NOSUCH"))
-	option := "ERR Unknown option or number of arguments for CONFIG SET - 'no-such-thing'"
-	refused("CONFIG SET of nothing", option, r.ConfigSet(ctx, "no-such-thing", "1").Err())
-	refused("HELLO 4", "NOPROTO unsupported protocol version", raw("HELLO", 4))
-	name := "ERR Client names cannot contain spaces, newlines or special characters."
-	refused("CLIENT SETNAME of two words", name, r.ClientSetName(ctx, "two words").Err())
-	refused("SWAPDB of no database", "ERR DB index is out of range", r.SwapDB(ctx, 0, 99).Err())
-	without := "ERR AUTH <password> called without any password configured for the default user." +
-		" Are you sure your configuration is correct?"
-	refused("AUTH where none is wanted", without, r.Auth(ctx, "x").Err())
-	equal("the connection outlived all errors", answer(r.Ping(ctx).Result()), "PONG")
 }

@@ -20,7 +20,6 @@ func tellKeys(r *redis.Conn) {
 	databases(r)
 	iteration(r)
 	inspection(r)
-	keyErrors(r)
 	r.FlushAll(ctx)
 }
 
@@ -184,21 +183,5 @@ func inspection(r *redis.Conn) {
 	between("OBJECT IDLETIME", r.ObjectIdleTime(ctx, "raw").Val(), 0, 5*time.Second)
 	between("MEMORY USAGE", r.MemoryUsage(ctx, "raw").Val(), 100, 400)
 	equal("MEMORY USAGE of nothing", answer(r.MemoryUsage(ctx, "none").Result()), nil)
-	r.FlushDB(ctx)
-}
-
-func keyErrors(r *redis.Conn) {
-	r.Set(ctx, "k", "v", 0)
-	raw := func(words ...any) error { return r.Do(ctx, words...).Err() }
-	options := "ERR NX and XX, GT or LT options at the same time are not compatible"
-	refused("EXPIRE NX XX", options, raw("EXPIRE", "k", 1, "NX", "XX"))
-	options = "ERR GT and LT options at the same time are not compatible"
-	refused("EXPIRE GT LT", options, raw("EXPIRE", "k", 1, "GT", "LT"))
-	option := "ERR Unsupported option bad"
-	refused("EXPIRE with a bad option", option, raw("EXPIRE", "k", 1, "bad"))
-	notInteger := "ERR value is not an integer or out of range"
-	refused("EXPIRE of a text", notInteger, raw("EXPIRE", "k", "soon"))
-	refused("SCAN of no cursor", "ERR invalid cursor", raw("SCAN", "abc"))
-	refused("SCAN COUNT 0", "ERR syntax error", raw("SCAN", 0, "COUNT", 0))
 	r.FlushDB(ctx)
 }

@@ -48,6 +48,8 @@ func allCommands(protocol int) {
 	tellStrings(conn)
 	tellKeys(conn)
 	tellAdmin(conn, connect, protocol)
+	conn.FlushAll(ctx)
+	tellReplies(conn)
 	conn.Close()
 	tellLoad(r, connect)
 	untold := redis.NewClient(&redis.Options{Addr: "127.0.0.1:" + port})

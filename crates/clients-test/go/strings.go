@@ -20,7 +20,6 @@ func tellStrings(r *redis.Conn) {
 	counters(r)
 	ranges(r)
 	lcs(r)
-	stringErrors(r)
 	r.FlushDB(ctx)
 }
 
@@ -33,10 +32,8 @@ func setAndGet(r *redis.Conn) {
 	equal("GET", answer(r.Get(ctx, "k").Result()), "v")
 	equal("SET NX on a key", mode("w", "NX", false), nil)
 	equal("SET XX on a key", mode("x", "XX", false), "OK")
-	equal("SET XX on nothing", answer(r.Do(ctx, "SET", "none", "1", "XX").Result()), nil)
 	equal("SET NX on nothing", answer(r.Do(ctx, "SET", "n", "1", "NX").Result()), "OK")
 	equal("SET GET", mode("y", "", true), "x")
-	equal("SET GET on nothing", answer(r.Do(ctx, "SET", "fresh", "1", "GET").Result()), nil)
 	equal("SET NX GET", mode("z", "NX", true), "y")
 	equal("what SET NX GET left", answer(r.Get(ctx, "k").Result()), "y")
 	equal("GETSET", answer(r.GetSet(ctx, "k", "g").Result()), "y")
@@ -137,7 +134,6 @@ func ranges(r *redis.Conn) {
 	equal("GETRANGE from the end", answer(r.GetRange(ctx, "a", -5, -1).Result()), "World")
 	equal("GETRANGE past the end", answer(r.GetRange(ctx, "a", 6, 100).Result()), "World")
 	equal("GETRANGE of an empty range", answer(r.GetRange(ctx, "a", 5, 3).Result()), "")
-	equal("SUBSTR", answer(r.Do(ctx, "SUBSTR", "a", 0, 4).Result()), "Hello")
 	equal("SETRANGE", answer(r.SetRange(ctx, "a", 6, "Redis").Result()), 11)
 	equal("what SETRANGE left", answer(r.Get(ctx, "a").Result()), "Hello Redis")
 	equal("SETRANGE past the end", answer(r.SetRange(ctx, "p", 3, "x").Result()), 4)
@@ -161,9 +157,6 @@ func lcs(r *redis.Conn) {
 	equal("LCS IDX MINMATCHLEN", query(long), "4-7/5-8:0  len 6")
 	long.WithMatchLen = true
 	equal("LCS IDX WITHMATCHLEN", query(long), "4-7/5-8:4  len 6")
-	both := r.Do(ctx, "LCS", "l1", "l2", "LEN", "IDX").Err()
-	text := "ERR If you want both the length and indexes, please just use IDX."
-	refused("LCS LEN IDX", text, both)
 }
 
 // lcsText is the matches as text: ranges in both, the length where asked for, and the total.
@@ -174,30 +167,4 @@ func lcsText(match *redis.LCSMatch) string {
 		fmt.Fprintf(&text, "%d-%d:%d ", m.Key2.Start, m.Key2.End, m.MatchLen)
 	}
 	return fmt.Sprintf("%s%s len %d", text.String(), match.MatchString, match.Len)
-}
-
-func stringErrors(r *redis.Conn) {
-	r.Set(ctx, "text", "abc", 0)
-	raw := func(words ...any) error { return r.Do(ctx, words...).Err() }
-	notInteger := "ERR value is not an integer or out of range"
-	refused("INCR of a text", notInteger, r.Incr(ctx, "text").Err())
-	refused("INCRBY a text", notInteger, raw("INCRBY", "c", "abc"))
-	notFloat := "ERR value is not a valid float"
-	refused("INCRBYFLOAT of a text", notFloat, r.IncrByFloat(ctx, "text", 1).Err())
-	refused("SET EX of a text", notInteger, raw("SET", "k", "v", "EX", "abc"))
-	expire := "ERR invalid expire time in '%s' command"
-	refused("SET EX 0", fmt.Sprintf(expire, "set"), raw("SET", "k", "v", "EX", 0))
-	refused("SETEX of -1", fmt.Sprintf(expire, "setex"), raw("SETEX", "k", -1, "v"))
-	refused("GETEX PX 0", fmt.Sprintf(expire, "getex"), raw("GETEX", "text", "PX", 0))
-	refused("SET with a bad option", "ERR syntax error", raw("SET", "k", "v", "BAD"))
-	refused("SET NX XX", "ERR syntax error", raw("SET", "k", "v", "NX", "XX"))
-	refused("SET EX PX", "ERR syntax error", raw("SET", "k", "v", "EX", 1, "PX", 1))
-	arity := "ERR wrong number of arguments for '%s' command"
-	refused("GET without a key", fmt.Sprintf(arity, "get"), raw("GET"))
-	refused("MSET of three", fmt.Sprintf(arity, "mset"), r.MSet(ctx, "a", "1", "b").Err())
-	before := "ERR offset is out of range"
-	refused("SETRANGE before the start", before, r.SetRange(ctx, "text", -1, "x").Err())
-	size := "ERR string exceeds maximum allowed size (proto-max-bulk-len)"
-	refused("SETRANGE past 512 MB", size, r.SetRange(ctx, "text", 1<<29, "x").Err())
-	equal("the value no error changed", answer(r.Get(ctx, "text").Result()), "abc")
 }

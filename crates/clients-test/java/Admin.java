@@ -34,7 +34,6 @@ final class Admin {
     configuration();
     information();
     slowLog();
-    errors();
   }
 
   private void connection() {
@@ -170,23 +169,5 @@ final class Admin {
     Check.equal("SLOWLOG RESET", r.slowlogReset(), "OK");
     Check.equal("SLOWLOG LEN after it", r.slowlogLen(), 0);
     r.del("slow");
-  }
-
-  private void errors() {
-    String unknown = "ERR unknown command 'NOSUCH', with args beginning with: 'a' 'b' ";
-    Check.error("an unknown command", unknown, () -> Check.raw(r, "NOSUCH", "a", "b"));
-    unknown = "ERR unknown subcommand 'NOSUCH'. Try CLIENT HELP.";
-    Check.error("an unknown subcommand", unknown, () -> Check.raw(r, "CLIENT", "NOSUCH"));
-    String option = "ERR Unknown option or number of arguments for CONFIG SET - 'no-such-thing'";
-    Check.error("CONFIG SET of nothing", option, () -> r.configSet("no-such-thing", "1"));
-    String version = "NOPROTO unsupported protocol version";
-    Check.error("HELLO 4", version, () -> Check.raw(r, "HELLO", "4"));
-    String name = "ERR Client names cannot contain spaces, newlines or special characters.";
-    Check.error("CLIENT SETNAME of two words", name, () -> r.clientSetname("two words"));
-    Check.error("SWAPDB of no database", "ERR DB index is out of range", () -> r.swapDB(0, 99));
-    String without = "ERR AUTH <password> called without any password configured for the default"
-        + " user. Are you sure your configuration is correct?";
-    Check.error("AUTH where none is wanted", without, () -> r.auth("x"));
-    Check.equal("the connection outlived all errors", r.ping(), "PONG");
   }
 }

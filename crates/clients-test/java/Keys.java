@@ -24,7 +24,6 @@ final class Keys {
     databases();
     iteration();
     inspection();
-    errors();
     r.flushAll();
   }
 
@@ -181,22 +180,6 @@ final class Keys {
     Check.between("OBJECT IDLETIME", r.objectIdletime("raw"), 0, 5);
     Check.between("MEMORY USAGE", r.memoryUsage("raw"), 100, 400);
     Check.equal("MEMORY USAGE of nothing", r.memoryUsage("none"), null);
-    r.flushDB();
-  }
-
-  private void errors() {
-    r.set("k", "v");
-    String options = "ERR NX and XX, GT or LT options at the same time are not compatible";
-    Check.error("EXPIRE NX XX", options, () -> Check.raw(r, "EXPIRE", "k", "1", "NX", "XX"));
-    options = "ERR GT and LT options at the same time are not compatible";
-    Check.error("EXPIRE GT LT", options, () -> Check.raw(r, "EXPIRE", "k", "1", "GT", "LT"));
-    String option = "ERR Unsupported option bad";
-    Check.error("EXPIRE with a bad option", option, () -> Check.raw(r, "EXPIRE", "k", "1", "bad"));
-    String notInteger = "ERR value is not an integer or out of range";
-    Check.error("EXPIRE of a text", notInteger, () -> Check.raw(r, "EXPIRE", "k", "soon"));
-    Check.error("SCAN of no cursor", "ERR invalid cursor", () -> r.scan("abc"));
-    ScanParams none = new ScanParams().count(0);
-    Check.error("SCAN COUNT 0", "ERR syntax error", () -> r.scan("0", none));
     r.flushDB();
   }
 }

@@ -37,6 +37,8 @@ final class Main {
       new Strings(r).tell();
       new Keys(r).tell();
       new Admin(r, connect, version).tell();
+      r.flushAll();
+      Replies.tell(r);
       new Load(r, connect, ADDRESS, config(protocol).clientName("pooled").build()).tell();
     }
     try (RedisClient untold = RedisClient.create(ADDRESS)) {

@@ -25,7 +25,6 @@ final class Strings {
     counters();
     ranges();
     lcs();
-    errors();
     r.flushDB();
   }
 
@@ -152,8 +151,6 @@ final class Strings {
     Check.equal("LCS IDX MINMATCHLEN", matches(params), "4-7/5-8:0 len 6");
     params = new LCSParams().idx().minMatchLen(4).withMatchLen();
     Check.equal("LCS IDX WITHMATCHLEN", matches(params), "4-7/5-8:4 len 6");
-    String text = "ERR If you want both the length and indexes, please just use IDX.";
-    Check.error("LCS LEN IDX", text, () -> r.lcs("l1", "l2", new LCSParams().len().idx()));
   }
 
   /** The matches as text: ranges in both, the length where asked for, and the total. */
@@ -166,33 +163,5 @@ final class Strings {
       text.append(':').append(match.getMatchLen()).append(' ');
     }
     return text.append("len ").append(result.getLen()).toString();
-  }
-
-  private void errors() {
-    r.set("text", "abc");
-    String notInteger = "ERR value is not an integer or out of range";
-    Check.error("INCR of a text", notInteger, () -> r.incr("text"));
-    Check.error("INCRBY a text", notInteger, () -> Check.raw(r, "INCRBY", "c", "abc"));
-    String notFloat = "ERR value is not a valid float";
-    Check.error("INCRBYFLOAT of a text", notFloat, () -> r.incrByFloat("text", 1));
-    Check.error("SET EX of a text", notInteger, () -> Check.raw(r, "SET", "k", "v", "EX", "abc"));
-    String expire = "ERR invalid expire time in '%s' command";
-    Check.error("SET EX 0", expire.formatted("set"), () -> r.set("k", "v", new SetParams().ex(0)));
-    Check.error("SETEX of -1", expire.formatted("setex"), () -> r.setex("k", -1, "v"));
-    GetExParams zero = new GetExParams().px(0);
-    Check.error("GETEX PX 0", expire.formatted("getex"), () -> r.getEx("text", zero));
-    String syntax = "ERR syntax error";
-    Check.error("SET with a bad option", syntax, () -> Check.raw(r, "SET", "k", "v", "BAD"));
-    Check.error("SET NX XX", syntax, () -> Check.raw(r, "SET", "k", "v", "NX", "XX"));
-    Check.error("SET EX PX", syntax, () -> Check.raw(r, "SET", "k", "v", "EX", "1", "PX", "1"));
-    String arity = "ERR wrong number of arguments for '%s' command";
-    Check.error("GET without a key", arity.formatted("get"), () -> Check.raw(r, "GET"));
-    String mset = arity.formatted("mset");
-    Check.error("MSET of three", mset, () -> Check.raw(r, "MSET", "a", "1", "b"));
-    String before = "ERR offset is out of range";
-    Check.error("SETRANGE before the start", before, () -> r.setrange("text", -1, "x"));
-    String size = "ERR string exceeds maximum allowed size (proto-max-bulk-len)";
-    Check.error("SETRANGE past 512 MB", size, () -> r.setrange("text", 1 << 29, "x"));
-    Check.equal("the value no error changed", r.get("text"), "abc");
   }
 }

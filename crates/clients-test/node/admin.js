@@ -11,7 +11,6 @@ export async function tell(r, connect, protocol) {
   await configuration(r);
   await information(r);
   await slowLog(r);
-  await errors(r);
 }
 
 async function connection(r, protocol) {
@@ -142,22 +141,4 @@ async function slowLog(r) {
   check.equal('SLOWLOG RESET', await r.sendCommand(['SLOWLOG', 'RESET']), 'OK');
   check.equal('SLOWLOG LEN after it', await r.sendCommand(['SLOWLOG', 'LEN']), 0);
   await r.del('slow');
-}
-
-async function errors(r) {
-  const refused = (name, text, ...words) => check.error(name, r.sendCommand(words), text);
-  const unknown = "ERR unknown command 'NOSUCH', with args beginning with: 'a' 'b' ";
-  await refused('an unknown command', unknown, 'NOSUCH', 'a', 'b');
-  const subcommand = "ERR unknown subcommand 'NOSUCH'. Try CLIENT HELP.";
-  await refused('an unknown subcommand', subcommand, 'CLIENT', 'NOSUCH');
-  const option = "ERR Unknown option or number of arguments for CONFIG SET - 'no-such-thing'";
-  await check.error('CONFIG SET of nothing', r.configSet('no-such-thing', '1'), option);
-  await refused('HELLO 4', 'NOPROTO unsupported protocol version', 'HELLO', '4');
-  const name = 'ERR Client names cannot contain spaces, newlines or special characters.';
-  await check.error('CLIENT SETNAME of two words', r.clientSetName('two words'), name);
-  await check.error('SWAPDB of no database', r.swapDb(0, 99), 'ERR DB index is out of range');
-  const without = 'ERR AUTH <password> called without any password configured for the default '
-    + 'user. Are you sure your configuration is correct?';
-  await refused('AUTH where none is wanted', without, 'AUTH', 'x');
-  check.equal('the connection outlived all errors', await r.ping(), 'PONG');
 }

@@ -7,6 +7,7 @@ import * as admin from './admin.js';
 import * as check from './check.js';
 import * as keys from './keys.js';
 import * as load from './load.js';
+import * as replies from './replies.js';
 import * as strings from './strings.js';
 
 const address = { host: '127.0.0.1', port: Number(process.env.WEFT_PORT) };
@@ -19,6 +20,8 @@ async function commands(protocol) {
   await strings.tell(r);
   await keys.tell(r);
   await admin.tell(r, connect, protocol);
+  await r.flushAll();
+  await replies.tell(r);
   await load.tell(r, connect, options);
   await r.close();
 }

@@ -3,8 +3,6 @@
 import time
 
 import check
-from redis.backoff import NoBackoff
-from redis.retry import Retry
 
 
 def tell(r, connect, protocol):
@@ -16,7 +14,6 @@ def tell(r, connect, protocol):
     configuration(r)
     information(r)
     slow_log(r)
-    errors(r, connect)
 
 
 def connection(r, protocol):
@@ -137,25 +134,3 @@ def slow_log(r):
     check.holds("SLOWLOG LEN", r.slowlog_len() >= 1)
     check.equal("SLOWLOG RESET", (r.slowlog_reset(), r.slowlog_len()), (True, 0))
     r.delete("slow")
-
-
-def errors(r, connect):
-    run = r.execute_command
-    unknown = "unknown command 'NOSUCH', with args beginning with: 'a' 'b' "
-    check.error("an unknown command", unknown, lambda: run("NOSUCH", "a", "b"))
-    unknown = "unknown subcommand 'NOSUCH'. Try CLIENT HELP."
-    check.error("an unknown subcommand", unknown, lambda: run("CLIENT NOSUCH"))
-    unknown = "Unknown option or number of arguments for CONFIG SET - 'no-such-thing'"
-    check.error("CONFIG SET of nothing", unknown, lambda: r.config_set("no-such-thing", 1))
-    protocol = "NOPROTO unsupported protocol version"
-    check.error("HELLO 4", protocol, lambda: run("HELLO", "4"))
-    name = "Client names cannot contain spaces, newlines or special characters."
-    check.error("CLIENT SETNAME of two words", name, lambda: r.client_setname("two words"))
-    index = "DB index is out of range"
-    check.error("SWAPDB of no database", index, lambda: r.swapdb(0, 99))
-    without = "AUTH <password> called without any password configured for the default user. "
-    without += "Are you sure your configuration is correct?"
-    once = connect(retry=Retry(NoBackoff(), 0))
-    call = lambda: once.execute_command("AUTH", "x")
-    check.error("AUTH where none is wanted", without, call)
-    check.equal("the connection outlived all errors", r.ping(), True)

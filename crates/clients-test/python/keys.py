@@ -14,7 +14,6 @@ def tell(r):
     databases(r)
     iteration(r)
     inspection(r)
-    errors(r)
     r.flushall()
 
 
@@ -141,20 +140,4 @@ def inspection(r):
     check.between("OBJECT IDLETIME", r.object("IDLETIME", "raw"), 0, 5)
     check.between("MEMORY USAGE", r.memory_usage("raw"), 100, 400)
     check.equal("MEMORY USAGE of nothing", r.memory_usage("none"), None)
-    r.flushdb()
-
-
-def errors(r):
-    run = r.execute_command
-    r.set("k", "v")
-    options = "NX and XX, GT or LT options at the same time are not compatible"
-    check.error("EXPIRE NX XX", options, lambda: run("EXPIRE", "k", "1", "NX", "XX"))
-    options = "GT and LT options at the same time are not compatible"
-    check.error("EXPIRE GT LT", options, lambda: run("EXPIRE", "k", "1", "GT", "LT"))
-    option = "Unsupported option bad"
-    check.error("EXPIRE with a bad option", option, lambda: run("EXPIRE", "k", "1", "bad"))
-    not_integer = "value is not an integer or out of range"
-    check.error("EXPIRE of a text", not_integer, lambda: run("EXPIRE", "k", "soon"))
-    check.error("SCAN of no cursor", "invalid cursor", lambda: run("SCAN", "abc"))
-    check.error("SCAN COUNT 0", "syntax error", lambda: run("SCAN", "0", "COUNT", "0"))
     r.flushdb()

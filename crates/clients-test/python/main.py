@@ -13,6 +13,7 @@ import keys
 import load
 import redis
 import redis.asyncio
+import replies
 import strings
 from redis.backoff import NoBackoff
 from redis.retry import Retry
@@ -36,6 +37,8 @@ def commands(protocol):
         strings.tell(r)
         keys.tell(r)
         admin.tell(r, connect, protocol)
+        r.flushall()
+        replies.tell(r)
     load.tell(connect)
     asyncio.run(asynchronous(protocol))
 

@@ -14,7 +14,6 @@ def tell(r):
     counters(r)
     ranges(r)
     lcs(r)
-    errors(r)
     r.flushdb()
 
 
@@ -128,8 +127,6 @@ def lcs(r):
     check.equal("LCS IDX MINMATCHLEN", found, ([[[4, 7], [5, 8]]], 6))
     found = matches(r.lcs("l1", "l2", idx=True, minmatchlen=4, withmatchlen=True))
     check.equal("LCS IDX WITHMATCHLEN", found, ([[[4, 7], [5, 8], 4]], 6))
-    both = "If you want both the length and indexes, please just use IDX."
-    check.error("LCS LEN IDX", both, lambda: r.lcs("l1", "l2", len=True, idx=True))
 
 
 def matches(reply):
@@ -137,29 +134,3 @@ def matches(reply):
     if isinstance(reply, list):
         reply = dict(zip(reply[::2], reply[1::2]))
     return reply["matches"], reply["len"]
-
-
-def errors(r):
-    r.set("text", "abc")
-    not_integer = "value is not an integer or out of range"
-    check.error("INCR of a text", not_integer, lambda: r.incr("text"))
-    check.error("INCRBY a text", not_integer, lambda: r.incrby("c", "abc"))
-    not_float = "value is not a valid float"
-    check.error("INCRBYFLOAT of a text", not_float, lambda: r.incrbyfloat("text", 1))
-    run = r.execute_command
-    check.error("SET EX of a text", not_integer, lambda: run("SET", "k", "v", "EX", "abc"))
-    expire = "invalid expire time in '%s' command"
-    check.error("SET EX 0", expire % "set", lambda: run("SET", "k", "v", "EX", "0"))
-    check.error("SETEX of -1", expire % "setex", lambda: run("SETEX", "k", "-1", "v"))
-    check.error("GETEX PX 0", expire % "getex", lambda: run("GETEX", "text", "PX", "0"))
-    check.error("SET with a bad option", "syntax error", lambda: run("SET", "k", "v", "BAD"))
-    check.error("SET NX XX", "syntax error", lambda: run("SET", "k", "v", "NX", "XX"))
-    check.error("SET EX PX", "syntax error", lambda: run("SET", "k", "v", "EX", "1", "PX", "1"))
-    arity = "wrong number of arguments for '%s' command"
-    check.error("GET without a key", arity % "get", lambda: run("GET"))
-    check.error("MSET of three", arity % "mset", lambda: run("MSET", "a", "1", "b"))
-    offset = "offset is out of range"
-    check.error("SETRANGE before the start", offset, lambda: r.setrange("text", -1, "x"))
-    size = "string exceeds maximum allowed size (proto-max-bulk-len)"
-    check.error("SETRANGE past 512 MB", size, lambda: r.setrange("text", 1 << 29, "x"))
-    check.equal("the value no error changed", r.get("text"), "abc")

@@ -25,6 +25,6 @@ mod toolchain;
 
 pub use certificates::Certificates;
 pub use folder::Folder;
-pub use program::{Part, Program, tls_servers};
+pub use program::{Part, Program, REPLIES, tls_servers};
 pub use server::Server;
 pub use toolchain::{Tool, prepare, run_step, sources};

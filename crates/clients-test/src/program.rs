@@ -17,7 +17,11 @@ const PART_SECONDS_MAX: u64 = 120;
 /// With a space and a quote in it, so that quoting mistakes show.
 const PASSWORD: &str = "correct horse \"battery\"";
 
-/// A part of the story. Every part finds `WEFT_PORT` in its environment.
+/// The requests that all clients send alike, with their replies.
+pub const REPLIES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/cases/replies.txt");
+
+/// A part of the tests. Every part finds `WEFT_PORT` and `WEFT_REPLIES`, the path of [`REPLIES`], in
+/// its environment.
 #[derive(Clone, Copy)]
 pub enum Part {
     /// All commands, in RESP2.
@@ -80,6 +84,7 @@ impl Program {
         let (mut reader, writer) = std::io::pipe().expect("a pipe can be made");
         let mut command = Command::new(program);
         command.args(arguments).arg(part).stdin(Stdio::null());
+        command.env("WEFT_REPLIES", REPLIES);
         command.envs(environment.iter().map(|(name, value)| (name, value)));
         command.stdout(writer.try_clone().expect("a pipe can be shared")).stderr(writer);
         let mut child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));

@@ -16,7 +16,6 @@ pub fn tell(r: &mut Connection, client: &Client, protocol: i64) {
     configuration(r);
     information(r);
     slow_log(r);
-    errors(r);
 }
 
 fn connection(r: &mut Connection, protocol: i64) {
@@ -160,40 +159,4 @@ fn slow_log(r: &mut Connection) {
     equal("SLOWLOG RESET", ask::<String>(r, "SLOWLOG RESET").as_str(), "OK");
     equal("SLOWLOG LEN after it", ask(r, "SLOWLOG LEN"), 0);
     ask::<()>(r, "DEL slow");
-}
-
-fn errors(r: &mut Connection) {
-    for (name, line, text) in [
-        (
-            "an unknown command",
-            "NOSUCH a b",
-            "ERR unknown command 'NOSUCH', with args beginning with: 'a' 'b' ",
-        ),
-        (
-            "an unknown subcommand",
-            "CLIENT NOSUCH",
-            "ERR unknown subcommand 'NOSUCH'. Try CLIENT HELP.",
-        ),
-        (
-            "CONFIG SET of nothing",
-            "CONFIG SET no-such-thing 1",
-            "ERR Unknown option or number of arguments for CONFIG SET - 'no-such-thing'",
-        ),
-        ("HELLO 4", "HELLO 4", "NOPROTO unsupported protocol version"),
-        (
-            "CLIENT SETNAME of two lines",
-            "CLIENT SETNAME two\nlines",
-            "ERR Client names cannot contain spaces, newlines or special characters.",
-        ),
-        ("SWAPDB of no database", "SWAPDB 0 99", "ERR DB index is out of range"),
-        (
-            "AUTH where none is wanted",
-            "AUTH x",
-            "ERR AUTH <password> called without any password configured for the default user. \
-             Are you sure your configuration is correct?",
-        ),
-    ] {
-        refused(name, text, try_ask::<Value>(r, line));
-    }
-    equal("the connection outlived all errors", r.ping::<String>().unwrap().as_str(), "PONG");
 }

@@ -16,7 +16,6 @@ pub fn tell(r: &mut Connection) {
     databases(r);
     iteration(r);
     inspection(r);
-    errors(r);
     ask::<()>(r, "FLUSHALL");
 }
 
@@ -173,28 +172,5 @@ fn inspection(r: &mut Connection) {
     between("OBJECT IDLETIME", r.object_idletime("raw").unwrap(), 0..=5);
     between("MEMORY USAGE", ask(r, "MEMORY USAGE raw"), 100..=400);
     equal("MEMORY USAGE of nothing", ask::<Option<i64>>(r, "MEMORY USAGE none"), None);
-    ask::<()>(r, "FLUSHDB");
-}
-
-fn errors(r: &mut Connection) {
-    ask::<()>(r, "SET k v");
-    for (name, line, text) in [
-        (
-            "EXPIRE NX XX",
-            "EXPIRE k 1 NX XX",
-            "ERR NX and XX, GT or LT options at the same time are not compatible",
-        ),
-        (
-            "EXPIRE GT LT",
-            "EXPIRE k 1 GT LT",
-            "ERR GT and LT options at the same time are not compatible",
-        ),
-        ("EXPIRE with a bad option", "EXPIRE k 1 bad", "ERR Unsupported option bad"),
-        ("EXPIRE of a text", "EXPIRE k soon", "ERR value is not an integer or out of range"),
-        ("SCAN of no cursor", "SCAN abc", "ERR invalid cursor"),
-        ("SCAN COUNT 0", "SCAN 0 COUNT 0", "ERR syntax error"),
-    ] {
-        refused(name, text, try_ask::<Value>(r, line));
-    }
     ask::<()>(r, "FLUSHDB");
 }

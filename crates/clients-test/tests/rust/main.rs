@@ -16,6 +16,7 @@ mod check;
 mod keys;
 mod load;
 mod reload;
+mod replies;
 mod strings;
 mod waiting;
 
@@ -41,6 +42,8 @@ fn commands(protocol: ProtocolVersion, number: i64) {
     strings::tell(&mut r);
     keys::tell(&mut r);
     admin::tell(&mut r, &client, number);
+    ask::<()>(&mut r, "FLUSHALL");
+    replies::tell(&mut r);
     load::tell(&mut r, &client);
 }
 
