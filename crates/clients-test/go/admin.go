@@ -13,8 +13,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// tellAdmin uses one connection; `connect` makes clients of the same protocol.
-func tellAdmin(r *redis.Conn, connect func(name string) *redis.Client, protocol int) {
+// checkAdmin uses one connection; `connect` makes clients of the same protocol.
+func checkAdmin(r *redis.Conn, connect func(name string) *redis.Client, protocol int) {
 	connection(r, protocol)
 	ownRecord(r, protocol)
 	otherClients(r, connect)
@@ -29,20 +29,20 @@ func connection(r *redis.Conn, protocol int) {
 	equal("PING with a text", answer(r.Do(ctx, "PING", "hi").Result()), "hi")
 	equal("ECHO", answer(r.Echo(ctx, "héllo").Result()), "héllo")
 	hello := r.Hello(ctx, protocol, "", "", "").Val()
-	equal("HELLO tells the protocol", hello["proto"], protocol)
-	equal("HELLO tells the server", hello["server"], "redis")
-	holds("HELLO tells the version", strings.HasPrefix(hello["version"].(string), "8.0."), hello)
-	equal("HELLO tells the mode", hello["mode"], "standalone")
-	equal("HELLO tells the role", hello["role"], "master")
-	equal("HELLO tells the id", hello["id"], answer(r.ClientID(ctx).Result()))
+	equal("HELLO has the protocol", hello["proto"], protocol)
+	equal("HELLO has the server", hello["server"], "redis")
+	holds("HELLO has the version", strings.HasPrefix(hello["version"].(string), "8.0."), hello)
+	equal("HELLO has the mode", hello["mode"], "standalone")
+	equal("HELLO has the role", hello["role"], "master")
+	equal("HELLO has the id", hello["id"], answer(r.ClientID(ctx).Result()))
 	clock := r.Time(ctx).Val()
 	between("TIME less our own", time.Since(clock), -5*time.Second, 5*time.Second)
 }
 
 func ownRecord(r *redis.Conn, protocol int) {
 	equal("CLIENT GETNAME of none", answer(r.ClientGetName(ctx).Result()), nil)
-	equal("CLIENT SETNAME", answer(r.ClientSetName(ctx, "story").Result()), true)
-	equal("CLIENT GETNAME", answer(r.ClientGetName(ctx).Result()), "story")
+	equal("CLIENT SETNAME", answer(r.ClientSetName(ctx, "subject").Result()), true)
+	equal("CLIENT GETNAME", answer(r.ClientGetName(ctx).Result()), "subject")
 	before, err := r.ClientInfo(ctx).Result()
 	equal("CLIENT INFO is understood", err, nil)
 	arrived := strings.HasPrefix(before.LibName, "go-redis") && before.LibVer != ""
@@ -51,12 +51,12 @@ func ownRecord(r *redis.Conn, protocol int) {
 	equal("CLIENT SETINFO", answer(r.ClientSetInfo(ctx, version).Result()), "OK")
 	info := r.ClientInfo(ctx).Val()
 	seen := []any{info.Name, info.LibVer, info.Resp, info.DB, info.User}
-	equal("CLIENT INFO", seen, []any{"story", "9.9", protocol, 0, "default"})
-	equal("CLIENT INFO tells the id", info.ID, answer(r.ClientID(ctx).Result()))
+	equal("CLIENT INFO", seen, []any{"subject", "9.9", protocol, 0, "default"})
+	equal("CLIENT INFO has the id", info.ID, answer(r.ClientID(ctx).Result()))
 	addresses := strings.Contains(info.Addr, ":") && strings.Contains(info.LAddr, ":")
-	holds("CLIENT INFO tells the addresses", addresses, info)
+	holds("CLIENT INFO has the addresses", addresses, info)
 	list := r.ClientList(ctx).Val()
-	own := regexp.MustCompile(fmt.Sprintf(`(?m)^id=%d .* name=story .* io-thread=\d+$`, info.ID))
+	own := regexp.MustCompile(fmt.Sprintf(`(?m)^id=%d .* name=subject .* io-thread=\d+$`, info.ID))
 	holds("CLIENT LIST has this client and its thread", own.MatchString(list), list)
 	equal("CLIENT NO-EVICT", answer(r.Do(ctx, "CLIENT", "NO-EVICT", "OFF").Result()), "OK")
 	equal("CLIENT NO-TOUCH", answer(r.Do(ctx, "CLIENT", "NO-TOUCH", "OFF").Result()), "OK")
@@ -70,7 +70,7 @@ func otherClients(r *redis.Conn, connect func(name string) *redis.Client) {
 	listed := r.Do(ctx, "CLIENT", "LIST", "ID", id).String()
 	holds("CLIENT LIST ID", strings.Contains(listed, " name=victim "), listed)
 	normal := r.Do(ctx, "CLIENT", "LIST", "TYPE", "normal").String()
-	both := strings.Contains(normal, " name=story ") && strings.Contains(normal, " name=victim ")
+	both := strings.Contains(normal, " name=subject ") && strings.Contains(normal, " name=victim ")
 	holds("CLIENT LIST TYPE", both, normal)
 	kill := func() any { return answer(r.ClientKillByFilter(ctx, "ID", fmt.Sprint(id)).Result()) }
 	equal("CLIENT KILL ID", kill(), 1)
@@ -93,14 +93,14 @@ func commands(r *redis.Conn) {
 	equal("COMMAND lists as many", len(table), count)
 	get := table["get"]
 	keys := []any{get.Arity, get.FirstKeyPos, get.LastKeyPos, get.StepCount, get.ReadOnly}
-	equal("COMMAND tells GET's keys", keys, []any{int8(2), int8(1), int8(1), int8(1), true})
-	holds("COMMAND tells GET's flags", slices.Contains(get.Flags, "fast"), get.Flags)
+	equal("COMMAND has GET's keys", keys, []any{int8(2), int8(1), int8(1), int8(1), true})
+	holds("COMMAND has GET's flags", slices.Contains(get.Flags, "fast"), get.Flags)
 	rows, _ := r.Do(ctx, "COMMAND", "INFO", "mset", "nosuch").Slice()
 	equal("COMMAND INFO", []any{rows[0].([]any)[0], rows[1]}, []any{"mset", nil})
 	docs := r.Do(ctx, "COMMAND", "DOCS", "set").Val()
 	set := fields(fields(docs)["set"])
 	equal("COMMAND DOCS", []any{set["group"], set["since"]}, []any{"string", "1.0.0"})
-	holds("COMMAND DOCS tells what SET does", len(set["summary"].(string)) > 10, set)
+	holds("COMMAND DOCS has a summary of SET", len(set["summary"].(string)) > 10, set)
 	found := answer(r.CommandGetKeys(ctx, "MSET", "a", "1", "b", "2").Result())
 	equal("COMMAND GETKEYS", found, []string{"a", "b"})
 	strs := r.CommandList(ctx, &redis.FilterBy{ACLCat: "string"}).Val()
@@ -136,7 +136,7 @@ func configuration(r *redis.Conn) {
 func information(r *redis.Conn) {
 	info := r.InfoMap(ctx).Val()
 	version := info["Server"]["redis_version"]
-	holds("INFO tells the version", strings.HasPrefix(version, "8.0."), version)
+	holds("INFO has the version", strings.HasPrefix(version, "8.0."), version)
 	number := regexp.MustCompile(`^\d+$`)
 	for section, names := range map[string][]string{
 		"Server":  {"process_id", "tcp_port", "uptime_in_seconds"},
@@ -149,7 +149,7 @@ func information(r *redis.Conn) {
 			holds("INFO has "+name+" as a number", number.MatchString(value), value)
 		}
 	}
-	equal("INFO tells the role", info["Replication"]["role"], "master")
+	equal("INFO has the role", info["Replication"]["role"], "master")
 	r.Set(ctx, "k", "v", 100*time.Second)
 	info = r.InfoMap(ctx, "keyspace").Val()
 	keyspace := info["Keyspace"]["db0"]
@@ -172,7 +172,7 @@ func slowLog(r *redis.Conn) {
 		}
 	}
 	equal("SLOWLOG GET", len(found), 1)
-	between("SLOWLOG tells the start", time.Since(found[0].Time), -5*time.Second, 10*time.Second)
+	between("SLOWLOG has the start", time.Since(found[0].Time), -5*time.Second, 10*time.Second)
 	length := r.SlowLogLen(ctx).Val()
 	holds("SLOWLOG LEN", length >= 1, length)
 	equal("SLOWLOG RESET", answer(r.SlowLogReset(ctx).Result()), "OK")

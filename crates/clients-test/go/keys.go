@@ -11,8 +11,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// tellKeys leaves all databases as empty as they were.
-func tellKeys(r *redis.Conn) {
+// checkKeys leaves all databases as empty as they were.
+func checkKeys(r *redis.Conn) {
 	life(r)
 	expiry(r)
 	expiryConditions(r)

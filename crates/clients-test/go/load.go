@@ -14,8 +14,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// tellLoad uses a client with a pool, and `connect` for named further ones.
-func tellLoad(r *redis.Client, connect func(name string) *redis.Client) {
+// checkLoad uses a client with a pool, and `connect` for named further ones.
+func checkLoad(r *redis.Client, connect func(name string) *redis.Client) {
 	binary(r)
 	unicode(r)
 	large(r)

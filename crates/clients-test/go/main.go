@@ -45,15 +45,15 @@ func allCommands(protocol int) {
 	}
 	r := connect("")
 	conn := r.Conn()
-	tellStrings(conn)
-	tellKeys(conn)
-	tellAdmin(conn, connect, protocol)
+	checkStrings(conn)
+	checkKeys(conn)
+	checkAdmin(conn, connect, protocol)
 	conn.FlushAll(ctx)
-	tellReplies(conn)
+	checkReplies(conn)
 	conn.Close()
-	tellLoad(r, connect)
-	untold := redis.NewClient(&redis.Options{Addr: "127.0.0.1:" + port})
-	equal("a client without configuration", answer(untold.Ping(ctx).Result()), "PONG")
+	checkLoad(r, connect)
+	unconfigured := redis.NewClient(&redis.Options{Addr: "127.0.0.1:" + port})
+	equal("a client without configuration", answer(unconfigured.Ping(ctx).Result()), "PONG")
 }
 
 // auth: a server with requirepass.
@@ -142,7 +142,7 @@ func overSocket() {
 		equal("PING over the socket", answer(r.Ping(ctx).Result()), "PONG")
 		equal("SET over it", answer(r.Set(ctx, "k", "v", 0).Result()), "OK")
 		info := r.ClientInfo(ctx).Val()
-		holds("CLIENT INFO tells the path", strings.HasPrefix(info.Addr, path), info)
+		holds("CLIENT INFO has the path", strings.HasPrefix(info.Addr, path), info)
 		tcp := redis.NewClient(&redis.Options{Addr: "127.0.0.1:" + port, Protocol: protocol})
 		equal("TCP sees the same keys", answer(tcp.Get(ctx, "k").Result()), "v")
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// tellReplies finds the database empty and leaves it so.
-func tellReplies(r *redis.Conn) {
+// checkReplies finds the database empty and leaves it so.
+func checkReplies(r *redis.Conn) {
 	text, err := os.ReadFile(os.Getenv("WEFT_REPLIES"))
 	equal("the file of replies", err, nil)
 	count := 0

@@ -11,8 +11,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// tellStrings leaves the database as empty as it was.
-func tellStrings(r *redis.Conn) {
+// checkStrings leaves the database as empty as it was.
+func checkStrings(r *redis.Conn) {
 	setAndGet(r)
 	setExpiring(r)
 	getEx(r)

@@ -26,7 +26,7 @@ final class Admin {
     this.protocol = protocol;
   }
 
-  void tell() throws InterruptedException {
+  void run() throws InterruptedException {
     connection();
     ownRecord();
     otherClients();
@@ -47,21 +47,21 @@ final class Admin {
 
   private void ownRecord() {
     Check.equal("CLIENT GETNAME of none", r.clientGetname(), null);
-    Check.equal("CLIENT SETNAME", r.clientSetname("story"), "OK");
-    Check.equal("CLIENT GETNAME", r.clientGetname(), "story");
+    Check.equal("CLIENT SETNAME", r.clientSetname("subject"), "OK");
+    Check.equal("CLIENT GETNAME", r.clientGetname(), "subject");
     Map<String, String> before = fields(r.clientInfo());
     boolean arrived = before.getOrDefault("lib-name", "").startsWith("jedis");
     Check.holds("the client's own SETINFO arrived", arrived, before);
     Check.equal("CLIENT SETINFO", r.clientSetInfo(ClientAttributeOption.LIB_VER, "9.9"), "OK");
     Map<String, String> info = fields(r.clientInfo());
-    Check.equal("CLIENT INFO tells the name", info.get("name"), "story");
-    Check.equal("CLIENT INFO tells the version", info.get("lib-ver"), "9.9");
-    Check.equal("CLIENT INFO tells the protocol", info.get("resp"), String.valueOf(protocol));
-    Check.equal("CLIENT INFO tells the id", info.get("id"), String.valueOf(r.clientId()));
+    Check.equal("CLIENT INFO has the name", info.get("name"), "subject");
+    Check.equal("CLIENT INFO has the version", info.get("lib-ver"), "9.9");
+    Check.equal("CLIENT INFO has the protocol", info.get("resp"), String.valueOf(protocol));
+    Check.equal("CLIENT INFO has the id", info.get("id"), String.valueOf(r.clientId()));
     boolean addresses = info.get("addr").contains(":") && info.get("laddr").contains(":");
-    Check.holds("CLIENT INFO tells the addresses", addresses, info);
+    Check.holds("CLIENT INFO has the addresses", addresses, info);
     String listed = r.clientList(r.clientId()).strip();
-    Check.equal("CLIENT LIST ID", fields(listed).get("name"), "story");
+    Check.equal("CLIENT LIST ID", fields(listed).get("name"), "subject");
     Check.holds("CLIENT LIST ends with the thread", listed.matches(".* io-thread=\\d+"), listed);
     Check.equal("CLIENT NO-EVICT", r.clientNoEvictOff(), "OK");
     Check.equal("CLIENT NO-TOUCH", r.clientNoTouchOff(), "OK");
@@ -80,7 +80,7 @@ final class Admin {
     Jedis other = connect.apply("victim");
     long id = other.clientId();
     String normal = r.clientList(ClientType.NORMAL);
-    boolean both = normal.contains(" name=story ") && normal.contains(" name=victim ");
+    boolean both = normal.contains(" name=subject ") && normal.contains(" name=victim ");
     Check.holds("CLIENT LIST TYPE", both, normal);
     ClientKillParams victim = new ClientKillParams().id(String.valueOf(id));
     Check.equal("CLIENT KILL ID", r.clientKill(victim), 1);
@@ -100,16 +100,16 @@ final class Admin {
     Check.equal("COMMAND lists as many", table.size(), count);
     CommandInfo get = table.get("get");
     List<Long> keys = List.of(get.getArity(), get.getFirstKey(), get.getLastKey(), get.getStep());
-    Check.equal("COMMAND tells GET's keys", keys, List.of(2L, 1L, 1L, 1L));
+    Check.equal("COMMAND has GET's keys", keys, List.of(2L, 1L, 1L, 1L));
     boolean flags = get.getFlags().containsAll(List.of("readonly", "fast"));
-    Check.holds("COMMAND tells GET's flags", flags, get.getFlags());
+    Check.holds("COMMAND has GET's flags", flags, get.getFlags());
     Map<String, CommandInfo> info = r.commandInfo("mset", "nosuch");
     Check.equal("COMMAND INFO", info.get("mset").getStep(), 2);
     CommandDocument set = r.commandDocs("set").get("set");
-    Check.equal("COMMAND DOCS tells the group", set.getGroup(), "string");
-    Check.equal("COMMAND DOCS tells since when", set.getSince(), "1.0.0");
+    Check.equal("COMMAND DOCS has the group", set.getGroup(), "string");
+    Check.equal("COMMAND DOCS has the version", set.getSince(), "1.0.0");
     boolean summary = set.getSummary().length() > 10;
-    Check.holds("COMMAND DOCS tells what SET does", summary, set.getSummary());
+    Check.holds("COMMAND DOCS has a summary of SET", summary, set.getSummary());
     List<String> found = r.commandGetKeys("MSET", "a", "1", "b", "2");
     Check.equal("COMMAND GETKEYS", found, List.of("a", "b"));
   }
@@ -128,7 +128,7 @@ final class Admin {
 
   private void information() {
     String version = field(r.info(), "redis_version");
-    Check.holds("INFO tells the version", version.startsWith("8.0."), version);
+    Check.holds("INFO has the version", version.startsWith("8.0."), version);
     List<String> numbers = List.of(
         "process_id", "tcp_port", "uptime_in_seconds", "connected_clients", "used_memory",
         "total_commands_processed", "keyspace_hits", "expired_keys");
@@ -136,7 +136,7 @@ final class Admin {
       String value = field(r.info(), name);
       Check.holds("INFO has " + name + " as a number", value.matches("\\d+"), value);
     }
-    Check.equal("INFO tells the role", field(r.info(), "role"), "master");
+    Check.equal("INFO has the role", field(r.info(), "role"), "master");
     r.setex("k", 100, "v");
     String keyspace = field(r.info("keyspace"), "db0");
     Check.holds("INFO keyspace", keyspace.startsWith("keys=1,expires=1,"), keyspace);
@@ -164,7 +164,7 @@ final class Admin {
             .toList();
     Check.equal("SLOWLOG GET", found.size(), 1);
     double age = found.get(0).getTimeStamp() - System.currentTimeMillis() / 1e3;
-    Check.between("SLOWLOG tells the start", age, -10, 5);
+    Check.between("SLOWLOG has the start", age, -10, 5);
     Check.holds("SLOWLOG LEN", r.slowlogLen() >= 1, r.slowlogLen());
     Check.equal("SLOWLOG RESET", r.slowlogReset(), "OK");
     Check.equal("SLOWLOG LEN after it", r.slowlogLen(), 0);

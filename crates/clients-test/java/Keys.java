@@ -16,7 +16,7 @@ final class Keys {
   }
 
   /** Database 0 is empty before and after. */
-  void tell() throws InterruptedException {
+  void run() throws InterruptedException {
     life();
     expiry();
     expiryConditions();

@@ -33,7 +33,7 @@ final class Load {
     this.config = config;
   }
 
-  void tell() throws InterruptedException {
+  void run() throws InterruptedException {
     binary();
     unicode();
     large();

@@ -34,15 +34,15 @@ final class Main {
         name -> new Jedis(ADDRESS, config(protocol).clientName(name).build());
     int version = Integer.parseInt(protocol.version());
     try (Jedis r = new Jedis(ADDRESS, config(protocol).build())) {
-      new Strings(r).tell();
-      new Keys(r).tell();
-      new Admin(r, connect, version).tell();
+      new Strings(r).run();
+      new Keys(r).run();
+      new Admin(r, connect, version).run();
       r.flushAll();
-      Replies.tell(r);
-      new Load(r, connect, ADDRESS, config(protocol).clientName("pooled").build()).tell();
+      Replies.run(r);
+      new Load(r, connect, ADDRESS, config(protocol).clientName("pooled").build()).run();
     }
-    try (RedisClient untold = RedisClient.create(ADDRESS)) {
-      Check.equal("a client without configuration", untold.ping(), "PONG");
+    try (RedisClient unconfigured = RedisClient.create(ADDRESS)) {
+      Check.equal("a client without configuration", unconfigured.ping(), "PONG");
     }
   }
 

@@ -11,7 +11,7 @@ import redis.clients.jedis.exceptions.JedisException;
 
 final class Replies {
   /** The database is empty before and after. */
-  static void tell(Jedis r) {
+  static void run(Jedis r) {
     int count = 0;
     for (String line : lines()) {
       if (line.isEmpty() || line.startsWith("#")) {

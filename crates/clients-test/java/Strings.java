@@ -17,7 +17,7 @@ final class Strings {
   }
 
   /** The database is empty before and after. */
-  void tell() throws InterruptedException {
+  void run() throws InterruptedException {
     setAndGet();
     setExpiring();
     getex();

@@ -3,7 +3,7 @@
 import * as check from './check.js';
 
 /** The client's database 0 is empty before and after. */
-export async function tell(r) {
+export async function run(r) {
   await life(r);
   await expiry(r);
   await expiryConditions(r);

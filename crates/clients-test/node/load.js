@@ -5,7 +5,7 @@ import { RESP_TYPES, createClientPool } from 'redis';
 import * as check from './check.js';
 
 /** `options` are those of the protocol under test, `connect(more)` makes connected clients. */
-export async function tell(r, connect, options) {
+export async function run(r, connect, options) {
   const bytes = r.withTypeMapping({ [RESP_TYPES.BLOB_STRING]: Buffer });
   await binary(r, bytes);
   await unicode(r);

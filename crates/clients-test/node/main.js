@@ -17,12 +17,12 @@ async function commands(protocol) {
   const options = { RESP: protocol, socket: address };
   const connect = (more = {}) => open({ ...options, ...more });
   const r = await connect();
-  await strings.tell(r);
-  await keys.tell(r);
-  await admin.tell(r, connect, protocol);
+  await strings.run(r);
+  await keys.run(r);
+  await admin.run(r, connect, protocol);
   await r.flushAll();
-  await replies.tell(r);
-  await load.tell(r, connect, options);
+  await replies.run(r);
+  await load.run(r, connect, options);
   await r.close();
 }
 

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import * as check from './check.js';
 
 /** The database is empty before and after. */
-export async function tell(r) {
+export async function run(r) {
   let count = 0;
   for (const line of readFileSync(process.env.WEFT_REPLIES, 'utf8').split('\n')) {
     if (line === '' || line.startsWith('#')) continue;

@@ -3,7 +3,7 @@
 import * as check from './check.js';
 
 /** The client's database is empty before and after. */
-export async function tell(r) {
+export async function run(r) {
   await setAndGet(r);
   await setExpiring(r);
   await getex(r);

@@ -5,7 +5,7 @@ import time
 import check
 
 
-def tell(r):
+def run(r):
     """`r` decodes replies and has one connection; its database 0 is empty before and after."""
     life(r)
     expiry(r)

@@ -7,7 +7,7 @@ import check
 import redis
 
 
-def tell(connect):
+def run(connect):
     """`connect(**options)` makes clients of the protocol under test."""
     binary(connect(decode_responses=False))
     unicode(connect())

@@ -34,12 +34,12 @@ def commands(protocol):
         return redis.Redis(connection_pool=redis.BlockingConnectionPool(**options))
 
     with connect(single_connection_client=True) as r:
-        strings.tell(r)
-        keys.tell(r)
-        admin.tell(r, connect, protocol)
+        strings.run(r)
+        keys.run(r)
+        admin.run(r, connect, protocol)
         r.flushall()
-        replies.tell(r)
-    load.tell(connect)
+        replies.run(r)
+    load.run(connect)
     asyncio.run(asynchronous(protocol))
 
 
@@ -131,7 +131,7 @@ def unix():
         check.equal("PING over the socket", r.ping(), True)
         check.equal("SET and GET over it", (r.set("k", "v"), r.get("k")), (True, "v"))
         info = r.client_info()
-        check.holds("CLIENT INFO tells the path", info["addr"].startswith(path), info)
+        check.holds("CLIENT INFO has the path", info["addr"].startswith(path), info)
         over_tcp = redis.Redis(port=PORT, protocol=protocol, decode_responses=True)
         check.equal("TCP sees the same keys", over_tcp.get("k"), "v")
 

@@ -6,7 +6,7 @@ import check
 from redis.exceptions import RedisError
 
 
-def tell(r):
+def run(r):
     """`r` has one connection, decodes replies, and its database is empty before and after."""
     count = 0
     with open(os.environ["WEFT_REPLIES"], encoding="utf-8") as file:

@@ -5,7 +5,7 @@ import time
 import check
 
 
-def tell(r):
+def run(r):
     """`r` decodes replies; its database is empty before and after."""
     set_and_get(r)
     set_expiring(r)

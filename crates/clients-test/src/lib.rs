@@ -1,14 +1,15 @@
 //! Real clients drive the built server: redis-py, node-redis, go-redis, Jedis and the `redis`
-//! crate tell the same story, each in its own language, and stop at the first answer that is not
+//! crate run the same tests, each in its own language, and stop at the first reply that is not
 //! what the same client gets from Redis 8.0.
 //!
-//! This library is the stage: it finds or builds the `weft` binary, starts servers of it, makes
+//! This library finds or builds the `weft` binary, starts servers of it, makes
 //! certificates, installs what each client program needs under `target/clients/<language>`, and
 //! runs the programs. `tests/<language>.rs` says how a language is prepared; the programs are in
 //! `python/`, `node/`, `go/`, `java/` and `tests/rust/`.
 //!
-//! `WEFT_TEST_SERVER` names another server command to drive (split at spaces), so that the story
-//! itself can be checked against Redis: `WEFT_TEST_SERVER=redis-server cargo test -p clients-test`.
+//! `WEFT_TEST_SERVER` names another server command to drive (split at spaces), so that the tests
+//! themselves can be checked against Redis:
+//! `WEFT_TEST_SERVER=redis-server cargo test -p clients-test`.
 //!
 //! It is not part of the product, and it does not test what one client cannot see: timing, memory,
 //! or the bytes on the wire.

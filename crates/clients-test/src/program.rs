@@ -1,4 +1,4 @@
-//! A client program in another language, and the parts of the story it is asked to tell.
+//! A client program in another language, and the parts of the tests that it runs.
 //!
 //! A program gets the name of one part as its only argument and the addresses in its environment
 //! (see [`Part`]), prints one line for each check, and ends with a non-zero status at the first
@@ -20,8 +20,8 @@ const PASSWORD: &str = "correct horse \"battery\"";
 /// The requests that all clients send alike, with their replies.
 pub const REPLIES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/cases/replies.txt");
 
-/// A part of the tests. Every part finds `WEFT_PORT` and `WEFT_REPLIES`, the path of [`REPLIES`], in
-/// its environment.
+/// A part of the tests. Every part finds `WEFT_PORT` and `WEFT_REPLIES`, the path of [`REPLIES`],
+/// in its environment.
 #[derive(Clone, Copy)]
 pub enum Part {
     /// All commands, in RESP2.
@@ -44,20 +44,20 @@ pub struct Program {
 }
 
 impl Program {
-    /// Starts the servers that `part` needs and has the program tell it.
-    pub fn tell(&self, part: Part) {
+    /// Starts the servers that `part` needs and runs the part.
+    pub fn run(&self, part: Part) {
         // More than one I/O thread, so that connections of one program land on different ones.
         let threads = ["--io-threads", "3"];
         match part {
             Part::Resp2 | Part::Resp3 => {
                 let server = Server::start(&threads);
                 let name = if matches!(part, Part::Resp2) { "resp2" } else { "resp3" };
-                self.run(name, &[("WEFT_PORT", server.port.to_string())]);
+                self.run_part(name, &[("WEFT_PORT", server.port.to_string())]);
             }
             Part::Auth => {
                 let server = Server::start(&["--requirepass", PASSWORD]);
                 let password = ("WEFT_PASSWORD", PASSWORD.to_owned());
-                self.run("auth", &[("WEFT_PORT", server.port.to_string()), password]);
+                self.run_part("auth", &[("WEFT_PORT", server.port.to_string()), password]);
             }
             Part::Tls => {
                 let files = Certificates::new();
@@ -69,17 +69,17 @@ impl Program {
                     ("WEFT_CERT", files.file("client.pem")),
                     ("WEFT_KEY", files.file("client.key")),
                 ];
-                self.run("tls", &environment);
+                self.run_part("tls", &environment);
             }
             Part::Unix => {
                 let server = Server::start(&threads);
                 let socket = ("WEFT_SOCKET", server.socket.clone());
-                self.run("unix", &[("WEFT_PORT", server.port.to_string()), socket]);
+                self.run_part("unix", &[("WEFT_PORT", server.port.to_string()), socket]);
             }
         }
     }
 
-    fn run(&self, part: &str, environment: &[(&str, String)]) {
+    fn run_part(&self, part: &str, environment: &[(&str, String)]) {
         let (program, arguments) = self.words.split_first().expect("a program has a name");
         let (mut reader, writer) = std::io::pipe().expect("a pipe can be made");
         let mut command = Command::new(program);

@@ -96,7 +96,7 @@ fn installed_version(tool: &Tool) -> Result<String, String> {
             let (least, part) = tool.at_least;
             Err(format!("`{probe}` says {major}.{minor}, and {least}.{part} is needed"))
         }
-        None => Err(format!("`{probe}` tells no version")),
+        None => Err(format!("`{probe}` has no version")),
     }
 }
 

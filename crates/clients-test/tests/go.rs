@@ -8,13 +8,13 @@ use clients_test::{Part, Program, Tool, prepare, run_step, sources};
 // From 1.21 on, Go fetches the newer toolchain that a `go.mod` asks for.
 const TOOLS: [Tool; 1] = [Tool { version: &["go", "version"], at_least: (1, 21) }];
 
-fn tell(part: Part) {
+fn run(part: Part) {
     let files: Vec<_> = ["mod", "sum", "go"].iter().flat_map(|ext| sources("go", ext)).collect();
     let Some(folder) = prepare("go", &TOOLS, &files, install) else {
         return;
     };
     let program = folder.join("clients-test").display().to_string();
-    Program { words: vec![program] }.tell(part);
+    Program { words: vec![program] }.run(part);
 }
 
 fn install(folder: &Path) {
@@ -33,25 +33,25 @@ fn install(folder: &Path) {
 
 #[test]
 fn resp2() {
-    tell(Part::Resp2);
+    run(Part::Resp2);
 }
 
 #[test]
 fn resp3() {
-    tell(Part::Resp3);
+    run(Part::Resp3);
 }
 
 #[test]
 fn auth() {
-    tell(Part::Auth);
+    run(Part::Auth);
 }
 
 #[test]
 fn tls() {
-    tell(Part::Tls);
+    run(Part::Tls);
 }
 
 #[test]
 fn unix() {
-    tell(Part::Unix);
+    run(Part::Unix);
 }

@@ -12,7 +12,7 @@ const TOOLS: [Tool; 3] = [
     Tool { version: &["mvn", "--version"], at_least: (3, 6) },
 ];
 
-fn tell(part: Part) {
+fn run(part: Part) {
     let java = sources("java", "java");
     let files: Vec<_> = sources("java", "xml").into_iter().chain(java.iter().cloned()).collect();
     let Some(folder) = prepare("java", &TOOLS, &files, |folder| install(folder, &files[0], &java))
@@ -21,7 +21,7 @@ fn tell(part: Part) {
     };
     let mut words: Vec<String> = vec!["java".into(), "-XX:TieredStopAtLevel=1".into()];
     words.extend(["-cp".into(), class_path(&folder), "Main".into()]);
-    Program { words }.tell(part);
+    Program { words }.run(part);
 }
 
 fn install(folder: &Path, pom: &Path, java: &[PathBuf]) {
@@ -49,15 +49,15 @@ fn class_path(folder: &Path) -> String {
 
 #[test]
 fn resp2() {
-    tell(Part::Resp2);
+    run(Part::Resp2);
 }
 
 #[test]
 fn resp3() {
-    tell(Part::Resp3);
+    run(Part::Resp3);
 }
 
 #[test]
 fn auth() {
-    tell(Part::Auth);
+    run(Part::Auth);
 }

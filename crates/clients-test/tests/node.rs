@@ -13,13 +13,13 @@ const TOOLS: [Tool; 2] = [
     Tool { version: &["npm", "--version"], at_least: (8, 0) },
 ];
 
-fn tell(part: Part) {
+fn run(part: Part) {
     let files: Vec<_> = sources("node", "json").into_iter().chain(sources("node", "js")).collect();
     let Some(folder) = prepare("node", &TOOLS, &files, |folder| install(folder, &files)) else {
         return;
     };
     let main = folder.join("main.js").display().to_string();
-    Program { words: vec!["node".into(), main] }.tell(part);
+    Program { words: vec!["node".into(), main] }.run(part);
 }
 
 /// The sources move beside their `node_modules`, because that is where modules are looked for.
@@ -34,15 +34,15 @@ fn install(folder: &Path, files: &[PathBuf]) {
 
 #[test]
 fn resp2() {
-    tell(Part::Resp2);
+    run(Part::Resp2);
 }
 
 #[test]
 fn resp3() {
-    tell(Part::Resp3);
+    run(Part::Resp3);
 }
 
 #[test]
 fn auth() {
-    tell(Part::Auth);
+    run(Part::Auth);
 }

@@ -11,7 +11,7 @@ const TOOLS: [Tool; 2] = [
     Tool { version: &["python3", "-m", "ensurepip", "--version"], at_least: (1, 0) },
 ];
 
-fn tell(part: Part) {
+fn run(part: Part) {
     let manifest = sources("python", "txt");
     let Some(folder) = prepare("python", &TOOLS, &manifest, |folder| {
         run_step(Command::new("python3").args(["-m", "venv", "--clear"]).arg(folder.join("venv")));
@@ -25,30 +25,30 @@ fn tell(part: Part) {
     let python = folder.join("venv/bin/python");
     // -B: no compiled files beside the sources.
     let words = [python, "-B".into(), main].map(|word| word.display().to_string());
-    Program { words: words.to_vec() }.tell(part);
+    Program { words: words.to_vec() }.run(part);
 }
 
 #[test]
 fn resp2() {
-    tell(Part::Resp2);
+    run(Part::Resp2);
 }
 
 #[test]
 fn resp3() {
-    tell(Part::Resp3);
+    run(Part::Resp3);
 }
 
 #[test]
 fn auth() {
-    tell(Part::Auth);
+    run(Part::Auth);
 }
 
 #[test]
 fn tls() {
-    tell(Part::Tls);
+    run(Part::Tls);
 }
 
 #[test]
 fn unix() {
-    tell(Part::Unix);
+    run(Part::Unix);
 }

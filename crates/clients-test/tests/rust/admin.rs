@@ -8,7 +8,7 @@ use crate::check::{ask, between, equal, eventually, holds, refused, try_ask};
 use crate::unix_seconds;
 
 /// `client` makes further connections of the same protocol.
-pub fn tell(r: &mut Connection, client: &Client, protocol: i64) {
+pub fn run(r: &mut Connection, client: &Client, protocol: i64) {
     connection(r, protocol);
     own_record(r, protocol);
     other_clients(r, client);
@@ -24,33 +24,33 @@ fn connection(r: &mut Connection, protocol: i64) {
     equal("ECHO", ask::<String>(r, "ECHO héllo").as_str(), "héllo");
     let hello: HashMap<String, Value> = ask(r, &format!("HELLO {protocol}"));
     let text = |name: &str| redis::from_redis_value_ref::<String>(&hello[name]).unwrap();
-    equal("HELLO tells the protocol", &hello["proto"], &Value::Int(protocol));
-    equal("HELLO tells the server", text("server").as_str(), "redis");
-    holds("HELLO tells the version", text("version").starts_with("8.0."), &hello);
-    equal("HELLO tells the mode", text("mode").as_str(), "standalone");
-    equal("HELLO tells the role", text("role").as_str(), "master");
-    equal("HELLO tells the id", &hello["id"], &Value::Int(r.client_id().unwrap()));
+    equal("HELLO has the protocol", &hello["proto"], &Value::Int(protocol));
+    equal("HELLO has the server", text("server").as_str(), "redis");
+    holds("HELLO has the version", text("version").starts_with("8.0."), &hello);
+    equal("HELLO has the mode", text("mode").as_str(), "standalone");
+    equal("HELLO has the role", text("role").as_str(), "master");
+    equal("HELLO has the id", &hello["id"], &Value::Int(r.client_id().unwrap()));
     let (seconds, _): (i64, i64) = ask(r, "TIME");
     between("TIME less our own", seconds - unix_seconds() as i64, -5..=5);
 }
 
 fn own_record(r: &mut Connection, protocol: i64) {
     equal("CLIENT GETNAME of none", r.client_getname::<Option<String>>().unwrap(), None);
-    equal("CLIENT SETNAME", r.client_setname::<_, String>("story").unwrap().as_str(), "OK");
-    equal("CLIENT GETNAME", r.client_getname::<String>().unwrap().as_str(), "story");
+    equal("CLIENT SETNAME", r.client_setname::<_, String>("subject").unwrap().as_str(), "OK");
+    equal("CLIENT GETNAME", r.client_getname::<String>().unwrap().as_str(), "subject");
     let before = record(&ask::<String>(r, "CLIENT INFO"));
     holds("the client's own SETINFO arrived", before["lib-name"].starts_with("redis-rs"), &before);
     equal("CLIENT SETINFO", ask::<String>(r, "CLIENT SETINFO LIB-VER 9.9").as_str(), "OK");
     let info = record(&ask::<String>(r, "CLIENT INFO"));
     let fields = ["name", "lib-ver", "resp", "db", "user"].map(|field| info[field].as_str());
-    let want = ["story", "9.9", &protocol.to_string(), "0", "default"];
+    let want = ["subject", "9.9", &protocol.to_string(), "0", "default"];
     equal("CLIENT INFO", fields, want);
     let id: i64 = r.client_id().unwrap();
-    equal("CLIENT INFO tells the id", &info["id"], &id.to_string());
+    equal("CLIENT INFO has the id", &info["id"], &id.to_string());
     let addresses = info["addr"].contains(':') && info["laddr"].contains(':');
-    holds("CLIENT INFO tells the addresses", addresses, &info);
+    holds("CLIENT INFO has the addresses", addresses, &info);
     let listed: String = ask(r, &format!("CLIENT LIST ID {id}"));
-    equal("CLIENT LIST ID", record(&listed)["name"].as_str(), "story");
+    equal("CLIENT LIST ID", record(&listed)["name"].as_str(), "subject");
     let last = listed.trim_end().rsplit(' ').next().unwrap_or_default();
     holds("CLIENT LIST ends with the thread", last.starts_with("io-thread="), &listed);
     equal("CLIENT NO-EVICT", ask::<String>(r, "CLIENT NO-EVICT OFF").as_str(), "OK");
@@ -69,7 +69,7 @@ fn other_clients(r: &mut Connection, client: &Client) {
     ask::<()>(&mut other, "CLIENT SETNAME victim");
     let id: i64 = other.client_id().unwrap();
     let normal: String = ask(r, "CLIENT LIST TYPE normal");
-    let both = normal.contains(" name=story ") && normal.contains(" name=victim ");
+    let both = normal.contains(" name=subject ") && normal.contains(" name=victim ");
     holds("CLIENT LIST TYPE", both, &normal);
     let kill = format!("CLIENT KILL ID {id}");
     equal("CLIENT KILL ID", ask(r, &kill), 1);
@@ -92,17 +92,17 @@ fn commands(r: &mut Connection) {
     let table: Vec<Value> = ask(r, "COMMAND");
     equal("COMMAND lists as many", table.len(), count);
     let rows: Vec<Vec<Value>> = ask(r, "COMMAND INFO get");
-    equal("COMMAND tells GET's keys", &rows[0][3..6], [1, 1, 1].map(Value::Int).as_slice());
+    equal("COMMAND has GET's keys", &rows[0][3..6], [1, 1, 1].map(Value::Int).as_slice());
     let flags: Vec<String> = redis::from_redis_value_ref(&rows[0][2]).unwrap();
     let expected = ["readonly", "fast"].iter().all(|flag| flags.iter().any(|has| has == flag));
-    holds("COMMAND tells GET's flags", expected, &flags);
+    holds("COMMAND has GET's flags", expected, &flags);
     let rows: Vec<Value> = ask(r, "COMMAND INFO mset nosuch");
     equal("COMMAND INFO of nothing", &rows[1], &Value::Nil);
     let docs: HashMap<String, HashMap<String, Value>> = ask(r, "COMMAND DOCS set");
     let fact = |name: &str| redis::from_redis_value_ref::<String>(&docs["set"][name]).unwrap();
-    equal("COMMAND DOCS tells the group", fact("group").as_str(), "string");
-    equal("COMMAND DOCS tells since when", fact("since").as_str(), "1.0.0");
-    holds("COMMAND DOCS tells what SET does", fact("summary").len() > 10, &docs);
+    equal("COMMAND DOCS has the group", fact("group").as_str(), "string");
+    equal("COMMAND DOCS has the version", fact("since").as_str(), "1.0.0");
+    holds("COMMAND DOCS has a summary of SET", fact("summary").len() > 10, &docs);
     let keys: Vec<String> = ask(r, "COMMAND GETKEYS MSET a 1 b 2");
     equal("COMMAND GETKEYS", keys, vec!["a".to_owned(), "b".to_owned()]);
 }
@@ -126,7 +126,7 @@ fn configuration(r: &mut Connection) {
 fn information(r: &mut Connection) {
     let info: InfoDict = ask(r, "INFO");
     let version: String = info.get("redis_version").unwrap_or_default();
-    holds("INFO tells the version", version.starts_with("8.0."), &version);
+    holds("INFO has the version", version.starts_with("8.0."), &version);
     for name in ["process_id", "tcp_port", "uptime_in_seconds", "connected_clients"]
         .into_iter()
         .chain(["used_memory", "total_commands_processed", "keyspace_hits", "expired_keys"])
@@ -134,7 +134,7 @@ fn information(r: &mut Connection) {
         let value: Option<u64> = info.get(name);
         holds(&format!("INFO has {name} as a number"), value.is_some(), value);
     }
-    equal("INFO tells the role", info.get("role"), Some("master".to_owned()));
+    equal("INFO has the role", info.get("role"), Some("master".to_owned()));
     ask::<()>(r, "SET k v EX 100");
     let keyspace: InfoDict = ask(r, "INFO keyspace");
     let first: String = keyspace.get("db0").unwrap_or_default();
@@ -154,7 +154,7 @@ fn slow_log(r: &mut Connection) {
     let entries: Vec<Entry> = ask(r, "SLOWLOG GET 10");
     let found: Vec<&Entry> = entries.iter().filter(|e| e.3.join(" ") == "SET slow log").collect();
     equal("SLOWLOG GET", found.len(), 1);
-    between("SLOWLOG tells the start", found[0].1 - unix_seconds() as i64, -10..=5);
+    between("SLOWLOG has the start", found[0].1 - unix_seconds() as i64, -10..=5);
     holds("SLOWLOG LEN", ask::<usize>(r, "SLOWLOG LEN") >= 1, &entries);
     equal("SLOWLOG RESET", ask::<String>(r, "SLOWLOG RESET").as_str(), "OK");
     equal("SLOWLOG LEN after it", ask(r, "SLOWLOG LEN"), 0);

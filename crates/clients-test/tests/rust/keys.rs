@@ -8,7 +8,7 @@ use crate::check::{ask, between, equal, eventually, holds, refused, try_ask};
 use crate::unix_seconds;
 
 /// All databases are empty before and after.
-pub fn tell(r: &mut Connection) {
+pub fn run(r: &mut Connection) {
     life(r);
     expiry(r);
     expiry_conditions(r);

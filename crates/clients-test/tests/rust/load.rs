@@ -9,7 +9,7 @@ use redis::{AsyncCommands, Client, Commands, Connection, Value};
 use crate::check::{ask, equal, holds, refused};
 
 /// `client` makes connections of the protocol under test.
-pub fn tell(r: &mut Connection, client: &Client) {
+pub fn run(r: &mut Connection, client: &Client) {
     binary(r);
     unicode(r);
     large(r);

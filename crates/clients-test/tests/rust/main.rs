@@ -39,12 +39,12 @@ fn commands(protocol: ProtocolVersion, number: i64) {
     let server = Server::start(&["--io-threads", "3"]);
     let client = client(tcp(server.port), settings(protocol));
     let mut r = client.get_connection().unwrap();
-    strings::tell(&mut r);
-    keys::tell(&mut r);
-    admin::tell(&mut r, &client, number);
+    strings::run(&mut r);
+    keys::run(&mut r);
+    admin::run(&mut r, &client, number);
     ask::<()>(&mut r, "FLUSHALL");
-    replies::tell(&mut r);
-    load::tell(&mut r, &client);
+    replies::run(&mut r);
+    load::run(&mut r, &client);
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn tls() {
         }
         let answers: Vec<i64> = pipe.query(&mut r).unwrap();
         equal("a pipeline over TLS", answers, (0..2_000).collect());
-        waiting::tell(&mut r, open(server.tls_port, protocol, None, Some(read("ca.pem"))).unwrap());
+        waiting::run(&mut r, open(server.tls_port, protocol, None, Some(read("ca.pem"))).unwrap());
     }
     let resp3 = ProtocolVersion::RESP3;
     let mut r = open(mutual.tls_port, resp3, Some(own()), Some(read("ca.pem"))).unwrap();
@@ -130,10 +130,10 @@ fn unix() {
         equal("SET over it", r.set::<_, _, String>("k", "v").unwrap().as_str(), "OK");
         let info: String = ask(&mut r, "CLIENT INFO");
         let path = format!(" addr={}:0 ", server.socket);
-        holds("CLIENT INFO tells the path", info.contains(&path), &info);
+        holds("CLIENT INFO has the path", info.contains(&path), &info);
         let mut over_tcp = client(tcp(server.port), settings(protocol)).get_connection().unwrap();
         equal("TCP sees the same keys", over_tcp.get::<_, String>("k").unwrap().as_str(), "v");
-        waiting::tell(&mut over_tcp, r);
+        waiting::run(&mut over_tcp, r);
     }
 }
 

@@ -63,7 +63,7 @@ fn certificates_change_under_load() {
         for (name, file) in [("tls-cert-file", cert), ("tls-key-file", key)] {
             let kept: Vec<String> =
                 redis::cmd("CONFIG").arg("GET").arg(name).query(&mut admin).unwrap();
-            equal("CONFIG GET tells what is in force", &kept[1], &file);
+            equal("CONFIG GET has what is in force", &kept[1], &file);
         }
         stop.store(true, Ordering::Relaxed);
         for thread in load {

@@ -8,7 +8,7 @@ use redis::{Connection, Value};
 use crate::check::{equal, holds, try_ask};
 
 /// The database is empty before and after.
-pub fn tell(r: &mut Connection) {
+pub fn run(r: &mut Connection) {
     let text = fs::read_to_string(REPLIES).unwrap();
     let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     let mut count = 0;

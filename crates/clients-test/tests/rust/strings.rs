@@ -10,7 +10,7 @@ use crate::unix_seconds;
 type Text = Option<String>;
 
 /// The database is empty before and after.
-pub fn tell(r: &mut Connection) {
+pub fn run(r: &mut Connection) {
     set_and_get(r);
     set_expiring(r);
     getex(r);
@@ -146,7 +146,7 @@ fn lcs(r: &mut Connection) {
     let mut found: HashMap<String, Value> = ask(r, "LCS l1 l2 IDX");
     let mut matches = || redis::from_redis_value::<Ranges>(found.remove("matches").unwrap());
     equal("LCS IDX", matches().unwrap(), vec![long.clone(), short]);
-    equal("LCS IDX tells the length", found.get("len"), Some(&Value::Int(6)));
+    equal("LCS IDX has the length", found.get("len"), Some(&Value::Int(6)));
     let mut found: HashMap<String, Value> = ask(r, "LCS l1 l2 IDX MINMATCHLEN 4");
     let mut matches = || redis::from_redis_value::<Ranges>(found.remove("matches").unwrap());
     equal("LCS IDX MINMATCHLEN", matches().unwrap(), vec![long]);

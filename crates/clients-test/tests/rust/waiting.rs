@@ -10,9 +10,9 @@ use crate::check::{ask, equal, eventually};
 const PATIENCE_SECONDS: f64 = 30.0;
 
 /// `waiting` waits for what `r` pushes.
-pub fn tell(r: &mut Connection, mut waiting: Connection) {
+pub fn run(r: &mut Connection, mut waiting: Connection) {
     thread::scope(|scope| {
-        let story = scope.spawn(move || {
+        let waiter = scope.spawn(move || {
             let first: (String, String) = waiting.blpop(&["q", "other"], PATIENCE_SECONDS).unwrap();
             equal("BLPOP gets what comes", first, ("q".to_owned(), "1".to_owned()));
             let none: Option<(String, String)> = waiting.brpop("q", 0.01).unwrap();
@@ -39,7 +39,7 @@ pub fn tell(r: &mut Connection, mut waiting: Connection) {
             eventually("it waits", || ask::<String>(r, "CLIENT LIST").lines().any(waits));
             r.rpush::<_, _, ()>(key, value).unwrap();
         }
-        story.join().unwrap();
+        waiter.join().unwrap();
     });
     equal("DEL of what was moved", r.del("q2").unwrap(), 1);
 }
