@@ -9,7 +9,7 @@ const AGE_MS_MAX: u64 = 10_000;
 /// Names before a time or an age in the replies of XINFO.
 const AGES: &[&[u8]] = &[b"idle", b"inactive", b"seen-time", b"active-time"];
 
-/// Names before numbers that tell how a server is built inside.
+/// Names before numbers that depend on how a server is built.
 const INTERNALS: &[&[u8]] = &[b"radix-tree-keys", b"radix-tree-nodes"];
 
 /// Whether two replies say the same in this sense. An error equals only itself.
@@ -37,7 +37,7 @@ pub fn same(how: Compare, left: &Value, right: &Value) -> bool {
     }
 }
 
-/// Elements, so many at a time, in an order that does not depend on how they came.
+/// Elements in groups of this size, in an order that does not depend on how they came.
 pub fn groups(elements: &[Value], width: usize) -> Vec<&[Value]> {
     let mut groups: Vec<&[Value]> = elements.chunks(width.max(1)).collect();
     groups.sort();
@@ -109,7 +109,7 @@ fn same_but_ages(left: &Value, right: &Value) -> bool {
     })
 }
 
-/// Where the time stands in `[id, consumer, time, deliveries]` and `[id, time, deliveries]`.
+/// Where the time is in `[id, consumer, time, deliveries]` and `[id, time, deliveries]`.
 fn pending_age_at(elements: &[Value]) -> Option<usize> {
     let is_integer = |value: &Value| matches!(value, Value::Text(b':', _));
     let is_id = elements.first()?.text().is_some_and(|text| text.contains(&b'-'));

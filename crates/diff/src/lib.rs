@@ -1,4 +1,4 @@
-//! Two servers, the same random requests, and whatever differs in what they answer and hold.
+//! Two servers, the same random requests, and the differences in replies and data.
 //!
 //! Reading order: [`generate`] makes requests from the table of commands; [`rules`] says what is
 //! not sent and which replies are compared other than byte for byte; [`peer`] is a connection,

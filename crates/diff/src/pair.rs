@@ -20,13 +20,13 @@ const SOON: Duration = Duration::from_millis(4);
 /// The two servers.
 #[derive(Debug)]
 pub struct Pair<'a> {
-    /// The one whose rightness is in question.
+    /// The server under test.
     pub subject: Peer<'a>,
     /// The one it is held against.
     pub reference: Peer<'a>,
     /// The version of Redis that the reference says to be compatible with.
     pub version: Version,
-    /// Whether both can tell when fields of hashes end.
+    /// Whether both reply when fields of hashes expire.
     hash_field_times: bool,
 }
 
@@ -95,7 +95,7 @@ impl<'a> Pair<'a> {
     }
 
     /// Plays a list, and what must follow its requests, to the first difference; without one,
-    /// looks at what the servers hold afterwards.
+    /// compares the data of the servers afterwards.
     pub fn play(&mut self, list: &[Request], observe: &mut Observe<'_>) -> Option<Found> {
         let (requests, origins) = rules::with_follow_ups(list);
         let mut from = 0;
@@ -255,7 +255,7 @@ fn starts(request: &Request) -> bool {
     cursor_at(request).and_then(|at| request.get(at)).is_some_and(|cursor| cursor == b"0")
 }
 
-/// Where the cursor stands: SCAN has no key before it.
+/// The position of the cursor: SCAN has no key before it.
 fn cursor_at(request: &Request) -> Option<usize> {
     let is_of_keys = request.first()?.eq_ignore_ascii_case(b"scan");
     Some(if is_of_keys { 1 } else { 2 })

@@ -20,7 +20,7 @@ pub const BATCH_REQUESTS_MAX: usize = 128;
 /// How long a server may take for one reply.
 const REPLY_TIME_MAX: Duration = Duration::from_secs(5);
 
-/// Starts a server anew after it ended, and gives its address.
+/// Starts a server again after it ended, and returns its address.
 pub type Revive<'a> = Box<dyn FnMut() -> io::Result<String> + Send + 'a>;
 
 /// One of the two servers.
@@ -62,7 +62,7 @@ impl<'a> Peer<'a> {
         Self { revive: Some(revive), ..self }
     }
 
-    /// Connects anew after a loss, starting the server when it has ended and that is possible.
+    /// Reconnects after a loss, and restarts the server where that is possible.
     ///
     /// # Errors
     /// What the system says.

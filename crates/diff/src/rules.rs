@@ -44,7 +44,7 @@ struct Rule {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Forget {
     Nothing,
-    /// All its keys, after a look at them from outside.
+    /// All its keys, after a comparison of their values.
     Keys,
     /// The first key, unseen.
     First,
@@ -382,7 +382,7 @@ fn written_keys(request: &Request) -> Vec<Vec<u8>> {
         .flat_map(|keys| keys.positions(&args))
         .filter_map(|at| request.get(at).cloned())
         .collect();
-    // The destination of SORT is among the keys that nobody can tell.
+    // The destination of SORT is not among the keys that the row names.
     keys.extend(after(request, "STORE").map(<[u8]>::to_vec));
     keys.sort();
     keys.dedup();

@@ -28,7 +28,7 @@ pub struct Plan {
     pub seed: u64,
     /// Requests between empty servers.
     pub round_requests: usize,
-    /// Requests between two looks at all that the servers hold.
+    /// Requests between two comparisons of all data.
     pub look_requests: usize,
     /// Different kinds of differences after which the run ends.
     pub differences_max: usize,
@@ -81,7 +81,7 @@ pub struct Difference {
     pub steps: Vec<Request>,
 }
 
-/// Runs the plan. `progress` is told the number of requests sent and of differences found.
+/// Runs the plan. `progress` gets the number of requests sent and of differences found.
 ///
 /// # Errors
 /// When a server cannot be reached at all, or again after it was lost.
@@ -197,7 +197,7 @@ fn settle(
     Ok(())
 }
 
-/// Plays a list from empty servers and looks at what they hold afterwards.
+/// Plays a list from empty servers and compares their data afterwards.
 ///
 /// # Errors
 /// When a server was lost and cannot be reached again.

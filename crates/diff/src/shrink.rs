@@ -13,7 +13,7 @@ use crate::rules::with_follow_ups;
 use crate::run::replay;
 use crate::settings::{default_of, unusual};
 
-/// Requests of at most so many words are left as they are.
+/// Requests of at most this many words are left as they are.
 const WORDS_MIN: usize = 3;
 
 /// The shortest list found, the opening in front, and what it shows.

@@ -1,4 +1,4 @@
-//! Everything that two servers hold, looked at as a client can: keys, types, encodings, times of
+//! All data of two servers, read as a client can: keys, types, encodings, times of
 //! expiry, and the whole content of each key.
 
 use crate::compare::same;

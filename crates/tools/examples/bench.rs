@@ -1,4 +1,4 @@
-//! The measuring stick as a program of its own, for working on it without the server:
+//! The bench as a separate program, for working on it without the server:
 //! `cargo run --release -p tools --example bench -- bench --help`.
 
 use std::process::ExitCode;

@@ -1,4 +1,4 @@
-//! Layer 7: the measuring stick: the bench, the floor it is measured against, and comparisons.
+//! Layer 7: the bench, the canned-reply server (the floor), and comparisons.
 //!
 //! Everything here talks to a server as any client does, over a socket, and reads what the kernel
 //! says about its process. It knows nothing of how Weft works inside and depends on none of the

@@ -18,7 +18,7 @@ use tools::bench::template::Shape;
 use tools::bench::tls::{Tls, TlsOptions};
 use tools::bench::workload;
 
-/// A floor server on a thread of its own, ended when dropped.
+/// A floor server on its own thread, ended when dropped.
 struct Running {
     port: u16,
     stop: Stop,

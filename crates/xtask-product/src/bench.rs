@@ -1,9 +1,9 @@
 //! `cargo xtask bench`: Weft, the floor and the peers side by side, as tables in Markdown.
 //!
 //! This program is built for development, so it measures nothing itself: it builds the release
-//! binary and has its `bench compare` and `bench memory` do so. What stands here is how each server
+//! binary and has its `bench compare` and `bench memory` do so. This file says how each server
 //! is started for which question. Peers are the servers found in a folder that is named by
-//! `--peers` or `WEFT_PEERS`; without one, Weft is held against the floor alone.
+//! `--peers` or `WEFT_PEERS`; without one, Weft is compared with the floor alone.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -20,10 +20,10 @@ const PEERS_VARIABLE: &str = "WEFT_PEERS";
 /// The servers that may be found in the `bin` folder of the peers, with their column's name.
 const PEERS: &[(&str, &str)] = &[("redis", "redis-server"), ("valkey", "valkey-server")];
 
-/// The column of the server whose worth is in question.
+/// The column of the server under test.
 const SUBJECT: &str = "weft";
 
-/// Workloads and pipeline depths of the table.
+/// Workloads and pipeline depth of the tables.
 const GET_SET: &str = "get,set";
 const PIPELINE: &str = "16";
 

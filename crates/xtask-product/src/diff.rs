@@ -33,7 +33,7 @@ pub struct Options {
     /// HOST:PORT of the server to compare with, or the path of its program, which is then started
     #[arg(long, required_unless_present = "rules", value_name = "HOST:PORT|PROGRAM")]
     reference: Option<String>,
-    /// The same for the server in question [default: Weft, built from this source]
+    /// The same for the server under test [default: Weft, built from this source]
     #[arg(long, value_name = "HOST:PORT|PROGRAM")]
     subject: Option<String>,
     /// How many requests
@@ -55,10 +55,10 @@ pub struct Options {
     /// Requests between empty servers
     #[arg(long, default_value_t = 1_000, value_name = "N")]
     round: usize,
-    /// Requests between two looks at all that the servers hold
+    /// Requests between two comparisons of all data
     #[arg(long, default_value_t = 200, value_name = "N")]
     look: usize,
-    /// End after so many kinds of differences
+    /// End after this many kinds of differences
     #[arg(long, default_value_t = 10, value_name = "N")]
     differences: usize,
     /// Seconds to spend on finding a short list of requests for each
@@ -150,7 +150,7 @@ fn build(root: &Path) -> Result<String, Failure> {
     Ok(own.with_file_name("weft").display().to_string())
 }
 
-/// Connects to a server, started before if need be. It is started anew when it ends.
+/// Connects to a server, and starts it first if it has a command. Restarts it when it ends.
 fn peer(name: &str, origin: &Where) -> Result<Peer<'static>, Failure> {
     let failed = |e: io::Error| format!("the {name} cannot be reached: {e}");
     let words = match origin {

@@ -15,10 +15,10 @@ use xtask::tidy::{Check, Finding, Tree, report};
 
 use crate::docs::{DOCUMENTS, Document};
 
-/// Where requests and their replies stand as transcripts.
+/// The folder of the transcripts.
 const TRANSCRIPTS: &str = "crates/node/tests/transcripts/";
 
-/// Where the bench's workloads stand.
+/// The table of workloads.
 const WORKLOADS: &str = "crates/tools/src/bench/workload.rs";
 
 /// Every rule.
@@ -83,7 +83,7 @@ fn resolve<'a>(requests: impl Iterator<Item = &'a str>) -> HashSet<u16> {
     named
 }
 
-/// The requests on one line of Rust: each stands behind `> ` at the start of a transcript's line,
+/// The requests on one line of Rust: each follows `> ` at the start of a transcript's line,
 /// and such a line starts with the file's, behind a quote, or behind an escaped line end.
 fn requests(line: &str) -> impl Iterator<Item = &str> {
     let lines = line.split("\\n").flat_map(|part| part.split('"'));

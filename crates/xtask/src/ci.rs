@@ -1,7 +1,7 @@
 //! `cargo xtask ci`: exactly what CI runs, so that a green run here is a green run there.
 //!
 //! The steps are one table, run in its order, and the first failure ends the run. Their output
-//! passes through unfiltered; at the end stands one line a step with its time. Installing
+//! passes through unfiltered; at the end is one line per step with its time. Installing
 //! toolchains is the business of `.ci/run`, not of this command.
 
 use std::path::Path;

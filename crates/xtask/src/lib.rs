@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 pub mod tidy;
 
-/// What went wrong, as a sentence for whoever ran the command.
+/// What went wrong, as a sentence for the user of the command.
 pub type Failure = String;
 
 /// The nearest folder upwards whose manifest opens a workspace, so that a command works from any

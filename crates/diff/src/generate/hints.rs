@@ -1,4 +1,4 @@
-//! What kind of value stands for an argument, by its name.
+//! The kind of value for an argument, by its name.
 //!
 //! A new command whose arguments are called as those of others needs nothing here; otherwise it
 //! gets what its shape says. The first row that fits counts.
@@ -66,7 +66,7 @@ pub enum Class {
     Threshold,
     GroupName,
     Consumer,
-    /// Milliseconds that something lies idle.
+    /// Milliseconds of idle time.
     Idle,
 }
 
@@ -153,7 +153,7 @@ const HINTS: &[(&str, &str, Class)] = &[
     ("*", "value", Class::Value),
 ];
 
-/// The kind of value that stands for an argument of a command.
+/// The kind of value for an argument of a command.
 pub fn class(command: &str, argument: &Argument) -> Class {
     let fits = |(commands, name, _): &&(&str, &str, Class)| {
         *name == argument.name

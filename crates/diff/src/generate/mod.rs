@@ -8,7 +8,7 @@
 //! Most streams favour the commands of one group, so that it comes to states that need several of
 //! them: a group of consumers with pending entries, a hash whose fields end.
 //!
-//! The same seed and commands give the same requests for ever: nothing here looks at a clock.
+//! The same seed and commands always give the same requests: nothing here reads a clock.
 
 pub mod hints;
 pub mod values;
@@ -23,8 +23,8 @@ use crate::{Request, rules};
 use hints::Class;
 use values::Values;
 
-/// How often an optional argument is there, a list long, a request spoiled, and so on: one in so
-/// many.
+/// How often an optional argument is there, a list long, a request spoiled, and so on: one in
+/// this number.
 const OPTIONAL: u32 = 3;
 const LONG_LIST: u32 = 40;
 const HUGE_LIST: u32 = 1_000;
@@ -36,7 +36,8 @@ const LEVEL: u32 = 3;
 /// Ids that the clock makes cannot be compared.
 const CLOCK_ID: u32 = 100;
 
-/// One stream in so many favours no group; how much more often the commands of a favoured one come.
+/// One stream in `UNFOCUSED` favours no group. In the others the commands of the favoured group
+/// come `FOCUS` times as often.
 const UNFOCUSED: u32 = 5;
 const FOCUS: u32 = 15;
 
@@ -306,7 +307,7 @@ impl Generator {
 struct Draft {
     command: Command,
     words: Request,
-    /// Where the length of the next list stands.
+    /// The position of the length of the next list.
     count_at: Option<usize>,
     /// The length of the list just made.
     last_len: Option<usize>,

@@ -112,7 +112,7 @@ impl Values {
             Class::Member => return self.member(rng),
             _ => {}
         }
-        // Anything may stand where it does not belong.
+        // Any value may come in any place.
         if rng.u32(..60) == 0 {
             return self.junk(rng);
         }
@@ -319,7 +319,7 @@ fn word(class: Class, rng: &mut Rng) -> Vec<u8> {
             pick(&["string", "list", "set", "zset", "hash", "stream", "String", "none", "x"], rng)
                 .into()
         }
-        // Some make it dense, which it is to be rarely; and all registers are a long reply.
+        // Some make it dense, which should be rare, and all registers are a long reply.
         Class::HllView => match rng.u32(..16) {
             0 => pick(&["todense", "getreg", "none", ""], rng).into(),
             _ => pick(&["encoding", "decode", "DECODE"], rng).into(),
@@ -333,7 +333,7 @@ fn word(class: Class, rng: &mut Rng) -> Vec<u8> {
     }
 }
 
-/// A key that belongs to a group; sometimes one of another, or nobody's.
+/// A key of a group; sometimes one of another group, or of none.
 fn key(home: Group, rng: &mut Rng) -> Vec<u8> {
     const PREFIXES: &[u8] = b"sbplhezgx";
     let own = match home {

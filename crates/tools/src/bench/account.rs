@@ -2,7 +2,7 @@
 //!
 //! CPU time is the first field of `/proc/PID/task/TID/schedstat`: nanoseconds on a CPU, user and
 //! system together, as the scheduler counts them (Documentation/scheduler/sched-stats). A thread
-//! that is running right now is behind by at most one tick, so windows should last a second.
+//! that runs right now lags by at most one tick, so windows should last a second.
 
 use std::collections::HashMap;
 use std::fs;
@@ -44,7 +44,7 @@ impl CpuSnapshot {
     /// Reads the counters of every thread of `pid`.
     ///
     /// # Errors
-    /// When there is no such process, or it may not be looked at.
+    /// When there is no such process, or it may not be read.
     pub fn take(pid: u32) -> io::Result<CpuSnapshot> {
         let mut threads = HashMap::new();
         for entry in fs::read_dir(format!("/proc/{pid}/task"))? {
@@ -111,7 +111,7 @@ fn thread_time(task: &Path) -> io::Result<(String, u64)> {
 /// Resident memory of a process in bytes, counted page by page where the kernel offers it.
 ///
 /// # Errors
-/// When there is no such process, or it may not be looked at.
+/// When there is no such process, or it may not be read.
 pub fn resident_bytes(pid: u32) -> Result<u64, Error> {
     // `smaps_rollup` walks the page tables; `status` sums per-CPU counters that lag behind.
     let exact = fs::read_to_string(format!("/proc/{pid}/smaps_rollup"))

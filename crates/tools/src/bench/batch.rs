@@ -1,7 +1,7 @@
 //! The next batch of requests of a load thread, made by writing a few digits.
 //!
 //! A batch is `pipeline` requests. With one command in the workload the batch is laid out once and
-//! only its digits change; with two it is laid out anew each time, which copies the requests.
+//! only its digits change; with two it is laid out again each time, which copies the requests.
 
 use fastrand::Rng;
 

@@ -67,7 +67,7 @@ pub struct Table {
 }
 
 /// Starts every server, measures every case in interleaved rounds, stops the servers. `observe` is
-/// told what is being done and which share of the whole is behind.
+/// called with the current step and the share that is done.
 ///
 /// # Errors
 /// When a server does not start, fails under load, or answers a request with an error.

@@ -35,7 +35,7 @@ impl Elements {
         Self { key_bytes, ..self }
     }
 
-    /// The shape with which the fill stores so many elements.
+    /// The shape with which the fill stores this many elements.
     pub fn shape(&self, elements: u64) -> Shape {
         let keys = (elements / self.per_request).max(1);
         Shape { keys, key_bytes: self.key_bytes, value_bytes: self.value_bytes }

@@ -110,8 +110,8 @@ impl Outcome {
     }
 }
 
-/// What a load thread tells the conductor.
-enum News {
+/// What a load thread reports to the main thread.
+enum WorkerEvent {
     /// Connected, under this kernel thread id.
     Ready(u32),
     /// Its part of the requested number is answered.
@@ -143,16 +143,16 @@ pub fn drive(
     let threads = load.threads.min(load.clients);
     let signals: Vec<Signals> = (0..threads).map(|_| Signals::new()).collect::<Result<_, _>>()?;
     std::thread::scope(|scope| {
-        let (sender, news) = channel();
+        let (sender, events) = channel();
         let (tids, finished) = (Vec::new(), Vec::new());
-        let mut conductor = Conductor { signals: &signals, news, pid, tids, spent: 0, finished };
+        let mut conductor = Conductor { signals: &signals, events, pid, tids, spent: 0, finished };
         for index in 0..threads {
             let (sender, signals) = (sender.clone(), &signals[index]);
             let spawned = std::thread::Builder::new().name(format!("load-{index}")).spawn_scoped(
                 scope,
                 move || {
                     let result = work(endpoint, row, load, (index, threads), signals, &sender);
-                    let _ = sender.send(News::Finished(result));
+                    let _ = sender.send(WorkerEvent::Finished(result));
                 },
             );
             if let Err(source) = spawned {
@@ -173,7 +173,7 @@ fn work(
     load: &Load,
     (index, threads): (usize, usize),
     signals: &Signals,
-    sender: &Sender<News>,
+    sender: &Sender<WorkerEvent>,
 ) -> Result<(Tally, Histogram<u64>), Error> {
     load.cpus.one(index).pin_thread()?;
     // The first threads take one more of what does not divide evenly.
@@ -190,15 +190,15 @@ fn work(
     };
     let worker = Worker::new(signals, streams, batches, load.pipeline, quota)?;
     let tid = rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs();
-    let _ = sender.send(News::Ready(tid));
+    let _ = sender.send(WorkerEvent::Ready(tid));
     worker.run(|| {
-        let _ = sender.send(News::Spent);
+        let _ = sender.send(WorkerEvent::Spent);
     })
 }
 
 struct Conductor<'a> {
     signals: &'a [Signals],
-    news: Receiver<News>,
+    events: Receiver<WorkerEvent>,
     pid: Option<u32>,
     tids: Vec<u32>,
     /// Threads that have nothing left to send.
@@ -285,10 +285,10 @@ impl Conductor<'_> {
 
     /// Takes one message of a load thread, or none within `patience`.
     fn listen(&mut self, patience: Duration) -> Result<(), Error> {
-        match self.news.recv_timeout(patience) {
-            Ok(News::Ready(tid)) => self.tids.push(tid),
-            Ok(News::Spent) => self.spent += 1,
-            Ok(News::Finished(result)) => self.finished.push(result?),
+        match self.events.recv_timeout(patience) {
+            Ok(WorkerEvent::Ready(tid)) => self.tids.push(tid),
+            Ok(WorkerEvent::Spent) => self.spent += 1,
+            Ok(WorkerEvent::Finished(result)) => self.finished.push(result?),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => {
                 return Err(Error::Protocol("a load thread ended without a word".into()));

@@ -1,6 +1,6 @@
 //! Comparisons as tables in Markdown, to be read in a terminal and pasted into a README.
 //!
-//! One row a figure, one column a server, and behind them the subject's ratios: to the floor and to
+//! One row per figure, one column per server, then the subject's ratios: to the floor and to
 //! whichever peer did best at this very figure. Without a subject there are no ratios.
 
 use super::compare::{Cell, Line, Table};

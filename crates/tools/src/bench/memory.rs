@@ -23,9 +23,9 @@ use crate::Error;
 /// How long a server may take to give back what it needed only for a moment.
 const SETTLE_TIME_MAX: Duration = Duration::from_secs(6);
 
-/// The distance of two looks at its memory, and how many equal ones mean that it has settled.
+/// The time between two readings of its memory, and how many equal ones mean that it is stable.
 const SETTLE_PERIOD: Duration = Duration::from_millis(500);
-const SETTLE_LOOKS: u32 = 5;
+const SETTLE_READINGS: u32 = 5;
 
 /// Files beside the clients' sockets that the process has open.
 const SPARE_FILES: u64 = 64;
@@ -66,7 +66,7 @@ pub enum Figure {
 pub struct MemoryPlan {
     /// The figures, in the order of the lines.
     pub figures: Vec<Figure>,
-    /// The keys to load; loads of elements have sizes of their own and take only their number.
+    /// The keys to load; loads of elements have their own sizes and use only the number.
     pub shape: Shape,
     /// Connections whose memory is measured; the servers' own limit of clients must allow them.
     pub connections: usize,
@@ -96,7 +96,7 @@ pub struct MemoryTable {
     pub lines: Vec<MemoryLine>,
 }
 
-/// Measures the figures on every server. The floor holds nothing and has no place here.
+/// Measures the figures on every server. The floor stores nothing and is left out.
 ///
 /// # Errors
 /// When a server does not start, its process is unknown, or it refuses keys or connections.
@@ -224,7 +224,7 @@ fn known_pid(server: &Server) -> Result<u32, Error> {
 fn settled_bytes(pid: u32) -> Result<f64, Error> {
     let mut last = resident_bytes(pid)?;
     let (mut equal, mut waited) = (0, Duration::ZERO);
-    while equal < SETTLE_LOOKS && waited < SETTLE_TIME_MAX {
+    while equal < SETTLE_READINGS && waited < SETTLE_TIME_MAX {
         std::thread::sleep(SETTLE_PERIOD);
         waited += SETTLE_PERIOD;
         let now = resident_bytes(pid)?;

@@ -30,7 +30,7 @@ pub struct Tally {
 /// The stream is not RESP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotResp(
-    /// The byte that cannot stand where it was found.
+    /// The byte that is not valid where it was found.
     pub u8,
 );
 
@@ -40,7 +40,7 @@ impl fmt::Display for NotResp {
     }
 }
 
-/// Where in a reply the stream stands.
+/// The position of the stream in a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     /// Before the type byte of an element.
@@ -161,7 +161,7 @@ impl ReplyCounter {
                 self.state = State::Body(self.count + 2);
             }
             b'%' => self.close(self.count * 2, tally),
-            // An attribute stands before an element and does not count as one.
+            // An attribute precedes an element and does not count as one.
             b'|' => self.close(self.count * 2 + 1, tally),
             _ => self.close(self.count, tally),
         }

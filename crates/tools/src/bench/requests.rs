@@ -2,10 +2,10 @@
 //! server understands of the protocol, and no more.
 //!
 //! A request is an array of bulk strings. Header lines are read digit by digit, bodies are skipped
-//! by length, and the only body that is looked at is a command name of three bytes. The state is a
+//! by length, and the only body that is read is a command name of three bytes. The state is a
 //! few words, so the counter resumes at any split. Inline commands are not understood.
 
-/// A complete request, as far as the floor cares.
+/// A complete request, as far as the floor distinguishes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Request {
     /// `GET`, in any letter case.

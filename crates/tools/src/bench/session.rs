@@ -52,7 +52,7 @@ impl Endpoint {
         Endpoint { address, tls: None, user: None, password: None, resp: Resp::Two }
     }
 
-    /// Whether its process runs on this machine as far as the address tells.
+    /// Whether its address says that its process runs on this machine.
     pub fn is_local(&self) -> bool {
         match &self.address {
             Address::Unix(_) => true,

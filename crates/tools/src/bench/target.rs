@@ -25,7 +25,7 @@ const START_TIME_MAX: Duration = Duration::from_secs(20);
 /// How long a server may take to end after SIGTERM; then it is killed.
 const STOP_TIME_MAX: Duration = Duration::from_secs(10);
 
-/// How often a starting or stopping server is looked at.
+/// How often a starting or stopping server is polled.
 const LOOK_PERIOD: Duration = Duration::from_millis(10);
 
 /// The end of a failed server's output that is shown.
@@ -34,7 +34,7 @@ const OUTPUT_BYTES_MAX: u64 = 1000;
 /// What a target is in a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// The server whose worth is in question.
+    /// The server under test.
     Subject,
     /// The canned-reply server.
     Floor,
@@ -47,7 +47,7 @@ pub enum Role {
 pub enum Origin {
     /// A program and its arguments, in which `{port}` and `{dir}` are replaced.
     Command(Vec<String>),
-    /// A server that runs already, and its process if it is here and does not tell.
+    /// A server that runs already, and its process if it is local and INFO does not name it.
     Running(Box<Endpoint>, Option<u32>),
 }
 

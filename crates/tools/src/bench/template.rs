@@ -84,7 +84,7 @@ enum Draw {
 /// A run of decimal digits inside a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Field {
-    /// Where its first digit stands.
+    /// The position of its first digit.
     at: usize,
     width: usize,
     draw: Draw,
@@ -163,7 +163,7 @@ impl Template {
         out.extend_from_slice(&self.bytes);
     }
 
-    /// Draws every field of a request that starts at `request[0]` anew.
+    /// Draws new values for every field of a request that starts at `request[0]`.
     #[inline]
     pub fn draw(&self, request: &mut [u8], rng: &mut Rng) {
         for field in &self.fields {

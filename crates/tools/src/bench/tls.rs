@@ -1,7 +1,7 @@
 //! The client's side of TLS: from files on the command line to a rustls configuration.
 //!
 //! A certificate authority or `insecure` must be named: the system's store is not consulted,
-//! because a measured server nearly always has a certificate of its own.
+//! because a measured server nearly always has a self-signed certificate.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub struct TlsOptions {
     pub cert: Option<PathBuf>,
     /// PEM file with the private key of `cert`.
     pub key: Option<PathBuf>,
-    /// Accept whatever certificate the server shows.
+    /// Accept any certificate of the server.
     pub insecure: bool,
     /// The name to ask for and verify, when it is not the host.
     pub sni: Option<String>,

@@ -1,15 +1,15 @@
-//! The table of workloads: one row per command, in the words of the command line.
+//! The table of workloads, by the names of the command line.
 //!
 //! A row holds command templates in a small notation that `template` compiles to request bytes:
 //!
 //! - `{key}` is a random key of the range, `{value}` a value of `--data-size` bytes, `{10..99}` a
 //!   random integer between two bounds of equal width; each may have literal text around it, so
 //!   `list:{key}` keeps the keys of one type apart from those of another;
-//! - `10*({key} {value})` repeats a group of arguments, drawing anew each time.
+//! - `10*({key} {value})` repeats a group of arguments with new random values.
 //!
-//! A row with both a read and a write draws between them by `--ratio`; a row with one of them does
-//! only that. A new type adds its rows here and nothing anywhere else. Invariant, tested below:
-//! names are unique and every template compiles.
+//! A row with both a read and a write alternates at random by `--ratio`; a row with one of them
+//! does only that. Not every command has a row: `cargo xtask rows` asks for one per class of cost.
+//! Invariant, tested below: names are unique and every template compiles.
 
 /// One workload.
 #[derive(Debug, PartialEq, Eq)]

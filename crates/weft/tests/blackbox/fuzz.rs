@@ -1,4 +1,4 @@
-//! Random bytes: whatever comes, the server lives and answers others.
+//! Random bytes: the server survives any input and serves other clients.
 
 use std::time::{Duration, Instant};
 

@@ -1,6 +1,6 @@
 //! Black-box tests: they start the `weft` binary and talk to it over sockets.
 //!
-//! Each test has servers of its own, on free ports and in a folder of its own, and waits for events
+//! Each test has its own servers, on free ports and in their own folders, and waits for events
 //! and never for time to pass, except where the passing of time is what is tested. What one command
 //! replies is tested elsewhere (the transcripts of `node`); here it is what only a whole process
 //! has: bytes on the wire, threads, limits, start and end.

@@ -89,7 +89,7 @@ fn requests_may_be_cut_at_any_byte() {
         for cut in 0..bytes.len() {
             let mut client = server.client();
             client.send_raw(&bytes[..cut]);
-            // Whoever is answered after that proves that its thread has read the first part: the
+            // A reply after that proves that the thread has read the first part: the
             // new client's thread has one of the others.
             for other in &mut others {
                 assert_eq!(other.ask("PING").text(), "PONG");

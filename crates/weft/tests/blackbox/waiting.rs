@@ -118,7 +118,7 @@ fn a_factory(server: &Server, change: impl Fn(&mut Client, &AtomicBool) + Sync) 
         let mut control = server.client();
         eventually("all is taken", || {
             let count = PRODUCERS * ELEMENTS;
-            // In the order in which elements go, so that none is behind what was looked at.
+            // In the order in which elements go, so that none is missed.
             let calls = control.ask("INFO commandstats").text();
             let left = control.ask("LLEN first").int() + control.ask("LLEN second").int();
             left == 0 && calls.contains(&format!("cmdstat_rpush:calls={count},"))

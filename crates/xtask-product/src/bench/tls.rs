@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use xtask::Failure;
 
-/// PEM files in a folder of their own.
+/// PEM files in a temporary folder.
 pub struct Certificates {
     folder: TempDir,
 }
@@ -17,7 +17,7 @@ impl Certificates {
     /// Makes the key and the certificate.
     ///
     /// # Errors
-    /// Fails when no random numbers or no temporary folder are to be had.
+    /// Fails without random numbers or a temporary folder.
     pub fn create() -> Result<Self, Failure> {
         let failed = |e: &dyn std::fmt::Display| format!("no certificate for TLS: {e}");
         let hosts = vec!["127.0.0.1".to_owned(), "localhost".to_owned()];

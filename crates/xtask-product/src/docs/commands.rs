@@ -49,7 +49,7 @@ fn words(entry: &Entry) -> String {
     entry.name.replace('|', " ").to_uppercase()
 }
 
-/// All that stands below a command's heading.
+/// The text below a command's heading.
 fn about(entry: &Entry) -> String {
     let spec = entry.spec;
     let synopsis = match help::synopsis(spec.arguments) {
@@ -82,7 +82,7 @@ fn about(entry: &Entry) -> String {
 fn flags(spec: &Spec) -> String {
     let flag_name = |name: &str| format!("`{name}`");
     let mut names: Vec<String> = spec.flags.names().map(flag_name).collect();
-    // Redis has no name for it, and whoever counts the threads' work wants to know.
+    // Redis has no name for this flag. It matters for the load of the threads.
     if spec.flags.has(Flags::MAIN) {
         names.push("runs on the main thread".to_owned());
     }
@@ -97,7 +97,7 @@ fn keys(spec: &Spec) -> String {
     spec.keys.iter().map(one).collect::<Vec<_>>().join("; ")
 }
 
-/// Where the keys stand, in words.
+/// The positions of the keys, in words.
 fn positions(key: &KeySpec) -> String {
     let begin = match key.begin {
         Begin::Index(first) => Some(first),

@@ -1,6 +1,6 @@
 //! The lengths of files and functions, as a ratchet.
 //!
-//! What is longer than its limit must stand in `tidy-ratchet.toml` with its length, and that length
+//! What is longer than its limit must be in `tidy-ratchet.toml` with its length, and that length
 //! may only shrink: longer is a finding, and shorter is one too until `cargo xtask tidy --bless`
 //! has lowered the entry. Blessing never raises or adds an entry; who needs a new exception writes
 //! it by hand, where a reviewer sees it.
@@ -20,10 +20,10 @@ const FILE_LINES_MAX: usize = 600;
 /// The longest function, in lines from its signature to its closing brace.
 const FUNCTION_LINES_MAX: usize = 70;
 
-/// Where the exceptions stand.
+/// The file of exceptions.
 const RATCHET_PATH: &str = "crates/xtask/tidy-ratchet.toml";
 
-/// What the record opens with when it is written anew.
+/// The header of the file when it is written.
 const RATCHET_HEADER: &str = "\
 # What is longer than tidy allows (600 lines a file, 70 a function), with its length today.
 # Lengths here only shrink: `cargo xtask tidy --bless` lowers them, and adds nothing.

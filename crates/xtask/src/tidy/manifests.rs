@@ -1,7 +1,7 @@
 //! What the manifests must hold to: layers, and a reason for each dependency.
 //!
 //! Cargo refuses circles; the layers refuse more: a crate depends only on layers below its own, in
-//! its tests too. Versions and reasons stand in one place, the workspace's manifest.
+//! its tests too. Versions and reasons are in one place, the workspace's manifest.
 
 use toml_edit::{Document, Item, TableLike};
 

@@ -2,7 +2,7 @@
 //!
 //! Each rule is a `Check`: a name and a function from the tree to its findings. To add one, write
 //! the function, add its row to `CHECKS`, and plant it in `cases.rs`, whose test refuses a check
-//! without an example that passes and one that fails. A check looks at nothing but the tree. What
+//! without an example that passes and one that fails. A check reads nothing but the tree. What
 //! rustfmt and clippy already refuse has no check here. Rules that read the rows of the commands
 //! are in `xtask-product`, as `cargo xtask rows`.
 

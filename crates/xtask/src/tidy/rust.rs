@@ -24,7 +24,7 @@ pub struct Rust {
     pub unsafes: Vec<Unsafe>,
     /// Whether the file forbids unsafe code for its whole crate.
     pub forbids_unsafe: bool,
-    /// Whether `#![cfg(test)]` stands at its head.
+    /// Whether `#![cfg(test)]` is at its head.
     pub whole_is_test: bool,
     /// The files declared as `#[cfg(test)] mod name;`.
     pub test_modules: Vec<String>,
@@ -38,11 +38,11 @@ pub struct Function {
     pub line: usize,
     /// Its own name.
     pub name: String,
-    /// The name with what it stands in, such as `Table::insert`.
+    /// The name with its scopes, such as `Table::insert`.
     pub path: String,
     /// Lines from the signature to the closing brace, both counted.
     pub lines: usize,
-    /// Whether the name was chosen elsewhere, by the trait this implements.
+    /// Whether a trait that is implemented here prescribes the name.
     pub is_of_trait: bool,
 }
 
@@ -73,7 +73,7 @@ impl Rust {
     }
 }
 
-/// Walks the items with the names they stand in.
+/// Walks the items with the names of their scopes.
 struct Walk<'a> {
     rust: &'a mut Rust,
     scope: Vec<String>,

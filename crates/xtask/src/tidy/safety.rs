@@ -1,4 +1,4 @@
-//! Where unsafe code may stand, and with what reason.
+//! Where unsafe code is allowed, and with what reason.
 //!
 //! The compiler enforces `forbid` where it is written; these checks see that it is written, and
 //! that each promise made to the compiler has its reason beside it. Whether the reason is true is

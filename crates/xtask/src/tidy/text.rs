@@ -15,7 +15,7 @@ const CODE_EXTENSIONS: &[&str] = &["rs", "toml", "sh", "py", "js", "mjs", "ts", 
 /// Words that promise work instead of doing it.
 const UNFINISHED: &[&str] = &[concat!("TO", "DO"), concat!("FIX", "ME"), concat!("X", "XX")];
 
-/// Folders that exist on somebody's machine only.
+/// Folders that exist on one machine only.
 const MACHINE_FOLDERS: &[&str] =
     &[concat!("/ho", "me/"), concat!("/wo", "rk/"), concat!("/ro", "ot/")];
 

@@ -36,7 +36,7 @@ pub struct Unsafe {
 }
 
 impl PathUse {
-    /// Whether these names stand in the path one after the other.
+    /// Whether these names follow each other in the path.
     pub fn contains(&self, names: &[&str]) -> bool {
         self.names.windows(names.len()).any(|window| window == names)
     }
@@ -98,7 +98,7 @@ impl Scan {
         at
     }
 
-    /// Reads `a, b::c, d as e` of an import, each behind the prefix.
+    /// Reads `a, b::c, d as e` of an import, each with the prefix.
     fn imports(&mut self, stream: TokenStream, prefix: &[String]) {
         let tokens: Vec<TokenTree> = stream.into_iter().collect();
         for part in tokens.split(|token| is_punct(Some(token), ',')) {
@@ -123,7 +123,7 @@ fn is_punct(token: Option<&TokenTree>, wanted: char) -> bool {
     matches!(token, Some(TokenTree::Punct(punct)) if punct.as_char() == wanted)
 }
 
-/// Whether `::` stands here.
+/// Whether `::` follows.
 fn is_separator(tokens: &[TokenTree], at: usize) -> bool {
     let joint =
         matches!(tokens.get(at), Some(TokenTree::Punct(p)) if p.spacing() == Spacing::Joint);

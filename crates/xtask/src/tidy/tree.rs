@@ -1,4 +1,4 @@
-//! What tidy looks at: the text files that are, or are about to be, committed.
+//! What tidy reads: the text files that are, or are about to be, committed.
 //!
 //! Git decides which those are, so build output and ignored files are never read. Each Rust file is
 //! parsed once, here; the checks only look things up. Paths are relative to the workspace root with
@@ -74,7 +74,7 @@ impl Tree {
         self.files.iter().find(|file| file.path == path)
     }
 
-    /// The Rust files somebody wrote; generated ones follow their generator's rules.
+    /// The Rust files that are not generated.
     pub fn rust(&self) -> impl Iterator<Item = (&File, &Rust)> {
         let rust = self.files.iter().filter_map(|file| Some((file, file.rust.as_ref()?)));
         rust.filter(|(file, _)| !file.is_generated())
