@@ -15,8 +15,12 @@ use resp::{Args, Reply};
 pub use store::BlockedOn;
 use store::Key;
 
+use error::WaitError;
+
 use crate::cx::Cx;
-use crate::error::{Error, WaitError};
+use crate::error::Error;
+
+pub mod error;
 
 /// Tries to answer a waiting request because `key` has changed, or because the time has come that
 /// it named. If it does not reply, the request goes on waiting, and nothing must have been written.

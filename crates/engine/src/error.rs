@@ -1,115 +1,114 @@
-//! Every text that tells a client what is wrong.
+//! The errors that clients see: [`Error`] collects those of all families and adds those that
+//! several families return.
 //!
-//! The texts are part of what clients see: programs compare them. They are those of Redis 8.0.
+//! The enum of a family stands in the `error` file of its folder. The enums of connections and of
+//! the server as a whole, whose commands are on layer 5, stand in `connection` and `server` here.
+//! The texts are those of Redis 8.0: client programs compare them, so they must not change.
 
 use std::fmt;
 
 use store::WrongType;
 
-mod bits;
-mod connection;
-mod geo;
-mod hash;
-mod list;
-mod server;
-mod sorted_set;
-mod stream;
-mod string;
-mod wait;
+use crate::bitmap::error::BitmapError;
+use crate::blocking::error::WaitError;
+use crate::geo::error::GeoError;
+use crate::hash::error::HashError;
+use crate::hyperloglog::error::HyperLogLogError;
+use crate::list::error::ListError;
+use crate::sorted_set::error::SortedSetError;
+use crate::stream::error::StreamError;
+use crate::string::error::StringError;
+use connection::ConnectionError;
+use server::ServerError;
 
-pub use bits::BitsError;
-pub use connection::ConnectionError;
-pub use geo::GeoError;
-pub use hash::HashError;
-pub use list::ListError;
-pub use server::ServerError;
-pub use sorted_set::SortedSetError;
-pub use stream::StreamError;
-pub use string::StringError;
-pub use wait::WaitError;
+pub mod connection;
+pub mod server;
 
 /// Why a command failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
     /// The key holds a value of another type.
     WrongType,
-    /// Options that do not fit together or are unknown.
+    /// An unknown option, a missing argument, or options that contradict each other.
     Syntax,
-    /// An argument that should be an integer.
+    /// An argument or a value that is not an integer.
     NotInteger,
-    /// An argument or a value that should be a float.
+    /// An argument or a value that is not a float.
     NotFloat,
-    /// The sum leaves the range of i64.
+    /// The result of an increment is outside the range of i64.
     Overflow,
-    /// The number to subtract has no negation in i64.
+    /// DECRBY with i64::MIN.
     DecrementOverflow,
-    /// The sum is no number or infinite.
+    /// The result of an increment is NaN or infinite.
     NanOrInfinity,
-    /// No database of this number.
+    /// No database has this index.
     DatabaseOutOfRange,
-    /// An integer outside these bounds.
+    /// An integer outside these inclusive bounds.
     NotBetween(i64, i64),
     /// COPY or MOVE of a key onto itself.
     SameObject,
-    /// The first database number of SWAPDB is none.
+    /// The first database index of SWAPDB is invalid.
     InvalidFirstDatabase,
-    /// The second database number of SWAPDB is none.
+    /// The second database index of SWAPDB is invalid.
     InvalidSecondDatabase,
-    /// The cursor of a SCAN is no number.
+    /// The cursor of SCAN or one of its variants is not a number.
     InvalidCursor,
-    /// NOVALUES for a scan of anything but a hash.
+    /// NOVALUES for a command other than HSCAN.
     NoValuesOutsideHash,
-    /// A number of keys that is larger than what follows.
+    /// A `numkeys` greater than the number of arguments that follow.
     MoreKeysThanArguments,
-    /// A condition of EXPIRE that does not exist.
+    /// EXPIRE with an unknown condition.
     UnsupportedOption(String),
     /// EXPIRE with NX and another condition.
     NxWithOthers,
-    /// EXPIRE with GT and LT.
+    /// EXPIRE with both GT and LT.
     GtWithLt,
-    /// OBJECT FREQ while no LFU policy counts uses.
+    /// OBJECT FREQ without an LFU `maxmemory-policy`.
     NoLfuPolicy,
-    /// Too few or too many arguments for a command, by its full name.
+    /// The wrong number of arguments for a command, by its full name.
     Arity(String),
-    /// An expiry that is not positive or beyond the range, for a command by its name.
+    /// An expiry that is not positive or out of range, for a command by its name.
     InvalidExpire(&'static str),
-    /// SORT by weights that are no numbers.
+    /// SORT without ALPHA by weights that are not numbers.
     SortNotDouble,
-    /// The key must be there.
+    /// The key does not exist.
     NoSuchKey,
-    /// A count that is negative or no integer.
+    /// A count that is negative or not an integer.
     NotPositive,
-    /// A number, called so, that must be above zero.
+    /// A number, by the name of its argument, that is not greater than 0.
     NotAboveZero(&'static str),
-    /// A number, called so, that must not be negative.
+    /// A number, by the name of its argument, that is negative.
     Negative(&'static str),
-    /// No command of this name; the text says which.
+    /// No command has this name; the text says which.
     UnknownCommand(String),
-    /// No subcommand of this name in the command of that name.
+    /// No subcommand, the first name, of the command, the second.
     UnknownSubcommand(String, String),
-    /// A subcommand in a form that it does not have, of the command of that name.
+    /// A subcommand, the first name, of the command, the second, that is unknown or has the
+    /// wrong number of arguments.
     SubcommandForm(String, &'static str),
     /// The client must authenticate first.
     NoAuth,
-    /// Something about bits or a HyperLogLog.
-    Bits(BitsError),
-    /// Something about places.
-    Geo(GeoError),
-    /// Something about a connection or a client.
+    /// An error of a bitmap command.
+    Bitmap(BitmapError),
+    /// An error of a command on connections or clients.
     Connection(ConnectionError),
-    /// Something about hashes.
+    /// An error of a geo command.
+    Geo(GeoError),
+    /// An error of a hash command.
     Hash(HashError),
-    /// Something about lists.
+    /// An error of a HyperLogLog command.
+    HyperLogLog(HyperLogLogError),
+    /// An error of a list command.
     List(ListError),
-    /// Something about the server as a whole.
+    /// An error of a command on the server as a whole.
     Server(ServerError),
-    /// Something about sorted sets.
+    /// An error of a sorted set command.
     SortedSet(SortedSetError),
-    /// Something about a stream.
+    /// An error of a stream command.
     Stream(StreamError),
-    /// Something about strings.
+    /// An error of a string command.
     String(StringError),
-    /// Something about a wait.
+    /// An error of a blocking command's timeout, or the end of its wait.
     Wait(WaitError),
 }
 
@@ -169,10 +168,11 @@ impl fmt::Display for Error {
                 return write!(f, "ERR {wrong} '{name}'. Try {command} HELP.");
             }
             Self::NoAuth => "NOAUTH Authentication required.",
-            Self::Bits(error) => return error.fmt(f),
-            Self::Geo(error) => return error.fmt(f),
+            Self::Bitmap(error) => return error.fmt(f),
             Self::Connection(error) => return error.fmt(f),
+            Self::Geo(error) => return error.fmt(f),
             Self::Hash(error) => return error.fmt(f),
+            Self::HyperLogLog(error) => return error.fmt(f),
             Self::List(error) => return error.fmt(f),
             Self::Server(error) => return error.fmt(f),
             Self::SortedSet(error) => return error.fmt(f),
@@ -189,4 +189,29 @@ impl From<WrongType> for Error {
     fn from(_: WrongType) -> Self {
         Self::WrongType
     }
+}
+
+/// Lets `?` and `into` turn the error of a family into an [`Error`].
+macro_rules! from_families {
+    ($($variant:ident($error:ty),)*) => {
+        $(impl From<$error> for Error {
+            fn from(error: $error) -> Self {
+                Self::$variant(error)
+            }
+        })*
+    };
+}
+
+from_families! {
+    Bitmap(BitmapError),
+    Connection(ConnectionError),
+    Geo(GeoError),
+    Hash(HashError),
+    HyperLogLog(HyperLogLogError),
+    List(ListError),
+    Server(ServerError),
+    SortedSet(SortedSetError),
+    Stream(StreamError),
+    String(StringError),
+    Wait(WaitError),
 }

@@ -23,12 +23,12 @@ pub mod sorted_set;
 pub mod stream;
 pub mod string;
 
+pub use blocking::error::WaitError;
 pub use blocking::{BlockRequest, BlockedOn, Serve, ServeOutcome};
 pub use cx::{Cx, CxParts, ExclusiveShards, HeldShards, LockedShards, ShardAccess, ShardMap};
-pub use error::{
-    BitsError, ConnectionError, Error, GeoError, ServerError, SortedSetError, StreamError,
-    StringError, WaitError,
-};
+pub use error::Error;
+pub use error::connection::ConnectionError;
+pub use error::server::ServerError;
 pub use exec::{BlockingHandler, Handler};
 
 use command::Row;

@@ -4,9 +4,10 @@ use resp::{Args, Reply};
 use store::string::Digits;
 use store::{StringRef, StringValue};
 
+use super::error::BitmapError;
 use super::{BITS_SET, OFFSET, READ, READ_KEY, UPDATE, WRITE, offset, spec};
 use crate::cx::Cx;
-use crate::error::{BitsError, Error};
+use crate::error::Error;
 use crate::exec::Handler;
 use command::Row;
 use command::{Argument, Flags, KeySpec, Shape};
@@ -36,7 +37,7 @@ fn setbit(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
     let bit = match args.text(3) {
         b"0" => false,
         b"1" => true,
-        _ => return Err(BitsError::Bit.into()),
+        _ => return Err(BitmapError::Bit.into()),
     };
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);

@@ -10,9 +10,10 @@ use resp::{Args, Reply};
 use store::string::Digits;
 use store::{StringRef, StringValue};
 
+use super::error::BitmapError;
 use super::{READ, READ_KEY, spec};
 use crate::cx::Cx;
-use crate::error::{BitsError, Error};
+use crate::error::Error;
 use crate::exec::Handler;
 use command::Row;
 use command::{Argument, Shape};
@@ -125,7 +126,7 @@ fn bitcount(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resu
 fn bitpos(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let bit = parse_i64(args.text(2)).ok_or(Error::NotInteger)?;
     if !(0..=1).contains(&bit) {
-        return Err(BitsError::Sought.into());
+        return Err(BitmapError::Sought.into());
     }
     if args.len() > 6 {
         return Err(Error::Syntax);

@@ -12,10 +12,11 @@ use resp::{Args, Reply};
 use store::string::Digits;
 use store::{StringEdit, StringRef, StringValue};
 
+use super::error::BitmapError;
 use super::integer::{Kind, Overflow};
 use super::{BITS_SET, OFFSET, READ, READ_KEY, UPDATE, WRITE, scaled_offset, spec};
 use crate::cx::Cx;
-use crate::error::{BitsError, Error};
+use crate::error::Error;
 use crate::exec::Handler;
 use command::Row;
 use command::{Access, Argument, Flags, KeySpec, Shape};
@@ -122,7 +123,7 @@ impl<'a> Operations<'a> {
             ];
             let word = args.next().unwrap_or_default();
             let named = behaviours.iter().find(|(name, _)| word.eq_ignore_ascii_case(name));
-            self.overflow = named.ok_or(BitsError::FieldOverflow)?.1;
+            self.overflow = named.ok_or(BitmapError::FieldOverflow)?.1;
         }
         let remaining = args.remaining();
         if remaining == 0 {
@@ -137,7 +138,7 @@ impl<'a> Operations<'a> {
         } else {
             return Err(Error::Syntax);
         };
-        let kind = Kind::parse(args.next().unwrap_or_default()).ok_or(BitsError::FieldType)?;
+        let kind = Kind::parse(args.next().unwrap_or_default()).ok_or(BitmapError::FieldType)?;
         let offset = args.next().unwrap_or_default();
         let (offset, step) = match offset.strip_prefix(b"#") {
             Some(number) => (number, u64::from(kind.bits)),
@@ -178,7 +179,7 @@ fn bitfield(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resu
 fn bitfield_ro(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let (count, end_bytes) = check(args, cx.bulk_bytes_max)?;
     if end_bytes > 0 {
-        return Err(BitsError::FieldReadOnly.into());
+        return Err(BitmapError::FieldReadOnly.into());
     }
     read(cx, args, reply, count)
 }

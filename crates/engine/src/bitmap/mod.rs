@@ -9,13 +9,15 @@
 use base::number::parse_i64;
 use store::Event;
 
-use crate::error::{BitsError, Error};
+use crate::error::Error;
 use crate::exec::Handler;
 use command::Row;
 use command::{Access, Argument, Flags, Group, KeySpec, Shape, Spec};
+use error::BitmapError;
 
 mod bit;
 mod count;
+pub mod error;
 mod field;
 mod integer;
 mod op;
@@ -55,5 +57,5 @@ fn scaled_offset(arg: &[u8], step: u64, bytes_max: usize) -> Result<usize, Error
     let number = parse_i64(arg).and_then(|number| u64::try_from(number).ok());
     let bit = number.and_then(|number| number.checked_mul(step));
     let bit = bit.and_then(|bit| usize::try_from(bit).ok()).filter(|bit| bit / 8 < bytes_max);
-    bit.ok_or(Error::Bits(BitsError::Offset))
+    bit.ok_or(BitmapError::Offset.into())
 }

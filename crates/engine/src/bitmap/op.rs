@@ -9,9 +9,10 @@ use resp::{Args, Reply};
 use store::string::{Digits, NewString};
 use store::{Event, ExpiryChange, StringRef, StringValue};
 
+use super::error::BitmapError;
 use super::{WRITE, spec};
 use crate::cx::Cx;
-use crate::error::{BitsError, Error};
+use crate::error::Error;
 use crate::exec::Handler;
 use command::Row;
 use command::{Access, Argument, KeySpec, Shape};
@@ -78,9 +79,9 @@ fn bitop(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<
     let (name, op) = named.ok_or(Error::Syntax)?;
     let sources = args.len() - 3;
     match op {
-        Op::Not if sources > 1 => return Err(BitsError::OneSource.into()),
+        Op::Not if sources > 1 => return Err(BitmapError::OneSource.into()),
         Op::Diff | Op::Diff1 | Op::AndOr if sources < 2 => {
-            return Err(BitsError::TwoSources(name).into());
+            return Err(BitmapError::TwoSources(name).into());
         }
         _ => {}
     }

@@ -1,37 +1,35 @@
-//! What can be wrong with commands on connections and clients.
+//! The errors of commands on connections and clients, whose handlers are on layer 5.
 
 use std::fmt;
-
-use super::Error;
 
 /// Why a command on connections or clients failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ConnectionError {
-    /// AUTH with one argument where no password is wanted.
+    /// AUTH with one argument while the default user has no password.
     NoPasswordSet,
-    /// No such user, or not its password.
+    /// The user does not exist, or the password is wrong.
     WrongPassword,
-    /// HELLO before authentication.
+    /// HELLO without AUTH from a client that must authenticate first.
     HelloNeedsAuth,
-    /// HELLO with a version that is no integer.
+    /// HELLO with a version that is not an integer.
     ProtocolNotInteger,
     /// HELLO with a version other than 2 and 3.
     Protocol,
-    /// An option that HELLO does not know, or that lacks its arguments.
+    /// HELLO with an unknown option, or one without its arguments.
     HelloOption(String),
-    /// A name that would break the lines of CLIENT LIST.
+    /// A client name that would break the lines of CLIENT LIST.
     Name,
-    /// An attribute that CLIENT SETINFO does not know.
+    /// CLIENT SETINFO with an unknown attribute.
     Attribute(String),
     /// A value for this attribute that would break the lines of CLIENT LIST.
     AttributeValue(String),
-    /// No type of client has this name.
+    /// No client type has this name.
     Type(String),
-    /// CLIENT LIST with an ID that is no integer.
+    /// CLIENT LIST with an ID that is not an integer.
     Id,
     /// CLIENT KILL with an ID that is not positive.
     KillId,
-    /// CLIENT KILL with an age that is no integer.
+    /// CLIENT KILL with an age that is not an integer.
     AgeNotInteger,
     /// CLIENT KILL with an age that is not positive.
     Age,
@@ -39,15 +37,15 @@ pub enum ConnectionError {
     NoSuchUser(String),
     /// No client has this address.
     NoSuchClient,
-    /// CLIENT PAUSE in a mode that is neither of the two.
+    /// CLIENT PAUSE with a mode other than WRITE and ALL.
     PauseMode,
-    /// CLIENT UNBLOCK for a reason that is neither of the two.
+    /// CLIENT UNBLOCK with a reason other than TIMEOUT and ERROR.
     UnblockReason,
-    /// A time to wait that is no integer.
+    /// CLIENT PAUSE with a timeout that is not an integer.
     TimeoutNotInteger,
-    /// A time to wait that is negative.
+    /// CLIENT PAUSE with a negative timeout.
     TimeoutNegative,
-    /// A time to wait that ends beyond the calendar.
+    /// CLIENT PAUSE with a timeout that ends beyond the range of i64.
     TimeoutRange,
 }
 
@@ -86,11 +84,5 @@ impl fmt::Display for ConnectionError {
             Self::TimeoutNegative => "ERR timeout is negative",
             Self::TimeoutRange => "ERR timeout is out of range",
         })
-    }
-}
-
-impl From<ConnectionError> for Error {
-    fn from(error: ConnectionError) -> Self {
-        Self::Connection(error)
     }
 }

@@ -1,8 +1,6 @@
-//! What can be wrong with commands on the server as a whole.
+//! The errors of commands on the server as a whole, whose handlers are on layer 5.
 
 use std::fmt;
-
-use super::Error;
 
 /// Why a command on the server failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,27 +11,27 @@ pub enum ServerError {
     CommandArity,
     /// COMMAND GETKEYS: the command takes no keys.
     NoKeys,
-    /// SLOWLOG GET: fewer than none, and not all either.
+    /// SLOWLOG GET with a count below -1.
     Count,
-    /// What CONFIG SET refuses; the text is the configuration's own.
+    /// CONFIG SET refused; the text comes from the configuration.
     Config(String),
-    /// CONFIG REWRITE without a file to rewrite.
+    /// CONFIG REWRITE of a server that runs without a configuration file.
     NoConfigFile,
     /// CONFIG REWRITE could not read or write the file.
     Rewrite(String),
-    /// SHUTDOWN ABORT when nothing is to be aborted.
+    /// SHUTDOWN ABORT without a shutdown in progress.
     NoShutdown,
-    /// The server cannot end as it was told to.
+    /// SHUTDOWN failed.
     Shutdown,
     /// The configuration forbids DEBUG to this client.
     DebugForbidden,
-    /// DEBUG PROTOCOL knows no such type.
+    /// DEBUG PROTOCOL with an unknown type.
     ProtocolType,
-    /// DEBUG QUICKLIST-PACKED-THRESHOLD: no size, or one out of range.
+    /// DEBUG QUICKLIST-PACKED-THRESHOLD with a size that is invalid or out of range.
     PackedThreshold,
-    /// DEBUG LISTPACK: a value in another encoding.
+    /// DEBUG LISTPACK of a value with another encoding.
     NotPacked,
-    /// Only RESP3 has this.
+    /// The reply type exists only in RESP3.
     NeedsResp3,
 }
 
@@ -64,11 +62,5 @@ impl fmt::Display for ServerError {
             Self::NotPacked => "ERR Not a listpack encoded object.",
             Self::NeedsResp3 => "ERR RESP2 is not supported by this command",
         })
-    }
-}
-
-impl From<ServerError> for Error {
-    fn from(error: ServerError) -> Self {
-        Self::Server(error)
     }
 }

@@ -9,13 +9,15 @@
 use base::geohash::Point;
 use resp::Reply;
 
-use crate::error::{Error, GeoError};
+use crate::error::Error;
 use crate::exec::Handler;
 use crate::sorted_set::score_of;
 use command::Row;
 use command::{Access, Argument, Flags, Group, KeySpec, Shape, Spec};
+use error::GeoError;
 
 mod add;
+pub mod error;
 mod query;
 mod read;
 mod rows;

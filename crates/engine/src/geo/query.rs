@@ -5,9 +5,10 @@ use base::geohash::Point;
 use base::number::parse_i64;
 use resp::Args;
 
+use super::error::GeoError;
 use super::shape::{Area, Shape};
 use super::{point, unit};
-use crate::error::{Error, GeoError};
+use crate::error::Error;
 use crate::sorted_set::score_of;
 
 /// The commands that search.

@@ -10,9 +10,10 @@ use resp::{Args, Reply};
 use store::hash::FieldExpiry;
 use store::{Event, Hash};
 
+use super::error::HashError;
 use super::{FAST, FIELD, GROW, command, expire_named, spec};
 use crate::cx::Cx;
-use crate::error::{Error, HashError};
+use crate::error::Error;
 use crate::exec::Handler;
 use command::Row;
 use command::{Access, Argument, KeySpec, Shape};

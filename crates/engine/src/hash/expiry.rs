@@ -7,12 +7,13 @@
 use resp::{Args, Reply};
 use store::{Event, Hash, Lookup};
 
+use super::error::HashError;
 use super::expiry_args::{Base, FieldArgs, Unit, parse_expiry};
 use super::{
     FAST, FIELDS, READ, READ_KEY, UPDATE_KEY, WRITE, command, expire_named, spec, wrote_deletion,
 };
 use crate::cx::Cx;
-use crate::error::{Error, HashError};
+use crate::error::Error;
 use crate::exec::Handler;
 use command::Row;
 use command::{Argument, Shape, Spec};

@@ -3,7 +3,8 @@
 use base::number::parse_i64;
 use resp::Args;
 
-use crate::error::{Error, HashError};
+use super::error::HashError;
+use crate::error::Error;
 
 /// No field ends later, in milliseconds since 1970: Redis keeps 46 bits.
 const EXPIRY_MS_MAX: i64 = (1 << 46) - 1;

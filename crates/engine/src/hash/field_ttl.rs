@@ -7,6 +7,7 @@ use resp::{Args, Reply};
 use store::hash::FieldExpiry;
 use store::{Hash, Key};
 
+use super::error::HashError;
 use super::expiry::{EXPIRED, PERSISTED, check_type, replay_deletion};
 use super::expiry_args::{FieldArgs, expiry_word, parse_expiry};
 use super::{
@@ -14,7 +15,7 @@ use super::{
     expire_named, reply_entry, spec, wrote_deletion,
 };
 use crate::cx::Cx;
-use crate::error::{Error, HashError};
+use crate::error::Error;
 use crate::exec::Handler;
 use command::Row;
 use command::{Access, Argument, KeySpec, Shape};

@@ -20,6 +20,7 @@ use command::Row;
 use command::{Access, Argument, Flags, Group, KeySpec, Shape, Spec};
 
 mod count;
+pub mod error;
 mod expiry;
 mod expiry_args;
 mod field_ttl;

@@ -13,9 +13,10 @@ use resp::{Args, Reply};
 use store::hash::{Value, value_of};
 use store::{Hash, HashRef};
 
+use super::error::HashError;
 use super::{READ, READ_KEY, reply_entry, spec};
 use crate::cx::Cx;
-use crate::error::{Error, HashError};
+use crate::error::Error;
 use crate::exec::Handler;
 use command::Row;
 use command::{Argument, Shape};

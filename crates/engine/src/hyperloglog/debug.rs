@@ -4,9 +4,10 @@ use ds::hll::{self, Encoding, REGISTERS, Runs};
 use resp::{Args, Reply};
 use store::StringValue;
 
+use super::error::HyperLogLogError;
 use super::{WRITE, make_dense, registers_of, spec};
 use crate::cx::Cx;
-use crate::error::{BitsError, Error};
+use crate::error::Error;
 use crate::exec::Handler;
 use command::Row;
 use command::{Access, Argument, Flags, KeySpec, Shape};
@@ -37,13 +38,13 @@ fn pfdebug(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resul
     }
     let key = cx.first_key(args, 2);
     let (db, turn) = cx.db(key);
-    let mut edit = db.edit::<StringValue>(turn, key)?.ok_or(BitsError::NoHyperLogLog)?;
+    let mut edit = db.edit::<StringValue>(turn, key)?.ok_or(HyperLogLogError::NoSuchKey)?;
     let (bytes, encoding) = registers_of(edit.text())?;
     if is(b"encoding") {
         reply.simple(if encoding == Encoding::Dense { "dense" } else { "sparse" });
     } else if is(b"decode") {
         if encoding == Encoding::Dense {
-            return Err(BitsError::NotSparse.into());
+            return Err(HyperLogLogError::NotSparse.into());
         }
         reply.bulk(decoded(bytes)?.as_bytes());
     } else if is(b"todense") || is(b"getreg") {
@@ -66,7 +67,7 @@ fn pfdebug(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resul
         }
     } else {
         let name = String::from_utf8_lossy(word).into_owned();
-        return Err(BitsError::Pfdebug(name).into());
+        return Err(HyperLogLogError::UnknownSubcommand(name).into());
     }
     Ok(())
 }
@@ -78,7 +79,7 @@ fn simd(word: &[u8], reply: &mut Reply<'_>) -> Result<(), Error> {
     } else if word.eq_ignore_ascii_case(b"off") {
         reply.simple("disabled");
     } else {
-        return Err(BitsError::OnOrOff.into());
+        return Err(HyperLogLogError::OnOrOff.into());
     }
     Ok(())
 }
@@ -98,7 +99,7 @@ fn decoded(bytes: &[u8]) -> Result<String, Error> {
 }
 
 fn pfselftest(_: &mut Cx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
-    hll::self_test().map_err(BitsError::SelfTest)?;
+    hll::self_test().map_err(HyperLogLogError::SelfTest)?;
     reply.ok();
     Ok(())
 }

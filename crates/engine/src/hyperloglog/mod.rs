@@ -10,12 +10,14 @@ use resp::{Args, Reply};
 use store::{Event, StringEdit, StringRef, StringValue};
 
 use crate::cx::Cx;
-use crate::error::{BitsError, Error};
+use crate::error::Error;
 use crate::exec::Handler;
 use command::Row;
 use command::{Access, Argument, Flags, Group, KeySpec, Shape, Spec};
+use error::HyperLogLogError;
 
 mod debug;
+pub mod error;
 
 /// The HyperLogLog commands.
 pub const ROWS: &[Row<Handler>] = &[
@@ -69,7 +71,7 @@ const fn spec(name: &'static str, arity: i32, since: &'static str) -> Spec {
 
 impl From<Corrupt> for Error {
     fn from(_: Corrupt) -> Self {
-        BitsError::CorruptHyperLogLog.into()
+        HyperLogLogError::Corrupt.into()
     }
 }
 
@@ -80,7 +82,7 @@ fn registers_of(text: StringRef<'_>) -> Result<(&[u8], Encoding), Error> {
         StringRef::Shared(bytes) => bytes.as_slice(),
         StringRef::Integer(_) => b"",
     };
-    let encoding = hll::encoding(bytes).ok_or(BitsError::NotHyperLogLog)?;
+    let encoding = hll::encoding(bytes).ok_or(HyperLogLogError::NotHyperLogLog)?;
     Ok((bytes, encoding))
 }
 

@@ -3,9 +3,10 @@
 use resp::{Args, Reply};
 use store::{Event, List, Side};
 
+use super::error::ListError;
 use super::{DELETED, ELEMENT, WRITE, check_length, index_of, integer, range_of, spec};
 use crate::cx::Cx;
-use crate::error::{Error, ListError};
+use crate::error::Error;
 use crate::exec::Handler;
 use command::Row;
 use command::{Access, Argument, Flags, KeySpec, Shape};

@@ -11,13 +11,15 @@ use resp::Reply;
 use store::{Entry, Event, Side};
 
 use crate::cx::Cx;
-use crate::error::{Error, ListError};
+use crate::error::Error;
 use crate::exec::{BlockingHandler, Handler};
 use command::Row;
 use command::{Access, Argument, Flags, Group, KeySpec, Shape, Spec};
+use error::ListError;
 
 mod blocking;
 mod change;
+pub mod error;
 mod pop;
 mod push;
 mod read;

@@ -3,9 +3,10 @@
 use resp::{Args, Reply};
 use store::{List, ListRef, Side};
 
+use super::error::ListError;
 use super::{ELEMENT, READ, READ_KEY, index_of, integer, range_of, reply_entry, spec};
 use crate::cx::Cx;
-use crate::error::{Error, ListError};
+use crate::error::Error;
 use crate::exec::Handler;
 use command::Row;
 use command::{Access, Argument, Flags, KeySpec, Shape};

@@ -4,9 +4,10 @@ use resp::{Args, Reply};
 use store::sorted_set::Change;
 use store::{Edit, Limits, SortedSet};
 
+use super::error::SortedSetError;
 use super::{MEMBER, event, score_of, spec};
 use crate::cx::Cx;
-use crate::error::{Error, SortedSetError};
+use crate::error::Error;
 use crate::exec::Handler;
 use command::Row;
 use command::{Access, Argument, Flags, KeySpec, Shape};

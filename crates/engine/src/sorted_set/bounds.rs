@@ -5,8 +5,9 @@ use std::ops::Range;
 use base::number::{parse_f64_saturating, parse_i64};
 use store::sorted_set::{LexEnd, LexRange, ScoreRange, SortedSetRef};
 
-use crate::error::{Error, SortedSetError};
+use crate::error::Error;
 
+use super::error::SortedSetError;
 use super::integer;
 
 /// What a range is of.

@@ -7,10 +7,11 @@ use store::set::SetRef;
 use store::sorted_set::{Digits, Entry, NewSortedSet, SortedSetRef};
 use store::{Lookup, Set, SortedSet};
 
+use super::error::SortedSetError;
 use super::result::store;
 use super::{READ, READ_ACCESS, STORE, WITHSCORES, integer, score_of, spec};
 use crate::cx::Cx;
-use crate::error::{Error, SortedSetError};
+use crate::error::Error;
 use crate::exec::Handler;
 use command::Row;
 use command::{Argument, Flags, KeySpec, Shape, Spec};

@@ -19,6 +19,7 @@ use command::{Access, Argument, Flags, Group, KeySpec, Shape, Spec};
 mod add;
 mod bounds;
 mod combine;
+pub mod error;
 mod pop;
 mod random;
 mod range;

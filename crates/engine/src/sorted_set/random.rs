@@ -7,9 +7,10 @@ use resp::{Args, Reply};
 use store::SortedSet;
 use store::sorted_set::SortedSetRef;
 
+use super::error::SortedSetError;
 use super::{READ, READ_KEY, integer, reply_member, reply_pairs, spec};
 use crate::cx::Cx;
-use crate::error::{Error, SortedSetError};
+use crate::error::Error;
 use crate::exec::Handler;
 use command::Row;
 use command::{Argument, Shape};

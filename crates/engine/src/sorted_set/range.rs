@@ -8,10 +8,11 @@ use store::SortedSet;
 use store::sorted_set::{Digits, NewSortedSet, SortedSetRef};
 
 use super::bounds::{Bounds, By};
+use super::error::SortedSetError;
 use super::result::store;
 use super::{LIMIT, READ, READ_ACCESS, READ_KEY, STORE, WITHSCORES, integer, reply_pairs, spec};
 use crate::cx::Cx;
-use crate::error::{Error, SortedSetError};
+use crate::error::Error;
 use crate::exec::Handler;
 use command::Row;
 use command::{Argument, Flags, KeySpec, Shape, Spec};

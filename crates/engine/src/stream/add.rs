@@ -5,11 +5,12 @@ use resp::{Args, Reply};
 use store::{Event, Limits, Stream};
 
 use crate::cx::Cx;
-use crate::error::{Error, StreamError};
+use crate::error::Error;
 use crate::exec::Handler;
 use command::Row;
 use command::{Access, Argument, Flags, KeySpec, Shape};
 
+use super::error::StreamError;
 use super::id::{NewId, Shown};
 use super::spec;
 use super::trim::{CONDITION, Options, REFERENCES_HISTORY, STRATEGY, TRIMMED};

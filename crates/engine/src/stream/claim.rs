@@ -6,12 +6,13 @@ use resp::{Args, Reply};
 use store::Stream;
 
 use crate::cx::Cx;
-use crate::error::{Error, StreamError};
+use crate::error::Error;
 use crate::exec::Handler;
 use command::Row;
 use command::{Argument, Flags, Shape};
 
 use super::entry::reply_entry;
+use super::error::StreamError;
 use super::id::{parse, parse_from, reply_id};
 use super::replay::{Claim, Reader};
 use super::{CONSUMER, CONSUMER_MADE, DELETE_KEY, GROUP, IDS, UPDATE_KEY, asking, needed, spec};

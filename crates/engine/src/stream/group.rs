@@ -6,11 +6,12 @@ use resp::{Args, Reply};
 use store::{Edit, Event, Lookup, Stream};
 
 use crate::cx::Cx;
-use crate::error::{Error, StreamError};
+use crate::error::Error;
 use crate::exec::Handler;
 use command::Row;
 use command::{Access, Argument, Flags, Group, KeySpec, Shape, Spec};
 
+use super::error::StreamError;
 use super::id::{parse, parse_end};
 use super::{CONSUMER, CONSUMER_MADE, GROUP, lossy, spec};
 

@@ -4,7 +4,8 @@ use base::number::{parse_u64, write_u64};
 use ds::stream::Id;
 use resp::Reply;
 
-use crate::error::{Error, StreamError};
+use super::error::StreamError;
+use crate::error::Error;
 
 /// Longer texts are no identifiers.
 const TEXT_BYTES_MAX: usize = 127;

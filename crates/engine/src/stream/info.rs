@@ -6,12 +6,13 @@ use resp::{Args, Reply};
 use store::Stream;
 
 use crate::cx::Cx;
-use crate::error::{Error, StreamError};
+use crate::error::Error;
 use crate::exec::Handler;
 use command::Row;
 use command::{Access, Argument, Flags, Group, KeySpec, Shape, Spec};
 
 use super::entry::{reply_entries, reply_entry};
+use super::error::StreamError;
 use super::group::reply_help;
 use super::id::reply_id;
 use super::{GROUP, idle_ms, lossy, spec};

@@ -9,15 +9,16 @@
 use ds::stream::Group as Readers;
 use store::Event;
 
-use crate::error::StreamError;
 use crate::exec::{BlockingHandler, Handler};
 use command::Row;
 use command::{Access, Argument, Group, KeySpec, PrefetchHint, Shape, Spec};
+use error::StreamError;
 
 mod add;
 mod claim;
 mod delete;
 mod entry;
+pub mod error;
 mod group;
 mod id;
 mod info;

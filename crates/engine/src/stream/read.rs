@@ -6,12 +6,13 @@ use store::{Key, Lookup, Stream};
 
 use crate::blocking::{BlockRequest, BlockedOn, ServeOutcome};
 use crate::cx::Cx;
-use crate::error::{Error, StreamError};
+use crate::error::Error;
 use crate::exec::BlockingHandler;
 use command::Row;
 use command::{Access, Flags, KeySpec};
 
 use super::entry::reply_entries;
+use super::error::StreamError;
 use super::id::{parse, to_vec};
 use super::request::{BLOCK, COUNT, Request, STREAMS};
 use super::spec;

@@ -6,12 +6,13 @@ use store::{Key, Stream};
 
 use crate::blocking::{BlockRequest, BlockedOn, ServeOutcome};
 use crate::cx::Cx;
-use crate::error::{Error, StreamError};
+use crate::error::Error;
 use crate::exec::BlockingHandler;
 use command::Row;
 use command::{Access, Argument, Flags, KeySpec, Shape};
 
 use super::entry::{reply_content, reply_entry};
+use super::error::StreamError;
 use super::id::{parse, reply_id};
 use super::read::{Answer, check_keys, counts_twice, place};
 use super::replay::{Claim, Reader};

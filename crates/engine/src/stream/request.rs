@@ -6,10 +6,11 @@ use base::number::parse_i64;
 use resp::Args;
 
 use crate::blocking::timeout_ms;
-use crate::error::{Error, StreamError};
+use crate::error::Error;
 use command::{Argument, Shape};
 
 use super::IDS;
+use super::error::StreamError;
 
 pub(super) const COUNT: Argument = Argument::new("count", Shape::Integer).after("COUNT").optional();
 pub(super) const BLOCK: Argument =

@@ -6,11 +6,12 @@ use resp::{Args, Reply};
 use store::{Event, Stream};
 
 use crate::cx::Cx;
-use crate::error::{Error, StreamError};
+use crate::error::Error;
 use crate::exec::Handler;
 use command::Row;
 use command::{Argument, Flags, Shape};
 
+use super::error::StreamError;
 use super::id::parse;
 use super::{UPDATE_KEY, spec};
 

@@ -10,9 +10,10 @@ use store::string::Digits;
 use store::{Db, Key, StringRef, StringValue, Turn};
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::error::StringError;
 use super::{DELETED, READ, READ_KEY, VALUE, command, spec};
 use crate::cx::Cx;
-use crate::error::{Error, StringError};
+use crate::error::Error;
 use crate::exec::Handler;
 use command::Row;
 use command::{Access, Argument, Flags, KeySpec, Shape};

@@ -19,9 +19,10 @@ use std::sync::Arc;
 use store::string::Digits;
 use store::{StringRef, StringValue};
 
+use super::error::StringError;
 use super::{READ, spec};
 use crate::cx::Cx;
-use crate::error::{Error, StringError};
+use crate::error::Error;
 use crate::exec::Handler;
 use command::Row;
 use command::{Access, Argument, KeySpec, Shape};

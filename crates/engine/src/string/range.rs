@@ -7,9 +7,10 @@ use resp::{Args, Reply};
 use store::string::{Digits, NewString};
 use store::{Event, ExpiryChange, StringRef, StringValue};
 
+use super::error::StringError;
 use super::{READ, READ_KEY, VALUE, WRITE, reply_text, spec};
 use crate::cx::Cx;
-use crate::error::{Error, StringError};
+use crate::error::Error;
 use crate::exec::Handler;
 use command::Row;
 use command::{Access, Argument, Flags, KeySpec, Shape, Spec};

@@ -12,12 +12,13 @@ use store::string::NewString;
 use store::{Event, ExpiryChange, StringValue};
 
 use super::compare;
+use super::error::StringError;
 use super::options::{AllowedOptions, Condition, Expiry, MSETEX_EXPIRY, Options, SET_EXPIRY, Unit};
 use super::{
     EXPIRY_SET, UPDATE, UPDATE_KEY, VALUE, WRITE, command, command_until, reply_text, spec,
 };
 use crate::cx::Cx;
-use crate::error::{Error, StringError};
+use crate::error::Error;
 use crate::exec::Handler;
 use command::Row;
 use command::{Access, Argument, Find, Flags, KeySpec, Shape, Spec};

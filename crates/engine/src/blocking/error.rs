@@ -1,8 +1,6 @@
-//! What is wrong with a wait for keys.
+//! The errors of blocking commands.
 
 use std::fmt;
-
-use super::Error;
 
 /// Why a blocking command failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,9 +11,9 @@ pub enum WaitError {
     NotInteger,
     /// The timeout is negative.
     Negative,
-    /// The timeout ends beyond all time.
+    /// The timeout ends beyond the range of i64.
     OutOfRange,
-    /// CLIENT UNBLOCK ended the wait with an error.
+    /// CLIENT UNBLOCK with ERROR ended the wait.
     Unblocked,
 }
 
@@ -28,11 +26,5 @@ impl fmt::Display for WaitError {
             Self::OutOfRange => "ERR timeout is out of range",
             Self::Unblocked => "UNBLOCKED client unblocked via CLIENT UNBLOCK",
         })
-    }
-}
-
-impl From<WaitError> for Error {
-    fn from(error: WaitError) -> Self {
-        Self::Wait(error)
     }
 }

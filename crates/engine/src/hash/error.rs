@@ -1,39 +1,37 @@
-//! What is wrong with a request on hashes.
+//! The errors of hash commands.
 
 use std::fmt;
-
-use super::Error;
 
 /// Why a hash command failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HashError {
-    /// The value of the field is no integer.
+    /// The value of the field is not an integer.
     NotInteger,
-    /// The value of the field is no float.
+    /// The value of the field is not a float.
     NotFloat,
-    /// The number to add is infinite.
+    /// The increment is infinite.
     Infinite,
-    /// Too many fields are asked for with their values.
+    /// HRANDFIELD WITHVALUES with a count beyond half the range of i64.
     CountTooLarge,
-    /// The word FIELDS is not where it must be.
+    /// The keyword FIELDS is not where it must be.
     FieldsMissing,
     /// The number of fields is not positive.
     NotPositive,
-    /// The same, as HEXPIRE says it.
+    /// The same in the words of HEXPIRE.
     NotAboveZero,
-    /// The same, as HSETEX says it.
+    /// The same in the words of HSETEX.
     InvalidNumber,
-    /// There are more or fewer fields than their number says.
+    /// `numfields` does not match the number of arguments.
     WrongNumber,
-    /// An expiry that is negative.
+    /// A negative expiry.
     NegativeExpiry,
-    /// HSETEX with a word that must be followed by an expiry, and is not.
+    /// HSETEX with EX or the like as the last argument.
     ExpiryMissing,
-    /// HSETEX with two expiries.
+    /// HSETEX with more than one expiry option.
     OneExpiry,
-    /// HSETEX with two conditions on fields.
+    /// HSETEX with both FNX and FXX, or with one of them twice.
     OneCondition,
-    /// HSETEX with a word it does not know.
+    /// HSETEX with an unknown option.
     UnknownArgument(String),
 }
 
@@ -59,11 +57,5 @@ impl fmt::Display for HashError {
             Self::OneCondition => "ERR Only one of FXX or FNX arguments can be specified",
             Self::UnknownArgument(word) => return write!(f, "ERR unknown argument: {word}"),
         })
-    }
-}
-
-impl From<HashError> for Error {
-    fn from(error: HashError) -> Self {
-        Self::Hash(error)
     }
 }

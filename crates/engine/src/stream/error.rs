@@ -1,39 +1,37 @@
-//! What can be wrong with commands on streams.
+//! The errors of stream commands.
 
 use std::fmt;
 
-use super::Error;
-
-/// Why a command on streams failed.
+/// Why a stream command failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StreamError {
-    /// An identifier that is none.
+    /// An invalid entry ID.
     Id,
-    /// XADD with the identifier 0-0.
+    /// XADD with the ID 0-0.
     IdZero,
-    /// XADD with an identifier that is not higher than the last one.
+    /// XADD with an ID that is not greater than the last one.
     IdSmall,
-    /// XADD to a stream that has given its highest identifier.
+    /// XADD to a stream whose last ID is the highest.
     Exhausted,
     /// XADD of an entry that is too long.
     TooLarge,
-    /// Two strategies of trimming, or the same one twice.
+    /// More than one trimming strategy.
     TwoStrategies,
     /// XTRIM without a strategy.
     NoStrategy,
-    /// A negative length to trim to.
+    /// A negative MAXLEN.
     MaxLen,
-    /// A negative limit of trimming.
+    /// A negative LIMIT.
     Limit,
-    /// A limit without a strategy.
+    /// LIMIT without a trimming strategy.
     LimitAlone,
-    /// A limit of exact trimming.
+    /// LIMIT without `~`.
     LimitExact,
-    /// An exclusive start at the highest identifier.
+    /// An exclusive start at the highest ID.
     IntervalStart,
-    /// An exclusive end at the lowest identifier.
+    /// An exclusive end at the lowest ID.
     IntervalEnd,
-    /// Keys and identifiers are not as many, for a command by its name.
+    /// The numbers of keys and IDs differ, for a command by its name.
     Unbalanced(&'static str),
     /// An option of XREADGROUP in XREAD.
     GroupOption(&'static str),
@@ -43,41 +41,41 @@ pub enum StreamError {
     Meaningless(char),
     /// `>` in XREAD.
     NewOnly,
-    /// XREADGROUP: no such key, or no such group of it.
+    /// XREADGROUP: the key, or the consumer group of it, does not exist.
     NoGroupToRead(String, String),
-    /// No such key, or no such group of it.
+    /// The key, or the consumer group of it, does not exist.
     NoKeyOrGroup(String, String),
-    /// No group of this name at the key of that name.
+    /// The key, the second name, has no consumer group of the first name.
     NoGroup(String, String),
-    /// XGROUP on a key that is not there.
+    /// XGROUP on a missing key.
     NoKey,
-    /// A group of this name is there.
+    /// A consumer group of this name exists.
     Busy,
-    /// A number of read entries below -1.
+    /// ENTRIESREAD below -1.
     EntriesRead,
-    /// A negative number of added entries.
+    /// A negative ENTRIESADDED.
     EntriesAdded,
-    /// XSETID with an identifier below that of a deleted entry it says there was.
+    /// XSETID with an ID below its own MAXDELETEDID.
     BelowGivenDeleted,
-    /// XSETID with an identifier below that of a deleted entry.
+    /// XSETID with an ID below that of a deleted entry.
     BelowDeleted,
-    /// XSETID with an identifier below that of the last entry.
+    /// XSETID with an ID below that of the last entry.
     BelowTop,
-    /// XSETID with fewer added entries than there are.
+    /// XSETID with ENTRIESADDED below the length.
     FewAdded,
-    /// An argument of this command that is no integer.
+    /// An argument, by its name, of a command, by its name, that is not an integer.
     Argument(&'static str, &'static str),
-    /// XCLAIM with a word it does not know.
+    /// XCLAIM with an unknown option.
     ClaimOption(String),
-    /// XAUTOCLAIM of none or too many.
+    /// XAUTOCLAIM with a COUNT that is not positive or too large.
     ClaimCount,
-    /// A number of identifiers that is not positive.
+    /// A number of IDs that is not positive.
     IdsCount,
-    /// Another number of identifiers than said.
+    /// The number of IDs does not match the arguments.
     IdsMismatch,
-    /// CLAIM with a time that is no integer.
+    /// CLAIM with an idle time that is not an integer.
     ClaimIdle,
-    /// CLAIM with a negative time.
+    /// CLAIM with a negative idle time.
     ClaimIdleNegative,
 }
 
@@ -180,11 +178,5 @@ impl StreamError {
             Self::ClaimOption(option) => write!(f, "ERR Unrecognized XCLAIM option '{option}'"),
             _ => Ok(()),
         }
-    }
-}
-
-impl From<StreamError> for Error {
-    fn from(error: StreamError) -> Self {
-        Self::Stream(error)
     }
 }

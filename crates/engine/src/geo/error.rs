@@ -1,41 +1,39 @@
-//! What is wrong with a request on places.
+//! The errors of geo commands.
 
 use std::fmt;
-
-use super::Error;
 
 /// Why a geo command failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GeoError {
-    /// A place beyond the map, as it was given.
+    /// A position outside the valid range, as `longitude,latitude`.
     Place(String),
-    /// A unit of length that is none.
+    /// An unknown unit of length.
     Unit,
-    /// A radius that is no number.
+    /// A radius that is not a number.
     Radius,
-    /// A radius below zero.
+    /// A negative radius.
     RadiusNegative,
-    /// A width that is no number.
+    /// A width that is not a number.
     Width,
-    /// A height that is no number.
+    /// A height that is not a number.
     Height,
-    /// A box whose sides are below zero.
+    /// A box with a negative width or height.
     BoxNegative,
-    /// The member to search around is not there.
+    /// The member to search around does not exist.
     NoMember,
-    /// A count that is not above zero.
+    /// A COUNT that is not positive.
     Count,
     /// ANY without COUNT.
     AnyAlone,
-    /// Distances and the like are wanted by a command, by its name, that stores its result.
+    /// WITHDIST, WITHHASH or WITHCOORD for a command, by its name, that stores its result.
     NothingToShow(&'static str),
-    /// A search, by the name it was called, without a place to search around.
+    /// A search, by the name of its command, without a center.
     From(String),
-    /// A search, by the name it was called, without a shape.
+    /// A search, by the name of its command, without a shape.
     By(String),
-    /// A number of vertices that is none.
+    /// A number of vertices that is not an integer.
     Vertices,
-    /// A polygon of fewer vertices than a triangle, or than it says.
+    /// A polygon with fewer than three vertices, or fewer than announced.
     FewVertices,
 }
 
@@ -67,11 +65,5 @@ impl fmt::Display for GeoError {
             Self::Vertices => "ERR invalid number of vertices",
             Self::FewVertices => "ERR GEOSEARCH BYPOLYGON must have at least 3 vertices",
         })
-    }
-}
-
-impl From<GeoError> for Error {
-    fn from(error: GeoError) -> Self {
-        Self::Geo(error)
     }
 }

@@ -1,8 +1,6 @@
-//! What is wrong with a request on strings.
+//! The errors of string commands.
 
 use std::fmt;
-
-use super::Error;
 
 /// Why a string command failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,21 +9,21 @@ pub enum StringError {
     TooLong,
     /// A negative offset.
     Offset,
-    /// LCS of values that are no strings.
+    /// LCS of values that are not strings.
     LcsNotStrings,
     /// LCS with both LEN and IDX.
     LcsLenAndIdx,
-    /// LCS of a string whose length has more than 32 bits.
+    /// LCS of a string whose length does not fit in 32 bits.
     LcsTooLong,
-    /// LCS of strings that are too long together.
+    /// LCS of strings whose table would exceed `proto-max-bulk-len`.
     LcsMemory,
-    /// MSETEX with a number of keys that is none.
+    /// MSETEX with an invalid number of keys.
     MsetexKeys,
-    /// MSETEX with fewer pairs than it says.
+    /// MSETEX with fewer pairs than announced.
     MsetexPairs,
-    /// A digest that has not the form of one.
+    /// A digest that is not 16 hexadecimal characters.
     Digest,
-    /// DELEX with a condition that it does not know.
+    /// DELEX with an unknown condition.
     DelexCondition,
 }
 
@@ -47,11 +45,5 @@ impl fmt::Display for StringError {
             Self::Digest => "ERR must be exactly 16 hexadecimal characters",
             Self::DelexCondition => "ERR Invalid condition. Use IFEQ, IFNE, IFDEQ, or IFDNE",
         })
-    }
-}
-
-impl From<StringError> for Error {
-    fn from(error: StringError) -> Self {
-        Self::String(error)
     }
 }

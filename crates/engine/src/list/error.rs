@@ -1,17 +1,15 @@
-//! What is wrong with a request on lists.
+//! The errors of list commands.
 
 use std::fmt;
-
-use super::Error;
 
 /// Why a list command failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ListError {
-    /// An element longer than a list can hold.
+    /// An element longer than the maximum.
     ElementTooLarge,
-    /// An index at which there is no element.
+    /// No element has this index.
     IndexOutOfRange,
-    /// The rank of LPOS is zero.
+    /// LPOS with a rank of 0.
     RankZero,
 }
 
@@ -25,11 +23,5 @@ impl fmt::Display for ListError {
                  ... or use negative to start from the end of the list"
             }
         })
-    }
-}
-
-impl From<ListError> for Error {
-    fn from(error: ListError) -> Self {
-        Self::List(error)
     }
 }

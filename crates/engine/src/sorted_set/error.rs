@@ -1,8 +1,6 @@
-//! What is wrong with a request on sorted sets.
+//! The errors of sorted set commands.
 
 use std::fmt;
-
-use super::Error;
 
 /// Why a sorted set command failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,21 +11,21 @@ pub enum SortedSetError {
     GtLtNx,
     /// ZADD with INCR and several pairs.
     IncrOfMany,
-    /// Infinities of both signs were added up.
+    /// The sum of infinities of opposite signs.
     ScoreNan,
-    /// An end of a score range that is no number.
+    /// An end of a score range that is not a number.
     ScoreEnd,
-    /// An end of a member range that has none of the four forms.
+    /// An end of a lexicographical range that has none of the four forms.
     LexEnd,
     /// LIMIT on a range of ranks.
     LimitOfRanks,
-    /// WITHSCORES on a range of members.
+    /// WITHSCORES with BYLEX.
     ScoresOfLex,
-    /// A weight that is no number.
+    /// A weight that is not a number.
     Weight,
-    /// No input keys, for a command by its name.
+    /// No input key, for a command by its name.
     NoInput(&'static str),
-    /// More random members than a reply can hold.
+    /// ZRANDMEMBER with a count that is out of range.
     OutOfRange,
 }
 
@@ -53,11 +51,5 @@ impl fmt::Display for SortedSetError {
             }
             Self::OutOfRange => "ERR value is out of range",
         })
-    }
-}
-
-impl From<SortedSetError> for Error {
-    fn from(error: SortedSetError) -> Self {
-        Self::SortedSet(error)
     }
 }
