@@ -5,6 +5,7 @@ use resp::Args;
 use store::{Db, Event, Key, Limits, Shard, Stored, Turn};
 
 use crate::error::Error;
+use crate::event;
 
 /// Which shard a key belongs to.
 #[derive(Clone, Copy, Debug)]
@@ -250,6 +251,16 @@ impl<'a> Cx<'a> {
     #[inline]
     pub fn wrote(&mut self, event: Event, key: &[u8]) {
         self.turn.effects.note(event, key);
+    }
+
+    /// Records that the command removed elements of a value: the command's own event, and `del` when
+    /// none are left.
+    #[inline]
+    pub fn wrote_removal(&mut self, event: Event, key: &[u8], emptied: bool) {
+        self.wrote(event, key);
+        if emptied {
+            self.wrote(event::DEL, key);
+        }
     }
 
     /// A database number given as an argument.

@@ -71,6 +71,8 @@ pub enum Error {
     InvalidExpire(&'static str),
     /// SORT without ALPHA by weights that are not numbers.
     SortNotDouble,
+    /// A count that is out of range.
+    OutOfRange,
     /// The key does not exist.
     NoSuchKey,
     /// A count that is negative or not an integer.
@@ -157,6 +159,7 @@ impl fmt::Display for Error {
                 return write!(f, "ERR {what} should be greater than 0");
             }
             Self::Negative(what) => return write!(f, "ERR {what} can't be negative"),
+            Self::OutOfRange => "ERR value is out of range",
             Self::NoSuchKey => "ERR no such key",
             Self::NotPositive => "ERR value is out of range, must be positive",
             Self::UnknownCommand(text) => return write!(f, "ERR {text}"),

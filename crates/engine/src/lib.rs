@@ -5,11 +5,13 @@
 //! from its row before it runs.
 #![forbid(unsafe_code)]
 
+mod args;
 pub mod bitmap;
 pub mod blocking;
 pub mod cx;
 pub mod digest;
 pub mod error;
+mod event;
 pub mod exec;
 pub mod generic;
 pub mod geo;
@@ -18,6 +20,7 @@ pub mod help;
 pub mod hyperloglog;
 pub mod keyspace;
 pub mod list;
+mod sampling;
 pub mod set;
 pub mod sorted_set;
 pub mod stream;

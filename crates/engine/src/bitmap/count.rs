@@ -5,13 +5,14 @@
 
 use std::ops::Range;
 
-use base::number::parse_i64;
 use resp::{Args, Reply};
 use store::string::Digits;
 use store::{StringRef, StringValue};
 
 use super::error::BitmapError;
 use super::{READ, READ_KEY, spec};
+use crate::args::number::integer;
+use crate::args::range::{clamped_range, is_reversed};
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::exec::Handler;
@@ -73,7 +74,7 @@ impl Part {
     /// wrong end is an error before or after an unknown unit.
     fn parse(args: &Args<'_>, at: usize, end_first: bool) -> Result<Self, Error> {
         let number = |at: usize, absent: i64| match args.at(at) {
-            Some(arg) => parse_i64(arg).ok_or(Error::NotInteger),
+            Some(arg) => integer(arg),
             None => Ok(absent),
         };
         let start = number(at, 0)?;
@@ -93,19 +94,13 @@ impl Part {
     /// Whether both ends are counted from the back and the wrong way round. That leaves nothing for
     /// BITCOUNT; BITPOS, as in Redis, first brings both into the string.
     fn is_reversed(self) -> bool {
-        self.end < 0 && self.start < 0 && self.start > self.end
+        is_reversed(self.start, self.end)
     }
 
     /// The bits that it means in a string of `len` bytes.
     fn bits(self, len: usize) -> Range<usize> {
-        let units = len as i128 * 8 / self.unit_bits as i128;
-        let (start, end) = (i128::from(self.start), i128::from(self.end));
-        let from_start = |at: i128| if at < 0 { (at + units).max(0) } else { at };
-        let (start, end) = (from_start(start), from_start(end).min(units - 1) + 1);
-        if start >= end {
-            return 0..0;
-        }
-        start as usize * self.unit_bits..end as usize * self.unit_bits
+        let units = clamped_range(self.start, self.end, len * 8 / self.unit_bits);
+        units.start * self.unit_bits..units.end * self.unit_bits
     }
 }
 
@@ -124,7 +119,7 @@ fn bitcount(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resu
 }
 
 fn bitpos(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
-    let bit = parse_i64(args.text(2)).ok_or(Error::NotInteger)?;
+    let bit = integer(args.text(2))?;
     if !(0..=1).contains(&bit) {
         return Err(BitmapError::Sought.into());
     }

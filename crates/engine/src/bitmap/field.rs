@@ -7,7 +7,6 @@
 //! The string grows even when all writes fail by OVERFLOW FAIL, as in Redis. There nobody is told
 //! of it; here it leaves an effect without an event, so that whoever follows has the same string.
 
-use base::number::parse_i64;
 use resp::{Args, Reply};
 use store::string::Digits;
 use store::{StringEdit, StringRef, StringValue};
@@ -15,6 +14,7 @@ use store::{StringEdit, StringRef, StringValue};
 use super::error::BitmapError;
 use super::integer::{Kind, Overflow};
 use super::{BITS_SET, OFFSET, READ, READ_KEY, UPDATE, WRITE, scaled_offset, spec};
+use crate::args::number::integer;
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::exec::Handler;
@@ -147,7 +147,7 @@ impl<'a> Operations<'a> {
         let offset = scaled_offset(offset, step, self.bytes_max)?;
         let mut action = action(0, self.overflow);
         if let Action::Set(value, _) | Action::Add(value, _) = &mut action {
-            *value = parse_i64(args.next().unwrap_or_default()).ok_or(Error::NotInteger)?;
+            *value = integer(args.next().unwrap_or_default())?;
         }
         Ok(Some(Operation { action, kind, offset }))
     }

@@ -13,6 +13,7 @@ use super::error::BitmapError;
 use super::{WRITE, spec};
 use crate::cx::Cx;
 use crate::error::Error;
+use crate::event::DEL;
 use crate::exec::Handler;
 use command::Row;
 use command::{Access, Argument, KeySpec, Shape};
@@ -187,6 +188,6 @@ fn store(cx: &mut Cx<'_>, args: &Args<'_>, result: &mut Vec<u8>) {
         db.put(turn, key, NewString::edited(result), ExpiryChange::Clear);
         cx.wrote(Event::new('$', "set"), key.bytes);
     } else if db.remove(turn, key) {
-        cx.wrote(Event::new('g', "del"), key.bytes);
+        cx.wrote(DEL, key.bytes);
     }
 }

@@ -2,16 +2,18 @@
 //! KEYS knows as well.
 
 use base::glob;
-use base::number::parse_i64;
-use resp::Args;
+use resp::{Args, Reply};
+use store::Type;
 
+use crate::args::count::{COUNT, positive};
+use crate::args::number::integer;
+use crate::cx::Cx;
 use crate::error::Error;
-use command::{Argument, Shape};
+use command::{Access, Argument, Flags, KeySpec, Shape, Spec};
 
-/// The options that all of them have, for their rows.
+/// `[MATCH pattern]`.
 pub(crate) const MATCH: Argument =
     Argument::new("pattern", Shape::Pattern).after("MATCH").optional();
-pub(crate) const COUNT: Argument = Argument::new("count", Shape::Integer).after("COUNT").optional();
 
 /// Elements looked at when COUNT does not say.
 const COUNT_DEFAULT: usize = 10;
@@ -69,9 +71,9 @@ impl<'a> Wanted<'a> {
         while args.remaining() > 0 {
             let has_value = args.remaining() >= 2;
             if has_value && args.take_word("count") {
-                let count = parse_i64(args.next().unwrap_or_default()).ok_or(Error::NotInteger)?;
-                let count = usize::try_from(count).ok().filter(|count| *count > 0);
-                wanted.count = count.ok_or(Error::Syntax)?;
+                let count = args.next().unwrap_or_default();
+                integer(count)?;
+                wanted.count = positive(count).ok_or(Error::Syntax)?;
             } else if has_value && args.take_word("match") {
                 wanted.pattern = args.next().map_or(Pattern::ALL, Pattern::new);
             } else if has_value && scanned == Scanned::Keys && args.take_word("type") {
@@ -87,6 +89,40 @@ impl<'a> Wanted<'a> {
         }
         Ok(wanted)
     }
+}
+
+/// What HSCAN, SSCAN and ZSCAN have in common as commands on one key.
+pub(crate) const fn scanning(spec: Spec) -> Spec {
+    const KEY: &[KeySpec] = &[KeySpec::one(1, Access::RO.with(Access::ACCESS))];
+    const ARGUMENTS: &[Argument] =
+        &[Argument::key(), Argument::new("cursor", Shape::Integer), MATCH, COUNT];
+    spec.flags(Flags::READONLY).keys(KEY).arguments(ARGUMENTS).tips(&["nondeterministic_output"])
+}
+
+/// Replies one page of a scan of the value under the first key. `scan` replies the elements from a
+/// cursor on, and returns the next cursor and how many replies it made.
+pub(crate) fn reply_page<T: Type>(
+    cx: &mut Cx<'_>,
+    args: &mut Args<'_>,
+    reply: &mut Reply<'_>,
+    scanned: Scanned,
+    scan: impl FnOnce(T::View<'_>, u64, &Wanted<'_>, &mut Reply<'_>) -> (u64, usize),
+) -> Result<(), Error> {
+    let cursor = parse_cursor(args.text(2))?;
+    let key = cx.first_key(args, 1);
+    let (db, turn) = cx.db(key);
+    let value = db.read::<T>(turn, key)?;
+    let page = reply.array_deferred();
+    let Some(value) = value else {
+        // For a missing key not even wrong options are an error.
+        reply.finish_page(page, 0, 0);
+        return Ok(());
+    };
+    args.seek(3);
+    let wanted = Wanted::parse(args, scanned)?;
+    let (next, len) = scan(value, cursor, &wanted, reply);
+    reply.finish_page(page, next, len);
+    Ok(())
 }
 
 /// A cursor as clients may write it: also with zeros, spaces or a plus in front.

@@ -4,30 +4,22 @@
 //! is what is replayed: a replica or a log read later must not add its own delay. The replayed
 //! command has no condition, since the condition was decided here.
 
-use base::number::{parse_i64, push_i64};
+use base::number::push_i64;
 use resp::{Args, Reply};
-use store::{Event, Lookup};
+use store::Lookup;
 
+use crate::args::expiry::{self, Base, ExpiryCondition, ExpiryForm, Unit};
+use crate::args::number::integer;
 use crate::cx::Cx;
 use crate::error::Error;
+use crate::event;
 use crate::exec::Handler;
 use command::Row;
 use command::{Access, Argument, KeySpec, Shape, Spec};
 
 use super::{READ, WRITE, spec};
 
-const CONDITION: Argument = Argument::new(
-    "condition",
-    Shape::OneOf(&[
-        Argument::word("nx", "NX"),
-        Argument::word("xx", "XX"),
-        Argument::word("gt", "GT"),
-        Argument::word("lt", "LT"),
-    ]),
-)
-.optional()
-.since("7.0.0");
-
+const CONDITION: Argument = expiry::CONDITION.since("7.0.0");
 const KEY: &[Argument] = &[Argument::key()];
 const UPDATED: &[KeySpec] = &[KeySpec::one(1, Access::RW.with(Access::UPDATE))];
 const READ_ONLY: &[KeySpec] = &[KeySpec::one(1, Access::RO.with(Access::ACCESS))];
@@ -63,7 +55,7 @@ pub const ROWS: &[Row<Handler>] = &[
             "Lets a key end after so many seconds.",
             &[Argument::key(), Argument::new("seconds", Shape::Integer), CONDITION],
         ),
-        |cx, args, reply| expire(cx, args, reply, "expire", Unit::Seconds, Base::Now),
+        |cx, args, reply| expire(cx, args, reply, "expire", ExpiryForm::EX),
     ),
     Row::new(
         setter(
@@ -72,7 +64,7 @@ pub const ROWS: &[Row<Handler>] = &[
             "Lets a key end after so many milliseconds.",
             &[Argument::key(), Argument::new("milliseconds", Shape::Integer), CONDITION],
         ),
-        |cx, args, reply| expire(cx, args, reply, "pexpire", Unit::Millis, Base::Now),
+        |cx, args, reply| expire(cx, args, reply, "pexpire", ExpiryForm::PX),
     ),
     Row::new(
         setter(
@@ -81,7 +73,7 @@ pub const ROWS: &[Row<Handler>] = &[
             "Lets a key end at a time in seconds since 1970.",
             &[Argument::key(), Argument::new("unix-time-seconds", Shape::UnixTime), CONDITION],
         ),
-        |cx, args, reply| expire(cx, args, reply, "expireat", Unit::Seconds, Base::Epoch),
+        |cx, args, reply| expire(cx, args, reply, "expireat", ExpiryForm::EXAT),
     ),
     Row::new(
         setter(
@@ -90,27 +82,27 @@ pub const ROWS: &[Row<Handler>] = &[
             "Lets a key end at a time in milliseconds since 1970.",
             &[Argument::key(), Argument::new("unix-time-milliseconds", Shape::UnixTime), CONDITION],
         ),
-        |cx, args, reply| expire(cx, args, reply, "pexpireat", Unit::Millis, Base::Epoch),
+        |cx, args, reply| expire(cx, args, reply, "pexpireat", ExpiryForm::PXAT),
     ),
     Row::new(
         reader("ttl", "1.0.0", "Replies the seconds that a key has left.")
             .history(TTL_HISTORY)
             .tips(TTL_TIPS),
-        |cx, args, reply| remaining(cx, args, reply, Unit::Seconds, Base::Now),
+        |cx, args, reply| remaining(cx, args, reply, ExpiryForm::EX),
     ),
     Row::new(
         reader("pttl", "2.6.0", "Replies the milliseconds that a key has left.")
             .history(TTL_HISTORY)
             .tips(TTL_TIPS),
-        |cx, args, reply| remaining(cx, args, reply, Unit::Millis, Base::Now),
+        |cx, args, reply| remaining(cx, args, reply, ExpiryForm::PX),
     ),
     Row::new(
         reader("expiretime", "7.0.0", "Replies when a key ends, in seconds since 1970."),
-        |cx, args, reply| remaining(cx, args, reply, Unit::Seconds, Base::Epoch),
+        |cx, args, reply| remaining(cx, args, reply, ExpiryForm::EXAT),
     ),
     Row::new(
         reader("pexpiretime", "7.0.0", "Replies when a key ends, in milliseconds since 1970."),
-        |cx, args, reply| remaining(cx, args, reply, Unit::Millis, Base::Epoch),
+        |cx, args, reply| remaining(cx, args, reply, ExpiryForm::PXAT),
     ),
     Row::new(
         spec("persist", 2, "2.2.0")
@@ -122,63 +114,21 @@ pub const ROWS: &[Row<Handler>] = &[
     ),
 ];
 
-#[derive(Clone, Copy, PartialEq)]
-enum Unit {
-    Seconds,
-    Millis,
-}
-
-/// What times are counted from.
-#[derive(Clone, Copy, PartialEq)]
-enum Base {
-    Now,
-    Epoch,
-}
-
-/// When an expiry is set, by the expiry that the key has.
-#[derive(Clone, Copy, Default)]
-struct Condition {
-    nx: bool,
-    xx: bool,
-    gt: bool,
-    lt: bool,
-}
-
-impl Condition {
-    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
-        let mut condition = Self::default();
-        while let Some(word) = args.peek() {
-            if args.take_word("nx") {
-                condition.nx = true;
-            } else if args.take_word("xx") {
-                condition.xx = true;
-            } else if args.take_word("gt") {
-                condition.gt = true;
-            } else if args.take_word("lt") {
-                condition.lt = true;
-            } else {
-                let word = String::from_utf8_lossy(word).into_owned();
-                return Err(Error::UnsupportedOption(word));
-            }
-        }
-        if condition.nx && (condition.xx || condition.gt || condition.lt) {
-            return Err(Error::NxWithOthers);
-        }
-        if condition.gt && condition.lt {
-            return Err(Error::GtWithLt);
-        }
-        Ok(condition)
-    }
-
-    /// A key without expiry counts as one that ends later than any time.
-    fn holds(self, old_ms: Option<i64>, new_ms: i64) -> bool {
-        match old_ms {
-            None => !self.xx && !self.gt,
-            Some(old_ms) => {
-                !self.nx && (!self.gt || new_ms > old_ms) && (!self.lt || new_ms < old_ms)
-            }
+fn parse_condition(args: &mut Args<'_>) -> Result<ExpiryCondition, Error> {
+    let mut condition = ExpiryCondition::default();
+    for word in args {
+        if !condition.add(word) {
+            let word = String::from_utf8_lossy(word).into_owned();
+            return Err(Error::UnsupportedOption(word));
         }
     }
+    if condition.nx && (condition.xx || condition.gt || condition.lt) {
+        return Err(Error::NxWithOthers);
+    }
+    if condition.gt && condition.lt {
+        return Err(Error::GtWithLt);
+    }
+    Ok(condition)
 }
 
 fn expire(
@@ -186,14 +136,13 @@ fn expire(
     args: &mut Args<'_>,
     reply: &mut Reply<'_>,
     name: &'static str,
-    unit: Unit,
-    base: Base,
+    form: ExpiryForm,
 ) -> Result<(), Error> {
     let key = cx.first_key(args, 1);
     args.seek(3);
-    let condition = Condition::parse(args)?;
-    let time = parse_i64(args.text(2)).ok_or(Error::NotInteger)?;
-    let at_ms = absolute_ms(time, unit, base, cx.turn.unix_ms).ok_or(Error::InvalidExpire(name))?;
+    let condition = parse_condition(args)?;
+    let amount = integer(args.text(2))?;
+    let at_ms = form.at_ms(amount, cx.turn.unix_ms).ok_or(Error::InvalidExpire(name))?;
     let (db, turn) = cx.db(key);
     let sets = db
         .lookup(turn, key, Lookup::Quiet)
@@ -206,7 +155,7 @@ fn expire(
         db.remove(turn, key);
         let del: &[u8] = if turn.unlink_expired { b"UNLINK" } else { b"DEL" };
         turn.effects.replay_as(|| vec![del.to_vec(), key.bytes.to_vec()]);
-        cx.wrote(Event::new('g', "del"), key.bytes);
+        cx.wrote(event::DEL, key.bytes);
     } else {
         db.set_expiry(turn, key, Some(at_ms));
         turn.effects.replay_as(|| {
@@ -214,24 +163,17 @@ fn expire(
             push_i64(&mut digits, at_ms);
             vec![b"PEXPIREAT".to_vec(), key.bytes.to_vec(), digits]
         });
-        cx.wrote(Event::new('g', "expire"), key.bytes);
+        cx.wrote(event::EXPIRE, key.bytes);
     }
     reply.int(1);
     Ok(())
-}
-
-/// The time in milliseconds since 1970, unless it leaves the range of i64.
-fn absolute_ms(time: i64, unit: Unit, base: Base, now_ms: i64) -> Option<i64> {
-    let ms = if unit == Unit::Seconds { time.checked_mul(1000)? } else { time };
-    if base == Base::Now { ms.checked_add(now_ms) } else { Some(ms) }
 }
 
 fn remaining(
     cx: &mut Cx<'_>,
     args: &mut Args<'_>,
     reply: &mut Reply<'_>,
-    unit: Unit,
-    base: Base,
+    form: ExpiryForm,
 ) -> Result<(), Error> {
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
@@ -239,9 +181,10 @@ fn remaining(
         None => -2,
         Some(None) => -1,
         Some(Some(at_ms)) => {
-            let ms = if base == Base::Now { at_ms.saturating_sub(turn.unix_ms) } else { at_ms };
+            let ms =
+                if form.base == Base::Now { at_ms.saturating_sub(turn.unix_ms) } else { at_ms };
             // Seconds are rounded to the nearest; adding first would leave the range of i64.
-            if unit == Unit::Seconds { ms / 1000 + (ms % 1000 + 500) / 1000 } else { ms }
+            if form.unit == Unit::Seconds { ms / 1000 + (ms % 1000 + 500) / 1000 } else { ms }
         }
     };
     reply.int(value);
@@ -255,7 +198,7 @@ fn persist(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resul
         db.lookup(turn, key, Lookup::Quiet).is_some_and(|stored| stored.expires_at().is_some());
     if expires {
         db.set_expiry(turn, key, None);
-        cx.wrote(Event::new('g', "persist"), key.bytes);
+        cx.wrote(event::PERSIST, key.bytes);
     }
     reply.int(i64::from(expires));
     Ok(())

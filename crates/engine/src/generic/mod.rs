@@ -2,10 +2,11 @@
 //! they are there and what type they have; the rest in one file a subject.
 
 use resp::{Args, Reply};
-use store::{Event, Key, Kind, Lookup};
+use store::{Key, Kind, Lookup};
 
 use crate::cx::Cx;
 use crate::error::Error;
+use crate::event::DEL;
 use crate::exec::Handler;
 use command::Row;
 use command::{Access, Argument, Category, Flags, Group, KeySpec, Spec};
@@ -102,7 +103,7 @@ fn del(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<()
         let (db, turn) = cx.db(key);
         let removed = db.remove(turn, key);
         if removed {
-            cx.wrote(Event::new('g', "del"), key.bytes);
+            cx.wrote(DEL, key.bytes);
         }
         removed
     })

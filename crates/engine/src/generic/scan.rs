@@ -10,13 +10,14 @@ use base::random::Random;
 use resp::{Args, Reply};
 use store::{Db, Stored};
 
+use crate::args::count::COUNT;
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::exec::Handler;
 use command::Row;
 use command::{Argument, Category, Flags, Shape, ShardScope};
 
-use super::cursor::{COUNT, MATCH, Pattern, Scanned, Wanted, parse_cursor};
+use super::cursor::{MATCH, Pattern, Scanned, Wanted, parse_cursor};
 use super::spec;
 
 /// Shards that one SCAN visits at most: all of a standalone server's when they are empty, so that a

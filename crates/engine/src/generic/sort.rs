@@ -7,15 +7,18 @@
 
 use std::cmp::Ordering;
 
-use base::number::{parse_f64_saturating, parse_i64};
 use resp::{Args, Reply};
-use store::{Db, Event, Hash, Key, List, StringValue, Turn};
+use store::{Db, Event, Key, List, StringValue, Turn};
 
 use super::elements::{Elements, Order, push_elements};
 use super::spec;
+use crate::args::limit::{LIMIT, Limit};
+use crate::args::number::float_before_nul;
 use crate::cx::Cx;
 use crate::error::Error;
+use crate::event::DEL;
 use crate::exec::Handler;
+use crate::hash::read_field;
 use command::Row;
 use command::{Access, Argument, Category, Flags, KeySpec, Shape, ShardScope, Spec};
 
@@ -64,15 +67,6 @@ const BY: Argument = Argument::new("by-pattern", Shape::Pattern)
     .after("BY")
     .optional()
     .key_spec(1);
-const LIMIT: Argument = Argument::new(
-    "limit",
-    Shape::Block(&[
-        Argument::new("offset", Shape::Integer),
-        Argument::new("count", Shape::Integer),
-    ]),
-)
-.after("LIMIT")
-.optional();
 const GET: Argument = Argument::new("get-pattern", Shape::Pattern)
     .display("pattern")
     .after("GET")
@@ -99,7 +93,7 @@ const fn sorting(name: &'static str, since: &'static str) -> Spec {
 #[derive(Debug, Default)]
 struct Options<'a> {
     by: Option<&'a [u8]>,
-    limit: Option<(i64, i64)>,
+    limit: Limit,
     gets: Vec<&'a [u8]>,
     descending: bool,
     alpha: bool,
@@ -118,9 +112,7 @@ impl<'a> Options<'a> {
             } else if args.take_word("ALPHA") {
                 options.alpha = true;
             } else if args.remaining() > 2 && args.take_word("LIMIT") {
-                let mut number = || parse_i64(args.next().unwrap_or_default());
-                let (offset, count) = (number(), number());
-                options.limit = Some(offset.zip(count).ok_or(Error::NotInteger)?);
+                options.limit = Limit::parse(args)?;
             } else if args.remaining() > 1 && may_store && args.take_word("STORE") {
                 options.store = args.next();
             } else if args.remaining() > 1 && args.take_word("BY") {
@@ -141,9 +133,8 @@ impl<'a> Options<'a> {
 
     /// The part of `len` elements that is wanted.
     fn range(&self, len: usize) -> std::ops::Range<usize> {
-        let Some((offset, count)) = self.limit else { return 0..len };
-        let start = usize::try_from(offset.max(0)).unwrap_or(usize::MAX).min(len);
-        let count = usize::try_from(count).unwrap_or(usize::MAX);
+        let start = usize::try_from(self.limit.offset.max(0)).unwrap_or(usize::MAX).min(len);
+        let count = usize::try_from(self.limit.count).unwrap_or(usize::MAX);
         start..start.saturating_add(count).min(len)
     }
 }
@@ -153,7 +144,7 @@ impl<'a> Options<'a> {
 enum Weight {
     Number(f64),
     /// Index of a text; none comes before all others.
-    StringValue(Option<usize>),
+    Text(Option<usize>),
 }
 
 fn sort(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
@@ -230,10 +221,12 @@ fn sort_by_weight(
             }
         };
         weights.push(match (options.alpha, text) {
-            (true, None) => Weight::StringValue(None),
-            (true, Some(text)) => Weight::StringValue(Some(texts.push(text))),
+            (true, None) => Weight::Text(None),
+            (true, Some(text)) => Weight::Text(Some(texts.push(text))),
             (false, None) => Weight::Number(0.0),
-            (false, Some(text)) => Weight::Number(number_in(text).ok_or(Error::SortNotDouble)?),
+            (false, Some(text)) => {
+                Weight::Number(float_before_nul(text).ok_or(Error::SortNotDouble)?)
+            }
         });
     }
     let compare = |a: &usize, b: &usize| {
@@ -242,7 +235,7 @@ fn sort_by_weight(
                 let equal = || elements.at(*a).cmp(elements.at(*b));
                 x.partial_cmp(&y).unwrap_or(Ordering::Equal).then_with(equal)
             }
-            (Weight::StringValue(x), Weight::StringValue(y)) => {
+            (Weight::Text(x), Weight::Text(y)) => {
                 x.map(|x| texts.at(x)).cmp(&y.map(|y| texts.at(y)))
             }
             // All weights of a request are of one kind.
@@ -257,18 +250,6 @@ fn sort_by_weight(
     }
     order.sort_by(compare);
     Ok(())
-}
-
-/// The number that a text begins with, up to its first zero byte, as in Redis; 0 when there is
-/// nothing.
-fn number_in(text: &[u8]) -> Option<f64> {
-    if let Some(integer) = parse_i64(text) {
-        return Some(integer as f64);
-    }
-    match text.split(|byte| *byte == 0).next() {
-        None | Some([]) => Some(0.0),
-        Some(text) => parse_f64_saturating(text),
-    }
 }
 
 /// Visits what is replied or stored for the chosen elements: themselves, or what GET asks for.
@@ -328,13 +309,7 @@ fn push_field(
     field: &[u8],
     value: &mut Vec<u8>,
 ) -> bool {
-    // As in HGET, a field that is asked for after its end is removed.
-    db.expire_fields(turn, key, std::iter::once(field));
-    let (hasher, unix_ms) = (turn.hasher, turn.unix_ms);
-    let Ok(Some(hash)) = db.read::<Hash>(turn, key) else { return false };
-    let Some(found) = hash.get(&hasher, field).and_then(|value| value.live(unix_ms)) else {
-        return false;
-    };
+    let Ok(Some(found)) = read_field(db, turn, key, field) else { return false };
     value.extend_from_slice(found.text(&mut Default::default()));
     true
 }
@@ -346,7 +321,7 @@ fn store_result(cx: &mut Cx<'_>, destination: &[u8], values: &Elements) -> Resul
     let was_there = cx.with_db(key, |db, turn| db.remove(turn, key));
     if values.len() == 0 {
         if was_there {
-            cx.wrote(Event::new('g', "del"), destination);
+            cx.wrote(DEL, destination);
         }
         return Ok(());
     }

@@ -9,9 +9,9 @@
 use base::geohash::Point;
 use resp::Reply;
 
+use crate::args::number::float;
 use crate::error::Error;
 use crate::exec::Handler;
-use crate::sorted_set::score_of;
 use command::Row;
 use command::{Access, Argument, Flags, Group, KeySpec, Shape, Spec};
 use error::GeoError;
@@ -60,7 +60,7 @@ const fn spec(name: &'static str, arity: i32, since: &'static str) -> Spec {
 
 /// A place given as two arguments.
 fn point(longitude: &[u8], latitude: &[u8]) -> Result<Point, Error> {
-    let point = Point { longitude: score_of(longitude)?, latitude: score_of(latitude)? };
+    let point = Point { longitude: float(longitude)?, latitude: float(latitude)? };
     if point.is_valid() {
         return Ok(point);
     }

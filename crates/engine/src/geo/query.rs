@@ -8,8 +8,9 @@ use resp::Args;
 use super::error::GeoError;
 use super::shape::{Area, Shape};
 use super::{point, unit};
+use crate::args::count::positive;
+use crate::args::number::{float, integer};
 use crate::error::Error;
-use crate::sorted_set::score_of;
 
 /// The commands that search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,9 +143,9 @@ impl Draft<'_> {
         } else if args.take_word("desc") {
             self.query.order = Order::Descending;
         } else if behind > 0 && args.take_word("count") {
-            let count = args.next().and_then(parse_i64).ok_or(Error::NotInteger)?;
-            let count = usize::try_from(count).ok().filter(|count| *count > 0);
-            self.query.count = count.ok_or(GeoError::Count)?;
+            let count = args.next().unwrap_or_default();
+            integer(count)?;
+            self.query.count = positive(count).ok_or(GeoError::Count)?;
         } else if may_store && args.take_word("store") {
             self.target(args, false);
         } else if may_store && args.take_word("storedist") {
@@ -201,7 +202,7 @@ impl Draft<'_> {
     }
 
     fn circle(&mut self, radius: &[u8], word: &[u8]) -> Result<Area, Error> {
-        let radius = score_of(radius).map_err(|_| GeoError::Radius)?;
+        let radius = float(radius).map_err(|_| GeoError::Radius)?;
         if radius < 0.0 {
             return Err(GeoError::RadiusNegative.into());
         }
@@ -210,8 +211,8 @@ impl Draft<'_> {
     }
 
     fn a_box(&mut self, args: &mut Args<'_>) -> Result<Area, Error> {
-        let width = score_of(args.next().unwrap_or_default()).map_err(|_| GeoError::Width)?;
-        let height = score_of(args.next().unwrap_or_default()).map_err(|_| GeoError::Height)?;
+        let width = float(args.next().unwrap_or_default()).map_err(|_| GeoError::Width)?;
+        let height = float(args.next().unwrap_or_default()).map_err(|_| GeoError::Height)?;
         if height < 0.0 || width < 0.0 {
             return Err(GeoError::BoxNegative.into());
         }

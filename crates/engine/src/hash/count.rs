@@ -12,6 +12,7 @@ use store::{Event, Hash};
 
 use super::error::HashError;
 use super::{FAST, FIELD, GROW, command, expire_named, spec};
+use crate::args::number::integer;
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::exec::Handler;
@@ -41,7 +42,7 @@ pub(super) const HINCRBYFLOAT: Row<Handler> = Row::new(
 );
 
 fn hincrby(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
-    let increment = parse_i64(args.text(3)).ok_or(Error::NotInteger)?;
+    let increment = integer(args.text(3))?;
     let sum = change(cx, args, |old, text| {
         let value = match old {
             None => 0,

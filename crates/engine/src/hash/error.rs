@@ -11,8 +11,6 @@ pub enum HashError {
     NotFloat,
     /// The increment is infinite.
     Infinite,
-    /// HRANDFIELD WITHVALUES with a count beyond half the range of i64.
-    CountTooLarge,
     /// The keyword FIELDS is not where it must be.
     FieldsMissing,
     /// The number of fields is not positive.
@@ -41,7 +39,6 @@ impl fmt::Display for HashError {
             Self::NotInteger => "ERR hash value is not an integer",
             Self::NotFloat => "ERR hash value is not a float",
             Self::Infinite => "ERR value is NaN or Infinity",
-            Self::CountTooLarge => "ERR value is out of range",
             Self::FieldsMissing => {
                 "ERR Mandatory argument FIELDS is missing or not at the right position"
             }

@@ -8,10 +8,11 @@ use resp::{Args, Reply};
 use store::{Event, Hash, Lookup};
 
 use super::error::HashError;
-use super::expiry_args::{Base, FieldArgs, Unit, parse_expiry};
+use super::expiry_args::{FieldArgs, parse_expiry};
 use super::{
     FAST, FIELDS, READ, READ_KEY, UPDATE_KEY, WRITE, command, expire_named, spec, wrote_deletion,
 };
+use crate::args::expiry::{Base, CONDITION, ExpiryCondition, ExpiryForm, Unit};
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::exec::Handler;
@@ -33,17 +34,6 @@ pub(super) const EXPIRED: Event = Event::new('h', "hexpire");
 pub(super) const PERSISTED: Event = Event::new('h', "hpersist");
 
 const PER_FIELD: &str = "O(N) for N fields.";
-
-const CONDITION: Argument = Argument::new(
-    "condition",
-    Shape::OneOf(&[
-        Argument::word("nx", "NX"),
-        Argument::word("xx", "XX"),
-        Argument::word("gt", "GT"),
-        Argument::word("lt", "LT"),
-    ]),
-)
-.optional();
 
 const fn setter(name: &'static str, summary: &'static str, arguments: &'static [Argument]) -> Spec {
     spec(name, -6, "7.4.0")
@@ -73,7 +63,7 @@ pub(super) const HEXPIRE: Row<Handler> = Row::new(
         "Lets fields end after so many seconds.",
         &[Argument::key(), Argument::new("seconds", Shape::Integer), CONDITION, FIELDS],
     ),
-    |cx, args, reply| expire(cx, args, reply, "hexpire", (Unit::Seconds, Base::Now)),
+    |cx, args, reply| expire(cx, args, reply, "hexpire", ExpiryForm::EX),
 );
 
 pub(super) const HPEXPIRE: Row<Handler> = Row::new(
@@ -82,7 +72,7 @@ pub(super) const HPEXPIRE: Row<Handler> = Row::new(
         "Lets fields end after so many milliseconds.",
         &[Argument::key(), Argument::new("milliseconds", Shape::Integer), CONDITION, FIELDS],
     ),
-    |cx, args, reply| expire(cx, args, reply, "hpexpire", (Unit::Millis, Base::Now)),
+    |cx, args, reply| expire(cx, args, reply, "hpexpire", ExpiryForm::PX),
 );
 
 pub(super) const HEXPIREAT: Row<Handler> = Row::new(
@@ -91,7 +81,7 @@ pub(super) const HEXPIREAT: Row<Handler> = Row::new(
         "Lets fields end at a time in seconds since 1970.",
         &[Argument::key(), Argument::new("unix-time-seconds", Shape::UnixTime), CONDITION, FIELDS],
     ),
-    |cx, args, reply| expire(cx, args, reply, "hexpireat", (Unit::Seconds, Base::Epoch)),
+    |cx, args, reply| expire(cx, args, reply, "hexpireat", ExpiryForm::EXAT),
 );
 
 pub(super) const HPEXPIREAT: Row<Handler> = Row::new(
@@ -105,27 +95,27 @@ pub(super) const HPEXPIREAT: Row<Handler> = Row::new(
             FIELDS,
         ],
     ),
-    |cx, args, reply| expire(cx, args, reply, "hpexpireat", (Unit::Millis, Base::Epoch)),
+    |cx, args, reply| expire(cx, args, reply, "hpexpireat", ExpiryForm::PXAT),
 );
 
 pub(super) const HTTL: Row<Handler> = Row::new(
     reader("httl", "Replies the seconds that fields have left.").tips(LEFT_TIPS),
-    |cx, args, reply| remaining(cx, args, reply, (Unit::Seconds, Base::Now)),
+    |cx, args, reply| remaining(cx, args, reply, ExpiryForm::EX),
 );
 
 pub(super) const HPTTL: Row<Handler> = Row::new(
     reader("hpttl", "Replies the milliseconds that fields have left.").tips(LEFT_TIPS),
-    |cx, args, reply| remaining(cx, args, reply, (Unit::Millis, Base::Now)),
+    |cx, args, reply| remaining(cx, args, reply, ExpiryForm::PX),
 );
 
 pub(super) const HEXPIRETIME: Row<Handler> = Row::new(
     reader("hexpiretime", "Replies when fields end, in seconds since 1970."),
-    |cx, args, reply| remaining(cx, args, reply, (Unit::Seconds, Base::Epoch)),
+    |cx, args, reply| remaining(cx, args, reply, ExpiryForm::EXAT),
 );
 
 pub(super) const HPEXPIRETIME: Row<Handler> = Row::new(
     reader("hpexpiretime", "Replies when fields end, in milliseconds since 1970."),
-    |cx, args, reply| remaining(cx, args, reply, (Unit::Millis, Base::Epoch)),
+    |cx, args, reply| remaining(cx, args, reply, ExpiryForm::PXAT),
 );
 
 pub(super) const HPERSIST: Row<Handler> = Row::new(
@@ -138,53 +128,18 @@ pub(super) const HPERSIST: Row<Handler> = Row::new(
     hpersist,
 );
 
-/// When an expiry is set, by the expiry that the field has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Condition {
-    Always,
-    WithoutExpiry,
-    WithExpiry,
-    Later,
-    Earlier,
-}
-
-impl Condition {
-    /// The condition that a word is, or none when it is another word.
-    fn of(word: &[u8]) -> Self {
-        const WORDS: [(&str, Condition); 4] = [
-            ("nx", Condition::WithoutExpiry),
-            ("xx", Condition::WithExpiry),
-            ("gt", Condition::Later),
-            ("lt", Condition::Earlier),
-        ];
-        let found = WORDS.iter().find(|(name, _)| word.eq_ignore_ascii_case(name.as_bytes()));
-        found.map_or(Self::Always, |(_, condition)| *condition)
-    }
-
-    /// A field without expiry counts as one that ends later than any time.
-    fn holds(self, old_ms: Option<i64>, new_ms: i64) -> bool {
-        match self {
-            Self::Always => true,
-            Self::WithoutExpiry => old_ms.is_none(),
-            Self::WithExpiry => old_ms.is_some(),
-            Self::Later => old_ms.is_some_and(|old_ms| new_ms > old_ms),
-            Self::Earlier => old_ms.is_none_or(|old_ms| new_ms < old_ms),
-        }
-    }
-}
-
 fn expire(
     cx: &mut Cx<'_>,
     args: &Args<'_>,
     reply: &mut Reply<'_>,
     name: &'static str,
-    kind: (Unit, Base),
+    form: ExpiryForm,
 ) -> Result<(), Error> {
     check_type(cx, args)?;
     let key = cx.first_key(args, 1);
-    let at_ms = parse_expiry(args.text(2), kind, cx.turn.unix_ms, name)?;
-    let condition = Condition::of(args.text(3));
-    let word_at = if condition == Condition::Always { 3 } else { 4 };
+    let at_ms = parse_expiry(args.text(2), form, cx.turn.unix_ms, name)?;
+    let mut condition = ExpiryCondition::default();
+    let word_at = if condition.add(args.text(3)) { 4 } else { 3 };
     let fields = FieldArgs::parse(args, word_at, HashError::NotAboveZero)?;
     expire_named(cx, key, args, fields.first(), 1);
     let told = cx.turn.effects.is_consumed();
@@ -256,7 +211,7 @@ fn remaining(
     cx: &mut Cx<'_>,
     args: &Args<'_>,
     reply: &mut Reply<'_>,
-    (unit, base): (Unit, Base),
+    form: ExpiryForm,
 ) -> Result<(), Error> {
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
@@ -271,8 +226,8 @@ fn remaining(
             Some(None) => NO_EXPIRY,
             Some(Some(at_ms)) if at_ms < now_ms => NO_FIELD,
             Some(Some(at_ms)) => {
-                let ms = if base == Base::Now { at_ms - now_ms } else { at_ms };
-                if unit == Unit::Seconds { (ms + 999) / 1000 } else { ms }
+                let ms = if form.base == Base::Now { at_ms - now_ms } else { at_ms };
+                if form.unit == Unit::Seconds { (ms + 999) / 1000 } else { ms }
             }
         });
     }

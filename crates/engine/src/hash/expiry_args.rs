@@ -1,69 +1,47 @@
-//! The arguments that say which fields, and when they end.
+//! The arguments of commands on the expiries of fields: the expiry, and the fields.
 
-use base::number::parse_i64;
 use resp::Args;
 
 use super::error::HashError;
+use crate::args::count::positive;
+use crate::args::expiry::ExpiryForm;
+use crate::args::number::integer;
 use crate::error::Error;
 
-/// No field ends later, in milliseconds since 1970: Redis keeps 46 bits.
+/// The latest expiry of a field in milliseconds since 1970: Redis stores 46 bits.
 const EXPIRY_MS_MAX: i64 = (1 << 46) - 1;
 
-/// In what a time is given.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unit {
-    Seconds,
-    Millis,
-}
-
-/// What times are counted from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Base {
-    Now,
-    Epoch,
-}
-
-/// The unit and the base of the expiries that a word goes before.
-pub(super) fn expiry_word(word: &[u8]) -> Option<(Unit, Base)> {
-    const WORDS: [(&str, Unit, Base); 4] = [
-        ("ex", Unit::Seconds, Base::Now),
-        ("px", Unit::Millis, Base::Now),
-        ("exat", Unit::Seconds, Base::Epoch),
-        ("pxat", Unit::Millis, Base::Epoch),
-    ];
-    let found = WORDS.iter().find(|(name, ..)| word.eq_ignore_ascii_case(name.as_bytes()));
-    found.map(|(_, unit, base)| (*unit, *base))
-}
-
-/// An expiry in milliseconds since 1970, for a command by its name.
+/// The expiry of a field in milliseconds since 1970, for a command by its name.
+///
+/// # Errors
+/// When the amount is not an integer, is negative, or leads beyond [`EXPIRY_MS_MAX`].
 pub(super) fn parse_expiry(
-    text: &[u8],
-    (unit, base): (Unit, Base),
+    amount: &[u8],
+    form: ExpiryForm,
     now_ms: i64,
-    name: &'static str,
+    command: &'static str,
 ) -> Result<i64, Error> {
-    let time = parse_i64(text).ok_or(Error::NotInteger)?;
-    if time < 0 {
+    let amount = integer(amount)?;
+    if amount < 0 {
         return Err(HashError::NegativeExpiry.into());
     }
-    let ms = if unit == Unit::Seconds { time.saturating_mul(1000) } else { time };
-    let start = if base == Base::Now { now_ms } else { 0 };
-    if ms > EXPIRY_MS_MAX - start {
-        return Err(Error::InvalidExpire(name));
-    }
-    Ok(ms + start)
+    let at_ms = form.at_ms(amount, now_ms).filter(|at_ms| *at_ms <= EXPIRY_MS_MAX);
+    at_ms.ok_or(Error::InvalidExpire(command))
 }
 
-/// Which arguments are fields.
+/// `FIELDS numfields field [field ...]`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FieldArgs {
-    /// Index of the word FIELDS.
+    /// Index of the keyword FIELDS.
     pub(super) word_at: usize,
 }
 
 impl FieldArgs {
-    /// Reads `FIELDS numfields field [field ...]` from the argument at `word_at` to the end;
-    /// `not_positive` is what is wrong with a number below 1.
+    /// Parses the arguments from index `word_at` to the last.
+    ///
+    /// # Errors
+    /// `not_positive` for a number below 1; also when FIELDS is missing or the number does not
+    /// match the fields.
     pub(super) fn parse(
         args: &Args<'_>,
         word_at: usize,
@@ -72,10 +50,9 @@ impl FieldArgs {
         if !args.text(word_at).eq_ignore_ascii_case(b"FIELDS") {
             return Err(HashError::FieldsMissing.into());
         }
-        let number = parse_i64(args.text(word_at + 1)).filter(|number| *number > 0);
-        let number = number.ok_or(not_positive)?;
+        let number = positive(args.text(word_at + 1)).ok_or(not_positive)?;
         let fields = Self { word_at };
-        if usize::try_from(number) != Ok(args.len().saturating_sub(fields.first())) {
+        if number != args.len().saturating_sub(fields.first()) {
             return Err(HashError::WrongNumber.into());
         }
         Ok(fields)
@@ -98,15 +75,15 @@ mod tests {
 
     #[test]
     fn expiries_stay_within_46_bits() {
-        let parse = |text: &str, unit, base| parse_expiry(text.as_bytes(), (unit, base), 1000, "x");
-        assert_eq!(parse("5", Unit::Seconds, Base::Now), Ok(6000));
-        assert_eq!(parse("70368744177663", Unit::Millis, Base::Epoch), Ok(EXPIRY_MS_MAX));
+        let parse = |text: &str, form| parse_expiry(text.as_bytes(), form, 1000, "x");
+        assert_eq!(parse("5", ExpiryForm::EX), Ok(6000));
+        assert_eq!(parse("70368744177663", ExpiryForm::PXAT), Ok(EXPIRY_MS_MAX));
         let invalid = Err(Error::InvalidExpire("x"));
-        assert_eq!(parse("70368744177664", Unit::Millis, Base::Epoch), invalid);
-        assert_eq!(parse("70368744176664", Unit::Millis, Base::Now), invalid);
-        assert_eq!(parse("70368744178", Unit::Seconds, Base::Epoch), invalid);
-        assert_eq!(parse("9223372036854775807", Unit::Seconds, Base::Now), invalid);
+        assert_eq!(parse("70368744177664", ExpiryForm::PXAT), invalid);
+        assert_eq!(parse("70368744176664", ExpiryForm::PX), invalid);
+        assert_eq!(parse("70368744178", ExpiryForm::EXAT), invalid);
+        assert_eq!(parse("9223372036854775807", ExpiryForm::EX), invalid);
         let negative = Err(HashError::NegativeExpiry.into());
-        assert_eq!(parse("-1", Unit::Seconds, Base::Now), negative);
+        assert_eq!(parse("-1", ExpiryForm::EX), negative);
     }
 }

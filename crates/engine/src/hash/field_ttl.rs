@@ -9,24 +9,21 @@ use store::{Hash, Key};
 
 use super::error::HashError;
 use super::expiry::{EXPIRED, PERSISTED, check_type, replay_deletion};
-use super::expiry_args::{FieldArgs, expiry_word, parse_expiry};
+use super::expiry_args::{FieldArgs, parse_expiry};
 use super::{
-    FAST, FIELDS, FIELDS_DELETED, GROW, KEY_DELETED, PAIRS, SET, UPDATE_KEY, WRITE, command,
-    expire_named, reply_entry, spec, wrote_deletion,
+    FAST, FIELDS, FIELDS_DELETED, GROW, PAIRS, SET, UPDATE_KEY, WRITE, command, expire_named,
+    reply_entry, spec, wrote_deletion,
 };
+use crate::args::count::positive;
+use crate::args::expiry::{EX, EXAT, ExpiryForm, PX, PXAT};
 use crate::cx::Cx;
 use crate::error::Error;
+use crate::event::DEL;
 use crate::exec::Handler;
 use command::Row;
 use command::{Access, Argument, KeySpec, Shape};
 
 const PER_FIELD: &str = "O(N) for N fields.";
-const SECONDS: Argument = Argument::new("seconds", Shape::Integer).after("EX");
-const MILLISECONDS: Argument = Argument::new("milliseconds", Shape::Integer).after("PX");
-const UNIX_SECONDS: Argument = Argument::new("unix-time-seconds", Shape::UnixTime).after("EXAT");
-const UNIX_MILLISECONDS: Argument =
-    Argument::new("unix-time-milliseconds", Shape::UnixTime).after("PXAT");
-
 pub(super) const HGETDEL: Row<Handler> = Row::new(
     spec("hgetdel", -5, "8.0.0")
         .summary("Replies the values of fields and removes the fields.")
@@ -48,13 +45,7 @@ pub(super) const HGETEX: Row<Handler> = Row::new(
             Argument::key(),
             Argument::new(
                 "expiration",
-                Shape::OneOf(&[
-                    SECONDS,
-                    MILLISECONDS,
-                    UNIX_SECONDS,
-                    UNIX_MILLISECONDS,
-                    Argument::word("persist", "PERSIST"),
-                ]),
+                Shape::OneOf(&[EX, PX, EXAT, PXAT, Argument::word("persist", "PERSIST")]),
             )
             .optional(),
             FIELDS,
@@ -83,13 +74,7 @@ pub(super) const HSETEX: Row<Handler> = Row::new(
             .optional(),
             Argument::new(
                 "expiration",
-                Shape::OneOf(&[
-                    SECONDS,
-                    MILLISECONDS,
-                    UNIX_SECONDS,
-                    UNIX_MILLISECONDS,
-                    Argument::word("keepttl", "KEEPTTL"),
-                ]),
+                Shape::OneOf(&[EX, PX, EXAT, PXAT, Argument::word("keepttl", "KEEPTTL")]),
             )
             .optional(),
             Argument::new(
@@ -142,9 +127,9 @@ enum Change {
 fn hgetex(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     check_type(cx, args)?;
     let key = cx.first_key(args, 1);
-    let (change, word_at) = match expiry_word(args.text(2)) {
-        Some(kind) => {
-            let at_ms = parse_expiry(args.text(3), kind, cx.turn.unix_ms, "hgetex")?;
+    let (change, word_at) = match ExpiryForm::of(args.text(2)) {
+        Some(form) => {
+            let at_ms = parse_expiry(args.text(3), form, cx.turn.unix_ms, "hgetex")?;
             (Change::Until(at_ms), 4)
         }
         None if args.text(2).eq_ignore_ascii_case(b"PERSIST") => (Change::Persist, 3),
@@ -240,11 +225,11 @@ impl Words {
             if is("FIELDS") {
                 words.first = count_pairs(args, at)?;
                 return Ok(words);
-            } else if let Some(kind) = expiry_word(word) {
+            } else if let Some(form) = ExpiryForm::of(word) {
                 words.check_expiry()?;
                 at += 1;
                 let time = args.at(at).ok_or(HashError::ExpiryMissing)?;
-                words.until = Some((parse_expiry(time, kind, now_ms, "hsetex")?, at));
+                words.until = Some((parse_expiry(time, form, now_ms, "hsetex")?, at));
             } else if is("KEEPTTL") {
                 words.check_expiry()?;
                 words.keep = true;
@@ -279,9 +264,8 @@ fn count_pairs(args: &Args<'_>, word_at: usize) -> Result<usize, Error> {
     if word_at + 3 >= args.len() {
         return Err(arity());
     }
-    let number = base::number::parse_i64(args.text(word_at + 1));
-    let number = number.and_then(|number| i32::try_from(number).ok()).filter(|n| *n > 0);
-    let number = usize::try_from(number.ok_or(HashError::InvalidNumber)?).unwrap_or(usize::MAX);
+    let number = positive(args.text(word_at + 1)).filter(|number| i32::try_from(*number).is_ok());
+    let number = number.ok_or(HashError::InvalidNumber)?;
     let first = word_at + 2;
     if number.checked_mul(2) == Some(args.len() - first) { Ok(first) } else { Err(arity()) }
 }
@@ -336,7 +320,7 @@ fn hsetex(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
         });
     }
     if emptied {
-        cx.wrote(KEY_DELETED, key.bytes);
+        cx.wrote(DEL, key.bytes);
     }
     reply.int(1);
     Ok(())

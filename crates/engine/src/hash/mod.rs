@@ -12,7 +12,7 @@
 
 use ds::packed::Entry;
 use resp::{Args, Reply};
-use store::{Event, Key};
+use store::{Db, Event, Hash, Key, Turn, WrongType};
 
 use crate::cx::Cx;
 use crate::exec::Handler;
@@ -83,7 +83,6 @@ const FIELDS: Argument = Argument::new(
 
 const SET: Event = Event::new('h', "hset");
 const FIELDS_DELETED: Event = Event::new('h', "hdel");
-const KEY_DELETED: Event = Event::new('g', "del");
 
 /// A hash command.
 const fn spec(name: &'static str, arity: i32, since: &'static str) -> Spec {
@@ -108,10 +107,24 @@ fn expire_named(cx: &mut Cx<'_>, key: Key<'_>, args: &Args<'_>, from: usize, ste
 
 /// Notes that fields were removed, and the key when none is left.
 fn wrote_deletion(cx: &mut Cx<'_>, key: Key<'_>, emptied: bool) {
-    cx.wrote(FIELDS_DELETED, key.bytes);
-    if emptied {
-        cx.wrote(KEY_DELETED, key.bytes);
-    }
+    cx.wrote_removal(FIELDS_DELETED, key.bytes, emptied);
+}
+
+/// The value of a field. One that has expired is removed.
+///
+/// # Errors
+/// When the key holds another type.
+#[inline]
+pub(crate) fn read_field<'d>(
+    db: &'d mut Db,
+    turn: &mut Turn,
+    key: Key<'_>,
+    field: &[u8],
+) -> Result<Option<Entry<'d>>, WrongType> {
+    db.expire_fields(turn, key, std::iter::once(field));
+    let (hasher, unix_ms) = (turn.hasher, turn.unix_ms);
+    let hash = db.read::<Hash>(turn, key)?;
+    Ok(hash.and_then(|hash| hash.get(&hasher, field)?.live(unix_ms)))
 }
 
 /// A command to replay.

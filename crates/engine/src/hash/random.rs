@@ -1,23 +1,22 @@
 //! HRANDFIELD: fields drawn at random.
 //!
-//! Different fields are drawn by walking over the hash and taking each with the right probability
-//! (selection sampling, Knuth, TAOCP 3.4.2) when many of it are wanted, and by drawing until they
-//! are together when few are.
+//! When many different fields are wanted they are selected in a walk over the hash; when few are,
+//! fields are drawn until enough different ones were met.
 
 use std::collections::HashSet;
 
-use base::number::parse_i64;
 use base::random::Random;
 use ds::packed::Entry;
 use resp::{Args, Reply};
 use store::hash::{Value, value_of};
 use store::{Hash, HashRef};
 
-use super::error::HashError;
 use super::{READ, READ_KEY, reply_entry, spec};
+use crate::args::count::SampleCount;
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::exec::Handler;
+use crate::sampling::Selection;
 use command::Row;
 use command::{Argument, Shape};
 
@@ -46,7 +45,7 @@ pub(super) const HRANDFIELD: Row<Handler> = Row::new(
 );
 
 fn hrandfield(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
-    let (count, with_values) = counted(args)?;
+    let count = SampleCount::parse_with(args, "WITHVALUES")?;
     let key = cx.first_key(args, 1);
     let mut random = Random::new(cx.random.next_u64());
     let (db, turn) = cx.db(key);
@@ -54,7 +53,7 @@ fn hrandfield(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Re
     let unix_ms = turn.unix_ms;
     let hash = db.read::<Hash>(turn, key)?;
     let pool = hash.map(|hash| Pool::of(hash, unix_ms)).filter(|pool| pool.len() > 0);
-    let Some(count) = count else {
+    let Some((count, with_values)) = count else {
         match pool.and_then(|pool| pool.draw(&mut random)) {
             Some((field, _)) => reply_entry(reply, field),
             None => reply.null(),
@@ -65,8 +64,7 @@ fn hrandfield(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Re
         reply.array(0);
         return Ok(());
     };
-    let many = usize::try_from(count.unsigned_abs()).unwrap_or(usize::MAX);
-    let drawn = if count < 0 { many } else { many.min(pool.len()) };
+    let drawn = if count.repeats { count.len } else { count.len.min(pool.len()) };
     // In RESP3 a field and its value are a pair.
     let flat = with_values && !reply.resp3();
     reply.array(if flat { drawn.saturating_mul(2) } else { drawn });
@@ -79,30 +77,12 @@ fn hrandfield(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Re
             reply_entry(reply, value.entry);
         }
     };
-    if count < 0 {
+    if count.repeats {
         (0..drawn).filter_map(|_| pool.draw(&mut random)).for_each(each);
     } else {
         pool.sample(drawn, &mut random, &mut each);
     }
     Ok(())
-}
-
-/// The number of fields, if one is given, and whether they come with their values.
-fn counted(args: &Args<'_>) -> Result<(Option<i64>, bool), Error> {
-    let Some(count) = args.at(2) else { return Ok((None, false)) };
-    let count = parse_i64(count).ok_or(Error::NotInteger)?;
-    if count == i64::MIN {
-        return Err(Error::NotBetween(-i64::MAX, i64::MAX));
-    }
-    let with_values = match args.len() {
-        3 => false,
-        4 if args.text(3).eq_ignore_ascii_case(b"withvalues") => true,
-        _ => return Err(Error::Syntax),
-    };
-    if with_values && count.unsigned_abs() > i64::MAX as u64 / 2 {
-        return Err(HashError::CountTooLarge.into());
-    }
-    Ok((Some(count), with_values))
 }
 
 type Field<'a> = (Entry<'a>, Value<'a>);
@@ -166,23 +146,14 @@ impl<'a> Pool<'a> {
     }
 }
 
-/// So many of `len` fields by walking over all.
+/// Selects `wanted` of `len` fields in a walk over all.
 fn select<'a>(
     fields: impl Iterator<Item = Field<'a>>,
     len: usize,
-    many: usize,
+    wanted: usize,
     random: &mut Random,
     each: &mut dyn FnMut(Field<'a>),
 ) {
-    let (mut wanted, mut left) = (many, len);
-    for field in fields {
-        if random.below(left as u64) < wanted as u64 {
-            wanted -= 1;
-            each(field);
-        }
-        left = left.saturating_sub(1);
-        if wanted == 0 {
-            return;
-        }
-    }
+    let mut selection = Selection::new(len, wanted);
+    fields.filter(|_| selection.takes_next(random)).take(wanted).for_each(each);
 }

@@ -1,9 +1,10 @@
 //! What is in a hash: HGET, HMGET, HGETALL, HKEYS, HVALS, HLEN, HEXISTS, HSTRLEN.
 
+use ds::packed::Entry;
 use resp::{Args, Reply};
 use store::{Hash, HashRef};
 
-use super::{FAST, FIELD, READ, READ_KEY, expire_named, reply_entry, spec};
+use super::{FAST, FIELD, READ, READ_KEY, expire_named, read_field, reply_entry, spec};
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::exec::Handler;
@@ -86,11 +87,8 @@ pub(super) const HVALS: Row<Handler> =
 
 fn hget(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let key = cx.first_key(args, 1);
-    expire_named(cx, key, args, 2, 1);
     let (db, turn) = cx.db(key);
-    let (hasher, unix_ms) = (turn.hasher, turn.unix_ms);
-    let hash = db.read::<Hash>(turn, key)?;
-    match hash.and_then(|hash| hash.get(&hasher, args.text(2))?.live(unix_ms)) {
+    match read_field(db, turn, key, args.text(2))? {
         Some(value) => reply_entry(reply, value),
         None => reply.null(),
     }
@@ -115,22 +113,16 @@ fn hmget(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<
 
 fn hexists(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let key = cx.first_key(args, 1);
-    expire_named(cx, key, args, 2, 1);
     let (db, turn) = cx.db(key);
-    let (hasher, unix_ms) = (turn.hasher, turn.unix_ms);
-    let hash = db.read::<Hash>(turn, key)?;
-    let found = hash.and_then(|hash| hash.get(&hasher, args.text(2))?.live(unix_ms));
-    reply.int(i64::from(found.is_some()));
+    let value = read_field(db, turn, key, args.text(2))?;
+    reply.int(i64::from(value.is_some()));
     Ok(())
 }
 
 fn hstrlen(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let key = cx.first_key(args, 1);
-    expire_named(cx, key, args, 2, 1);
     let (db, turn) = cx.db(key);
-    let (hasher, unix_ms) = (turn.hasher, turn.unix_ms);
-    let hash = db.read::<Hash>(turn, key)?;
-    let value = hash.and_then(|hash| hash.get(&hasher, args.text(2))?.live(unix_ms));
+    let value = read_field(db, turn, key, args.text(2))?;
     reply.len(value.map_or(0, |value| value.len()));
     Ok(())
 }
@@ -151,50 +143,59 @@ fn live_len(hash: HashRef<'_>, unix_ms: i64) -> usize {
     }
 }
 
-fn hgetall(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+/// Replies the fields that have not expired, behind the header of a reply with this many.
+fn reply_live(
+    cx: &mut Cx<'_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+    header: fn(&mut Reply<'_>, usize),
+    show: impl Fn(&mut Reply<'_>, Entry<'_>, Entry<'_>),
+) -> Result<(), Error> {
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
     let unix_ms = turn.unix_ms;
     let Some(hash) = db.read::<Hash>(turn, key)? else {
-        reply.map(0);
+        header(reply, 0);
         return Ok(());
     };
-    reply.map(live_len(hash, unix_ms));
+    header(reply, live_len(hash, unix_ms));
     for (field, value) in hash {
         if let Some(value) = value.live(unix_ms) {
-            reply_entry(reply, field);
-            reply_entry(reply, value);
+            show(reply, field, value);
         }
     }
     Ok(())
 }
 
+fn hgetall(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    reply_live(
+        cx,
+        args,
+        reply,
+        |reply, len| reply.map(len),
+        |reply, field, value| {
+            reply_entry(reply, field);
+            reply_entry(reply, value);
+        },
+    )
+}
+
 fn hkeys(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
-    let key = cx.first_key(args, 1);
-    let (db, turn) = cx.db(key);
-    let unix_ms = turn.unix_ms;
-    let Some(hash) = db.read::<Hash>(turn, key)? else {
-        reply.array(0);
-        return Ok(());
-    };
-    reply.array(live_len(hash, unix_ms));
-    for (field, _) in hash.iter().filter(|(_, value)| !value.is_expired(unix_ms)) {
-        reply_entry(reply, field);
-    }
-    Ok(())
+    reply_live(
+        cx,
+        args,
+        reply,
+        |reply, len| reply.array(len),
+        |reply, field, _| reply_entry(reply, field),
+    )
 }
 
 fn hvals(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
-    let key = cx.first_key(args, 1);
-    let (db, turn) = cx.db(key);
-    let unix_ms = turn.unix_ms;
-    let Some(hash) = db.read::<Hash>(turn, key)? else {
-        reply.array(0);
-        return Ok(());
-    };
-    reply.array(live_len(hash, unix_ms));
-    for entry in hash.iter().filter_map(|(_, value)| value.live(unix_ms)) {
-        reply_entry(reply, entry);
-    }
-    Ok(())
+    reply_live(
+        cx,
+        args,
+        reply,
+        |reply, len| reply.array(len),
+        |reply, _, value| reply_entry(reply, value),
+    )
 }

@@ -6,18 +6,18 @@
 use resp::{Args, Reply};
 use store::{Key, List, Side};
 
-use super::pop::{Wanted, take_from};
-use super::transfer::{DESTINATION, MOVE_KEYS, SOURCE, transfer};
-use super::{ELEMENT_COUNT, SIDES, TAKEN, WRITE, reply_entry, side, spec, took};
-use crate::blocking::{BlockRequest, BlockedOn, Serve, ServeOutcome, timeout};
+use super::pop::{pop_first, pop_from};
+use super::transfer::{DESTINATION, MOVE_KEYS, SOURCE, sides, transfer};
+use super::{SIDES, TAKEN, WRITE, popped, reply_entry, side, spec};
+use crate::args::count::{COUNT, NUMKEYS};
+use crate::args::multi_pop::MultiPop;
+use crate::args::timeout::{FRACTIONS, TIMEOUT, timeout};
+use crate::blocking::{BlockRequest, BlockedOn, Serve, ServeOutcome};
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::exec::BlockingHandler;
 use command::Row;
-use command::{Argument, Flags, KeySpec, Shape, Spec};
-
-const TIMEOUT: Argument = Argument::new("timeout", Shape::Double);
-const FRACTIONS: &[(&str, &str)] = &[("6.0.0", "The timeout may have a fraction.")];
+use command::{Argument, Flags, KeySpec, Spec};
 
 pub(super) const BLPOP: Row<BlockingHandler> = Row::new(
     pop("blpop")
@@ -82,10 +82,10 @@ pub(super) const BLMPOP: Row<BlockingHandler> = Row::new(
         .keys(&[KeySpec::counted(2, TAKEN)])
         .arguments(&[
             TIMEOUT,
-            Argument::new("numkeys", Shape::Integer),
+            NUMKEYS,
             Argument::key().multiple(),
             Argument::new("where", SIDES),
-            ELEMENT_COUNT,
+            COUNT,
         ]),
     blmpop,
 );
@@ -133,15 +133,10 @@ fn pop_one(
     list.pop(side, 1, limits);
     let emptied = list.list().is_empty();
     drop(list);
-    took(cx, key.bytes, side, emptied);
+    cx.wrote_removal(popped(side), key.bytes, emptied);
     let name = if side == Side::Left { b"LPOP" } else { b"RPOP" };
     cx.turn.effects.replay_as(|| vec![name.to_vec(), key.bytes.to_vec()]);
     Ok(true)
-}
-
-/// The ends that BLMOVE moves from and to.
-fn sides(args: &Args<'_>) -> Result<(Side, Side), Error> {
-    Ok((side(args.text(3))?, side(args.text(4))?))
 }
 
 /// Moves an element if the source is there, and else waits for it.
@@ -196,19 +191,14 @@ fn blmpop(
     args: &mut Args<'_>,
     reply: &mut Reply<'_>,
 ) -> Result<Option<BlockRequest>, Error> {
-    let wanted = Wanted::parse(args, 2)?;
+    let request = MultiPop::parse(args, 2, side)?;
     let until_ms = timeout(args.text(1), cx.turn.unix_ms)?;
-    let keys = 3..3 + wanted.keys;
-    for (nth, at) in keys.clone().enumerate() {
-        let key = cx.nth_key(args, nth, at);
-        if take_from(cx, key, wanted, reply)? {
-            return Ok(None);
-        }
+    if pop_first(cx, args, &request, reply)? {
+        return Ok(None);
     }
     let serve: Serve = |cx, key, args, reply| {
-        let mut args = *args;
-        let wanted = Wanted::parse(&mut args, 2)?;
-        take_from(cx, key, wanted, reply).map(ServeOutcome::from)
+        let request = MultiPop::parse(&mut args.clone(), 2, side)?;
+        pop_from(cx, key, &request, reply).map(ServeOutcome::from)
     };
-    Ok(Some(BlockRequest::new(BlockedOn::List, keys, until_ms, serve)))
+    Ok(Some(BlockRequest::new(BlockedOn::List, request.keys, until_ms, serve)))
 }

@@ -4,7 +4,9 @@ use resp::{Args, Reply};
 use store::{Event, List, Side};
 
 use super::error::ListError;
-use super::{DELETED, ELEMENT, WRITE, check_length, index_of, integer, range_of, spec};
+use super::{ELEMENT, WRITE, check_length, spec};
+use crate::args::number::{integer, negatable_integer};
+use crate::args::range::{index, index_range};
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::exec::Handler;
@@ -72,7 +74,7 @@ fn lset(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(
     let limits = cx.limits;
     let (db, turn) = cx.db(key);
     let mut list = db.edit::<List>(turn, key)?.ok_or(Error::NoSuchKey)?;
-    let index = index_of(integer(args.text(2))?, list.list().len()).unwrap_or(usize::MAX);
+    let index = index(integer(args.text(2))?, list.list().len()).unwrap_or(usize::MAX);
     if !list.replace(index, args.text(3), limits) {
         return Err(ListError::IndexOutOfRange.into());
     }
@@ -107,10 +109,7 @@ fn linsert(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resul
 }
 
 fn lrem(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
-    let count = integer(args.text(2))?;
-    if count == i64::MIN {
-        return Err(Error::NotBetween(-i64::MAX, i64::MAX));
-    }
+    let count = negatable_integer(args.text(2))?;
     let from = if count < 0 { Side::Right } else { Side::Left };
     let max = if count == 0 { u64::MAX } else { count.unsigned_abs() };
     let key = cx.first_key(args, 1);
@@ -125,10 +124,7 @@ fn lrem(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(
     let emptied = list.list().is_empty();
     drop(list);
     if removed > 0 {
-        cx.wrote(Event::new('l', "lrem"), key.bytes);
-        if emptied {
-            cx.wrote(DELETED, key.bytes);
-        }
+        cx.wrote_removal(Event::new('l', "lrem"), key.bytes, emptied);
     }
     reply.len(removed);
     Ok(())
@@ -142,16 +138,13 @@ fn ltrim(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<
     reply.ok();
     let Some(mut list) = db.edit::<List>(turn, key)? else { return Ok(()) };
     let len = list.list().len();
-    let kept = range_of(start, stop, len);
+    let kept = index_range(start, stop, len);
     list.remove(kept.end..len, limits);
     list.remove(0..kept.start, limits);
     drop(list);
     if kept.len() == len {
         return Ok(());
     }
-    cx.wrote(Event::new('l', "ltrim"), key.bytes);
-    if kept.is_empty() {
-        cx.wrote(DELETED, key.bytes);
-    }
+    cx.wrote_removal(Event::new('l', "ltrim"), key.bytes, kept.is_empty());
     Ok(())
 }

@@ -1,11 +1,12 @@
 //! Elements taken from an end: LPOP and RPOP, and LMPOP, which takes from the first list that is
 //! there.
 
-use base::number::parse_i64;
 use resp::{Args, Reply};
 use store::{Key, List, Side};
 
-use super::{ELEMENT_COUNT, SIDES, TAKEN, reply_entry, side, spec, took};
+use super::{SIDES, TAKEN, popped, reply_entry, side, spec};
+use crate::args::count::{COUNT, NUMKEYS, non_negative};
+use crate::args::multi_pop::MultiPop;
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::exec::Handler;
@@ -40,12 +41,7 @@ pub(super) const LMPOP: Row<Handler> = Row::new(
         .complexity("O(N+M) for N keys and the M elements taken.")
         .flags(Flags::WRITE.with(Flags::MOVABLE_KEYS))
         .keys(&[KeySpec::counted(1, TAKEN)])
-        .arguments(&[
-            Argument::new("numkeys", Shape::Integer),
-            Argument::key().multiple(),
-            Argument::new("where", SIDES),
-            ELEMENT_COUNT,
-        ]),
+        .arguments(&[NUMKEYS, Argument::key().multiple(), Argument::new("where", SIDES), COUNT]),
     lmpop,
 );
 
@@ -59,7 +55,7 @@ fn pop_at(
     let key = cx.first_key(args, 1);
     let count = match args.len() {
         2 => None,
-        3 => Some(count_of(args.text(2))?),
+        3 => Some(non_negative(args.text(2)).ok_or(Error::NotPositive)?),
         _ => return Err(Error::Arity(name.to_owned())),
     };
     if let Some(count) = count {
@@ -80,14 +76,8 @@ fn pop_at(
     list.pop(side, 1, limits);
     let emptied = list.list().is_empty();
     drop(list);
-    took(cx, key.bytes, side, emptied);
+    cx.wrote_removal(popped(side), key.bytes, emptied);
     Ok(())
-}
-
-/// How many elements to take: a negative number is out of range, whatever is no number too.
-fn count_of(arg: &[u8]) -> Result<usize, Error> {
-    let count = parse_i64(arg).ok_or(Error::NotPositive)?;
-    usize::try_from(count).map_err(|_| Error::NotPositive)
 }
 
 /// Takes up to so many elements from an end of a list, outermost first, and replies them as an
@@ -114,72 +104,50 @@ fn take(
     if count > 0 {
         edit.pop(side, count, limits);
         drop(edit);
-        took(cx, key.bytes, side, count == len);
+        cx.wrote_removal(popped(side), key.bytes, count == len);
     }
     Ok(Some(count))
 }
 
-/// What LMPOP and BLMPOP are asked for behind their keys.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Wanted {
-    /// Keys.
-    pub(super) keys: usize,
-    /// The end to take from.
-    pub(super) side: Side,
-    /// The most elements to take.
-    pub(super) count: usize,
-}
-
-impl Wanted {
-    /// Reads the arguments from the number of keys, which is at index `at`.
-    pub(super) fn parse(args: &mut Args<'_>, at: usize) -> Result<Self, Error> {
-        let positive = |arg: &[u8], what| {
-            let number = parse_i64(arg).filter(|number| *number > 0);
-            let number = number.and_then(|number| usize::try_from(number).ok());
-            number.ok_or(Error::NotAboveZero(what))
-        };
-        let keys = positive(args.text(at), "numkeys")?;
-        let word = at.saturating_add(keys).saturating_add(1);
-        let side = side(args.at(word).ok_or(Error::Syntax)?)?;
-        args.seek(word + 1);
-        let mut count = None;
-        while args.remaining() > 0 {
-            if count.is_some() || !args.take_word("COUNT") || args.remaining() == 0 {
-                return Err(Error::Syntax);
-            }
-            count = Some(positive(args.next().unwrap_or_default(), "count")?);
-        }
-        Ok(Self { keys, side, count: count.unwrap_or(1) })
-    }
-}
-
 fn lmpop(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
-    let wanted = Wanted::parse(args, 1)?;
-    for nth in 0..wanted.keys {
-        let key = cx.nth_key(args, nth, nth + 2);
-        if take_from(cx, key, wanted, reply)? {
-            return Ok(());
-        }
+    let request = MultiPop::parse(args, 1, side)?;
+    if !pop_first(cx, args, &request, reply)? {
+        reply.null_array();
     }
-    reply.null_array();
     Ok(())
 }
 
-/// Takes what is wanted if the list is there, and replies the key and the elements. Returns whether
-/// it did.
-pub(super) fn take_from(
+/// Pops from the first key that exists, and replies the key and the elements. Returns whether one
+/// exists.
+pub(super) fn pop_first(
     cx: &mut Cx<'_>,
-    key: Key<'_>,
-    wanted: Wanted,
+    args: &Args<'_>,
+    request: &MultiPop<Side>,
     reply: &mut Reply<'_>,
 ) -> Result<bool, Error> {
-    let taken = take(cx, key, (wanted.side, wanted.count), reply, |reply| {
+    for (nth, at) in request.keys.clone().enumerate() {
+        let key = cx.nth_key(args, nth, at);
+        if pop_from(cx, key, request, reply)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Pops from a key if it exists, and replies the key and the elements. Returns whether it exists.
+pub(super) fn pop_from(
+    cx: &mut Cx<'_>,
+    key: Key<'_>,
+    request: &MultiPop<Side>,
+    reply: &mut Reply<'_>,
+) -> Result<bool, Error> {
+    let taken = take(cx, key, (request.end, request.count), reply, |reply| {
         reply.array(2);
         reply.bulk(key.bytes);
     })?;
     let Some(taken) = taken else { return Ok(false) };
     cx.turn.effects.replay_as(|| {
-        let name = if wanted.side == Side::Left { b"LPOP" } else { b"RPOP" };
+        let name = if request.end == Side::Left { b"LPOP" } else { b"RPOP" };
         vec![name.to_vec(), key.bytes.to_vec(), taken.to_string().into_bytes()]
     });
     Ok(true)

@@ -4,7 +4,10 @@ use resp::{Args, Reply};
 use store::{List, ListRef, Side};
 
 use super::error::ListError;
-use super::{ELEMENT, READ, READ_KEY, index_of, integer, range_of, reply_entry, spec};
+use super::{ELEMENT, READ, READ_KEY, reply_entry, spec};
+use crate::args::count::non_negative;
+use crate::args::number::{integer, negatable_integer};
+use crate::args::range::{index, index_range};
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::exec::Handler;
@@ -75,7 +78,7 @@ fn lindex(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
         reply.null();
         return Ok(());
     };
-    let index = index_of(integer(args.text(2))?, list.len());
+    let index = index(integer(args.text(2))?, list.len());
     match index.and_then(|index| list.get(index)) {
         Some(entry) => reply_entry(reply, entry),
         None => reply.null(),
@@ -91,7 +94,7 @@ fn lrange(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
         reply.array(0);
         return Ok(());
     };
-    let range = range_of(start, stop, list.len());
+    let range = index_range(start, stop, list.len());
     reply.array(range.len());
     if !range.is_empty() {
         let elements = list.iter_from(range.start).take(range.len());
@@ -106,33 +109,30 @@ struct Search {
     rank: u64,
     backward: bool,
     /// The most matches to reply; `None` for one that is replied alone.
-    matches: Option<u64>,
+    matches: Option<usize>,
     /// The most elements to look at.
     elements: usize,
 }
 
 impl Search {
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
-        const MAX: i64 = i64::MAX;
         let mut search = Self { rank: 1, backward: false, matches: None, elements: usize::MAX };
         args.seek(3);
         while args.remaining() > 0 {
             if args.remaining() == 1 {
                 return Err(Error::Syntax);
             } else if args.take_word("RANK") {
-                let rank = integer(args.next().unwrap_or_default())?;
-                match rank {
-                    0 => return Err(ListError::RankZero.into()),
-                    i64::MIN => return Err(Error::NotBetween(-MAX, MAX)),
-                    _ => (search.rank, search.backward) = (rank.unsigned_abs(), rank < 0),
+                let rank = negatable_integer(args.next().unwrap_or_default())?;
+                if rank == 0 {
+                    return Err(ListError::RankZero.into());
                 }
+                (search.rank, search.backward) = (rank.unsigned_abs(), rank < 0);
             } else if args.take_word("COUNT") {
-                let count = unsigned(args.next().unwrap_or_default(), "COUNT")?;
-                search.matches = Some(if count == 0 { u64::MAX } else { count });
+                let count = args.next().and_then(non_negative).ok_or(Error::Negative("COUNT"))?;
+                search.matches = Some(if count == 0 { usize::MAX } else { count });
             } else if args.take_word("MAXLEN") {
-                let len = unsigned(args.next().unwrap_or_default(), "MAXLEN")?;
-                let len = if len == 0 { u64::MAX } else { len };
-                search.elements = usize::try_from(len).unwrap_or(usize::MAX);
+                let len = args.next().and_then(non_negative).ok_or(Error::Negative("MAXLEN"))?;
+                search.elements = if len == 0 { usize::MAX } else { len };
             } else {
                 return Err(Error::Syntax);
             }
@@ -150,16 +150,10 @@ impl Search {
             if self.backward { (Side::Right, true) } else { (Side::Left, false) };
         let len = list.len();
         let at = move |index| if backward { len - 1 - index } else { index };
-        let clamped = |number| usize::try_from(number).unwrap_or(usize::MAX);
-        let (skipped, matches) = (clamped(self.rank - 1), clamped(self.matches.unwrap_or(1)));
+        let skipped = usize::try_from(self.rank - 1).unwrap_or(usize::MAX);
+        let matches = self.matches.unwrap_or(1);
         list.matches(wanted, from, self.elements).skip(skipped).take(matches).map(at)
     }
-}
-
-/// An option's number that must not be negative.
-fn unsigned(arg: &[u8], what: &'static str) -> Result<u64, Error> {
-    let number = base::number::parse_i64(arg).and_then(|number| u64::try_from(number).ok());
-    number.ok_or(Error::Negative(what))
 }
 
 fn lpos(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {

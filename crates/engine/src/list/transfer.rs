@@ -4,7 +4,7 @@
 use resp::{Args, Reply};
 use store::{Key, List, Side};
 
-use super::{SIDES, TAKEN, WRITE, pushed, side, spec, took};
+use super::{SIDES, TAKEN, WRITE, popped, pushed, side, spec};
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::exec::Handler;
@@ -29,7 +29,7 @@ pub(super) const LMOVE: Row<Handler> = Row::new(
             Argument::new("whereto", SIDES),
         ]),
     |cx, args, reply| {
-        let (from, to) = (side(args.text(3))?, side(args.text(4))?);
+        let (from, to) = sides(args)?;
         move_or_null(cx, args, reply, from, to)
     },
 );
@@ -43,6 +43,12 @@ pub(super) const RPOPLPUSH: Row<Handler> = Row::new(
         .deprecated("6.2.0", "`LMOVE` with `RIGHT` and `LEFT`"),
     |cx, args, reply| move_or_null(cx, args, reply, Side::Right, Side::Left),
 );
+
+/// The ends that LMOVE and BLMOVE move from and to.
+pub(super) fn sides(args: &Args<'_>) -> Result<(Side, Side), Error> {
+    let side = |at| side(args.text(at)).ok_or(Error::Syntax);
+    Ok((side(3)?, side(4)?))
+}
 
 fn move_or_null(
     cx: &mut Cx<'_>,
@@ -106,6 +112,6 @@ pub(super) fn transfer(
     reply.bulk(&element);
     cx.turn.scratch = element;
     cx.wrote(pushed(to), destination.bytes);
-    took(cx, source.bytes, from, emptied);
+    cx.wrote_removal(popped(from), source.bytes, emptied);
     Ok(true)
 }

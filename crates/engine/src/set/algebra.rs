@@ -9,9 +9,10 @@ use std::ops::Range;
 use resp::{Args, Reply};
 use store::{Event, Key, NewSet, Set, SetRef};
 
-use super::{DELETED, READS};
+use super::READS;
 use crate::cx::Cx;
 use crate::error::Error;
+use crate::event::DEL;
 use command::{Access, Argument, KeySpec, Shape};
 
 /// The keys of a command that replies its result.
@@ -91,7 +92,7 @@ pub(super) fn store(
         db.put_set(turn, key, result);
         cx.wrote(Event::new('s', name), key.bytes);
     } else if db.remove(turn, key) {
-        cx.wrote(DELETED, key.bytes);
+        cx.wrote(DEL, key.bytes);
     }
     reply.len(len);
 }

@@ -3,7 +3,6 @@
 //! The members of the smallest set are looked for in the others, the next larger one first.
 
 use base::hash::KeyHasher;
-use base::number::parse_i64;
 use resp::{Args, Reply};
 use store::set::Entry;
 use store::{NewSet, SetRef};
@@ -12,6 +11,7 @@ use super::algebra::{
     KEYS, SOURCES, Sources, TARGET_AND_KEYS, TARGET_AND_SOURCES, store, take_room,
 };
 use super::{READ, READS, reply_member, spec};
+use crate::args::count::{NUMKEYS, non_negative, positive};
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::exec::Handler;
@@ -43,7 +43,7 @@ pub(super) const SINTERCARD: Row<Handler> = Row::new(
         .flags(READ.with(Flags::MOVABLE_KEYS))
         .keys(&[KeySpec::counted(1, READS)])
         .arguments(&[
-            Argument::new("numkeys", Shape::Integer),
+            NUMKEYS,
             Argument::key().multiple(),
             Argument::new("limit", Shape::Integer).after("LIMIT").optional(),
         ]),
@@ -105,9 +105,7 @@ fn sinterstore(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> R
 }
 
 fn sintercard(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
-    let positive = |text| parse_i64(text).and_then(|count| usize::try_from(count).ok());
-    let keys =
-        positive(args.text(1)).filter(|keys| *keys > 0).ok_or(Error::NotAboveZero("numkeys"))?;
+    let keys = positive(args.text(1)).ok_or(Error::NotAboveZero("numkeys"))?;
     if keys > args.len() - 2 {
         return Err(Error::MoreKeysThanArguments);
     }
@@ -117,7 +115,7 @@ fn sintercard(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Re
         if args.remaining() < 2 || !args.take_word("limit") {
             return Err(Error::Syntax);
         }
-        limit = args.next().and_then(positive).ok_or(Error::Negative("LIMIT"))?;
+        limit = args.next().and_then(non_negative).ok_or(Error::Negative("LIMIT"))?;
     }
     let sources = Sources::read(cx, args, 2..2 + keys, 0)?;
     let mut found = 0;

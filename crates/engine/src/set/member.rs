@@ -3,7 +3,7 @@
 use resp::{Args, Reply};
 use store::{Lookup, Set};
 
-use super::{ADDED, DELETED, FAST, LOOK_KEY, MEMBER, READ, READ_KEY, REMOVED, reply_member, spec};
+use super::{ADDED, FAST, LOOK_KEY, MEMBER, READ, READ_KEY, REMOVED, reply_member, spec};
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::exec::Handler;
@@ -114,10 +114,7 @@ fn srem(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(
     let emptied = edit.set().is_empty();
     drop(edit);
     if removed > 0 {
-        cx.wrote(REMOVED, key.bytes);
-    }
-    if emptied {
-        cx.wrote(DELETED, key.bytes);
+        cx.wrote_removal(REMOVED, key.bytes, emptied);
     }
     reply.len(removed);
     Ok(())
@@ -193,10 +190,7 @@ fn smove(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<
     if !moved {
         return Ok(());
     }
-    cx.wrote(REMOVED, source.bytes);
-    if emptied {
-        cx.wrote(DELETED, source.bytes);
-    }
+    cx.wrote_removal(REMOVED, source.bytes, emptied);
     let (db, turn) = cx.db(target);
     let added = db.edit_or_create::<Set>(turn, target)?.add(std::iter::once(member), limits);
     if added > 0 {

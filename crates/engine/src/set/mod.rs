@@ -55,7 +55,6 @@ const MEMBER: Argument = Argument::new("member", Shape::String);
 
 const ADDED: Event = Event::new('s', "sadd");
 const REMOVED: Event = Event::new('s', "srem");
-const DELETED: Event = Event::new('g', "del");
 
 /// A set command.
 const fn spec(name: &'static str, arity: i32, since: &'static str) -> Spec {

@@ -1,12 +1,12 @@
 //! Members drawn at random: SPOP, which takes them out, and SRANDMEMBER.
 
-use base::number::parse_i64;
 use base::random::Random;
 use resp::{Args, Reply};
 use store::set::Entry;
 use store::{Event, Set};
 
-use super::{DELETED, FAST, READ, READ_KEY, reply_member, spec};
+use super::{FAST, READ, READ_KEY, reply_member, spec};
+use crate::args::count::{SampleCount, non_negative};
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::exec::Handler;
@@ -75,14 +75,13 @@ fn pop_one(cx: &mut Cx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<()
     });
     let emptied = edit.set().is_empty();
     drop(edit);
-    note_popped(cx, key.bytes, emptied);
+    cx.wrote_removal(POPPED, key.bytes, emptied);
     cx.turn.effects.replay_as(|| vec![b"SREM".to_vec(), key.bytes.to_vec(), popped]);
     Ok(())
 }
 
 fn pop_many(cx: &mut Cx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
-    let count = parse_i64(args.text(2)).and_then(|count| usize::try_from(count).ok());
-    let count = count.ok_or(Error::NotPositive)?;
+    let count = non_negative(args.text(2)).ok_or(Error::NotPositive)?;
     let key = cx.first_key(args, 1);
     let mut random = Random::new(cx.random.next_u64());
     let limits = cx.limits;
@@ -103,7 +102,7 @@ fn pop_many(cx: &mut Cx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(
         // As in Redis, which reads the set to reply all of it.
         turn.counters.hits += 1;
         db.remove(turn, key);
-        note_popped(cx, key.bytes, true);
+        cx.wrote_removal(POPPED, key.bytes, true);
         let removal: &[u8] = if cx.turn.unlink_emptied { b"UNLINK" } else { b"DEL" };
         cx.turn.effects.replay_as(|| vec![removal.to_vec(), key.bytes.to_vec()]);
         return Ok(());
@@ -119,27 +118,17 @@ fn pop_many(cx: &mut Cx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(
         }
     });
     drop(edit);
-    note_popped(cx, key.bytes, false);
+    cx.wrote_removal(POPPED, key.bytes, false);
     cx.turn.effects.replay_as(|| replay);
     Ok(())
-}
-
-fn note_popped(cx: &mut Cx<'_>, key: &[u8], emptied: bool) {
-    cx.wrote(POPPED, key);
-    if emptied {
-        cx.wrote(DELETED, key);
-    }
 }
 
 fn srandmember(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let count = match args.len() {
         2 => None,
-        3 => Some(parse_i64(args.text(2)).ok_or(Error::NotInteger)?),
+        3 => Some(SampleCount::parse(args.text(2))?),
         _ => return Err(Error::Syntax),
     };
-    if count == Some(i64::MIN) {
-        return Err(Error::NotBetween(-i64::MAX, i64::MAX));
-    }
     let key = cx.first_key(args, 1);
     let mut random = Random::new(cx.random.next_u64());
     let (db, turn) = cx.db(key);
@@ -155,18 +144,16 @@ fn srandmember(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> R
         reply.array(0);
         return Ok(());
     };
-    let many = usize::try_from(count.unsigned_abs()).unwrap_or(usize::MAX);
-    if count >= 0 {
-        reply.array(many.min(set.len()));
-        set.sample(many, &mut random, &mut |member| reply_member(reply, member));
+    if !count.repeats {
+        reply.array(count.len.min(set.len()));
+        set.sample(count.len, &mut random, &mut |member| reply_member(reply, member));
         return Ok(());
     }
-    if many > DRAWN_MAX {
+    if count.len > DRAWN_MAX {
         return Err(Error::NotBetween(-(DRAWN_MAX as i64), i64::MAX));
     }
-    // A negative count draws each time from all members.
-    reply.array(many);
-    for _ in 0..many {
+    reply.array(count.len);
+    for _ in 0..count.len {
         if let Some(member) = set.random(&mut random) {
             reply_member(reply, member);
         }

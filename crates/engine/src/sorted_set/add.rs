@@ -5,7 +5,8 @@ use store::sorted_set::Change;
 use store::{Edit, Limits, SortedSet};
 
 use super::error::SortedSetError;
-use super::{MEMBER, event, score_of, spec};
+use super::{MEMBER, event, spec};
+use crate::args::number::float;
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::exec::Handler;
@@ -135,10 +136,10 @@ fn add(
     options: Options,
     reply: &mut Reply<'_>,
 ) -> Result<(), Error> {
-    let first_score = score_of(args.text(pairs_at))?;
+    let first_score = float(args.text(pairs_at))?;
     // All scores are read before the first is used: the command does everything or nothing.
     for at in (pairs_at + 2..args.len()).step_by(2) {
-        score_of(args.text(at))?;
+        float(args.text(at))?;
     }
     let key = cx.first_key(args, 1);
     let limits = cx.limits;
@@ -184,7 +185,7 @@ fn apply(
     let (mut done, mut score, mut failed) = (Done::default(), first_score, None);
     for at in (pairs_at..args.len()).step_by(2) {
         if at > pairs_at {
-            score = score_of(args.text(at))?;
+            score = float(args.text(at))?;
         }
         let change = set.update(args.text(at + 1), limits, |old| {
             done.score = options.decide(old, score).unwrap_or_else(|error| {

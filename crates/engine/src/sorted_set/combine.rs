@@ -9,7 +9,9 @@ use store::{Lookup, Set, SortedSet};
 
 use super::error::SortedSetError;
 use super::result::store;
-use super::{READ, READ_ACCESS, STORE, WITHSCORES, integer, score_of, spec};
+use super::{READ, READ_ACCESS, STORE, WITHSCORES, spec};
+use crate::args::count::{NUMKEYS, non_negative};
+use crate::args::number::{float, integer};
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::exec::Handler;
@@ -18,24 +20,24 @@ use command::{Argument, Flags, KeySpec, Shape, Spec};
 
 pub(super) const ZUNION: Row<Handler> = Row::new(
     reading("zunion", "6.2.0")
+        .complexity(Operation::Union.complexity())
         .summary("Replies the members of any of several sorted sets.")
-        .complexity("O(N+M*log(M)) for N members in all and M in the result.")
-        .arguments(&[NUMKEYS, KEYS, WEIGHTS, AGGREGATE, WITHSCORES]),
+        .arguments(WEIGHTED_SCORES),
     |cx, args, reply| read(cx, args, reply, Operation::Union, "zunion"),
 );
 
 pub(super) const ZINTER: Row<Handler> = Row::new(
     reading("zinter", "6.2.0")
+        .complexity(Operation::Inter.complexity())
         .summary("Replies the members that all of several sorted sets have.")
-        .complexity("O(N*K+M*log(M)) for K sets, N members in the smallest, M in the result.")
-        .arguments(&[NUMKEYS, KEYS, WEIGHTS, AGGREGATE, WITHSCORES]),
+        .arguments(WEIGHTED_SCORES),
     |cx, args, reply| read(cx, args, reply, Operation::Inter, "zinter"),
 );
 
 pub(super) const ZDIFF: Row<Handler> = Row::new(
     reading("zdiff", "6.2.0")
+        .complexity(Operation::Diff.complexity())
         .summary("Replies the members of a sorted set that no other one has.")
-        .complexity("O(N*K+M*log(M)) for K sets, N members in the first, M in the result.")
         .arguments(&[NUMKEYS, KEYS, WITHSCORES]),
     |cx, args, reply| read(cx, args, reply, Operation::Diff, "zdiff"),
 );
@@ -54,29 +56,32 @@ pub(super) const ZINTERCARD: Row<Handler> = Row::new(
 
 pub(super) const ZUNIONSTORE: Row<Handler> = Row::new(
     storing("zunionstore", "2.0.0")
+        .complexity(Operation::Union.complexity())
         .summary("Stores the members of any of several sorted sets.")
-        .complexity("O(N+M*log(M)) for N members in all and M in the result.")
-        .arguments(&[TARGET, NUMKEYS, KEYS, WEIGHTS, AGGREGATE]),
+        .arguments(WEIGHTED_STORE),
     |cx, args, reply| write(cx, args, reply, Operation::Union, "zunionstore"),
 );
 
 pub(super) const ZINTERSTORE: Row<Handler> = Row::new(
     storing("zinterstore", "2.0.0")
+        .complexity(Operation::Inter.complexity())
         .summary("Stores the members that all of several sorted sets have.")
-        .complexity("O(N*K+M*log(M)) for K sets, N members in the smallest, M in the result.")
-        .arguments(&[TARGET, NUMKEYS, KEYS, WEIGHTS, AGGREGATE]),
+        .arguments(WEIGHTED_STORE),
     |cx, args, reply| write(cx, args, reply, Operation::Inter, "zinterstore"),
 );
 
 pub(super) const ZDIFFSTORE: Row<Handler> = Row::new(
     storing("zdiffstore", "6.2.0")
+        .complexity(Operation::Diff.complexity())
         .summary("Stores the members of a sorted set that no other one has.")
-        .complexity("O(N*K+M*log(M)) for K sets, N members in the first, M in the result.")
         .arguments(&[TARGET, NUMKEYS, KEYS]),
     |cx, args, reply| write(cx, args, reply, Operation::Diff, "zdiffstore"),
 );
 
-const NUMKEYS: Argument = Argument::new("numkeys", Shape::Integer);
+/// The arguments of ZUNION and ZINTER.
+const WEIGHTED_SCORES: &[Argument] = &[NUMKEYS, KEYS, WEIGHTS, AGGREGATE, WITHSCORES];
+/// The arguments of ZUNIONSTORE and ZINTERSTORE.
+const WEIGHTED_STORE: &[Argument] = &[TARGET, NUMKEYS, KEYS, WEIGHTS, AGGREGATE];
 const KEYS: Argument = Argument::key().multiple();
 const TARGET: Argument = Argument::new("destination", Shape::Key);
 const WEIGHTS: Argument =
@@ -109,6 +114,18 @@ enum Operation {
     Union,
     Inter,
     Diff,
+}
+
+impl Operation {
+    const fn complexity(self) -> &'static str {
+        match self {
+            Self::Union => "O(N+M*log(M)) for N members in all and M in the result.",
+            Self::Inter => {
+                "O(N*K+M*log(M)) for K sets, N members in the smallest, M in the result."
+            }
+            Self::Diff => "O(N*K+M*log(M)) for K sets, N members in the first, M in the result.",
+        }
+    }
 }
 
 /// What becomes of the scores that a member has in several sets.
@@ -223,7 +240,7 @@ impl Options {
             if words.weights && left > keys && args.take_word("weights") {
                 options.weights.clear();
                 for weight in args.by_ref().take(keys) {
-                    options.weights.push(score_of(weight).map_err(|_| SortedSetError::Weight)?);
+                    options.weights.push(float(weight).map_err(|_| SortedSetError::Weight)?);
                 }
             } else if words.weights && left >= 2 && args.take_word("aggregate") {
                 options.aggregate = if args.take_word("sum") {
@@ -238,8 +255,7 @@ impl Options {
             } else if words.scores && args.take_word("withscores") {
                 options.with_scores = true;
             } else if words.limit && left >= 2 && args.take_word("limit") {
-                let limit = integer(args.next().unwrap_or_default()).ok();
-                let limit = limit.and_then(|limit| usize::try_from(limit).ok());
+                let limit = args.next().and_then(non_negative);
                 options.limit = limit.ok_or(Error::Negative("LIMIT"))?;
             } else {
                 return Err(Error::Syntax);

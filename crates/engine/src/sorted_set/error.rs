@@ -25,8 +25,6 @@ pub enum SortedSetError {
     Weight,
     /// No input key, for a command by its name.
     NoInput(&'static str),
-    /// ZRANDMEMBER with a count that is out of range.
-    OutOfRange,
 }
 
 impl fmt::Display for SortedSetError {
@@ -49,7 +47,6 @@ impl fmt::Display for SortedSetError {
             Self::NoInput(name) => {
                 return write!(f, "ERR at least 1 input key is needed for '{name}' command");
             }
-            Self::OutOfRange => "ERR value is out of range",
         })
     }
 }

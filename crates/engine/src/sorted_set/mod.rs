@@ -6,12 +6,10 @@
 //! several sets made into one in `combine`, walked through in `scan`. How ranges are written is
 //! read in `bounds`; `result` stores what a command has made.
 
-use base::number::{parse_f64, parse_i64};
 use resp::Reply;
 use store::Event;
 use store::sorted_set::{Entry, Pair};
 
-use crate::error::Error;
 use crate::exec::{BlockingHandler, Handler};
 use command::Row;
 use command::{Access, Argument, Flags, Group, KeySpec, Shape, Spec};
@@ -82,18 +80,6 @@ const STORE: Access = Access::OW.with(Access::UPDATE);
 
 const MEMBER: Argument = Argument::new("member", Shape::String);
 const WITHSCORES: Argument = Argument::word("withscores", "WITHSCORES").optional();
-const LIMIT: Argument = Argument::new(
-    "limit",
-    Shape::Block(&[
-        Argument::new("offset", Shape::Integer),
-        Argument::new("count", Shape::Integer),
-    ]),
-)
-.after("LIMIT")
-.optional();
-
-const DELETED: Event = Event::new('g', "del");
-
 /// A sorted set command.
 const fn spec(name: &'static str, arity: i32, since: &'static str) -> Spec {
     Spec::new(name, arity, Group::SortedSet, since)
@@ -102,18 +88,6 @@ const fn spec(name: &'static str, arity: i32, since: &'static str) -> Spec {
 /// The event of a sorted set command.
 const fn event(name: &'static str) -> Event {
     Event::new('z', name)
-}
-
-/// A score given as an argument.
-pub(crate) fn score_of(arg: &[u8]) -> Result<f64, Error> {
-    match parse_i64(arg) {
-        Some(integer) => Ok(integer as f64),
-        None => parse_f64(arg).ok_or(Error::NotFloat),
-    }
-}
-
-fn integer(arg: &[u8]) -> Result<i64, Error> {
-    parse_i64(arg).ok_or(Error::NotInteger)
 }
 
 /// Replies a member.

@@ -4,13 +4,15 @@
 //! However members were taken, the replayed command is ZPOPMIN or ZPOPMAX of the key they came
 //! from.
 
-use base::number::parse_i64;
 use resp::{Args, Reply};
 use store::{Key, SortedSet};
 
 use super::remove::removed_from;
 use super::{TAKE, reply_member, reply_pairs, spec};
-use crate::blocking::{BlockRequest, BlockedOn, ServeOutcome, timeout};
+use crate::args::count::{COUNT, NUMKEYS, non_negative};
+use crate::args::multi_pop::MultiPop;
+use crate::args::timeout::{FRACTIONS, TIMEOUT, timeout};
+use crate::blocking::{BlockRequest, BlockedOn, ServeOutcome};
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::exec::{BlockingHandler, Handler};
@@ -58,13 +60,10 @@ pub(super) const BZMPOP: Row<BlockingHandler> = Row::new(
     bzmpop,
 );
 
-const NUMKEYS: Argument = Argument::new("numkeys", Shape::Integer);
-const TIMEOUT: Argument = Argument::new("timeout", Shape::Double);
 const WHERE: Argument = Argument::new(
     "where",
     Shape::OneOf(&[Argument::word("min", "MIN"), Argument::word("max", "MAX")]),
 );
-const COUNT: Argument = Argument::new("count", Shape::Integer).after("COUNT").optional();
 
 pub(super) const BZPOPMIN: Row<BlockingHandler> = Row::new(
     blocking("bzpopmin")
@@ -86,7 +85,7 @@ const fn blocking(name: &'static str) -> Spec {
         .flags(Flags::WRITE.with(Flags::BLOCKING).with(Flags::FAST))
         .keys(KEYS)
         .arguments(ARGUMENTS)
-        .history(&[("6.0.0", "The timeout may have a fraction.")])
+        .history(FRACTIONS)
 }
 
 /// An end of a sorted set.
@@ -176,10 +175,7 @@ fn zpop(cx: &mut Cx<'_>, args: &Args<'_>, reply: &mut Reply<'_>, end: End) -> Re
     let (count, form) = match args.at(2) {
         _ if args.len() > 3 => return Err(Error::Syntax),
         None => (1, Form::One),
-        Some(arg) => {
-            let count = parse_i64(arg).and_then(|count| usize::try_from(count).ok());
-            (count.ok_or(Error::NotPositive)?, Form::Pairs)
-        }
+        Some(arg) => (non_negative(arg).ok_or(Error::NotPositive)?, Form::Pairs),
     };
     let key = cx.first_key(args, 1);
     if pop(cx, key, end, count, form, reply)? == 0 {
@@ -188,65 +184,51 @@ fn zpop(cx: &mut Cx<'_>, args: &Args<'_>, reply: &mut Reply<'_>, end: End) -> Re
     Ok(())
 }
 
-/// The arguments of ZMPOP from the number of keys on.
-struct Many {
-    /// Index of the first key.
-    keys_at: usize,
-    keys: usize,
-    end: End,
-    count: usize,
+/// The end that MIN or MAX names.
+fn end_named(word: &[u8]) -> Option<End> {
+    if word.eq_ignore_ascii_case(b"MIN") {
+        Some(End::Min)
+    } else if word.eq_ignore_ascii_case(b"MAX") {
+        Some(End::Max)
+    } else {
+        None
+    }
 }
 
-impl Many {
-    fn parse(args: &mut Args<'_>, numkeys_at: usize) -> Result<Self, Error> {
-        let above_zero = |arg: &[u8], what| {
-            let number = parse_i64(arg).and_then(|number| usize::try_from(number).ok());
-            number.filter(|number| *number > 0).ok_or(Error::NotAboveZero(what))
-        };
-        let keys = above_zero(args.text(numkeys_at), "numkeys")?;
-        let keys_at = numkeys_at + 1;
-        args.seek(keys_at.saturating_add(keys));
-        let end = if args.take_word("min") {
-            End::Min
-        } else if args.take_word("max") {
-            End::Max
-        } else {
-            return Err(Error::Syntax);
-        };
-        let mut count = None;
-        while args.remaining() > 0 {
-            if count.is_some() || args.remaining() < 2 || !args.take_word("count") {
-                return Err(Error::Syntax);
-            }
-            count = Some(above_zero(args.next().unwrap_or_default(), "count")?);
+/// Pops from the first key that has members. Returns whether one has.
+fn pop_first(
+    cx: &mut Cx<'_>,
+    args: &Args<'_>,
+    request: &MultiPop<End>,
+    reply: &mut Reply<'_>,
+) -> Result<bool, Error> {
+    for (nth, at) in request.keys.clone().enumerate() {
+        let key = cx.nth_key(args, nth, at);
+        if pop_from(cx, key, request, reply)? {
+            return Ok(true);
         }
-        Ok(Self { keys_at, keys, end, count: count.unwrap_or(1) })
     }
+    Ok(false)
+}
 
-    /// Takes from the first key that has members. Returns whether one had.
-    fn pop(&self, cx: &mut Cx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<bool, Error> {
-        for nth in 0..self.keys {
-            let key = cx.nth_key(args, nth, self.keys_at + nth);
-            if self.pop_one(cx, key, reply)? {
-                return Ok(true);
-            }
-        }
-        Ok(false)
+/// Pops from a key if it has members, and replies the key and the members. Returns whether it has.
+fn pop_from(
+    cx: &mut Cx<'_>,
+    key: Key<'_>,
+    request: &MultiPop<End>,
+    reply: &mut Reply<'_>,
+) -> Result<bool, Error> {
+    let popped = pop(cx, key, request.end, request.count, Form::KeyedPairs, reply)?;
+    if popped > 0 {
+        let (name, count) = (request.end.name().to_ascii_uppercase(), popped.to_string());
+        cx.turn.effects.replay_as(|| vec![name.into(), key.bytes.to_vec(), count.into()]);
     }
-
-    fn pop_one(&self, cx: &mut Cx<'_>, key: Key<'_>, reply: &mut Reply<'_>) -> Result<bool, Error> {
-        let taken = pop(cx, key, self.end, self.count, Form::KeyedPairs, reply)?;
-        if taken > 0 {
-            let (name, count) = (self.end.name().to_ascii_uppercase(), taken.to_string());
-            cx.turn.effects.replay_as(|| vec![name.into(), key.bytes.to_vec(), count.into()]);
-        }
-        Ok(taken > 0)
-    }
+    Ok(popped > 0)
 }
 
 fn zmpop(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
-    let many = Many::parse(args, 1)?;
-    if !many.pop(cx, args, reply)? {
+    let request = MultiPop::parse(args, 1, end_named)?;
+    if !pop_first(cx, args, &request, reply)? {
         reply.null_array();
     }
     Ok(())
@@ -257,16 +239,16 @@ fn bzmpop(
     args: &mut Args<'_>,
     reply: &mut Reply<'_>,
 ) -> Result<Option<BlockRequest>, Error> {
-    let many = Many::parse(args, 2)?;
+    let request = MultiPop::parse(args, 2, end_named)?;
     let until_ms = timeout(args.text(1), cx.turn.unix_ms)?;
-    if many.pop(cx, args, reply)? {
+    if pop_first(cx, args, &request, reply)? {
         return Ok(None);
     }
     let serve = |cx: &mut Cx<'_>, key: Key<'_>, args: &Args<'_>, reply: &mut Reply<'_>| {
-        Many::parse(&mut args.clone(), 2)?.pop_one(cx, key, reply).map(ServeOutcome::from)
+        let request = MultiPop::parse(&mut args.clone(), 2, end_named)?;
+        pop_from(cx, key, &request, reply).map(ServeOutcome::from)
     };
-    let keys = many.keys_at..many.keys_at + many.keys;
-    Ok(Some(BlockRequest::new(BlockedOn::SortedSet, keys, until_ms, serve)))
+    Ok(Some(BlockRequest::new(BlockedOn::SortedSet, request.keys, until_ms, serve)))
 }
 
 /// Takes one member of a key for BZPOPMIN or BZPOPMAX.

@@ -7,11 +7,12 @@ use resp::{Args, Reply};
 use store::SortedSet;
 use store::sorted_set::SortedSetRef;
 
-use super::error::SortedSetError;
-use super::{READ, READ_KEY, integer, reply_member, reply_pairs, spec};
+use super::{READ, READ_KEY, reply_member, reply_pairs, spec};
+use crate::args::count::SampleCount;
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::exec::Handler;
+use crate::sampling::Selection;
 use command::Row;
 use command::{Argument, Shape};
 
@@ -43,10 +44,7 @@ pub(super) const ZRANDMEMBER: Row<Handler> = Row::new(
 );
 
 fn zrandmember(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
-    let wanted = match args.at(2) {
-        None => None,
-        Some(arg) => Some(count_of(arg, args)?),
-    };
+    let wanted = SampleCount::parse_with(args, "WITHSCORES")?;
     let mut random = Random::new(cx.random.next_u64());
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
@@ -59,36 +57,17 @@ fn zrandmember(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> R
             None => reply.null(),
         },
         (Some(set), Some((count, with_scores))) => {
-            let wanted = usize::try_from(count.unsigned_abs()).unwrap_or(usize::MAX);
-            if count >= 0 {
-                reply_different(reply, set, wanted, with_scores, &mut random);
-            } else if wanted <= REPEATED_MAX {
-                let drawn = (0..wanted).filter_map(|_| set.random(&mut random));
-                reply_pairs(reply, wanted, drawn, with_scores);
+            if !count.repeats {
+                reply_different(reply, set, count.len, with_scores, &mut random);
+            } else if count.len <= REPEATED_MAX {
+                let drawn = (0..count.len).filter_map(|_| set.random(&mut random));
+                reply_pairs(reply, count.len, drawn, with_scores);
             } else {
-                return Err(SortedSetError::OutOfRange.into());
+                return Err(Error::OutOfRange);
             }
         }
     }
     Ok(())
-}
-
-/// How many members are wanted, as different ones or, when negative, as such that may repeat; and
-/// whether with their scores.
-fn count_of(arg: &[u8], args: &Args<'_>) -> Result<(i64, bool), Error> {
-    let count = integer(arg)?;
-    if count == i64::MIN {
-        return Err(Error::NotBetween(-i64::MAX, i64::MAX));
-    }
-    let with_scores = match args.at(3) {
-        None => false,
-        Some(word) if args.len() == 4 && word.eq_ignore_ascii_case(b"withscores") => true,
-        Some(_) => return Err(Error::Syntax),
-    };
-    if with_scores && count.unsigned_abs() > (i64::MAX / 2).unsigned_abs() {
-        return Err(SortedSetError::OutOfRange.into());
-    }
-    Ok((count, with_scores))
 }
 
 /// Replies that many different members, or all.
@@ -104,14 +83,8 @@ fn reply_different(
         return reply_pairs(reply, len, set.walk(0..len, false), with_scores);
     }
     if wanted > len / DRAWN_SHARE || matches!(set, SortedSetRef::Packed(_)) {
-        // Each member is taken as likely as it is still needed (Knuth, Algorithm S).
-        let (mut left, mut needed) = (len as u64, wanted as u64);
-        let drawn = set.walk(0..len, false).filter(|_| {
-            let taken = random.below(left) < needed;
-            left -= 1;
-            needed -= u64::from(taken);
-            taken
-        });
+        let mut selection = Selection::new(len, wanted);
+        let drawn = set.walk(0..len, false).filter(|_| selection.takes_next(random));
         return reply_pairs(reply, wanted, drawn, with_scores);
     }
     let mut ranks = HashSet::with_capacity(wanted);

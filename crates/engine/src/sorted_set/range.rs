@@ -10,7 +10,8 @@ use store::sorted_set::{Digits, NewSortedSet, SortedSetRef};
 use super::bounds::{Bounds, By};
 use super::error::SortedSetError;
 use super::result::store;
-use super::{LIMIT, READ, READ_ACCESS, READ_KEY, STORE, WITHSCORES, integer, reply_pairs, spec};
+use super::{READ, READ_ACCESS, READ_KEY, STORE, WITHSCORES, reply_pairs, spec};
+use crate::args::limit::{LIMIT, Limit};
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::exec::Handler;
@@ -138,9 +139,7 @@ const fn reading(name: &'static str, since: &'static str) -> Spec {
 struct Query<'a> {
     bounds: Bounds<'a>,
     back: bool,
-    offset: i64,
-    /// Members at most; negative: all.
-    limit: i64,
+    limit: Limit,
     with_scores: bool,
 }
 
@@ -154,15 +153,14 @@ impl<'a> Query<'a> {
         back: Option<bool>,
     ) -> Result<Self, Error> {
         let (mut said_by, mut said_back) = (by, back);
-        let (mut offset, mut limit, mut with_scores) = (0, -1, false);
+        let (mut limit, mut with_scores) = (Limit::default(), false);
         let stores = key_at > 1;
         args.seek(key_at + 3);
         while args.remaining() > 0 {
             if !stores && args.take_word("withscores") {
                 with_scores = true;
             } else if args.remaining() > 2 && args.take_word("limit") {
-                offset = integer(args.next().unwrap_or_default())?;
-                limit = integer(args.next().unwrap_or_default())?;
+                limit = Limit::parse(args)?;
             } else if back.is_none() && said_back.is_none() && args.take_word("rev") {
                 said_back = Some(true);
             } else if said_by.is_none() && args.take_word("bylex") {
@@ -174,7 +172,7 @@ impl<'a> Query<'a> {
             }
         }
         let (by, back) = (said_by.unwrap_or(By::Rank), said_back.unwrap_or(false));
-        if limit != -1 && by == By::Rank {
+        if limit.count != -1 && by == By::Rank {
             return Err(SortedSetError::LimitOfRanks.into());
         }
         if with_scores && by == By::Lex {
@@ -184,7 +182,7 @@ impl<'a> Query<'a> {
         let swap = back && by != By::Rank;
         let (min, max) = if swap { (second, first) } else { (first, second) };
         let bounds = Bounds::parse(by, min, max)?;
-        Ok(Self { bounds, back, offset, limit, with_scores })
+        Ok(Self { bounds, back, limit, with_scores })
     }
 
     /// The ranks of the members that are wanted.
@@ -195,16 +193,16 @@ impl<'a> Query<'a> {
         }
         let len = ranks.len();
         let left = |offset: u64| len.saturating_sub(usize::try_from(offset).unwrap_or(usize::MAX));
-        let left = match self.offset {
-            0.. => left(self.offset.unsigned_abs()),
+        let left = match self.limit.offset {
+            0.. => left(self.limit.offset.unsigned_abs()),
             // As in Redis: a big set counts it from the other end, a packed one finds nothing.
             _ => match set {
                 SortedSetRef::Packed(_) => 0,
-                SortedSetRef::Big(_) if self.offset.unsigned_abs() > len as u64 => 0,
-                SortedSetRef::Big(_) => self.offset.unsigned_abs() as usize,
+                SortedSetRef::Big(_) if self.limit.offset.unsigned_abs() > len as u64 => 0,
+                SortedSetRef::Big(_) => self.limit.offset.unsigned_abs() as usize,
             },
         };
-        let wanted = usize::try_from(self.limit).unwrap_or(usize::MAX).min(left);
+        let wanted = usize::try_from(self.limit.count).unwrap_or(usize::MAX).min(left);
         if self.back {
             let end = ranks.start + left;
             end - wanted..end

@@ -4,7 +4,7 @@ use resp::{Args, Reply};
 use store::{Key, SortedSet};
 
 use super::bounds::{Bounds, By};
-use super::{DELETE_KEY, DELETED, MEMBER, event, spec};
+use super::{DELETE_KEY, MEMBER, event, spec};
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::exec::Handler;
@@ -121,9 +121,6 @@ pub(super) fn removed_from(
     emptied: bool,
 ) {
     if removed > 0 {
-        cx.wrote(event(name), key.bytes);
-        if emptied {
-            cx.wrote(DELETED, key.bytes);
-        }
+        cx.wrote_removal(event(name), key.bytes, emptied);
     }
 }

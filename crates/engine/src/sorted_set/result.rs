@@ -4,9 +4,10 @@ use resp::Reply;
 use store::sorted_set::NewSortedSet;
 use store::{Key, SortedSet};
 
-use super::{DELETED, event};
+use super::event;
 use crate::cx::Cx;
 use crate::error::Error;
+use crate::event::DEL;
 
 /// Puts a new set, whose members are in order, under a key, or removes the key when there are none;
 /// replies how many they are.
@@ -24,7 +25,7 @@ pub(crate) fn store(
         db.edit_or_create::<SortedSet>(turn, key)?.fill(new, limits);
         cx.wrote(event(name), key.bytes);
     } else if removed {
-        cx.wrote(DELETED, key.bytes);
+        cx.wrote(DEL, key.bytes);
     }
     reply.len(new.len());
     Ok(())

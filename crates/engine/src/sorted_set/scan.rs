@@ -1,61 +1,45 @@
-//! A walk over a sorted set in many calls: ZSCAN.
+//! ZSCAN: the members of a sorted set with their scores, page by page.
 
 use base::number::DoubleText;
 use resp::{Args, Reply};
 use store::SortedSet;
 use store::sorted_set::{Digits, SortedSetRef};
 
-use super::{READ, READ_KEY, reply_member, spec};
+use super::{reply_member, spec};
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::exec::Handler;
-use crate::generic::cursor::{COUNT, MATCH, Scanned, Wanted, parse_cursor};
+use crate::generic::cursor::{Scanned, reply_page, scanning};
 use command::Row;
-use command::{Argument, Shape};
 
 pub(super) const ZSCAN: Row<Handler> = Row::new(
-    spec("zscan", -3, "2.8.0")
-        .summary("Goes through the members of a sorted set, some with each call.")
-        .complexity("O(1) for a call of fixed COUNT, O(N) for a whole scan of N members.")
-        .flags(READ)
-        .keys(READ_KEY)
-        .arguments(&[Argument::key(), Argument::new("cursor", Shape::Integer), MATCH, COUNT])
-        .tips(&["nondeterministic_output"]),
+    scanning(spec("zscan", -3, "2.8.0"))
+        .summary("Iterates over the members and scores of a sorted set.")
+        .complexity("O(1) for a call of fixed COUNT, O(N) for a whole scan of N members."),
     zscan,
 );
 
 fn zscan(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
-    let cursor = parse_cursor(args.text(2))?;
-    let key = cx.first_key(args, 1);
-    let (db, turn) = cx.db(key);
-    let set = db.read::<SortedSet>(turn, key)?;
-    let page = reply.array_deferred();
-    let Some(set) = set else {
-        // Not even wrong options are an error then.
-        reply.finish_page(page, 0, 0);
-        return Ok(());
-    };
-    args.seek(3);
-    let wanted = Wanted::parse(args, Scanned::Members)?;
-    let mut found = 0;
-    let is_packed = matches!(set, SortedSetRef::Packed(_));
-    let next = set.scan(cursor, wanted.count, &mut |pair| {
-        if wanted.pattern.matches(pair.member.text(&mut Digits::default())) {
-            reply_member(reply, pair.member);
-            // As text in RESP3 too, as in Redis.
-            match is_packed {
-                true => reply.bulk(DoubleText::of(pair.score()).as_bytes()),
-                false => reply.bulk(seventeen_digits(pair.score()).as_bytes()),
+    reply_page::<SortedSet>(cx, args, reply, Scanned::Members, |set, cursor, wanted, reply| {
+        let mut found = 0;
+        let is_packed = matches!(set, SortedSetRef::Packed(_));
+        let next = set.scan(cursor, wanted.count, &mut |pair| {
+            if wanted.pattern.matches(pair.member.text(&mut Digits::default())) {
+                reply_member(reply, pair.member);
+                // As text in RESP3 too, as in Redis.
+                match is_packed {
+                    true => reply.bulk(DoubleText::of(pair.score()).as_bytes()),
+                    false => reply.bulk(seventeen_digits(pair.score()).as_bytes()),
+                }
+                found += 2;
             }
-            found += 2;
-        }
-    });
-    reply.finish_page(page, next, found);
-    Ok(())
+        });
+        (next, found)
+    })
 }
 
-/// A score with up to 17 significant digits, as C's `%.17g` prints it: what ZSCAN of Redis does
-/// where a set is not packed, and nothing else does.
+/// A score with up to 17 significant digits, as C's `%.17g` prints it. In Redis only ZSCAN of a set
+/// that is not packed does so.
 fn seventeen_digits(score: f64) -> String {
     // Most scores are integers, and one with at most as many digits is printed as such.
     if score.trunc() == score && score.abs() < INTEGERS_END && score.to_bits() != MINUS_ZERO {

@@ -5,6 +5,7 @@ use ds::stream::{Group, Handle, Id, Log, Pending};
 use resp::{Args, Reply};
 use store::Stream;
 
+use crate::args::count;
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::exec::Handler;
@@ -63,7 +64,7 @@ pub(super) const XAUTOCLAIM: Row<Handler> = Row::new(
             CONSUMER,
             MIN_IDLE,
             Argument::new("start", Shape::String),
-            Argument::new("count", Shape::Integer).after("COUNT").optional(),
+            count::COUNT,
             JUST_ID,
         ])
         .history(&[("7.0.0", "A third part of the reply names deleted entries, pending no more.")])

@@ -1,10 +1,10 @@
 //! XDEL, XDELEX and XACKDEL: entries go whatever their place.
 
-use base::number::parse_i64;
 use ds::stream::{Id, References};
 use resp::{Args, Reply};
 use store::{Event, Stream};
 
+use crate::args::count::positive;
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::exec::Handler;
@@ -99,8 +99,7 @@ fn parse_ids(args: &Args<'_>, from: usize) -> Result<(References, std::ops::Rang
             references = Some(found);
             at += 1;
         } else if word.eq_ignore_ascii_case(b"ids") && at + 1 < args.len() {
-            let count = parse_i64(args.text(at + 1)).filter(|count| *count > 0);
-            let count = usize::try_from(count.ok_or(StreamError::IdsCount)?).unwrap_or(usize::MAX);
+            let count = positive(args.text(at + 1)).ok_or(StreamError::IdsCount)?;
             if count > args.len() - at - 2 {
                 return Err(StreamError::IdsMismatch.into());
             }

@@ -1,10 +1,10 @@
 //! XGROUP: groups and their consumers come and go.
 
-use base::number::parse_i64;
 use ds::stream::{Group as Readers, UNKNOWN};
 use resp::{Args, Reply};
 use store::{Edit, Event, Lookup, Stream};
 
+use crate::args::number::integer;
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::exec::Handler;
@@ -141,7 +141,7 @@ impl Options {
                 options.make_stream = true;
                 at += 1;
             } else if word.eq_ignore_ascii_case(b"entriesread") && at + 1 < args.len() {
-                let read = parse_i64(args.text(at + 1)).ok_or(Error::NotInteger)?;
+                let read = integer(args.text(at + 1))?;
                 if read < UNKNOWN {
                     return Err(StreamError::EntriesRead.into());
                 }

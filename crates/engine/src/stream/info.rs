@@ -1,10 +1,11 @@
 //! XINFO: what there is to know of a stream, its groups and their consumers.
 
-use base::number::parse_i64;
 use ds::stream::{Consumer, Group as Readers, Id, Log, UNKNOWN};
 use resp::{Args, Reply};
 use store::Stream;
 
+use crate::args::count;
+use crate::args::number::integer;
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::exec::Handler;
@@ -33,14 +34,9 @@ const HELP: &[&str] = &[
 ];
 
 const KEY: &[KeySpec] = &[KeySpec::one(2, Access::RO.with(Access::ACCESS))];
-const FULL: Argument = Argument::new(
-    "full-block",
-    Shape::Block(&[
-        Argument::word("full", "FULL"),
-        Argument::new("count", Shape::Integer).after("COUNT").optional(),
-    ]),
-)
-.optional();
+const FULL: Argument =
+    Argument::new("full-block", Shape::Block(&[Argument::word("full", "FULL"), count::COUNT]))
+        .optional();
 
 pub(super) const XINFO: Row<Handler> = Row::container(
     Spec::new("xinfo", -2, Group::Stream, "5.0.0")
@@ -178,7 +174,7 @@ fn stream(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
         4 => Some(COUNT),
         6 if !args.text(4).eq_ignore_ascii_case(b"COUNT") => return Err(wrong_form()),
         6 => {
-            let count = parse_i64(args.text(5)).ok_or(Error::NotInteger)?;
+            let count = integer(args.text(5))?;
             Some(u64::try_from(count).unwrap_or(COUNT))
         }
         _ => return Err(wrong_form()),

@@ -1,10 +1,10 @@
 //! XACK and XPENDING: what a group has delivered and nobody has acknowledged.
 
-use base::number::parse_i64;
 use ds::stream::{Group, Id};
 use resp::{Args, Reply};
 use store::Stream;
 
+use crate::args::number::integer;
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::exec::Handler;
@@ -94,13 +94,13 @@ impl<'a> Filter<'a> {
     fn parse(args: &Args<'a>) -> Result<Self, Error> {
         let (mut idle_ms, mut at) = (0, 3);
         if args.text(3).eq_ignore_ascii_case(b"IDLE") {
-            idle_ms = parse_i64(args.text(4)).ok_or(Error::NotInteger)?;
+            idle_ms = integer(args.text(4))?;
             if args.len() < 8 {
                 return Err(Error::Syntax);
             }
             at = 5;
         }
-        let count = parse_i64(args.text(at + 2)).ok_or(Error::NotInteger)?;
+        let count = integer(args.text(at + 2))?;
         Ok(Self {
             idle_ms,
             from: parse_from(args.text(at))?,

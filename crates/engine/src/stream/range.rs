@@ -1,9 +1,10 @@
 //! XLEN, XRANGE and XREVRANGE: what a stream holds.
 
-use base::number::parse_i64;
 use resp::{Args, Reply};
 use store::Stream;
 
+use crate::args::count::COUNT;
+use crate::args::number::integer;
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::exec::Handler;
@@ -14,7 +15,6 @@ use super::entry::reply_entries;
 use super::id::{parse_from, parse_to};
 use super::{READ_KEY, spec};
 
-const COUNT: Argument = Argument::new("count", Shape::Integer).after("COUNT").optional();
 const START: Argument = Argument::new("start", Shape::String);
 const END: Argument = Argument::new("end", Shape::String);
 
@@ -73,7 +73,7 @@ fn reply_range(
             return Err(Error::Syntax);
         }
         let arg = args.next().ok_or(Error::Syntax)?;
-        let given = parse_i64(arg).ok_or(Error::NotInteger)?;
+        let given = integer(arg)?;
         count = Some(u64::try_from(given).unwrap_or(0));
     }
     let key = cx.first_key(args, 1);

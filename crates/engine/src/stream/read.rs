@@ -4,6 +4,7 @@ use ds::stream::Id;
 use resp::{Args, Reply};
 use store::{Key, Lookup, Stream};
 
+use crate::args::count::COUNT;
 use crate::blocking::{BlockRequest, BlockedOn, ServeOutcome};
 use crate::cx::Cx;
 use crate::error::Error;
@@ -14,7 +15,7 @@ use command::{Access, Flags, KeySpec};
 use super::entry::reply_entries;
 use super::error::StreamError;
 use super::id::{parse, to_vec};
-use super::request::{BLOCK, COUNT, Request, STREAMS};
+use super::request::{BLOCK, Request, STREAMS};
 use super::spec;
 
 pub(super) const XREAD: Row<BlockingHandler> = Row::new(

@@ -4,6 +4,7 @@ use ds::stream::{Group, Handle, Id, Log, Pending};
 use resp::{Args, Reply};
 use store::{Key, Stream};
 
+use crate::args::count::COUNT;
 use crate::blocking::{BlockRequest, BlockedOn, ServeOutcome};
 use crate::cx::Cx;
 use crate::error::Error;
@@ -16,7 +17,7 @@ use super::error::StreamError;
 use super::id::{parse, reply_id};
 use super::read::{Answer, check_keys, counts_twice, place};
 use super::replay::{Claim, Reader};
-use super::request::{BLOCK, COUNT, Request, STREAMS};
+use super::request::{BLOCK, Request, STREAMS};
 use super::{CONSUMER, CONSUMER_MADE, GROUP, asking, idle_ms, lossy, spec};
 
 pub(super) const XREADGROUP: Row<BlockingHandler> = Row::new(

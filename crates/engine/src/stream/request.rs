@@ -5,14 +5,14 @@ use std::ops::Range;
 use base::number::parse_i64;
 use resp::Args;
 
-use crate::blocking::timeout_ms;
+use crate::args::number::integer;
+use crate::args::timeout::timeout_ms;
 use crate::error::Error;
 use command::{Argument, Shape};
 
 use super::IDS;
 use super::error::StreamError;
 
-pub(super) const COUNT: Argument = Argument::new("count", Shape::Integer).after("COUNT").optional();
 pub(super) const BLOCK: Argument =
     Argument::new("milliseconds", Shape::Integer).after("BLOCK").optional();
 pub(super) const STREAMS: Argument =
@@ -77,7 +77,7 @@ impl Request {
         if is("BLOCK") && more > 0 {
             self.until = Some(timeout_ms(next, unix_ms)?);
         } else if is("COUNT") && more > 0 {
-            let count = parse_i64(next).ok_or(Error::NotInteger)?;
+            let count = integer(next)?;
             self.count = u64::try_from(count).unwrap_or(0);
         } else if is("STREAMS") && more > 0 {
             if !more.is_multiple_of(2) {

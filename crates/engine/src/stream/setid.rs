@@ -1,10 +1,10 @@
 //! XSETID: what a stream remembers besides its entries, for those that rebuild one.
 
-use base::number::parse_i64;
 use ds::stream::Id;
 use resp::{Args, Reply};
 use store::{Event, Stream};
 
+use crate::args::number::integer;
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::exec::Handler;
@@ -43,7 +43,7 @@ fn xsetid(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
     while let Some(word) = args.next() {
         let value = args.next().ok_or(Error::Syntax)?;
         if word.eq_ignore_ascii_case(b"ENTRIESADDED") {
-            let value = parse_i64(value).ok_or(Error::NotInteger)?;
+            let value = integer(value)?;
             added = Some(u64::try_from(value).map_err(|_| StreamError::EntriesAdded)?);
         } else if word.eq_ignore_ascii_case(b"MAXDELETEDID") {
             max_deleted_id = parse(value, 0)?;

@@ -1,10 +1,10 @@
 //! XTRIM, and the words about trimming that XADD shares with it.
 
-use base::number::parse_i64;
 use ds::stream::{Bound, Id, References, Trim};
 use resp::{Args, Reply};
 use store::{Event, Limits, Stream};
 
+use crate::args::number::integer;
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::exec::Handler;
@@ -113,7 +113,7 @@ impl Options {
             } else if more && (is("maxlen") || is("minid")) {
                 at = options.parse_bound(args, at, is("maxlen"))?;
             } else if more && is("limit") {
-                limit = parse_i64(args.text(at + 1)).ok_or(Error::NotInteger)?;
+                limit = integer(args.text(at + 1))?;
                 if limit < 0 {
                     return Err(StreamError::Limit.into());
                 }
@@ -147,7 +147,7 @@ impl Options {
         let exact = !(has_operator && word == b"~");
         let at = at + 1 + usize::from(has_operator);
         let bound = if len {
-            let len = parse_i64(args.text(at)).ok_or(Error::NotInteger)?;
+            let len = integer(args.text(at))?;
             Bound::Len(u64::try_from(len).map_err(|_| StreamError::MaxLen)?)
         } else {
             Bound::Id(parse(args.text(at), 0)?)

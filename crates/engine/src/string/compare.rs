@@ -11,9 +11,10 @@ use store::{Db, Key, StringRef, StringValue, Turn};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::error::StringError;
-use super::{DELETED, READ, READ_KEY, VALUE, command, spec};
+use super::{READ, READ_KEY, VALUE, command, spec};
 use crate::cx::Cx;
 use crate::error::Error;
+use crate::event::DEL;
 use crate::exec::Handler;
 use command::Row;
 use command::{Access, Argument, Flags, KeySpec, Shape};
@@ -161,7 +162,7 @@ fn remove(cx: &mut Cx<'_>, key: Key<'_>) -> bool {
     let (db, turn) = cx.db(key);
     let removed = db.remove(turn, key);
     if removed {
-        cx.wrote(DELETED, key.bytes);
+        cx.wrote(DEL, key.bytes);
         cx.turn.effects.replay_as(|| command([b"DEL", key.bytes]));
     }
     removed

@@ -4,12 +4,12 @@
 //! text and replayed as a SET, so that no replica and no restart adds again.
 
 use base::decimal::LongDouble;
-use base::number::parse_i64;
 use resp::{Args, Reply};
 use store::string::{Digits, NewString};
 use store::{Event, ExpiryChange, StringRef, StringValue};
 
 use super::{UPDATE_KEY, WRITE, command, spec};
+use crate::args::number::integer;
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::exec::Handler;
@@ -64,12 +64,12 @@ fn decr(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(
 }
 
 fn incrby(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
-    let increment = parse_i64(args.text(2)).ok_or(Error::NotInteger)?;
+    let increment = integer(args.text(2))?;
     add(cx, args, reply, increment)
 }
 
 fn decrby(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
-    let decrement = parse_i64(args.text(2)).ok_or(Error::NotInteger)?;
+    let decrement = integer(args.text(2))?;
     add(cx, args, reply, decrement.checked_neg().ok_or(Error::DecrementOverflow)?)
 }
 

@@ -1,14 +1,14 @@
 //! Whole values read: GET and MGET, and GETDEL and GETEX, which also end them or change their end.
 
 use resp::{Args, Reply};
-use store::{Event, Lookup, StringValue};
+use store::{Lookup, StringValue};
 
-use super::options::{AllowedOptions, GETEX_EXPIRY, Life, Options};
-use super::{
-    DELETED, EXPIRY_SET, READ, READ_KEY, UPDATE, command, command_until, reply_text, spec,
-};
+use super::options::{Command, ExpiryOption, GETEX_EXPIRY, SetOptions};
+use super::{READ, READ_KEY, UPDATE, command, command_until, reply_text, spec};
+use crate::args::expiry::Base;
 use crate::cx::Cx;
 use crate::error::Error;
+use crate::event::{DEL, EXPIRE, PERSIST};
 use crate::exec::Handler;
 use command::Row;
 use command::{Access, Argument, Flags, KeySpec, Shape};
@@ -77,14 +77,14 @@ fn getdel(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
     let (db, turn) = cx.db(key);
     reply_text(reply, db.read::<StringValue>(turn, key)?);
     if db.remove(turn, key) {
-        cx.wrote(DELETED, key.bytes);
+        cx.wrote(DEL, key.bytes);
         cx.turn.effects.replay_as(|| command([b"DEL", key.bytes]));
     }
     Ok(())
 }
 
 fn getex(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
-    let options = Options::parse(args, 2, AllowedOptions::Getex)?;
+    let options = SetOptions::parse(args, 2, Command::Getex)?;
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
     let text = db.read::<StringValue>(turn, key)?;
@@ -94,27 +94,27 @@ fn getex(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<
         // Not even a wrong amount is an error then.
         return Ok(());
     }
-    match options.life {
-        Life::Unsaid | Life::Keep => {}
-        Life::Persist => {
+    match options.expiry {
+        ExpiryOption::None | ExpiryOption::Keep => {}
+        ExpiryOption::Persist => {
             if db
                 .lookup(turn, key, Lookup::Quiet)
                 .is_some_and(|stored| stored.expires_at().is_some())
             {
                 db.set_expiry(turn, key, None);
-                cx.wrote(Event::new('g', "persist"), key.bytes);
+                cx.wrote(PERSIST, key.bytes);
                 cx.turn.effects.replay_as(|| command([b"PERSIST", key.bytes]));
             }
         }
-        Life::Until(expiry) => {
+        ExpiryOption::At(expiry) => {
             let at_ms = expiry.at_ms(turn.unix_ms, "getex")?;
-            if expiry.unit.is_absolute() && at_ms <= turn.unix_ms {
+            if expiry.form.base == Base::Epoch && at_ms <= turn.unix_ms {
                 db.remove(turn, key);
-                cx.wrote(DELETED, key.bytes);
+                cx.wrote(DEL, key.bytes);
                 cx.turn.effects.replay_as(|| command([b"DEL", key.bytes]));
             } else {
                 db.set_expiry(turn, key, Some(at_ms));
-                cx.wrote(EXPIRY_SET, key.bytes);
+                cx.wrote(EXPIRE, key.bytes);
                 let replay = || command_until([b"PEXPIREAT", key.bytes], at_ms);
                 cx.turn.effects.replay_as(replay);
             }

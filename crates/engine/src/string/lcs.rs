@@ -11,7 +11,6 @@
 //! Of several longest subsequences the one found is Redis's: the way back goes left unless above is
 //! longer.
 
-use base::number::parse_i64;
 use resp::{Args, Reply};
 use std::mem;
 use std::ops::Range;
@@ -21,6 +20,7 @@ use store::{StringRef, StringValue};
 
 use super::error::StringError;
 use super::{READ, spec};
+use crate::args::number::integer;
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::exec::Handler;
@@ -71,7 +71,7 @@ impl Options {
                 options.with_match_len = true;
             } else if args.take_word("MINMATCHLEN") {
                 let len = args.next().ok_or(Error::Syntax)?;
-                options.match_len_min = parse_i64(len).ok_or(Error::NotInteger)?;
+                options.match_len_min = integer(len)?;
             } else {
                 return Err(Error::Syntax);
             }

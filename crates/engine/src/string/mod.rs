@@ -7,7 +7,7 @@
 //! common are read in `options`.
 
 use resp::Reply;
-use store::{Event, StringRef};
+use store::StringRef;
 
 use crate::exec::Handler;
 use command::Row;
@@ -62,9 +62,6 @@ const UPDATE_KEY: &[KeySpec] = &[KeySpec::one(1, UPDATE)];
 const UPDATE: Access = Access::RW.with(Access::ACCESS).with(Access::UPDATE);
 
 const VALUE: Argument = Argument::new("value", Shape::String);
-
-const DELETED: Event = Event::new('g', "del");
-const EXPIRY_SET: Event = Event::new('g', "expire");
 
 /// A string command.
 const fn spec(name: &'static str, arity: i32, since: &'static str) -> Spec {

@@ -1,118 +1,99 @@
-//! The words behind SET's value, GETEX's key and MSETEX's pairs, and the expiry they give.
+//! The options of SET, GETEX and MSETEX.
 //!
-//! MSETEX has those of SET without GET and comparisons. Words are taken in any case and order. A
-//! word may be repeated, the last one counts; words that contradict each other are a syntax error.
-//! The amount of an expiry is read after all words, since an error in it comes after the errors in
-//! them.
+//! MSETEX has those of SET without GET and comparisons. Options come in any order. One can be
+//! repeated, and the last counts; options that contradict each other are a syntax error. The amount
+//! of an expiry is parsed after all options, since Redis reports an error in it after theirs.
 
-use base::number::parse_i64;
 use resp::Args;
 
 use super::compare::{Comparison, Relation};
+use crate::args::expiry::{EX, EXAT, ExpiryForm, PX, PXAT};
+use crate::args::number::integer;
 use crate::error::Error;
-use command::{Argument, Shape};
+use command::Argument;
 use store::ExpiryChange;
 
-/// `EX`, `PX`, `EXAT` and `PXAT` as the arguments of SET, which got them one after another.
+/// The expiry options of SET, by the versions that added them.
 pub(super) const SET_EXPIRY: &[Argument] = &[
-    SECONDS.since("2.6.12"),
-    MILLISECONDS.since("2.6.12"),
-    UNIX_SECONDS.since("6.2.0"),
-    UNIX_MILLISECONDS.since("6.2.0"),
+    EX.since("2.6.12"),
+    PX.since("2.6.12"),
+    EXAT.since("6.2.0"),
+    PXAT.since("6.2.0"),
     Argument::word("keepttl", "KEEPTTL").since("6.0.0"),
 ];
 
-/// The same as the arguments of MSETEX, which always had them.
+/// The expiry options of MSETEX.
 pub(super) const MSETEX_EXPIRY: &[Argument] =
-    &[SECONDS, MILLISECONDS, UNIX_SECONDS, UNIX_MILLISECONDS, Argument::word("keepttl", "KEEPTTL")];
+    &[EX, PX, EXAT, PXAT, Argument::word("keepttl", "KEEPTTL")];
 
-/// The same as the arguments of GETEX, which always had them.
+/// The expiry options of GETEX.
 pub(super) const GETEX_EXPIRY: &[Argument] =
-    &[SECONDS, MILLISECONDS, UNIX_SECONDS, UNIX_MILLISECONDS, Argument::word("persist", "PERSIST")];
+    &[EX, PX, EXAT, PXAT, Argument::word("persist", "PERSIST")];
 
-const SECONDS: Argument = Argument::new("seconds", Shape::Integer).after("EX");
-const MILLISECONDS: Argument = Argument::new("milliseconds", Shape::Integer).after("PX");
-const UNIX_SECONDS: Argument = Argument::new("unix-time-seconds", Shape::UnixTime).after("EXAT");
-const UNIX_MILLISECONDS: Argument =
-    Argument::new("unix-time-milliseconds", Shape::UnixTime).after("PXAT");
-
-/// The command whose words are read.
+/// The command whose options are parsed.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum AllowedOptions {
+pub(super) enum Command {
     Set,
     Getex,
     Msetex,
 }
 
-/// When SET does what it does.
+/// The condition on which a key is set.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Condition<'a> {
-    /// NX: the key must not be there.
+    /// NX: the key must not exist.
     Absent,
-    /// XX: it must be.
+    /// XX: the key must exist.
     Present,
-    /// IFEQ and its like: its string must compare so.
+    /// IFEQ and its variants: the key's value must compare like this.
     Compares(Comparison<'a>),
 }
 
-/// How an expiry is given.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unit {
-    Seconds,
-    Milliseconds,
-    UnixSeconds,
-    UnixMilliseconds,
-}
-
-/// An expiry that has not been read yet.
+/// An expiry whose amount has not been parsed yet.
 #[derive(Clone, Copy)]
 pub(super) struct Expiry<'a> {
     pub(super) amount: &'a [u8],
-    pub(super) unit: Unit,
+    pub(super) form: ExpiryForm,
 }
 
-/// What becomes of the key's expiry.
+/// What an option does to the key's expiry.
 #[derive(Clone, Copy)]
-pub(super) enum Life<'a> {
-    /// Nothing was said.
-    Unsaid,
+pub(super) enum ExpiryOption<'a> {
+    /// No option.
+    None,
     /// KEEPTTL.
     Keep,
     /// PERSIST.
     Persist,
-    /// It ends.
-    Until(Expiry<'a>),
+    /// EX, PX, EXAT or PXAT.
+    At(Expiry<'a>),
 }
 
-/// All words of a request.
+/// The options of a request.
 #[derive(Clone, Copy)]
-pub(super) struct Options<'a> {
+pub(super) struct SetOptions<'a> {
     pub(super) condition: Option<Condition<'a>>,
-    /// SET replies the old value.
+    /// GET: SET replies the old value.
     pub(super) get: bool,
-    pub(super) life: Life<'a>,
+    pub(super) expiry: ExpiryOption<'a>,
 }
 
-impl<'a> Options<'a> {
-    /// Reads the words from the argument at `from` to the end.
-    pub(super) fn parse(
-        args: &mut Args<'a>,
-        from: usize,
-        words: AllowedOptions,
-    ) -> Result<Self, Error> {
-        let mut options = Self { condition: None, get: false, life: Life::Unsaid };
-        let (set, getex) = (words == AllowedOptions::Set, words == AllowedOptions::Getex);
+impl<'a> SetOptions<'a> {
+    /// Parses the arguments from index `from` to the last.
+    pub(super) fn parse(args: &mut Args<'a>, from: usize, command: Command) -> Result<Self, Error> {
+        let mut options = Self { condition: None, get: false, expiry: ExpiryOption::None };
+        let (set, getex) = (command == Command::Set, command == Command::Getex);
         args.seek(from);
         while let Some(word) = args.next() {
             let is = |name: &[u8]| word.eq_ignore_ascii_case(name);
-            if let Some(unit) = Unit::of(word) {
-                let free = match options.life {
-                    Life::Unsaid => true,
-                    Life::Until(expiry) => expiry.unit == unit,
-                    Life::Keep | Life::Persist => false,
+            if let Some(form) = ExpiryForm::of(word) {
+                let free = match options.expiry {
+                    ExpiryOption::None => true,
+                    ExpiryOption::At(expiry) => expiry.form == form,
+                    ExpiryOption::Keep | ExpiryOption::Persist => false,
                 };
                 let amount = args.next().filter(|_| free).ok_or(Error::Syntax)?;
-                options.life = Life::Until(Expiry { amount, unit });
+                options.expiry = ExpiryOption::At(Expiry { amount, form });
             } else if !getex
                 && is(b"NX")
                 && matches!(options.condition, None | Some(Condition::Absent))
@@ -131,10 +112,10 @@ impl<'a> Options<'a> {
                 if options.condition.replace(Condition::Compares(comparison)).is_some() {
                     return Err(Error::Syntax);
                 }
-            } else if !getex && is(b"KEEPTTL") && !matches!(options.life, Life::Until(_)) {
-                options.life = Life::Keep;
-            } else if getex && is(b"PERSIST") && !matches!(options.life, Life::Until(_)) {
-                options.life = Life::Persist;
+            } else if !getex && is(b"KEEPTTL") && !matches!(options.expiry, ExpiryOption::At(_)) {
+                options.expiry = ExpiryOption::Keep;
+            } else if getex && is(b"PERSIST") && !matches!(options.expiry, ExpiryOption::At(_)) {
+                options.expiry = ExpiryOption::Persist;
             } else {
                 return Err(Error::Syntax);
             }
@@ -146,52 +127,28 @@ impl<'a> Options<'a> {
     }
 }
 
-impl Life<'_> {
-    /// What a put does to the expiry, for a command by its name.
-    pub(super) fn expires_at(
-        self,
-        now_ms: i64,
-        command: &'static str,
-    ) -> Result<ExpiryChange, Error> {
+impl ExpiryOption<'_> {
+    /// What setting the key does to its expiry.
+    ///
+    /// # Errors
+    /// As [`Expiry::at_ms`].
+    pub(super) fn change(self, now_ms: i64, command: &'static str) -> Result<ExpiryChange, Error> {
         Ok(match self {
-            Self::Unsaid | Self::Persist => ExpiryChange::Clear,
+            Self::None | Self::Persist => ExpiryChange::Clear,
             Self::Keep => ExpiryChange::Keep,
-            Self::Until(expiry) => ExpiryChange::At(expiry.at_ms(now_ms, command)?),
+            Self::At(expiry) => ExpiryChange::At(expiry.at_ms(now_ms, command)?),
         })
     }
 }
 
 impl Expiry<'_> {
-    /// The expiry in milliseconds since 1970. One in the past is none of its errors.
+    /// The expiry in milliseconds since 1970, possibly in the past.
     ///
     /// # Errors
-    /// When the amount is no integer, is not positive, or leads beyond the range.
+    /// When the amount is not an integer, is not positive or is out of range.
     pub(super) fn at_ms(self, now_ms: i64, command: &'static str) -> Result<i64, Error> {
-        let amount = parse_i64(self.amount).ok_or(Error::NotInteger)?;
-        let at_ms = match self.unit {
-            _ if amount <= 0 => None,
-            Unit::Seconds => amount.checked_mul(1000).and_then(|ms| ms.checked_add(now_ms)),
-            Unit::Milliseconds => amount.checked_add(now_ms),
-            Unit::UnixSeconds => amount.checked_mul(1000),
-            Unit::UnixMilliseconds => Some(amount),
-        };
+        let amount = integer(self.amount)?;
+        let at_ms = if amount > 0 { self.form.at_ms(amount, now_ms) } else { None };
         at_ms.ok_or(Error::InvalidExpire(command))
-    }
-}
-
-impl Unit {
-    fn of(word: &[u8]) -> Option<Self> {
-        const NAMES: [(&[u8], Unit); 4] = [
-            (b"EX", Unit::Seconds),
-            (b"PX", Unit::Milliseconds),
-            (b"EXAT", Unit::UnixSeconds),
-            (b"PXAT", Unit::UnixMilliseconds),
-        ];
-        NAMES.into_iter().find(|(name, _)| word.eq_ignore_ascii_case(name)).map(|(_, unit)| unit)
-    }
-
-    /// A point in time, which may be in the past.
-    pub(super) fn is_absolute(self) -> bool {
-        matches!(self, Self::UnixSeconds | Self::UnixMilliseconds)
     }
 }

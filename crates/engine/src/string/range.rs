@@ -2,13 +2,14 @@
 
 use std::ops::Range;
 
-use base::number::parse_i64;
 use resp::{Args, Reply};
 use store::string::{Digits, NewString};
 use store::{Event, ExpiryChange, StringRef, StringValue};
 
 use super::error::StringError;
 use super::{READ, READ_KEY, VALUE, WRITE, reply_text, spec};
+use crate::args::number::integer;
+use crate::args::range::{clamped_range, is_reversed};
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::exec::Handler;
@@ -88,7 +89,7 @@ fn append(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
 }
 
 fn setrange(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
-    let offset = parse_i64(args.text(2)).ok_or(Error::NotInteger)?;
+    let offset = integer(args.text(2))?;
     let offset = usize::try_from(offset).map_err(|_| StringError::Offset)?;
     let key = cx.first_key(args, 1);
     let value = args.text(3);
@@ -124,8 +125,8 @@ fn checked_end(offset: usize, value: &[u8], bytes_max: usize) -> Result<usize, E
 }
 
 fn getrange(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
-    let start = parse_i64(args.text(2)).ok_or(Error::NotInteger)?;
-    let end = parse_i64(args.text(3)).ok_or(Error::NotInteger)?;
+    let start = integer(args.text(2))?;
+    let end = integer(args.text(3))?;
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
     let text = db.read::<StringValue>(turn, key)?.unwrap_or(StringRef::Bytes(b""));
@@ -140,18 +141,9 @@ fn getrange(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resu
     Ok(())
 }
 
-/// The part from `start` to `end`, both included and both counted from the end when negative. An
-/// end before the first byte counts as the first byte, as in Redis.
+/// The part from `start` to `end` of a string of `len` bytes.
 fn part_of(len: usize, start: i64, end: i64) -> Range<usize> {
-    if start < 0 && end < 0 && start > end {
-        return 0..0;
-    }
-    let from_start = |at: i64| match usize::try_from(at) {
-        Ok(at) => at,
-        Err(_) => len.saturating_sub(usize::try_from(at.unsigned_abs()).unwrap_or(usize::MAX)),
-    };
-    let (start, end) = (from_start(start), from_start(end).saturating_add(1).min(len));
-    if start < end { start..end } else { 0..0 }
+    if is_reversed(start, end) { 0..0 } else { clamped_range(start, end, len) }
 }
 
 fn strlen(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {

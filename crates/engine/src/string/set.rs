@@ -6,19 +6,19 @@
 
 use std::ops::Range;
 
-use base::number::parse_i64;
 use resp::{Args, Reply};
 use store::string::NewString;
 use store::{Event, ExpiryChange, StringValue};
 
 use super::compare;
 use super::error::StringError;
-use super::options::{AllowedOptions, Condition, Expiry, MSETEX_EXPIRY, Options, SET_EXPIRY, Unit};
-use super::{
-    EXPIRY_SET, UPDATE, UPDATE_KEY, VALUE, WRITE, command, command_until, reply_text, spec,
-};
+use super::options::{Command, Condition, Expiry, MSETEX_EXPIRY, SET_EXPIRY, SetOptions};
+use super::{UPDATE, UPDATE_KEY, VALUE, WRITE, command, command_until, reply_text, spec};
+use crate::args::count::{NUMKEYS, positive};
+use crate::args::expiry::ExpiryForm;
 use crate::cx::Cx;
 use crate::error::Error;
+use crate::event::EXPIRE;
 use crate::exec::Handler;
 use command::Row;
 use command::{Access, Argument, Find, Flags, KeySpec, Shape, Spec};
@@ -114,7 +114,7 @@ pub(super) const MSETEX: Row<Handler> = Row::new(
             ..KeySpec::counted(1, Access::OW.with(Access::UPDATE))
         }])
         .arguments(&[
-            Argument::new("numkeys", Shape::Integer),
+            NUMKEYS,
             Argument::new("data", Shape::Block(&[Argument::key(), VALUE])).multiple(),
             Argument::new(
                 "condition",
@@ -148,8 +148,8 @@ fn set(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<()
         reply.ok();
         return Ok(());
     }
-    let options = Options::parse(args, 3, AllowedOptions::Set)?;
-    let expires_at = options.life.expires_at(cx.turn.unix_ms, "set")?;
+    let options = SetOptions::parse(args, 3, Command::Set)?;
+    let expires_at = options.expiry.change(cx.turn.unix_ms, "set")?;
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
     if options.get {
@@ -188,7 +188,7 @@ fn put(cx: &mut Cx<'_>, args: &Args<'_>, value_at: usize, expires_at: ExpiryChan
     db.put(turn, key, text, expires_at);
     cx.wrote(WRITTEN, key.bytes);
     if let ExpiryChange::At(at_ms) = expires_at {
-        cx.wrote(EXPIRY_SET, key.bytes);
+        cx.wrote(EXPIRE, key.bytes);
         let words = [b"SET", key.bytes, args.text(value_at), b"PXAT"];
         cx.turn.effects.replay_as(|| command_until(words, at_ms));
     }
@@ -220,21 +220,21 @@ fn setnx(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<
 }
 
 fn setex(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
-    put_until(cx, args, reply, Unit::Seconds, "setex")
+    put_until(cx, args, reply, ExpiryForm::EX, "setex")
 }
 
 fn psetex(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
-    put_until(cx, args, reply, Unit::Milliseconds, "psetex")
+    put_until(cx, args, reply, ExpiryForm::PX, "psetex")
 }
 
 fn put_until(
     cx: &mut Cx<'_>,
     args: &Args<'_>,
     reply: &mut Reply<'_>,
-    unit: Unit,
+    form: ExpiryForm,
     command: &'static str,
 ) -> Result<(), Error> {
-    let expiry = Expiry { amount: args.text(2), unit };
+    let expiry = Expiry { amount: args.text(2), form };
     let at_ms = expiry.at_ms(cx.turn.unix_ms, command)?;
     put(cx, args, 3, ExpiryChange::At(at_ms));
     reply.ok();
@@ -276,13 +276,12 @@ fn msetnx(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
 }
 
 fn msetex(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
-    let numkeys = parse_i64(args.text(1)).and_then(|number| i32::try_from(number).ok());
-    let numkeys = numkeys.and_then(|number| usize::try_from(number).ok()).filter(|n| *n > 0);
+    let numkeys = positive(args.text(1)).filter(|number| i32::try_from(*number).is_ok());
     let numkeys = numkeys.ok_or(StringError::MsetexKeys)?;
     let end = numkeys.checked_mul(2).and_then(|len| len.checked_add(2));
     let end = end.filter(|end| *end <= args.len()).ok_or(StringError::MsetexPairs)?;
-    let options = Options::parse(args, end, AllowedOptions::Msetex)?;
-    let expires_at = options.life.expires_at(cx.turn.unix_ms, "msetex")?;
+    let options = SetOptions::parse(args, end, Command::Msetex)?;
+    let expires_at = options.expiry.change(cx.turn.unix_ms, "msetex")?;
     let mut met = true;
     if let Some(condition) = options.condition {
         met = (0..numkeys).all(|nth| {
@@ -314,7 +313,7 @@ fn put_pairs(cx: &mut Cx<'_>, args: &Args<'_>, pairs: Range<usize>, expires_at: 
         db.put(turn, key, text, expires_at);
         cx.wrote(WRITTEN, key.bytes);
         if matches!(expires_at, ExpiryChange::At(_)) {
-            cx.wrote(EXPIRY_SET, key.bytes);
+            cx.wrote(EXPIRE, key.bytes);
         }
     }
 }

@@ -1,0 +1,45 @@
+//! `LIMIT offset count`.
+
+use resp::Args;
+
+use super::number::integer;
+use crate::error::Error;
+use command::{Argument, Shape};
+
+/// `[LIMIT offset count]`.
+pub(crate) const LIMIT: Argument = Argument::new(
+    "limit",
+    Shape::Block(&[
+        Argument::new("offset", Shape::Integer),
+        Argument::new("count", Shape::Integer),
+    ]),
+)
+.after("LIMIT")
+.optional();
+
+/// A part of a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Limit {
+    /// Elements to skip. Commands differ in what a negative number means.
+    pub(crate) offset: i64,
+    /// Elements to return at most; all when negative.
+    pub(crate) count: i64,
+}
+
+impl Default for Limit {
+    /// The whole result.
+    fn default() -> Self {
+        Self { offset: 0, count: -1 }
+    }
+}
+
+impl Limit {
+    /// Parses the two arguments behind LIMIT.
+    ///
+    /// # Errors
+    /// When one of them is not an integer.
+    pub(crate) fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        let mut next = || integer(args.next().unwrap_or_default());
+        Ok(Self { offset: next()?, count: next()? })
+    }
+}
