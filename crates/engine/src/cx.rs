@@ -1,139 +1,53 @@
-//! What a data command works on: the shards that are held for it, and its turn.
+//! The context of a data command: the shards that are locked for it, its turn, and the settings
+//! that it depends on.
 
 use base::random::Random;
 use resp::Args;
 use store::{Db, Event, Key, Limits, Shard, Stored, Turn};
 
+use crate::args::number::integer;
 use crate::error::Error;
 use crate::event;
+use crate::locked_shards::LockedShards;
+use crate::shard_map::ShardMap;
 
-/// Which shard a key belongs to.
-#[derive(Clone, Copy, Debug)]
-pub struct ShardMap {
-    mask: u64,
-}
-
-impl ShardMap {
-    /// A map onto `shards`, a power of two.
-    pub fn new(shards: usize) -> Self {
-        debug_assert!(shards.is_power_of_two());
-        Self { mask: shards as u64 - 1 }
-    }
-
-    /// Shards in all.
-    pub fn len(self) -> usize {
-        self.mask as usize + 1
-    }
-
-    /// There is always one.
-    pub fn is_empty(self) -> bool {
-        false
-    }
-
-    /// The shard of a key's hash: its lower bits, which the tables do not use.
-    #[inline]
-    pub fn shard_of(self, hash: u64) -> usize {
-        (hash & self.mask) as usize
-    }
-}
-
-/// Visits shards one at a time, each under its own lock.
-pub trait ShardAccess {
-    /// Shows one shard to `work`.
-    fn visit(&self, shard: usize, work: &mut dyn FnMut(&mut Shard));
-}
-
-/// Several shards held at once.
-pub trait HeldShards {
-    /// One of the held shards by its number.
-    ///
-    /// # Panics
-    /// When it is not held, which the row's key positions rule out.
-    fn shard(&mut self, number: usize) -> &mut Shard;
-
-    /// The same for reading only.
-    ///
-    /// # Panics
-    /// As `shard`.
-    fn shard_ref(&self, number: usize) -> &Shard;
-}
-
-/// All shards while nobody else works: visited one at a time, or held all at once.
-pub trait ExclusiveShards: ShardAccess + HeldShards {}
-
-impl<T: ShardAccess + HeldShards> ExclusiveShards for T {}
-
-/// The shards held for a command.
-pub enum LockedShards<'a> {
-    /// The one shard of all its keys.
-    One(&'a mut Shard),
-    /// The shards of its keys.
-    Many(&'a mut dyn HeldShards),
-    /// None: it visits shard after shard. For exclusive commands nobody else runs meanwhile.
-    Each(&'a dyn ShardAccess),
-}
-
-impl LockedShards<'_> {
-    /// One of the held shards by its number.
-    ///
-    /// # Panics
-    /// When it is not held, which the row's key positions rule out.
-    #[inline]
-    pub fn shard(&mut self, number: usize) -> &mut Shard {
-        match self {
-            Self::One(shard) => shard,
-            Self::Many(shards) => shards.shard(number),
-            Self::Each(_) => unreachable!("a command with keys holds their shards"),
-        }
-    }
-
-    /// The same shards for a while.
-    pub fn reborrow(&mut self) -> LockedShards<'_> {
-        match self {
-            Self::One(shard) => LockedShards::One(shard),
-            Self::Many(shards) => LockedShards::Many(&mut **shards),
-            Self::Each(shards) => LockedShards::Each(*shards),
-        }
-    }
-}
-
-/// What a command's context consists of besides the locked shards.
+/// The context of a command without its shards and keys.
 pub struct CxParts<'a> {
-    /// The thread's turn.
+    /// The time, and what commands leave: effects, counters.
     pub turn: &'a mut Turn,
-    /// The thread's random numbers.
+    /// The source of random numbers.
     pub random: &'a mut Random,
     /// Which shard a key belongs to.
     pub map: ShardMap,
-    /// The session's database.
+    /// Index of the session's database.
     pub db: usize,
-    /// Databases in all.
+    /// Number of databases.
     pub databases: usize,
-    /// The longest string, `proto-max-bulk-len`.
+    /// Length of the longest string in bytes: `proto-max-bulk-len`.
     pub bulk_bytes_max: usize,
-    /// Sizes up to which collections stay small.
+    /// Sizes up to which collections keep their compact encodings.
     pub limits: &'a Limits,
 }
 
 /// The context of one command.
 pub struct Cx<'a> {
-    /// Time and by-products.
+    /// The time, and what commands leave: effects, counters.
     pub turn: &'a mut Turn,
-    /// The shards held.
+    /// The shards that are locked for the command.
     pub shards: LockedShards<'a>,
     /// Which shard a key belongs to.
     pub map: ShardMap,
-    /// The session's database.
+    /// Index of the session's database.
     pub db: usize,
-    /// Databases in all.
+    /// Number of databases.
     pub databases: usize,
-    /// Hashes of the request's keys, in the order of their positions.
+    /// Hashes of the request's keys, in the order of its row's key positions.
     pub hashes: &'a [u64],
-    /// The longest string, `proto-max-bulk-len`.
+    /// Length of the longest string in bytes: `proto-max-bulk-len`.
     pub bulk_bytes_max: usize,
-    /// Sizes up to which collections stay small.
+    /// Sizes up to which collections keep their compact encodings.
     pub limits: &'a Limits,
-    /// Random numbers.
+    /// The source of random numbers.
     pub random: &'a mut Random,
 }
 
@@ -154,7 +68,8 @@ impl<'a> Cx<'a> {
         }
     }
 
-    /// The same shards and turn for the command of another client, which is blocked on one of them.
+    /// The context in which the request of a blocked client is served, on the same shards: it has
+    /// the client's database and the hashes of its keys.
     pub fn for_blocked<'b>(&'b mut self, db: usize, hashes: &'b [u64]) -> Cx<'b> {
         Cx {
             turn: self.turn,
@@ -169,22 +84,22 @@ impl<'a> Cx<'a> {
         }
     }
 
-    /// The first key of the request, at index `at`, with the hash that is already known.
+    /// The first key of the request, at index `at`, with its hash.
     #[inline]
     pub fn first_key<'b>(&self, args: &Args<'b>, at: usize) -> Key<'b> {
         self.nth_key(args, 0, at)
     }
 
-    /// The request's key number `nth`, at index `at`, with the hash that is already known.
+    /// Key number `nth` of the request, from 0, at index `at`, with its hash.
     ///
     /// # Panics
-    /// When the row's key positions name no such key.
+    /// When the row's key positions have no such key.
     #[inline]
     pub fn nth_key<'b>(&self, args: &Args<'b>, nth: usize, at: usize) -> Key<'b> {
         Key { bytes: args.text(at), hash: self.hashes[nth] }
     }
 
-    /// Any other key.
+    /// A key that the row's key positions do not name; its hash is computed.
     pub fn key<'b>(&self, bytes: &'b [u8]) -> Key<'b> {
         self.turn.key(bytes)
     }
@@ -195,18 +110,18 @@ impl<'a> Cx<'a> {
         self.db_at(self.db, key)
     }
 
-    /// The part of some database that holds a key, and the turn.
+    /// The part of database `number` that holds a key, and the turn.
     ///
     /// # Panics
-    /// When the key's shard is not held, which its row's key positions rule out.
+    /// When the key's shard is not locked, which the row's key positions rule out.
     #[inline]
     pub fn db_at(&mut self, number: usize, key: Key<'_>) -> (&mut Db, &mut Turn) {
         let shard = self.shards.shard(self.map.shard_of(key.hash));
         (shard.db(number), self.turn)
     }
 
-    /// Shows the part of the session's database that holds a key, whether its shard is held or
-    /// visited.
+    /// Calls `work` with the part of the session's database that holds a key. Visits the shard when
+    /// it is not locked yet.
     pub fn with_db<R>(&mut self, key: Key<'_>, work: impl FnOnce(&mut Db, &mut Turn) -> R) -> R {
         let LockedShards::Each(shards) = &self.shards else {
             let (db, turn) = self.db(key);
@@ -225,36 +140,32 @@ impl<'a> Cx<'a> {
     /// # Panics
     /// As `db_at`.
     pub fn lookup_shared(&self, key: Key<'_>) -> Option<Stored<'_>> {
-        let shard: &Shard = match &self.shards {
-            LockedShards::One(shard) => shard,
-            LockedShards::Many(shards) => shards.shard_ref(self.map.shard_of(key.hash)),
-            LockedShards::Each(_) => unreachable!("a command with keys holds their shards"),
-        };
+        let shard = self.shards.shard_ref(self.map.shard_of(key.hash));
         shard.db_ref(self.db).lookup_shared(self.turn, key)
     }
 
-    /// Shows every shard to `work`, one after another.
+    /// Calls `work` with each shard, one after another.
     pub fn each_shard(&mut self, work: &mut dyn FnMut(&mut Shard, &mut Turn)) {
         for shard in 0..self.map.len() {
             self.visit(shard, work);
         }
     }
 
-    /// Shows one shard to `work`.
+    /// Calls `work` with one shard, for a command that visits shards.
     pub fn visit(&mut self, shard: usize, work: &mut dyn FnMut(&mut Shard, &mut Turn)) {
         if let LockedShards::Each(shards) = &self.shards {
             shards.visit(shard, &mut |shard| work(shard, self.turn));
         }
     }
 
-    /// Notes what the command did to a key: the one effect of the write.
+    /// Records what the command did to a key, as the effect of the write.
     #[inline]
     pub fn wrote(&mut self, event: Event, key: &[u8]) {
         self.turn.effects.note(event, key);
     }
 
-    /// Records that the command removed elements of a value: the command's own event, and `del` when
-    /// none are left.
+    /// Records that the command removed elements of a value: its own event, and `del` when none are
+    /// left.
     #[inline]
     pub fn wrote_removal(&mut self, event: Event, key: &[u8], emptied: bool) {
         self.wrote(event, key);
@@ -263,12 +174,12 @@ impl<'a> Cx<'a> {
         }
     }
 
-    /// A database number given as an argument.
+    /// Parses the index of a database.
     ///
     /// # Errors
-    /// When it is no number or there is no such database.
+    /// When it is not an integer, or no database has this index.
     pub fn database(&self, arg: &[u8]) -> Result<usize, Error> {
-        let number = base::number::parse_i64(arg).ok_or(Error::NotInteger)?;
+        let number = integer(arg)?;
         let (min, max) = (i64::from(i32::MIN), i64::from(i32::MAX));
         if !(min..=max).contains(&number) {
             return Err(Error::NotBetween(min, max));

@@ -20,19 +20,23 @@ pub mod help;
 pub mod hyperloglog;
 pub mod keyspace;
 pub mod list;
+mod locked_shards;
 mod sampling;
 pub mod set;
+mod shard_map;
 pub mod sorted_set;
 pub mod stream;
 pub mod string;
 
 pub use blocking::error::WaitError;
 pub use blocking::{BlockRequest, BlockedOn, Serve, ServeOutcome};
-pub use cx::{Cx, CxParts, ExclusiveShards, HeldShards, LockedShards, ShardAccess, ShardMap};
+pub use cx::{Cx, CxParts};
 pub use error::Error;
 pub use error::connection::ConnectionError;
 pub use error::server::ServerError;
 pub use exec::{BlockingHandler, Handler};
+pub use locked_shards::{ExclusiveShards, HeldShards, LockedShards, ShardAccess};
+pub use shard_map::ShardMap;
 
 use command::Row;
 

@@ -11,8 +11,10 @@ use resp::{Args, Out, Reply, Span};
 use store::{Limits, Lookup, Shard, Turn};
 
 use super::*;
-use crate::cx::{Cx, CxParts, LockedShards, ShardMap};
+use crate::cx::{Cx, CxParts};
 use crate::exec;
+use crate::locked_shards::LockedShards;
+use crate::shard_map::ShardMap;
 
 /// One shard, and the replies of the last request.
 struct Bench {
