@@ -80,11 +80,11 @@ mod tests {
     #[test]
     fn each_subcommand_has_a_synopsis_and_a_summary() {
         const SPEC: Spec = Spec::new("get", 3, command::Group::Server, "1.0.0")
-            .summary("Replies it.")
+            .summary("Returns it.")
             .arguments(&[Argument::key()]);
         let want = ["OBJ <subcommand> [<argument> ...]. The subcommands are:", "GET <key>"];
         let got = lines("obj", [&SPEC].into_iter());
         assert_eq!(got[..2], want);
-        assert_eq!(got[2..], ["    Replies it."]);
+        assert_eq!(got[2..], ["    Returns it."]);
     }
 }

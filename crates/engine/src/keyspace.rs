@@ -28,7 +28,7 @@ const FLUSH_TYPE: &[Argument] = &[Argument::new(
 const fn flush(name: &'static str, summary: &'static str) -> Spec {
     spec(name, -1, "1.0.0")
         .summary(summary)
-        .complexity("O(1) for the clients; O(N) in the background for the N keys removed.")
+        .complexity("O(1), and O(N) in the background for the N keys removed.")
         .flags(Flags::WRITE)
         .category(Category::DANGEROUS)
         .scope(ShardScope::Exclusive)
@@ -44,20 +44,20 @@ const fn flush(name: &'static str, summary: &'static str) -> Spec {
 pub const ROWS: &[Row<Handler>] = &[
     Row::new(
         spec("dbsize", 1, "1.0.0")
-            .summary("Counts the keys of the database.")
+            .summary("Returns the number of keys in the database.")
             .flags(Flags::READONLY.with(Flags::FAST))
             .category(Category::READ)
             .tips(&["request_policy:all_shards", "response_policy:agg_sum"]),
         dbsize,
     ),
-    Row::new(flush("flushall", "Removes all keys of all databases."), |cx, args, reply| {
+    Row::new(flush("flushall", "Removes all keys from all databases."), |cx, args, reply| {
         check_flush_type(args)?;
         let databases = cx.databases;
         empty(cx, 0..databases);
         reply.ok();
         Ok(())
     }),
-    Row::new(flush("flushdb", "Removes all keys of the database."), |cx, args, reply| {
+    Row::new(flush("flushdb", "Removes all keys from the database."), |cx, args, reply| {
         check_flush_type(args)?;
         let number = cx.db;
         empty(cx, number..number + 1);
@@ -66,8 +66,10 @@ pub const ROWS: &[Row<Handler>] = &[
     }),
     Row::new(
         spec("swapdb", 3, "4.0.0")
-            .summary("Exchanges the contents of two databases.")
-            .complexity("O(N) for the N clients that watch or wait for keys of either.")
+            .summary("Swaps two databases.")
+            .complexity(
+                "O(N) for the N clients that watch keys of either database or are blocked on them.",
+            )
             .flags(Flags::WRITE.with(Flags::FAST))
             .category(Category::DANGEROUS)
             .scope(ShardScope::Exclusive)

@@ -14,8 +14,8 @@ use command::{Argument, Flags, KeySpec, Shape};
 
 pub(super) const SETBIT: Row<Handler> = Row::new(
     spec("setbit", 4, "2.2.0")
-        .summary("Sets one bit of the string under a key, which grows as far as it must.")
-        .complexity("O(1), when the string need not grow.")
+        .summary("Sets or clears the bit at an offset of a string value, which grows to hold it.")
+        .complexity("O(1); O(N) for N bytes when the value grows.")
         .flags(WRITE)
         .keys(&[KeySpec::one(1, UPDATE)])
         .arguments(&[Argument::key(), OFFSET, Argument::new("value", Shape::Integer)]),
@@ -24,7 +24,7 @@ pub(super) const SETBIT: Row<Handler> = Row::new(
 
 pub(super) const GETBIT: Row<Handler> = Row::new(
     spec("getbit", 3, "2.2.0")
-        .summary("Replies one bit of the string under a key.")
+        .summary("Returns the bit at an offset of a string value.")
         .complexity("O(1)")
         .flags(READ.with(Flags::FAST))
         .keys(READ_KEY)

@@ -21,8 +21,8 @@ use command::{Argument, Shape};
 
 pub(super) const BITCOUNT: Row<Handler> = Row::new(
     spec("bitcount", -2, "2.6.0")
-        .summary("Counts the bits that are set in the string under a key, or in a part of it.")
-        .complexity("O(N) in the bytes of the part.")
+        .summary("Counts the set bits in a string value, or in a part of it.")
+        .complexity("O(N) for the N bytes of the part.")
         .flags(READ)
         .keys(READ_KEY)
         .arguments(&[
@@ -35,8 +35,8 @@ pub(super) const BITCOUNT: Row<Handler> = Row::new(
 
 pub(super) const BITPOS: Row<Handler> = Row::new(
     spec("bitpos", -3, "2.8.7")
-        .summary("Finds the first bit that is set, or is not, in the string under a key.")
-        .complexity("O(N) in the bytes of the part.")
+        .summary("Finds the first set or clear bit in a string value.")
+        .complexity("O(N) for the N bytes of the part.")
         .flags(READ)
         .keys(READ_KEY)
         .arguments(&[

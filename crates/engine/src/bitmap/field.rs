@@ -23,7 +23,7 @@ use command::{Access, Argument, Flags, KeySpec, Shape};
 
 pub(super) const BITFIELD: Row<Handler> = Row::new(
     spec("bitfield", -2, "3.2.0")
-        .summary("Reads and changes integers of any width inside the string under a key.")
+        .summary("Reads and writes integers of any width in a string value.")
         .complexity("O(1) for each operation.")
         .flags(WRITE)
         .keys(&[KeySpec::one(1, UPDATE.with(Access::VARIABLE_FLAGS))
@@ -37,7 +37,7 @@ pub(super) const BITFIELD: Row<Handler> = Row::new(
 
 pub(super) const BITFIELD_RO: Row<Handler> = Row::new(
     spec("bitfield_ro", -2, "6.0.0")
-        .summary("Reads integers of any width inside the string under a key.")
+        .summary("Reads integers of any width in a string value.")
         .complexity("O(1) for each operation.")
         .flags(READ.with(Flags::FAST))
         .keys(READ_KEY)

@@ -20,8 +20,8 @@ use command::{Access, Argument, KeySpec, Shape};
 
 pub(super) const BITOP: Row<Handler> = Row::new(
     spec("bitop", -4, "2.6.0")
-        .summary("Combines strings bit by bit and sets a key to the result.")
-        .complexity("O(N) in the bytes of all strings.")
+        .summary("Performs a bitwise operation on several string values and stores the result.")
+        .complexity("O(N) for the N bytes of all values.")
         .flags(WRITE)
         .keys(&[
             KeySpec::one(2, Access::OW.with(Access::UPDATE)),

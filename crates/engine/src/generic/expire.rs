@@ -24,8 +24,8 @@ const KEY: &[Argument] = &[Argument::key()];
 const UPDATED: &[KeySpec] = &[KeySpec::one(1, Access::RW.with(Access::UPDATE))];
 const READ_ONLY: &[KeySpec] = &[KeySpec::one(1, Access::RO.with(Access::ACCESS))];
 const CONDITION_HISTORY: &[(&str, &str)] =
-    &[("7.0.0", "The conditions `NX`, `XX`, `GT` and `LT` came.")];
-const TTL_HISTORY: &[(&str, &str)] = &[("2.8.0", "A missing key is told by the reply -2.")];
+    &[("7.0.0", "Added the conditions `NX`, `XX`, `GT` and `LT`.")];
+const TTL_HISTORY: &[(&str, &str)] = &[("2.8.0", "Added the reply -2 for a missing key.")];
 const TTL_TIPS: &[&str] = &["nondeterministic_output"];
 
 const fn setter(
@@ -52,7 +52,7 @@ pub const ROWS: &[Row<Handler>] = &[
         setter(
             "expire",
             "1.0.0",
-            "Lets a key end after so many seconds.",
+            "Sets the expiry of a key in seconds.",
             &[Argument::key(), Argument::new("seconds", Shape::Integer), CONDITION],
         ),
         |cx, args, reply| expire(cx, args, reply, "expire", ExpiryForm::EX),
@@ -61,7 +61,7 @@ pub const ROWS: &[Row<Handler>] = &[
         setter(
             "pexpire",
             "2.6.0",
-            "Lets a key end after so many milliseconds.",
+            "Sets the expiry of a key in milliseconds.",
             &[Argument::key(), Argument::new("milliseconds", Shape::Integer), CONDITION],
         ),
         |cx, args, reply| expire(cx, args, reply, "pexpire", ExpiryForm::PX),
@@ -70,7 +70,7 @@ pub const ROWS: &[Row<Handler>] = &[
         setter(
             "expireat",
             "1.2.0",
-            "Lets a key end at a time in seconds since 1970.",
+            "Sets the expiry of a key to a Unix timestamp in seconds.",
             &[Argument::key(), Argument::new("unix-time-seconds", Shape::UnixTime), CONDITION],
         ),
         |cx, args, reply| expire(cx, args, reply, "expireat", ExpiryForm::EXAT),
@@ -79,34 +79,42 @@ pub const ROWS: &[Row<Handler>] = &[
         setter(
             "pexpireat",
             "2.6.0",
-            "Lets a key end at a time in milliseconds since 1970.",
+            "Sets the expiry of a key to a Unix timestamp in milliseconds.",
             &[Argument::key(), Argument::new("unix-time-milliseconds", Shape::UnixTime), CONDITION],
         ),
         |cx, args, reply| expire(cx, args, reply, "pexpireat", ExpiryForm::PXAT),
     ),
     Row::new(
-        reader("ttl", "1.0.0", "Replies the seconds that a key has left.")
+        reader("ttl", "1.0.0", "Returns the remaining time to live of a key in seconds.")
             .history(TTL_HISTORY)
             .tips(TTL_TIPS),
         |cx, args, reply| remaining(cx, args, reply, ExpiryForm::EX),
     ),
     Row::new(
-        reader("pttl", "2.6.0", "Replies the milliseconds that a key has left.")
+        reader("pttl", "2.6.0", "Returns the remaining time to live of a key in milliseconds.")
             .history(TTL_HISTORY)
             .tips(TTL_TIPS),
         |cx, args, reply| remaining(cx, args, reply, ExpiryForm::PX),
     ),
     Row::new(
-        reader("expiretime", "7.0.0", "Replies when a key ends, in seconds since 1970."),
+        reader(
+            "expiretime",
+            "7.0.0",
+            "Returns the expiry of a key as a Unix timestamp in seconds.",
+        ),
         |cx, args, reply| remaining(cx, args, reply, ExpiryForm::EXAT),
     ),
     Row::new(
-        reader("pexpiretime", "7.0.0", "Replies when a key ends, in milliseconds since 1970."),
+        reader(
+            "pexpiretime",
+            "7.0.0",
+            "Returns the expiry of a key as a Unix timestamp in milliseconds.",
+        ),
         |cx, args, reply| remaining(cx, args, reply, ExpiryForm::PXAT),
     ),
     Row::new(
         spec("persist", 2, "2.2.0")
-            .summary("Takes the expiry from a key.")
+            .summary("Removes the expiry of a key.")
             .flags(WRITE)
             .keys(UPDATED)
             .arguments(KEY),

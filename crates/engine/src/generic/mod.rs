@@ -34,7 +34,7 @@ pub const ROWS: &[Row<Handler>] = &[
     Row::new(
         spec("del", -2, "1.0.0")
             .summary("Removes keys.")
-            .complexity("O(N) for N keys; what a removed value holds is freed in the background.")
+            .complexity("O(N) for N keys; the memory of large values is freed in the background.")
             .flags(Flags::WRITE)
             .keys(&[KeySpec::to_end(1, 1, Access::RM.with(Access::DELETE))])
             .arguments(KEYS)
@@ -43,8 +43,8 @@ pub const ROWS: &[Row<Handler>] = &[
     ),
     Row::new(
         spec("unlink", -2, "4.0.0")
-            .summary("Removes keys and frees their values in the background, as DEL does too.")
-            .complexity("O(N) for N keys, and as much again elsewhere as their values hold.")
+            .summary("Removes keys, and frees their memory in the background.")
+            .complexity("O(N) for N keys, and O(M) in the background for their M elements.")
             .flags(WRITE)
             .keys(&[KeySpec::to_end(1, 1, Access::RM.with(Access::DELETE))])
             .arguments(KEYS)
@@ -53,7 +53,7 @@ pub const ROWS: &[Row<Handler>] = &[
     ),
     Row::new(
         spec("exists", -2, "1.0.0")
-            .summary("Counts the keys that are there; a key named twice counts twice.")
+            .summary("Counts the given keys that exist; a key given twice counts twice.")
             .complexity("O(N) for N keys.")
             .flags(READ)
             .keys(&[KeySpec::to_end(1, 1, Access::RO)])
@@ -64,7 +64,9 @@ pub const ROWS: &[Row<Handler>] = &[
     ),
     Row::new(
         spec("touch", -2, "3.2.1")
-            .summary("Marks keys as just used and counts those that are there.")
+            .summary(
+                "Updates the access times of keys, and returns the number of those that exist.",
+            )
             .complexity("O(N) for N keys.")
             .flags(READ)
             .keys(&[KeySpec::to_end(1, 1, Access::RO)])
@@ -74,7 +76,7 @@ pub const ROWS: &[Row<Handler>] = &[
     ),
     Row::new(
         spec("type", 2, "1.0.0")
-            .summary("Replies the type of the value under a key.")
+            .summary("Returns the type of the value of a key.")
             .flags(READ)
             .keys(&[KeySpec::one(1, Access::RO)])
             .arguments(&[Argument::key()]),

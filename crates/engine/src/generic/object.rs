@@ -46,11 +46,11 @@ const fn of_key(name: &'static str, since: &'static str, summary: &'static str) 
 /// OBJECT and its subcommands.
 pub const ROWS: &[Row<Handler>] = &[Row::container(
     Spec::new("object", -2, Group::Generic, "2.2.3")
-        .summary("Tells how values are kept.")
-        .complexity("That of the subcommand."),
+        .summary("A container for commands that inspect the values of keys.")
+        .complexity("Depends on the subcommand."),
     &[
         Row::new(
-            of_key("encoding", "2.2.3", "Names the form in which a value is kept."),
+            of_key("encoding", "2.2.3", "Returns the internal encoding of the value of a key."),
             |cx, args, reply| {
                 of_stored(cx, args, reply, |stored, _, reply| {
                     reply.bulk(stored.encoding().as_bytes());
@@ -59,11 +59,11 @@ pub const ROWS: &[Row<Handler>] = &[Row::container(
             },
         ),
         Row::new(
-            of_key("freq", "4.0.0", "Tells how often a key was used lately, logarithmically."),
+            of_key("freq", "4.0.0", "Returns the logarithmic access frequency of a key."),
             |cx, args, reply| of_stored(cx, args, reply, |_, _, _| Err(Error::NoLfuPolicy)),
         ),
         Row::new(
-            of_key("idletime", "2.2.3", "Tells how many seconds ago a key was last used."),
+            of_key("idletime", "2.2.3", "Returns the seconds since the last access to a key."),
             |cx, args, reply| {
                 of_stored(cx, args, reply, |stored, turn, reply| {
                     reply.int(i64::from(stored.idle_seconds(turn)));
@@ -72,7 +72,7 @@ pub const ROWS: &[Row<Handler>] = &[Row::container(
             },
         ),
         Row::new(
-            of_key("refcount", "2.2.3", "Tells how many references a value has."),
+            of_key("refcount", "2.2.3", "Returns the number of references to the value of a key."),
             |cx, args, reply| {
                 of_stored(cx, args, reply, |stored, _, reply| {
                     reply.int(references(stored));
@@ -82,7 +82,7 @@ pub const ROWS: &[Row<Handler>] = &[Row::container(
         ),
         Row::new(
             spec("help", 2, "6.2.0")
-                .summary("Prints what the subcommands do.")
+                .summary("Returns the syntax and a summary of each subcommand.")
                 .flags(Flags::LOADING.with(Flags::STALE)),
             help,
         ),

@@ -32,7 +32,7 @@ const SAMPLED_KEYS_MIN: usize = 64;
 pub const ROWS: &[Row<Handler>] = &[
     Row::new(
         spec("keys", 2, "1.0.0")
-            .summary("Replies all keys that match a pattern.")
+            .summary("Returns all keys that match a pattern.")
             .complexity("O(N) for the N keys of the database.")
             .flags(Flags::READONLY)
             .category(Category::DANGEROUS)
@@ -43,7 +43,7 @@ pub const ROWS: &[Row<Handler>] = &[
     ),
     Row::new(
         spec("randomkey", 1, "1.0.0")
-            .summary("Replies a key at random.")
+            .summary("Returns a random key from the database.")
             .flags(Flags::READONLY)
             .scope(ShardScope::EachShard)
             .tips(&[
@@ -55,7 +55,7 @@ pub const ROWS: &[Row<Handler>] = &[
     ),
     Row::new(
         spec("scan", -2, "2.8.0")
-            .summary("Goes through the keys of the database, some with each call.")
+            .summary("Iterates over the keys of the database.")
             .complexity("O(1) for a call of fixed COUNT, O(N) for a whole scan of N keys.")
             .flags(Flags::READONLY)
             .scope(ShardScope::EachShard)

@@ -37,7 +37,9 @@ const STORED: KeySpec = KeySpec::option(
 pub const ROWS: &[Row<Handler>] = &[
     Row::new(
         sorting("sort", "1.0.0")
-            .summary("Sorts the elements of a list, set or sorted set, and may store the result.")
+            .summary(
+                "Sorts the elements of a list, a set or a sorted set, and returns or stores them.",
+            )
             .flags(Flags::WRITE.with(Flags::DENYOOM))
             .keys(&[KeySpec::one(1, READ), DERIVED, STORED])
             .arguments(&[
@@ -53,7 +55,7 @@ pub const ROWS: &[Row<Handler>] = &[
     ),
     Row::new(
         sorting("sort_ro", "7.0.0")
-            .summary("Replies the elements of a list, set or sorted set in order.")
+            .summary("Returns the sorted elements of a list, a set or a sorted set.")
             .flags(Flags::READONLY)
             .keys(&[KeySpec::one(1, READ), DERIVED])
             .arguments(&[KEY, BY, LIMIT, GET, ORDER, ALPHA]),
@@ -83,7 +85,7 @@ const ALPHA: Argument = Argument::word("sorting", "ALPHA").optional();
 const fn sorting(name: &'static str, since: &'static str) -> Spec {
     let dangerous = Category::SET.with(Category::SORTED_SET).with(Category::LIST);
     Spec { extra_categories: Category::NONE, ..spec(name, -2, since) }
-        .complexity("O(N+M*log(M)) to sort N elements and reply M of them; O(N) without sorting.")
+        .complexity("O(N+M*log(M)) for N elements of which M are returned; O(N) without sorting.")
         .category(dangerous.with(Category::DANGEROUS))
         .flags(Flags::MOVABLE_KEYS)
         .scope(ShardScope::KeysOrExclusive(&["BY", "GET"]))

@@ -19,7 +19,7 @@ const SOURCE: KeySpec = KeySpec::one(1, Access::RW.with(Access::ACCESS).with(Acc
 pub const ROWS: &[Row<Handler>] = &[
     Row::new(
         spec("copy", -3, "6.2.0")
-            .summary("Copies value and expiry of a key to another key.")
+            .summary("Copies the value and the expiry of a key to another key.")
             .complexity("O(N) for the N elements of a collection, O(1) for a string.")
             .flags(Flags::WRITE.with(Flags::DENYOOM))
             .keys(&[
@@ -36,7 +36,7 @@ pub const ROWS: &[Row<Handler>] = &[
     ),
     Row::new(
         spec("move", 3, "1.0.0")
-            .summary("Moves a key to another database, unless it is there already.")
+            .summary("Moves a key to another database only if it does not exist there.")
             .flags(WRITE)
             .keys(&[KeySpec::one(1, Access::RW.with(Access::ACCESS).with(Access::UPDATE))])
             .arguments(&[Argument::key(), Argument::new("db", Shape::Integer)]),
@@ -44,7 +44,7 @@ pub const ROWS: &[Row<Handler>] = &[
     ),
     Row::new(
         spec("rename", 3, "1.0.0")
-            .summary("Gives a key another name, whatever had that name before.")
+            .summary("Renames a key and overwrites the destination.")
             .flags(Flags::WRITE)
             .keys(&[SOURCE, KeySpec::one(2, Access::OW.with(Access::UPDATE))])
             .arguments(&[Argument::key(), Argument::new("newkey", Shape::Key)]),
@@ -52,7 +52,7 @@ pub const ROWS: &[Row<Handler>] = &[
     ),
     Row::new(
         spec("renamenx", 3, "1.0.0")
-            .summary("Gives a key another name that nothing has yet.")
+            .summary("Renames a key only if the new name does not exist.")
             .flags(WRITE)
             .keys(&[SOURCE, KeySpec::one(2, Access::OW.with(Access::INSERT))])
             .arguments(&[Argument::key(), Argument::new("newkey", Shape::Key)])

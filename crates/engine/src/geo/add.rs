@@ -16,8 +16,8 @@ use command::{Access, Argument, KeySpec, Shape};
 
 pub(super) const GEOADD: Row<Handler> = Row::new(
     spec("geoadd", -5, "3.2.0")
-        .summary("Adds members with their places, or changes the places.")
-        .complexity("O(log(N)) for each member, N being the members of the set.")
+        .summary("Adds members to a geospatial index, or updates their positions.")
+        .complexity("O(log(N)) for each member of an index of N.")
         .flags(WRITE)
         .keys(&[KeySpec::one(1, Access::RW.with(Access::UPDATE))])
         .arguments(&[

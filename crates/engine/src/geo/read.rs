@@ -13,7 +13,7 @@ use command::{Argument, Flags, Shape, Spec};
 
 pub(super) const GEODIST: Row<Handler> = Row::new(
     spec("geodist", -4, "3.2.0")
-        .summary("Replies the distance between the places of two members.")
+        .summary("Returns the distance between two members of a geospatial index.")
         .complexity("O(1)")
         .flags(Flags::READONLY)
         .keys(READ_KEY)
@@ -26,11 +26,15 @@ pub(super) const GEODIST: Row<Handler> = Row::new(
     geodist,
 );
 
-pub(super) const GEOHASH: Row<Handler> =
-    Row::new(of_members("geohash").summary("Replies the places of members as geohashes."), geohash);
+pub(super) const GEOHASH: Row<Handler> = Row::new(
+    of_members("geohash")
+        .summary("Returns the positions of members of a geospatial index as geohash strings."),
+    geohash,
+);
 
 pub(super) const GEOPOS: Row<Handler> = Row::new(
-    of_members("geopos").summary("Replies the longitudes and latitudes of members."),
+    of_members("geopos")
+        .summary("Returns the longitudes and latitudes of members of a geospatial index."),
     geopos,
 );
 

@@ -14,7 +14,9 @@ const ANY_CAME: (&str, &str) = ("6.2.0", "The option `ANY` of `COUNT`.");
 
 pub(super) const GEORADIUS: Row<Handler> = Row::new(
     radius("georadius", -6, "3.2.0")
-        .summary("Finds members up to a distance from a place, and may store them.")
+        .summary(
+            "Returns or stores the members of a geospatial index within a distance of a position.",
+        )
         .flags(WRITE.with(Flags::MOVABLE_KEYS))
         .keys(RADIUS_KEYS)
         .arguments(&[
@@ -36,7 +38,7 @@ pub(super) const GEORADIUS: Row<Handler> = Row::new(
 
 pub(super) const GEORADIUS_RO: Row<Handler> = Row::new(
     radius("georadius_ro", -6, "3.2.10")
-        .summary("Finds members up to a distance from a place.")
+        .summary("Returns the members of a geospatial index within a distance of a position.")
         .flags(Flags::READONLY)
         .keys(READ_KEY)
         .arguments(&[
@@ -57,7 +59,9 @@ pub(super) const GEORADIUS_RO: Row<Handler> = Row::new(
 
 pub(super) const GEORADIUSBYMEMBER: Row<Handler> = Row::new(
     radius("georadiusbymember", -5, "3.2.0")
-        .summary("Finds members up to a distance from one of them, and may store them.")
+        .summary(
+            "Returns or stores the members of a geospatial index within a distance of a member.",
+        )
         .flags(WRITE.with(Flags::MOVABLE_KEYS))
         .keys(MEMBER_KEYS)
         .arguments(&[
@@ -81,7 +85,7 @@ pub(super) const GEORADIUSBYMEMBER: Row<Handler> = Row::new(
 
 pub(super) const GEORADIUSBYMEMBER_RO: Row<Handler> = Row::new(
     radius("georadiusbymember_ro", -5, "3.2.10")
-        .summary("Finds members up to a distance from one of them.")
+        .summary("Returns the members of a geospatial index within a distance of a member.")
         .flags(Flags::READONLY)
         .keys(READ_KEY)
         .arguments(&[
@@ -101,7 +105,7 @@ pub(super) const GEORADIUSBYMEMBER_RO: Row<Handler> = Row::new(
 
 pub(super) const GEOSEARCH: Row<Handler> = Row::new(
     shapes("geosearch", -7)
-        .summary("Finds members inside a circle, a box or a polygon.")
+        .summary("Returns the members of a geospatial index inside a circle, a box or a polygon.")
         .flags(Flags::READONLY)
         .keys(READ_KEY)
         .arguments(&[Argument::key(), FROM, BY, ORDER, COUNT, WITH_COORD, WITH_DIST, WITH_HASH]),
@@ -110,7 +114,7 @@ pub(super) const GEOSEARCH: Row<Handler> = Row::new(
 
 pub(super) const GEOSEARCHSTORE: Row<Handler> = Row::new(
     shapes("geosearchstore", -8)
-        .summary("Finds members inside a circle, a box or a polygon, and stores them.")
+        .summary("Stores the members of a geospatial index inside a circle, a box or a polygon.")
         .flags(WRITE)
         .keys(&[
             KeySpec::one(1, Access::OW.with(Access::UPDATE)),

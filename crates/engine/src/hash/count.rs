@@ -24,7 +24,7 @@ const KEY: &[KeySpec] = &[KeySpec::one(1, Access::RW.with(Access::ACCESS).with(A
 pub(super) const HINCRBY: Row<Handler> = Row::new(
     spec("hincrby", 4, "2.0.0")
         .member(2)
-        .summary("Adds to the integer in a field; a field that is not there counts as 0.")
+        .summary("Adds a number to the integer value of a hash field; a missing field counts as 0.")
         .flags(GROW.with(FAST))
         .keys(KEY)
         .arguments(&[Argument::key(), FIELD, Argument::new("increment", Shape::Integer)]),
@@ -34,7 +34,7 @@ pub(super) const HINCRBY: Row<Handler> = Row::new(
 pub(super) const HINCRBYFLOAT: Row<Handler> = Row::new(
     spec("hincrbyfloat", 4, "2.6.0")
         .member(2)
-        .summary("Adds to the float in a field; a field that is not there counts as 0.")
+        .summary("Adds a number to the float value of a hash field; a missing field counts as 0.")
         .flags(GROW.with(FAST))
         .keys(KEY)
         .arguments(&[Argument::key(), FIELD, Argument::new("increment", Shape::Double)]),

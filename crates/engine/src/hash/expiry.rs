@@ -60,7 +60,7 @@ const LEFT_TIPS: &[&str] = &["nondeterministic_output"];
 pub(super) const HEXPIRE: Row<Handler> = Row::new(
     setter(
         "hexpire",
-        "Lets fields end after so many seconds.",
+        "Sets the expiry of fields in a hash in seconds.",
         &[Argument::key(), Argument::new("seconds", Shape::Integer), CONDITION, FIELDS],
     ),
     |cx, args, reply| expire(cx, args, reply, "hexpire", ExpiryForm::EX),
@@ -69,7 +69,7 @@ pub(super) const HEXPIRE: Row<Handler> = Row::new(
 pub(super) const HPEXPIRE: Row<Handler> = Row::new(
     setter(
         "hpexpire",
-        "Lets fields end after so many milliseconds.",
+        "Sets the expiry of fields in a hash in milliseconds.",
         &[Argument::key(), Argument::new("milliseconds", Shape::Integer), CONDITION, FIELDS],
     ),
     |cx, args, reply| expire(cx, args, reply, "hpexpire", ExpiryForm::PX),
@@ -78,7 +78,7 @@ pub(super) const HPEXPIRE: Row<Handler> = Row::new(
 pub(super) const HEXPIREAT: Row<Handler> = Row::new(
     setter(
         "hexpireat",
-        "Lets fields end at a time in seconds since 1970.",
+        "Sets the expiry of fields in a hash to a Unix timestamp in seconds.",
         &[Argument::key(), Argument::new("unix-time-seconds", Shape::UnixTime), CONDITION, FIELDS],
     ),
     |cx, args, reply| expire(cx, args, reply, "hexpireat", ExpiryForm::EXAT),
@@ -87,7 +87,7 @@ pub(super) const HEXPIREAT: Row<Handler> = Row::new(
 pub(super) const HPEXPIREAT: Row<Handler> = Row::new(
     setter(
         "hpexpireat",
-        "Lets fields end at a time in milliseconds since 1970.",
+        "Sets the expiry of fields in a hash to a Unix timestamp in milliseconds.",
         &[
             Argument::key(),
             Argument::new("unix-time-milliseconds", Shape::UnixTime),
@@ -99,28 +99,33 @@ pub(super) const HPEXPIREAT: Row<Handler> = Row::new(
 );
 
 pub(super) const HTTL: Row<Handler> = Row::new(
-    reader("httl", "Replies the seconds that fields have left.").tips(LEFT_TIPS),
+    reader("httl", "Returns the remaining time to live of fields in a hash in seconds.")
+        .tips(LEFT_TIPS),
     |cx, args, reply| remaining(cx, args, reply, ExpiryForm::EX),
 );
 
 pub(super) const HPTTL: Row<Handler> = Row::new(
-    reader("hpttl", "Replies the milliseconds that fields have left.").tips(LEFT_TIPS),
+    reader("hpttl", "Returns the remaining time to live of fields in a hash in milliseconds.")
+        .tips(LEFT_TIPS),
     |cx, args, reply| remaining(cx, args, reply, ExpiryForm::PX),
 );
 
 pub(super) const HEXPIRETIME: Row<Handler> = Row::new(
-    reader("hexpiretime", "Replies when fields end, in seconds since 1970."),
+    reader("hexpiretime", "Returns the expiry of fields in a hash as a Unix timestamp in seconds."),
     |cx, args, reply| remaining(cx, args, reply, ExpiryForm::EXAT),
 );
 
 pub(super) const HPEXPIRETIME: Row<Handler> = Row::new(
-    reader("hpexpiretime", "Replies when fields end, in milliseconds since 1970."),
+    reader(
+        "hpexpiretime",
+        "Returns the expiry of fields in a hash as a Unix timestamp in milliseconds.",
+    ),
     |cx, args, reply| remaining(cx, args, reply, ExpiryForm::PXAT),
 );
 
 pub(super) const HPERSIST: Row<Handler> = Row::new(
     spec("hpersist", -5, "7.4.0")
-        .summary("Takes the expiry from fields.")
+        .summary("Removes the expiry of fields in a hash.")
         .complexity(PER_FIELD)
         .flags(WRITE.with(FAST))
         .keys(UPDATE_KEY)

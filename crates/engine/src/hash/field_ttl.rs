@@ -26,7 +26,7 @@ use command::{Access, Argument, KeySpec, Shape};
 const PER_FIELD: &str = "O(N) for N fields.";
 pub(super) const HGETDEL: Row<Handler> = Row::new(
     spec("hgetdel", -5, "8.0.0")
-        .summary("Replies the values of fields and removes the fields.")
+        .summary("Returns the values of fields in a hash and removes the fields.")
         .complexity(PER_FIELD)
         .flags(WRITE.with(FAST))
         .keys(&[KeySpec::one(1, Access::RW.with(Access::ACCESS).with(Access::DELETE))])
@@ -36,7 +36,7 @@ pub(super) const HGETDEL: Row<Handler> = Row::new(
 
 pub(super) const HGETEX: Row<Handler> = Row::new(
     spec("hgetex", -5, "8.0.0")
-        .summary("Replies the values of fields, and sets or takes away when they end.")
+        .summary("Returns the values of fields in a hash, and sets or removes their expiry.")
         .complexity(PER_FIELD)
         .flags(WRITE.with(FAST))
         .keys(&[KeySpec::one(1, Access::RW.with(Access::ACCESS).with(Access::UPDATE))
@@ -55,7 +55,7 @@ pub(super) const HGETEX: Row<Handler> = Row::new(
 
 pub(super) const HSETEX: Row<Handler> = Row::new(
     spec("hsetex", -6, "8.0.0")
-        .summary("Sets fields to values and says when they end.")
+        .summary("Sets the values of fields in a hash, and optionally their expiry.")
         .complexity(PER_FIELD)
         .flags(GROW.with(FAST))
         .keys(UPDATE_KEY)

@@ -25,8 +25,8 @@ const WALKED_ONE_IN: usize = 3;
 
 pub(super) const HRANDFIELD: Row<Handler> = Row::new(
     spec("hrandfield", -2, "6.2.0")
-        .summary("Replies fields of a hash drawn at random.")
-        .complexity("O(N) for N fields drawn.")
+        .summary("Returns random fields of a hash.")
+        .complexity("O(N) for N fields returned.")
         .flags(READ)
         .keys(READ_KEY)
         .arguments(&[

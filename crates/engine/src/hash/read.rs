@@ -18,7 +18,7 @@ const KEY_AND_FIELD: &[Argument] = &[Argument::key(), FIELD];
 pub(super) const HGET: Row<Handler> = Row::new(
     spec("hget", 3, "2.0.0")
         .member(2)
-        .summary("Replies the value of a field.")
+        .summary("Returns the value of a field in a hash.")
         .flags(READ.with(FAST))
         .keys(READ_KEY)
         .arguments(KEY_AND_FIELD),
@@ -28,8 +28,8 @@ pub(super) const HGET: Row<Handler> = Row::new(
 pub(super) const HMGET: Row<Handler> = Row::new(
     spec("hmget", -3, "2.0.0")
         .member(2)
-        .summary("Replies the values of several fields.")
-        .complexity("O(N) for N fields asked for.")
+        .summary("Returns the values of several fields in a hash.")
+        .complexity("O(N) for N requested fields.")
         .flags(READ.with(FAST))
         .keys(READ_KEY)
         .arguments(&[Argument::key(), FIELD.multiple()]),
@@ -39,7 +39,7 @@ pub(super) const HMGET: Row<Handler> = Row::new(
 pub(super) const HEXISTS: Row<Handler> = Row::new(
     spec("hexists", 3, "2.0.0")
         .member(2)
-        .summary("Tells whether a hash has a field.")
+        .summary("Returns whether a hash has a field.")
         .flags(READ.with(FAST))
         .keys(KEY)
         .arguments(KEY_AND_FIELD),
@@ -49,7 +49,7 @@ pub(super) const HEXISTS: Row<Handler> = Row::new(
 pub(super) const HSTRLEN: Row<Handler> = Row::new(
     spec("hstrlen", 3, "3.2.0")
         .member(2)
-        .summary("Replies the length of a field's value.")
+        .summary("Returns the length of the value of a field in a hash.")
         .flags(READ.with(FAST))
         .keys(KEY)
         .arguments(KEY_AND_FIELD),
@@ -58,7 +58,7 @@ pub(super) const HSTRLEN: Row<Handler> = Row::new(
 
 pub(super) const HLEN: Row<Handler> = Row::new(
     spec("hlen", 2, "2.0.0")
-        .summary("Replies how many fields a hash has.")
+        .summary("Returns the number of fields in a hash.")
         .flags(READ.with(FAST))
         .keys(KEY)
         .arguments(ONLY_KEY),
@@ -77,13 +77,13 @@ const fn whole(name: &'static str) -> Spec {
 }
 
 pub(super) const HGETALL: Row<Handler> =
-    Row::new(whole("hgetall").summary("Replies all fields with their values."), hgetall);
+    Row::new(whole("hgetall").summary("Returns all fields and values of a hash."), hgetall);
 
 pub(super) const HKEYS: Row<Handler> =
-    Row::new(whole("hkeys").summary("Replies all fields."), hkeys);
+    Row::new(whole("hkeys").summary("Returns all fields of a hash."), hkeys);
 
 pub(super) const HVALS: Row<Handler> =
-    Row::new(whole("hvals").summary("Replies the values of all fields."), hvals);
+    Row::new(whole("hvals").summary("Returns all values of a hash."), hvals);
 
 fn hget(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let key = cx.first_key(args, 1);

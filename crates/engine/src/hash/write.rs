@@ -16,7 +16,7 @@ use command::{Access, Argument, KeySpec};
 pub(super) const HSET: Row<Handler> = Row::new(
     spec("hset", -4, "2.0.0")
         .member(2)
-        .summary("Sets fields to values, and replies how many of them are new.")
+        .summary("Sets the values of hash fields, and returns the number of new fields.")
         .complexity("O(N) for N fields; O(1) for one.")
         .flags(GROW.with(FAST))
         .keys(UPDATE_KEY)
@@ -32,7 +32,7 @@ pub(super) const HSET: Row<Handler> = Row::new(
 pub(super) const HMSET: Row<Handler> = Row::new(
     spec("hmset", -4, "2.0.0")
         .member(2)
-        .summary("Sets fields to values.")
+        .summary("Sets the values of fields in a hash.")
         .complexity("O(N) for N fields.")
         .flags(GROW.with(FAST))
         .keys(UPDATE_KEY)
@@ -48,7 +48,7 @@ pub(super) const HMSET: Row<Handler> = Row::new(
 pub(super) const HSETNX: Row<Handler> = Row::new(
     spec("hsetnx", 4, "2.0.0")
         .member(2)
-        .summary("Sets a field to a value unless the hash has the field.")
+        .summary("Sets the value of a field in a hash only if the field does not exist.")
         .flags(GROW.with(FAST))
         .keys(&[KeySpec::one(1, Access::RW.with(Access::INSERT))])
         .arguments(&[Argument::key(), FIELD, VALUE]),
@@ -58,7 +58,7 @@ pub(super) const HSETNX: Row<Handler> = Row::new(
 pub(super) const HDEL: Row<Handler> = Row::new(
     spec("hdel", -3, "2.0.0")
         .member(2)
-        .summary("Removes fields, and the key when none is left.")
+        .summary("Removes fields from a hash, and the key with the last of them.")
         .complexity("O(N) for N fields to remove.")
         .flags(WRITE.with(FAST))
         .keys(&[KeySpec::one(1, Access::RW.with(Access::DELETE))])

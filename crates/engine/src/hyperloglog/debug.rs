@@ -14,7 +14,9 @@ use command::{Access, Argument, Flags, KeySpec, Shape};
 
 pub(super) const PFDEBUG: Row<Handler> = Row::new(
     spec("pfdebug", 3, "2.8.9")
-        .summary("Shows the inside of a HyperLogLog, or makes it dense.")
+        .summary(
+            "Shows the internal representation of a HyperLogLog, or converts it to the dense one.",
+        )
         .complexity("N/A")
         .flags(WRITE.with(Flags::ADMIN).with(Flags::SYSTEM))
         .keys(&[KeySpec::one(2, Access::RW.with(Access::ACCESS))])
@@ -24,7 +26,7 @@ pub(super) const PFDEBUG: Row<Handler> = Row::new(
 
 pub(super) const PFSELFTEST: Row<Handler> = Row::new(
     spec("pfselftest", 1, "2.8.9")
-        .summary("Tests the registers and the estimates of HyperLogLogs.")
+        .summary("Tests the registers and estimates of HyperLogLogs.")
         .complexity("N/A")
         .flags(Flags::ADMIN.with(Flags::SYSTEM)),
     pfselftest,

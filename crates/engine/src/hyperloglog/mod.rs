@@ -23,7 +23,7 @@ pub mod error;
 pub const ROWS: &[Row<Handler>] = &[
     Row::new(
         spec("pfadd", -2, "2.8.9")
-            .summary("Adds elements to a HyperLogLog, which is made if it is not there.")
+            .summary("Adds elements to a HyperLogLog, and creates it when missing.")
             .complexity("O(1) for each element.")
             .flags(WRITE.with(Flags::FAST))
             .keys(&[KeySpec::one(1, Access::RW.with(Access::INSERT))])
@@ -35,8 +35,8 @@ pub const ROWS: &[Row<Handler>] = &[
     ),
     Row::new(
         spec("pfcount", -2, "2.8.9")
-            .summary("Estimates how many different elements were added to HyperLogLogs.")
-            .complexity("O(1) for one key whose count is known, else O(N) for N keys.")
+            .summary("Returns the estimated number of different elements in HyperLogLogs.")
+            .complexity("O(1) for one key with a cached count, O(N) for N keys.")
             .flags(Flags::READONLY)
             .keys(&[KeySpec::to_end(1, 1, Access::RW.with(Access::ACCESS))
                 .notes("It may store the count in the key, which replicas are told")])
@@ -46,7 +46,7 @@ pub const ROWS: &[Row<Handler>] = &[
     debug::PFDEBUG,
     Row::new(
         spec("pfmerge", -2, "2.8.9")
-            .summary("Merges HyperLogLogs into one that counts all their elements.")
+            .summary("Merges HyperLogLogs into one key.")
             .complexity("O(N) for N keys.")
             .flags(WRITE)
             .keys(&[

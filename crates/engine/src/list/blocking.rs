@@ -21,12 +21,13 @@ use command::{Argument, Flags, KeySpec, Spec};
 
 pub(super) const BLPOP: Row<BlockingHandler> = Row::new(
     pop("blpop")
-        .summary("Takes the first element of the first of several lists, or waits for one."),
+        .summary("Removes and returns the first element of a list, or blocks until there is one."),
     |cx, args, reply| pop_or_wait(cx, args, reply, Side::Left),
 );
 
 pub(super) const BRPOP: Row<BlockingHandler> = Row::new(
-    pop("brpop").summary("Takes the last element of the first of several lists, or waits for one."),
+    pop("brpop")
+        .summary("Removes and returns the last element of a list, or blocks until there is one."),
     |cx, args, reply| pop_or_wait(cx, args, reply, Side::Right),
 );
 
@@ -43,7 +44,7 @@ const fn pop(name: &'static str) -> Spec {
 
 pub(super) const BLMOVE: Row<BlockingHandler> = Row::new(
     spec("blmove", 6, "6.2.0")
-        .summary("Moves an element from an end of one list to an end of another, or waits for one.")
+        .summary("Moves an element from one list to another, or blocks until there is one.")
         .flags(WRITE.with(Flags::BLOCKING))
         .keys(MOVE_KEYS)
         .arguments(&[
@@ -62,7 +63,7 @@ pub(super) const BLMOVE: Row<BlockingHandler> = Row::new(
 
 pub(super) const BRPOPLPUSH: Row<BlockingHandler> = Row::new(
     spec("brpoplpush", 4, "2.2.0")
-        .summary("Moves the last element of a list to the left end of another, or waits for one.")
+        .summary("Moves the last element of a list to the front of another, or blocks for one.")
         .flags(WRITE.with(Flags::BLOCKING))
         .keys(MOVE_KEYS)
         .arguments(&[SOURCE, DESTINATION, TIMEOUT])
@@ -76,8 +77,8 @@ pub(super) const BRPOPLPUSH: Row<BlockingHandler> = Row::new(
 
 pub(super) const BLMPOP: Row<BlockingHandler> = Row::new(
     spec("blmpop", -5, "7.0.0")
-        .summary("Takes elements from the first of several lists that is there, or waits for one.")
-        .complexity("O(N+M) for N keys and the M elements taken.")
+        .summary("Removes and returns elements from an end of a list, or blocks until it has some.")
+        .complexity("O(N+M) for N keys and the M elements removed.")
         .flags(Flags::WRITE.with(Flags::BLOCKING).with(Flags::MOVABLE_KEYS))
         .keys(&[KeySpec::counted(2, TAKEN)])
         .arguments(&[

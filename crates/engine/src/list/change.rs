@@ -15,7 +15,7 @@ use command::{Access, Argument, Flags, KeySpec, Shape};
 
 pub(super) const LSET: Row<Handler> = Row::new(
     spec("lset", 4, "1.0.0")
-        .summary("Replaces one element of a list.")
+        .summary("Sets the value of an element in a list by its index.")
         .complexity("O(N) for the N elements or chunks between the nearer end and the index.")
         .flags(WRITE)
         .keys(&[KeySpec::one(1, Access::RW.with(Access::UPDATE))])
@@ -25,8 +25,8 @@ pub(super) const LSET: Row<Handler> = Row::new(
 
 pub(super) const LINSERT: Row<Handler> = Row::new(
     spec("linsert", 5, "2.2.0")
-        .summary("Puts an element before or after the first one that equals a value.")
-        .complexity("O(N) for the N elements from the left end to that value.")
+        .summary("Inserts an element before or after another element in a list.")
+        .complexity("O(N) for the N elements between the left end and the other element.")
         .flags(WRITE)
         .keys(&[KeySpec::one(1, Access::RW.with(Access::INSERT))])
         .arguments(&[
@@ -46,8 +46,8 @@ pub(super) const LINSERT: Row<Handler> = Row::new(
 
 pub(super) const LREM: Row<Handler> = Row::new(
     spec("lrem", 4, "1.0.0")
-        .summary("Removes the elements of a list that equal a value.")
-        .complexity("O(N+M) for the N elements looked at and the M removed.")
+        .summary("Removes elements from a list by their value.")
+        .complexity("O(N+M) for the N elements examined and the M removed.")
         .flags(Flags::WRITE)
         .keys(&[KeySpec::one(1, Access::RW.with(Access::DELETE))])
         .arguments(&[Argument::key(), Argument::new("count", Shape::Integer), ELEMENT]),
@@ -56,7 +56,7 @@ pub(super) const LREM: Row<Handler> = Row::new(
 
 pub(super) const LTRIM: Row<Handler> = Row::new(
     spec("ltrim", 4, "1.0.0")
-        .summary("Removes the elements of a list outside of a part of it.")
+        .summary("Removes the elements outside a range of indexes from a list.")
         .complexity("O(N) for the N elements removed.")
         .flags(Flags::WRITE)
         .keys(&[KeySpec::one(1, Access::RW.with(Access::DELETE))])

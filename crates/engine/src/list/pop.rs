@@ -14,12 +14,12 @@ use command::Row;
 use command::{Argument, Flags, KeySpec, Shape, Spec};
 
 pub(super) const LPOP: Row<Handler> = Row::new(
-    pop("lpop").summary("Takes elements from the left end of a list and replies them."),
+    pop("lpop").summary("Removes and returns the first elements of a list."),
     |cx, args, reply| pop_at(cx, args, reply, Side::Left, "lpop"),
 );
 
 pub(super) const RPOP: Row<Handler> = Row::new(
-    pop("rpop").at_back().summary("Takes elements from the right end of a list and replies them."),
+    pop("rpop").at_back().summary("Removes and returns the last elements of a list."),
     |cx, args, reply| pop_at(cx, args, reply, Side::Right, "rpop"),
 );
 
@@ -28,7 +28,7 @@ const fn pop(name: &'static str) -> Spec {
         &[Argument::key(), Argument::new("count", Shape::Integer).optional().since("6.2.0")];
     const KEY: &[KeySpec] = &[KeySpec::one(1, TAKEN)];
     spec(name, -2, "1.0.0")
-        .complexity("O(N) for the N elements taken.")
+        .complexity("O(N) for the N elements removed.")
         .flags(Flags::WRITE.with(Flags::FAST))
         .keys(KEY)
         .arguments(ARGUMENTS)
@@ -37,8 +37,8 @@ const fn pop(name: &'static str) -> Spec {
 
 pub(super) const LMPOP: Row<Handler> = Row::new(
     spec("lmpop", -4, "7.0.0")
-        .summary("Takes elements from the first of several lists that is there.")
-        .complexity("O(N+M) for N keys and the M elements taken.")
+        .summary("Removes and returns elements from an end of the first list that exists.")
+        .complexity("O(N+M) for N keys and the M elements removed.")
         .flags(Flags::WRITE.with(Flags::MOVABLE_KEYS))
         .keys(&[KeySpec::counted(1, TAKEN)])
         .arguments(&[NUMKEYS, Argument::key().multiple(), Argument::new("where", SIDES), COUNT]),

@@ -13,28 +13,28 @@ use command::{Access, Argument, Flags, KeySpec, Spec};
 pub(super) const LPUSH: Row<Handler> = Row::new(
     push("lpush", "1.0.0", &[("2.4.0", "Several elements at once.")])
         .at_front()
-        .summary("Adds elements at the left end of a list, which it makes when it is missing."),
+        .summary("Adds elements at the front of a list, and creates it when missing."),
     |cx, args, reply| push_at(cx, args, reply, Side::Left, true),
 );
 
 pub(super) const RPUSH: Row<Handler> = Row::new(
     push("rpush", "1.0.0", &[("2.4.0", "Several elements at once.")])
         .at_back()
-        .summary("Adds elements at the right end of a list, which it makes when it is missing."),
+        .summary("Adds elements at the end of a list, and creates it when missing."),
     |cx, args, reply| push_at(cx, args, reply, Side::Right, true),
 );
 
 pub(super) const LPUSHX: Row<Handler> = Row::new(
     push("lpushx", "2.2.0", &[("4.0.0", "Several elements at once.")])
         .at_front()
-        .summary("Adds elements at the left end of a list, if there is one."),
+        .summary("Adds elements at the front of a list if it exists."),
     |cx, args, reply| push_at(cx, args, reply, Side::Left, false),
 );
 
 pub(super) const RPUSHX: Row<Handler> = Row::new(
     push("rpushx", "2.2.0", &[("4.0.0", "Several elements at once.")])
         .at_back()
-        .summary("Adds elements at the right end of a list, if there is one."),
+        .summary("Adds elements at the end of a list if it exists."),
     |cx, args, reply| push_at(cx, args, reply, Side::Right, false),
 );
 

@@ -16,7 +16,7 @@ use command::{Access, Argument, Flags, KeySpec, Shape};
 
 pub(super) const LLEN: Row<Handler> = Row::new(
     spec("llen", 2, "1.0.0")
-        .summary("Counts the elements of a list.")
+        .summary("Returns the length of a list.")
         .flags(READ.with(Flags::FAST))
         .keys(&[KeySpec::one(1, Access::RO)])
         .arguments(&[Argument::key()]),
@@ -25,7 +25,7 @@ pub(super) const LLEN: Row<Handler> = Row::new(
 
 pub(super) const LINDEX: Row<Handler> = Row::new(
     spec("lindex", 3, "1.0.0")
-        .summary("Replies one element of a list.")
+        .summary("Returns an element of a list by its index.")
         .complexity("O(N) for the N elements or chunks between the nearer end and the index.")
         .flags(READ)
         .keys(READ_KEY)
@@ -35,8 +35,8 @@ pub(super) const LINDEX: Row<Handler> = Row::new(
 
 pub(super) const LRANGE: Row<Handler> = Row::new(
     spec("lrange", 4, "1.0.0")
-        .summary("Replies the elements of a part of a list.")
-        .complexity("O(S+N) for the way S from the nearer end and the N elements replied.")
+        .summary("Returns the elements of a list within a range of indexes.")
+        .complexity("O(S+N) for the distance S from the nearer end and the N elements returned.")
         .flags(READ)
         .keys(READ_KEY)
         .arguments(&[
@@ -49,8 +49,10 @@ pub(super) const LRANGE: Row<Handler> = Row::new(
 
 pub(super) const LPOS: Row<Handler> = Row::new(
     spec("lpos", -3, "6.0.6")
-        .summary("Replies where in a list elements equal a value.")
-        .complexity("O(N) for the N elements looked at: all, unless a match or MAXLEN ends it.")
+        .summary("Returns the indexes of matching elements in a list.")
+        .complexity(
+            "O(N) for the N elements examined: all, unless a match or MAXLEN ends the search.",
+        )
         .flags(READ)
         .keys(READ_KEY)
         .arguments(&[

@@ -19,7 +19,7 @@ pub(super) const DESTINATION: Argument = Argument::new("destination", Shape::Key
 
 pub(super) const LMOVE: Row<Handler> = Row::new(
     spec("lmove", 5, "6.2.0")
-        .summary("Moves an element from an end of one list to an end of another, and replies it.")
+        .summary("Moves an element from one list to another and returns it.")
         .flags(WRITE)
         .keys(MOVE_KEYS)
         .arguments(&[
@@ -36,7 +36,7 @@ pub(super) const LMOVE: Row<Handler> = Row::new(
 
 pub(super) const RPOPLPUSH: Row<Handler> = Row::new(
     spec("rpoplpush", 3, "1.2.0")
-        .summary("Moves the last element of a list to the left end of another, and replies it.")
+        .summary("Moves the last element of a list to the front of another and returns it.")
         .flags(WRITE)
         .keys(MOVE_KEYS)
         .arguments(&[SOURCE, DESTINATION])

@@ -21,7 +21,7 @@ use command::{Flags, Spec};
 
 pub(super) const SDIFF: Row<Handler> = Row::new(
     diff("sdiff", -2)
-        .summary("Replies the members of a set that several others lack.")
+        .summary("Returns the difference between the first set and all others.")
         .flags(READ)
         .keys(SOURCES)
         .arguments(KEYS)
@@ -31,7 +31,7 @@ pub(super) const SDIFF: Row<Handler> = Row::new(
 
 pub(super) const SDIFFSTORE: Row<Handler> = Row::new(
     diff("sdiffstore", -3)
-        .summary("Stores the members of a set that several others lack.")
+        .summary("Stores the difference between the first set and all others in a key.")
         .flags(Flags::WRITE.with(Flags::DENYOOM))
         .keys(TARGET_AND_SOURCES)
         .arguments(TARGET_AND_KEYS),

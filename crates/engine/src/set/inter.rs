@@ -20,7 +20,7 @@ use command::{Argument, Flags, KeySpec, Shape, Spec};
 
 pub(super) const SINTER: Row<Handler> = Row::new(
     inter("sinter", -2, "1.0.0")
-        .summary("Replies the members that several sets share.")
+        .summary("Returns the intersection of several sets.")
         .flags(READ)
         .keys(SOURCES)
         .arguments(KEYS)
@@ -30,7 +30,7 @@ pub(super) const SINTER: Row<Handler> = Row::new(
 
 pub(super) const SINTERSTORE: Row<Handler> = Row::new(
     inter("sinterstore", -3, "1.0.0")
-        .summary("Stores the members that several sets share.")
+        .summary("Stores the intersection of several sets in a key.")
         .flags(Flags::WRITE.with(Flags::DENYOOM))
         .keys(TARGET_AND_SOURCES)
         .arguments(TARGET_AND_KEYS),
@@ -39,7 +39,7 @@ pub(super) const SINTERSTORE: Row<Handler> = Row::new(
 
 pub(super) const SINTERCARD: Row<Handler> = Row::new(
     inter("sintercard", -3, "7.0.0")
-        .summary("Counts the members that several sets share.")
+        .summary("Returns the number of members in the intersection of several sets.")
         .flags(READ.with(Flags::MOVABLE_KEYS))
         .keys(&[KeySpec::counted(1, READS)])
         .arguments(&[

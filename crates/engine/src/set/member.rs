@@ -12,7 +12,7 @@ use command::{Access, Argument, Flags, KeySpec, Shape};
 
 pub(super) const SADD: Row<Handler> = Row::new(
     spec("sadd", -3, "1.0.0")
-        .summary("Adds members to a set.")
+        .summary("Adds members to a set, and creates it when missing.")
         .complexity("O(N) for N members.")
         .flags(Flags::WRITE.with(Flags::DENYOOM).with(FAST))
         .member(2)
@@ -36,7 +36,7 @@ pub(super) const SREM: Row<Handler> = Row::new(
 
 pub(super) const SISMEMBER: Row<Handler> = Row::new(
     spec("sismember", 3, "1.0.0")
-        .summary("Tells whether something is a member of a set.")
+        .summary("Returns whether a set has a member.")
         .flags(READ.with(FAST))
         .keys(LOOK_KEY)
         .member(2)
@@ -46,8 +46,8 @@ pub(super) const SISMEMBER: Row<Handler> = Row::new(
 
 pub(super) const SMISMEMBER: Row<Handler> = Row::new(
     spec("smismember", -3, "6.2.0")
-        .summary("Tells of several things whether they are members of a set.")
-        .complexity("O(N) for N members asked for.")
+        .summary("Returns for each of several members whether a set has it.")
+        .complexity("O(N) for N requested members.")
         .flags(READ.with(FAST))
         .keys(READ_KEY)
         .arguments(&[Argument::key(), MEMBER.multiple()]),
@@ -56,7 +56,7 @@ pub(super) const SMISMEMBER: Row<Handler> = Row::new(
 
 pub(super) const SCARD: Row<Handler> = Row::new(
     spec("scard", 2, "1.0.0")
-        .summary("Counts the members of a set.")
+        .summary("Returns the number of members in a set.")
         .flags(READ.with(FAST))
         .keys(LOOK_KEY)
         .arguments(&[Argument::key()]),
@@ -65,7 +65,7 @@ pub(super) const SCARD: Row<Handler> = Row::new(
 
 pub(super) const SMEMBERS: Row<Handler> = Row::new(
     spec("smembers", 2, "1.0.0")
-        .summary("Replies all members of a set.")
+        .summary("Returns all members of a set.")
         .complexity("O(N) for the N members of the set.")
         .flags(READ)
         .keys(READ_KEY)

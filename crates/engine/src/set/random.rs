@@ -15,7 +15,7 @@ use command::{Access, Argument, Flags, KeySpec, Shape};
 
 pub(super) const SPOP: Row<Handler> = Row::new(
     spec("spop", -2, "1.0.0")
-        .summary("Removes members drawn at random from a set and replies them.")
+        .summary("Removes and returns random members of a set.")
         .complexity("O(N) for N members removed; O(1) for one.")
         .flags(Flags::WRITE.with(FAST))
         .keys(&[KeySpec::one(1, Access::RW.with(Access::ACCESS).with(Access::DELETE))])
@@ -30,8 +30,8 @@ pub(super) const SPOP: Row<Handler> = Row::new(
 
 pub(super) const SRANDMEMBER: Row<Handler> = Row::new(
     spec("srandmember", -2, "1.0.0")
-        .summary("Replies members of a set drawn at random.")
-        .complexity("O(N) for N members drawn; O(1) for one.")
+        .summary("Returns random members of a set.")
+        .complexity("O(N) for N members returned; O(1) for one.")
         .flags(READ)
         .keys(READ_KEY)
         .arguments(&[

@@ -17,7 +17,7 @@ use command::{Flags, Spec};
 
 pub(super) const SUNION: Row<Handler> = Row::new(
     union("sunion", -2)
-        .summary("Replies the members that any of several sets has.")
+        .summary("Returns the union of several sets.")
         .flags(READ)
         .keys(SOURCES)
         .arguments(KEYS)
@@ -27,7 +27,7 @@ pub(super) const SUNION: Row<Handler> = Row::new(
 
 pub(super) const SUNIONSTORE: Row<Handler> = Row::new(
     union("sunionstore", -3)
-        .summary("Stores the members that any of several sets has.")
+        .summary("Stores the union of several sets in a key.")
         .flags(Flags::WRITE.with(Flags::DENYOOM))
         .keys(TARGET_AND_SOURCES)
         .arguments(TARGET_AND_KEYS),

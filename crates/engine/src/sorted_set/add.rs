@@ -16,8 +16,8 @@ use command::{Access, Argument, Flags, KeySpec, Shape};
 pub(super) const ZADD: Row<Handler> = Row::new(
     spec("zadd", -4, "1.2.0")
         .member(3)
-        .summary("Adds members with scores to a sorted set, or changes their scores.")
-        .complexity("O(log(N)) for each member, N being the members of the set.")
+        .summary("Adds members to a sorted set, or updates their scores.")
+        .complexity("O(log(N)) for each member of a set of N.")
         .flags(Flags::WRITE.with(Flags::DENYOOM).with(Flags::FAST))
         .keys(&[KeySpec::one(1, Access::RW.with(Access::UPDATE))])
         .arguments(&[
@@ -43,7 +43,7 @@ const PAIR: &[Argument] = &[Argument::new("score", Shape::Double), MEMBER];
 pub(super) const ZINCRBY: Row<Handler> = Row::new(
     spec("zincrby", 4, "1.2.0")
         .member(3)
-        .summary("Adds a number to the score of a member, which is added when it is not there.")
+        .summary("Adds a number to the score of a member; a missing member counts as 0.")
         .complexity("O(log(N)) for the N members of the set.")
         .flags(Flags::WRITE.with(Flags::DENYOOM).with(Flags::FAST))
         .keys(&[KeySpec::one(1, Access::RW.with(Access::ACCESS).with(Access::UPDATE))])

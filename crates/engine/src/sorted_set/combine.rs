@@ -21,7 +21,7 @@ use command::{Argument, Flags, KeySpec, Shape, Spec};
 pub(super) const ZUNION: Row<Handler> = Row::new(
     reading("zunion", "6.2.0")
         .complexity(Operation::Union.complexity())
-        .summary("Replies the members of any of several sorted sets.")
+        .summary("Returns the union of several sorted sets.")
         .arguments(WEIGHTED_SCORES),
     |cx, args, reply| read(cx, args, reply, Operation::Union, "zunion"),
 );
@@ -29,7 +29,7 @@ pub(super) const ZUNION: Row<Handler> = Row::new(
 pub(super) const ZINTER: Row<Handler> = Row::new(
     reading("zinter", "6.2.0")
         .complexity(Operation::Inter.complexity())
-        .summary("Replies the members that all of several sorted sets have.")
+        .summary("Returns the intersection of several sorted sets.")
         .arguments(WEIGHTED_SCORES),
     |cx, args, reply| read(cx, args, reply, Operation::Inter, "zinter"),
 );
@@ -37,14 +37,14 @@ pub(super) const ZINTER: Row<Handler> = Row::new(
 pub(super) const ZDIFF: Row<Handler> = Row::new(
     reading("zdiff", "6.2.0")
         .complexity(Operation::Diff.complexity())
-        .summary("Replies the members of a sorted set that no other one has.")
+        .summary("Returns the difference between the first sorted set and all others.")
         .arguments(&[NUMKEYS, KEYS, WITHSCORES]),
     |cx, args, reply| read(cx, args, reply, Operation::Diff, "zdiff"),
 );
 
 pub(super) const ZINTERCARD: Row<Handler> = Row::new(
     reading("zintercard", "7.0.0")
-        .summary("Counts the members that all of several sorted sets have.")
+        .summary("Returns the number of members in the intersection of several sorted sets.")
         .complexity("O(N*K) for K sets and N members in the smallest.")
         .arguments(&[
             NUMKEYS,
@@ -57,7 +57,7 @@ pub(super) const ZINTERCARD: Row<Handler> = Row::new(
 pub(super) const ZUNIONSTORE: Row<Handler> = Row::new(
     storing("zunionstore", "2.0.0")
         .complexity(Operation::Union.complexity())
-        .summary("Stores the members of any of several sorted sets.")
+        .summary("Stores the union of several sorted sets in a key.")
         .arguments(WEIGHTED_STORE),
     |cx, args, reply| write(cx, args, reply, Operation::Union, "zunionstore"),
 );
@@ -65,7 +65,7 @@ pub(super) const ZUNIONSTORE: Row<Handler> = Row::new(
 pub(super) const ZINTERSTORE: Row<Handler> = Row::new(
     storing("zinterstore", "2.0.0")
         .complexity(Operation::Inter.complexity())
-        .summary("Stores the members that all of several sorted sets have.")
+        .summary("Stores the intersection of several sorted sets in a key.")
         .arguments(WEIGHTED_STORE),
     |cx, args, reply| write(cx, args, reply, Operation::Inter, "zinterstore"),
 );
@@ -73,7 +73,7 @@ pub(super) const ZINTERSTORE: Row<Handler> = Row::new(
 pub(super) const ZDIFFSTORE: Row<Handler> = Row::new(
     storing("zdiffstore", "6.2.0")
         .complexity(Operation::Diff.complexity())
-        .summary("Stores the members of a sorted set that no other one has.")
+        .summary("Stores the difference between the first sorted set and all others in a key.")
         .arguments(&[TARGET, NUMKEYS, KEYS]),
     |cx, args, reply| write(cx, args, reply, Operation::Diff, "zdiffstore"),
 );

@@ -20,12 +20,14 @@ use command::Row;
 use command::{Argument, Flags, KeySpec, Shape, Spec};
 
 pub(super) const ZPOPMIN: Row<Handler> = Row::new(
-    popping("zpopmin").summary("Takes the members with the lowest scores and replies them."),
+    popping("zpopmin")
+        .summary("Removes and returns the members with the lowest scores from a sorted set."),
     |cx, args, reply| zpop(cx, args, reply, End::Min),
 );
 
 pub(super) const ZPOPMAX: Row<Handler> = Row::new(
-    popping("zpopmax").summary("Takes the members with the highest scores and replies them."),
+    popping("zpopmax")
+        .summary("Removes and returns the members with the highest scores from a sorted set."),
     |cx, args, reply| zpop(cx, args, reply, End::Max),
 );
 
@@ -34,7 +36,7 @@ const fn popping(name: &'static str) -> Spec {
     const ARGUMENTS: &[Argument] =
         &[Argument::key(), Argument::new("count", Shape::Integer).optional()];
     spec(name, -2, "5.0.0")
-        .complexity("O(log(N)+M) for M members taken of N.")
+        .complexity("O(log(N)+M) for M members removed of N.")
         .flags(Flags::WRITE.with(Flags::FAST))
         .keys(KEY)
         .arguments(ARGUMENTS)
@@ -42,8 +44,8 @@ const fn popping(name: &'static str) -> Spec {
 
 pub(super) const ZMPOP: Row<Handler> = Row::new(
     spec("zmpop", -4, "7.0.0")
-        .summary("Takes members from an end of the first of several sets that is there.")
-        .complexity("O(K+log(N)+M) for K keys and M members taken of N.")
+        .summary("Removes and returns members from an end of the first sorted set that exists.")
+        .complexity("O(K+log(N)+M) for K keys and M members removed of N.")
         .flags(Flags::WRITE.with(Flags::MOVABLE_KEYS))
         .keys(&[KeySpec::counted(1, TAKE)])
         .arguments(&[NUMKEYS, Argument::key().multiple(), WHERE, COUNT]),
@@ -52,8 +54,10 @@ pub(super) const ZMPOP: Row<Handler> = Row::new(
 
 pub(super) const BZMPOP: Row<BlockingHandler> = Row::new(
     spec("bzmpop", -5, "7.0.0")
-        .summary("Does as ZMPOP does, and waits when no set is there.")
-        .complexity("O(K+log(N)+M) for K keys and M members taken of N.")
+        .summary(
+            "Removes and returns members from an end of a sorted set, or blocks until it has some.",
+        )
+        .complexity("O(K+log(N)+M) for K keys and M members removed of N.")
         .flags(Flags::WRITE.with(Flags::BLOCKING).with(Flags::MOVABLE_KEYS))
         .keys(&[KeySpec::counted(2, TAKE)])
         .arguments(&[TIMEOUT, NUMKEYS, Argument::key().multiple(), WHERE, COUNT]),
@@ -66,14 +70,16 @@ const WHERE: Argument = Argument::new(
 );
 
 pub(super) const BZPOPMIN: Row<BlockingHandler> = Row::new(
-    blocking("bzpopmin")
-        .summary("Takes the member with the lowest score, and waits when no set is there."),
+    blocking("bzpopmin").summary(
+        "Removes and returns the member with the lowest score, or blocks until there is one.",
+    ),
     |cx, args, reply| bzpop(cx, args, reply, End::Min),
 );
 
 pub(super) const BZPOPMAX: Row<BlockingHandler> = Row::new(
-    blocking("bzpopmax")
-        .summary("Takes the member with the highest score, and waits when no set is there."),
+    blocking("bzpopmax").summary(
+        "Removes and returns the member with the highest score, or blocks until there is one.",
+    ),
     |cx, args, reply| bzpop(cx, args, reply, End::Max),
 );
 

@@ -24,8 +24,8 @@ const DRAWN_SHARE: usize = 3;
 
 pub(super) const ZRANDMEMBER: Row<Handler> = Row::new(
     spec("zrandmember", -2, "6.2.0")
-        .summary("Replies members at random.")
-        .complexity("O(N) for N members replied.")
+        .summary("Returns random members of a sorted set.")
+        .complexity("O(N) for N members returned.")
         .flags(READ)
         .keys(READ_KEY)
         .arguments(&[

@@ -20,7 +20,7 @@ use command::{Argument, Flags, KeySpec, Shape, Spec};
 
 pub(super) const ZRANGE: Row<Handler> = Row::new(
     reading("zrange", "1.2.0")
-        .summary("Replies the members in a range of ranks, scores or names.")
+        .summary("Returns the members of a sorted set within a range of ranks, scores or members.")
         .arguments(&[
             Argument::key(),
             Argument::new("start", Shape::String),
@@ -36,7 +36,7 @@ pub(super) const ZRANGE: Row<Handler> = Row::new(
 
 pub(super) const ZRANGESTORE: Row<Handler> = Row::new(
     spec("zrangestore", -5, "6.2.0")
-        .summary("Stores the members in a range of ranks, scores or names as a sorted set.")
+        .summary("Stores the members of a sorted set within a range as another sorted set.")
         .complexity("O(log(N)+M) for M members stored of N.")
         .flags(Flags::WRITE.with(Flags::DENYOOM))
         .keys(&[KeySpec::one(1, STORE), KeySpec::one(2, READ_ACCESS)])
@@ -61,7 +61,7 @@ const REV: Argument = Argument::word("rev", "REV").optional();
 
 pub(super) const ZREVRANGE: Row<Handler> = Row::new(
     reading("zrevrange", "1.2.0")
-        .summary("Replies the members in a range of ranks that count from the highest score.")
+        .summary("Returns the members of a sorted set within a range of ranks, in reverse order.")
         .arguments(&[
             Argument::key(),
             Argument::new("start", Shape::Integer),
@@ -74,7 +74,7 @@ pub(super) const ZREVRANGE: Row<Handler> = Row::new(
 
 pub(super) const ZRANGEBYSCORE: Row<Handler> = Row::new(
     reading("zrangebyscore", "1.0.5")
-        .summary("Replies the members whose scores are in a range.")
+        .summary("Returns the members of a sorted set within a range of scores.")
         .arguments(&[
             Argument::key(),
             Argument::new("min", Shape::Double),
@@ -89,7 +89,7 @@ pub(super) const ZRANGEBYSCORE: Row<Handler> = Row::new(
 
 pub(super) const ZREVRANGEBYSCORE: Row<Handler> = Row::new(
     reading("zrevrangebyscore", "2.2.0")
-        .summary("Replies the members whose scores are in a range, highest scores first.")
+        .summary("Returns the members of a sorted set within a range of scores, in reverse order.")
         .arguments(&[
             Argument::key(),
             Argument::new("max", Shape::Double),
@@ -104,7 +104,7 @@ pub(super) const ZREVRANGEBYSCORE: Row<Handler> = Row::new(
 
 pub(super) const ZRANGEBYLEX: Row<Handler> = Row::new(
     reading("zrangebylex", "2.8.9")
-        .summary("Replies the members in a range, where all scores are equal.")
+        .summary("Returns the members of a sorted set within a lexicographical range.")
         .arguments(&[
             Argument::key(),
             Argument::new("min", Shape::String),
@@ -117,7 +117,9 @@ pub(super) const ZRANGEBYLEX: Row<Handler> = Row::new(
 
 pub(super) const ZREVRANGEBYLEX: Row<Handler> = Row::new(
     reading("zrevrangebylex", "2.8.9")
-        .summary("Replies the members in a range, the last first, where all scores are equal.")
+        .summary(
+            "Returns the members of a sorted set within a lexicographical range, in reverse order.",
+        )
         .arguments(&[
             Argument::key(),
             Argument::new("max", Shape::String),
@@ -130,7 +132,7 @@ pub(super) const ZREVRANGEBYLEX: Row<Handler> = Row::new(
 
 const fn reading(name: &'static str, since: &'static str) -> Spec {
     spec(name, -4, since)
-        .complexity("O(log(N)+M) for M members replied of N.")
+        .complexity("O(log(N)+M) for M members returned of N.")
         .flags(READ)
         .keys(READ_KEY)
 }

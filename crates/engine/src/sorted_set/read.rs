@@ -15,7 +15,7 @@ use command::{Access, Argument, KeySpec, Shape, Spec};
 
 pub(super) const ZCARD: Row<Handler> = Row::new(
     spec("zcard", 2, "1.2.0")
-        .summary("Counts the members of a sorted set.")
+        .summary("Returns the number of members in a sorted set.")
         .flags(FAST_READ)
         .keys(&[KeySpec::one(1, Access::RO)])
         .arguments(&[Argument::key()]),
@@ -25,7 +25,7 @@ pub(super) const ZCARD: Row<Handler> = Row::new(
 pub(super) const ZSCORE: Row<Handler> = Row::new(
     spec("zscore", 3, "1.2.0")
         .member(2)
-        .summary("Replies the score of a member.")
+        .summary("Returns the score of a member of a sorted set.")
         .flags(FAST_READ)
         .keys(READ_KEY)
         .arguments(&[Argument::key(), MEMBER]),
@@ -35,7 +35,7 @@ pub(super) const ZSCORE: Row<Handler> = Row::new(
 pub(super) const ZMSCORE: Row<Handler> = Row::new(
     spec("zmscore", -3, "6.2.0")
         .member(2)
-        .summary("Replies the scores of several members.")
+        .summary("Returns the scores of several members of a sorted set.")
         .complexity("O(N) for N members.")
         .flags(FAST_READ)
         .keys(READ_KEY)
@@ -44,12 +44,14 @@ pub(super) const ZMSCORE: Row<Handler> = Row::new(
 );
 
 pub(super) const ZRANK: Row<Handler> = Row::new(
-    ranked("zrank").summary("Replies how many members stand in front of one, by lowest score."),
+    ranked("zrank")
+        .summary("Returns the rank of a member of a sorted set, ordered by ascending scores."),
     |cx, args, reply| rank(cx, args, reply, "zrank"),
 );
 
 pub(super) const ZREVRANK: Row<Handler> = Row::new(
-    ranked("zrevrank").summary("Replies how many members stand in front of one, by highest score."),
+    ranked("zrevrank")
+        .summary("Returns the rank of a member of a sorted set, ordered by descending scores."),
     |cx, args, reply| rank(cx, args, reply, "zrevrank"),
 );
 
@@ -67,13 +69,13 @@ const fn ranked(name: &'static str) -> Spec {
 
 pub(super) const ZCOUNT: Row<Handler> = Row::new(
     counted("zcount", "2.0.0", ENDS_OF_SCORES)
-        .summary("Counts the members whose scores are in a range."),
+        .summary("Returns the number of members of a sorted set within a range of scores."),
     |cx, args, reply| count(cx, args, reply, By::Score),
 );
 
 pub(super) const ZLEXCOUNT: Row<Handler> = Row::new(
     counted("zlexcount", "2.8.9", ENDS_OF_MEMBERS)
-        .summary("Counts the members in a range, where all scores are equal."),
+        .summary("Returns the number of members of a sorted set within a lexicographical range."),
     |cx, args, reply| count(cx, args, reply, By::Lex),
 );
 

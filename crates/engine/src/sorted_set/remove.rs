@@ -14,7 +14,7 @@ use command::{Argument, Flags, Shape, Spec};
 pub(super) const ZREM: Row<Handler> = Row::new(
     spec("zrem", -3, "1.2.0")
         .member(2)
-        .summary("Removes members of a sorted set.")
+        .summary("Removes members from a sorted set.")
         .complexity("O(M*log(N)) for M members to remove of N.")
         .flags(Flags::WRITE.with(Flags::FAST))
         .keys(DELETE_KEY)
@@ -33,7 +33,7 @@ pub(super) const ZREMRANGEBYRANK: Row<Handler> = Row::new(
             Argument::new("stop", Shape::Integer),
         ],
     )
-    .summary("Removes the members in a range of ranks."),
+    .summary("Removes the members of a sorted set within a range of ranks."),
     |cx, args, reply| remove_range(cx, args, reply, By::Rank, "zremrangebyrank"),
 );
 
@@ -47,7 +47,7 @@ pub(super) const ZREMRANGEBYSCORE: Row<Handler> = Row::new(
             Argument::new("max", Shape::Double),
         ],
     )
-    .summary("Removes the members whose scores are in a range."),
+    .summary("Removes the members of a sorted set within a range of scores."),
     |cx, args, reply| remove_range(cx, args, reply, By::Score, "zremrangebyscore"),
 );
 
@@ -61,7 +61,7 @@ pub(super) const ZREMRANGEBYLEX: Row<Handler> = Row::new(
             Argument::new("max", Shape::String),
         ],
     )
-    .summary("Removes the members in a range, where all scores are equal."),
+    .summary("Removes the members of a sorted set within a lexicographical range."),
     |cx, args, reply| remove_range(cx, args, reply, By::Lex, "zremrangebylex"),
 );
 

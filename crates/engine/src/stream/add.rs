@@ -19,8 +19,8 @@ const ADDED: Event = Event::new('t', "xadd");
 
 pub(super) const XADD: Row<Handler> = Row::new(
     spec("xadd", -5, "5.0.0")
-        .summary("Adds an entry to a stream, which is made when it is not there.")
-        .complexity("O(1); when it trims also O(N) for the N entries removed.")
+        .summary("Appends an entry to a stream, and creates it when missing.")
+        .complexity("O(1), and O(N) for N entries removed by trimming.")
         .flags(Flags::WRITE.with(Flags::DENYOOM).with(Flags::FAST))
         .keys(&[KeySpec::one(1, Access::RW.with(Access::UPDATE))
             .notes("It counts as a change and not as an insertion because it may also trim.")])

@@ -31,8 +31,8 @@ const JUST_ID: Argument = Argument::word("justid", "JUSTID").optional();
 
 pub(super) const XCLAIM: Row<Handler> = Row::new(
     spec("xclaim", -6, "5.0.0")
-        .summary("Gives pending entries to a consumer, as if they had been delivered to it.")
-        .complexity("O(log M) for each identifier, M entries being pending.")
+        .summary("Claims pending entries for a consumer, as if they had been delivered to it.")
+        .complexity("O(log M) for each ID with M entries pending.")
         .flags(WRITE)
         .keys(UPDATE_KEY)
         .arguments(&[
@@ -54,8 +54,8 @@ pub(super) const XCLAIM: Row<Handler> = Row::new(
 
 pub(super) const XAUTOCLAIM: Row<Handler> = Row::new(
     spec("xautoclaim", -6, "6.2.0")
-        .summary("Gives what has been pending for long to a consumer, part by part.")
-        .complexity("O(log M + N) for the N entries looked at of M that are pending.")
+        .summary("Iterates over pending entries, and claims those that have been idle for long.")
+        .complexity("O(log M + N) for N entries examined of M pending.")
         .flags(WRITE)
         .keys(DELETE_KEY)
         .arguments(&[

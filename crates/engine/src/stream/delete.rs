@@ -34,8 +34,8 @@ const IDS_BLOCK: Argument =
 
 pub(super) const XDEL: Row<Handler> = Row::new(
     spec("xdel", -3, "5.0.0")
-        .summary("Deletes entries and counts those that were there.")
-        .complexity("O(log M) for each identifier in a stream of M entries.")
+        .summary("Removes entries from a stream, and returns the number of those that existed.")
+        .complexity("O(log M) for each ID in a stream of M entries.")
         .flags(Flags::WRITE.with(Flags::FAST))
         .keys(DELETE_KEY)
         .arguments(&[Argument::key(), IDS]),
@@ -44,8 +44,8 @@ pub(super) const XDEL: Row<Handler> = Row::new(
 
 pub(super) const XDELEX: Row<Handler> = Row::new(
     spec("xdelex", -5, "8.2.0")
-        .summary("Deletes entries and says what becomes of references of groups.")
-        .complexity("O(log M) for each identifier in a stream of M entries, and for each group.")
+        .summary("Removes entries from a stream, and as asked their references in consumer groups.")
+        .complexity("O(log M) for each ID in a stream of M entries, and for each group.")
         .flags(Flags::WRITE.with(Flags::FAST))
         .keys(DELETE_KEY)
         .arguments(&[Argument::key(), CONDITION, IDS_BLOCK]),
@@ -54,8 +54,8 @@ pub(super) const XDELEX: Row<Handler> = Row::new(
 
 pub(super) const XACKDEL: Row<Handler> = Row::new(
     spec("xackdel", -6, "8.2.0")
-        .summary("Acknowledges entries for a group and deletes them.")
-        .complexity("O(log M) for each identifier in a stream of M entries, and for each group.")
+        .summary("Acknowledges entries of a consumer group, and removes them from the stream.")
+        .complexity("O(log M) for each ID in a stream of M entries, and for each group.")
         .flags(Flags::WRITE.with(Flags::FAST))
         .keys(&[KeySpec::one(1, Access::RW.with(Access::UPDATE).with(Access::DELETE))])
         .arguments(&[Argument::key(), GROUP, CONDITION, IDS_BLOCK]),

@@ -54,12 +54,12 @@ const DELETE: &[KeySpec] = &[KeySpec::one(2, Access::RW.with(Access::DELETE))];
 
 pub(super) const XGROUP: Row<Handler> = Row::container(
     Spec::new("xgroup", -2, Group::Stream, "5.0.0")
-        .summary("Makes and removes groups and their consumers.")
-        .complexity("That of the subcommand."),
+        .summary("A container for commands on consumer groups.")
+        .complexity("Depends on the subcommand."),
     &[
         Row::new(
             spec("create", -5, "5.0.0")
-                .summary("Makes a group.")
+                .summary("Creates a consumer group.")
                 .flags(WRITE.with(Flags::DENYOOM))
                 .keys(INSERT)
                 .arguments(&[
@@ -74,7 +74,7 @@ pub(super) const XGROUP: Row<Handler> = Row::container(
         ),
         Row::new(
             spec("createconsumer", 5, "6.2.0")
-                .summary("Makes a consumer of a group.")
+                .summary("Creates a consumer in a consumer group.")
                 .flags(WRITE.with(Flags::DENYOOM))
                 .keys(INSERT)
                 .arguments(OF_CONSUMER),
@@ -82,7 +82,7 @@ pub(super) const XGROUP: Row<Handler> = Row::container(
         ),
         Row::new(
             spec("delconsumer", 5, "5.0.0")
-                .summary("Removes a consumer and what it has pending.")
+                .summary("Removes a consumer and its pending entries from a consumer group.")
                 .flags(WRITE)
                 .keys(DELETE)
                 .arguments(OF_CONSUMER),
@@ -90,8 +90,8 @@ pub(super) const XGROUP: Row<Handler> = Row::container(
         ),
         Row::new(
             spec("destroy", 4, "5.0.0")
-                .summary("Removes a group.")
-                .complexity("O(1); what the group had pending is freed in the background.")
+                .summary("Removes a consumer group.")
+                .complexity("O(1); the memory of the pending entries is freed in the background.")
                 .flags(WRITE)
                 .keys(DELETE)
                 .arguments(&[Argument::key(), GROUP]),
@@ -99,7 +99,7 @@ pub(super) const XGROUP: Row<Handler> = Row::container(
         ),
         Row::new(
             spec("help", 2, "5.0.0")
-                .summary("Prints what the subcommands do.")
+                .summary("Returns the syntax and a summary of each subcommand.")
                 .flags(Flags::LOADING.with(Flags::STALE)),
             |_, _, reply| {
                 reply_help(reply, HELP);
@@ -108,7 +108,7 @@ pub(super) const XGROUP: Row<Handler> = Row::container(
         ),
         Row::new(
             spec("setid", -5, "5.0.0")
-                .summary("Sets behind which entry a group goes on to read.")
+                .summary("Sets the last delivered ID of a consumer group.")
                 .flags(WRITE)
                 .keys(UPDATE)
                 .arguments(&[Argument::key(), GROUP, ID, ENTRIES_READ])

@@ -40,12 +40,12 @@ const FULL: Argument =
 
 pub(super) const XINFO: Row<Handler> = Row::container(
     Spec::new("xinfo", -2, Group::Stream, "5.0.0")
-        .summary("Tells about streams, their groups and consumers.")
-        .complexity("That of the subcommand."),
+        .summary("A container for commands that inspect streams.")
+        .complexity("Depends on the subcommand."),
     &[
         Row::new(
             spec("consumers", 4, "5.0.0")
-                .summary("Tells about the consumers of a group.")
+                .summary("Returns information about the consumers of a consumer group.")
                 .complexity("O(N) for N consumers.")
                 .flags(Flags::READONLY)
                 .keys(KEY)
@@ -59,7 +59,7 @@ pub(super) const XINFO: Row<Handler> = Row::container(
         ),
         Row::new(
             spec("groups", 3, "5.0.0")
-                .summary("Tells about the groups of a stream.")
+                .summary("Returns information about the consumer groups of a stream.")
                 .complexity("O(N) for N groups.")
                 .flags(Flags::READONLY)
                 .keys(KEY)
@@ -69,7 +69,7 @@ pub(super) const XINFO: Row<Handler> = Row::container(
         ),
         Row::new(
             spec("help", 2, "5.0.0")
-                .summary("Prints what the subcommands do.")
+                .summary("Returns the syntax and a summary of each subcommand.")
                 .flags(Flags::LOADING.with(Flags::STALE)),
             |_, _, reply| {
                 reply_help(reply, HELP);
@@ -78,7 +78,7 @@ pub(super) const XINFO: Row<Handler> = Row::container(
         ),
         Row::new(
             spec("stream", -3, "5.0.0")
-                .summary("Tells about a stream.")
+                .summary("Returns information about a stream.")
                 .complexity("O(1); with FULL O(N) for the N entries and consumers shown.")
                 .flags(Flags::READONLY)
                 .keys(KEY)

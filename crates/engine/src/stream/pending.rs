@@ -16,8 +16,8 @@ use super::{CONSUMER, GROUP, IDS, READ_KEY, UPDATE_KEY, idle_ms, needed, spec};
 
 pub(super) const XACK: Row<Handler> = Row::new(
     spec("xack", -4, "5.0.0")
-        .summary("Acknowledges entries for a group and counts those that were pending.")
-        .complexity("O(log M) for each identifier, M entries being pending.")
+        .summary("Acknowledges entries of a consumer group, and counts those that were pending.")
+        .complexity("O(log M) for each ID with M entries pending.")
         .flags(Flags::WRITE.with(Flags::FAST))
         .keys(UPDATE_KEY)
         .arguments(&[Argument::key(), GROUP, IDS]),
@@ -34,10 +34,8 @@ const FILTERS: &[Argument] = &[
 
 pub(super) const XPENDING: Row<Handler> = Row::new(
     spec("xpending", -3, "5.0.0")
-        .summary("Tells what a group has pending, in all or entry by entry.")
-        .complexity(
-            "O(C) for a group of C consumers; entry by entry O(N) for the N entries looked at.",
-        )
+        .summary("Returns the pending entries of a consumer group, in summary or one by one.")
+        .complexity("O(C) for a summary of C consumers; O(N) for N entries examined one by one.")
         .flags(Flags::READONLY)
         .keys(READ_KEY)
         .arguments(&[

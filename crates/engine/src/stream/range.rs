@@ -20,7 +20,7 @@ const END: Argument = Argument::new("end", Shape::String);
 
 pub(super) const XLEN: Row<Handler> = Row::new(
     spec("xlen", 2, "5.0.0")
-        .summary("Counts the entries of a stream.")
+        .summary("Returns the number of entries in a stream.")
         .flags(Flags::READONLY.with(Flags::FAST))
         .keys(&[KeySpec::one(1, Access::RO)])
         .arguments(&[Argument::key()]),
@@ -29,7 +29,7 @@ pub(super) const XLEN: Row<Handler> = Row::new(
 
 const fn range(name: &'static str) -> Spec {
     spec(name, -4, "5.0.0")
-        .complexity("O(log M + N) for a stream of M entries of which N are replied.")
+        .complexity("O(log M + N) for a stream of M entries of which N are returned.")
         .flags(Flags::READONLY)
         .keys(READ_KEY)
         .history(&[("6.2.0", "An end behind a bracket is excluded.")])
@@ -38,14 +38,14 @@ const fn range(name: &'static str) -> Spec {
 pub(super) const XRANGE: Row<Handler> =
     Row::new(
         range("xrange")
-            .summary("Replies the entries from one identifier to another.")
+            .summary("Returns the entries of a stream within a range of IDs.")
             .arguments(&[Argument::key(), START, END, COUNT]),
         |cx, args, reply| reply_range(cx, args, reply, false),
     );
 
 pub(super) const XREVRANGE: Row<Handler> = Row::new(
     range("xrevrange")
-        .summary("Replies the entries from one identifier down to another.")
+        .summary("Returns the entries of a stream within a range of IDs, in reverse order.")
         .arguments(&[Argument::key(), END, START, COUNT]),
     |cx, args, reply| reply_range(cx, args, reply, true),
 );

@@ -20,7 +20,7 @@ use super::spec;
 
 pub(super) const XREAD: Row<BlockingHandler> = Row::new(
     spec("xread", -4, "5.0.0")
-        .summary("Replies the entries of streams behind given identifiers, or waits for some.")
+        .summary("Returns the entries of streams behind given IDs, or blocks until there are some.")
         // Redis says none.
         .complexity("")
         .flags(Flags::READONLY.with(Flags::BLOCKING).with(Flags::MOVABLE_KEYS))

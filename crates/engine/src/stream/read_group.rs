@@ -22,8 +22,10 @@ use super::{CONSUMER, CONSUMER_MADE, GROUP, asking, idle_ms, lossy, spec};
 
 pub(super) const XREADGROUP: Row<BlockingHandler> = Row::new(
     spec("xreadgroup", -7, "5.0.0")
-        .summary("Replies entries that no consumer of a group has had, or waits for some.")
-        .complexity("For each stream O(log M + N): M entries in it, N of them replied.")
+        .summary(
+            "Returns entries of streams for a consumer of a group, or blocks until there are some.",
+        )
+        .complexity("O(log M + N) for each stream of M entries of which N are returned.")
         .flags(Flags::WRITE.with(Flags::BLOCKING).with(Flags::MOVABLE_KEYS))
         .keys(&[KeySpec::half_behind("STREAMS", 4, Access::RO.with(Access::ACCESS))])
         .arguments(&[

@@ -17,7 +17,9 @@ use super::{UPDATE_KEY, spec};
 
 pub(super) const XSETID: Row<Handler> = Row::new(
     spec("xsetid", -3, "5.0.0")
-        .summary("Sets the last identifier of a stream; for replicas.")
+        .summary(
+            "Sets the last ID and the counters of a stream; an internal command for replication.",
+        )
         .flags(Flags::WRITE.with(Flags::DENYOOM).with(Flags::FAST))
         .keys(UPDATE_KEY)
         .arguments(&[

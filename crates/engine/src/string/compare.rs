@@ -21,8 +21,8 @@ use command::{Access, Argument, Flags, KeySpec, Shape};
 
 pub(super) const DELEX: Row<Handler> = Row::new(
     spec("delex", -2, "8.4.0")
-        .summary("Removes a key if its string compares as wanted.")
-        .complexity("O(1); O(N) in the bytes of the string for a digest.")
+        .summary("Removes a key if its string value matches a condition.")
+        .complexity("O(1); O(N) for the N bytes of the value when a digest is compared.")
         .flags(Flags::WRITE.with(Flags::FAST))
         .keys(&[KeySpec::one(1, Access::RW.with(Access::DELETE).with(Access::VARIABLE_FLAGS))])
         .arguments(&[
@@ -35,7 +35,7 @@ pub(super) const DELEX: Row<Handler> = Row::new(
 /// Of Valkey, which had it first.
 pub(super) const DELIFEQ: Row<Handler> = Row::new(
     spec("delifeq", 3, "9.0.0")
-        .summary("Removes a key if its string is equal to a given one.")
+        .summary("Removes a key if its string value is equal to a given one.")
         .complexity("O(1)")
         .flags(Flags::WRITE.with(Flags::FAST))
         .keys(&[KeySpec::one(1, Access::RM.with(Access::DELETE))])
@@ -45,8 +45,8 @@ pub(super) const DELIFEQ: Row<Handler> = Row::new(
 
 pub(super) const DIGEST: Row<Handler> = Row::new(
     spec("digest", 2, "8.4.0")
-        .summary("Replies the digest of the string under a key, in hexadecimal digits.")
-        .complexity("O(N) in the bytes of the string.")
+        .summary("Returns the digest of the string value of a key in hexadecimal digits.")
+        .complexity("O(N) for the N bytes of the value.")
         .flags(READ.with(Flags::FAST))
         .keys(READ_KEY)
         .arguments(&[Argument::key()]),

@@ -18,35 +18,35 @@ use command::{Argument, Flags, Shape, Spec};
 
 pub(super) const INCR: Row<Handler> = Row::new(
     counter("incr", 2, "1.0.0")
-        .summary("Adds one to the integer under a key; a missing key counts as 0.")
+        .summary("Adds one to the integer value of a key; a missing key counts as 0.")
         .arguments(&[Argument::key()]),
     incr,
 );
 
 pub(super) const DECR: Row<Handler> = Row::new(
     counter("decr", 2, "1.0.0")
-        .summary("Subtracts one from the integer under a key; a missing key counts as 0.")
+        .summary("Subtracts one from the integer value of a key; a missing key counts as 0.")
         .arguments(&[Argument::key()]),
     decr,
 );
 
 pub(super) const INCRBY: Row<Handler> = Row::new(
     counter("incrby", 3, "1.0.0")
-        .summary("Adds a number to the integer under a key; a missing key counts as 0.")
+        .summary("Adds a number to the integer value of a key; a missing key counts as 0.")
         .arguments(&[Argument::key(), Argument::new("increment", Shape::Integer)]),
     incrby,
 );
 
 pub(super) const DECRBY: Row<Handler> = Row::new(
     counter("decrby", 3, "1.0.0")
-        .summary("Subtracts a number from the integer under a key; a missing key counts as 0.")
+        .summary("Subtracts a number from the integer value of a key; a missing key counts as 0.")
         .arguments(&[Argument::key(), Argument::new("decrement", Shape::Integer)]),
     decrby,
 );
 
 pub(super) const INCRBYFLOAT: Row<Handler> = Row::new(
     counter("incrbyfloat", 3, "2.6.0")
-        .summary("Adds a number to the decimal number under a key; a missing key counts as 0.")
+        .summary("Adds a number to the float value of a key; a missing key counts as 0.")
         .arguments(&[Argument::key(), Argument::new("increment", Shape::Double)]),
     incrbyfloat,
 );

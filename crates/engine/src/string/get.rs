@@ -15,7 +15,7 @@ use command::{Access, Argument, Flags, KeySpec, Shape};
 
 pub(super) const GET: Row<Handler> = Row::new(
     spec("get", 2, "1.0.0")
-        .summary("Replies the string under a key.")
+        .summary("Returns the string value of a key.")
         .flags(READ.with(Flags::FAST))
         .keys(READ_KEY)
         .arguments(&[Argument::key()]),
@@ -24,7 +24,7 @@ pub(super) const GET: Row<Handler> = Row::new(
 
 pub(super) const MGET: Row<Handler> = Row::new(
     spec("mget", -2, "1.0.0")
-        .summary("Replies the strings under several keys, all as of one moment.")
+        .summary("Returns the string values of several keys as of one moment.")
         .complexity("O(N) for N keys.")
         .flags(READ.with(Flags::FAST))
         .keys(&[KeySpec::to_end(1, 1, Access::RO.with(Access::ACCESS))])
@@ -35,7 +35,7 @@ pub(super) const MGET: Row<Handler> = Row::new(
 
 pub(super) const GETDEL: Row<Handler> = Row::new(
     spec("getdel", 2, "6.2.0")
-        .summary("Replies the string under a key and removes the key.")
+        .summary("Returns the string value of a key and removes the key.")
         .flags(Flags::WRITE.with(Flags::FAST))
         .keys(&[KeySpec::one(1, Access::RW.with(Access::ACCESS).with(Access::DELETE))])
         .arguments(&[Argument::key()]),
@@ -44,7 +44,7 @@ pub(super) const GETDEL: Row<Handler> = Row::new(
 
 pub(super) const GETEX: Row<Handler> = Row::new(
     spec("getex", -2, "6.2.0")
-        .summary("Replies the string under a key and sets or removes the key's expiry.")
+        .summary("Returns the string value of a key, and sets or removes its expiry.")
         .flags(Flags::WRITE.with(Flags::FAST))
         .keys(&[KeySpec::one(1, UPDATE).notes("It writes, since it may change the expiry")])
         .arguments(&[

@@ -29,7 +29,7 @@ use command::{Access, Argument, KeySpec, Shape};
 
 pub(super) const LCS: Row<Handler> = Row::new(
     spec("lcs", -3, "7.0.0")
-        .summary("Replies the longest common subsequence of two strings.")
+        .summary("Returns the longest common subsequence of two string values.")
         .complexity("O(N*M) for strings of N and M bytes.")
         .flags(READ)
         .keys(&[KeySpec::range(1, 1, 1, Access::RO.with(Access::ACCESS))])

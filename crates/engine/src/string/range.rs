@@ -18,8 +18,8 @@ use command::{Access, Argument, Flags, KeySpec, Shape, Spec};
 
 pub(super) const APPEND: Row<Handler> = Row::new(
     spec("append", 3, "2.0.0")
-        .summary("Puts a string behind the one under a key; a missing key counts as empty.")
-        .complexity("O(1) for each appended byte, averaged over many calls.")
+        .summary("Appends a string to the value of a key; a missing key counts as empty.")
+        .complexity("Amortized O(1) for each appended byte.")
         .flags(WRITE.with(Flags::FAST))
         .keys(&[KeySpec::one(1, Access::RW.with(Access::INSERT))])
         .arguments(&[Argument::key(), VALUE]),
@@ -28,8 +28,8 @@ pub(super) const APPEND: Row<Handler> = Row::new(
 
 pub(super) const SETRANGE: Row<Handler> = Row::new(
     spec("setrange", 4, "2.2.0")
-        .summary("Writes over a part of the string under a key, filling a gap with zero bytes.")
-        .complexity("O(N) for the N bytes written, and for those between the old end and them.")
+        .summary("Overwrites a part of a string value, and fills a gap with zero bytes.")
+        .complexity("O(N) for the N bytes written, those that fill a gap included.")
         .flags(WRITE)
         .keys(&[KeySpec::one(1, Access::RW.with(Access::UPDATE))])
         .arguments(&[Argument::key(), Argument::new("offset", Shape::Integer), VALUE]),
@@ -37,13 +37,13 @@ pub(super) const SETRANGE: Row<Handler> = Row::new(
 );
 
 pub(super) const GETRANGE: Row<Handler> = Row::new(
-    part("getrange", "2.4.0").summary("Replies a part of the string under a key."),
+    part("getrange", "2.4.0").summary("Returns a substring of the value of a key."),
     getrange,
 );
 
 pub(super) const SUBSTR: Row<Handler> = Row::new(
     part("substr", "1.0.0")
-        .summary("Replies a part of the string under a key, under an older name.")
+        .summary("Returns a substring of the value of a key.")
         .deprecated("2.0.0", "`GETRANGE`"),
     getrange,
 );
@@ -55,7 +55,7 @@ const fn part(name: &'static str, since: &'static str) -> Spec {
         Argument::new("end", Shape::Integer),
     ];
     spec(name, 4, since)
-        .complexity("O(N) for the N bytes replied.")
+        .complexity("O(N) for the N bytes returned.")
         .flags(READ)
         .keys(READ_KEY)
         .arguments(ENDS)
@@ -63,7 +63,7 @@ const fn part(name: &'static str, since: &'static str) -> Spec {
 
 pub(super) const STRLEN: Row<Handler> = Row::new(
     spec("strlen", 2, "2.2.0")
-        .summary("Replies the length of the string under a key, in bytes.")
+        .summary("Returns the length of the value of a key in bytes.")
         .flags(READ.with(Flags::FAST))
         .keys(&[KeySpec::one(1, Access::RO)])
         .arguments(&[Argument::key()]),

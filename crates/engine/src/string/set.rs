@@ -25,7 +25,7 @@ use command::{Access, Argument, Find, Flags, KeySpec, Shape, Spec};
 
 pub(super) const SET: Row<Handler> = Row::new(
     spec("set", -3, "1.0.0")
-        .summary("Sets a key to a string, whatever it held.")
+        .summary("Sets a key to a string value, and replaces a value of any type.")
         .flags(WRITE)
         .keys(&[KeySpec::one(1, UPDATE.with(Access::VARIABLE_FLAGS))
             .notes("It reads only with the argument `GET`")])
@@ -57,7 +57,7 @@ const CONDITION: &[Argument] = &[
 
 pub(super) const SETNX: Row<Handler> = Row::new(
     spec("setnx", 3, "1.0.0")
-        .summary("Sets a key to a string unless the key is there.")
+        .summary("Sets a missing key to a string value.")
         .flags(WRITE.with(Flags::FAST))
         .keys(&[KeySpec::one(1, Access::OW.with(Access::INSERT))])
         .arguments(&[Argument::key(), VALUE])
@@ -67,7 +67,7 @@ pub(super) const SETNX: Row<Handler> = Row::new(
 
 pub(super) const SETEX: Row<Handler> = Row::new(
     set_until("setex", "2.0.0")
-        .summary("Sets a key to a string that ends after some seconds.")
+        .summary("Sets the string value and the expiry of a key in seconds.")
         .arguments(&[Argument::key(), Argument::new("seconds", Shape::Integer), VALUE])
         .deprecated("2.6.12", "`SET` with `EX`"),
     setex,
@@ -75,7 +75,7 @@ pub(super) const SETEX: Row<Handler> = Row::new(
 
 pub(super) const PSETEX: Row<Handler> = Row::new(
     set_until("psetex", "2.6.0")
-        .summary("Sets a key to a string that ends after some milliseconds.")
+        .summary("Sets the string value and the expiry of a key in milliseconds.")
         .arguments(&[Argument::key(), Argument::new("milliseconds", Shape::Integer), VALUE])
         .deprecated("2.6.12", "`SET` with `PX`"),
     psetex,
@@ -88,7 +88,7 @@ const fn set_until(name: &'static str, since: &'static str) -> Spec {
 
 pub(super) const GETSET: Row<Handler> = Row::new(
     spec("getset", 3, "1.0.0")
-        .summary("Sets a key to a string and replies the string it held.")
+        .summary("Sets the string value of a key and returns the previous one.")
         .flags(WRITE.with(Flags::FAST))
         .keys(UPDATE_KEY)
         .arguments(&[Argument::key(), VALUE])
@@ -98,7 +98,7 @@ pub(super) const GETSET: Row<Handler> = Row::new(
 
 pub(super) const MSET: Row<Handler> = Row::new(
     set_many("mset")
-        .summary("Sets several keys to strings, all in one moment.")
+        .summary("Sets the string values of several keys at once.")
         .keys(&[KeySpec::to_end(1, 2, Access::OW.with(Access::UPDATE))])
         .tips(&["request_policy:multi_shard", "response_policy:all_succeeded"]),
     mset,
@@ -106,7 +106,9 @@ pub(super) const MSET: Row<Handler> = Row::new(
 
 pub(super) const MSETEX: Row<Handler> = Row::new(
     spec("msetex", -4, "8.4.0")
-        .summary("Sets several keys to strings that end together, if all or none are there.")
+        .summary(
+            "Sets the string values and a common expiry of keys, if all or none of them exist.",
+        )
         .complexity("O(N) for N keys.")
         .flags(WRITE.with(Flags::MOVABLE_KEYS))
         .keys(&[KeySpec {
@@ -129,7 +131,7 @@ pub(super) const MSETEX: Row<Handler> = Row::new(
 
 pub(super) const MSETNX: Row<Handler> = Row::new(
     set_many("msetnx")
-        .summary("Sets several keys to strings unless one of the keys is there.")
+        .summary("Sets the string values of several keys at once if none of the keys exists.")
         .keys(&[KeySpec::to_end(1, 2, Access::OW.with(Access::INSERT))]),
     msetnx,
 );
