@@ -1,8 +1,8 @@
-//! Layer 3: what a command's row is: its metadata, its key positions, its flags and categories.
+//! Layer 3: the rows of commands: metadata, key positions, flags and categories.
 //!
 //! Dispatch, COMMAND INFO and DOCS, ACL categories, statistics, documentation, benches and tests
 //! derive from rows. Rows themselves stand beside their handlers, in `engine` and `node`. This
-//! crate knows nothing of what a command does.
+//! crate does not know what a command does.
 #![forbid(unsafe_code)]
 
 pub mod key_spec;

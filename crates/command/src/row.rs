@@ -5,9 +5,9 @@ use crate::spec::Spec;
 /// One command, or a container of subcommands; `H` is the kind of handler.
 #[derive(Clone, Copy, Debug)]
 pub struct Row<H: 'static> {
-    /// What is known of it.
+    /// Its metadata.
     pub spec: Spec,
-    /// What it does; nothing for a pure container.
+    /// Its handler; none for a container.
     pub run: Option<H>,
     /// Its subcommands.
     pub subcommands: &'static [Row<H>],
@@ -19,7 +19,7 @@ impl<H: Copy> Row<H> {
         Self { spec, run: Some(run), subcommands: &[] }
     }
 
-    /// A command that is nothing without one of its subcommands.
+    /// A container of subcommands.
     pub const fn container(spec: Spec, subcommands: &'static [Row<H>]) -> Self {
         Self { spec: spec.container(), run: None, subcommands }
     }

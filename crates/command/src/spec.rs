@@ -1,8 +1,8 @@
-//! What is known of a command besides what it does: the one place for its metadata.
+//! The metadata of a command.
 //!
 //! Dispatch, locking, COMMAND INFO, DOCS and GETKEYS, statistics, the generated documentation and
 //! the random streams of the tests are all derived from a [`Spec`]. It is built by chained `const`
-//! functions, so that a row reads like a sentence and says only what is not the default.
+//! functions, so that a row says only what is not the default.
 
 use resp::Args;
 
@@ -55,7 +55,7 @@ impl Flags {
     pub const NONE: Self = Self(0);
     pub const WRITE: Self = Self(1);
     pub const READONLY: Self = Self(1 << 1);
-    /// May need memory: refused when the limit is reached.
+    /// May allocate memory: rejected when the memory limit is reached.
     pub const DENYOOM: Self = Self(1 << 2);
     pub const ADMIN: Self = Self(1 << 3);
     pub const PUBSUB: Self = Self(1 << 4);
@@ -76,9 +76,9 @@ impl Flags {
     pub const ALLOW_BUSY: Self = Self(1 << 16);
     pub const MOVABLE_KEYS: Self = Self(1 << 17);
     pub const PROTECTED: Self = Self(1 << 18);
-    /// Runs on the main thread: the client is handed over and comes back.
+    /// Runs on the main thread: the client moves there and comes back.
     pub const MAIN: Self = Self(1 << 19);
-    /// For those who develop or operate the server, not for applications; `syscmd` in COMMAND DOCS.
+    /// For developers and operators of the server, not for applications; `syscmd` in COMMAND DOCS.
     pub const SYSTEM: Self = Self(1 << 20);
 
     pub const fn with(self, other: Self) -> Self {
@@ -174,22 +174,22 @@ impl Category {
     }
 }
 
-/// How a command spreads over the shards, beyond what its keys say.
+/// Which shards a command uses, and how they are locked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ShardScope {
-    /// The shards of its keys, all held at once; none without keys.
+    /// The shards of its keys, all locked together; none without keys.
     Keys,
-    /// Shard after shard, promising no single moment.
+    /// Each shard, one after another: the result is not of one moment.
     EachShard,
-    /// All shards while the world stands still.
+    /// All shards, while no other thread executes commands.
     Exclusive,
-    /// The shards of its keys, unless one of these words is followed by a pattern, which can name
-    /// any key: then the world.
+    /// As `Keys`, unless a pattern, which can name any key, follows one of these keywords: then as
+    /// `Exclusive`.
     KeysOrExclusive(&'static [&'static str]),
 }
 
 impl ShardScope {
-    /// How it spreads with these arguments.
+    /// The scope of a request with these arguments: never `KeysOrExclusive`.
     #[inline]
     pub fn with(self, args: &Args<'_>) -> Self {
         let Self::KeysOrExclusive(words) = self else { return self };
@@ -215,7 +215,7 @@ pub enum Shape {
     Double,
     Pattern,
     UnixTime,
-    /// A word that stands for itself.
+    /// A keyword without a value.
     Token,
     /// One of the parts.
     OneOf(&'static [Argument]),
@@ -230,26 +230,26 @@ pub struct Argument {
     pub name: &'static str,
     /// The form.
     pub shape: Shape,
-    /// The word that goes before it, or that it is.
+    /// The keyword before its value, or the keyword that it is.
     pub token: Option<&'static str>,
-    /// May be left out.
+    /// It is optional.
     pub optional: bool,
-    /// May come several times.
+    /// It can be repeated.
     pub multiple: bool,
-    /// The key specification it belongs to, when that is not told by the order of arguments.
+    /// Index of its key specification, when that does not follow from the order of arguments.
     pub key_spec: Option<usize>,
-    /// When it comes several times, its word does too.
+    /// When it is repeated, its keyword is too.
     pub multiple_token: bool,
-    /// The version that brought it, when later than the command.
+    /// The version that added it, when later than the command.
     pub since: Option<&'static str>,
     /// The version that deprecated it.
     pub deprecated: Option<&'static str>,
-    /// What stands for its value in a synopsis, when not the name.
+    /// What a synopsis shows for its value, when not the name.
     pub display: Option<&'static str>,
 }
 
 impl Argument {
-    /// An argument that must come once.
+    /// An argument that comes exactly once.
     pub const fn new(name: &'static str, shape: Shape) -> Self {
         Self {
             name,
@@ -270,37 +270,37 @@ impl Argument {
         Self::new("key", Shape::Key)
     }
 
-    /// A word that stands for itself.
+    /// A keyword without a value.
     pub const fn word(name: &'static str, token: &'static str) -> Self {
         Self { token: Some(token), ..Self::new(name, Shape::Token) }
     }
 
-    /// Goes behind a word.
+    /// Follows a keyword.
     pub const fn after(self, token: &'static str) -> Self {
         Self { token: Some(token), ..self }
     }
 
-    /// May be left out.
+    /// It is optional.
     pub const fn optional(self) -> Self {
         Self { optional: true, ..self }
     }
 
-    /// May come several times.
+    /// It can be repeated.
     pub const fn multiple(self) -> Self {
         Self { multiple: true, ..self }
     }
 
-    /// May come several times, each time behind its word.
+    /// Can be repeated, each time with its keyword.
     pub const fn multiple_token(self) -> Self {
         Self { multiple: true, multiple_token: true, ..self }
     }
 
-    /// Belongs to this key specification, which is not told by the order of arguments.
+    /// Belongs to the key specification of this index.
     pub const fn key_spec(self, index: usize) -> Self {
         Self { key_spec: Some(index), ..self }
     }
 
-    /// Came with a later version than the command.
+    /// Was added in a later version than the command.
     pub const fn since(self, version: &'static str) -> Self {
         Self { since: Some(version), ..self }
     }
@@ -310,54 +310,53 @@ impl Argument {
         Self { deprecated: Some(version), ..self }
     }
 
-    /// What stands for its value in a synopsis, when not the name.
+    /// What a synopsis shows for its value, when not the name.
     pub const fn display(self, text: &'static str) -> Self {
         Self { display: Some(text), ..self }
     }
 }
 
-/// What is known of a command besides what it does.
+/// The metadata of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spec {
     /// Lower case; of a subcommand only its own part.
     pub name: &'static str,
-    /// One line, in our own words.
+    /// What it does, in one line: a sentence that begins with a verb.
     pub summary: &'static str,
-    /// The version of Redis that brought it.
+    /// The version of Redis that added it.
     pub since: &'static str,
     /// Its group.
     pub group: Group,
-    /// Time it takes.
+    /// The time it takes.
     pub complexity: &'static str,
-    /// Arguments with the name; negative: at least so many.
+    /// The number of arguments, its name included; negative when it is a minimum.
     pub arity: i32,
     /// Its properties.
     pub flags: Flags,
     /// Categories beyond those that follow from flags and group.
     pub extra_categories: Category,
-    /// Where its keys stand.
+    /// The positions of its keys.
     pub keys: &'static [KeySpec],
-    /// How it spreads over the shards.
+    /// Which shards it uses.
     pub scope: ShardScope,
     /// Its arguments.
     pub arguments: &'static [Argument],
-    /// Later changes: version and what changed.
+    /// Later changes: the version, and what changed.
     pub history: &'static [(&'static str, &'static str)],
     /// Hints for clients and proxies (command tips of the Redis documentation).
     pub tips: &'static [&'static str],
     /// The version that deprecated it, and what replaces it.
     pub deprecated: Option<(&'static str, &'static str)>,
-    /// It does nothing itself; no category then follows from its group.
+    /// It only has subcommands; no category then follows from its group.
     pub is_container: bool,
-    /// What it touches of a large value under its only key.
+    /// Which part of a large value under its only key it touches.
     pub prefetch: PrefetchHint,
 }
 
-/// What a command touches of a large value, for the processor to fetch while other requests are
-/// executed.
+/// Which part of a large value a command touches, to prefetch it while other requests are executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PrefetchHint {
-    /// Nothing that could be told beforehand.
+    /// Only the record is known beforehand.
     Record,
     /// The member that this argument names.
     Member(usize),
@@ -370,7 +369,7 @@ pub enum PrefetchHint {
 }
 
 impl Spec {
-    /// A command without keys or arguments that is no data command.
+    /// A command without keys and arguments.
     pub const fn new(name: &'static str, arity: i32, group: Group, since: &'static str) -> Self {
         Self {
             name,
@@ -397,17 +396,17 @@ impl Spec {
         Self { prefetch: PrefetchHint::Member(at), ..self }
     }
 
-    /// It touches the room in front of a list.
+    /// It touches the front of a list.
     pub const fn at_front(self) -> Self {
         Self { prefetch: PrefetchHint::Front, ..self }
     }
 
-    /// It touches the last elements of a list or the room behind them.
+    /// It touches the end of a list.
     pub const fn at_back(self) -> Self {
         Self { prefetch: PrefetchHint::Back, ..self }
     }
 
-    /// It does nothing itself; its subcommands do.
+    /// It only has subcommands.
     pub const fn container(self) -> Self {
         Self { is_container: true, ..self }
     }
@@ -432,12 +431,12 @@ impl Spec {
         Self { extra_categories: self.extra_categories.with(category), ..self }
     }
 
-    /// Where the keys stand.
+    /// The positions of its keys.
     pub const fn keys(self, keys: &'static [KeySpec]) -> Self {
         Self { keys, ..self }
     }
 
-    /// How it spreads over the shards.
+    /// Which shards it uses.
     pub const fn scope(self, scope: ShardScope) -> Self {
         Self { scope, ..self }
     }
@@ -457,7 +456,7 @@ impl Spec {
         Self { tips, ..self }
     }
 
-    /// Deprecated since a version in favour of something else.
+    /// Deprecated since a version, and replaced by something else.
     pub const fn deprecated(self, since: &'static str, instead: &'static str) -> Self {
         Self { deprecated: Some((since, instead)), ..self }
     }

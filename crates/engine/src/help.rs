@@ -33,7 +33,7 @@ fn one(argument: &Argument) -> String {
 }
 
 /// An argument without what its being optional or repeated adds, and whether it is a bare choice,
-/// which brackets must hold together.
+/// which needs brackets around it.
 fn bare(argument: &Argument) -> (String, bool) {
     let (value, is_choice) = match argument.shape {
         Shape::Token => return (argument.token.unwrap_or_default().to_owned(), false),

@@ -1,8 +1,8 @@
 //! Whole databases: DBSIZE, FLUSHALL, FLUSHDB, SWAPDB.
 //!
-//! What empties or exchanges databases stops the world, because it must be seen at one moment. It
-//! only unhooks the tables: they are dropped when the world goes on, the large ones in the
-//! background, whether ASYNC or SYNC was asked for.
+//! Commands that empty or swap databases run exclusively, so that every client sees them happen at
+//! one moment. They only unlink the tables, which are freed afterwards: large ones in the
+//! background, both with ASYNC and with SYNC.
 
 use resp::{Args, Reply};
 
@@ -35,7 +35,7 @@ const fn flush(name: &'static str, summary: &'static str) -> Spec {
         .arguments(FLUSH_TYPE)
         .history(&[
             ("4.0.0", "`ASYNC` frees memory in the background."),
-            ("6.2.0", "`SYNC` came as its opposite."),
+            ("6.2.0", "Added `SYNC`."),
         ])
         .tips(&["request_policy:all_shards", "response_policy:all_succeeded"])
 }
@@ -91,7 +91,7 @@ fn check_flush_type(args: &mut Args<'_>) -> Result<(), Error> {
     if args.len() == 1 || known && args.remaining() == 0 { Ok(()) } else { Err(Error::Syntax) }
 }
 
-/// Empties databases. It leaves an effect even when they were empty here: a replica's need not be.
+/// Empties databases. Records an effect even when they were empty: those of a replica may not be.
 fn empty(cx: &mut Cx<'_>, databases: std::ops::Range<usize>) {
     let mut removed = 0;
     cx.each_shard(&mut |shard, turn| {

@@ -4,8 +4,9 @@
 //! operation is carried out in order. So an error anywhere leaves nothing done, the string grows at
 //! most once, and no list of operations is kept.
 //!
-//! The string grows even when all writes fail by OVERFLOW FAIL, as in Redis. There nobody is told
-//! of it; here it leaves an effect without an event, so that whoever follows has the same string.
+//! The string grows even when all writes fail by OVERFLOW FAIL, as in Redis. Redis
+//! does not replicate that; here it is an effect without an event, so that replicas have the same
+//! string.
 
 use resp::{Args, Reply};
 use store::string::Digits;

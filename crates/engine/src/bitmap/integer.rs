@@ -63,7 +63,7 @@ impl Kind {
         let value = if self.signed { i128::from(value) } else { i128::from(value as u64) };
         let (_, max) = self.bounds();
         // Far below a narrow type Redis's own arithmetic wraps and saturates at the other end;
-        // clients see that, and so does whoever replays a command on both.
+        // clients see that, and so does a replica on another machine.
         let wraps = self.bits < 64 && value < 0 && max - value > i128::from(i64::MAX);
         let value = if wraps && overflow == Overflow::Saturate { max } else { value };
         self.fit(value, overflow)

@@ -20,7 +20,7 @@ impl Elements {
         self.ends.len()
     }
 
-    /// Makes room for so many short ones.
+    /// Makes room for this many short elements.
     pub(super) fn reserve(&mut self, elements: usize) {
         self.ends.reserve(elements);
         self.bytes.reserve(elements * SHORT_BYTES);
@@ -54,7 +54,7 @@ pub(super) enum Order {
 /// Copies the elements under a key, none when it is not there.
 ///
 /// # Errors
-/// When the value is no list, set or sorted set.
+/// When the value is not a list, a set or a sorted set.
 pub(super) fn push_elements(
     db: &mut Db,
     turn: &mut Turn,

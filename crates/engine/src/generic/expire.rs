@@ -1,4 +1,4 @@
-//! When keys end: EXPIRE and its variants, TTL and its variants, PERSIST.
+//! The expiry of keys: EXPIRE and its variants, TTL and its variants, PERSIST.
 //!
 //! Whatever unit and base a client gives, a key keeps one absolute time in milliseconds, and that
 //! is what is replayed: a replica or a log read later must not add its own delay. The replayed

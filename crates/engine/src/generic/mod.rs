@@ -1,4 +1,4 @@
-//! Keys whatever they hold (<https://redis.io/docs/latest/commands/?group=generic>): here whether
+//! Keys of any type (<https://redis.io/docs/latest/commands/?group=generic>): here whether
 //! they are there and what type they have; the rest in one file a subject.
 
 use resp::{Args, Reply};

@@ -1,8 +1,8 @@
 //! SORT and SORT_RO (<https://redis.io/docs/latest/commands/sort/>): the elements of a list, set or
 //! sorted set in an order of their own or of keys that a pattern names.
 //!
-//! A pattern can name any key of the database, so that a request with one runs while the world
-//! stands still; all others hold the shard of their keys only. Texts are compared byte by byte,
+//! A pattern can name any key of the database, so a request with one runs exclusively; all others
+//! lock only the shards of their keys. Texts are compared byte by byte,
 //! whatever the locale.
 
 use std::cmp::Ordering;
@@ -245,7 +245,7 @@ fn sort_by_weight(
         };
         if options.descending { order.reverse() } else { order }
     };
-    // Only what is replied needs an order of its own.
+    // Only the elements that are returned need an order among themselves.
     if end < order.len() && end > 0 {
         order.select_nth_unstable_by(end - 1, compare);
         order.truncate(end);

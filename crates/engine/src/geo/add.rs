@@ -1,4 +1,4 @@
-//! Members added with their places: GEOADD.
+//! Members added with their positions: GEOADD.
 //!
 //! It is replayed as the ZADD that it is.
 
@@ -35,7 +35,7 @@ pub(super) const GEOADD: Row<Handler> = Row::new(
     geoadd,
 );
 
-/// The words between key and places.
+/// The options of GEOADD.
 #[derive(Clone, Copy, Default)]
 struct Options {
     /// Change nothing that is there.
@@ -73,7 +73,7 @@ impl Options {
 
 fn geoadd(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let options = Options::parse(args)?;
-    // All places are read before the first is used: the command does everything or nothing.
+    // All positions are read before the first is used: the command does everything or nothing.
     for at in (options.at..args.len()).step_by(3) {
         point(args.text(at), args.text(at + 1))?;
     }
@@ -94,8 +94,8 @@ fn geoadd(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
     Ok(())
 }
 
-/// Gives the members of a set, if there is one, their places. Returns how many were added and how
-/// many changed.
+/// Sets the positions of members in a set, if it exists. Returns how many were added and how many
+/// were updated.
 fn apply(
     set: Option<Edit<'_, SortedSet>>,
     args: &Args<'_>,
@@ -103,10 +103,10 @@ fn apply(
     limits: &Limits,
 ) -> Result<(usize, usize), Error> {
     let Some(mut set) = set else { return Ok((0, 0)) };
-    let places = (options.at..args.len()).step_by(3);
-    set.expect(places.len(), args.text(options.at + 2).len(), limits);
+    let positions = (options.at..args.len()).step_by(3);
+    set.expect(positions.len(), args.text(options.at + 2).len(), limits);
     let (mut added, mut updated) = (0, 0);
-    for at in places {
+    for at in positions {
         let score = point(args.text(at), args.text(at + 1))?.score() as f64;
         let change = set.update(args.text(at + 2), limits, |old| {
             let refused = if old.is_some() { options.nx } else { options.xx };
@@ -118,7 +118,7 @@ fn apply(
     Ok((added, updated))
 }
 
-/// The request with scores in the place of places, which have been read before.
+/// The request with scores instead of positions, which have been read before.
 fn as_zadd(args: &Args<'_>, options: Options) -> Vec<Vec<u8>> {
     let mut words = vec![b"ZADD".to_vec()];
     words.extend(args.iter().take(options.at).skip(1).map(<[u8]>::to_vec));

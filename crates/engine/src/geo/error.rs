@@ -6,7 +6,7 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GeoError {
     /// A position outside the valid range, as `longitude,latitude`.
-    Place(String),
+    Position(String),
     /// An unknown unit of length.
     Unit,
     /// A radius that is not a number.
@@ -40,7 +40,7 @@ pub enum GeoError {
 impl fmt::Display for GeoError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Place(place) => return write!(f, "ERR invalid longitude,latitude pair {place}"),
+            Self::Position(pair) => return write!(f, "ERR invalid longitude,latitude pair {pair}"),
             Self::Unit => "ERR unsupported unit provided. please use M, KM, FT, MI",
             Self::Radius => "ERR need numeric radius",
             Self::RadiusNegative => "ERR radius cannot be negative",

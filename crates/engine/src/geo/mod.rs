@@ -1,8 +1,8 @@
-//! Places on the earth (<https://redis.io/docs/latest/commands/?group=geo>): the list of their
+//! Geospatial indexes (<https://redis.io/docs/latest/commands/?group=geo>): the list of their
 //! rows, and what the files of the family share.
 //!
-//! A place is a member of a sorted set whose score is the place's number, `base::geohash`; so
-//! members are also removed, counted and listed by the commands on sorted sets. They are added in
+//! A position is a member of a sorted set whose score is the position's number, `base::geohash`, so
+//! the commands on sorted sets remove, count and list members. They are added in
 //! `add`, shown in `read`, and found in `search`, whose arguments are read in `query` and whose
 //! shapes are in `shape`.
 
@@ -58,14 +58,14 @@ const fn spec(name: &'static str, arity: i32, since: &'static str) -> Spec {
     Spec::new(name, arity, Group::Geo, since)
 }
 
-/// A place given as two arguments.
+/// A position given as two arguments.
 fn point(longitude: &[u8], latitude: &[u8]) -> Result<Point, Error> {
     let point = Point { longitude: float(longitude)?, latitude: float(latitude)? };
     if point.is_valid() {
         return Ok(point);
     }
     let text = format!("{:.6},{:.6}", point.longitude, point.latitude);
-    Err(GeoError::Place(text).into())
+    Err(GeoError::Position(text).into())
 }
 
 /// Metres in a unit.
@@ -88,7 +88,7 @@ fn reply_distance(reply: &mut Reply<'_>, distance: f64) {
     reply.bulk(&text);
 }
 
-/// Replies a place as an array of two numbers.
+/// Replies a position as an array of two numbers.
 fn reply_point(reply: &mut Reply<'_>, point: Point) {
     reply.array(2);
     reply.double(point.longitude);

@@ -44,13 +44,13 @@ pub(super) struct Target {
 /// A search.
 #[derive(Clone, Debug)]
 pub(super) struct Query {
-    /// Where; nothing when a member that there is not is the middle.
+    /// Where to search; none when the center is a missing member.
     pub(super) shape: Option<Shape>,
     /// Metres in the unit of the result's distances.
     pub(super) unit_m: f64,
     pub(super) with_distance: bool,
     pub(super) with_hash: bool,
-    pub(super) with_place: bool,
+    pub(super) with_position: bool,
     /// Results at most; 0 for all.
     pub(super) count: usize,
     /// The first ones found will do.
@@ -65,33 +65,33 @@ struct Draft<'a> {
     center: Option<Point>,
     area: Option<Area>,
     from_member: bool,
-    from_place: bool,
+    from_position: bool,
     search: Search,
-    /// The place of a member; nothing at all when there is no set.
-    place_of: &'a mut dyn FnMut(&[u8]) -> Option<Option<Point>>,
+    /// The position of a member, or none for a missing member; none when the key is missing.
+    position_of: &'a mut dyn FnMut(&[u8]) -> Option<Option<Point>>,
 }
 
-/// Reads a search. `place_of` tells the place of a member, or nothing at all when there is no set:
-/// then whatever would need a place is read as if it were there.
+/// Parses a search. `position_of` returns the position of a member, and none when the key is
+/// missing: then arguments that need a position are parsed as if it existed.
 pub(super) fn parse(
     args: &mut Args<'_>,
     search: Search,
-    place_of: &mut dyn FnMut(&[u8]) -> Option<Option<Point>>,
+    position_of: &mut dyn FnMut(&[u8]) -> Option<Option<Point>>,
 ) -> Result<Query, Error> {
     let query = Query {
         shape: None,
         unit_m: 1.0,
         with_distance: false,
         with_hash: false,
-        with_place: false,
+        with_position: false,
         count: 0,
         any: false,
         order: Order::None,
         target: None,
     };
     let (center, area) = (None, None);
-    let (from_member, from_place) = (false, false);
-    let mut draft = Draft { query, center, area, from_member, from_place, search, place_of };
+    let (from_member, from_position) = (false, false);
+    let mut draft = Draft { query, center, area, from_member, from_position, search, position_of };
     draft.positional(args)?;
     while args.remaining() > 0 {
         draft.word(args)?;
@@ -100,7 +100,7 @@ pub(super) fn parse(
 }
 
 impl Draft<'_> {
-    /// Reads what stands before the words.
+    /// Parses the arguments before the options.
     fn positional(&mut self, args: &mut Args<'_>) -> Result<(), Error> {
         match self.search {
             Search::Radius(_) => {
@@ -124,9 +124,9 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Reads the next word and what belongs to it.
+    /// Parses the next option and its arguments.
     fn word(&mut self, args: &mut Args<'_>) -> Result<(), Error> {
-        // Arguments behind the word.
+        // Arguments behind the option.
         let behind = args.remaining() - 1;
         let may_store = matches!(self.search, Search::Radius(true) | Search::RadiusByMember(true))
             && behind > 0;
@@ -135,7 +135,7 @@ impl Draft<'_> {
         } else if args.take_word("withhash") {
             self.query.with_hash = true;
         } else if args.take_word("withcoord") {
-            self.query.with_place = true;
+            self.query.with_position = true;
         } else if args.take_word("any") {
             self.query.any = true;
         } else if args.take_word("asc") {
@@ -153,7 +153,7 @@ impl Draft<'_> {
         } else if self.search == Search::Geosearchstore && args.take_word("storedist") {
             self.query.target = Some(Target { at: 1, distances: true });
         } else if matches!(self.search, Search::Geosearch | Search::Geosearchstore) {
-            return self.place_or_shape(args, behind);
+            return self.center_or_shape(args, behind);
         } else {
             return Err(Error::Syntax);
         }
@@ -165,19 +165,19 @@ impl Draft<'_> {
         args.next();
     }
 
-    /// Reads the words that GEOSEARCH has instead of leading arguments.
-    fn place_or_shape(&mut self, args: &mut Args<'_>, behind: usize) -> Result<(), Error> {
+    /// Parses the options that GEOSEARCH has instead of leading arguments.
+    fn center_or_shape(&mut self, args: &mut Args<'_>, behind: usize) -> Result<(), Error> {
         let polygon = matches!(self.area, Some(Area::Polygon(_)));
         let circle = matches!(self.area, Some(Area::Circle(_)));
         let a_box = matches!(self.area, Some(Area::Box(..)));
-        let from = self.from_member || self.from_place;
-        if behind > 0 && !self.from_place && !polygon && args.take_word("frommember") {
+        let from = self.from_member || self.from_position;
+        if behind > 0 && !self.from_position && !polygon && args.take_word("frommember") {
             self.member(args.next().unwrap_or_default())?;
         } else if behind > 1 && !self.from_member && !polygon && args.take_word("fromlonlat") {
             let (longitude, latitude) = (args.next(), args.next());
             let point = point(longitude.unwrap_or_default(), latitude.unwrap_or_default())?;
             self.center = Some(point);
-            self.from_place = true;
+            self.from_position = true;
         } else if behind > 1 && !a_box && !polygon && args.take_word("byradius") {
             let (radius, unit) = (args.next(), args.next());
             let circle = self.circle(radius.unwrap_or_default(), unit.unwrap_or_default())?;
@@ -192,11 +192,11 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Takes a member for the middle.
+    /// Makes the position of a member the center.
     fn member(&mut self, member: &[u8]) -> Result<(), Error> {
         self.from_member = true;
-        if let Some(place) = (self.place_of)(member) {
-            self.center = Some(place.ok_or(GeoError::NoMember)?);
+        if let Some(position) = (self.position_of)(member) {
+            self.center = Some(position.ok_or(GeoError::NoMember)?);
         }
         Ok(())
     }
@@ -220,11 +220,11 @@ impl Draft<'_> {
         Ok(Area::Box(width * self.query.unit_m, height * self.query.unit_m))
     }
 
-    /// Checks what the words are together.
+    /// Checks the options together.
     fn finish(self, name: &[u8]) -> Result<Query, Error> {
-        let Self { mut query, center, area, from_member, from_place, search, .. } = self;
+        let Self { mut query, center, area, from_member, from_position, search, .. } = self;
         let name = || String::from_utf8_lossy(name).into_owned();
-        let shows = query.with_distance || query.with_hash || query.with_place;
+        let shows = query.with_distance || query.with_hash || query.with_position;
         if query.target.is_some() && shows {
             let who = match search {
                 Search::Geosearchstore => "GEOSEARCHSTORE",
@@ -234,7 +234,7 @@ impl Draft<'_> {
         }
         if matches!(search, Search::Geosearch | Search::Geosearchstore) {
             let polygon = matches!(area, Some(Area::Polygon(_)));
-            if !from_member && !from_place && !polygon {
+            if !from_member && !from_position && !polygon {
                 return Err(GeoError::From(name()).into());
             }
             if area.is_none() {

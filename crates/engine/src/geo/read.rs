@@ -56,8 +56,8 @@ fn geodist(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resul
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
     let set = db.read::<SortedSet>(turn, key)?;
-    let place = |at| set?.score(args.text(at)).map(Point::of_score);
-    match (place(2), place(3)) {
+    let position = |at| set?.score(args.text(at)).map(Point::of_score);
+    match (position(2), position(3)) {
         (Some(a), Some(b)) => reply_distance(reply, a.distance_m(b) / metres),
         _ => reply.null(),
     }
@@ -65,15 +65,15 @@ fn geodist(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resul
 }
 
 fn geohash(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
-    each(cx, args, reply, |reply, place| match place {
-        Some(place) => reply.bulk(&place.text()),
+    each(cx, args, reply, |reply, position| match position {
+        Some(position) => reply.bulk(&position.text()),
         None => reply.null(),
     })
 }
 
 fn geopos(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
-    each(cx, args, reply, |reply, place| match place {
-        Some(place) => reply_point(reply, place),
+    each(cx, args, reply, |reply, position| match position {
+        Some(position) => reply_point(reply, position),
         None => reply.null_array(),
     })
 }

@@ -1,6 +1,6 @@
 //! Members found: the work of GEORADIUS, GEORADIUSBYMEMBER, GEOSEARCH and GEOSEARCHSTORE.
 //!
-//! The cells around the middle that can hold anything are ranges of scores; each member in them is
+//! The cells around the center that can hold anything are ranges of scores; each member in them is
 //! tested. What is found is in the order of cells and scores until it is sorted.
 
 use std::cmp::Ordering;
@@ -19,7 +19,7 @@ use crate::sorted_set::{reply_member, result};
 /// A member inside the shape.
 struct Found<'a> {
     pair: Pair<'a>,
-    place: Point,
+    position: Point,
     distance_m: f64,
     /// How many were found before.
     nth: usize,
@@ -63,7 +63,7 @@ pub(super) fn search(
 }
 
 /// The key that a result goes to, which is held because the row says where it stands: behind the
-/// last of the words that name one.
+/// last of the options that name one.
 fn target_key<'a>(
     cx: &Cx<'_>,
     args: &Args<'a>,
@@ -93,10 +93,10 @@ fn find<'a>(set: SortedSetRef<'a>, query: &Query) -> Vec<Found<'a>> {
             if found.len() >= limit {
                 break 'cells;
             }
-            let place = Point::of_score(pair.score());
-            if let Some(distance_m) = shape.distance_m(place) {
+            let position = Point::of_score(pair.score());
+            if let Some(distance_m) = shape.distance_m(position) {
                 let nth = found.len();
-                found.push(Found { pair, place, distance_m, nth });
+                found.push(Found { pair, position, distance_m, nth });
             }
         }
     }
@@ -126,7 +126,7 @@ fn arrange(found: &mut Vec<Found<'_>>, query: &Query) {
 }
 
 fn reply_found(reply: &mut Reply<'_>, found: &[Found<'_>], query: &Query) {
-    let options = [query.with_distance, query.with_hash, query.with_place];
+    let options = [query.with_distance, query.with_hash, query.with_position];
     let options = options.into_iter().filter(|wanted| *wanted).count();
     reply.array(found.len());
     for found in found {
@@ -140,8 +140,8 @@ fn reply_found(reply: &mut Reply<'_>, found: &[Found<'_>], query: &Query) {
         if query.with_hash {
             reply.int(found.pair.score() as i64);
         }
-        if query.with_place {
-            reply_point(reply, found.place);
+        if query.with_position {
+            reply_point(reply, found.position);
         }
     }
 }

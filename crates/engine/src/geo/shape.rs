@@ -1,4 +1,4 @@
-//! The shapes that a search can have, and which places are inside.
+//! The shapes that a search can have, and which positions are inside.
 
 use base::geohash::{Bounds, Cell, Point, centroid, cover};
 
@@ -8,15 +8,15 @@ const ROUNDING: (f64, f64) = (1e-9, 1e-3);
 /// Where to search.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Area {
-    /// Up to a distance from the middle, in metres.
+    /// Up to a distance from the center, in metres.
     Circle(f64),
-    /// Width and height of a box around the middle, in metres.
+    /// Width and height of a box around the center, in metres.
     Box(f64, f64),
-    /// Between these places, wherever the middle is.
+    /// Between these positions, wherever the center is.
     Polygon(Vec<Point>),
 }
 
-/// An area and its middle.
+/// An area and its center.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Shape {
     /// Distances are measured from here.
@@ -25,7 +25,7 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    /// A polygon around its own middle.
+    /// A polygon around its own center.
     pub(super) fn polygon(vertices: Vec<Point>) -> Self {
         Self { center: centroid(&vertices), area: Area::Polygon(vertices) }
     }
@@ -55,45 +55,45 @@ impl Shape {
         cover(self.center, bounds, radius_m)
     }
 
-    /// The distance of a place from the middle, in metres, if the place is inside.
+    /// The distance of a position from the center, in metres, if the position is inside.
     #[inline]
-    pub(super) fn distance_m(&self, place: Point) -> Option<f64> {
+    pub(super) fn distance_m(&self, position: Point) -> Option<f64> {
         match &self.area {
             Area::Circle(radius_m) => {
                 // Most that is outside is so by its latitude alone, which costs no trigonometry.
                 let reach_m = radius_m + radius_m * ROUNDING.0 + ROUNDING.1;
-                if self.center.north_distance_m(place) > reach_m {
+                if self.center.north_distance_m(position) > reach_m {
                     return None;
                 }
-                let distance_m = self.center.distance_m(place);
+                let distance_m = self.center.distance_m(position);
                 (distance_m <= *radius_m).then_some(distance_m)
             }
             Area::Box(width_m, height_m) => {
-                if place.north_distance_m(self.center) > height_m / 2.0 {
+                if position.north_distance_m(self.center) > height_m / 2.0 {
                     return None;
                 }
-                let beside = Point { latitude: place.latitude, ..self.center };
-                if place.distance_m(beside) > width_m / 2.0 {
+                let beside = Point { latitude: position.latitude, ..self.center };
+                if position.distance_m(beside) > width_m / 2.0 {
                     return None;
                 }
-                Some(self.center.distance_m(place))
+                Some(self.center.distance_m(position))
             }
             Area::Polygon(vertices) => {
-                is_between(vertices, place).then(|| self.center.distance_m(place))
+                is_between(vertices, position).then(|| self.center.distance_m(position))
             }
         }
     }
 }
 
-/// Whether a place is inside a polygon on the flat map: whether a line from it to the east crosses
-/// an odd number of sides.
-fn is_between(vertices: &[Point], place: Point) -> bool {
+/// Whether a position is inside a polygon on the flat map: whether a line from it to the east
+/// crosses an odd number of sides.
+fn is_between(vertices: &[Point], position: Point) -> bool {
     let others = vertices.iter().cycle().skip(vertices.len().saturating_sub(1));
     let crossed = vertices.iter().zip(others).filter(|(a, b)| {
-        let spans = (a.latitude > place.latitude) != (b.latitude > place.latitude);
+        let spans = (a.latitude > position.latitude) != (b.latitude > position.latitude);
         spans && {
-            let run = (b.longitude - a.longitude) * (place.latitude - a.latitude);
-            place.longitude < run / (b.latitude - a.latitude) + a.longitude
+            let run = (b.longitude - a.longitude) * (position.latitude - a.latitude);
+            position.longitude < run / (b.latitude - a.latitude) + a.longitude
         }
     });
     crossed.count() % 2 == 1
@@ -130,11 +130,11 @@ mod tests {
     fn a_circle_ends_where_the_distance_says() {
         let center = at(10.0, 50.0);
         for (east, north) in [(0.3, 0.0), (0.0, 0.3), (0.2, -0.2), (-0.1, 0.25)] {
-            let place = at(10.0 + east, 50.0 + north);
-            let distance_m = center.distance_m(place);
+            let position = at(10.0 + east, 50.0 + north);
+            let distance_m = center.distance_m(position);
             let circle = |radius_m| Shape { center, area: Area::Circle(radius_m) };
-            assert_eq!(circle(distance_m).distance_m(place), Some(distance_m));
-            assert_eq!(circle(distance_m * (1.0 - 1e-12)).distance_m(place), None);
+            assert_eq!(circle(distance_m).distance_m(position), Some(distance_m));
+            assert_eq!(circle(distance_m * (1.0 - 1e-12)).distance_m(position), None);
         }
     }
 }

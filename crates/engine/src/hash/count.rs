@@ -1,6 +1,6 @@
 //! Fields as counters: HINCRBY and HINCRBYFLOAT.
 //!
-//! A field keeps its expiry. The float is replayed as the value it got, so that who replays it
+//! A field keeps its expiry. The float is replayed as the value it got, so that a replica or a log
 //! comes to the same digits.
 
 use base::decimal::LongDouble;

@@ -1,8 +1,8 @@
-//! When fields end: HEXPIRE and its variants, HTTL and its variants, HPERSIST.
+//! The expiry of fields: HEXPIRE and its variants, HTTL and its variants, HPERSIST.
 //!
 //! Whatever unit and base a client gives, a field keeps one absolute time in milliseconds, and that
-//! is what is replayed, for the fields it was set for. A time that has come already removes the
-//! fields at once and is replayed as HDEL.
+//! is what is replayed, for the fields it was set for. A time in the past removes the fields
+//! at once and is replayed as HDEL.
 
 use resp::{Args, Reply};
 use store::{Event, Hash, Lookup};
@@ -19,15 +19,15 @@ use crate::exec::Handler;
 use command::Row;
 use command::{Argument, Shape, Spec};
 
-/// What is replied for a field that is not there.
+/// The reply for a missing field.
 const NO_FIELD: i64 = -2;
-/// What is replied for a field without expiry.
+/// The reply for a field without expiry.
 const NO_EXPIRY: i64 = -1;
 /// The condition does not hold.
 const NOT_MET: i64 = 0;
-/// The expiry was set, or taken away.
+/// The expiry was set or removed.
 const DONE: i64 = 1;
-/// The field was removed, its time having come.
+/// The field was removed, since the time is in the past.
 const REMOVED: i64 = 2;
 
 pub(super) const EXPIRED: Event = Event::new('h', "hexpire");
@@ -175,7 +175,7 @@ fn expire(
         reply.int(done);
     }
     if let Some(edit) = &mut edit {
-        // Redis changes the form whether or not an expiry was set.
+        // Redis changes the encoding whether or not an expiry was set.
         edit.make_expiring();
         emptied = edit.hash().is_empty();
     }
@@ -197,12 +197,12 @@ fn expire(
     Ok(())
 }
 
-/// The removal of these fields as it is replayed.
+/// The command that replays the removal of these fields.
 pub(super) fn replay_deletion(key: &[u8], fields: &[&[u8]]) -> Vec<Vec<u8>> {
     command([&b"HDEL"[..], key].into_iter().chain(fields.iter().copied()))
 }
 
-/// The type is looked at before the arguments are.
+/// Checks the type of the value, which comes before the checks of arguments.
 pub(super) fn check_type(cx: &mut Cx<'_>, args: &Args<'_>) -> Result<(), Error> {
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);

@@ -1,7 +1,7 @@
-//! Fields and their end together: HGETDEL, HGETEX, HSETEX.
+//! Fields read or set together with their expiry: HGETDEL, HGETEX, HSETEX.
 //!
-//! What they leave is replayed by simpler commands: HDEL, HPEXPIREAT and HPERSIST, or HSETEX with
-//! an absolute time. A time that has come already removes the fields at once.
+//! They are replayed as simpler commands: HDEL, HPEXPIREAT and HPERSIST, or HSETEX with an absolute
+//! time. A time in the past removes the fields at once.
 
 use resp::{Args, Reply};
 use store::hash::FieldExpiry;
@@ -181,7 +181,7 @@ fn hgetex(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
     Ok(())
 }
 
-/// Notes that HGETEX changed the expiry of fields, which is replayed without its value.
+/// Records that HGETEX changed the expiry of fields, which is replayed without reading them.
 fn wrote_change(cx: &mut Cx<'_>, key: Key<'_>, args: &Args<'_>, change: Change, word_at: usize) {
     let fields = || args.iter().skip(word_at);
     match change {
@@ -202,21 +202,21 @@ fn wrote_change(cx: &mut Cx<'_>, key: Key<'_>, args: &Args<'_>, change: Change, 
     }
 }
 
-/// The words of HSETEX before its fields.
+/// The options of HSETEX.
 #[derive(Clone, Copy, Debug, Default)]
-struct Words {
-    /// Whether the key must be there (XX) or must not (NX).
+struct HsetexOptions {
+    /// Whether the key must exist (XX) or must not (NX).
     key_is_there: Option<bool>,
-    /// Whether all fields must be there (FXX) or none (FNX).
+    /// Whether all fields must exist (FXX) or none (FNX).
     fields_are_there: Option<bool>,
     keep: bool,
-    /// When the fields end, in milliseconds since 1970, and where the time stands.
+    /// The expiry in milliseconds since 1970, and the index of its argument.
     until: Option<(i64, usize)>,
     /// Index of the first field.
     first: usize,
 }
 
-impl Words {
+impl HsetexOptions {
     fn parse(args: &Args<'_>, now_ms: i64) -> Result<Self, Error> {
         let mut words = Self::default();
         let mut at = 2;
@@ -258,7 +258,7 @@ impl Words {
     }
 }
 
-/// Reads `FIELDS numfields field value [field value ...]` and returns where the fields begin.
+/// Parses `FIELDS numfields field value [field value ...]` and returns where the fields begin.
 fn count_pairs(args: &Args<'_>, word_at: usize) -> Result<usize, Error> {
     let arity = || Error::Arity("hsetex".to_owned());
     if word_at + 3 >= args.len() {
@@ -271,7 +271,7 @@ fn count_pairs(args: &Args<'_>, word_at: usize) -> Result<usize, Error> {
 }
 
 fn hsetex(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
-    let words = Words::parse(args, cx.turn.unix_ms)?;
+    let words = HsetexOptions::parse(args, cx.turn.unix_ms)?;
     let key = cx.first_key(args, 1);
     expire_named(cx, key, args, words.first, 2);
     let limits = cx.limits;

@@ -2,13 +2,13 @@
 //! the files of the family share.
 //!
 //! A row stands beside its handler: fields read in `read`, drawn in `random` and scanned in `scan`,
-//! set and removed in `write`, counters in `count`; when fields end in `expiry`, with the arguments
-//! that say so in `until`, and the commands that read or set fields and their end together in
-//! `together`.
+//! set and removed in `write`, counters in `count`, the expiry of fields in `expiry`, and fields
+//! read or set together with their expiry in `field_ttl`. `expiry_args` parses the arguments of
+//! the latter two.
 //!
-//! A field whose time has come is not there any more for anyone, only HLEN and HDEL count it until
-//! it is removed, as in Redis. Commands remove those they name before they look at them, which
-//! leaves an effect of its own.
+//! An expired field does not exist for clients, except that HLEN and HDEL count it until it is
+//! removed, as in Redis. Commands remove the expired fields among those they name first, which is
+//! a separate effect.
 
 use ds::packed::Entry;
 use resp::{Args, Reply};
@@ -66,7 +66,7 @@ const WRITE: Flags = Flags::WRITE;
 const GROW: Flags = Flags::WRITE.with(Flags::DENYOOM);
 const FAST: Flags = Flags::FAST;
 
-/// The key of a command that replies what is in it.
+/// The key of a command that returns its contents.
 const READ_KEY: &[KeySpec] = &[KeySpec::one(1, Access::RO.with(Access::ACCESS))];
 /// The key of a command that sets fields or their expiries.
 const UPDATE_KEY: &[KeySpec] = &[KeySpec::one(1, Access::RW.with(Access::UPDATE))];
@@ -98,14 +98,14 @@ fn reply_entry(reply: &mut Reply<'_>, entry: Entry<'_>) {
     }
 }
 
-/// Removes those of the fields from one argument on whose time has come: every `step`th.
+/// Removes the expired ones among the fields that every `step`th argument from `from` on names.
 #[inline]
 fn expire_named(cx: &mut Cx<'_>, key: Key<'_>, args: &Args<'_>, from: usize, step: usize) {
     let (db, turn) = cx.db(key);
     db.expire_fields(turn, key, args.iter().skip(from).step_by(step));
 }
 
-/// Notes that fields were removed, and the key when none is left.
+/// Records that fields were removed, and the key with the last of them.
 fn wrote_deletion(cx: &mut Cx<'_>, key: Key<'_>, emptied: bool) {
     cx.wrote_removal(FIELDS_DELETED, key.bytes, emptied);
 }

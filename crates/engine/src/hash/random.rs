@@ -1,4 +1,4 @@
-//! HRANDFIELD: fields drawn at random.
+//! HRANDFIELD: random fields.
 //!
 //! When many different fields are wanted they are selected in a walk over the hash; when few are,
 //! fields are drawn until enough different ones were met.
@@ -20,7 +20,7 @@ use crate::sampling::Selection;
 use command::Row;
 use command::{Argument, Shape};
 
-/// A walk over all fields costs less than drawing when at least one field in so many is wanted.
+/// A walk over all fields costs less than drawing when at least one in this many is wanted.
 const WALKED_ONE_IN: usize = 3;
 
 pub(super) const HRANDFIELD: Row<Handler> = Row::new(
@@ -90,7 +90,7 @@ type Field<'a> = (Entry<'a>, Value<'a>);
 /// What is drawn from.
 enum Pool<'a> {
     Hash(HashRef<'a>),
-    /// Those of its fields that have not ended, when others have: in a pause they stay.
+    /// The fields that have not expired, when others have: a pause keeps those.
     Live(Vec<Field<'a>>),
 }
 
@@ -122,7 +122,7 @@ impl<'a> Pool<'a> {
         }
     }
 
-    /// So many different fields, each selection equally likely.
+    /// As many different fields as wanted, each selection equally likely.
     fn sample(&self, many: usize, random: &mut Random, each: &mut dyn FnMut(Field<'a>)) {
         let table = match self {
             Self::Hash(HashRef::Table(table)) => table,

@@ -11,7 +11,7 @@ use crate::exec::Handler;
 use command::Row;
 use command::{Access, Argument, KeySpec, Spec};
 
-/// The key of a command that replies a property of what is in it.
+/// The key of a command that returns a property of its contents.
 const KEY: &[KeySpec] = &[KeySpec::one(1, Access::RO)];
 const KEY_AND_FIELD: &[Argument] = &[Argument::key(), FIELD];
 
@@ -134,7 +134,7 @@ fn hlen(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(
     Ok(())
 }
 
-/// Fields that have not ended; looks at all of them only when some have.
+/// The number of fields that have not expired. Walks over the hash only when some have.
 fn live_len(hash: HashRef<'_>, unix_ms: i64) -> usize {
     if hash.has_expired(unix_ms) {
         hash.iter().filter(|(_, value)| !value.is_expired(unix_ms)).count()

@@ -1,4 +1,4 @@
-//! HyperLogLogs for those who develop the server: PFDEBUG and PFSELFTEST.
+//! Commands for developers of the server: PFDEBUG and PFSELFTEST.
 
 use ds::hll::{self, Encoding, REGISTERS, Runs};
 use resp::{Args, Reply};

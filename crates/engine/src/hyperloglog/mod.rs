@@ -1,7 +1,7 @@
 //! Counts of different elements (<https://redis.io/docs/latest/commands/?group=hyperloglog>): the
 //! list of their rows, and PFADD, PFCOUNT and PFMERGE.
 //!
-//! A HyperLogLog is a string in a form of its own, `ds::hll`, which anyone may also set. PFADD
+//! A HyperLogLog is a string in the format of `ds::hll`, which clients can also set. PFADD
 //! writes into it where it lies. PFCOUNT of one key stores what it counted in the header, so it may
 //! write as well: then it leaves an effect, but no event.
 

@@ -1,7 +1,7 @@
 //! Commands that wait for a list to have elements: BLPOP, BRPOP, BLMOVE, BRPOPLPUSH, BLMPOP.
 //!
-//! Each is what its sister without the `B` is as soon as one of its lists is there, and is replayed
-//! as that sister.
+//! As soon as one of its lists exists, each does what the command without the `B` does, and is
+//! replayed as that command.
 
 use resp::{Args, Reply};
 use store::{Key, List, Side};
@@ -116,7 +116,7 @@ fn pop_or_wait(
     Ok(Some(BlockRequest::new(BlockedOn::List, 1..last, until_ms, serve)))
 }
 
-/// Takes one element if the list is there, and replies the key and it. Returns whether it did.
+/// Pops one element and replies the key and the element. Returns whether the list exists.
 fn pop_one(
     cx: &mut Cx<'_>,
     key: Key<'_>,
@@ -140,7 +140,7 @@ fn pop_one(
     Ok(true)
 }
 
-/// Moves an element if the source is there, and else waits for it.
+/// Moves an element, or waits for one when the source does not exist.
 fn move_or_wait(
     cx: &mut Cx<'_>,
     args: &Args<'_>,

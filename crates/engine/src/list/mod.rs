@@ -1,7 +1,7 @@
 //! Lists (<https://redis.io/docs/latest/commands/?group=list>): the list of their rows, and what
 //! the files of the family share.
 //!
-//! A row stands beside its handler: elements added in `push`, taken in `pop`, read in `read`,
+//! A row stands beside its handler: elements added in `push`, popped in `pop`, read in `read`,
 //! changed where they lie in `change`, moved from list to list in `transfer`, waited for in
 //! `blocking`.
 
@@ -52,7 +52,7 @@ const WRITE: Flags = Flags::WRITE.with(Flags::DENYOOM);
 
 /// The key of a command that reads elements.
 const READ_KEY: &[KeySpec] = &[KeySpec::one(1, Access::RO.with(Access::ACCESS))];
-/// How a command uses a key whose elements it takes.
+/// How a command uses a key whose elements it pops.
 const TAKEN: Access = Access::RW.with(Access::ACCESS).with(Access::DELETE);
 
 const ELEMENT: Argument = Argument::new("element", Shape::String);

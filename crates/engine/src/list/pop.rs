@@ -1,5 +1,5 @@
-//! Elements taken from an end: LPOP and RPOP, and LMPOP, which takes from the first list that is
-//! there.
+//! Elements popped from an end: LPOP and RPOP, and LMPOP, which pops from the first list that
+//! exists.
 
 use resp::{Args, Reply};
 use store::{Key, List, Side};
@@ -80,8 +80,8 @@ fn pop_at(
     Ok(())
 }
 
-/// Takes up to so many elements from an end of a list, outermost first, and replies them as an
-/// array behind what `head` replies. Returns how many they were, or nothing when there is no list.
+/// Pops up to `count` elements from an end of a list, outermost first, and replies them as an array
+/// behind what `head` replies. Returns how many they were, or none for a missing key.
 fn take(
     cx: &mut Cx<'_>,
     key: Key<'_>,

@@ -1,8 +1,8 @@
-//! What the algebra of several sets has in common: reading them all, and storing a result.
+//! What commands that combine sets have in common: reading all sets, and storing a result.
 //!
-//! First every key is read, in order: that is when expired ones go, hits are counted and a value of
-//! another type ends the command. Then the sets are seen side by side where they lie, so that a
-//! result is replied without a copy of any.
+//! First each key is looked up in order, which removes expired keys, counts hits and fails on a
+//! value of another type. Then the sets are borrowed together, so that a result is replied without
+//! a copy of any set.
 
 use std::ops::Range;
 
@@ -36,7 +36,7 @@ pub(super) struct Sources<'a> {
 }
 
 impl<'a> Sources<'a> {
-    /// Reads the sets under `keys`, before which stand so many other keys.
+    /// Reads the sets under `keys`, which `before` other keys of the request precede.
     pub(super) fn read(
         cx: &mut Cx<'_>,
         args: &Args<'a>,

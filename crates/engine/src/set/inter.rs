@@ -56,7 +56,7 @@ const fn inter(name: &'static str, arity: i32, since: &'static str) -> Spec {
     )
 }
 
-/// Shows the shared members until `visit` returns false.
+/// Visits the shared members until `visit` returns false.
 fn each_shared(
     sets: Vec<Option<SetRef<'_>>>,
     hasher: &KeyHasher,

@@ -1,4 +1,4 @@
-//! Members drawn at random: SPOP, which takes them out, and SRANDMEMBER.
+//! Random members: SPOP, which removes them, and SRANDMEMBER.
 
 use base::random::Random;
 use resp::{Args, Reply};
@@ -43,8 +43,8 @@ pub(super) const SRANDMEMBER: Row<Handler> = Row::new(
     srandmember,
 );
 
-/// Members drawn with repetition at most: unlike any other reply this one can be longer than the
-/// data, and Redis goes on until its memory ends.
+/// Most members drawn with repetition: this reply can be longer than the data, and Redis fills its
+/// memory with it.
 const DRAWN_MAX: usize = 1 << 26;
 
 const POPPED: Event = Event::new('s', "spop");

@@ -54,7 +54,7 @@ pub(super) const ZINCRBY: Row<Handler> = Row::new(
     },
 );
 
-/// The words between key and pairs.
+/// The options of ZADD.
 #[derive(Clone, Copy, Default)]
 struct Options {
     /// Change nothing that is there.
@@ -72,7 +72,7 @@ struct Options {
 }
 
 impl Options {
-    /// Reads the words; the cursor then stands at the first score.
+    /// Parses the options up to the first score, where the cursor then is.
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let mut options = Self::default();
         args.seek(2);

@@ -1,4 +1,4 @@
-//! How commands write ranges: of ranks, of scores, of members.
+//! Parses ranges of ranks, of scores and of members.
 
 use std::ops::Range;
 
@@ -49,7 +49,7 @@ impl<'a> Bounds<'a> {
     }
 }
 
-/// The range between two scores, each alone or behind a `(` that leaves it out.
+/// The range between two scores, each inclusive, or exclusive behind a `(`.
 fn scores(min: &[u8], max: &[u8]) -> Result<ScoreRange, Error> {
     let (min, min_open) = score_end(min)?;
     let (max, max_open) = score_end(max)?;
@@ -63,7 +63,7 @@ fn score_end(arg: &[u8]) -> Result<(f64, bool), Error> {
     Ok((score.ok_or(SortedSetError::ScoreEnd)?, open))
 }
 
-/// The range between two members, behind `[` or `(`, or the words `-` and `+`.
+/// The range between two members behind `[` or `(`, or `-` and `+`.
 fn members<'a>(min: &'a [u8], max: &'a [u8]) -> Result<LexRange<'a>, Error> {
     Ok(LexRange { min: lex_end(min)?, max: lex_end(max)? })
 }

@@ -108,7 +108,7 @@ const fn storing(name: &'static str, since: &'static str) -> Spec {
     spec(name, -4, since).flags(FLAGS).keys(KEYS)
 }
 
-/// What is made of the sets.
+/// How sets are combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Operation {
     Union,
@@ -128,7 +128,7 @@ impl Operation {
     }
 }
 
-/// What becomes of the scores that a member has in several sets.
+/// How the scores of a member in several sets are combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Aggregate {
     Sum,
@@ -188,8 +188,8 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// Shows members and scores until `visit` says that it has seen enough. From the highest score
-    /// down, as Redis does, which shows in sums that are rounded.
+    /// Visits members and scores until `visit` returns false. In descending order of scores, as in
+    /// Redis, since the order shows in the rounding of sums.
     fn each(self, mut visit: impl FnMut(&[u8], f64) -> bool) {
         let mut digits = Digits::default();
         match self {
@@ -212,7 +212,7 @@ impl<'a> Input<'a> {
     }
 }
 
-/// What stands behind the keys.
+/// The options behind the keys.
 struct Options {
     /// One for each key, or none for 1 each.
     weights: Vec<f64>,
@@ -222,27 +222,27 @@ struct Options {
     limit: usize,
 }
 
-/// Which words may stand behind the keys.
+/// Which options a command has.
 #[derive(Clone, Copy)]
-struct Words {
+struct AllowedOptions {
     weights: bool,
     scores: bool,
     limit: bool,
 }
 
 impl Options {
-    /// Reads the words at the cursor; there are so many keys.
-    fn parse(args: &mut Args<'_>, keys: usize, words: Words) -> Result<Self, Error> {
+    /// Parses the options at the cursor of a command with `keys` keys.
+    fn parse(args: &mut Args<'_>, keys: usize, allowed: AllowedOptions) -> Result<Self, Error> {
         let (weights, aggregate) = (Vec::new(), Aggregate::Sum);
         let mut options = Self { weights, aggregate, with_scores: false, limit: 0 };
         while args.remaining() > 0 {
             let left = args.remaining();
-            if words.weights && left > keys && args.take_word("weights") {
+            if allowed.weights && left > keys && args.take_word("weights") {
                 options.weights.clear();
                 for weight in args.by_ref().take(keys) {
                     options.weights.push(float(weight).map_err(|_| SortedSetError::Weight)?);
                 }
-            } else if words.weights && left >= 2 && args.take_word("aggregate") {
+            } else if allowed.weights && left >= 2 && args.take_word("aggregate") {
                 options.aggregate = if args.take_word("sum") {
                     Aggregate::Sum
                 } else if args.take_word("min") {
@@ -252,9 +252,9 @@ impl Options {
                 } else {
                     return Err(Error::Syntax);
                 };
-            } else if words.scores && args.take_word("withscores") {
+            } else if allowed.scores && args.take_word("withscores") {
                 options.with_scores = true;
-            } else if words.limit && left >= 2 && args.take_word("limit") {
+            } else if allowed.limit && left >= 2 && args.take_word("limit") {
                 let limit = args.next().and_then(non_negative);
                 options.limit = limit.ok_or(Error::Negative("LIMIT"))?;
             } else {
@@ -268,7 +268,7 @@ impl Options {
 /// Sets with their weights.
 type Inputs<'a> = Vec<(Input<'a>, f64)>;
 
-/// Stands for a set that is not there.
+/// The input under a missing key.
 const ABSENT: (Input<'static>, f64) = (Input::Absent, 1.0);
 
 /// Where the input keys of a request stand, and what it says about them.
@@ -280,13 +280,13 @@ struct Request {
 }
 
 impl Request {
-    /// Reads a request. All keys are looked at before the words behind them, as in Redis, where a
-    /// key of a wrong type is the first error.
+    /// Parses a request. Looks all keys up before it parses the options behind them: as in Redis, a
+    /// value of another type is the first error.
     fn parse(
         cx: &mut Cx<'_>,
         args: &mut Args<'_>,
         count_at: usize,
-        words: Words,
+        allowed: AllowedOptions,
         name: &'static str,
     ) -> Result<Self, Error> {
         let keys = integer(args.text(count_at))?;
@@ -309,7 +309,7 @@ impl Request {
             }
         }
         args.seek(count_at + 1 + keys);
-        let options = Options::parse(args, keys, words)?;
+        let options = Options::parse(args, keys, allowed)?;
         Ok(Self { count_at, keys, options })
     }
 
@@ -328,7 +328,7 @@ impl Request {
         (0..self.keys).map(|nth| (input(nth), weight(nth))).collect()
     }
 
-    /// The result as a set of its own.
+    /// The result as a new set.
     fn compute(
         &self,
         operation: Operation,
@@ -368,7 +368,7 @@ impl Request {
     }
 }
 
-/// Shows the members that all sets have, until `visit` says that it has seen enough.
+/// Visits the members that all sets have, until `visit` returns false.
 fn each_of_all(
     mut inputs: Inputs<'_>,
     aggregate: Aggregate,
@@ -394,8 +394,9 @@ fn read(
     operation: Operation,
     name: &'static str,
 ) -> Result<(), Error> {
-    let words = Words { weights: operation != Operation::Diff, scores: true, limit: false };
-    let request = Request::parse(cx, args, 1, words, name)?;
+    let allowed =
+        AllowedOptions { weights: operation != Operation::Diff, scores: true, limit: false };
+    let request = Request::parse(cx, args, 1, allowed, name)?;
     let hasher = cx.turn.hasher;
     let result = request.compute(operation, request.inputs(cx, args), &hasher);
     let with_scores = request.options.with_scores;
@@ -420,8 +421,9 @@ fn write(
     operation: Operation,
     name: &'static str,
 ) -> Result<(), Error> {
-    let words = Words { weights: operation != Operation::Diff, scores: false, limit: false };
-    let request = Request::parse(cx, args, 2, words, name)?;
+    let allowed =
+        AllowedOptions { weights: operation != Operation::Diff, scores: false, limit: false };
+    let request = Request::parse(cx, args, 2, allowed, name)?;
     let hasher = cx.turn.hasher;
     let result = request.compute(operation, request.inputs(cx, args), &hasher);
     let target = cx.first_key(args, 1);
@@ -429,8 +431,8 @@ fn write(
 }
 
 fn zintercard(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
-    let words = Words { weights: false, scores: false, limit: true };
-    let request = Request::parse(cx, args, 1, words, "zintercard")?;
+    let allowed = AllowedOptions { weights: false, scores: false, limit: true };
+    let request = Request::parse(cx, args, 1, allowed, "zintercard")?;
     let (hasher, limit) = (cx.turn.hasher, request.options.limit);
     let mut count = 0;
     each_of_all(request.inputs(cx, args), Aggregate::Sum, &hasher, |_, _| {

@@ -2,9 +2,9 @@
 //! and what the files of the family share.
 //!
 //! A row stands beside its handler: members added in `add`, read one by one in `read` and at random
-//! in `random`, read in ranges in `range`, removed in `remove`, taken from the ends in `pop`,
-//! several sets made into one in `combine`, walked through in `scan`. How ranges are written is
-//! read in `bounds`; `result` stores what a command has made.
+//! in `random`, read in ranges in `range`, removed in `remove`, popped from the ends in `pop`,
+//! several sets combined in `combine`, iterated over in `scan`. `bounds` parses ranges; `result`
+//! stores the result of a command.
 
 use resp::Reply;
 use store::Event;
@@ -71,9 +71,9 @@ const FAST_READ: Flags = Flags::READONLY.with(Flags::FAST);
 /// The key of a command that reads it.
 const READ_KEY: &[KeySpec] = &[KeySpec::one(1, READ_ACCESS)];
 const READ_ACCESS: Access = Access::RO.with(Access::ACCESS);
-/// The key of a command that removes what it does not reply.
+/// The key of a command that removes members without returning them.
 const DELETE_KEY: &[KeySpec] = &[KeySpec::one(1, Access::RW.with(Access::DELETE))];
-/// The key of a command that removes what it replies.
+/// The key of a command that removes and returns members.
 const TAKE: Access = Access::RW.with(Access::ACCESS).with(Access::DELETE);
 /// The key of a command that overwrites it.
 const STORE: Access = Access::OW.with(Access::UPDATE);
@@ -99,7 +99,7 @@ pub(crate) fn reply_member(reply: &mut Reply<'_>, member: Entry<'_>) {
     }
 }
 
-/// Replies so many pairs: members alone, or with their scores in one flat array in RESP2 and in
+/// Replies `len` pairs: members alone, or with their scores in one flat array in RESP2 and in
 /// arrays of two in RESP3.
 fn reply_pairs<'a>(
     reply: &mut Reply<'_>,

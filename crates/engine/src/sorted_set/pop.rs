@@ -1,8 +1,7 @@
-//! Members taken from the ends: ZPOPMIN, ZPOPMAX and ZMPOP; and BZPOPMIN, BZPOPMAX and BZMPOP, that
-//! wait until there is one.
+//! Members popped from the ends: ZPOPMIN, ZPOPMAX and ZMPOP, and the blocking BZPOPMIN, BZPOPMAX
+//! and BZMPOP.
 //!
-//! However members were taken, the replayed command is ZPOPMIN or ZPOPMAX of the key they came
-//! from.
+//! All of them are replayed as ZPOPMIN or ZPOPMAX of the key that members were popped from.
 
 use resp::{Args, Reply};
 use store::{Key, SortedSet};
@@ -101,7 +100,7 @@ enum End {
     Max,
 }
 
-/// How taken members are replied.
+/// The form of the reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     /// Member and score.
@@ -123,8 +122,8 @@ impl End {
     }
 }
 
-/// Takes up to `count` members of a key and replies them. Returns how many they were; when there
-/// were none, nothing has been replied.
+/// Pops up to `count` members of a key and replies them. Returns how many they were; without any,
+/// nothing has been replied.
 fn pop(
     cx: &mut Cx<'_>,
     key: Key<'_>,
@@ -257,7 +256,7 @@ fn bzmpop(
     Ok(Some(BlockRequest::new(BlockedOn::SortedSet, request.keys, until_ms, serve)))
 }
 
-/// Takes one member of a key for BZPOPMIN or BZPOPMAX.
+/// Pops one member of a key for BZPOPMIN or BZPOPMAX.
 fn bpop_one(cx: &mut Cx<'_>, key: Key<'_>, end: End, reply: &mut Reply<'_>) -> Result<bool, Error> {
     let taken = pop(cx, key, end, 1, Form::Keyed, reply)? > 0;
     if taken {

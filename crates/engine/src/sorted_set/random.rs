@@ -1,4 +1,4 @@
-//! Members at random: ZRANDMEMBER.
+//! ZRANDMEMBER: random members.
 
 use std::collections::HashSet;
 
@@ -18,8 +18,8 @@ use command::{Argument, Shape};
 
 /// The most members that a reply may repeat: the set may be small, and the reply is made whole.
 const REPEATED_MAX: usize = 1 << 28;
-/// From so many times the wanted number of members on, ranks are drawn one by one until enough
-/// different ones were met; for smaller sets walking over all of them takes less.
+/// In a set of at least this many times the wanted members, ranks are drawn one by one until enough
+/// different ones were met; in a smaller set a walk over all members takes less.
 const DRAWN_SHARE: usize = 3;
 
 pub(super) const ZRANDMEMBER: Row<Handler> = Row::new(
@@ -70,7 +70,7 @@ fn zrandmember(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> R
     Ok(())
 }
 
-/// Replies that many different members, or all.
+/// Replies `wanted` different members, or all.
 fn reply_different(
     reply: &mut Reply<'_>,
     set: SortedSetRef<'_>,

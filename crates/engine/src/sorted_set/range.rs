@@ -137,7 +137,7 @@ const fn reading(name: &'static str, since: &'static str) -> Spec {
         .keys(READ_KEY)
 }
 
-/// A range and what is wanted of it.
+/// A range, and which part of it to return in which order.
 struct Query<'a> {
     bounds: Bounds<'a>,
     back: bool,
@@ -146,8 +146,8 @@ struct Query<'a> {
 }
 
 impl<'a> Query<'a> {
-    /// Reads what stands behind the key at `key_at`. What `by` and `back` say already, no word may
-    /// say again.
+    /// Parses the arguments behind the key at index `key_at`. When the command implies `by` or
+    /// `back`, the options for it are a syntax error.
     fn parse(
         args: &mut Args<'a>,
         key_at: usize,
@@ -187,7 +187,7 @@ impl<'a> Query<'a> {
         Ok(Self { bounds, back, limit, with_scores })
     }
 
-    /// The ranks of the members that are wanted.
+    /// The ranks of the members to return.
     fn ranks(&self, set: SortedSetRef<'_>) -> Range<usize> {
         let ranks = self.bounds.ranks(set, self.back);
         if matches!(self.bounds, Bounds::Ranks(..)) {
@@ -241,7 +241,7 @@ fn zrangestore(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> R
     let mut new = NewSortedSet::default();
     if let Some(set) = db.read::<SortedSet>(turn, source)? {
         let mut digits = Digits::default();
-        // Upwards whatever was asked: the order of the new set is its own.
+        // In ascending order, since the new set has the order of its scores.
         for pair in set.walk(query.ranks(set), false) {
             new.push(pair.member.text(&mut digits), pair.score());
         }

@@ -112,7 +112,7 @@ fn remove_range(
     Ok(())
 }
 
-/// Notes that a command removed members, maybe all.
+/// Records that a command removed members, and the key with the last of them.
 pub(super) fn removed_from(
     cx: &mut Cx<'_>,
     key: Key<'_>,

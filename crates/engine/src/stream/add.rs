@@ -13,7 +13,7 @@ use command::{Access, Argument, Flags, KeySpec, Shape};
 use super::error::StreamError;
 use super::id::{NewId, Shown};
 use super::spec;
-use super::trim::{CONDITION, Options, REFERENCES_HISTORY, STRATEGY, TRIMMED};
+use super::trim::{CONDITION, REFERENCES_HISTORY, STRATEGY, TRIMMED, TrimOptions};
 
 const ADDED: Event = Event::new('t', "xadd");
 
@@ -59,7 +59,7 @@ pub(super) fn chunk_limits(limits: &Limits) -> ChunkLimits {
 }
 
 fn xadd(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
-    let options = Options::parse(args, true, cx.limits)?;
+    let options = TrimOptions::parse(args, true, cx.limits)?;
     let first_at = options.id_at + 1;
     let texts = args.len().saturating_sub(first_at);
     if texts < 2 || !texts.is_multiple_of(2) {

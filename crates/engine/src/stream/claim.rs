@@ -18,7 +18,7 @@ use super::id::{parse, parse_from, reply_id};
 use super::replay::{Claim, Reader};
 use super::{CONSUMER, CONSUMER_MADE, DELETE_KEY, GROUP, IDS, UPDATE_KEY, asking, needed, spec};
 
-/// Entries that XAUTOCLAIM claims unless told how many.
+/// Entries that XAUTOCLAIM claims without COUNT.
 const COUNT: usize = 100;
 /// Entries that it looks at for each one it may claim.
 const LOOKS_PER_CLAIM: usize = 10;
@@ -167,7 +167,7 @@ impl Changes {
         self.claims.len() as u64 + u64::from(self.made) + u64::from(moved)
     }
 
-    /// Notes the changes and how they are replayed.
+    /// Records the changes, and how to replay them.
     fn note(&self, cx: &mut Cx<'_>, reader: Reader<'_>) {
         let Some(more) = self.len().checked_sub(1) else { return };
         cx.turn.counters.changes += more;
@@ -229,7 +229,7 @@ fn parse_claim(args: &Args<'_>, now_ms: i64) -> Result<(Claiming, usize), Error>
         }
         at += if is("FORCE") || is("JUSTID") { 1 } else { 2 };
     }
-    // A time from another clock may be nonsense, which is no reason to fail.
+    // A time from another clock can be out of range, which is not an error.
     let is_sane = |at: &i64| (0..=now_ms).contains(at);
     claiming.delivered_ms = delivered_ms.filter(is_sane).unwrap_or(now_ms);
     Ok((claiming, end))

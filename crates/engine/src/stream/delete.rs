@@ -20,7 +20,7 @@ const DELETED: Event = Event::new('t', "xdel");
 
 /// What XDELEX and XACKDEL reply for an identifier.
 mod outcome {
-    /// There is no such entry.
+    /// The entry does not exist.
     pub(super) const ABSENT: i64 = -1;
     /// The entry was deleted.
     pub(super) const DELETED: i64 = 1;
@@ -69,7 +69,7 @@ fn xdel(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(
         reply.int(0);
         return Ok(());
     };
-    // All or nothing: one that is no identifier must be found before any is deleted.
+    // All or nothing: an invalid ID must be found before any entry is deleted.
     for at in 2..args.len() {
         parse(args.text(at), 0)?;
     }

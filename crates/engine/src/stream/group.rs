@@ -125,7 +125,7 @@ pub(super) fn reply_help(reply: &mut Reply<'_>, lines: &[&str]) {
     }
 }
 
-/// The words behind the identifier.
+/// The options behind the ID.
 struct Options {
     make_stream: bool,
     entries_read: i64,

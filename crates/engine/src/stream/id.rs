@@ -7,12 +7,12 @@ use resp::Reply;
 use super::error::StreamError;
 use crate::error::Error;
 
-/// Longer texts are no identifiers.
+/// Longer texts are not IDs.
 const TEXT_BYTES_MAX: usize = 127;
 /// Two numbers of 20 digits and what parts them.
 const SHOWN_BYTES_MAX: usize = 41;
 
-/// The identifier that XADD is told to use.
+/// The ID that XADD is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NewId {
     /// `*`: the time and a free sequence.
@@ -41,7 +41,7 @@ pub(super) fn parse_end(text: &[u8], seq: u64) -> Result<Id, Error> {
     }
 }
 
-/// What XADD is told to use.
+/// Parses the ID that XADD is given.
 pub(super) fn parse_new(text: &[u8]) -> Result<NewId, Error> {
     match parts(text) {
         Some((ms, Some(b"*"))) => Ok(NewId::In(ms)),
@@ -117,7 +117,7 @@ impl Shown {
     }
 }
 
-/// An identifier as text of its own, for replays.
+/// An ID as an owned text, for replays.
 pub(super) fn to_vec(id: Id) -> Vec<u8> {
     Shown::new(id).as_bytes().to_vec()
 }

@@ -18,7 +18,7 @@ use super::group::reply_help;
 use super::id::reply_id;
 use super::{GROUP, idle_ms, lossy, spec};
 
-/// Entries and pending entries that FULL shows of each unless told how many.
+/// Entries and pending entries that FULL shows without COUNT.
 const COUNT: u64 = 10;
 
 const HELP: &[&str] = &[

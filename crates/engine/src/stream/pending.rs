@@ -59,7 +59,7 @@ fn xack(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(
         reply.int(0);
         return Ok(());
     };
-    // All or nothing: one that is no identifier must be found before any is acknowledged.
+    // All or nothing: an invalid ID must be found before any entry is acknowledged.
     for at in 3..args.len() {
         parse(args.text(at), 0)?;
     }

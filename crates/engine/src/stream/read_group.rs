@@ -225,7 +225,7 @@ impl Reading<'_> {
                     group.deliver(id, Pending { delivered_ms: self.now_ms, deliveries, ..old });
                 }
                 _ => {
-                    // It was deleted, and the consumer shall know.
+                    // The entry was deleted: null instead of its fields tells the consumer.
                     reply.array(2);
                     reply_id(reply, id);
                     reply.null_array();
@@ -324,7 +324,7 @@ impl Reading<'_> {
         }
     }
 
-    /// Notes what was changed in a stream, and how that is replayed.
+    /// Records what was changed in a stream, and how to replay it.
     fn note(&self, cx: &mut Cx<'_>, key: &[u8], changes: &Changes) {
         if changes.made {
             cx.turn.effects.note_unawaited(CONSUMER_MADE, key);

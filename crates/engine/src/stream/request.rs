@@ -1,4 +1,4 @@
-//! The words of XREAD and XREADGROUP.
+//! Parses the arguments of XREAD and XREADGROUP.
 
 use std::ops::Range;
 
@@ -21,22 +21,22 @@ pub(super) const STREAMS: Argument =
 /// A request to read; names and keys by their places among the arguments.
 #[derive(Clone, Debug)]
 pub(super) struct Request {
-    /// BLOCK: until when to wait, for ever without an end.
+    /// BLOCK: when to stop waiting, never without a time.
     pub(super) until: Option<Option<i64>>,
     /// Entries of each stream at most; 0 for all.
     pub(super) count: u64,
     /// The group's name, which the consumer's follows.
     pub(super) group_at: Option<usize>,
-    /// What is read counts as acknowledged.
+    /// NOACK: what is read counts as acknowledged.
     pub(super) no_ack: bool,
-    /// Entries that have been pending for so many milliseconds are read as well.
+    /// CLAIM: entries that have been pending for this many milliseconds are read as well.
     pub(super) claim_ms: Option<i64>,
     /// The keys.
     pub(super) keys: Range<usize>,
 }
 
 impl Request {
-    /// Reads the words, for XREADGROUP or for XREAD.
+    /// Parses the arguments of XREADGROUP, or of XREAD.
     pub(super) fn parse(args: &Args<'_>, of_group: bool, unix_ms: i64) -> Result<Self, Error> {
         let mut request = Self {
             until: None,
@@ -59,7 +59,7 @@ impl Request {
         Ok(request)
     }
 
-    /// Reads the word at `at`. Returns how many arguments it took.
+    /// Parses the option at index `at`. Returns how many arguments it has.
     fn parse_word(
         &mut self,
         args: &Args<'_>,

@@ -1,4 +1,4 @@
-//! XTRIM, and the words about trimming that XADD shares with it.
+//! XTRIM, and the options that XADD shares with it.
 
 use ds::stream::{Bound, Id, References, Trim};
 use resp::{Args, Reply};
@@ -15,7 +15,7 @@ use super::error::StreamError;
 use super::id::{NewId, parse, parse_new, to_vec};
 use super::{DELETE_KEY, spec};
 
-/// Chunks that inexact trimming looks at unless told how far to go, as in Redis.
+/// Chunks that inexact trimming examines without LIMIT, as in Redis.
 const CHUNKS_MAX: u64 = 100;
 /// What it comes to when chunks have no limit of entries, and at most.
 const LIMIT_WITHOUT_ENTRIES: u64 = 10_000;
@@ -75,7 +75,7 @@ pub(super) const XTRIM: Row<Handler> = Row::new(
 
 /// The options of XADD and XTRIM.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Options {
+pub(super) struct TrimOptions {
     /// How to trim, if at all.
     pub(super) trim: Option<Trim>,
     /// The argument that says how much is to remain.
@@ -90,8 +90,8 @@ pub(super) struct Options {
     pub(super) id_at: usize,
 }
 
-impl Options {
-    /// Reads the words behind the key; XADD's up to its identifier.
+impl TrimOptions {
+    /// Parses the options behind the key, for XADD up to the ID.
     pub(super) fn parse(args: &Args<'_>, xadd: bool, limits: &Limits) -> Result<Self, Error> {
         let mut options = Self {
             trim: None,
@@ -219,7 +219,7 @@ impl Options {
     }
 }
 
-/// What becomes of references, by its word.
+/// What happens to references, by its keyword.
 pub(super) fn parse_references(word: &[u8]) -> Option<References> {
     const WORDS: [(&[u8], References); 3] = [
         (b"keepref", References::Keep),
@@ -230,7 +230,7 @@ pub(super) fn parse_references(word: &[u8]) -> Option<References> {
 }
 
 fn xtrim(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
-    let options = Options::parse(args, false, cx.limits)?;
+    let options = TrimOptions::parse(args, false, cx.limits)?;
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
     let (Some(mut edit), Some(trim)) = (db.edit::<Stream>(turn, key)?, options.trim) else {

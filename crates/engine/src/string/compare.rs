@@ -71,7 +71,7 @@ pub(super) enum Relation {
 }
 
 impl Relation {
-    /// By its word, in any case.
+    /// The relation that a keyword names, in any case.
     pub(super) fn of(word: &[u8]) -> Option<Self> {
         const NAMES: [(&[u8], Relation); 4] = [
             (b"IFEQ", Relation::Equal),

@@ -1,4 +1,4 @@
-//! Whole values read: GET and MGET, and GETDEL and GETEX, which also end them or change their end.
+//! Whole values: GET and MGET, GETDEL, which removes the key, and GETEX, which changes its expiry.
 
 use resp::{Args, Reply};
 use store::{Lookup, StringValue};
@@ -66,7 +66,7 @@ fn mget(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(
     for (nth, at) in (1..args.len()).enumerate() {
         let key = cx.nth_key(args, nth, at);
         let (db, turn) = cx.db(key);
-        // A value of another type is no string, and here that is no error.
+        // MGET replies null for a value of another type.
         reply_text(reply, db.read::<StringValue>(turn, key).unwrap_or(None));
     }
     Ok(())
@@ -91,7 +91,7 @@ fn getex(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<
     let found = text.is_some();
     reply_text(reply, text);
     if !found {
-        // Not even a wrong amount is an error then.
+        // For a missing key not even an invalid amount is an error.
         return Ok(());
     }
     match options.expiry {

@@ -49,7 +49,7 @@ const CELL_BYTES: u128 = 4;
 /// No string may be as long as this.
 const LEN_END: usize = u32::MAX as usize - 1;
 
-/// The words behind the keys.
+/// The options of LCS.
 #[derive(Clone, Copy, Default)]
 struct Options {
     len: bool,
@@ -311,7 +311,7 @@ mod tests {
     fn the_way_back_is_a_common_subsequence_of_full_length() {
         let mut random = base::random::Random::new(5);
         for round in 0..2000 {
-            // Wider than a word of bits in every other round, where only the sum is checked.
+            // Wider than a machine word in every other round, where only the length is checked.
             let len_max = if round % 2 == 0 { 9 } else { 200 };
             let mut text = || -> Vec<u8> {
                 (0..random.below(len_max)).map(|_| b'a' + random.below(3) as u8).collect()

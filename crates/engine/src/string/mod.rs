@@ -2,9 +2,8 @@
 //! what the files of the family share.
 //!
 //! A row stands beside its handler: values read and set whole in `get` and `set`, counters in
-//! `count`, parts of values in `range`, two compared in `lcs`, one
-//! compared and removed in `compare`. The words that SET and GETEX have in
-//! common are read in `options`.
+//! `count`, parts of values in `range`, two values compared in `lcs`, one compared and removed in
+//! `compare`. `options` parses the options of SET, GETEX and MSETEX.
 
 use resp::Reply;
 use store::StringRef;
@@ -55,7 +54,7 @@ pub const ROWS: &[Row<Handler>] = &[
 const READ: Flags = Flags::READONLY;
 const WRITE: Flags = Flags::WRITE.with(Flags::DENYOOM);
 
-/// The key of a command that reads it.
+/// The key of a command that only reads it.
 const READ_KEY: &[KeySpec] = &[KeySpec::one(1, Access::RO.with(Access::ACCESS))];
 /// The key of a command whose result depends on the old value.
 const UPDATE_KEY: &[KeySpec] = &[KeySpec::one(1, UPDATE)];

@@ -2,7 +2,7 @@
 //! MSETEX.
 //!
 //! An expiry is replayed as a point in time. One in the past is stored like any other, as in Redis,
-//! and the key then expires when it is next looked at.
+//! and the key then expires on the next access.
 
 use std::ops::Range;
 
@@ -196,7 +196,7 @@ fn put(cx: &mut Cx<'_>, args: &Args<'_>, value_at: usize, expires_at: ExpiryChan
     }
 }
 
-/// The request as it changes data: GET changes the reply alone.
+/// The request without GET, which changes only the reply.
 fn without_get(args: &Args<'_>) -> Vec<Vec<u8>> {
     let (head, words) = (args.iter().take(3), args.iter().skip(3));
     head.chain(words.filter(|word| !word.eq_ignore_ascii_case(b"GET")))
@@ -204,7 +204,7 @@ fn without_get(args: &Args<'_>) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// The request without what was to be compared: it has been.
+/// The request without its comparison, which has been made.
 fn unconditional(args: &Args<'_>, expires_at: ExpiryChange) -> Vec<Vec<u8>> {
     let keep = (expires_at == ExpiryChange::Keep).then_some(&b"KEEPTTL"[..]);
     args.iter().take(3).chain(keep).map(<[u8]>::to_vec).collect()
@@ -306,7 +306,7 @@ fn msetex(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
     Ok(())
 }
 
-/// Sets each key to the argument behind it. Of a key that comes twice the last value stays.
+/// Sets each key to the argument behind it. A key that comes twice keeps the last value.
 fn put_pairs(cx: &mut Cx<'_>, args: &Args<'_>, pairs: Range<usize>, expires_at: ExpiryChange) {
     for (nth, at) in pairs.step_by(2).enumerate() {
         let key = cx.nth_key(args, nth, at);
