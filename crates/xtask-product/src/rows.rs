@@ -83,11 +83,15 @@ fn resolve<'a>(requests: impl Iterator<Item = &'a str>) -> HashSet<u16> {
     named
 }
 
-/// The requests on one line of Rust: each follows `> ` at the start of a transcript's line,
-/// and such a line starts with the file's, behind a quote, or behind an escaped line end.
+/// The requests on one line of Rust: each stands behind `> ` or `client> ` at the start of a
+/// transcript's line, and such a line starts with the file's, behind a quote, or behind an escaped
+/// line end.
 fn requests(line: &str) -> impl Iterator<Item = &str> {
     let lines = line.split("\\n").flat_map(|part| part.split('"'));
-    lines.filter_map(|part| part.trim_start().strip_prefix("> "))
+    lines.filter_map(|part| {
+        let (client, request) = part.trim_start().split_once("> ")?;
+        client.bytes().all(|byte| byte.is_ascii_alphanumeric()).then_some(request)
+    })
 }
 
 /// What the cost of a command depends on, as far as its row says: the type of value, whether it
@@ -189,6 +193,8 @@ mod tests {
     fn requests_open_lines_of_transcripts() {
         let found = |line: &'static str| requests(line).collect::<Vec<_>>();
         assert_eq!(found("> get k"), ["get k"]);
+        assert_eq!(found("b> get k"), ["get k"]);
+        assert!(found("b< get k").is_empty() && found("Vec<u8> get").is_empty());
         assert_eq!(found(r#"check("> GET k\n\"v\"\n> TTL k\n");"#), ["GET k", "TTL k"]);
         assert!(found("if a > b { c }").is_empty() && found("fn f() -> u8 {}").is_empty());
     }

@@ -1,7 +1,7 @@
 //! CLIENT and its subcommands.
 
 use crate::check::{check, run};
-use crate::fake::World;
+use crate::fake::TestServer;
 
 #[test]
 fn a_line_has_all_fields_in_order() {
@@ -18,33 +18,29 @@ fn a_line_has_all_fields_in_order() {
 fn lines() {
     check(
         r#"
-> PING
-PONG
-@client b
-> SELECT 7
-OK
+a> PING
+a< PONG
+b> SELECT 7
+b< OK
 @advance 2500
-> GET
--ERR wrong number of arguments for 'get' command
+b> GET
+b< -ERR wrong number of arguments for 'get' command
 @advance 1600
-@client a
 # The last command counts even when it was refused, and an unknown one is none.
-> CLIENT LIST
-~~ "id=1 * age=4 idle=0 *cmd=client|list *\\nid=2 *age=4 idle=2 flags=N db=7 *cmd=get *\\n"
-@client b
-> NOSUCH
-~~ -ERR unknown*
-@client a
-> CLIENT LIST
-~~ "*\\nid=2 *cmd=NULL *"
-> HELLO 3
-~~ {*}
-> CLIENT LIST
-~~ =txt:id=1 * resp=3 *
-> CLIENT LIST ID 2 1 99 -1 2
-~~ =txt:id=2 *\\nid=1 *\\nid=2 *\\n
-> CLIENT LIST ID 3
-=txt:
+a> CLIENT LIST
+a< ~~ "id=1 * age=4 idle=0 *cmd=client|list *\\nid=2 *age=4 idle=2 flags=N db=7 *cmd=get *\\n"
+b> NOSUCH
+b< ~~ -ERR unknown*
+a> CLIENT LIST
+a< ~~ "*\\nid=2 *cmd=NULL *"
+a> HELLO 3
+a< ~~ {*}
+a> CLIENT LIST
+a< ~~ =txt:id=1 * resp=3 *
+a> CLIENT LIST ID 2 1 99 -1 2
+a< ~~ =txt:id=2 *\\nid=1 *\\nid=2 *\\n
+a> CLIENT LIST ID 3
+a< =txt:
 "#,
     );
 }
@@ -204,29 +200,27 @@ fn forms() {
 fn kill_by_address() {
     check(
         r#"
-> CLIENT ID
-1
-@client b
-> CLIENT ID
-2
-> CLIENT KILL
--ERR wrong number of arguments for 'client|kill' command
-> CLIENT KILL 1.2.3.4:5
--ERR No such client
-> CLIENT KILL 127.0.0.1:40001
-OK
-> CLIENT KILL 127.0.0.1:40001
--ERR No such client
-> CLIENT LIST
-~~ "id=2 *\\n"
-@client a
-> CLIENT ID
-3
+a> CLIENT ID
+a< 1
+b> CLIENT ID
+b< 2
+b> CLIENT KILL
+b< -ERR wrong number of arguments for 'client|kill' command
+b> CLIENT KILL 1.2.3.4:5
+b< -ERR No such client
+b> CLIENT KILL 127.0.0.1:40001
+b< OK
+b> CLIENT KILL 127.0.0.1:40001
+b< -ERR No such client
+b> CLIENT LIST
+b< ~~ "id=2 *\\n"
+a> CLIENT ID
+a< 3
 # The old form may hit who sent it.
-> CLIENT KILL 127.0.0.1:40003
-OK
-> CLIENT ID
-4
+a> CLIENT KILL 127.0.0.1:40003
+a< OK
+a> CLIENT ID
+a< 4
 "#,
     );
 }
@@ -235,50 +229,44 @@ OK
 fn kill_by_filters() {
     check(
         r#"
-> CLIENT ID
-1
-@client b
-> CLIENT ID
-2
-> CLIENT KILL ID 2
-0
-> CLIENT KILL ID 1 USER default TYPE master
-0
-> CLIENT KILL ID 1 ADDR 127.0.0.1:40001 LADDR 127.0.0.1:6380
-0
-> CLIENT KILL TYPE NORMAL id 1 ADDR 127.0.0.1:40001 laddr 127.0.0.1:6379 USER default
-1
-> CLIENT KILL ID 1
-0
-@client a
-> CLIENT ID
-3
-@client c
-> CLIENT ID
-4
-@client b
+a> CLIENT ID
+a< 1
+b> CLIENT ID
+b< 2
+b> CLIENT KILL ID 2
+b< 0
+b> CLIENT KILL ID 1 USER default TYPE master
+b< 0
+b> CLIENT KILL ID 1 ADDR 127.0.0.1:40001 LADDR 127.0.0.1:6380
+b< 0
+b> CLIENT KILL TYPE NORMAL id 1 ADDR 127.0.0.1:40001 laddr 127.0.0.1:6379 USER default
+b< 1
+b> CLIENT KILL ID 1
+b< 0
+a> CLIENT ID
+a< 3
+c> CLIENT ID
+c< 4
 # The last of a kind counts.
-> CLIENT KILL ID 3 ID 4
-1
-> CLIENT LIST
-~~ "id=2 *\\nid=3 *\\n"
+b> CLIENT KILL ID 3 ID 4
+b< 1
+b> CLIENT LIST
+b< ~~ "id=2 *\\nid=3 *\\n"
 @advance 1999
-@client d
-> CLIENT ID
-5
-@client b
-> CLIENT KILL MAXAGE 2
-0
-> CLIENT KILL MAXAGE 1
-1
-> CLIENT LIST
-~~ "id=2 *\\nid=5 *\\n"
-> CLIENT KILL SKIPME no SKIPME yes
-1
-> CLIENT KILL ID 2 SKIPME no
-1
-> CLIENT ID
-6
+d> CLIENT ID
+d< 5
+b> CLIENT KILL MAXAGE 2
+b< 0
+b> CLIENT KILL MAXAGE 1
+b< 1
+b> CLIENT LIST
+b< ~~ "id=2 *\\nid=5 *\\n"
+b> CLIENT KILL SKIPME no SKIPME yes
+b< 1
+b> CLIENT KILL ID 2 SKIPME no
+b< 1
+b> CLIENT ID
+b< 6
 "#,
     );
 }
@@ -428,37 +416,34 @@ fn pause_lets_wait() {
     // A request without a reply here is one that waits.
     check(
         r#"
-> CLIENT PAUSE 1000 write
-OK
-@client b
-> GET k
-nil
-> SET k 1
-@client a
-> CLIENT LIST
-~~ "* flags=N *\\n* flags=b *cmd=set *"
+a> CLIENT PAUSE 1000 write
+a< OK
+b> GET k
+b< nil
+b> SET k 1
+a> CLIENT LIST
+a< ~~ "* flags=N *\\n* flags=b *cmd=set *"
 @advance 999
-@client b
-> SET k 1
+b> SET k 1
 @advance 1
-> SET k 2
-OK
-> CLIENT PAUSE 1000
-OK
-> GET k
-> PING
+b> SET k 2
+b< OK
+b> CLIENT PAUSE 1000
+b< OK
+b> GET k
+b> PING
 # Even the command that would end the pause waits for its end.
-> CLIENT UNPAUSE
+b> CLIENT UNPAUSE
 @advance 1000
-> GET k
-"2"
-> CLIENT PAUSE 1000 WRITE
-OK
-> SET k 3
-> CLIENT UNPAUSE
-OK
-> SET k 3
-OK
+b> GET k
+b< "2"
+b> CLIENT PAUSE 1000 WRITE
+b< OK
+b> SET k 3
+b> CLIENT UNPAUSE
+b< OK
+b> SET k 3
+b< OK
 "#,
     );
 }
@@ -592,7 +577,7 @@ OK
 
 #[test]
 fn a_killed_client_is_closed_by_its_owner() {
-    let mut world = World::new(1);
-    run(&mut world, "> CLIENT ID\n1\n@client b\n> CLIENT KILL TYPE normal\n1\n");
-    assert_eq!(*world.host.closed.borrow(), [1]);
+    let mut server = TestServer::new(1);
+    run(&mut server, "> CLIENT ID\n1\nb> CLIENT KILL TYPE normal\nb< 1\n");
+    assert_eq!(*server.host.closed.borrow(), [1]);
 }

@@ -1,7 +1,7 @@
 //! CONFIG.
 
 use crate::check::{check, run};
-use crate::fake::World;
+use crate::fake::TestServer;
 use node::config::{Config, Permit};
 
 #[test]
@@ -59,10 +59,10 @@ OK
 
 #[test]
 fn what_the_process_cannot_follow_is_not_changed() {
-    let mut world = World::new(1);
-    *world.host.unfollowed.borrow_mut() = Some("maxclients");
+    let mut server = TestServer::new(1);
+    *server.host.unfollowed.borrow_mut() = Some("maxclients");
     run(
-        &mut world,
+        &mut server,
         r#"
 > CONFIG SET hz 20 maxclients 5
 -ERR CONFIG SET failed (possibly related to argument 'maxclients') - not today
@@ -77,7 +77,7 @@ OK
 #[test]
 fn protected_parameters_are_for_local_clients() {
     let config = Config { enable_protected_configs: Permit::Local, ..Config::default() };
-    run(&mut World::with_config(1, config), "> CONFIG SET dir /tmp\nOK\n");
+    run(&mut TestServer::with_config(1, config), "> CONFIG SET dir /tmp\nOK\n");
     let refused = "-ERR CONFIG SET failed (possibly related to argument 'dir') - \
         can't set protected config\n";
     check(&format!("> CONFIG SET dir /tmp\n{refused}"));
@@ -85,9 +85,9 @@ fn protected_parameters_are_for_local_clients() {
 
 #[test]
 fn the_file_is_rewritten() {
-    let mut world = World::new(1);
+    let mut server = TestServer::new(1);
     run(
-        &mut world,
+        &mut server,
         r#"
 > CONFIG REWRITE x
 -ERR wrong number of arguments for 'config|rewrite' command
@@ -95,8 +95,8 @@ fn the_file_is_rewritten() {
 -ERR The server is running without a config file
 "#,
     );
-    *world.host.config_path.borrow_mut() = "/etc/weft.conf".to_owned();
-    *world.host.config_file.borrow_mut() = b"# mine\nhz 10\n".to_vec();
-    run(&mut world, "> CONFIG SET hz 50\nOK\n> CONFIG REWRITE\nOK\n");
-    assert_eq!(*world.host.config_file.borrow(), b"# mine\nhz 50\n");
+    *server.host.config_path.borrow_mut() = "/etc/weft.conf".to_owned();
+    *server.host.config_file.borrow_mut() = b"# mine\nhz 10\n".to_vec();
+    run(&mut server, "> CONFIG SET hz 50\nOK\n> CONFIG REWRITE\nOK\n");
+    assert_eq!(*server.host.config_file.borrow(), b"# mine\nhz 50\n");
 }

@@ -3,7 +3,7 @@
 use node::config::Config;
 
 use crate::check::{check, run};
-use crate::fake::World;
+use crate::fake::TestServer;
 
 #[test]
 fn ping_and_echo() {
@@ -106,61 +106,60 @@ fn with_password(password: &str) -> Config {
 
 #[test]
 fn authentication_with_password() {
-    let mut world = World::with_config(4, with_password("pw"));
+    let mut server = TestServer::with_config(4, with_password("pw"));
     run(
-        &mut world,
+        &mut server,
         r#"
-> PING
--NOAUTH Authentication required.
-> CLIENT LIST
--NOAUTH Authentication required.
-> CLIENT HELP
--NOAUTH Authentication required.
+a> PING
+a< -NOAUTH Authentication required.
+a> CLIENT LIST
+a< -NOAUTH Authentication required.
+a> CLIENT HELP
+a< -NOAUTH Authentication required.
 # Form is checked first.
-> CLIENT FOO
--ERR unknown subcommand 'FOO'. Try CLIENT HELP.
-> GET
--ERR wrong number of arguments for 'get' command
-> NOSUCH
-~~ -ERR unknown command 'NOSUCH', with args beginning with:?
-> AUTH bad
--WRONGPASS invalid username-password pair or user is disabled.
-> AUTH pwpw
--WRONGPASS invalid username-password pair or user is disabled.
-> HELLO 3
-~~ -NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <pro*
-> HELLO 3 AUTH default bad
--WRONGPASS invalid username-password pair or user is disabled.
-> HELLO 3 AUTH default pw SETNAME zz
-~~ {"server": "redis", *
-> CLIENT GETNAME
-"zz"
+a> CLIENT FOO
+a< -ERR unknown subcommand 'FOO'. Try CLIENT HELP.
+a> GET
+a< -ERR wrong number of arguments for 'get' command
+a> NOSUCH
+a< ~~ -ERR unknown command 'NOSUCH', with args beginning with:?
+a> AUTH bad
+a< -WRONGPASS invalid username-password pair or user is disabled.
+a> AUTH pwpw
+a< -WRONGPASS invalid username-password pair or user is disabled.
+a> HELLO 3
+a< ~~ -NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <pro*
+a> HELLO 3 AUTH default bad
+a< -WRONGPASS invalid username-password pair or user is disabled.
+a> HELLO 3 AUTH default pw SETNAME zz
+a< ~~ {"server": "redis", *
+a> CLIENT GETNAME
+a< "zz"
 # A failure takes nothing away.
-> AUTH bad
--WRONGPASS invalid username-password pair or user is disabled.
-> PING
-PONG
+a> AUTH bad
+a< -WRONGPASS invalid username-password pair or user is disabled.
+a> PING
+a< PONG
 # RESET does.
-> RESET
-RESET
-> PING
--NOAUTH Authentication required.
-> AUTH pw
-OK
-> AUTH default pw
-OK
-> AUTH x pw
--WRONGPASS invalid username-password pair or user is disabled.
-@client b
-> QUIT
-OK
-> RESET
-RESET
-> PING
--NOAUTH Authentication required.
+a> RESET
+a< RESET
+a> PING
+a< -NOAUTH Authentication required.
+a> AUTH pw
+a< OK
+a> AUTH default pw
+a< OK
+a> AUTH x pw
+a< -WRONGPASS invalid username-password pair or user is disabled.
+b> QUIT
+b< OK
+b> RESET
+b< RESET
+b> PING
+b< -NOAUTH Authentication required.
 "#,
     );
-    let failures: u64 = world.node.threads.read().iter().map(|t| t.auth_failures.value()).sum();
+    let failures: u64 = server.node.threads.read().iter().map(|t| t.auth_failures.value()).sum();
     assert_eq!(failures, 5, "wrong passwords count, requests without any do not");
 }
 
@@ -172,7 +171,7 @@ fn errors_that_say_what_to_do() {
          Are you sure your configuration is correct?\n",
     );
     run(
-        &mut World::with_config(1, with_password("pw")),
+        &mut TestServer::with_config(1, with_password("pw")),
         "> HELLO\n\
          -NOAUTH HELLO must be called with the client already authenticated, otherwise the \
          HELLO <proto> AUTH <user> <pass> option can be used to authenticate the client and \
@@ -182,42 +181,39 @@ fn errors_that_say_what_to_do() {
 
 #[test]
 fn a_new_password_concerns_new_connections() {
-    let mut world = World::new(4);
-    run(&mut world, "> PING\nPONG\n");
-    world.node.set_config(with_password("pw"));
-    run(&mut world, "> PING\nPONG\n@client b\n> PING\n-NOAUTH Authentication required.\n");
-    world.node.set_config(with_password("other"));
+    let mut server = TestServer::new(4);
+    run(&mut server, "> PING\nPONG\n");
+    server.node.set_config(with_password("pw"));
+    run(&mut server, "> PING\nPONG\nb> PING\nb< -NOAUTH Authentication required.\n");
+    server.node.set_config(with_password("other"));
     run(
-        &mut world,
+        &mut server,
         r#"
-@client b
-> AUTH pw
--WRONGPASS invalid username-password pair or user is disabled.
-> AUTH other
-OK
-> PING
-PONG
-@client c
-> PING
--NOAUTH Authentication required.
+b> AUTH pw
+b< -WRONGPASS invalid username-password pair or user is disabled.
+b> AUTH other
+b< OK
+b> PING
+b< PONG
+c> PING
+c< -NOAUTH Authentication required.
 "#,
     );
     // Without a password nobody is asked for one any more, but HELLO wants to hear some.
-    world.node.set_config(with_password(""));
+    server.node.set_config(with_password(""));
     run(
-        &mut world,
+        &mut server,
         r#"
-@client c
-> PING
-PONG
-> HELLO 3
-~~ -NOAUTH HELLO must be called with the client already authenticated*
-> HELLO 2 AUTH default whatever
-~~ *"redis"*
-> RESET
-RESET
-> HELLO 2
-~~ *"redis"*
+c> PING
+c< PONG
+c> HELLO 3
+c< ~~ -NOAUTH HELLO must be called with the client already authenticated*
+c> HELLO 2 AUTH default whatever
+c< ~~ *"redis"*
+c> RESET
+c< RESET
+c> HELLO 2
+c< ~~ *"redis"*
 "#,
     );
 }

@@ -3,7 +3,7 @@
 use node::config::Config;
 
 use crate::check::{check, run};
-use crate::fake::World;
+use crate::fake::TestServer;
 
 #[test]
 fn expiry_conditions() {
@@ -233,8 +233,8 @@ OK
     check(REQUESTS);
     for shards in [1, 1024] {
         let config = Config { lazyfree_lazy_expire: true, ..Config::default() };
-        let mut world = World::with_config(shards, config);
-        run(&mut world, &REQUESTS.replace("=> DEL", "=> UNLINK"));
+        let mut server = TestServer::with_config(shards, config);
+        run(&mut server, &REQUESTS.replace("=> DEL", "=> UNLINK"));
     }
 }
 

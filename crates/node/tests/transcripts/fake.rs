@@ -23,7 +23,7 @@ pub const START_MS: i64 = 1_700_000_000_000;
 const TICKS_PER_MICRO: f64 = 1.0;
 
 /// A server and its clients.
-pub struct World {
+pub struct TestServer {
     /// The state that threads would share.
     pub node: Arc<Node>,
     /// What the process would do.
@@ -33,10 +33,10 @@ pub struct World {
     clients: BTreeMap<String, TestClient>,
     /// When to see to those that wait.
     due_ms: BTreeMap<String, i64>,
-    /// What clients that waited have been told since anyone listened.
-    heard: BTreeMap<String, Vec<u8>>,
-    /// Clients that were seen to because it was time.
-    looks: Vec<String>,
+    /// What clients that were blocked have received, up to where the transcript has read it.
+    received: BTreeMap<String, Vec<u8>>,
+    /// Clients whose deadlines were met.
+    deadlines: Vec<String>,
     now_us: i64,
 }
 
@@ -46,7 +46,7 @@ struct TestClient {
     waiter: Option<Arc<Waiter>>,
 }
 
-impl World {
+impl TestServer {
     /// A fresh server with so many shards and the default configuration.
     pub fn new(shards: usize) -> Self {
         Self::with_config(shards, Config::default())
@@ -66,8 +66,8 @@ impl World {
             shards: FakeShards { shards, ticks: Cell::default() },
             clients: BTreeMap::new(),
             due_ms: BTreeMap::new(),
-            heard: BTreeMap::new(),
-            looks: Vec::new(),
+            received: BTreeMap::new(),
+            deadlines: Vec::new(),
             now_us: START_MS * 1000,
         }
     }
@@ -82,7 +82,7 @@ impl World {
             self.now_us = self.now_us.max(at_us);
             self.worker.begin_turn(self.now_us, 0);
             self.due_ms.remove(&name);
-            self.looks.push(name.clone());
+            self.deadlines.push(name.clone());
             if let Some(waiter) = self.clients.get(&name).and_then(|client| client.waiter.as_ref())
             {
                 let before = self.worker.turn.counters;
@@ -129,14 +129,14 @@ impl World {
         woken.len()
     }
 
-    /// The clients that have been seen to since the last call, because their time had come.
-    pub fn take_looks(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.looks)
+    /// The clients whose deadlines were met since the last call, in order.
+    pub fn take_deadlines(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.deadlines)
     }
 
-    /// What a client has been told since it began to wait, or since it was last listened to.
-    pub fn hear(&mut self, client: &str) -> Vec<u8> {
-        self.heard.remove(client).unwrap_or_default()
+    /// What a client has received since it was blocked, or since the last call.
+    pub fn received(&mut self, client: &str) -> Vec<u8> {
+        self.received.remove(client).unwrap_or_default()
     }
 
     /// Ends the waits that someone has settled.
@@ -147,7 +147,7 @@ impl World {
                 && finish(&mut self.worker, waiter, &self.shards, &mut out)
             {
                 client.waiter = None;
-                self.heard.entry(name.clone()).or_default().extend(bytes_of(&out));
+                self.received.entry(name.clone()).or_default().extend(bytes_of(&out));
             }
         }
     }

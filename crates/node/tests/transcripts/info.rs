@@ -1,7 +1,7 @@
 //! INFO and CONFIG RESETSTAT.
 
 use crate::check::{check, run};
-use crate::fake::World;
+use crate::fake::TestServer;
 
 #[test]
 fn sections_are_chosen() {
@@ -125,10 +125,10 @@ OK
 
 #[test]
 fn work_is_counted_until_a_reset() {
-    let mut world = World::new(4);
-    world.host.ticks.set(7);
+    let mut server = TestServer::new(4);
+    server.host.ticks.set(7);
     run(
-        &mut world,
+        &mut server,
         r##"
 > GET a
 nil

@@ -1,6 +1,6 @@
-//! Transcripts: what a client says, and what it must hear, for every command and option.
+//! Transcripts: requests and the replies they must receive, for every command and option.
 //!
-//! One file a family; `check.rs` explains the form.
+//! One file a family; `grammar.rs` explains the form.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod bitmap;
@@ -13,11 +13,14 @@ mod expire;
 mod fake;
 mod generic;
 mod geo;
+mod grammar;
 mod hash;
 mod hyperloglog;
 mod info;
 mod keyspace;
 mod list;
+mod reply;
+mod runner;
 mod scan;
 mod server;
 mod set;

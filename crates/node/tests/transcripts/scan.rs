@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::check::check;
-use crate::fake::World;
+use crate::fake::TestServer;
 
 #[test]
 fn keys_by_pattern() {
@@ -146,23 +146,23 @@ fn scanned(reply: &[u8]) -> (String, Vec<String>) {
     (cursor, keys.filter(|key| !key.is_empty()).collect())
 }
 
-fn command(world: &mut World, text: &str) -> Vec<u8> {
+fn command(server: &mut TestServer, text: &str) -> Vec<u8> {
     let args: Vec<Vec<u8>> = text.split(' ').map(|arg| arg.as_bytes().to_vec()).collect();
-    world.request("a", &args).0
+    server.request("a", &args).0
 }
 
 #[test]
 fn a_scan_returns_each_lasting_key_once() {
     for shards in [1, 4, 1024] {
         for (stay, count) in [(0, 10), (5, 10), (500, 1), (500, 7), (3000, 100), (300, 100_000)] {
-            let mut world = World::new(shards);
+            let mut server = TestServer::new(shards);
             for i in 0..stay {
-                command(&mut world, &format!("SET stay{i} v"));
+                command(&mut server, &format!("SET stay{i} v"));
             }
             let mut seen = BTreeMap::<String, usize>::new();
             let (mut cursor, mut calls) = ("0".to_owned(), 0);
             loop {
-                let reply = command(&mut world, &format!("SCAN {cursor} COUNT {count}"));
+                let reply = command(&mut server, &format!("SCAN {cursor} COUNT {count}"));
                 let (next, keys) = scanned(&reply);
                 assert!(keys.len() <= count + 200, "{} keys for {count}", keys.len());
                 keys.into_iter().for_each(|key| *seen.entry(key).or_default() += 1);
@@ -175,7 +175,7 @@ fn a_scan_returns_each_lasting_key_once() {
                 for i in 0..20 {
                     let verb = if calls % 40 < 20 { "SET churn" } else { "DEL churn" };
                     let value = if calls % 40 < 20 { " v" } else { "" };
-                    command(&mut world, &format!("{verb}{}{value}", calls % 20 * 20 + i));
+                    command(&mut server, &format!("{verb}{}{value}", calls % 20 * 20 + i));
                 }
             }
             for i in 0..stay {
@@ -188,11 +188,11 @@ fn a_scan_returns_each_lasting_key_once() {
 #[test]
 fn a_small_keyspace_takes_one_scan() {
     for shards in [1, 4, 1024] {
-        let mut world = World::new(shards);
+        let mut server = TestServer::new(shards);
         for i in 0..9 {
-            command(&mut world, &format!("SET k{i} v"));
+            command(&mut server, &format!("SET k{i} v"));
         }
-        let (cursor, keys) = scanned(&command(&mut world, "SCAN 0"));
+        let (cursor, keys) = scanned(&command(&mut server, "SCAN 0"));
         assert_eq!((cursor.as_str(), keys.len()), ("0", 9));
     }
 }
@@ -220,16 +220,16 @@ nil
 "#,
     );
     for (shards, keys) in [(1, 20), (4, 20), (1024, 20), (1024, 3000)] {
-        let mut world = World::new(shards);
+        let mut server = TestServer::new(shards);
         for i in 0..keys {
-            command(&mut world, &format!("SET k{i:04} v"));
-            command(&mut world, &format!("SET gone{i:04} v"));
-            command(&mut world, &format!("PEXPIRE gone{i:04} 5"));
+            command(&mut server, &format!("SET k{i:04} v"));
+            command(&mut server, &format!("SET gone{i:04} v"));
+            command(&mut server, &format!("PEXPIRE gone{i:04} 5"));
         }
-        world.advance(6);
+        server.advance(6);
         let mut drawn = BTreeMap::<Vec<u8>, usize>::new();
         for _ in 0..4000 {
-            *drawn.entry(command(&mut world, "RANDOMKEY")).or_default() += 1;
+            *drawn.entry(command(&mut server, "RANDOMKEY")).or_default() += 1;
         }
         assert!(drawn.keys().all(|key| key.starts_with(b"$5\r\nk")), "only keys that live");
         let wanted = if keys == 20 { 20 } else { 1500 };

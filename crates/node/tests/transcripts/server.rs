@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::check::{check, run};
-use crate::fake::World;
+use crate::fake::TestServer;
 use node::config::{Config, Permit};
 use node::host::Shutdown;
 
@@ -30,13 +30,13 @@ fn shutdown_ends_the_process_without_a_reply() {
         ("shutdown nosave now force", true, true),
         ("SHUTDOWN FORCE SAVE", false, true),
     ] {
-        let mut world = World::new(1);
-        run(&mut world, &format!("> {request}\n"));
-        assert_eq!(*world.host.shutdowns.borrow(), [Shutdown { now, force }], "{request}");
+        let mut server = TestServer::new(1);
+        run(&mut server, &format!("> {request}\n"));
+        assert_eq!(*server.host.shutdowns.borrow(), [Shutdown { now, force }], "{request}");
     }
-    let mut world = World::new(1);
+    let mut server = TestServer::new(1);
     run(
-        &mut world,
+        &mut server,
         r#"
 > SHUTDOWN NOSUCH
 -ERR syntax error
@@ -54,7 +54,7 @@ fn shutdown_ends_the_process_without_a_reply() {
 -ERR Errors trying to SHUTDOWN. Check logs.
 "#,
     );
-    assert!(world.host.shutdowns.borrow().is_empty());
+    assert!(server.host.shutdowns.borrow().is_empty());
 }
 
 #[test]
@@ -111,9 +111,9 @@ fn debug_is_for_those_who_may() {
     let forbidden = "-ERR DEBUG command not allowed. *";
     check(&format!("> DEBUG SLEEP 0\n~~ {forbidden}\n> DEBUG HELP\n~~ {forbidden}\n"));
     let config = Config { enable_debug_command: Permit::Local, ..Config::default() };
-    let mut world = World::with_config(4, config);
+    let mut server = TestServer::with_config(4, config);
     run(
-        &mut world,
+        &mut server,
         r#"
 > DEBUG
 -ERR wrong number of arguments for 'debug' command
@@ -168,18 +168,18 @@ OK
 OK
 "#,
     );
-    let slept: Vec<_> = world.host.sleeps.borrow().clone();
+    let slept: Vec<_> = server.host.sleeps.borrow().clone();
     assert_eq!(slept, [Duration::from_millis(250), Duration::ZERO, Duration::ZERO]);
-    assert!(!world.node.active_expire.load(std::sync::atomic::Ordering::Relaxed));
-    run(&mut world, "> DEBUG SET-ACTIVE-EXPIRE 1\nOK\n");
-    assert!(world.node.active_expire.load(std::sync::atomic::Ordering::Relaxed));
+    assert!(!server.node.active_expire.load(std::sync::atomic::Ordering::Relaxed));
+    run(&mut server, "> DEBUG SET-ACTIVE-EXPIRE 1\nOK\n");
+    assert!(server.node.active_expire.load(std::sync::atomic::Ordering::Relaxed));
 }
 
 #[test]
 fn debug_protocol_shows_each_type() {
     let config = Config { enable_debug_command: Permit::Yes, ..Config::default() };
     run(
-        &mut World::with_config(1, config),
+        &mut TestServer::with_config(1, config),
         r#"
 > DEBUG PROTOCOL string
 "Hello World"
@@ -256,7 +256,7 @@ fn digests_are_those_of_redis() {
     let config = Config { enable_debug_command: Permit::Local, ..Config::default() };
     for shards in [1, 4, 1024] {
         run(
-            &mut World::with_config(shards, config.clone()),
+            &mut TestServer::with_config(shards, config.clone()),
             r#"
 > DEBUG DIGEST
 0000000000000000000000000000000000000000
@@ -317,7 +317,7 @@ fn digests_do_not_depend_on_form_or_database() {
     let config = Config { enable_debug_command: Permit::Local, ..Config::default() };
     for shards in [1, 4, 1024] {
         run(
-            &mut World::with_config(shards, config.clone()),
+            &mut TestServer::with_config(shards, config.clone()),
             r#"
 > SELECT 1
 OK

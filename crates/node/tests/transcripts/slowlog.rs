@@ -1,18 +1,18 @@
 //! SLOWLOG and what gets into it.
 
 use crate::check::run;
-use crate::fake::World;
+use crate::fake::TestServer;
 
 #[test]
 fn slow_commands_are_remembered() {
-    let mut world = World::new(4);
-    run(&mut world, "> SLOWLOG LEN\n0\n> SLOWLOG GET\n[]\n");
-    world.host.ticks.set(12_345);
+    let mut server = TestServer::new(4);
+    run(&mut server, "> SLOWLOG LEN\n0\n> SLOWLOG GET\n[]\n");
+    server.host.ticks.set(12_345);
     let arity = "-ERR wrong number of arguments for 'get' command";
-    run(&mut world, &format!("> CLIENT SETNAME me\nOK\n> SET k v\nOK\n> GET\n{arity}\n"));
-    world.host.ticks.set(9_999);
+    run(&mut server, &format!("> CLIENT SETNAME me\nOK\n> SET k v\nOK\n> GET\n{arity}\n"));
+    server.host.ticks.set(9_999);
     run(
-        &mut world,
+        &mut server,
         r#"
 > SLOWLOG GET
 [[1, 1700000000, 12345, ["SET", "k", "v"], "127.0.0.1:40001", "me"], [0, 1700000000, 12345,
@@ -34,7 +34,7 @@ OK
 #[test]
 fn threshold_and_length_are_configured() {
     run(
-        &mut World::new(1),
+        &mut TestServer::new(1),
         r#"
 > CONFIG SET slowlog-log-slower-than 0 slowlog-max-len 2
 OK
@@ -62,7 +62,7 @@ OK
 
 #[test]
 fn long_and_secret_arguments_are_not_kept() {
-    let mut world = World::new(1);
+    let mut server = TestServer::new(1);
     let many = (1..=40).map(|n| n.to_string()).collect::<Vec<_>>().join(" ");
     let long = "x".repeat(130);
     let transcript = format!(
@@ -83,7 +83,7 @@ OK
 OK
 "#
     );
-    run(&mut world, &transcript);
+    run(&mut server, &transcript);
     let kept = "x".repeat(128);
     let shown = (1..=29).map(|n| format!("\"{n}\"")).collect::<Vec<_>>().join(", ");
     let transcript = format!(
@@ -95,13 +95,13 @@ OK
    "{kept}... (2 more bytes)"\], *
 "#
     );
-    run(&mut world, &transcript);
+    run(&mut server, &transcript);
 }
 
 #[test]
 fn errors() {
     run(
-        &mut World::new(1),
+        &mut TestServer::new(1),
         r#"
 > SLOWLOG
 -ERR wrong number of arguments for 'slowlog' command

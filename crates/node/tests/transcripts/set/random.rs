@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::check::check;
-use crate::fake::World;
+use crate::fake::TestServer;
 
 #[test]
 fn popping_and_drawing() {
@@ -165,16 +165,16 @@ OK
 #[test]
 fn many_members_popped_are_replayed() {
     for (shards, first, count) in [(1, 1000, 300), (4, 1000, 990), (1, 100, 30), (1, 100, 95)] {
-        let mut world = World::new(shards);
+        let mut server = TestServer::new(shards);
         for kind in ["", "x"] {
             let members: Vec<String> = (first..2 * first).map(|i| format!("{kind}{i}")).collect();
-            let request = |world: &mut World, line: String| {
+            let request = |server: &mut TestServer, line: String| {
                 let words = line.split(' ').map(|word| word.as_bytes().to_vec());
-                world.request("a", &words.collect::<Vec<_>>())
+                server.request("a", &words.collect::<Vec<_>>())
             };
-            request(&mut world, "DEL s".to_owned());
-            request(&mut world, format!("SADD s {}", members.join(" ")));
-            let (reply, effects) = request(&mut world, format!("SPOP s {count}"));
+            request(&mut server, "DEL s".to_owned());
+            request(&mut server, format!("SADD s {}", members.join(" ")));
+            let (reply, effects) = request(&mut server, format!("SPOP s {count}"));
             let popped: BTreeSet<String> = texts(&reply).into_iter().collect();
             assert_eq!(popped.len(), count);
             let [effect] = effects.as_slice() else { panic!("one effect") };
@@ -183,7 +183,7 @@ fn many_members_popped_are_replayed() {
             let replayed: BTreeSet<String> =
                 replayed.map(|member| String::from_utf8(member.clone()).unwrap()).collect();
             assert_eq!(replayed, popped);
-            let (reply, _) = request(&mut world, "SMEMBERS s".to_owned());
+            let (reply, _) = request(&mut server, "SMEMBERS s".to_owned());
             let left: BTreeSet<String> = texts(&reply).into_iter().collect();
             assert!(left.is_disjoint(&popped) && left.len() + count == first);
             assert!(left.union(&popped).eq(&members.iter().cloned().collect::<BTreeSet<_>>()));

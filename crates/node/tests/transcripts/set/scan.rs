@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::check::check;
-use crate::fake::World;
+use crate::fake::TestServer;
 
 #[test]
 fn small_sets_come_at_once() {
@@ -54,10 +54,10 @@ fn small_sets_come_at_once() {
 #[test]
 fn a_scan_returns_each_lasting_member_once() {
     for (stay, count) in [(300, 10), (3000, 7), (3000, 100), (20_000, 1000)] {
-        let mut world = World::new(1);
+        let mut server = TestServer::new(1);
         let mut request = |line: String| {
             let words = line.split(' ').map(|word| word.as_bytes().to_vec());
-            world.request("a", &words.collect::<Vec<_>>()).0
+            server.request("a", &words.collect::<Vec<_>>()).0
         };
         let members: Vec<String> = (0..stay).map(|i| format!("stay{i}")).collect();
         request(format!("SADD s {}", members.join(" ")));

@@ -4,34 +4,34 @@ use std::collections::BTreeSet;
 
 use base::quote::split_args;
 
-use crate::check::render;
-use crate::fake::World;
+use crate::fake::TestServer;
+use crate::reply::render;
 
 const MEMBERS: usize = 1000;
 
-/// A world with a sorted set `z` of members `m0`, `m1` ... whose scores are their numbers.
-fn world() -> World {
-    let mut world = World::new(4);
+/// A server with a sorted set `z` of members `m0`, `m1` ... whose scores are their numbers.
+fn server() -> TestServer {
+    let mut server = TestServer::new(4);
     for first in (0..MEMBERS).step_by(100) {
         let pairs: Vec<String> = (first..first + 100).map(|i| format!("{i} m{i}")).collect();
-        assert_eq!(ask(&mut world, &format!("ZADD z {}", pairs.join(" "))), ["100"]);
+        assert_eq!(ask(&mut server, &format!("ZADD z {}", pairs.join(" "))), ["100"]);
     }
-    world
+    server
 }
 
 /// A request's reply as its bare words.
-fn ask(world: &mut World, request: &str) -> Vec<String> {
-    let (reply, _) = world.request("a", &split_args(request.as_bytes()).unwrap());
+fn ask(server: &mut TestServer, request: &str) -> Vec<String> {
+    let (reply, _) = server.request("a", &split_args(request.as_bytes()).unwrap());
     let reply = render(&reply).replace(['[', ']', '"', ','], " ");
     reply.split_whitespace().map(str::to_owned).collect()
 }
 
 #[test]
 fn a_scan_shows_every_member_while_others_come_and_go() {
-    let mut world = world();
+    let mut server = server();
     let (mut cursor, mut seen, mut calls) = ("0".to_owned(), BTreeSet::new(), 0);
     loop {
-        let reply = ask(&mut world, &format!("ZSCAN z {cursor} COUNT 20"));
+        let reply = ask(&mut server, &format!("ZSCAN z {cursor} COUNT 20"));
         for pair in reply[1..].chunks(2) {
             assert!(pair[0].starts_with('x') || pair[0][1..] == pair[1]);
             seen.insert(pair[0].clone());
@@ -42,8 +42,8 @@ fn a_scan_shows_every_member_while_others_come_and_go() {
         }
         calls += 1;
         assert!(calls < 200);
-        ask(&mut world, &format!("ZADD z 1 x{calls} 2 x{}", calls + 1));
-        ask(&mut world, &format!("ZREM z x{}", calls / 2));
+        ask(&mut server, &format!("ZADD z 1 x{calls} 2 x{}", calls + 1));
+        ask(&mut server, &format!("ZREM z x{}", calls / 2));
     }
     assert!(calls > 20);
     assert!((0..MEMBERS).all(|i| seen.contains(&format!("m{i}"))));
@@ -51,46 +51,46 @@ fn a_scan_shows_every_member_while_others_come_and_go() {
 
 #[test]
 fn random_members_differ_and_all_can_come() {
-    let mut world = world();
+    let mut server = server();
     for count in [1, 7, 250, 700, 999, 1000, 2000] {
-        let reply = ask(&mut world, &format!("ZRANDMEMBER z {count}"));
+        let reply = ask(&mut server, &format!("ZRANDMEMBER z {count}"));
         let different: BTreeSet<&String> = reply.iter().collect();
         assert_eq!((reply.len(), different.len()), (count.min(MEMBERS), count.min(MEMBERS)));
     }
-    let reply = ask(&mut world, "ZRANDMEMBER z -5000");
+    let reply = ask(&mut server, "ZRANDMEMBER z -5000");
     assert_eq!(reply.len(), 5000);
     let different: BTreeSet<&String> = reply.iter().collect();
     // Of a thousand, five thousand draws leave about seven out.
     assert!(different.len() > 950, "{}", different.len());
-    let reply = ask(&mut world, "ZRANDMEMBER z 300 WITHSCORES");
+    let reply = ask(&mut server, "ZRANDMEMBER z 300 WITHSCORES");
     assert!(reply.len() == 600 && reply.chunks(2).all(|pair| pair[0][1..] == pair[1]));
-    ask(&mut world, "ZREMRANGEBYRANK z 3 -1");
+    ask(&mut server, "ZREMRANGEBYRANK z 3 -1");
     for form in ["big", "packed"] {
         let mut met = BTreeSet::new();
         for _ in 0..200 {
-            let mut pair = ask(&mut world, "ZRANDMEMBER z 2");
+            let mut pair = ask(&mut server, "ZRANDMEMBER z 2");
             pair.sort();
             met.insert(pair);
         }
         assert_eq!(met.len(), 3, "every pair of the three, {form}");
-        assert_eq!(ask(&mut world, "DEL z"), ["1"]);
-        assert_eq!(ask(&mut world, "ZADD z 0 m0 1 m1 2 m2"), ["3"]);
+        assert_eq!(ask(&mut server, "DEL z"), ["1"]);
+        assert_eq!(ask(&mut server, "ZADD z 0 m0 1 m1 2 m2"), ["3"]);
     }
 }
 
 #[test]
 fn ranks_and_ranges_of_many() {
-    let mut world = world();
-    assert_eq!(ask(&mut world, "ZRANK z m617"), ["617"]);
-    assert_eq!(ask(&mut world, "ZREVRANK z m617"), ["382"]);
-    assert_eq!(ask(&mut world, "ZRANGE z 500 502"), ["m500", "m501", "m502"]);
-    assert_eq!(ask(&mut world, "ZREVRANGE z 500 501 WITHSCORES"), ["m499", "499", "m498", "498"]);
-    assert_eq!(ask(&mut world, "ZRANGEBYSCORE z (300 inf LIMIT 40 2"), ["m341", "m342"]);
-    assert_eq!(ask(&mut world, "ZCOUNT z (100 900"), ["800"]);
-    assert_eq!(ask(&mut world, "ZREMRANGEBYSCORE z 100 (900"), ["800"]);
-    assert_eq!(ask(&mut world, "ZRANGE z 99 100"), ["m99", "m900"]);
-    assert_eq!(ask(&mut world, "ZPOPMAX z 2"), ["m999", "999", "m998", "998"]);
-    assert_eq!(ask(&mut world, "ZINCRBY z 5.5 m0"), ["5.5"]);
-    assert_eq!(ask(&mut world, "ZRANK z m0"), ["5"]);
-    assert_eq!(ask(&mut world, "ZCARD z"), ["198"]);
+    let mut server = server();
+    assert_eq!(ask(&mut server, "ZRANK z m617"), ["617"]);
+    assert_eq!(ask(&mut server, "ZREVRANK z m617"), ["382"]);
+    assert_eq!(ask(&mut server, "ZRANGE z 500 502"), ["m500", "m501", "m502"]);
+    assert_eq!(ask(&mut server, "ZREVRANGE z 500 501 WITHSCORES"), ["m499", "499", "m498", "498"]);
+    assert_eq!(ask(&mut server, "ZRANGEBYSCORE z (300 inf LIMIT 40 2"), ["m341", "m342"]);
+    assert_eq!(ask(&mut server, "ZCOUNT z (100 900"), ["800"]);
+    assert_eq!(ask(&mut server, "ZREMRANGEBYSCORE z 100 (900"), ["800"]);
+    assert_eq!(ask(&mut server, "ZRANGE z 99 100"), ["m99", "m900"]);
+    assert_eq!(ask(&mut server, "ZPOPMAX z 2"), ["m999", "999", "m998", "998"]);
+    assert_eq!(ask(&mut server, "ZINCRBY z 5.5 m0"), ["5.5"]);
+    assert_eq!(ask(&mut server, "ZRANK z m0"), ["5"]);
+    assert_eq!(ask(&mut server, "ZCARD z"), ["198"]);
 }

@@ -6,36 +6,27 @@ use crate::check::check;
 fn members_go_to_those_who_waited_longest() {
     check(
         r#"
-@client a
-> BZPOPMIN k 0
-@client b
-> BZPOPMAX other k 0
-@client c
-> BZMPOP 0 2 other k MIN COUNT 2
-@client d
-> BZPOPMIN k 0
-@client w
-> ZADD k 1 one 2 two 3 three 4 four
-4
+a> BZPOPMIN k 0
+b> BZPOPMAX other k 0
+c> BZMPOP 0 2 other k MIN COUNT 2
+d> BZPOPMIN k 0
+w> ZADD k 1 one 2 two 3 three 4 four
+w< 4
 ! zadd:k => ZADD k 1 one 2 two 3 three 4 four
 ! zpopmin:k => ZPOPMIN k
 ! zpopmax:k => ZPOPMAX k
 ! zpopmin:k del:k => ZPOPMIN k 2
-@hears a
-["k", "one", "1"]
-@hears b
-["k", "four", "4"]
-@hears c
-["k", [["two", "2"], ["three", "3"]]]
-@hears d
-> EXISTS k
-0
-> ZINCRBY k 2.5 late
-"2.5"
+a< ["k", "one", "1"]
+b< ["k", "four", "4"]
+c< ["k", [["two", "2"], ["three", "3"]]]
+d<
+w> EXISTS k
+w< 0
+w> ZINCRBY k 2.5 late
+w< "2.5"
 ! zincr:k => ZINCRBY k 2.5 late
 ! zpopmin:k del:k => ZPOPMIN k
-@hears d
-["k", "late", "2.5"]
+d< ["k", "late", "2.5"]
 "#,
     );
 }
@@ -44,21 +35,16 @@ fn members_go_to_those_who_waited_longest() {
 fn replies_in_resp3() {
     check(
         r#"
-@client a
-> HELLO 3
-~~ {*}
-> BZPOPMAX k 0
-@client b
-> HELLO 3
-~~ {*}
-> BZMPOP 0 1 k MAX
-@client w
-> ZADD k 1 one 2.5 two
-2
-@hears a
-["k", "two", ,2.5]
-@hears b
-["k", [["one", ,1]]]
+a> HELLO 3
+a< ~~ {*}
+a> BZPOPMAX k 0
+b> HELLO 3
+b< ~~ {*}
+b> BZMPOP 0 1 k MAX
+w> ZADD k 1 one 2.5 two
+w< 2
+a< ["k", "two", ,2.5]
+b< ["k", [["one", ,1]]]
 "#,
     );
 }
@@ -67,33 +53,24 @@ fn replies_in_resp3() {
 fn every_way_to_make_a_set_serves() {
     check(
         r#"
-@client a
-> BZPOPMIN d 0
-@client w
-> ZADD src 1 x 2 y
-2
-> ZUNIONSTORE d 1 src
-2
+a> BZPOPMIN d 0
+w> ZADD src 1 x 2 y
+w< 2
+w> ZUNIONSTORE d 1 src
+w< 2
 ! zunionstore:d => ZUNIONSTORE d 1 src
 ! zpopmin:d => ZPOPMIN d
-@hears a
-["d", "x", "1"]
-> DEL d
-1
-@client a
-> BZPOPMIN d 0
-@client w
-> ZRANGESTORE d src 1 1
-1
-@hears a
-["d", "y", "2"]
-@client a
-> BZPOPMIN d 0
-@client w
-> RENAME src d
-OK
-@hears a
-["d", "x", "1"]
+a< ["d", "x", "1"]
+w> DEL d
+w< 1
+a> BZPOPMIN d 0
+w> ZRANGESTORE d src 1 1
+w< 1
+a< ["d", "y", "2"]
+a> BZPOPMIN d 0
+w> RENAME src d
+w< OK
+a< ["d", "x", "1"]
 "#,
     );
 }
@@ -102,28 +79,25 @@ OK
 fn what_is_no_sorted_set_serves_nobody() {
     check(
         r#"
-@client a
-> BZPOPMIN k 1
-@client w
-> SET k text
-OK
-@hears a
-> DEL k
-1
-> RPUSH k x
-1
-> DEL k
-1
-> SADD k x
-1
-> DEL k
-1
-@hears a
+a> BZPOPMIN k 1
+w> SET k text
+w< OK
+a<
+w> DEL k
+w< 1
+w> RPUSH k x
+w< 1
+w> DEL k
+w< 1
+w> SADD k x
+w< 1
+w> DEL k
+w< 1
+a<
 @advance 999
-@hears a
+a<
 @advance 1
-@hears a
-nil-array
+a< nil-array
 "#,
     );
 }

@@ -4,13 +4,12 @@ use crate::check::check;
 
 /// Entry 1-1 of stream `s` is pending with consumer `dead` of group `g` since the beginning.
 const PENDING: &str = r#"
-@client w
-> XADD s 1-1 a 1
-"1-1"
-> XGROUP CREATE s g 0
-OK
-> XREADGROUP GROUP g dead STREAMS s >
-[["s", [["1-1", ["a", "1"]]]]]
+w> XADD s 1-1 a 1
+w< "1-1"
+w> XGROUP CREATE s g 0
+w< OK
+w> XREADGROUP GROUP g dead STREAMS s >
+w< [["s", [["1-1", ["a", "1"]]]]]
 "#;
 
 #[track_caller]
@@ -23,21 +22,18 @@ fn an_entry_becomes_old_enough_meanwhile() {
     check_pending(
         r#"
 @advance 300
-@client a
-> XREADGROUP GROUP g alice BLOCK 0 CLAIM 1000 STREAMS s >
+a> XREADGROUP GROUP g alice BLOCK 0 CLAIM 1000 STREAMS s >
 ! xgroup-createconsumer:s => XGROUP CREATECONSUMER s g alice
 @advance 699
-@hears a
-@looks
+a<
+@deadlines
 @advance 5000
-@looks a
-@hears a
-[["s", [["1-1", ["a", "1"], 1000, 1]]]]
-@client w
-> XPENDING s g - + 10
-[["1-1", "alice", 4999, 2]]
-> INFO clients
-~~ *blocked_clients:0*total_blocking_keys:0*
+@deadlines a
+a< [["s", [["1-1", ["a", "1"], 1000, 1]]]]
+w> XPENDING s g - + 10
+w< [["1-1", "alice", 4999, 2]]
+w> INFO clients
+w< ~~ *blocked_clients:0*total_blocking_keys:0*
 "#,
     );
 }
@@ -46,16 +42,12 @@ fn an_entry_becomes_old_enough_meanwhile() {
 fn the_time_of_the_wait_is_over_before() {
     check_pending(
         r#"
-@client a
-> XREADGROUP GROUP g alice BLOCK 600 CLAIM 1000 STREAMS s >
+a> XREADGROUP GROUP g alice BLOCK 600 CLAIM 1000 STREAMS s >
 @advance 600
-@hears a
-nil-array
-@client b
-> XREADGROUP GROUP g bob BLOCK 400 CLAIM 1000 STREAMS s >
+a< nil-array
+b> XREADGROUP GROUP g bob BLOCK 400 CLAIM 1000 STREAMS s >
 @advance 1000
-@hears b
-[["s", [["1-1", ["a", "1"], 1000, 1]]]]
+b< [["s", [["1-1", ["a", "1"], 1000, 1]]]]
 "#,
     );
 }
@@ -64,32 +56,25 @@ nil-array
 fn first_come_first_served() {
     check_pending(
         r#"
-@client plain
-> XREADGROUP GROUP g plain BLOCK 0 STREAMS s >
-@client patient
-> XREADGROUP GROUP g patient BLOCK 0 CLAIM 3000 STREAMS s >
-@client first
-> XREADGROUP GROUP g first BLOCK 0 CLAIM 1000 COUNT 5 STREAMS s >
-@client second
-> XREADGROUP GROUP g second BLOCK 0 CLAIM 1000 STREAMS s >
+plain> XREADGROUP GROUP g plain BLOCK 0 STREAMS s >
+patient> XREADGROUP GROUP g patient BLOCK 0 CLAIM 3000 STREAMS s >
+first> XREADGROUP GROUP g first BLOCK 0 CLAIM 1000 COUNT 5 STREAMS s >
+second> XREADGROUP GROUP g second BLOCK 0 CLAIM 1000 STREAMS s >
 @advance 1000
-@hears first
-[["s", [["1-1", ["a", "1"], 1000, 1]]]]
-@looks first second
+first< [["s", [["1-1", ["a", "1"], 1000, 1]]]]
+@deadlines first second
 # The others know since then that they have to wait longer.
 @advance 1999
-@hears patient
-@hears second
-[["s", [["1-1", ["a", "1"], 1000, 2]]]]
-@looks second
+patient<
+second< [["s", [["1-1", ["a", "1"], 1000, 2]]]]
+@deadlines second
 @advance 2000
 # Each time what it had been told last was still true.
-@looks patient patient
+@deadlines patient patient
 @advance 10000
-@hears patient
-[["s", [["1-1", ["a", "1"], 3000, 3]]]]
-@hears plain
-@looks patient
+patient< [["s", [["1-1", ["a", "1"], 3000, 3]]]]
+plain<
+@deadlines patient
 "#,
     );
 }
@@ -111,17 +96,14 @@ fn what_others_do_with_the_entry_meanwhile() {
     for (request, reply, deliveries) in meanwhile {
         check_pending(&format!(
             r#"
-@client a
-> XREADGROUP GROUP g alice BLOCK 0 CLAIM 1000 STREAMS s >
+a> XREADGROUP GROUP g alice BLOCK 0 CLAIM 1000 STREAMS s >
 @advance 500
-@client w
-> {request}
-{reply}
+w> {request}
+w< {reply}
 @advance 999
-@hears a
+a<
 @advance 1
-@hears a
-[["s", [["1-1", ["a", "1"], 1000, {deliveries}]]]]
+a< [["s", [["1-1", ["a", "1"], 1000, {deliveries}]]]]
 "#
         ));
     }
@@ -139,17 +121,14 @@ fn the_entry_goes_meanwhile() {
     for (request, reply) in ends {
         check_pending(&format!(
             r#"
-@client a
-> XREADGROUP GROUP g alice BLOCK 5000 CLAIM 1000 STREAMS s >
+a> XREADGROUP GROUP g alice BLOCK 5000 CLAIM 1000 STREAMS s >
 @advance 500
-@client w
-> {request}
-{reply}
+w> {request}
+w< {reply}
 @advance 4499
-@hears a
+a<
 @advance 1
-@hears a
-nil-array
+a< nil-array
 "#
         ));
     }
@@ -159,18 +138,15 @@ nil-array
 fn the_owner_looks_in_vain_once() {
     check_pending(
         r#"
-@client a
-> XREADGROUP GROUP g alice BLOCK 0 CLAIM 1000 STREAMS s >
+a> XREADGROUP GROUP g alice BLOCK 0 CLAIM 1000 STREAMS s >
 @advance 500
-@client w
-> XACK s g 1-1
-1
+w> XACK s g 1-1
+w< 1
 @advance 60000
-@looks a
-> XADD s 2-2 f v
-"2-2"
-@hears a
-[["s", [["2-2", ["f", "v"], 0, 0]]]]
+@deadlines a
+w> XADD s 2-2 f v
+w< "2-2"
+a< [["s", [["2-2", ["f", "v"], 0, 0]]]]
 "#,
     );
 }
@@ -179,26 +155,20 @@ fn the_owner_looks_in_vain_once() {
 fn an_entry_is_delivered_while_nothing_is_pending() {
     check(
         r#"
-@client w
-> XGROUP CREATE s g 0 MKSTREAM
-OK
-@client plain
-> XREADGROUP GROUP g plain BLOCK 0 STREAMS s >
-@client a
-> XREADGROUP GROUP g alice BLOCK 0 CLAIM 100 STREAMS s >
+w> XGROUP CREATE s g 0 MKSTREAM
+w< OK
+plain> XREADGROUP GROUP g plain BLOCK 0 STREAMS s >
+a> XREADGROUP GROUP g alice BLOCK 0 CLAIM 100 STREAMS s >
 @advance 1000
-@looks
-@client w
-> XADD s 1-1 a 1
-"1-1"
-@hears plain
-[["s", [["1-1", ["a", "1"]]]]]
+@deadlines
+w> XADD s 1-1 a 1
+w< "1-1"
+plain< [["s", [["1-1", ["a", "1"]]]]]
 @advance 99
-@hears a
+a<
 @advance 1
-@hears a
-[["s", [["1-1", ["a", "1"], 100, 1]]]]
-@looks a
+a< [["s", [["1-1", ["a", "1"], 100, 1]]]]
+@deadlines a
 "#,
     );
 }
@@ -207,23 +177,17 @@ OK
 fn an_entry_is_made_older() {
     check_pending(
         r#"
-@client a
-> XREADGROUP GROUP g alice BLOCK 0 CLAIM 1000 STREAMS s >
-@client w
-> XCLAIM s g other 0 1-1 IDLE 400 JUSTID
-["1-1"]
+a> XREADGROUP GROUP g alice BLOCK 0 CLAIM 1000 STREAMS s >
+w> XCLAIM s g other 0 1-1 IDLE 400 JUSTID
+w< ["1-1"]
 @advance 599
-@hears a
+a<
 @advance 1
-@hears a
-[["s", [["1-1", ["a", "1"], 1000, 1]]]]
-@client a
-> XREADGROUP GROUP g alice BLOCK 0 CLAIM 1000 STREAMS s >
-@client w
-> XCLAIM s g other 0 1-1 IDLE 1000 JUSTID
-["1-1"]
-@hears a
-[["s", [["1-1", ["a", "1"], 1000, 2]]]]
+a< [["s", [["1-1", ["a", "1"], 1000, 1]]]]
+a> XREADGROUP GROUP g alice BLOCK 0 CLAIM 1000 STREAMS s >
+w> XCLAIM s g other 0 1-1 IDLE 1000 JUSTID
+w< ["1-1"]
+a< [["s", [["1-1", ["a", "1"], 1000, 2]]]]
 "#,
     );
 }
@@ -232,28 +196,20 @@ fn an_entry_is_made_older() {
 fn any_age_will_do() {
     check(
         r#"
-@client w
-> XGROUP CREATE s g 0 MKSTREAM
-OK
-@client plain
-> XREADGROUP GROUP g plain BLOCK 0 STREAMS s >
-@client a
-> XREADGROUP GROUP g alice BLOCK 0 CLAIM 0 STREAMS s >
-@client w
-> XADD s 1-1 a 1
-"1-1"
-@hears plain
-[["s", [["1-1", ["a", "1"]]]]]
-@hears a
-[["s", [["1-1", ["a", "1"], 0, 1]]]]
-@client never
-> XREADGROUP GROUP g never BLOCK 2000 CLAIM 9223372036854775807 STREAMS s >
+w> XGROUP CREATE s g 0 MKSTREAM
+w< OK
+plain> XREADGROUP GROUP g plain BLOCK 0 STREAMS s >
+a> XREADGROUP GROUP g alice BLOCK 0 CLAIM 0 STREAMS s >
+w> XADD s 1-1 a 1
+w< "1-1"
+plain< [["s", [["1-1", ["a", "1"]]]]]
+a< [["s", [["1-1", ["a", "1"], 0, 1]]]]
+never> XREADGROUP GROUP g never BLOCK 2000 CLAIM 9223372036854775807 STREAMS s >
 @advance 1999
-@looks
+@deadlines
 @advance 1
-@looks never
-@hears never
-nil-array
+@deadlines never
+never< nil-array
 "#,
     );
 }
@@ -263,24 +219,21 @@ fn of_several_streams_the_soonest() {
     check_pending(
         r#"
 @advance 100
-> XADD t 2-2 b 2
-"2-2"
-> XGROUP CREATE t g 0
-OK
-> XREADGROUP GROUP g dead STREAMS t >
-[["t", [["2-2", ["b", "2"]]]]]
+w> XADD t 2-2 b 2
+w< "2-2"
+w> XGROUP CREATE t g 0
+w< OK
+w> XREADGROUP GROUP g dead STREAMS t >
+w< [["t", [["2-2", ["b", "2"]]]]]
 @advance 100
-@client a
-> XREADGROUP GROUP g alice BLOCK 0 CLAIM 1000 STREAMS t s > >
-@client w
-> XCLAIM s g other 0 1-1
-[["1-1", ["a", "1"]]]
+a> XREADGROUP GROUP g alice BLOCK 0 CLAIM 1000 STREAMS t s > >
+w> XCLAIM s g other 0 1-1
+w< [["1-1", ["a", "1"]]]
 @advance 899
-@hears a
+a<
 @advance 1
-@hears a
-[["t", [["2-2", ["b", "2"], 1000, 1]]]]
-@looks a a
+a< [["t", [["2-2", ["b", "2"], 1000, 1]]]]
+@deadlines a a
 "#,
     );
 }
@@ -291,27 +244,22 @@ fn the_group_or_the_stream_goes() {
     for (request, reply) in [("DEL s", "1"), ("XGROUP DESTROY s g", "1"), ("FLUSHALL", "OK")] {
         check_pending(&format!(
             "
-@client a
-> XREADGROUP GROUP g alice BLOCK 0 CLAIM 1000 STREAMS s >
-@client w
-> {request}
-{reply}
-@hears a
-{gone}
+a> XREADGROUP GROUP g alice BLOCK 0 CLAIM 1000 STREAMS s >
+w> {request}
+w< {reply}
+a< {gone}
 @advance 2000
-@looks
+@deadlines
 "
         ));
     }
     check_pending(&format!(
         "
-> PEXPIRE s 900
-1
-@client a
-> XREADGROUP GROUP g alice BLOCK 0 CLAIM 1000 STREAMS s >
+w> PEXPIRE s 900
+w< 1
+a> XREADGROUP GROUP g alice BLOCK 0 CLAIM 1000 STREAMS s >
 @advance 1000
-@hears a
-{gone}
+a< {gone}
 "
     ));
 }
@@ -320,30 +268,24 @@ fn the_group_or_the_stream_goes() {
 fn a_database_or_a_key_comes_with_its_pending_entries() {
     check_pending(
         r#"
-> XGROUP CREATE t g 0 MKSTREAM
-OK
-@client a
-> XREADGROUP GROUP g alice BLOCK 0 CLAIM 1000 STREAMS t >
-@client w
-> RENAME s t
-OK
+w> XGROUP CREATE t g 0 MKSTREAM
+w< OK
+a> XREADGROUP GROUP g alice BLOCK 0 CLAIM 1000 STREAMS t >
+w> RENAME s t
+w< OK
 @advance 1000
-@hears a
-[["t", [["1-1", ["a", "1"], 1000, 1]]]]
-> SELECT 1
-OK
-> XGROUP CREATE t g 0 MKSTREAM
-OK
-@client b
-> SELECT 1
-OK
-> XREADGROUP GROUP g bob BLOCK 0 CLAIM 500 STREAMS t >
-@client w
-> SWAPDB 0 1
-OK
+a< [["t", [["1-1", ["a", "1"], 1000, 1]]]]
+w> SELECT 1
+w< OK
+w> XGROUP CREATE t g 0 MKSTREAM
+w< OK
+b> SELECT 1
+b< OK
+b> XREADGROUP GROUP g bob BLOCK 0 CLAIM 500 STREAMS t >
+w> SWAPDB 0 1
+w< OK
 @advance 500
-@hears b
-[["t", [["1-1", ["a", "1"], 500, 2]]]]
+b< [["t", [["1-1", ["a", "1"], 500, 2]]]]
 "#,
     );
 }
@@ -352,29 +294,22 @@ OK
 fn unblocked_killed_or_gone_before() {
     check_pending(
         r#"
-@client a
-> CLIENT ID
-2
-> XREADGROUP GROUP g alice BLOCK 0 CLAIM 1000 STREAMS s >
-@client b
-> CLIENT ID
-3
-> XREADGROUP GROUP g bob BLOCK 0 CLAIM 1000 STREAMS s >
-@client c
-> XREADGROUP GROUP g carol BLOCK 0 CLAIM 1000 STREAMS s >
-@close
-@client d
-> XREADGROUP GROUP g dave BLOCK 0 CLAIM 1000 STREAMS s >
-@client w
-> CLIENT UNBLOCK 2 ERROR
-1
-@hears a
--UNBLOCKED client unblocked via CLIENT UNBLOCK
-> CLIENT KILL ID 3
-1
+a> CLIENT ID
+a< 2
+a> XREADGROUP GROUP g alice BLOCK 0 CLAIM 1000 STREAMS s >
+b> CLIENT ID
+b< 3
+b> XREADGROUP GROUP g bob BLOCK 0 CLAIM 1000 STREAMS s >
+c> XREADGROUP GROUP g carol BLOCK 0 CLAIM 1000 STREAMS s >
+@close c
+d> XREADGROUP GROUP g dave BLOCK 0 CLAIM 1000 STREAMS s >
+w> CLIENT UNBLOCK 2 ERROR
+w< 1
+a< -UNBLOCKED client unblocked via CLIENT UNBLOCK
+w> CLIENT KILL ID 3
+w< 1
 @advance 1000
-@hears d
-[["s", [["1-1", ["a", "1"], 1000, 1]]]]
+d< [["s", [["1-1", ["a", "1"], 1000, 1]]]]
 "#,
     );
 }
@@ -383,26 +318,20 @@ fn unblocked_killed_or_gone_before() {
 fn not_during_a_pause() {
     check_pending(
         r#"
-@client a
-> XREADGROUP GROUP g alice BLOCK 2500 CLAIM 1000 STREAMS s >
-@client w
-> CLIENT PAUSE 2000 WRITE
-OK
+a> XREADGROUP GROUP g alice BLOCK 2500 CLAIM 1000 STREAMS s >
+w> CLIENT PAUSE 2000 WRITE
+w< OK
 @advance 1500
-@hears a
-> XPENDING s g
-[1, "1-1", "1-1", [["dead", "1"]]]
+a<
+w> XPENDING s g
+w< [1, "1-1", "1-1", [["dead", "1"]]]
 @advance 500
-@hears a
-[["s", [["1-1", ["a", "1"], 2000, 1]]]]
-@client a
-> XREADGROUP GROUP g alice BLOCK 1500 CLAIM 1000 STREAMS s >
-@client w
-> CLIENT PAUSE 2000 WRITE
-OK
+a< [["s", [["1-1", ["a", "1"], 2000, 1]]]]
+a> XREADGROUP GROUP g alice BLOCK 1500 CLAIM 1000 STREAMS s >
+w> CLIENT PAUSE 2000 WRITE
+w< OK
 @advance 1500
-@hears a
-nil-array
+a< nil-array
 "#,
     );
 }

@@ -6,35 +6,27 @@ use crate::check::check;
 fn first_come_first_served() {
     check(
         r#"
-@client a
-> BLPOP k 0
-@client b
-> BRPOP k 0
-@client c
-> BLPOP other k 0
-@client w
-> RPUSH k 1 2 3 4
-4
+a> BLPOP k 0
+b> BRPOP k 0
+c> BLPOP other k 0
+w> RPUSH k 1 2 3 4
+w< 4
 ! rpush:k => RPUSH k 1 2 3 4
 ! lpop:k => LPOP k
 ! rpop:k => RPOP k
 ! lpop:k => LPOP k
-@hears a
-["k", "1"]
-@hears b
-["k", "4"]
-@hears c
-["k", "2"]
-> LRANGE k 0 -1
-["3"]
+a< ["k", "1"]
+b< ["k", "4"]
+c< ["k", "2"]
+w> LRANGE k 0 -1
+w< ["3"]
 # Those who were served wait no more.
-> RPUSH other x
-1
-@client c
-> PING
-PONG
-> BLPOP other 0
-["other", "x"]
+w> RPUSH other x
+w< 1
+c> PING
+c< PONG
+c> BLPOP other 0
+c< ["other", "x"]
 "#,
     );
 }
@@ -43,21 +35,18 @@ PONG
 fn what_is_served_is_gone_for_everyone_else() {
     check(
         r#"
-@client a
-> BLPOP k 0
-@client w
-> RPUSH k only
-1
+a> BLPOP k 0
+w> RPUSH k only
+w< 1
 ! rpush:k => RPUSH k only
 ! lpop:k del:k => LPOP k
-@hears a
-["k", "only"]
-> EXISTS k
-0
-> LPUSH k x y
-2
-> LRANGE k 0 -1
-["y", "x"]
+a< ["k", "only"]
+w> EXISTS k
+w< 0
+w> LPUSH k x y
+w< 2
+w> LRANGE k 0 -1
+w< ["y", "x"]
 "#,
     );
 }
@@ -66,24 +55,19 @@ fn what_is_served_is_gone_for_everyone_else() {
 fn one_client_waits_for_the_same_key_twice_and_for_several() {
     check(
         r#"
-@client a
-> BLPOP k k l k 0
-@client b
-> BLPOP l 0
-@client w
-> RPUSH k 1
-1
-@hears a
-["k", "1"]
-> RPUSH l 2 3
-2
-@hears a
-@hears b
-["l", "2"]
-> LRANGE l 0 -1
-["3"]
-> INFO clients
-~~ *blocked_clients:0*total_blocking_keys:0\\r\\n*
+a> BLPOP k k l k 0
+b> BLPOP l 0
+w> RPUSH k 1
+w< 1
+a< ["k", "1"]
+w> RPUSH l 2 3
+w< 2
+a<
+b< ["l", "2"]
+w> LRANGE l 0 -1
+w< ["3"]
+w> INFO clients
+w< ~~ *blocked_clients:0*total_blocking_keys:0\\r\\n*
 "#,
     );
 }
@@ -92,32 +76,23 @@ fn one_client_waits_for_the_same_key_twice_and_for_several() {
 fn a_chain_of_moves() {
     check(
         r#"
-@client a
-> BLMOVE k1 k2 LEFT RIGHT 0
-@client b
-> BRPOPLPUSH k2 k3 0
-@client c
-> BLMOVE k3 k4 LEFT LEFT 0
-@client d
-> BLPOP k4 0
-@client w
-> RPUSH k1 x
-1
+a> BLMOVE k1 k2 LEFT RIGHT 0
+b> BRPOPLPUSH k2 k3 0
+c> BLMOVE k3 k4 LEFT LEFT 0
+d> BLPOP k4 0
+w> RPUSH k1 x
+w< 1
 ! rpush:k1 => RPUSH k1 x
 ! rpush:k2 lpop:k1 del:k1 => LMOVE k1 k2 LEFT RIGHT
 ! lpush:k3 rpop:k2 del:k2 => RPOPLPUSH k2 k3
 ! lpush:k4 lpop:k3 del:k3 => LMOVE k3 k4 LEFT LEFT
 ! lpop:k4 del:k4 => LPOP k4
-@hears a
-"x"
-@hears b
-"x"
-@hears c
-"x"
-@hears d
-["k4", "x"]
-> EXISTS k1 k2 k3 k4
-0
+a< "x"
+b< "x"
+c< "x"
+d< ["k4", "x"]
+w> EXISTS k1 k2 k3 k4
+w< 0
 "#,
     );
 }
@@ -126,25 +101,18 @@ fn a_chain_of_moves() {
 fn moves_in_a_ring_end() {
     check(
         r#"
-@client a
-> BLMOVE k l LEFT RIGHT 0
-@client b
-> BLMOVE l k LEFT RIGHT 0
-@client c
-> BLMOVE k k LEFT RIGHT 0
-@client w
-> RPUSH k 1 2
-2
-@hears a
-"1"
-@hears b
-"1"
-@hears c
-"2"
-> LRANGE k 0 -1
-["2", "1"]
-> EXISTS l
-0
+a> BLMOVE k l LEFT RIGHT 0
+b> BLMOVE l k LEFT RIGHT 0
+c> BLMOVE k k LEFT RIGHT 0
+w> RPUSH k 1 2
+w< 2
+a< "1"
+b< "1"
+c< "2"
+w> LRANGE k 0 -1
+w< ["2", "1"]
+w> EXISTS l
+w< 0
 "#,
     );
 }
@@ -153,19 +121,14 @@ fn moves_in_a_ring_end() {
 fn a_move_to_another_type_is_an_error_and_takes_nothing() {
     check(
         r#"
-@client a
-> BLMOVE k s LEFT RIGHT 0
-@client b
-> BLPOP k 0
-@client w
-> SET s text
-OK
-> RPUSH k 1
-1
-@hears a
--WRONGTYPE Operation against a key holding the wrong kind of value
-@hears b
-["k", "1"]
+a> BLMOVE k s LEFT RIGHT 0
+b> BLPOP k 0
+w> SET s text
+w< OK
+w> RPUSH k 1
+w< 1
+a< -WRONGTYPE Operation against a key holding the wrong kind of value
+b< ["k", "1"]
 "#,
     );
 }
@@ -174,29 +137,24 @@ OK
 fn a_key_of_another_type_is_not_waited_for() {
     check(
         r#"
-@client a
-> BLPOP k 1
-@client b
-> BZPOPMIN k 1
-@client w
-> SET k text
-OK
+a> BLPOP k 1
+b> BZPOPMIN k 1
+w> SET k text
+w< OK
 ! set:k => SET k text
-@hears a
-@hears b
-> DEL k
-1
-> ZADD k 1 m
-1
+a<
+b<
+w> DEL k
+w< 1
+w> ZADD k 1 m
+w< 1
 ! zadd:k => ZADD k 1 m
 ! zpopmin:k del:k => ZPOPMIN k
-@hears a
-@hears b
-["k", "m", "1"]
-> RPUSH k 1
-1
-@hears a
-["k", "1"]
+a<
+b< ["k", "m", "1"]
+w> RPUSH k 1
+w< 1
+a< ["k", "1"]
 "#,
     );
 }
@@ -205,68 +163,51 @@ OK
 fn whatever_brings_a_list_serves() {
     check(
         r#"
-@client w
-> RPUSH from 1
-1
-@client a
-> BLPOP k 0
-@client w
-> RENAME from k
-OK
+w> RPUSH from 1
+w< 1
+a> BLPOP k 0
+w> RENAME from k
+w< OK
 ! rename_from:from rename_to:k => RENAME from k
 ! lpop:k del:k => LPOP k
-@hears a
-["k", "1"]
-@client a
-> BLPOP k 0
-@client w
-> RPUSH from 2
-1
-> COPY from k
-1
-@hears a
-["k", "2"]
-@client a
-> BLPOP k 0
-@client w
-> LMOVE from k LEFT LEFT
-"2"
-@hears a
-["k", "2"]
-@client a
-> BLPOP k 0
-@client w
-> RPUSH from 3 1 2
-3
-> SORT from STORE k
-3
-@hears a
-["k", "1"]
-> DEL k from
-2
-@client a
-> SELECT 1
-OK
-> BLPOP k 0
-@client w
-> RPUSH k 7
-1
-@hears a
-> MOVE k 1
-1
+a< ["k", "1"]
+a> BLPOP k 0
+w> RPUSH from 2
+w< 1
+w> COPY from k
+w< 1
+a< ["k", "2"]
+a> BLPOP k 0
+w> LMOVE from k LEFT LEFT
+w< "2"
+a< ["k", "2"]
+a> BLPOP k 0
+w> RPUSH from 3 1 2
+w< 3
+w> SORT from STORE k
+w< 3
+a< ["k", "1"]
+w> DEL k from
+w< 2
+a> SELECT 1
+a< OK
+a> BLPOP k 0
+w> RPUSH k 7
+w< 1
+a<
+w> MOVE k 1
+w< 1
 ! move_from:k move_to:k@1 => MOVE k 1
 ! lpop:k del:k => LPOP k
-@hears a
-["k", "7"]
-> RPUSH k 8
-1
-> COPY k k DB 2
-1
-@client a
-> SELECT 2
-OK
-> BLPOP k 0
-["k", "8"]
+a< ["k", "7"]
+w> RPUSH k 8
+w< 1
+w> COPY k k DB 2
+w< 1
+a> SELECT 2
+a< OK
+a> BLPOP k 0
+a< ["k", "8"]
 "#,
     );
 }
@@ -275,34 +216,29 @@ OK
 fn databases_are_apart_and_may_be_exchanged() {
     check(
         r#"
-@client a
-> BLPOP k 0
-@client b
-> SELECT 1
-OK
-> BLPOP k 0
-@client w
-> SELECT 2
-OK
-> RPUSH k 1 2
-2
-> FLUSHDB
-OK
-> RPUSH k 1 2
-2
-> SWAPDB 1 2
-OK
+a> BLPOP k 0
+b> SELECT 1
+b< OK
+b> BLPOP k 0
+w> SELECT 2
+w< OK
+w> RPUSH k 1 2
+w< 2
+w> FLUSHDB
+w< OK
+w> RPUSH k 1 2
+w< 2
+w> SWAPDB 1 2
+w< OK
 !  => SWAPDB 1 2
 ! lpop:k => LPOP k
-@hears a
-@hears b
-["k", "1"]
-> SWAPDB 1 0
-OK
-@hears a
-["k", "2"]
-> FLUSHALL
-OK
+a<
+b< ["k", "1"]
+w> SWAPDB 1 0
+w< OK
+a< ["k", "2"]
+w> FLUSHALL
+w< OK
 "#,
     );
 }
@@ -311,29 +247,26 @@ OK
 fn reading_an_awaited_key_serves_nobody() {
     check(
         r#"
-@client a
-> BLPOP k 0
-@client w
-> LLEN k
-0
-> EXISTS k k2 k3
-0
-> DEL k
-0
-> RPUSHX k 1
-0
-> KEYS *
-[]
-@hears a
-> SET k v PX 100
-OK
+a> BLPOP k 0
+w> LLEN k
+w< 0
+w> EXISTS k k2 k3
+w< 0
+w> DEL k
+w< 0
+w> RPUSHX k 1
+w< 0
+w> KEYS *
+w< []
+a<
+w> SET k v PX 100
+w< OK
 @advance 101
-> GET k
-nil
-> RPUSH k 1
-1
-@hears a
-["k", "1"]
+w> GET k
+w< nil
+w> RPUSH k 1
+w< 1
+a< ["k", "1"]
 "#,
     );
 }

@@ -6,30 +6,23 @@ use crate::check::check;
 fn all_readers_of_a_stream_are_served() {
     check(
         r#"
-@client a
-> XREAD BLOCK 0 STREAMS s t $ $
-@client b
-> XREAD BLOCK 0 COUNT 1 STREAMS t s 0 0-5
-@client c
-> SET t text
-OK
-> DEL t
-1
-> XREAD BLOCK 100 STREAMS s $
-@client w
-> XADD s 0-3 f v
-"0-3"
-@hears a
-[["s", [["0-3", ["f", "v"]]]]]
-@hears b
-@hears c
-[["s", [["0-3", ["f", "v"]]]]]
-> XADD s 0-6 f w
-"0-6"
-@hears b
-[["s", [["0-6", ["f", "w"]]]]]
-> INFO clients
-~~ *blocked_clients:0*total_blocking_keys:0*
+a> XREAD BLOCK 0 STREAMS s t $ $
+b> XREAD BLOCK 0 COUNT 1 STREAMS t s 0 0-5
+c> SET t text
+c< OK
+c> DEL t
+c< 1
+c> XREAD BLOCK 100 STREAMS s $
+w> XADD s 0-3 f v
+w< "0-3"
+a< [["s", [["0-3", ["f", "v"]]]]]
+b<
+c< [["s", [["0-3", ["f", "v"]]]]]
+w> XADD s 0-6 f w
+w< "0-6"
+b< [["s", [["0-6", ["f", "w"]]]]]
+w> INFO clients
+w< ~~ *blocked_clients:0*total_blocking_keys:0*
 "#,
     );
 }
@@ -51,18 +44,14 @@ fn a_group_s_reader_hears_of_the_end_of_its_stream() {
     for (request, reply, heard) in ends {
         check(&format!(
             "
-@client w
-> XGROUP CREATE s g $ MKSTREAM
-OK
-@client a
-> XREADGROUP GROUP g consumer BLOCK 0 STREAMS s >
-@client w
-> INFO clients
-~~ *blocked_clients:1*total_blocking_keys:1*_on_nokey:1*
-> {request}
-{reply}
-@hears a
-{heard}
+w> XGROUP CREATE s g $ MKSTREAM
+w< OK
+a> XREADGROUP GROUP g consumer BLOCK 0 STREAMS s >
+w> INFO clients
+w< ~~ *blocked_clients:1*total_blocking_keys:1*_on_nokey:1*
+w> {request}
+w< {reply}
+a< {heard}
 "
         ));
     }
@@ -72,39 +61,32 @@ OK
 fn a_group_s_reader_hears_of_an_expired_stream() {
     check(
         r#"
-@client w
-> XGROUP CREATE s g $ MKSTREAM
-OK
-> PEXPIRE s 100
-1
-@client a
-> XREADGROUP GROUP g consumer BLOCK 0 STREAMS other s > >
--NOGROUP No such key 'other' or consumer group 'g' in XREADGROUP with GROUP option
-> XREADGROUP GROUP g consumer BLOCK 0 STREAMS s >
+w> XGROUP CREATE s g $ MKSTREAM
+w< OK
+w> PEXPIRE s 100
+w< 1
+a> XREADGROUP GROUP g consumer BLOCK 0 STREAMS other s > >
+a< -NOGROUP No such key 'other' or consumer group 'g' in XREADGROUP with GROUP option
+a> XREADGROUP GROUP g consumer BLOCK 0 STREAMS s >
 @advance 101
 # Nobody has noticed yet.
-@hears a
-@client w
-> EXISTS s
-0
-@hears a
--NOGROUP No such key 's' or consumer group 'g' in XREADGROUP with GROUP option
-> XGROUP CREATE s g $ MKSTREAM
-OK
-> PEXPIRE s 100
-1
-@client a
-> XREADGROUP GROUP g consumer BLOCK 0 STREAMS s >
+a<
+w> EXISTS s
+w< 0
+a< -NOGROUP No such key 's' or consumer group 'g' in XREADGROUP with GROUP option
+w> XGROUP CREATE s g $ MKSTREAM
+w< OK
+w> PEXPIRE s 100
+w< 1
+a> XREADGROUP GROUP g consumer BLOCK 0 STREAMS s >
 @advance 101
-@client w
-> SCAN 0 COUNT 1000
-~~ *
-> KEYS *
-[]
-> RANDOMKEY
-nil
-@hears a
--NOGROUP No such key 's' or consumer group 'g' in XREADGROUP with GROUP option
+w> SCAN 0 COUNT 1000
+w< ~~ *
+w> KEYS *
+w< []
+w> RANDOMKEY
+w< nil
+a< -NOGROUP No such key 's' or consumer group 'g' in XREADGROUP with GROUP option
 "#,
     );
 }

@@ -1,0 +1,187 @@
+//! The form of a transcript, and how it is read.
+//!
+//! ```text
+//! > SET k v          a request of the only client, quoted like an inline command
+//! OK                 its reply on one line: OK, "bulk", 12, nil, nil-array, [array], {map},
+//!                    ~[set], -error, ,1.5 (double), #t, (big number), =txt:verbatim;
+//!                    no line: no reply
+//! b> BLPOP k 0       a request of client b, which connects when it is first mentioned; `> ` is
+//!                    short for `a> `
+//! b< ["k", "v"]      what b receives: the reply when it stands behind b's request, else what came
+//!                    since, after it was blocked
+//! b<                 b has received nothing since
+//! ! set:k => SET k v the effect of the request: events, then the command to replay; `k@2` is a
+//!                    key of database 2 when the effect is another's; ` | ` parts commands that
+//!                    are replayed as one
+//! @advance 1500      the clock advances by 1500 milliseconds
+//! @deadlines a b     the clients whose deadlines were met since the last such line, in order
+//! @close b           client b disconnects
+//! # a comment
+//! ```
+//!
+//! What is expected may be a pattern: `~~ *text*` matches by glob. A long expectation continues in
+//! lines that begin with two blanks.
+
+use base::quote::split_args;
+
+/// The client that sends the requests behind a bare `> `.
+const ONLY_CLIENT: &str = "a";
+
+/// The widest line of the sources.
+const COLUMNS_MAX: usize = 100;
+
+/// One step of a transcript with what is expected of it.
+#[derive(Debug)]
+pub struct Step<'a> {
+    /// Its line, from 0.
+    pub line: usize,
+    pub action: Action<'a>,
+    /// What the client receives; for [`Action::Deadlines`] the clients.
+    pub expected: Expected,
+    /// The effects that the transcript names. None names none, and they are not compared.
+    pub effects: Vec<Expected>,
+}
+
+#[derive(Debug)]
+pub enum Action<'a> {
+    /// A client sends a request.
+    Send(&'a str, Vec<Vec<u8>>),
+    /// A client, which was blocked, receives.
+    Receive(&'a str),
+    /// The clock advances by milliseconds.
+    Advance(i64),
+    /// The clients whose deadlines were met.
+    Deadlines,
+    /// A client disconnects.
+    Close(&'a str),
+}
+
+/// An expectation.
+#[derive(Clone, Debug)]
+pub struct Expected {
+    /// What its first line begins with: `b< `, `! `, nothing.
+    pub mark: String,
+    /// Without mark and line breaks.
+    pub text: String,
+}
+
+impl Expected {
+    /// The lines that expect this text instead, broken where the source would become too wide.
+    pub fn lines_of(&self, text: &str) -> Vec<String> {
+        let is_absent = text.is_empty() && (self.mark.is_empty() || self.mark == "! ");
+        if is_absent {
+            return Vec::new();
+        }
+        let full = format!("{}{text}", self.mark);
+        let mut rest = full.trim_end();
+        let mut lines = Vec::new();
+        loop {
+            let start = if lines.is_empty() { "" } else { "  " };
+            if start.len() + rest.len() <= COLUMNS_MAX {
+                lines.push(format!("{start}{rest}"));
+                return lines;
+            }
+            // A line does not end in blanks. What is rendered is ASCII.
+            let (head, _) = rest.split_at(COLUMNS_MAX - start.len());
+            let head = head.trim_end();
+            lines.push(format!("{start}{head}"));
+            rest = &rest[head.len()..];
+        }
+    }
+}
+
+/// Reads a transcript.
+///
+/// # Panics
+/// With the number and the text of a line that is not understood.
+pub fn parse(transcript: &str) -> Vec<Step<'_>> {
+    let mut reader = Reader { lines: transcript.lines().collect(), at: 0 };
+    let mut steps = Vec::new();
+    while let Some(line) = reader.lines.get(reader.at) {
+        if line.is_empty() || line.starts_with('#') {
+            reader.at += 1;
+        } else {
+            steps.push(reader.step());
+        }
+    }
+    steps
+}
+
+struct Reader<'a> {
+    lines: Vec<&'a str>,
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn step(&mut self) -> Step<'a> {
+        let (number, line) = (self.at, self.lines[self.at]);
+        let misread = || -> ! { panic!("line {}: not understood: {line}", number + 1) };
+        let mut step = Step {
+            line: number,
+            action: Action::Deadlines,
+            expected: Expected { mark: String::new(), text: String::new() },
+            effects: Vec::new(),
+        };
+        if let Some((client, request)) = said(line, '>') {
+            let args = split_args(request.as_bytes()).unwrap_or_else(|| misread());
+            step.action = Action::Send(if client.is_empty() { ONLY_CLIENT } else { client }, args);
+            self.at += 1;
+            step.expected = self.reply_to(client);
+            while self.lines.get(self.at).is_some_and(|line| line.starts_with("! ")) {
+                step.effects.push(self.expected("! "));
+            }
+        } else if let Some((client, _)) = said(line, '<').filter(|(name, _)| !name.is_empty()) {
+            step.action = Action::Receive(client);
+            step.expected = self.expected(&format!("{client}< "));
+        } else if line == "@deadlines" || line.starts_with("@deadlines ") {
+            step.expected = self.expected("@deadlines ");
+        } else if let Some(ms) = line.strip_prefix("@advance ") {
+            step.action = Action::Advance(ms.parse().unwrap_or_else(|_| misread()));
+            self.at += 1;
+        } else if let Some(client) = line.strip_prefix("@close ") {
+            step.action = Action::Close(client);
+            self.at += 1;
+        } else {
+            misread();
+        }
+        step
+    }
+
+    /// The reply that stands behind a request; without a line, there is none.
+    fn reply_to(&mut self, client: &str) -> Expected {
+        let mark = if client.is_empty() { String::new() } else { format!("{client}< ") };
+        let is_reply = self.lines.get(self.at).is_some_and(|line| match client {
+            "" => is_bare_reply(line),
+            _ => line.strip_prefix(&mark).is_some_and(|text| !text.is_empty()),
+        });
+        match is_reply {
+            true => self.expected(&mark),
+            false => Expected { mark, text: String::new() },
+        }
+    }
+
+    /// The expectation that begins here.
+    fn expected(&mut self, mark: &str) -> Expected {
+        let mut text = self.lines[self.at].strip_prefix(mark).unwrap_or_default().to_owned();
+        self.at += 1;
+        while let Some(more) = self.lines.get(self.at).and_then(|line| line.strip_prefix("  ")) {
+            text.push_str(more);
+            self.at += 1;
+        }
+        Expected { mark: mark.to_owned(), text }
+    }
+}
+
+/// The client and the words of a line `client> words` or `client< words`.
+fn said(line: &str, arrow: char) -> Option<(&str, &str)> {
+    let (client, rest) = line.split_once(arrow)?;
+    let is_name = client.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let words = if rest.is_empty() { Some("") } else { rest.strip_prefix(' ') };
+    words.filter(|_| is_name).map(|words| (client, words))
+}
+
+/// Whether a line is the reply to a request behind a bare `> `.
+fn is_bare_reply(line: &str) -> bool {
+    let is_other = ["! ", "@", "#!", "# "].iter().any(|start| line.starts_with(start));
+    !line.is_empty() && !is_other && said(line, '>').is_none() && said(line, '<').is_none()
+}
