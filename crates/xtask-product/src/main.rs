@@ -13,6 +13,7 @@ mod bench;
 mod diff;
 mod docs;
 mod rows;
+mod transcripts;
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", about = "Commands that read the product's tables or run it")]
@@ -31,6 +32,8 @@ enum Command {
     Bench(bench::Options),
     /// Send random requests to Weft and to another server, and compare replies and data
     Diff(diff::Options),
+    /// Update the expectations of the transcripts, or replay them on another server
+    Transcripts(transcripts::Options),
 }
 
 fn main() -> ExitCode {
@@ -40,6 +43,7 @@ fn main() -> ExitCode {
         Command::Docs(options) => docs::run(&root, &options),
         Command::Bench(options) => bench::run(&root, &options),
         Command::Diff(options) => diff::run(&root, &options),
+        Command::Transcripts(options) => transcripts::run(&root, &options),
     });
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -37,6 +37,9 @@ enum Command {
     /// Send random requests to Weft and to another server, and compare replies and data
     #[command(disable_help_flag = true)]
     Diff(Forwarded),
+    /// Update the expectations of the transcripts, or replay them on another server
+    #[command(disable_help_flag = true)]
+    Transcripts(Forwarded),
 }
 
 /// Arguments that `xtask-product` parses, `--help` included.
@@ -55,6 +58,7 @@ fn main() -> ExitCode {
         Command::Docs(forwarded) => forward("docs", &forwarded),
         Command::Bench(forwarded) => forward("bench", &forwarded),
         Command::Diff(forwarded) => forward("diff", &forwarded),
+        Command::Transcripts(forwarded) => forward("transcripts", &forwarded),
     });
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

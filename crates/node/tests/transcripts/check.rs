@@ -4,11 +4,14 @@
 //! compared only where a transcript gives them, but every request is checked for leaving exactly
 //! one effect when it changes the keyspace and none otherwise (expired keys leave their own).
 
+use std::panic::Location;
+
 use base::glob;
 use store::Effect;
 
 use crate::fake::TestServer;
 use crate::grammar::{Action, Expected, Step, parse};
+use crate::record::Record;
 use crate::reply::render;
 
 /// Runs a transcript and compares every reply.
@@ -17,8 +20,10 @@ use crate::reply::render;
 /// With the line, the expectation and what came instead.
 #[track_caller]
 pub fn check(transcript: &str) {
-    for shards in [1, 4, 1024] {
-        run(&mut TestServer::new(shards), transcript);
+    // One run shows what to record.
+    let shards: &[usize] = if Record::is_wanted() { &[1] } else { &[1, 4, 1024] };
+    for shards in shards {
+        run(&mut TestServer::new(*shards), transcript);
     }
 }
 
@@ -28,15 +33,21 @@ pub fn check(transcript: &str) {
 /// With the line, the expectation and what came instead.
 #[track_caller]
 pub fn run(server: &mut TestServer, transcript: &str) {
+    let mut record = Record::begin(server, transcript, Location::caller());
     for step in parse(transcript) {
         let outcome = perform(server, &step);
-        compare(&step, &outcome, transcript);
+        match &mut record {
+            Some(record) => record.step(&step, &outcome),
+            None => compare(&step, &outcome, transcript),
+        }
     }
 }
 
 /// What a step did.
 pub struct Outcome {
-    /// What the client received, or the clients whose deadlines were met.
+    /// The bytes that the client received.
+    pub reply: Vec<u8>,
+    /// The same as text, or the clients whose deadlines were met.
     pub text: String,
     /// The effects, as transcripts have them.
     pub effects: Vec<String>,
@@ -84,7 +95,7 @@ pub fn perform(server: &mut TestServer, step: &Step<'_>) -> Outcome {
         Action::Receive(client) => (server.received(client), Vec::new()),
         Action::Deadlines => {
             let text = server.take_deadlines().join(" ");
-            return Outcome { text, effects: Vec::new() };
+            return Outcome { reply: Vec::new(), text, effects: Vec::new() };
         }
         Action::Advance(ms) => {
             server.advance(*ms);
@@ -96,7 +107,7 @@ pub fn perform(server: &mut TestServer, step: &Step<'_>) -> Outcome {
         }
     };
     let text = render(&reply);
-    Outcome { text, effects: effects.iter().map(describe).collect() }
+    Outcome { reply, text, effects: effects.iter().map(describe).collect() }
 }
 
 fn describe(effect: &Effect) -> String {

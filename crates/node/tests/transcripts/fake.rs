@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use engine::{ExclusiveShards, HeldShards, ShardAccess};
@@ -38,6 +38,9 @@ pub struct TestServer {
     /// Clients whose deadlines were met.
     deadlines: Vec<String>,
     now_us: i64,
+    /// Tells servers apart.
+    pub number: u64,
+    default_config: bool,
 }
 
 /// A client and, while it is blocked, its wait.
@@ -46,10 +49,13 @@ struct TestClient {
     waiter: Option<Arc<Waiter>>,
 }
 
+/// How many servers there were.
+static SERVERS: AtomicU64 = AtomicU64::new(0);
+
 impl TestServer {
     /// A fresh server with so many shards and the default configuration.
     pub fn new(shards: usize) -> Self {
-        Self::with_config(shards, Config::default())
+        Self { default_config: true, ..Self::with_config(shards, Config::default()) }
     }
 
     /// A fresh server with a configuration.
@@ -69,7 +75,14 @@ impl TestServer {
             received: BTreeMap::new(),
             deadlines: Vec::new(),
             now_us: START_MS * 1000,
+            number: SERVERS.fetch_add(1, Ordering::Relaxed),
+            default_config: false,
         }
+    }
+
+    /// Whether its configuration differs from the default from the start.
+    pub fn is_prepared(&self) -> bool {
+        !self.default_config
     }
 
     /// Lets the clock go on, and stand still whenever a client that waits has to be seen to.

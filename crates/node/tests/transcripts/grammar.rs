@@ -56,9 +56,13 @@ pub enum Action<'a> {
     Close(&'a str),
 }
 
-/// An expectation.
+/// An expectation and where it stands.
 #[derive(Clone, Debug)]
 pub struct Expected {
+    /// Its first line, from 0; the line to insert it at when it has none.
+    pub line: usize,
+    /// Its number of lines.
+    pub lines: usize,
     /// What its first line begins with: `b< `, `! `, nothing.
     pub mark: String,
     /// Without mark and line breaks.
@@ -119,7 +123,7 @@ impl<'a> Reader<'a> {
         let mut step = Step {
             line: number,
             action: Action::Deadlines,
-            expected: Expected { mark: String::new(), text: String::new() },
+            expected: Expected { line: number, lines: 0, mark: String::new(), text: String::new() },
             effects: Vec::new(),
         };
         if let Some((client, request)) = said(line, '>') {
@@ -156,19 +160,20 @@ impl<'a> Reader<'a> {
         });
         match is_reply {
             true => self.expected(&mark),
-            false => Expected { mark, text: String::new() },
+            false => Expected { line: self.at, lines: 0, mark, text: String::new() },
         }
     }
 
     /// The expectation that begins here.
     fn expected(&mut self, mark: &str) -> Expected {
-        let mut text = self.lines[self.at].strip_prefix(mark).unwrap_or_default().to_owned();
+        let line = self.at;
+        let mut text = self.lines[line].strip_prefix(mark).unwrap_or_default().to_owned();
         self.at += 1;
         while let Some(more) = self.lines.get(self.at).and_then(|line| line.strip_prefix("  ")) {
             text.push_str(more);
             self.at += 1;
         }
-        Expected { mark: mark.to_owned(), text }
+        Expected { line, lines: self.at - line, mark: mark.to_owned(), text }
     }
 }
 

@@ -19,6 +19,7 @@ mod hyperloglog;
 mod info;
 mod keyspace;
 mod list;
+mod record;
 mod reply;
 mod runner;
 mod scan;

@@ -3,6 +3,7 @@
 use crate::check::{Mismatch, perform};
 use crate::fake::TestServer;
 use crate::grammar::{Action, parse};
+use crate::record::Record;
 
 /// The expectations of a transcript that are not met: what came instead, and the lines that expect
 /// it.
@@ -105,6 +106,10 @@ fn lines_that_are_not_understood() {
 
 #[test]
 fn check_fails_where_an_expectation_is_wrong() {
+    // A record has no comparisons.
+    if Record::is_wanted() {
+        return;
+    }
     let failing = || crate::check::check("> PING\nPONG\n> GET k\nOK\n");
     let failure = std::panic::catch_unwind(failing).expect_err("a wrong expectation");
     let text = failure.downcast_ref::<String>().expect("a text");

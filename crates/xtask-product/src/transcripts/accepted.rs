@@ -1,0 +1,135 @@
+//! Which differences between Weft and the reference are accepted, and why.
+//!
+//! The table is a text: a reason on a line, then what it is the reason for, indented:
+//!
+//! - `accept TEST: REQUEST` is a difference in the reply to a request of a test;
+//! - `may TEST: REQUEST` is one that depends on time, and does not always differ;
+//! - `omit TEST: REQUEST` is a request that is not sent;
+//! - `skip TEST` is a test that is not replayed.
+//!
+//! Both names are globs, in which a request is as it stands in the transcript.
+
+use base::glob;
+
+use xtask::Failure;
+
+/// The rows of the table.
+pub struct Table<'a> {
+    rows: Vec<Row<'a>>,
+}
+
+struct Row<'a> {
+    /// In the table, from 1.
+    line: usize,
+    reason: &'a str,
+    kind: Kind,
+    test: &'a str,
+    /// Empty when the test is skipped.
+    request: &'a str,
+    is_used: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Accept,
+    May,
+    Omit,
+    Skip,
+}
+
+impl<'a> Table<'a> {
+    /// Reads a table.
+    ///
+    /// # Errors
+    /// Names the line that is none of it.
+    pub fn parse(text: &'a str) -> Result<Self, Failure> {
+        let mut rows = Vec::new();
+        let mut reason = "";
+        for (at, full) in text.lines().enumerate() {
+            let line = full.trim();
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            if !full.starts_with(' ') {
+                reason = line;
+                continue;
+            }
+            let (verb, rest) = line.split_once(' ').unwrap_or((line, ""));
+            let (kind, test, request) = match (verb, rest.split_once(": ")) {
+                ("accept", Some((test, request))) => (Kind::Accept, test, request),
+                ("may", Some((test, request))) => (Kind::May, test, request),
+                ("omit", Some((test, request))) => (Kind::Omit, test, request),
+                ("skip", None) => (Kind::Skip, rest, ""),
+                _ => return Err(format!("accepted.txt:{}: {line}", at + 1)),
+            };
+            if reason.is_empty() {
+                return Err(format!("accepted.txt:{}: no reason: {line}", at + 1));
+            }
+            rows.push(Row { line: at + 1, reason, kind, test, request, is_used: false });
+        }
+        Ok(Self { rows })
+    }
+
+    /// Why a test is not replayed, if so.
+    pub fn skipped(&mut self, test: &str) -> Option<&'a str> {
+        self.reason(Kind::Skip, test, "")
+    }
+
+    /// Why a request is not sent, if so.
+    pub fn omitted(&mut self, test: &str, request: &str) -> Option<&'a str> {
+        self.reason(Kind::Omit, test, request)
+    }
+
+    /// Why a difference is accepted, if it is.
+    pub fn accepted(&mut self, test: &str, request: &str) -> Option<&'a str> {
+        let always = self.reason(Kind::Accept, test, request);
+        always.or_else(|| self.reason(Kind::May, test, request))
+    }
+
+    fn reason(&mut self, kind: Kind, test: &str, request: &str) -> Option<&'a str> {
+        let is_meant = |row: &&mut Row<'_>| {
+            row.kind == kind && matches(row.test, test) && matches(row.request, request)
+        };
+        let row = self.rows.iter_mut().find(is_meant)?;
+        row.is_used = true;
+        Some(row.reason)
+    }
+
+    /// The rows that nothing needed.
+    pub fn unused(&self) -> Vec<String> {
+        let unused = self.rows.iter().filter(|row| !row.is_used && row.kind != Kind::May);
+        unused
+            .map(|row| {
+                let what = if row.kind == Kind::Accept { "no difference" } else { "not met" };
+                format!("accepted.txt:{}: {what}: {}: {}", row.line, row.test, row.request)
+            })
+            .collect()
+    }
+}
+
+fn matches(pattern: &str, text: &str) -> bool {
+    glob::matches(pattern.as_bytes(), text.as_bytes(), false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_found_by_globs_and_missed_when_unused() -> Result<(), Failure> {
+        let text = "# A table.\n\nClocks.\n    accept a::*: TTL k\n    skip b::t\n\
+                    \x20   omit c::t: EVAL*\n\
+                    Luck.\n    accept a::t: SPOP *\n    may a::t: SORT *\n";
+        let mut table = Table::parse(text)?;
+        assert_eq!(table.accepted("a::t", "TTL k"), Some("Clocks."));
+        assert_eq!(table.accepted("a::t", "TTL l"), None);
+        assert_eq!(table.accepted("b::t", "TTL k"), None);
+        assert_eq!((table.skipped("b::t"), table.skipped("a::t")), (Some("Clocks."), None));
+        assert_eq!(table.omitted("c::t", "EVAL 1"), Some("Clocks."));
+        assert_eq!(table.omitted("c::t", "GET"), None);
+        assert_eq!(table.unused(), ["accepted.txt:8: no difference: a::t: SPOP *"]);
+        assert!(Table::parse("    skip a\n").is_err());
+        assert!(Table::parse("Why.\n    allow a\n").is_err());
+        Ok(())
+    }
+}

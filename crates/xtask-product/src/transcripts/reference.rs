@@ -1,0 +1,211 @@
+//! A running server that transcripts are replayed on, and its clients.
+//!
+//! Between cases it is as empty as it was at first: no clients, no keys, no statistics, and the
+//! configuration that it began with.
+
+use std::collections::HashMap;
+use std::io::{self, BufReader, ErrorKind, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use diff::reply::Value;
+use diff::{Request, request};
+
+/// How long a transcript waits for a reply, and the replay for one of its own, which a transcript
+/// may have delayed.
+const REPLY_TIME_MAX: Duration = Duration::from_secs(1);
+const CONTROL_TIME_MAX: Duration = Duration::from_secs(20);
+
+/// The server.
+pub struct Reference {
+    address: String,
+    control: Connection,
+    clients: HashMap<String, Connection>,
+    /// The configuration it began with.
+    config: HashMap<Vec<u8>, Vec<u8>>,
+}
+
+/// One client of it.
+struct Connection {
+    stream: BufReader<TcpStream>,
+}
+
+impl Reference {
+    /// Connects to a server at `HOST:PORT`.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn connect(address: &str) -> io::Result<Self> {
+        let mut control = Connection::open(address, CONTROL_TIME_MAX)?;
+        let config = config(&control.ask(&words_of("CONFIG GET *"))?);
+        let clients = HashMap::new();
+        Ok(Self { address: address.to_owned(), control, clients, config })
+    }
+
+    /// Forgets everything that a case left.
+    ///
+    /// # Errors
+    /// When the server does not answer.
+    pub fn reset(&mut self) -> io::Result<()> {
+        self.clients.clear();
+        for words in ["CLIENT UNPAUSE", "CLIENT KILL TYPE normal", "FLUSHALL SYNC"] {
+            self.ask(&words_of(words))?;
+        }
+        let config = config(&self.ask(&words_of("CONFIG GET *"))?);
+        for (name, value) in config {
+            if let Some(first) = self.config.get(&name).filter(|first| **first != value) {
+                let words = [b"CONFIG".to_vec(), b"SET".to_vec(), name, first.clone()];
+                self.ask(&words.to_vec())?;
+            }
+        }
+        for words in ["CONFIG RESETSTAT", "SLOWLOG RESET", "DEBUG SET-ACTIVE-EXPIRE 1"] {
+            self.ask(&words_of(words))?;
+        }
+        Ok(())
+    }
+
+    /// A line of the server's about itself: `redis_version`.
+    ///
+    /// # Errors
+    /// When the server does not answer.
+    pub fn info(&mut self, name: &str) -> io::Result<Option<String>> {
+        let reply = self.ask(&words_of("INFO server"))?;
+        let text = String::from_utf8_lossy(reply.text().unwrap_or_default()).into_owned();
+        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+        Ok(line.map(str::to_owned))
+    }
+
+    /// Sends a client's request and reads so many replies; with none, what came nevertheless.
+    ///
+    /// # Errors
+    /// When too few replies come.
+    pub fn send(
+        &mut self,
+        client: &str,
+        request: &Request,
+        replies: usize,
+    ) -> io::Result<Vec<Value>> {
+        // What nobody read of what this client was told after a wait.
+        self.receive(client, 0)?;
+        let sent = self.client(client)?.send(request);
+        let read = sent.and_then(|()| self.receive(client, replies));
+        match read {
+            // It was closed before.
+            Err(e) if is_closed(&e) && self.clients.remove(client).is_some() => {
+                self.client(client)?.send(request)?;
+                self.receive(client, replies)
+            }
+            read => read,
+        }
+    }
+
+    /// Reads so many replies of a client; with none, what came nevertheless.
+    ///
+    /// # Errors
+    /// When too few replies come.
+    pub fn receive(&mut self, client: &str, replies: usize) -> io::Result<Vec<Value>> {
+        if replies > 0 {
+            let connection = self.client(client)?;
+            return (0..replies).map(|_| connection.read()).collect();
+        }
+        // What the server has read before this request is done when this request is.
+        for _ in 0..2 {
+            self.ask(&words_of("PING"))?;
+        }
+        let connection = self.client(client)?;
+        let mut found = Vec::new();
+        while connection.has_bytes()? {
+            found.push(connection.read()?);
+        }
+        Ok(found)
+    }
+
+    /// Closes a client's connection.
+    ///
+    /// # Errors
+    /// When the server does not answer.
+    pub fn close(&mut self, client: &str) -> io::Result<()> {
+        self.clients.remove(client);
+        self.ask(&words_of("PING")).map(|_| ())
+    }
+
+    /// Asks on the connection that no transcript uses; a transcript may close it.
+    fn ask(&mut self, request: &Request) -> io::Result<Value> {
+        match self.control.ask(request) {
+            Err(e) if is_closed(&e) => {
+                self.control = Connection::open(&self.address, CONTROL_TIME_MAX)?;
+                self.control.ask(request)
+            }
+            answered => answered,
+        }
+    }
+
+    fn client(&mut self, name: &str) -> io::Result<&mut Connection> {
+        if !self.clients.contains_key(name) {
+            self.clients.insert(name.to_owned(), Connection::open(&self.address, REPLY_TIME_MAX)?);
+        }
+        self.clients.get_mut(name).ok_or_else(|| ErrorKind::NotConnected.into())
+    }
+}
+
+fn is_closed(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe
+    )
+}
+
+fn words_of(text: &str) -> Request {
+    request(&text.split(' ').collect::<Vec<_>>())
+}
+
+impl Connection {
+    fn open(address: &str, reply_time: Duration) -> io::Result<Self> {
+        let stream = TcpStream::connect(address)?;
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(reply_time))?;
+        Ok(Self { stream: BufReader::new(stream) })
+    }
+
+    fn send(&mut self, request: &Request) -> io::Result<()> {
+        let mut bytes = format!("*{}\r\n", request.len()).into_bytes();
+        for word in request {
+            bytes.extend_from_slice(format!("${}\r\n", word.len()).as_bytes());
+            bytes.extend_from_slice(word);
+            bytes.extend_from_slice(b"\r\n");
+        }
+        self.stream.get_mut().write_all(&bytes)
+    }
+
+    fn read(&mut self) -> io::Result<Value> {
+        Value::read(&mut self.stream)
+    }
+
+    fn ask(&mut self, request: &Request) -> io::Result<Value> {
+        self.send(request)?;
+        self.read()
+    }
+
+    /// Whether a byte is there. A connection that the other side closed has none.
+    fn has_bytes(&mut self) -> io::Result<bool> {
+        if !self.stream.buffer().is_empty() {
+            return Ok(true);
+        }
+        let stream = self.stream.get_ref();
+        stream.set_nonblocking(true)?;
+        let peeked = stream.peek(&mut [0]);
+        stream.set_nonblocking(false)?;
+        match peeked {
+            Ok(bytes) => Ok(bytes > 0),
+            Err(e) if e.kind() == ErrorKind::WouldBlock => Ok(false),
+            Err(e) if is_closed(&e) => Ok(false),
+            Err(e) => Err(e),
+        }
+    }
+}
+
+/// The parameters in a reply to CONFIG GET.
+fn config(reply: &Value) -> HashMap<Vec<u8>, Vec<u8>> {
+    let text = |value: &Value| value.text().unwrap_or_default().to_vec();
+    reply.elements().chunks_exact(2).map(|pair| (text(&pair[0]), text(&pair[1]))).collect()
+}
