@@ -3,6 +3,8 @@
 //! As in COMMAND INFO, keys are found in two steps: where to begin, then which arguments from there
 //! on. What cannot be found so, as the keys that patterns of SORT make, is `Unknown`.
 
+use std::ops::Range;
+
 use base::number::parse_i64;
 use resp::Args;
 
@@ -107,11 +109,14 @@ pub struct KeySpec {
     pub notes: Option<&'static str>,
     /// Words that may stand instead of a keyword; see [`KeySpec::last_behind`].
     pub rivals: &'static [&'static str],
+    /// What may stand before a keyword, each with its number of arguments; see
+    /// [`KeySpec::half_behind`].
+    pub options: &'static [(&'static str, usize)],
 }
 
 impl KeySpec {
     const fn new(begin: Begin, find: Find, access: Access) -> Self {
-        Self { begin, find, access, notes: None, rivals: &[] }
+        Self { begin, find, access, notes: None, rivals: &[], options: &[] }
     }
 
     /// One key.
@@ -151,10 +156,17 @@ impl KeySpec {
         Self { rivals, ..Self::behind(word, from, access) }
     }
 
-    /// The first half of the arguments behind a word that is looked for from an argument on.
-    pub const fn half_behind(word: &'static str, from: i32, access: Access) -> Self {
+    /// The first half of the arguments behind a word, before which only `options` may stand, each
+    /// with its number of arguments: an argument of an option is not the word, even when it reads
+    /// the same. `from` is what COMMAND INFO says, which has no form for options.
+    pub const fn half_behind(
+        word: &'static str,
+        from: i32,
+        options: &'static [(&'static str, usize)],
+        access: Access,
+    ) -> Self {
         let find = Find::Range { last: -1, step: 1, limit: 2 };
-        Self::new(Begin::Keyword(word, from), find, access)
+        Self { options, ..Self::new(Begin::Keyword(word, from), find, access) }
     }
 
     /// One key behind a word among options from an argument on; see [`Find::Option`].
@@ -203,18 +215,28 @@ impl KeySpec {
     }
 
     /// The indexes of the keys in a request. None when the arguments do not say what they should;
-    /// the command then refuses them.
+    /// the command then refuses them. A handler that parses options asks here where its keys are,
+    /// or must come to the same answer.
     pub fn positions(&self, args: &Args<'_>) -> impl Iterator<Item = usize> + use<> {
         let (range, step) = self.found(args).unwrap_or((0..0, 1));
         range.step_by(step)
     }
 
-    fn found(&self, args: &Args<'_>) -> Option<(std::ops::Range<usize>, usize)> {
+    /// The indexes of keys that follow each other, or `None` when the word in front of them is
+    /// missing.
+    pub fn consecutive(&self, args: &Args<'_>) -> Option<Range<usize>> {
+        self.found(args).filter(|(_, step)| *step == 1).map(|(range, _)| range)
+    }
+
+    fn found(&self, args: &Args<'_>) -> Option<(Range<usize>, usize)> {
         let len = args.len();
         let begin = match self.begin {
             Begin::Index(index) => index,
             Begin::Keyword(word, from) if !self.rivals.is_empty() => {
                 last_of(args, word, self.rivals, from)? + 1
+            }
+            Begin::Keyword(word, _) if !self.options.is_empty() => {
+                behind_options(args, word, self.options)? + 1
             }
             Begin::Keyword(word, from) => position_of(args, word, from)? + 1,
             Begin::Unknown => return None,
@@ -264,6 +286,19 @@ fn last_option(
         }
     }
     found
+}
+
+/// Where a word stands behind options, which begin behind the command's name.
+fn behind_options(args: &Args<'_>, word: &str, options: &[(&str, usize)]) -> Option<usize> {
+    let mut at = 1;
+    while at < args.len() {
+        let is = |name: &str| args.text(at).eq_ignore_ascii_case(name.as_bytes());
+        if is(word) {
+            return Some(at);
+        }
+        at += 1 + options.iter().find(|option| is(option.0))?.1;
+    }
+    None
 }
 
 /// Where a word stands, in any case; see [`Begin::Keyword`].
@@ -320,11 +355,16 @@ mod tests {
         for wrong in ["zunion 3 a b", "zunion x a", "zunion -1 a", "zunion 9223372036854775807 a"] {
             assert_eq!(positions(KeySpec::counted(1, ro), wrong), [0_usize; 0], "{wrong}");
         }
-        let streams = KeySpec::half_behind("STREAMS", 1, ro);
+        let options = &[("COUNT", 1), ("GROUP", 2), ("NOACK", 0)];
+        let streams = KeySpec::half_behind("STREAMS", 4, options, ro);
         assert_eq!(positions(streams, "xread count 1 streams a b 0 0"), [4, 5]);
         assert_eq!(positions(streams, "xread streams a b 0"), [2]);
         assert_eq!(positions(streams, "xread streams a"), [0_usize; 0]);
         assert_eq!(positions(streams, "xread count 1"), [0_usize; 0]);
+        assert_eq!(positions(streams, "xread count streams streams a 0"), [4]);
+        assert_eq!(positions(streams, "xread noack group a streams STREAMS s >"), [6]);
+        assert_eq!(positions(streams, "xread group streams count streams s >"), [5]);
+        assert_eq!(positions(streams, "xread unknown streams a 0"), [0_usize; 0]);
         let store = KeySpec::behind("STORE", -2, ro);
         assert_eq!(positions(store, "georadius k 1 2 3 m store d"), [7]);
         assert_eq!(positions(store, "georadius k 1 2 3 m"), [0_usize; 0]);

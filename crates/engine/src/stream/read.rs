@@ -9,13 +9,12 @@ use crate::blocking::{BlockRequest, BlockedOn, ServeOutcome};
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::exec::BlockingHandler;
-use command::Row;
-use command::{Access, Flags, KeySpec};
+use command::{Flags, Row};
 
 use super::entry::reply_entries;
 use super::error::StreamError;
 use super::id::{parse, to_vec};
-use super::request::{BLOCK, Request, STREAMS};
+use super::request::{BLOCK, Request, STREAMS, XREAD_KEYS};
 use super::spec;
 
 pub(super) const XREAD: Row<BlockingHandler> = Row::new(
@@ -24,7 +23,7 @@ pub(super) const XREAD: Row<BlockingHandler> = Row::new(
         // Redis says none.
         .complexity("")
         .flags(Flags::READONLY.with(Flags::BLOCKING).with(Flags::MOVABLE_KEYS))
-        .keys(&[KeySpec::half_behind("STREAMS", 1, Access::RO.with(Access::ACCESS))])
+        .keys(&[XREAD_KEYS])
         .arguments(&[COUNT, BLOCK, STREAMS]),
     xread,
 );
@@ -35,7 +34,6 @@ fn xread(
     reply: &mut Reply<'_>,
 ) -> Result<Option<BlockRequest>, Error> {
     let request = Request::parse(args, false, cx.turn.unix_ms)?;
-    check_keys(cx, &request)?;
     // An error about the last stream must come before anything is done with the first.
     if request.keys.len() > 1 {
         for nth in 0..request.keys.len() {
@@ -55,12 +53,6 @@ fn xread(
     let keys = request.keys.clone();
     let request = BlockRequest::new(BlockedOn::Stream, keys, until_ms, serve_waiting);
     Ok(Some(BlockRequest { args, ..request }))
-}
-
-/// Whether the keys that were found for the shards are those of the request: a word that looks like
-/// STREAMS can stand where an option's value is.
-pub(super) fn check_keys(cx: &Cx<'_>, request: &Request) -> Result<(), Error> {
-    if cx.hashes.len() == request.keys.len() { Ok(()) } else { Err(Error::Syntax) }
 }
 
 /// The key of stream `nth` and what is said about its identifier.

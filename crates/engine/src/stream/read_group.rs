@@ -9,15 +9,14 @@ use crate::blocking::{BlockRequest, BlockedOn, ServeOutcome};
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::exec::BlockingHandler;
-use command::Row;
-use command::{Access, Argument, Flags, KeySpec, Shape};
+use command::{Argument, Flags, Row, Shape};
 
 use super::entry::{reply_content, reply_entry};
 use super::error::StreamError;
 use super::id::{parse, reply_id};
-use super::read::{Answer, check_keys, counts_twice, place};
+use super::read::{Answer, counts_twice, place};
 use super::replay::{Claim, Reader};
-use super::request::{BLOCK, Request, STREAMS};
+use super::request::{BLOCK, Request, STREAMS, XREADGROUP_KEYS};
 use super::{CONSUMER, CONSUMER_MADE, GROUP, asking, idle_ms, lossy, spec};
 
 pub(super) const XREADGROUP: Row<BlockingHandler> = Row::new(
@@ -27,7 +26,7 @@ pub(super) const XREADGROUP: Row<BlockingHandler> = Row::new(
         )
         .complexity("O(log M + N) for each stream of M entries of which N are returned.")
         .flags(Flags::WRITE.with(Flags::BLOCKING).with(Flags::MOVABLE_KEYS))
-        .keys(&[KeySpec::half_behind("STREAMS", 4, Access::RO.with(Access::ACCESS))])
+        .keys(&[XREADGROUP_KEYS])
         .arguments(&[
             Argument::new("group-block", Shape::Block(&[GROUP, CONSUMER])).after("GROUP"),
             COUNT,
@@ -79,7 +78,6 @@ fn xreadgroup(
     reply: &mut Reply<'_>,
 ) -> Result<Option<BlockRequest>, Error> {
     let request = Request::parse(args, true, cx.turn.unix_ms)?;
-    check_keys(cx, &request)?;
     // An error about the last stream must come before anything is done with the first.
     if request.keys.len() > 1 {
         check_groups(cx, args, &request)?;

@@ -8,7 +8,7 @@ use resp::Args;
 use crate::args::number::integer;
 use crate::args::timeout::timeout_ms;
 use crate::error::Error;
-use command::{Argument, Shape};
+use command::{Access, Argument, KeySpec, Shape};
 
 use super::IDS;
 use super::error::StreamError;
@@ -17,6 +17,18 @@ pub(super) const BLOCK: Argument =
     Argument::new("milliseconds", Shape::Integer).after("BLOCK").optional();
 pub(super) const STREAMS: Argument =
     Argument::new("streams", Shape::Block(&[Argument::key().multiple(), IDS])).after("STREAMS");
+
+const READ: Access = Access::RO.with(Access::ACCESS);
+/// The keys of XREAD. Where they begin also decides which arguments are options.
+pub(super) const XREAD_KEYS: KeySpec =
+    KeySpec::half_behind("STREAMS", 1, &[("BLOCK", 1), ("COUNT", 1)], READ);
+/// The keys of XREADGROUP.
+pub(super) const XREADGROUP_KEYS: KeySpec = KeySpec::half_behind(
+    "STREAMS",
+    4,
+    &[("BLOCK", 1), ("COUNT", 1), ("GROUP", 2), ("NOACK", 0), ("CLAIM", 1)],
+    READ,
+);
 
 /// A request to read; names and keys by their places among the arguments.
 #[derive(Clone, Debug)]
@@ -38,20 +50,28 @@ pub(super) struct Request {
 impl Request {
     /// Parses the arguments of XREADGROUP, or of XREAD.
     pub(super) fn parse(args: &Args<'_>, of_group: bool, unix_ms: i64) -> Result<Self, Error> {
+        let keys = if of_group { XREADGROUP_KEYS } else { XREAD_KEYS };
+        let keys = keys.consecutive(args);
         let mut request = Self {
             until: None,
             count: 0,
             group_at: None,
             no_ack: false,
             claim_ms: None,
-            keys: 0..0,
+            keys: keys.clone().unwrap_or_default(),
         };
+        // Without STREAMS everything is options, of which one is refused or all miss the word.
+        let options_end = keys.map_or(args.len(), |keys| keys.start - 1);
         let mut at = 1;
-        while at < args.len() && request.keys.is_empty() {
-            at += request.parse_word(args, at, of_group, unix_ms)?;
+        while at < options_end {
+            at += request.parse_option(args, at, of_group, unix_ms)?;
         }
-        if request.keys.is_empty() {
+        if options_end + 1 >= args.len() {
             return Err(Error::Syntax);
+        }
+        if !(args.len() - options_end - 1).is_multiple_of(2) {
+            let name = if of_group { "xreadgroup" } else { "xread" };
+            return Err(StreamError::Unbalanced(name).into());
         }
         if of_group && request.group_at.is_none() {
             return Err(StreamError::NoGroupOption.into());
@@ -60,7 +80,7 @@ impl Request {
     }
 
     /// Parses the option at index `at`. Returns how many arguments it has.
-    fn parse_word(
+    fn parse_option(
         &mut self,
         args: &Args<'_>,
         at: usize,
@@ -79,12 +99,6 @@ impl Request {
         } else if is("COUNT") && more > 0 {
             let count = integer(next)?;
             self.count = u64::try_from(count).unwrap_or(0);
-        } else if is("STREAMS") && more > 0 {
-            if !more.is_multiple_of(2) {
-                let name = if of_group { "xreadgroup" } else { "xread" };
-                return Err(StreamError::Unbalanced(name).into());
-            }
-            self.keys = at + 1..at + 1 + more / 2;
         } else if is("GROUP") && more > 1 {
             only_group("GROUP")?;
             self.group_at = Some(at + 1);

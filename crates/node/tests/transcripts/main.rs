@@ -19,6 +19,7 @@ mod hyperloglog;
 mod info;
 mod keyspace;
 mod list;
+mod movable_keys;
 mod record;
 mod reply;
 mod runner;
