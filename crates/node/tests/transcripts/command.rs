@@ -19,8 +19,8 @@ fn information_has_ten_elements() {
    loading, stale], 0, 0, 0, [@admin, @slow, @dangerous], ["request_policy:all_nodes",
    "response_policy:all_succeeded"], [], []]]]]
 > COMMAND INFO nosuch Time memory|nosuch get|x
-[nil-array, ["time", 1, [loading, stale, fast], 0, 0, 0, [@fast], ["nondeterministic_output"], [],
-   []], nil-array, nil-array]
+[nil, ["time", 1, [loading, stale, fast], 0, 0, 0, [@fast], ["nondeterministic_output"], [],
+   []], nil, nil]
 > COMMAND INFO
 ~~ \[*\["time", 1, *
 > COMMAND

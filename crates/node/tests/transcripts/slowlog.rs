@@ -72,7 +72,7 @@ OK
 > SET k {long}
 OK
 > COMMAND INFO {many}
-~~ \[nil-array, *
+~~ \[nil, *
 > CONFIG SET hz 10 requirepass secret
 OK
 > AUTH secret

@@ -116,7 +116,7 @@ fn describe(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> 
     for name in args {
         match entry_of(cx.worker.table, name) {
             Some(entry) => info::reply_entry(reply, cx.worker.table, entry),
-            None => reply.null_array(),
+            None => reply.null(),
         }
     }
     Ok(())
