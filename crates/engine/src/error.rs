@@ -3,7 +3,8 @@
 //!
 //! The enum of a family stands in the `error` file of its folder. The enums of connections and of
 //! the server as a whole, whose commands are on layer 5, stand in `connection` and `server` here.
-//! The texts are those of Redis 8.0: client programs compare them, so they must not change.
+//! The texts are those of Redis 8.0: client programs compare them, so they must not change. What
+//! they repeat of a request goes through [`echo`].
 
 use std::fmt;
 
@@ -22,6 +23,7 @@ use connection::ConnectionError;
 use server::ServerError;
 
 pub mod connection;
+pub mod echo;
 pub mod server;
 
 /// Why a command failed.
@@ -183,6 +185,13 @@ impl fmt::Display for Error {
             Self::String(error) => return error.fmt(f),
             Self::Wait(error) => return error.fmt(f),
         })
+    }
+}
+
+impl Error {
+    /// The text as it is sent, with the bytes of arguments as they came.
+    pub fn text(&self) -> Vec<u8> {
+        echo::to_bytes(&self.to_string())
     }
 }
 

@@ -33,6 +33,7 @@ pub use blocking::{BlockRequest, BlockedOn, Serve, ServeOutcome};
 pub use cx::{Cx, CxParts};
 pub use error::Error;
 pub use error::connection::ConnectionError;
+pub use error::echo::{echo, echo_start};
 pub use error::server::ServerError;
 pub use exec::{BlockingHandler, Handler};
 pub use locked_shards::{ExclusiveShards, HeldShards, LockedShards, ShardAccess};

@@ -12,6 +12,7 @@ use crate::args::expiry::{self, Base, ExpiryCondition, ExpiryForm, Unit};
 use crate::args::number::integer;
 use crate::cx::Cx;
 use crate::error::Error;
+use crate::error::echo::echo;
 use crate::event;
 use crate::exec::Handler;
 use command::Row;
@@ -126,7 +127,7 @@ fn parse_condition(args: &mut Args<'_>) -> Result<ExpiryCondition, Error> {
     let mut condition = ExpiryCondition::default();
     for word in args {
         if !condition.add(word) {
-            let word = String::from_utf8_lossy(word).into_owned();
+            let word = echo(word);
             return Err(Error::UnsupportedOption(word));
         }
     }

@@ -11,6 +11,7 @@ use super::{point, unit};
 use crate::args::count::positive;
 use crate::args::number::{float, integer};
 use crate::error::Error;
+use crate::error::echo::echo;
 
 /// The commands that search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -223,7 +224,7 @@ impl Draft<'_> {
     /// Checks the options together.
     fn finish(self, name: &[u8]) -> Result<Query, Error> {
         let Self { mut query, center, area, from_member, from_position, search, .. } = self;
-        let name = || String::from_utf8_lossy(name).into_owned();
+        let name = || echo(name);
         let shows = query.with_distance || query.with_hash || query.with_position;
         if query.target.is_some() && shows {
             let who = match search {

@@ -18,6 +18,7 @@ use crate::args::count::positive;
 use crate::args::expiry::{EX, EXAT, ExpiryForm, PX, PXAT};
 use crate::cx::Cx;
 use crate::error::Error;
+use crate::error::echo::echo;
 use crate::event::DEL;
 use crate::exec::Handler;
 use command::Row;
@@ -244,7 +245,7 @@ impl HsetexOptions {
                 }
                 words.key_is_there = Some(is("XX"));
             } else {
-                let word = String::from_utf8_lossy(word).into_owned();
+                let word = echo(word);
                 return Err(HashError::UnknownArgument(word).into());
             }
             at += 1;

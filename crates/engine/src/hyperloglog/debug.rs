@@ -8,6 +8,7 @@ use super::error::HyperLogLogError;
 use super::{WRITE, make_dense, registers_of, spec};
 use crate::cx::Cx;
 use crate::error::Error;
+use crate::error::echo::echo;
 use crate::exec::Handler;
 use command::Row;
 use command::{Access, Argument, Flags, KeySpec, Shape};
@@ -68,7 +69,7 @@ fn pfdebug(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resul
             cx.turn.effects.note_eventless();
         }
     } else {
-        let name = String::from_utf8_lossy(word).into_owned();
+        let name = echo(word);
         return Err(HyperLogLogError::UnknownSubcommand(name).into());
     }
     Ok(())

@@ -8,6 +8,7 @@ use store::Stream;
 use crate::args::count;
 use crate::cx::Cx;
 use crate::error::Error;
+use crate::error::echo::echo;
 use crate::exec::Handler;
 use command::Row;
 use command::{Argument, Flags, Shape};
@@ -225,7 +226,7 @@ fn parse_claim(args: &Args<'_>, now_ms: i64) -> Result<(Claiming, usize), Error>
                 claiming.deliveries = Some(count).filter(|count| *count >= 0);
             }
             Some(value) if is("LASTID") => claiming.last_id = parse(value, 0)?,
-            _ => return Err(StreamError::ClaimOption(super::lossy(word)).into()),
+            _ => return Err(StreamError::ClaimOption(echo(word)).into()),
         }
         at += if is("FORCE") || is("JUSTID") { 1 } else { 2 };
     }

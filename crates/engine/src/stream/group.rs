@@ -7,13 +7,14 @@ use store::{Edit, Event, Lookup, Stream};
 use crate::args::number::integer;
 use crate::cx::Cx;
 use crate::error::Error;
+use crate::error::echo::echo;
 use crate::exec::Handler;
 use command::Row;
 use command::{Access, Argument, Flags, Group, KeySpec, Shape, Spec};
 
 use super::error::StreamError;
 use super::id::{parse, parse_end};
-use super::{CONSUMER, CONSUMER_MADE, GROUP, lossy, spec};
+use super::{CONSUMER, CONSUMER_MADE, GROUP, spec};
 
 const HELP: &[&str] = &[
     "XGROUP <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
@@ -156,7 +157,7 @@ impl Options {
 }
 
 fn wrong_form(args: &Args<'_>) -> Error {
-    Error::SubcommandForm(lossy(args.text(1)), "XGROUP")
+    Error::SubcommandForm(echo(args.text(1)), "XGROUP")
 }
 
 /// The stream under the key, which must be there, and in it the group, unless `any_group`.
@@ -169,7 +170,7 @@ fn open<'c>(
     let (db, turn) = cx.db(key);
     let edit = db.edit::<Stream>(turn, key)?.ok_or(StreamError::NoKey)?;
     if !any_group && edit.stream().groups.find(args.text(3)).is_none() {
-        return Err(StreamError::NoGroup(lossy(args.text(3)), lossy(key.bytes)).into());
+        return Err(StreamError::NoGroup(echo(args.text(3)), echo(key.bytes)).into());
     }
     Ok(edit)
 }

@@ -8,6 +8,7 @@ use crate::args::count;
 use crate::args::number::integer;
 use crate::cx::Cx;
 use crate::error::Error;
+use crate::error::echo::echo;
 use crate::exec::Handler;
 use command::Row;
 use command::{Access, Argument, Flags, Group, KeySpec, Shape, Spec};
@@ -16,7 +17,7 @@ use super::entry::{reply_entries, reply_entry};
 use super::error::StreamError;
 use super::group::reply_help;
 use super::id::reply_id;
-use super::{GROUP, idle_ms, lossy, spec};
+use super::{GROUP, idle_ms, spec};
 
 /// Entries and pending entries that FULL shows without COUNT.
 const COUNT: u64 = 10;
@@ -148,7 +149,7 @@ fn groups(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
 fn consumers(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let now_ms = cx.turn.unix_ms;
     let group = open(cx, args)?.groups.find(args.text(3));
-    let no_group = || StreamError::NoGroup(lossy(args.text(3)), lossy(args.text(2)));
+    let no_group = || StreamError::NoGroup(echo(args.text(3)), echo(args.text(2)));
     let group = group.ok_or_else(no_group)?;
     reply.array(group.consumers().len());
     for consumer in group.consumers() {
@@ -167,7 +168,7 @@ fn consumers(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Res
 
 fn stream(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let stream = open(cx, args)?;
-    let wrong_form = || Error::SubcommandForm(lossy(args.text(1)), "XINFO");
+    let wrong_form = || Error::SubcommandForm(echo(args.text(1)), "XINFO");
     let count = match args.len() {
         3 => None,
         4 | 6 if !args.text(3).eq_ignore_ascii_case(b"FULL") => return Err(wrong_form()),

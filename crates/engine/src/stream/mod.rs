@@ -9,6 +9,7 @@
 use ds::stream::Group as Readers;
 use store::Event;
 
+use crate::error::echo::echo;
 use crate::exec::{BlockingHandler, Handler};
 use command::Row;
 use command::{Access, Argument, Group, KeySpec, PrefetchHint, Shape, Spec};
@@ -72,11 +73,7 @@ const fn spec(name: &'static str, arity: i32, since: &'static str) -> Spec {
 
 /// The group that a command needs, or the error that it and its key are not there.
 fn needed<G>(group: Option<G>, key: &[u8], name: &[u8]) -> Result<G, StreamError> {
-    group.ok_or_else(|| StreamError::NoKeyOrGroup(lossy(key), lossy(name)))
-}
-
-fn lossy(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
+    group.ok_or_else(|| StreamError::NoKeyOrGroup(echo(key), echo(name)))
 }
 
 /// Milliseconds since an entry was delivered; never negative, whatever a client said about it.

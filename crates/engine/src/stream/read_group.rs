@@ -8,6 +8,7 @@ use crate::args::count::COUNT;
 use crate::blocking::{BlockRequest, BlockedOn, ServeOutcome};
 use crate::cx::Cx;
 use crate::error::Error;
+use crate::error::echo::echo;
 use crate::exec::BlockingHandler;
 use command::{Argument, Flags, Row, Shape};
 
@@ -17,7 +18,7 @@ use super::id::{parse, reply_id};
 use super::read::{Answer, counts_twice, place};
 use super::replay::{Claim, Reader};
 use super::request::{BLOCK, Request, STREAMS, XREADGROUP_KEYS};
-use super::{CONSUMER, CONSUMER_MADE, GROUP, asking, idle_ms, lossy, spec};
+use super::{CONSUMER, CONSUMER_MADE, GROUP, asking, idle_ms, spec};
 
 pub(super) const XREADGROUP: Row<BlockingHandler> = Row::new(
     spec("xreadgroup", -7, "5.0.0")
@@ -102,7 +103,7 @@ fn check_groups(cx: &mut Cx<'_>, args: &Args<'_>, request: &Request) -> Result<(
         let (db, turn) = cx.db(key);
         let stream = db.read::<Stream>(turn, key)?;
         if stream.is_none_or(|stream| stream.groups.find(group).is_none()) {
-            return Err(StreamError::NoGroupToRead(lossy(key.bytes), lossy(group)).into());
+            return Err(StreamError::NoGroupToRead(echo(key.bytes), echo(group)).into());
         }
         history_from(id)?;
     }
@@ -160,7 +161,7 @@ fn serve(
             continue;
         }
         let (db, turn) = cx.db(key);
-        let no_group = || StreamError::NoGroupToRead(lossy(key.bytes), lossy(reading.group));
+        let no_group = || StreamError::NoGroupToRead(echo(key.bytes), echo(reading.group));
         let mut edit = db.read_and_edit::<Stream>(turn, key)?.ok_or_else(no_group)?;
         let ds::Stream { log, groups } = edit.stream_unchanged_mut();
         let group = groups.find_mut(reading.group).ok_or_else(no_group)?;

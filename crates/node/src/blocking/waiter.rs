@@ -180,9 +180,8 @@ impl Waiter {
                 Ok(outcome) => outcome,
                 Err(failed) => {
                     out.truncate(Mark::default());
-                    let text = failed.to_string();
-                    Reply::new(&mut out, self.resp3).error(text.as_bytes());
-                    error = Some(text);
+                    Reply::new(&mut out, self.resp3).error(&failed.text());
+                    error = Some(failed.to_string());
                     ServeOutcome::Replied
                 }
             };

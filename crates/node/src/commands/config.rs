@@ -2,7 +2,7 @@
 //! are read is the business of [`crate::config`].
 
 use command::{Argument, Flags, Group, Row, Shape, Spec};
-use engine::{Error, ServerError};
+use engine::{Error, ServerError, echo};
 use resp::{Args, Reply};
 
 use super::help::{help, help_spec};
@@ -78,7 +78,7 @@ fn set(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resul
     let values: Vec<&[u8]> = args.iter().skip(2).collect();
     let (pairs, []) = values.as_chunks::<2>() else { return Err(Error::Syntax) };
     let pairs: Vec<(&[u8], &[u8])> = pairs.iter().map(|[name, value]| (*name, *value)).collect();
-    change(cx, &pairs).map_err(|error| ServerError::Config(error.to_string()))?;
+    change(cx, &pairs).map_err(|error| ServerError::Config(echo(error.to_string().as_bytes())))?;
     cx.worker.take_over_config();
     reply.ok();
     Ok(())
@@ -103,11 +103,15 @@ fn rewrite(cx: &mut NodeCx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Resu
     }
     let node = &cx.worker.node;
     let _one_at_a_time = node.config_change.lock();
-    let old = cx.host.read_config_file().map_err(ServerError::Rewrite)?;
+    let old = cx.host.read_config_file().map_err(unwritable)?;
     let new = node.config().rewrite(&old);
-    cx.host.write_config_file(&new).map_err(ServerError::Rewrite)?;
+    cx.host.write_config_file(&new).map_err(unwritable)?;
     reply.ok();
     Ok(())
+}
+
+fn unwritable(why: String) -> ServerError {
+    ServerError::Rewrite(echo(why.as_bytes()))
 }
 
 fn reset_totals(cx: &mut NodeCx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {

@@ -122,11 +122,6 @@ fn select(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Re
     Ok(())
 }
 
-/// A word from a request as errors show it.
-pub(super) fn shown(arg: &[u8]) -> String {
-    String::from_utf8_lossy(arg).into_owned()
-}
-
 /// Refuses what would break the lines of CLIENT LIST, whose fields are separated by spaces. As in
 /// Redis, only what stands before a zero byte counts, and only that is listed.
 pub(super) fn is_clean(name: &[u8]) -> bool {

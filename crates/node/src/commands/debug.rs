@@ -8,10 +8,11 @@ use std::time::Duration;
 
 use command::{Flags, Group, Row, Spec};
 use engine::digest::Digest;
-use engine::{Error, ServerError};
+use engine::{Error, ServerError, echo_start};
 use resp::{Args, Reply};
 use store::{Entry, Lookup};
 
+use crate::execution::executor::ECHOED_BYTES_MAX;
 use crate::execution::node_cx::{NodeCx, NodeHandler};
 
 /// The command.
@@ -65,7 +66,7 @@ fn debug(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Res
             reply.ok();
         }
         _ => {
-            let name = String::from_utf8_lossy(args.text(1)).chars().take(128).collect();
+            let name = echo_start(args.text(1), ECHOED_BYTES_MAX);
             return Err(Error::SubcommandForm(name, "DEBUG"));
         }
     }

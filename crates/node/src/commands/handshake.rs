@@ -6,10 +6,10 @@
 
 use std::hint::black_box;
 
-use engine::{ConnectionError, Error};
+use engine::{ConnectionError, Error, echo};
 use resp::{Args, Reply};
 
-use super::connection::{is_clean, set_name, shown};
+use super::connection::{is_clean, set_name};
 use crate::clients::record::DEFAULT_USER;
 use crate::execution::node_cx::NodeCx;
 
@@ -47,7 +47,7 @@ pub(super) fn hello(
                 return Err(ConnectionError::Name.into());
             }
         } else {
-            return Err(ConnectionError::HelloOption(shown(option)).into());
+            return Err(ConnectionError::HelloOption(echo(option)).into());
         }
     }
     if let Some((user, password)) = login {

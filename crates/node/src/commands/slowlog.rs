@@ -3,7 +3,7 @@
 
 use base::number::parse_i64;
 use command::{Argument, Flags, Group, Row, Shape, Spec};
-use engine::{Error, ServerError};
+use engine::{Error, ServerError, echo};
 use resp::{Args, Reply};
 
 use super::help::{help, help_spec};
@@ -67,8 +67,7 @@ fn slow_entries(
             count => count.and_then(|n| usize::try_from(n).ok()).ok_or(ServerError::Count)?,
         },
         _ => {
-            let name = String::from_utf8_lossy(args.text(1)).into_owned();
-            return Err(Error::SubcommandForm(name, "SLOWLOG"));
+            return Err(Error::SubcommandForm(echo(args.text(1)), "SLOWLOG"));
         }
     };
     let count = count.min(log.len());

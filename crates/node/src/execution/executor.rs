@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use command::Flags;
-use engine::{Error, exec};
+use engine::{Error, echo_start, exec};
 use resp::out::Mark;
 use resp::{Args, Out, Reply};
 
@@ -28,6 +28,9 @@ use crate::execution::table::{Call, Entry};
 use crate::execution::worker::Worker;
 use crate::host::{Host, ShardLocks};
 use crate::node::PAUSE_NONE;
+
+/// What an error repeats of a name, and of all arguments together, in bytes.
+pub(crate) const ECHOED_BYTES_MAX: usize = 128;
 
 /// Executes the requests of one client on one thread, inside the gate.
 pub struct Executor<'a, L> {
@@ -67,7 +70,7 @@ impl<L: ShardLocks> Executor<'_, L> {
     fn admit(&self, entry: &Entry, args: &Args<'_>) -> Result<(), Error> {
         // A known subcommand has an entry without subcommands.
         if args.len() > 1 && !entry.subcommands.is_empty() {
-            let name = String::from_utf8_lossy(args.text(1)).chars().take(128).collect();
+            let name = echo_start(args.text(1), ECHOED_BYTES_MAX);
             return Err(Error::UnknownSubcommand(name, entry.name.to_uppercase()));
         }
         if !entry.spec.accepts(args.len()) {
@@ -96,12 +99,12 @@ impl<L: ShardLocks> Executor<'_, L> {
         if let Some(entry) = entry {
             self.worker.stats.commands[usize::from(entry.index)].rejected.add(1);
         }
-        let text = error.to_string();
-        self.worker.stats.note_error(&text);
+        let text = error.text();
+        self.worker.stats.note_error(&String::from_utf8_lossy(&text));
         match self.session.reply_mode {
             ReplyMode::Off => {}
             ReplyMode::SkipNext | ReplyMode::Skip => self.session.reply_mode = ReplyMode::On,
-            ReplyMode::On => Reply::new(self.out, self.session.resp3).error(text.as_bytes()),
+            ReplyMode::On => Reply::new(self.out, self.session.resp3).error(&text),
         }
         Outcome::Failed
     }
@@ -235,7 +238,7 @@ fn finish(result: Result<(), Error>, done: Outcome, mark: Mark, reply: &mut Repl
         Ok(()) => done,
         Err(error) => {
             reply.truncate(mark);
-            reply.error(error.to_string().as_bytes());
+            reply.error(&error.text());
             Outcome::Failed
         }
     }
@@ -249,18 +252,17 @@ fn is_http(name: &[u8]) -> bool {
 
 /// The error for a name that no command has, with the start of its arguments.
 fn unknown_command(args: &Args<'_>) -> String {
-    const SHOWN_BYTES_MAX: usize = 128;
-    let short = |bytes: &[u8]| {
-        String::from_utf8_lossy(&bytes[..bytes.len().min(SHOWN_BYTES_MAX)]).into_owned()
-    };
     let mut shown = String::new();
+    // Characters stand for bytes here.
+    let mut room = ECHOED_BYTES_MAX;
     for arg in args.iter().skip(1) {
-        if shown.len() >= SHOWN_BYTES_MAX {
+        let arg = format!("'{}' ", echo_start(arg, room));
+        shown.push_str(&arg);
+        room = room.saturating_sub(arg.chars().count());
+        if room == 0 {
             break;
         }
-        let room = SHOWN_BYTES_MAX - shown.len();
-        let arg: String = short(arg).chars().take(room).collect();
-        shown.push_str(&format!("'{arg}' "));
     }
-    format!("unknown command '{}', with args beginning with: {shown}", short(args.name()))
+    let name = echo_start(args.name(), ECHOED_BYTES_MAX);
+    format!("unknown command '{name}', with args beginning with: {shown}")
 }

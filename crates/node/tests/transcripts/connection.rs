@@ -33,6 +33,33 @@ fn unknown_commands() {
     );
 }
 
+/// A request whose error is compared as bytes.
+#[track_caller]
+fn fails(request: &[&[u8]], error: &[u8]) {
+    let request: Vec<Vec<u8>> = request.iter().map(|arg| arg.to_vec()).collect();
+    let (reply, _) = TestServer::new(4).request("a", &request);
+    let expected = [b"-", error, b"\r\n"].concat();
+    assert_eq!(reply.escape_ascii().to_string(), expected.escape_ascii().to_string());
+}
+
+#[test]
+fn errors_repeat_bytes_up_to_a_zero() {
+    let unknown = |name: &[u8], args: &[u8]| {
+        [b"ERR unknown command '", name, b"', with args beginning with: ", args].concat()
+    };
+    fails(&[b"no\0such", b"a\0b", b"\xff\xfe", b"c"], &unknown(b"no", b"'a' '\xff\xfe' 'c' "));
+    fails(&[b"a\r\nb", b"c\nd"], &unknown(b"a  b", b"'c d' "));
+    let (name, arg) = (b"n\xc3".repeat(100), [0xff; 100]);
+    let args = [b"'", &arg[..], b"' '", &arg[..25], b"' "].concat();
+    fails(&[&name, &arg, &arg, b"c"], &unknown(&name[..128], &args));
+    fails(&[b"CLIENT", b"\xff\0x"], b"ERR unknown subcommand '\xff'. Try CLIENT HELP.");
+    fails(&[b"EXPIRE", b"k", b"1", b"\xff\0x"], b"ERR Unsupported option \xff");
+    fails(&[b"HELLO", b"3", b"\xff"], b"ERR Syntax error in HELLO option '\xff'");
+    let no_group =
+        b"NOGROUP No such key 's' or consumer group '\xff' in XREADGROUP with GROUP option";
+    fails(&[b"XREADGROUP", b"GROUP", b"\xff", b"c", b"STREAMS", b"s\0k", b">"], no_group);
+}
+
 #[test]
 fn select() {
     check(

@@ -5,10 +5,9 @@
 //! listed no more.
 
 use command::{Argument, Shape, Spec};
-use engine::{ConnectionError, Error};
+use engine::{ConnectionError, Error, echo};
 use resp::{Args, Reply};
 
-use super::super::connection::shown;
 use super::admin;
 use super::list::client_type;
 use crate::clients::record::{ClientRecord, ClientType, DEFAULT_USER};
@@ -151,7 +150,7 @@ fn parse<'a>(args: &mut Args<'a>) -> Result<Filter<'a>, Error> {
             b"laddr" => filter.local_address = Some(value),
             // Every client is the default user, so this filter only rejects other names.
             b"user" if value == DEFAULT_USER.as_bytes() => {}
-            b"user" => return Err(ConnectionError::NoSuchUser(shown(value)).into()),
+            b"user" => return Err(ConnectionError::NoSuchUser(echo(value)).into()),
             b"skipme" if value.eq_ignore_ascii_case(b"yes") => filter.spares_me = true,
             b"skipme" if value.eq_ignore_ascii_case(b"no") => filter.spares_me = false,
             _ => return Err(Error::Syntax),

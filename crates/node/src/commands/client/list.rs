@@ -13,10 +13,9 @@ use std::fmt::Write;
 use std::sync::atomic::Ordering;
 
 use command::{Argument, Shape, Spec};
-use engine::{ConnectionError, Error};
+use engine::{ConnectionError, Error, echo};
 use resp::{Args, Reply};
 
-use super::super::connection::shown;
 use super::admin;
 use crate::clients::record::{ClientRecord, ClientType, DEFAULT_USER, Names, flag};
 use crate::clients::session::Session;
@@ -94,7 +93,7 @@ pub(super) fn list(
 
 /// A type of client by its name.
 pub(super) fn client_type(name: &[u8]) -> Result<ClientType, Error> {
-    ClientType::parse(name).ok_or_else(|| ConnectionError::Type(shown(name)).into())
+    ClientType::parse(name).ok_or_else(|| ConnectionError::Type(echo(name)).into())
 }
 
 /// Appends the line of a client, with its end.
@@ -137,7 +136,7 @@ fn push_line(out: &mut String, record: &ClientRecord, worker: &Worker) {
 /// A name up to a zero byte: what stands behind one was not checked for spaces.
 fn listed(name: &[u8]) -> String {
     let end = name.iter().position(|byte| *byte == 0).unwrap_or(name.len());
-    shown(&name[..end])
+    String::from_utf8_lossy(&name[..end]).into_owned()
 }
 
 /// The letters of a client's flags in Redis's order; `N` for none.

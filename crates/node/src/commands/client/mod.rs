@@ -4,10 +4,10 @@
 //! Other clients are known by their records alone. Tracking has no subcommands here yet.
 
 use command::{Argument, Flags, Group, Row, Shape, Spec};
-use engine::{ConnectionError, Error};
+use engine::{ConnectionError, Error, echo};
 use resp::{Args, Reply};
 
-use super::connection::{is_clean, set_name, shown};
+use super::connection::{is_clean, set_name};
 use super::help::{help, help_spec};
 use crate::clients::record::flag;
 use crate::clients::session::ReplyMode;
@@ -150,10 +150,10 @@ fn set_info(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> 
     let (attribute, value) = (args.text(2), args.text(3));
     let is_name = attribute.eq_ignore_ascii_case(b"lib-name");
     if !is_name && !attribute.eq_ignore_ascii_case(b"lib-ver") {
-        return Err(ConnectionError::Attribute(shown(attribute)).into());
+        return Err(ConnectionError::Attribute(echo(attribute)).into());
     }
     if !is_clean(value) {
-        return Err(ConnectionError::AttributeValue(shown(attribute)).into());
+        return Err(ConnectionError::AttributeValue(echo(attribute)).into());
     }
     cx.session.record.edit_names(|names| {
         let place = if is_name { &mut names.library } else { &mut names.library_version };
@@ -241,5 +241,5 @@ fn form(args: &Args<'_>, len_max: usize) -> Result<(), Error> {
     if args.len() <= len_max {
         return Ok(());
     }
-    Err(Error::SubcommandForm(shown(args.text(1)), "CLIENT"))
+    Err(Error::SubcommandForm(echo(args.text(1)), "CLIENT"))
 }
