@@ -89,6 +89,8 @@ impl<L: ShardLocks> Executor<'_, L> {
 
     fn reject_unknown(&mut self, args: &Args<'_>) -> Outcome {
         if is_http(args.name()) {
+            // Nor are the replies sent that precede it: the line before was no request either.
+            self.out.truncate(Mark::default());
             self.session.record.set_flag(flag::CLOSING, true);
             return Outcome::Close;
         }

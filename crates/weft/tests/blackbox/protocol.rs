@@ -203,6 +203,10 @@ fn lines_of_http_end_the_connection() {
         client.is_closed();
     }
     assert_eq!(server.client().ask("EXISTS k").int(), 0);
+    // Nor is the line before answered, which is a request of its own.
+    let mut client = server.client();
+    client.send_raw(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    client.is_closed();
 }
 
 #[test]
