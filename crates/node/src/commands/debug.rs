@@ -43,7 +43,7 @@ fn debug(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Res
     match (name.as_slice(), args.len()) {
         (b"help", 2) => help(reply),
         (b"digest", 2) => digest(cx, reply),
-        (b"digest-value", 3..) => digest_values(cx, args, reply),
+        (b"digest-value", 2..) => digest_values(cx, args, reply),
         (b"error", 3) => reply.error(args.text(2)),
         (b"listpack", 3) => listpack(cx, args.text(2), reply)?,
         (b"object", 3) => object(cx, args.text(2), reply)?,
@@ -223,7 +223,7 @@ fn help(reply: &mut Reply<'_>) {
         "DEBUG <subcommand> [<argument> ...]. The subcommands are:",
         "DIGEST",
         "    Replies a digest of all data: the same for the same data.",
-        "DIGEST-VALUE <key> [<key> ...]",
+        "DIGEST-VALUE [<key> ...]",
         "    Replies a digest of the value under each key, zeros where there is none.",
         "ERROR <text>",
         "    Replies an error of this text.",
