@@ -32,6 +32,21 @@ pub fn set_affinity(cpus: &[usize]) -> io::Result<()> {
     }
 }
 
+/// Keeps transparent huge pages off for this process, whatever the system's setting is.
+///
+/// # Errors
+/// When the kernel does not support it.
+pub fn disable_huge_pages() -> io::Result<()> {
+    // SAFETY: no pointers are involved.
+    check(unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, 1, 0, 0, 0) }).map(drop)
+}
+
+/// Whether transparent huge pages are off for this process.
+pub fn huge_pages_are_disabled() -> bool {
+    // SAFETY: no pointers are involved.
+    unsafe { libc::prctl(libc::PR_GET_THP_DISABLE, 0, 0, 0, 0) == 1 }
+}
+
 /// Raises the limit of open descriptors towards `wanted` as far as it is allowed and returns the
 /// limit in force.
 pub fn raise_open_files(wanted: u64) -> u64 {
@@ -164,6 +179,12 @@ mod tests {
         })
         .join()
         .unwrap();
+    }
+
+    #[test]
+    fn huge_pages_can_be_disabled() {
+        disable_huge_pages().unwrap();
+        assert!(huge_pages_are_disabled());
     }
 
     #[test]

@@ -1,13 +1,15 @@
 //! `cargo xtask rows`: what the rows of the commands require of the rest of the tree.
 //!
-//! Three rules, in the form of the rules of style: generated documents are current, every command
-//! is a request of some transcript, and the bench measures every class of cost. They are here and
-//! not in `xtask` because they compile the product to read its tables.
+//! Rules in the form of the rules of style: generated documents are current, every command is a
+//! request of some transcript, the bench measures every class of cost, and every parameter of the
+//! configuration is read where its row says. They are here and not in `xtask` because they compile
+//! the product to read its tables.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
 use command::{Flags, Spec};
+use node::config::PARAMETERS;
 use node::execution::table::{Call, Entry};
 use tools::bench::workload;
 use xtask::Failure;
@@ -18,6 +20,9 @@ use crate::docs::{DOCUMENTS, Document};
 /// The folder of the transcripts.
 const TRANSCRIPTS: &str = "crates/node/tests/transcripts/";
 
+/// The table of the configuration's parameters.
+const CONFIG_TABLE: &str = "crates/node/src/config/table.rs";
+
 /// The table of workloads.
 const WORKLOADS: &str = "crates/tools/src/bench/workload.rs";
 
@@ -26,6 +31,7 @@ const CHECKS: &[Check] = &[
     Check { name: "generated", run: generated },
     Check { name: "command-test", run: tested },
     Check { name: "command-bench", run: measured },
+    Check { name: "parameter-reader", run: read },
 ];
 
 /// Checks the tree, and prints a line for each finding.
@@ -46,6 +52,36 @@ fn generated(tree: &Tree) -> Vec<Finding> {
         (current != wanted).then(|| Finding::new(path, line, message))
     };
     DOCUMENTS.iter().filter_map(stale).collect()
+}
+
+/// Every parameter that has an effect is read where its row says.
+fn read(tree: &Tree) -> Vec<Finding> {
+    let readers = PARAMETERS.iter().filter_map(|row| Some((row.name, row.reader?)));
+    readers
+        .filter(|(name, reader)| {
+            let text = tree.file(&format!("crates/{reader}")).map_or("", |file| &file.text);
+            !reads(text, name)
+        })
+        .map(|(name, reader)| {
+            let message = format!("{reader} does not read {name}");
+            Finding::new(CONFIG_TABLE, 1, message)
+        })
+        .collect()
+}
+
+/// Whether code, tests at its end left out, names the field of a parameter.
+fn reads(text: &str, parameter: &str) -> bool {
+    let field = parameter.replace('-', "_");
+    // The parameters of TLS but for the port are fields of a struct of that name.
+    let names = [Some(field.as_str()), field.strip_prefix("tls_")];
+    let code = text.split("\nmod tests {").next().unwrap_or_default();
+    let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
+    let words = lines.flat_map(|line| {
+        let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
+        line.split(move |c: char| !is_part(c)).flat_map(|path| path.split('.').skip(1))
+    });
+    let mut words = words.peekable();
+    words.any(|word| names.into_iter().flatten().any(|name| name == word))
 }
 
 /// Every command, subcommands included, is a request of some transcript.
@@ -211,6 +247,19 @@ mod tests {
         templates.retain(|name| *name != "BLMOVE" && *name != "BRPOPLPUSH");
         let found = messages(unmeasured(&templates));
         assert_eq!(found, ["no workload for O(1) of list: BLMOVE, BRPOPLPUSH"]);
+    }
+
+    #[test]
+    fn a_parameter_that_its_reader_does_not_read_is_found() -> Result<(), String> {
+        assert!(reads("let hz = config.dynamic_hz;", "dynamic-hz"));
+        assert!(reads("rules.auth_clients == No", "tls-auth-clients"));
+        for other in ["// config.hz", "config.dynamic_hz", "hz", "mod a;\nmod tests {\nconfig.hz"] {
+            assert!(!reads(other, "hz"), "{other}");
+        }
+        let empty = tree("crates/server/src/net/accept.rs", String::new())?;
+        let with_reader = PARAMETERS.iter().filter(|row| row.reader.is_some());
+        assert_eq!(read(&empty).len(), with_reader.count());
+        Ok(())
     }
 
     #[test]

@@ -39,6 +39,8 @@ pub struct Warning {
     pub line: usize,
     /// The parameter.
     pub name: String,
+    /// Why it has no effect; None for what Weft does not support yet.
+    pub reason: Option<&'static str>,
 }
 
 /// Why CONFIG SET changed nothing. Displays as the error reply, without the leading `-`.
@@ -84,8 +86,12 @@ impl fmt::Display for ConfigError {
 
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { origin, line, name } = self;
-        write!(f, "'{name}' has no effect yet (in {origin}, at line {line})")
+        let Self { origin, line, name, reason } = self;
+        match reason {
+            Some(reason) => write!(f, "'{name}' has no effect: {reason} ")?,
+            None => write!(f, "'{name}' has no effect yet ")?,
+        }
+        write!(f, "(in {origin}, at line {line})")
     }
 }
 

@@ -5,6 +5,9 @@
 
 use store::Limits;
 
+use super::special::cpus;
+use super::{HZ_MAX, HZ_MIN};
+
 /// Declares an enum whose variants have names in configuration files.
 ///
 /// Names are matched in any case and printed as written here; their order is that of error texts.
@@ -236,6 +239,26 @@ pub struct Config {
 }
 
 const MB: u64 = 1024 * 1024;
+
+/// With `dynamic-hz`, clients for each tick above which ticks come faster, as in Redis.
+const CLIENTS_A_TICK_MAX: usize = 200;
+
+impl Config {
+    /// Background ticks a second while this many clients are connected: `hz`, doubled with
+    /// `dynamic-hz` until each tick has at most 200 clients.
+    pub fn ticks_a_second(&self, clients: usize) -> u32 {
+        let mut hz = self.hz.max(HZ_MIN);
+        while self.dynamic_hz && hz < HZ_MAX && clients / hz as usize > CLIENTS_A_TICK_MAX {
+            hz = (hz * 2).min(HZ_MAX);
+        }
+        hz
+    }
+
+    /// The processors of `server-cpulist`; empty for all.
+    pub fn server_cpus(&self) -> Vec<usize> {
+        cpus(&self.server_cpulist).unwrap_or_default()
+    }
+}
 
 impl OutputLimit {
     const fn new(hard_bytes: u64, soft_bytes: u64, soft_seconds: u32) -> Self {

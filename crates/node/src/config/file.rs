@@ -103,7 +103,12 @@ impl Loader<'_, '_> {
         let words = split_args(line).ok_or(UNBALANCED)?;
         let Some((name, args)) = words.split_first() else { return Ok(()) };
         if let Some(row) = find(name) {
-            return Ok(self.parameter(row, args)?);
+            self.parameter(row, args)?;
+            let is_default = || row.print(self.config) == row.print(&Config::default());
+            if let Some(reason) = row.no_effect().filter(|_| !is_default()) {
+                self.warn(row.name, Some(reason), (origin, number));
+            }
+            return Ok(());
         }
         if name.eq_ignore_ascii_case(b"include") {
             return self.include(args);
@@ -122,10 +127,14 @@ impl Loader<'_, '_> {
             return Err(WRONG_NUMBER.into());
         }
         if entry.asks_for_more(args) {
-            let name = entry.name.to_owned();
-            self.warnings.push(Warning { origin: origin.clone(), line: number, name });
+            self.warn(entry.name, None, (origin, number));
         }
         Ok(())
+    }
+
+    fn warn(&mut self, name: &str, reason: Option<&'static str>, (origin, line): (&Origin, usize)) {
+        let (origin, name) = (origin.clone(), name.to_owned());
+        self.warnings.push(Warning { origin, line, name, reason });
     }
 
     fn parameter(&mut self, row: &Parameter, args: &[Vec<u8>]) -> Result<(), Reason> {

@@ -22,6 +22,8 @@ pub type Reason = Cow<'static, str>;
 pub enum Apply {
     /// Nothing: whoever needs it reads it from the current configuration.
     Nothing,
+    /// The log: the parameter has no effect, for this reason.
+    NoEffect(&'static str),
     /// Listening sockets: addresses or ports changed.
     Listeners,
     /// Certificates, protocols or ciphers: new connections need a new TLS setup.
@@ -30,16 +32,6 @@ pub enum Apply {
     Threads,
     /// The most clients: descriptors must be provided for them.
     Clients,
-    /// Limits that threads keep a copy of: bulk length, query and output buffers, idle time.
-    Limits,
-    /// The default user's password.
-    Password,
-    /// The background tick's rate.
-    Cron,
-    /// How keys expire and are freed: shards keep a copy.
-    Keyspace,
-    /// The slow log's threshold or length.
-    Slowlog,
     /// What the log writes.
     Log,
     /// The working directory.
@@ -133,7 +125,10 @@ pub struct Parameter {
     pub kind: Kind,
     /// What it means, in a sentence or two, with the unit.
     pub about: &'static str,
-    /// Whom to tell when CONFIG SET changed it.
+    /// The source file that reads its field, below `crates`; None only without effect.
+    /// `cargo xtask rows` looks for the field there.
+    pub reader: Option<&'static str>,
+    /// What to do when CONFIG SET changed it.
     pub apply: Apply,
     /// CONFIG SET refuses it.
     pub immutable: bool,
@@ -156,6 +151,7 @@ impl Parameter {
             alias: None,
             kind,
             about,
+            reader: None,
             apply: Apply::Nothing,
             immutable: false,
             protected: false,
@@ -169,6 +165,24 @@ impl Parameter {
     pub(super) const fn applies(mut self, apply: Apply) -> Self {
         self.apply = apply;
         self
+    }
+
+    pub(super) const fn read_in(mut self, reader: &'static str) -> Self {
+        self.reader = Some(reader);
+        self
+    }
+
+    /// The log says why when it is set, in a file or by CONFIG SET.
+    pub(super) const fn without_effect(self, reason: &'static str) -> Self {
+        self.applies(Apply::NoEffect(reason))
+    }
+
+    /// Why it has no effect; None when it has one.
+    pub fn no_effect(&self) -> Option<&'static str> {
+        match self.apply {
+            Apply::NoEffect(reason) => Some(reason),
+            _ => None,
+        }
     }
 
     pub(super) const fn alias(mut self, alias: &'static str) -> Self {

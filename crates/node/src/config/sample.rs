@@ -34,6 +34,9 @@ pub fn sample() -> String {
             text.push_str(&format!("\n#### {heading} ####\n"));
         }
         text.push_str(&format!("\n# {}\n", row.about));
+        if let Some(reason) = row.no_effect() {
+            text.push_str(&format!("# Accepted without effect: {reason}.\n"));
+        }
         for value in row.file_values(&config) {
             text.push_str(&format!("{} {}\n", row.name, String::from_utf8_lossy(&value)));
         }

@@ -1,4 +1,4 @@
-//! The parameters whose values have a form of their own: `bind`, `io-threads`,
+//! The parameters whose values have a form of their own: `bind`, `io-threads`, `server-cpulist`,
 //! `client-output-buffer-limit`.
 //!
 //! Each reads all its arguments before it changes anything.
@@ -57,6 +57,45 @@ fn read_io_threads(config: &mut Config, args: &[Vec<u8>]) -> Result<(), Reason> 
         IoThreads::Count(count as u16)
     };
     Ok(())
+}
+
+/// The most processors that the kernel's affinity masks have room for.
+const CPUS_MAX: usize = 1024;
+
+/// `server-cpulist`: processors as `taskset` takes them.
+pub(super) const CPU_LIST: Special = Special {
+    print: |config| config.server_cpulist.clone(),
+    read: |config, args| {
+        let [arg] = args else { return Err(WRONG_NUMBER.into()) };
+        let text = parse_text(arg)?;
+        if !text.is_empty() && cpus(&text).is_none() {
+            return Err("argument must be a list of processors, such as 0-3,5 or 0-6:2".into());
+        }
+        config.server_cpulist = text;
+        Ok(())
+    },
+    lines: |config| vec![format!("\"{}\"", config.server_cpulist)],
+    form: "number[-number[:step]],...",
+};
+
+/// The processors of a list; None when it has another form.
+pub(super) fn cpus(list: &str) -> Option<Vec<usize>> {
+    let number = |text: &str| text.parse().ok().filter(|number| *number < CPUS_MAX);
+    let mut cpus = Vec::new();
+    for part in list.split(',') {
+        let (range, step) = part.split_once(':').unwrap_or((part, "1"));
+        let (first, last) = match range.split_once('-') {
+            Some((first, last)) => (number(first)?, number(last)?),
+            None if part == range => (number(range)?, number(range)?),
+            None => return None,
+        };
+        let step = number(step).filter(|step| *step > 0)?;
+        if first > last {
+            return None;
+        }
+        cpus.extend((first..=last).step_by(step));
+    }
+    Some(cpus)
 }
 
 /// `client-output-buffer-limit`: class, hard limit, soft limit, seconds; again for other classes.
@@ -134,4 +173,19 @@ pub(super) fn with_unit(bytes: u64) -> String {
         }
     }
     bytes.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::cpus;
+
+    #[test]
+    fn lists_of_processors() {
+        assert_eq!(cpus("0"), Some(vec![0]));
+        assert_eq!(cpus("0-3,5"), Some(vec![0, 1, 2, 3, 5]));
+        assert_eq!(cpus("1-6:2,0"), Some(vec![1, 3, 5, 0]));
+        for wrong in ["", "a", "1-", "-1", "3-1", "1,", "1:2", "0-4:0", "1024", "0 1"] {
+            assert_eq!(cpus(wrong), None, "{wrong}");
+        }
+    }
 }

@@ -5,12 +5,38 @@
 
 use super::fields::{ClientCerts, Execute, LogLevel, Permit, Supervised};
 use super::parameter::{Apply, Kind, Notation, Parameter, Slot};
-use super::special::{BIND, IO_THREADS, OUTPUT_LIMITS};
+use super::special::{BIND, CPU_LIST, IO_THREADS, OUTPUT_LIMITS};
 use super::{HZ_MAX, HZ_MIN};
 
 const I32_MAX: i64 = i32::MAX as i64;
 const U32_MAX: i64 = u32::MAX as i64;
 const MB: i64 = 1024 * 1024;
+
+// The files that read parameters, below `crates`.
+const ACCEPT: &str = "server/src/net/accept.rs";
+const ACCOUNTING: &str = "node/src/execution/accounting.rs";
+const CONTROL: &str = "server/src/threads/control.rs";
+const CRON: &str = "server/src/threads/cron.rs";
+const DEBUG: &str = "node/src/commands/debug.rs";
+const EXECUTE: &str = "server/src/threads/execute.rs";
+const EXECUTOR: &str = "node/src/execution/executor.rs";
+const FIELDS: &str = "node/src/config/fields.rs";
+const HASH: &str = "store/src/hash/edit.rs";
+const HYPERLOGLOG: &str = "engine/src/hyperloglog/mod.rs";
+const IO_THREAD: &str = "server/src/threads/io_thread.rs";
+const LIST: &str = "store/src/list.rs";
+const LISTENER: &str = "server/src/net/listener.rs";
+const LIVE: &str = "node/src/config/live.rs";
+const NODE: &str = "node/src/node.rs";
+const NOTIFY: &str = "server/src/process/notify.rs";
+const SCOPE: &str = "node/src/execution/scope.rs";
+const SET: &str = "store/src/set/new.rs";
+const SORTED_SET: &str = "store/src/sorted_set/edit.rs";
+const START: &str = "server/src/process/start.rs";
+const STREAM: &str = "engine/src/stream/add.rs";
+const TLS: &str = "server/src/net/tls/mod.rs";
+const TLS_FILES: &str = "server/src/net/tls/files.rs";
+const WORKER: &str = "node/src/execution/worker.rs";
 
 /// Where a field is.
 macro_rules! slot {
@@ -73,160 +99,175 @@ pub static PARAMETERS: &[Parameter] = &[
     // Network.
     Parameter::new("bind", Kind::Special(BIND),
         "Addresses to listen on, IPv4, IPv6 or *. One that starts with - may be missing.")
-        .multi().applies(Apply::Listeners),
+        .multi().applies(Apply::Listeners).read_in(LISTENER),
     number!("port", port, Decimal 0..=65535,
-        "TCP port; 0 listens on none.").applies(Apply::Listeners),
+        "TCP port; 0 listens on none.").applies(Apply::Listeners).read_in(LISTENER),
     number!("tcp-backlog", tcp_backlog, Decimal 0..=I32_MAX,
-        "Connections that may wait to be accepted. The kernel's somaxconn caps it.").immutable(),
+        "Connections that may wait to be accepted. The kernel's somaxconn caps it.").immutable()
+        .read_in(LISTENER),
     text!("unixsocket", unixsocket,
-        "Path of a unix socket to listen on.").immutable(),
+        "Path of a unix socket to listen on.").immutable().read_in(LISTENER),
     number!("unixsocketperm", unixsocketperm, Octal 0..=0o777,
-        "Permissions of that socket, octal; 0 leaves them to the umask.").immutable(),
+        "Permissions of that socket, octal; 0 leaves them to the umask.").immutable()
+        .read_in(LISTENER),
     flag!("protected-mode", protected_mode,
-        "While the default user has no password, serve clients of this host only."),
+        "While the default user has no password, serve clients of this host only.")
+        .read_in(ACCEPT),
 
     // TLS.
     number!("tls-port", tls_port, Decimal 0..=65535,
-        "TCP port for TLS; 0 listens on none.").applies(Apply::Listeners),
+        "TCP port for TLS; 0 listens on none.").applies(Apply::Listeners).read_in(LISTENER),
     text!("tls-cert-file", tls.cert_file,
-        "The server's certificate chain, PEM.").volatile().applies(Apply::Tls),
+        "The server's certificate chain, PEM.").volatile().applies(Apply::Tls).read_in(TLS_FILES),
     text!("tls-key-file", tls.key_file,
-        "Its private key, PEM.").volatile().applies(Apply::Tls),
+        "Its private key, PEM.").volatile().applies(Apply::Tls).read_in(TLS_FILES),
     Parameter::new("tls-key-file-pass", Kind::Secret(slot!(tls.key_file_pass)),
-        "Password of an encrypted private key.").applies(Apply::Tls),
+        "Password of an encrypted private key.").applies(Apply::Tls).read_in(TLS_FILES),
     text!("tls-ca-cert-file", tls.ca_cert_file,
         "Authorities that client certificates must come from, PEM.")
-        .volatile().applies(Apply::Tls),
+        .volatile().applies(Apply::Tls).read_in(TLS),
     text!("tls-ca-cert-dir", tls.ca_cert_dir,
-        "A directory of such files.").volatile().applies(Apply::Tls),
+        "A directory of such files.").volatile().applies(Apply::Tls).read_in(TLS),
     choice!("tls-auth-clients", tls.auth_clients, ClientCerts,
-        "Whether clients must show a certificate.").applies(Apply::Tls),
+        "Whether clients must show a certificate.").applies(Apply::Tls).read_in(TLS),
     text!("tls-protocols", tls.protocols,
-        "Protocol versions, such as \"TLSv1.2 TLSv1.3\"; empty for both.").applies(Apply::Tls),
+        "Protocol versions, such as \"TLSv1.2 TLSv1.3\"; empty for both.").applies(Apply::Tls)
+        .read_in(TLS),
     text!("tls-ciphers", tls.ciphers,
         "Ciphers for TLS 1.2, separated by colons; empty for the usual ones.")
-        .applies(Apply::Tls),
+        .applies(Apply::Tls).read_in(TLS),
     text!("tls-ciphersuites", tls.ciphersuites,
         "Ciphers for TLS 1.3, separated by colons; empty for the usual ones.")
-        .applies(Apply::Tls),
+        .applies(Apply::Tls).read_in(TLS),
     flag!("tls-prefer-server-ciphers", tls.prefer_server_ciphers,
-        "The server's order of ciphers decides, not the client's.").applies(Apply::Tls),
+        "The server's order of ciphers decides, not the client's.").applies(Apply::Tls)
+        .read_in(TLS),
     flag!("tls-session-caching", tls.session_caching,
-        "Clients may resume sessions, which spares most of the handshake.").applies(Apply::Tls),
+        "Clients may resume sessions, which spares most of the handshake.").applies(Apply::Tls)
+        .read_in(TLS),
     number!("tls-session-cache-size", tls.session_cache_size, Decimal 0..=I32_MAX,
-        "Sessions remembered; 0 means no limit.").applies(Apply::Tls),
+        "Sessions remembered; 0 means no limit.").applies(Apply::Tls).read_in(TLS),
     number!("tls-session-cache-timeout", tls.session_cache_timeout, Decimal 0..=I32_MAX,
-        "Seconds a session can be resumed.").applies(Apply::Tls),
+        "Seconds a session can be resumed.").applies(Apply::Tls).read_in(TLS),
 
     // Clients.
     Parameter::new("requirepass", Kind::Secret(slot!(requirepass)),
-        "Password of the default user; empty for none.").applies(Apply::Password),
+        "Password of the default user; empty for none.").read_in(EXECUTOR),
     number!("maxclients", maxclients, Decimal 1..=U32_MAX,
-        "Clients connected at once; further ones get an error.").applies(Apply::Clients),
+        "Clients connected at once; further ones get an error.").applies(Apply::Clients)
+        .read_in(ACCEPT),
     number!("timeout", timeout, Decimal 0..=I32_MAX,
-        "Close a client that was idle for so many seconds; 0 never does.").applies(Apply::Limits),
+        "Close a client that was idle for so many seconds; 0 never does.").read_in(CRON),
     number!("tcp-keepalive", tcp_keepalive, Decimal 0..=I32_MAX,
-        "Ask silent clients after so many seconds whether they still exist; 0 never does."),
+        "Ask silent clients after so many seconds whether they still exist; 0 never does.")
+        .read_in(LISTENER),
     number!("proto-max-bulk-len", proto_max_bulk_len, Bytes MB..=i64::MAX,
-        "The longest argument, in bytes.").applies(Apply::Limits),
+        "The longest argument, in bytes.").read_in(SCOPE),
     number!("client-query-buffer-limit", client_query_buffer_limit, Bytes MB..=i64::MAX,
-        "The longest unfinished request of one client, in bytes.").applies(Apply::Limits),
+        "The longest unfinished request of one client, in bytes.").read_in(IO_THREAD),
     Parameter::new("client-output-buffer-limit", Kind::Special(OUTPUT_LIMITS),
         "Unsent output at which a client is closed: at once, or when it lasts so many seconds.")
-        .multi().applies(Apply::Limits),
+        .multi().read_in(EXECUTE),
 
     // Threads.
     Parameter::new("io-threads", Kind::Special(IO_THREADS),
         "Threads that serve clients, the main thread included; auto looks at the cores.")
-        .applies(Apply::Threads),
+        .applies(Apply::Threads).read_in(CONTROL),
     choice!("io-threads-execute", io_threads_execute, Execute,
         "Commands that run on the thread that read them: all, simple (one key), or none.")
-        .applies(Apply::Threads),
-    text!("server-cpulist", server_cpulist,
-        "Cores to run on, such as 0-3 or 0,2; empty for all.")
-        .alias("server_cpulist").immutable(),
+        .applies(Apply::Threads).read_in(WORKER),
+    Parameter::new("server-cpulist", Kind::Special(CPU_LIST),
+        "Processors to run on, such as 0-3,5 or 0-6:2; empty for all.")
+        .alias("server_cpulist").immutable().read_in(START),
     Parameter::new("hz", TICK_RATE,
-        "Background ticks a second, 1 to 500.").applies(Apply::Cron),
+        "Background ticks a second, 1 to 500.").read_in(FIELDS),
     flag!("dynamic-hz", dynamic_hz,
-        "Tick faster while many clients are connected.").applies(Apply::Cron),
+        "Tick faster while many clients are connected.").read_in(FIELDS),
 
     // Keys and memory.
     number!("databases", databases, Decimal 1..=I32_MAX,
-        "Databases that SELECT can choose from.").immutable(),
+        "Databases that SELECT can choose from.").immutable().read_in(NODE),
     number!("active-expire-effort", active_expire_effort, Decimal 1..=10,
-        "How hard to look for expired keys, 1 to 10.").applies(Apply::Keyspace),
+        "How hard to look for expired keys, 1 to 10.").read_in(CRON),
     flag!("lazyfree-lazy-expire", lazyfree_lazy_expire,
-        "Free expired values in the background.").applies(Apply::Keyspace),
+        "Replay the removal of expired keys as UNLINK instead of DEL.").read_in(WORKER),
     flag!("lazyfree-lazy-server-del", lazyfree_lazy_server_del,
-        "Free values that commands overwrite in the background.").applies(Apply::Keyspace),
+        "Replay removals that other commands cause as UNLINK instead of DEL.").read_in(WORKER),
     flag!("lazyfree-lazy-user-del", lazyfree_lazy_user_del,
-        "DEL frees in the background, as UNLINK does.").applies(Apply::Keyspace),
+        "DEL frees in the background, as UNLINK does.")
+        .without_effect("values that take long to free are always freed in the background"),
     flag!("lazyfree-lazy-user-flush", lazyfree_lazy_user_flush,
-        "FLUSHALL and FLUSHDB free in the background unless told SYNC.").applies(Apply::Keyspace),
+        "FLUSHALL and FLUSHDB free in the background unless told SYNC.")
+        .without_effect("a database is always freed in the background"),
     flag!("disable-thp", disable_thp,
-        "Keep transparent huge pages off for this process.").immutable(),
+        "Keep transparent huge pages off for this process.").immutable().read_in(START),
     flag!("jemalloc-bg-thread", jemalloc_bg_thread,
-        "Let the allocator return memory from a thread of its own.").applies(Apply::Allocator),
+        "Let the allocator return memory from a thread of its own.").applies(Apply::Allocator)
+        .read_in(START),
 
     // Small forms of collections.
     number!("hash-max-listpack-entries", limits.hash_max_listpack_entries, Decimal 0..=i64::MAX,
         "Fields of a packed hash.")
-        .alias("hash-max-ziplist-entries"),
+        .alias("hash-max-ziplist-entries").read_in(HASH),
     number!("hash-max-listpack-value", limits.hash_max_listpack_value, Bytes 0..=i64::MAX,
         "Bytes of each field and value of a packed hash.")
-        .alias("hash-max-ziplist-value"),
+        .alias("hash-max-ziplist-value").read_in(HASH),
     number!("hll-sparse-max-bytes", limits.hll_sparse_max_bytes, Bytes 0..=i64::MAX,
-        "Bytes of a HyperLogLog that is still sparse."),
+        "Bytes of a HyperLogLog that is still sparse.").read_in(HYPERLOGLOG),
     number!("list-compress-depth", limits.list_compress_depth, Decimal 0..=I32_MAX,
-        "Accepted for compatibility: chunks of lists are not compressed."),
+        "Chunks at each end of a list that are not compressed.")
+        .without_effect("chunks of lists are not compressed"),
     number!("list-max-listpack-size", limits.list_max_listpack_size,
         Decimal (-(1 << 31))..=I32_MAX,
         "Elements in a chunk of a list; -1 to -5 mean 4, 8, 16, 32 and 64 KB instead.")
-        .alias("list-max-ziplist-size"),
+        .alias("list-max-ziplist-size").read_in(LIST),
     number!("set-max-intset-entries", limits.set_max_intset_entries, Decimal 0..=i64::MAX,
-        "Members of a set of integers that is kept sorted."),
+        "Members of a set of integers that is kept sorted.").read_in(SET),
     number!("set-max-listpack-entries", limits.set_max_listpack_entries, Decimal 0..=i64::MAX,
-        "Members of a packed set."),
+        "Members of a packed set.").read_in(SET),
     number!("set-max-listpack-value", limits.set_max_listpack_value, Bytes 0..=i64::MAX,
-        "Bytes of each member of a packed set."),
+        "Bytes of each member of a packed set.").read_in(SET),
     number!("stream-node-max-bytes", limits.stream_node_max_bytes, Bytes 0..=i64::MAX,
-        "Bytes of a chunk of a stream; 0 for no limit."),
+        "Bytes of a chunk of a stream; 0 for no limit.").read_in(STREAM),
     number!("stream-node-max-entries", limits.stream_node_max_entries, Decimal 0..=i64::MAX,
-        "Entries of a chunk of a stream; 0 for no limit."),
+        "Entries of a chunk of a stream; 0 for no limit.").read_in(STREAM),
     number!("zset-max-listpack-entries", limits.zset_max_listpack_entries, Decimal 0..=i64::MAX,
         "Members of a packed sorted set.")
-        .alias("zset-max-ziplist-entries"),
+        .alias("zset-max-ziplist-entries").read_in(SORTED_SET),
     number!("zset-max-listpack-value", limits.zset_max_listpack_value, Bytes 0..=i64::MAX,
         "Bytes of each member of a packed sorted set.")
-        .alias("zset-max-ziplist-value"),
+        .alias("zset-max-ziplist-value").read_in(SORTED_SET),
 
     // Logs.
     choice!("loglevel", loglevel, LogLevel,
         "The least grave line to log: debug, verbose, notice, warning or nothing.")
-        .applies(Apply::Log),
+        .applies(Apply::Log).read_in(CONTROL),
     text!("logfile", logfile,
-        "File to log to; empty for standard output.").immutable().keeps_empty(),
+        "File to log to; empty for standard output.").immutable().keeps_empty().read_in(CONTROL),
     flag!("hide-user-data-from-log", hide_user_data_from_log,
-        "Keep keys, values and names of users out of the log.").applies(Apply::Log),
+        "Keep keys, values and names of users out of the log.").applies(Apply::Log)
+        .without_effect("the log never holds keys or values"),
     flag!("always-show-logo", always_show_logo,
-        "Show the logo at start even when the log is not a terminal.").immutable(),
+        "Show the logo at start even when the log is not a terminal.").immutable().read_in(START),
     number!("slowlog-log-slower-than", slowlog_log_slower_than, Decimal (-1)..=i64::MAX,
-        "Log commands that take more microseconds; 0 logs all of them, -1 none.")
-        .applies(Apply::Slowlog),
+        "Log commands that take more microseconds; 0 logs all of them, -1 none.").read_in(WORKER),
     number!("slowlog-max-len", slowlog_max_len, Decimal 0..=i64::MAX,
-        "Commands that the slow log remembers.").applies(Apply::Slowlog),
+        "Commands that the slow log remembers.").read_in(ACCOUNTING),
 
     // Process.
     text!("dir", dir,
-        "Working directory: where relative paths start.").protected().applies(Apply::Directory),
+        "Working directory: where relative paths start.").protected().applies(Apply::Directory)
+        .read_in(CONTROL),
     flag!("daemonize", daemonize,
-        "Leave the terminal and run in the background.").immutable(),
+        "Leave the terminal and run in the background.").immutable().read_in(START),
     choice!("supervised", supervised, Supervised,
-        "Who waits to hear that the server is ready: no, systemd, upstart or auto.").immutable(),
+        "Who waits to hear that the server is ready: no, systemd, upstart or auto.").immutable()
+        .read_in(NOTIFY),
     text!("pidfile", pidfile,
-        "File for the process id.").immutable(),
+        "File for the process id.").immutable().read_in(START),
     choice!("enable-protected-configs", enable_protected_configs, Permit,
-        "Who may CONFIG SET protected parameters: no, yes or local clients.").immutable(),
+        "Who may CONFIG SET protected parameters: no, yes or local clients.").immutable()
+        .read_in(LIVE),
     choice!("enable-debug-command", enable_debug_command, Permit,
-        "Who may use DEBUG: no, yes or local clients.").immutable(),
+        "Who may use DEBUG: no, yes or local clients.").immutable().read_in(DEBUG),
 ];

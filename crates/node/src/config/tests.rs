@@ -140,6 +140,7 @@ fn other_value(row: &Parameter, config: &Config) -> Vec<u8> {
         Kind::Special(_) => match row.name {
             "bind" => b"127.0.0.1 -::1".to_vec(),
             "io-threads" => b"128".to_vec(),
+            "server-cpulist" => b"0-6:2,7".to_vec(),
             _ => b"normal 1 2 3 slave 4 5 6 pubsub 7 8 9".to_vec(),
         },
     }
@@ -243,6 +244,35 @@ fn parameters_without_effect_warn_when_they_ask_for_something() {
     refuses("rdbcompression", 1, "wrong number of arguments");
     assert_eq!(load("save").unwrap(), (Config::default(), vec![]));
     refuses("io-threads-do-reads", 1, "Bad directive or wrong number of arguments");
+}
+
+#[test]
+fn parameters_without_effect_say_why_when_they_are_set() {
+    let (_, warnings) = load("list-compress-depth 0\nlazyfree-lazy-user-del YES").unwrap();
+    let texts: Vec<_> = warnings.iter().map(Warning::to_string).collect();
+    let text = "'lazyfree-lazy-user-del' has no effect: values that take long to free are always \
+                freed in the background (in the configuration file a.conf, at line 2)";
+    assert_eq!(texts, [text]);
+    let mut config = Config::default();
+    let changes = config.set(&[(b"list-compress-depth", b"1")], false).unwrap();
+    let reason = "chunks of lists are not compressed";
+    assert_eq!(changes, [Change { apply: Apply::NoEffect(reason), name: "list-compress-depth" }]);
+}
+
+#[test]
+fn every_parameter_has_a_reader_or_says_that_it_has_no_effect() {
+    for row in PARAMETERS {
+        assert_ne!(row.reader.is_some(), row.no_effect().is_some(), "{}", row.name);
+    }
+}
+
+#[test]
+fn ticks_follow_the_number_of_clients() {
+    let config = Config::default();
+    for (clients, hz) in [(0, 10), (2009, 10), (2010, 20), (4020, 40), (1 << 30, 500)] {
+        assert_eq!(config.ticks_a_second(clients), hz, "{clients}");
+    }
+    assert_eq!(Config { dynamic_hz: false, ..config }.ticks_a_second(1 << 30), 10);
 }
 
 #[test]

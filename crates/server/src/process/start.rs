@@ -69,6 +69,9 @@ fn serve(mut config: Config, file: Option<&OsStr>, warnings: &[Warning]) -> Resu
     }
     control::configure_log(&config);
     let signals = Signals::block().map_err(|error| format!("Can't receive signals: {error}"))?;
+    // Threads inherit both, the allocator's too, and `io-threads auto` counts what is left.
+    bind_to_processors(&config);
+    disable_huge_pages(&config);
     limit_clients(&mut config)?;
     sys::allocator::set_page_decay_ms(PAGE_DECAY_MS);
     sys::allocator::set_background_thread(config.jemalloc_bg_thread);
@@ -107,6 +110,25 @@ fn serve(mut config: Config, file: Option<&OsStr>, warnings: &[Warning]) -> Resu
 fn absolute(path: &OsStr) -> Result<String, String> {
     let path = std::path::absolute(path).map_err(|error| error.to_string())?;
     Ok(path.to_string_lossy().into_owned())
+}
+
+fn bind_to_processors(config: &Config) {
+    let cpus = config.server_cpus();
+    if cpus.is_empty() {
+        return;
+    }
+    if let Err(error) = sys::process::set_affinity(&cpus) {
+        let list = &config.server_cpulist;
+        warning!("'server-cpulist' has no effect: can't run on processors {list}: {error}");
+    }
+}
+
+fn disable_huge_pages(config: &Config) {
+    if config.disable_thp
+        && let Err(error) = sys::process::disable_huge_pages()
+    {
+        warning!("'disable-thp' has no effect: can't turn huge pages off: {error}");
+    }
 }
 
 /// Lowers `maxclients` to what the system's limit of descriptors leaves.

@@ -226,6 +226,9 @@ pub fn apply(
 ) -> Result<(), (&'static str, String)> {
     let old_tls = shared.control.lock().tls.clone();
     for change in changes {
+        if let Apply::NoEffect(reason) = change.apply {
+            warning!("'{}' has no effect: {reason}", change.name);
+        }
         if let Err(reason) = apply_one(shared, change.apply, old, new) {
             shared.control.lock().tls = old_tls;
             return Err((change.name, reason));
@@ -271,12 +274,7 @@ fn apply_one(shared: &Shared, what: Apply, old: &Config, new: &Config) -> Result
             Ok(())
         }
         Apply::Tls => apply_tls(shared, new),
-        Apply::Nothing
-        | Apply::Limits
-        | Apply::Password
-        | Apply::Cron
-        | Apply::Keyspace
-        | Apply::Slowlog => Ok(()),
+        Apply::Nothing | Apply::NoEffect(_) => Ok(()),
     }
 }
 

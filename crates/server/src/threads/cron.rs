@@ -40,7 +40,8 @@ impl Cron {
         if unix_ms < self.next_ms {
             return;
         }
-        let interval_ms = 1000 / i64::from(thread.worker.config.hz.max(1));
+        let clients = thread.worker.node.clients.len();
+        let interval_ms = 1000 / i64::from(thread.worker.config.ticks_a_second(clients));
         // At the same moments in all threads, so that what ends together goes together.
         self.next_ms = (unix_ms / interval_ms + 1) * interval_ms;
         if thread.worker.index == 0 {

@@ -187,6 +187,17 @@ impl Process {
         line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 1024
     }
 
+    /// A field of the status of each thread, such as `Cpus_allowed_list`.
+    pub fn status_of_threads(self, field: &str) -> Vec<String> {
+        let tasks = fs::read_dir(format!("/proc/{}/task", self.0)).unwrap().flatten();
+        let status = tasks.map(|task| fs::read_to_string(task.path().join("status")));
+        let value = |status: String| {
+            let line = status.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
+            line.map(|value| value.trim().to_owned())
+        };
+        status.flatten().filter_map(value).collect()
+    }
+
     /// Names of the threads with their time on a processor in nanoseconds.
     pub fn threads(self) -> BTreeMap<String, u64> {
         let mut threads = BTreeMap::new();

@@ -43,6 +43,34 @@ fn options_follow_a_file_as_those_of_redis_server_do() {
 }
 
 #[test]
+fn all_threads_run_on_the_processors_of_server_cpulist() {
+    let allowed = Server::start(&[]).process().status_of_threads("Cpus_allowed_list");
+    let first = allowed[0].split([',', '-']).next().unwrap();
+    let server = Server::start(&["--io-threads", "3", "--server-cpulist", first]);
+    let lists = server.process().status_of_threads("Cpus_allowed_list");
+    assert!(lists.len() >= 3 && lists.iter().all(|list| list == first), "{lists:?}");
+    let server = Server::start(&["--server-cpulist", "1023"]);
+    server.wait_for_log("'server-cpulist' has no effect: can't run on processors 1023");
+}
+
+#[test]
+fn huge_pages_are_off_unless_they_are_asked_for() {
+    for (option, enabled) in [("yes", "0"), ("no", "1")] {
+        let server = Server::start(&["--disable-thp", option]);
+        let all = server.process().status_of_threads("THP_enabled");
+        assert!(!all.is_empty() && all.iter().all(|value| value == enabled), "{option}: {all:?}");
+    }
+}
+
+#[test]
+fn parameters_without_effect_are_logged_at_start_and_when_they_change() {
+    let server = Server::start(&["--list-compress-depth", "1"]);
+    server.wait_for_log("'list-compress-depth' has no effect: chunks of lists are not compressed");
+    server.client().ok("CONFIG SET hide-user-data-from-log yes");
+    server.wait_for_log("'hide-user-data-from-log' has no effect: the log never holds");
+}
+
+#[test]
 fn a_file_comes_from_standard_input_too() {
     let port = free_port();
     let folder = tempfile::tempdir().unwrap();

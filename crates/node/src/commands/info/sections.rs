@@ -26,7 +26,7 @@ pub(super) fn server(snapshot: &Snapshot<'_>, page: &mut Page) {
     page.line("server_time_usec", snapshot.worker.turn.unix_us);
     page.line("uptime_in_seconds", process.uptime_seconds);
     page.line("uptime_in_days", process.uptime_seconds / SECONDS_IN_A_DAY);
-    page.line("hz", config.hz);
+    page.line("hz", config.ticks_a_second(snapshot.node.clients.len()));
     page.line("configured_hz", config.hz);
     page.line("lru_clock", snapshot.worker.turn.access_clock());
     page.line("executable", &process.executable);
