@@ -5,7 +5,6 @@
 
 use store::Limits;
 
-use super::special::cpus;
 use super::{HZ_MAX, HZ_MIN};
 
 /// Declares an enum whose variants have names in configuration files.
@@ -157,6 +156,8 @@ pub struct Tls {
     pub ca_cert_file: String,
     /// `tls-ca-cert-dir`: a directory of such files.
     pub ca_cert_dir: String,
+    /// `tls-dh-params-file`; nothing reads it.
+    pub dh_params_file: String,
     /// `tls-auth-clients`.
     pub auth_clients: ClientCerts,
     /// `tls-protocols`: names like `TLSv1.3`, separated by spaces.
@@ -202,10 +203,13 @@ pub struct Config {
     /// Bytes.
     pub client_query_buffer_limit: u64,
     pub client_output_buffer_limit: OutputLimits,
+    pub max_new_connections_per_cycle: usize,
+    pub max_new_tls_connections_per_cycle: usize,
 
     pub io_threads: IoThreads,
     pub io_threads_execute: Execute,
     pub server_cpulist: String,
+    pub bio_cpulist: String,
     /// Ticks a second, between [`super::HZ_MIN`] and [`super::HZ_MAX`].
     pub hz: u32,
     pub dynamic_hz: bool,
@@ -217,6 +221,7 @@ pub struct Config {
     pub lazyfree_lazy_server_del: bool,
     pub lazyfree_lazy_user_del: bool,
     pub lazyfree_lazy_user_flush: bool,
+    pub activerehashing: bool,
     pub disable_thp: bool,
     pub jemalloc_bg_thread: bool,
 
@@ -233,6 +238,9 @@ pub struct Config {
     pub daemonize: bool,
     pub supervised: Supervised,
     pub pidfile: String,
+    pub crash_log_enabled: bool,
+    pub crash_memcheck_enabled: bool,
+    pub ignore_warnings: String,
     pub always_show_logo: bool,
     pub enable_debug_command: Permit,
     pub enable_protected_configs: Permit,
@@ -252,11 +260,6 @@ impl Config {
             hz = (hz * 2).min(HZ_MAX);
         }
         hz
-    }
-
-    /// The processors of `server-cpulist`; empty for all.
-    pub fn server_cpus(&self) -> Vec<usize> {
-        cpus(&self.server_cpulist).unwrap_or_default()
     }
 }
 
@@ -284,6 +287,7 @@ impl Default for Tls {
             key_file_pass: Vec::new(),
             ca_cert_file: String::new(),
             ca_cert_dir: String::new(),
+            dh_params_file: String::new(),
             auth_clients: ClientCerts::Yes,
             protocols: String::new(),
             ciphers: String::new(),
@@ -314,9 +318,12 @@ impl Default for Config {
             proto_max_bulk_len: 512 * MB,
             client_query_buffer_limit: 1024 * MB,
             client_output_buffer_limit: OutputLimits::default(),
+            max_new_connections_per_cycle: 10,
+            max_new_tls_connections_per_cycle: 1,
             io_threads: IoThreads::Auto,
             io_threads_execute: Execute::All,
             server_cpulist: String::new(),
+            bio_cpulist: String::new(),
             hz: 10,
             dynamic_hz: true,
             databases: 16,
@@ -326,6 +333,7 @@ impl Default for Config {
             lazyfree_lazy_server_del: false,
             lazyfree_lazy_user_del: false,
             lazyfree_lazy_user_flush: false,
+            activerehashing: true,
             disable_thp: true,
             jemalloc_bg_thread: true,
             slowlog_log_slower_than: 10_000,
@@ -337,6 +345,9 @@ impl Default for Config {
             daemonize: false,
             supervised: Supervised::No,
             pidfile: String::new(),
+            crash_log_enabled: true,
+            crash_memcheck_enabled: true,
+            ignore_warnings: String::new(),
             always_show_logo: false,
             enable_debug_command: Permit::No,
             enable_protected_configs: Permit::No,

@@ -47,6 +47,7 @@ pub use known::{DEPRECATED, NOT_YET, NotYet, REFUSED};
 pub use live::Change;
 pub use parameter::{Apply, Kind, Notation, Parameter, Reason, Slot, Special};
 pub use sample::sample;
+pub use special::cpus;
 pub use table::PARAMETERS;
 
 /// The most addresses `bind` takes.

@@ -1,5 +1,5 @@
-//! The parameters whose values have a form of their own: `bind`, `io-threads`, `server-cpulist`,
-//! `client-output-buffer-limit`.
+//! The parameters whose values have a form of their own: `bind`, `io-threads`, the lists of
+//! processors, `client-output-buffer-limit`.
 //!
 //! Each reads all its arguments before it changes anything.
 
@@ -65,21 +65,33 @@ const CPUS_MAX: usize = 1024;
 /// `server-cpulist`: processors as `taskset` takes them.
 pub(super) const CPU_LIST: Special = Special {
     print: |config| config.server_cpulist.clone(),
-    read: |config, args| {
-        let [arg] = args else { return Err(WRONG_NUMBER.into()) };
-        let text = parse_text(arg)?;
-        if !text.is_empty() && cpus(&text).is_none() {
-            return Err("argument must be a list of processors, such as 0-3,5 or 0-6:2".into());
-        }
-        config.server_cpulist = text;
-        Ok(())
-    },
+    read: |config, args| read_cpu_list(&mut config.server_cpulist, args),
     lines: |config| vec![format!("\"{}\"", config.server_cpulist)],
-    form: "number[-number[:step]],...",
+    form: CPU_LIST_FORM,
 };
 
+/// `bio-cpulist`: the same.
+pub(super) const BIO_CPU_LIST: Special = Special {
+    print: |config| config.bio_cpulist.clone(),
+    read: |config, args| read_cpu_list(&mut config.bio_cpulist, args),
+    lines: |config| vec![format!("\"{}\"", config.bio_cpulist)],
+    form: CPU_LIST_FORM,
+};
+
+const CPU_LIST_FORM: &str = "number[-number[:step]],...";
+
+fn read_cpu_list(list: &mut String, args: &[Vec<u8>]) -> Result<(), Reason> {
+    let [arg] = args else { return Err(WRONG_NUMBER.into()) };
+    let text = parse_text(arg)?;
+    if !text.is_empty() && cpus(&text).is_none() {
+        return Err("argument must be a list of processors, such as 0-3,5 or 0-6:2".into());
+    }
+    *list = text;
+    Ok(())
+}
+
 /// The processors of a list; None when it has another form.
-pub(super) fn cpus(list: &str) -> Option<Vec<usize>> {
+pub fn cpus(list: &str) -> Option<Vec<usize>> {
     let number = |text: &str| text.parse().ok().filter(|number| *number < CPUS_MAX);
     let mut cpus = Vec::new();
     for part in list.split(',') {

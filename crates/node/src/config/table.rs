@@ -5,7 +5,7 @@
 
 use super::fields::{ClientCerts, Execute, LogLevel, Permit, Supervised};
 use super::parameter::{Apply, Kind, Notation, Parameter, Slot};
-use super::special::{BIND, CPU_LIST, IO_THREADS, OUTPUT_LIMITS};
+use super::special::{BIND, BIO_CPU_LIST, CPU_LIST, IO_THREADS, OUTPUT_LIMITS};
 use super::{HZ_MAX, HZ_MIN};
 
 const I32_MAX: i64 = i32::MAX as i64;
@@ -128,6 +128,9 @@ pub static PARAMETERS: &[Parameter] = &[
         .volatile().applies(Apply::Tls).read_in(TLS),
     text!("tls-ca-cert-dir", tls.ca_cert_dir,
         "A directory of such files.").volatile().applies(Apply::Tls).read_in(TLS),
+    text!("tls-dh-params-file", tls.dh_params_file,
+        "Parameters of Diffie-Hellman key exchange, PEM.")
+        .without_effect("TLS exchanges keys by elliptic curves only"),
     choice!("tls-auth-clients", tls.auth_clients, ClientCerts,
         "Whether clients must show a certificate.").applies(Apply::Tls).read_in(TLS),
     text!("tls-protocols", tls.protocols,
@@ -169,6 +172,12 @@ pub static PARAMETERS: &[Parameter] = &[
         "Unsent output at which a client is closed: at once, or when it lasts so many seconds.")
         .multi().read_in(EXECUTE),
 
+    number!("max-new-connections-per-cycle", max_new_connections_per_cycle, Decimal 1..=1000,
+        "Connections accepted from a listening socket in one turn.").read_in(ACCEPT),
+    number!("max-new-tls-connections-per-cycle", max_new_tls_connections_per_cycle,
+        Decimal 1..=1000,
+        "The same for TLS, whose handshakes take longer.").read_in(ACCEPT),
+
     // Threads.
     Parameter::new("io-threads", Kind::Special(IO_THREADS),
         "Threads that serve clients, the main thread included; auto looks at the cores.")
@@ -179,6 +188,9 @@ pub static PARAMETERS: &[Parameter] = &[
     Parameter::new("server-cpulist", Kind::Special(CPU_LIST),
         "Processors to run on, such as 0-3,5 or 0-6:2; empty for all.")
         .alias("server_cpulist").immutable().read_in(START),
+    Parameter::new("bio-cpulist", Kind::Special(BIO_CPU_LIST),
+        "Processors of the thread that frees memory in the background; empty for all.")
+        .alias("bio_cpulist").immutable().read_in(START),
     Parameter::new("hz", TICK_RATE,
         "Background ticks a second, 1 to 500.").read_in(FIELDS),
     flag!("dynamic-hz", dynamic_hz,
@@ -199,6 +211,9 @@ pub static PARAMETERS: &[Parameter] = &[
     flag!("lazyfree-lazy-user-flush", lazyfree_lazy_user_flush,
         "FLUSHALL and FLUSHDB free in the background unless told SYNC.")
         .without_effect("a database is always freed in the background"),
+    flag!("activerehashing", activerehashing,
+        "Move entries to a resized table in the background, too.")
+        .without_effect("tables are never rehashed as a whole"),
     flag!("disable-thp", disable_thp,
         "Keep transparent huge pages off for this process.").immutable().read_in(START),
     flag!("jemalloc-bg-thread", jemalloc_bg_thread,
@@ -247,6 +262,15 @@ pub static PARAMETERS: &[Parameter] = &[
     flag!("hide-user-data-from-log", hide_user_data_from_log,
         "Keep keys, values and names of users out of the log.").applies(Apply::Log)
         .without_effect("the log never holds keys or values"),
+    flag!("crash-log-enabled", crash_log_enabled,
+        "Log registers and the stack when the process crashes.").immutable()
+        .without_effect("the process has no crash handler"),
+    flag!("crash-memcheck-enabled", crash_memcheck_enabled,
+        "Test the memory when the process crashes.").immutable()
+        .without_effect("the process has no crash handler"),
+    text!("ignore-warnings", ignore_warnings,
+        "Warnings about the system that do not keep the server from starting.").immutable()
+        .without_effect("no warning keeps the server from starting"),
     flag!("always-show-logo", always_show_logo,
         "Show the logo at start even when the log is not a terminal.").immutable().read_in(START),
     number!("slowlog-log-slower-than", slowlog_log_slower_than, Decimal (-1)..=i64::MAX,

@@ -52,6 +52,7 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("tls-key-file-pass", ""),
     ("tls-ca-cert-file", ""),
     ("tls-ca-cert-dir", ""),
+    ("tls-dh-params-file", ""),
     ("tls-auth-clients", "yes"),
     ("tls-protocols", ""),
     ("tls-ciphers", ""),
@@ -70,9 +71,12 @@ const DEFAULTS: &[(&str, &str)] = &[
         "client-output-buffer-limit",
         "normal 0 0 0 slave 268435456 67108864 60 pubsub 33554432 8388608 60",
     ),
+    ("max-new-connections-per-cycle", "10"),
+    ("max-new-tls-connections-per-cycle", "1"),
     ("io-threads", "auto"),        // Redis: 1
     ("io-threads-execute", "all"), // not in Redis
     ("server-cpulist", ""),
+    ("bio-cpulist", ""),
     ("hz", "10"),
     ("dynamic-hz", "yes"),
     ("databases", "16"),
@@ -81,6 +85,7 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("lazyfree-lazy-server-del", "no"),
     ("lazyfree-lazy-user-del", "no"),
     ("lazyfree-lazy-user-flush", "no"),
+    ("activerehashing", "yes"),
     ("disable-thp", "yes"),
     ("jemalloc-bg-thread", "yes"),
     ("hash-max-listpack-entries", "512"),
@@ -98,6 +103,9 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("loglevel", "notice"),
     ("logfile", ""),
     ("hide-user-data-from-log", "no"),
+    ("crash-log-enabled", "yes"),
+    ("crash-memcheck-enabled", "yes"),
+    ("ignore-warnings", ""),
     ("always-show-logo", "no"),
     ("slowlog-log-slower-than", "10000"),
     ("slowlog-max-len", "128"),
@@ -140,7 +148,7 @@ fn other_value(row: &Parameter, config: &Config) -> Vec<u8> {
         Kind::Special(_) => match row.name {
             "bind" => b"127.0.0.1 -::1".to_vec(),
             "io-threads" => b"128".to_vec(),
-            "server-cpulist" => b"0-6:2,7".to_vec(),
+            "server-cpulist" | "bio-cpulist" => b"0-6:2,7".to_vec(),
             _ => b"normal 1 2 3 slave 4 5 6 pubsub 7 8 9".to_vec(),
         },
     }

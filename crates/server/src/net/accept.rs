@@ -19,9 +19,6 @@ use crate::threads::control::LISTENER_TOKEN;
 use crate::threads::shared::Shared;
 use crate::{verbose, warning};
 
-/// Connections accepted for one event of a listening socket.
-const ACCEPTS_MAX: usize = 1000;
-
 /// After an error that the next attempt would meet again, the most likely one being that the
 /// process is out of descriptors, nothing is accepted for so long.
 const ACCEPT_PAUSE_MS: i64 = 100;
@@ -32,18 +29,24 @@ either set a password with 'CONFIG SET requirepass', or, if the network protects
 switch protected mode off with 'CONFIG SET protected-mode no' or '--protected-mode no' (both from \
 this machine).\r\n";
 
-/// Accepts what waits at a listening socket.
+/// Accepts what waits at a listening socket, up to the most of one turn.
 pub fn accept(shared: &Shared, token: u64, unix_ms: i64) {
     let config = shared.node.config();
-    for _ in 0..ACCEPTS_MAX {
+    let mut left = usize::MAX;
+    while left > 0 {
         let (accepted, kind, tls) = {
             let control = shared.control.lock();
             let Some(listener) = control.listeners.get((token - LISTENER_TOKEN) as usize) else {
                 return;
             };
+            left = left.min(match listener.kind {
+                ListenerKind::Tls => config.max_new_tls_connections_per_cycle,
+                _ => config.max_new_connections_per_cycle,
+            });
             let tls = if listener.kind == ListenerKind::Tls { control.tls.clone() } else { None };
             (listener.accept(&config), listener.kind, tls)
         };
+        left -= 1;
         match accepted {
             Ok(accepted) => admit(shared, &config, accepted, (kind, tls), unix_ms),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,

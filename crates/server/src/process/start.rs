@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 
-use node::config::{Config, Invocation, USAGE, Warning, parse_arguments};
+use node::config::{Config, Invocation, USAGE, Warning, cpus, parse_arguments};
 use node::{Node, Worker};
 use parking_lot::{Mutex, RwLock};
 use sync::gate::Gate;
@@ -70,7 +70,7 @@ fn serve(mut config: Config, file: Option<&OsStr>, warnings: &[Warning]) -> Resu
     control::configure_log(&config);
     let signals = Signals::block().map_err(|error| format!("Can't receive signals: {error}"))?;
     // Threads inherit both, the allocator's too, and `io-threads auto` counts what is left.
-    bind_to_processors(&config);
+    bind_to_processors("server-cpulist", &config.server_cpulist);
     disable_huge_pages(&config);
     limit_clients(&mut config)?;
     sys::allocator::set_page_decay_ms(PAGE_DECAY_MS);
@@ -112,14 +112,14 @@ fn absolute(path: &OsStr) -> Result<String, String> {
     Ok(path.to_string_lossy().into_owned())
 }
 
-fn bind_to_processors(config: &Config) {
-    let cpus = config.server_cpus();
+/// Lets the calling thread, and those that it starts, run on the processors of a parameter only.
+fn bind_to_processors(parameter: &str, list: &str) {
+    let cpus = cpus(list).unwrap_or_default();
     if cpus.is_empty() {
         return;
     }
     if let Err(error) = sys::process::set_affinity(&cpus) {
-        let list = &config.server_cpulist;
-        warning!("'server-cpulist' has no effect: can't run on processors {list}: {error}");
+        warning!("'{parameter}' has no effect: can't run on processors {list}: {error}");
     }
 }
 
@@ -160,10 +160,14 @@ fn share(config: &Config, config_file: String) -> Result<Arc<Shared>, String> {
     let node = Arc::new(Node::new(config.clone(), seed, SHARDS));
     let databases = config.databases as usize;
     let executable = std::env::current_exe().unwrap_or_default().to_string_lossy().into_owned();
+    let cpus = config.bio_cpulist.clone();
     let (garbage, dropped) = mpsc::channel::<Box<dyn Send>>();
     std::thread::Builder::new()
         .name("weft-free".to_owned())
-        .spawn(move || dropped.into_iter().for_each(drop))
+        .spawn(move || {
+            bind_to_processors("bio-cpulist", &cpus);
+            dropped.into_iter().for_each(drop);
+        })
         .map_err(|error| error.to_string())?;
     Ok(Arc::new_cyclic(|me| Shared {
         me: me.clone(),

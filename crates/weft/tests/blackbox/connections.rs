@@ -19,6 +19,17 @@ fn both_families_are_served() {
 }
 
 #[test]
+fn clients_beyond_those_of_one_turn_are_accepted_in_the_next() {
+    let server = Server::start(&["--max-new-connections-per-cycle", "1"]);
+    let mut clients: Vec<Client> = (0..20).map(|_| server.client()).collect();
+    for client in &mut clients {
+        assert_eq!(client.ask("PING").text(), "PONG");
+    }
+    let got = server.client().ask("CONFIG GET max-new-connections-per-cycle");
+    assert_eq!(got.items()[1].text(), "1");
+}
+
+#[test]
 fn names_and_stars_are_addresses() {
     for bind in ["*", "* -::*", "localhost", "-192.0.2.1 127.0.0.1"] {
         let server = Server::start(&["--bind", bind]);
