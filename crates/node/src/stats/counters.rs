@@ -121,6 +121,8 @@ counts!(
         errors,
         /// Authentications that failed.
         auth_failures,
+        /// Clients closed because their unsent replies were over the limit.
+        output_limit_closes,
     }
 );
 

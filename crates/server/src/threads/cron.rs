@@ -122,7 +122,9 @@ fn close_idle(thread: &mut IoThread, unix_ms: i64) {
         let idle = timeout_ms > 0 && !client.state.is_held() && unix_ms - seen_ms > timeout_ms;
         let created_ms = client.session.record.created_ms;
         let overdue = client.transport.is_handshaking() && unix_ms - created_ms > HANDSHAKE_MS_MAX;
-        if idle || overdue || client.wants_write() && client.is_over(limit, unix_ms) {
+        let over = client.wants_write() && client.is_over(limit, unix_ms);
+        thread.worker.stats.output_limit_closes.add(u64::from(over));
+        if idle || overdue || over {
             doomed.push(slot);
         }
     }

@@ -217,6 +217,7 @@ impl IoThread {
         let over = client.wants_write() && client.is_over(limit, self.now.unix_us / 1000);
         let killed = client.session.record.location.is_killed();
         if over && !killed {
+            self.worker.stats.output_limit_closes.add(1);
             warn_over(client);
         }
         if over || killed {
@@ -393,6 +394,7 @@ impl QueueExecution<'_> {
         let limit = self.worker.config.client_output_buffer_limit.normal;
         let over = client.is_over(limit, self.unix_ms);
         if over {
+            self.worker.stats.output_limit_closes.add(1);
             warn_over(client);
         }
         if over || sent.is_err() {

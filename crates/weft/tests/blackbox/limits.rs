@@ -215,6 +215,7 @@ fn a_client_that_never_reads_is_closed_at_the_hard_limit() {
         let held = never_read(&server, server.client());
         assert!(held < 40 * MB, "{model:?}: {} MB for a limit of 10", held / MB);
         server.wait_for_log("exceeding the output buffer limit");
+        assert_eq!(server.info("client_output_buffer_limit_disconnections"), "1");
         assert_eq!(other.ask("PING").text(), "PONG");
         assert_eq!(server.client().ask("CLIENT LIST").text().lines().count(), 2);
     }

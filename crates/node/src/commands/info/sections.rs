@@ -18,6 +18,12 @@ pub(super) fn server(snapshot: &Snapshot<'_>, page: &mut Page) {
     page.line("redis_mode", "standalone");
     page.line("os", &process.kernel);
     page.line("arch_bits", usize::BITS);
+    if cfg!(target_arch = "x86_64") {
+        let rate = process.tsc_per_micro;
+        page.line("monotonic_clock", format_args!("X86 TSC @ {rate:.0} ticks/us"));
+    } else {
+        page.line("monotonic_clock", "POSIX clock_gettime");
+    }
     page.line("multiplexing_api", "epoll");
     page.line("process_id", process.pid);
     page.line("process_supervised", config.supervised.name());

@@ -49,6 +49,7 @@ pub(super) fn stats(snapshot: &Snapshot<'_>, page: &mut Page) {
     page.zeros(&["unexpected_error_replies"]);
     page.line("total_error_replies", sums.errors);
     let io_threads = || snapshot.threads.iter().skip(1).map(|thread| &thread.sums);
+    page.line("client_output_buffer_limit_disconnections", sums.output_limit_closes);
     page.line("total_reads_processed", sums.reads);
     page.line("total_writes_processed", sums.writes);
     page.line("io_threaded_reads_processed", io_threads().map(|sums| sums.reads).sum::<u64>());
