@@ -23,12 +23,12 @@ const fn part(name: &'static str, arity: i32, since: &'static str) -> Spec {
 /// The configuration's commands.
 pub const ROWS: &[Row<NodeHandler>] = &[Row::container(
     part("config", -2, "2.0.0")
-        .summary("Commands of the configuration.")
+        .summary("Holds the commands on the configuration.")
         .complexity("That of the subcommand."),
     &[
         Row::new(
             part("get", -3, "2.0.0")
-                .summary("Replies names and values of parameters.")
+                .summary("Returns the names and values of parameters.")
                 .complexity("O(N) with N patterns.")
                 .flags(ADMIN)
                 .arguments(&[Argument::new("parameter", Shape::String).multiple()])
@@ -38,14 +38,14 @@ pub const ROWS: &[Row<NodeHandler>] = &[Row::container(
         Row::new(help_spec(Group::Server, "5.0.0"), help),
         Row::new(
             part("resetstat", 2, "2.0.0")
-                .summary("Sets the counts that INFO shows back to zero.")
+                .summary("Resets the counts that INFO shows.")
                 .flags(ADMIN)
                 .tips(EVERYWHERE),
             reset_totals,
         ),
         Row::new(
             part("rewrite", 2, "2.8.0")
-                .summary("Writes the present values into the configuration file.")
+                .summary("Writes the current values to the configuration file.")
                 .flags(ADMIN)
                 .tips(EVERYWHERE),
             rewrite,

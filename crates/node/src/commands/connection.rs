@@ -39,14 +39,14 @@ pub const ROWS: &[Row<NodeHandler>] = &[
     ),
     Row::new(
         Spec::new("echo", 2, Group::Connection, "1.0.0")
-            .summary("Replies the message it was given.")
+            .summary("Returns the given message.")
             .flags(ANYTIME)
             .arguments(&[Argument::new("message", Shape::String)]),
         echo,
     ),
     Row::new(
         Spec::new("hello", -1, Group::Connection, "6.0.0")
-            .summary("Agrees on the protocol, and may authenticate and name the connection.")
+            .summary("Switches the protocol, and can authenticate and name the connection.")
             .flags(FIRST)
             .history(&[("6.2.0", "Without arguments it only describes the connection.")])
             .arguments(HELLO),
@@ -54,7 +54,7 @@ pub const ROWS: &[Row<NodeHandler>] = &[
     ),
     Row::new(
         Spec::new("ping", -1, Group::Connection, "1.0.0")
-            .summary("Replies PONG, or the message it was given.")
+            .summary("Returns PONG, or the given message.")
             .flags(Flags::FAST)
             .tips(&["request_policy:all_shards", "response_policy:all_succeeded"])
             .arguments(&[Argument::new("message", Shape::String).optional()]),
@@ -69,7 +69,7 @@ pub const ROWS: &[Row<NodeHandler>] = &[
     ),
     Row::new(
         Spec::new("reset", 1, Group::Connection, "6.2.0")
-            .summary("Makes the connection as good as new.")
+            .summary("Resets the connection to its state after connecting.")
             .flags(FIRST),
         reset,
     ),

@@ -18,7 +18,7 @@ use crate::execution::node_cx::{NodeCx, NodeHandler};
 /// The command.
 pub const ROWS: &[Row<NodeHandler>] = &[Row::new(
     Spec::new("debug", -2, Group::Server, "1.0.0")
-        .summary("Means to test the server and its clients.")
+        .summary("Holds subcommands that test the server and its clients.")
         .complexity("That of the subcommand.")
         .flags(
             Flags::ADMIN
@@ -222,19 +222,19 @@ fn help(reply: &mut Reply<'_>) {
     let lines = [
         "DEBUG <subcommand> [<argument> ...]. The subcommands are:",
         "DIGEST",
-        "    Replies a digest of all data: the same for the same data.",
+        "    Returns a digest of all data: the same for the same data.",
         "DIGEST-VALUE [<key> ...]",
-        "    Replies a digest of the value under each key, zeros where there is none.",
+        "    Returns a digest of the value under each key, zeros where there is none.",
         "ERROR <text>",
-        "    Replies an error of this text.",
+        "    Returns an error of this text.",
         "HELP",
         "    Prints this text.",
         "LISTPACK <key>",
-        "    Replies what is packed under a key, in its order: also members' scores, fields' ends.",
+        "    Returns what is packed under a key, in its order: also members' scores, fields' ends.",
         "OBJECT <key>",
         "    Tells how and where the value under a key is kept.",
         "PROTOCOL <type>",
-        "    Replies a value of a type: string, integer, double, bignum, null, array, set, map,",
+        "    Returns a value of a type: string, integer, double, bignum, null, array, set, map,",
         "    attrib, push, verbatim, true or false.",
         "QUICKLIST-PACKED-THRESHOLD <size>",
         "    Does nothing: from the limit of a chunk on, elements of lists stand alone.",

@@ -9,7 +9,7 @@ use crate::execution::node_cx::NodeCx;
 /// The metadata of a container's HELP.
 pub(super) const fn help_spec(group: Group, since: &'static str) -> Spec {
     Spec::new("help", 2, group, since)
-        .summary("Prints this text.")
+        .summary("Returns this text.")
         .flags(Flags::LOADING.with(Flags::STALE))
 }
 

@@ -31,7 +31,7 @@ const DRAWING_VERSIONS: std::ops::RangeInclusive<i64> = 5..=8;
 /// The command.
 pub const ROWS: &[Row<NodeHandler>] = &[Row::new(
     Spec::new("lolwut", -1, Group::Server, "5.0.0")
-        .summary("Weaves something, and tells the server's version.")
+        .summary("Returns a picture of woven threads and the server's version.")
         .complexity("")
         .flags(Flags::READONLY.with(Flags::FAST))
         .arguments(&[Argument::new("version", Shape::Integer).after("VERSION").optional()]),

@@ -22,12 +22,12 @@ const fn part(name: &'static str, arity: i32) -> Spec {
 /// The memory's commands. USAGE looks at a key; the others ask the process, on the main thread.
 pub const ROWS: &[Row<Call>] = &[Row::container(
     part("memory", -2)
-        .summary("Commands that tell what memory is used for.")
+        .summary("Holds the commands on the use of memory.")
         .complexity("That of the subcommand."),
     &[
         Row::new(
             part("doctor", 2)
-                .summary("Says in words what is unusual about the use of memory.")
+                .summary("Returns a text about what is unusual in the use of memory.")
                 .flags(Flags::MAIN)
                 .tips(REPORT),
             Call::Node(doctor),
@@ -35,7 +35,7 @@ pub const ROWS: &[Row<Call>] = &[Row::container(
         Row::new(help_spec(Group::Server, "4.0.0"), Call::Node(help)),
         Row::new(
             part("malloc-stats", 2)
-                .summary("Replies the allocator's own report.")
+                .summary("Returns the report of the allocator.")
                 .complexity("Grows with the allocator's arenas; may be slow.")
                 .flags(Flags::MAIN)
                 .tips(REPORT),
@@ -43,7 +43,7 @@ pub const ROWS: &[Row<Call>] = &[Row::container(
         ),
         Row::new(
             part("purge", 2)
-                .summary("Has the allocator return unused memory to the system.")
+                .summary("Returns unused memory of the allocator to the system.")
                 .complexity("Grows with the memory to return; may be slow.")
                 .flags(Flags::MAIN)
                 .tips(&[ALL_SHARDS, "response_policy:all_succeeded"]),
@@ -51,14 +51,14 @@ pub const ROWS: &[Row<Call>] = &[Row::container(
         ),
         Row::new(
             part("stats", 2)
-                .summary("Replies how much memory is used for what.")
+                .summary("Returns how much memory is used for what.")
                 .flags(Flags::MAIN)
                 .tips(REPORT),
             Call::Node(stats),
         ),
         Row::new(
             part("usage", -3)
-                .summary("Replies the bytes that a key and its value take.")
+                .summary("Returns the bytes that a key and its value take.")
                 .complexity("O(N) with N samples.")
                 .flags(Flags::READONLY)
                 .keys(&[KeySpec::one(2, Access::RO)])

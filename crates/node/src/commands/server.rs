@@ -15,14 +15,14 @@ const SAVE_SELECTOR: &[Argument] =
 pub const ROWS: &[Row<NodeHandler>] = &[
     Row::new(
         Spec::new("time", 1, Group::Server, "2.6.0")
-            .summary("Replies the server's clock.")
+            .summary("Returns the server's time.")
             .flags(Flags::LOADING.with(Flags::STALE).with(Flags::FAST))
             .tips(&["nondeterministic_output"]),
         time,
     ),
     Row::new(
         Spec::new("shutdown", -1, Group::Server, "1.0.0")
-            .summary("Ends the server.")
+            .summary("Stops the server.")
             .complexity("O(N) when N keys are saved, otherwise O(1).")
             .flags(
                 Flags::ADMIN

@@ -22,12 +22,12 @@ const fn part(name: &'static str, arity: i32, since: &'static str) -> Spec {
 /// The slow log's commands.
 pub const ROWS: &[Row<NodeHandler>] = &[Row::container(
     part("slowlog", -2, "2.2.12")
-        .summary("Commands of the slow log.")
+        .summary("Holds the commands on the slow log.")
         .complexity("That of the subcommand."),
     &[
         Row::new(
             part("get", -2, "2.2.12")
-                .summary("Replies the newest entries of the slow log.")
+                .summary("Returns the newest entries of the slow log.")
                 .complexity("O(N) with N entries replied.")
                 .flags(ADMIN)
                 .arguments(&[Argument::new("count", Shape::Integer).optional()])
@@ -38,7 +38,7 @@ pub const ROWS: &[Row<NodeHandler>] = &[Row::container(
         Row::new(help_spec(Group::Server, "6.2.0"), help),
         Row::new(
             part("len", 2, "2.2.12")
-                .summary("Counts the entries of the slow log.")
+                .summary("Returns the number of entries in the slow log.")
                 .flags(ADMIN)
                 .tips(&[ALL_NODES, "response_policy:agg_sum", "nondeterministic_output"]),
             len,

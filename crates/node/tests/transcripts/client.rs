@@ -185,7 +185,7 @@ fn forms() {
 > CLIENT HELP x
 -ERR wrong number of arguments for 'client|help' command
 > CLIENT HELP
-~~ \[CLIENT <subcommand> * ID,     Replies the connection's number., INFO, * HELP, *\]
+~~ \[CLIENT <subcommand> * ID,     Returns the ID of the connection., INFO, * HELP, *\]
 > CLIENT HELP
 ~~ *, KILL (<ip:port>|(ID <client-id>|TYPE (NORMAL|MASTER|*|MAXAGE <maxage>) ...), *
 > CLIENT HELP

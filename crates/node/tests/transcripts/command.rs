@@ -47,24 +47,24 @@ fn documentation_says_what_there_is_to_say() {
 > COMMAND DOCS nosuch
 []
 > COMMAND DOCS TIME nosuch
-["time", ["summary", "Replies the server's clock.", "since", "2.6.0", "group", "server",
+["time", ["summary", "Returns the server's time.", "since", "2.6.0", "group", "server",
    "complexity", "O(1)"]]
 > COMMAND DOCS
 ~~ \[*"time", \["summary", *
 > HELLO 3
 ~~ {*
 > COMMAND DOCS time time
-{"time": {"summary": "Replies the server's clock.", "since": "2.6.0", "group": "server",
-   "complexity": "O(1)"}, "time": {"summary": "Replies the server's clock.", "since": "2.6.0",
+{"time": {"summary": "Returns the server's time.", "since": "2.6.0", "group": "server",
+   "complexity": "O(1)"}, "time": {"summary": "Returns the server's time.", "since": "2.6.0",
    "group": "server", "complexity": "O(1)"}}
 > COMMAND DOCS memory|usage
-{"memory|usage": {"summary": "Replies the bytes that a key and its value take.", "since": "4.0.0",
+{"memory|usage": {"summary": "Returns the bytes that a key and its value take.", "since": "4.0.0",
    "group": "server", "complexity": "O(N) with N samples.", "arguments": [{"name": "key",
    "type": "key", "display_text": "key", "key_spec_index": 0}, {"name": "count",
    "type": "integer", "display_text": "count", "token": "SAMPLES", "flags": ~[optional]}]}}
 > COMMAND DOCS lolwut
-{"lolwut": {"summary": "Weaves something, and tells the server's version.", "since": "5.0.0",
-   "group": "server", "arguments": [{"name": "version", "type": "integer",
+{"lolwut": {"summary": "Returns a picture of woven threads and the server's version.",
+   "since": "5.0.0", "group": "server", "arguments": [{"name": "version", "type": "integer",
    "display_text": "version", "token": "VERSION", "flags": ~[optional]}]}}
 > COMMAND DOCS debug
 ~~ {"debug": {*, "complexity": "*", "doc_flags": ~\[syscmd\]}}

@@ -23,7 +23,7 @@ use crate::execution::node_cx::NodeCx;
 use crate::execution::worker::Worker;
 
 pub(super) const SPEC: Spec = admin("list", -2, "2.4.0")
-    .summary("Describes all clients, those of a type, or some by their numbers, in a line each.")
+    .summary("Returns a line for each client, or for those of a type or with the given IDs.")
     .complexity("O(N) in the connections")
     .tips(&["nondeterministic_output"])
     .history(&[

@@ -41,19 +41,17 @@ pub const ROWS: &[Row<NodeHandler>] = &[Row::container(
         .summary("Holds the commands on client connections.")
         .complexity("Depends on the subcommand."),
     &[
+        Row::new(own("getname", 2, "2.6.9").summary("Returns the name of the connection."), name),
         Row::new(
-            own("getname", 2, "2.6.9").summary("Replies the name that the connection gave itself."),
-            name,
-        ),
-        Row::new(
-            own("getredir", 2, "6.0.0")
-                .summary("Replies the client that gets this one's tracking messages, or -1."),
+            own("getredir", 2, "6.0.0").summary(
+                "Returns the ID of the client that gets the connection's tracking messages, or -1.",
+            ),
             redirection,
         ),
-        Row::new(own("id", 2, "5.0.0").summary("Replies the connection's number."), id),
+        Row::new(own("id", 2, "5.0.0").summary("Returns the ID of the connection."), id),
         Row::new(
             own("info", 2, "6.2.0")
-                .summary("Describes the connection, in one line as CLIENT LIST has it.")
+                .summary("Returns the line of CLIENT LIST for the connection.")
                 .tips(&["nondeterministic_output"]),
             list::info,
         ),
@@ -61,20 +59,20 @@ pub const ROWS: &[Row<NodeHandler>] = &[Row::container(
         Row::new(list::SPEC, list::list),
         Row::new(
             admin("no-evict", 3, "7.0.0")
-                .summary("Spares the connection when clients must go for want of memory.")
+                .summary("Excludes the connection from the eviction of clients.")
                 .arguments(ON_OFF),
             no_evict,
         ),
         Row::new(
             own("no-touch", 3, "7.2.0")
-                .summary("Makes the connection's reads not count as uses of keys.")
+                .summary("Sets whether the connection's commands update the access times of keys.")
                 .arguments(ON_OFF),
             no_touch,
         ),
         Row::new(pause::PAUSE, pause::pause),
         Row::new(
             own("reply", 3, "3.2.0")
-                .summary("Chooses whether commands are answered, or that the next one is not.")
+                .summary("Turns replies to the connection on or off, or skips the next one.")
                 .arguments(&[Argument::new(
                     "action",
                     Shape::OneOf(&[
@@ -87,7 +85,7 @@ pub const ROWS: &[Row<NodeHandler>] = &[Row::container(
         ),
         Row::new(
             own("setinfo", 4, "7.2.0")
-                .summary("Notes the name or version of the library that the client uses.")
+                .summary("Sets the name or version of the client's library.")
                 .tips(&["request_policy:all_nodes", "response_policy:all_succeeded"])
                 .arguments(&[Argument::new(
                     "attr",
@@ -100,14 +98,14 @@ pub const ROWS: &[Row<NodeHandler>] = &[Row::container(
         ),
         Row::new(
             own("setname", 3, "2.6.9")
-                .summary("Names the connection; an empty name takes the name away.")
+                .summary("Sets the name of the connection; an empty name removes it.")
                 .tips(&["request_policy:all_nodes", "response_policy:all_succeeded"])
                 .arguments(&[Argument::new("connection-name", Shape::String)]),
             rename,
         ),
         Row::new(
             admin("unblock", -3, "5.0.0")
-                .summary("Ends the wait of a client in a blocking command.")
+                .summary("Unblocks a client that waits in a blocking command.")
                 .complexity("O(log N) in the connections")
                 .arguments(&[
                     Argument::new("client-id", Shape::Integer),

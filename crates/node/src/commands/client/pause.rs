@@ -10,7 +10,7 @@ use super::{admin, form};
 use crate::execution::node_cx::NodeCx;
 
 pub(super) const PAUSE: Spec = admin("pause", -3, "3.0.0")
-    .summary("Lets commands, or only writes, wait for some milliseconds.")
+    .summary("Suspends all commands, or only writes, for some milliseconds.")
     .flags(Flags::MAIN)
     .history(&[("6.2.0", "A mode can be given, and `WRITE` lets reads go on.")])
     .arguments(&[
@@ -24,7 +24,7 @@ pub(super) const PAUSE: Spec = admin("pause", -3, "3.0.0")
     ]);
 
 pub(super) const UNPAUSE: Spec = admin("unpause", 2, "6.2.0")
-    .summary("Ends the wait that CLIENT PAUSE began.")
+    .summary("Ends a CLIENT PAUSE.")
     .complexity("O(N) in the clients that wait")
     .flags(Flags::MAIN);
 

@@ -35,16 +35,16 @@ const fn row(spec: Spec, run: NodeHandler) -> Row<NodeHandler> {
 /// The commands about commands.
 pub const ROWS: &[Row<NodeHandler>] = &[row(
     part("command", -1, "2.8.13")
-        .summary("Describes all commands.")
+        .summary("Returns a description of every command.")
         .complexity("O(N) with N commands in all.")
         .tips(ANY_ORDER),
     all,
 )
 .with_subcommands(&[
-    row(part("count", 2, "2.8.13").summary("Counts the commands."), count),
+    row(part("count", 2, "2.8.13").summary("Returns the number of commands."), count),
     row(
         part("docs", -2, "7.0.0")
-            .summary("Documents commands.")
+            .summary("Returns the documentation of commands.")
             .complexity("O(N) with N commands asked for.")
             .arguments(NAMES)
             .tips(ANY_ORDER),
@@ -52,14 +52,14 @@ pub const ROWS: &[Row<NodeHandler>] = &[row(
     ),
     row(
         part("getkeys", -3, "2.8.13")
-            .summary("Finds the keys in a request.")
+            .summary("Returns the keys in a request.")
             .complexity("O(N) with N arguments of the request.")
             .arguments(REQUEST),
         keys,
     ),
     row(
         part("getkeysandflags", -3, "7.0.0")
-            .summary("Finds the keys in a request and what it does with them.")
+            .summary("Returns the keys in a request, and how the command uses each.")
             .complexity("O(N) with N arguments of the request.")
             .arguments(REQUEST),
         keys_and_flags,
@@ -67,7 +67,7 @@ pub const ROWS: &[Row<NodeHandler>] = &[row(
     row(help_spec(Group::Server, "5.0.0").category(Category::CONNECTION), help),
     row(
         part("info", -2, "2.8.13")
-            .summary("Describes commands.")
+            .summary("Returns descriptions of commands.")
             .complexity("O(N) with N commands asked for.")
             .arguments(NAMES)
             .history(&[("7.0.0", "Without names it describes all commands.")])
@@ -76,7 +76,7 @@ pub const ROWS: &[Row<NodeHandler>] = &[row(
     ),
     row(
         part("list", -2, "7.0.0")
-            .summary("Lists the names of commands.")
+            .summary("Returns the names of commands.")
             .complexity("O(N) with N commands in all.")
             .arguments(&[Argument::new("filterby", Shape::OneOf(FILTERS))
                 .after("FILTERBY")

@@ -20,7 +20,7 @@ use crate::stats::totals::ThreadSums;
 /// The command. It runs on the main thread, where the process can be asked about itself.
 pub const ROWS: &[Row<NodeHandler>] = &[Row::new(
     Spec::new("info", -1, Group::Server, "1.0.0")
-        .summary("Replies what the server knows about itself.")
+        .summary("Returns information about the server and its statistics.")
         .flags(Flags::LOADING.with(Flags::STALE).with(Flags::MAIN))
         .category(command::Category::DANGEROUS)
         .arguments(&[Argument::new("section", Shape::String).optional().multiple()])
