@@ -42,6 +42,11 @@ pub enum Error {
         /// The text of the first.
         first: String,
     },
+    /// Some of many measurements failed; the others have been printed with the reasons.
+    NotMeasured {
+        /// How many failed.
+        count: usize,
+    },
     /// Options that contradict each other or are out of range.
     Usage(String),
     /// A server that a comparison started did not come up.
@@ -85,6 +90,8 @@ impl fmt::Display for Error {
                 "workload {workload}: {count} replies were errors, so its figures mean nothing; \
                  the first: {first}"
             ),
+            Error::NotMeasured { count: 1 } => f.write_str("1 measurement failed"),
+            Error::NotMeasured { count } => write!(f, "{count} measurements failed"),
             Error::Usage(reason) => f.write_str(reason),
             Error::Start { name, reason } => write!(f, "{name} did not start: {reason}"),
         }

@@ -14,6 +14,7 @@ use super::load::{Extent, Load};
 use super::memory::Figure;
 use super::pin::Cpus;
 use super::session::{Endpoint, Resp};
+use super::stall;
 use super::stream::Address;
 use super::template::Shape;
 use super::tls::{Tls, TlsOptions};
@@ -54,6 +55,8 @@ pub enum BenchCommand {
     Compare(CompareArgs),
     /// Start several servers and measure memory per key and per connection, and idle CPU
     Memory(MemoryArgs),
+    /// Start several servers and measure how long other clients wait beside slow commands
+    Stall(StallArgs),
 }
 
 /// Options of `weft bench floor`.
@@ -245,9 +248,46 @@ pub struct MemoryArgs {
     pub figures: Vec<Figure>,
 }
 
+/// Options of `weft bench stall`.
+#[derive(Debug, Clone, Args)]
+pub struct StallArgs {
+    /// The servers.
+    #[command(flatten)]
+    pub targets: TargetArgs,
+    /// Slow commands, separated by commas; all when nothing is said. The measurement without one
+    /// always comes first
+    #[arg(short = 't', long, value_delimiter = ',',
+          value_parser = PossibleValuesParser::new(stall::table::TABLE.iter().map(|row| row.name)))]
+    pub slow: Vec<String>,
+    /// Elements of big values, and keys
+    #[arg(short = 'n', long, default_value_t = 1_000_000)]
+    pub size: u64,
+    /// Requests each second of every client beside the slow command
+    #[arg(long, default_value_t = 1000)]
+    pub rate: u32,
+    /// The most repetitions of a slow command
+    #[arg(long, default_value_t = 5)]
+    pub repeats: u32,
+    /// Seconds after which a slow command is not repeated, its data included
+    #[arg(long, default_value = "5", value_name = "SECONDS", value_parser = seconds)]
+    pub duration: Duration,
+}
+
 fn seconds(text: &str) -> Result<Duration, String> {
     let number: f64 = text.parse().map_err(|_| "write seconds, as in 5 or 0.5".to_string())?;
     Duration::try_from_secs_f64(number).map_err(|error| error.to_string())
+}
+
+impl StallArgs {
+    /// The rows that the options name, in the order of the table.
+    pub fn rows(&self) -> Vec<&'static stall::Row> {
+        let chosen = |row: &&stall::Row| {
+            row.commands.is_empty()
+                || self.slow.is_empty()
+                || self.slow.iter().any(|n| n == row.name)
+        };
+        stall::table::TABLE.iter().filter(chosen).collect()
+    }
 }
 
 impl TlsArgs {

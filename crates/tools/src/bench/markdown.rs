@@ -75,7 +75,7 @@ impl MemoryTable {
     }
 }
 
-/// The table with the ratio columns that have a title, all columns padded to their widest cell.
+/// The table with the ratio columns that have a title.
 fn print(targets: &[(String, Role)], titles: &[Option<&str>], rows: &[Row]) -> String {
     let mut lines = vec![vec![String::new()]];
     lines[0].extend(targets.iter().map(|(name, _)| name.clone()));
@@ -88,6 +88,11 @@ fn print(targets: &[(String, Role)], titles: &[Option<&str>], rows: &[Row]) -> S
         line.extend(ratios.map(|(_, ratio)| text(ratio)));
         lines.push(line);
     }
+    aligned(lines)
+}
+
+/// Lines of cells, the first of which is the heading, with all columns padded to their widest cell.
+pub(super) fn aligned(mut lines: Vec<Vec<String>>) -> String {
     let columns = lines[0].len();
     let widths: Vec<usize> = (0..columns)
         .map(|column| lines.iter().map(|line| line[column].len()).max().unwrap_or(0).max(3))

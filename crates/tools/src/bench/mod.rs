@@ -3,8 +3,8 @@
 //! Reading order: [`args`] is the command line; [`workload`] the table of what can be measured,
 //! compiled by [`template`] and sent in [`batch`]es; [`load`] conducts the threads of [`worker`],
 //! which count [`replies`]; [`account`] reads the kernel's view of the server's process; `report`
-//! prints. [`floor`] is the server that only answers canned bytes. [`mod@compare`] and [`memory`]
-//! put several [`target`]s side by side and are what `cargo xtask bench` calls.
+//! prints. [`floor`] is the server that only answers canned bytes. [`mod@compare`], [`memory`] and
+//! [`stall`] put several [`target`]s side by side and are what `cargo xtask bench` calls.
 //!
 //! Invariant: nothing here changes what it measures beyond sending requests, and a run that met
 //! error replies never looks like a result.
@@ -22,6 +22,7 @@ pub mod pin;
 pub mod replies;
 pub mod requests;
 pub mod session;
+pub mod stall;
 pub mod stream;
 pub mod target;
 pub mod template;
@@ -32,23 +33,31 @@ pub mod workload;
 mod report;
 
 use std::io::{IsTerminal, Write};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use signal_hook::consts::SIGINT;
+use signal_hook::flag;
 
 pub use self::args::BenchArgs;
 pub use self::compare::{Case, Plan, Table, compare};
 pub use self::target::{Origin, Role, Target};
 
 use self::account::find_pid;
-use self::args::{BenchCommand, CompareArgs, FloorArgs, MemoryArgs, TargetArgs};
+use self::args::{BenchCommand, CompareArgs, FloorArgs, MemoryArgs, StallArgs, TargetArgs};
 use self::floor::Floor;
 use self::load::drive;
 use self::memory::{Figure, MemoryPlan};
 use self::pin::Cpus;
 use self::session::Session;
+use self::stall::StallPlan;
 use self::template::Shape;
 use crate::Error;
+
+/// The status of a process that SIGINT ended, as shells write it.
+const INTERRUPTED_STATUS: i32 = 130;
 
 /// The progress bar's length: it shows shares of the whole.
 const BAR_STEPS: f64 = 1000.0;
@@ -63,6 +72,7 @@ pub fn run(args: BenchArgs) -> Result<(), Error> {
         Some(BenchCommand::Floor(args)) => floor(args),
         Some(BenchCommand::Compare(args)) => compare_servers(args),
         Some(BenchCommand::Memory(args)) => measure_memory(args),
+        Some(BenchCommand::Stall(args)) => measure_stalls(args),
     }
 }
 
@@ -149,6 +159,44 @@ fn measure_memory(args: &MemoryArgs) -> Result<(), Error> {
         TargetArgs { markdown: true, .. } => table.markdown(),
         _ => table.to_string(),
     })
+}
+
+fn measure_stalls(args: &StallArgs) -> Result<(), Error> {
+    let targets = targets(&args.targets, None)?;
+    let plan = StallPlan {
+        rows: args.rows(),
+        size: args.size,
+        rate: args.rate,
+        repeats: args.repeats,
+        row_time: args.duration,
+    };
+    let (bar, stop) = (progress_bar(), interrupted_flag()?);
+    let table = stall::measure(&targets, &plan, &stop, &mut |text, share| show(&bar, text, share))?;
+    bar.finish_and_clear();
+    print(&match &args.targets {
+        TargetArgs { json: true, .. } => format!("{}\n", table.json()),
+        TargetArgs { markdown: true, .. } => table.markdown(),
+        _ => table.to_string(),
+    })?;
+    if table.lines.len() < table.planned {
+        eprintln!("interrupted after {} of {} rows", table.lines.len(), table.planned);
+    }
+    match table.failures().count() {
+        0 => Ok(()),
+        count => Err(Error::NotMeasured { count }),
+    }
+}
+
+/// Set by the first SIGINT, which lets a measurement end with the results so far; the second ends
+/// the process.
+fn interrupted_flag() -> Result<Arc<AtomicBool>, Error> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let handle = || {
+        flag::register_conditional_shutdown(SIGINT, INTERRUPTED_STATUS, Arc::clone(&stop))?;
+        flag::register(SIGINT, Arc::clone(&stop))
+    };
+    handle().map_err(Error::io("receive SIGINT"))?;
+    Ok(stop)
 }
 
 /// The servers of the command line, the floor first if it can take part: it holds no data and

@@ -16,6 +16,7 @@ mod limits;
 mod pending;
 mod protocol;
 mod server;
+mod stall;
 mod start;
 mod threads;
 mod threads_change;

@@ -1,0 +1,188 @@
+//! Sends the slow commands and reads their replies, on the calling thread.
+
+use std::io::ErrorKind;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use fastrand::Rng;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::super::replies::{ReplyCounter, Tally};
+use super::super::session::{Endpoint, Session, not_resp};
+use super::super::stream::Stream;
+use super::super::template::{Shape, Template};
+use super::table::{Crowd, Reading, Row, sized};
+use crate::Error;
+
+/// The time between two commands of a row, in which the first has begun.
+const COMMAND_GAP: Duration = Duration::from_millis(5);
+
+/// How long a slow command may take.
+pub const COMMAND_TIME_MAX: Duration = Duration::from_secs(60);
+
+/// Bytes of one read, and the pause after each where replies are read slowly.
+const READ_BYTES: usize = 64 * 1024;
+const SLOW_READ_PAUSE: Duration = Duration::from_millis(1);
+
+/// How often the number of waiting clients is asked for.
+const ASK_PERIOD: Duration = Duration::from_millis(5);
+
+/// A wait for replies ends this often to see whether the measurement is to stop.
+const STOP_PERIOD: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+
+/// Connections that stand beside, some of which wait for a key.
+#[derive(Debug)]
+pub struct Waiting {
+    streams: Vec<Stream>,
+    request: Option<Template>,
+}
+
+impl Waiting {
+    /// Opens the connections of a row, which send nothing yet.
+    ///
+    /// # Errors
+    /// When the server refuses one.
+    pub fn open(endpoint: &Endpoint, crowd: &Crowd, size: u64) -> Result<Waiting, Error> {
+        let count = crowd.connections(size);
+        let open = |_| Session::open(endpoint).map(Session::into_stream);
+        let streams = (0..count).map(open).collect::<Result<Vec<Stream>, Error>>()?;
+        let shape = Shape { keys: count, ..Shape::default() };
+        let compile = |request| Template::compile(request, &shape);
+        Ok(Waiting { streams, request: crowd.request.map(compile).transpose()? })
+    }
+
+    /// Sends the request of each connection and returns when the server counts all as blocked.
+    ///
+    /// # Errors
+    /// When the server closes a connection or takes longer than a minute.
+    pub fn begin(&mut self, control: &mut Session, stop: &AtomicBool) -> Result<(), Error> {
+        let Some(request) = &self.request else { return Ok(()) };
+        let mut rng = Rng::with_seed(1);
+        for (index, stream) in self.streams.iter_mut().enumerate() {
+            let mut bytes = Vec::with_capacity(request.request_bytes());
+            request.append(&mut bytes);
+            request.draw_key(&mut bytes, index as u64, &mut rng);
+            send(stream, &bytes)?;
+        }
+        let start = Instant::now();
+        while blocked_clients(&control.info("clients")?) < self.streams.len() as u64 {
+            if start.elapsed() > COMMAND_TIME_MAX || stop.load(Ordering::Relaxed) {
+                let seconds = COMMAND_TIME_MAX.as_secs();
+                let reason = format!("clients do not begin to wait within {seconds} seconds");
+                return Err(Error::Protocol(reason));
+            }
+            std::thread::sleep(ASK_PERIOD);
+        }
+        Ok(())
+    }
+}
+
+fn blocked_clients(info: &str) -> u64 {
+    let field = info.lines().find_map(|line| line.strip_prefix("blocked_clients:"));
+    field.and_then(|count| count.trim().parse().ok()).unwrap_or(0)
+}
+
+/// A connection with a slow command in flight.
+struct Busy<'a> {
+    stream: &'a mut Stream,
+    counter: ReplyCounter,
+    tally: Tally,
+}
+
+/// Sends the commands of a row, each on one of `streams`, and reads their replies.
+///
+/// # Errors
+/// When a reply is an error or does not come within a minute, a connection breaks, or `stop` is
+/// set.
+pub fn run(
+    row: &Row,
+    size: u64,
+    streams: &mut [(Stream, u64)],
+    stop: &AtomicBool,
+) -> Result<(), Error> {
+    let mut busy = Vec::with_capacity(streams.len());
+    for (index, (command, (stream, _))) in row.commands.iter().zip(streams).enumerate() {
+        if index > 0 {
+            std::thread::sleep(COMMAND_GAP);
+        }
+        let template = Template::compile(&sized(command, size), &Shape::default())?;
+        let mut bytes = Vec::new();
+        (0..row.times).for_each(|_| template.append(&mut bytes));
+        stream.set_nonblocking(false).map_err(Error::io("make a socket blocking"))?;
+        send(stream, &bytes)?;
+        stream.set_nonblocking(true).map_err(Error::io("make a socket non-blocking"))?;
+        busy.push(Busy { stream, counter: ReplyCounter::default(), tally: Tally::default() });
+    }
+    let (start, mut buffer) = (Instant::now(), vec![0; READ_BYTES]);
+    loop {
+        busy.retain(|busy| busy.tally.replies < row.times);
+        if busy.is_empty() {
+            return Ok(());
+        }
+        if start.elapsed() > COMMAND_TIME_MAX || stop.load(Ordering::Relaxed) {
+            let seconds = COMMAND_TIME_MAX.as_secs();
+            return Err(Error::Protocol(format!("no reply for {seconds} seconds")));
+        }
+        wait(&busy)?;
+        for busy in &mut busy {
+            busy.receive(row, &mut buffer)?;
+        }
+        if row.reading == Reading::Slow {
+            std::thread::sleep(SLOW_READ_PAUSE);
+        }
+    }
+}
+
+impl Busy<'_> {
+    fn receive(&mut self, row: &Row, buffer: &mut [u8]) -> Result<(), Error> {
+        let (counter, tally) = (&mut self.counter, &mut self.tally);
+        let pulled = self
+            .stream
+            .pull(buffer, |bytes| counter.feed(bytes, tally).map(drop).map_err(not_resp));
+        match pulled {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            other => drop(other.map_err(broken)?),
+        }
+        if self.tally.errors > 0 {
+            let reply = String::from_utf8_lossy(&self.tally.first_error).into_owned();
+            return Err(Error::Refused { step: row.commands.join(" beside "), reply });
+        }
+        Ok(())
+    }
+}
+
+fn wait(busy: &[Busy<'_>]) -> Result<(), Error> {
+    let fds = busy.iter().map(|busy| PollFd::new(&*busy.stream, PollFlags::IN));
+    match poll(&mut fds.collect::<Vec<_>>(), Some(&STOP_PERIOD)) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+        Err(errno) => Err(Error::sys("wait for replies")(errno)),
+    }
+}
+
+/// Sends all of `bytes` on a blocking connection.
+fn send(stream: &mut Stream, mut bytes: &[u8]) -> Result<(), Error> {
+    while !bytes.is_empty() {
+        let count = stream.push(bytes).map_err(broken)?;
+        bytes = &bytes[count..];
+    }
+    stream.flush().map_err(broken)
+}
+
+fn broken(error: std::io::Error) -> Error {
+    match error.kind() {
+        ErrorKind::InvalidData => Error::Protocol(error.to_string()),
+        _ => Error::Io { what: "keep the connection of a slow command".into(), source: error },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocked_clients_are_read_from_info() {
+        let text = "$9\r\n# Clients\r\nconnected_clients:3\r\nblocked_clients:17\r\nx:1\r\n";
+        assert_eq!(blocked_clients(text), 17);
+        assert_eq!(blocked_clients("# Clients\r\n"), 0);
+    }
+}

@@ -1,0 +1,146 @@
+//! The connections of one measurement, and which thread of the server carries each.
+//!
+//! A server that spreads connections over threads says in CLIENT LIST which thread has which
+//! (`io-thread=`). Where it does not, this measurement knows of one thread and has one victim. A
+//! server may move connections, so threads are asked for again before each repetition.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
+use super::super::session::{Endpoint, Session};
+use super::super::stream::Stream;
+use super::victims::{Place, VICTIM_KEY, Victim};
+use crate::Error;
+
+/// After this many connections in a row on threads that are known, there is no other thread.
+const KNOWN_CONNECTIONS_MAX: usize = 16;
+
+/// The number of a thread, as the server writes it.
+pub type Thread = u64;
+
+/// A connection that is not in use yet.
+struct Opened {
+    session: Session,
+    id: u64,
+}
+
+/// The connections of one measurement.
+pub struct Clients {
+    /// Asks what is not measured.
+    pub control: Session,
+    /// One on each thread.
+    pub victims: Vec<Victim>,
+    /// Those of the slow commands with their ids, on different threads as far as there are.
+    pub busy: Vec<(Stream, u64)>,
+}
+
+impl Clients {
+    /// Opens connections until each thread of the server has a victim, and `busy` further ones.
+    ///
+    /// # Errors
+    /// When the server refuses a connection or a step.
+    pub fn open(endpoint: &Endpoint, busy: usize) -> Result<Clients, Error> {
+        let mut control = Session::open(endpoint)?;
+        control.ask("SET", &["SET", VICTIM_KEY, "value"])?;
+        let victims = one_on_each_thread(endpoint, &mut control)?.into_iter();
+        let victims = victims
+            .map(|opened| Victim::new(opened.session.into_stream(), opened.id))
+            .collect::<Result<Vec<Victim>, Error>>()?;
+        let mut spread = Vec::new();
+        while spread.len() < busy {
+            spread.extend(one_on_each_thread(endpoint, &mut control)?);
+        }
+        spread.truncate(busy);
+        let busy = spread.into_iter().map(|opened| (opened.session.into_stream(), opened.id));
+        Ok(Clients { control, victims, busy: busy.collect() })
+    }
+
+    /// Asks for the thread of each connection and tells the victims where they stand.
+    ///
+    /// # Errors
+    /// When the server does not answer.
+    pub fn place(&mut self) -> Result<(), Error> {
+        let ids = self.victims.iter().map(|victim| victim.id);
+        let ids: Vec<u64> = ids.chain(self.busy.iter().map(|(_, id)| *id)).collect();
+        let threads = threads_of(&mut self.control, &ids)?;
+        let thread = |id: &u64| threads.get(id).copied().unwrap_or(0);
+        let involved: Vec<Thread> = self.busy.iter().map(|(_, id)| thread(id)).collect();
+        for victim in &mut self.victims {
+            let same = involved.contains(&thread(&victim.id));
+            victim.place = if same { Place::Same } else { Place::Other };
+        }
+        Ok(())
+    }
+
+    /// Every victim shares its thread with a slow command.
+    pub fn involve_all(&mut self) {
+        self.victims.iter_mut().for_each(|victim| victim.place = Place::Same);
+    }
+}
+
+/// Opens connections until no new thread shows; keeps the first on each, in the order of threads.
+fn one_on_each_thread(endpoint: &Endpoint, control: &mut Session) -> Result<Vec<Opened>, Error> {
+    let mut first: BTreeMap<Thread, Opened> = BTreeMap::new();
+    // Held until the end, since a server may give the next connection to the idlest thread.
+    let mut rest = Vec::new();
+    while rest.len() < KNOWN_CONNECTIONS_MAX {
+        let mut session = Session::open(endpoint)?;
+        let id = integer(session.ask("CLIENT ID", &["CLIENT", "ID"])?)?;
+        let threads = threads_of(control, &[id])?;
+        let Some(&thread) = threads.get(&id) else {
+            return Ok(vec![Opened { session, id }]);
+        };
+        match first.entry(thread) {
+            Entry::Vacant(place) => {
+                place.insert(Opened { session, id });
+                rest.clear();
+            }
+            Entry::Occupied(_) => rest.push(session),
+        }
+    }
+    Ok(first.into_values().collect())
+}
+
+/// The threads of connections by their ids; nothing where the server does not tell.
+fn threads_of(control: &mut Session, ids: &[u64]) -> Result<BTreeMap<u64, Thread>, Error> {
+    let ids: Vec<String> = ids.iter().map(u64::to_string).collect();
+    let words = ["CLIENT", "LIST", "ID"].into_iter().chain(ids.iter().map(String::as_str));
+    let raw = control.ask("CLIENT LIST", &words.collect::<Vec<_>>())?;
+    Ok(parse_threads(&String::from_utf8_lossy(raw)))
+}
+
+/// `id=` and `io-thread=` of each line that has both.
+fn parse_threads(text: &str) -> BTreeMap<u64, Thread> {
+    let line = |line: &str| {
+        let field = |name: &str| {
+            let word = line.split_whitespace().find_map(|word| word.strip_prefix(name))?;
+            word.parse().ok()
+        };
+        Some((field("id=")?, field("io-thread=")?))
+    };
+    text.lines().filter_map(line).collect()
+}
+
+fn integer(raw: &[u8]) -> Result<u64, Error> {
+    let text = String::from_utf8_lossy(raw);
+    let number = text.trim().strip_prefix(':').and_then(|digits| digits.parse().ok());
+    number.ok_or_else(|| Error::Protocol(format!("'{}' is no integer", text.trim())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_are_read_from_the_list_of_clients() {
+        let text = "$99\r\nid=7 addr=127.0.0.1:5 name= io-thread=2\nid=9 laddr=x io-thread=0\r\n";
+        assert_eq!(parse_threads(text), BTreeMap::from([(7, 2), (9, 0)]));
+        assert_eq!(parse_threads("id=7 addr=127.0.0.1:5 cmd=client|list\n"), BTreeMap::new());
+    }
+
+    #[test]
+    fn ids_are_integers() {
+        assert!(matches!(integer(b":42\r\n"), Ok(42)));
+        assert!(integer(b"+OK\r\n").is_err());
+    }
+}

@@ -1,0 +1,239 @@
+//! `weft bench stall`: how long other clients wait beside a slow command.
+//!
+//! ```text
+//! main thread      data -> place -> [ settle | slow command ......... | settle ] -> again
+//! victims' thread                   PING GET PING GET ... at a fixed rate, on each server thread
+//! ```
+//!
+//! Each row of [`table`] has a freshly started server to itself, so that what one row leaves behind
+//! does not slow the next. The first row has no slow command: its latencies are what the tool and
+//! the machine alone cost. Data is stored while nothing is measured.
+//!
+//! Invariants: an error reply, to a slow command or to a victim, never becomes a figure; a
+//! repetition that was interrupted is not counted.
+
+mod busy;
+mod clients;
+mod report;
+pub mod table;
+pub mod victims;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+pub use self::table::Row;
+pub use self::victims::Latencies;
+
+use self::busy::Waiting;
+use self::clients::Clients;
+use self::table::{Fill, sized};
+use super::pin::allow_open_files;
+use super::session::Session;
+use super::target::{Role, Server, Target};
+use super::template::Shape;
+use crate::Error;
+
+/// Victims are watched this long before the slow command and after its reply, in which what it
+/// left to do later is done.
+const SETTLE_BEFORE: Duration = Duration::from_millis(20);
+const SETTLE_AFTER: Duration = Duration::from_millis(200);
+
+/// How long the row without a slow command is watched in each repetition.
+const QUIET_TIME: Duration = Duration::from_millis(500);
+
+/// Files beside the sockets of a crowd that the process has open.
+const SPARE_FILES: u64 = 128;
+
+/// What is measured.
+#[derive(Debug, Clone)]
+pub struct StallPlan {
+    /// The slow commands; the row without one should be first.
+    pub rows: Vec<&'static Row>,
+    /// Elements of the big values, and keys: N of the table.
+    pub size: u64,
+    /// Requests a second of each victim.
+    pub rate: u32,
+    /// The most repetitions of a row on a server, at least 1.
+    pub repeats: u32,
+    /// After this time, data included, a row is not repeated.
+    pub row_time: Duration,
+}
+
+/// What one row showed on one server.
+#[derive(Debug, Clone)]
+pub struct Cell {
+    /// What the victims saw, in all repetitions together.
+    pub latencies: Latencies,
+    /// The longest replies of each repetition, in milliseconds.
+    pub longest: Longest,
+    /// The longest time from sending the slow commands to the end of their replies.
+    pub command: Duration,
+    /// How often the slow commands ran.
+    pub repeats: u32,
+    /// Threads of the server that have a victim.
+    pub threads: usize,
+}
+
+/// The longest reply of each repetition in milliseconds: what a server does to its clients it does
+/// in each, what the machine does comes and goes.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Longest {
+    /// To victims on threads that are not involved; empty if there were none.
+    pub other: Vec<f64>,
+    /// To victims that share their thread with a slow command.
+    pub same: Vec<f64>,
+}
+
+impl Longest {
+    fn add(&mut self, latencies: &Latencies) {
+        let both = [(&mut self.other, &latencies.other), (&mut self.same, &latencies.same)];
+        for (longest, latency) in both {
+            longest.extend((!latency.is_empty()).then(|| latency.max() as f64 / 1e6));
+        }
+    }
+}
+
+/// One row over all servers, in the order of [`StallTable::targets`].
+#[derive(Debug)]
+pub struct Line {
+    /// What was done.
+    pub row: &'static Row,
+    /// What each server showed, or why it did not.
+    pub cells: Vec<Result<Cell, Error>>,
+}
+
+/// The outcome; `Display` prints it with percentiles.
+#[derive(Debug)]
+pub struct StallTable {
+    /// Names and roles of the servers.
+    pub targets: Vec<(String, Role)>,
+    /// One line per row.
+    pub lines: Vec<Line>,
+    /// N of the rows.
+    pub size: u64,
+    /// Rows that were to be measured, more than there are lines if `stop` was set.
+    pub planned: usize,
+}
+
+/// Measures the rows on every server until `stop` is set, which drops the row that is running. An
+/// error of one row on one server is kept in its cell, and the others are measured.
+///
+/// # Errors
+/// When a server does not start, or the plan is empty or out of range.
+pub fn measure(
+    targets: &[Target],
+    plan: &StallPlan,
+    stop: &AtomicBool,
+    observe: &mut dyn FnMut(&str, f64),
+) -> Result<StallTable, Error> {
+    if plan.rows.is_empty() || plan.size == 0 || plan.rate == 0 || plan.repeats == 0 {
+        return Err(Error::Usage("rows, size, rate and repeats must be at least 1".into()));
+    }
+    let crowds = plan.rows.iter().filter_map(|row| row.crowd);
+    let crowd = crowds.map(|crowd| crowd.connections(plan.size)).max().unwrap_or(0);
+    allow_open_files(crowd + SPARE_FILES)?;
+    let steps = (plan.rows.len() * targets.len()) as f64;
+    let names = targets.iter().map(|target| (target.name.clone(), target.role)).collect();
+    let planned = plan.rows.len();
+    let mut table = StallTable { targets: names, lines: Vec::new(), size: plan.size, planned };
+    for (index, row) in plan.rows.iter().copied().enumerate() {
+        let mut cells = Vec::with_capacity(targets.len());
+        for (column, target) in targets.iter().enumerate() {
+            let step = (index * targets.len() + column) as f64;
+            observe(&format!("{} on {}", row.name, target.name), step / steps);
+            let server = match target.start() {
+                Err(_) if stop.load(Ordering::Relaxed) => return Ok(table),
+                started => started?,
+            };
+            let cell = measure_row(row, &server, plan, stop);
+            if stop.load(Ordering::Relaxed) {
+                return Ok(table);
+            }
+            cells.push(cell);
+        }
+        table.lines.push(Line { row, cells });
+    }
+    Ok(table)
+}
+
+fn measure_row(
+    row: &Row,
+    server: &Server,
+    plan: &StallPlan,
+    stop: &AtomicBool,
+) -> Result<Cell, Error> {
+    let start = Instant::now();
+    let mut clients = Clients::open(&server.endpoint, row.commands.len())?;
+    let mut cell = Cell {
+        latencies: Latencies::default(),
+        longest: Longest::default(),
+        command: Duration::ZERO,
+        repeats: 0,
+        threads: clients.victims.len(),
+    };
+    fill(&mut clients.control, row.data, plan.size)?;
+    while cell.repeats < plan.repeats && (cell.repeats == 0 || start.elapsed() < plan.row_time) {
+        fill(&mut clients.control, row.before, plan.size)?;
+        let open = |crowd| Waiting::open(&server.endpoint, crowd, plan.size);
+        let mut waiting = row.crowd.as_ref().map(open).transpose()?;
+        let measured = row.crowd.is_some_and(|crowd| crowd.measured);
+        if let (Some(waiting), false) = (&mut waiting, measured) {
+            waiting.begin(&mut clients.control, stop)?;
+        }
+        clients.place()?;
+        if measured {
+            // The crowd is on all threads.
+            clients.involve_all();
+        }
+        let waiting = waiting.as_mut().filter(|_| measured);
+        let (latencies, command) = repeat(row, &mut clients, waiting, plan, stop)?;
+        cell.latencies.add(&latencies);
+        cell.longest.add(&latencies);
+        cell.command = cell.command.max(command);
+        cell.repeats += 1;
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+    }
+    Ok(cell)
+}
+
+fn fill(control: &mut Session, fills: &[Fill], size: u64) -> Result<(), Error> {
+    for (index, fill) in fills.iter().enumerate() {
+        let shape = Shape { keys: fill.requests(size), ..Shape::default() };
+        control.fill(&sized(fill.command, size), &shape, index as u64 + 1)?;
+    }
+    Ok(())
+}
+
+/// One repetition: the slow commands on this thread, beside the victims on another.
+fn repeat(
+    row: &Row,
+    clients: &mut Clients,
+    waiting: Option<&mut Waiting>,
+    plan: &StallPlan,
+    stop: &AtomicBool,
+) -> Result<(Latencies, Duration), Error> {
+    let Clients { control, victims, busy } = clients;
+    let (ended, period) = (AtomicBool::new(false), Duration::from_secs(1) / plan.rate);
+    std::thread::scope(|scope| {
+        let watcher = std::thread::Builder::new().name("victims".into());
+        let watcher = watcher
+            .spawn_scoped(scope, || victims::watch(victims, period, &ended))
+            .map_err(Error::io("start the victims' thread"))?;
+        std::thread::sleep(SETTLE_BEFORE);
+        let start = Instant::now();
+        let begun = waiting.map_or(Ok(()), |waiting| waiting.begin(control, stop));
+        let done = begun.and_then(|()| busy::run(row, plan.size, busy, stop));
+        let command = start.elapsed();
+        if done.is_ok() {
+            std::thread::sleep(if row.commands.is_empty() { QUIET_TIME } else { SETTLE_AFTER });
+        }
+        ended.store(true, Ordering::Release);
+        let latencies = watcher.join();
+        done?;
+        let latencies = latencies
+            .unwrap_or_else(|_| Err(Error::Protocol("the victims' thread ended early".into())))?;
+        Ok((latencies, command))
+    })
+}

@@ -1,0 +1,296 @@
+//! The outcome as text with percentiles, as a table of the longest replies in Markdown, as JSON.
+//!
+//! Text is for people and may change; the names in the JSON stay, and units are in the names. What
+//! was not measured has its reason below the table, never a figure.
+
+use std::fmt::{self, Write};
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+use serde_json::{Value, json};
+
+use super::super::compare::median;
+use super::super::markdown;
+use super::super::report::grouped;
+use super::super::target::Role;
+use super::{Cell, Line, StallTable};
+use crate::Error;
+
+/// The percentiles that are shown, with their names in JSON.
+const PERCENTILES: [(f64, &str); 3] = [(50.0, "p50_ms"), (99.0, "p99_ms"), (99.9, "p99_9_ms")];
+
+/// A time in a histogram of nanoseconds, in milliseconds.
+fn ms(nanos: u64) -> f64 {
+    nanos as f64 / 1e6
+}
+
+/// A time in milliseconds for people: two digits after the point below ten.
+fn shown(ms: f64) -> String {
+    if ms < 10.0 { format!("{ms:.2}") } else { format!("{ms:.0}") }
+}
+
+impl StallTable {
+    /// Measurements that failed, with their row, server and reason. A peer that refuses a command
+    /// does not know it, which is no failure.
+    pub fn failures(&self) -> impl Iterator<Item = (&'static str, &str, &Error)> {
+        self.errors().filter(|(.., failed, _)| *failed).map(|(row, name, _, why)| (row, name, why))
+    }
+
+    /// Every measurement without figures, and whether that is a failure.
+    fn errors(&self) -> impl Iterator<Item = (&'static str, &str, bool, &Error)> {
+        let of_line = |line: &Line| line.row.name;
+        self.lines.iter().flat_map(move |line| {
+            let cells = self.targets.iter().zip(&line.cells);
+            cells.filter_map(move |((name, role), cell)| {
+                let error = cell.as_ref().err()?;
+                Some((of_line(line), name.as_str(), is_failure(*role, error), error))
+            })
+        })
+    }
+
+    fn notes(&self) -> String {
+        let mut out = String::new();
+        for (row, name, failed, error) in self.errors() {
+            let kind = if failed { "FAILED" } else { "not supported" };
+            // Writing to a string cannot fail.
+            let _ = writeln!(out, "{row} on {name}: {kind}: {error}");
+        }
+        out
+    }
+
+    /// The longest reply in milliseconds, the median of the repetitions: a column for each server,
+    /// and two where victims were on threads that are not involved.
+    pub fn markdown(&self) -> String {
+        let mut columns: Vec<(usize, bool)> = Vec::new();
+        for index in 0..self.targets.len() {
+            let cells = self.lines.iter().filter_map(|line| line.cells[index].as_ref().ok());
+            let spread = cells.filter(|cell| cell.threads > 1).count() > 0;
+            columns.extend(spread.then_some((index, true)));
+            columns.push((index, false));
+        }
+        let name = |&(index, other): &(usize, bool)| {
+            let name = &self.targets[index].0;
+            let spread = columns.contains(&(index, true));
+            match (spread, other) {
+                (false, _) => name.clone(),
+                (true, true) => format!("{name}, other threads"),
+                (true, false) => format!("{name}, same thread"),
+            }
+        };
+        let heading = std::iter::once("longest reply, ms".to_owned());
+        let mut lines = vec![heading.chain(columns.iter().map(name)).collect::<Vec<_>>()];
+        lines.extend(self.lines.iter().map(|line| {
+            let text = |&(index, other): &(usize, bool)| match &line.cells[index] {
+                Ok(cell) => cell.longest_of(other, line.row.commands.is_empty()),
+                Err(error) if is_failure(self.targets[index].1, error) => "failed".to_owned(),
+                Err(_) => "-".to_owned(),
+            };
+            let label = std::iter::once(line.row.about.to_owned());
+            label.chain(columns.iter().map(text)).collect()
+        }));
+        let table = markdown::aligned(lines);
+        match self.notes() {
+            notes if notes.is_empty() => table,
+            notes => format!("{table}\n{notes}"),
+        }
+    }
+
+    /// All figures as JSON.
+    pub fn json(&self) -> Value {
+        let lines = self.lines.iter().map(|line| {
+            let cells = self.targets.iter().zip(&line.cells);
+            let servers = cells.map(|((name, role), cell)| server_json(name, *role, cell));
+            let servers = servers.collect::<Vec<_>>();
+            json!({ "row": line.row.name, "size": self.size, "servers": servers })
+        });
+        Value::Array(lines.collect())
+    }
+}
+
+fn server_json(name: &str, role: Role, cell: &Result<Cell, Error>) -> Value {
+    let (role, error) = (format!("{role:?}").to_lowercase(), cell.as_ref().err());
+    let error = error.map(ToString::to_string);
+    let Ok(Cell { latencies, longest, repeats, threads, .. }) = cell else {
+        return json!({ "name": name, "role": role, "error": error });
+    };
+    json!({
+        "name": name,
+        "role": role,
+        "error": error,
+        "threads": threads,
+        "repeats": repeats,
+        "command_ms": cell.as_ref().ok().map(Cell::command_ms),
+        "other_threads": figures(&latencies.other, &longest.other),
+        "same_thread": figures(&latencies.same, &longest.same),
+        "tool_delay": figures(&latencies.tool, &[]),
+    })
+}
+
+fn is_failure(role: Role, error: &Error) -> bool {
+    !(role == Role::Peer && matches!(error, Error::Refused { .. }))
+}
+
+/// Percentiles, nothing where there was no reply, and the longest of each repetition.
+fn figures(latency: &Histogram<u64>, longest: &[f64]) -> Value {
+    if latency.is_empty() {
+        return Value::Null;
+    }
+    let mut figures = serde_json::Map::new();
+    for (percentile, key) in PERCENTILES {
+        let value = ms(latency.value_at_quantile(percentile / 100.0));
+        figures.insert(key.into(), value.into());
+    }
+    figures.insert("longest_ms".into(), ms(latency.max()).into());
+    if !longest.is_empty() {
+        figures.insert("longest_of_each_ms".into(), longest.into());
+    }
+    figures.insert("replies".into(), latency.len().into());
+    Value::Object(figures)
+}
+
+impl Cell {
+    fn command_ms(&self) -> f64 {
+        self.command.as_secs_f64() * 1e3
+    }
+
+    /// The longest reply to victims of a place. Without a slow command no thread is involved, and
+    /// where all are in one column that one has the figure.
+    fn longest_of(&self, other: bool, quiet: bool) -> String {
+        let longest = if other || quiet { &self.longest.other } else { &self.longest.same };
+        match longest.is_empty() {
+            true => "-".to_owned(),
+            false => shown(median(longest.clone())),
+        }
+    }
+
+    fn write(&self, f: &mut fmt::Formatter<'_>, name: &str) -> fmt::Result {
+        let latencies = &self.latencies;
+        let command = if self.command > Duration::ZERO { self.command_ms() } else { 0.0 };
+        let places = [
+            ("other", &latencies.other, &self.longest.other),
+            ("same", &latencies.same, &self.longest.same),
+        ];
+        for (place, latency, longest) in places.into_iter().filter(|(.., all)| !all.is_empty()) {
+            write!(f, "  {name:<14} {place:<7} {:>10}", shown(command))?;
+            for (percentile, _) in PERCENTILES {
+                let value = ms(latency.value_at_quantile(percentile / 100.0));
+                write!(f, " {:>9}", shown(value))?;
+            }
+            for value in [median(longest.clone()), ms(latency.max()), ms(latencies.tool.max())] {
+                write!(f, " {:>9}", shown(value))?;
+            }
+            writeln!(f)?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for StallTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "N = {}; times in ms; tool: how late the bench itself was",
+            grouped(self.size)
+        )?;
+        for line in &self.lines {
+            writeln!(f, "{}: {}", line.row.name, line.row.about)?;
+            let titles = ["command", "p50", "p99", "p99.9", "median", "longest", "tool"];
+            write!(f, "  {:<14} {:<7} {:>10}", "server", "thread", titles[0])?;
+            titles[1..].iter().try_for_each(|title| write!(f, " {title:>9}"))?;
+            writeln!(f)?;
+            for ((name, _), cell) in self.targets.iter().zip(&line.cells) {
+                match cell {
+                    Ok(cell) => cell.write(f, name)?,
+                    Err(_) => writeln!(f, "  {name:<14} -")?,
+                }
+            }
+        }
+        f.write_str(&self.notes())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::super::Longest;
+    use super::super::table::find;
+    use super::super::victims::Latencies;
+    use super::*;
+
+    fn cell(threads: usize, other: &[u64], same: &[u64]) -> Cell {
+        let mut latencies = Latencies::default();
+        let into = |histogram: &mut Histogram<u64>, ms: &[u64]| {
+            ms.iter().for_each(|ms| histogram.saturating_record(ms * 1_000_000));
+        };
+        into(&mut latencies.other, other);
+        into(&mut latencies.same, same);
+        into(&mut latencies.tool, &[2]);
+        let longest = |ms: &[u64]| ms.iter().map(|ms| *ms as f64).collect();
+        let longest = Longest { other: longest(other), same: longest(same) };
+        Cell { latencies, longest, command: Duration::from_millis(150), repeats: 2, threads }
+    }
+
+    fn table() -> StallTable {
+        let refused = |reply: &str| Error::Refused { step: "KEYS *".into(), reply: reply.into() };
+        let line = |name, cells| Line { row: find(name).unwrap(), cells };
+        let roles = [("weft", Role::Subject), ("redis", Role::Peer)];
+        StallTable {
+            targets: roles.map(|(name, role)| (name.to_owned(), role)).into(),
+            lines: vec![
+                line("none", vec![Ok(cell(3, &[1], &[])), Ok(cell(1, &[3], &[]))]),
+                line("keys", vec![Ok(cell(3, &[1, 4, 9], &[140])), Ok(cell(1, &[], &[120]))]),
+                line("del", vec![Err(refused("ERR subject")), Err(refused("ERR peer"))]),
+            ],
+            size: 1000,
+            planned: 3,
+        }
+    }
+
+    #[test]
+    fn threads_have_columns_where_a_server_has_several() {
+        let text = table().markdown();
+        let rows: Vec<Vec<&str>> = text
+            .lines()
+            .filter(|line| line.starts_with('|'))
+            .map(|line| line.split('|').map(str::trim).collect())
+            .collect();
+        let title = ["longest reply, ms", "weft, other threads", "weft, same thread", "redis"];
+        assert_eq!(rows[0][1..5], title);
+        assert_eq!(rows[2][2..5], ["1.00", "1.00", "3.00"]);
+        assert_eq!(rows[3][2..5], ["4.00", "140", "120"]);
+        assert_eq!(rows[4][2..5], ["failed", "failed", "-"]);
+        assert!(text.contains("del on weft: FAILED: the server refused KEYS *: ERR subject"));
+        assert!(text.contains("del on redis: not supported:"), "{text}");
+    }
+
+    #[test]
+    fn text_has_a_line_for_each_place_and_the_tools_own_delay() {
+        let text = table().to_string();
+        let rows: Vec<Vec<&str>> =
+            text.lines().map(|line| line.split_whitespace().collect()).collect();
+        let other = ["weft", "other", "150", "4.00", "9.00", "9.00", "4.00", "9.00", "2.00"];
+        assert!(rows.iter().any(|row| *row == other), "{text}");
+        assert!(rows.iter().any(|row| row.starts_with(&["weft", "same", "150"])), "{text}");
+        assert!(text.contains("del on weft: FAILED"), "{text}");
+    }
+
+    #[test]
+    fn json_has_figures_or_an_error() {
+        let json = table().json();
+        let keys = &json[1]["servers"][0];
+        assert_eq!(keys["same_thread"]["replies"], 1);
+        assert!((keys["other_threads"]["longest_ms"].as_f64().unwrap() - 9.0).abs() < 0.1);
+        assert_eq!(keys["other_threads"]["longest_of_each_ms"], json!([1.0, 4.0, 9.0]));
+        let del = &json[2]["servers"][1];
+        assert!(del["error"].as_str().unwrap().contains("ERR peer"));
+        assert_eq!(del["same_thread"], Value::Null);
+    }
+
+    #[test]
+    fn a_peer_that_does_not_know_a_command_is_no_failure() {
+        let table = table();
+        let failures: Vec<(&str, &str)> =
+            table.failures().map(|(row, name, _)| (row, name)).collect();
+        assert_eq!(failures, [("del", "weft")]);
+    }
+}

@@ -1,0 +1,261 @@
+//! The table of slow commands: what data each needs, how it is sent, and how its replies are read.
+//!
+//! Commands are templates in the notation of [`workload`](super::super::workload). The number of
+//! elements is `--size`, called N here; `{N}` in a command stands for it and `{500N}` for 500 times
+//! as much. DEBUG SLEEP is not in the table: what it holds is up to the server, not to its work.
+
+/// Requests that store something, outside of what is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fill {
+    /// The command.
+    pub command: &'static str,
+    /// It is sent N divided by this many times; `None` sends it once.
+    pub divisor: Option<u64>,
+}
+
+/// Further connections beside those of the slow commands and the victims.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Crowd {
+    /// How many there are for a million elements.
+    pub per_million: u64,
+    /// What each of them sends, if anything: a command that waits.
+    pub request: Option<&'static str>,
+    /// Whether the requests are part of what is measured, or sent before.
+    pub measured: bool,
+}
+
+/// How the replies of the slow commands are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reading {
+    /// As fast as they come.
+    Fast,
+    /// 64 KiB each millisecond.
+    Slow,
+}
+
+/// A slow command, or several at the same time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Row {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// What happens, for the tables.
+    pub about: &'static str,
+    /// Stored once.
+    pub data: &'static [Fill],
+    /// Stored before each repetition.
+    pub before: &'static [Fill],
+    /// Further connections.
+    pub crowd: Option<Crowd>,
+    /// The commands, each on a connection to itself, 5 ms apart.
+    pub commands: &'static [&'static str],
+    /// How many times the commands are sent in one pipeline.
+    pub times: u64,
+    /// How their replies are read.
+    pub reading: Reading,
+}
+
+impl Row {
+    const fn new(name: &'static str, about: &'static str, commands: &'static [&str]) -> Row {
+        let reading = Reading::Fast;
+        Row { name, about, data: &[], before: &[], crowd: None, commands, times: 1, reading }
+    }
+
+    const fn data(self, data: &'static [Fill]) -> Row {
+        Row { data, ..self }
+    }
+
+    const fn before(self, before: &'static [Fill]) -> Row {
+        Row { before, ..self }
+    }
+
+    const fn crowd(self, per_million: u64, request: Option<&'static str>, measured: bool) -> Row {
+        Row { crowd: Some(Crowd { per_million, request, measured }), ..self }
+    }
+
+    const fn times(self, times: u64) -> Row {
+        Row { times, ..self }
+    }
+
+    const fn read_slowly(self) -> Row {
+        Row { reading: Reading::Slow, ..self }
+    }
+}
+
+impl Crowd {
+    /// How many connections there are, at least 1.
+    pub fn connections(&self, size: u64) -> u64 {
+        (size * self.per_million / 1_000_000).max(1)
+    }
+}
+
+impl Fill {
+    /// How many times the command is sent, at least once.
+    pub fn requests(&self, size: u64) -> u64 {
+        self.divisor.map_or(1, |divisor| (size / divisor).max(1))
+    }
+}
+
+/// Sent once.
+const fn once(command: &'static str) -> Fill {
+    Fill { command, divisor: None }
+}
+
+/// Ten elements a request.
+const fn tens(command: &'static str) -> Fill {
+    Fill { command, divisor: Some(10) }
+}
+
+/// Ten elements a request, a fifth of N altogether.
+const fn fifths(command: &'static str) -> Fill {
+    Fill { command, divisor: Some(50) }
+}
+
+const KEYS: &[Fill] = &[Fill { command: "SET {key} value-of-16-bytes", divisor: Some(1) }];
+const LIST: &[Fill] = &[tens("RPUSH list 10*({1000000000..9999999999})")];
+const SET: Fill = tens("SADD set 10*({1000000000..9999999999})");
+const OTHER_SET: Fill = tens("SADD other 10*({1000000000..9999999999})");
+/// A fifth of N, since peers take many seconds for the union of two times N.
+const ZSETS: &[Fill] = &[
+    fifths("ZADD zset 10*({100000..999999} {1000000000..9999999999})"),
+    fifths("ZADD other 10*({100000..999999} {1000000000..9999999999})"),
+];
+const HASH: &[Fill] = &[tens("HSET source 10*({1000000000..9999999999} value-of-16-bytes)")];
+const DOOMED: &[Fill] = &[once("COPY source doomed REPLACE")];
+const HASHES: &[Fill] = &[
+    HASH[0],
+    once("COPY source hash:2"),
+    once("COPY source hash:3"),
+    once("COPY source hash:4"),
+    once("COPY source hash:5"),
+    once("SET unrelated value"),
+];
+const BIG_VALUE: &[Fill] = &[once("SETRANGE big {500N} x")];
+
+/// The request of the waiters: each has a destination to itself.
+const WAIT: Option<&str> = Some("BLMOVE source destination:{key} LEFT RIGHT 0");
+
+/// Every slow command, in the order of the tables. The first is the measurement without one.
+pub const TABLE: &[Row] = &[
+    Row::new("none", "no slow command", &[]),
+    Row::new("sort-store", "SORT .. STORE of a list of N", &["SORT list STORE sorted"]).data(LIST),
+    Row::new("keys", "KEYS * of N keys", &["KEYS *"]).data(KEYS),
+    Row::new("smembers", "SMEMBERS of N", &["SMEMBERS set"]).data(&[SET]),
+    Row::new("sunionstore", "SUNIONSTORE of two sets of N", &["SUNIONSTORE result set other"])
+        .data(&[SET, OTHER_SET]),
+    Row::new(
+        "zunionstore",
+        "ZUNIONSTORE of two sorted sets of N / 5",
+        &["ZUNIONSTORE result 2 zset other"],
+    )
+    .data(ZSETS),
+    Row::new("del", "DEL of a hash of N fields", &["DEL doomed"]).data(HASH).before(DOOMED),
+    Row::new("unlink", "UNLINK of a hash of N fields", &["UNLINK doomed"])
+        .data(HASH)
+        .before(DOOMED),
+    Row::new("flushall-sync", "FLUSHALL SYNC of 5 hashes of N fields", &["FLUSHALL SYNC"])
+        .before(HASHES),
+    Row::new("flushall-async", "FLUSHALL ASYNC of 5 hashes of N fields", &["FLUSHALL ASYNC"])
+        .before(HASHES),
+    Row::new("keys-swapdb", "SWAPDB beside KEYS * of N keys", &["KEYS *", "SWAPDB 1 2"]).data(KEYS),
+    Row::new(
+        "sort-mset",
+        "MSET of the destination of SORT .. STORE of N",
+        &["SORT list STORE sorted", "MSET unrelated 1 sorted 1"],
+    )
+    .data(LIST),
+    Row::new(
+        "sort-rename",
+        "RENAME to the destination of SORT .. STORE of N",
+        &["SORT list STORE sorted", "RENAME other sorted"],
+    )
+    .data(LIST)
+    .before(&[once("SET other value")]),
+    Row::new("lrange-slow", "LRANGE of N elements, read slowly", &["LRANGE list 0 -1"])
+        .data(LIST)
+        .read_slowly(),
+    Row::new("get-big", "GET of a value of 500 N bytes", &["GET big"]).data(BIG_VALUE),
+    Row::new("lrange", "LRANGE of N elements, 20 times in a pipeline", &["LRANGE list 0 -1"])
+        .data(LIST)
+        .times(20),
+    Row::new("blmove-wait", "clients begin to wait in BLMOVE, then one RPUSH", &["RPUSH source 1"])
+        .crowd(3000, WAIT, true),
+    Row::new("blmove-push", "20 RPUSH to a list with waiters in BLMOVE", &["RPUSH source 1"])
+        .crowd(3000, WAIT, false)
+        .times(20),
+    Row::new("info-all", "INFO all, 100 times in a pipeline", &["INFO all"]).times(100),
+    Row::new("client-list", "CLIENT LIST with many clients", &["CLIENT LIST"])
+        .crowd(3000, None, false),
+];
+
+/// The row of a name.
+pub fn find(name: &str) -> Option<&'static Row> {
+    TABLE.iter().find(|row| row.name == name)
+}
+
+/// The command with its multiples of N written out.
+pub fn sized(command: &str, size: u64) -> String {
+    let (mut out, mut rest) = (String::new(), command);
+    while let Some((before, inside, after)) = next_multiple(rest) {
+        out.push_str(before);
+        match inside {
+            Ok(factor) => out.push_str(&factor.saturating_mul(size).to_string()),
+            Err(other) => out.push_str(&format!("{{{other}}}")),
+        }
+        rest = after;
+    }
+    out + rest
+}
+
+/// Splits at the next `{...}`: before, the factor of N or else what the braces hold, after.
+fn next_multiple(text: &str) -> Option<(&str, Result<u64, &str>, &str)> {
+    let (before, rest) = text.split_once('{')?;
+    let (inside, after) = rest.split_once('}')?;
+    let factor = match inside.strip_suffix('N') {
+        Some("") => Ok(1),
+        Some(factor) => factor.parse().map_err(|_| inside),
+        None => Err(inside),
+    };
+    Some((before, factor, after))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::bench::template::{Shape, Template};
+
+    #[test]
+    fn names_are_unique_and_commands_compile() {
+        for (index, row) in TABLE.iter().enumerate() {
+            assert!(TABLE[..index].iter().all(|other| other.name != row.name), "{}", row.name);
+            let fills = row.data.iter().chain(row.before).map(|fill| fill.command);
+            let waits = row.crowd.and_then(|crowd| crowd.request);
+            for command in fills.chain(row.commands.iter().copied()).chain(waits) {
+                let text = sized(command, 1000);
+                assert!(Template::compile(&text, &Shape::default()).is_ok(), "{}", row.name);
+            }
+        }
+        assert!(TABLE[0].commands.is_empty(), "the measurement without a slow command comes first");
+    }
+
+    #[test]
+    fn multiples_of_the_size_are_written_out() {
+        let cases = [
+            ("SETRANGE big {500N} x", "SETRANGE big 1500 x"),
+            ("{N}", "3"),
+            ("SET {key} {1..9} {xN}", "SET {key} {1..9} {xN}"),
+            ("PING", "PING"),
+        ];
+        cases.iter().for_each(|(command, expected)| assert_eq!(sized(command, 3), *expected));
+    }
+
+    #[test]
+    fn small_sizes_leave_something_to_send() {
+        let crowd = Crowd { per_million: 3000, request: None, measured: false };
+        assert_eq!((crowd.connections(1_000_000), crowd.connections(1)), (3000, 1));
+        let cases =
+            [(once(""), 1), (tens(""), 100), (Fill { command: "", divisor: Some(1) }, 1000)];
+        cases.iter().for_each(|(fill, expected)| assert_eq!(fill.requests(1000), *expected));
+        assert_eq!(tens("").requests(3), 1);
+    }
+}

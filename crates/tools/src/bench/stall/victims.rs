@@ -1,0 +1,308 @@
+//! The victims: clients that ask PING and GET of an unrelated key at a fixed rate.
+//!
+//! One thread serves them all. Each has at most one request in flight, and latency runs from the
+//! moment at which the request was due, not from when it was sent: behind a stall of 300 ms the
+//! requests that were due in it count with what they would have waited (no coordinated omission).
+//! Where the thread itself woke late, that delay is in the latency too; it is recorded on its own,
+//! so that a reader can tell the tool's delay from the server's.
+
+use std::io::ErrorKind;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use hdrhistogram::Histogram;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::setpriority_process;
+
+use super::super::replies::{ReplyCounter, Tally};
+use super::super::session::not_resp;
+use super::super::stream::Stream;
+use super::super::worker::latency_histogram;
+use crate::Error;
+
+/// The key that victims read, which no slow command touches.
+pub const VICTIM_KEY: &str = "victim";
+
+const PING: &[u8] = b"*1\r\n$4\r\nPING\r\n";
+const GET: &[u8] = b"*2\r\n$3\r\nGET\r\n$6\r\nvictim\r\n";
+
+/// How long a victim waits for one reply.
+const REPLY_TIME_MAX: Duration = Duration::from_secs(60);
+
+/// The nice value of the thread, where the process may set it: a thread that is late measures
+/// itself.
+const HIGHEST_PRIORITY: i32 = -20;
+
+/// Room for one read of a victim's replies.
+const READ_BYTES: usize = 4 * 1024;
+
+/// How a victim's thread relates to the slow commands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// The thread serves none of the slow commands' connections.
+    Other,
+    /// The thread serves one of them.
+    Same,
+}
+
+/// Latencies in nanoseconds.
+#[derive(Debug, Clone)]
+pub struct Latencies {
+    /// Of victims on threads that are not involved.
+    pub other: Histogram<u64>,
+    /// Of victims that share their thread with a slow command.
+    pub same: Histogram<u64>,
+    /// How late the tool's own thread was to send a request.
+    pub tool: Histogram<u64>,
+}
+
+impl Default for Latencies {
+    fn default() -> Self {
+        let [other, same, tool] = std::array::from_fn(|_| latency_histogram());
+        Latencies { other, same, tool }
+    }
+}
+
+impl Latencies {
+    /// Adds those of another repetition.
+    pub fn add(&mut self, more: &Latencies) {
+        let pairs = [
+            (&mut self.other, &more.other),
+            (&mut self.same, &more.same),
+            (&mut self.tool, &more.tool),
+        ];
+        for (all, part) in pairs {
+            // All histograms have the same bounds, so adding cannot fail.
+            let _ = all.add(part);
+        }
+    }
+}
+
+/// One victim.
+#[derive(Debug)]
+pub struct Victim {
+    stream: Stream,
+    counter: ReplyCounter,
+    /// Where its thread stands in this repetition.
+    pub place: Place,
+    /// CLIENT ID of the connection.
+    pub id: u64,
+    /// When the next request is due.
+    next: Instant,
+    /// When the last reply came.
+    idle_since: Instant,
+    /// When the request in flight was due.
+    owed: Option<Instant>,
+    /// Whether the next request is GET.
+    get: bool,
+}
+
+impl Victim {
+    /// A victim on an open connection.
+    ///
+    /// # Errors
+    /// What the system call says.
+    pub fn new(stream: Stream, id: u64) -> Result<Victim, Error> {
+        stream.set_nonblocking(true).map_err(Error::io("make a socket non-blocking"))?;
+        let (now, counter) = (Instant::now(), ReplyCounter::default());
+        let (place, owed) = (Place::Other, None);
+        Ok(Victim { stream, counter, place, id, next: now, idle_since: now, owed, get: false })
+    }
+
+    fn send_due(&mut self, period: Duration, latencies: &mut Latencies) -> Result<(), Error> {
+        let (now, due) = (Instant::now(), self.next);
+        if self.idle_since <= due {
+            latencies.tool.saturating_record(nanos(now - due));
+        }
+        let request = if self.get { GET } else { PING };
+        let count = self.stream.push(request).map_err(broken)?;
+        if count < request.len() || self.stream.holds_back() {
+            // A socket without anything in flight takes a few bytes.
+            return Err(Error::Protocol("the socket of an idle client is full".into()));
+        }
+        self.get = !self.get;
+        self.owed = Some(due);
+        self.next = due + period;
+        Ok(())
+    }
+
+    fn receive(&mut self, latencies: &mut Latencies) -> Result<(), Error> {
+        let (mut buffer, mut tally) = ([0; READ_BYTES], Tally::default());
+        let counter = &mut self.counter;
+        let pulled = self
+            .stream
+            .pull(&mut buffer, |bytes| counter.feed(bytes, &mut tally).map(drop).map_err(not_resp));
+        match pulled {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+            Err(error) if error.kind() == ErrorKind::Interrupted => return Ok(()),
+            other => drop(other.map_err(broken)?),
+        }
+        if tally.errors > 0 {
+            let reply = String::from_utf8_lossy(&tally.first_error).into_owned();
+            return Err(Error::Refused { step: "PING or GET of a victim".into(), reply });
+        }
+        if tally.replies == 0 {
+            return Ok(());
+        }
+        let due = self.owed.take().filter(|_| tally.replies == 1);
+        let due = due.ok_or_else(|| Error::Protocol("a reply came without a request".into()))?;
+        self.idle_since = Instant::now();
+        let latency = match self.place {
+            Place::Other => &mut latencies.other,
+            Place::Same => &mut latencies.same,
+        };
+        latency.saturating_record(nanos(self.idle_since - due));
+        Ok(())
+    }
+}
+
+/// Sends requests every `period` on each victim's connection until `ended`, and waits for the
+/// replies to all that were due until then. Raises the priority of the calling thread.
+///
+/// # Errors
+/// When a reply is an error or takes longer than a minute, or a connection breaks.
+pub fn watch(
+    victims: &mut [Victim],
+    period: Duration,
+    ended: &AtomicBool,
+) -> Result<Latencies, Error> {
+    // Whoever may not raise it measures with the tool's delay as it is.
+    let _ = setpriority_process(None, HIGHEST_PRIORITY);
+    let mut latencies = Latencies::default();
+    start(victims, period);
+    let mut end = None;
+    loop {
+        let now = Instant::now();
+        if end.is_none() && ended.load(Ordering::Acquire) {
+            end = Some(now);
+        }
+        let until = end.unwrap_or(now);
+        for victim in &mut *victims {
+            let waited = victim.owed.map(|due| now.saturating_duration_since(due));
+            match waited {
+                None if victim.next <= until => victim.send_due(period, &mut latencies)?,
+                Some(time) if time > REPLY_TIME_MAX => {
+                    let seconds = REPLY_TIME_MAX.as_secs();
+                    return Err(Error::Protocol(format!("no reply for {seconds} seconds")));
+                }
+                _ => {}
+            }
+        }
+        if end.is_some() && victims.iter().all(|victim| victim.owed.is_none()) {
+            return Ok(latencies);
+        }
+        for index in wait(victims, period, end.is_none())? {
+            victims[index].receive(&mut latencies)?;
+        }
+    }
+}
+
+/// The first requests are spread over one period.
+fn start(victims: &mut [Victim], period: Duration) {
+    let now = Instant::now();
+    let count = victims.len().max(1) as u32;
+    for (index, victim) in victims.iter_mut().enumerate() {
+        victim.next = now + period * index as u32 / count;
+        victim.idle_since = now;
+    }
+}
+
+/// Waits for replies, at most one period and while `sending` until the next request is due; gives
+/// the victims that have something to read.
+fn wait(victims: &[Victim], period: Duration, sending: bool) -> Result<Vec<usize>, Error> {
+    let now = Instant::now();
+    let idle = victims.iter().filter(|victim| sending && victim.owed.is_none());
+    let next = idle.map(|victim| victim.next.saturating_duration_since(now)).min();
+    let time = next.map_or(period, |next| next.min(period));
+    let timeout = Timespec {
+        tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: time.subsec_nanos().into(),
+    };
+    let fd = |victim| PollFd::new(victim, PollFlags::IN);
+    let mut fds: Vec<PollFd<'_>> = victims.iter().map(|victim| fd(&victim.stream)).collect();
+    match poll(&mut fds, Some(&timeout)) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => {}
+        Err(errno) => return Err(Error::sys("wait for replies")(errno)),
+    }
+    let ready = fds.iter().enumerate().filter(|(_, fd)| !fd.revents().is_empty());
+    Ok(ready.map(|(index, _)| index).collect())
+}
+
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+fn broken(error: std::io::Error) -> Error {
+    match error.kind() {
+        ErrorKind::InvalidData => Error::Protocol(error.to_string()),
+        _ => Error::Io { what: "keep a victim's connection".into(), source: error },
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::bench::stream::Address;
+
+    /// A server of one client that answers with `reply` and once stands still for `stall`.
+    fn serve(listener: TcpListener, reply: &'static [u8], stall: Duration) {
+        std::thread::spawn(move || {
+            let (mut socket, _) = listener.accept().unwrap();
+            let (mut buffer, mut requests) = ([0; 256], 0);
+            while socket.read(&mut buffer).is_ok_and(|count| count > 0) {
+                requests += 1;
+                if requests == 5 {
+                    std::thread::sleep(stall);
+                }
+                if socket.write_all(reply).is_err() {
+                    return;
+                }
+            }
+        });
+    }
+
+    fn run(reply: &'static [u8], stall: Duration, time: Duration) -> Result<Latencies, Error> {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        serve(listener, reply, stall);
+        let address = Address::Tcp { host: "127.0.0.1".into(), port };
+        let mut victim = Victim::new(Stream::connect(&address, None).unwrap(), 1).unwrap();
+        victim.place = Place::Same;
+        let ended = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(time);
+                ended.store(true, Ordering::Release);
+            });
+            watch(std::slice::from_mut(&mut victim), Duration::from_millis(1), &ended)
+        })
+    }
+
+    #[test]
+    fn requests_that_were_due_in_a_stall_count_with_what_they_waited() {
+        let stall = Duration::from_millis(200);
+        let latencies = run(b"+PONG\r\n", stall, Duration::from_millis(400)).unwrap();
+        assert_eq!(latencies.other.len(), 0);
+        let longest = Duration::from_nanos(latencies.same.max());
+        assert!(longest >= stall, "{longest:?}");
+        // Of a request for each millisecond, half of those in the stall waited for half of it.
+        let late = latencies.same.iter_recorded();
+        let late = late.filter(|value| value.value_iterated_to() >= 100_000_000);
+        let late: u64 = late.map(|value| value.count_at_value()).sum();
+        assert!((90..=400).contains(&late), "{late}");
+        assert!(latencies.same.len() >= 380, "{}", latencies.same.len());
+    }
+
+    #[test]
+    fn an_error_is_no_reply() {
+        let outcome = run(b"-ERR no\r\n", Duration::ZERO, Duration::from_millis(50));
+        // Without the histograms, which are long.
+        let error = outcome.map(drop).unwrap_err();
+        assert!(matches!(error, Error::Refused { reply, .. } if reply == "ERR no"));
+    }
+}
