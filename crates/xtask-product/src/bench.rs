@@ -1,9 +1,9 @@
 //! `cargo xtask bench`: Weft, the floor and the peers side by side, as tables in Markdown.
 //!
 //! This program is built for development, so it measures nothing itself: it builds the release
-//! binary and has its `bench compare` and `bench memory` do so. This file says how each server
-//! is started for which question. Peers are the servers found in a folder that is named by
-//! `--peers` or `WEFT_PEERS`; without one, Weft is compared with the floor alone.
+//! binary and has its `bench compare`, `bench memory` and `bench stall` do so. This file says how
+//! each server is started for which question. Peers are the servers found in a folder that is named
+//! by `--peers` or `WEFT_PEERS`; without one, Weft is compared with the floor alone.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -52,6 +52,9 @@ pub struct Options {
     /// Bytes per key and per connection, and CPU when idle
     #[arg(long)]
     memory: bool,
+    /// The longest reply beside each slow command, with I/O threads
+    #[arg(long)]
+    stall: bool,
     /// Rounds over all servers, of which the median is taken [default: 5, with --all 1]
     #[arg(long, value_name = "ROUNDS")]
     rounds: Option<u32>,
@@ -127,7 +130,8 @@ fn questions(
     programs: &Programs,
     certificates: Option<&Certificates>,
 ) -> Vec<Question> {
-    let plain = !(options.all || options.threads_on || options.tls || options.memory);
+    let kinds = [options.all, options.threads_on, options.tls, options.memory, options.stall];
+    let plain = kinds.iter().all(|asked| !asked);
     let mut questions = Vec::new();
     if plain {
         questions.push(pinned(options, programs));
@@ -143,6 +147,9 @@ fn questions(
     }
     if options.memory {
         questions.extend(memory(programs));
+    }
+    if options.stall {
+        questions.push(stalls(programs));
     }
     questions
 }
@@ -220,6 +227,19 @@ fn memory(programs: &Programs) -> [Question; 3] {
     ]
 }
 
+/// Peers execute commands on one thread whatever `io-threads` says, so they run with 1.
+fn stalls(programs: &Programs) -> Question {
+    let mut servers = vec![(SUBJECT.to_owned(), programs.weft(&[], 4))];
+    let peers = programs.peers.iter();
+    servers.extend(peers.map(|(name, program)| ((*name).to_owned(), peer(program, &[], 1))));
+    Question {
+        title: "Slow commands: the longest reply to other clients, weft with io-threads 4",
+        kind: "stall",
+        servers,
+        args: Vec::new(),
+    }
+}
+
 impl Programs {
     /// Weft and every peer with as many threads.
     fn servers(&self, more: &[&str], threads: usize) -> Vec<(String, Vec<String>)> {
@@ -289,6 +309,7 @@ mod tests {
         threads_on: false,
         tls: false,
         memory: false,
+        stall: false,
         rounds: None,
         duration: None,
     };
@@ -310,6 +331,8 @@ mod tests {
         assert_eq!(names(&threads), [["weft", "redis, 2 threads", "redis, 1 thread"]]);
         let memory = Options { memory: true, ..NOTHING };
         assert_eq!(names(&memory), [["weft", "redis"]; 3]);
+        let stall = Options { stall: true, ..NOTHING };
+        assert_eq!(names(&stall), [["weft", "redis"]]);
         assert_eq!(names(&Options { threads_on: true, memory: true, ..NOTHING }).len(), 4);
     }
 
