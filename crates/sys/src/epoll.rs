@@ -19,7 +19,7 @@ pub struct Interest {
 impl Interest {
     /// Reading only.
     pub const READ: Self = Self { read: true, write: false, end: false };
-    /// Neither: only errors and hang-ups are reported.
+    /// Neither. Errors and hang-ups are reported all the same, at every wait.
     pub const NONE: Self = Self { read: false, write: false, end: false };
 
     fn bits(self) -> u32 {
@@ -112,12 +112,12 @@ impl Epoll {
         self.control(libc::EPOLL_CTL_MOD, fd, token, interest)
     }
 
-    /// Changes what a descriptor is watched for that somebody else holds at the moment.
+    /// Stops watching a descriptor that another thread holds at the moment.
     ///
     /// # Errors
     /// When it is not watched.
-    pub fn modify_lent(&self, fd: RawFd, token: u64, interest: Interest) -> io::Result<()> {
-        self.control_raw(libc::EPOLL_CTL_MOD, fd, token, interest)
+    pub fn delete_lent(&self, fd: RawFd) -> io::Result<()> {
+        self.control_raw(libc::EPOLL_CTL_DEL, fd, 0, Interest::NONE)
     }
 
     /// Stops watching a descriptor.
@@ -192,6 +192,19 @@ mod tests {
         theirs.shutdown(Shutdown::Write).unwrap();
         assert_eq!(epoll.wait(&mut events, 1000).unwrap(), 1);
         assert!(events.at(0).ended() && !events.at(0).hung_up());
+    }
+
+    #[test]
+    fn only_deleting_silences_a_hang_up() {
+        let epoll = Epoll::new().unwrap();
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        epoll.add(ours.as_fd(), 1, Interest::READ).unwrap();
+        drop(theirs);
+        let mut events = Events::with_capacity(4);
+        epoll.modify(ours.as_fd(), 1, Interest::NONE).unwrap();
+        assert_eq!(epoll.wait(&mut events, 0).unwrap(), 1);
+        epoll.delete_lent(ours.as_raw_fd()).unwrap();
+        assert_eq!(epoll.wait(&mut events, 0).unwrap(), 0);
     }
 
     #[test]

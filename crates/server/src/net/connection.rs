@@ -49,8 +49,8 @@ pub struct Connection {
     pub broken: Option<ProtocolError>,
     /// Replies that the socket did not take yet.
     pub output: Option<Box<Pending>>,
-    /// What epoll watches it for, as last told.
-    pub watched: Interest,
+    /// What epoll watches it for, as last told. None: it is not in the epoll instance.
+    pub watched: Option<Interest>,
     /// Requests executed.
     pub commands: u64,
     /// Since when its output has been over the soft limit, in milliseconds since 1970.
@@ -62,7 +62,7 @@ pub struct Connection {
 pub struct Ticket {
     /// Its descriptor, which goes with it and stays in the thread's epoll instance.
     pub fd: RawFd,
-    /// It sent something, and is watched for nothing until it is back.
+    /// It sent something or hung up, and is not watched until it is back.
     pub unwatched: bool,
 }
 
@@ -75,7 +75,7 @@ impl Client for Box<Connection> {
 
     fn redeem(&mut self, ticket: Ticket) {
         if ticket.unwatched {
-            self.watched = Interest::NONE;
+            self.watched = None;
         }
     }
 
@@ -212,7 +212,7 @@ impl Connection {
             queue: VecDeque::new(),
             broken: None,
             output: None,
-            watched: Interest::READ,
+            watched: None,
             commands: 0,
             soft_since_ms: None,
         }
@@ -230,9 +230,10 @@ impl Connection {
     /// What to watch it for. A client that waits for a key usually sends nothing, so it is watched
     /// as before until it does; from then on what it sends stays unread, but its end is noticed.
     pub fn interest(&self) -> Interest {
+        let reads = self.watched.is_some_and(|watched| watched.read);
         let (read, end) = match self.state {
             ClientState::Reading | ClientState::Batched => (true, false),
-            ClientState::Blocked(_) => (self.watched.read, !self.watched.read),
+            ClientState::Blocked(_) => (reads, !reads),
             ClientState::Paused | ClientState::OnMainThread | ClientState::Closing => {
                 (false, false)
             }

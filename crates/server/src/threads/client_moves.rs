@@ -25,9 +25,11 @@ impl IoThread {
         self.worker.stats.clients.set(self.slots.clients() as u64);
         let Some(client) = self.slots.client_mut(slot) else { return };
         // A blocked client is watched until it sends something.
-        client.watched = Interest { read: client.state.blocked().is_some(), ..Interest::NONE };
-        client.watched = client.interest();
-        match self.epoll.add(client.transport.as_fd(), slot as u64, client.watched) {
+        let read = client.state.blocked().is_some();
+        client.watched = Some(Interest { read, ..Interest::NONE });
+        let interest = client.interest();
+        client.watched = Some(interest);
+        match self.epoll.add(client.transport.as_fd(), slot as u64, interest) {
             Ok(()) => self.act_on_state(slot),
             Err(_) => self.close(slot),
         }
@@ -49,14 +51,14 @@ impl IoThread {
         }
     }
 
-    /// A client that is lent has sent something. That is read when it is back, and until then its
-    /// descriptor must not end every wait.
+    /// A client that is lent has sent something or hung up. That is noticed when it is back, and
+    /// until then its descriptor must not end every wait. Epoll reports a hang-up whatever it
+    /// watches for, so the descriptor is taken out.
     pub(crate) fn unwatch_away(&mut self, slot: usize) {
         if let Some(ticket) = self.slots.ticket_mut(slot)
             && !ticket.unwatched
         {
-            let unwatched = self.epoll.modify_lent(ticket.fd, slot as u64, Interest::NONE);
-            ticket.unwatched = unwatched.is_ok();
+            ticket.unwatched = self.epoll.delete_lent(ticket.fd).is_ok();
         }
     }
 

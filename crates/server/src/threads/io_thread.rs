@@ -320,17 +320,25 @@ impl IoThread {
             return self.close(slot);
         }
         let interest = client.interest();
-        if client.watched != interest {
+        if client.watched != Some(interest) {
             self.watch(slot, interest);
         }
     }
 
     fn watch(&mut self, slot: usize, interest: Interest) {
         if let Some(client) = self.slots.client_mut(slot)
-            && client.watched != interest
+            && client.watched != Some(interest)
         {
-            client.watched = interest;
-            let _ = self.epoll.modify(client.transport.as_fd(), slot as u64, interest);
+            let (fd, token) = (client.transport.as_fd(), slot as u64);
+            let told = match client.watched {
+                Some(_) => self.epoll.modify(fd, token, interest),
+                None => self.epoll.add(fd, token, interest),
+            };
+            client.watched = Some(interest);
+            if told.is_err() {
+                // Out of watches: nothing would ever be heard of it.
+                self.close(slot);
+            }
         }
     }
 

@@ -361,6 +361,27 @@ fn a_client_with_input_does_not_spin_while_it_is_away() {
 }
 
 #[test]
+fn a_client_that_hangs_up_does_not_spin_while_it_is_away() {
+    let options = ["--io-threads", "2", "--io-threads-execute", "none", "--unixsocket", "w.sock"];
+    let server = Server::start(&[&options[..], &["--enable-debug-command", "yes"]].concat());
+    let mut client = server.client();
+    // The end of a unix socket's client is a hang-up, which epoll reports whatever it watches for.
+    let mut ended = Client::unix(&server.path("w.sock"));
+    assert_eq!(ended.ask("PING").text(), "PONG");
+    client.ask("PING");
+    let before = server.process().threads()["weft-io-1"];
+    client.send("DEBUG SLEEP 1");
+    ended.send("PING");
+    // The thread lends the client before it hears of its end.
+    thread::sleep(Duration::from_millis(100));
+    drop(ended);
+    assert_eq!(client.read().text(), "OK");
+    let busy = server.process().threads()["weft-io-1"] - before;
+    assert!(busy < 100_000_000, "the waiting thread was busy for {} ms", busy / 1_000_000);
+    eventually("it is closed", || client.ask("CLIENT LIST").text().lines().count() == 1);
+}
+
+#[test]
 fn hostile_neighbours_do_not_delay_a_client() {
     for model in [&["--io-threads", "1"], &["--io-threads", "2"]] {
         let server = Server::start(model);
