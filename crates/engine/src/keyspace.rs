@@ -5,6 +5,7 @@
 //! background, both with ASYNC and with SYNC.
 
 use resp::{Args, Reply};
+use store::Db;
 
 use crate::cx::Cx;
 use crate::error::Error;
@@ -52,15 +53,13 @@ pub const ROWS: &[Row<Handler>] = &[
     ),
     Row::new(flush("flushall", "Removes all keys from all databases."), |cx, args, reply| {
         check_flush_type(args)?;
-        let databases = cx.databases;
-        empty(cx, 0..databases);
+        empty(cx, None);
         reply.ok();
         Ok(())
     }),
     Row::new(flush("flushdb", "Removes all keys from the database."), |cx, args, reply| {
         check_flush_type(args)?;
-        let number = cx.db;
-        empty(cx, number..number + 1);
+        empty(cx, Some(cx.db));
         reply.ok();
         Ok(())
     }),
@@ -91,15 +90,22 @@ fn check_flush_type(args: &mut Args<'_>) -> Result<(), Error> {
     if args.len() == 1 || known && args.remaining() == 0 { Ok(()) } else { Err(Error::Syntax) }
 }
 
-/// Empties databases. Records an effect even when they were empty: those of a replica may not be.
-fn empty(cx: &mut Cx<'_>, databases: std::ops::Range<usize>) {
+/// Empties one database or all. Records an effect even when they were empty: those of a replica
+/// may not be.
+fn empty(cx: &mut Cx<'_>, only: Option<usize>) {
     let mut removed = 0;
     cx.each_shard(&mut |shard, turn| {
-        for number in databases.clone() {
-            let db = shard.db(number);
+        let mut clear = |db: &mut Db| {
             if !db.is_empty() {
                 removed += db.len() as u64;
                 turn.lazy_free.push(db.clear(turn));
+            }
+        };
+        match only {
+            Some(number) => clear(shard.db(number)),
+            None => {
+                shard.dbs().for_each(clear);
+                shard.drop_empty();
             }
         }
     });

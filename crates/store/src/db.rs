@@ -85,6 +85,11 @@ pub struct Db {
 }
 
 impl Db {
+    /// The number that clients select it by.
+    pub fn number(&self) -> usize {
+        self.number as usize
+    }
+
     /// Keys held, expired ones that are not removed yet included.
     pub fn len(&self) -> usize {
         self.table.len()

@@ -3,55 +3,109 @@
 //! The part of database 0, which nearly all clients use, lies in the shard itself: with the shard's
 //! lock it fills one cache line, so that reaching a table costs one miss and not two. That line
 //! also tells whether a client is blocked on a key of the shard; the rest is behind a pointer.
+//!
+//! Of the other databases only those that hold keys here take memory: with 1024 shards, thousands
+//! of databases are millions of parts, nearly all of them empty. A part that is asked for and
+//! absent is the spare one, which joins the others when it holds something and the next absent one
+//! is asked for.
 
 use crate::db::Db;
 use crate::turn::Key;
 use crate::waiters::{BlockedClient, Waiters};
 
 /// One shard's part of every database.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Shard {
     first: Db,
     rest: Box<Rest>,
 }
 
 /// What is used less often.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Rest {
-    others: Box<[Db]>,
+    /// Databases that held keys when they came here, by ascending number.
+    others: Vec<Db>,
+    /// The absent database that was asked for last; number 0 until the first is asked for.
+    spare: Db,
+    /// What stands for an absent database where nothing is changed.
+    empty: Db,
     waiters: Waiters,
 }
 
-impl Shard {
-    /// A shard of empty databases, at least one.
-    pub fn new(databases: usize) -> Self {
-        let db = |number: usize| Db { number: number as u32, ..Db::default() };
-        let others = (1..databases).map(db).collect();
-        let rest = Box::new(Rest { others, waiters: Waiters::default() });
-        Self { first: db(0), rest }
+impl Rest {
+    #[inline]
+    fn place_of(&self, number: usize) -> Result<usize, usize> {
+        self.others.binary_search_by_key(&(number as u32), |db| db.number)
     }
 
+    fn db(&mut self, number: usize) -> &mut Db {
+        if self.spare.number as usize == number {
+            return &mut self.spare;
+        }
+        match self.place_of(number) {
+            Ok(at) => &mut self.others[at],
+            Err(_) => {
+                self.keep_spare();
+                self.spare = Db { number: number as u32, ..Db::default() };
+                &mut self.spare
+            }
+        }
+    }
+
+    fn db_ref(&self, number: usize) -> &Db {
+        if self.spare.number as usize == number {
+            return &self.spare;
+        }
+        self.place_of(number).map_or(&self.empty, |at| &self.others[at])
+    }
+
+    /// Puts the spare database among the others if it holds keys. Instead of growing beyond what
+    /// there is room for, those go first that have become empty.
+    fn keep_spare(&mut self) {
+        if self.spare.is_empty() {
+            return;
+        }
+        if self.others.len() == self.others.capacity() {
+            self.others.retain(|db| !db.is_empty());
+            self.others.shrink_to(self.others.len() * 2);
+        }
+        let spare = std::mem::take(&mut self.spare);
+        let at = self.others.partition_point(|db| db.number < spare.number);
+        self.others.insert(at, spare);
+    }
+}
+
+impl Shard {
     /// A database by its number, which the session has checked.
     #[inline]
     pub fn db(&mut self, number: usize) -> &mut Db {
-        match number.checked_sub(1) {
-            None => &mut self.first,
-            Some(index) => &mut self.rest.others[index],
+        match number {
+            0 => &mut self.first,
+            number => self.rest.db(number),
         }
     }
 
-    /// The same for reading only.
+    /// The same for reading only. An absent database has no keys, and not its number.
     #[inline]
     pub fn db_ref(&self, number: usize) -> &Db {
-        match number.checked_sub(1) {
-            None => &self.first,
-            Some(index) => &self.rest.others[index],
+        match number {
+            0 => &self.first,
+            number => self.rest.db_ref(number),
         }
     }
 
-    /// All databases, by number.
+    /// Database 0 and all others that hold keys, in no order.
     pub fn dbs(&mut self) -> impl Iterator<Item = &mut Db> {
-        std::iter::once(&mut self.first).chain(&mut self.rest.others)
+        let Rest { others, spare, .. } = &mut *self.rest;
+        let others = others.iter_mut().chain(std::iter::once(spare));
+        std::iter::once(&mut self.first).chain(others.filter(|db| !db.is_empty()))
+    }
+
+    /// Frees the memory that emptied databases keep.
+    pub fn drop_empty(&mut self) {
+        let others = &mut self.rest.others;
+        others.retain(|db| !db.is_empty());
+        others.shrink_to_fit();
     }
 
     /// Whether a client stands in a queue of this shard.
@@ -93,19 +147,22 @@ impl Shard {
             return;
         }
         let waiting = self.first.waiting;
-        let content_a = std::mem::take(self.db(a));
-        let content_b = std::mem::replace(self.db(b), content_a);
-        *self.db(a) = content_b;
-        self.db(a).number = a as u32;
-        self.db(b).number = b as u32;
+        let content_a = self.put(a, Db::default());
+        let content_b = self.put(b, content_a);
+        self.put(a, content_b);
         self.first.waiting = waiting;
+    }
+
+    /// Replaces the content of a database and returns what it was.
+    fn put(&mut self, number: usize, content: Db) -> Db {
+        std::mem::replace(self.db(number), Db { number: number as u32, ..content })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::db::ExpiryChange;
+    use crate::db::{ExpiryChange, Lookup};
     use crate::string::NewString;
     use crate::turn::Turn;
     use base::hash::KeyHasher;
@@ -118,16 +175,51 @@ mod tests {
 
     #[test]
     fn numbers_stay_when_contents_are_exchanged() {
-        let mut shard = Shard::new(3);
+        let mut shard = Shard::default();
         let mut turn = Turn::alone(KeyHasher::new(1));
         let key = turn.key(b"k");
         shard.db(2).put(&mut turn, key, NewString::Integer(7), ExpiryChange::Clear);
         for (a, b) in [(0, 2), (0, 0), (1, 2)] {
             shard.swap(a, b);
-            let numbers: Vec<u32> = shard.dbs().map(|db| db.number).collect();
+            let numbers = [0, 1, 2].map(|number| shard.db(number).number);
             assert_eq!(numbers, [0, 1, 2]);
         }
-        let lens: Vec<usize> = shard.dbs().map(|db| db.len()).collect();
+        let lens = [0, 1, 2].map(|number| shard.db(number).len());
         assert_eq!(lens, [1, 0, 0]);
+        assert_eq!([0, 1, 2].map(|number| shard.db_ref(number).len()), lens);
+    }
+
+    #[test]
+    fn databases_take_memory_only_while_they_hold_keys() {
+        let mut shard = Shard::default();
+        let mut turn = Turn::alone(KeyHasher::new(1));
+        let key = turn.key(b"k");
+        for number in 0..10_000 {
+            assert!(shard.db(number).lookup(&mut turn, key, Lookup::Read).is_none());
+            assert_eq!(shard.db_ref(number).len(), 0);
+        }
+        assert_eq!((shard.rest.others.capacity(), shard.dbs().count()), (0, 1));
+        // In an order that is neither up nor down.
+        let numbers: Vec<usize> = (1..500).map(|step| step * 7919 % 10_000).collect();
+        for number in &numbers {
+            shard.db(*number).put(&mut turn, key, NewString::Integer(7), ExpiryChange::Clear);
+        }
+        for number in 1..10_000 {
+            let len = usize::from(numbers.contains(&number));
+            assert_eq!((shard.db_ref(number).len(), shard.db(number).len()), (len, len));
+            assert_eq!(shard.db(number).number as usize, number);
+        }
+        assert_eq!(shard.dbs().map(|db| db.len()).sum::<usize>(), numbers.len());
+        // Databases that come and go do not add up.
+        for number in &numbers {
+            shard.db(*number).remove(&mut turn, key);
+        }
+        for number in 1..10_000 {
+            shard.db(number).put(&mut turn, key, NewString::Integer(7), ExpiryChange::Clear);
+            shard.db(number).remove(&mut turn, key);
+        }
+        assert!(shard.rest.others.capacity() <= 2 * numbers.len());
+        shard.drop_empty();
+        assert_eq!(shard.rest.others.capacity(), 0);
     }
 }

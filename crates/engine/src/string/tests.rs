@@ -27,7 +27,7 @@ struct Bench {
 impl Bench {
     fn new() -> Self {
         let turn = Turn::alone(KeyHasher::new(3));
-        Self { shard: Shard::new(1), turn, out: Out::default(), resp3: false }
+        Self { shard: Shard::default(), turn, out: Out::default(), resp3: false }
     }
 
     /// Runs a request whose last argument has a buffer of its own if one is given.

@@ -126,7 +126,8 @@ fn digest(cx: &mut NodeCx<'_>, reply: &mut Reply<'_>) {
     let turn = &mut cx.worker.turn;
     for shard in 0..cx.worker.node.map.len() {
         cx.shards.visit(shard, &mut |shard| {
-            for (content, db) in contents.iter_mut().zip(shard.dbs()) {
+            for db in shard.dbs() {
+                let content = &mut contents[db.number()];
                 db.scan(turn, 0, usize::MAX, &mut |stored| {
                     let mut own = Digest::default();
                     own.chain(stored.key());

@@ -44,7 +44,8 @@ pub(crate) fn db_sizes(cx: &NodeCx<'_>) -> Vec<DbSize> {
     let mut dbs = vec![DbSize::default(); cx.worker.node.databases];
     for shard in 0..cx.worker.node.map.len() {
         cx.shards.visit(shard, &mut |shard| {
-            for (sum, db) in dbs.iter_mut().zip(shard.dbs()) {
+            for db in shard.dbs() {
+                let sum = &mut dbs[db.number()];
                 sum.keys += db.len() as u64;
                 sum.expiring += db.expiring_len() as u64;
                 sum.expiring_hashes += db.hashes_with_expiry() as u64;

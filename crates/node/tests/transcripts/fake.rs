@@ -60,11 +60,10 @@ impl TestServer {
 
     /// A fresh server with a configuration.
     pub fn with_config(shards: usize, config: Config) -> Self {
-        let databases = config.databases as usize;
         let node = Arc::new(Node::new(config, 42, shards));
         let mut worker = Worker::new(Arc::clone(&node), 0, table(), 7, TICKS_PER_MICRO);
         worker.turn.effects.set_consumed(true);
-        let shards = (0..shards).map(|_| RefCell::new(Shard::new(databases))).collect();
+        let shards = (0..shards).map(|_| RefCell::new(Shard::default())).collect();
         Self {
             node,
             host: FakeHost::default(),

@@ -18,9 +18,9 @@ use super::shim::{Inside, Mutex, MutexGuard, Pass, TRIES_MAX, back_off};
 pub struct Shards(Box<[CachePadded<Mutex<Shard>>]>);
 
 impl Shards {
-    /// `shards` empty shards with so many databases each.
-    pub fn new(shards: usize, databases: usize) -> Self {
-        let shard = || CachePadded::new(Mutex::new(Shard::new(databases)));
+    /// `shards` empty shards.
+    pub fn new(shards: usize) -> Self {
+        let shard = || CachePadded::new(Mutex::new(Shard::default()));
         Self((0..shards).map(|_| shard()).collect())
     }
 

@@ -158,7 +158,6 @@ fn limit_clients(config: &mut Config) -> Result<(), String> {
 fn share(config: &Config, config_file: String) -> Result<Arc<Shared>, String> {
     let seed = base::random::entropy_seed();
     let node = Arc::new(Node::new(config.clone(), seed, SHARDS));
-    let databases = config.databases as usize;
     let executable = std::env::current_exe().unwrap_or_default().to_string_lossy().into_owned();
     let cpus = config.bio_cpulist.clone();
     let (garbage, dropped) = mpsc::channel::<Box<dyn Send>>();
@@ -172,7 +171,7 @@ fn share(config: &Config, config_file: String) -> Result<Arc<Shared>, String> {
     Ok(Arc::new_cyclic(|me| Shared {
         me: me.clone(),
         node,
-        shards: Shards::new(SHARDS, databases),
+        shards: Shards::new(SHARDS),
         gate: Gate::new(THREADS_MAX + 1),
         handles: RwLock::new(Vec::new()),
         control: Mutex::new(Control::new(executable, config_file)),

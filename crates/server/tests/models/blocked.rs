@@ -81,7 +81,7 @@ impl World {
     pub(crate) fn new() -> Arc<Self> {
         let config = Config { databases: DATABASES, ..Config::default() };
         Arc::new(Self {
-            shards: Shards::new(SHARDS, DATABASES as usize),
+            shards: Shards::new(SHARDS),
             gate: Gate::new(8),
             node: Arc::new(Node::new(config, 42, SHARDS)),
             links: Mutex::new(Vec::new()),

@@ -37,7 +37,7 @@ thread_local! {
 impl World {
     fn new(threads: usize) -> Arc<Self> {
         Arc::new(Self {
-            shards: Shards::new(SHARDS, 1),
+            shards: Shards::new(SHARDS),
             gate: Gate::new(threads),
             cells: [const { AtomicU64::new(0) }; SHARDS],
             working: AtomicU64::new(0),
