@@ -13,5 +13,6 @@ pub mod hash;
 pub mod number;
 pub mod quote;
 pub mod random;
+pub mod room;
 pub mod size;
 pub mod time;

@@ -50,11 +50,10 @@ impl Out {
         self.shared.clear();
     }
 
-    /// Frees the buffer's memory beyond `bytes`.
-    pub fn shrink_to(&mut self, bytes: usize) {
-        if self.bytes.capacity() > bytes {
-            self.bytes.shrink_to(bytes);
-        }
+    /// Removes everything, and frees memory of each of the two lists beyond `kept_bytes_max`.
+    pub fn clear_to(&mut self, kept_bytes_max: usize) {
+        base::room::clear(&mut self.bytes, kept_bytes_max);
+        base::room::clear(&mut self.shared, kept_bytes_max);
     }
 
     /// The pieces between two marks, in order.
@@ -111,6 +110,17 @@ impl<'a> Piece<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_cleared_output_keeps_a_bounded_amount_of_memory() {
+        let mut out = Out::default();
+        out.bytes.resize(1 << 20, 0);
+        let value = Arc::new(Vec::new());
+        (0..100_000).for_each(|_| out.push_shared(Arc::clone(&value)));
+        out.clear_to(1000);
+        assert!(out.bytes.capacity() <= 1000 && out.shared.capacity() <= 1000);
+        assert_eq!(Arc::strong_count(&value), 1);
+    }
 
     #[test]
     fn pieces_interleave_shared_values() {

@@ -11,6 +11,9 @@ use crate::stored::Object;
 /// Pieces with more allocations than this are big: below it, handing them over costs more.
 const SMALL_ALLOCATIONS_MAX: usize = 64;
 
+/// Memory that the list keeps from turn to turn.
+const KEPT_BYTES_MAX: usize = 64 * 1024;
+
 /// One thing to be dropped.
 #[derive(Debug)]
 pub enum Piece {
@@ -65,7 +68,7 @@ impl LazyFree {
 
     /// Drops what is left.
     pub fn clear(&mut self) {
-        self.0.clear();
+        base::room::clear(&mut self.0, KEPT_BYTES_MAX);
     }
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use base::random::Random;
+use base::room::clear;
 use store::Turn;
 
 use crate::blocking::WakeEvent;
@@ -11,6 +12,11 @@ use crate::execution::place;
 use crate::execution::table::Table;
 use crate::node::Node;
 use crate::stats::counters::ThreadCounters;
+
+/// Memory that a thread keeps from turn to turn to build values in.
+const SCRATCH_KEPT_BYTES_MAX: usize = 256 * 1024;
+/// The same for the hashes and for the shards of a command's keys.
+const KEYS_KEPT_BYTES_MAX: usize = 64 * 1024;
 
 /// One thread's means of execution.
 #[derive(Debug)]
@@ -119,9 +125,36 @@ impl Worker {
         self.stats.add(std::mem::take(&mut self.turn.counters));
     }
 
-    /// Ends a turn: adds its counts to the thread's.
+    /// Ends a turn: adds its counts to the thread's, and frees memory that only a large request
+    /// needed.
     pub fn end_turn(&mut self) {
         self.publish_counters();
         self.turn.lazy_free.clear();
+        clear(&mut self.turn.scratch, SCRATCH_KEPT_BYTES_MAX);
+        clear(&mut self.hashes, KEYS_KEPT_BYTES_MAX);
+        clear(&mut self.shards, KEYS_KEPT_BYTES_MAX);
+    }
+
+    /// Bytes of memory that the reused lists occupy.
+    #[cfg(test)]
+    fn room_bytes(&self) -> usize {
+        self.turn.scratch.capacity() + 8 * (self.hashes.capacity() + self.shards.capacity())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table;
+
+    #[test]
+    fn large_requests_leave_a_bounded_amount_of_memory() {
+        let node = Arc::new(Node::new(Config::default(), 1, 1));
+        let mut worker = Worker::new(node, 0, table(), 1, 1000.0);
+        worker.hashes.resize(3_000_000, 0);
+        worker.shards.resize(3_000_000, 0);
+        worker.turn.scratch.resize(100_000_000, 0);
+        worker.end_turn();
+        assert!(worker.room_bytes() <= SCRATCH_KEPT_BYTES_MAX + 2 * KEYS_KEPT_BYTES_MAX);
     }
 }

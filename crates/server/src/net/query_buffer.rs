@@ -144,6 +144,9 @@ impl QueryBuffer {
         let kept = self.spans.iter().filter(|span| span.is_own()).count();
         let owns = self.own.len() - kept;
         self.own.drain(..owns);
+        if self.spans.is_empty() {
+            base::room::clear(&mut self.spans, KEPT_BYTES_MAX);
+        }
         for span in &mut self.spans {
             *span = span.moved(end, owns);
         }

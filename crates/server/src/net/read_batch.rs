@@ -8,6 +8,7 @@ use std::io::{self, Read};
 use std::ops::Range;
 use std::sync::Arc;
 
+use base::room::clear;
 use command::PrefetchHint;
 use node::{Entry, Request, table};
 use resp::{Args, Limits, Parsed, Parser, ProtocolError, Span};
@@ -20,8 +21,10 @@ pub const READ_BYTES_MAX: usize = 64 * 1024;
 /// Bytes of a turn's requests, over all clients; when they are full the turn executes them first.
 const BUFFER_BYTES: usize = 1 << 20;
 
-/// Room for arguments that a thread keeps from turn to turn.
-const SPANS_KEPT_MAX: usize = 256 * 1024;
+/// Memory that a thread keeps from turn to turn, for arguments and for requests each.
+const REQUESTS_KEPT_BYTES_MAX: usize = 1 << 20;
+/// The same for the clients of a turn and for large arguments.
+const BATCHES_KEPT_BYTES_MAX: usize = 128 * 1024;
 
 /// One parsed request of the turn.
 #[derive(Clone, Copy, Debug)]
@@ -101,14 +104,14 @@ impl ReadBatch {
         self.buffer.len() - self.used < READ_BYTES_MAX
     }
 
-    /// Forgets the turn's requests.
-    pub fn clear(&mut self) {
+    /// Forgets the turn's requests. `batches` is the list that was taken out to execute them.
+    pub fn clear(&mut self, mut batches: Vec<Batch>) {
         self.used = 0;
-        self.spans.clear();
-        self.spans.shrink_to(SPANS_KEPT_MAX);
-        self.own.clear();
-        self.requests.clear();
-        self.batches.clear();
+        clear(&mut self.spans, REQUESTS_KEPT_BYTES_MAX);
+        clear(&mut self.requests, REQUESTS_KEPT_BYTES_MAX);
+        clear(&mut self.own, BATCHES_KEPT_BYTES_MAX);
+        clear(&mut batches, BATCHES_KEPT_BYTES_MAX);
+        self.batches = batches;
     }
 
     /// Reads once from a client and parses what came. `hash` hashes keys.
@@ -323,4 +326,25 @@ fn queue(
     let hash = entry.and_then(|entry| entry.single_key_hash(&args, hash));
     let spans = (spans_start as u32, (spans_start + spans.len()) as u32);
     Some(Queued { entry, hash, member_hash: None, spans })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_large_turn_leaves_a_bounded_amount_of_memory() {
+        let mut batch = ReadBatch::new();
+        let none = Queued { entry: None, hash: None, member_hash: None, spans: (0, 0) };
+        batch.requests.resize(1_000_000, none);
+        batch.spans.resize(3_000_000, Span::own(0));
+        batch.own.resize(100_000, Arc::default());
+        batch.clear(Vec::with_capacity(100_000));
+        let spans = batch.spans.capacity() * size_of::<Span>();
+        let requests = batch.requests.capacity() * size_of::<Queued>();
+        let own = batch.own.capacity() * size_of::<Arc<Vec<u8>>>();
+        let batches = batch.batches.capacity() * size_of::<Batch>();
+        assert!(spans.max(requests) <= REQUESTS_KEPT_BYTES_MAX);
+        assert!(own.max(batches) <= BATCHES_KEPT_BYTES_MAX);
+    }
 }

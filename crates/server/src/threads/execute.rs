@@ -4,6 +4,8 @@
 //! are in the nearest cache. The clients behind it pass the stages of prefetching meanwhile: the
 //! shards of their keys, then the table slots, then the records.
 
+use std::collections::VecDeque;
+
 use command::PrefetchHint;
 use node::{Executor, Outcome, Request, Worker, table};
 use resp::out::{Mark, Out};
@@ -24,7 +26,8 @@ use crate::warning;
 /// Replies of one client gathered before they are sent in the middle of its requests.
 const OUT_BYTES_MAX: usize = 256 * 1024;
 
-/// Room for replies that a thread keeps from turn to turn.
+/// Memory for replies that a thread keeps from client to client: the bytes, and as much for the
+/// places of shared values.
 const OUT_KEPT_BYTES_MAX: usize = 1024 * 1024;
 
 /// The stages of prefetching: each finds its place by what the one before has brought.
@@ -63,9 +66,7 @@ impl IoThread {
                 self.answer(batch);
             }
         }
-        batches.clear();
-        self.read_batch.clear();
-        self.read_batch.batches = batches;
+        self.read_batch.clear(batches);
     }
 
     /// Executes one client's requests and sends the replies; in parts when they are long.
@@ -89,8 +90,7 @@ impl IoThread {
                 break;
             }
         }
-        self.out.clear();
-        self.out.shrink_to(OUT_KEPT_BYTES_MAX);
+        self.out.clear_to(OUT_KEPT_BYTES_MAX);
     }
 
     /// Asks the processor for what a client's requests need next.
@@ -365,7 +365,10 @@ impl QueueExecution<'_> {
             client.enter(Outcome::Close);
         }
         client.keep(self.out, Mark::default(), self.out.mark());
-        self.out.clear();
+        self.out.clear_to(OUT_KEPT_BYTES_MAX);
+        if client.queue.is_empty() {
+            client.queue = VecDeque::new();
+        }
         client.publish(self.unix_ms, 0, 0);
     }
 
