@@ -50,8 +50,10 @@ pub struct ProcessInfo {
     pub config_file: String,
     /// The port in use.
     pub tcp_port: u16,
-    /// Threads that run commands, the main thread included.
+    /// Threads that run, the main thread included.
     pub threads_active: usize,
+    /// Of these, those below this number take clients; the main thread only when alone.
+    pub threads_carrying: usize,
     /// User and system seconds of the process.
     pub cpu: (f64, f64),
     /// User and system seconds of its ended children.

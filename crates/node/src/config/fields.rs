@@ -207,6 +207,7 @@ pub struct Config {
     pub max_new_tls_connections_per_cycle: usize,
 
     pub io_threads: IoThreads,
+    pub io_threads_always_active: bool,
     pub io_threads_execute: Execute,
     pub server_cpulist: String,
     pub bio_cpulist: String,
@@ -321,6 +322,7 @@ impl Default for Config {
             max_new_connections_per_cycle: 10,
             max_new_tls_connections_per_cycle: 1,
             io_threads: IoThreads::Auto,
+            io_threads_always_active: false,
             io_threads_execute: Execute::All,
             server_cpulist: String::new(),
             bio_cpulist: String::new(),

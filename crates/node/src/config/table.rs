@@ -180,7 +180,10 @@ pub static PARAMETERS: &[Parameter] = &[
 
     // Threads.
     Parameter::new("io-threads", Kind::Special(IO_THREADS),
-        "Threads that serve clients, the main thread included; auto looks at the cores.")
+        "The most threads that serve clients, the main thread included; auto looks at the cores.")
+        .applies(Apply::Threads).read_in(CONTROL),
+    flag!("io-threads-always-active", io_threads_always_active,
+        "Give all I/O threads clients, not only as many as the cores and the load call for.")
         .applies(Apply::Threads).read_in(CONTROL),
     choice!("io-threads-execute", io_threads_execute, Execute,
         "Commands that run on the thread that read them: all, simple (one key), or none.")

@@ -73,8 +73,9 @@ const DEFAULTS: &[(&str, &str)] = &[
     ),
     ("max-new-connections-per-cycle", "10"),
     ("max-new-tls-connections-per-cycle", "1"),
-    ("io-threads", "auto"),        // Redis: 1
-    ("io-threads-execute", "all"), // not in Redis
+    ("io-threads", "auto"),             // Redis: 1
+    ("io-threads-always-active", "no"), // not in Redis
+    ("io-threads-execute", "all"),      // not in Redis
     ("server-cpulist", ""),
     ("bio-cpulist", ""),
     ("hz", "10"),

@@ -56,6 +56,7 @@ impl Host for ProcessHost<'_> {
             config_file: control.config_file.clone(),
             tcp_port: control.tcp_port(),
             threads_active: shared.threads_active.load(Ordering::Relaxed),
+            threads_carrying: shared.threads_carrying.load(Ordering::Relaxed),
             cpu: (process.user, process.system),
             cpu_children: (children.user, children.system),
             cpu_main: (main.user, main.system),

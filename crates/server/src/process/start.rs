@@ -17,6 +17,7 @@ use sys::signal::{Signal, Signals};
 use crate::keyspace::shard_locks::Shards;
 use crate::net::{accept, tls};
 use crate::process::load::load;
+use crate::threads::carriers::SAMPLE_MS;
 use crate::threads::control::{self, Control, LISTENER_TOKEN, RESERVED_FILES, THREADS_MAX};
 use crate::threads::io_thread::{IoThread, ThreadMailbox};
 use crate::threads::message::Message;
@@ -29,8 +30,6 @@ const SHARDS: usize = 1024;
 const PAGE_DECAY_MS: isize = 1000;
 /// Descriptors of a thread: its epoll instance and its mailbox's eventfd.
 const FILES_A_THREAD: u64 = 2;
-/// Between two looks at what the main thread has used of the processor.
-const CPU_SAMPLE_MS: i64 = 100;
 const SIGNAL_TOKEN: u64 = LISTENER_TOKEN - 1;
 
 /// Runs `weft server` with its arguments until it is told to end.
@@ -181,6 +180,7 @@ fn share(config: &Config, config_file: String) -> Result<Arc<Shared>, String> {
         peak_bytes: AtomicU64::new(0),
         main_cpu: Mutex::default(),
         threads_active: AtomicUsize::new(1),
+        threads_carrying: AtomicUsize::new(1),
     }))
 }
 
@@ -257,9 +257,13 @@ fn run_main(main: &mut IoThread, shared: &Shared, signals: &Signals) {
         let mut control = shared.control.lock();
         ending |= control.shutdown.is_some();
         control.resume_accepting(now_ms);
+        let samples = now_ms >= sample_at_ms;
+        if samples {
+            control.balance(shared);
+        }
         drop(control);
-        if now_ms >= sample_at_ms {
-            sample_at_ms = now_ms + CPU_SAMPLE_MS;
+        if samples {
+            sample_at_ms = now_ms + SAMPLE_MS;
             *shared.main_cpu.lock() = sys::process::thread_cpu_time();
         }
     }
@@ -274,7 +278,7 @@ fn end(main: &mut IoThread, shared: &Shared, config: &Config) {
         control.ending = true;
     }
     // Clients on their way between threads end here.
-    shared.threads_active.store(1, Ordering::Release);
+    shared.threads_carrying.store(1, Ordering::Release);
     for handle in shared.handles.read().iter().skip(1) {
         handle.mailbox.send(Message::ShutDown);
     }

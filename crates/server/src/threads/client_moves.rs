@@ -19,6 +19,18 @@ const FLUSH_TIME_MAX: Duration = Duration::from_secs(1);
 /// waits like this.
 const LOOK_AGAIN: Duration = Duration::from_micros(100);
 
+/// Slots looked at in one turn while clients move: others do not wait for thousands of them.
+const MOVES_MAX: usize = 64;
+
+/// Clients that are to move to other threads, a few in each turn.
+#[derive(Debug)]
+pub(crate) struct Moves {
+    /// The slot to go on with.
+    pub next: usize,
+    /// All move, not only what is beyond the thread's share.
+    pub all: bool,
+}
+
 impl IoThread {
     /// Begins to serve a client that has moved here, and was counted as this thread's.
     pub(crate) fn moved(&mut self, slot: usize) {
@@ -75,22 +87,27 @@ impl IoThread {
         }
     }
 
-    /// Moves all clients that are here to other threads. Of a thread that leaves, those that are
-    /// lent follow when they come back.
-    pub(crate) fn move_all(&mut self) {
-        for slot in 0..self.slots.len() {
-            self.move_slot(slot);
-        }
-    }
-
-    /// Moves what it has beyond its share of the clients.
-    pub(crate) fn move_surplus(&mut self) {
-        let keep = self.shared.fair_share();
-        for slot in 0..self.slots.len() {
-            if self.clients.load(Ordering::Relaxed) <= keep {
+    /// Moves some of the clients that are to move: a few in each turn, so that nobody waits for
+    /// thousands. Of a thread that takes no clients any more, those that are lent follow when they
+    /// come back.
+    pub(crate) fn move_some(&mut self) {
+        let Some(Moves { next, all }) = self.moves.take() else { return };
+        // How many threads take clients may have changed since.
+        let stays = match (all, self.worker.index) {
+            (true, 0) => self.shared.thread_for_client() == 0,
+            (true, _) => !self.slots.passes_on(),
+            (false, _) => false,
+        };
+        let keep = if all { 0 } else { self.shared.fair_share() };
+        let end = self.slots.len().min(next + MOVES_MAX);
+        for slot in next..end {
+            if stays || self.clients.load(Ordering::Relaxed) <= keep {
                 return;
             }
             self.move_slot(slot);
+        }
+        if end < self.slots.len() {
+            self.moves = Some(Moves { next: end, all });
         }
     }
 

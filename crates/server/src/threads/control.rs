@@ -2,6 +2,7 @@
 //! configuration.
 
 use std::io;
+use std::num::NonZero;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -16,6 +17,7 @@ use sys::epoll::{Epoll, Interest};
 use crate::net::listener::Listener;
 use crate::net::tls;
 use crate::process::log::{self, Level};
+use crate::threads::carriers::{BusySamples, Carriers};
 use crate::threads::io_thread::{IoThread, ThreadMailbox};
 use crate::threads::message::Message;
 use crate::threads::shared::Shared;
@@ -26,6 +28,8 @@ use crate::warning;
 pub const LISTENER_TOKEN: u64 = 1 << 63;
 /// The most threads that there can be, the main thread included.
 pub const THREADS_MAX: usize = node::config::IO_THREADS_MAX as usize;
+/// Between two looks at the processors that the process may use.
+const PROCESSORS_LOOK_MS: i64 = 1000;
 /// Descriptors that the server needs besides those of clients.
 pub const RESERVED_FILES: u64 = 32;
 
@@ -48,8 +52,13 @@ pub struct Control {
     threads: Vec<Option<JoinHandle<()>>>,
     /// The process is about to end: no thread is started any more.
     pub ending: bool,
-    /// How many threads run.
+    /// How many threads run and how many of them carry clients.
     thread_count: ThreadCount,
+    carriers: Carriers,
+    busy_samples: BusySamples,
+    /// What [`threads_usable`] was when the process's processors were last looked at.
+    usable: usize,
+    look_at_processors_ms: i64,
     /// When to accept connections again after running out of descriptors, in milliseconds since
     /// 1970.
     accept_again_ms: Option<i64>,
@@ -104,14 +113,49 @@ impl Control {
         if self.ending {
             return Ok(());
         }
-        let steps = self.thread_count.set(wanted);
+        // All that have a processor take clients, until it is seen how busy they are.
+        let steps = self.thread_count.set(wanted, threads_usable(&shared.node.config()));
         self.take_steps(shared, steps).map_err(|error| error.to_string())
     }
 
+    /// Has as many threads carry clients as their load and the processors call for. Call it at
+    /// intervals of about [`SAMPLE_MS`](crate::threads::carriers::SAMPLE_MS).
+    pub fn balance(&mut self, shared: &Shared) {
+        let now_tsc = sys::clock::tsc();
+        // Not the time of day, which can be set back.
+        let now_ms = (now_tsc as f64 / sys::clock::tsc_per_micro() / 1000.0) as i64;
+        let busy = self.busy_samples.shares(now_tsc, &shared.busy_tsc(now_tsc));
+        if self.ending || busy.is_empty() {
+            return;
+        }
+        if now_ms >= self.look_at_processors_ms {
+            self.look_at_processors_ms = now_ms + PROCESSORS_LOOK_MS;
+            self.usable = threads_usable(&shared.node.config());
+        }
+        let most = (self.usable - 1).min(self.thread_count.active() - 1);
+        let carriers = match shared.node.config().io_threads_always_active {
+            true => most,
+            false => self.carriers.decide(&busy, most, now_ms),
+        };
+        let steps = self.thread_count.carry(carriers + 1);
+        // No thread is started.
+        let _ = self.take_steps(shared, steps);
+    }
+
     fn take_steps(&mut self, shared: &Shared, steps: Vec<Step>) -> io::Result<()> {
+        let taken = self.take_each(shared, steps);
+        shared.threads_active.store(self.thread_count.active(), Ordering::Release);
+        taken
+    }
+
+    fn take_each(&mut self, shared: &Shared, steps: Vec<Step>) -> io::Result<()> {
         for step in steps {
             match step {
-                Step::Publish(active) => shared.threads_active.store(active, Ordering::Release),
+                Step::Publish(carrying) => {
+                    shared.threads_carrying.store(carrying, Ordering::Release);
+                }
+                Step::Park(thread) => shared.send(thread, Message::Park),
+                Step::Resume(thread) => shared.send(thread, Message::Resume),
                 Step::Leave(thread) => shared.send(thread, Message::Leave),
                 Step::Start(thread) => {
                     let started = start_thread(shared, thread);
@@ -120,9 +164,11 @@ impl Control {
                     self.threads.push(Some(handle));
                 }
                 Step::Unlink(active) => shared.handles.write().truncate(active),
-                Step::Rebalance(before) => {
+                Step::Rebalance => {
                     shared.send(0, Message::MoveAll);
-                    (1..before).for_each(|thread| shared.send(thread, Message::MoveSurplus));
+                    // Those that have no clients yet learn that they tend shards.
+                    (1..self.thread_count.carrying())
+                        .for_each(|thread| shared.send(thread, Message::MoveSurplus));
                 }
             }
         }
@@ -189,16 +235,27 @@ fn start_thread(shared: &Shared, index: usize) -> io::Result<JoinHandle<()>> {
     })
 }
 
-/// Threads that a configuration asks for. `auto` takes the processors that the process may use, one
-/// of them for the main thread's own work.
+/// Threads that a configuration asks for. `auto` takes the processors that the process may use, and
+/// one thread more for the main thread's own work.
 pub fn threads_wanted(config: &Config) -> usize {
     match config.io_threads {
         IoThreads::Count(count) => usize::from(count),
-        IoThreads::Auto => match sys::process::available_cpus().len() {
-            0 | 1 => 1,
-            cpus => (cpus + 1).min(THREADS_MAX),
+        IoThreads::Auto => match processors() {
+            1 => 1,
+            processors => (processors + 1).min(THREADS_MAX),
         },
     }
+}
+
+/// Processors that the process may use: its affinity mask, and the quota of its control groups in
+/// whole processors. Both can change while the process runs.
+fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, NonZero::get)
+}
+
+/// Threads that may carry clients, the main thread included: one for each processor beside it.
+fn threads_usable(config: &Config) -> usize {
+    if config.io_threads_always_active { THREADS_MAX } else { processors() + 1 }
 }
 
 /// Points the log where a configuration says.

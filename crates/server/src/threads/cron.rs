@@ -19,6 +19,9 @@ const TIME_PERCENT: i64 = 25;
 /// Between two looks at idle clients.
 const IDLE_CHECK_MS: i64 = 1000;
 
+/// How long a thread sleeps that has nothing to do.
+const SLEEP_MS_MAX: i32 = 60 * 60 * 1000;
+
 /// When a thread's background work is due.
 #[derive(Debug, Default)]
 pub struct Cron {
@@ -29,15 +32,21 @@ pub struct Cron {
 }
 
 impl Cron {
-    /// How long the thread may sleep.
-    pub fn wait_ms(&self, unix_ms: i64) -> i32 {
-        (self.next_ms - unix_ms).clamp(0, 1000) as i32
+    /// How long the thread may sleep, if it has clients and if it tends shards.
+    pub fn wait_ms(&self, unix_ms: i64, has_clients: bool, tends_shards: bool) -> i32 {
+        match (tends_shards, has_clients) {
+            (true, _) => (self.next_ms - unix_ms).clamp(0, 1000) as i32,
+            (false, true) => (self.next_idle_check_ms - unix_ms).clamp(0, IDLE_CHECK_MS) as i32,
+            // Whoever gives it a client or shards sends a message.
+            (false, false) => SLEEP_MS_MAX,
+        }
     }
 
     /// Does what is due.
     pub fn run(&mut self, thread: &mut IoThread) {
         let unix_ms = thread.now.unix_us / 1000;
-        if unix_ms < self.next_ms {
+        let tends_shards = thread.tends_shards();
+        if unix_ms < if tends_shards { self.next_ms } else { self.next_idle_check_ms } {
             return;
         }
         let clients = thread.worker.node.clients.len();
@@ -47,7 +56,9 @@ impl Cron {
         if thread.worker.index == 0 {
             thread.worker.node.sample(unix_ms);
         }
-        self.expire(thread, interval_ms);
+        if tends_shards {
+            self.expire(thread, interval_ms);
+        }
         if thread.waits_for_pause {
             thread.resume_paused();
         }
@@ -64,7 +75,7 @@ impl Cron {
         if paused || !node.active_expire.load(Ordering::Relaxed) {
             return;
         }
-        let threads = thread.shared.threads_active.load(Ordering::Relaxed).max(1);
+        let threads = thread.shared.cron_threads();
         let effort = i64::from(thread.worker.config.active_expire_effort.max(1));
         let percent = TIME_PERCENT + 2 * (effort - 1);
         let deadline_us = sys::clock::unix_micros() + interval_ms * 10 * percent;

@@ -12,7 +12,7 @@
 use std::collections::VecDeque;
 use std::os::fd::AsFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use node::Worker;
 use resp::{Limits, Out};
@@ -23,6 +23,7 @@ use sys::eventfd::EventFd;
 
 use crate::net::connection::Connection;
 use crate::net::read_batch::{ReadBatch, Received};
+use crate::threads::client_moves::Moves;
 use crate::threads::client_state::ClientState;
 use crate::threads::clock::{Clock, Moment};
 use crate::threads::cron::Cron;
@@ -78,6 +79,9 @@ pub struct IoThread {
     ended: bool,
     /// Handshakes that may still go on in this turn.
     handshakes_left: usize,
+    /// Clients that are to move to other threads.
+    pub(crate) moves: Option<Moves>,
+    turn_tsc: Arc<AtomicU64>,
 }
 
 /// The mailbox of a thread and what wakes its owner, made before the thread is.
@@ -88,6 +92,8 @@ pub struct ThreadMailbox {
     pub wake: Arc<EventFd>,
     /// Clients that the owner has and those on their way to it.
     pub clients: Arc<AtomicUsize>,
+    /// See [`ThreadHandle::turn_tsc`].
+    pub turn_tsc: Arc<AtomicU64>,
 }
 
 impl ThreadMailbox {
@@ -99,12 +105,16 @@ impl ThreadMailbox {
         let wake = Arc::new(EventFd::new()?);
         let signal = Arc::clone(&wake);
         let mailbox = Mailbox::new(move || signal.signal());
-        Ok(Self { mailbox, wake, clients: Arc::default() })
+        Ok(Self { mailbox, wake, clients: Arc::default(), turn_tsc: Arc::default() })
     }
 
     /// How others reach the owner.
     pub fn handle(&self) -> ThreadHandle {
-        ThreadHandle { mailbox: self.mailbox.sender(), clients: Arc::clone(&self.clients) }
+        ThreadHandle {
+            mailbox: self.mailbox.sender(),
+            clients: Arc::clone(&self.clients),
+            turn_tsc: Arc::clone(&self.turn_tsc),
+        }
     }
 }
 
@@ -137,6 +147,8 @@ impl IoThread {
             cron: Cron::default(),
             ended: false,
             handshakes_left: 0,
+            moves: None,
+            turn_tsc: post.turn_tsc,
             worker,
             shared,
         })
@@ -155,6 +167,7 @@ impl IoThread {
         let count = self.epoll.wait(&mut self.events, timeout_ms).unwrap_or(0);
         self.mailbox.awake();
         self.now = self.clock.now();
+        self.turn_tsc.store(self.now.tsc, Ordering::Relaxed);
         self.worker.begin_turn(self.now.unix_us, self.now.tsc);
         self.handshakes_left = HANDSHAKES_MAX;
         for slot in std::mem::take(&mut self.again) {
@@ -176,6 +189,7 @@ impl IoThread {
         while let Some(slot) = self.deadlines.pop_due(self.now.unix_us / 1000) {
             self.on_deadline(slot);
         }
+        self.move_some();
         self.ended |= self.slots.has_left();
         if self.waits_for_pause && self.worker.node.pause_left_ms(self.now.unix_us / 1000) == 0 {
             self.resume_paused();
@@ -189,16 +203,17 @@ impl IoThread {
         self.worker.end_turn();
         let busy = sys::clock::tsc().wrapping_sub(self.now.tsc);
         self.worker.stats.busy_tsc.add(busy);
+        self.turn_tsc.store(0, Ordering::Relaxed);
     }
 
     /// How long the next wait may last; 0 when there is something to do.
     fn timeout_ms(&mut self) -> i32 {
-        if !self.again.is_empty() || !self.mailbox.prepare_sleep() {
+        if !self.again.is_empty() || self.moves.is_some() || !self.mailbox.prepare_sleep() {
             return 0;
         }
         let unix_ms = self.now.unix_us / 1000;
-        // Never more than a second.
-        let until_cron = self.cron.wait_ms(unix_ms);
+        let has_clients = self.slots.clients() > 0;
+        let until_cron = self.cron.wait_ms(unix_ms, has_clients, self.tends_shards());
         let until_deadline = self.deadlines.wait_ms(unix_ms).unwrap_or(i64::MAX);
         let timeout_ms = until_deadline.min(i64::from(until_cron)) as i32;
         if !self.waits_for_pause {
@@ -206,6 +221,11 @@ impl IoThread {
         }
         let left = self.worker.node.pause_left_ms(unix_ms);
         timeout_ms.min(left.min(1000) as i32 + 1)
+    }
+
+    /// Whether some of the shards are this thread's to tend.
+    pub(crate) fn tends_shards(&self) -> bool {
+        self.worker.index < self.shared.cron_threads()
     }
 
     fn client_ready(&mut self, slot: usize, event: Event) {
@@ -352,8 +372,8 @@ impl IoThread {
             Action::Close(client) => self.end_client(client),
             Action::Move(client, thread) => self.move_client(client, thread),
             Action::Execute(client, origin) => self.execute_lent(client, origin),
-            Action::MoveAll => self.move_all(),
-            Action::MoveSurplus => self.move_surplus(),
+            Action::MoveAll => self.moves = Some(Moves { next: 0, all: true }),
+            Action::MoveSurplus => self.moves = Some(Moves { next: 0, all: false }),
             Action::Left(thread) => shared.control.lock().thread_left(shared, thread),
             Action::PauseChanged => self.resume_paused(),
             Action::ShutDown => {

@@ -35,6 +35,10 @@ pub enum Message<C> {
     MoveAll,
     /// There are more threads: move the surplus of clients.
     MoveSurplus,
+    /// Move all clients, those that are still away too, and go on without any.
+    Park,
+    /// Clients come again.
+    Resume,
     /// Move all clients and end.
     Leave,
     /// The thread with this number has ended. Only the main thread gets it.

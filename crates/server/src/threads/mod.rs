@@ -1,6 +1,7 @@
 //! The threads: an event loop each, its clients, and what threads ask of one another.
 
 mod blocked;
+pub mod carriers;
 mod client_moves;
 pub(crate) mod client_state;
 pub(crate) mod clock;

@@ -21,6 +21,9 @@ pub struct ThreadHandle {
     /// Clients it owns and those on their way to it. Whoever places a client counts it, so that a
     /// burst of connections does not go to one thread.
     pub clients: Arc<AtomicUsize>,
+    /// The TSC when its turn began, 0 while it waits. A turn that lasts long is not counted as busy
+    /// time before its end.
+    pub turn_tsc: Arc<AtomicU64>,
 }
 
 /// What all threads share.
@@ -47,8 +50,10 @@ pub struct Shared {
     pub peak_bytes: AtomicU64,
     /// What the main thread has used of the processor, as of its last tick.
     pub main_cpu: Mutex<sys::process::CpuTime>,
-    /// Threads that run commands now.
+    /// Threads that run, the main thread included.
     pub threads_active: AtomicUsize,
+    /// Of these, threads below this number take clients.
+    pub threads_carrying: AtomicUsize,
 }
 
 impl Shared {
@@ -63,9 +68,9 @@ impl Shared {
     /// The thread that has the fewest clients. The main thread owns clients only when it is alone.
     /// Only the main thread may rely on the answer, for it is the one that ends threads.
     pub fn thread_for_client(&self) -> usize {
-        let active = self.threads_active.load(Ordering::Acquire);
+        let carrying = self.threads_carrying.load(Ordering::Acquire);
         let handles = self.handles.read();
-        let others = handles.iter().enumerate().take(active).skip(1);
+        let others = handles.iter().enumerate().take(carrying).skip(1);
         let fewest = others.min_by_key(|(_, handle)| handle.clients.load(Ordering::Relaxed));
         fewest.map_or(0, |(thread, _)| thread)
     }
@@ -80,10 +85,34 @@ impl Shared {
 
     /// The share of all clients that each thread would have if all had equally many.
     pub fn fair_share(&self) -> usize {
-        let active = self.threads_active.load(Ordering::Acquire);
+        let carrying = self.threads_carrying.load(Ordering::Acquire);
         let handles = self.handles.read();
         let all: usize = handles.iter().map(|handle| handle.clients.load(Ordering::Relaxed)).sum();
-        all.div_ceil(active.saturating_sub(1).max(1))
+        all.div_ceil(carrying.saturating_sub(1).max(1))
+    }
+
+    /// How many threads share the background work on shards. The main thread does it alone while
+    /// only one other carries clients, so that this one sleeps when they do.
+    pub fn cron_threads(&self) -> usize {
+        match self.threads_carrying.load(Ordering::Relaxed) {
+            0..=2 => 1,
+            carrying => carrying,
+        }
+    }
+
+    /// Busy ticks of each thread that carries clients beside the main thread, up to `tsc`.
+    pub fn busy_tsc(&self, tsc: u64) -> Vec<u64> {
+        let carrying = self.threads_carrying.load(Ordering::Relaxed);
+        let (handles, stats) = (self.handles.read(), self.node.threads.read());
+        let carriers = handles.iter().zip(stats.iter()).take(carrying).skip(1);
+        let busy = carriers.map(|(handle, stats)| {
+            let counted = stats.busy_tsc.value();
+            match handle.turn_tsc.load(Ordering::Relaxed) {
+                0 => counted,
+                began => counted + tsc.saturating_sub(began),
+            }
+        });
+        busy.collect()
     }
 
     /// Asks the owner of a client to close it. The owner may be busy, but whoever asked for it is

@@ -7,7 +7,7 @@
 //!       ^               |  <----------------------  |
 //!       |   remove      |        Return             |
 //!       +---------------+---------------------------+ Return of a killed client, or to a thread
-//!                                                     that leaves
+//!                                                     that leaves or is parked
 //! ```
 //!
 //! Invariants, each with a model in `tests/models`:
@@ -19,6 +19,8 @@
 //! - Only the main thread gives clients to others, and it is the one that tells them to leave. So
 //!   what it sends to a thread arrives before its `Leave`, and a thread that leaves passes its
 //!   clients to the main thread, which never ends. Nothing reaches a thread that has ended.
+//! - A thread that is parked passes its clients to the main thread in the same way. What was sent
+//!   to it before `Park` arrives before it, so none of them stays.
 //! - A thread that leaves has left when the last of its clients is back from `Away` and passed on.
 //!
 //! What it deliberately does not do: watch sockets, count clients, choose the thread for a client.
@@ -90,6 +92,7 @@ pub struct Slots<C: Client> {
     /// Slots that are [`Slot::Away`].
     away: usize,
     leaving: bool,
+    parked: bool,
 }
 
 /// The number of the main thread.
@@ -98,7 +101,14 @@ const MAIN: usize = 0;
 impl<C: Client> Slots<C> {
     /// No clients yet.
     pub fn new(thread: usize) -> Self {
-        Self { thread, entries: Vec::new(), free: Vec::new(), away: 0, leaving: false }
+        Self {
+            thread,
+            entries: Vec::new(),
+            free: Vec::new(),
+            away: 0,
+            leaving: false,
+            parked: false,
+        }
     }
 
     /// Does what a message asks as far as it concerns the slots, and says what is left to do.
@@ -125,6 +135,14 @@ impl<C: Client> Slots<C> {
             Message::MoveAll => Action::MoveAll,
             Message::MoveSurplus => Action::MoveSurplus,
             Message::Left(thread) => Action::Left(thread),
+            Message::Park => {
+                self.parked = true;
+                Action::MoveAll
+            }
+            Message::Resume => {
+                self.parked = false;
+                Action::Nothing
+            }
             Message::Leave => {
                 self.leaving = true;
                 Action::MoveAll
@@ -141,7 +159,7 @@ impl<C: Client> Slots<C> {
     }
 
     fn take(&mut self, client: C, chosen: impl FnOnce() -> usize) -> Action<C> {
-        let stays = self.thread != MAIN && !self.leaving;
+        let stays = self.thread != MAIN && !self.passes_on();
         let home = if stays { self.thread } else { self.destination(chosen) };
         if home != self.thread {
             return Action::Move(client, home);
@@ -161,7 +179,7 @@ impl<C: Client> Slots<C> {
     fn take_back(&mut self, client: C, slot: usize) -> Action<C> {
         let killed = client.is_killed();
         self.restore(slot, client);
-        if !killed && !self.leaving {
+        if !killed && !self.passes_on() {
             return Action::Returned(slot);
         }
         match self.remove(slot) {
@@ -247,6 +265,11 @@ impl<C: Client> Slots<C> {
     /// Whether clients will come back.
     pub fn awaits(&self) -> bool {
         self.away > 0
+    }
+
+    /// Whether the thread takes no clients and passes on those it has.
+    pub fn passes_on(&self) -> bool {
+        self.leaving || self.parked
     }
 
     /// Whether the thread was told to leave and has no clients any more.

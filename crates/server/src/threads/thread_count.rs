@@ -1,45 +1,54 @@
-//! How many threads run, and how that number changes: a state machine that answers each event with
-//! the steps to take. No thread is started or joined here.
+//! How many threads run, how many of them carry clients, and how these numbers change: a state
+//! machine that answers each event with the steps to take. No thread is started or joined here.
 //!
 //! ```text
-//!     set(wanted), fewer: Publish, Leave ...      the leaving threads move their clients and end
+//!     set(wanted), fewer: Publish, Park ..., Leave ...    those that leave move their clients, end
 //!     set(wanted), more:  (Start, Publish) ..., Rebalance
 //!     set(wanted) while threads leave: kept until the last of them has ended
 //!     ended(thread): Unlink when it was the last that left, then what was kept
+//!     carry(fewer): Publish, Park ...                     those parked move their clients, sleep
+//!     carry(more):  Resume ..., Publish, Rebalance
 //! ```
 //!
 //! Invariants, with models in `tests/models`: a thread number is started only when the thread that
-//! had it has ended, and is reachable as long as anyone may send to it.
+//! had it has ended, and is reachable as long as anyone may send to it. The main thread gives
+//! clients only to threads that carry.
 
 /// One step of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// From now on threads below this number take clients.
     Publish(usize),
+    /// Tell this thread to move its clients to others, and go on without any.
+    Park(usize),
+    /// Tell this thread that it takes clients again.
+    Resume(usize),
     /// Tell this thread to move its clients to others and end.
     Leave(usize),
     /// Start this thread. If that fails, call [`ThreadCount::start_failed`] and drop the rest.
     Start(usize),
     /// Nobody sends to threads from this number on any more.
     Unlink(usize),
-    /// The first so many threads move their surplus of clients to those that are new.
-    Rebalance(usize),
+    /// The threads that carry clients, and the main thread, move what is beyond their share.
+    Rebalance,
 }
 
 /// The number of threads, the main thread included.
 #[derive(Debug)]
 pub struct ThreadCount {
-    /// Threads that take clients.
+    /// Threads that have not been told to leave.
     active: usize,
+    /// Threads that take clients, of those.
+    carrying: usize,
     /// Threads that have been started and have not ended.
     running: usize,
-    /// What was asked for while threads were leaving.
-    wanted: Option<usize>,
+    /// What was asked for while threads were leaving: threads, and how many of them carry clients.
+    wanted: Option<(usize, usize)>,
 }
 
 impl Default for ThreadCount {
     fn default() -> Self {
-        Self { active: 1, running: 1, wanted: None }
+        Self { active: 1, carrying: 1, running: 1, wanted: None }
     }
 }
 
@@ -49,24 +58,58 @@ impl ThreadCount {
         self.running - 1
     }
 
-    /// Changes the number of threads to `wanted`.
-    pub fn set(&mut self, wanted: usize) -> Vec<Step> {
+    /// Threads that have not been told to leave.
+    pub fn active(&self) -> usize {
+        self.active
+    }
+
+    /// Threads that take clients, the main thread included although it does so only when alone.
+    pub fn carrying(&self) -> usize {
+        self.carrying
+    }
+
+    /// Changes the number of threads to `wanted`, of which `carrying` take clients.
+    pub fn set(&mut self, wanted: usize, carrying: usize) -> Vec<Step> {
         if self.running > self.active {
-            self.wanted = Some(wanted);
+            self.wanted = Some((wanted, carrying));
             return Vec::new();
         }
-        let before = std::mem::replace(&mut self.active, wanted);
-        let mut steps = Vec::new();
-        if wanted < before {
-            steps.push(Step::Publish(wanted));
+        let (before, carried) = (self.active, self.carrying);
+        if wanted <= before {
+            self.active = wanted;
+            let mut steps = self.carry(carrying);
             steps.extend((wanted..before).map(Step::Leave));
+            return steps;
         }
-        if wanted > before {
-            self.running = wanted;
-            for thread in before..wanted {
-                steps.extend([Step::Start(thread), Step::Publish(thread + 1)]);
+        let mut steps = self.carry(carrying);
+        steps.retain(|step| *step != Step::Rebalance);
+        (self.active, self.running) = (wanted, wanted);
+        for thread in before..wanted {
+            steps.push(Step::Start(thread));
+            if thread < carrying.max(2) {
+                self.carrying = thread + 1;
+                steps.push(Step::Publish(thread + 1));
             }
-            steps.push(Step::Rebalance(before));
+        }
+        if self.carrying > carried {
+            steps.push(Step::Rebalance);
+        }
+        steps
+    }
+
+    /// Changes the number of threads that take clients, as far as there are so many. The main
+    /// thread alone is not enough when there are others.
+    pub fn carry(&mut self, carrying: usize) -> Vec<Step> {
+        let carrying = carrying.clamp(self.active.min(2), self.active);
+        let before = std::mem::replace(&mut self.carrying, carrying);
+        let mut steps = Vec::new();
+        if carrying < before {
+            steps.push(Step::Publish(carrying));
+            steps.extend((carrying..before.min(self.active)).map(Step::Park));
+        }
+        if carrying > before {
+            steps.extend((before..carrying).map(Step::Resume));
+            steps.extend([Step::Publish(carrying), Step::Rebalance]);
         }
         steps
     }
@@ -74,6 +117,7 @@ impl ThreadCount {
     /// A thread could not be started: it and those behind it do not exist.
     pub fn start_failed(&mut self, thread: usize) {
         (self.active, self.running) = (thread, thread);
+        self.carrying = self.carrying.min(thread);
     }
 
     /// A thread has ended.
@@ -83,8 +127,8 @@ impl ThreadCount {
             return Vec::new();
         }
         let mut steps = vec![Step::Unlink(self.active)];
-        if let Some(wanted) = self.wanted.take() {
-            steps.extend(self.set(wanted));
+        if let Some((wanted, carrying)) = self.wanted.take() {
+            steps.extend(self.set(wanted, carrying));
         }
         steps
     }
@@ -93,27 +137,44 @@ impl ThreadCount {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use Step::{Leave, Park, Publish, Rebalance, Resume, Start, Unlink};
 
     #[test]
     fn a_change_waits_for_threads_that_leave() {
         let mut count = ThreadCount::default();
-        let grown = [
-            Step::Start(1),
-            Step::Publish(2),
-            Step::Start(2),
-            Step::Publish(3),
-            Step::Rebalance(1),
-        ];
-        assert_eq!(count.set(3), grown);
-        assert_eq!(count.set(1), [Step::Publish(1), Step::Leave(1), Step::Leave(2)]);
-        assert_eq!((count.set(4), count.set(2)), (vec![], vec![]));
+        let grown = [Start(1), Publish(2), Start(2), Publish(3), Rebalance];
+        assert_eq!(count.set(3, 3), grown);
+        assert_eq!(count.set(1, 1), [Publish(1), Leave(1), Leave(2)]);
+        assert_eq!((count.set(4, 4), count.set(2, 2)), (vec![], vec![]));
         assert_eq!((count.others_running(), count.ended()), (2, vec![]));
-        let rest = [Step::Unlink(1), Step::Start(1), Step::Publish(2), Step::Rebalance(1)];
-        assert_eq!(count.ended(), rest);
-        assert_eq!(count.set(2), []);
-        assert_eq!(count.set(5).len(), 7);
+        assert_eq!(count.ended(), [Unlink(1), Start(1), Publish(2), Rebalance]);
+        assert_eq!(count.set(2, 2), []);
+        assert_eq!(count.set(5, 5).len(), 7);
         count.start_failed(3);
         assert_eq!(count.others_running(), 2);
-        assert_eq!(count.set(2), [Step::Publish(2), Step::Leave(2)]);
+        assert_eq!(count.set(2, 2), [Publish(2), Leave(2)]);
+    }
+
+    #[test]
+    fn threads_that_do_not_carry_are_parked() {
+        let mut count = ThreadCount::default();
+        let started = [Start(1), Publish(2), Start(2), Publish(3), Start(3), Start(4), Rebalance];
+        assert_eq!(count.set(5, 3), started);
+        assert_eq!(count.carry(9), [Resume(3), Resume(4), Publish(5), Rebalance]);
+        assert_eq!(count.carry(3), [Publish(3), Park(3), Park(4)]);
+        assert_eq!(count.carry(3), []);
+        // The main thread does not carry beside others.
+        assert_eq!(count.carry(1), [Publish(2), Park(2)]);
+        assert_eq!(count.set(4, 3), [Resume(2), Publish(3), Rebalance, Leave(4)]);
+        // Threads that leave do not keep others from being parked.
+        assert_eq!(count.carry(2), [Publish(2), Park(2)]);
+        assert_eq!(count.ended(), [Unlink(4)]);
+        let more = [Resume(2), Resume(3), Publish(4), Start(4), Publish(5), Start(5), Rebalance];
+        assert_eq!(count.set(6, 5), more);
+        assert_eq!(count.set(1, 1).len(), 1 + 5);
+        (0..5).for_each(|_| drop(count.ended()));
+        // Two carry clients at least, one of them the main thread's neighbour.
+        assert_eq!(count.set(2, 1), [Start(1), Publish(2), Rebalance]);
+        assert_eq!((count.active(), count.carrying()), (2, 2));
     }
 }

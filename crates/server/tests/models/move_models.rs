@@ -86,6 +86,72 @@ fn more_threads_and_fewer() {
     main.end();
 }
 
+/// Threads are parked and take clients again while these are away, killed and accepted.
+fn parked_threads() {
+    let mut main = Main::new();
+    main.set_threads(4);
+    let first = main.accept(2);
+    main.accept(2);
+    main.accept(1);
+    turns(&mut main);
+    let killer = kill(&main, &[&first]);
+    main.carry(2);
+    main.accept(1);
+    turns(&mut main);
+    main.carry(3);
+    main.unpause();
+    turns(&mut main);
+    main.carry(2);
+    for _ in 0..40 {
+        main.turn(false);
+        thread::yield_now();
+    }
+    join(&mut main, killer);
+    main.end();
+}
+
+/// Threads leave while others are parked, and come while they are.
+fn parked_threads_and_fewer() {
+    let mut main = Main::new();
+    main.set_threads(4);
+    let first = main.accept(1);
+    main.accept(2);
+    turns(&mut main);
+    let killer = kill(&main, &[&first]);
+    main.carry(2);
+    turns(&mut main);
+    main.set_threads(3);
+    turns(&mut main);
+    main.carry(2);
+    main.set_threads(4);
+    main.unpause();
+    turns(&mut main);
+    join(&mut main, killer);
+    main.end();
+}
+
+#[test]
+fn parked_threads_have_no_clients() {
+    holds(SCHEDULES, parked_threads);
+}
+
+#[test]
+fn parked_threads_leave_and_come() {
+    holds(SCHEDULES, parked_threads_and_fewer);
+}
+
+#[test]
+fn a_parked_thread_that_keeps_those_away_is_found() {
+    let fault = Fault::ParkedInName;
+    fails_with(fault, "parked thread kept a client", SCHEDULES_TO_FAIL, parked_threads);
+}
+
+#[test]
+fn clients_given_to_a_parked_thread_are_found() {
+    let fault = Fault::GivesToTheParked;
+    fails_with(fault, "moves without end", SCHEDULES_TO_FAIL, parked_threads);
+}
+
 #[test]
 fn clients_come_back_executed_or_closed() {
     holds(SCHEDULES, there_and_back);

@@ -22,6 +22,9 @@ use crate::thread_count::{Step, ThreadCount};
 
 /// Requests in one batch of a client.
 const BATCH: u64 = 2;
+/// The most moves of one client while the number of threads changes a few times: each change sends
+/// it to the main thread and from there to another.
+const MOVES_MAX: u64 = 12;
 
 /// What is known of a client whoever owns it.
 pub(crate) struct Record {
@@ -30,6 +33,8 @@ pub(crate) struct Record {
     pub(crate) closed: AtomicU64,
     /// Requests executed; their numbers run from 0.
     pub(crate) executed: AtomicU64,
+    /// How often it was sent from one thread to another to stay there.
+    moves: AtomicU64,
 }
 
 /// A client that sends so many batches, all of which only the main thread may execute.
@@ -78,6 +83,9 @@ impl Drop for TestClient {
 /// What all threads share.
 pub(crate) struct World {
     links: RwLock<Vec<Sender<TestMessage>>>,
+    /// Threads below this number take clients.
+    carrying: AtomicUsize,
+    /// Threads that run.
     active: AtomicUsize,
     pub(crate) records: Mutex<Vec<Arc<Record>>>,
 }
@@ -94,9 +102,12 @@ impl World {
 
     /// Any thread that is there for clients: the models do not depend on the choice.
     fn chosen(&self) -> usize {
-        match self.active.load(Ordering::Relaxed) {
+        if Fault::GivesToTheParked.is_planted() {
+            return self.active.load(Ordering::Relaxed) - 1;
+        }
+        match self.carrying.load(Ordering::Relaxed) {
             1 => 0,
-            active => thread_rng().gen_range(1..active),
+            carrying => thread_rng().gen_range(1..carrying),
         }
     }
 
@@ -184,6 +195,9 @@ impl Owner {
     fn move_client(&self, client: TestClient, thread: usize) {
         let everyone_chooses = Fault::EveryoneChooses.is_planted();
         let thread = if everyone_chooses { self.world.chosen() } else { thread };
+        let moves = client.record.moves.fetch_add(1, Ordering::Relaxed);
+        let id = client.record.id;
+        assert!(moves < MOVES_MAX || std::thread::panicking(), "client {id} moves without end");
         self.world.send(thread, Message::Move(client));
     }
 
@@ -242,6 +256,8 @@ pub(crate) struct Main {
     owner: Owner,
     threads: Vec<Option<JoinHandle<Vec<TestClient>>>>,
     count: ThreadCount,
+    /// At the end of the server: threads from this number on are parked and have no clients.
+    parked_from: usize,
     /// Clients of threads that have ended with the server.
     rest: Vec<TestClient>,
 }
@@ -250,12 +266,14 @@ impl Main {
     pub(crate) fn new() -> Self {
         let world = Arc::new(World {
             links: RwLock::new(Vec::new()),
+            carrying: AtomicUsize::new(1),
             active: AtomicUsize::new(1),
             records: Mutex::new(Vec::new()),
         });
         let (owner, link) = Owner::new(&world, 0);
         world.links.write().expect("nobody panics").push(link);
-        Self { world, owner, threads: Vec::new(), count: ThreadCount::default(), rest: Vec::new() }
+        let (threads, rest) = (Vec::new(), Vec::new());
+        Self { world, owner, threads, count: ThreadCount::default(), parked_from: 1000, rest }
     }
 
     /// A new client, as `accept` brings one.
@@ -266,6 +284,7 @@ impl Main {
             location: ClientLocation::new(),
             closed: AtomicU64::new(0),
             executed: AtomicU64::new(0),
+            moves: AtomicU64::new(0),
         });
         records.push(Arc::clone(&record));
         drop(records);
@@ -282,14 +301,25 @@ impl Main {
 
     /// See `Control::set_threads`: the same state machine, other steps.
     pub(crate) fn set_threads(&mut self, wanted: usize) {
-        let steps = self.count.set(wanted);
+        let steps = self.count.set(wanted, wanted);
+        self.take_steps(steps);
+    }
+
+    /// See `Control::balance`.
+    pub(crate) fn carry(&mut self, carrying: usize) {
+        let steps = self.count.carry(carrying);
         self.take_steps(steps);
     }
 
     fn take_steps(&mut self, steps: Vec<Step>) {
         for step in steps {
             match step {
-                Step::Publish(active) => self.world.active.store(active, Ordering::Relaxed),
+                Step::Publish(carrying) => self.world.carrying.store(carrying, Ordering::Relaxed),
+                Step::Park(thread) if Fault::ParkedInName.is_planted() => {
+                    self.world.send(thread, Message::MoveAll);
+                }
+                Step::Park(thread) => self.world.send(thread, Message::Park),
+                Step::Resume(thread) => self.world.send(thread, Message::Resume),
                 Step::Leave(thread) => self.world.send(thread, Message::Leave),
                 Step::Start(index) => {
                     let (owner, link) = Owner::new(&self.world, index);
@@ -305,12 +335,14 @@ impl Main {
                 Step::Unlink(active) => {
                     self.world.links.write().expect("nobody panics").truncate(active);
                 }
-                Step::Rebalance(before) => {
+                Step::Rebalance => {
                     self.world.send(0, Message::MoveAll);
-                    (1..before).for_each(|thread| self.world.send(thread, Message::MoveSurplus));
+                    let carrying = self.count.carrying();
+                    (1..carrying).for_each(|thread| self.world.send(thread, Message::MoveSurplus));
                 }
             }
         }
+        self.world.active.store(self.count.active(), Ordering::Relaxed);
     }
 
     fn threads_left(&self) -> usize {
@@ -328,7 +360,10 @@ impl Main {
         }
         for index in std::mem::take(&mut self.owner.left) {
             let thread = self.threads[index - 1].take().expect("it ends once");
-            self.rest.extend(thread.join().expect("it ends"));
+            let rest = thread.join().expect("it ends");
+            let kept = index >= self.parked_from && !rest.is_empty();
+            self.rest.extend(rest);
+            assert!(!kept, "a parked thread kept a client");
             let steps = self.count.ended();
             self.take_steps(steps);
         }
@@ -342,12 +377,14 @@ impl Main {
 
     /// Ends the server, and checks what became of its clients.
     pub(crate) fn end(mut self) {
-        while self.threads_left() + 1 > self.world.active.load(Ordering::Relaxed) {
+        while self.threads_left() + 1 > self.count.active() {
             self.turn(true);
         }
         assert!(self.rest.is_empty(), "a thread that left kept a client");
         let threads = self.threads.len();
         (1..=threads).for_each(|thread| self.world.send(thread, Message::ShutDown));
+        self.parked_from = self.count.carrying();
+        self.world.carrying.store(1, Ordering::Relaxed);
         self.world.active.store(1, Ordering::Relaxed);
         while self.threads_left() > 0 {
             self.turn(true);

@@ -40,6 +40,10 @@ pub(crate) enum Fault {
     LeavesTheAway,
     /// A thread that leaves does not hand over the clients that are here.
     KeepsTheOthers,
+    /// A parked thread moves its clients and is not told that it takes none any more.
+    ParkedInName,
+    /// Clients are given to a thread that is parked.
+    GivesToTheParked,
     /// Every thread chooses to which thread its clients go.
     EveryoneChooses,
     /// Queued requests are executed from the newest on.

@@ -234,7 +234,7 @@ fn thousands_come_and_go_and_leave_nothing() {
 
 #[test]
 fn a_burst_of_clients_is_spread_evenly() {
-    let server = Server::start(&["--io-threads", "4"]);
+    let server = Server::start(&["--io-threads", "4", "--io-threads-always-active", "yes"]);
     let mut clients: Vec<Client> = (0..30).map(|_| server.client()).collect();
     for client in &mut clients {
         client.send("PING");

@@ -37,7 +37,8 @@ pub(super) fn server(snapshot: &Snapshot<'_>, page: &mut Page) {
     page.line("lru_clock", snapshot.worker.turn.access_clock());
     page.line("executable", &process.executable);
     page.line("config_file", &process.config_file);
-    page.line("io_threads_active", u8::from(process.threads_active > 1));
+    // Redis says 0 or 1. This is how many of the threads have clients to serve.
+    page.line("io_threads_active", process.threads_carrying.saturating_sub(1));
     listeners(snapshot, page);
 }
 

@@ -1,0 +1,188 @@
+//! How many threads carry clients: at most one for each processor that the process may use, and no
+//! more than the load needs.
+//!
+//! A thread beyond the processors costs: requests are spread over more turns, so that each wait
+//! and each switch of threads is paid by fewer of them. The main thread samples how busy the
+//! carriers were and answers with the number of them from now on:
+//!
+//! ```text
+//!     fewer processors than carriers                       as many as processors
+//!     one is over 70% busy, all together over 50%          as many as would be 50% busy
+//!     for 5 s none is over 50%, and fewer would be
+//!     at most 40% busy                                     as many as would be 40% busy
+//! ```
+//!
+//! The shares are apart, so a number that was just chosen is not left again under the same load. A
+//! single client that keeps its thread busy does not spread the others.
+//!
+//! It deliberately neither moves clients nor reads clocks: `ThreadCount` knows the steps.
+
+/// A carrier that is busy for more than this share of the time needs others beside it.
+const BUSY_SHARE: f64 = 0.7;
+/// The share of time that carriers are busy on average after their number was raised.
+const RAISED_SHARE: f64 = 0.5;
+/// The same after it was lowered.
+const LOWERED_SHARE: f64 = 0.4;
+/// How long the load has to be low before the number is lowered.
+const CALM_MS: i64 = 5000;
+/// How long a raised number stays before it is raised again.
+const RAISE_AGAIN_MS: i64 = 300;
+/// Between two samples.
+pub const SAMPLE_MS: i64 = 100;
+
+/// Decides how many threads carry clients.
+#[derive(Debug, Default)]
+pub struct Carriers {
+    /// Since when the load has been low.
+    calm_since_ms: Option<i64>,
+    /// When the number was raised.
+    raised_ms: i64,
+}
+
+impl Carriers {
+    /// The number of carriers from now on. `busy` has, for each of the present ones, the share of
+    /// the time since the last sample that it was busy; `most` is the number of carriers that have
+    /// a processor; `now_ms` is the time on any scale that only goes forward.
+    pub fn decide(&mut self, busy: &[f64], most: usize, now_ms: i64) -> usize {
+        let (now, most) = (busy.len().max(1), most.max(1));
+        if now > most {
+            self.calm_since_ms = None;
+            return most;
+        }
+        let total: f64 = busy.iter().sum();
+        let peak = busy.iter().copied().fold(0.0, f64::max);
+        let carriers_at = |share: f64| (total / share).ceil() as usize;
+        if now < most && peak > BUSY_SHARE && total > RAISED_SHARE * now as f64 {
+            self.calm_since_ms = None;
+            if now_ms - self.raised_ms < RAISE_AGAIN_MS {
+                return now;
+            }
+            self.raised_ms = now_ms;
+            return carriers_at(RAISED_SHARE).clamp(now + 1, most);
+        }
+        let fewer = carriers_at(LOWERED_SHARE).max(1);
+        if peak > RAISED_SHARE || fewer >= now {
+            self.calm_since_ms = None;
+            return now;
+        }
+        let since_ms = *self.calm_since_ms.get_or_insert(now_ms);
+        if now_ms - since_ms < CALM_MS {
+            return now;
+        }
+        self.calm_since_ms = None;
+        fewer
+    }
+}
+
+/// The shares of time that threads were busy between two samples.
+#[derive(Debug, Default)]
+pub struct BusySamples {
+    last_tsc: u64,
+    last: Vec<u64>,
+}
+
+impl BusySamples {
+    /// Takes a sample at a TSC: the busy ticks of each thread so far. Returns the share of time of
+    /// each since the last sample; 0 for one that was not in it.
+    pub fn shares(&mut self, tsc: u64, busy_tsc: &[u64]) -> Vec<f64> {
+        let elapsed = tsc.wrapping_sub(self.last_tsc).max(1) as f64;
+        let last = self.last.iter().copied().map(Some).chain(std::iter::repeat(None));
+        let shares = busy_tsc.iter().zip(last).map(|(busy, last)| {
+            let ticks = last.map_or(0, |last| busy.saturating_sub(last));
+            (ticks as f64 / elapsed).min(1.0)
+        });
+        let shares = shares.collect();
+        self.last_tsc = tsc;
+        self.last = busy_tsc.to_vec();
+        shares
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Ten samples a second for `seconds`, of a load of `total` processors that is spread evenly.
+    /// Returns each number of carriers that was decided, when it changed.
+    fn changes(
+        carriers: &mut Carriers,
+        (mut count, most): (usize, usize),
+        start_ms: i64,
+        seconds: i64,
+        load: impl Fn(i64, usize) -> Vec<f64>,
+    ) -> Vec<usize> {
+        let mut changes = Vec::new();
+        for step in 0..seconds * 10 {
+            let now_ms = start_ms + step * SAMPLE_MS;
+            let decided = carriers.decide(&load(step, count), most, now_ms);
+            if decided != count {
+                count = decided;
+                changes.push(count);
+            }
+        }
+        changes
+    }
+
+    fn even(total: f64) -> impl Fn(i64, usize) -> Vec<f64> {
+        move |_, count| vec![(total / count as f64).min(1.0); count]
+    }
+
+    #[test]
+    fn no_more_carry_than_there_are_processors() {
+        let mut carriers = Carriers::default();
+        assert_eq!(changes(&mut carriers, (7, 2), 1000, 1, even(7.0)), [2]);
+        assert_eq!(changes(&mut carriers, (2, 2), 2000, 20, even(7.0)), []);
+        // One is the least, whatever the quota.
+        assert_eq!(changes(&mut carriers, (2, 0), 30_000, 1, even(2.0)), [1]);
+    }
+
+    #[test]
+    fn the_number_follows_the_load() {
+        let mut carriers = Carriers::default();
+        assert_eq!(changes(&mut carriers, (1, 16), 1000, 10, even(5.0)), [2, 4, 8]);
+        assert_eq!(changes(&mut carriers, (8, 16), 20_000, 4, even(0.1)), []);
+        assert_eq!(changes(&mut carriers, (8, 16), 30_000, 20, even(0.1)), [1]);
+        // A raise takes a sample, not a second.
+        assert_eq!(carriers.decide(&[0.9], 16, 60_000), 2);
+        assert_eq!(carriers.decide(&[0.9, 0.9], 16, 60_100), 2);
+    }
+
+    #[test]
+    fn no_load_moves_clients_back_and_forth() {
+        for most in [2, 3, 8] {
+            for percent in (0..most * 100).step_by(3) {
+                let total = percent as f64 / 100.0;
+                for start in [1, most] {
+                    // A tenth more or less from sample to sample.
+                    let noisy = |step: i64, count: usize| {
+                        let factor = [0.9, 1.1, 1.0, 0.95, 1.05][step as usize % 5];
+                        even(total * factor)(step, count)
+                    };
+                    let mut carriers = Carriers::default();
+                    let all = changes(&mut carriers, (start, most), 1000, 60, noisy);
+                    let is_one_way = all.is_sorted() || all.is_sorted_by(|a, b| a >= b);
+                    assert!(is_one_way && all.len() < 8, "{total} of {most}: {all:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn one_hot_client_spreads_nobody_for_long() {
+        let hot = |_, count: usize| {
+            let mut busy = vec![0.01; count];
+            busy[0] = 1.0;
+            busy
+        };
+        let mut carriers = Carriers::default();
+        assert_eq!(changes(&mut carriers, (1, 8), 1000, 60, hot), [2, 3]);
+    }
+
+    #[test]
+    fn shares_are_of_the_time_between_samples() {
+        let mut samples = BusySamples::default();
+        samples.shares(1000, &[100]);
+        assert_eq!(samples.shares(2000, &[600, 300]), [0.5, 0.0]);
+        assert_eq!(samples.shares(3000, &[600, 9300]), [0.0, 1.0]);
+    }
+}
