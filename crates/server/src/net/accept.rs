@@ -15,7 +15,7 @@ use crate::net::connection::Connection;
 use crate::net::listener::{Accepted, ListenerKind};
 use crate::net::tls::TlsStream;
 use crate::net::transport::Transport;
-use crate::threads::control::LISTENER_TOKEN;
+use crate::threads::listeners::LISTENER_TOKEN;
 use crate::threads::shared::Shared;
 use crate::{verbose, warning};
 

@@ -19,7 +19,7 @@ impl Host for ProcessHost<'_> {
         old: &Config,
         new: &Config,
     ) -> Result<(), (&'static str, String)> {
-        crate::threads::control::apply(self.0, changes, old, new)
+        crate::threads::apply::apply(self.0, changes, old, new)
     }
 
     fn close_client(&self, client: &ClientRecord) {

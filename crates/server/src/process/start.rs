@@ -17,8 +17,10 @@ use sys::signal::{Signal, Signals};
 use crate::keyspace::shard_locks::Shards;
 use crate::net::{accept, tls};
 use crate::process::load::load;
-use crate::threads::control::{self, Control, LISTENER_TOKEN, RESERVED_FILES, THREADS_MAX};
+use crate::threads::apply;
+use crate::threads::control::{self, Control, RESERVED_FILES, THREADS_MAX};
 use crate::threads::io_thread::{IoThread, ThreadMailbox};
+use crate::threads::listeners::LISTENER_TOKEN;
 use crate::threads::message::Message;
 use crate::threads::shared::Shared;
 use crate::{notice, warning};
@@ -67,7 +69,7 @@ fn serve(mut config: Config, file: Option<&OsStr>, warnings: &[Warning]) -> Resu
     if config.daemonize {
         sys::process::daemonize().map_err(|error| format!("Can't daemonize: {error}"))?;
     }
-    control::configure_log(&config);
+    apply::configure_log(&config);
     let signals = Signals::block().map_err(|error| format!("Can't receive signals: {error}"))?;
     limit_clients(&mut config)?;
     sys::allocator::set_page_decay_ms(PAGE_DECAY_MS);
