@@ -8,8 +8,22 @@ use store::Shard;
 use crate::clients::record::ClientRecord;
 use crate::config::{Change, Config};
 
+/// One thread's way through the gate, for a command that runs inside.
+pub trait GateAccess {
+    /// Goes outside. Other commands may run from now on, even alone.
+    fn leave(&self);
+
+    /// Goes inside again.
+    fn enter(&self);
+}
+
+/// The keyspace, as a command on sessions or the server sees it: one shard at a time.
+pub trait NodeShards: ShardAccess + GateAccess {}
+
+impl<T: ShardAccess + GateAccess> NodeShards for T {}
+
 /// Gives commands the shards they need. Whether locks or owner threads provide them is its secret.
-pub trait ShardLocks: ShardAccess {
+pub trait ShardLocks: ShardAccess + GateAccess {
     /// Runs `work` with one shard.
     fn one<R>(&self, shard: usize, work: impl FnOnce(&mut Shard) -> R) -> R;
 
@@ -78,9 +92,68 @@ pub struct ProcessInfo {
     pub tsc_per_micro: f64,
 }
 
-/// Services of the process. Commands that need them are rare; all but `close_client`
-/// and `wake_client` run on the main thread.
-pub trait Host {
+/// The one service of the process that is used inside the gate.
+pub trait ClientWaker {
+    /// Tells the owner of a client that its wait is over, and waits for nothing. No shard is held.
+    fn wake_client(&self, client: &ClientRecord);
+}
+
+/// The process, as a command gets it: only outside the gate. A thread inside delays every thread
+/// that closes the gate, so nothing there may wait for a disk, a socket or a lock.
+///
+/// The compiler refuses what would be done inside:
+///
+/// ```compile_fail,E0599
+/// fn purge(host: node::host::GatedHost<'_>) {
+///     host.purge_memory();
+/// }
+/// ```
+///
+/// ```
+/// fn purge(host: node::host::GatedHost<'_>, gate: &dyn node::host::GateAccess) {
+///     host.outside(gate, |host| host.purge_memory());
+/// }
+/// ```
+#[derive(Clone, Copy)]
+pub struct GatedHost<'a>(&'a dyn Host);
+
+impl<'a> GatedHost<'a> {
+    /// A process whose services are to be used outside the gate.
+    pub fn new(host: &'a dyn Host) -> Self {
+        Self(host)
+    }
+
+    /// Leaves the gate, does `work` and enters again.
+    pub fn outside<R>(&self, gate: &dyn GateAccess, work: impl FnOnce(&dyn Host) -> R) -> R {
+        let _outside = Outside::leave(gate);
+        work(self.0)
+    }
+
+    /// What may be used inside as well.
+    pub(crate) fn waker(&self) -> &'a dyn ClientWaker {
+        self.0
+    }
+}
+
+/// Outside the gate, until dropped.
+struct Outside<'a>(&'a dyn GateAccess);
+
+impl<'a> Outside<'a> {
+    fn leave(gate: &'a dyn GateAccess) -> Self {
+        gate.leave();
+        Self(gate)
+    }
+}
+
+impl Drop for Outside<'_> {
+    fn drop(&mut self) {
+        self.0.enter();
+    }
+}
+
+/// Services of the process, which commands use through a [`GatedHost`]. Those that need them are
+/// rare; all but `close_client` run on the main thread.
+pub trait Host: ClientWaker {
     /// Makes the process follow a changed configuration.
     ///
     /// # Errors
@@ -94,9 +167,6 @@ pub trait Host {
 
     /// Asks the owner of a client to close it.
     fn close_client(&self, client: &ClientRecord);
-
-    /// Tells the owner of a client that its wait is over. No shard is held.
-    fn wake_client(&self, client: &ClientRecord);
 
     /// Wakes clients that wait for the end of CLIENT PAUSE.
     fn pause_changed(&self);
@@ -130,7 +200,4 @@ pub trait Host {
 
     /// The allocator's own report.
     fn allocator_report(&self) -> String;
-
-    /// Drops something large where it delays nobody.
-    fn drop_later(&self, garbage: Box<dyn Send>);
 }

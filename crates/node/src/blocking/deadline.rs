@@ -4,7 +4,7 @@
 use super::serve::{deliver, try_key};
 use super::waiter::Waiter;
 use crate::execution::worker::Worker;
-use crate::host::{Host, ShardLocks};
+use crate::host::{ClientWaker, ShardLocks};
 
 /// When the owner of a waiting client has to [come back](on_deadline) to it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub fn on_deadline<L: ShardLocks>(
     worker: &mut Worker,
     waiter: &Waiter,
     locks: &L,
-    host: &dyn Host,
+    waker: &dyn ClientWaker,
 ) {
     let now_ms = worker.turn.unix_ms;
     if !worker.node.is_paused(true, now_ms) {
@@ -43,7 +43,7 @@ pub fn on_deadline<L: ShardLocks>(
                 try_key(worker, waiter.db, key, locks);
             }
         }
-        deliver(worker, host);
+        deliver(worker, waker);
     }
     if waiter.until_ms().is_some_and(|until_ms| until_ms <= now_ms) {
         // When someone has served it a moment ago, it gets that.

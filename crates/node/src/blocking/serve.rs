@@ -22,7 +22,7 @@ use super::waits::Waits;
 use crate::execution::outcome::Outcome;
 use crate::execution::scope::{ExecutionScope, Work, cx_parts, lock_all, shards_of};
 use crate::execution::worker::Worker;
-use crate::host::{Host, ShardLocks};
+use crate::host::{ClientWaker, ShardLocks};
 
 /// How often a command takes its shards anew because more are needed, before it stops the world.
 const ROUNDS_MAX: usize = 8;
@@ -146,19 +146,19 @@ pub(super) fn try_key<L: ShardLocks>(worker: &mut Worker, db: usize, key: &[u8],
 pub fn after_expiry<L: ShardLocks, T>(
     worker: &mut Worker,
     locks: &L,
-    host: &dyn Host,
+    waker: &dyn ClientWaker,
     step: impl FnOnce(&mut store::Turn) -> T,
 ) -> T {
     worker.turn.effects.set_watched(worker.node.waits.count() != 0);
     let result = step(&mut worker.turn);
     worker.turn.effects.set_watched(false);
     ExecutionScope { worker: &mut *worker, db: 0, locks }.serve_changed();
-    deliver(worker, host);
+    deliver(worker, waker);
     result
 }
 
 /// Tells owners the news of their waits. No shard is held.
-pub(crate) fn deliver(worker: &mut Worker, host: &dyn Host) {
+pub(crate) fn deliver(worker: &mut Worker, waker: &dyn ClientWaker) {
     for event in std::mem::take(&mut worker.wake_events) {
         let waiter = match &event {
             WakeEvent::Served { waiter, tsc, error } => {
@@ -167,7 +167,7 @@ pub(crate) fn deliver(worker: &mut Worker, host: &dyn Host) {
             }
             WakeEvent::RetrySooner(waiter) => waiter,
         };
-        host.wake_client(&waiter.record);
+        waker.wake_client(&waiter.record);
     }
 }
 

@@ -87,25 +87,29 @@ fn set(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resul
 /// Changes a copy of the configuration, makes the process follow it, and only then lets it count: a
 /// change that fails on the way leaves everything as it was.
 fn change(cx: &NodeCx<'_>, pairs: &[(&[u8], &[u8])]) -> Result<(), SetError> {
-    let node = &cx.worker.node;
-    let _one_at_a_time = node.config_change.lock();
-    let old = node.config();
-    let mut new = Config::clone(&old);
-    let changes = new.set(pairs, cx.session.record.is_local())?;
-    cx.host.apply(&changes, &old, &new).map_err(|(name, reason)| SetError::failed(name, reason))?;
-    node.set_config(new);
-    Ok(())
+    let (node, local) = (&cx.worker.node, cx.session.record.is_local());
+    cx.outside(|host| {
+        let _one_at_a_time = node.config_change.lock();
+        let old = node.config();
+        let mut new = Config::clone(&old);
+        let changes = new.set(pairs, local)?;
+        host.apply(&changes, &old, &new)
+            .map_err(|(name, reason)| SetError::failed(name, reason))?;
+        node.set_config(new);
+        Ok(())
+    })
 }
 
 fn rewrite(cx: &mut NodeCx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
-    if cx.host.process_info().config_file.is_empty() {
-        return Err(ServerError::NoConfigFile.into());
-    }
     let node = &cx.worker.node;
-    let _one_at_a_time = node.config_change.lock();
-    let old = cx.host.read_config_file().map_err(ServerError::Rewrite)?;
-    let new = node.config().rewrite(&old);
-    cx.host.write_config_file(&new).map_err(ServerError::Rewrite)?;
+    cx.outside(|host| {
+        if host.process_info().config_file.is_empty() {
+            return Err(ServerError::NoConfigFile);
+        }
+        let _one_at_a_time = node.config_change.lock();
+        let old = host.read_config_file().map_err(ServerError::Rewrite)?;
+        host.write_config_file(&node.config().rewrite(&old)).map_err(ServerError::Rewrite)
+    })?;
     reply.ok();
     Ok(())
 }

@@ -26,7 +26,7 @@ use crate::execution::request::Request;
 use crate::execution::scope::ExecutionScope;
 use crate::execution::table::{Call, Entry};
 use crate::execution::worker::Worker;
-use crate::host::{Host, ShardLocks};
+use crate::host::{GatedHost, ShardLocks};
 use crate::node::PAUSE_NONE;
 
 /// Executes the requests of one client on one thread, inside the gate.
@@ -38,7 +38,7 @@ pub struct Executor<'a, L> {
     /// The keyspace.
     pub locks: &'a L,
     /// Services of the process.
-    pub host: &'a dyn Host,
+    pub host: GatedHost<'a>,
     /// Where replies go.
     pub out: &'a mut Out,
 }
@@ -224,7 +224,7 @@ impl<L: ShardLocks> Executor<'_, L> {
             let tsc = tsc.saturating_sub(others);
             account(self.worker, &self.session.record, entry, args, !failed, tsc);
         }
-        blocking::deliver(self.worker, self.host);
+        blocking::deliver(self.worker, self.host.waker());
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -10,7 +11,7 @@ use engine::{ExclusiveShards, HeldShards, ShardAccess};
 use node::blocking::{due, finish, give_up, on_deadline};
 use node::clients::record::flag;
 use node::config::{Change, Config};
-use node::host::{ProcessInfo, Shutdown};
+use node::host::{ClientWaker, GateAccess, GatedHost, ProcessInfo, Shutdown};
 use node::{
     ClientRecord, Executor, Host, Node, Outcome, Request, Session, ShardLocks, Waiter, Worker,
     table,
@@ -62,14 +63,15 @@ impl TestServer {
     pub fn with_config(shards: usize, config: Config) -> Self {
         let databases = config.databases as usize;
         let node = Arc::new(Node::new(config, 42, shards));
+        let host = FakeHost::default();
         let mut worker = Worker::new(Arc::clone(&node), 0, table(), 7, TICKS_PER_MICRO);
         worker.turn.effects.set_consumed(true);
         let shards = (0..shards).map(|_| RefCell::new(Shard::new(databases))).collect();
         Self {
             node,
-            host: FakeHost::default(),
+            shards: FakeShards { shards, ticks: Cell::default(), inside: Rc::clone(&host.inside) },
+            host,
             worker,
-            shards: FakeShards { shards, ticks: Cell::default() },
             clients: BTreeMap::new(),
             due_ms: BTreeMap::new(),
             received: BTreeMap::new(),
@@ -205,10 +207,12 @@ impl TestServer {
             worker: &mut self.worker,
             session,
             locks: &self.shards,
-            host: &self.host,
+            host: GatedHost::new(&self.host),
             out: &mut out,
         };
+        self.shards.enter();
         let outcome = executor.execute(request);
+        self.shards.leave();
         let after = self.worker.turn.counters;
         let effects = self.worker.turn.effects.take();
         let own: Vec<_> = effects.iter().filter(|effect| is_own(effect)).collect();
@@ -283,6 +287,8 @@ struct FakeShards {
     shards: Vec<RefCell<Shard>>,
     /// What the tick counter shows when a command ends.
     ticks: Cell<u64>,
+    /// The thread is inside the gate.
+    inside: Rc<Cell<bool>>,
 }
 
 struct FakeHeldShards<'a>(Vec<(usize, std::cell::RefMut<'a, Shard>)>);
@@ -328,6 +334,16 @@ impl ShardAccess for FakeShards {
     }
 }
 
+impl GateAccess for FakeShards {
+    fn leave(&self) {
+        assert!(self.inside.replace(false), "left twice");
+    }
+
+    fn enter(&self) {
+        assert!(!self.inside.replace(true), "entered twice");
+    }
+}
+
 impl ShardLocks for FakeShards {
     fn one<R>(&self, shard: usize, work: impl FnOnce(&mut Shard) -> R) -> R {
         work(&mut self.shards[shard].borrow_mut())
@@ -370,6 +386,21 @@ pub struct FakeHost {
     pub unfollowed: RefCell<Option<&'static str>>,
     /// Ticks that each command takes; a tick is a microsecond.
     pub ticks: Cell<u64>,
+    /// The thread is inside the gate.
+    inside: Rc<Cell<bool>>,
+}
+
+impl FakeHost {
+    #[track_caller]
+    fn is_used(&self) {
+        assert!(!self.inside.get(), "a service of the process is used inside the gate");
+    }
+}
+
+impl ClientWaker for FakeHost {
+    fn wake_client(&self, client: &ClientRecord) {
+        self.woken.borrow_mut().push(client.id);
+    }
 }
 
 impl Host for FakeHost {
@@ -379,6 +410,7 @@ impl Host for FakeHost {
         _: &Config,
         _: &Config,
     ) -> Result<(), (&'static str, String)> {
+        self.is_used();
         match *self.unfollowed.borrow() {
             Some(name) if changes.iter().any(|change| change.name == name) => {
                 Err((name, "not today".to_owned()))
@@ -388,21 +420,22 @@ impl Host for FakeHost {
     }
 
     fn close_client(&self, client: &ClientRecord) {
+        self.is_used();
         self.closed.borrow_mut().push(client.id);
     }
 
-    fn wake_client(&self, client: &ClientRecord) {
-        self.woken.borrow_mut().push(client.id);
+    fn pause_changed(&self) {
+        self.is_used();
     }
 
-    fn pause_changed(&self) {}
-
     fn shut_down(&self, how: Shutdown) -> Result<(), String> {
+        self.is_used();
         self.shutdowns.borrow_mut().push(how);
         Ok(())
     }
 
     fn process_info(&self) -> ProcessInfo {
+        self.is_used();
         ProcessInfo {
             pid: 4321,
             uptime_seconds: 90_061,
@@ -417,25 +450,27 @@ impl Host for FakeHost {
     }
 
     fn read_config_file(&self) -> Result<Vec<u8>, String> {
+        self.is_used();
         Ok(self.config_file.borrow().clone())
     }
 
     fn write_config_file(&self, text: &[u8]) -> Result<(), String> {
+        self.is_used();
         *self.config_file.borrow_mut() = text.to_vec();
         Ok(())
     }
 
     fn sleep(&self, time: Duration) {
+        self.is_used();
         self.sleeps.borrow_mut().push(time);
     }
 
-    fn purge_memory(&self) {}
-
-    fn allocator_report(&self) -> String {
-        "report".to_owned()
+    fn purge_memory(&self) {
+        self.is_used();
     }
 
-    fn drop_later(&self, garbage: Box<dyn Send>) {
-        drop(garbage);
+    fn allocator_report(&self) -> String {
+        self.is_used();
+        "report".to_owned()
     }
 }

@@ -10,6 +10,7 @@
 use crossbeam_utils::CachePadded;
 use engine::{ExclusiveShards, HeldShards, ShardAccess};
 use node::ShardLocks;
+use node::host::GateAccess;
 use store::{Db, Shard};
 
 use super::shim::{Inside, Mutex, MutexGuard, Pass, TRIES_MAX, back_off};
@@ -140,7 +141,18 @@ impl ThreadShards<'_> {
 
 impl ShardAccess for ThreadShards<'_> {
     fn visit(&self, shard: usize, work: &mut dyn FnMut(&mut Shard)) {
+        debug_assert!(self.pass.is_inside(), "shards are visited inside the gate");
         self.shards.visit(shard, work);
+    }
+}
+
+impl GateAccess for ThreadShards<'_> {
+    fn leave(&self) {
+        self.pass.leave();
+    }
+
+    fn enter(&self) {
+        self.pass.enter();
     }
 }
 

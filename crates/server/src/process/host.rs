@@ -4,13 +4,19 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use node::config::{Change, Config};
-use node::host::{ProcessInfo, Shutdown};
+use node::host::{ClientWaker, ProcessInfo, Shutdown};
 use node::{ClientRecord, Host};
 
 use crate::threads::shared::Shared;
 
 /// The process, as commands see it.
 pub struct ProcessHost<'a>(pub &'a Shared);
+
+impl ClientWaker for ProcessHost<'_> {
+    fn wake_client(&self, client: &ClientRecord) {
+        self.0.wake_client(client);
+    }
+}
 
 impl Host for ProcessHost<'_> {
     fn apply(
@@ -24,10 +30,6 @@ impl Host for ProcessHost<'_> {
 
     fn close_client(&self, client: &ClientRecord) {
         self.0.close_client(client);
-    }
-
-    fn wake_client(&self, client: &ClientRecord) {
-        self.0.wake_client(client);
     }
 
     fn pause_changed(&self) {
@@ -95,10 +97,5 @@ impl Host for ProcessHost<'_> {
 
     fn allocator_report(&self) -> String {
         sys::allocator::report()
-    }
-
-    fn drop_later(&self, garbage: Box<dyn Send>) {
-        // Without its thread, garbage is dropped here.
-        let _ = self.0.garbage.send(garbage);
     }
 }

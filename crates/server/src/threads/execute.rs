@@ -5,6 +5,7 @@
 //! shards of their keys, then the table slots, then the records.
 
 use command::PrefetchHint;
+use node::host::GatedHost;
 use node::{Executor, Outcome, Request, Worker, table};
 use resp::out::{Mark, Out};
 use resp::{Args, Reply, Span};
@@ -158,7 +159,7 @@ impl IoThread {
             worker: &mut self.worker,
             session,
             locks: &locks,
-            host: &host,
+            host: GatedHost::new(&host),
             out: &mut self.out,
         };
         while *next < batch.requests.end {
@@ -374,11 +375,12 @@ impl QueueExecution<'_> {
         let entry = table().resolve(&args);
         let hasher = self.worker.turn.hasher;
         let hash = entry.and_then(|entry| entry.single_key_hash(&args, |key| hasher.hash(key)));
+        let host = ProcessHost(self.shared);
         let mut executor = Executor {
             worker: self.worker,
             session: &mut client.session,
             locks: &ThreadShards::enter(&self.shared.shards, self.pass),
-            host: &ProcessHost(self.shared),
+            host: GatedHost::new(&host),
             out: self.out,
         };
         executor.execute(Request { entry, args, hash })

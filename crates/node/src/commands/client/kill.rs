@@ -93,7 +93,7 @@ pub(super) fn kill(
             // Its reply is sent first.
             cx.outcome = Outcome::Close;
         } else {
-            cx.host.close_client(&record);
+            cx.outside(|host| host.close_client(&record));
         }
     }
     match (is_old_form, killed) {

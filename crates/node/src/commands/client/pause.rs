@@ -42,7 +42,7 @@ pub(super) fn pause(
     let unix_ms = cx.worker.turn.unix_ms;
     let until_ms = deadline(args.text(2), unix_ms)?;
     cx.worker.node.pause_clients(writes_only, until_ms, unix_ms);
-    cx.host.pause_changed();
+    cx.outside(|host| host.pause_changed());
     reply.ok();
     Ok(())
 }
@@ -53,12 +53,12 @@ pub(super) fn unpause(
     reply: &mut Reply<'_>,
 ) -> Result<(), Error> {
     cx.worker.node.unpause_clients();
-    cx.host.pause_changed();
+    cx.outside(|host| host.pause_changed());
     reply.ok();
     Ok(())
 }
 
-/// The moment so many milliseconds from now.
+/// When a pause of this many milliseconds ends.
 fn deadline(timeout_ms: &[u8], unix_ms: i64) -> Result<i64, Error> {
     match base::number::parse_i64(timeout_ms) {
         None => Err(ConnectionError::TimeoutNotInteger.into()),
