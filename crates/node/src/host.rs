@@ -15,6 +15,10 @@ pub trait GateAccess {
 
     /// Goes inside again.
     fn enter(&self);
+
+    /// Waits until every command that another thread has begun is over. Commands that begin later
+    /// see what the caller wrote before.
+    fn barrier(&self);
 }
 
 /// The keyspace, as a command on sessions or the server sees it: one shard at a time.

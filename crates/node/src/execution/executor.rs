@@ -1,8 +1,10 @@
 //! From a request to its reply: the checks before a command, the command, and its accounting.
 //!
-//! The checks are, in this order: does the command exist, has it the right number of arguments, may
-//! this client run it (authentication now, access control later), does it belong to the main
-//! thread, is it paused. None of them costs more than a branch for an ordinary data command.
+//! The checks are, in this order: is the client killed, does the command exist, has it the right
+//! number of arguments, may this client run it (authentication now, access control later), does it
+//! belong to the main thread, is it paused. None of them costs more than a branch for an ordinary
+//! data command. All are made inside the gate. A command that leaves it on the way to its shards
+//! checks again what may have changed ([`Admission`]).
 //!
 //! On the way of a request this is the middle: the event loop (`server::threads::execute`) calls
 //! [`Executor::execute`], which locks shards (`scope`) and calls the handler in `engine`; the
@@ -23,7 +25,7 @@ use crate::execution::accounting::account;
 use crate::execution::node_cx::NodeCx;
 use crate::execution::outcome::Outcome;
 use crate::execution::request::Request;
-use crate::execution::scope::ExecutionScope;
+use crate::execution::scope::{Admission, ExecutionScope};
 use crate::execution::table::{Call, Entry};
 use crate::execution::worker::Worker;
 use crate::host::{GatedHost, ShardLocks};
@@ -46,9 +48,13 @@ pub struct Executor<'a, L> {
 impl<L: ShardLocks> Executor<'_, L> {
     /// Executes one request and appends its reply to `out`.
     pub fn execute(&mut self, request: Request<'_>) -> Outcome {
+        let record = &self.session.record;
+        if record.location.is_killed() {
+            return Outcome::Close;
+        }
         // CLIENT LIST shows rejected commands, too.
         let last_command = request.entry.map_or(0, |entry| entry.index + 1);
-        self.session.record.last_command.store(last_command, Ordering::Relaxed);
+        record.last_command.store(last_command, Ordering::Relaxed);
         let Some(entry) = request.entry else { return self.reject_unknown(&request.args) };
         if let Err(error) = self.admit(entry, &request.args) {
             return self.reject(Some(entry), &error);
@@ -123,11 +129,17 @@ impl<L: ShardLocks> Executor<'_, L> {
     }
 
     fn run(&mut self, entry: &'static Entry, request: Request<'_>) -> Outcome {
-        if self.session.reply_mode == ReplyMode::SkipNext {
+        let reply_mode = self.session.reply_mode;
+        if reply_mode == ReplyMode::SkipNext {
             self.session.reply_mode = ReplyMode::Skip;
         }
         let mark = self.out.mark();
         let outcome = self.call(entry, request);
+        if matches!(outcome, Outcome::Paused) {
+            // It has not begun, and begins anew when the pause is over.
+            self.session.reply_mode = reply_mode;
+            return outcome;
+        }
         let now = self.locks.tsc();
         let tsc = now.wrapping_sub(self.worker.last_tsc);
         self.worker.last_tsc = now;
@@ -154,11 +166,13 @@ impl<L: ShardLocks> Executor<'_, L> {
     #[inline]
     fn call(&mut self, entry: &'static Entry, request: Request<'_>) -> Outcome {
         let mut args = request.args;
-        let (db, session) = (self.session.db, &mut *self.session);
+        let session = &*self.session;
         let mut reply = Reply::new(self.out, session.resp3);
         let mark = reply.mark();
         let locks = self.locks;
-        let mut scope = ExecutionScope { worker: self.worker, db, locks };
+        let may_write = entry.spec.flags.has(Flags::WRITE);
+        let admission = Some(Admission { record: &session.record, may_write });
+        let mut scope = ExecutionScope { worker: self.worker, db: session.db, locks, admission };
         match entry.call {
             Call::Data(handler) => {
                 scope.worker.turn.touch = !session.no_touch;
@@ -192,7 +206,7 @@ impl<L: ShardLocks> Executor<'_, L> {
                 })
             }
             Call::Node(handler) => {
-                let (worker, host) = (scope.worker, self.host);
+                let (worker, session, host) = (&mut *self.worker, &mut *self.session, self.host);
                 let outcome = Outcome::Done;
                 let mut cx = NodeCx { worker, session, entry, shards: locks, host, outcome };
                 let result = handler(&mut cx, &mut args, &mut reply);

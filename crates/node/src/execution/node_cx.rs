@@ -34,6 +34,11 @@ impl NodeCx<'_> {
         self.host.outside(self.shards, work)
     }
 
+    /// Waits until every command that another thread has begun is over.
+    pub(crate) fn barrier(&self) {
+        self.shards.barrier();
+    }
+
     /// What may be used inside the gate.
     pub(crate) fn waker(&self) -> &dyn ClientWaker {
         self.host.waker()

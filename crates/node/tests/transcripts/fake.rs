@@ -342,6 +342,8 @@ impl GateAccess for FakeShards {
     fn enter(&self) {
         assert!(!self.inside.replace(true), "entered twice");
     }
+
+    fn barrier(&self) {}
 }
 
 impl ShardLocks for FakeShards {

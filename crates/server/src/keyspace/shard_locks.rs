@@ -13,7 +13,7 @@ use node::ShardLocks;
 use node::host::GateAccess;
 use store::{Db, Shard};
 
-use super::shim::{Inside, Mutex, MutexGuard, Pass, TRIES_MAX, back_off};
+use super::shim::{Inside, Mutex, MutexGuard, Pass, TRIES_MAX, back_off, barrier};
 
 /// All shards, each on cache lines of its own.
 pub struct Shards(Box<[CachePadded<Mutex<Shard>>]>);
@@ -153,6 +153,10 @@ impl GateAccess for ThreadShards<'_> {
 
     fn enter(&self) {
         self.pass.enter();
+    }
+
+    fn barrier(&self) {
+        barrier(self.pass);
     }
 }
 

@@ -1,8 +1,10 @@
 //! CLIENT KILL (<https://redis.io/docs/latest/commands/client-kill/>).
 //!
 //! A client is marked as killed here, its socket is shut down, and it is closed by its owner, which
-//! may be a moment later. The mark is what counts: a client is killed once, and who is marked is
-//! listed no more.
+//! may be a moment later. The mark is what counts: a client is killed once, and a marked client is
+//! no longer listed. A command checks the mark when it begins, and the killer is answered only when
+//! all commands that began before are over. So nothing that a killed client sent takes effect
+//! later.
 
 use command::{Argument, Shape, Spec};
 use engine::{ConnectionError, Error};
@@ -79,6 +81,7 @@ pub(super) fn kill(
     let me = cx.session.record.id;
     let unix_ms = cx.worker.turn.unix_ms;
     let mut killed = 0;
+    let mut others = Vec::new();
     let node = &cx.worker.node;
     for record in node.clients.all() {
         let is_me = record.id == me;
@@ -93,8 +96,12 @@ pub(super) fn kill(
             // Its reply is sent first.
             cx.outcome = Outcome::Close;
         } else {
-            cx.outside(|host| host.close_client(&record));
+            others.push(record);
         }
+    }
+    if !others.is_empty() {
+        cx.barrier();
+        cx.outside(|host| others.iter().for_each(|record| host.close_client(record)));
     }
     match (is_old_form, killed) {
         (false, killed) => reply.int(killed),

@@ -1,6 +1,9 @@
 //! CLIENT PAUSE (<https://redis.io/docs/latest/commands/client-pause/>) and CLIENT UNPAUSE.
 //!
 //! Both run on the main thread, so that two clients do not change the pause at once.
+//!
+//! A pause is a barrier: what was admitted before it has taken effect when PAUSE is answered, and
+//! nothing takes effect after that until its end.
 
 use command::{Argument, Flags, Shape, Spec};
 use engine::{ConnectionError, Error};
@@ -42,6 +45,7 @@ pub(super) fn pause(
     let unix_ms = cx.worker.turn.unix_ms;
     let until_ms = deadline(args.text(2), unix_ms)?;
     cx.worker.node.pause_clients(writes_only, until_ms, unix_ms);
+    cx.barrier();
     cx.outside(|host| host.pause_changed());
     reply.ok();
     Ok(())
