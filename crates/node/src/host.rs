@@ -6,7 +6,7 @@ use engine::{ExclusiveShards, HeldShards, ShardAccess};
 use store::Shard;
 
 use crate::clients::record::ClientRecord;
-use crate::config::{Change, Config};
+use crate::config::{Apply, Config};
 
 /// One thread's way through the gate, for a command that runs inside.
 pub trait GateAccess {
@@ -155,19 +155,23 @@ impl Drop for Outside<'_> {
     }
 }
 
+/// Takes back one step of a changed configuration.
+pub type Undo<'a> = Box<dyn FnOnce() + 'a>;
+
 /// Services of the process, which commands use through a [`GatedHost`]. Those that need them are
 /// rare; all but `close_client` run on the main thread.
 pub trait Host: ClientWaker {
-    /// Makes the process follow a changed configuration.
+    /// Makes the process follow a changed configuration in one respect. Returns what takes that
+    /// back; dropping it makes the change final.
     ///
     /// # Errors
-    /// The parameter that could not be followed, and why. Nothing has changed then.
-    fn apply(
-        &self,
-        changes: &[Change],
-        old: &Config,
-        new: &Config,
-    ) -> Result<(), (&'static str, String)>;
+    /// Why it cannot follow. Nothing has changed then.
+    fn apply<'a>(
+        &'a self,
+        step: Apply,
+        old: &'a Config,
+        new: &'a Config,
+    ) -> Result<Undo<'a>, String>;
 
     /// Asks the owner of a client to close it.
     fn close_client(&self, client: &ClientRecord);

@@ -6,8 +6,9 @@ use engine::{Error, ServerError};
 use resp::{Args, Reply};
 
 use super::help::{help, help_spec};
-use crate::config::{Config, SetError};
+use crate::config::{Change, Config, SetError};
 use crate::execution::node_cx::{NodeCx, NodeHandler};
+use crate::host::{Host, Undo};
 
 /// They run on the main thread, which applies changes to the process.
 const ADMIN: Flags =
@@ -93,11 +94,31 @@ fn change(cx: &NodeCx<'_>, pairs: &[(&[u8], &[u8])]) -> Result<(), SetError> {
         let old = node.config();
         let mut new = Config::clone(&old);
         let changes = new.set(pairs, local)?;
-        host.apply(&changes, &old, &new)
-            .map_err(|(name, reason)| SetError::failed(name, reason))?;
+        apply_all(host, &changes, &old, &new)?;
         node.set_config(new);
         Ok(())
     })
+}
+
+/// Makes the process follow all changes, or none: when one fails, those before it are taken back,
+/// the last one first.
+fn apply_all(
+    host: &dyn Host,
+    changes: &[Change],
+    old: &Config,
+    new: &Config,
+) -> Result<(), SetError> {
+    let mut done: Vec<Undo<'_>> = Vec::with_capacity(changes.len());
+    for change in changes {
+        match host.apply(change.apply, old, new) {
+            Ok(undo) => done.push(undo),
+            Err(reason) => {
+                done.into_iter().rev().for_each(|undo| undo());
+                return Err(SetError::failed(change.name, reason));
+            }
+        }
+    }
+    Ok(())
 }
 
 fn rewrite(cx: &mut NodeCx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {

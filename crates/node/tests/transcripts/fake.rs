@@ -10,8 +10,8 @@ use std::time::Duration;
 use engine::{ExclusiveShards, HeldShards, ShardAccess};
 use node::blocking::{due, finish, give_up, on_deadline};
 use node::clients::record::flag;
-use node::config::{Change, Config};
-use node::host::{ClientWaker, GateAccess, GatedHost, ProcessInfo, Shutdown};
+use node::config::{Apply, Config};
+use node::host::{ClientWaker, GateAccess, GatedHost, ProcessInfo, Shutdown, Undo};
 use node::{
     ClientRecord, Executor, Host, Node, Outcome, Request, Session, ShardLocks, Waiter, Worker,
     table,
@@ -384,8 +384,10 @@ pub struct FakeHost {
     pub config_path: RefCell<String>,
     /// The text of the configuration file.
     pub config_file: RefCell<Vec<u8>>,
-    /// A parameter that the process cannot follow.
-    pub unfollowed: RefCell<Option<&'static str>>,
+    /// The steps of changed configurations that the process follows.
+    pub applied: RefCell<Vec<Apply>>,
+    /// A step that it cannot follow.
+    pub unfollowed: RefCell<Option<Apply>>,
     /// Ticks that each command takes; a tick is a microsecond.
     pub ticks: Cell<u64>,
     /// The thread is inside the gate.
@@ -406,19 +408,17 @@ impl ClientWaker for FakeHost {
 }
 
 impl Host for FakeHost {
-    fn apply(
-        &self,
-        changes: &[Change],
-        _: &Config,
-        _: &Config,
-    ) -> Result<(), (&'static str, String)> {
+    fn apply<'a>(&'a self, step: Apply, _: &'a Config, _: &'a Config) -> Result<Undo<'a>, String> {
         self.is_used();
-        match *self.unfollowed.borrow() {
-            Some(name) if changes.iter().any(|change| change.name == name) => {
-                Err((name, "not today".to_owned()))
-            }
-            _ => Ok(()),
+        if *self.unfollowed.borrow() == Some(step) {
+            return Err("not today".to_owned());
         }
+        self.applied.borrow_mut().push(step);
+        Ok(Box::new(move || {
+            self.is_used();
+            let last = self.applied.borrow_mut().pop();
+            assert_eq!(last, Some(step), "the last step is taken back first");
+        }))
     }
 
     fn close_client(&self, client: &ClientRecord) {

@@ -41,8 +41,9 @@ pub fn accept(shared: &Shared, token: u64, unix_ms: i64) {
             let Some(listener) = control.listeners.get((token - LISTENER_TOKEN) as usize) else {
                 return;
             };
-            let tls = if listener.kind == ListenerKind::Tls { control.tls.clone() } else { None };
-            (listener.accept(&config), listener.kind, tls)
+            let kind = listener.address.kind;
+            let tls = if kind == ListenerKind::Tls { control.tls.clone() } else { None };
+            (listener.accept(&config), kind, tls)
         };
         match accepted {
             Ok(accepted) => admit(shared, &config, accepted, (kind, tls), unix_ms),

@@ -3,8 +3,8 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use node::config::{Change, Config};
-use node::host::{ClientWaker, ProcessInfo, Shutdown};
+use node::config::{Apply, Config};
+use node::host::{ClientWaker, ProcessInfo, Shutdown, Undo};
 use node::{ClientRecord, Host};
 
 use crate::threads::shared::Shared;
@@ -19,13 +19,13 @@ impl ClientWaker for ProcessHost<'_> {
 }
 
 impl Host for ProcessHost<'_> {
-    fn apply(
-        &self,
-        changes: &[Change],
-        old: &Config,
-        new: &Config,
-    ) -> Result<(), (&'static str, String)> {
-        crate::threads::apply::apply(self.0, changes, old, new)
+    fn apply<'a>(
+        &'a self,
+        step: Apply,
+        old: &'a Config,
+        new: &'a Config,
+    ) -> Result<Undo<'a>, String> {
+        crate::threads::apply::apply(self.0, step, old, new)
     }
 
     fn close_client(&self, client: &ClientRecord) {

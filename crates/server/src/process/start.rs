@@ -93,7 +93,7 @@ fn serve(mut config: Config, file: Option<&OsStr>, warnings: &[Warning]) -> Resu
         let mut control = shared.control.lock();
         control.epoll = Some(Arc::clone(&main.epoll));
         let tls = tls::configure(&config).map(|setup| control.tls = setup);
-        if let Err(text) = tls.and_then(|()| control.open_listeners(&config)) {
+        if let Err(text) = tls.and_then(|()| control.open_listeners(&config, Vec::new())) {
             warning!("{text}");
             return Err(text);
         }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use node::blocking::{due, finish, give_up, on_deadline};
-use node::config::{Change, Config};
-use node::host::{ClientWaker, GatedHost, ProcessInfo, Shutdown};
+use node::config::{Apply, Config};
+use node::host::{ClientWaker, GatedHost, ProcessInfo, Shutdown, Undo};
 use node::{ClientRecord, Executor, Host, Node, Request, Session, Worker, table};
 use resp::{Args, Out, Span};
 use shuttle::sync::Mutex;
@@ -126,8 +126,8 @@ impl ClientWaker for World {
 impl Host for World {
     fn close_client(&self, _: &ClientRecord) {}
 
-    fn apply(&self, _: &[Change], _: &Config, _: &Config) -> Result<(), (&'static str, String)> {
-        Ok(())
+    fn apply<'a>(&'a self, _: Apply, _: &'a Config, _: &'a Config) -> Result<Undo<'a>, String> {
+        Ok(Box::new(|| ()))
     }
 
     fn pause_changed(&self) {}
