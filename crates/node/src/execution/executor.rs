@@ -114,14 +114,14 @@ impl<L: ShardLocks> Executor<'_, L> {
 
     #[cold]
     fn execute_in_pause(&mut self, entry: &'static Entry, request: Request<'_>) -> Outcome {
-        let (node, unix_ms) = (&self.worker.node, self.worker.turn.unix_ms);
+        let (node, steady_ms) = (&self.worker.node, self.worker.steady_ms);
         let may_write = entry.spec.flags.has(Flags::WRITE);
         // As in Redis, a pause of everything also holds back the command that would end it.
-        if node.is_paused(may_write, unix_ms) {
+        if node.is_paused(may_write, steady_ms) {
             return Outcome::Paused;
         }
         // The keyspace does not change during a pause, so expired keys stay until its end.
-        let keeps_expired = !may_write && node.pause_left_ms(unix_ms) > 0;
+        let keeps_expired = !may_write && node.pause_left_ms(steady_ms) > 0;
         self.worker.turn.keep_expired = keeps_expired;
         let outcome = self.run(entry, request);
         self.worker.turn.keep_expired = false;
@@ -171,7 +171,8 @@ impl<L: ShardLocks> Executor<'_, L> {
         let mark = reply.mark();
         let locks = self.locks;
         let may_write = entry.spec.flags.has(Flags::WRITE);
-        let admission = Some(Admission { record: &session.record, may_write });
+        let steady_ms = self.worker.steady_ms;
+        let admission = Some(Admission { record: &session.record, may_write, steady_ms });
         let mut scope = ExecutionScope { worker: self.worker, db: session.db, locks, admission };
         match entry.call {
             Call::Data(handler) => {
@@ -198,7 +199,7 @@ impl<L: ShardLocks> Executor<'_, L> {
                                 block,
                                 &args,
                                 cx,
-                                tsc,
+                                (steady_ms, tsc),
                             ))
                         }
                         result => finish(result.map(drop), Outcome::Done, mark, &mut reply),

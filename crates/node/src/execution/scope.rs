@@ -32,16 +32,17 @@ pub(crate) type Work<'a> = &'a mut dyn FnMut(&mut Cx<'_>) -> Outcome;
 pub(crate) struct Admission<'a> {
     pub(crate) record: &'a ClientRecord,
     pub(crate) may_write: bool,
+    pub(crate) steady_ms: i64,
 }
 
 impl Admission<'_> {
     /// What comes of the command instead when it may not begin any more.
-    fn withdrawn(&self, node: &Node, unix_ms: i64) -> Option<Outcome> {
+    fn withdrawn(&self, node: &Node) -> Option<Outcome> {
         if self.record.location.is_killed() {
             return Some(Outcome::Close);
         }
         let pauses = node.pause.load(Ordering::Relaxed) != PAUSE_NONE;
-        (pauses && node.is_paused(self.may_write, unix_ms)).then_some(Outcome::Paused)
+        (pauses && node.is_paused(self.may_write, self.steady_ms)).then_some(Outcome::Paused)
     }
 }
 
@@ -52,7 +53,7 @@ pub(crate) fn if_admitted(
     cx: &mut Cx<'_>,
     work: Work<'_>,
 ) -> Outcome {
-    let withdrawn = admission.and_then(|admission| admission.withdrawn(node, cx.turn.unix_ms));
+    let withdrawn = admission.and_then(|admission| admission.withdrawn(node));
     withdrawn.unwrap_or_else(|| work(cx))
 }
 

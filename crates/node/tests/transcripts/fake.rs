@@ -38,7 +38,10 @@ pub struct TestServer {
     received: BTreeMap<String, Vec<u8>>,
     /// Clients whose deadlines were met.
     deadlines: Vec<String>,
+    /// The steady clock.
     now_us: i64,
+    /// By how much the system's clock has been set back.
+    set_back_us: i64,
     /// Tells servers apart.
     pub number: u64,
     default_config: bool,
@@ -77,6 +80,7 @@ impl TestServer {
             received: BTreeMap::new(),
             deadlines: Vec::new(),
             now_us: START_MS * 1000,
+            set_back_us: 0,
             number: SERVERS.fetch_add(1, Ordering::Relaxed),
             default_config: false,
         }
@@ -87,6 +91,15 @@ impl TestServer {
         !self.default_config
     }
 
+    /// Sets the system's clock back; no time passes.
+    pub fn set_back(&mut self, ms: i64) {
+        self.set_back_us += ms * 1000;
+    }
+
+    fn begin_turn(&mut self) {
+        self.worker.begin_turn(self.now_us - self.set_back_us, self.now_us / 1000, 0);
+    }
+
     /// Lets the clock go on, and stand still whenever a client that waits has to be seen to.
     pub fn advance(&mut self, ms: i64) {
         let end_us = self.now_us + ms * 1000;
@@ -95,7 +108,7 @@ impl TestServer {
             let soonest = soonest.map(|(name, at_ms)| (name.clone(), at_ms * 1000));
             let Some((name, at_us)) = soonest.filter(|(_, at_us)| *at_us <= end_us) else { break };
             self.now_us = self.now_us.max(at_us);
-            self.worker.begin_turn(self.now_us, 0);
+            self.begin_turn();
             self.due_ms.remove(&name);
             self.deadlines.push(name.clone());
             if let Some(waiter) = self.clients.get(&name).and_then(|client| client.waiter.as_ref())
@@ -113,7 +126,7 @@ impl TestServer {
             self.hear_of_waits();
         }
         self.now_us = end_us;
-        self.worker.begin_turn(self.now_us, 0);
+        self.begin_turn();
     }
 
     /// Notes when to see to a client again.
@@ -187,7 +200,7 @@ impl TestServer {
                 Span::new(buffer.len() - arg.len(), arg.len())
             })
             .collect();
-        self.worker.begin_turn(self.now_us, 0);
+        self.begin_turn();
         if !self.clients.contains_key(client) {
             let session = self.connect();
             self.clients.insert(client.to_owned(), TestClient { session, waiter: None });

@@ -33,7 +33,7 @@ switch protected mode off with 'CONFIG SET protected-mode no' or '--protected-mo
 this machine).\r\n";
 
 /// Accepts what waits at a listening socket.
-pub fn accept(shared: &Shared, token: u64, unix_ms: i64) {
+pub fn accept(shared: &Shared, token: u64, steady_ms: i64) {
     let config = shared.node.config();
     for _ in 0..ACCEPTS_MAX {
         let (accepted, kind, tls) = {
@@ -46,12 +46,12 @@ pub fn accept(shared: &Shared, token: u64, unix_ms: i64) {
             (listener.accept(&config), kind, tls)
         };
         match accepted {
-            Ok(accepted) => admit(shared, &config, accepted, (kind, tls), unix_ms),
+            Ok(accepted) => admit(shared, &config, accepted, (kind, tls), steady_ms),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
             Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
             Err(error) => {
                 warning!("Accepting client connection: {error}");
-                shared.control.lock().pause_accepting(unix_ms + ACCEPT_PAUSE_MS);
+                shared.control.lock().pause_accepting(steady_ms + ACCEPT_PAUSE_MS);
                 return;
             }
         }
@@ -63,7 +63,7 @@ fn admit(
     config: &Config,
     mut accepted: Accepted,
     (kind, tls): (ListenerKind, Option<Arc<ServerConfig>>),
-    unix_ms: i64,
+    steady_ms: i64,
 ) {
     let node = &shared.node;
     let refusal: Option<&[u8]> = if node.clients.len() >= config.maxclients as usize {
@@ -100,7 +100,7 @@ fn admit(
     };
     let id = node.clients.next_id();
     let addresses = (accepted.address.into(), accepted.local_address.into());
-    let record = Arc::new(ClientRecord::new(id, addresses, fd, unix_ms, flags));
+    let record = Arc::new(ClientRecord::new(id, addresses, fd, steady_ms, flags));
     node.clients.add(Arc::clone(&record));
     let session = Session::new(record, config.requirepass.is_empty());
     shared.move_client(shared.thread_for_client(), Box::new(Connection::new(session, transport)));

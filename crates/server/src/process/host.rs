@@ -43,7 +43,7 @@ impl Host for ProcessHost<'_> {
 
     fn process_info(&self) -> ProcessInfo {
         let shared = self.0;
-        let now_ms = sys::clock::unix_micros() / 1000;
+        let now_ms = sys::clock::steady_micros() / 1000;
         let memory = sys::allocator::statistics();
         let peak = shared.peak_bytes.fetch_max(memory.allocated, Ordering::Relaxed);
         let (process, children) =

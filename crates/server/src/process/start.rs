@@ -153,7 +153,7 @@ fn share(config: &Config, config_file: String) -> Result<Arc<Shared>, String> {
         handles: RwLock::new(Vec::new()),
         control: Mutex::new(Control::new(executable, config_file)),
         garbage,
-        started_ms: sys::clock::unix_micros() / 1000,
+        started_ms: sys::clock::steady_micros() / 1000,
         startup_bytes: AtomicU64::new(sys::allocator::statistics().allocated),
         peak_bytes: AtomicU64::new(0),
         main_cpu: Mutex::default(),
@@ -228,9 +228,9 @@ fn run_main(main: &mut IoThread, shared: &Shared, signals: &Signals) {
                     ending = true;
                 }
             }
-            token => accept::accept(shared, token, main.now.unix_us / 1000),
+            token => accept::accept(shared, token, main.now.steady_ms),
         });
-        let now_ms = main.now.unix_us / 1000;
+        let now_ms = main.now.steady_ms;
         let mut control = shared.control.lock();
         ending |= control.shutdown.is_some();
         control.resume_accepting(now_ms);

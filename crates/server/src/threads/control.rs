@@ -44,8 +44,8 @@ pub struct Control {
     pub ending: bool,
     /// How many threads run.
     thread_count: ThreadCount,
-    /// When to accept connections again after running out of descriptors, in milliseconds since
-    /// 1970.
+    /// When to accept connections again after running out of descriptors, in milliseconds on
+    /// the steady scale.
     pub(super) accept_again_ms: Option<i64>,
 }
 

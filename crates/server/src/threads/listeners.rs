@@ -87,8 +87,8 @@ impl Control {
     }
 
     /// Accepts again when the time has come.
-    pub fn resume_accepting(&mut self, unix_ms: i64) {
-        if self.accept_again_ms.is_some_and(|until_ms| unix_ms >= until_ms) {
+    pub fn resume_accepting(&mut self, steady_ms: i64) {
+        if self.accept_again_ms.is_some_and(|until_ms| steady_ms >= until_ms) {
             self.accept_again_ms = None;
             self.watch_listeners(Interest::READ);
         }

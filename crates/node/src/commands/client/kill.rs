@@ -79,14 +79,14 @@ pub(super) fn kill(
     let is_old_form = args.len() == 3;
     let filter = if is_old_form { old_form(args) } else { parse(args)? };
     let me = cx.session.record.id;
-    let unix_ms = cx.worker.turn.unix_ms;
+    let steady_ms = cx.worker.steady_ms;
     let mut killed = 0;
     let mut others = Vec::new();
     let node = &cx.worker.node;
     for record in node.clients.all() {
         let is_me = record.id == me;
         if is_me && filter.spares_me
-            || !filter.takes(&record, unix_ms)
+            || !filter.takes(&record, steady_ms)
             || !is_me && !node.kill(&record)
         {
             continue;
@@ -112,8 +112,8 @@ pub(super) fn kill(
 }
 
 impl Filter<'_> {
-    fn takes(&self, record: &ClientRecord, unix_ms: i64) -> bool {
-        let age_seconds = unix_ms.div_euclid(1000) - record.created_ms.div_euclid(1000);
+    fn takes(&self, record: &ClientRecord, steady_ms: i64) -> bool {
+        let age_seconds = steady_ms.div_euclid(1000) - record.created_ms.div_euclid(1000);
         self.id.is_none_or(|id| id == record.id)
             && self.client_type.is_none_or(|wanted| wanted == record.client_type())
             && self.address.is_none_or(|address| address == record.address.as_bytes())

@@ -42,9 +42,9 @@ pub(super) fn pause(
         Some(b"write") => true,
         Some(_) => return Err(ConnectionError::PauseMode.into()),
     };
-    let unix_ms = cx.worker.turn.unix_ms;
-    let until_ms = deadline(args.text(2), unix_ms)?;
-    cx.worker.node.pause_clients(writes_only, until_ms, unix_ms);
+    let steady_ms = cx.worker.steady_ms;
+    let until_ms = deadline(args.text(2), steady_ms)?;
+    cx.worker.node.pause_clients(writes_only, until_ms, steady_ms);
     cx.barrier();
     cx.outside(|host| host.pause_changed());
     reply.ok();
@@ -63,10 +63,10 @@ pub(super) fn unpause(
 }
 
 /// When a pause of this many milliseconds ends.
-fn deadline(timeout_ms: &[u8], unix_ms: i64) -> Result<i64, Error> {
+fn deadline(timeout_ms: &[u8], steady_ms: i64) -> Result<i64, Error> {
     match base::number::parse_i64(timeout_ms) {
         None => Err(ConnectionError::TimeoutNotInteger.into()),
         Some(ms) if ms < 0 => Err(ConnectionError::TimeoutNegative.into()),
-        Some(ms) => unix_ms.checked_add(ms).ok_or_else(|| ConnectionError::TimeoutRange.into()),
+        Some(ms) => steady_ms.checked_add(ms).ok_or_else(|| ConnectionError::TimeoutRange.into()),
     }
 }
