@@ -6,10 +6,28 @@ use engine::{ExclusiveShards, HeldShards, ShardAccess};
 use store::Shard;
 
 use crate::clients::record::ClientRecord;
-use crate::config::{Change, Config};
+use crate::config::{Apply, Config};
+
+/// One thread's way through the gate, for a command that runs inside.
+pub trait GateAccess {
+    /// Goes outside. Other commands may run from now on, even alone.
+    fn leave(&self);
+
+    /// Goes inside again.
+    fn enter(&self);
+
+    /// Waits until every command that another thread has begun is over. Commands that begin later
+    /// see what the caller wrote before.
+    fn barrier(&self);
+}
+
+/// The keyspace, as a command on sessions or the server sees it: one shard at a time.
+pub trait NodeShards: ShardAccess + GateAccess {}
+
+impl<T: ShardAccess + GateAccess> NodeShards for T {}
 
 /// Gives commands the shards they need. Whether locks or owner threads provide them is its secret.
-pub trait ShardLocks: ShardAccess {
+pub trait ShardLocks: ShardAccess + GateAccess {
     /// Runs `work` with one shard.
     fn one<R>(&self, shard: usize, work: impl FnOnce(&mut Shard) -> R) -> R;
 
@@ -80,25 +98,85 @@ pub struct ProcessInfo {
     pub tsc_per_micro: f64,
 }
 
-/// Services of the process. Commands that need them are rare; all but `close_client`
-/// and `wake_client` run on the main thread.
-pub trait Host {
-    /// Makes the process follow a changed configuration.
+/// The one service of the process that is used inside the gate.
+pub trait ClientWaker {
+    /// Tells the owner of a client that its wait is over, and waits for nothing. No shard is held.
+    fn wake_client(&self, client: &ClientRecord);
+}
+
+/// The process, as a command gets it: only outside the gate. A thread inside delays every thread
+/// that closes the gate, so nothing there may wait for a disk, a socket or a lock.
+///
+/// The compiler refuses what would be done inside:
+///
+/// ```compile_fail,E0599
+/// fn purge(host: node::host::GatedHost<'_>) {
+///     host.purge_memory();
+/// }
+/// ```
+///
+/// ```
+/// fn purge(host: node::host::GatedHost<'_>, gate: &dyn node::host::GateAccess) {
+///     host.outside(gate, |host| host.purge_memory());
+/// }
+/// ```
+#[derive(Clone, Copy)]
+pub struct GatedHost<'a>(&'a dyn Host);
+
+impl<'a> GatedHost<'a> {
+    /// A process whose services are to be used outside the gate.
+    pub fn new(host: &'a dyn Host) -> Self {
+        Self(host)
+    }
+
+    /// Leaves the gate, does `work` and enters again.
+    pub fn outside<R>(&self, gate: &dyn GateAccess, work: impl FnOnce(&dyn Host) -> R) -> R {
+        let _outside = Outside::leave(gate);
+        work(self.0)
+    }
+
+    /// What may be used inside as well.
+    pub(crate) fn waker(&self) -> &'a dyn ClientWaker {
+        self.0
+    }
+}
+
+/// Outside the gate, until dropped.
+struct Outside<'a>(&'a dyn GateAccess);
+
+impl<'a> Outside<'a> {
+    fn leave(gate: &'a dyn GateAccess) -> Self {
+        gate.leave();
+        Self(gate)
+    }
+}
+
+impl Drop for Outside<'_> {
+    fn drop(&mut self) {
+        self.0.enter();
+    }
+}
+
+/// Takes back one step of a changed configuration.
+pub type Undo<'a> = Box<dyn FnOnce() + 'a>;
+
+/// Services of the process, which commands use through a [`GatedHost`]. Those that need them are
+/// rare; all but `close_client` run on the main thread.
+pub trait Host: ClientWaker {
+    /// Makes the process follow a changed configuration in one respect. Returns what takes that
+    /// back; dropping it makes the change final.
     ///
     /// # Errors
-    /// The parameter that could not be followed, and why. Nothing has changed then.
-    fn apply(
-        &self,
-        changes: &[Change],
-        old: &Config,
-        new: &Config,
-    ) -> Result<(), (&'static str, String)>;
+    /// Why it cannot follow. Nothing has changed then.
+    fn apply<'a>(
+        &'a self,
+        step: Apply,
+        old: &'a Config,
+        new: &'a Config,
+    ) -> Result<Undo<'a>, String>;
 
     /// Asks the owner of a client to close it.
     fn close_client(&self, client: &ClientRecord);
-
-    /// Tells the owner of a client that its wait is over. No shard is held.
-    fn wake_client(&self, client: &ClientRecord);
 
     /// Wakes clients that wait for the end of CLIENT PAUSE.
     fn pause_changed(&self);
@@ -132,7 +210,4 @@ pub trait Host {
 
     /// The allocator's own report.
     fn allocator_report(&self) -> String;
-
-    /// Drops something large where it delays nobody.
-    fn drop_later(&self, garbage: Box<dyn Send>);
 }

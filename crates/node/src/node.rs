@@ -43,7 +43,7 @@ pub struct Node {
     pub run_id: String,
     /// One of the `PAUSE_` constants.
     pub pause: AtomicU8,
-    /// When the pause ends, in milliseconds since 1970.
+    /// When the pause ends, in milliseconds on the steady scale.
     pub pause_until_ms: AtomicI64,
     /// Whether expired keys are removed that nobody asks for; DEBUG SET-ACTIVE-EXPIRE.
     pub active_expire: AtomicBool,
@@ -132,13 +132,13 @@ impl Node {
 
     /// Postpones commands, or only writes, until a moment. While a pause runs, the longer time and
     /// the stricter mode stay. Only the main thread calls this.
-    pub fn pause_clients(&self, writes_only: bool, until_ms: i64, unix_ms: i64) {
+    pub fn pause_clients(&self, writes_only: bool, until_ms: i64, steady_ms: i64) {
         let running_until_ms = self.pause_until_ms.load(Ordering::Relaxed);
-        let runs = unix_ms < running_until_ms && self.pause.load(Ordering::Relaxed) != PAUSE_NONE;
+        let runs = steady_ms < running_until_ms && self.pause.load(Ordering::Relaxed) != PAUSE_NONE;
         let stays_all = runs && self.pause.load(Ordering::Relaxed) == PAUSE_ALL;
         let until_ms = if runs { until_ms.max(running_until_ms) } else { until_ms };
         self.pause_until_ms.store(until_ms, Ordering::Release);
-        let mode = match (until_ms > unix_ms, writes_only && !stays_all) {
+        let mode = match (until_ms > steady_ms, writes_only && !stays_all) {
             (false, _) => PAUSE_NONE,
             (true, true) => PAUSE_WRITE,
             (true, false) => PAUSE_ALL,
@@ -153,17 +153,17 @@ impl Node {
     }
 
     /// How long CLIENT PAUSE goes on, in milliseconds; 0 when none runs.
-    pub fn pause_left_ms(&self, unix_ms: i64) -> i64 {
+    pub fn pause_left_ms(&self, steady_ms: i64) -> i64 {
         match self.pause.load(Ordering::Acquire) {
             PAUSE_NONE => 0,
-            _ => self.pause_until_ms.load(Ordering::Acquire).saturating_sub(unix_ms).max(0),
+            _ => self.pause_until_ms.load(Ordering::Acquire).saturating_sub(steady_ms).max(0),
         }
     }
 
     /// Whether CLIENT PAUSE postpones a command now.
-    pub fn is_paused(&self, may_write: bool, unix_ms: i64) -> bool {
+    pub fn is_paused(&self, may_write: bool, steady_ms: i64) -> bool {
         let pause = self.pause.load(Ordering::Acquire);
         (pause == PAUSE_ALL || pause == PAUSE_WRITE && may_write)
-            && unix_ms < self.pause_until_ms.load(Ordering::Acquire)
+            && steady_ms < self.pause_until_ms.load(Ordering::Acquire)
     }
 }

@@ -9,6 +9,14 @@ pub fn unix_micros() -> i64 {
     i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
 }
 
+/// Microseconds on a scale that never jumps. It begins with the system's clock when it is first
+/// read, and all threads share it; setting the system's clock does not change it.
+pub fn steady_micros() -> i64 {
+    static START: OnceLock<(Instant, i64)> = OnceLock::new();
+    let (start, start_us) = START.get_or_init(|| (Instant::now(), unix_micros()));
+    start_us + i64::try_from(start.elapsed().as_micros()).unwrap_or(i64::MAX - start_us)
+}
+
 /// The processor's tick counter: a few nanoseconds a reading, monotonic on every machine whose
 /// counter is invariant, meaningless across machines.
 #[inline]

@@ -4,12 +4,12 @@
 use super::serve::{deliver, try_key};
 use super::waiter::Waiter;
 use crate::execution::worker::Worker;
-use crate::host::{Host, ShardLocks};
+use crate::host::{ClientWaker, ShardLocks};
 
 /// When the owner of a waiting client has to [come back](on_deadline) to it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Due {
-    /// At this time, in milliseconds since 1970.
+    /// At this time, in milliseconds on the steady scale.
     pub at_ms: Option<i64>,
     /// When CLIENT PAUSE ends.
     pub after_pause: bool,
@@ -19,8 +19,11 @@ pub struct Due {
 /// asks when the wait begins or the client becomes its own, when it is told that something may have
 /// changed, and after it came back.
 pub fn due(worker: &Worker, waiter: &Waiter) -> Due {
-    let (until_ms, now_ms) = (waiter.until_ms(), worker.turn.unix_ms);
-    match waiter.retries.know() {
+    let (until_ms, now_ms) = (waiter.until_ms(), worker.steady_ms);
+    // Entries of streams age by the system's clock.
+    let to_steady =
+        |look_ms: i64| look_ms.saturating_sub(worker.turn.unix_ms).saturating_add(now_ms);
+    match waiter.retries.know().map(to_steady) {
         Some(look_ms) if look_ms <= now_ms && worker.node.is_paused(true, now_ms) => {
             Due { at_ms: until_ms, after_pause: true }
         }
@@ -34,16 +37,16 @@ pub fn on_deadline<L: ShardLocks>(
     worker: &mut Worker,
     waiter: &Waiter,
     locks: &L,
-    host: &dyn Host,
+    waker: &dyn ClientWaker,
 ) {
-    let now_ms = worker.turn.unix_ms;
+    let now_ms = worker.steady_ms;
     if !worker.node.is_paused(true, now_ms) {
-        for at in waiter.retries.take_due(now_ms) {
+        for at in waiter.retries.take_due(worker.turn.unix_ms) {
             if let Some(key) = waiter.keys().nth(at) {
                 try_key(worker, waiter.db, key, locks);
             }
         }
-        deliver(worker, host);
+        deliver(worker, waker);
     }
     if waiter.until_ms().is_some_and(|until_ms| until_ms <= now_ms) {
         // When someone has served it a moment ago, it gets that.

@@ -20,9 +20,9 @@ use super::end::account;
 use super::waiter::WakeEvent;
 use super::waits::Waits;
 use crate::execution::outcome::Outcome;
-use crate::execution::scope::{ExecutionScope, Work, cx_parts, lock_all, shards_of};
+use crate::execution::scope::{ExecutionScope, Work, cx_parts, if_admitted, lock_all, shards_of};
 use crate::execution::worker::Worker;
-use crate::host::{Host, ShardLocks};
+use crate::host::{ClientWaker, ShardLocks};
 
 /// How often a command takes its shards anew because more are needed, before it stops the world.
 const ROUNDS_MAX: usize = 8;
@@ -35,7 +35,7 @@ impl<L: ShardLocks> ExecutionScope<'_, L> {
     /// block its own client.
     #[inline(never)]
     pub(crate) fn run_watched(&mut self, hashes: &[u64], work: Work<'_>) -> Outcome {
-        let locks = self.locks;
+        let (locks, admission) = (self.locks, self.admission);
         let Worker { turn, random, node, config, wake_events, .. } = &mut *self.worker;
         let map = node.map;
         let mut shards = Vec::new();
@@ -52,7 +52,7 @@ impl<L: ShardLocks> ExecutionScope<'_, L> {
             }
             let mut cx = Cx::new(&mut parts, locked.reborrow(), hashes);
             cx.turn.effects.set_watched(true);
-            let outcome = work(&mut cx);
+            let outcome = if_admitted(admission, node, &mut cx, work);
             serve_ready(&mut cx, &node.waits, VecDeque::new(), held, &tsc, wake_events);
             cx.turn.effects.set_watched(false);
             Ok(outcome)
@@ -72,11 +72,12 @@ impl<L: ShardLocks> ExecutionScope<'_, L> {
     /// Runs a command while no other runs, and serves every client for whom there is something
     /// then.
     pub(crate) fn run_exclusive(&mut self, work: Work<'_>) -> Outcome {
-        let locks = self.locks;
+        let (locks, admission) = (self.locks, self.admission);
         let Worker { turn, random, node, config, wake_events, .. } = &mut *self.worker;
         let mut parts = cx_parts((turn, random), node, config, self.db);
         locks.exclusive(|all| {
-            let outcome = work(&mut Cx::new(&mut parts, LockedShards::Each(&*all), &[]));
+            let mut cx = Cx::new(&mut parts, LockedShards::Each(&*all), &[]);
+            let outcome = if_admitted(admission, node, &mut cx, work);
             if node.waits.count() != 0 {
                 let mut cx = Cx::new(&mut parts, LockedShards::Many(all), &[]);
                 cx.turn.effects.set_watched(true);
@@ -138,7 +139,7 @@ pub(super) fn try_key<L: ShardLocks>(worker: &mut Worker, db: usize, key: &[u8],
         cx.turn.effects.change(Some(db), key);
         Outcome::Done
     };
-    ExecutionScope { worker, db, locks }.run_watched(&[hash], &mut change);
+    ExecutionScope { worker, db, locks, admission: None }.run_watched(&[hash], &mut change);
 }
 
 /// Runs a step of the walk over expired keys, and tells those who wait for the end of a key that it
@@ -146,19 +147,19 @@ pub(super) fn try_key<L: ShardLocks>(worker: &mut Worker, db: usize, key: &[u8],
 pub fn after_expiry<L: ShardLocks, T>(
     worker: &mut Worker,
     locks: &L,
-    host: &dyn Host,
+    waker: &dyn ClientWaker,
     step: impl FnOnce(&mut store::Turn) -> T,
 ) -> T {
     worker.turn.effects.set_watched(worker.node.waits.count() != 0);
     let result = step(&mut worker.turn);
     worker.turn.effects.set_watched(false);
-    ExecutionScope { worker: &mut *worker, db: 0, locks }.serve_changed();
-    deliver(worker, host);
+    ExecutionScope { worker: &mut *worker, db: 0, locks, admission: None }.serve_changed();
+    deliver(worker, waker);
     result
 }
 
 /// Tells owners the news of their waits. No shard is held.
-pub(crate) fn deliver(worker: &mut Worker, host: &dyn Host) {
+pub(crate) fn deliver(worker: &mut Worker, waker: &dyn ClientWaker) {
     for event in std::mem::take(&mut worker.wake_events) {
         let waiter = match &event {
             WakeEvent::Served { waiter, tsc, error } => {
@@ -167,7 +168,7 @@ pub(crate) fn deliver(worker: &mut Worker, host: &dyn Host) {
             }
             WakeEvent::RetrySooner(waiter) => waiter,
         };
-        host.wake_client(&waiter.record);
+        waker.wake_client(&waiter.record);
     }
 }
 

@@ -48,6 +48,7 @@ pub struct Waiter {
     /// What the request took before it began to wait.
     pub(super) tsc: u64,
     pub(super) retries: RetryTimes,
+    until_ms: Option<i64>,
     pub(super) completion: Completion<WaitEnd>,
 }
 
@@ -79,16 +80,19 @@ pub(crate) enum WakeEvent {
 
 impl Waiter {
     /// Blocks the session's client: from now on writers find it in the queues of its keys, all of
-    /// whose shards are locked. `command` is its command's index in the table, `tsc` what the
-    /// request has taken so far, in TSC cycles.
+    /// whose shards are locked. `command` is its command's index in the table, `steady_ms` the time
+    /// at which the wait begins, `tsc` what the request has taken so far, in TSC cycles.
     pub(crate) fn begin(
         session: &Session,
         (command, waits): (u16, &Waits),
         mut request: BlockRequest,
         args: &Args<'_>,
         cx: &mut Cx<'_>,
-        tsc: u64,
+        (steady_ms, tsc): (i64, u64),
     ) -> Arc<Self> {
+        // How long it waits does not depend on the system's clock.
+        let until_ms = request.until_ms.map(|at_ms| at_ms.saturating_sub(cx.turn.unix_ms));
+        let until_ms = until_ms.map(|wait_ms| steady_ms.saturating_add(wait_ms));
         let args: Vec<_> = match request.args.take() {
             Some(args) => args.into_iter().map(Arc::new).collect(),
             None => args.to_owned_args(),
@@ -105,6 +109,7 @@ impl Waiter {
             target: request.target.map(|at| cx.key(&args[at]).hash),
             retries: RetryTimes::new(&request.retry_at_ms),
             tsc,
+            until_ms,
             completion: Completion::new(),
             request,
             args,
@@ -127,9 +132,9 @@ impl Waiter {
         waiter
     }
 
-    /// When its time is over, in milliseconds since 1970.
+    /// When its time is over, in milliseconds on the steady scale.
     pub fn until_ms(&self) -> Option<i64> {
-        self.request.until_ms
+        self.until_ms
     }
 
     /// Whether nobody has ended it yet.

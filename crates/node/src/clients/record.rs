@@ -81,9 +81,9 @@ pub struct ClientRecord {
     pub local_address: Box<str>,
     /// The descriptor of its socket.
     pub fd_guard: FdGuard,
-    /// When it connected, in milliseconds since 1970.
+    /// When it connected, in milliseconds on the steady scale.
     pub created_ms: i64,
-    /// When it was last heard of, in milliseconds since 1970.
+    /// When it was last heard of, in milliseconds on the steady scale.
     pub seen_ms: AtomicI64,
     /// Bits of [`flag`].
     pub flags: AtomicU32,
@@ -113,7 +113,7 @@ impl ClientRecord {
         id: u64,
         addresses: (Box<str>, Box<str>),
         fd: i32,
-        unix_ms: i64,
+        steady_ms: i64,
         flags: u32,
     ) -> Self {
         Self {
@@ -121,8 +121,8 @@ impl ClientRecord {
             address: addresses.0,
             local_address: addresses.1,
             fd_guard: FdGuard::new(fd),
-            created_ms: unix_ms,
-            seen_ms: AtomicI64::new(unix_ms),
+            created_ms: steady_ms,
+            seen_ms: AtomicI64::new(steady_ms),
             flags: AtomicU32::new(flags),
             db: AtomicU32::new(0),
             location: ClientLocation::new(),

@@ -6,8 +6,9 @@ use engine::{Error, ServerError, echo};
 use resp::{Args, Reply};
 
 use super::help::{help, help_spec};
-use crate::config::{Config, SetError};
+use crate::config::{Change, Config, SetError};
 use crate::execution::node_cx::{NodeCx, NodeHandler};
+use crate::host::{Host, Undo};
 
 /// They run on the main thread, which applies changes to the process.
 const ADMIN: Flags =
@@ -87,25 +88,49 @@ fn set(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resul
 /// Changes a copy of the configuration, makes the process follow it, and only then lets it count: a
 /// change that fails on the way leaves everything as it was.
 fn change(cx: &NodeCx<'_>, pairs: &[(&[u8], &[u8])]) -> Result<(), SetError> {
-    let node = &cx.worker.node;
-    let _one_at_a_time = node.config_change.lock();
-    let old = node.config();
-    let mut new = Config::clone(&old);
-    let changes = new.set(pairs, cx.session.record.is_local())?;
-    cx.host.apply(&changes, &old, &new).map_err(|(name, reason)| SetError::failed(name, reason))?;
-    node.set_config(new);
+    let (node, local) = (&cx.worker.node, cx.session.record.is_local());
+    cx.outside(|host| {
+        let _one_at_a_time = node.config_change.lock();
+        let old = node.config();
+        let mut new = Config::clone(&old);
+        let changes = new.set(pairs, local)?;
+        apply_all(host, &changes, &old, &new)?;
+        node.set_config(new);
+        Ok(())
+    })
+}
+
+/// Makes the process follow all changes, or none: when one fails, those before it are taken back,
+/// the last one first.
+fn apply_all(
+    host: &dyn Host,
+    changes: &[Change],
+    old: &Config,
+    new: &Config,
+) -> Result<(), SetError> {
+    let mut done: Vec<Undo<'_>> = Vec::with_capacity(changes.len());
+    for change in changes {
+        match host.apply(change.apply, old, new) {
+            Ok(undo) => done.push(undo),
+            Err(reason) => {
+                done.into_iter().rev().for_each(|undo| undo());
+                return Err(SetError::failed(change.name, reason));
+            }
+        }
+    }
     Ok(())
 }
 
 fn rewrite(cx: &mut NodeCx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
-    if cx.host.process_info().config_file.is_empty() {
-        return Err(ServerError::NoConfigFile.into());
-    }
     let node = &cx.worker.node;
-    let _one_at_a_time = node.config_change.lock();
-    let old = cx.host.read_config_file().map_err(unwritable)?;
-    let new = node.config().rewrite(&old);
-    cx.host.write_config_file(&new).map_err(unwritable)?;
+    cx.outside(|host| {
+        if host.process_info().config_file.is_empty() {
+            return Err(ServerError::NoConfigFile);
+        }
+        let _one_at_a_time = node.config_change.lock();
+        let old = host.read_config_file().map_err(unwritable)?;
+        host.write_config_file(&node.config().rewrite(&old)).map_err(unwritable)
+    })?;
     reply.ok();
     Ok(())
 }

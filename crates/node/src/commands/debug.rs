@@ -62,7 +62,8 @@ fn debug(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Res
         }
         (b"sleep", 3) => {
             let seconds = base::number::parse_f64(args.text(2)).unwrap_or(0.0);
-            cx.host.sleep(Duration::try_from_secs_f64(seconds).unwrap_or_default());
+            let time = Duration::try_from_secs_f64(seconds).unwrap_or_default();
+            cx.outside(|host| host.sleep(time));
             reply.ok();
         }
         _ => {

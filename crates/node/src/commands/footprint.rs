@@ -84,7 +84,7 @@ impl Footprint {
             client.query_bytes.load(Ordering::Relaxed) + client.output_bytes.load(Ordering::Relaxed)
         };
         Self {
-            process: cx.host.process_info(),
+            process: cx.outside(|host| host.process_info()),
             dbs: db_sizes(cx),
             client_bytes: clients.iter().map(|client| bytes(client)).sum(),
             awaited: awaited_keys(cx),

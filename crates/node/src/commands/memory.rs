@@ -89,13 +89,13 @@ fn usage(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<
 }
 
 fn purge(cx: &mut NodeCx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
-    cx.host.purge_memory();
+    cx.outside(|host| host.purge_memory());
     reply.ok();
     Ok(())
 }
 
 fn malloc_stats(cx: &mut NodeCx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
-    reply.verbatim("txt", cx.host.allocator_report().as_bytes());
+    reply.verbatim("txt", cx.outside(|host| host.allocator_report()).as_bytes());
     Ok(())
 }
 

@@ -81,7 +81,7 @@ fn shutdown(cx: &mut NodeCx<'_>, args: &mut Args<'_>, _: &mut Reply<'_>) -> Resu
     if save && !how.force {
         return Err(ServerError::Shutdown.into());
     }
-    cx.host.shut_down(how).map_err(|_| ServerError::Shutdown)?;
+    cx.outside(|host| host.shut_down(how)).map_err(|_| ServerError::Shutdown)?;
     // As in Redis there is no reply: the connection ends with the server.
     cx.outcome = Outcome::Close;
     Ok(())

@@ -1,7 +1,7 @@
 //! CONFIG GET and CONFIG SET on a running server.
 //!
 //! SET is all or nothing: every value is read into a copy, which replaces the configuration when
-//! all were good. Applying what changed is the caller's, who keeps the old copy to return to.
+//! all were good. The caller applies what changed, and keeps the old copy to return to.
 
 use super::known::FIXED;
 use super::parameter::{Apply, Parameter};

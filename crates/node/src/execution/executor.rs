@@ -1,8 +1,10 @@
 //! From a request to its reply: the checks before a command, the command, and its accounting.
 //!
-//! The checks are, in this order: does the command exist, has it the right number of arguments, may
-//! this client run it (authentication now, access control later), does it belong to the main
-//! thread, is it paused. None of them costs more than a branch for an ordinary data command.
+//! The checks are, in this order: is the client killed, does the command exist, has it the right
+//! number of arguments, may this client run it (authentication now, access control later), does it
+//! belong to the main thread, is it paused. None of them costs more than a branch for an ordinary
+//! data command. All are made inside the gate. A command that leaves it on the way to its shards
+//! checks again what may have changed ([`Admission`]).
 //!
 //! On the way of a request this is the middle: the event loop (`server::threads::execute`) calls
 //! [`Executor::execute`], which locks shards (`scope`) and calls the handler in `engine`; the
@@ -23,10 +25,10 @@ use crate::execution::accounting::account;
 use crate::execution::node_cx::NodeCx;
 use crate::execution::outcome::Outcome;
 use crate::execution::request::Request;
-use crate::execution::scope::ExecutionScope;
+use crate::execution::scope::{Admission, ExecutionScope};
 use crate::execution::table::{Call, Entry};
 use crate::execution::worker::Worker;
-use crate::host::{Host, ShardLocks};
+use crate::host::{GatedHost, ShardLocks};
 use crate::node::PAUSE_NONE;
 
 /// What an error repeats of a name, and of all arguments together, in bytes.
@@ -41,7 +43,7 @@ pub struct Executor<'a, L> {
     /// The keyspace.
     pub locks: &'a L,
     /// Services of the process.
-    pub host: &'a dyn Host,
+    pub host: GatedHost<'a>,
     /// Where replies go.
     pub out: &'a mut Out,
 }
@@ -49,9 +51,13 @@ pub struct Executor<'a, L> {
 impl<L: ShardLocks> Executor<'_, L> {
     /// Executes one request and appends its reply to `out`.
     pub fn execute(&mut self, request: Request<'_>) -> Outcome {
+        let record = &self.session.record;
+        if record.location.is_killed() {
+            return Outcome::Close;
+        }
         // CLIENT LIST shows rejected commands, too.
         let last_command = request.entry.map_or(0, |entry| entry.index + 1);
-        self.session.record.last_command.store(last_command, Ordering::Relaxed);
+        record.last_command.store(last_command, Ordering::Relaxed);
         let Some(entry) = request.entry else { return self.reject_unknown(&request.args) };
         if let Err(error) = self.admit(entry, &request.args) {
             return self.reject(Some(entry), &error);
@@ -113,14 +119,14 @@ impl<L: ShardLocks> Executor<'_, L> {
 
     #[cold]
     fn execute_in_pause(&mut self, entry: &'static Entry, request: Request<'_>) -> Outcome {
-        let (node, unix_ms) = (&self.worker.node, self.worker.turn.unix_ms);
+        let (node, steady_ms) = (&self.worker.node, self.worker.steady_ms);
         let may_write = entry.spec.flags.has(Flags::WRITE);
         // As in Redis, a pause of everything also holds back the command that would end it.
-        if node.is_paused(may_write, unix_ms) {
+        if node.is_paused(may_write, steady_ms) {
             return Outcome::Paused;
         }
         // The keyspace does not change during a pause, so expired keys stay until its end.
-        let keeps_expired = !may_write && node.pause_left_ms(unix_ms) > 0;
+        let keeps_expired = !may_write && node.pause_left_ms(steady_ms) > 0;
         self.worker.turn.keep_expired = keeps_expired;
         let outcome = self.run(entry, request);
         self.worker.turn.keep_expired = false;
@@ -128,11 +134,17 @@ impl<L: ShardLocks> Executor<'_, L> {
     }
 
     fn run(&mut self, entry: &'static Entry, request: Request<'_>) -> Outcome {
-        if self.session.reply_mode == ReplyMode::SkipNext {
+        let reply_mode = self.session.reply_mode;
+        if reply_mode == ReplyMode::SkipNext {
             self.session.reply_mode = ReplyMode::Skip;
         }
         let mark = self.out.mark();
         let outcome = self.call(entry, request);
+        if matches!(outcome, Outcome::Paused) {
+            // It has not begun, and begins anew when the pause is over.
+            self.session.reply_mode = reply_mode;
+            return outcome;
+        }
         let now = self.locks.tsc();
         let tsc = now.wrapping_sub(self.worker.last_tsc);
         self.worker.last_tsc = now;
@@ -159,11 +171,14 @@ impl<L: ShardLocks> Executor<'_, L> {
     #[inline]
     fn call(&mut self, entry: &'static Entry, request: Request<'_>) -> Outcome {
         let mut args = request.args;
-        let (db, session) = (self.session.db, &mut *self.session);
+        let session = &*self.session;
         let mut reply = Reply::new(self.out, session.resp3);
         let mark = reply.mark();
         let locks = self.locks;
-        let mut scope = ExecutionScope { worker: self.worker, db, locks };
+        let may_write = entry.spec.flags.has(Flags::WRITE);
+        let steady_ms = self.worker.steady_ms;
+        let admission = Some(Admission { record: &session.record, may_write, steady_ms });
+        let mut scope = ExecutionScope { worker: self.worker, db: session.db, locks, admission };
         match entry.call {
             Call::Data(handler) => {
                 scope.worker.turn.touch = !session.no_touch;
@@ -189,7 +204,7 @@ impl<L: ShardLocks> Executor<'_, L> {
                                 block,
                                 &args,
                                 cx,
-                                tsc,
+                                (steady_ms, tsc),
                             ))
                         }
                         result => finish(result.map(drop), Outcome::Done, mark, &mut reply),
@@ -197,7 +212,7 @@ impl<L: ShardLocks> Executor<'_, L> {
                 })
             }
             Call::Node(handler) => {
-                let (worker, host) = (scope.worker, self.host);
+                let (worker, session, host) = (&mut *self.worker, &mut *self.session, self.host);
                 let outcome = Outcome::Done;
                 let mut cx = NodeCx { worker, session, entry, shards: locks, host, outcome };
                 let result = handler(&mut cx, &mut args, &mut reply);
@@ -229,7 +244,7 @@ impl<L: ShardLocks> Executor<'_, L> {
             let tsc = tsc.saturating_sub(others);
             account(self.worker, &self.session.record, entry, args, !failed, tsc);
         }
-        blocking::deliver(self.worker, self.host);
+        blocking::deliver(self.worker, self.host.waker());
     }
 }
 

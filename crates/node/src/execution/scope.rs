@@ -5,28 +5,65 @@
 //! shards of its keys alone. A command on a key that a client is blocked on, and one that may block
 //! itself, runs [watched](ExecutionScope::run_watched).
 
+use std::sync::atomic::Ordering;
+
 use base::random::Random;
 use command::{Flags, ShardScope};
 use engine::{Cx, CxParts, LockedShards, ShardMap};
 use resp::Args;
 use store::Turn;
 
+use crate::clients::record::ClientRecord;
 use crate::config::Config;
 use crate::execution::outcome::Outcome;
 use crate::execution::request::Request;
 use crate::execution::table::Entry;
 use crate::execution::worker::Worker;
 use crate::host::ShardLocks;
-use crate::node::Node;
+use crate::node::{Node, PAUSE_NONE};
 
 /// What a command does on its shards. Called at most once.
 pub(crate) type Work<'a> = &'a mut dyn FnMut(&mut Cx<'_>) -> Outcome;
+
+/// What a client's command was admitted under. Whoever kills the client or pauses commands waits
+/// until the threads inside the gate have left it. A command that leaves the gate before it begins,
+/// to close it, has to look again when it holds its shards.
+#[derive(Clone, Copy)]
+pub(crate) struct Admission<'a> {
+    pub(crate) record: &'a ClientRecord,
+    pub(crate) may_write: bool,
+    pub(crate) steady_ms: i64,
+}
+
+impl Admission<'_> {
+    /// What comes of the command instead when it may not begin any more.
+    fn withdrawn(&self, node: &Node) -> Option<Outcome> {
+        if self.record.location.is_killed() {
+            return Some(Outcome::Close);
+        }
+        let pauses = node.pause.load(Ordering::Relaxed) != PAUSE_NONE;
+        (pauses && node.is_paused(self.may_write, self.steady_ms)).then_some(Outcome::Paused)
+    }
+}
+
+/// Runs `work`, unless the command's admission has been withdrawn.
+pub(crate) fn if_admitted(
+    admission: Option<Admission<'_>>,
+    node: &Node,
+    cx: &mut Cx<'_>,
+    work: Work<'_>,
+) -> Outcome {
+    let withdrawn = admission.and_then(|admission| admission.withdrawn(node));
+    withdrawn.unwrap_or_else(|| work(cx))
+}
 
 /// Where a command runs.
 pub(crate) struct ExecutionScope<'a, L> {
     pub(crate) worker: &'a mut Worker,
     pub(crate) db: usize,
     pub(crate) locks: &'a L,
+    /// None: this is no command of a client.
+    pub(crate) admission: Option<Admission<'a>>,
 }
 
 impl<L: ShardLocks> ExecutionScope<'_, L> {
@@ -76,7 +113,7 @@ impl<L: ShardLocks> ExecutionScope<'_, L> {
     /// Runs a command on the shards of its keys. None: a client is blocked on one of them, and
     /// nothing was done.
     fn run_on_keys(&mut self, hashes: &[u64], work: Work<'_>) -> Option<Outcome> {
-        let (db, locks) = (self.db, self.locks);
+        let (db, locks, admission) = (self.db, self.locks, self.admission);
         let Worker { turn, random, node, config, shards, .. } = &mut *self.worker;
         let map = node.map;
         let mut parts = cx_parts((turn, random), node, config, db);
@@ -100,7 +137,8 @@ impl<L: ShardLocks> ExecutionScope<'_, L> {
             if awaited {
                 return None;
             }
-            Some(work(&mut Cx::new(&mut parts, locked.reborrow(), hashes)))
+            let mut cx = Cx::new(&mut parts, locked.reborrow(), hashes);
+            Some(if_admitted(admission, node, &mut cx, work))
         })
     }
 

@@ -27,6 +27,8 @@ pub struct Worker {
     pub config: Arc<Config>,
     /// Time and by-products.
     pub turn: Turn,
+    /// The time by which timeouts run, in milliseconds: unlike the clock of `turn`, it never jumps.
+    pub steady_ms: i64,
     /// All commands.
     pub table: &'static Table,
     /// The thread's counts.
@@ -64,6 +66,7 @@ impl Worker {
             config: node.config(),
             turn: Turn::new(node.hasher, node.key_counts.of_thread(index)),
             stats: node.thread_counters(index, table.entries().len()),
+            steady_ms: 0,
             table,
             index,
             remote: 0,
@@ -83,8 +86,9 @@ impl Worker {
 
     /// Begins a turn: sets the time and takes over a changed configuration.
     #[inline]
-    pub fn begin_turn(&mut self, unix_us: i64, tsc: u64) {
+    pub fn begin_turn(&mut self, unix_us: i64, steady_ms: i64, tsc: u64) {
         self.turn.set_time(unix_us);
+        self.steady_ms = steady_ms;
         self.last_tsc = tsc;
         self.take_over_config();
     }

@@ -2,7 +2,7 @@
 
 use crate::check::{check, run};
 use crate::fake::TestServer;
-use node::config::{Config, Permit};
+use node::config::{Apply, Config, Permit};
 
 #[test]
 fn parameters_are_read() {
@@ -60,7 +60,7 @@ OK
 #[test]
 fn what_the_process_cannot_follow_is_not_changed() {
     let mut server = TestServer::new(1);
-    *server.host.unfollowed.borrow_mut() = Some("maxclients");
+    *server.host.unfollowed.borrow_mut() = Some(Apply::Clients);
     run(
         &mut server,
         r#"
@@ -72,6 +72,37 @@ fn what_the_process_cannot_follow_is_not_changed() {
 OK
 "#,
     );
+}
+
+#[test]
+fn a_change_of_several_parameters_is_followed_as_a_whole_or_not_at_all() {
+    let steps = [
+        (Apply::Threads, "io-threads"),
+        (Apply::Listeners, "port"),
+        (Apply::Directory, "dir"),
+        (Apply::Clients, "maxclients"),
+        (Apply::Log, "loglevel"),
+    ];
+    let set = "CONFIG SET io-threads 4 port 7000 dir / maxclients 5 loglevel debug";
+    let get = "CONFIG GET io-threads port dir maxclients loglevel";
+    let mut server = TestServer::new(1);
+    let (before, _) = server.request("c", &words(get));
+    for (step, name) in steps {
+        *server.host.unfollowed.borrow_mut() = Some(step);
+        let (reply, _) = server.request("c", &words(set));
+        let reply = String::from_utf8_lossy(&reply).into_owned();
+        assert!(reply.starts_with("-ERR CONFIG SET failed") && reply.contains(name), "{reply}");
+        assert!(server.host.applied.borrow().is_empty(), "taken back when {name} fails");
+        assert_eq!(server.request("c", &words(get)).0, before);
+    }
+    *server.host.unfollowed.borrow_mut() = None;
+    assert_eq!(server.request("c", &words(set)).0, b"+OK\r\n");
+    assert_eq!(*server.host.applied.borrow(), steps.map(|(step, _)| step));
+    assert_ne!(server.request("c", &words(get)).0, before);
+}
+
+fn words(text: &str) -> Vec<Vec<u8>> {
+    text.split(' ').map(|word| word.as_bytes().to_vec()).collect()
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -9,8 +10,8 @@ use std::time::Duration;
 use engine::{ExclusiveShards, HeldShards, ShardAccess};
 use node::blocking::{due, finish, give_up, on_deadline};
 use node::clients::record::flag;
-use node::config::{Change, Config};
-use node::host::{ProcessInfo, Shutdown};
+use node::config::{Apply, Config};
+use node::host::{ClientWaker, GateAccess, GatedHost, ProcessInfo, Shutdown, Undo};
 use node::{
     ClientRecord, Executor, Host, Node, Outcome, Request, Session, ShardLocks, Waiter, Worker,
     table,
@@ -37,7 +38,10 @@ pub struct TestServer {
     received: BTreeMap<String, Vec<u8>>,
     /// Clients whose deadlines were met.
     deadlines: Vec<String>,
+    /// The steady clock.
     now_us: i64,
+    /// By how much the system's clock has been set back.
+    set_back_us: i64,
     /// Tells servers apart.
     pub number: u64,
     default_config: bool,
@@ -61,19 +65,21 @@ impl TestServer {
     /// A fresh server with a configuration.
     pub fn with_config(shards: usize, config: Config) -> Self {
         let node = Arc::new(Node::new(config, 42, shards));
+        let host = FakeHost::default();
         let mut worker = Worker::new(Arc::clone(&node), 0, table(), 7, TICKS_PER_MICRO);
         worker.turn.effects.set_consumed(true);
         let shards = (0..shards).map(|_| RefCell::new(Shard::default())).collect();
         Self {
             node,
-            host: FakeHost::default(),
+            shards: FakeShards { shards, ticks: Cell::default(), inside: Rc::clone(&host.inside) },
+            host,
             worker,
-            shards: FakeShards { shards, ticks: Cell::default() },
             clients: BTreeMap::new(),
             due_ms: BTreeMap::new(),
             received: BTreeMap::new(),
             deadlines: Vec::new(),
             now_us: START_MS * 1000,
+            set_back_us: 0,
             number: SERVERS.fetch_add(1, Ordering::Relaxed),
             default_config: false,
         }
@@ -84,6 +90,15 @@ impl TestServer {
         !self.default_config
     }
 
+    /// Sets the system's clock back; no time passes.
+    pub fn set_back(&mut self, ms: i64) {
+        self.set_back_us += ms * 1000;
+    }
+
+    fn begin_turn(&mut self) {
+        self.worker.begin_turn(self.now_us - self.set_back_us, self.now_us / 1000, 0);
+    }
+
     /// Lets the clock go on, and stand still whenever a client that waits has to be seen to.
     pub fn advance(&mut self, ms: i64) {
         let end_us = self.now_us + ms * 1000;
@@ -92,7 +107,7 @@ impl TestServer {
             let soonest = soonest.map(|(name, at_ms)| (name.clone(), at_ms * 1000));
             let Some((name, at_us)) = soonest.filter(|(_, at_us)| *at_us <= end_us) else { break };
             self.now_us = self.now_us.max(at_us);
-            self.worker.begin_turn(self.now_us, 0);
+            self.begin_turn();
             self.due_ms.remove(&name);
             self.deadlines.push(name.clone());
             if let Some(waiter) = self.clients.get(&name).and_then(|client| client.waiter.as_ref())
@@ -110,7 +125,7 @@ impl TestServer {
             self.hear_of_waits();
         }
         self.now_us = end_us;
-        self.worker.begin_turn(self.now_us, 0);
+        self.begin_turn();
     }
 
     /// Notes when to see to a client again.
@@ -184,7 +199,7 @@ impl TestServer {
                 Span::new(buffer.len() - arg.len(), arg.len())
             })
             .collect();
-        self.worker.begin_turn(self.now_us, 0);
+        self.begin_turn();
         if !self.clients.contains_key(client) {
             let session = self.connect();
             self.clients.insert(client.to_owned(), TestClient { session, waiter: None });
@@ -204,10 +219,12 @@ impl TestServer {
             worker: &mut self.worker,
             session,
             locks: &self.shards,
-            host: &self.host,
+            host: GatedHost::new(&self.host),
             out: &mut out,
         };
+        self.shards.enter();
         let outcome = executor.execute(request);
+        self.shards.leave();
         let after = self.worker.turn.counters;
         let effects = self.worker.turn.effects.take();
         let own: Vec<_> = effects.iter().filter(|effect| is_own(effect)).collect();
@@ -282,6 +299,8 @@ struct FakeShards {
     shards: Vec<RefCell<Shard>>,
     /// What the tick counter shows when a command ends.
     ticks: Cell<u64>,
+    /// The thread is inside the gate.
+    inside: Rc<Cell<bool>>,
 }
 
 struct FakeHeldShards<'a>(Vec<(usize, std::cell::RefMut<'a, Shard>)>);
@@ -327,6 +346,18 @@ impl ShardAccess for FakeShards {
     }
 }
 
+impl GateAccess for FakeShards {
+    fn leave(&self) {
+        assert!(self.inside.replace(false), "left twice");
+    }
+
+    fn enter(&self) {
+        assert!(!self.inside.replace(true), "entered twice");
+    }
+
+    fn barrier(&self) {}
+}
+
 impl ShardLocks for FakeShards {
     fn one<R>(&self, shard: usize, work: impl FnOnce(&mut Shard) -> R) -> R {
         work(&mut self.shards[shard].borrow_mut())
@@ -365,43 +396,60 @@ pub struct FakeHost {
     pub config_path: RefCell<String>,
     /// The text of the configuration file.
     pub config_file: RefCell<Vec<u8>>,
-    /// A parameter that the process cannot follow.
-    pub unfollowed: RefCell<Option<&'static str>>,
+    /// The steps of changed configurations that the process follows.
+    pub applied: RefCell<Vec<Apply>>,
+    /// A step that it cannot follow.
+    pub unfollowed: RefCell<Option<Apply>>,
     /// Ticks that each command takes; a tick is a microsecond.
     pub ticks: Cell<u64>,
+    /// The thread is inside the gate.
+    inside: Rc<Cell<bool>>,
 }
 
-impl Host for FakeHost {
-    fn apply(
-        &self,
-        changes: &[Change],
-        _: &Config,
-        _: &Config,
-    ) -> Result<(), (&'static str, String)> {
-        match *self.unfollowed.borrow() {
-            Some(name) if changes.iter().any(|change| change.name == name) => {
-                Err((name, "not today".to_owned()))
-            }
-            _ => Ok(()),
-        }
+impl FakeHost {
+    #[track_caller]
+    fn is_used(&self) {
+        assert!(!self.inside.get(), "a service of the process is used inside the gate");
     }
+}
 
-    fn close_client(&self, client: &ClientRecord) {
-        self.closed.borrow_mut().push(client.id);
-    }
-
+impl ClientWaker for FakeHost {
     fn wake_client(&self, client: &ClientRecord) {
         self.woken.borrow_mut().push(client.id);
     }
+}
 
-    fn pause_changed(&self) {}
+impl Host for FakeHost {
+    fn apply<'a>(&'a self, step: Apply, _: &'a Config, _: &'a Config) -> Result<Undo<'a>, String> {
+        self.is_used();
+        if *self.unfollowed.borrow() == Some(step) {
+            return Err("not today".to_owned());
+        }
+        self.applied.borrow_mut().push(step);
+        Ok(Box::new(move || {
+            self.is_used();
+            let last = self.applied.borrow_mut().pop();
+            assert_eq!(last, Some(step), "the last step is taken back first");
+        }))
+    }
+
+    fn close_client(&self, client: &ClientRecord) {
+        self.is_used();
+        self.closed.borrow_mut().push(client.id);
+    }
+
+    fn pause_changed(&self) {
+        self.is_used();
+    }
 
     fn shut_down(&self, how: Shutdown) -> Result<(), String> {
+        self.is_used();
         self.shutdowns.borrow_mut().push(how);
         Ok(())
     }
 
     fn process_info(&self) -> ProcessInfo {
+        self.is_used();
         ProcessInfo {
             pid: 4321,
             uptime_seconds: 90_061,
@@ -416,25 +464,27 @@ impl Host for FakeHost {
     }
 
     fn read_config_file(&self) -> Result<Vec<u8>, String> {
+        self.is_used();
         Ok(self.config_file.borrow().clone())
     }
 
     fn write_config_file(&self, text: &[u8]) -> Result<(), String> {
+        self.is_used();
         *self.config_file.borrow_mut() = text.to_vec();
         Ok(())
     }
 
     fn sleep(&self, time: Duration) {
+        self.is_used();
         self.sleeps.borrow_mut().push(time);
     }
 
-    fn purge_memory(&self) {}
-
-    fn allocator_report(&self) -> String {
-        "report".to_owned()
+    fn purge_memory(&self) {
+        self.is_used();
     }
 
-    fn drop_later(&self, garbage: Box<dyn Send>) {
-        drop(garbage);
+    fn allocator_report(&self) -> String {
+        self.is_used();
+        "report".to_owned()
     }
 }

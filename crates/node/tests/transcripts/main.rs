@@ -6,6 +6,7 @@
 mod bitmap;
 mod check;
 mod client;
+mod clock;
 mod command;
 mod config;
 mod connection;

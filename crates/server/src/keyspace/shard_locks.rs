@@ -10,9 +10,10 @@
 use crossbeam_utils::CachePadded;
 use engine::{ExclusiveShards, HeldShards, ShardAccess};
 use node::ShardLocks;
+use node::host::GateAccess;
 use store::{Db, Shard};
 
-use super::shim::{Inside, Mutex, MutexGuard, Pass, TRIES_MAX, back_off};
+use super::shim::{Inside, Mutex, MutexGuard, Pass, TRIES_MAX, back_off, barrier};
 
 /// All shards, each on cache lines of its own.
 pub struct Shards(Box<[CachePadded<Mutex<Shard>>]>);
@@ -140,7 +141,22 @@ impl ThreadShards<'_> {
 
 impl ShardAccess for ThreadShards<'_> {
     fn visit(&self, shard: usize, work: &mut dyn FnMut(&mut Shard)) {
+        debug_assert!(self.pass.is_inside(), "shards are visited inside the gate");
         self.shards.visit(shard, work);
+    }
+}
+
+impl GateAccess for ThreadShards<'_> {
+    fn leave(&self) {
+        self.pass.leave();
+    }
+
+    fn enter(&self) {
+        self.pass.enter();
+    }
+
+    fn barrier(&self) {
+        barrier(self.pass);
     }
 }
 

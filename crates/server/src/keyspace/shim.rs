@@ -11,6 +11,11 @@ pub(crate) const TRIES_MAX: u32 = 64;
 /// Of these, the rounds in which a command waits for a holder that is running on another core.
 const SPINS_MAX: u32 = 8;
 
+/// Waits until every thread that is inside the gate has left it.
+pub(crate) fn barrier(pass: &Pass) {
+    pass.exclusively(|| {});
+}
+
 /// Waits a moment between two rounds.
 pub(crate) fn back_off(round: u32) {
     if round < SPINS_MAX {

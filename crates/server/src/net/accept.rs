@@ -15,7 +15,7 @@ use crate::net::connection::Connection;
 use crate::net::listener::{Accepted, ListenerKind};
 use crate::net::tls::TlsStream;
 use crate::net::transport::Transport;
-use crate::threads::control::LISTENER_TOKEN;
+use crate::threads::listeners::LISTENER_TOKEN;
 use crate::threads::shared::Shared;
 use crate::{verbose, warning};
 
@@ -30,7 +30,7 @@ switch protected mode off with 'CONFIG SET protected-mode no' or '--protected-mo
 this machine).\r\n";
 
 /// Accepts what waits at a listening socket, up to the most of one turn.
-pub fn accept(shared: &Shared, token: u64, unix_ms: i64) {
+pub fn accept(shared: &Shared, token: u64, steady_ms: i64) {
     let config = shared.node.config();
     let mut left = usize::MAX;
     while left > 0 {
@@ -39,21 +39,22 @@ pub fn accept(shared: &Shared, token: u64, unix_ms: i64) {
             let Some(listener) = control.listeners.get((token - LISTENER_TOKEN) as usize) else {
                 return;
             };
-            left = left.min(match listener.kind {
+            let kind = listener.address.kind;
+            left = left.min(match kind {
                 ListenerKind::Tls => config.max_new_tls_connections_per_cycle,
                 _ => config.max_new_connections_per_cycle,
             });
-            let tls = if listener.kind == ListenerKind::Tls { control.tls.clone() } else { None };
-            (listener.accept(&config), listener.kind, tls)
+            let tls = if kind == ListenerKind::Tls { control.tls.clone() } else { None };
+            (listener.accept(&config), kind, tls)
         };
         left -= 1;
         match accepted {
-            Ok(accepted) => admit(shared, &config, accepted, (kind, tls), unix_ms),
+            Ok(accepted) => admit(shared, &config, accepted, (kind, tls), steady_ms),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
             Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
             Err(error) => {
                 warning!("Accepting client connection: {error}");
-                shared.control.lock().pause_accepting(unix_ms + ACCEPT_PAUSE_MS);
+                shared.control.lock().pause_accepting(steady_ms + ACCEPT_PAUSE_MS);
                 return;
             }
         }
@@ -65,7 +66,7 @@ fn admit(
     config: &Config,
     mut accepted: Accepted,
     (kind, tls): (ListenerKind, Option<Arc<ServerConfig>>),
-    unix_ms: i64,
+    steady_ms: i64,
 ) {
     let node = &shared.node;
     let refusal: Option<&[u8]> = if node.clients.len() >= config.maxclients as usize {
@@ -102,7 +103,7 @@ fn admit(
     };
     let id = node.clients.next_id();
     let addresses = (accepted.address.into(), accepted.local_address.into());
-    let record = Arc::new(ClientRecord::new(id, addresses, fd, unix_ms, flags));
+    let record = Arc::new(ClientRecord::new(id, addresses, fd, steady_ms, flags));
     node.clients.add(Arc::clone(&record));
     let session = Session::new(record, config.requirepass.is_empty());
     shared.move_client(shared.thread_for_client(), Box::new(Connection::new(session, transport)));

@@ -53,7 +53,7 @@ pub struct Connection {
     pub watched: Option<Interest>,
     /// Requests executed.
     pub commands: u64,
-    /// Since when its output has been over the soft limit, in milliseconds since 1970.
+    /// Since when its output has been over the soft limit, in milliseconds on the steady scale.
     pub soft_since_ms: Option<i64>,
 }
 
@@ -312,8 +312,9 @@ impl Connection {
         self.output.is_some() || self.transport.is_buffered()
     }
 
-    /// Whether the waiting output is beyond the limit, at this time in milliseconds since 1970.
-    pub fn is_over(&mut self, limit: OutputLimit, unix_ms: i64) -> bool {
+    /// Whether the waiting output is beyond the limit, at this time in milliseconds on the steady
+    /// scale.
+    pub fn is_over(&mut self, limit: OutputLimit, steady_ms: i64) -> bool {
         let bytes = self.output_bytes() as u64;
         if limit.hard_bytes != 0 && bytes >= limit.hard_bytes {
             return true;
@@ -322,17 +323,17 @@ impl Connection {
             self.soft_since_ms = None;
             return false;
         }
-        let since = *self.soft_since_ms.get_or_insert(unix_ms);
-        unix_ms - since > i64::from(limit.soft_seconds) * 1000
+        let since = *self.soft_since_ms.get_or_insert(steady_ms);
+        steady_ms - since > i64::from(limit.soft_seconds) * 1000
     }
 
     /// Writes the client's public facts.
-    pub fn publish(&self, unix_ms: i64, in_bytes: usize, out_bytes: usize) {
+    pub fn publish(&self, steady_ms: i64, in_bytes: usize, out_bytes: usize) {
         let record = &self.session.record;
         let add = |count: &std::sync::atomic::AtomicU64, bytes: usize| {
             count.store(count.load(Ordering::Relaxed) + bytes as u64, Ordering::Relaxed);
         };
-        record.seen_ms.store(unix_ms, Ordering::Relaxed);
+        record.seen_ms.store(steady_ms, Ordering::Relaxed);
         record.commands.store(self.commands, Ordering::Relaxed);
         add(&record.in_bytes, in_bytes);
         add(&record.out_bytes, out_bytes);

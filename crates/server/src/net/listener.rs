@@ -24,12 +24,51 @@ pub enum ListenerKind {
     Unix,
 }
 
+/// Where a configuration asks for a listening socket.
+#[derive(Clone, Debug)]
+pub struct ListenAddress {
+    /// What connections to it speak.
+    pub kind: ListenerKind,
+    /// An address or a host's name, or the path of a unix socket.
+    pub name: String,
+    /// The port, 0 for a unix socket.
+    pub port: u16,
+    /// The address may be missing from this machine.
+    optional: bool,
+}
+
+impl ListenAddress {
+    /// All that a configuration asks for.
+    pub fn all(config: &Config) -> Vec<Self> {
+        let mut all = Vec::new();
+        for (port, kind) in [(config.port, ListenerKind::Tcp), (config.tls_port, ListenerKind::Tls)]
+        {
+            let names = if port == 0 { &[][..] } else { &config.bind };
+            all.extend(names.iter().map(|name| {
+                let optional = name.strip_prefix('-');
+                let (name, optional) = (optional.unwrap_or(name).to_owned(), optional.is_some());
+                Self { kind, name, port, optional }
+            }));
+        }
+        if !config.unixsocket.is_empty() {
+            let (kind, name) = (ListenerKind::Unix, config.unixsocket.clone());
+            all.push(Self { kind, name, port: 0, optional: false });
+        }
+        all
+    }
+
+    /// Whether the same socket is meant.
+    pub fn is_same(&self, other: &Self) -> bool {
+        (self.kind, &self.name, self.port) == (other.kind, &other.name, other.port)
+    }
+}
+
 /// One listening socket.
 #[derive(Debug)]
 pub struct Listener {
     socket: Bound,
-    /// What connections to it speak.
-    pub kind: ListenerKind,
+    /// Where it listens.
+    pub address: ListenAddress,
 }
 
 #[derive(Debug)]
@@ -52,22 +91,16 @@ pub struct Accepted {
 }
 
 impl Listener {
-    /// Opens every socket that a configuration asks for.
+    /// Opens a socket. None: its address is missing from this machine, and may be.
     ///
     /// # Errors
     /// A sentence that says which socket could not be opened, why, and what to do.
-    pub fn open_all(config: &Config) -> Result<Vec<Self>, String> {
-        let mut all = Vec::new();
-        for (port, kind) in [(config.port, ListenerKind::Tcp), (config.tls_port, ListenerKind::Tls)]
-        {
-            if port != 0 {
-                open_port(&mut all, config, port, kind)?;
-            }
-        }
-        if !config.unixsocket.is_empty() {
-            all.push(open_unix(config)?);
-        }
-        Ok(all)
+    pub fn open(address: &ListenAddress, config: &Config) -> Result<Option<Self>, String> {
+        let socket = match address.kind {
+            ListenerKind::Unix => Some(open_unix(config)?),
+            ListenerKind::Tcp | ListenerKind::Tls => open_port(address, config)?,
+        };
+        Ok(socket.map(|socket| Self { socket, address: address.clone() }))
     }
 
     /// The port in use, if it has one.
@@ -140,52 +173,33 @@ fn plain(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip().to_canonical(), address.port())
 }
 
-fn open_port(
-    all: &mut Vec<Listener>,
-    config: &Config,
-    port: u16,
-    kind: ListenerKind,
-) -> Result<(), String> {
-    let mut opened = 0;
-    for name in &config.bind {
-        let optional = name.strip_prefix('-');
-        let shown = optional.unwrap_or(name);
-        let ip: IpAddr = match shown {
-            "*" => IpAddr::from([0, 0, 0, 0]),
-            "::*" => IpAddr::from([0u16; 8]),
-            text => match text.parse() {
-                Ok(ip) => ip,
-                Err(_) => resolve(text).map_err(|reason| {
-                    format!("Could not create server TCP listening socket {shown}:{port}: {reason}")
-                })?,
-            },
-        };
-        match open_tcp(SocketAddr::new(ip, port), config.tcp_backlog) {
-            Ok(socket) => {
-                all.push(Listener { socket: Bound::Tcp(socket), kind });
-                opened += 1;
+fn open_port(address: &ListenAddress, config: &Config) -> Result<Option<Bound>, String> {
+    let (name, port) = (&address.name, address.port);
+    let ip: IpAddr = match name.as_str() {
+        "*" => IpAddr::from([0, 0, 0, 0]),
+        "::*" => IpAddr::from([0u16; 8]),
+        text => match text.parse() {
+            Ok(ip) => ip,
+            Err(_) => resolve(text).map_err(|reason| {
+                format!("Could not create server TCP listening socket {name}:{port}: {reason}")
+            })?,
+        },
+    };
+    match open_tcp(SocketAddr::new(ip, port), config.tcp_backlog) {
+        Ok(socket) => Ok(Some(Bound::Tcp(socket))),
+        // An address marked by '-' may be missing from this machine, but not be taken.
+        Err(error) if address.optional && is_missing(&error) => Ok(None),
+        Err(error) => {
+            let mut text = format!(
+                "Could not create server TCP listening socket {name}:{port}: bind: {}",
+                describe(&error)
+            );
+            if error.kind() == io::ErrorKind::AddrInUse {
+                text.push_str(". Stop the other server or choose another port with --port");
             }
-            // An address marked by '-' may be missing from this machine, but not be taken.
-            Err(error) if optional.is_some() && is_missing(&error) => {}
-            Err(error) => {
-                let mut text = format!(
-                    "Could not create server TCP listening socket {shown}:{port}: bind: {}",
-                    describe(&error)
-                );
-                if error.kind() == io::ErrorKind::AddrInUse {
-                    text.push_str(". Stop the other server or choose another port with --port");
-                }
-                return Err(text);
-            }
+            Err(text)
         }
     }
-    if opened == 0 && !config.bind.is_empty() {
-        return Err(format!(
-            "Could not create server TCP listening socket on port {port}: none of the \
-             addresses in 'bind' exists on this machine"
-        ));
-    }
-    Ok(())
 }
 
 /// The first address of a host's name.
@@ -219,7 +233,7 @@ fn open_tcp(address: SocketAddr, backlog: u32) -> io::Result<TcpListener> {
     Ok(socket.into())
 }
 
-fn open_unix(config: &Config) -> Result<Listener, String> {
+fn open_unix(config: &Config) -> Result<Bound, String> {
     let path = &config.unixsocket;
     let failed = |error: io::Error| {
         format!("Could not create server unix socket {path}: {}", describe(&error))
@@ -237,6 +251,5 @@ fn open_unix(config: &Config) -> Result<Listener, String> {
     let backlog = i32::try_from(config.tcp_backlog).unwrap_or(i32::MAX);
     socket.listen(backlog).map_err(failed)?;
     socket.set_nonblocking(true).map_err(failed)?;
-    let socket = Bound::Unix(socket.into(), path.clone());
-    Ok(Listener { socket, kind: ListenerKind::Unix })
+    Ok(Bound::Unix(socket.into(), path.clone()))
 }

@@ -3,8 +3,8 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use node::config::{Change, Config};
-use node::host::{ProcessInfo, Shutdown};
+use node::config::{Apply, Config};
+use node::host::{ClientWaker, ProcessInfo, Shutdown, Undo};
 use node::{ClientRecord, Host};
 
 use crate::threads::shared::Shared;
@@ -12,22 +12,24 @@ use crate::threads::shared::Shared;
 /// The process, as commands see it.
 pub struct ProcessHost<'a>(pub &'a Shared);
 
+impl ClientWaker for ProcessHost<'_> {
+    fn wake_client(&self, client: &ClientRecord) {
+        self.0.wake_client(client);
+    }
+}
+
 impl Host for ProcessHost<'_> {
-    fn apply(
-        &self,
-        changes: &[Change],
-        old: &Config,
-        new: &Config,
-    ) -> Result<(), (&'static str, String)> {
-        crate::threads::control::apply(self.0, changes, old, new)
+    fn apply<'a>(
+        &'a self,
+        step: Apply,
+        old: &'a Config,
+        new: &'a Config,
+    ) -> Result<Undo<'a>, String> {
+        crate::threads::apply::apply(self.0, step, old, new)
     }
 
     fn close_client(&self, client: &ClientRecord) {
         self.0.close_client(client);
-    }
-
-    fn wake_client(&self, client: &ClientRecord) {
-        self.0.wake_client(client);
     }
 
     fn pause_changed(&self) {
@@ -41,7 +43,7 @@ impl Host for ProcessHost<'_> {
 
     fn process_info(&self) -> ProcessInfo {
         let shared = self.0;
-        let now_ms = sys::clock::unix_micros() / 1000;
+        let now_ms = sys::clock::steady_micros() / 1000;
         let memory = sys::allocator::statistics();
         let peak = shared.peak_bytes.fetch_max(memory.allocated, Ordering::Relaxed);
         let (process, children) =
@@ -96,10 +98,5 @@ impl Host for ProcessHost<'_> {
 
     fn allocator_report(&self) -> String {
         sys::allocator::report()
-    }
-
-    fn drop_later(&self, garbage: Box<dyn Send>) {
-        // Without its thread, garbage is dropped here.
-        let _ = self.0.garbage.send(garbage);
     }
 }

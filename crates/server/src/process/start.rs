@@ -17,9 +17,11 @@ use sys::signal::{Signal, Signals};
 use crate::keyspace::shard_locks::Shards;
 use crate::net::{accept, tls};
 use crate::process::load::load;
+use crate::threads::apply;
 use crate::threads::carriers::SAMPLE_MS;
-use crate::threads::control::{self, Control, LISTENER_TOKEN, RESERVED_FILES, THREADS_MAX};
+use crate::threads::control::{self, Control, RESERVED_FILES, THREADS_MAX};
 use crate::threads::io_thread::{IoThread, ThreadMailbox};
+use crate::threads::listeners::LISTENER_TOKEN;
 use crate::threads::message::Message;
 use crate::threads::shared::Shared;
 use crate::{notice, warning};
@@ -66,7 +68,7 @@ fn serve(mut config: Config, file: Option<&OsStr>, warnings: &[Warning]) -> Resu
     if config.daemonize {
         sys::process::daemonize().map_err(|error| format!("Can't daemonize: {error}"))?;
     }
-    control::configure_log(&config);
+    apply::configure_log(&config);
     let signals = Signals::block().map_err(|error| format!("Can't receive signals: {error}"))?;
     // Threads inherit both, the allocator's too, and `io-threads auto` counts what is left.
     bind_to_processors("server-cpulist", &config.server_cpulist);
@@ -93,7 +95,7 @@ fn serve(mut config: Config, file: Option<&OsStr>, warnings: &[Warning]) -> Resu
         let mut control = shared.control.lock();
         control.epoll = Some(Arc::clone(&main.epoll));
         let tls = tls::configure(&config).map(|setup| control.tls = setup);
-        if let Err(text) = tls.and_then(|()| control.open_listeners(&config)) {
+        if let Err(text) = tls.and_then(|()| control.open_listeners(&config, Vec::new())) {
             warning!("{text}");
             return Err(text);
         }
@@ -175,7 +177,7 @@ fn share(config: &Config, config_file: String) -> Result<Arc<Shared>, String> {
         handles: RwLock::new(Vec::new()),
         control: Mutex::new(Control::new(executable, config_file)),
         garbage,
-        started_ms: sys::clock::unix_micros() / 1000,
+        started_ms: sys::clock::steady_micros() / 1000,
         startup_bytes: AtomicU64::new(sys::allocator::statistics().allocated),
         peak_bytes: AtomicU64::new(0),
         main_cpu: Mutex::default(),
@@ -251,9 +253,9 @@ fn run_main(main: &mut IoThread, shared: &Shared, signals: &Signals) {
                     ending = true;
                 }
             }
-            token => accept::accept(shared, token, main.now.unix_us / 1000),
+            token => accept::accept(shared, token, main.now.steady_ms),
         });
-        let now_ms = main.now.unix_us / 1000;
+        let now_ms = main.now.steady_ms;
         let mut control = shared.control.lock();
         ending |= control.shutdown.is_some();
         control.resume_accepting(now_ms);

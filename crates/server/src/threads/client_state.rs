@@ -45,7 +45,7 @@ pub enum ClientState {
 pub struct Blocked {
     /// How it is served.
     pub waiter: Arc<Waiter>,
-    /// Its time among its thread's deadlines, in milliseconds since 1970.
+    /// Its time among its thread's deadlines, in milliseconds on the steady scale.
     pub due_ms: Option<i64>,
 }
 

@@ -1,22 +1,18 @@
-//! What the main thread looks after: listening sockets, the other threads, and following a changed
-//! configuration.
+//! What the main thread looks after: the listening sockets and the other threads.
 
 use std::io;
 use std::num::NonZero;
-use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 
 use node::Worker;
-use node::config::{Apply, Change, Config, IoThreads, LogLevel};
+use node::config::{Config, IoThreads};
 use node::host::Shutdown;
 use rustls::ServerConfig;
-use sys::epoll::{Epoll, Interest};
+use sys::epoll::Epoll;
 
 use crate::net::listener::Listener;
-use crate::net::tls;
-use crate::process::log::{self, Level};
 use crate::threads::carriers::{BusySamples, Carriers};
 use crate::threads::io_thread::{IoThread, ThreadMailbox};
 use crate::threads::message::Message;
@@ -24,8 +20,6 @@ use crate::threads::shared::Shared;
 use crate::threads::thread_count::{Step, ThreadCount};
 use crate::warning;
 
-/// Tokens of listening sockets begin here, in the order of [`Control::listeners`].
-pub const LISTENER_TOKEN: u64 = 1 << 63;
 /// The most threads that there can be, the main thread included.
 pub const THREADS_MAX: usize = node::config::IO_THREADS_MAX as usize;
 /// Between two looks at the processors that the process may use.
@@ -59,44 +53,15 @@ pub struct Control {
     /// What [`threads_usable`] was when the process's processors were last looked at.
     usable: usize,
     look_at_processors_ms: i64,
-    /// When to accept connections again after running out of descriptors, in milliseconds since
-    /// 1970.
-    accept_again_ms: Option<i64>,
+    /// When to accept connections again after running out of descriptors, in milliseconds on
+    /// the steady scale.
+    pub(super) accept_again_ms: Option<i64>,
 }
 
 impl Control {
     /// Control of a process that has not opened anything.
     pub fn new(executable: String, config_file: String) -> Self {
         Self { executable, config_file, ..Self::default() }
-    }
-
-    /// The TCP port in use, 0 without one.
-    pub fn tcp_port(&self) -> u16 {
-        self.listeners.iter().find_map(Listener::port).unwrap_or(0)
-    }
-
-    /// Replaces the listening sockets and has the main thread watch the new ones.
-    fn listen(&mut self, listeners: Vec<Listener>) -> io::Result<()> {
-        // Closing a socket ends its watch.
-        self.listeners = listeners;
-        if let Some(epoll) = &self.epoll {
-            for (token, listener) in (LISTENER_TOKEN..).zip(&self.listeners) {
-                epoll.add(listener.as_fd(), token, Interest::READ)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Opens the configured sockets and has the main thread watch them.
-    ///
-    /// # Errors
-    /// A sentence that says which socket could not be opened, and why.
-    pub fn open_listeners(&mut self, config: &Config) -> Result<(), String> {
-        // The new sockets may have the old addresses, so the old ones go first.
-        let old = std::mem::take(&mut self.listeners);
-        drop(old);
-        let listeners = Listener::open_all(config)?;
-        self.listen(listeners).map_err(|error| error.to_string())
     }
 
     /// I/O threads that have not ended.
@@ -185,29 +150,6 @@ impl Control {
             warning!("Can't start a thread: {error}");
         }
     }
-
-    /// Stops accepting until `resume_accepting`: the process is out of descriptors, and connections
-    /// that wait would end every wait.
-    pub fn pause_accepting(&mut self, until_ms: i64) {
-        self.watch_listeners(Interest::NONE);
-        self.accept_again_ms = Some(until_ms);
-    }
-
-    /// Accepts again when the time has come.
-    pub fn resume_accepting(&mut self, unix_ms: i64) {
-        if self.accept_again_ms.is_some_and(|until_ms| unix_ms >= until_ms) {
-            self.accept_again_ms = None;
-            self.watch_listeners(Interest::READ);
-        }
-    }
-
-    fn watch_listeners(&self, interest: Interest) {
-        if let Some(epoll) = &self.epoll {
-            for (token, listener) in (LISTENER_TOKEN..).zip(&self.listeners) {
-                let _ = epoll.modify(listener.as_fd(), token, interest);
-            }
-        }
-    }
 }
 
 fn start_thread(shared: &Shared, index: usize) -> io::Result<JoinHandle<()>> {
@@ -256,88 +198,4 @@ fn processors() -> usize {
 /// Threads that may carry clients, the main thread included: one for each processor beside it.
 fn threads_usable(config: &Config) -> usize {
     if config.io_threads_always_active { THREADS_MAX } else { processors() + 1 }
-}
-
-/// Points the log where a configuration says.
-pub fn configure_log(config: &Config) {
-    let level = match config.loglevel {
-        LogLevel::Debug => Some(Level::Debug),
-        LogLevel::Verbose => Some(Level::Verbose),
-        LogLevel::Notice => Some(Level::Notice),
-        LogLevel::Warning => Some(Level::Warning),
-        LogLevel::Nothing => None,
-    };
-    log::configure(level, &config.logfile);
-}
-
-/// Makes the process follow a changed configuration.
-///
-/// # Errors
-/// The parameter that could not be followed, and why; what was done before it stays done, and the
-/// caller keeps the old configuration.
-pub fn apply(
-    shared: &Shared,
-    changes: &[Change],
-    old: &Config,
-    new: &Config,
-) -> Result<(), (&'static str, String)> {
-    let old_tls = shared.control.lock().tls.clone();
-    for change in changes {
-        if let Apply::NoEffect(reason) = change.apply {
-            warning!("'{}' has no effect: {reason}", change.name);
-        }
-        if let Err(reason) = apply_one(shared, change.apply, old, new) {
-            shared.control.lock().tls = old_tls;
-            return Err((change.name, reason));
-        }
-    }
-    Ok(())
-}
-
-fn apply_one(shared: &Shared, what: Apply, old: &Config, new: &Config) -> Result<(), String> {
-    match what {
-        Apply::Listeners => {
-            // The new sockets may be the first that speak TLS.
-            apply_tls(shared, new)?;
-            let mut control = shared.control.lock();
-            let opened = control.open_listeners(new);
-            if opened.is_err() {
-                control.open_listeners(old)?;
-            }
-            opened
-        }
-        Apply::Threads => {
-            let wanted = threads_wanted(new);
-            shared.control.lock().set_threads(shared, wanted)
-        }
-        Apply::Clients => {
-            let needed = u64::from(new.maxclients) + RESERVED_FILES;
-            if sys::process::raise_open_files(needed) < needed {
-                return Err(format!(
-                    "The operating system is not able to handle the specified number of \
-                     clients, try with {}",
-                    sys::process::raise_open_files(0).saturating_sub(RESERVED_FILES)
-                ));
-            }
-            Ok(())
-        }
-        Apply::Log => {
-            configure_log(new);
-            Ok(())
-        }
-        Apply::Directory => std::env::set_current_dir(&new.dir).map_err(|error| error.to_string()),
-        Apply::Allocator => {
-            sys::allocator::set_background_thread(new.jemalloc_bg_thread);
-            Ok(())
-        }
-        Apply::Tls => apply_tls(shared, new),
-        Apply::Nothing | Apply::NoEffect(_) => Ok(()),
-    }
-}
-
-/// Gives the connections to come another TLS setup. The files are read before the lock is taken.
-fn apply_tls(shared: &Shared, new: &Config) -> Result<(), String> {
-    let setup = tls::configure(new)?;
-    shared.control.lock().tls = setup;
-    Ok(())
 }

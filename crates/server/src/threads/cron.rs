@@ -22,7 +22,7 @@ const IDLE_CHECK_MS: i64 = 1000;
 /// How long a thread sleeps that has nothing to do.
 const SLEEP_MS_MAX: i32 = 60 * 60 * 1000;
 
-/// When a thread's background work is due.
+/// When a thread's background work is due, on the steady scale.
 #[derive(Debug, Default)]
 pub struct Cron {
     next_ms: i64,
@@ -33,28 +33,38 @@ pub struct Cron {
 
 impl Cron {
     /// How long the thread may sleep, if it has clients and if it tends shards.
-    pub fn wait_ms(&self, unix_ms: i64, has_clients: bool, tends_shards: bool) -> i32 {
+    pub fn wait_ms(&self, steady_ms: i64, has_clients: bool, tends_shards: bool) -> i32 {
         match (tends_shards, has_clients) {
-            (true, _) => (self.next_ms - unix_ms).clamp(0, 1000) as i32,
-            (false, true) => (self.next_idle_check_ms - unix_ms).clamp(0, IDLE_CHECK_MS) as i32,
+            (true, _) => (self.next_ms - steady_ms).clamp(0, 1000) as i32,
+            (false, true) => (self.next_idle_check_ms - steady_ms).clamp(0, IDLE_CHECK_MS) as i32,
             // Whoever gives it a client or shards sends a message.
             (false, false) => SLEEP_MS_MAX,
         }
     }
 
+    /// Whether a tick is due. The caller then says when the [next](Self::schedule) one is.
+    pub fn is_due(&self, steady_ms: i64, tends_shards: bool) -> bool {
+        steady_ms >= if tends_shards { self.next_ms } else { self.next_idle_check_ms }
+    }
+
+    /// Puts the next tick at the end of this interval: at the same moment in all threads, so that
+    /// what ends together goes together.
+    pub fn schedule(&mut self, steady_ms: i64, interval_ms: i64) {
+        self.next_ms = (steady_ms / interval_ms + 1) * interval_ms;
+    }
+
     /// Does what is due.
     pub fn run(&mut self, thread: &mut IoThread) {
-        let unix_ms = thread.now.unix_us / 1000;
+        let steady_ms = thread.now.steady_ms;
         let tends_shards = thread.tends_shards();
-        if unix_ms < if tends_shards { self.next_ms } else { self.next_idle_check_ms } {
+        if !self.is_due(steady_ms, tends_shards) {
             return;
         }
         let clients = thread.worker.node.clients.len();
         let interval_ms = 1000 / i64::from(thread.worker.config.ticks_a_second(clients));
-        // At the same moments in all threads, so that what ends together goes together.
-        self.next_ms = (unix_ms / interval_ms + 1) * interval_ms;
+        self.schedule(steady_ms, interval_ms);
         if thread.worker.index == 0 {
-            thread.worker.node.sample(unix_ms);
+            thread.worker.node.sample(steady_ms);
         }
         if tends_shards {
             self.expire(thread, interval_ms);
@@ -62,23 +72,23 @@ impl Cron {
         if thread.waits_for_pause {
             thread.resume_paused();
         }
-        if unix_ms >= self.next_idle_check_ms {
-            self.next_idle_check_ms = unix_ms + IDLE_CHECK_MS;
-            close_idle(thread, unix_ms);
+        if steady_ms >= self.next_idle_check_ms {
+            self.next_idle_check_ms = steady_ms + IDLE_CHECK_MS;
+            close_idle(thread, steady_ms);
         }
     }
 
     /// Walks over the thread's shards, longer where many keys had expired.
     fn expire(&mut self, thread: &mut IoThread, interval_ms: i64) {
         let node = &thread.worker.node;
-        let paused = node.pause_left_ms(thread.now.unix_us / 1000) > 0;
+        let paused = node.pause_left_ms(thread.now.steady_ms) > 0;
         if paused || !node.active_expire.load(Ordering::Relaxed) {
             return;
         }
         let threads = thread.shared.cron_threads();
         let effort = i64::from(thread.worker.config.active_expire_effort.max(1));
         let percent = TIME_PERCENT + 2 * (effort - 1);
-        let deadline_us = sys::clock::unix_micros() + interval_ms * 10 * percent;
+        let deadline_us = sys::clock::steady_micros() + interval_ms * 10 * percent;
         let shards = thread.shared.shards.len();
         for _ in 0..shards.div_ceil(threads) {
             self.shard += 1;
@@ -89,7 +99,7 @@ impl Cron {
                 if expired * EXPIRED_ONE_IN <= looked_at || looked_at == 0 {
                     break;
                 }
-                if sys::clock::unix_micros() > deadline_us {
+                if sys::clock::steady_micros() > deadline_us {
                     return;
                 }
             }
@@ -102,6 +112,10 @@ impl Cron {
 fn expire_in_shard(thread: &mut IoThread, number: usize) -> (usize, usize) {
     let shards = &thread.shared.shards;
     let locks = ThreadShards::enter(shards, &thread.pass);
+    // CLIENT PAUSE may have begun before the gate let this thread in.
+    if thread.worker.node.pause_left_ms(thread.now.steady_ms) > 0 {
+        return (0, 0);
+    }
     let host = ProcessHost(&thread.shared);
     node::blocking::after_expiry(&mut thread.worker, &locks, &host, |turn| {
         let (mut looked_at, mut expired) = (0, 0);
@@ -123,17 +137,18 @@ fn expire_in_shard(thread: &mut IoThread, number: usize) -> (usize, usize) {
 
 /// Closes clients that have said nothing for longer than `timeout`, and those whose handshake does
 /// not end.
-fn close_idle(thread: &mut IoThread, unix_ms: i64) {
+fn close_idle(thread: &mut IoThread, steady_ms: i64) {
     let timeout_ms = i64::from(thread.worker.config.timeout) * 1000;
     let limit = thread.worker.config.client_output_buffer_limit.normal;
     let mut doomed = Vec::new();
     for (slot, client) in thread.slots.iter_mut() {
         let seen_ms = client.session.record.seen_ms.load(Ordering::Relaxed);
         // Those whose requests wait for us are not idle.
-        let idle = timeout_ms > 0 && !client.state.is_held() && unix_ms - seen_ms > timeout_ms;
+        let idle = timeout_ms > 0 && !client.state.is_held() && steady_ms - seen_ms > timeout_ms;
         let created_ms = client.session.record.created_ms;
-        let overdue = client.transport.is_handshaking() && unix_ms - created_ms > HANDSHAKE_MS_MAX;
-        let over = client.wants_write() && client.is_over(limit, unix_ms);
+        let overdue =
+            client.transport.is_handshaking() && steady_ms - created_ms > HANDSHAKE_MS_MAX;
+        let over = client.wants_write() && client.is_over(limit, steady_ms);
         thread.worker.stats.output_limit_closes.add(u64::from(over));
         if idle || overdue || over {
             doomed.push(slot);

@@ -11,7 +11,8 @@ use std::collections::BTreeMap;
 pub struct Deadlines(BTreeMap<(i64, u64), usize>);
 
 impl Deadlines {
-    /// Gives client number `id` in this slot another time, in milliseconds since 1970, or none.
+    /// Gives client number `id` in this slot another time, in milliseconds on the steady scale, or
+    /// none.
     /// `kept_ms` is what the client remembers.
     pub fn move_to(&mut self, at_ms: Option<i64>, kept_ms: &mut Option<i64>, id: u64, slot: usize) {
         if *kept_ms == at_ms {
@@ -26,15 +27,15 @@ impl Deadlines {
     }
 
     /// Takes out one whose time has come: its slot. The client has to forget its time.
-    pub fn pop_due(&mut self, unix_ms: i64) -> Option<usize> {
+    pub fn pop_due(&mut self, steady_ms: i64) -> Option<usize> {
         let first = self.0.first_entry()?;
-        (first.key().0 <= unix_ms).then(|| first.remove())
+        (first.key().0 <= steady_ms).then(|| first.remove())
     }
 
     /// Milliseconds until the first is due: 0 when it is, nothing when nobody waits.
-    pub fn wait_ms(&self, unix_ms: i64) -> Option<i64> {
+    pub fn wait_ms(&self, steady_ms: i64) -> Option<i64> {
         let ((at_ms, _), _) = self.0.first_key_value()?;
-        Some(at_ms.saturating_sub(unix_ms).max(0))
+        Some(at_ms.saturating_sub(steady_ms).max(0))
     }
 }
 

@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 
 use command::PrefetchHint;
+use node::host::GatedHost;
 use node::{Executor, Outcome, Request, Worker, table};
 use resp::out::{Mark, Out};
 use resp::{Args, Reply, Span};
@@ -158,7 +159,7 @@ impl IoThread {
             worker: &mut self.worker,
             session,
             locks: &locks,
-            host: &host,
+            host: GatedHost::new(&host),
             out: &mut self.out,
         };
         while *next < batch.requests.end {
@@ -199,7 +200,7 @@ impl IoThread {
             Ok(count) => {
                 self.worker.stats.writes.add(1);
                 self.worker.stats.out_bytes.add(count as u64);
-                client.publish(self.now.unix_us / 1000, 0, count);
+                client.publish(self.now.steady_ms, 0, count);
                 !self.close_if_over(slot)
             }
             Err(_) => {
@@ -214,7 +215,7 @@ impl IoThread {
     pub(crate) fn close_if_over(&mut self, slot: usize) -> bool {
         let Some(client) = self.slots.client_mut(slot) else { return false };
         let limit = self.worker.config.client_output_buffer_limit.normal;
-        let over = client.wants_write() && client.is_over(limit, self.now.unix_us / 1000);
+        let over = client.wants_write() && client.is_over(limit, self.now.steady_ms);
         let killed = client.session.record.location.is_killed();
         if over && !killed {
             self.worker.stats.output_limit_closes.add(1);
@@ -256,7 +257,7 @@ impl IoThread {
         if batch.ended && !client.state.is_held() {
             client.enter(Outcome::Close);
         }
-        client.publish(self.now.unix_us / 1000, batch.in_bytes, 0);
+        client.publish(self.now.steady_ms, batch.in_bytes, 0);
         if client.state.is_held() {
             self.act_on_state(slot);
         } else if client.state.is_closing() || client.wants_write() {
@@ -273,7 +274,7 @@ impl IoThread {
             shared: &self.shared,
             pass: &self.pass,
             out: &mut self.out,
-            unix_ms: self.now.unix_us / 1000,
+            steady_ms: self.now.steady_ms,
         };
         queue.execute(client);
         if !self.close_if_over(slot) {
@@ -306,7 +307,7 @@ impl IoThread {
             shared: &self.shared,
             pass: &self.pass,
             out: &mut self.out,
-            unix_ms: self.now.unix_us / 1000,
+            steady_ms: self.now.steady_ms,
         };
         queue.execute(&mut client);
         // Before the reply is on its way, which may bring a look at the counts in this very turn.
@@ -333,7 +334,7 @@ struct QueueExecution<'a> {
     shared: &'a Shared,
     pass: &'a Pass,
     out: &'a mut Out,
-    unix_ms: i64,
+    steady_ms: i64,
 }
 
 impl QueueExecution<'_> {
@@ -369,7 +370,7 @@ impl QueueExecution<'_> {
         if client.queue.is_empty() {
             client.queue = VecDeque::new();
         }
-        client.publish(self.unix_ms, 0, 0);
+        client.publish(self.steady_ms, 0, 0);
     }
 
     fn execute_one(&mut self, client: &mut Connection, owned: &OwnedRequest) -> Outcome {
@@ -378,11 +379,12 @@ impl QueueExecution<'_> {
         let entry = table().resolve(&args);
         let hasher = self.worker.turn.hasher;
         let hash = entry.and_then(|entry| entry.single_key_hash(&args, |key| hasher.hash(key)));
+        let host = ProcessHost(self.shared);
         let mut executor = Executor {
             worker: self.worker,
             session: &mut client.session,
             locks: &ThreadShards::enter(&self.shared.shards, self.pass),
-            host: &ProcessHost(self.shared),
+            host: GatedHost::new(&host),
             out: self.out,
         };
         executor.execute(Request { entry, args, hash })
@@ -395,7 +397,7 @@ impl QueueExecution<'_> {
         self.out.clear();
         let sent = client.send_pending();
         let limit = self.worker.config.client_output_buffer_limit.normal;
-        let over = client.is_over(limit, self.unix_ms);
+        let over = client.is_over(limit, self.steady_ms);
         if over {
             self.worker.stats.output_limit_closes.add(1);
             warn_over(client);

@@ -168,7 +168,7 @@ impl IoThread {
         self.mailbox.awake();
         self.now = self.clock.now();
         self.turn_tsc.store(self.now.tsc, Ordering::Relaxed);
-        self.worker.begin_turn(self.now.unix_us, self.now.tsc);
+        self.worker.begin_turn(self.now.unix_us, self.now.steady_ms, self.now.tsc);
         self.handshakes_left = HANDSHAKES_MAX;
         for slot in std::mem::take(&mut self.again) {
             self.receive_again(slot);
@@ -186,12 +186,12 @@ impl IoThread {
             let Some(message) = self.mailbox.pop() else { break };
             self.handle(message);
         }
-        while let Some(slot) = self.deadlines.pop_due(self.now.unix_us / 1000) {
+        while let Some(slot) = self.deadlines.pop_due(self.now.steady_ms) {
             self.on_deadline(slot);
         }
         self.move_some();
         self.ended |= self.slots.has_left();
-        if self.waits_for_pause && self.worker.node.pause_left_ms(self.now.unix_us / 1000) == 0 {
+        if self.waits_for_pause && self.worker.node.pause_left_ms(self.now.steady_ms) == 0 {
             self.resume_paused();
         }
         self.run_cron();
@@ -211,15 +211,15 @@ impl IoThread {
         if !self.again.is_empty() || self.moves.is_some() || !self.mailbox.prepare_sleep() {
             return 0;
         }
-        let unix_ms = self.now.unix_us / 1000;
+        let steady_ms = self.now.steady_ms;
         let has_clients = self.slots.clients() > 0;
-        let until_cron = self.cron.wait_ms(unix_ms, has_clients, self.tends_shards());
-        let until_deadline = self.deadlines.wait_ms(unix_ms).unwrap_or(i64::MAX);
+        let until_cron = self.cron.wait_ms(steady_ms, has_clients, self.tends_shards());
+        let until_deadline = self.deadlines.wait_ms(steady_ms).unwrap_or(i64::MAX);
         let timeout_ms = until_deadline.min(i64::from(until_cron)) as i32;
         if !self.waits_for_pause {
             return timeout_ms;
         }
-        let left = self.worker.node.pause_left_ms(unix_ms);
+        let left = self.worker.node.pause_left_ms(steady_ms);
         timeout_ms.min(left.min(1000) as i32 + 1)
     }
 
@@ -326,7 +326,7 @@ impl IoThread {
             Ok(sent) => {
                 self.worker.stats.writes.add(u64::from(sent > 0));
                 self.worker.stats.out_bytes.add(sent as u64);
-                client.publish(self.now.unix_us / 1000, 0, sent);
+                client.publish(self.now.steady_ms, 0, sent);
                 self.after_send(slot);
             }
             Err(_) => self.close(slot),

@@ -1,5 +1,6 @@
 //! The threads: an event loop each, its clients, and what threads ask of one another.
 
+pub(crate) mod apply;
 mod blocked;
 pub mod carriers;
 mod client_moves;
@@ -10,6 +11,7 @@ pub(crate) mod cron;
 pub(crate) mod deadlines;
 mod execute;
 pub(crate) mod io_thread;
+pub(crate) mod listeners;
 pub(crate) mod message;
 pub(crate) mod shared;
 pub(crate) mod slots;

@@ -42,7 +42,7 @@ pub struct Shared {
     pub control: Mutex<Control>,
     /// Dropped values on their way to the thread that frees them.
     pub garbage: std::sync::mpsc::Sender<Box<dyn Send>>,
-    /// When the process started, in milliseconds since 1970.
+    /// When the process started, in milliseconds on the steady scale.
     pub started_ms: i64,
     /// Bytes handed out by the allocator when the server was ready.
     pub startup_bytes: AtomicU64,

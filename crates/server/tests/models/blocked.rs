@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use node::blocking::{due, finish, give_up, on_deadline};
-use node::config::{Change, Config};
-use node::host::{ProcessInfo, Shutdown};
+use node::config::{Apply, Config};
+use node::host::{ClientWaker, GatedHost, ProcessInfo, Shutdown, Undo};
 use node::{ClientRecord, Executor, Host, Node, Request, Session, Worker, table};
 use resp::{Args, Out, Span};
 use shuttle::sync::Mutex;
@@ -112,7 +112,7 @@ impl World {
     }
 }
 
-impl Host for World {
+impl ClientWaker for World {
     fn wake_client(&self, client: &ClientRecord) {
         if Fault::NoWake.is_planted() {
             return;
@@ -121,11 +121,13 @@ impl Host for World {
         let wake = Message::Wake { id: client.id, slot: slot as usize };
         self.send(thread as usize, wake);
     }
+}
 
+impl Host for World {
     fn close_client(&self, _: &ClientRecord) {}
 
-    fn apply(&self, _: &[Change], _: &Config, _: &Config) -> Result<(), (&'static str, String)> {
-        Ok(())
+    fn apply<'a>(&'a self, _: Apply, _: &'a Config, _: &'a Config) -> Result<Undo<'a>, String> {
+        Ok(Box::new(|| ()))
     }
 
     fn pause_changed(&self) {}
@@ -148,13 +150,14 @@ impl Host for World {
 
     fn sleep(&self, _: Duration) {}
 
-    fn purge_memory(&self) {}
+    /// Waits for all who are inside the gate: for ever, if its caller is.
+    fn purge_memory(&self) {
+        drop(self.gate.close(None));
+    }
 
     fn allocator_report(&self) -> String {
         String::new()
     }
-
-    fn drop_later(&self, _: Box<dyn Send>) {}
 }
 
 /// One thread: its clients, its way to execute and its mailbox.
@@ -176,7 +179,7 @@ impl Owner {
         let index = links.len() - 1;
         drop(links);
         let mut worker = Worker::new(Arc::clone(&world.node), index, table(), 7, 1.0);
-        worker.begin_turn(START_MS * 1000, 0);
+        worker.begin_turn(START_MS * 1000, START_MS, 0);
         let pass = world.gate.register().expect("there are as many passes as threads");
         Self { world: Arc::clone(world), index, slots: Slots::new(index), inbox, worker, pass }
     }
@@ -197,8 +200,28 @@ impl Owner {
     }
 
     /// Executes a request of a client. Returns whether it blocks the client; if not, it is
-    /// answered.
+    /// answered, or the client was killed.
     pub(crate) fn request(&mut self, slot: usize, words: &str) -> bool {
+        match self.execute(slot, words) {
+            ClientState::Blocked(_) => return true,
+            ClientState::Reading => {}
+            state => {
+                assert!(state.is_closing(), "{state:?}");
+                let client = self.slots.client(slot).expect("it is here");
+                assert!(client.is_killed(), "nobody else closes");
+            }
+        }
+        false
+    }
+
+    /// Uses a service of the process inside the gate, as no command can.
+    pub(crate) fn purge_inside(&self) {
+        let _locks = ThreadShards::enter(&self.world.shards, &self.pass);
+        self.world.purge_memory();
+    }
+
+    /// Executes a request of a client. Returns the state that the client has come to.
+    pub(crate) fn execute(&mut self, slot: usize, words: &str) -> &ClientState {
         let client = self.slots.client_mut(slot).expect("it is here");
         let args: Vec<_> =
             words.split(' ').map(|word| Arc::new(word.as_bytes().to_vec())).collect();
@@ -212,15 +235,13 @@ impl Owner {
             worker: &mut self.worker,
             session: &mut client.session,
             locks: &ThreadShards::enter(&self.world.shards, &self.pass),
-            host: &*self.world,
+            host: GatedHost::new(&*self.world),
             out: &mut out,
         };
         client.state = ClientState::after(executor.execute(Request { entry, args, hash }));
         schedule(&self.worker, client);
         tell(client, &out);
-        let blocks = client.state.blocked().is_some();
-        assert!(blocks || matches!(client.state, ClientState::Reading), "{:?}", client.state);
-        blocks
+        &client.state
     }
 
     /// Handles one message, for which it waits.
@@ -266,7 +287,7 @@ impl Owner {
         let client = self.slots.client_mut(slot).expect("it is here");
         let blocked = client.state.blocked_mut().expect("it has a deadline");
         blocked.due_ms = None;
-        self.worker.begin_turn(due_ms * 1000, 0);
+        self.worker.begin_turn(due_ms * 1000, due_ms, 0);
         let locks = ThreadShards::enter(&self.world.shards, &self.pass);
         on_deadline(&mut self.worker, &blocked.waiter, &locks, &*self.world);
         drop(locks);

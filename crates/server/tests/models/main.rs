@@ -1,5 +1,5 @@
-//! Thousands of schedules of small cases of the shard locks, of clients that change threads and of
-//! their waits for keys.
+//! Thousands of schedules of small cases of the shard locks, of clients that change threads, of
+//! their waits for keys, and of CLIENT PAUSE and CLIENT KILL.
 //!
 //! The sources are those of the product, included beside a `shim` of shuttle's types; the gate and
 //! the location of `sync`, which loom has explored, come along. Each model must hold as it is and
@@ -34,6 +34,7 @@ mod slots;
 #[allow(dead_code)]
 mod thread_count;
 
+mod barrier_models;
 mod blocked;
 mod blocked_models;
 mod move_models;

@@ -19,6 +19,13 @@ pub(crate) const SPINS_MAX: u32 = 1;
 /// Few enough for the way through the gate to be explored as often as the other.
 pub(crate) const TRIES_MAX: u32 = 2;
 
+/// The gate is closed and opened, unless that is what is broken.
+pub(crate) fn barrier(pass: &Pass) {
+    if !Fault::NoBarrier.is_planted() {
+        pass.exclusively(|| {});
+    }
+}
+
 pub(crate) fn back_off(_round: u32) {
     shuttle::thread::yield_now();
 }
@@ -48,6 +55,8 @@ pub(crate) enum Fault {
     EveryoneChooses,
     /// Queued requests are executed from the newest on.
     NewestFirst,
+    /// A barrier waits for nobody.
+    NoBarrier,
     /// Nobody is told that a wait is over.
     NoWake,
     /// A client whose time is over is told so, whoever was faster.
@@ -58,6 +67,15 @@ pub(crate) enum Fault {
 
 thread_local! {
     static PLANTED: Cell<Option<Fault>> = const { Cell::new(None) };
+}
+
+thread_local! {
+    static SWITCHES_AT_LOCKS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// From now on threads may be switched before a lock that is free, where shuttle does not.
+pub(crate) fn switch_at_locks() {
+    SWITCHES_AT_LOCKS.set(true);
 }
 
 impl Fault {
@@ -108,7 +126,10 @@ impl AtomicU8 {
 }
 
 /// Shuttle's mutex with the interface of parking_lot's.
-pub(crate) struct Mutex<T>(shuttle::sync::Mutex<T>);
+pub(crate) struct Mutex<T> {
+    mutex: shuttle::sync::Mutex<T>,
+    reached: AtomicU64,
+}
 
 pub(crate) enum MutexGuard<'a, T> {
     Held(shuttle::sync::MutexGuard<'a, T>),
@@ -120,11 +141,14 @@ pub(crate) enum MutexGuard<'a, T> {
 
 impl<T> Mutex<T> {
     pub(crate) fn new(value: T) -> Self {
-        Self(shuttle::sync::Mutex::new(value))
+        Self { mutex: shuttle::sync::Mutex::new(value), reached: AtomicU64::new(0) }
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
-        MutexGuard::Held(self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        if SWITCHES_AT_LOCKS.get() {
+            self.reached.load(Ordering::Relaxed);
+        }
+        MutexGuard::Held(self.mutex.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -134,7 +158,7 @@ impl Mutex<Shard> {
         if Fault::OpenLocks.is_planted() {
             return Some(MutexGuard::Forged(Box::new(Shard::default())));
         }
-        self.0.try_lock().ok().map(MutexGuard::Held)
+        self.mutex.try_lock().ok().map(MutexGuard::Held)
     }
 }
 

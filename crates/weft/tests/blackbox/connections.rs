@@ -183,6 +183,22 @@ fn a_password_is_asked_for() {
 }
 
 #[test]
+fn a_change_that_fails_leaves_no_part_of_it() {
+    let server = Server::start(&["--io-threads", "2"]);
+    let mut client = server.client();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    let threads = client.ask("INFO threads").text().lines().count();
+    for _ in 0..2 {
+        let error = client.ask(&format!("CONFIG SET io-threads 4 port {port}")).text();
+        assert!(error.starts_with("ERR CONFIG SET failed"), "{error}");
+        assert_eq!(client.ask("CONFIG GET io-threads").items()[1].text(), "2");
+        assert_eq!(client.ask("INFO threads").text().lines().count(), threads);
+    }
+    assert_eq!(server.client().ask("PING").text(), "PONG");
+}
+
+#[test]
 fn ports_change_at_run_time() {
     let server = Server::start(&["--io-threads", "2"]);
     let mut client = server.client();

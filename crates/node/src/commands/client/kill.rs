@@ -1,8 +1,10 @@
 //! CLIENT KILL (<https://redis.io/docs/latest/commands/client-kill/>).
 //!
 //! A client is marked as killed here, its socket is shut down, and it is closed by its owner, which
-//! may be a moment later. The mark is what counts: a client is killed once, and who is marked is
-//! listed no more.
+//! may be a moment later. The mark is what counts: a client is killed once, and a marked client is
+//! no longer listed. A command checks the mark when it begins, and the killer is answered only when
+//! all commands that began before are over. So nothing that a killed client sent takes effect
+//! later.
 
 use command::{Argument, Shape, Spec};
 use engine::{ConnectionError, Error, echo};
@@ -76,13 +78,14 @@ pub(super) fn kill(
     let is_old_form = args.len() == 3;
     let filter = if is_old_form { old_form(args) } else { parse(args)? };
     let me = cx.session.record.id;
-    let unix_ms = cx.worker.turn.unix_ms;
+    let steady_ms = cx.worker.steady_ms;
     let mut killed = 0;
+    let mut others = Vec::new();
     let node = &cx.worker.node;
     for record in node.clients.all() {
         let is_me = record.id == me;
         if is_me && filter.spares_me
-            || !filter.takes(&record, unix_ms)
+            || !filter.takes(&record, steady_ms)
             || !is_me && !node.kill(&record)
         {
             continue;
@@ -92,8 +95,12 @@ pub(super) fn kill(
             // Its reply is sent first.
             cx.outcome = Outcome::Close;
         } else {
-            cx.host.close_client(&record);
+            others.push(record);
         }
+    }
+    if !others.is_empty() {
+        cx.barrier();
+        cx.outside(|host| others.iter().for_each(|record| host.close_client(record)));
     }
     match (is_old_form, killed) {
         (false, killed) => reply.int(killed),
@@ -104,8 +111,8 @@ pub(super) fn kill(
 }
 
 impl Filter<'_> {
-    fn takes(&self, record: &ClientRecord, unix_ms: i64) -> bool {
-        let age_seconds = unix_ms.div_euclid(1000) - record.created_ms.div_euclid(1000);
+    fn takes(&self, record: &ClientRecord, steady_ms: i64) -> bool {
+        let age_seconds = steady_ms.div_euclid(1000) - record.created_ms.div_euclid(1000);
         self.id.is_none_or(|id| id == record.id)
             && self.client_type.is_none_or(|wanted| wanted == record.client_type())
             && self.address.is_none_or(|address| address == record.address.as_bytes())

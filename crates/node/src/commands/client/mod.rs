@@ -228,7 +228,7 @@ fn unblock(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> R
         false => waiter.time_out(),
     });
     if let (true, Some(record)) = (ended, record) {
-        cx.host.wake_client(&record);
+        cx.waker().wake_client(&record);
     }
     reply.int(i64::from(ended));
     Ok(())

@@ -1,6 +1,9 @@
 //! CLIENT PAUSE (<https://redis.io/docs/latest/commands/client-pause/>) and CLIENT UNPAUSE.
 //!
 //! Both run on the main thread, so that two clients do not change the pause at once.
+//!
+//! A pause is a barrier: what was admitted before it has taken effect when PAUSE is answered, and
+//! nothing takes effect after that until its end.
 
 use command::{Argument, Flags, Shape, Spec};
 use engine::{ConnectionError, Error};
@@ -39,10 +42,11 @@ pub(super) fn pause(
         Some(b"write") => true,
         Some(_) => return Err(ConnectionError::PauseMode.into()),
     };
-    let unix_ms = cx.worker.turn.unix_ms;
-    let until_ms = deadline(args.text(2), unix_ms)?;
-    cx.worker.node.pause_clients(writes_only, until_ms, unix_ms);
-    cx.host.pause_changed();
+    let steady_ms = cx.worker.steady_ms;
+    let until_ms = deadline(args.text(2), steady_ms)?;
+    cx.worker.node.pause_clients(writes_only, until_ms, steady_ms);
+    cx.barrier();
+    cx.outside(|host| host.pause_changed());
     reply.ok();
     Ok(())
 }
@@ -53,16 +57,16 @@ pub(super) fn unpause(
     reply: &mut Reply<'_>,
 ) -> Result<(), Error> {
     cx.worker.node.unpause_clients();
-    cx.host.pause_changed();
+    cx.outside(|host| host.pause_changed());
     reply.ok();
     Ok(())
 }
 
-/// The moment so many milliseconds from now.
-fn deadline(timeout_ms: &[u8], unix_ms: i64) -> Result<i64, Error> {
+/// When a pause of this many milliseconds ends.
+fn deadline(timeout_ms: &[u8], steady_ms: i64) -> Result<i64, Error> {
     match base::number::parse_i64(timeout_ms) {
         None => Err(ConnectionError::TimeoutNotInteger.into()),
         Some(ms) if ms < 0 => Err(ConnectionError::TimeoutNegative.into()),
-        Some(ms) => unix_ms.checked_add(ms).ok_or_else(|| ConnectionError::TimeoutRange.into()),
+        Some(ms) => steady_ms.checked_add(ms).ok_or_else(|| ConnectionError::TimeoutRange.into()),
     }
 }

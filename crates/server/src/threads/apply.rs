@@ -1,0 +1,120 @@
+//! Makes the process follow a changed configuration.
+
+use node::config::{Apply, Config, LogLevel};
+use node::host::Undo;
+
+use crate::net::tls;
+use crate::process::log::{self, Level};
+use crate::threads::control::{RESERVED_FILES, threads_wanted};
+use crate::threads::shared::Shared;
+use crate::warning;
+
+/// Points the log where a configuration says.
+pub fn configure_log(config: &Config) {
+    let level = match config.loglevel {
+        LogLevel::Debug => Some(Level::Debug),
+        LogLevel::Verbose => Some(Level::Verbose),
+        LogLevel::Notice => Some(Level::Notice),
+        LogLevel::Warning => Some(Level::Warning),
+        LogLevel::Nothing => None,
+    };
+    log::configure(level, &config.logfile);
+}
+
+/// Makes the process follow a changed configuration in one respect. Returns what takes that back.
+///
+/// # Errors
+/// Why it cannot be followed. Nothing has changed then.
+pub fn apply<'a>(
+    shared: &'a Shared,
+    step: Apply,
+    old: &'a Config,
+    new: &'a Config,
+) -> Result<Undo<'a>, String> {
+    match step {
+        Apply::Listeners => follow_listeners(shared, old, new),
+        Apply::Threads => {
+            let follow = |config| {
+                let wanted = threads_wanted(config);
+                shared.control.lock().set_threads(shared, wanted)
+            };
+            // Some threads may have been started.
+            follow(new).inspect_err(|_| log_error(follow(old)))?;
+            Ok(Box::new(move || log_error(follow(old))))
+        }
+        Apply::Clients => {
+            let needed = u64::from(new.maxclients) + RESERVED_FILES;
+            if sys::process::raise_open_files(needed) < needed {
+                return Err(format!(
+                    "The operating system is not able to handle the specified number of \
+                     clients, try with {}",
+                    sys::process::raise_open_files(0).saturating_sub(RESERVED_FILES)
+                ));
+            }
+            Ok(nothing_to_undo())
+        }
+        Apply::Log => {
+            configure_log(new);
+            Ok(Box::new(|| configure_log(old)))
+        }
+        Apply::Directory => {
+            // The path in the configuration may be relative to another directory.
+            let before = std::env::current_dir().map_err(|error| error.to_string())?;
+            std::env::set_current_dir(&new.dir).map_err(|error| error.to_string())?;
+            Ok(Box::new(move || {
+                log_error(std::env::set_current_dir(before).map_err(|error| error.to_string()));
+            }))
+        }
+        Apply::Allocator => {
+            sys::allocator::set_background_thread(new.jemalloc_bg_thread);
+            Ok(Box::new(|| {
+                sys::allocator::set_background_thread(old.jemalloc_bg_thread);
+            }))
+        }
+        Apply::Tls => follow_tls(shared, new),
+        Apply::NoEffect(reason) => {
+            warning!("A changed parameter has no effect: {reason}");
+            Ok(nothing_to_undo())
+        }
+        Apply::Nothing => Ok(nothing_to_undo()),
+    }
+}
+
+fn nothing_to_undo() -> Undo<'static> {
+    Box::new(|| ())
+}
+
+/// What fails while a change is taken back is not the client's to know.
+fn log_error(result: Result<(), String>) {
+    if let Err(reason) = result {
+        warning!("Can't return to the former configuration: {reason}");
+    }
+}
+
+/// Sockets that the new configuration does not ask for listen on until the change is final.
+fn follow_listeners<'a>(
+    shared: &'a Shared,
+    old: &'a Config,
+    new: &Config,
+) -> Result<Undo<'a>, String> {
+    // The new sockets may be the first that speak TLS.
+    let undo_tls = follow_tls(shared, new)?;
+    let opened = shared.control.lock().open_listeners(new, Vec::new());
+    match opened {
+        Ok(unwanted) => Ok(Box::new(move || {
+            log_error(shared.control.lock().open_listeners(old, unwanted).map(drop));
+            undo_tls();
+        })),
+        Err(reason) => {
+            undo_tls();
+            Err(reason)
+        }
+    }
+}
+
+/// Gives the connections to come another TLS setup. The files are read before the lock is taken.
+fn follow_tls<'a>(shared: &'a Shared, new: &Config) -> Result<Undo<'a>, String> {
+    let setup = tls::configure(new)?;
+    let before = std::mem::replace(&mut shared.control.lock().tls, setup);
+    Ok(Box::new(move || shared.control.lock().tls = before))
+}
