@@ -69,7 +69,7 @@ impl TestServer {
             node,
             host: FakeHost::default(),
             worker,
-            shards: FakeShards { shards, ticks: Cell::default() },
+            shards: FakeShards { shards, ticks: Cell::default(), most_held: Cell::default() },
             clients: BTreeMap::new(),
             due_ms: BTreeMap::new(),
             received: BTreeMap::new(),
@@ -140,6 +140,11 @@ impl TestServer {
             }
         }
         woken.len()
+    }
+
+    /// The most shards that were held at once since the last call.
+    pub fn take_most_held(&mut self) -> usize {
+        self.shards.most_held.take()
     }
 
     /// The clients whose deadlines were met since the last call, in order.
@@ -283,6 +288,8 @@ struct FakeShards {
     shards: Vec<RefCell<Shard>>,
     /// What the tick counter shows when a command ends.
     ticks: Cell<u64>,
+    /// The most shards that were held at once.
+    most_held: Cell<usize>,
 }
 
 struct FakeHeldShards<'a>(Vec<(usize, std::cell::RefMut<'a, Shard>)>);
@@ -335,6 +342,7 @@ impl ShardLocks for FakeShards {
 
     fn many<R>(&self, shards: &[usize], work: impl FnOnce(&mut dyn HeldShards) -> R) -> R {
         assert!(shards.is_sorted_by(|a, b| a < b), "ascending without repetition");
+        self.most_held.set(self.most_held.get().max(shards.len()));
         let held =
             shards.iter().map(|number| (*number, self.shards[*number].borrow_mut())).collect();
         work(&mut FakeHeldShards(held))
