@@ -30,6 +30,10 @@ impl Access {
         Self(self.0 | other.0)
     }
 
+    pub const fn has(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
     /// Names as COMMAND INFO prints them.
     pub fn names(self) -> impl Iterator<Item = &'static str> {
         const NAMES: [&str; 11] = [

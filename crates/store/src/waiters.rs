@@ -7,7 +7,8 @@
 //!
 //! What it deliberately does not do: know whether a client still waits, or how it is answered.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use crate::turn::Key;
 
@@ -53,7 +54,34 @@ pub struct BlockedClient {
 #[derive(Debug, Default)]
 pub struct Waiters {
     /// By the hash of the key.
-    queues: HashMap<u64, Vec<Queue>>,
+    queues: HashMap<u64, Queues>,
+}
+
+/// The queues of the keys that share a hash.
+#[derive(Debug, Default)]
+struct Queues {
+    of_keys: Vec<Queue>,
+    /// The targets of all their clients, each with the number of places that have it.
+    targets: BTreeMap<u64, usize>,
+}
+
+impl Queues {
+    fn count_target(&mut self, target: Option<u64>) {
+        if let Some(target) = target {
+            *self.targets.entry(target).or_default() += 1;
+        }
+    }
+
+    fn discount_target(&mut self, target: Option<u64>) {
+        let Some(Entry::Occupied(mut places)) = target.map(|target| self.targets.entry(target))
+        else {
+            return;
+        };
+        *places.get_mut() -= 1;
+        if *places.get() == 0 {
+            places.remove();
+        }
+    }
 }
 
 /// The clients blocked on one key of one database.
@@ -66,7 +94,7 @@ struct Queue {
 
 impl Waiters {
     fn queue(&mut self, db: usize, key: Key<'_>) -> Option<&mut Queue> {
-        let queues = self.queues.get_mut(&key.hash)?;
+        let queues = &mut self.queues.get_mut(&key.hash)?.of_keys;
         queues.iter_mut().find(|queue| queue.db == db && *queue.key == *key.bytes)
     }
 
@@ -75,13 +103,17 @@ impl Waiters {
     pub(crate) fn add(&mut self, db: usize, key: Key<'_>, client: BlockedClient) -> bool {
         if let Some(queue) = self.queue(db, key) {
             let is_there = queue.clients.back().is_some_and(|last| last.id == client.id);
-            if !is_there {
-                queue.clients.push_back(client);
+            if is_there {
+                return false;
             }
-            return !is_there;
+            queue.clients.push_back(client);
+            self.queues.entry(key.hash).or_default().count_target(client.target);
+            return true;
         }
         let queue = Queue { db, key: key.bytes.into(), clients: VecDeque::from([client]) };
-        self.queues.entry(key.hash).or_default().push(queue);
+        let queues = self.queues.entry(key.hash).or_default();
+        queues.of_keys.push(queue);
+        queues.count_target(client.target);
         true
     }
 
@@ -95,35 +127,34 @@ impl Waiters {
         }
     }
 
-    fn forget_if_empty(&mut self, db: usize, key: Key<'_>) {
-        let Some(queues) = self.queues.get_mut(&key.hash) else { return };
-        queues.retain(|queue| {
-            !(queue.clients.is_empty() && queue.db == db && *queue.key == *key.bytes)
-        });
-        if queues.is_empty() {
-            self.queues.remove(&key.hash);
-        }
-    }
-
-    /// The place and the number of the first client, from place `from` on, that wants a value of
-    /// this type.
+    /// The place of the first client, from place `from` on, that wants a value of this type, and
+    /// that client.
     pub fn next(
         &mut self,
         db: usize,
         key: Key<'_>,
         from: usize,
         type_name: Option<&'static str>,
-    ) -> Option<(usize, u64)> {
+    ) -> Option<(usize, BlockedClient)> {
         let clients = &self.queue(db, key)?.clients;
         let found = (from..clients.len()).find(|at| clients[*at].blocked_on.wants(type_name));
-        found.map(|at| (at, clients[at].id))
+        found.map(|at| (at, clients[at]))
     }
 
     /// Takes the client at a place out of a key's queue. Returns whether there was one.
     pub(crate) fn remove(&mut self, db: usize, key: Key<'_>, at: usize) -> bool {
-        let removed = self.queue(db, key).and_then(|queue| queue.clients.remove(at)).is_some();
-        self.forget_if_empty(db, key);
-        removed
+        let Some(queue) = self.queue(db, key) else { return false };
+        let Some(client) = queue.clients.remove(at) else { return false };
+        let is_last = queue.clients.is_empty();
+        let Some(queues) = self.queues.get_mut(&key.hash) else { return false };
+        queues.discount_target(client.target);
+        if is_last {
+            queues.of_keys.retain(|queue| !queue.clients.is_empty());
+            if queues.of_keys.is_empty() {
+                self.queues.remove(&key.hash);
+            }
+        }
+        true
     }
 
     /// Whether a client may be blocked on a key with this hash.
@@ -131,16 +162,16 @@ impl Waiters {
         self.queues.contains_key(&hash)
     }
 
-    /// The hashes of the keys that serving the clients blocked on keys with this hash may write to.
+    /// The hashes of the keys that serving the clients blocked on keys with this hash may write to,
+    /// each once.
     pub fn targets(&self, hash: u64) -> impl Iterator<Item = u64> {
-        let queues = self.queues.get(&hash).into_iter().flatten();
-        queues.flat_map(|queue| &queue.clients).filter_map(|client| client.target)
+        self.queues.get(&hash).into_iter().flat_map(|queues| queues.targets.keys().copied())
     }
 
     /// The keys that clients are blocked on, with their databases and hashes.
     pub fn keys(&self) -> impl Iterator<Item = (usize, Key<'_>)> {
         self.queues.iter().flat_map(|(hash, queues)| {
-            queues.iter().map(|queue| (queue.db, Key { bytes: &queue.key, hash: *hash }))
+            queues.of_keys.iter().map(|queue| (queue.db, Key { bytes: &queue.key, hash: *hash }))
         })
     }
 
@@ -148,7 +179,7 @@ impl Waiters {
     /// ends with the key. `waits` tells whether the client with a number still waits.
     pub fn count(&self, waits: impl Fn(u64) -> bool) -> (usize, usize) {
         let (mut keys, mut ended_with_key) = (0, 0);
-        for queue in self.queues.values().flatten() {
+        for queue in self.queues.values().flat_map(|queues| &queues.of_keys) {
             let mut clients = queue.clients.iter();
             keys += usize::from(clients.clone().any(|client| waits(client.id)));
             let ends = |client: &BlockedClient| client.blocked_on.wants(None) && waits(client.id);
@@ -183,12 +214,11 @@ mod tests {
         assert!(waiters.add(1, key(b"k"), client(4, BlockedOn::StreamGroup, None)));
         assert!(waiters.add(0, key(b"other"), a));
         assert_eq!(waiters.count(|_| true), (3, 1));
-        assert_eq!(waiters.targets(7).collect::<Vec<_>>(), [1, 3, 1]);
         let places = |waiters: &mut Waiters, wanted| {
             let mut found = Vec::new();
             let mut from = 0;
-            while let Some((at, id)) = waiters.next(0, key(b"k"), from, wanted) {
-                found.push((at, id));
+            while let Some((at, client)) = waiters.next(0, key(b"k"), from, wanted) {
+                found.push((at, client.id));
                 from = at + 1;
             }
             found
@@ -196,12 +226,31 @@ mod tests {
         assert_eq!(places(&mut waiters, Some("list")), [(0, 1), (2, 3)]);
         assert_eq!(places(&mut waiters, Some("zset")), [(1, 2)]);
         assert!(places(&mut waiters, None).is_empty());
-        assert_eq!(waiters.next(1, key(b"k"), 0, None), Some((0, 4)), "the other database's");
+        let other = waiters.next(1, key(b"k"), 0, None).map(|(at, client)| (at, client.id));
+        assert_eq!(other, Some((0, 4)), "the other database's");
         assert!(waiters.leave(0, key(b"k"), 1));
         assert!(!waiters.leave(0, key(b"k"), 1) && !waiters.leave(2, key(b"k"), 1));
         assert_eq!(places(&mut waiters, Some("list")), [(1, 3)]);
         assert_eq!(waiters.count(|id| id != 1), (2, 1), "what has ended is not counted");
         assert_eq!(waiters.count(|id| id != 4), (2, 0));
+    }
+
+    #[test]
+    fn a_target_is_told_once_while_a_client_has_it() {
+        let mut waiters = Waiters::default();
+        let targets = |waiters: &Waiters| waiters.targets(7).collect::<Vec<_>>();
+        for (id, name, target) in [(1, b"k", 5), (2, b"k", 3), (3, b"k", 5), (4, b"l", 5)] {
+            waiters.add(0, key(name), client(id, BlockedOn::List, Some(target)));
+        }
+        waiters.add(0, key(b"k"), client(5, BlockedOn::List, None));
+        assert_eq!(targets(&waiters), [3, 5]);
+        assert!(waiters.remove(0, key(b"k"), 0) && waiters.leave(0, key(b"k"), 2));
+        assert_eq!(targets(&waiters), [5]);
+        assert!(waiters.leave(0, key(b"k"), 3));
+        assert_eq!(targets(&waiters), [5], "another key's client has it");
+        assert!(waiters.leave(0, key(b"l"), 4));
+        assert!(targets(&waiters).is_empty());
+        assert!(waiters.leave(0, key(b"k"), 5) && waiters.queues.is_empty());
     }
 
     #[test]

@@ -6,12 +6,12 @@
 //! nobody is ready.
 //!
 //! Nobody waits for a shard while holding one, so the shards that serving may need are all taken
-//! before the command runs: those of its keys; of the destinations of those who wait for them; of
-//! the destinations of those who wait for these; and so on. That set is found by looking at the
-//! queues under the locks. When it is more than what is held, everything is let go and taken again
-//! with the rest; when the queues keep changing, the world is stopped.
+//! before the command runs: those of its keys; of the destinations of those who wait for a key that
+//! it may add to; of the destinations of those who wait for these; and so on. That set is found by
+//! looking at the queues under the locks. When it is more than what is held, everything is let go
+//! and taken again with the rest; when the queues keep changing, the world is stopped.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use engine::{Cx, LockedShards, ShardMap};
 use store::Lookup;
@@ -32,9 +32,9 @@ type Changed = (usize, Vec<u8>);
 
 impl<L: ShardLocks> ExecutionScope<'_, L> {
     /// Runs a command on the shards of its keys and serves the clients blocked on them. It may
-    /// block its own client.
+    /// block its own client. `fed` are the hashes of those keys that it may add something to.
     #[inline(never)]
-    pub(crate) fn run_watched(&mut self, hashes: &[u64], work: Work<'_>) -> Outcome {
+    pub(crate) fn run_watched(&mut self, hashes: &[u64], fed: &[u64], work: Work<'_>) -> Outcome {
         let (locks, admission) = (self.locks, self.admission);
         let Worker { turn, random, node, config, wake_events, .. } = &mut *self.worker;
         let map = node.map;
@@ -45,7 +45,7 @@ impl<L: ShardLocks> ExecutionScope<'_, L> {
         // Fails with shards that have to be locked as well.
         let mut attempt = |mut locked: LockedShards<'_>, held: Option<&[usize]>| {
             if let Some(held) = held {
-                let missing = missing(&mut locked, hashes, held, map);
+                let missing = missing(&mut locked, fed, held, map);
                 if !missing.is_empty() {
                     return Err(missing);
                 }
@@ -102,34 +102,54 @@ impl<L: ShardLocks> ExecutionScope<'_, L> {
     }
 }
 
-/// The shards that serving may need and that are not among those held. An answer that is not empty
-/// may be incomplete.
+/// The shards that serving may need and that are not among those held, once the command has added
+/// to keys with the hashes `fed`. An answer that is not empty may be incomplete.
+///
+/// A key's queue has each target once, and each queue is walked once, so this takes time in
+/// proportion to the distinct targets.
 fn missing(
     locked: &mut LockedShards<'_>,
-    hashes: &[u64],
+    fed: &[u64],
     held: &[usize],
     map: ShardMap,
 ) -> Vec<usize> {
     let mut missing = Vec::new();
-    let mut reached = hashes.to_vec();
-    let mut at = 0;
-    while let Some(hash) = reached.get(at).copied() {
-        at += 1;
+    if fed.is_empty() {
+        return missing;
+    }
+    let mut states = vec![ShardState::Unknown; map.len()];
+    let mut walked = BTreeSet::new();
+    let mut reached = fed.to_vec();
+    while let Some(hash) = reached.pop() {
         let number = map.shard_of(hash);
-        if held.binary_search(&number).is_err() {
-            missing.push(number);
-            continue;
+        if states[number] == ShardState::Unknown {
+            states[number] = if held.binary_search(&number).is_err() {
+                missing.push(number);
+                ShardState::Leaf
+            } else if locked.shard(number).has_waiters() {
+                ShardState::Awaited
+            } else {
+                ShardState::Leaf
+            };
         }
-        let shard = locked.shard(number);
-        if shard.is_awaited(hash) {
-            for target in shard.waiters().targets(hash) {
-                if !reached.contains(&target) {
-                    reached.push(target);
-                }
+        if states[number] == ShardState::Awaited {
+            let shard = locked.shard(number);
+            if shard.is_awaited(hash) && walked.insert(hash) {
+                reached.extend(shard.waiters().targets(hash));
             }
         }
     }
     missing
+}
+
+/// What [`missing`] knows of a shard that it has reached.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ShardState {
+    Unknown,
+    /// It leads to no further targets: nobody is blocked in it, or it is not held.
+    Leaf,
+    /// Clients are blocked on some of its keys.
+    Awaited,
 }
 
 /// Serves the clients blocked on one key, as if it had changed.
@@ -139,7 +159,8 @@ pub(super) fn try_key<L: ShardLocks>(worker: &mut Worker, db: usize, key: &[u8],
         cx.turn.effects.change(Some(db), key);
         Outcome::Done
     };
-    ExecutionScope { worker, db, locks, admission: None }.run_watched(&[hash], &mut change);
+    let mut scope = ExecutionScope { worker, db, locks, admission: None };
+    scope.run_watched(&[hash], &[hash], &mut change);
 }
 
 /// Runs a step of the walk over expired keys, and tells those who wait for the end of a key that it
@@ -219,7 +240,8 @@ fn serve_key(
     wake_events: &mut Vec<WakeEvent>,
 ) {
     let key = cx.turn.key(key);
-    let number = cx.map.shard_of(key.hash);
+    let map = cx.map;
+    let number = map.shard_of(key.hash);
     let mut from = 0;
     while cx.shards.shard(number).is_awaited(key.hash) {
         let (part, turn) = cx.db_at(db, key);
@@ -227,8 +249,12 @@ fn serve_key(
             part.lookup(turn, key, Lookup::Quiet).map(|stored| stored.kind().type_name());
         let waiters = cx.shards.shard(number).waiters();
         let Some((at, client)) = waiters.next(db, key, from, type_name) else { return };
+        // A key that the command took from can serve nobody whose destination is elsewhere.
+        let is_held =
+            |target| held.is_none_or(|held| held.binary_search(&map.shard_of(target)).is_ok());
         // A client whose wait has ended is here until its owner takes it out.
-        let Some(waiter) = waits.find(client) else {
+        let waiter = waits.find(client.id).filter(|_| client.target.is_none_or(is_held));
+        let Some(waiter) = waiter else {
             from = at + 1;
             continue;
         };

@@ -8,7 +8,7 @@
 use std::sync::atomic::Ordering;
 
 use base::random::Random;
-use command::{Flags, ShardScope};
+use command::{Access, Flags, KeySpec, ShardScope};
 use engine::{Cx, CxParts, LockedShards, ShardMap};
 use resp::Args;
 use store::Turn;
@@ -79,7 +79,7 @@ impl<L: ShardLocks> ExecutionScope<'_, L> {
         if let Some(hash) = request.hash {
             return match self.run_on_key(hash, work) {
                 Some(outcome) => outcome,
-                None => self.run_watched(&[hash], work),
+                None => self.run_watched(&[hash], &[hash], work),
             };
         }
         match entry.spec.scope.with(&request.args) {
@@ -89,11 +89,26 @@ impl<L: ShardLocks> ExecutionScope<'_, L> {
                 let hashes = hashes_of(self.worker, entry, &request.args);
                 let may_block = entry.spec.flags.has(Flags::BLOCKING);
                 let ran = if may_block { None } else { self.run_on_keys(&hashes, work) };
-                let outcome = ran.unwrap_or_else(|| self.run_watched(&hashes, work));
+                let outcome = ran.unwrap_or_else(|| {
+                    if may_block {
+                        let fed = self.fed_by(entry, &request.args);
+                        self.run_watched(&hashes, &fed, work)
+                    } else {
+                        self.run_watched(&hashes, &hashes, work)
+                    }
+                });
                 self.worker.hashes = hashes;
                 outcome
             }
         }
+    }
+
+    /// The hashes of the keys that a command which may block adds to. From its other keys it only
+    /// takes or reads.
+    fn fed_by(&self, entry: &Entry, args: &Args<'_>) -> Vec<u64> {
+        let adds = |spec: &&KeySpec| spec.access.has(Access::INSERT);
+        let keys = entry.spec.keys.iter().filter(adds).flat_map(|spec| spec.positions(args));
+        keys.map(|at| self.worker.node.hasher.hash(args.text(at))).collect()
     }
 
     /// Runs a command on the shard of its only key. None: a client is blocked on the key, and

@@ -71,7 +71,12 @@ impl TestServer {
         let shards = (0..shards).map(|_| RefCell::new(Shard::default())).collect();
         Self {
             node,
-            shards: FakeShards { shards, ticks: Cell::default(), inside: Rc::clone(&host.inside) },
+            shards: FakeShards {
+                shards,
+                ticks: Cell::default(),
+                inside: Rc::clone(&host.inside),
+                most_held: Cell::default(),
+            },
             host,
             worker,
             clients: BTreeMap::new(),
@@ -154,6 +159,11 @@ impl TestServer {
             }
         }
         woken.len()
+    }
+
+    /// The most shards that were held at once since the last call.
+    pub fn take_most_held(&mut self) -> usize {
+        self.shards.most_held.take()
     }
 
     /// The clients whose deadlines were met since the last call, in order.
@@ -301,6 +311,8 @@ struct FakeShards {
     ticks: Cell<u64>,
     /// The thread is inside the gate.
     inside: Rc<Cell<bool>>,
+    /// The most shards that were held at once.
+    most_held: Cell<usize>,
 }
 
 struct FakeHeldShards<'a>(Vec<(usize, std::cell::RefMut<'a, Shard>)>);
@@ -365,6 +377,7 @@ impl ShardLocks for FakeShards {
 
     fn many<R>(&self, shards: &[usize], work: impl FnOnce(&mut dyn HeldShards) -> R) -> R {
         assert!(shards.is_sorted_by(|a, b| a < b), "ascending without repetition");
+        self.most_held.set(self.most_held.get().max(shards.len()));
         let held =
             shards.iter().map(|number| (*number, self.shards[*number].borrow_mut())).collect();
         work(&mut FakeHeldShards(held))

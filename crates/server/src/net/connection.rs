@@ -24,6 +24,10 @@ use crate::threads::slots::Client;
 /// Pieces of one vectored write.
 const PIECES_MAX: usize = 64;
 
+/// Bytes written for one client in a turn, beside those that are written between its requests: what
+/// keeps the reader of a long reply from delaying the others of its thread.
+pub const SEND_BYTES_MAX: usize = 256 * 1024;
+
 /// A request whose arguments have been copied out of the buffer they arrived in, because it is
 /// executed by another thread or later.
 #[derive(Debug)]
@@ -49,6 +53,9 @@ pub struct Connection {
     pub broken: Option<ProtocolError>,
     /// Replies that the socket did not take yet.
     pub output: Option<Box<Pending>>,
+    /// The last write ended at its bound: the socket may take more. Nothing is read until it has,
+    /// so that requests do not come faster than their replies leave.
+    pub held_back: bool,
     /// What epoll watches it for, as last told. None: it is not in the epoll instance.
     pub watched: Option<Interest>,
     /// Requests executed.
@@ -168,15 +175,23 @@ impl Pending {
         }
     }
 
-    /// Writes until all is sent or the socket takes no more. Returns the bytes written.
-    fn send(&mut self, transport: &mut Transport) -> io::Result<usize> {
+    /// Writes until all is sent, the socket takes no more or `bytes_max` bytes are written. Returns
+    /// the bytes written.
+    fn send(&mut self, transport: &mut impl Write, bytes_max: usize) -> io::Result<usize> {
         let mut total = 0;
-        while !self.is_empty() {
+        while !self.is_empty() && total < bytes_max {
             let mut pieces = [IoSlice::new(b""); PIECES_MAX];
             let mut count = 0;
+            let mut left = bytes_max - total;
             for (piece, chunk) in pieces.iter_mut().zip(&self.chunks) {
+                if left == 0 {
+                    break;
+                }
                 let skip = if count == 0 { self.sent } else { 0 };
-                *piece = IoSlice::new(&chunk.as_slice()[skip..]);
+                let bytes = &chunk.as_slice()[skip..];
+                let bytes = &bytes[..bytes.len().min(left)];
+                left -= bytes.len();
+                *piece = IoSlice::new(bytes);
                 count += 1;
             }
             match transport.write_vectored(&pieces[..count]) {
@@ -212,6 +227,7 @@ impl Connection {
             queue: VecDeque::new(),
             broken: None,
             output: None,
+            held_back: false,
             watched: None,
             commands: 0,
             soft_since_ms: None,
@@ -258,51 +274,52 @@ impl Connection {
         }
     }
 
-    /// Sends all of `out`, behind what waits already; keeps what the socket does not take, a long
-    /// rest without copying it. Returns the bytes written.
+    /// Sends `out`, behind what waits already, up to `bytes_max` bytes in all. Keeps what is beyond
+    /// that and what the socket does not take, a long rest without copying it. Returns the bytes
+    /// written.
     ///
     /// # Errors
     /// When the connection is broken.
-    pub fn send(&mut self, out: &mut Out) -> io::Result<usize> {
+    pub fn send(&mut self, out: &mut Out, bytes_max: usize) -> io::Result<usize> {
         let (from, to) = (Mark::default(), out.mark());
         if self.output.is_some() || to.shares_since(from) || self.transport.is_buffered() {
             self.keep(out, from, to);
-            return self.send_pending();
+            return self.send_pending(bytes_max);
         }
-        let bytes = &out.bytes[..];
+        let end = out.bytes.len().min(bytes_max);
         let mut sent = 0;
-        while sent < bytes.len() {
-            match self.transport.write(&bytes[sent..]) {
+        while sent < end {
+            match self.transport.write(&out.bytes[sent..end]) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(written) => sent += written,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    if bytes.len() - sent > CHUNK_BYTES_MAX {
-                        let bytes = std::mem::take(&mut out.bytes);
-                        self.output.get_or_insert_default().take_over(bytes, sent);
-                    } else {
-                        self.keep(out, Mark { bytes: sent, ..from }, to);
-                    }
-                    break;
-                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
         }
+        if out.bytes.len() - sent > CHUNK_BYTES_MAX {
+            let bytes = std::mem::take(&mut out.bytes);
+            self.output.get_or_insert_default().take_over(bytes, sent);
+        } else {
+            self.keep(out, Mark { bytes: sent, ..from }, to);
+        }
+        self.held_back = self.output.is_some() && sent >= bytes_max;
         Ok(sent)
     }
 
-    /// Sends what waits. Returns the bytes written.
+    /// Sends what waits, up to `bytes_max` bytes. Returns the bytes written.
     ///
     /// # Errors
     /// When the connection is broken.
-    pub fn send_pending(&mut self) -> io::Result<usize> {
+    pub fn send_pending(&mut self, bytes_max: usize) -> io::Result<usize> {
         let sent = match &mut self.output {
-            Some(pending) => pending.send(&mut self.transport)?,
+            Some(pending) => pending.send(&mut self.transport, bytes_max)?,
             None => 0,
         };
         if self.output.as_ref().is_some_and(|pending| pending.is_empty()) {
             self.output = None;
         }
+        self.held_back = self.output.is_some() && sent >= bytes_max;
         self.transport.flush_buffered()?;
         Ok(sent)
     }
@@ -339,5 +356,74 @@ impl Connection {
         add(&record.out_bytes, out_bytes);
         record.query_bytes.store(self.query_bytes() as u64, Ordering::Relaxed);
         record.output_bytes.store(self.output_bytes() as u64, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::io::Read;
+    use std::net::{TcpListener, TcpStream};
+
+    use node::ClientRecord;
+
+    use super::*;
+    use crate::net::stream::Stream;
+
+    const LONG: usize = 8 << 20;
+
+    /// A client and its peer. The socket takes more at once than one turn may write.
+    fn connect() -> (Connection, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let peer = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (socket, _) = listener.accept().unwrap();
+        socket.set_nonblocking(true).unwrap();
+        let record = Arc::new(ClientRecord::new(1, ("a".into(), "b".into()), 1, 0, 0));
+        let transport = Transport::Plain(Stream::Tcp(socket));
+        (Connection::new(Session::new(record, true), transport), peer)
+    }
+
+    /// Sends all of `out` turn by turn. Each writes no more than it may.
+    fn arrives_in_turns(out: &mut Out, wanted: &[u8]) {
+        let (mut client, mut peer) = connect();
+        let first = client.send(out, SEND_BYTES_MAX).unwrap();
+        assert_eq!(first, SEND_BYTES_MAX);
+        assert!(client.wants_write() && client.held_back);
+        let len = wanted.len();
+        let reader = std::thread::spawn(move || {
+            let mut received = vec![0; len];
+            peer.read_exact(&mut received).unwrap();
+            received
+        });
+        let mut sent = first;
+        while client.wants_write() {
+            let count = client.send_pending(SEND_BYTES_MAX).unwrap();
+            assert!(count <= SEND_BYTES_MAX, "{count}");
+            sent += count;
+        }
+        assert_eq!(sent, len);
+        assert!(!client.held_back);
+        assert!(reader.join().unwrap() == wanted, "what arrives is what was sent");
+    }
+
+    fn text() -> Vec<u8> {
+        (0..LONG).map(|at| (at / 251 + at) as u8).collect()
+    }
+
+    #[test]
+    fn a_turn_writes_a_part_of_a_long_reply() {
+        let mut out = Out::default();
+        out.bytes = text();
+        arrives_in_turns(&mut out, &text());
+    }
+
+    #[test]
+    fn a_turn_writes_a_part_of_a_shared_value() {
+        let mut out = Out::default();
+        out.bytes.extend_from_slice(b"$8388608\r\n");
+        out.push_shared(Arc::new(text()));
+        out.bytes.extend_from_slice(b"\r\n");
+        let wanted = [b"$8388608\r\n", &text()[..], b"\r\n"].concat();
+        arrives_in_turns(&mut out, &wanted);
     }
 }

@@ -15,7 +15,7 @@ use store::Side;
 use sync::gate::Pass;
 
 use crate::keyspace::shard_locks::ThreadShards;
-use crate::net::connection::{Connection, OwnedRequest};
+use crate::net::connection::{Connection, OwnedRequest, SEND_BYTES_MAX};
 use crate::net::read_batch::Batch;
 use crate::process::host::ProcessHost;
 use crate::threads::client_state::ClientState;
@@ -74,7 +74,7 @@ impl IoThread {
     fn answer(&mut self, batch: &mut Batch) {
         if let Some(client) = self.slots.client_mut(batch.slot) {
             client.state = ClientState::Reading;
-            // Whoever killed it has been told so: nothing that it sent since must have an answer.
+            // The killer has been told so: nothing that the client sent since is answered.
             if client.session.record.location.is_killed() {
                 self.close(batch.slot);
                 return;
@@ -87,7 +87,10 @@ impl IoThread {
                 self.finish_batch(batch, next, outcome);
                 break;
             }
-            if !self.send_replies(batch.slot) {
+            // Sending replies takes no longer than making them took. Twice as much as was made, so
+            // that what waits gets less.
+            let bytes_max = 2 * self.out.bytes.len();
+            if !self.send_replies(batch.slot, bytes_max) {
                 break;
             }
         }
@@ -187,14 +190,15 @@ impl IoThread {
         Some(Outcome::Close)
     }
 
-    /// Sends the replies so far. Returns whether the client is still there.
-    fn send_replies(&mut self, slot: usize) -> bool {
+    /// Sends the replies so far, up to `bytes_max` bytes. Returns whether the client is still
+    /// there.
+    fn send_replies(&mut self, slot: usize, bytes_max: usize) -> bool {
         let Some(client) = self.slots.client_mut(slot) else { return false };
         let to = self.out.mark();
         if to == Mark::default() {
             return true;
         }
-        let sent = client.send(&mut self.out);
+        let sent = client.send(&mut self.out, bytes_max);
         self.out.clear();
         match sent {
             Ok(count) => {
@@ -233,7 +237,7 @@ impl IoThread {
         let slot = batch.slot;
         let Some(client) = self.slots.client_mut(slot) else { return };
         client.enter(outcome);
-        if !self.send_replies(slot) {
+        if !self.send_replies(slot, SEND_BYTES_MAX) {
             return;
         }
         self.worker.stats.in_bytes.add(batch.in_bytes as u64);
@@ -390,12 +394,13 @@ impl QueueExecution<'_> {
         executor.execute(Request { entry, args, hash })
     }
 
-    /// Sends a part of long replies. A client that does not take them is marked as killed: whoever
-    /// owns it closes it.
+    /// Sends a part of long replies. A client that does not take them is marked as killed: its
+    /// owner closes it.
     fn send_part(&mut self, client: &mut Connection) {
+        let bytes_max = 2 * self.out.bytes.len();
         client.keep(self.out, Mark::default(), self.out.mark());
         self.out.clear();
-        let sent = client.send_pending();
+        let sent = client.send_pending(bytes_max);
         let limit = self.worker.config.client_output_buffer_limit.normal;
         let over = client.is_over(limit, self.steady_ms);
         if over {

@@ -21,7 +21,7 @@ use sync::mailbox::Mailbox;
 use sys::epoll::{Epoll, Event, Events, Interest};
 use sys::eventfd::EventFd;
 
-use crate::net::connection::Connection;
+use crate::net::connection::{Connection, SEND_BYTES_MAX};
 use crate::net::read_batch::{ReadBatch, Received};
 use crate::threads::client_moves::Moves;
 use crate::threads::client_state::ClientState;
@@ -41,7 +41,7 @@ const EVENTS_MAX: usize = 512;
 /// The most unfinished input of one client, whatever `client-query-buffer-limit` says.
 const QUERY_BYTES_MAX: usize = 3 << 30;
 /// Handshakes taken a step further between two waits. A signature takes up to a millisecond, and
-/// the other clients shall not wait for those of everyone who connects at the same time.
+/// the other clients must not wait for those of everyone who connects at the same time.
 const HANDSHAKES_MAX: usize = 2;
 /// Messages handled between two waits.
 const MESSAGES_MAX: usize = 1024;
@@ -256,6 +256,8 @@ impl IoThread {
                     self.receive(slot);
                 }
             }
+            // It is ready again at once, in the next turn.
+            Some(client) if client.held_back => {}
             Some(_) => self.receive(slot),
             None => self.unwatch_away(slot),
         }
@@ -304,6 +306,9 @@ impl IoThread {
         if !matches!(client.state, ClientState::Reading) {
             return;
         }
+        if client.held_back {
+            return self.look_again(slot);
+        }
         if client.query_buffer.is_none() || client.transport.has_received() {
             return self.receive(slot);
         }
@@ -322,7 +327,7 @@ impl IoThread {
 
     pub(crate) fn send_pending(&mut self, slot: usize) {
         let Some(client) = self.slots.client_mut(slot) else { return };
-        match client.send_pending() {
+        match client.send_pending(SEND_BYTES_MAX) {
             Ok(sent) => {
                 self.worker.stats.writes.add(u64::from(sent > 0));
                 self.worker.stats.out_bytes.add(sent as u64);

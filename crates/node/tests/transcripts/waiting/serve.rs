@@ -1,6 +1,7 @@
 //! Clients that wait for keys: who is served when, and with what.
 
 use crate::check::check;
+use crate::fake::TestServer;
 
 #[test]
 fn first_come_first_served() {
@@ -269,4 +270,29 @@ w< 1
 a< ["k", "1"]
 "#,
     );
+}
+
+/// What waits in a queue costs a command nothing that cannot serve it.
+#[test]
+fn only_who_adds_to_a_key_locks_the_destinations_of_those_who_wait_for_it() {
+    let mut server = TestServer::new(1024);
+    let send = |server: &mut TestServer, client: &str, words: &str| {
+        let args: Vec<_> = words.split(' ').map(|word| word.as_bytes().to_vec()).collect();
+        let (reply, _) = server.request(client, &args);
+        (reply, server.take_most_held())
+    };
+    for number in 0..100 {
+        let wait = format!("BLMOVE k destination{number} LEFT RIGHT 0");
+        let (_, held) = send(&mut server, &format!("c{number}"), &wait);
+        assert!(held <= 2, "client {number} began to wait with {held} shards held");
+    }
+    let (_, held) = send(&mut server, "last", "BLPOP k 0");
+    assert!(held <= 1, "{held}");
+    let (reply, held) = send(&mut server, "writer", "RPUSH k a b");
+    assert_eq!(reply, b":2\r\n");
+    assert!(held > 80, "{held}");
+    for number in 0..3 {
+        let (reply, _) = send(&mut server, "writer", &format!("LLEN destination{number}"));
+        assert_eq!(reply, format!(":{}\r\n", usize::from(number < 2)).into_bytes());
+    }
 }
