@@ -24,6 +24,13 @@ pub trait ShardLocks: ShardAccess {
 
     /// The processor's tick counter.
     fn tsc(&self) -> u64;
+
+    /// The time, read from the system's clock, in microseconds since 1970.
+    fn unix_us(&self) -> i64;
+
+    /// The same, if the thread has had to wait since the last call: outside the gate or for a
+    /// shard. None: no more time has passed than execution takes.
+    fn time_after_wait(&self) -> Option<i64>;
 }
 
 /// How to shut down.

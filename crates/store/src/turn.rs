@@ -35,9 +35,9 @@ pub struct KeyspaceCounters {
 /// The time and the by-products of a turn; one for each thread, reused.
 #[derive(Debug)]
 pub struct Turn {
-    /// Milliseconds since 1970; the same for all commands of a batch.
+    /// Milliseconds since 1970, as of the beginning of the running command.
     pub unix_ms: i64,
-    /// Microseconds since 1970, as exact as the server keeps them.
+    /// The same in microseconds, exact to about a millisecond.
     pub unix_us: i64,
     /// Whether reading a key counts as using it; CLIENT NO-TOUCH turns it off.
     pub touch: bool,
@@ -87,6 +87,11 @@ impl Turn {
             unlink_emptied: false,
             hasher,
         }
+    }
+
+    /// Lets the time go on within the turn, to microseconds since 1970. It never runs backwards.
+    pub fn advance_time(&mut self, unix_us: i64) {
+        self.set_time(unix_us.max(self.unix_us));
     }
 
     /// Sets the time, in microseconds since 1970.

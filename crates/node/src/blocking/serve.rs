@@ -20,7 +20,7 @@ use super::end::account;
 use super::waiter::WakeEvent;
 use super::waits::Waits;
 use crate::execution::outcome::Outcome;
-use crate::execution::scope::{ExecutionScope, Work, cx_parts, lock_all, shards_of};
+use crate::execution::scope::{ExecutionScope, Work, cx_parts, follow_time, lock_all, shards_of};
 use crate::execution::worker::Worker;
 use crate::host::{Host, ShardLocks};
 
@@ -50,6 +50,7 @@ impl<L: ShardLocks> ExecutionScope<'_, L> {
                     return Err(missing);
                 }
             }
+            follow_time(locks, parts.turn);
             let mut cx = Cx::new(&mut parts, locked.reborrow(), hashes);
             cx.turn.effects.set_watched(true);
             let outcome = work(&mut cx);
@@ -76,6 +77,7 @@ impl<L: ShardLocks> ExecutionScope<'_, L> {
         let Worker { turn, random, node, config, wake_events, .. } = &mut *self.worker;
         let mut parts = cx_parts((turn, random), node, config, self.db);
         locks.exclusive(|all| {
+            follow_time(locks, parts.turn);
             let outcome = work(&mut Cx::new(&mut parts, LockedShards::Each(&*all), &[]));
             if node.waits.count() != 0 {
                 let mut cx = Cx::new(&mut parts, LockedShards::Many(all), &[]);

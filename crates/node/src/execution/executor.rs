@@ -23,7 +23,7 @@ use crate::execution::accounting::account;
 use crate::execution::node_cx::NodeCx;
 use crate::execution::outcome::Outcome;
 use crate::execution::request::Request;
-use crate::execution::scope::ExecutionScope;
+use crate::execution::scope::{ExecutionScope, follow_time};
 use crate::execution::table::{Call, Entry};
 use crate::execution::worker::Worker;
 use crate::host::{Host, ShardLocks};
@@ -130,7 +130,7 @@ impl<L: ShardLocks> Executor<'_, L> {
         let outcome = self.call(entry, request);
         let now = self.locks.tsc();
         let tsc = now.wrapping_sub(self.worker.last_tsc);
-        self.worker.last_tsc = now;
+        self.worker.go_on(now, || self.locks.unix_us());
         let is_usual = matches!(outcome, Outcome::Done | Outcome::Close);
         if is_usual && self.worker.wake_events.is_empty() {
             account(self.worker, &self.session.record, entry, &request.args, true, tsc);
@@ -193,6 +193,7 @@ impl<L: ShardLocks> Executor<'_, L> {
             }
             Call::Node(handler) => {
                 let (worker, host) = (scope.worker, self.host);
+                follow_time(locks, &mut worker.turn);
                 let outcome = Outcome::Done;
                 let mut cx = NodeCx { worker, session, entry, shards: locks, host, outcome };
                 let result = handler(&mut cx, &mut args, &mut reply);

@@ -12,6 +12,11 @@ use crate::execution::table::Table;
 use crate::node::Node;
 use crate::stats::counters::ThreadCounters;
 
+/// How old the time may be when a command begins, in microseconds.
+const TIME_AGE_US_MAX: f64 = 500.0;
+/// The system's clock and what is derived from the TSC differ by less, in microseconds.
+const CLOCKS_DIFFER_US_MAX: i64 = 1000;
+
 /// One thread's means of execution.
 #[derive(Debug)]
 pub struct Worker {
@@ -33,6 +38,10 @@ pub struct Worker {
     pub random: Random,
     /// The TSC when the last command ended.
     pub(crate) last_tsc: u64,
+    /// The TSC when the turn's time was set.
+    time_tsc: u64,
+    /// After this many TSC cycles the turn's time is set anew.
+    time_age_tsc_max: u64,
     /// Runs of this many TSC cycles or more go to the slow log.
     pub(crate) slow_tsc: u64,
     /// Hashes of the keys of the running command, reused.
@@ -63,6 +72,8 @@ impl Worker {
             remote: 0,
             random: Random::new(seed),
             last_tsc: 0,
+            time_tsc: 0,
+            time_age_tsc_max: (TIME_AGE_US_MAX * tsc_per_micro) as u64,
             slow_tsc: u64::MAX,
             hashes: Vec::new(),
             shards: Vec::new(),
@@ -76,11 +87,28 @@ impl Worker {
     }
 
     /// Begins a turn: sets the time and takes over a changed configuration.
+    ///
+    /// A time that is slightly earlier than that of the last turn comes from another clock, and the
+    /// later one stays; else the system's clock was set back, and the thread follows.
     #[inline]
     pub fn begin_turn(&mut self, unix_us: i64, tsc: u64) {
-        self.turn.set_time(unix_us);
+        if !(0..CLOCKS_DIFFER_US_MAX).contains(&(self.turn.unix_us - unix_us)) {
+            self.turn.set_time(unix_us);
+        }
         self.last_tsc = tsc;
+        self.time_tsc = tsc;
         self.take_over_config();
+    }
+
+    /// A command has ended, and the next begins: the time goes on if enough has passed. `unix_us`
+    /// reads the system's clock.
+    #[inline]
+    pub(crate) fn go_on(&mut self, tsc: u64, unix_us: impl FnOnce() -> i64) {
+        self.last_tsc = tsc;
+        if tsc.wrapping_sub(self.time_tsc) >= self.time_age_tsc_max {
+            self.time_tsc = tsc;
+            self.turn.advance_time(unix_us());
+        }
     }
 
     /// Takes over a changed configuration, so that what follows in the batch sees it.

@@ -38,6 +38,8 @@ pub struct TestServer {
     /// Clients whose deadlines were met.
     deadlines: Vec<String>,
     now_us: i64,
+    /// Requests belong to the turn that the last one before began.
+    pub in_one_turn: bool,
     /// Tells servers apart.
     pub number: u64,
     default_config: bool,
@@ -69,12 +71,18 @@ impl TestServer {
             node,
             host: FakeHost::default(),
             worker,
-            shards: FakeShards { shards, ticks: Cell::default() },
+            shards: FakeShards {
+                shards,
+                ticks: Cell::default(),
+                start_us: Cell::default(),
+                wait_ticks: Cell::default(),
+            },
             clients: BTreeMap::new(),
             due_ms: BTreeMap::new(),
             received: BTreeMap::new(),
             deadlines: Vec::new(),
             now_us: START_MS * 1000,
+            in_one_turn: false,
             number: SERVERS.fetch_add(1, Ordering::Relaxed),
             default_config: false,
         }
@@ -112,6 +120,11 @@ impl TestServer {
         }
         self.now_us = end_us;
         self.worker.begin_turn(self.now_us, 0);
+    }
+
+    /// Lets the next command wait for its shards.
+    pub fn delay_next(&self, time: Duration) {
+        self.shards.wait_ticks.set(time.as_micros() as u64);
     }
 
     /// Notes when to see to a client again.
@@ -185,7 +198,14 @@ impl TestServer {
                 Span::new(buffer.len() - arg.len(), arg.len())
             })
             .collect();
-        self.worker.begin_turn(self.now_us, 0);
+        if self.in_one_turn {
+            let ticks = self.shards.ticks.get() + self.host.ticks.get();
+            self.shards.ticks.set(ticks);
+        } else {
+            self.worker.begin_turn(self.now_us, 0);
+            self.shards.ticks.set(self.host.ticks.get());
+            self.shards.start_us.set(self.now_us);
+        }
         if !self.clients.contains_key(client) {
             let session = self.connect();
             self.clients.insert(client.to_owned(), TestClient { session, waiter: None });
@@ -199,7 +219,6 @@ impl TestServer {
         let hash = entry.and_then(|entry| entry.single_key_hash(&args, |key| hasher.hash(key)));
         let request = Request { entry, args, hash };
         let mut out = Out::default();
-        self.shards.ticks.set(self.host.ticks.get());
         let before = self.worker.turn.counters;
         let mut executor = Executor {
             worker: &mut self.worker,
@@ -221,11 +240,7 @@ impl TestServer {
             assert!(own.len() <= 1 + wake_events, "one effect for each write: {effects:?}");
         }
         self.worker.end_turn();
-        for database in 0..self.node.databases {
-            let len = |shard: &RefCell<Shard>| shard.borrow().db_ref(database).len();
-            let keys: usize = self.shards.shards.iter().map(len).sum();
-            assert_eq!(self.worker.turn.keys.total(database), keys, "keys of {database}");
-        }
+        self.shards.check(&self.node, &self.worker);
         let record = Arc::clone(&session.record);
         record.set_flag(flag::PAUSED, matches!(outcome, Outcome::Paused));
         match outcome {
@@ -283,6 +298,21 @@ struct FakeShards {
     shards: Vec<RefCell<Shard>>,
     /// What the tick counter shows when a command ends.
     ticks: Cell<u64>,
+    /// The time when the tick counter showed 0.
+    start_us: Cell<i64>,
+    /// How long the next command waits for its shards, in ticks.
+    wait_ticks: Cell<u64>,
+}
+
+impl FakeShards {
+    /// Compares what is known of the shards with what they hold.
+    fn check(&self, node: &Node, worker: &Worker) {
+        for database in 0..node.databases {
+            let len = |shard: &RefCell<Shard>| shard.borrow().db_ref(database).len();
+            let keys: usize = self.shards.iter().map(len).sum();
+            assert_eq!(worker.turn.keys.total(database), keys, "keys of {database}");
+        }
+    }
 }
 
 struct FakeHeldShards<'a>(Vec<(usize, std::cell::RefMut<'a, Shard>)>);
@@ -348,6 +378,16 @@ impl ShardLocks for FakeShards {
 
     fn tsc(&self) -> u64 {
         self.ticks.get()
+    }
+
+    fn unix_us(&self) -> i64 {
+        self.start_us.get() + self.ticks.get() as i64
+    }
+
+    fn time_after_wait(&self) -> Option<i64> {
+        let wait = self.wait_ticks.take();
+        self.ticks.set(self.ticks.get() + wait);
+        (wait > 0).then(|| self.unix_us())
     }
 }
 

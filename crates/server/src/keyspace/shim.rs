@@ -4,19 +4,8 @@
 //! shim made of shuttle's types. Nothing else belongs here.
 
 pub(crate) use parking_lot::{Mutex, MutexGuard};
-pub(crate) use sync::gate::{Inside, Pass};
+pub(crate) use sync::gate::Pass;
+pub(crate) use sys::clock::unix_micros;
 
-/// Rounds of try-lock before a command on several shards goes through the gate.
-pub(crate) const TRIES_MAX: u32 = 64;
-/// Of these, the rounds in which a command waits for a holder that is running on another core.
-const SPINS_MAX: u32 = 8;
-
-/// Waits a moment between two rounds.
-pub(crate) fn back_off(round: u32) {
-    if round < SPINS_MAX {
-        std::hint::spin_loop();
-    } else {
-        // A holder that was preempted needs the processor more than we do.
-        std::thread::yield_now();
-    }
-}
+/// How often a command on several shards waits for one of them before it goes through the gate.
+pub(crate) const WAITS_MAX: u32 = 16;

@@ -226,9 +226,9 @@ fn run_main(main: &mut IoThread, shared: &Shared, signals: &Signals) {
                     ending = true;
                 }
             }
-            token => accept::accept(shared, token, main.now.unix_us / 1000),
+            token => accept::accept(shared, token, main.unix_ms()),
         });
-        let now_ms = main.now.unix_us / 1000;
+        let now_ms = main.unix_ms();
         let mut control = shared.control.lock();
         ending |= control.shutdown.is_some();
         control.resume_accepting(now_ms);

@@ -36,7 +36,7 @@ impl Cron {
 
     /// Does what is due.
     pub fn run(&mut self, thread: &mut IoThread) {
-        let unix_ms = thread.now.unix_us / 1000;
+        let unix_ms = thread.unix_ms();
         if unix_ms < self.next_ms {
             return;
         }
@@ -59,7 +59,7 @@ impl Cron {
     /// Walks over the thread's shards, longer where many keys had expired.
     fn expire(&mut self, thread: &mut IoThread, interval_ms: i64) {
         let node = &thread.worker.node;
-        let paused = node.pause_left_ms(thread.now.unix_us / 1000) > 0;
+        let paused = node.pause_left_ms(thread.unix_ms()) > 0;
         if paused || !node.active_expire.load(Ordering::Relaxed) {
             return;
         }

@@ -199,7 +199,7 @@ impl IoThread {
             Ok(count) => {
                 self.worker.stats.writes.add(1);
                 self.worker.stats.out_bytes.add(count as u64);
-                client.publish(self.now.unix_us / 1000, 0, count);
+                client.publish(self.worker.turn.unix_ms, 0, count);
                 !self.close_if_over(slot)
             }
             Err(_) => {
@@ -214,7 +214,7 @@ impl IoThread {
     pub(crate) fn close_if_over(&mut self, slot: usize) -> bool {
         let Some(client) = self.slots.client_mut(slot) else { return false };
         let limit = self.worker.config.client_output_buffer_limit.normal;
-        let over = client.wants_write() && client.is_over(limit, self.now.unix_us / 1000);
+        let over = client.wants_write() && client.is_over(limit, self.worker.turn.unix_ms);
         let killed = client.session.record.location.is_killed();
         if over && !killed {
             warn_over(client);
@@ -255,7 +255,7 @@ impl IoThread {
         if batch.ended && !client.state.is_held() {
             client.enter(Outcome::Close);
         }
-        client.publish(self.now.unix_us / 1000, batch.in_bytes, 0);
+        client.publish(self.worker.turn.unix_ms, batch.in_bytes, 0);
         if client.state.is_held() {
             self.act_on_state(slot);
         } else if client.state.is_closing() || client.wants_write() {
@@ -272,7 +272,6 @@ impl IoThread {
             shared: &self.shared,
             pass: &self.pass,
             out: &mut self.out,
-            unix_ms: self.now.unix_us / 1000,
         };
         queue.execute(client);
         if !self.close_if_over(slot) {
@@ -305,7 +304,6 @@ impl IoThread {
             shared: &self.shared,
             pass: &self.pass,
             out: &mut self.out,
-            unix_ms: self.now.unix_us / 1000,
         };
         queue.execute(&mut client);
         // Before the reply is on its way, which may bring a look at the counts in this very turn.
@@ -332,7 +330,6 @@ struct QueueExecution<'a> {
     shared: &'a Shared,
     pass: &'a Pass,
     out: &'a mut Out,
-    unix_ms: i64,
 }
 
 impl QueueExecution<'_> {
@@ -365,7 +362,7 @@ impl QueueExecution<'_> {
         }
         client.keep(self.out, Mark::default(), self.out.mark());
         self.out.clear();
-        client.publish(self.unix_ms, 0, 0);
+        client.publish(self.worker.turn.unix_ms, 0, 0);
     }
 
     fn execute_one(&mut self, client: &mut Connection, owned: &OwnedRequest) -> Outcome {
@@ -391,7 +388,7 @@ impl QueueExecution<'_> {
         self.out.clear();
         let sent = client.send_pending();
         let limit = self.worker.config.client_output_buffer_limit.normal;
-        let over = client.is_over(limit, self.unix_ms);
+        let over = client.is_over(limit, self.worker.turn.unix_ms);
         if over {
             warn_over(client);
         }

@@ -24,7 +24,7 @@ use sys::eventfd::EventFd;
 use crate::net::connection::Connection;
 use crate::net::read_batch::{ReadBatch, Received};
 use crate::threads::client_state::ClientState;
-use crate::threads::clock::{Clock, Moment};
+use crate::threads::clock::Clock;
 use crate::threads::cron::Cron;
 use crate::threads::deadlines::Deadlines;
 use crate::threads::message::Message;
@@ -61,7 +61,8 @@ pub struct IoThread {
     pub(crate) out: Out,
     /// Its way through the gate.
     pub(crate) pass: Pass,
-    pub(crate) now: Moment,
+    /// The TSC when the turn began.
+    turn_tsc: u64,
     /// Clients it owns and those on their way to it.
     pub(crate) clients: Arc<AtomicUsize>,
     pub(crate) mailbox: Mailbox<Message<Box<Connection>>>,
@@ -113,14 +114,20 @@ impl IoThread {
     ///
     /// # Errors
     /// When the process is out of descriptors, or has as many threads as the gate admits.
-    pub fn new(shared: Arc<Shared>, worker: Worker, post: ThreadMailbox) -> std::io::Result<Self> {
+    pub fn new(
+        shared: Arc<Shared>,
+        mut worker: Worker,
+        post: ThreadMailbox,
+    ) -> std::io::Result<Self> {
         let epoll = Epoll::new()?;
         epoll.add(post.wake.as_fd(), MAILBOX_TOKEN, Interest::READ)?;
         let pass =
             shared.gate.register().ok_or_else(|| std::io::Error::other("too many threads"))?;
         let mut clock = Clock::new();
+        let now = clock.now();
+        worker.begin_turn(now.unix_us, now.tsc);
         Ok(Self {
-            now: clock.now(),
+            turn_tsc: now.tsc,
             clock,
             pass,
             epoll: Arc::new(epoll),
@@ -154,8 +161,9 @@ impl IoThread {
         let timeout_ms = self.timeout_ms();
         let count = self.epoll.wait(&mut self.events, timeout_ms).unwrap_or(0);
         self.mailbox.awake();
-        self.now = self.clock.now();
-        self.worker.begin_turn(self.now.unix_us, self.now.tsc);
+        let now = self.clock.now();
+        self.turn_tsc = now.tsc;
+        self.worker.begin_turn(now.unix_us, now.tsc);
         self.handshakes_left = HANDSHAKES_MAX;
         for slot in std::mem::take(&mut self.again) {
             self.receive_again(slot);
@@ -173,11 +181,11 @@ impl IoThread {
             let Some(message) = self.mailbox.pop() else { break };
             self.handle(message);
         }
-        while let Some(slot) = self.deadlines.pop_due(self.now.unix_us / 1000) {
+        while let Some(slot) = self.deadlines.pop_due(self.unix_ms()) {
             self.on_deadline(slot);
         }
         self.ended |= self.slots.has_left();
-        if self.waits_for_pause && self.worker.node.pause_left_ms(self.now.unix_us / 1000) == 0 {
+        if self.waits_for_pause && self.worker.node.pause_left_ms(self.unix_ms()) == 0 {
             self.resume_paused();
         }
         self.run_cron();
@@ -187,8 +195,14 @@ impl IoThread {
             let _ = self.shared.garbage.send(Box::new(garbage));
         }
         self.worker.end_turn();
-        let busy = sys::clock::tsc().wrapping_sub(self.now.tsc);
+        let busy = sys::clock::tsc().wrapping_sub(self.turn_tsc);
         self.worker.stats.busy_tsc.add(busy);
+    }
+
+    /// The thread's time in milliseconds since 1970, which goes on during a turn when a command
+    /// takes long.
+    pub(crate) fn unix_ms(&self) -> i64 {
+        self.worker.turn.unix_ms
     }
 
     /// How long the next wait may last; 0 when there is something to do.
@@ -196,7 +210,7 @@ impl IoThread {
         if !self.again.is_empty() || !self.mailbox.prepare_sleep() {
             return 0;
         }
-        let unix_ms = self.now.unix_us / 1000;
+        let unix_ms = self.unix_ms();
         // Never more than a second.
         let until_cron = self.cron.wait_ms(unix_ms);
         let until_deadline = self.deadlines.wait_ms(unix_ms).unwrap_or(i64::MAX);
@@ -306,7 +320,7 @@ impl IoThread {
             Ok(sent) => {
                 self.worker.stats.writes.add(u64::from(sent > 0));
                 self.worker.stats.out_bytes.add(sent as u64);
-                client.publish(self.now.unix_us / 1000, 0, sent);
+                client.publish(self.worker.turn.unix_ms, 0, sent);
                 self.after_send(slot);
             }
             Err(_) => self.close(slot),

@@ -10,17 +10,18 @@ use std::sync::PoisonError;
 
 use store::Shard;
 
-pub(crate) use crate::gate::{Inside, Pass};
+pub(crate) use crate::gate::Pass;
 pub(crate) use shuttle::hint::spin_loop;
 pub(crate) use shuttle::sync::atomic::{AtomicIsize, AtomicU64, Ordering};
 
 /// One look before a closer sleeps: both ways out of the spin are explored, and no more.
 pub(crate) const SPINS_MAX: u32 = 1;
 /// Few enough for the way through the gate to be explored as often as the other.
-pub(crate) const TRIES_MAX: u32 = 2;
+pub(crate) const WAITS_MAX: u32 = 2;
 
-pub(crate) fn back_off(_round: u32) {
-    shuttle::thread::yield_now();
+/// The time as the models' threads have set it stays: it never runs backwards.
+pub(crate) fn unix_micros() -> i64 {
+    0
 }
 
 /// What is broken in the shim or in a model.
@@ -28,6 +29,8 @@ pub(crate) fn back_off(_round: u32) {
 pub(crate) enum Fault {
     /// Try-lock succeeds and locks nothing.
     OpenLocks,
+    /// Every second try-lock that fails waits instead, whatever its thread holds.
+    WaitingTryLock,
     /// Setting bits yields zero, as if none had been set: a closer of the gate that does not wait.
     BlindMark,
     /// Notices of condition variables are not given.
@@ -54,6 +57,7 @@ pub(crate) enum Fault {
 
 thread_local! {
     static PLANTED: Cell<Option<Fault>> = const { Cell::new(None) };
+    static FAILED_TRIES: Cell<u64> = const { Cell::new(0) };
 }
 
 impl Fault {
@@ -130,7 +134,12 @@ impl Mutex<Shard> {
         if Fault::OpenLocks.is_planted() {
             return Some(MutexGuard::Forged(Box::new(Shard::new(1))));
         }
-        self.0.try_lock().ok().map(MutexGuard::Held)
+        let guard = self.0.try_lock().ok().map(MutexGuard::Held);
+        if guard.is_none() && Fault::WaitingTryLock.is_planted() {
+            FAILED_TRIES.set(FAILED_TRIES.get() + 1);
+            return FAILED_TRIES.get().is_multiple_of(2).then(|| self.lock());
+        }
+        guard
     }
 }
 
