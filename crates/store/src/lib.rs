@@ -6,6 +6,7 @@
 
 pub mod db;
 pub mod effect;
+pub mod expiring_shards;
 pub mod expiry;
 pub mod hash;
 pub mod key_counts;
@@ -25,6 +26,7 @@ pub mod waiters;
 pub use db::{Db, Edit, ExpiryChange, Lookup, Type, WrongType};
 pub use ds::packed::Entry;
 pub use effect::{Effect, Effects, Event};
+pub use expiring_shards::ExpiringShards;
 pub use hash::{Hash, HashRef};
 pub use key_counts::{KeyCount, KeyCounts};
 pub use lazy_free::LazyFree;

@@ -54,6 +54,11 @@ impl Shard {
         std::iter::once(&mut self.first).chain(&mut self.rest.others)
     }
 
+    /// Whether a key, or a field of a hash, expires in some database.
+    pub fn expires(&mut self) -> bool {
+        self.dbs().any(|db| db.expiring_len() > 0 || db.hashes_with_expiry() > 0)
+    }
+
     /// Whether a client stands in a queue of this shard.
     #[inline]
     pub fn has_waiters(&self) -> bool {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use base::hash::KeyHasher;
 
 use crate::effect::Effects;
+use crate::expiring_shards::ExpiringShards;
 use crate::key_counts::{KeyCount, KeyCounts};
 use crate::lazy_free::LazyFree;
 
@@ -45,6 +46,8 @@ pub struct Turn {
     pub counters: KeyspaceCounters,
     /// How many keys the databases have.
     pub keys: KeyCount,
+    /// Which shards have something that expires.
+    pub expiring_shards: Arc<ExpiringShards>,
     /// The effects of the turn's writes.
     pub effects: Effects,
     /// What was taken out of the keyspace, to be dropped where no lock is held.
@@ -68,17 +71,20 @@ pub struct Turn {
 impl Turn {
     /// A turn of the only thread of one database: for tests.
     pub fn alone(hasher: KeyHasher) -> Self {
-        Self::new(hasher, Arc::new(KeyCounts::new(1)).of_thread(0))
+        let keys = Arc::new(KeyCounts::new(1)).of_thread(0);
+        Self::new(hasher, keys, Arc::new(ExpiringShards::new(1)))
     }
 
-    /// A turn at time 0, of a thread that counts keys in `keys`.
-    pub fn new(hasher: KeyHasher, keys: KeyCount) -> Self {
+    /// A turn at time 0, of a thread that counts keys in `keys` and marks shards in
+    /// `expiring_shards`.
+    pub fn new(hasher: KeyHasher, keys: KeyCount, expiring_shards: Arc<ExpiringShards>) -> Self {
         Self {
             unix_ms: 0,
             unix_us: 0,
             touch: true,
             counters: KeyspaceCounters::default(),
             keys,
+            expiring_shards,
             effects: Effects::default(),
             lazy_free: LazyFree::default(),
             scratch: Vec::new(),

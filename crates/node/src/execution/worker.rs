@@ -65,7 +65,11 @@ impl Worker {
     ) -> Self {
         let mut worker = Self {
             config: node.config(),
-            turn: Turn::new(node.hasher, node.key_counts.of_thread(index)),
+            turn: Turn::new(
+                node.hasher,
+                node.key_counts.of_thread(index),
+                Arc::clone(&node.expiring_shards),
+            ),
             stats: node.thread_counters(index, table.entries().len()),
             table,
             index,

@@ -312,6 +312,11 @@ impl FakeShards {
             let keys: usize = self.shards.iter().map(len).sum();
             assert_eq!(worker.turn.keys.total(database), keys, "keys of {database}");
         }
+        for (number, shard) in self.shards.iter().enumerate() {
+            let marked = node.expiring_shards.contains(number);
+            let expires = shard.borrow_mut().expires();
+            assert!(marked || !expires, "shard {number} is not marked as one where keys expire");
+        }
     }
 }
 

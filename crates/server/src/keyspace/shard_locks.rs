@@ -17,13 +17,14 @@
 //! `tests/models` runs this source on other locks.
 
 use std::cell::Cell;
+use std::time::Duration;
 
 use crossbeam_utils::CachePadded;
 use engine::{ExclusiveShards, HeldShards, ShardAccess};
 use node::ShardLocks;
 use store::{Db, Shard};
 
-use super::shim::{Mutex, MutexGuard, Pass, WAITS_MAX, unix_micros};
+use super::shim::{Mutex, MutexGuard, Pass, WAITS_MAX, try_lock_for, unix_micros};
 
 /// All shards, each on cache lines of its own.
 pub struct Shards(Box<[CachePadded<Mutex<Shard>>]>);
@@ -92,6 +93,17 @@ impl<'a> ThreadShards<'a> {
     pub fn enter(shards: &'a Shards, pass: &'a Pass) -> Self {
         let waited = Cell::new(pass.enter());
         Self { shards, pass, waited }
+    }
+
+    /// Runs `work` with one shard, for which it waits no longer than `wait`. None: a command holds
+    /// the shard, and nothing was done.
+    pub fn try_one<R>(
+        &self,
+        shard: usize,
+        wait: Duration,
+        work: impl FnOnce(&mut Shard) -> R,
+    ) -> Option<R> {
+        try_lock_for(&self.shards.0[shard], wait).map(|mut shard| work(&mut shard))
     }
 }
 

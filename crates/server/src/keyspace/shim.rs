@@ -3,9 +3,16 @@
 //! The shard locks name them `super::shim::...`; `tests/models` includes the same source beside a
 //! shim made of shuttle's types. Nothing else belongs here.
 
+use std::time::Duration;
+
 pub(crate) use parking_lot::{Mutex, MutexGuard};
 pub(crate) use sync::gate::Pass;
 pub(crate) use sys::clock::unix_micros;
+
+/// Locks a mutex, for which it waits no longer than `wait`.
+pub(crate) fn try_lock_for<T>(mutex: &Mutex<T>, wait: Duration) -> Option<MutexGuard<'_, T>> {
+    if wait.is_zero() { mutex.try_lock() } else { mutex.try_lock_for(wait) }
+}
 
 /// How often a command on several shards waits for one of them before it goes through the gate.
 pub(crate) const WAITS_MAX: u32 = 16;

@@ -8,6 +8,7 @@ pub(crate) mod control;
 pub(crate) mod cron;
 pub(crate) mod deadlines;
 mod execute;
+mod expiry_walk;
 pub(crate) mod io_thread;
 pub(crate) mod message;
 pub(crate) mod shared;

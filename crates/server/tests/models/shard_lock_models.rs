@@ -5,6 +5,7 @@
 
 use std::cell::Cell;
 use std::sync::Arc;
+use std::time::Duration;
 
 use engine::ShardAccess;
 use node::ShardLocks;
@@ -282,6 +283,23 @@ fn a_closer_does_not_wait_for_all_visits_of_a_command() {
     INTERRUPTED.set(0);
     holds(SCHEDULES, a_visitor_and_a_closer);
     assert!(INTERRUPTED.get() > 0, "no closer came between two visits");
+}
+
+#[test]
+fn the_walk_for_expired_keys_does_not_wait_for_a_command() {
+    holds(1, || {
+        let world = World::new(1);
+        let thread = world.spawn(|world, locks| {
+            locks.one(0, |_| {
+                let tried = [0, 1].map(|shard| {
+                    locks.try_one(shard, Duration::ZERO, |_| world.add(shard)).is_some()
+                });
+                assert_eq!(tried, [false, true]);
+            });
+        });
+        thread.join().expect("it ends");
+        assert_eq!([world.read(0), world.read(1)], [0, 1]);
+    });
 }
 
 #[test]
