@@ -154,7 +154,10 @@ impl<'a> Cx<'a> {
     /// Calls `work` with one shard, for a command that visits shards.
     pub fn visit(&mut self, shard: usize, work: &mut dyn FnMut(&mut Shard, &mut Turn)) {
         if let LockedShards::Each(shards) = &self.shards {
-            shards.visit(shard, &mut |shard| work(shard, self.turn));
+            shards.visit(shard, &mut |shard| {
+                self.turn.keep_expired |= shards.keeps_expired();
+                work(shard, self.turn);
+            });
         }
     }
 

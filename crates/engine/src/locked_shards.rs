@@ -15,10 +15,19 @@
 use store::Shard;
 
 /// Access to all shards, one at a time.
+///
+/// Between two visits other commands run, exclusive ones among them unless all shards are locked:
+/// databases may have been swapped or emptied, and CLIENT PAUSE may have begun.
 pub trait ShardAccess {
     /// Calls `work` once with the shard of this number, which is locked only for the call unless
     /// all shards are.
     fn visit(&self, shard: usize, work: &mut dyn FnMut(&mut Shard));
+
+    /// Whether the visit must leave expired keys in place, because CLIENT PAUSE has begun since the
+    /// command has. Asked within the visit.
+    fn keeps_expired(&self) -> bool {
+        false
+    }
 }
 
 /// Several shards that are locked together.

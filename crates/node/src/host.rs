@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use engine::{ExclusiveShards, HeldShards, ShardAccess};
-use store::Shard;
+use store::{Shard, Time};
 
 use crate::clients::record::ClientRecord;
 use crate::config::{Apply, Config};
@@ -42,6 +42,13 @@ pub trait ShardLocks: ShardAccess + GateAccess {
 
     /// The processor's tick counter.
     fn tsc(&self) -> u64;
+
+    /// The time, read from the clocks of the system.
+    fn time(&self) -> Time;
+
+    /// The same, if the thread has had to wait since the last call: outside the gate or for a
+    /// shard. None: no more time has passed than execution takes.
+    fn time_after_wait(&self) -> Option<Time>;
 }
 
 /// How to shut down.

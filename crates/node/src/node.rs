@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU64, Ordering};
 use base::hash::KeyHasher;
 use engine::ShardMap;
 use parking_lot::{Mutex, RwLock};
-use store::KeyCounts;
+use store::{ExpiringShards, KeyCounts};
 
 use crate::blocking::Waits;
 use crate::clients::record::{ClientRecord, Registry, flag};
@@ -33,6 +33,8 @@ pub struct Node {
     pub threads: RwLock<Vec<Arc<ThreadCounters>>>,
     /// How many keys the databases have.
     pub key_counts: Arc<KeyCounts>,
+    /// Which shards have something that expires.
+    pub expiring_shards: Arc<ExpiringShards>,
     /// The process's key hash.
     pub hasher: KeyHasher,
     /// Which shard a key belongs to.
@@ -70,6 +72,7 @@ impl Node {
             clients: Registry::default(),
             threads: RwLock::new(Vec::new()),
             key_counts: Arc::new(KeyCounts::new(config.databases as usize)),
+            expiring_shards: Arc::new(ExpiringShards::new(shards)),
             hasher: KeyHasher::new(seed),
             map: ShardMap::new(shards),
             databases: config.databases as usize,

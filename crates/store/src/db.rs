@@ -147,6 +147,7 @@ impl Db {
 
     fn add_record(&mut self, turn: &Turn, hash: u64, record: Record<Object>) -> usize {
         turn.keys.add(self.number, 1);
+        mark_expiring(turn, hash, record.view().has_expiry());
         self.table.insert(hash, record, &turn.hasher)
     }
 
@@ -362,6 +363,7 @@ impl Db {
             self.add_record(turn, key.hash, record);
             return true;
         };
+        mark_expiring(turn, key.hash, expires_at.is_some());
         let before = IndexEntry::of(self.table.at(at));
         let mut record = self.table.at_mut(at);
         let old = record.view();
@@ -405,7 +407,9 @@ impl Db {
         turn.counters.changes += 1;
         let record =
             if record.view().key() == key.bytes { record } else { record.rekeyed(key.bytes) };
-        self.key_index.changed(key.hash, IndexEntry::ABSENT, IndexEntry::of(record.view()));
+        let after = IndexEntry::of(record.view());
+        mark_expiring(turn, key.hash, after.due.is_some());
+        self.key_index.changed(key.hash, IndexEntry::ABSENT, after);
         self.add_record(turn, key.hash, record);
     }
 
@@ -414,6 +418,7 @@ impl Db {
         let Some(at) = self.find(turn, key) else { return self.insert(turn, key, record) };
         turn.counters.changes += 1;
         let (before, after) = (IndexEntry::of(self.table.at(at)), IndexEntry::of(record.view()));
+        mark_expiring(turn, key.hash, record.view().has_expiry() || after.due.is_some());
         let old = std::mem::replace(&mut *self.table.at_mut(at), record);
         self.key_index.changed(key.hash, before, after);
         turn.lazy_free.extend(old.into_object());
@@ -437,6 +442,7 @@ impl Db {
         turn.counters.changes += 1;
         self.touch(turn, at);
         self.table.at_mut(at).set_expires_at(at_ms);
+        mark_expiring(turn, key.hash, at_ms.is_some());
         true
     }
 
@@ -475,6 +481,15 @@ impl Db {
         turn.keys.add(self.number, -(self.len() as i64));
         self.key_index = KeyIndex::default();
         std::mem::take(&mut self.table)
+    }
+}
+
+/// Lets the walk for expired keys visit the shard of the key with this hash, if the key or a field
+/// of its value expires.
+#[inline]
+fn mark_expiring(turn: &Turn, hash: u64, expires: bool) {
+    if expires {
+        turn.expiring_shards.mark(hash);
     }
 }
 
@@ -565,6 +580,7 @@ impl<T: Type> Drop for Edit<'_, T> {
         self.turn.counters.changes += u64::from(self.changed);
         let goes = !self.changed || T::is_empty(self.record());
         let after = if goes { IndexEntry::ABSENT } else { IndexEntry::of(self.record()) };
+        mark_expiring(self.turn, self.hash, after.due.is_some());
         self.db.key_index.changed(self.hash, self.before, after);
         if goes {
             let record = self.db.take_record(self.turn, self.at);

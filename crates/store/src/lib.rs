@@ -6,6 +6,7 @@
 
 pub mod db;
 pub mod effect;
+pub mod expiring_shards;
 pub mod expiry;
 pub mod hash;
 pub mod key_counts;
@@ -25,6 +26,7 @@ pub mod waiters;
 pub use db::{Db, Edit, ExpiryChange, Lookup, Type, WrongType};
 pub use ds::packed::Entry;
 pub use effect::{Effect, Effects, Event};
+pub use expiring_shards::ExpiringShards;
 pub use hash::{Hash, HashRef};
 pub use key_counts::{KeyCount, KeyCounts};
 pub use lazy_free::LazyFree;
@@ -36,5 +38,5 @@ pub use sorted_set::SortedSet;
 pub use stored::{Kind, Object, Stored};
 pub use stream::Stream;
 pub use string::{StringEdit, StringRef, StringValue};
-pub use turn::{Key, KeyspaceCounters, Turn};
+pub use turn::{Key, KeyspaceCounters, Time, Turn};
 pub use waiters::{BlockedClient, BlockedOn, Waiters};

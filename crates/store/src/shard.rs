@@ -108,6 +108,11 @@ impl Shard {
         others.shrink_to_fit();
     }
 
+    /// Whether a key, or a field of a hash, expires in some database.
+    pub fn expires(&mut self) -> bool {
+        self.dbs().any(|db| db.expiring_len() > 0 || db.hashes_with_expiry() > 0)
+    }
+
     /// Whether a client stands in a queue of this shard.
     #[inline]
     pub fn has_waiters(&self) -> bool {

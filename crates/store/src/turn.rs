@@ -5,8 +5,18 @@ use std::sync::Arc;
 use base::hash::KeyHasher;
 
 use crate::effect::Effects;
+use crate::expiring_shards::ExpiringShards;
 use crate::key_counts::{KeyCount, KeyCounts};
 use crate::lazy_free::LazyFree;
+
+/// The time by both clocks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Time {
+    /// Microseconds since 1970, by the system's clock, which may be set. Keys expire by it.
+    pub unix_us: i64,
+    /// Milliseconds by the steady clock, which is never set. Timers and timeouts run by it.
+    pub steady_ms: i64,
+}
 
 /// A key and its hash, computed once for a request.
 #[derive(Clone, Copy, Debug)]
@@ -35,16 +45,20 @@ pub struct KeyspaceCounters {
 /// The time and the by-products of a turn; one for each thread, reused.
 #[derive(Debug)]
 pub struct Turn {
-    /// Milliseconds since 1970; the same for all commands of a batch.
+    /// Milliseconds since 1970, as of the beginning of the running command.
     pub unix_ms: i64,
-    /// Microseconds since 1970, as exact as the server keeps them.
+    /// The same in microseconds, exact to about a millisecond.
     pub unix_us: i64,
+    /// Milliseconds by the steady clock, as of the same moment; see [`Time`].
+    pub steady_ms: i64,
     /// Whether reading a key counts as using it; CLIENT NO-TOUCH turns it off.
     pub touch: bool,
     /// What the turn counted.
     pub counters: KeyspaceCounters,
     /// How many keys the databases have.
     pub keys: KeyCount,
+    /// Which shards have something that expires.
+    pub expiring_shards: Arc<ExpiringShards>,
     /// The effects of the turn's writes.
     pub effects: Effects,
     /// What was taken out of the keyspace, to be dropped where no lock is held.
@@ -68,17 +82,21 @@ pub struct Turn {
 impl Turn {
     /// A turn of the only thread of one database: for tests.
     pub fn alone(hasher: KeyHasher) -> Self {
-        Self::new(hasher, Arc::new(KeyCounts::new(1)).of_thread(0))
+        let keys = Arc::new(KeyCounts::new(1)).of_thread(0);
+        Self::new(hasher, keys, Arc::new(ExpiringShards::new(1)))
     }
 
-    /// A turn at time 0, of a thread that counts keys in `keys`.
-    pub fn new(hasher: KeyHasher, keys: KeyCount) -> Self {
+    /// A turn at time 0, of a thread that counts keys in `keys` and marks shards in
+    /// `expiring_shards`.
+    pub fn new(hasher: KeyHasher, keys: KeyCount, expiring_shards: Arc<ExpiringShards>) -> Self {
         Self {
             unix_ms: 0,
             unix_us: 0,
+            steady_ms: 0,
             touch: true,
             counters: KeyspaceCounters::default(),
             keys,
+            expiring_shards,
             effects: Effects::default(),
             lazy_free: LazyFree::default(),
             scratch: Vec::new(),
@@ -87,6 +105,12 @@ impl Turn {
             unlink_emptied: false,
             hasher,
         }
+    }
+
+    /// Lets the time go on within the turn. It never runs backwards.
+    pub fn advance_time(&mut self, time: Time) {
+        self.set_time(time.unix_us.max(self.unix_us));
+        self.steady_ms = self.steady_ms.max(time.steady_ms);
     }
 
     /// Sets the time, in microseconds since 1970.

@@ -153,18 +153,19 @@ impl Gate {
 }
 
 impl Pass {
-    /// Goes inside; sleeps while the gate is closed.
+    /// Goes inside; sleeps while the gate is closed. Returns whether it was.
     ///
     /// # Panics
     /// When already inside: the program is wrong.
     #[inline]
-    pub fn enter(&self) {
+    pub fn enter(&self) -> bool {
         // Acquire: what closers did before they opened this slot is visible from here on.
         let entered =
             self.state().compare_exchange(OUTSIDE, INSIDE, Ordering::Acquire, Ordering::Relaxed);
         if let Err(state) = entered {
             self.enter_closed(state);
         }
+        entered.is_err()
     }
 
     /// Goes outside. It never waits.
@@ -179,6 +180,25 @@ impl Pass {
         if state != INSIDE {
             self.leave_closed(state);
         }
+    }
+
+    /// Lets a closer that waits come first: goes outside and inside again, and so waits until the
+    /// gate has been closed and opened. Returns whether there was one.
+    ///
+    /// For work that takes long and may be interrupted here: what it has read inside may have
+    /// changed, and it must hold no lock that a thread inside may wait for.
+    ///
+    /// # Panics
+    /// When not inside: the program is wrong.
+    #[inline]
+    pub fn make_way(&self) -> bool {
+        // Relaxed: a closer that is not seen yet is seen by the next call.
+        let is_closing = self.state().load(Ordering::Relaxed) & CLOSED != 0;
+        if is_closing {
+            self.leave();
+            self.enter();
+        }
+        is_closing
     }
 
     /// [`enter`](Self::enter), and [`leave`](Self::leave) when the guard is dropped.

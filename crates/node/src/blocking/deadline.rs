@@ -19,7 +19,7 @@ pub struct Due {
 /// asks when the wait begins or the client becomes its own, when it is told that something may have
 /// changed, and after it came back.
 pub fn due(worker: &Worker, waiter: &Waiter) -> Due {
-    let (until_ms, now_ms) = (waiter.until_ms(), worker.steady_ms);
+    let (until_ms, now_ms) = (waiter.until_ms(), worker.turn.steady_ms);
     // Entries of streams age by the system's clock.
     let to_steady =
         |look_ms: i64| look_ms.saturating_sub(worker.turn.unix_ms).saturating_add(now_ms);
@@ -39,7 +39,7 @@ pub fn on_deadline<L: ShardLocks>(
     locks: &L,
     waker: &dyn ClientWaker,
 ) {
-    let now_ms = worker.steady_ms;
+    let now_ms = worker.turn.steady_ms;
     if !worker.node.is_paused(true, now_ms) {
         for at in waiter.retries.take_due(worker.turn.unix_ms) {
             if let Some(key) = waiter.keys().nth(at) {

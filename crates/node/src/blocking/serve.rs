@@ -20,7 +20,9 @@ use super::end::account;
 use super::waiter::WakeEvent;
 use super::waits::Waits;
 use crate::execution::outcome::Outcome;
-use crate::execution::scope::{ExecutionScope, Work, cx_parts, if_admitted, lock_all, shards_of};
+use crate::execution::scope::{
+    ExecutionScope, Work, cx_parts, follow_time, if_admitted, lock_all, shards_of,
+};
 use crate::execution::worker::Worker;
 use crate::host::{ClientWaker, ShardLocks};
 
@@ -50,6 +52,7 @@ impl<L: ShardLocks> ExecutionScope<'_, L> {
                     return Err(missing);
                 }
             }
+            follow_time(locks, parts.turn);
             let mut cx = Cx::new(&mut parts, locked.reborrow(), hashes);
             cx.turn.effects.set_watched(true);
             let outcome = if_admitted(admission, node, &mut cx, work);
@@ -76,6 +79,7 @@ impl<L: ShardLocks> ExecutionScope<'_, L> {
         let Worker { turn, random, node, config, wake_events, .. } = &mut *self.worker;
         let mut parts = cx_parts((turn, random), node, config, self.db);
         locks.exclusive(|all| {
+            follow_time(locks, parts.turn);
             let mut cx = Cx::new(&mut parts, LockedShards::Each(&*all), &[]);
             let outcome = if_admitted(admission, node, &mut cx, work);
             if node.waits.count() != 0 {

@@ -80,19 +80,18 @@ pub(crate) enum WakeEvent {
 
 impl Waiter {
     /// Blocks the session's client: from now on writers find it in the queues of its keys, all of
-    /// whose shards are locked. `command` is its command's index in the table, `steady_ms` the time
-    /// at which the wait begins, `tsc` what the request has taken so far, in TSC cycles.
+    /// whose shards are locked. `command` is its command's index in the table, `tsc` what the request has taken so far, in TSC cycles.
     pub(crate) fn begin(
         session: &Session,
         (command, waits): (u16, &Waits),
         mut request: BlockRequest,
         args: &Args<'_>,
         cx: &mut Cx<'_>,
-        (steady_ms, tsc): (i64, u64),
+        tsc: u64,
     ) -> Arc<Self> {
         // How long it waits does not depend on the system's clock.
         let until_ms = request.until_ms.map(|at_ms| at_ms.saturating_sub(cx.turn.unix_ms));
-        let until_ms = until_ms.map(|wait_ms| steady_ms.saturating_add(wait_ms));
+        let until_ms = until_ms.map(|wait_ms| cx.turn.steady_ms.saturating_add(wait_ms));
         let args: Vec<_> = match request.args.take() {
             Some(args) => args.into_iter().map(Arc::new).collect(),
             None => args.to_owned_args(),

@@ -25,7 +25,7 @@ use crate::execution::accounting::account;
 use crate::execution::node_cx::NodeCx;
 use crate::execution::outcome::Outcome;
 use crate::execution::request::Request;
-use crate::execution::scope::{Admission, ExecutionScope};
+use crate::execution::scope::{Admission, ExecutionScope, follow_time};
 use crate::execution::table::{Call, Entry};
 use crate::execution::worker::Worker;
 use crate::host::{GatedHost, ShardLocks};
@@ -119,7 +119,7 @@ impl<L: ShardLocks> Executor<'_, L> {
 
     #[cold]
     fn execute_in_pause(&mut self, entry: &'static Entry, request: Request<'_>) -> Outcome {
-        let (node, steady_ms) = (&self.worker.node, self.worker.steady_ms);
+        let (node, steady_ms) = (&self.worker.node, self.worker.turn.steady_ms);
         let may_write = entry.spec.flags.has(Flags::WRITE);
         // As in Redis, a pause of everything also holds back the command that would end it.
         if node.is_paused(may_write, steady_ms) {
@@ -147,7 +147,7 @@ impl<L: ShardLocks> Executor<'_, L> {
         }
         let now = self.locks.tsc();
         let tsc = now.wrapping_sub(self.worker.last_tsc);
-        self.worker.last_tsc = now;
+        self.worker.go_on(now, || self.locks.time());
         let is_usual = matches!(outcome, Outcome::Done | Outcome::Close);
         if is_usual && self.worker.wake_events.is_empty() {
             account(self.worker, &self.session.record, entry, &request.args, true, tsc);
@@ -176,7 +176,7 @@ impl<L: ShardLocks> Executor<'_, L> {
         let mark = reply.mark();
         let locks = self.locks;
         let may_write = entry.spec.flags.has(Flags::WRITE);
-        let steady_ms = self.worker.steady_ms;
+        let steady_ms = self.worker.turn.steady_ms;
         let admission = Some(Admission { record: &session.record, may_write, steady_ms });
         let mut scope = ExecutionScope { worker: self.worker, db: session.db, locks, admission };
         match entry.call {
@@ -204,7 +204,7 @@ impl<L: ShardLocks> Executor<'_, L> {
                                 block,
                                 &args,
                                 cx,
-                                (steady_ms, tsc),
+                                tsc,
                             ))
                         }
                         result => finish(result.map(drop), Outcome::Done, mark, &mut reply),
@@ -213,6 +213,7 @@ impl<L: ShardLocks> Executor<'_, L> {
             }
             Call::Node(handler) => {
                 let (worker, session, host) = (&mut *self.worker, &mut *self.session, self.host);
+                follow_time(locks, &mut worker.turn);
                 let outcome = Outcome::Done;
                 let mut cx = NodeCx { worker, session, entry, shards: locks, host, outcome };
                 let result = handler(&mut cx, &mut args, &mut reply);

@@ -118,6 +118,7 @@ impl<L: ShardLocks> ExecutionScope<'_, L> {
         let Worker { turn, random, node, config, .. } = &mut *self.worker;
         let mut parts = cx_parts((turn, random), node, config, self.db);
         self.locks.one(node.map.shard_of(hash), |shard| {
+            follow_time(self.locks, parts.turn);
             if shard.is_awaited(hash) {
                 return None;
             }
@@ -137,6 +138,7 @@ impl<L: ShardLocks> ExecutionScope<'_, L> {
             shards.iter().for_each(|shard| locks.prefetch(*shard));
         }
         lock_all(locks, shards, |mut locked| {
+            follow_time(locks, parts.turn);
             if let LockedShards::Many(held) = &mut locked {
                 // What all keys need is fetched side by side: slots, then records.
                 for hash in hashes {
@@ -159,14 +161,25 @@ impl<L: ShardLocks> ExecutionScope<'_, L> {
 
     /// Runs a command that visits one shard after another.
     fn run_on_each(&mut self, work: Work<'_>) -> Outcome {
-        let access = DynShardAccess(self.locks);
         let Worker { turn, random, node, config, .. } = &mut *self.worker;
+        let access = EachShard { locks: self.locks, node, unix_ms: turn.unix_ms };
+        let keeps_expired = turn.keep_expired;
         turn.effects.set_watched(node.waits.count() != 0);
+        follow_time(self.locks, turn);
         let mut parts = cx_parts((turn, random), node, config, self.db);
         let outcome = work(&mut Cx::new(&mut parts, LockedShards::Each(&access), &[]));
+        turn.keep_expired = keeps_expired;
         turn.effects.set_watched(false);
         self.serve_changed();
         outcome
+    }
+}
+
+/// Lets the time go on if the command had to wait: it begins when it has its shards.
+#[inline]
+pub(crate) fn follow_time<L: ShardLocks>(locks: &L, turn: &mut Turn) {
+    if let Some(time) = locks.time_after_wait() {
+        turn.advance_time(time);
     }
 }
 
@@ -220,11 +233,20 @@ pub(crate) fn lock_all<L: ShardLocks, T>(
     }
 }
 
-/// Shard locks seen as a trait object, sized so that a reference to it is enough.
-struct DynShardAccess<'a, L>(&'a L);
+/// The shards for a command that visits one after another.
+struct EachShard<'a, L> {
+    locks: &'a L,
+    node: &'a Node,
+    /// When the command began.
+    unix_ms: i64,
+}
 
-impl<L: ShardLocks> engine::ShardAccess for DynShardAccess<'_, L> {
+impl<L: ShardLocks> engine::ShardAccess for EachShard<'_, L> {
     fn visit(&self, shard: usize, work: &mut dyn FnMut(&mut store::Shard)) {
-        self.0.visit(shard, work);
+        self.locks.visit(shard, work);
+    }
+
+    fn keeps_expired(&self) -> bool {
+        self.node.pause_left_ms(self.unix_ms) > 0
     }
 }

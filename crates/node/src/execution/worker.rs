@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use base::random::Random;
 use base::room::clear;
-use store::Turn;
+use store::{Time, Turn};
 
 use crate::blocking::WakeEvent;
 use crate::config::{Config, Execute};
@@ -17,6 +17,10 @@ use crate::stats::counters::ThreadCounters;
 const SCRATCH_KEPT_BYTES_MAX: usize = 256 * 1024;
 /// The same for the hashes and for the shards of a command's keys.
 const KEYS_KEPT_BYTES_MAX: usize = 64 * 1024;
+/// How old the time may be when a command begins, in microseconds.
+const TIME_AGE_US_MAX: f64 = 500.0;
+/// The system's clock and what is derived from the TSC differ by less, in microseconds.
+const CLOCKS_DIFFER_US_MAX: i64 = 1000;
 
 /// One thread's means of execution.
 #[derive(Debug)]
@@ -27,8 +31,6 @@ pub struct Worker {
     pub config: Arc<Config>,
     /// Time and by-products.
     pub turn: Turn,
-    /// The time by which timeouts run, in milliseconds: unlike the clock of `turn`, it never jumps.
-    pub steady_ms: i64,
     /// All commands.
     pub table: &'static Table,
     /// The thread's counts.
@@ -41,6 +43,10 @@ pub struct Worker {
     pub random: Random,
     /// The TSC when the last command ended.
     pub(crate) last_tsc: u64,
+    /// The TSC when the turn's time was set.
+    time_tsc: u64,
+    /// After this many TSC cycles the turn's time is set anew.
+    time_age_tsc_max: u64,
     /// Runs of this many TSC cycles or more go to the slow log.
     pub(crate) slow_tsc: u64,
     /// Hashes of the keys of the running command, reused.
@@ -64,14 +70,19 @@ impl Worker {
     ) -> Self {
         let mut worker = Self {
             config: node.config(),
-            turn: Turn::new(node.hasher, node.key_counts.of_thread(index)),
+            turn: Turn::new(
+                node.hasher,
+                node.key_counts.of_thread(index),
+                Arc::clone(&node.expiring_shards),
+            ),
             stats: node.thread_counters(index, table.entries().len()),
-            steady_ms: 0,
             table,
             index,
             remote: 0,
             random: Random::new(seed),
             last_tsc: 0,
+            time_tsc: 0,
+            time_age_tsc_max: (TIME_AGE_US_MAX * tsc_per_micro) as u64,
             slow_tsc: u64::MAX,
             hashes: Vec::new(),
             shards: Vec::new(),
@@ -85,12 +96,29 @@ impl Worker {
     }
 
     /// Begins a turn: sets the time and takes over a changed configuration.
+    ///
+    /// A time that is slightly earlier than that of the last turn comes from another clock, and the
+    /// later one stays; else the system's clock was set back, and the thread follows.
     #[inline]
-    pub fn begin_turn(&mut self, unix_us: i64, steady_ms: i64, tsc: u64) {
-        self.turn.set_time(unix_us);
-        self.steady_ms = steady_ms;
+    pub fn begin_turn(&mut self, time: Time, tsc: u64) {
+        if !(0..CLOCKS_DIFFER_US_MAX).contains(&(self.turn.unix_us - time.unix_us)) {
+            self.turn.set_time(time.unix_us);
+        }
+        self.turn.steady_ms = self.turn.steady_ms.max(time.steady_ms);
         self.last_tsc = tsc;
+        self.time_tsc = tsc;
         self.take_over_config();
+    }
+
+    /// A command has ended, and the next begins: the time goes on if enough has passed. `time`
+    /// reads the clocks.
+    #[inline]
+    pub(crate) fn go_on(&mut self, tsc: u64, time: impl FnOnce() -> Time) {
+        self.last_tsc = tsc;
+        if tsc.wrapping_sub(self.time_tsc) >= self.time_age_tsc_max {
+            self.time_tsc = tsc;
+            self.turn.advance_time(time());
+        }
     }
 
     /// Takes over a changed configuration, so that what follows in the batch sees it.

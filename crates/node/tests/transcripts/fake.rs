@@ -17,7 +17,7 @@ use node::{
     table,
 };
 use resp::{Args, Out, Span};
-use store::{Effect, Shard};
+use store::{Effect, Shard, Time};
 
 /// Where every transcript's clock begins: a round second of the year 2023.
 pub const START_MS: i64 = 1_700_000_000_000;
@@ -42,6 +42,8 @@ pub struct TestServer {
     now_us: i64,
     /// By how much the system's clock has been set back.
     set_back_us: i64,
+    /// Requests belong to the turn that the last one before began.
+    pub in_one_turn: bool,
     /// Tells servers apart.
     pub number: u64,
     default_config: bool,
@@ -76,6 +78,8 @@ impl TestServer {
                 ticks: Cell::default(),
                 inside: Rc::clone(&host.inside),
                 most_held: Cell::default(),
+                start: Cell::default(),
+                wait_ticks: Cell::default(),
             },
             host,
             worker,
@@ -85,6 +89,7 @@ impl TestServer {
             deadlines: Vec::new(),
             now_us: START_MS * 1000,
             set_back_us: 0,
+            in_one_turn: false,
             number: SERVERS.fetch_add(1, Ordering::Relaxed),
             default_config: false,
         }
@@ -101,7 +106,12 @@ impl TestServer {
     }
 
     fn begin_turn(&mut self) {
-        self.worker.begin_turn(self.now_us - self.set_back_us, self.now_us / 1000, 0);
+        let time = self.time();
+        self.worker.begin_turn(time, 0);
+    }
+
+    fn time(&self) -> Time {
+        Time { unix_us: self.now_us - self.set_back_us, steady_ms: self.now_us / 1000 }
     }
 
     /// Lets the clock go on, and stand still whenever a client that waits has to be seen to.
@@ -131,6 +141,11 @@ impl TestServer {
         }
         self.now_us = end_us;
         self.begin_turn();
+    }
+
+    /// Lets the next command wait for its shards.
+    pub fn delay_next(&self, time: Duration) {
+        self.shards.wait_ticks.set(time.as_micros() as u64);
     }
 
     /// Notes when to see to a client again.
@@ -209,7 +224,14 @@ impl TestServer {
                 Span::new(buffer.len() - arg.len(), arg.len())
             })
             .collect();
-        self.begin_turn();
+        if self.in_one_turn {
+            let ticks = self.shards.ticks.get() + self.host.ticks.get();
+            self.shards.ticks.set(ticks);
+        } else {
+            self.begin_turn();
+            self.shards.ticks.set(self.host.ticks.get());
+            self.shards.start.set(self.time());
+        }
         if !self.clients.contains_key(client) {
             let session = self.connect();
             self.clients.insert(client.to_owned(), TestClient { session, waiter: None });
@@ -223,7 +245,6 @@ impl TestServer {
         let hash = entry.and_then(|entry| entry.single_key_hash(&args, |key| hasher.hash(key)));
         let request = Request { entry, args, hash };
         let mut out = Out::default();
-        self.shards.ticks.set(self.host.ticks.get());
         let before = self.worker.turn.counters;
         let mut executor = Executor {
             worker: &mut self.worker,
@@ -247,11 +268,7 @@ impl TestServer {
             assert!(own.len() <= 1 + wake_events, "one effect for each write: {effects:?}");
         }
         self.worker.end_turn();
-        for database in 0..self.node.databases {
-            let len = |shard: &RefCell<Shard>| shard.borrow().db_ref(database).len();
-            let keys: usize = self.shards.shards.iter().map(len).sum();
-            assert_eq!(self.worker.turn.keys.total(database), keys, "keys of {database}");
-        }
+        self.shards.check(&self.node, &self.worker);
         let record = Arc::clone(&session.record);
         record.set_flag(flag::PAUSED, matches!(outcome, Outcome::Paused));
         match outcome {
@@ -313,6 +330,26 @@ struct FakeShards {
     inside: Rc<Cell<bool>>,
     /// The most shards that were held at once.
     most_held: Cell<usize>,
+    /// The time when the tick counter showed 0.
+    start: Cell<Time>,
+    /// How long the next command waits for its shards, in ticks.
+    wait_ticks: Cell<u64>,
+}
+
+impl FakeShards {
+    /// Compares what is known of the shards with what they hold.
+    fn check(&self, node: &Node, worker: &Worker) {
+        for database in 0..node.databases {
+            let len = |shard: &RefCell<Shard>| shard.borrow().db_ref(database).len();
+            let keys: usize = self.shards.iter().map(len).sum();
+            assert_eq!(worker.turn.keys.total(database), keys, "keys of {database}");
+        }
+        for (number, shard) in self.shards.iter().enumerate() {
+            let marked = node.expiring_shards.contains(number);
+            let expires = shard.borrow_mut().expires();
+            assert!(marked || !expires, "shard {number} is not marked as one where keys expire");
+        }
+    }
 }
 
 struct FakeHeldShards<'a>(Vec<(usize, std::cell::RefMut<'a, Shard>)>);
@@ -391,6 +428,17 @@ impl ShardLocks for FakeShards {
 
     fn tsc(&self) -> u64 {
         self.ticks.get()
+    }
+
+    fn time(&self) -> Time {
+        let (start, us) = (self.start.get(), self.ticks.get() as i64);
+        Time { unix_us: start.unix_us + us, steady_ms: start.steady_ms + us / 1000 }
+    }
+
+    fn time_after_wait(&self) -> Option<Time> {
+        let wait = self.wait_ticks.take();
+        self.ticks.set(self.ticks.get() + wait);
+        (wait > 0).then(|| self.time())
     }
 }
 

@@ -32,5 +32,6 @@ mod sort;
 mod sorted_set;
 mod stream;
 mod string;
+mod time;
 mod types;
 mod waiting;

@@ -2,18 +2,30 @@
 //!
 //! That locks provide the shards is this file's secret; everything below sees `&mut Shard`.
 //!
-//! Nothing can deadlock, because nobody waits for a shard while holding one: a command on several
-//! shards takes them all by try-lock or lets go of all and backs off, and after `TRIES_MAX` rounds
-//! closes the gate, behind which every lock is free. `tests/models` runs this source on other
-//! locks.
+//! Nothing can deadlock, because nobody waits for a shard while holding one. A command on several
+//! shards takes them all by try-lock. When one of them is busy, it releases the others, waits for
+//! that one alone, and then tries the others again with that one in hand. So it waits for the
+//! commands that hold its shards and stops nobody else. Only after `WAITS_MAX` such waits does it
+//! close the gate, behind which every lock is free: the gate waits for everyone inside, which
+//! turns a wait of one thread into a wait of all.
+//!
+//! A thread that waits for a shard stays inside the gate. Whoever holds that shard is inside as
+//! well, so a closer gains nothing if the waiting thread leaves; and a command that leaves has to
+//! check again what it was admitted by, such as CLIENT PAUSE. A command that visits one shard
+//! after another changes nothing, takes long and lets closers come first between two visits.
+//!
+//! `tests/models` runs this source on other locks.
+
+use std::cell::Cell;
+use std::time::Duration;
 
 use crossbeam_utils::CachePadded;
 use engine::{ExclusiveShards, HeldShards, ShardAccess};
 use node::ShardLocks;
 use node::host::GateAccess;
-use store::{Db, Shard};
+use store::{Db, Shard, Time};
 
-use super::shim::{Inside, Mutex, MutexGuard, Pass, TRIES_MAX, back_off, barrier};
+use super::shim::{Mutex, MutexGuard, Pass, WAITS_MAX, barrier, time, try_lock_for};
 
 /// All shards, each on cache lines of its own.
 pub struct Shards(Box<[CachePadded<Mutex<Shard>>]>);
@@ -66,14 +78,33 @@ pub struct ThreadShards<'a> {
     shards: &'a Shards,
     /// The thread's way through the gate.
     pub pass: &'a Pass,
-    _inside: Inside<'a>,
+    /// The thread has waited for the gate or a shard, and time has passed.
+    waited: Cell<bool>,
+}
+
+impl Drop for ThreadShards<'_> {
+    fn drop(&mut self) {
+        self.pass.leave();
+    }
 }
 
 impl<'a> ThreadShards<'a> {
     /// Enters the gate by a thread's pass.
     #[inline]
     pub fn enter(shards: &'a Shards, pass: &'a Pass) -> Self {
-        Self { shards, pass, _inside: pass.inside() }
+        let waited = Cell::new(pass.enter());
+        Self { shards, pass, waited }
+    }
+
+    /// Runs `work` with one shard, for which it waits no longer than `wait`. None: a command holds
+    /// the shard, and nothing was done.
+    pub fn try_one<R>(
+        &self,
+        shard: usize,
+        wait: Duration,
+        work: impl FnOnce(&mut Shard) -> R,
+    ) -> Option<R> {
+        try_lock_for(&self.shards.0[shard], wait).map(|mut shard| work(&mut shard))
     }
 }
 
@@ -129,20 +160,46 @@ impl HeldShards for AllShardGuards<'_> {
 }
 
 impl ThreadShards<'_> {
-    /// Locks all of `shards` or none.
-    fn try_lock_all(&self, shards: &[usize]) -> Option<ShardGuards<'_>> {
+    /// Locks one shard.
+    #[inline]
+    fn lock(&self, shard: usize) -> MutexGuard<'_, Shard> {
+        match self.shards.0[shard].try_lock() {
+            Some(guard) => guard,
+            None => self.wait_for(shard),
+        }
+    }
+
+    #[cold]
+    fn wait_for(&self, shard: usize) -> MutexGuard<'_, Shard> {
+        self.waited.set(true);
+        self.shards.lock(shard)
+    }
+
+    /// Locks all of `shards`, of which `held` may be locked already, without waiting. When one is
+    /// busy, none is locked any more, and its number is returned.
+    fn try_lock_all<'a>(
+        &'a self,
+        shards: &[usize],
+        mut held: Option<(usize, MutexGuard<'a, Shard>)>,
+    ) -> Result<ShardGuards<'a>, usize> {
         let mut locked = Vec::with_capacity(shards.len());
         for shard in shards {
-            locked.push((*shard, self.shards.0[*shard].try_lock()?));
+            match held.take_if(|(number, _)| number == shard) {
+                Some(guard) => locked.push(guard),
+                None => locked.push((*shard, self.shards.0[*shard].try_lock().ok_or(*shard)?)),
+            }
         }
-        Some(ShardGuards(locked))
+        Ok(ShardGuards(locked))
     }
 }
 
 impl ShardAccess for ThreadShards<'_> {
     fn visit(&self, shard: usize, work: &mut dyn FnMut(&mut Shard)) {
         debug_assert!(self.pass.is_inside(), "shards are visited inside the gate");
-        self.shards.visit(shard, work);
+        work(&mut self.lock(shard));
+        if self.pass.make_way() {
+            self.waited.set(true);
+        }
     }
 }
 
@@ -163,16 +220,19 @@ impl GateAccess for ThreadShards<'_> {
 impl ShardLocks for ThreadShards<'_> {
     #[inline]
     fn one<R>(&self, shard: usize, work: impl FnOnce(&mut Shard) -> R) -> R {
-        work(&mut self.shards.lock(shard))
+        work(&mut self.lock(shard))
     }
 
     fn many<R>(&self, shards: &[usize], work: impl FnOnce(&mut dyn HeldShards) -> R) -> R {
-        for round in 0..TRIES_MAX {
-            if let Some(mut held) = self.try_lock_all(shards) {
-                return work(&mut held);
+        let mut held = None;
+        for _ in 0..WAITS_MAX {
+            match self.try_lock_all(shards, held) {
+                Ok(mut locked) => return work(&mut locked),
+                Err(busy) => held = Some((busy, self.wait_for(busy))),
             }
-            back_off(round);
         }
+        drop(held);
+        self.waited.set(true);
         self.pass.exclusively(|| {
             let lock = |shard: &usize| (*shard, self.shards.lock(*shard));
             work(&mut ShardGuards(shards.iter().map(lock).collect()))
@@ -181,6 +241,7 @@ impl ShardLocks for ThreadShards<'_> {
 
     fn exclusive<R>(&self, work: impl FnOnce(&mut dyn ExclusiveShards) -> R) -> R {
         let shards = self.shards;
+        self.waited.set(true);
         self.pass.exclusively(|| work(&mut AllShardGuards { shards, held: Vec::new() }))
     }
 
@@ -192,5 +253,14 @@ impl ShardLocks for ThreadShards<'_> {
     #[inline]
     fn tsc(&self) -> u64 {
         sys::clock::tsc()
+    }
+
+    fn time(&self) -> Time {
+        time()
+    }
+
+    #[inline]
+    fn time_after_wait(&self) -> Option<Time> {
+        self.waited.take().then(time)
     }
 }

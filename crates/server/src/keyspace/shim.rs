@@ -3,25 +3,26 @@
 //! The shard locks name them `super::shim::...`; `tests/models` includes the same source beside a
 //! shim made of shuttle's types. Nothing else belongs here.
 
-pub(crate) use parking_lot::{Mutex, MutexGuard};
-pub(crate) use sync::gate::{Inside, Pass};
+use std::time::Duration;
 
-/// Rounds of try-lock before a command on several shards goes through the gate.
-pub(crate) const TRIES_MAX: u32 = 64;
-/// Of these, the rounds in which a command waits for a holder that is running on another core.
-const SPINS_MAX: u32 = 8;
+pub(crate) use parking_lot::{Mutex, MutexGuard};
+use store::Time;
+pub(crate) use sync::gate::Pass;
 
 /// Waits until every thread that is inside the gate has left it.
 pub(crate) fn barrier(pass: &Pass) {
     pass.exclusively(|| {});
 }
 
-/// Waits a moment between two rounds.
-pub(crate) fn back_off(round: u32) {
-    if round < SPINS_MAX {
-        std::hint::spin_loop();
-    } else {
-        // A holder that was preempted needs the processor more than we do.
-        std::thread::yield_now();
-    }
+/// Locks a mutex, for which it waits no longer than `wait`.
+pub(crate) fn try_lock_for<T>(mutex: &Mutex<T>, wait: Duration) -> Option<MutexGuard<'_, T>> {
+    if wait.is_zero() { mutex.try_lock() } else { mutex.try_lock_for(wait) }
+}
+
+/// How often a command on several shards waits for one of them before it goes through the gate.
+pub(crate) const WAITS_MAX: u32 = 16;
+
+/// The time, read from the clocks of the system.
+pub(crate) fn time() -> Time {
+    Time { unix_us: sys::clock::unix_micros(), steady_ms: sys::clock::steady_micros() / 1000 }
 }

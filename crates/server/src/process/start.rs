@@ -253,9 +253,9 @@ fn run_main(main: &mut IoThread, shared: &Shared, signals: &Signals) {
                     ending = true;
                 }
             }
-            token => accept::accept(shared, token, main.now.steady_ms),
+            token => accept::accept(shared, token, main.steady_ms()),
         });
-        let now_ms = main.now.steady_ms;
+        let now_ms = main.steady_ms();
         let mut control = shared.control.lock();
         ending |= control.shutdown.is_some();
         control.resume_accepting(now_ms);

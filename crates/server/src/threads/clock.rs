@@ -4,6 +4,7 @@
 //! There are two scales. Keys expire by the system's clock, which may be set. Timers and timeouts
 //! run by the steady clock, which is not.
 
+use store::Time;
 use sys::clock::{steady_micros, tsc, tsc_per_micro, unix_micros};
 
 /// How long the TSC is trusted between two readings of the system's clocks.
@@ -23,10 +24,8 @@ pub struct Clock {
 pub struct Moment {
     /// The TSC.
     pub tsc: u64,
-    /// Microseconds since 1970, by the system's clock.
-    pub unix_us: i64,
-    /// Milliseconds on the steady scale.
-    pub steady_ms: i64,
+    /// The time by both clocks.
+    pub time: Time,
 }
 
 impl Clock {
@@ -58,7 +57,7 @@ impl Clock {
         }
         let micros = micros as i64;
         let steady_ms = (self.base_steady_us + micros) / 1000;
-        Moment { tsc, unix_us: self.base_us + micros, steady_ms }
+        Moment { tsc, time: Time { unix_us: self.base_us + micros, steady_ms } }
     }
 }
 
@@ -87,7 +86,7 @@ mod tests {
             let set_back_us = if ms < 100 { 0 } else { 600_000_000 };
             let elapsed_us = ms * 1000;
             let read = || (START_US + elapsed_us - set_back_us, START_US + elapsed_us);
-            let now = clock.at(elapsed_us as u64, read);
+            let now = clock.at(elapsed_us as u64, read).time;
             assert_eq!(now.steady_ms, START_US / 1000 + ms);
             assert!(ms < 200 || now.unix_us < START_US, "the jump is noticed");
             if cron.is_due(now.steady_ms, true) {

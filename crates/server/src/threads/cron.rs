@@ -1,19 +1,21 @@
-//! The background tick of a thread: expired keys of the shards that are its to tend, clients that
-//! have been idle too long or do not finish their handshakes.
+//! The background tick of a thread: removes expired keys from its share of the shards, and closes
+//! clients that have been idle too long or do not finish their handshakes.
 
 use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use store::{Shard, Turn};
 
 use crate::keyspace::shard_locks::ThreadShards;
 use crate::net::tls::HANDSHAKE_MS_MAX;
 use crate::process::host::ProcessHost;
+use crate::threads::expiry_walk::{ExpiryWalk, StepResult, WalkedShards};
 use crate::threads::io_thread::IoThread;
 
 /// Keys looked at in one step on one database of one shard.
 const KEYS_A_STEP: usize = 20;
 /// Fields of hashes removed in one step on one database of one shard.
 const FIELDS_A_STEP: usize = 64;
-/// Of a step's keys, more than one in so many expired: another step is worth its time.
-const EXPIRED_ONE_IN: usize = 10;
 /// A tick's share of time, per cent of the time between two ticks, at `active-expire-effort 1`.
 const TIME_PERCENT: i64 = 25;
 /// Between two looks at idle clients.
@@ -27,8 +29,7 @@ const SLEEP_MS_MAX: i32 = 60 * 60 * 1000;
 pub struct Cron {
     next_ms: i64,
     next_idle_check_ms: i64,
-    /// The shard where the next expiry walk begins.
-    shard: usize,
+    walk: ExpiryWalk,
 }
 
 impl Cron {
@@ -55,7 +56,7 @@ impl Cron {
 
     /// Does what is due.
     pub fn run(&mut self, thread: &mut IoThread) {
-        let steady_ms = thread.now.steady_ms;
+        let steady_ms = thread.steady_ms();
         let tends_shards = thread.tends_shards();
         if !self.is_due(steady_ms, tends_shards) {
             return;
@@ -78,10 +79,10 @@ impl Cron {
         }
     }
 
-    /// Walks over the thread's shards, longer where many keys had expired.
+    /// Removes expired keys from the thread's shards, for a part of the time between two ticks.
     fn expire(&mut self, thread: &mut IoThread, interval_ms: i64) {
         let node = &thread.worker.node;
-        let paused = node.pause_left_ms(thread.now.steady_ms) > 0;
+        let paused = node.pause_left_ms(thread.steady_ms()) > 0;
         if paused || !node.active_expire.load(Ordering::Relaxed) {
             return;
         }
@@ -89,50 +90,63 @@ impl Cron {
         let effort = i64::from(thread.worker.config.active_expire_effort.max(1));
         let percent = TIME_PERCENT + 2 * (effort - 1);
         let deadline_us = sys::clock::steady_micros() + interval_ms * 10 * percent;
-        let shards = thread.shared.shards.len();
-        for _ in 0..shards.div_ceil(threads) {
-            self.shard += 1;
-            let number = (self.shard * threads + thread.worker.index) % shards;
-            loop {
-                // Whoever wants to close the gate waits for one step, not for the whole walk.
-                let (looked_at, expired) = expire_in_shard(thread, number);
-                if expired * EXPIRED_ONE_IN <= looked_at || looked_at == 0 {
-                    break;
-                }
-                if sys::clock::steady_micros() > deadline_us {
-                    return;
-                }
-            }
-        }
+        let (shards, index) = (thread.shared.shards.len(), thread.worker.index);
+        self.walk.tick(&mut ThreadWalk { thread, deadline_us }, shards, (index, threads));
     }
 }
 
-/// One step in every database of a shard. Returns how many keys it looked at, and how many of them
-/// had expired.
-fn expire_in_shard(thread: &mut IoThread, number: usize) -> (usize, usize) {
-    let shards = &thread.shared.shards;
-    let locks = ThreadShards::enter(shards, &thread.pass);
-    // CLIENT PAUSE may have begun before the gate let this thread in.
-    if thread.worker.node.pause_left_ms(thread.now.steady_ms) > 0 {
-        return (0, 0);
+/// The shards as a thread's walk over expired keys visits them.
+struct ThreadWalk<'a> {
+    thread: &'a mut IoThread,
+    deadline_us: i64,
+}
+
+impl WalkedShards for ThreadWalk<'_> {
+    fn may_expire(&self, shard: usize) -> bool {
+        self.thread.worker.node.expiring_shards.contains(shard)
     }
-    let host = ProcessHost(&thread.shared);
-    node::blocking::after_expiry(&mut thread.worker, &locks, &host, |turn| {
-        let (mut looked_at, mut expired) = (0, 0);
-        for db in shards.lock(number).dbs() {
-            if db.hashes_with_expiry() > 0 {
-                let fields = db.expire_due_fields(turn, FIELDS_A_STEP);
-                looked_at += fields;
-                expired += fields;
-            }
-            if db.expiring_len() > 0 {
-                let step = db.expire_step(turn, KEYS_A_STEP);
-                looked_at += step.looked_at;
-                expired += step.expired;
-            }
+
+    /// One step in every database of a shard. It is inside the gate for this step alone, so that a
+    /// closer does not wait for the walk.
+    fn step(&mut self, shard: usize, wait: Duration) -> Option<StepResult> {
+        let IoThread { shared, pass, worker, .. } = &mut *self.thread;
+        let locks = ThreadShards::enter(&shared.shards, pass);
+        // CLIENT PAUSE may have begun before the gate let this thread in.
+        if worker.node.pause_left_ms(worker.turn.steady_ms) > 0 {
+            return Some(StepResult::default());
         }
-        (looked_at, expired)
-    })
+        node::blocking::after_expiry(worker, &locks, &ProcessHost(shared), |turn| {
+            locks.try_one(shard, wait, |locked| {
+                let step = expire_in_shard(locked, turn);
+                if !locked.expires() {
+                    turn.expiring_shards.clear(shard);
+                }
+                step
+            })
+        })
+    }
+
+    fn is_out_of_time(&mut self) -> bool {
+        sys::clock::steady_micros() > self.deadline_us
+    }
+}
+
+/// Looks at a few keys and fields in every database of a shard, and removes the expired ones.
+fn expire_in_shard(shard: &mut Shard, turn: &mut Turn) -> StepResult {
+    let mut result = StepResult::default();
+    for db in shard.dbs() {
+        if db.hashes_with_expiry() > 0 {
+            let fields = db.expire_due_fields(turn, FIELDS_A_STEP);
+            result.looked_at += fields;
+            result.expired += fields;
+        }
+        if db.expiring_len() > 0 {
+            let step = db.expire_step(turn, KEYS_A_STEP);
+            result.looked_at += step.looked_at;
+            result.expired += step.expired;
+        }
+    }
+    result
 }
 
 /// Closes clients that have said nothing for longer than `timeout`, and those whose handshake does

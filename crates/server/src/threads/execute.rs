@@ -204,7 +204,7 @@ impl IoThread {
             Ok(count) => {
                 self.worker.stats.writes.add(1);
                 self.worker.stats.out_bytes.add(count as u64);
-                client.publish(self.now.steady_ms, 0, count);
+                client.publish(self.worker.turn.steady_ms, 0, count);
                 !self.close_if_over(slot)
             }
             Err(_) => {
@@ -219,7 +219,7 @@ impl IoThread {
     pub(crate) fn close_if_over(&mut self, slot: usize) -> bool {
         let Some(client) = self.slots.client_mut(slot) else { return false };
         let limit = self.worker.config.client_output_buffer_limit.normal;
-        let over = client.wants_write() && client.is_over(limit, self.now.steady_ms);
+        let over = client.wants_write() && client.is_over(limit, self.worker.turn.steady_ms);
         let killed = client.session.record.location.is_killed();
         if over && !killed {
             self.worker.stats.output_limit_closes.add(1);
@@ -261,7 +261,7 @@ impl IoThread {
         if batch.ended && !client.state.is_held() {
             client.enter(Outcome::Close);
         }
-        client.publish(self.now.steady_ms, batch.in_bytes, 0);
+        client.publish(self.worker.turn.steady_ms, batch.in_bytes, 0);
         if client.state.is_held() {
             self.act_on_state(slot);
         } else if client.state.is_closing() || client.wants_write() {
@@ -278,7 +278,6 @@ impl IoThread {
             shared: &self.shared,
             pass: &self.pass,
             out: &mut self.out,
-            steady_ms: self.now.steady_ms,
         };
         queue.execute(client);
         if !self.close_if_over(slot) {
@@ -311,7 +310,6 @@ impl IoThread {
             shared: &self.shared,
             pass: &self.pass,
             out: &mut self.out,
-            steady_ms: self.now.steady_ms,
         };
         queue.execute(&mut client);
         // Before the reply is on its way, which may bring a look at the counts in this very turn.
@@ -338,7 +336,6 @@ struct QueueExecution<'a> {
     shared: &'a Shared,
     pass: &'a Pass,
     out: &'a mut Out,
-    steady_ms: i64,
 }
 
 impl QueueExecution<'_> {
@@ -374,7 +371,7 @@ impl QueueExecution<'_> {
         if client.queue.is_empty() {
             client.queue = VecDeque::new();
         }
-        client.publish(self.steady_ms, 0, 0);
+        client.publish(self.worker.turn.steady_ms, 0, 0);
     }
 
     fn execute_one(&mut self, client: &mut Connection, owned: &OwnedRequest) -> Outcome {
@@ -402,7 +399,7 @@ impl QueueExecution<'_> {
         self.out.clear();
         let sent = client.send_pending(bytes_max);
         let limit = self.worker.config.client_output_buffer_limit.normal;
-        let over = client.is_over(limit, self.steady_ms);
+        let over = client.is_over(limit, self.worker.turn.steady_ms);
         if over {
             self.worker.stats.output_limit_closes.add(1);
             warn_over(client);

@@ -25,7 +25,7 @@ use crate::net::connection::{Connection, SEND_BYTES_MAX};
 use crate::net::read_batch::{ReadBatch, Received};
 use crate::threads::client_moves::Moves;
 use crate::threads::client_state::ClientState;
-use crate::threads::clock::{Clock, Moment};
+use crate::threads::clock::Clock;
 use crate::threads::cron::Cron;
 use crate::threads::deadlines::Deadlines;
 use crate::threads::message::Message;
@@ -62,7 +62,6 @@ pub struct IoThread {
     pub(crate) out: Out,
     /// Its way through the gate.
     pub(crate) pass: Pass,
-    pub(crate) now: Moment,
     /// Clients it owns and those on their way to it.
     pub(crate) clients: Arc<AtomicUsize>,
     pub(crate) mailbox: Mailbox<Message<Box<Connection>>>,
@@ -123,14 +122,19 @@ impl IoThread {
     ///
     /// # Errors
     /// When the process is out of descriptors, or has as many threads as the gate admits.
-    pub fn new(shared: Arc<Shared>, worker: Worker, post: ThreadMailbox) -> std::io::Result<Self> {
+    pub fn new(
+        shared: Arc<Shared>,
+        mut worker: Worker,
+        post: ThreadMailbox,
+    ) -> std::io::Result<Self> {
         let epoll = Epoll::new()?;
         epoll.add(post.wake.as_fd(), MAILBOX_TOKEN, Interest::READ)?;
         let pass =
             shared.gate.register().ok_or_else(|| std::io::Error::other("too many threads"))?;
         let mut clock = Clock::new();
+        let now = clock.now();
+        worker.begin_turn(now.time, now.tsc);
         Ok(Self {
-            now: clock.now(),
             clock,
             pass,
             epoll: Arc::new(epoll),
@@ -166,9 +170,9 @@ impl IoThread {
         let timeout_ms = self.timeout_ms();
         let count = self.epoll.wait(&mut self.events, timeout_ms).unwrap_or(0);
         self.mailbox.awake();
-        self.now = self.clock.now();
-        self.turn_tsc.store(self.now.tsc, Ordering::Relaxed);
-        self.worker.begin_turn(self.now.unix_us, self.now.steady_ms, self.now.tsc);
+        let now = self.clock.now();
+        self.turn_tsc.store(now.tsc, Ordering::Relaxed);
+        self.worker.begin_turn(now.time, now.tsc);
         self.handshakes_left = HANDSHAKES_MAX;
         for slot in std::mem::take(&mut self.again) {
             self.receive_again(slot);
@@ -186,12 +190,12 @@ impl IoThread {
             let Some(message) = self.mailbox.pop() else { break };
             self.handle(message);
         }
-        while let Some(slot) = self.deadlines.pop_due(self.now.steady_ms) {
+        while let Some(slot) = self.deadlines.pop_due(self.steady_ms()) {
             self.on_deadline(slot);
         }
         self.move_some();
         self.ended |= self.slots.has_left();
-        if self.waits_for_pause && self.worker.node.pause_left_ms(self.now.steady_ms) == 0 {
+        if self.waits_for_pause && self.worker.node.pause_left_ms(self.steady_ms()) == 0 {
             self.resume_paused();
         }
         self.run_cron();
@@ -201,9 +205,15 @@ impl IoThread {
             let _ = self.shared.garbage.send(Box::new(garbage));
         }
         self.worker.end_turn();
-        let busy = sys::clock::tsc().wrapping_sub(self.now.tsc);
+        let busy = sys::clock::tsc().wrapping_sub(now.tsc);
         self.worker.stats.busy_tsc.add(busy);
         self.turn_tsc.store(0, Ordering::Relaxed);
+    }
+
+    /// The thread's time on the steady clock, in milliseconds, which goes on during a turn when a
+    /// command takes long.
+    pub(crate) fn steady_ms(&self) -> i64 {
+        self.worker.turn.steady_ms
     }
 
     /// How long the next wait may last; 0 when there is something to do.
@@ -211,7 +221,7 @@ impl IoThread {
         if !self.again.is_empty() || self.moves.is_some() || !self.mailbox.prepare_sleep() {
             return 0;
         }
-        let steady_ms = self.now.steady_ms;
+        let steady_ms = self.steady_ms();
         let has_clients = self.slots.clients() > 0;
         let until_cron = self.cron.wait_ms(steady_ms, has_clients, self.tends_shards());
         let until_deadline = self.deadlines.wait_ms(steady_ms).unwrap_or(i64::MAX);
@@ -331,7 +341,7 @@ impl IoThread {
             Ok(sent) => {
                 self.worker.stats.writes.add(u64::from(sent > 0));
                 self.worker.stats.out_bytes.add(sent as u64);
-                client.publish(self.now.steady_ms, 0, sent);
+                client.publish(self.worker.turn.steady_ms, 0, sent);
                 self.after_send(slot);
             }
             Err(_) => self.close(slot),

@@ -10,6 +10,7 @@ pub(crate) mod control;
 pub(crate) mod cron;
 pub(crate) mod deadlines;
 mod execute;
+mod expiry_walk;
 pub(crate) mod io_thread;
 pub(crate) mod listeners;
 pub(crate) mod message;

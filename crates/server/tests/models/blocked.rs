@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 use std::time::Duration;
+use store::Time;
 
 use node::blocking::{due, finish, give_up, on_deadline};
 use node::config::{Apply, Config};
@@ -179,7 +180,7 @@ impl Owner {
         let index = links.len() - 1;
         drop(links);
         let mut worker = Worker::new(Arc::clone(&world.node), index, table(), 7, 1.0);
-        worker.begin_turn(START_MS * 1000, START_MS, 0);
+        worker.begin_turn(Time { unix_us: START_MS * 1000, steady_ms: START_MS }, 0);
         let pass = world.gate.register().expect("there are as many passes as threads");
         Self { world: Arc::clone(world), index, slots: Slots::new(index), inbox, worker, pass }
     }
@@ -287,7 +288,7 @@ impl Owner {
         let client = self.slots.client_mut(slot).expect("it is here");
         let blocked = client.state.blocked_mut().expect("it has a deadline");
         blocked.due_ms = None;
-        self.worker.begin_turn(due_ms * 1000, due_ms, 0);
+        self.worker.begin_turn(Time { unix_us: due_ms * 1000, steady_ms: due_ms }, 0);
         let locks = ThreadShards::enter(&self.world.shards, &self.pass);
         on_deadline(&mut self.worker, &blocked.waiter, &locks, &*self.world);
         drop(locks);

@@ -5,7 +5,9 @@
 
 use std::cell::Cell;
 use std::sync::Arc;
+use std::time::Duration;
 
+use engine::ShardAccess;
 use node::ShardLocks;
 use shuttle::sync::atomic::{AtomicU64, Ordering};
 use shuttle::thread;
@@ -20,6 +22,8 @@ const SCHEDULES: usize = 800;
 /// The most schedules until a planted fault is found.
 const SCHEDULES_TO_FAIL: usize = 5000;
 const SHARDS: usize = 3;
+/// Steps of a command that holds its shard for long.
+const LONG_STEPS: usize = 20;
 
 struct World {
     shards: Shards,
@@ -32,6 +36,8 @@ struct World {
 thread_local! {
     /// Commands on several shards that this test sent through the gate, and all of them.
     static THROUGH_GATE: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
+    /// Commands that visit each shard in this test and had a closer between two visits.
+    static INTERRUPTED: Cell<u64> = const { Cell::new(0) };
 }
 
 impl World {
@@ -173,6 +179,66 @@ fn the_world_is_alone() {
     assert_eq!(counts, [5, 6, 5], "an update was lost");
 }
 
+/// A command that holds a shard for long, and one that needs this shard and another.
+fn a_long_command_and_one_on_two_shards() {
+    let world = World::new(3);
+    let threads = [
+        world.spawn(|world, locks| {
+            locks.one(0, |_| {
+                (0..LONG_STEPS).for_each(|_| thread::yield_now());
+                world.add(0);
+            });
+        }),
+        world.spawn(|world, locks| world.add_on_many(locks, &[0, 1])),
+        world.spawn(|world, locks| world.add_on_one(locks, 2)),
+    ];
+    threads.into_iter().for_each(|thread| thread.join().expect("it ends"));
+    assert_eq!([0, 1, 2].map(|shard| world.read(shard)), [2, 1, 1], "an update was lost");
+}
+
+/// A command that visits one shard after another, and one that needs all others to stop.
+fn a_visitor_and_a_closer() {
+    let world = World::new(2);
+    let visitor = world.spawn(|world, locks| {
+        let closings = world.read(0);
+        (0..SHARDS).for_each(|shard| {
+            locks.visit(shard, &mut |_| {
+                world.working.fetch_add(1, Ordering::Relaxed);
+                thread::yield_now();
+                world.working.fetch_sub(1, Ordering::Relaxed);
+            });
+        });
+        INTERRUPTED.set(INTERRUPTED.get() + world.read(0) - closings);
+    });
+    let closer = world.spawn(|world, locks| {
+        locks.exclusive(|_| {
+            let working = world.working.load(Ordering::Relaxed);
+            assert_eq!(working, 0, "someone works while the world is stopped");
+            world.add(0);
+        });
+    });
+    [visitor, closer].into_iter().for_each(|thread| thread.join().expect("it ends"));
+}
+
+/// A command that holds a shard for long, and one that needs all others to stop.
+fn a_long_command_and_a_closer() {
+    let world = World::new(2);
+    let long = world.spawn(|world, locks| {
+        locks.one(0, |_| {
+            world.working.fetch_add(1, Ordering::Relaxed);
+            (0..LONG_STEPS).for_each(|_| thread::yield_now());
+            world.working.fetch_sub(1, Ordering::Relaxed);
+        });
+    });
+    let closer = world.spawn(|world, locks| {
+        locks.exclusive(|_| {
+            let working = world.working.load(Ordering::Relaxed);
+            assert_eq!(working, 0, "someone works while the world is stopped");
+        });
+    });
+    [long, closer].into_iter().for_each(|thread| thread.join().expect("it ends"));
+}
+
 /// What no command may do: wait for a shard while holding another.
 fn waiting_while_holding() {
     let world = World::new(2);
@@ -201,6 +267,44 @@ fn a_command_on_several_shards_is_seen_whole() {
 #[test]
 fn nobody_works_while_the_world_is_stopped() {
     holds(SCHEDULES, the_world_is_alone);
+    holds(SCHEDULES, a_long_command_and_a_closer);
+}
+
+#[test]
+fn a_command_that_waits_for_a_shard_does_not_close_the_gate() {
+    THROUGH_GATE.set((0, 0));
+    holds(SCHEDULES, a_long_command_and_one_on_two_shards);
+    let (gate, all) = THROUGH_GATE.get();
+    assert!(gate == 0 && all > 0, "{gate} of {all} through the gate");
+}
+
+#[test]
+fn a_closer_does_not_wait_for_all_visits_of_a_command() {
+    INTERRUPTED.set(0);
+    holds(SCHEDULES, a_visitor_and_a_closer);
+    assert!(INTERRUPTED.get() > 0, "no closer came between two visits");
+}
+
+#[test]
+fn the_walk_for_expired_keys_does_not_wait_for_a_command() {
+    holds(1, || {
+        let world = World::new(1);
+        let thread = world.spawn(|world, locks| {
+            locks.one(0, |_| {
+                let tried = [0, 1].map(|shard| {
+                    locks.try_one(shard, Duration::ZERO, |_| world.add(shard)).is_some()
+                });
+                assert_eq!(tried, [false, true]);
+            });
+        });
+        thread.join().expect("it ends");
+        assert_eq!([world.read(0), world.read(1)], [0, 1]);
+    });
+}
+
+#[test]
+fn waiting_for_a_shard_with_another_in_hand_deadlocks() {
+    fails_with(Fault::WaitingTryLock, "deadlock", SCHEDULES_TO_FAIL, a_ring_of_writers);
 }
 
 #[test]
@@ -221,7 +325,7 @@ fn without_locks_half_of_a_command_is_seen() {
 
 #[test]
 fn a_gate_that_does_not_wait_is_found() {
-    fails_with(Fault::BlindMark, "stopped", SCHEDULES_TO_FAIL, the_world_is_alone);
+    fails_with(Fault::BlindMark, "stopped", SCHEDULES_TO_FAIL, a_long_command_and_a_closer);
 }
 
 #[test]

@@ -7,17 +7,19 @@
 use std::cell::Cell;
 use std::ops::{Deref, DerefMut};
 use std::sync::PoisonError;
+use std::time::Duration;
+use store::Time;
 
 use store::Shard;
 
-pub(crate) use crate::gate::{Inside, Pass};
+pub(crate) use crate::gate::Pass;
 pub(crate) use shuttle::hint::spin_loop;
 pub(crate) use shuttle::sync::atomic::{AtomicIsize, AtomicU64, Ordering};
 
 /// One look before a closer sleeps: both ways out of the spin are explored, and no more.
 pub(crate) const SPINS_MAX: u32 = 1;
 /// Few enough for the way through the gate to be explored as often as the other.
-pub(crate) const TRIES_MAX: u32 = 2;
+pub(crate) const WAITS_MAX: u32 = 2;
 
 /// The gate is closed and opened, unless that is what is broken.
 pub(crate) fn barrier(pass: &Pass) {
@@ -26,8 +28,14 @@ pub(crate) fn barrier(pass: &Pass) {
     }
 }
 
-pub(crate) fn back_off(_round: u32) {
-    shuttle::thread::yield_now();
+/// Time does not pass in a model.
+pub(crate) fn try_lock_for(mutex: &Mutex<Shard>, _: Duration) -> Option<MutexGuard<'_, Shard>> {
+    mutex.try_lock()
+}
+
+/// The time as the models' threads have set it stays: it never runs backwards.
+pub(crate) fn time() -> Time {
+    Time::default()
 }
 
 /// What is broken in the shim or in a model.
@@ -35,6 +43,8 @@ pub(crate) fn back_off(_round: u32) {
 pub(crate) enum Fault {
     /// Try-lock succeeds and locks nothing.
     OpenLocks,
+    /// Every second try-lock that fails waits instead, whatever its thread holds.
+    WaitingTryLock,
     /// Setting bits yields zero, as if none had been set: a closer of the gate that does not wait.
     BlindMark,
     /// Notices of condition variables are not given.
@@ -67,6 +77,7 @@ pub(crate) enum Fault {
 
 thread_local! {
     static PLANTED: Cell<Option<Fault>> = const { Cell::new(None) };
+    static FAILED_TRIES: Cell<u64> = const { Cell::new(0) };
 }
 
 thread_local! {
@@ -158,7 +169,12 @@ impl Mutex<Shard> {
         if Fault::OpenLocks.is_planted() {
             return Some(MutexGuard::Forged(Box::new(Shard::default())));
         }
-        self.mutex.try_lock().ok().map(MutexGuard::Held)
+        let guard = self.mutex.try_lock().ok().map(MutexGuard::Held);
+        if guard.is_none() && Fault::WaitingTryLock.is_planted() {
+            FAILED_TRIES.set(FAILED_TRIES.get() + 1);
+            return FAILED_TRIES.get().is_multiple_of(2).then(|| self.lock());
+        }
+        guard
     }
 }
 

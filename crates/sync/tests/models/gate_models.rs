@@ -143,6 +143,26 @@ fn turn_of_who_waits() {
     waiting.join().unwrap();
 }
 
+/// A thread that stays inside for long makes way for a closer between two visits.
+fn making_way() {
+    let gate = Gate::new(1);
+    let world = Arc::new(World::default());
+    let long = {
+        let (pass, world) = (gate.register().unwrap(), Arc::clone(&world));
+        thread::spawn(move || {
+            let _inside = pass.inside();
+            world.visit(0);
+            pass.make_way();
+            assert!(pass.is_inside(), "not inside again");
+            world.visit(0);
+        })
+    };
+    let closed = gate.close(None);
+    world.rebuild();
+    drop(closed);
+    long.join().unwrap();
+}
+
 /// A thread registers, visits and goes, and another takes over its slot, while the gate is closed
 /// and opened.
 fn registration() {
@@ -188,6 +208,16 @@ fn who_waits_is_let_in_between_two_closes() {
 #[test]
 fn two_closers_that_were_inside_both_come_through() {
     holds(3, || two_closers(exclusively));
+}
+
+#[test]
+fn who_makes_way_is_outside_while_a_closer_is_alone() {
+    holds(9, making_way);
+}
+
+#[test]
+fn who_makes_way_must_be_waited_for() {
+    fails_with(Fault::BlindMark, "not alone", 3, making_way);
 }
 
 #[test]

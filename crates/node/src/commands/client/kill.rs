@@ -78,7 +78,7 @@ pub(super) fn kill(
     let is_old_form = args.len() == 3;
     let filter = if is_old_form { old_form(args) } else { parse(args)? };
     let me = cx.session.record.id;
-    let steady_ms = cx.worker.steady_ms;
+    let steady_ms = cx.worker.turn.steady_ms;
     let mut killed = 0;
     let mut others = Vec::new();
     let node = &cx.worker.node;

@@ -102,7 +102,7 @@ fn push_line(out: &mut String, record: &ClientRecord, worker: &Worker) {
     let [name, library, version] =
         [&names.name, &names.library, &names.library_version].map(|name| listed(name));
     let seconds = |ms: i64| ms.div_euclid(1000);
-    let now = seconds(worker.steady_ms);
+    let now = seconds(worker.turn.steady_ms);
     let age = now - seconds(record.created_ms);
     let idle = now - seconds(record.seen_ms.load(Ordering::Relaxed));
     let query = record.query_bytes.load(Ordering::Relaxed);

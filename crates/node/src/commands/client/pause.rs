@@ -42,7 +42,7 @@ pub(super) fn pause(
         Some(b"write") => true,
         Some(_) => return Err(ConnectionError::PauseMode.into()),
     };
-    let steady_ms = cx.worker.steady_ms;
+    let steady_ms = cx.worker.turn.steady_ms;
     let until_ms = deadline(args.text(2), steady_ms)?;
     cx.worker.node.pause_clients(writes_only, until_ms, steady_ms);
     cx.barrier();
