@@ -1,5 +1,9 @@
 //! The sizes up to which collections are kept in their small forms.
 
+/// The longest string, key, member or element, whatever `proto-max-bulk-len` says: records and
+/// packed lists have lengths of 32 bits, and what lies around a text counts too.
+pub const STRING_BYTES_MAX: u64 = 3 << 30;
+
 /// The limits of small forms, each named like its parameter but the last.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {

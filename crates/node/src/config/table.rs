@@ -28,7 +28,6 @@ const LISTENER: &str = "server/src/net/listener.rs";
 const LIVE: &str = "node/src/config/live.rs";
 const NODE: &str = "node/src/node.rs";
 const NOTIFY: &str = "server/src/process/notify.rs";
-const SCOPE: &str = "node/src/execution/scope.rs";
 const SESSION: &str = "node/src/clients/session.rs";
 const SET: &str = "store/src/set/new.rs";
 const SORTED_SET: &str = "store/src/sorted_set/edit.rs";
@@ -165,7 +164,7 @@ pub static PARAMETERS: &[Parameter] = &[
         "Ask silent clients after so many seconds whether they still exist; 0 never does.")
         .read_in(LISTENER),
     number!("proto-max-bulk-len", proto_max_bulk_len, Bytes MB..=i64::MAX,
-        "The longest argument, in bytes.").read_in(SCOPE),
+        "The longest argument and string, in bytes; never more than 3 GB.").read_in(FIELDS),
     number!("client-query-buffer-limit", client_query_buffer_limit, Bytes MB..=i64::MAX,
         "The longest unfinished request of one client, in bytes.").read_in(IO_THREAD),
     Parameter::new("client-output-buffer-limit", Kind::Special(OUTPUT_LIMITS),
