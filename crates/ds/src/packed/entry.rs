@@ -219,6 +219,7 @@ impl<'a> Encoded<'a> {
             head[1..=bytes].copy_from_slice(&wide[..bytes]);
             bytes + 1
         };
+        // At most 9 and 20.
         Self { head, head_len: len as u8, digits: decimal_len_i64(value) as u8, data: &[] }
     }
 
@@ -271,6 +272,7 @@ impl<'a> Encoded<'a> {
         let end = body + back_len(body);
         let mut left = body;
         for byte in room[body..end].iter_mut().rev() {
+            // The lowest 7 bits.
             *byte = left as u8 | 0x80;
             left >>= 7;
         }

@@ -237,6 +237,7 @@ fn count(entries: &[u8]) -> usize {
 
 /// The count to store in front of a list of `len` elements.
 fn stored_count(len: usize) -> u16 {
+    // What does not fit is counted when it is asked for.
     u16::try_from(len).unwrap_or(COUNT_UNKNOWN)
 }
 
