@@ -188,6 +188,7 @@ pub fn remove_range(bytes: &mut impl Buffer, range: Range<usize>) {
 fn widen(bytes: &mut impl Buffer, width: usize) {
     let set = IntSet::new(bytes.bytes());
     let mut wider = Vec::with_capacity(WIDTH_BYTES + (set.len() + 1) * width);
+    // 2, 4 or 8.
     wider.push(width as u8);
     for value in set {
         wider.extend_from_slice(&value.to_le_bytes()[..width]);

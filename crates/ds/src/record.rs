@@ -28,7 +28,8 @@ const ALIGN: usize = 8;
 /// Lengths from here on need the wide word.
 const NARROW_KEY_BYTES_END: usize = 1 << 12;
 const NARROW_VALUE_BYTES_END: usize = 1 << 20;
-/// No length is larger: 32 bits in the wide word.
+/// No length is larger: 32 bits in the wide word. Callers have lower limits: 3 GB for a key or a
+/// string and 1 GB for what is packed, to which a hash's expiries may come.
 const LEN_BYTES_MAX: usize = u32::MAX as usize;
 /// The bits of an access clock.
 pub const ACCESS_CLOCK_MASK: u32 = (1 << 24) - 1;
@@ -440,6 +441,7 @@ impl<'a, P> RecordRef<'a, P> {
         } else {
             // SAFETY: the wide word follows the head when the WIDE bit is set.
             let wide = unsafe { self.base.as_ptr().cast::<u64>().add(1).read() };
+            // The lower half and the upper one.
             (wide as u32 as usize, (wide >> 32) as usize)
         };
         Shape {

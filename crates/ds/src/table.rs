@@ -67,6 +67,8 @@ impl Positions for KeyHasher {
 pub struct Table<P> {
     /// `homes + tail` slots, or none at all while the table is empty.
     slots: Box<[u64]>,
+    /// In 32 bits, as the other counts: the records of one table are fewer than 2^32. A segment of
+    /// a dict has some thousands; 2^32 keys of one shard, which has its part of all, take 100 GB.
     homes: u32,
     len: u32,
     expires: u32,
@@ -487,6 +489,7 @@ impl<'a, P> Iterator for Records<'a, P> {
 /// The first hash position whose home is `home`.
 fn position_of(home: usize, homes: u32) -> u32 {
     let position = ((home as u64) << 32).div_ceil(u64::from(homes));
+    // Below 2^32 for every home; the end behind the last one becomes the last position.
     u32::try_from(position).unwrap_or(u32::MAX)
 }
 

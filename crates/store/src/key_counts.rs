@@ -68,6 +68,7 @@ impl KeyCount {
     /// write meanwhile.
     pub fn swap(&self, a: usize, b: usize) {
         let more = self.all.total(b) - self.all.total(a);
+        // `databases` is at most 2^31.
         self.add(a as u32, more);
         self.add(b as u32, -more);
     }

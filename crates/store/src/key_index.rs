@@ -54,6 +54,7 @@ pub struct SizeClass {
 impl SizeClass {
     #[inline]
     fn new(family: Family, size: usize) -> Self {
+        // At most 64.
         Self { family, bits: (usize::BITS - size.leading_zeros()) as u8 }
     }
 

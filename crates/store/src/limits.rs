@@ -1,6 +1,10 @@
 //! The sizes up to which collections are kept in their small forms.
 
-/// The limits of small forms, each named like its parameter.
+/// The longest string, key, member or element, whatever `proto-max-bulk-len` says: records and
+/// packed lists have lengths of 32 bits, and what lies around a text counts too.
+pub const STRING_BYTES_MAX: u64 = 3 << 30;
+
+/// The limits of small forms, each named like its parameter but the last.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Fields of a packed hash.
@@ -28,6 +32,9 @@ pub struct Limits {
     pub zset_max_listpack_entries: u64,
     /// Bytes of each member of a packed sorted set.
     pub zset_max_listpack_value: u64,
+    /// Bytes of a packed set, sorted set or hash and of sorted integers, whatever the other limits
+    /// say. No parameter: 1 GB, as for Redis's listpack, and less in tests.
+    pub packed_bytes_max: usize,
 }
 
 impl Default for Limits {
@@ -45,6 +52,7 @@ impl Default for Limits {
             stream_node_max_entries: 100,
             zset_max_listpack_entries: 128,
             zset_max_listpack_value: 64,
+            packed_bytes_max: 1 << 30,
         }
     }
 }

@@ -14,12 +14,16 @@ use std::ops::Range;
 
 use ds::List as LongList;
 use ds::list::ChunkLimit;
-use ds::packed::{Encoded, Entry, Gapped, Packed, gapped};
+use ds::packed::{Encoded, Entry, FRAME_BYTES_MAX, Gapped, Packed, gapped};
 use ds::record::{Record, RecordRef};
 
 use crate::db::{Edit, Type};
 use crate::limits::Limits;
 use crate::stored::{Kind, Object};
+
+/// A packed list of more bytes becomes chunks, whatever its limit says: that counts an added
+/// element by its text, so that any number of empty ones is within it.
+const PACKED_BYTES_MAX: usize = 1 << 20;
 
 /// The list type.
 pub enum List {}
@@ -292,7 +296,9 @@ impl Edit<'_, List> {
 
     /// Puts another element in the place of element `index`. Returns whether there is one.
     pub fn replace(&mut self, index: usize, element: &[u8], limits: &Limits) -> bool {
-        self.make_room(std::iter::once(element), limits);
+        if !self.takes_in_place(element, limits) {
+            self.make_room(std::iter::once(element), limits);
+        }
         if index >= self.list().len() {
             return false;
         }
@@ -308,6 +314,16 @@ impl Edit<'_, List> {
         }
         self.shrink(limits);
         true
+    }
+
+    /// Whether a packed list that gets an element for another one would be made chunks and go back
+    /// into the record at once, which moves it twice.
+    fn takes_in_place(&self, element: &[u8], limits: &Limits) -> bool {
+        let ListRef::Packed(list) = self.list() else { return false };
+        let limit = ChunkLimit::of(i64::from(limits.list_max_listpack_size));
+        let element = Encoded::text(element);
+        let bytes = list.listpack_bytes() + element.len();
+        !limit.is_large(&element) && limit.halved().when_packing().admits(bytes, list.len())
     }
 
     /// Removes elements by their indexes, those past the end ignored.
@@ -396,7 +412,10 @@ impl Edit<'_, List> {
     fn make_room_for(&mut self, elements: usize, bytes: usize, limits: &Limits) {
         let ListRef::Packed(list) = self.list() else { return };
         let limit = ChunkLimit::of(i64::from(limits.list_max_listpack_size));
-        if !limit.admits(list.listpack_bytes() + bytes, list.len() + elements) {
+        let bytes = list.listpack_bytes() + bytes;
+        if !limit.admits(bytes, list.len() + elements)
+            || bytes + elements * FRAME_BYTES_MAX > PACKED_BYTES_MAX
+        {
             let long = Box::new(LongList::of_packed(list, limit));
             self.record_unchanged_mut().set_object(Kind::List as u8, Object::List(long));
         }

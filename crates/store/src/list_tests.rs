@@ -59,8 +59,8 @@ impl Pair {
         assert!(!list.is_empty(), "an empty list is gone");
         let texts: Vec<_> = list.iter_from(0).map(Entry::to_vec).collect();
         assert_eq!(texts, self.model);
-        let mut reversed = Vec::new();
-        list.rev_before(list.len()).for_each(|entry| reversed.insert(0, entry.to_vec()));
+        let mut reversed: Vec<_> = list.rev_before(list.len()).map(Entry::to_vec).collect();
+        reversed.reverse();
         assert_eq!(reversed, self.model);
         assert_eq!(list.end(Side::Left).map(Entry::to_vec), self.model.first().cloned());
         assert_eq!(list.end(Side::Right).map(Entry::to_vec), self.model.last().cloned());
@@ -126,13 +126,14 @@ fn element() -> impl Strategy<Value = Vec<u8>> {
         2 => any::<i64>().prop_map(|value| value.to_string().into_bytes()),
         2 => (100usize..500).prop_map(|len| vec![b'm'; len]),
         1 => (3000usize..9000).prop_map(|len| vec![b'l'; len]),
+        1 => (60_000usize..70_000).prop_map(|len| vec![0xf0; len]),
     ]
 }
 
 proptest! {
     #[test]
     fn behaves_as_a_vector(
-        size in prop_oneof![Just(-1), Just(-2), Just(4), Just(64)],
+        size in prop::sample::select(vec![i32::MIN, -5, -2, -1, 0, 1, 4, 64, 32_767, i32::MAX]),
         changes in prop::collection::vec(
             (0u8..10, any::<usize>(), 0usize..20, prop::collection::vec(element(), 1..5)), 1..120,
         ),
@@ -142,6 +143,72 @@ proptest! {
             pair.apply(change);
             pair.check();
         }
+    }
+
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    /// Replacements have grown a chunk far beyond its limit, and it shrinks again.
+    #[test]
+    fn large_replacements_are_no_danger(
+        size in prop::sample::select(vec![8, 64, 128, 1000, i32::MAX]),
+        elements in 1usize..80,
+        changes in prop::collection::vec((0u8..10, any::<usize>(), 0usize..8, 0usize..8193), 1..40),
+    ) {
+        let mut pair = Pair::new(size);
+        pair.push(Side::Right, &vec![b"e".to_vec(); elements]);
+        for index in 0..elements {
+            pair.apply(&(4, index, 0, vec![vec![index as u8; 8000]]));
+        }
+        for (op, index, count, len) in changes {
+            // Mostly replacements, and pops at the left.
+            let op = match op {
+                0..6 => 4,
+                6..8 => 6,
+                op => op - 1,
+            };
+            pair.apply(&(op, index, count, vec![vec![0xf0; len]]));
+            pair.check();
+        }
+    }
+}
+
+#[test]
+fn elements_that_grew_in_their_places_come_out_unchanged() {
+    for size in [64, 128, i32::MAX] {
+        let mut pair = Pair::new(size);
+        let elements: Vec<_> = (0..60u8).map(|byte| vec![b'e'; usize::from(byte) + 1]).collect();
+        pair.push(Side::Right, &elements);
+        for index in 0..60 {
+            let element = vec![0xf0 ^ index as u8; 8000];
+            assert!(pair.edit(|list, limits| list.replace(index, &element, limits)));
+            pair.model[index] = element;
+            // Beyond 64 KB it stays in chunks: in the record each change would move all of it.
+            let form = if size > 64 && index < 7 { "listpack" } else { "quicklist" };
+            assert_eq!(pair.encoding(), form, "after {} replacements", index + 1);
+        }
+        for _ in 0..60 {
+            pair.check();
+            pair.edit(|list, limits| list.pop(Side::Left, 1, limits));
+            pair.model.remove(0);
+        }
+        pair.check();
+    }
+}
+
+#[test]
+fn empty_elements_fill_a_record_too() {
+    for (elements, form) in [(60_000, "listpack"), (300_000, "quicklist")] {
+        let mut pair = Pair::new(-2);
+        pair.push(Side::Right, &vec![Vec::new(); elements]);
+        assert_eq!(pair.encoding(), form);
+        for _ in 0..5 {
+            pair.edit(|list, limits| list.pop(Side::Left, 11_000, limits));
+            pair.model.drain(..11_000);
+        }
+        pair.check();
     }
 }
 

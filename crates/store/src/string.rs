@@ -293,7 +293,8 @@ fn grown(capacity: usize) -> usize {
     } else {
         (capacity / 8).max(DOUBLING_BYTES_MAX)
     };
-    capacity.saturating_add(more)
+    // No capacity is above isize::MAX.
+    capacity + more
 }
 
 /// Writes `bytes` at `offset`, over what is there and past the end, with zeros up to the offset.

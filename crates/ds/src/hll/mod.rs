@@ -78,6 +78,7 @@ impl Place {
     #[inline]
     pub fn of(element: &[u8]) -> Self {
         let hash = murmur64a(element, SEED);
+        // Its trailing zeros are at most `RUN_BITS`, because of the bit above them.
         let run = hash >> INDEX_BITS | 1 << RUN_BITS;
         Self { index: hash as usize & (REGISTERS - 1), value: run.trailing_zeros() as u8 + 1 }
     }

@@ -83,6 +83,7 @@ impl<'a> Runs<'a> {
             if registers > REGISTERS {
                 return Err(Corrupt);
             }
+            // At most 16,384, as was just seen.
             histogram[usize::from(run.value)] += run.len as u32;
         }
         if registers == REGISTERS { Ok(histogram) } else { Err(Corrupt) }
@@ -140,6 +141,7 @@ impl Splice {
         if len == 0 {
             return;
         }
+        // The lower byte of a length up to 16,384: all of it in a run of one byte.
         let short = (len - 1) as u8;
         if value > 0 {
             self.push(&[value_run(value, len)]);
@@ -175,6 +177,7 @@ impl Splice {
     }
 }
 
+/// A run of up to `VALUE_RUN_MAX` registers with a value.
 fn value_run(value: u8, len: usize) -> u8 {
     1 << 7 | (value - 1) << 2 | (len - 1) as u8
 }

@@ -78,6 +78,7 @@ impl Union {
         }
         let mut histogram: Histogram = [0; 64];
         for (len, value) in &self.runs {
+            // The lengths of all runs add up to 16,384.
             histogram[usize::from(value & 63)] += *len as u32;
         }
         count(&histogram)

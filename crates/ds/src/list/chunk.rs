@@ -23,7 +23,8 @@ const SPARSE_ROOM_BYTES_MAX: usize = 1024;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Chunk {
     room: Box<[u8]>,
-    /// In 32 bits, as all numbers here: no element is as long as that.
+    /// In 32 bits, as all numbers here: a chunk of several elements has little more than a megabyte
+    /// (`REPLACED_BYTES_MAX`), and one element with its frame is below 4 GiB.
     start: u32,
     end: u32,
     /// Elements: kept here so that an index is found without reading the chunks before it.

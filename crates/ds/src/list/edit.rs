@@ -117,7 +117,7 @@ impl List {
 
     /// Puts another element in the place of element `index`. Returns whether there was one.
     ///
-    /// As in Redis a chunk may grow beyond the limit so, but here not without end.
+    /// As in Redis a chunk may grow beyond its limit this way, but not without end.
     pub fn replace<'e>(&mut self, index: usize, element: impl Into<Encoded<'e>>) -> bool {
         let Some(place) = self.place(index) else { return false };
         let element = element.into();
@@ -140,7 +140,7 @@ impl List {
         true
     }
 
-    /// Cuts a chunk behind the element at a place and puts a chunk of another one in its stead.
+    /// Cuts a chunk behind the element at a place and puts a chunk of another one in its place.
     fn replace_splitting(&mut self, Place { chunk: mut number, at }: Place, element: Encoded<'_>) {
         let view = self.chunks[number].view();
         let (is_first, after, end) = (at == 0, view.after(at), view.end());

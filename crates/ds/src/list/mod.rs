@@ -29,11 +29,15 @@ pub struct ChunkLimit {
     elements: usize,
 }
 
+/// Bytes of a chunk whose limit is one of elements, as in Redis.
+const SAFETY_BYTES: usize = 8192;
+/// Bytes of a chunk that goes back into the packed form.
+const PACKED_BYTES_MAX: usize = 65_536;
+
 impl ChunkLimit {
     /// The limit for a value of `list-max-listpack-size`: positive, this many elements and 8 KB;
     /// from -1 to -5, 4, 8, 16, 32 or 64 KB.
     pub fn of(fill: i64) -> Self {
-        const SAFETY_BYTES: usize = 8192;
         match fill {
             0.. => Self { bytes: SAFETY_BYTES, elements: fill.clamp(1, 32_767) as usize },
             _ => Self {
@@ -60,7 +64,7 @@ impl ChunkLimit {
 
     /// Whether an element must stand alone.
     #[inline]
-    fn is_large(self, element: &Encoded<'_>) -> bool {
+    pub fn is_large(self, element: &Encoded<'_>) -> bool {
         element.text_len() > self.bytes
     }
 
@@ -79,11 +83,13 @@ impl ChunkLimit {
     }
 
     /// The limit for a chunk that goes back into the packed form. When it is one of elements, it
-    /// has no bytes: those are for safety, and replacements have passed them before.
+    /// has the bytes of the largest other limit: the safety limit is for additions, and
+    /// replacements have passed it before. Redis has no limit there, because it converts without
+    /// copying.
     pub fn when_packing(self) -> Self {
         match self.elements {
             usize::MAX => self,
-            _ => Self { bytes: usize::MAX, ..self },
+            _ => Self { bytes: PACKED_BYTES_MAX, ..self },
         }
     }
 }

@@ -38,6 +38,7 @@ fn element() -> impl Strategy<Value = Vec<u8>> {
         4 => (0i64..100_000).prop_map(|value| value.to_string().into_bytes()),
         4 => (0usize..300).prop_map(|len| vec![b'm'; len]),
         1 => (4000usize..20_000).prop_map(|len| vec![b'l'; len]),
+        1 => Just(vec![b'L'; 70_000]),
     ]
 }
 
@@ -108,7 +109,9 @@ fn apply(list: &mut List, model: &mut Vec<Vec<u8>>, change: &(u8, usize, usize, 
 proptest! {
     #[test]
     fn behaves_as_a_vector(
-        fill in prop_oneof![Just(-1i64), Just(-2), Just(1), Just(3), Just(100)],
+        fill in prop::sample::select(vec![
+            i64::from(i32::MIN), -5, -2, -1, 0, 1, 3, 100, i64::from(i32::MAX),
+        ]),
         changes in prop::collection::vec(
             (0u8..9, any::<usize>(), 0usize..60, element()), 1..200,
         ),
@@ -130,7 +133,7 @@ fn limits_are_those_of_the_setting() {
     assert_eq!((bytes(128), ChunkLimit::of(128).elements), (8192, 128));
     assert_eq!(ChunkLimit::of(0).elements, 1);
     assert_eq!(ChunkLimit::of(9).halved(), ChunkLimit { bytes: 8192, elements: 4 });
-    assert_eq!(ChunkLimit::of(9).when_packing(), ChunkLimit { bytes: usize::MAX, elements: 9 });
+    assert_eq!(ChunkLimit::of(9).when_packing(), ChunkLimit { bytes: 65_536, elements: 9 });
     assert_eq!(ChunkLimit::of(-2).halved(), ChunkLimit { bytes: 4096, elements: usize::MAX });
     assert_eq!(ChunkLimit::of(-2).when_packing(), ChunkLimit::of(-2));
 }

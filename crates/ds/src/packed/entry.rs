@@ -32,6 +32,9 @@ const INTEGER_64: u8 = 0xf4;
 /// The longest head: a first byte and an integer of 64 bits.
 const HEAD_BYTES_MAX: usize = 9;
 const BACK_BYTES_MAX: usize = 5;
+/// Bytes that an entry takes at most besides its text. An integer's 9 bytes of head stand for a
+/// text that is longer.
+pub const FRAME_BYTES_MAX: usize = 5 + BACK_BYTES_MAX;
 
 /// Room for the digits of an integer that is read as text.
 pub type Digits = [u8; INTEGER_BYTES_MAX];
@@ -216,6 +219,7 @@ impl<'a> Encoded<'a> {
             head[1..=bytes].copy_from_slice(&wide[..bytes]);
             bytes + 1
         };
+        // At most 9 and 20.
         Self { head, head_len: len as u8, digits: decimal_len_i64(value) as u8, data: &[] }
     }
 
@@ -231,7 +235,7 @@ impl<'a> Encoded<'a> {
             head[1] = len as u8;
             2
         } else {
-            // Longer texts than 32 bits can say are cut: no argument is as long.
+            // Nothing that a caller can store is as long as 4 GiB.
             debug_assert!(u32::try_from(len).is_ok(), "an element is below 4 GiB");
             head[0] = TEXT_32;
             head[1..5].copy_from_slice(&(len as u32).to_le_bytes());
@@ -268,6 +272,7 @@ impl<'a> Encoded<'a> {
         let end = body + back_len(body);
         let mut left = body;
         for byte in room[body..end].iter_mut().rev() {
+            // The lowest 7 bits.
             *byte = left as u8 | 0x80;
             left >>= 7;
         }

@@ -8,7 +8,8 @@
 //!
 //! What is taken from the front becomes gap and what is added there uses it up, so that a queue
 //! moves no bytes but those of the element. Invariant: after a removal the gap is at most a quarter
-//! of the list, or a few bytes. No bytes at all are the empty list too.
+//! of the list, or a few bytes, and never more than its field can hold. No bytes at all are the
+//! empty list too.
 
 use std::ops::Range;
 
@@ -17,6 +18,8 @@ use crate::record::Record;
 use crate::table::prefetch_bytes;
 
 const HEADER_BYTES: usize = 2;
+/// The longest gap: a longer one does not fit the header and is closed.
+const GAP_BYTES_MAX: usize = u16::MAX as usize;
 /// A gap up to this is left alone.
 const GAP_BYTES_MIN: usize = 32;
 /// A larger gap is closed when it is more than this part of the list,
@@ -24,7 +27,7 @@ const GAP_PART_MAX: usize = 4;
 /// and a list that needs room behind it closes the gap instead of growing from this part on.
 const GAP_PART_WORTH: usize = 8;
 
-/// So much is prefetched on either side of an end.
+/// How much is prefetched on either side of an end.
 const PREFETCH_BYTES: usize = 128;
 
 /// The inline bytes of a record that hold a list behind a gap, for writing.
@@ -87,9 +90,8 @@ impl<'a, P> Gapped<'a, P> {
     }
 
     fn set_gap(&mut self, gap: usize) {
-        // Gaps are smaller than the list they belong to, which is far below 64 KB.
-        let gap = u16::try_from(gap).unwrap_or(u16::MAX);
-        self.all()[..HEADER_BYTES].copy_from_slice(&gap.to_le_bytes());
+        debug_assert!(gap <= GAP_BYTES_MAX, "callers close a longer gap");
+        self.all()[..HEADER_BYTES].copy_from_slice(&(gap as u16).to_le_bytes());
     }
 
     /// Replaces the bytes of `range` by fewer.
@@ -103,7 +105,7 @@ impl<'a, P> Gapped<'a, P> {
             bytes.copy_within(start..start + range.start, start + less);
             let gap = start + less - HEADER_BYTES;
             let list = total - start - less;
-            if gap > GAP_BYTES_MIN && gap > list / GAP_PART_MAX {
+            if gap > GAP_BYTES_MAX || gap > GAP_BYTES_MIN && gap > list / GAP_PART_MAX {
                 bytes.copy_within(start + less.., HEADER_BYTES);
                 self.record.resize_bytes(kind, HEADER_BYTES + list);
                 self.set_gap(0);
@@ -137,7 +139,7 @@ impl<'a, P> Gapped<'a, P> {
                 self.record.resize_bytes(kind, needed);
             }
             let room = self.all().len() + self.record.view().spare_bytes();
-            let gap = (room - needed).min(u16::MAX.into());
+            let gap = (room - needed).min(GAP_BYTES_MAX);
             let bytes = self.record.resize_bytes(kind, needed + gap);
             bytes.copy_within(tail.clone(), needed + gap - tail.len());
             bytes.copy_within(head, HEADER_BYTES + gap);
@@ -192,6 +194,10 @@ impl<P> Buffer for Gapped<'_, P> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::VecDeque;
+
+    use proptest::prelude::*;
+
     use crate::packed::Entry;
     use crate::record::Payload;
 
@@ -215,6 +221,62 @@ mod tests {
             assert!(record.view().allocated_bytes() <= size * 3 / 2);
         }
         assert!(closed < 1000, "the gap was closed {closed} times");
+    }
+
+    proptest! {
+        /// A list of a megabyte, of which most is taken from the front in pieces of any size.
+        #[test]
+        fn a_long_list_is_emptied_from_the_front(
+            lens in prop::collection::vec(
+                prop_oneof![Just(0usize), 1usize..300, 8_000usize..9_000, 60_000usize..140_000],
+                16..40,
+            ),
+            changes in prop::collection::vec((0u8..8, any::<usize>(), 1usize..4), 1..40),
+        ) {
+            let mut record: Record<u64> = Record::new(b"long", 4, Payload::Bytes(b""), None, 0);
+            let mut model: VecDeque<Vec<u8>> =
+                lens.iter().zip(b'A'..).map(|(len, byte)| vec![byte; *len]).collect();
+            Gapped::new(&mut record).list().extend(model.iter().map(Vec::as_slice));
+            for (op, pick, count) in changes {
+                let mut gapped = Gapped::new(&mut record);
+                let mut list = gapped.list();
+                match op {
+                    0..5 => {
+                        prop_assert_eq!(list.remove(0, count), count.min(model.len()));
+                        model.drain(..count.min(model.len()));
+                    }
+                    5 if !model.is_empty() => {
+                        let index = pick % model.len();
+                        let at = list.view().position(index);
+                        let element = vec![b'r'; pick % 9_000];
+                        list.replace(at, &element[..]);
+                        model[index] = element;
+                    }
+                    _ => {
+                        let element = vec![b'f'; pick % 9_000];
+                        list.push_front(&element[..]);
+                        model.push_front(element);
+                    }
+                }
+                let list = view(record.view().bytes().unwrap_or_default());
+                prop_assert!(list.iter().eq(model.iter().map(|element| Entry::of(element))));
+            }
+        }
+    }
+
+    #[test]
+    fn a_gap_is_closed_before_its_field_overflows() {
+        // Such a list has a quarter of a megabyte, so that the gap may have more than 64 KB.
+        const ELEMENTS: i64 = 100_000;
+        let mut record: Record<u64> = Record::new(b"queue", 4, Payload::Bytes(b""), None, 0);
+        Gapped::new(&mut record).list().extend(10_000..10_000 + ELEMENTS);
+        for first in (0..ELEMENTS).step_by(1000) {
+            let list = view(record.view().bytes().unwrap_or_default());
+            assert_eq!(list.first(), Some(Entry::Integer(10_000 + first)));
+            assert_eq!(list.last(), Some(Entry::Integer(10_000 + ELEMENTS - 1)));
+            Gapped::new(&mut record).list().remove(0, 1000);
+        }
+        assert!(view(record.view().bytes().unwrap_or_default()).is_empty());
     }
 
     #[test]

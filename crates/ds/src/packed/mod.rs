@@ -18,7 +18,7 @@ mod entry;
 pub mod gapped;
 
 pub use edit::{Buffer, PackedMut};
-pub use entry::{Digits, Encoded, Entry};
+pub use entry::{Digits, Encoded, Entry, FRAME_BYTES_MAX};
 pub(crate) use entry::{after, before};
 pub use gapped::Gapped;
 
@@ -235,8 +235,9 @@ fn count(entries: &[u8]) -> usize {
     count
 }
 
-/// So many elements as the count in front of a list.
+/// The count to store in front of a list of `len` elements.
 fn stored_count(len: usize) -> u16 {
+    // What does not fit is counted when it is asked for.
     u16::try_from(len).unwrap_or(COUNT_UNKNOWN)
 }
 

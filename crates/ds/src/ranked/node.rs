@@ -9,6 +9,9 @@
 //! This module fills, splits and merges nodes; order, ranks and the contents of records are known
 //! to the tree only. A [`Node`] owns its box and tells leaf from inner by the lowest bit of
 //! its address, so that a child costs 8 bytes.
+//!
+//! Lengths and counts have 32 bits: a node has at most 36 entries, and the records of one tree are
+//! fewer than 2^32, which would take 150 GB with their places in tree and dict.
 
 use std::ops::Range;
 use std::ptr::NonNull;

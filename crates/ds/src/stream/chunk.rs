@@ -39,6 +39,7 @@ const GROWTH_BYTES_MIN: usize = 64;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Chunk {
     bytes: Vec<u8>,
+    /// In 32 bits, as all numbers here; see [`ENTRY_BYTES_MAX`](crate::stream::ENTRY_BYTES_MAX).
     live: u32,
     marked: u32,
     head: u32,
@@ -220,6 +221,7 @@ impl Chunk {
         }
         let mut left = head;
         for byte in &mut self.bytes[start..start + len] {
+            // The lowest 7 bits.
             *byte = left as u8 | 0x80;
             left >>= 7;
         }

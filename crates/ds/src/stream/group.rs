@@ -147,6 +147,7 @@ impl Group {
                 self.consumers.reserve_exact(self.consumers.len() / 2 + 1);
             }
             self.consumers.push(None);
+            // 2^32 consumers would take 300 GB.
             Handle(self.consumers.len() as u32 - 1)
         });
         self.consumers[handle.0 as usize] = Some(consumer);

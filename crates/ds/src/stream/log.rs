@@ -16,7 +16,10 @@ use std::collections::BTreeMap;
 use crate::stream::chunk::Chunk;
 use crate::stream::{Entry, Id, Range, RangeBack};
 
-/// The texts of an entry together are no longer, so that offsets in a chunk fit in 32 bits.
+/// The texts of an entry together are no longer, and a chunk that has as many bytes takes no other
+/// entry, so that offsets in a chunk fit in 32 bits: both together have 2 GB, and frames come to
+/// that. A text of less than 64 bytes has 2 bytes of frame, and a request of 3 GB, which is the
+/// longest, holds 2^29 texts.
 pub const ENTRY_BYTES_MAX: usize = 1 << 30;
 
 /// How much a chunk may hold; 0 for no limit.

@@ -165,8 +165,8 @@ proptest! {
     #[test]
     fn entries_are_those_of_a_list(
         steps in proptest::collection::vec(step(), 1..200),
-        entries_max in prop_oneof![Just(0u64), 1u64..12],
-        bytes_max in prop_oneof![Just(0u64), 1u64..400],
+        entries_max in prop_oneof![3 => 1u64..12, 1 => Just(0), 1 => Just(u64::MAX)],
+        bytes_max in prop_oneof![3 => 1u64..400, 1 => Just(0), 1 => Just(u64::MAX)],
     ) {
         let limits = ChunkLimits { bytes_max, entries_max };
         let (mut stream, mut model) = (Stream::new(), Model::default());
@@ -176,6 +176,28 @@ proptest! {
         }
         let copy = stream.clone();
         check(&copy, &model);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    /// Values so long that each number of an entry takes several bytes.
+    #[test]
+    fn long_entries_are_those_of_a_list(
+        steps in proptest::collection::vec((step(), 0usize..400_000), 1..24),
+        entries_max in prop::sample::select(vec![0, 1, 3, u64::MAX]),
+        bytes_max in prop::sample::select(vec![0, 1, 4096, 300_000, u64::MAX]),
+    ) {
+        let limits = ChunkLimits { bytes_max, entries_max };
+        let (mut stream, mut model) = (Stream::new(), Model::default());
+        for (mut step, len) in steps {
+            if let Step::Add { values, .. } = &mut step {
+                values[0] = vec![b'v'; len];
+            }
+            run(&mut stream, &mut model, step, limits);
+            check(&stream, &model);
+        }
     }
 }
 

@@ -7,6 +7,7 @@
 #[inline]
 pub(super) fn push(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
+        // The lowest 7 bits.
         out.push(value as u8 | 0x80);
         value >>= 7;
     }

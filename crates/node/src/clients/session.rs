@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::clients::record::{ClientRecord, flag};
+use crate::config::Config;
 
 /// What CLIENT REPLY asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +47,13 @@ impl Session {
             no_touch: false,
             reply_mode: ReplyMode::On,
         }
+    }
+
+    /// Whether it must authenticate before it may do anything else. A client that never did may go
+    /// on once the password has been removed.
+    #[inline]
+    pub fn must_authenticate(&self, config: &Config) -> bool {
+        !self.authenticated && !config.requirepass.is_empty()
     }
 
     /// Selects a database.

@@ -4,6 +4,7 @@
 //! Defaults are those of Redis 8 except where Weft has its own (`io-threads auto`).
 
 use store::Limits;
+use store::limits::STRING_BYTES_MAX;
 
 use super::{HZ_MAX, HZ_MIN};
 
@@ -298,6 +299,13 @@ impl Default for Tls {
             session_cache_size: 20 * 1024,
             session_cache_timeout: 300,
         }
+    }
+}
+
+impl Config {
+    /// The longest argument and string: `proto-max-bulk-len`, as far as values can be as long.
+    pub fn bulk_bytes_max(&self) -> u64 {
+        self.proto_max_bulk_len.min(STRING_BYTES_MAX)
     }
 }
 

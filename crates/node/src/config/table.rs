@@ -15,11 +15,10 @@ const MB: i64 = 1024 * 1024;
 // The files that read parameters, below `crates`.
 const ACCEPT: &str = "server/src/net/accept.rs";
 const ACCOUNTING: &str = "node/src/execution/accounting.rs";
+const CONNECTION: &str = "server/src/net/connection.rs";
 const CONTROL: &str = "server/src/threads/control.rs";
 const CRON: &str = "server/src/threads/cron.rs";
 const DEBUG: &str = "node/src/commands/debug.rs";
-const EXECUTE: &str = "server/src/threads/execute.rs";
-const EXECUTOR: &str = "node/src/execution/executor.rs";
 const FIELDS: &str = "node/src/config/fields.rs";
 const HASH: &str = "store/src/hash/edit.rs";
 const HYPERLOGLOG: &str = "engine/src/hyperloglog/mod.rs";
@@ -29,7 +28,7 @@ const LISTENER: &str = "server/src/net/listener.rs";
 const LIVE: &str = "node/src/config/live.rs";
 const NODE: &str = "node/src/node.rs";
 const NOTIFY: &str = "server/src/process/notify.rs";
-const SCOPE: &str = "node/src/execution/scope.rs";
+const SESSION: &str = "node/src/clients/session.rs";
 const SET: &str = "store/src/set/new.rs";
 const SORTED_SET: &str = "store/src/sorted_set/edit.rs";
 const START: &str = "server/src/process/start.rs";
@@ -155,7 +154,7 @@ pub static PARAMETERS: &[Parameter] = &[
 
     // Clients.
     Parameter::new("requirepass", Kind::Secret(slot!(requirepass)),
-        "Password of the default user; empty for none.").read_in(EXECUTOR),
+        "Password of the default user; empty for none.").read_in(SESSION),
     number!("maxclients", maxclients, Decimal 1..=U32_MAX,
         "Clients connected at once; further ones get an error.").applies(Apply::Clients)
         .read_in(ACCEPT),
@@ -165,12 +164,12 @@ pub static PARAMETERS: &[Parameter] = &[
         "Ask silent clients after so many seconds whether they still exist; 0 never does.")
         .read_in(LISTENER),
     number!("proto-max-bulk-len", proto_max_bulk_len, Bytes MB..=i64::MAX,
-        "The longest argument, in bytes.").read_in(SCOPE),
+        "The longest argument and string, in bytes; never more than 3 GB.").read_in(FIELDS),
     number!("client-query-buffer-limit", client_query_buffer_limit, Bytes MB..=i64::MAX,
         "The longest unfinished request of one client, in bytes.").read_in(IO_THREAD),
     Parameter::new("client-output-buffer-limit", Kind::Special(OUTPUT_LIMITS),
         "Unsent output at which a client is closed: at once, or when it lasts so many seconds.")
-        .multi().read_in(EXECUTE),
+        .multi().read_in(CONNECTION),
 
     number!("max-new-connections-per-cycle", max_new_connections_per_cycle, Decimal 1..=1000,
         "Connections accepted from a listening socket in one turn.").read_in(ACCEPT),

@@ -211,6 +211,10 @@ fn numbers_out_of_range_are_refused_with_the_range() {
     assert_eq!((loads("hz 0").hz, loads("hz 99999").hz), (HZ_MIN, HZ_MAX));
     assert_eq!(loads("unixsocketperm 0770").unixsocketperm, 0o770);
     assert_eq!(loads("proto-max-bulk-len 2GB").proto_max_bulk_len, 2 << 30);
+    assert_eq!(loads("proto-max-bulk-len 2GB").bulk_bytes_max(), 2 << 30);
+    // As Redis accepts it, but no value is as long.
+    assert_eq!(loads("proto-max-bulk-len 8GB").proto_max_bulk_len, 8 << 30);
+    assert_eq!(loads("proto-max-bulk-len 8GB").bulk_bytes_max(), 3 << 30);
 }
 
 #[test]

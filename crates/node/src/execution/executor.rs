@@ -82,11 +82,9 @@ impl<L: ShardLocks> Executor<'_, L> {
         if !entry.spec.accepts(args.len()) {
             return Err(Error::Arity(entry.name.clone()));
         }
-        // Access control will ask the session's user here. Clients that never authenticated may go
-        // on after the password has been removed.
-        if !self.session.authenticated
-            && !entry.spec.flags.has(Flags::NO_AUTH)
-            && !self.worker.config.requirepass.is_empty()
+        // Access control will ask the session's user here.
+        if !entry.spec.flags.has(Flags::NO_AUTH)
+            && self.session.must_authenticate(&self.worker.config)
         {
             return Err(Error::NoAuth);
         }

@@ -197,7 +197,7 @@ pub(crate) fn cx_parts<'a>(
         map: node.map,
         db,
         databases: node.databases,
-        bulk_bytes_max: usize::try_from(config.proto_max_bulk_len).unwrap_or(usize::MAX),
+        bulk_bytes_max: config.bulk_bytes_max() as usize,
         limits: &config.limits,
     }
 }

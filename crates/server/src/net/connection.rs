@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use node::clients::record::flag;
-use node::config::OutputLimit;
+use node::config::Config;
 use node::{Outcome, Session};
 use resp::ProtocolError;
 use resp::out::{Mark, Out, Piece};
@@ -27,6 +27,10 @@ const PIECES_MAX: usize = 64;
 /// Bytes written for one client in a turn, beside those that are written between its requests: what
 /// keeps the reader of a long reply from delaying the others of its thread.
 pub const SEND_BYTES_MAX: usize = 256 * 1024;
+
+/// Replies that may wait for a client that has yet to authenticate, whatever
+/// `client-output-buffer-limit` says; as in Redis (CVE-2025-21605).
+const UNAUTHENTICATED_OUTPUT_BYTES_MAX: usize = 1024;
 
 /// A request whose arguments have been copied out of the buffer they arrived in, because it is
 /// executed by another thread or later.
@@ -331,7 +335,13 @@ impl Connection {
 
     /// Whether the waiting output is beyond the limit, at this time in milliseconds on the steady
     /// scale.
-    pub fn is_over(&mut self, limit: OutputLimit, steady_ms: i64) -> bool {
+    pub fn is_over(&mut self, config: &Config, steady_ms: i64) -> bool {
+        if self.output_bytes() > UNAUTHENTICATED_OUTPUT_BYTES_MAX
+            && self.session.must_authenticate(config)
+        {
+            return true;
+        }
+        let limit = config.client_output_buffer_limit.normal;
         let bytes = self.output_bytes() as u64;
         if limit.hard_bytes != 0 && bytes >= limit.hard_bytes {
             return true;

@@ -153,7 +153,7 @@ fn expire_in_shard(shard: &mut Shard, turn: &mut Turn) -> StepResult {
 /// not end.
 fn close_idle(thread: &mut IoThread, steady_ms: i64) {
     let timeout_ms = i64::from(thread.worker.config.timeout) * 1000;
-    let limit = thread.worker.config.client_output_buffer_limit.normal;
+    let config = &thread.worker.config;
     let mut doomed = Vec::new();
     for (slot, client) in thread.slots.iter_mut() {
         let seen_ms = client.session.record.seen_ms.load(Ordering::Relaxed);
@@ -162,7 +162,7 @@ fn close_idle(thread: &mut IoThread, steady_ms: i64) {
         let created_ms = client.session.record.created_ms;
         let overdue =
             client.transport.is_handshaking() && steady_ms - created_ms > HANDSHAKE_MS_MAX;
-        let over = client.wants_write() && client.is_over(limit, steady_ms);
+        let over = client.wants_write() && client.is_over(config, steady_ms);
         thread.worker.stats.output_limit_closes.add(u64::from(over));
         if idle || overdue || over {
             doomed.push(slot);

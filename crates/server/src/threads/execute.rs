@@ -218,8 +218,8 @@ impl IoThread {
     /// whether it did.
     pub(crate) fn close_if_over(&mut self, slot: usize) -> bool {
         let Some(client) = self.slots.client_mut(slot) else { return false };
-        let limit = self.worker.config.client_output_buffer_limit.normal;
-        let over = client.wants_write() && client.is_over(limit, self.worker.turn.steady_ms);
+        let steady_ms = self.worker.turn.steady_ms;
+        let over = client.wants_write() && client.is_over(&self.worker.config, steady_ms);
         let killed = client.session.record.location.is_killed();
         if over && !killed {
             self.worker.stats.output_limit_closes.add(1);
@@ -398,8 +398,7 @@ impl QueueExecution<'_> {
         client.keep(self.out, Mark::default(), self.out.mark());
         self.out.clear();
         let sent = client.send_pending(bytes_max);
-        let limit = self.worker.config.client_output_buffer_limit.normal;
-        let over = client.is_over(limit, self.worker.turn.steady_ms);
+        let over = client.is_over(&self.worker.config, self.worker.turn.steady_ms);
         if over {
             self.worker.stats.output_limit_closes.add(1);
             warn_over(client);

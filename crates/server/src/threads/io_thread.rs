@@ -449,7 +449,7 @@ impl IoThread {
 /// What a client may send at the moment.
 fn limits(client: &Connection, worker: &Worker) -> Limits {
     Limits {
-        bulk_bytes_max: i64::try_from(worker.config.proto_max_bulk_len).unwrap_or(i64::MAX),
+        bulk_bytes_max: worker.config.bulk_bytes_max() as i64,
         authenticated: client.session.authenticated,
     }
 }

@@ -2,7 +2,7 @@
 
 use std::mem;
 
-use ds::packed::{Encoded, Entry, Packed, PackedMut};
+use ds::packed::{Encoded, Entry, FRAME_BYTES_MAX, Packed, PackedMut};
 use ds::record::Record;
 
 use crate::db::{Edit, Type};
@@ -10,9 +10,6 @@ use crate::hash::table::FieldTable;
 use crate::hash::{Hash, HashRef, PAIR, TRIPLE, Value, expiry_of};
 use crate::limits::Limits;
 use crate::stored::{Kind, Object};
-
-/// A packed hash larger than this becomes a table whatever the limits say, as in Redis.
-const PACKED_BYTES_MAX: usize = 1 << 30;
 
 /// What setting a field does to its expiry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,10 +55,10 @@ impl Edit<'_, Hash> {
     pub fn fit(&mut self, limits: &Limits, fields: usize, lengths: impl Iterator<Item = usize>) {
         let (HashRef::Packed(packed) | HashRef::Expiring(packed)) = self.hash() else { return };
         let (mut longest, mut sum) = (0, packed.listpack_bytes());
-        lengths.for_each(|len| (longest, sum) = (longest.max(len), sum + len));
+        lengths.for_each(|len| (longest, sum) = (longest.max(len), sum + len + FRAME_BYTES_MAX));
         if fields as u64 > limits.hash_max_listpack_entries
             || longest as u64 > limits.hash_max_listpack_value
-            || sum > PACKED_BYTES_MAX
+            || sum > limits.packed_bytes_max
         {
             self.make_table();
         }
@@ -183,6 +180,9 @@ impl Edit<'_, Hash> {
 
     /// Gives the fields of a packed hash room for expiries, as Redis does before it sets the first
     /// one, whether or not that succeeds.
+    ///
+    /// A field and its value take at least 4 bytes and an expiry at most 10: the limit of 1 GB for
+    /// packed hashes keeps one with expiries below 4 GiB, and [`fit`](Self::fit) counts them.
     pub fn make_expiring(&mut self) {
         let HashRef::Packed(packed) = self.hash() else { return };
         let mut bytes = Vec::new();

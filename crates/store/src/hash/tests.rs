@@ -22,6 +22,35 @@ fn limits() -> Limits {
     Limits { hash_max_listpack_entries: 8, hash_max_listpack_value: 20, ..Limits::default() }
 }
 
+/// Limits at both ends of their ranges and in between.
+fn any_limits() -> impl Strategy<Value = Limits> {
+    let end = i64::MAX as u64;
+    let entries = prop::sample::select(vec![0, 1, 8, end]);
+    let value = prop::sample::select(vec![0, 20, end]);
+    let bytes = prop::sample::select(vec![0, 200, 100_000, Limits::default().packed_bytes_max]);
+    (entries, value, bytes).prop_map(|(entries, value, packed_bytes_max)| Limits {
+        hash_max_listpack_entries: entries,
+        hash_max_listpack_value: value,
+        packed_bytes_max,
+        ..Limits::default()
+    })
+}
+
+fn len() -> impl Strategy<Value = usize> {
+    prop_oneof![20 => 0usize..24, 1 => 60_000usize..70_000]
+}
+
+/// That a packed hash is within the limits, to which expiries may come.
+fn check_form(hash: HashRef<'_>, limits: &Limits) {
+    let (packed, expiry_bytes) = match hash {
+        HashRef::Packed(packed) => (packed, 0),
+        HashRef::Expiring(packed) => (packed, hash.len() * packed::FRAME_BYTES_MAX),
+        HashRef::Table(_) => return,
+    };
+    assert!(hash.len() as u64 <= limits.hash_max_listpack_entries);
+    assert!(packed.listpack_bytes() <= limits.packed_bytes_max + expiry_bytes);
+}
+
 fn field(number: u16) -> Vec<u8> {
     // Some are integers, some are not.
     if number.is_multiple_of(3) { number.to_string() } else { format!("f{number}") }.into_bytes()
@@ -51,9 +80,10 @@ proptest! {
     #[test]
     fn every_form_behaves_as_a_map(
         seed: u64,
-        ops in prop::collection::vec((0u8..7, 0u16..14, 0i64..6, 0usize..24), 1..120),
+        limits in prop_oneof![2 => Just(limits()), 3 => any_limits()],
+        ops in prop::collection::vec((0u8..7, 0u16..14, 0i64..6, len()), 1..120),
     ) {
-        let (mut turn, mut db, limits) = (turn(seed), Db::default(), limits());
+        let (mut turn, mut db) = (turn(seed), Db::default());
         let mut model = Model::new();
         let key = turn.key(b"h");
         for (op, number, time, len) in ops {
@@ -67,6 +97,7 @@ proptest! {
                     edit.fit(&limits, 1, [name.len(), value.len()].into_iter());
                     let expiry = if keep { FieldExpiry::Keep } else { FieldExpiry::Clear };
                     let new = edit.set(&name, &value, expiry, &limits);
+                    check_form(edit.hash(), &limits);
                     drop(edit);
                     let old = model.get(&name).and_then(|(_, at)| *at).filter(|_| keep);
                     prop_assert_eq!(new, model.insert(name, (value, old)).is_none());

@@ -93,7 +93,7 @@ impl Edit<'_, Set> {
         let mut room = mem::take(&mut self.turn().scratch);
         room.clear();
         let known = members.clone().next().unwrap_or_default();
-        let mut new = if self.is_new() {
+        let mut new = if self.set().is_empty() {
             NewSet::for_members(known, members.len(), limits, room)
         } else {
             let bytes = self.record().bytes().unwrap_or_default();
@@ -173,6 +173,7 @@ impl Edit<'_, Set> {
         let set = self.set();
         let stay = set.len().saturating_sub(count);
         let is_table = matches!(set, SetRef::Table(_));
+        // A product that saturates is above any count, as the exact one would be.
         if is_table && stay.saturating_mul(POP_SHARE) > count {
             (0..count).for_each(|_| self.pop(random, visit));
             return;

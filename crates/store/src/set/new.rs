@@ -13,10 +13,8 @@ use crate::limits::Limits;
 use crate::stored::{Kind, Object};
 use crate::turn::{Key, Turn};
 
-/// A packed set of more bytes becomes a table, whatever the limits say.
-const PACKED_BYTES_MAX: usize = 1 << 30;
-/// A longer sorted array becomes a table, whatever the limits say.
-const INTS_MAX: u64 = 1 << 30;
+/// Bytes of the widest integer of a sorted array.
+const INT_BYTES_MAX: usize = 8;
 
 /// An owned set.
 #[derive(Debug)]
@@ -34,7 +32,7 @@ impl NewSet {
     /// empty buffer to build it in.
     pub fn for_members(known: &[u8], members: usize, limits: &Limits, room: Vec<u8>) -> Self {
         let members = members as u64;
-        if members <= limits.set_max_intset_entries && parse_i64(known).is_some() {
+        if members <= ints_max(limits) && parse_i64(known).is_some() {
             Self::Ints(room)
         } else if members <= limits.set_max_listpack_entries {
             Self::Packed(room)
@@ -55,7 +53,7 @@ impl NewSet {
     ) -> Self {
         room.extend_from_slice(bytes);
         let (mut new, members_max) = match set {
-            SetRef::Ints(_) => (Self::Ints(room), limits.set_max_intset_entries),
+            SetRef::Ints(_) => (Self::Ints(room), ints_max(limits)),
             SetRef::Packed(_) => (Self::Packed(room), limits.set_max_listpack_entries),
             SetRef::Table(table) => return Self::Table(Box::new(table.clone())),
         };
@@ -172,7 +170,7 @@ impl NewSet {
         let longest = longest.unwrap_or(0).max(member.len());
         if (ints.len() as u64) < limits.set_max_listpack_entries
             && longest as u64 <= limits.set_max_listpack_value
-            && member.len() <= PACKED_BYTES_MAX
+            && member.len() <= limits.packed_bytes_max
         {
             let mut packed = Vec::new();
             PackedMut::new(&mut packed).extend(ints.iter().map(Entry::Integer));
@@ -209,16 +207,16 @@ impl Db {
     }
 }
 
-/// How many integers may be kept sorted.
+/// How many integers may be kept sorted. They may all become as wide as the widest.
 pub(super) fn ints_max(limits: &Limits) -> u64 {
-    limits.set_max_intset_entries.min(INTS_MAX)
+    limits.set_max_intset_entries.min((limits.packed_bytes_max / INT_BYTES_MAX) as u64)
 }
 
 /// Whether a packed set may have another member of `member_bytes` bytes.
 pub(super) fn packed_takes(packed: Packed<'_>, member_bytes: usize, limits: &Limits) -> bool {
     (packed.len() as u64) < limits.set_max_listpack_entries
         && member_bytes as u64 <= limits.set_max_listpack_value
-        && packed.listpack_bytes().saturating_add(member_bytes) <= PACKED_BYTES_MAX
+        && packed.listpack_bytes() + member_bytes <= limits.packed_bytes_max
 }
 
 /// Adds a member to a table unless it is there.

@@ -17,12 +17,31 @@ const LIMITS: fn() -> Limits = || Limits {
     ..Limits::default()
 };
 
+/// Limits at both ends of their ranges and in between.
+fn limits() -> impl Strategy<Value = Limits> {
+    let end = i64::MAX as u64;
+    let ints = prop::sample::select(vec![0, 1, 6, end]);
+    let entries = prop::sample::select(vec![0, 1, 8, end]);
+    let value = prop::sample::select(vec![0, 10, end]);
+    let bytes = prop::sample::select(vec![0, 60, 100_000, Limits::default().packed_bytes_max]);
+    let any =
+        (ints, entries, value, bytes).prop_map(|(ints, entries, value, packed_bytes_max)| Limits {
+            set_max_intset_entries: ints,
+            set_max_listpack_entries: entries,
+            set_max_listpack_value: value,
+            packed_bytes_max,
+            ..Limits::default()
+        });
+    prop_oneof![2 => Just(LIMITS()), 3 => any]
+}
+
 fn member() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
-        6 => (-9i64..15).prop_map(|value| value.to_string().into_bytes()),
-        1 => any::<i64>().prop_map(|value| value.to_string().into_bytes()),
-        3 => "[a-h]".prop_map(String::into_bytes),
-        1 => "[0x]{0,14}".prop_map(String::into_bytes),
+        24 => (-9i64..15).prop_map(|value| value.to_string().into_bytes()),
+        4 => any::<i64>().prop_map(|value| value.to_string().into_bytes()),
+        12 => "[a-h]".prop_map(String::into_bytes),
+        4 => "[0x]{0,14}".prop_map(String::into_bytes),
+        1 => (0u8..3).prop_map(|byte| vec![byte; 70_000]),
     ]
 }
 
@@ -55,8 +74,7 @@ fn members(set: SetRef<'_>) -> Model {
 }
 
 /// What holds of any set, and that it is what the model says.
-fn check(set: SetRef<'_>, model: &Model, turn: &Turn) {
-    let limits = LIMITS();
+fn check(set: SetRef<'_>, model: &Model, turn: &Turn, limits: &Limits) {
     assert_eq!((set.len(), set.is_empty()), (model.len(), model.is_empty()));
     assert_eq!(set.iter().count(), model.len());
     assert_eq!(&members(set), model);
@@ -73,8 +91,13 @@ fn check(set: SetRef<'_>, model: &Model, turn: &Turn) {
     assert_eq!(scanned.len(), model.len());
     assert_eq!(&scanned.into_iter().collect::<Model>(), model);
     match set {
-        SetRef::Ints(_) => assert!(model.len() as u64 <= limits.set_max_intset_entries),
-        SetRef::Packed(_) => {
+        SetRef::Ints(_) => {
+            assert!(model.len() as u64 <= limits.set_max_intset_entries);
+            assert!(model.len() * 8 <= limits.packed_bytes_max);
+        }
+        SetRef::Packed(packed) => {
+            let bytes_max = limits.packed_bytes_max + packed::FRAME_BYTES_MAX;
+            assert!(packed.listpack_bytes() <= bytes_max);
             assert!(model.len() as u64 <= limits.set_max_listpack_entries);
             assert!(model.iter().all(|m| m.len() as u64 <= limits.set_max_listpack_value));
         }
@@ -82,13 +105,19 @@ fn check(set: SetRef<'_>, model: &Model, turn: &Turn) {
     }
 }
 
-fn apply(db: &mut Db, turn: &mut Turn, random: &mut Random, model: &mut Model, op: Op) {
-    let limits = LIMITS();
+fn apply(
+    db: &mut Db,
+    turn: &mut Turn,
+    random: &mut Random,
+    model: &mut Model,
+    limits: &Limits,
+    op: Op,
+) {
     let key = turn.key(b"k");
     let Ok(mut edit) = db.edit_or_create::<Set>(turn, key) else { panic!("a set") };
     match op {
         Op::Add(members) => {
-            let added = edit.add(members.iter().map(Vec::as_slice), &limits);
+            let added = edit.add(members.iter().map(Vec::as_slice), limits);
             let new = members.into_iter().filter(|member| model.insert(member.clone())).count();
             assert_eq!(added, new);
         }
@@ -101,7 +130,7 @@ fn apply(db: &mut Db, turn: &mut Turn, random: &mut Random, model: &mut Model, o
         }
         Op::PopMany(count) if count < model.len() => {
             let mut popped = Vec::new();
-            edit.pop_many(count, random, &limits, &mut |member| popped.push(text(member)));
+            edit.pop_many(count, random, limits, &mut |member| popped.push(text(member)));
             assert_eq!(popped.len(), count);
             assert!(popped.iter().all(|member| model.remove(member)));
         }
@@ -114,16 +143,18 @@ fn apply(db: &mut Db, turn: &mut Turn, random: &mut Random, model: &mut Model, o
             assert!(different.len() == drawn.len() && different.is_subset(model));
         }
     }
-    check(edit.set(), model, edit.turn_ref());
+    check(edit.set(), model, edit.turn_ref(), limits);
 }
 
 proptest! {
     #[test]
-    fn behaves_as_a_set(seed: u64, ops in prop::collection::vec(op(), 1..120)) {
+    fn behaves_as_a_set(
+        seed: u64, limits in limits(), ops in prop::collection::vec(op(), 1..120),
+    ) {
         let mut turn = Turn::alone(KeyHasher::new(seed));
         let (mut db, mut random, mut model) = (Db::default(), Random::new(seed), Model::new());
         for op in ops {
-            apply(&mut db, &mut turn, &mut random, &mut model, op);
+            apply(&mut db, &mut turn, &mut random, &mut model, &limits, op);
             let key = turn.key(b"k");
             prop_assert_eq!(db.contains(&mut turn, key), !model.is_empty());
         }
@@ -131,7 +162,10 @@ proptest! {
 
     #[test]
     fn a_new_set_behaves_as_one(
-        seed: u64, from_ints: bool, ops in prop::collection::vec((any::<bool>(), member()), 1..60),
+        seed: u64,
+        from_ints: bool,
+        limits in limits(),
+        ops in prop::collection::vec((any::<bool>(), member()), 1..60),
     ) {
         let turn = Turn::alone(KeyHasher::new(seed));
         let mut set =
@@ -139,20 +173,40 @@ proptest! {
         let mut model = Model::new();
         for (adds, member) in ops {
             if adds {
-                let added = set.add(Entry::Bytes(&member), &LIMITS(), &turn.hasher);
+                let added = set.add(Entry::Bytes(&member), &limits, &turn.hasher);
                 prop_assert_eq!(added, model.insert(member));
             } else {
                 let removed = set.remove(Entry::of(&member), &turn.hasher);
                 prop_assert_eq!(removed, model.remove(&member));
             }
-            check(set.view(), &model, &turn);
+            check(set.view(), &model, &turn, &limits);
         }
-        set.shrink_to_ints(&LIMITS());
-        check(set.view(), &model, &turn);
+        set.shrink_to_ints(&limits);
+        check(set.view(), &model, &turn, &limits);
         let ints = model.iter().all(|member| parse_i64(member).is_some());
-        if ints && model.len() as u64 <= LIMITS().set_max_intset_entries {
+        if ints && model.len() as u64 <= new::ints_max(&limits) {
             prop_assert!(matches!(set.view(), SetRef::Ints(_)));
         }
+    }
+}
+
+#[test]
+fn sorted_integers_have_a_limit_in_bytes() {
+    let end = i64::MAX as u64;
+    let limits = |packed_bytes_max| Limits {
+        set_max_intset_entries: end,
+        packed_bytes_max,
+        ..Limits::default()
+    };
+    // Below the 4 GiB of a record even when each integer takes 8 bytes.
+    assert_eq!(new::ints_max(&limits(Limits::default().packed_bytes_max)), 1 << 27);
+    let (mut turn, mut db) = (Turn::alone(KeyHasher::new(1)), Db::default());
+    let key = turn.key(b"k");
+    for value in 0..=100 {
+        let Ok(mut edit) = db.edit_or_create::<Set>(&mut turn, key) else { panic!("a set") };
+        assert_eq!(edit.add([value.to_string().as_bytes()].into_iter(), &limits(800)), 1);
+        assert_eq!(matches!(edit.set(), SetRef::Ints(_)), value < 100, "{value}");
+        assert_eq!(edit.set().len(), value + 1);
     }
 }
 

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use ds::SortedSet as BigSortedSet;
+use ds::dict::Place;
 use ds::packed::{Packed, PackedMut};
 
 use crate::db::{Edit, Type};
@@ -12,8 +13,6 @@ use crate::stored::{Kind, Object};
 use super::packed::{self, Pairs};
 use super::{NewSortedSet, SortedSet, SortedSetRef};
 
-/// No packed set becomes larger, whatever the limits say, as in Redis.
-const PACKED_BYTES_MAX: usize = 1 << 30;
 /// Bytes that a pair takes at most besides its member.
 const PAIR_BYTES_MAX: usize = 64;
 
@@ -65,19 +64,22 @@ impl Edit<'_, SortedSet> {
             let Some(score) = decide(old).filter(|score| Some(*score) != old) else {
                 return Change::None;
             };
+            let bytes = pairs.0.listpack_bytes() + PAIR_BYTES_MAX;
             if let Some(at) = found {
-                self.move_packed(member, at, score);
-                return Change::Updated;
-            }
-            let bytes = pairs.0.listpack_bytes() + member.len() + PAIR_BYTES_MAX;
-            if may_pack(limits, pairs.len() + 1, member.len()) && bytes <= PACKED_BYTES_MAX {
+                // The new score may be longer than the old one.
+                if bytes <= limits.packed_bytes_max {
+                    self.move_packed(member, at, score);
+                    return Change::Updated;
+                }
+            } else if may_pack(limits, pairs.len() + 1, member.len())
+                && bytes + member.len() <= limits.packed_bytes_max
+            {
                 let mut record = self.record_mut();
                 packed::insert(&mut PackedMut::new(&mut *record), member, score);
                 return Change::Added;
             }
             self.grow();
-            self.add_to_big(member, score);
-            return Change::Added;
+            return self.set_in_big(member, score);
         }
         let SortedSetRef::Big(set) = self.set() else { return Change::None };
         let place = set.place(member);
@@ -85,18 +87,7 @@ impl Edit<'_, SortedSet> {
         let Some(score) = decide(old).filter(|score| Some(*score) != old) else {
             return Change::None;
         };
-        let mut record = self.record_mut();
-        let Some(Object::SortedSet(set)) = record.object_mut() else { return Change::None };
-        match place {
-            Some(place) => {
-                set.set_score(place, score);
-                Change::Updated
-            }
-            None => {
-                set.insert(member, score);
-                Change::Added
-            }
-        }
+        self.set_at(place, member, score)
     }
 
     /// Adds a member or gives it another score, not NaN.
@@ -117,9 +108,26 @@ impl Edit<'_, SortedSet> {
         self.turn().scratch = scratch;
     }
 
-    fn add_to_big(&mut self, member: &[u8], score: f64) {
-        if let Some(Object::SortedSet(set)) = self.record_mut().object_mut() {
-            set.insert(member, score);
+    /// Gives a member of a big set another score, or adds it.
+    fn set_in_big(&mut self, member: &[u8], score: f64) -> Change {
+        let SortedSetRef::Big(set) = self.set() else { return Change::None };
+        let place = set.place(member);
+        self.set_at(place, member, score)
+    }
+
+    /// The same, of a member whose place in the big set is known.
+    fn set_at(&mut self, place: Option<Place>, member: &[u8], score: f64) -> Change {
+        let mut record = self.record_mut();
+        let Some(Object::SortedSet(set)) = record.object_mut() else { return Change::None };
+        match place {
+            Some(place) => {
+                set.set_score(place, score);
+                Change::Updated
+            }
+            None => {
+                set.insert(member, score);
+                Change::Added
+            }
         }
     }
 
@@ -190,7 +198,8 @@ impl Edit<'_, SortedSet> {
         let pairs = new.iter();
         let longest = pairs.clone().map(|(member, _)| member.len()).max().unwrap_or(0);
         if may_pack(limits, pairs.len(), longest)
-            && pairs.len().saturating_mul(longest + PAIR_BYTES_MAX) <= PACKED_BYTES_MAX
+            && pairs.clone().map(|(member, _)| member.len() + PAIR_BYTES_MAX).sum::<usize>()
+                <= limits.packed_bytes_max
         {
             let mut scratch = std::mem::take(&mut self.turn().scratch);
             scratch.clear();

@@ -6,6 +6,9 @@
 //! slots   by hash, linear probing: 1 + index of a pair, 0: empty; only for `merge`
 //! ```
 //!
+//! Lengths and indexes have 32 bits: a member is at most 3 GB long, and 2^32 pairs would take
+//! 100 GB.
+//!
 //! Most results are small and live for one command: three buffers and no allocation for a member.
 
 use base::hash::KeyHasher;

@@ -46,6 +46,7 @@ struct ScoreText {
 
 impl ScoreText {
     fn of(score: f64) -> Self {
+        // Within the range of `i64`, so that the cast below is exact.
         let is_integer = score.abs() <= INTEGER_MAX && score.trunc() == score;
         let text = DoubleText::of(if is_integer { 0.0 } else { score });
         Self { integer: is_integer.then_some(score as i64), text }

@@ -19,8 +19,11 @@ struct Checked {
 
 impl Checked {
     fn new(entries_max: u64) -> Self {
+        Self::within(Limits { zset_max_listpack_entries: entries_max, ..Limits::default() })
+    }
+
+    fn within(limits: Limits) -> Self {
         let hasher = KeyHasher::new(5);
-        let limits = Limits { zset_max_listpack_entries: entries_max, ..Limits::default() };
         let (db, turn) = (Db::default(), Turn::alone(hasher));
         Self { db, turn, limits, model: Model::new() }
     }
@@ -61,6 +64,10 @@ impl Checked {
             return;
         };
         assert!(!wanted.is_empty(), "an empty set is no set");
+        if let SortedSetRef::Packed(packed) = set {
+            assert!(wanted.len() as u64 <= self.limits.zset_max_listpack_entries);
+            assert!(packed.0.listpack_bytes() <= self.limits.packed_bytes_max);
+        }
         let pairs = |walk: Walk<'_>| -> Vec<_> {
             walk.map(|pair| (pair.score(), pair.member.to_vec())).collect()
         };
@@ -100,13 +107,28 @@ impl Checked {
     }
 }
 
+/// Limits at both ends of their ranges and in between.
+fn limits() -> impl Strategy<Value = Limits> {
+    let end = i64::MAX as u64;
+    let entries = prop::sample::select(vec![0, 8, 128, end]);
+    let value = prop::sample::select(vec![0, 64, end]);
+    let bytes_end = Limits::default().packed_bytes_max;
+    let bytes = prop::sample::select(vec![0, 300, 100_000, bytes_end, bytes_end, bytes_end]);
+    (entries, value, bytes).prop_map(|(entries, value, packed_bytes_max)| Limits {
+        zset_max_listpack_entries: entries,
+        zset_max_listpack_value: value,
+        packed_bytes_max,
+        ..Limits::default()
+    })
+}
+
 proptest! {
     #[test]
     fn behaves_as_a_map(
-        entries_max in prop::sample::select(vec![0u64, 8, 128]),
+        limits in limits(),
         ops in prop::collection::vec((0u8..12, -40i32..40, 0u16..120), 1..400),
     ) {
-        let mut checked = Checked::new(entries_max);
+        let mut checked = Checked::within(limits);
         for (op, number, name) in ops {
             let score = match number {
                 39 => f64::INFINITY,
@@ -116,6 +138,7 @@ proptest! {
             // Integers and texts, short ones and such as are too long to be packed.
             let member = match name % 3 {
                 0 => name.to_string().into_bytes(),
+                1 if name == 100 => vec![b'l'; 70_000],
                 1 => format!("member:{name}").into_bytes(),
                 _ => vec![b'x'; usize::from(name) / 2 + 1],
             };
@@ -146,6 +169,18 @@ proptest! {
         edit.fill(&new, &limits);
         drop(edit);
         checked.model = all.into_iter().map(|(score, member)| (member, score)).collect();
+        checked.check();
+    }
+}
+
+#[test]
+fn a_longer_score_may_lead_beyond_the_limit() {
+    let mut checked = Checked::within(Limits { packed_bytes_max: 300, ..Limits::default() });
+    for number in 0..25 {
+        checked.add(number.to_string().as_bytes(), 1.0);
+    }
+    for number in 0..25 {
+        checked.add(number.to_string().as_bytes(), f64::from(number) / 3.0);
         checked.check();
     }
 }

@@ -102,6 +102,41 @@ fn before_authentication_little_may_be_sent() {
 }
 
 #[test]
+fn before_authentication_replies_do_not_wait() {
+    /// More than all that sockets hold.
+    const SENT_BYTES_MAX: usize = 64 << 20;
+    let unknown = [[b'x'; 128], [b'y'; 128]];
+    let requests = encode(&[&unknown[0], &unknown[1]]).repeat(1000);
+    for model in MODELS {
+        let server = Server::start(&[model, &["--requirepass", "secret"][..]].concat());
+        let mut other = server.client();
+        other.ok("AUTH secret");
+        let before = server.process().memory("VmRSS");
+        let client = server.client();
+        let Socket::Tcp(mut stream) = client.writer() else { panic!("a TCP client") };
+        let mut sent = 0;
+        while sent < SENT_BYTES_MAX && stream.write_all(&requests).is_ok() {
+            sent += requests.len();
+        }
+        assert!(sent < SENT_BYTES_MAX, "{model:?}: {} MB went unanswered", sent / MB as usize);
+        let held = server.process().memory("VmRSS").saturating_sub(before);
+        assert!(held < 4 * MB, "{model:?}: {} MB for a client that does not read", held / MB);
+        server.wait_for_log("exceeding the output buffer limit");
+        assert_eq!(other.ask("CLIENT LIST").text().lines().count(), 1);
+        // Who reads may ask as often as it likes.
+        let mut client = server.client();
+        let mut writer = client.writer();
+        let asked = requests.clone();
+        let sender = thread::spawn(move || writer.write_all(&asked).unwrap());
+        for _ in 0..1000 {
+            assert!(client.read().text().starts_with("ERR unknown command"), "{model:?}");
+        }
+        sender.join().unwrap();
+        client.ok("AUTH secret");
+    }
+}
+
+#[test]
 fn auth_opens_the_way_for_what_follows_in_the_same_write() {
     for model in MODELS {
         let server = Server::start(&[model, &["--requirepass", "secret"][..]].concat());
