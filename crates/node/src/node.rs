@@ -127,7 +127,8 @@ impl Node {
     /// Returns whether this caller was the first.
     pub fn kill(&self, client: &ClientRecord) -> bool {
         let first = client.location.kill();
-        if let Some(waiter) = self.waits.find(client.id) {
+        // A wait that begins meanwhile is found here, or it finds the mark.
+        if let Some(waiter) = self.waits.find_surely(client.id) {
             waiter.give_up();
         }
         first

@@ -80,7 +80,8 @@ pub(crate) enum WakeEvent {
 
 impl Waiter {
     /// Blocks the session's client: from now on writers find it in the queues of its keys, all of
-    /// whose shards are locked. `command` is its command's index in the table, `tsc` what the request has taken so far, in TSC cycles.
+    /// whose shards are locked. `command` is its command's index in the table, `tsc` what the
+    /// request has taken so far, in TSC cycles.
     pub(crate) fn begin(
         session: &Session,
         (command, waits): (u16, &Waits),

@@ -48,6 +48,12 @@ impl Waits {
         if self.count() == 0 {
             return None;
         }
+        self.find_surely(id)
+    }
+
+    /// The same, also for a wait that is being added: either it is found, or whoever adds it sees
+    /// what the caller did before.
+    pub(crate) fn find_surely(&self, id: u64) -> Option<Arc<Waiter>> {
         self.part(id).lock().get(&id).filter(|waiter| waiter.waits()).cloned()
     }
 

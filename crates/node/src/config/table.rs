@@ -16,6 +16,7 @@ const MB: i64 = 1024 * 1024;
 const ACCEPT: &str = "server/src/net/accept.rs";
 const ACCOUNTING: &str = "node/src/execution/accounting.rs";
 const CONNECTION: &str = "server/src/net/connection.rs";
+const APPLY: &str = "server/src/threads/apply.rs";
 const CONTROL: &str = "server/src/threads/control.rs";
 const CRON: &str = "server/src/threads/cron.rs";
 const DEBUG: &str = "node/src/commands/debug.rs";
@@ -258,9 +259,9 @@ pub static PARAMETERS: &[Parameter] = &[
     // Logs.
     choice!("loglevel", loglevel, LogLevel,
         "The least grave line to log: debug, verbose, notice, warning or nothing.")
-        .applies(Apply::Log).read_in(CONTROL),
+        .applies(Apply::Log).read_in(APPLY),
     text!("logfile", logfile,
-        "File to log to; empty for standard output.").immutable().keeps_empty().read_in(CONTROL),
+        "File to log to; empty for standard output.").immutable().keeps_empty().read_in(APPLY),
     flag!("hide-user-data-from-log", hide_user_data_from_log,
         "Keep keys, values and names of users out of the log.").applies(Apply::Log)
         .without_effect("the log never holds keys or values"),
@@ -283,7 +284,7 @@ pub static PARAMETERS: &[Parameter] = &[
     // Process.
     text!("dir", dir,
         "Working directory: where relative paths start.").protected().applies(Apply::Directory)
-        .read_in(CONTROL),
+        .read_in(APPLY),
     flag!("daemonize", daemonize,
         "Leave the terminal and run in the background.").immutable().read_in(START),
     choice!("supervised", supervised, Supervised,

@@ -79,12 +79,12 @@ fn a_change_of_several_parameters_is_followed_as_a_whole_or_not_at_all() {
     let steps = [
         (Apply::Threads, "io-threads"),
         (Apply::Listeners, "port"),
-        (Apply::Directory, "dir"),
+        (Apply::Allocator, "jemalloc-bg-thread"),
         (Apply::Clients, "maxclients"),
         (Apply::Log, "loglevel"),
     ];
-    let set = "CONFIG SET io-threads 4 port 7000 dir / maxclients 5 loglevel debug";
-    let get = "CONFIG GET io-threads port dir maxclients loglevel";
+    let set = "CONFIG SET io-threads 4 port 7000 jemalloc-bg-thread no maxclients 5 loglevel debug";
+    let get = "CONFIG GET io-threads port jemalloc-bg-thread maxclients loglevel";
     let mut server = TestServer::new(1);
     let (before, _) = server.request("c", &words(get));
     for (step, name) in steps {

@@ -277,7 +277,7 @@ fn end(main: &mut IoThread, shared: &Shared, config: &Config) {
     {
         let mut control = shared.control.lock();
         control.listeners.clear();
-        control.ending = true;
+        control.end();
     }
     // Clients on their way between threads end here.
     shared.threads_carrying.store(1, Ordering::Release);

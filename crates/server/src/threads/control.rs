@@ -44,8 +44,6 @@ pub struct Control {
     pub epoll: Option<Arc<Epoll>>,
     /// I/O threads by their numbers, less one.
     threads: Vec<Option<JoinHandle<()>>>,
-    /// The process is about to end: no thread is started any more.
-    pub ending: bool,
     /// How many threads run and how many of them carry clients.
     thread_count: ThreadCount,
     carriers: Carriers,
@@ -64,6 +62,11 @@ impl Control {
         Self { executable, config_file, ..Self::default() }
     }
 
+    /// The process is about to end: no thread is started any more.
+    pub fn end(&mut self) {
+        self.thread_count.end();
+    }
+
     /// I/O threads that have not ended.
     pub fn threads_left(&self) -> usize {
         self.thread_count.others_running()
@@ -75,9 +78,6 @@ impl Control {
     /// # Errors
     /// When the system refuses a thread.
     pub fn set_threads(&mut self, shared: &Shared, wanted: usize) -> Result<(), String> {
-        if self.ending {
-            return Ok(());
-        }
         // All that have a processor take clients, until it is seen how busy they are.
         let steps = self.thread_count.set(wanted, threads_usable(&shared.node.config()));
         self.take_steps(shared, steps).map_err(|error| error.to_string())
@@ -90,7 +90,7 @@ impl Control {
         // Not the time of day, which can be set back.
         let now_ms = (now_tsc as f64 / sys::clock::tsc_per_micro() / 1000.0) as i64;
         let busy = self.busy_samples.shares(now_tsc, &shared.busy_tsc(now_tsc));
-        if self.ending || busy.is_empty() {
+        if busy.is_empty() {
             return;
         }
         if now_ms >= self.look_at_processors_ms {
@@ -147,7 +147,7 @@ impl Control {
         }
         let steps = self.thread_count.ended();
         if let Err(error) = self.take_steps(shared, steps) {
-            warning!("Can't start a thread: {error}");
+            warning!("Can't change the number of threads: {error}");
         }
     }
 }

@@ -6,6 +6,7 @@
 //!     set(wanted), more:  (Start, Publish) ..., Rebalance
 //!     set(wanted) while threads leave: kept until the last of them has ended
 //!     ended(thread): Unlink when it was the last that left, then what was kept
+//!     end(): nothing but the end of threads follows
 //!     carry(fewer): Publish, Park ...                     those parked move their clients, sleep
 //!     carry(more):  Resume ..., Publish, Rebalance
 //! ```
@@ -44,11 +45,13 @@ pub struct ThreadCount {
     running: usize,
     /// What was asked for while threads were leaving: threads, and how many of them carry clients.
     wanted: Option<(usize, usize)>,
+    /// The server goes down: the threads that run end, and no other is started.
+    ending: bool,
 }
 
 impl Default for ThreadCount {
     fn default() -> Self {
-        Self { active: 1, carrying: 1, running: 1, wanted: None }
+        Self { active: 1, carrying: 1, running: 1, wanted: None, ending: false }
     }
 }
 
@@ -70,6 +73,9 @@ impl ThreadCount {
 
     /// Changes the number of threads to `wanted`, of which `carrying` take clients.
     pub fn set(&mut self, wanted: usize, carrying: usize) -> Vec<Step> {
+        if self.ending {
+            return Vec::new();
+        }
         if self.running > self.active {
             self.wanted = Some((wanted, carrying));
             return Vec::new();
@@ -100,6 +106,9 @@ impl ThreadCount {
     /// Changes the number of threads that take clients, as far as there are so many. The main
     /// thread alone is not enough when there are others.
     pub fn carry(&mut self, carrying: usize) -> Vec<Step> {
+        if self.ending {
+            return Vec::new();
+        }
         let carrying = carrying.clamp(self.active.min(2), self.active);
         let before = std::mem::replace(&mut self.carrying, carrying);
         let mut steps = Vec::new();
@@ -112,6 +121,13 @@ impl ThreadCount {
             steps.extend([Step::Publish(carrying), Step::Rebalance]);
         }
         steps
+    }
+
+    /// The server goes down. From now on the number of threads only falls, also if a change to more
+    /// of them waits for threads that leave.
+    pub fn end(&mut self) {
+        self.ending = true;
+        self.wanted = None;
     }
 
     /// A thread could not be started: it and those behind it do not exist.
@@ -153,6 +169,18 @@ mod tests {
         count.start_failed(3);
         assert_eq!(count.others_running(), 2);
         assert_eq!(count.set(2, 2), [Publish(2), Leave(2)]);
+    }
+
+    #[test]
+    fn no_thread_is_started_while_the_server_goes_down() {
+        let mut count = ThreadCount::default();
+        count.set(3, 3);
+        count.set(1, 1);
+        assert_eq!(count.set(3, 3), [], "it waits for threads that leave");
+        count.end();
+        assert_eq!((count.ended(), count.ended()), (vec![], vec![Unlink(1)]));
+        assert_eq!((count.set(4, 4), count.carry(2)), (vec![], vec![]));
+        assert_eq!(count.others_running(), 0);
     }
 
     #[test]

@@ -199,3 +199,13 @@ fn paused_clients_survive_the_end_of_their_thread() {
     }
     assert_eq!(control.ask("GET n").text(), "9");
 }
+
+#[test]
+fn a_server_ends_while_a_change_waits_for_threads_that_leave() {
+    for _ in 0..5 {
+        let mut server = Server::start(&["--io-threads", "3"]);
+        let requests = ["CONFIG SET io-threads 1", "CONFIG SET io-threads 3", "SHUTDOWN NOSAVE"];
+        server.client().send_raw(&requests.map(request).concat());
+        assert!(server.wait().success());
+    }
+}
