@@ -293,8 +293,7 @@ fn grown(capacity: usize) -> usize {
     } else {
         (capacity / 8).max(DOUBLING_BYTES_MAX)
     };
-    // No capacity is above isize::MAX.
-    capacity + more
+    capacity.saturating_add(more)
 }
 
 /// Writes `bytes` at `offset`, over what is there and past the end, with zeros up to the offset.

@@ -13,6 +13,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
+use base::hash::KeyHasher;
 use engine::{Cx, LockedShards, ShardMap};
 use store::Lookup;
 
@@ -34,9 +35,14 @@ type Changed = (usize, Vec<u8>);
 
 impl<L: ShardLocks> ExecutionScope<'_, L> {
     /// Runs a command on the shards of its keys and serves the clients blocked on them. It may
-    /// block its own client. `fed` are the hashes of those keys that it may add something to.
+    /// block its own client. `fed` gives the hashes of those keys that it may add something to.
     #[inline(never)]
-    pub(crate) fn run_watched(&mut self, hashes: &[u64], fed: &[u64], work: Work<'_>) -> Outcome {
+    pub(crate) fn run_watched(
+        &mut self,
+        hashes: &[u64],
+        fed: &dyn Fn(&KeyHasher) -> Vec<u64>,
+        work: Work<'_>,
+    ) -> Outcome {
         let (locks, admission) = (self.locks, self.admission);
         let Worker { turn, random, node, config, wake_events, .. } = &mut *self.worker;
         let map = node.map;
@@ -46,18 +52,22 @@ impl<L: ShardLocks> ExecutionScope<'_, L> {
         let tsc = || locks.tsc();
         // Fails with shards that have to be locked as well.
         let mut attempt = |mut locked: LockedShards<'_>, held: Option<&[usize]>| {
-            if let Some(held) = held {
-                let missing = missing(&mut locked, fed, held, map);
+            // A client that has blocked in one of these shards was counted before.
+            let awaited = node.waits.count() != 0;
+            if let Some(held) = held.filter(|_| awaited) {
+                let missing = missing(&mut locked, &fed(&node.hasher), held, map);
                 if !missing.is_empty() {
                     return Err(missing);
                 }
             }
             follow_time(locks, parts.turn);
             let mut cx = Cx::new(&mut parts, locked.reborrow(), hashes);
-            cx.turn.effects.set_watched(true);
+            cx.turn.effects.set_watched(awaited);
             let outcome = if_admitted(admission, node, &mut cx, work);
-            serve_ready(&mut cx, &node.waits, VecDeque::new(), held, &tsc, wake_events);
-            cx.turn.effects.set_watched(false);
+            if awaited {
+                serve_ready(&mut cx, &node.waits, VecDeque::new(), held, &tsc, wake_events);
+                cx.turn.effects.set_watched(false);
+            }
             Ok(outcome)
         };
         for _ in 0..ROUNDS_MAX {
@@ -164,7 +174,7 @@ pub(super) fn try_key<L: ShardLocks>(worker: &mut Worker, db: usize, key: &[u8],
         Outcome::Done
     };
     let mut scope = ExecutionScope { worker, db, locks, admission: None };
-    scope.run_watched(&[hash], &[hash], &mut change);
+    scope.run_watched(&[hash], &|_| vec![hash], &mut change);
 }
 
 /// Runs a step of the walk over expired keys, and tells those who wait for the end of a key that it

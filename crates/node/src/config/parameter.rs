@@ -22,8 +22,8 @@ pub type Reason = Cow<'static, str>;
 pub enum Apply {
     /// Nothing: whoever needs it reads it from the current configuration.
     Nothing,
-    /// The log: the parameter has no effect, for this reason.
-    NoEffect(&'static str),
+    /// The log: the parameter of this name has no effect, for this reason.
+    NoEffect(&'static str, &'static str),
     /// Listening sockets: addresses or ports changed.
     Listeners,
     /// Certificates, protocols or ciphers: new connections need a new TLS setup.
@@ -174,13 +174,14 @@ impl Parameter {
 
     /// The log says why when it is set, in a file or by CONFIG SET.
     pub(super) const fn without_effect(self, reason: &'static str) -> Self {
-        self.applies(Apply::NoEffect(reason))
+        let name = self.name;
+        self.applies(Apply::NoEffect(name, reason))
     }
 
     /// Why it has no effect; None when it has one.
     pub fn no_effect(&self) -> Option<&'static str> {
         match self.apply {
-            Apply::NoEffect(reason) => Some(reason),
+            Apply::NoEffect(_, reason) => Some(reason),
             _ => None,
         }
     }

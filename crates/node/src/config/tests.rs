@@ -269,7 +269,13 @@ fn parameters_without_effect_say_why_when_they_are_set() {
     let mut config = Config::default();
     let changes = config.set(&[(b"list-compress-depth", b"1")], false).unwrap();
     let reason = "chunks of lists are not compressed";
-    assert_eq!(changes, [Change { apply: Apply::NoEffect(reason), name: "list-compress-depth" }]);
+    assert_eq!(
+        changes,
+        [Change {
+            apply: Apply::NoEffect("list-compress-depth", reason),
+            name: "list-compress-depth"
+        }]
+    );
 }
 
 #[test]

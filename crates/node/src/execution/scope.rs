@@ -7,6 +7,7 @@
 
 use std::sync::atomic::Ordering;
 
+use base::hash::KeyHasher;
 use base::random::Random;
 use command::{Access, Flags, KeySpec, ShardScope};
 use engine::{Cx, CxParts, LockedShards, ShardMap};
@@ -79,7 +80,7 @@ impl<L: ShardLocks> ExecutionScope<'_, L> {
         if let Some(hash) = request.hash {
             return match self.run_on_key(hash, work) {
                 Some(outcome) => outcome,
-                None => self.run_watched(&[hash], &[hash], work),
+                None => self.run_watched(&[hash], &|_| vec![hash], work),
             };
         }
         match entry.spec.scope.with(&request.args) {
@@ -90,25 +91,16 @@ impl<L: ShardLocks> ExecutionScope<'_, L> {
                 let may_block = entry.spec.flags.has(Flags::BLOCKING);
                 let ran = if may_block { None } else { self.run_on_keys(&hashes, work) };
                 let outcome = ran.unwrap_or_else(|| {
-                    if may_block {
-                        let fed = self.fed_by(entry, &request.args);
-                        self.run_watched(&hashes, &fed, work)
-                    } else {
-                        self.run_watched(&hashes, &hashes, work)
-                    }
+                    let fed = |hasher: &KeyHasher| match may_block {
+                        true => fed_by(hasher, entry, &request.args),
+                        false => hashes.clone(),
+                    };
+                    self.run_watched(&hashes, &fed, work)
                 });
                 self.worker.hashes = hashes;
                 outcome
             }
         }
-    }
-
-    /// The hashes of the keys that a command which may block adds to. From its other keys it only
-    /// takes or reads.
-    fn fed_by(&self, entry: &Entry, args: &Args<'_>) -> Vec<u64> {
-        let adds = |spec: &&KeySpec| spec.access.has(Access::INSERT);
-        let keys = entry.spec.keys.iter().filter(adds).flat_map(|spec| spec.positions(args));
-        keys.map(|at| self.worker.node.hasher.hash(args.text(at))).collect()
     }
 
     /// Runs a command on the shard of its only key. None: a client is blocked on the key, and
@@ -200,6 +192,14 @@ pub(crate) fn cx_parts<'a>(
         bulk_bytes_max: config.bulk_bytes_max() as usize,
         limits: &config.limits,
     }
+}
+
+/// The hashes of the keys that a command which may block adds to. From its other keys it only
+/// takes or reads.
+fn fed_by(hasher: &KeyHasher, entry: &Entry, args: &Args<'_>) -> Vec<u64> {
+    let adds = |spec: &&KeySpec| spec.access.has(Access::INSERT);
+    let keys = entry.spec.keys.iter().filter(adds).flat_map(|spec| spec.positions(args));
+    keys.map(|at| hasher.hash(args.text(at))).collect()
 }
 
 /// The hashes of a request's keys, in the order of their positions, in the thread's reused list.

@@ -96,6 +96,15 @@ impl<'a> ThreadShards<'a> {
         Self { shards, pass, waited }
     }
 
+    /// Lets those who want to close the gate do so first. Costs a relaxed load when there are none.
+    /// No shard may be locked.
+    #[inline]
+    pub fn make_way(&self) {
+        if self.pass.make_way() {
+            self.waited.set(true);
+        }
+    }
+
     /// Runs `work` with one shard, for which it waits no longer than `wait`. None: a command holds
     /// the shard, and nothing was done.
     pub fn try_one<R>(
@@ -197,9 +206,7 @@ impl ShardAccess for ThreadShards<'_> {
     fn visit(&self, shard: usize, work: &mut dyn FnMut(&mut Shard)) {
         debug_assert!(self.pass.is_inside(), "shards are visited inside the gate");
         work(&mut self.lock(shard));
-        if self.pass.make_way() {
-            self.waited.set(true);
-        }
+        self.make_way();
     }
 }
 

@@ -252,13 +252,18 @@ impl Connection {
     pub fn interest(&self) -> Interest {
         let reads = self.watched.is_some_and(|watched| watched.read);
         let (read, end) = match self.state {
-            ClientState::Reading | ClientState::Batched => (true, false),
+            ClientState::Reading | ClientState::Batched => (!self.held_back, false),
             ClientState::Blocked(_) => (reads, !reads),
             ClientState::Paused | ClientState::OnMainThread | ClientState::Closing => {
                 (false, false)
             }
         };
         Interest { read, write: self.wants_write(), end }
+    }
+
+    /// Whether input has come that no event of the socket will report.
+    pub fn has_unread_input(&self) -> bool {
+        self.query_buffer.is_some() || self.transport.has_received()
     }
 
     /// Bytes of replies that wait for the socket.

@@ -72,8 +72,8 @@ pub fn apply<'a>(
             }))
         }
         Apply::Tls => follow_tls(shared, new),
-        Apply::NoEffect(reason) => {
-            warning!("A changed parameter has no effect: {reason}");
+        Apply::NoEffect(name, reason) => {
+            warning!("'{name}' has no effect: {reason}");
             Ok(nothing_to_undo())
         }
         Apply::Nothing => Ok(nothing_to_undo()),

@@ -184,6 +184,8 @@ impl IoThread {
             }
             *commands += 1;
             *next += 1;
+            // A closer of the gate waits for one command, not for the whole batch.
+            locks.make_way();
         }
         let Some(error) = &batch.error else { return Some(Outcome::Done) };
         Reply::new(&mut self.out, session.resp3).error(error.to_string().as_bytes());
@@ -291,7 +293,7 @@ impl IoThread {
         let Some(client) = self.slots.client(slot) else { return };
         match client.state {
             ClientState::Reading => {
-                if client.query_buffer.is_some() || client.transport.has_received() {
+                if client.has_unread_input() {
                     self.look_again(slot);
                 }
             }

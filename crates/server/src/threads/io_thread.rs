@@ -317,7 +317,8 @@ impl IoThread {
             return;
         }
         if client.held_back {
-            return self.look_again(slot);
+            // Its input is looked at when more of its output has left.
+            return;
         }
         if client.query_buffer.is_none() || client.transport.has_received() {
             return self.receive(slot);
@@ -337,8 +338,12 @@ impl IoThread {
 
     pub(crate) fn send_pending(&mut self, slot: usize) {
         let Some(client) = self.slots.client_mut(slot) else { return };
+        let was_held_back = client.held_back;
         match client.send_pending(SEND_BYTES_MAX) {
             Ok(sent) => {
+                if was_held_back && !client.held_back && client.has_unread_input() {
+                    self.again.push_back(slot);
+                }
                 self.worker.stats.writes.add(u64::from(sent > 0));
                 self.worker.stats.out_bytes.add(sent as u64);
                 client.publish(self.worker.turn.steady_ms, 0, sent);

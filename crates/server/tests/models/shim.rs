@@ -169,6 +169,9 @@ impl Mutex<Shard> {
         if Fault::OpenLocks.is_planted() {
             return Some(MutexGuard::Forged(Box::new(Shard::default())));
         }
+        if SWITCHES_AT_LOCKS.get() {
+            self.reached.load(Ordering::Relaxed);
+        }
         let guard = self.mutex.try_lock().ok().map(MutexGuard::Held);
         if guard.is_none() && Fault::WaitingTryLock.is_planted() {
             FAILED_TRIES.set(FAILED_TRIES.get() + 1);
