@@ -154,7 +154,7 @@ impl<L: ShardLocks> ExecutionScope<'_, L> {
     /// Runs a command that visits one shard after another.
     fn run_on_each(&mut self, work: Work<'_>) -> Outcome {
         let Worker { turn, random, node, config, .. } = &mut *self.worker;
-        let access = EachShard { locks: self.locks, node, unix_ms: turn.unix_ms };
+        let access = EachShard { locks: self.locks, node, steady_ms: turn.steady_ms };
         let keeps_expired = turn.keep_expired;
         turn.effects.set_watched(node.waits.count() != 0);
         follow_time(self.locks, turn);
@@ -238,7 +238,7 @@ struct EachShard<'a, L> {
     locks: &'a L,
     node: &'a Node,
     /// When the command began.
-    unix_ms: i64,
+    steady_ms: i64,
 }
 
 impl<L: ShardLocks> engine::ShardAccess for EachShard<'_, L> {
@@ -247,6 +247,6 @@ impl<L: ShardLocks> engine::ShardAccess for EachShard<'_, L> {
     }
 
     fn keeps_expired(&self) -> bool {
-        self.node.pause_left_ms(self.unix_ms) > 0
+        self.node.pause_left_ms(self.steady_ms) > 0
     }
 }

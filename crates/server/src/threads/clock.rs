@@ -70,7 +70,7 @@ impl Default for Clock {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::threads::cron::Cron;
+    use crate::threads::cron_schedule::Cron;
     use crate::threads::deadlines::Deadlines;
 
     #[test]

@@ -9,7 +9,8 @@ use store::{Shard, Turn};
 use crate::keyspace::shard_locks::ThreadShards;
 use crate::net::tls::HANDSHAKE_MS_MAX;
 use crate::process::host::ProcessHost;
-use crate::threads::expiry_walk::{ExpiryWalk, StepResult, WalkedShards};
+use crate::threads::cron_schedule::{Cron, IDLE_CHECK_MS};
+use crate::threads::expiry_walk::{StepResult, WalkedShards};
 use crate::threads::io_thread::IoThread;
 
 /// Keys looked at in one step on one database of one shard.
@@ -18,42 +19,7 @@ const KEYS_A_STEP: usize = 20;
 const FIELDS_A_STEP: usize = 64;
 /// A tick's share of time, per cent of the time between two ticks, at `active-expire-effort 1`.
 const TIME_PERCENT: i64 = 25;
-/// Between two looks at idle clients.
-const IDLE_CHECK_MS: i64 = 1000;
-
-/// How long a thread sleeps that has nothing to do.
-const SLEEP_MS_MAX: i32 = 60 * 60 * 1000;
-
-/// When a thread's background work is due, on the steady scale.
-#[derive(Debug, Default)]
-pub struct Cron {
-    next_ms: i64,
-    next_idle_check_ms: i64,
-    walk: ExpiryWalk,
-}
-
 impl Cron {
-    /// How long the thread may sleep, if it has clients and if it tends shards.
-    pub fn wait_ms(&self, steady_ms: i64, has_clients: bool, tends_shards: bool) -> i32 {
-        match (tends_shards, has_clients) {
-            (true, _) => (self.next_ms - steady_ms).clamp(0, 1000) as i32,
-            (false, true) => (self.next_idle_check_ms - steady_ms).clamp(0, IDLE_CHECK_MS) as i32,
-            // Whoever gives it a client or shards sends a message.
-            (false, false) => SLEEP_MS_MAX,
-        }
-    }
-
-    /// Whether a tick is due. The caller then says when the [next](Self::schedule) one is.
-    pub fn is_due(&self, steady_ms: i64, tends_shards: bool) -> bool {
-        steady_ms >= if tends_shards { self.next_ms } else { self.next_idle_check_ms }
-    }
-
-    /// Puts the next tick at the end of this interval: at the same moment in all threads, so that
-    /// what ends together goes together.
-    pub fn schedule(&mut self, steady_ms: i64, interval_ms: i64) {
-        self.next_ms = (steady_ms / interval_ms + 1) * interval_ms;
-    }
-
     /// Does what is due.
     pub fn run(&mut self, thread: &mut IoThread) {
         let steady_ms = thread.steady_ms();

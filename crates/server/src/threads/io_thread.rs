@@ -26,7 +26,7 @@ use crate::net::read_batch::{ReadBatch, Received};
 use crate::threads::client_moves::Moves;
 use crate::threads::client_state::ClientState;
 use crate::threads::clock::Clock;
-use crate::threads::cron::Cron;
+use crate::threads::cron_schedule::Cron;
 use crate::threads::deadlines::Deadlines;
 use crate::threads::message::Message;
 use crate::threads::shared::{Shared, ThreadHandle};
