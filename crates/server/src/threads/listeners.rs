@@ -36,6 +36,11 @@ impl Control {
         spare: Vec<Listener>,
     ) -> Result<Vec<Listener>, String> {
         let wanted = ListenAddress::all(config);
+        for (nth, address) in wanted.iter().enumerate() {
+            if wanted[..nth].iter().any(|earlier| earlier.is_same(address)) {
+                return Err(format!("Could not listen on {} twice", address.name));
+            }
+        }
         let is_wanted =
             |listener: &Listener| wanted.iter().any(|address| address.is_same(&listener.address));
         let open = std::mem::take(&mut self.listeners).into_iter().chain(spare);
@@ -223,6 +228,7 @@ mod tests {
             Config { port, ..config.clone() },
             Config { tls_port: port, ..config.clone() },
             Config { bind: addresses(&["127.0.0.1", "192.0.2.1"]), ..config.clone() },
+            Config { bind: addresses(&["127.0.0.1", "-127.0.0.1"]), ..config.clone() },
         ] {
             control.open_listeners(&wrong, Vec::new()).expect_err("it cannot be opened");
             assert_eq!(open(&control), before);
