@@ -1,4 +1,7 @@
 //! What a data command's handler is, and how its effect is sealed.
+//!
+//! On the way of a request: `node::execution::scope` has locked the shards; a handler's result goes
+//! back to the `Executor`.
 
 use resp::{Args, Reply};
 

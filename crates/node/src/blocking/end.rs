@@ -1,4 +1,7 @@
 //! How the owner of a blocked client ends its wait.
+//!
+//! On the way of a blocked request this is the end: `serve` or a deadline has settled the wait, and
+//! the client proceeds.
 
 use std::sync::Arc;
 

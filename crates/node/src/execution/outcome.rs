@@ -1,4 +1,7 @@
 //! What came of a request.
+//!
+//! On the way back of a request: the `Executor` makes it, `server::threads::execute` turns it into
+//! the client's state.
 
 use std::sync::Arc;
 

@@ -4,6 +4,8 @@
 //! Nearly every command takes the first way out: nobody is blocked on its keys, so it runs on the
 //! shards of its keys alone. A command on a key that a client is blocked on, and one that may block
 //! itself, runs [watched](ExecutionScope::run_watched).
+//!
+//! On the way of a request: the `Executor` comes before, the handler in `engine` behind.
 
 use std::sync::atomic::Ordering;
 

@@ -3,6 +3,8 @@
 //!
 //! Bytes are read into one buffer of the thread and arguments point into it; nothing is copied.
 //! Only a client with unfinished input is read into its own [`QueryBuffer`].
+//!
+//! On the way of a request this is the beginning: behind it comes `threads::execute`.
 
 use std::io::{self, Read};
 use std::ops::Range;

@@ -3,6 +3,9 @@
 //! Clients are executed one after another, and each is answered before the next, while its replies
 //! are in the nearest cache. The clients behind it pass the stages of prefetching meanwhile: the
 //! shards of their keys, then the table slots, then the records.
+//!
+//! On the way of a request: `net::read_batch` comes before, `node`'s `Executor` behind; the outcome
+//! comes back here and becomes the client's state.
 
 use std::collections::VecDeque;
 
