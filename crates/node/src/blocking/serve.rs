@@ -92,7 +92,8 @@ impl<L: ShardLocks> ExecutionScope<'_, L> {
             follow_time(locks, parts.turn);
             let mut cx = Cx::new(&mut parts, LockedShards::Each(&*all), &[]);
             let outcome = if_admitted(admission, node, &mut cx, work);
-            if node.waits.count() != 0 {
+            let is_withdrawn = matches!(outcome, Outcome::Close | Outcome::Paused);
+            if !is_withdrawn && node.waits.count() != 0 {
                 let mut cx = Cx::new(&mut parts, LockedShards::Many(all), &[]);
                 cx.turn.effects.set_watched(true);
                 let mut awaited = VecDeque::new();
