@@ -1,8 +1,9 @@
 //! The sizes up to which collections are kept in their small forms.
 
 /// The longest string, key, member or element, whatever `proto-max-bulk-len` says: records and
-/// packed lists have lengths of 32 bits, and what lies around a text counts too.
-pub const STRING_BYTES_MAX: u64 = 3 << 30;
+/// packed lists have lengths of 32 bits, and what lies around a text counts too. It leaves room for
+/// the rest of its request, which is limited to 3 GB.
+pub const STRING_BYTES_MAX: u64 = (3 << 30) - (1 << 20);
 
 /// The limits of small forms, each named like its parameter but the last.
 #[derive(Clone, Debug, PartialEq, Eq)]

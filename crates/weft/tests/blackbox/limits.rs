@@ -252,7 +252,10 @@ fn a_client_that_never_reads_is_closed_at_the_hard_limit() {
         server.wait_for_log("exceeding the output buffer limit");
         assert_eq!(server.info("client_output_buffer_limit_disconnections"), "1");
         assert_eq!(other.ask("PING").text(), "PONG");
-        assert_eq!(server.client().ask("CLIENT LIST").text().lines().count(), 2);
+        // The client that asked for the count above may be closed a moment later.
+        eventually("only the other is left", || {
+            other.ask("CLIENT LIST").text().lines().count() == 1
+        });
     }
 }
 

@@ -14,6 +14,8 @@ use diff::{Request, request};
 /// How long a transcript waits for a reply, and the replay for one of its own, which a transcript
 /// may have delayed.
 const REPLY_TIME_MAX: Duration = Duration::from_secs(1);
+/// How long a reply may take that should not come, which a busy machine delays.
+const UNEXPECTED_TIME: Duration = Duration::from_millis(50);
 const CONTROL_TIME_MAX: Duration = Duration::from_secs(20);
 
 /// The server.
@@ -186,18 +188,20 @@ impl Connection {
         self.read()
     }
 
-    /// Whether a byte is there. A connection that the other side closed has none.
+    /// Whether a byte is there, or comes in a moment. A connection that the other side closed has
+    /// none.
     fn has_bytes(&mut self) -> io::Result<bool> {
         if !self.stream.buffer().is_empty() {
             return Ok(true);
         }
         let stream = self.stream.get_ref();
-        stream.set_nonblocking(true)?;
+        let reply_time = stream.read_timeout()?;
+        stream.set_read_timeout(Some(UNEXPECTED_TIME))?;
         let peeked = stream.peek(&mut [0]);
-        stream.set_nonblocking(false)?;
+        stream.set_read_timeout(reply_time)?;
         match peeked {
             Ok(bytes) => Ok(bytes > 0),
-            Err(e) if e.kind() == ErrorKind::WouldBlock => Ok(false),
+            Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => Ok(false),
             Err(e) if is_closed(&e) => Ok(false),
             Err(e) => Err(e),
         }
