@@ -1,9 +1,9 @@
 //! Layer 6: all input and output: event loops, threads, the shard locks, the real files, signals.
 //!
-//! - [`process`]: start and end of the process, the configuration file, the log.
-//! - [`threads`]: an I/O thread's event loop, its clients, and what threads ask of one another.
-//! - [`net`]: sockets, TLS, and the bytes that clients send and get.
-//! - [`keyspace`]: the shards, their locks and the gate around them.
+//! - `process`: start and end of the process, the configuration file, the log.
+//! - `threads`: an I/O thread's event loop, its clients, and what threads ask of one another.
+//! - `net`: sockets, TLS, and the bytes that clients send and get.
+//! - `keyspace`: the shards, their locks and the gate around them.
 #![forbid(unsafe_code)]
 
 mod keyspace;

@@ -2,7 +2,7 @@
 //!
 //! Arguments are bytes and need not be UTF-8. A text holds each byte of an argument as the
 //! character of the same number (Latin-1), so that enums can keep and print strings, and
-//! [`to_bytes`] turns the text back into bytes when it is sent. Redis formats such texts with C's
+//! `to_bytes` turns the text back into bytes when it is sent. Redis formats such texts with C's
 //! `%s`, so an argument ends at its first zero byte.
 
 /// An argument as a text of an error holds it.

@@ -4,7 +4,7 @@
 //! number of arguments, may this client run it (authentication now, access control later), does it
 //! belong to the main thread, is it paused. None of them costs more than a branch for an ordinary
 //! data command. All are made inside the gate. A command that leaves it on the way to its shards
-//! checks again what may have changed ([`Admission`]).
+//! checks again what may have changed (`Admission`).
 //!
 //! On the way of a request this is the middle: the event loop (`server::threads::execute`) calls
 //! [`Executor::execute`], which locks shards (`scope`) and calls the handler in `engine`; the

@@ -1,7 +1,7 @@
 //! Counts of one thread, written by it alone and read by all.
 //!
 //! Nobody sets a count back: CONFIG RESETSTAT remembers what the counts were, and
-//! [`crate::statistics`] reports the difference.
+//! [`totals`](super::totals) reports the difference.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
