@@ -9,7 +9,7 @@
 //! before the command runs: those of its keys; of the destinations of those who wait for a key that
 //! it may add to; of the destinations of those who wait for these; and so on. That set is found by
 //! looking at the queues under the locks. When it is more than what is held, everything is let go
-//! and taken again with the rest; when the queues keep changing, the world is stopped.
+//! and taken again with the rest; when the queues keep changing, the gate is closed.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -27,7 +27,7 @@ use crate::execution::scope::{
 use crate::execution::worker::Worker;
 use crate::host::{ClientWaker, ShardLocks};
 
-/// How often a command takes its shards anew because more are needed, before it stops the world.
+/// How often a command takes its shards anew because more are needed, before it closes the gate.
 const ROUNDS_MAX: usize = 8;
 
 /// A key that has changed, and its database.

@@ -36,9 +36,7 @@ impl Cron {
         if tends_shards {
             self.expire(thread, interval_ms);
         }
-        if thread.waits_for_pause {
-            thread.resume_paused();
-        }
+        thread.resume_paused();
         if steady_ms >= self.next_idle_check_ms {
             self.next_idle_check_ms = steady_ms + IDLE_CHECK_MS;
             close_idle(thread, steady_ms);

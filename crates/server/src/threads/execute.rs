@@ -324,7 +324,9 @@ impl IoThread {
 
     /// Proceeds with clients that waited for the end of CLIENT PAUSE, as far as it has ended.
     pub(crate) fn resume_paused(&mut self) {
-        self.waits_for_pause = false;
+        if !std::mem::take(&mut self.waits_for_pause) {
+            return;
+        }
         for slot in 0..self.slots.len() {
             match self.slots.client(slot).map(|client| &client.state) {
                 Some(ClientState::Paused) => self.proceed(slot),

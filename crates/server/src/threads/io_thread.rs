@@ -395,7 +395,6 @@ impl IoThread {
             Action::MoveAll => self.moves = Some(Moves { next: 0, all: true }),
             Action::MoveSurplus => self.moves = Some(Moves { next: 0, all: false }),
             Action::Left(thread) => shared.control.lock().thread_left(shared, thread),
-            Action::PauseChanged if !self.waits_for_pause => {}
             Action::PauseChanged => self.resume_paused(),
             Action::ShutDown => {
                 self.finish();
