@@ -12,7 +12,8 @@
 //! differ between runs and between versions: they must not be stored, sent, or used where Redis
 //! defines the function (cluster slots are CRC-16).
 
-use std::hash::Hasher;
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 
 use foldhash::SharedSeed;
 use foldhash::quality::FoldHasher;
@@ -43,6 +44,33 @@ impl KeyHasher {
         // Raw bytes: `Hash for [u8]` would mix in the length, which foldhash already does.
         hasher.write(key);
         hasher.finish()
+    }
+}
+
+/// A map whose keys are hashes that [`KeyHasher`] has made: they are not hashed again.
+pub type ByKeyHash<V> = HashMap<u64, V, BuildHasherDefault<Rehash>>;
+
+/// See [`ByKeyHash`]. All keys of a shard share some bits, so the bits are spread once more.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Rehash(u64);
+
+impl Hasher for Rehash {
+    #[inline]
+    fn write_u64(&mut self, hash: u64) {
+        let product = u128::from(hash) * u128::from(0x9E37_79B9_7F4A_7C15_u64);
+        self.0 = (product >> 64) as u64 ^ product as u64;
+    }
+
+    /// For what is no hash: each byte counts, slowly.
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u64(self.0 ^ u64::from(*byte).rotate_left(32) ^ 1);
+        }
+    }
+
+    #[inline]
+    fn finish(&self) -> u64 {
+        self.0
     }
 }
 
@@ -89,6 +117,20 @@ mod tests {
         let fair = |count: &u32| (KEYS / 2 - 500..KEYS / 2 + 500).contains(count);
         assert!(ones.iter().all(fair), "{ones:?}");
         assert!(flips.iter().flatten().all(fair), "{flips:?}");
+    }
+
+    #[test]
+    fn hashes_that_share_bits_are_spread_again() {
+        for shift in [0, 10, 32, 54] {
+            let rehashed = (0..1024u64).map(|number| {
+                let mut hasher = Rehash::default();
+                hasher.write_u64(number.rotate_right(10).rotate_left(shift) | 1);
+                hasher.finish()
+            });
+            let mut low = [0u32; 64];
+            rehashed.for_each(|hash| low[hash as usize % 64] += 1);
+            assert!(low.iter().all(|count| (1..64).contains(count)), "{shift}: {low:?}");
+        }
     }
 
     #[test]

@@ -187,8 +187,19 @@ pub struct DoubleText {
 const DOUBLE_BYTES_MAX: usize = 40;
 
 impl DoubleText {
-    /// The text of a double.
+    /// The text of a double: the digits of integral values, else as [`Self::shortest`].
     pub fn of(value: f64) -> Self {
+        Self::with(value, INTEGRAL_MAX)
+    }
+
+    /// The text by the fewest digits that tell the double from others, with an exponent where that
+    /// saves zeros: 10000000000 is `1e+10`.
+    pub fn shortest(value: f64) -> Self {
+        Self::with(value, 0.0)
+    }
+
+    /// Integral values up to a magnitude are written with all their digits.
+    fn with(value: f64, integral_max: f64) -> Self {
         let mut text = Self { bytes: [0; DOUBLE_BYTES_MAX], len: 0 };
         if value.is_nan() {
             text.push(b"nan");
@@ -200,7 +211,7 @@ impl DoubleText {
         let magnitude = value.abs();
         if magnitude.is_infinite() {
             text.push(b"inf");
-        } else if magnitude <= INTEGRAL_MAX && magnitude.trunc() == magnitude {
+        } else if magnitude <= integral_max && magnitude.trunc() == magnitude {
             // Exact: the value is integral and below 2^63.
             text.push(itoa::Buffer::new().format(magnitude as u64).as_bytes());
         } else {
@@ -400,6 +411,25 @@ mod tests {
         assert_eq!(parse_f64_saturating(b"+inf"), Some(f64::INFINITY));
         assert_eq!(parse_f64_saturating(b"nan"), None);
         assert_eq!(parse_f64_saturating(b"0x10"), None);
+    }
+
+    #[test]
+    fn shortest_texts_have_exponents_instead_of_zeros() {
+        for (value, text) in [
+            (0.0, "0"),
+            (-0.0, "-0"),
+            (3.0, "3"),
+            (100_000_000.0, "1e+8"),
+            (12_345_678_900.0, "12345678900"),
+            (2.932_72e13, "2.93272e+13"),
+            (-1e16, "-1e+16"),
+            (99_999_999_999_999_984.0, "99999999999999980"),
+            (3.25, "3.25"),
+            (f64::NEG_INFINITY, "-inf"),
+        ] {
+            let shortest = DoubleText::shortest(value);
+            assert_eq!(std::str::from_utf8(shortest.as_bytes()), Ok(text));
+        }
     }
 
     #[test]

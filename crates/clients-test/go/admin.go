@@ -56,7 +56,8 @@ func ownRecord(r *redis.Conn, protocol int) {
 	addresses := strings.Contains(info.Addr, ":") && strings.Contains(info.LAddr, ":")
 	holds("CLIENT INFO has the addresses", addresses, info)
 	list := r.ClientList(ctx).Val()
-	own := regexp.MustCompile(fmt.Sprintf(`(?m)^id=%d .* name=subject .* io-thread=\d+$`, info.ID))
+	line := `(?m)^id=%d .* name=subject .* io-thread=\d+ tot-net-in=\d+ .* tot-cmds=\d+$`
+	own := regexp.MustCompile(fmt.Sprintf(line, info.ID))
 	holds("CLIENT LIST has this client and its thread", own.MatchString(list), list)
 	equal("CLIENT NO-EVICT", answer(r.Do(ctx, "CLIENT", "NO-EVICT", "OFF").Result()), "OK")
 	equal("CLIENT NO-TOUCH", answer(r.Do(ctx, "CLIENT", "NO-TOUCH", "OFF").Result()), "OK")

@@ -51,6 +51,7 @@ func allCommands(protocol int) {
 	conn.FlushAll(ctx)
 	checkReplies(conn)
 	conn.Close()
+	checkCombined(r)
 	checkLoad(r, connect)
 	unconfigured := redis.NewClient(&redis.Options{Addr: "127.0.0.1:" + port})
 	equal("a client without configuration", answer(unconfigured.Ping(ctx).Result()), "PONG")

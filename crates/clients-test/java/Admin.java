@@ -62,7 +62,8 @@ final class Admin {
     Check.holds("CLIENT INFO has the addresses", addresses, info);
     String listed = r.clientList(r.clientId()).strip();
     Check.equal("CLIENT LIST ID", fields(listed).get("name"), "subject");
-    Check.holds("CLIENT LIST ends with the thread", listed.matches(".* io-thread=\\d+"), listed);
+    Check.holds("CLIENT LIST ends with the thread and its traffic",
+        listed.matches(".* io-thread=\\d+ tot-net-in=\\d+ tot-net-out=\\d+ tot-cmds=\\d+"), listed);
     Check.equal("CLIENT NO-EVICT", r.clientNoEvictOff(), "OK");
     Check.equal("CLIENT NO-TOUCH", r.clientNoTouchOff(), "OK");
   }

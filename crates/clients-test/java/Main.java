@@ -39,6 +39,7 @@ final class Main {
       new Admin(r, connect, version).run();
       r.flushAll();
       Replies.run(r);
+      Combined.run(new Session(r, ADDRESS, protocol));
       new Load(r, connect, ADDRESS, config(protocol).clientName("pooled").build()).run();
     }
     try (RedisClient unconfigured = RedisClient.create(ADDRESS)) {

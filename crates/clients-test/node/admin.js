@@ -43,7 +43,8 @@ async function ownRecord(r, protocol) {
   const mine = (await r.clientList()).filter((client) => client.id === info.id);
   check.equal('CLIENT LIST has this client', mine.map((client) => client.name), ['subject']);
   const line = await r.sendCommand(['CLIENT', 'LIST', 'ID', String(info.id)]);
-  check.holds('CLIENT LIST ends with the thread', / io-thread=\d+\s*$/.test(line), line);
+  check.holds('CLIENT LIST ends with the thread and its traffic',
+    / io-thread=\d+ tot-net-in=\d+ tot-net-out=\d+ tot-cmds=\d+\s*$/.test(line), line);
   check.equal('CLIENT NO-EVICT', await r.clientNoEvict(false), 'OK');
   check.equal('CLIENT NO-TOUCH', await r.clientNoTouch(false), 'OK');
   check.equal('CLIENT GETREDIR', await r.clientGetRedir(), -1);

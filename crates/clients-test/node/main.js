@@ -5,6 +5,7 @@
 import { createClient } from 'redis';
 import * as admin from './admin.js';
 import * as check from './check.js';
+import * as combined from './combined.js';
 import * as keys from './keys.js';
 import * as load from './load.js';
 import * as replies from './replies.js';
@@ -22,6 +23,7 @@ async function commands(protocol) {
   await admin.run(r, connect, protocol);
   await r.flushAll();
   await replies.run(r);
+  await combined.run(r, connect, options);
   await load.run(r, connect, options);
   await r.close();
 }

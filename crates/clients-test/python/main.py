@@ -9,6 +9,7 @@ import sys
 
 import admin
 import check
+import combined
 import keys
 import load
 import redis
@@ -39,6 +40,7 @@ def commands(protocol):
         admin.run(r, connect, protocol)
         r.flushall()
         replies.run(r)
+        combined.run(r, connect)
     load.run(connect)
     asyncio.run(asynchronous(protocol))
 

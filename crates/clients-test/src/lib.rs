@@ -5,7 +5,8 @@
 //! This library finds or builds the `weft` binary, starts servers of it, makes
 //! certificates, installs what each client program needs under `target/clients/<language>`, and
 //! runs the programs. `tests/<language>.rs` says how a language is prepared; the programs are in
-//! `python/`, `node/`, `go/`, `java/` and `tests/rust/`.
+//! `python/`, `node/`, `go/`, `java/` and `tests/rust/`. `cases/` has what they share. Programs
+//! that people run on Redis, and what drives them, are in `programs/`.
 //!
 //! `WEFT_TEST_SERVER` names another server command to drive (split at spaces), so that the tests
 //! themselves can be checked against Redis:
@@ -21,11 +22,13 @@ mod binary;
 mod certificates;
 mod folder;
 mod program;
+mod python;
 mod server;
 mod toolchain;
 
 pub use certificates::Certificates;
 pub use folder::Folder;
-pub use program::{Part, Program, REPLIES, tls_servers};
+pub use program::{Part, Program, REPLIES, case_names, shared_file, tls_servers};
+pub use python::python_program;
 pub use server::Server;
 pub use toolchain::{Tool, prepare, run_step, sources};

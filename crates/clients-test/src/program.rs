@@ -4,7 +4,9 @@
 //! (see [`Part`]), prints one line for each check, and ends with a non-zero status at the first
 //! answer that is not the expected one.
 
+use std::fs;
 use std::io::Read;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::thread;
@@ -14,19 +16,38 @@ use crate::{Certificates, Server};
 
 /// How long one part may take before the program is killed.
 const PART_SECONDS_MAX: u64 = 120;
+/// More than one I/O thread, so that connections of one program land on different ones.
+const THREADS: [&str; 2] = ["--io-threads", "3"];
 /// With a space and a quote in it, so that quoting mistakes show.
 const PASSWORD: &str = "correct horse \"battery\"";
 
+/// The folder of what all languages read: requests with their replies, the names of cases, scripts.
+const CASES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/cases");
 /// The requests that all clients send alike, with their replies.
 pub const REPLIES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/cases/replies.txt");
+/// What a program prints before the name of a case that held.
+const CASE_HELD: &str = "ok case ";
 
-/// A part of the tests. Every part finds `WEFT_PORT` and `WEFT_REPLIES`, the path of [`REPLIES`],
-/// in its environment.
+/// The contents of a file that all languages read.
+pub fn shared_file(name: &str) -> String {
+    let path = Path::new(CASES).join(name);
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The names of the cases that every language has, in the order of `combined.txt`.
+pub fn case_names() -> Vec<String> {
+    let text = shared_file("combined.txt");
+    let names = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    names.map(str::to_owned).collect()
+}
+
+/// A part of the tests. Every part finds `WEFT_PORT`, `WEFT_REPLIES`, the path of [`REPLIES`], and
+/// `WEFT_CASES`, the folder it is in, in its environment.
 #[derive(Clone, Copy)]
 pub enum Part {
-    /// All commands, in RESP2.
+    /// All commands, and all cases of `combined.txt`, in RESP2.
     Resp2,
-    /// All commands, in RESP3.
+    /// The same in RESP3.
     Resp3,
     /// A server that wants a password: `WEFT_PASSWORD`.
     Auth,
@@ -46,13 +67,14 @@ pub struct Program {
 impl Program {
     /// Starts the servers that `part` needs and runs the part.
     pub fn run(&self, part: Part) {
-        // More than one I/O thread, so that connections of one program land on different ones.
-        let threads = ["--io-threads", "3"];
         match part {
             Part::Resp2 | Part::Resp3 => {
-                let server = Server::start(&threads);
+                let server = Server::start(&THREADS);
                 let name = if matches!(part, Part::Resp2) { "resp2" } else { "resp3" };
-                self.run_part(name, &[("WEFT_PORT", server.port.to_string())]);
+                let said = self.run_part(name, &[("WEFT_PORT", server.port.to_string())]);
+                let held: Vec<&str> =
+                    said.lines().filter_map(|line| line.strip_prefix(CASE_HELD)).collect();
+                assert_eq!(held, case_names(), "the cases of {name} are those of the list");
             }
             Part::Auth => {
                 let server = Server::start(&["--requirepass", PASSWORD]);
@@ -61,7 +83,7 @@ impl Program {
             }
             Part::Tls => {
                 let files = Certificates::new();
-                let (server, mutual) = tls_servers(&files, &threads);
+                let (server, mutual) = tls_servers(&files, &THREADS);
                 let environment = [
                     ("WEFT_PORT", server.tls_port.to_string()),
                     ("WEFT_MUTUAL_PORT", mutual.tls_port.to_string()),
@@ -72,19 +94,26 @@ impl Program {
                 self.run_part("tls", &environment);
             }
             Part::Unix => {
-                let server = Server::start(&threads);
+                let server = Server::start(&THREADS);
                 let socket = ("WEFT_SOCKET", server.socket.clone());
                 self.run_part("unix", &[("WEFT_PORT", server.port.to_string()), socket]);
             }
         }
     }
 
-    fn run_part(&self, part: &str, environment: &[(&str, String)]) {
+    /// Starts a server and runs the part `name` of a program that needs `WEFT_PORT` alone.
+    pub fn drive(&self, name: &str) {
+        let server = Server::start(&THREADS);
+        self.run_part(name, &[("WEFT_PORT", server.port.to_string())]);
+    }
+
+    /// Runs one part, and gives back what it printed.
+    fn run_part(&self, part: &str, environment: &[(&str, String)]) -> String {
         let (program, arguments) = self.words.split_first().expect("a program has a name");
         let (mut reader, writer) = std::io::pipe().expect("a pipe can be made");
         let mut command = Command::new(program);
         command.args(arguments).arg(part).stdin(Stdio::null());
-        command.env("WEFT_REPLIES", REPLIES);
+        command.env("WEFT_REPLIES", REPLIES).env("WEFT_CASES", CASES);
         command.envs(environment.iter().map(|(name, value)| (name, value)));
         command.stdout(writer.try_clone().expect("a pipe can be shared")).stderr(writer);
         let mut child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
@@ -107,6 +136,7 @@ impl Program {
         assert!(status.success(), "{part}: {program} ended with {status}");
         let checks = said.lines().filter(|line| line.starts_with("ok ")).count();
         assert!(checks > 0, "{part}: {program} checked nothing");
+        said
     }
 }
 

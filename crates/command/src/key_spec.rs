@@ -96,12 +96,20 @@ pub enum Find {
         #[allow(missing_docs)]
         others: &'static [(&'static str, usize)],
     },
+    /// Keys that patterns make of the data, so that nobody can tell; see
+    /// [`KeySpec::pattern_word`].
+    Patterns {
+        /// The words in front of patterns, and whether a pattern without a star makes no keys.
+        words: &'static [(&'static str, bool)],
+        /// All other options with the number of their arguments, and whether these are integers.
+        others: &'static [(&'static str, usize, bool)],
+    },
     /// Nobody can tell.
     Unknown,
 }
 
 /// Where some of a command's keys stand.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub struct KeySpec {
     /// Where the search begins.
     pub begin: Begin,
@@ -111,6 +119,8 @@ pub struct KeySpec {
     pub access: Access,
     /// Why they are used so, where it is not obvious: COMMAND INFO's `notes`.
     pub notes: Option<&'static str>,
+    /// The use by one request, where the arguments decide: [`Access::VARIABLE_FLAGS`].
+    pub access_of: Option<fn(&Args<'_>) -> Access>,
     /// Words that may stand instead of a keyword; see [`KeySpec::last_behind`].
     pub rivals: &'static [&'static str],
     /// What may stand before a keyword, each with its number of arguments; see
@@ -120,7 +130,7 @@ pub struct KeySpec {
 
 impl KeySpec {
     const fn new(begin: Begin, find: Find, access: Access) -> Self {
-        Self { begin, find, access, notes: None, rivals: &[], options: &[] }
+        Self { begin, find, access, notes: None, access_of: None, rivals: &[], options: &[] }
     }
 
     /// One key.
@@ -188,14 +198,38 @@ impl KeySpec {
         Self::new(Begin::Unknown, Find::Unknown, access)
     }
 
+    /// Keys that patterns behind words make, among options from an argument on; see
+    /// [`Find::Patterns`].
+    pub const fn patterns(
+        from: usize,
+        words: &'static [(&'static str, bool)],
+        others: &'static [(&'static str, usize, bool)],
+        access: Access,
+    ) -> Self {
+        Self::new(Begin::Index(from), Find::Patterns { words, others }, access)
+    }
+
     /// Why the keys are used so.
     pub const fn notes(self, notes: &'static str) -> Self {
         Self { notes: Some(notes), ..self }
     }
 
+    /// The arguments decide how the keys are used: `access` is what they are used for at most.
+    pub const fn varying(self, access_of: fn(&Args<'_>) -> Access) -> Self {
+        let access = self.access.with(Access::VARIABLE_FLAGS);
+        Self { access, access_of: Some(access_of), ..self }
+    }
+
+    /// How a request uses the keys.
+    #[inline]
+    pub fn access_in(&self, args: &Args<'_>) -> Access {
+        self.access_of.map_or(self.access, |access_of| access_of(args))
+    }
+
     /// The index of the one key that it means whatever the arguments are.
     pub const fn only(&self) -> Option<usize> {
         match (self.begin, self.find) {
+            _ if self.access.has(Access::NOT_KEY) => None,
             (Begin::Index(first), Find::Range { last: 0, .. }) => Some(first),
             _ => None,
         }
@@ -205,6 +239,7 @@ impl KeySpec {
     /// are known before the arguments are looked at.
     pub fn single_key(&self) -> Option<(usize, usize)> {
         match (self.begin, self.find) {
+            _ if self.access.has(Access::NOT_KEY) => None,
             (Begin::Index(first), Find::Range { last: 0, .. }) => Some((first, usize::MAX)),
             (Begin::Index(first), Find::Range { last, step, limit: 0 }) if last < 0 => {
                 Some((first, first + step + last.unsigned_abs() as usize - 1))
@@ -216,6 +251,20 @@ impl KeySpec {
     /// Whether its keys only come with an option.
     pub fn is_optional(&self) -> bool {
         matches!(self.begin, Begin::Keyword(..) | Begin::Unknown)
+            || matches!(self.find, Find::Patterns { .. })
+    }
+
+    /// The first word of a request behind which a pattern can name any key; see
+    /// [`Find::Patterns`]. None when an option in front of it is wrong: the command then refuses
+    /// the request.
+    #[inline]
+    pub fn pattern_word(&self, args: &Args<'_>) -> Option<&'static str> {
+        match (self.begin, self.find) {
+            (Begin::Index(from), Find::Patterns { words, others }) => {
+                first_pattern(args, from, words, others)
+            }
+            _ => None,
+        }
     }
 
     /// The indexes of the keys in a request. None when the arguments do not say what they should;
@@ -226,6 +275,11 @@ impl KeySpec {
         range.step_by(step)
     }
 
+    /// Whether the number of keys is missing, no number, zero or too great.
+    pub fn miscounts(&self, args: &Args<'_>) -> bool {
+        matches!(self.find, Find::Count { .. }) && self.positions(args).next().is_none()
+    }
+
     /// The indexes of keys that follow each other, or `None` when the word in front of them is
     /// missing.
     pub fn consecutive(&self, args: &Args<'_>) -> Option<Range<usize>> {
@@ -233,6 +287,10 @@ impl KeySpec {
     }
 
     fn found(&self, args: &Args<'_>) -> Option<(Range<usize>, usize)> {
+        if self.access.has(Access::NOT_KEY) {
+            // It tells a cluster's clients where to send the request, and nothing else.
+            return None;
+        }
         let len = args.len();
         let begin = match self.begin {
             Begin::Index(index) => index,
@@ -267,9 +325,39 @@ impl KeySpec {
                 let at = last_option(args, begin, word, others)? + 1;
                 Some((at..at + 1, 1))
             }
-            Find::Unknown => None,
+            Find::Patterns { .. } | Find::Unknown => None,
         }
     }
+}
+
+/// The first of the words behind which a pattern stands that makes keys.
+fn first_pattern(
+    args: &Args<'_>,
+    from: usize,
+    words: &[(&'static str, bool)],
+    others: &[(&str, usize, bool)],
+) -> Option<&'static str> {
+    let mut at = from;
+    while at < args.len() {
+        let is = |name: &str| args.text(at).eq_ignore_ascii_case(name.as_bytes());
+        let (taken, are_integers) = match words.iter().find(|(word, _)| is(word)) {
+            Some((word, needs_star)) => {
+                if args.at(at + 1).is_some_and(|arg| !needs_star || arg.contains(&b'*')) {
+                    return Some(word);
+                }
+                (1, false)
+            }
+            None => others.iter().find(|other| is(other.0)).map(|other| (other.1, other.2))?,
+        };
+        let mut taken = at + 1..at + 1 + taken;
+        at = taken.end;
+        // The last option lacks arguments, or one has others than it should.
+        let is_wrong = |arg: usize| are_integers && parse_i64(args.text(arg)).is_none();
+        if taken.end > args.len() || taken.any(is_wrong) {
+            return None;
+        }
+    }
+    None
 }
 
 /// Where the last option of this name stands that has an argument.
@@ -292,7 +380,8 @@ fn last_option(
     found
 }
 
-/// Where a word stands behind options, which begin behind the command's name.
+/// Where a word stands behind options, which begin behind the command's name. An unknown word is
+/// passed over: the command refuses it, but COMMAND GETKEYS finds the keys, as in Redis.
 fn behind_options(args: &Args<'_>, word: &str, options: &[(&str, usize)]) -> Option<usize> {
     let mut at = 1;
     while at < args.len() {
@@ -300,7 +389,7 @@ fn behind_options(args: &Args<'_>, word: &str, options: &[(&str, usize)]) -> Opt
         if is(word) {
             return Some(at);
         }
-        at += 1 + options.iter().find(|option| is(option.0))?.1;
+        at += 1 + options.iter().find(|option| is(option.0)).map_or(0, |option| option.1);
     }
     None
 }
@@ -339,14 +428,21 @@ mod tests {
     use super::*;
     use resp::Span;
 
-    fn positions(spec: KeySpec, request: &str) -> Vec<usize> {
+    fn spans(request: &str) -> Vec<Span> {
         let mut at = 0;
         let span = |word: &str| {
             at += word.len() + 1;
             Span::new(at - word.len() - 1, word.len())
         };
-        let spans: Vec<Span> = request.split(' ').map(span).collect();
-        spec.positions(&Args::new(request.as_bytes(), &spans, &[])).collect()
+        request.split(' ').map(span).collect()
+    }
+
+    fn positions(spec: KeySpec, request: &str) -> Vec<usize> {
+        spec.positions(&Args::new(request.as_bytes(), &spans(request), &[])).collect()
+    }
+
+    fn miscounts(spec: KeySpec, request: &str) -> bool {
+        spec.miscounts(&Args::new(request.as_bytes(), &spans(request), &[]))
     }
 
     #[test]
@@ -358,7 +454,11 @@ mod tests {
         assert_eq!(positions(KeySpec::counted(1, ro), "zunion 2 a b weights 1 2"), [2, 3]);
         for wrong in ["zunion 3 a b", "zunion x a", "zunion -1 a", "zunion 9223372036854775807 a"] {
             assert_eq!(positions(KeySpec::counted(1, ro), wrong), [0_usize; 0], "{wrong}");
+            assert!(miscounts(KeySpec::counted(1, ro), wrong), "{wrong}");
         }
+        assert!(miscounts(KeySpec::counted(1, ro), "zunion 0 a"));
+        assert!(!miscounts(KeySpec::counted(1, ro), "zunion 1 a"));
+        assert!(!miscounts(KeySpec::one(1, ro), "get"));
         let options = &[("COUNT", 1), ("GROUP", 2), ("NOACK", 0)];
         let streams = KeySpec::half_behind("STREAMS", 4, options, ro);
         assert_eq!(positions(streams, "xread count 1 streams a b 0 0"), [4, 5]);
@@ -368,7 +468,8 @@ mod tests {
         assert_eq!(positions(streams, "xread count streams streams a 0"), [4]);
         assert_eq!(positions(streams, "xread noack group a streams STREAMS s >"), [6]);
         assert_eq!(positions(streams, "xread group streams count streams s >"), [5]);
-        assert_eq!(positions(streams, "xread unknown streams a 0"), [0_usize; 0]);
+        assert_eq!(positions(streams, "xread unknown streams a 0"), [3]);
+        assert_eq!(positions(streams, "xread unknown 1 count streams streams a 0"), [6]);
         let store = KeySpec::behind("STORE", -2, ro);
         assert_eq!(positions(store, "georadius k 1 2 3 m store d"), [7]);
         assert_eq!(positions(store, "georadius k 1 2 3 m"), [0_usize; 0]);
@@ -382,6 +483,34 @@ mod tests {
         assert_eq!(positions(option, "sort k by store limit 0 1 store a desc store b"), [11]);
         assert_eq!(positions(option, "sort k by store"), [0_usize; 0]);
         assert_eq!(positions(option, "sort k store"), [0_usize; 0]);
+    }
+
+    #[test]
+    fn words_in_front_of_patterns() {
+        let words = &[("BY", true), ("GET", false)];
+        let others = &[("ASC", 0, false), ("LIMIT", 2, true), ("STORE", 1, false)];
+        let spec = KeySpec::patterns(2, words, others, Access::RO);
+        for (request, expected) in [
+            ("sort k", None),
+            ("sort k by w_*", Some("BY")),
+            ("sort k asc limit 0 1 get x", Some("GET")),
+            ("sort k by nosort", None),
+            ("sort k by nosort Get #", Some("GET")),
+            ("sort k store by by get", None),
+            ("sort k store by get w_*", Some("GET")),
+            ("sort k unknown by w_*", None),
+            ("sort k by", None),
+            ("sort k limit 0", None),
+            ("sort k limit 0 x get y", None),
+            ("sort k limit 0 -1 get y", Some("GET")),
+            ("sort k get y limit 0 x", Some("GET")),
+            ("sort k get", None),
+        ] {
+            let args = spans(request);
+            let found = spec.pattern_word(&Args::new(request.as_bytes(), &args, &[]));
+            assert_eq!(found, expected, "{request}");
+            assert_eq!(positions(spec, request), [0_usize; 0]);
+        }
     }
 
     #[test]

@@ -11,4 +11,4 @@ pub mod spec;
 
 pub use key_spec::{Access, Begin, Find, KeySpec};
 pub use row::Row;
-pub use spec::{Argument, Category, Flags, Group, PrefetchHint, Shape, ShardScope, Spec};
+pub use spec::{Argument, Category, Channels, Flags, Group, PrefetchHint, Shape, ShardScope, Spec};

@@ -19,11 +19,14 @@ pub enum Group {
     Hash,
     HyperLogLog,
     List,
+    PubSub,
     Server,
     Set,
     SortedSet,
+    Scripting,
     Stream,
     String,
+    Transactions,
 }
 
 impl Group {
@@ -37,11 +40,14 @@ impl Group {
             Self::Hash => "hash",
             Self::HyperLogLog => "hyperloglog",
             Self::List => "list",
+            Self::PubSub => "pubsub",
             Self::Server => "server",
             Self::Set => "set",
             Self::SortedSet => "sorted-set",
+            Self::Scripting => "scripting",
             Self::Stream => "stream",
             Self::String => "string",
+            Self::Transactions => "transactions",
         }
     }
 }
@@ -80,6 +86,18 @@ impl Flags {
     pub const MAIN: Self = Self(1 << 19);
     /// For developers and operators of the server, not for applications; `syscmd` in COMMAND DOCS.
     pub const SYSTEM: Self = Self(1 << 20);
+    /// Runs at once between MULTI and EXEC.
+    pub const NOT_QUEUED: Self = Self(1 << 21);
+    /// May change the keyspace by other commands, as scripts do.
+    pub const MAY_REPLICATE: Self = Self(1 << 22);
+    /// Its key positions may name no key.
+    pub const NO_MANDATORY_KEYS: Self = Self(1 << 23);
+    /// A client that speaks RESP2 may send it while it is subscribed.
+    pub const SUBSCRIBED: Self = Self(1 << 24);
+    /// Changes subscriptions: runs on the thread that has the client.
+    pub const HOME: Self = Self(1 << 25);
+    /// Its replies are pushed: CLIENT REPLY does not turn them off.
+    pub const PUSHES: Self = Self(1 << 26);
 
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
@@ -90,9 +108,15 @@ impl Flags {
         self.0 & other.0 == other.0
     }
 
+    /// Whether a command with these flags may change the keyspace.
+    #[inline]
+    pub const fn may_write(self) -> bool {
+        self.0 & (Self::WRITE.0 | Self::MAY_REPLICATE.0) != 0
+    }
+
     /// The names of the set flags that COMMAND INFO prints, in Redis's order.
     pub fn names(self) -> impl Iterator<Item = &'static str> {
-        const NAMES: [(Flags, &str); 19] = [
+        const NAMES: [(Flags, &str); 20] = [
             (Flags::WRITE, "write"),
             (Flags::READONLY, "readonly"),
             (Flags::DENYOOM, "denyoom"),
@@ -108,6 +132,7 @@ impl Flags {
             (Flags::ASKING, "asking"),
             (Flags::FAST, "fast"),
             (Flags::NO_AUTH, "no_auth"),
+            (Flags::NO_MANDATORY_KEYS, "no_mandatory_keys"),
             (Flags::NO_MULTI, "no_multi"),
             (Flags::MOVABLE_KEYS, "movablekeys"),
             (Flags::NO_ASYNC_LOADING, "no_async_loading"),
@@ -137,20 +162,39 @@ impl Category {
     pub const HYPER_LOG_LOG: Self = Self(1 << 9);
     pub const GEO: Self = Self(1 << 10);
     pub const STREAM: Self = Self(1 << 11);
+    pub const PUBSUB: Self = Self(1 << 12);
     pub const ADMIN: Self = Self(1 << 13);
     pub const FAST: Self = Self(1 << 14);
     pub const SLOW: Self = Self(1 << 15);
     pub const BLOCKING: Self = Self(1 << 16);
     pub const DANGEROUS: Self = Self(1 << 17);
     pub const CONNECTION: Self = Self(1 << 18);
+    pub const TRANSACTION: Self = Self(1 << 19);
+    pub const SCRIPTING: Self = Self(1 << 20);
+    /// Every category.
+    pub const EVERY: Self = Self((1 << 21) - 1);
 
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
+    /// Whether all of another's bits are among these.
+    pub const fn has(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// A category by its name in any case, without the `@`.
+    pub fn from_name(name: &[u8]) -> Option<Self> {
+        let bits = (0..u32::BITS).map(|bit| Self(1 << bit));
+        let is_named = |category: &Self| {
+            category.names().any(|own| own.as_bytes()[1..].eq_ignore_ascii_case(name))
+        };
+        bits.into_iter().find(is_named)
+    }
+
     /// Names in Redis's order, with the `@`.
     pub fn names(self) -> impl Iterator<Item = &'static str> {
-        const NAMES: [(u32, &str); 18] = [
+        const NAMES: [(u32, &str); 21] = [
             (1, "@keyspace"),
             (1 << 1, "@read"),
             (1 << 2, "@write"),
@@ -163,12 +207,15 @@ impl Category {
             (1 << 9, "@hyperloglog"),
             (1 << 10, "@geo"),
             (1 << 11, "@stream"),
+            (1 << 12, "@pubsub"),
             (1 << 13, "@admin"),
             (1 << 14, "@fast"),
             (1 << 15, "@slow"),
             (1 << 16, "@blocking"),
             (1 << 17, "@dangerous"),
             (1 << 18, "@connection"),
+            (1 << 19, "@transaction"),
+            (1 << 20, "@scripting"),
         ];
         NAMES.into_iter().filter(move |(bit, _)| bit & self.0 != 0).map(|(_, name)| name)
     }
@@ -179,9 +226,14 @@ impl Category {
 pub enum ShardScope {
     /// The shards of its keys, all locked together; none without keys.
     Keys,
-    /// Each shard, one after another: the result is not of one moment.
+    /// Each shard, one after another: the result is not of one moment. In a transaction all of
+    /// them, locked together with those of the other commands.
     EachShard,
-    /// All shards, while no other thread executes commands.
+    /// Each shard that is not in use at the moment, for a report that can do without the others;
+    /// or none.
+    EachFree,
+    /// All shards, while no other thread executes commands. Also who waits for these, in a
+    /// transaction.
     Exclusive,
     /// As `Keys`, unless a pattern, which can name any key, follows one of these keywords: then as
     /// `Exclusive`.
@@ -316,8 +368,21 @@ impl Argument {
     }
 }
 
-/// The metadata of a command.
+/// Which arguments are channels, or patterns of channels, that a user must be allowed to use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Channels {
+    /// There are none.
+    None,
+    /// The first argument behind the name.
+    First,
+    /// All arguments behind the name.
+    All,
+    /// The same, and they are patterns.
+    Patterns,
+}
+
+/// The metadata of a command.
+#[derive(Clone, Copy, Debug)]
 pub struct Spec {
     /// Lower case; of a subcommand only its own part.
     pub name: &'static str,
@@ -337,6 +402,8 @@ pub struct Spec {
     pub extra_categories: Category,
     /// The positions of its keys.
     pub keys: &'static [KeySpec],
+    /// Which of its arguments are channels.
+    pub channels: Channels,
     /// Which shards it uses.
     pub scope: ShardScope,
     /// Its arguments.
@@ -381,6 +448,7 @@ impl Spec {
             flags: Flags::NONE,
             extra_categories: Category::NONE,
             keys: &[],
+            channels: Channels::None,
             scope: ShardScope::Keys,
             arguments: &[],
             history: &[],
@@ -436,6 +504,11 @@ impl Spec {
         Self { keys, ..self }
     }
 
+    /// Which of its arguments are channels.
+    pub const fn channels(self, channels: Channels) -> Self {
+        Self { channels, ..self }
+    }
+
     /// Which shards it uses.
     pub const fn scope(self, scope: ShardScope) -> Self {
         Self { scope, ..self }
@@ -475,8 +548,10 @@ impl Spec {
         let is_of = |group| self.group == group && !self.is_container;
         let follow = [
             (flags.has(Flags::WRITE), Category::WRITE),
-            (flags.has(Flags::READONLY), Category::READ),
+            // What a script does is not known, even when it says that it only reads.
+            (flags.has(Flags::READONLY) && !is_of(Group::Scripting), Category::READ),
             (flags.has(Flags::ADMIN), Category::ADMIN.with(Category::DANGEROUS)),
+            (flags.has(Flags::PUBSUB), Category::PUBSUB),
             (flags.has(Flags::BLOCKING), Category::BLOCKING),
             (is_of(Group::Bitmap), Category::BITMAP),
             (is_of(Group::Geo), Category::GEO),
@@ -488,6 +563,8 @@ impl Spec {
             (is_of(Group::Stream), Category::STREAM),
             (is_of(Group::String), Category::STRING),
             (is_of(Group::Connection), Category::CONNECTION),
+            (is_of(Group::Transactions), Category::TRANSACTION),
+            (is_of(Group::Scripting), Category::SCRIPTING),
             (flags.has(Flags::FAST), Category::FAST),
             (!flags.has(Flags::FAST), Category::SLOW),
         ];

@@ -32,6 +32,8 @@ pub fn same(how: Compare, left: &Value, right: &Value) -> bool {
             }
         }
         Compare::Shape => same_shape(left, right),
+        Compare::Count => same_count(left, right),
+        Compare::Loose => loose(left.clone()) == loose(right.clone()),
         Compare::Near(most) => near(left, right, most),
         Compare::Ages => same_but_ages(left, right),
     }
@@ -54,6 +56,21 @@ fn ordered(value: Value) -> Value {
         _ => return Value::Many(marker, elements),
     };
     Value::Many(marker, groups(&elements, width).concat())
+}
+
+/// Brings the elements at any depth into one order.
+fn loose(value: Value) -> Value {
+    let Value::Many(marker, elements) = value else { return value };
+    let mut elements: Vec<Value> = elements.into_iter().map(loose).collect();
+    elements.sort();
+    Value::Many(marker, elements)
+}
+
+fn same_count(left: &Value, right: &Value) -> bool {
+    match (left, right) {
+        (Value::Many(a, left), Value::Many(b, right)) => a == b && left.len() == right.len(),
+        _ => left == right,
+    }
 }
 
 fn same_shape(left: &Value, right: &Value) -> bool {
@@ -153,6 +170,15 @@ mod tests {
         assert!(!check(Compare::Shape, "+a", "$-1"));
         assert!(!check(Compare::Shape, "+a", "-ERR"));
         assert!(!check(Compare::Shape, "-ERR_a", "-ERR_b"));
+    }
+
+    #[test]
+    fn counts_are_those_of_elements_and_loose_has_no_order() {
+        assert!(check(Compare::Count, "*2 +a *1 +b", "*2 +c *0"));
+        assert!(!check(Compare::Count, "*2 +a *1 +b", "*1 +a"));
+        assert!(!check(Compare::Count, "+a", "+b"));
+        assert!(check(Compare::Loose, "*2 *2 +a +b +c", "*2 +c *2 +b +a"));
+        assert!(!check(Compare::Loose, "*2 *2 +a +b +c", "*2 +c *2 +b +b"));
     }
 
     #[test]

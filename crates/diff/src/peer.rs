@@ -1,4 +1,4 @@
-//! A connection to one of the two servers, over which requests go in batches.
+//! The connections to one of the two servers, over which requests go in batches.
 //!
 //! Replies are read on the thread that sent the batch, after all of it: a batch is kept small
 //! enough (see [`BATCH_BYTES_MAX`]) for the sockets to take it while nobody reads.
@@ -8,8 +8,8 @@ use std::io::{self, BufReader, ErrorKind, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use crate::Request;
 use crate::reply::Value;
+use crate::{Client, Request};
 
 /// The most bytes of requests that are sent before replies are read.
 pub const BATCH_BYTES_MAX: usize = 64 * 1024;
@@ -23,12 +23,14 @@ const REPLY_TIME_MAX: Duration = Duration::from_secs(5);
 /// Starts a server again after it ended, and returns its address.
 pub type Revive<'a> = Box<dyn FnMut() -> io::Result<String> + Send + 'a>;
 
+type Streams = [BufReader<TcpStream>; Client::ALL.len()];
+
 /// One of the two servers.
 pub struct Peer<'a> {
     /// What it is called in the report.
     pub name: String,
     address: String,
-    stream: BufReader<TcpStream>,
+    streams: Streams,
     revive: Option<Revive<'a>>,
 }
 
@@ -53,8 +55,8 @@ impl<'a> Peer<'a> {
     /// # Errors
     /// What the system says.
     pub fn connect(name: &str, address: &str) -> io::Result<Self> {
-        let stream = open(address)?;
-        Ok(Self { name: name.to_owned(), address: address.to_owned(), stream, revive: None })
+        let streams = open_all(address)?;
+        Ok(Self { name: name.to_owned(), address: address.to_owned(), streams, revive: None })
     }
 
     /// Gives it a way to come back when its server has ended.
@@ -67,12 +69,12 @@ impl<'a> Peer<'a> {
     /// # Errors
     /// What the system says.
     pub fn reconnect(&mut self) -> io::Result<()> {
-        match (open(&self.address), &mut self.revive) {
-            (Ok(stream), _) => self.stream = stream,
+        match (open_all(&self.address), &mut self.revive) {
+            (Ok(streams), _) => self.streams = streams,
             (Err(error), None) => return Err(error),
             (Err(_), Some(revive)) => {
                 self.address = revive()?;
-                self.stream = open(&self.address)?;
+                self.streams = open_all(&self.address)?;
             }
         }
         Ok(())
@@ -82,9 +84,9 @@ impl<'a> Peer<'a> {
     ///
     /// # Errors
     /// When the connection breaks or the reply is none.
-    pub fn ask(&mut self, request: &Request) -> io::Result<Value> {
+    pub fn ask(&mut self, client: Client, request: &Request) -> io::Result<Value> {
         let mut replies =
-            self.ask_all(std::slice::from_ref(request)).map_err(|lost| lost.source)?;
+            self.ask_all(client, std::slice::from_ref(request)).map_err(|lost| lost.source)?;
         replies.pop().ok_or_else(|| ErrorKind::UnexpectedEof.into())
     }
 
@@ -92,35 +94,44 @@ impl<'a> Peer<'a> {
     ///
     /// # Errors
     /// When the connection breaks or a reply is none.
-    pub fn ask_all(&mut self, requests: &[Request]) -> Result<Vec<Value>, Lost> {
+    pub fn ask_all(&mut self, client: Client, requests: &[Request]) -> Result<Vec<Value>, Lost> {
         let mut replies = Vec::with_capacity(requests.len());
         let mut rest = requests;
         while !rest.is_empty() {
             let (batch, after) = rest.split_at(batch_len(rest));
-            if let Err(source) = self.exchange(batch, &mut replies) {
+            if let Err(source) = exchange(&mut self.streams[client as usize], batch, &mut replies) {
                 return Err(Lost { answered: replies.len(), source });
             }
             rest = after;
         }
         Ok(replies)
     }
+}
 
-    fn exchange(&mut self, batch: &[Request], replies: &mut Vec<Value>) -> io::Result<()> {
-        let mut bytes = Vec::new();
-        for request in batch {
-            write!(bytes, "*{}\r\n", request.len())?;
-            for word in request {
-                write!(bytes, "${}\r\n", word.len())?;
-                bytes.extend_from_slice(word);
-                bytes.extend_from_slice(b"\r\n");
-            }
+/// Sends a batch and reads its replies.
+fn exchange(
+    stream: &mut BufReader<TcpStream>,
+    batch: &[Request],
+    replies: &mut Vec<Value>,
+) -> io::Result<()> {
+    let mut bytes = Vec::new();
+    for request in batch {
+        write!(bytes, "*{}\r\n", request.len())?;
+        for word in request {
+            write!(bytes, "${}\r\n", word.len())?;
+            bytes.extend_from_slice(word);
+            bytes.extend_from_slice(b"\r\n");
         }
-        self.stream.get_mut().write_all(&bytes)?;
-        for _ in batch {
-            replies.push(Value::read(&mut self.stream)?);
-        }
-        Ok(())
     }
+    stream.get_mut().write_all(&bytes)?;
+    for _ in batch {
+        replies.push(Value::read(stream)?);
+    }
+    Ok(())
+}
+
+fn open_all(address: &str) -> io::Result<Streams> {
+    Ok([open(address)?, open(address)?, open(address)?])
 }
 
 fn open(address: &str) -> io::Result<BufReader<TcpStream>> {

@@ -37,11 +37,19 @@ impl Value {
     /// What the stream says, and `InvalidData` for bytes that are no reply.
     pub fn read(from: &mut impl BufRead) -> io::Result<Self> {
         loop {
-            match Self::read_at(from, 0)? {
+            match Self::read_any(from)? {
                 Self::Many(b'>', _) => {}
                 reply => return Ok(reply),
             }
         }
+    }
+
+    /// Reads the next reply or push.
+    ///
+    /// # Errors
+    /// As [`Value::read`].
+    pub fn read_any(from: &mut impl BufRead) -> io::Result<Self> {
+        Self::read_at(from, 0)
     }
 
     fn read_at(from: &mut impl BufRead, depth: usize) -> io::Result<Self> {

@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use std::io;
 use std::time::{Duration, Instant};
 
-use crate::generate::{Command, Generator, Version};
+use crate::follow::parts;
+use crate::generate::{Command, Generator, Mix, Stream, Version, all_commands};
 use crate::pair::{Found, Pair};
 use crate::reply::Value;
 use crate::settings::Settings;
 use crate::shrink::shrink;
-use crate::{Request, rules};
+use crate::{Request, Step, rules};
 
 /// How often a failed round is played again before it counts as not repeatable.
 const REPLAYS_MAX: usize = 3;
@@ -18,8 +19,10 @@ const REPLAYS_MAX: usize = 3;
 /// What to run.
 #[derive(Debug)]
 pub struct Plan {
-    /// The commands that are sent.
+    /// The commands on data that are sent.
     pub commands: Vec<Command>,
+    /// What is made of them.
+    pub mix: Mix,
     /// Nothing that came later is sent.
     pub version: Version,
     /// How many requests.
@@ -78,7 +81,7 @@ pub struct Difference {
     pub seed: u64,
     /// A short list of requests that shows it; the first ones set the servers up. Without any it
     /// could not be repeated.
-    pub steps: Vec<Request>,
+    pub steps: Vec<Step>,
 }
 
 /// Runs the plan. `progress` gets the number of requests sent and of differences found.
@@ -90,11 +93,13 @@ pub fn run(
     plan: &Plan,
     progress: &mut dyn FnMut(u64, usize),
 ) -> io::Result<Summary> {
+    // The rules of users name any command.
+    let (named, _) = pair.known(all_commands())?;
     let settings = Settings::shared(&mut [&mut pair.subject, &mut pair.reference])?;
     let mut summary = Summary::default();
     let mut seed = plan.seed;
     while summary.sent < plan.requests && summary.differences.len() < plan.differences_max {
-        let round = Round::new(plan, &settings, seed, plan.requests - summary.sent);
+        let round = Round::new(plan, &named, &settings, seed, plan.requests - summary.sent);
         let start = Instant::now();
         let found = round.play(pair, plan, &mut summary);
         summary.elapsed += start.elapsed();
@@ -110,21 +115,31 @@ pub fn run(
 /// The requests between two times that the servers are emptied.
 struct Round {
     seed: u64,
-    opening: Vec<Request>,
-    requests: Vec<Request>,
+    opening: Vec<Step>,
+    steps: Vec<Step>,
 }
 
 impl Round {
-    fn new(plan: &Plan, settings: &Settings, seed: u64, requests_max: u64) -> Self {
-        let mut generator = Generator::new(plan.commands.clone(), plan.version, seed);
-        let opening = settings.opening(generator.rng());
+    fn new(
+        plan: &Plan,
+        named: &[Command],
+        settings: &Settings,
+        seed: u64,
+        requests_max: u64,
+    ) -> Self {
+        let generator = Generator::new(plan.commands.clone(), plan.version, seed);
+        let mut stream = Stream::new(generator, plan.mix, named.to_vec());
+        let opening = settings.opening(&plan.mix, stream.rng());
         let most = plan.round_requests.min(usize::try_from(requests_max).unwrap_or(usize::MAX));
-        let mut requests = Vec::new();
-        while requests.len() < most {
-            let Some(request) = generator.request() else { break };
-            requests.push(request);
+        let mut steps = Vec::new();
+        while steps.len() < most {
+            let unit = stream.unit();
+            if unit.is_empty() {
+                break;
+            }
+            steps.extend(unit);
         }
-        Self { seed, opening, requests }
+        Self { seed, opening, steps }
     }
 
     /// What was found, and how many requests led to it.
@@ -134,11 +149,11 @@ impl Round {
         plan: &Plan,
         summary: &mut Summary,
     ) -> Option<(Found, usize)> {
-        if let Err(lost) = pair.both(&self.opening) {
+        if let Err(lost) = pair.open(&self.opening) {
             return Some((lost.found(&self.opening), 0));
         }
         let mut from = 0;
-        for part in self.requests.chunks(plan.look_requests.max(1)) {
+        for part in parts(&self.steps, plan.look_requests) {
             let observe =
                 &mut |request: &Request, reply: &Value, explained: Option<&'static str>| {
                     if let Some(reason) = explained {
@@ -180,7 +195,7 @@ fn settle(
         summary.repeated += 1;
         return Ok(());
     }
-    let list = &round.requests[..steps.min(round.requests.len())];
+    let list = &round.steps[..steps.min(round.steps.len())];
     let mut again = None;
     for _ in 0..REPLAYS_MAX {
         again = replay(pair, &round.opening, list)?;
@@ -201,13 +216,9 @@ fn settle(
 ///
 /// # Errors
 /// When a server was lost and cannot be reached again.
-pub fn replay(
-    pair: &mut Pair<'_>,
-    opening: &[Request],
-    requests: &[Request],
-) -> io::Result<Option<Found>> {
-    let found = match pair.both(opening) {
-        Ok(_) => pair.play(requests, &mut |_, _, _| {}),
+pub fn replay(pair: &mut Pair<'_>, opening: &[Step], steps: &[Step]) -> io::Result<Option<Found>> {
+    let found = match pair.open(opening) {
+        Ok(()) => pair.play(steps, &mut |_, _, _| {}),
         Err(lost) => Some(lost.found(opening)),
     };
     // A server that has sent too much or too little would be out of step in the next attempt.

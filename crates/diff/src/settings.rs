@@ -5,7 +5,8 @@ use std::io;
 
 use fastrand::Rng;
 
-use crate::{Peer, Request, request};
+use crate::generate::{Mix, USERS};
+use crate::{Client, Peer, Request, Step, request, rules, scripts};
 
 /// Parameters of the configuration with the values that rounds choose from; the default of Redis 8
 /// stands first.
@@ -40,47 +41,70 @@ impl Settings {
         for peer in peers {
             let asked: Vec<Request> =
                 shared.iter().map(|(name, _)| request(&["CONFIG", "GET", name])).collect();
-            let replies = peer.ask_all(&asked).map_err(|lost| lost.source)?;
+            let replies = peer.ask_all(Client::Observer, &asked).map_err(|lost| lost.source)?;
             let mut known = replies.iter().map(|reply| !reply.elements().is_empty());
             shared.retain(|_| known.next() == Some(true));
         }
         Ok(Self { shared })
     }
 
-    /// The requests that open a round: a protocol, thresholds, and nothing left from before.
-    pub fn opening(&self, rng: &mut Rng) -> Vec<Request> {
+    /// The steps that open a round: connections as they begin, a protocol, thresholds, what `mix`
+    /// needs, and no data.
+    pub fn opening(&self, mix: &Mix, rng: &mut Rng) -> Vec<Step> {
         let version = if rng.bool() { "3" } else { PROTOCOL };
-        let mut requests = vec![request(&["HELLO", version])];
+        let mut steps = Vec::new();
+        for client in Client::ALL {
+            steps.push(Step { client, request: request(&["RESET"]) });
+            steps.push(Step { client, request: request(&["HELLO", version]) });
+        }
+        let mut requests = Vec::new();
         for (name, values) in &self.shared {
             let value = if rng.bool() { 0 } else { rng.usize(..values.len()) };
             requests.push(request(&["CONFIG", "SET", name, values[value]]));
         }
+        if mix.scripts > 0 {
+            requests.extend(scripts::loading());
+        }
+        if mix.users > 0 {
+            let words = ["ACL", "DELUSER"].iter().chain(USERS).copied();
+            requests.push(request(&words.collect::<Vec<_>>()));
+        }
         requests.push(request(&["FLUSHALL"]));
-        requests
+        steps.extend(requests.into_iter().map(Step::first));
+        steps
     }
 }
 
 /// The protocol of a connection that has not asked for another.
 const PROTOCOL: &str = "2";
 
-/// What a request of an opening says when everything is as it is by default; none when it says so.
-pub fn default_of(opening: &Request) -> Option<Request> {
-    let default = match opening.as_slice() {
-        [hello, _] if hello == b"HELLO" => request(&["HELLO", PROTOCOL]),
-        [_, _, name, _] => {
+/// What a step of an opening is when everything is as it is by default; none when it is so.
+pub fn default_of(opening: &Step) -> Option<Step> {
+    let default = match (&*rules::name(&opening.request), opening.request.as_slice()) {
+        ("hello", _) => request(&["HELLO", PROTOCOL]),
+        ("config|set", [_, _, name, _]) => {
             let (name, values) = PARAMETERS.iter().find(|(known, _)| known.as_bytes() == name)?;
             request(&["CONFIG", "SET", name, values[0]])
         }
         _ => return None,
     };
-    (default != *opening).then_some(default)
+    (default != opening.request).then_some(Step { client: opening.client, request: default })
 }
 
-/// An opening without what is so by default in Redis 8.
-pub fn unusual(opening: &[Request]) -> Vec<Request> {
-    let is_set = |request: &&Request| request.len() != 1 && default_of(request).is_some();
-    let last = opening.iter().filter(|request| request.len() == 1);
-    opening.iter().filter(is_set).chain(last).cloned().collect()
+/// An opening without what a new server does not need before this list.
+pub fn unusual(opening: &[Step], list: &[Step]) -> Vec<Step> {
+    let runs = |start: &str| list.iter().any(|step| rules::name(&step.request).starts_with(start));
+    let is_needed = |step: &&Step| match &*rules::name(&step.request) {
+        "hello" => {
+            default_of(step).is_some() && list.iter().any(|other| other.client == step.client)
+        }
+        "config|set" => default_of(step).is_some(),
+        "function|load" => runs("fcall"),
+        "script|load" => scripts::is_run_by_hash(&step.request, list),
+        "flushall" => true,
+        _ => false,
+    };
+    opening.iter().filter(is_needed).cloned().collect()
 }
 
 #[cfg(test)]
@@ -90,10 +114,13 @@ mod tests {
     #[test]
     fn an_opening_is_told_by_what_is_not_default() {
         let shared = PARAMETERS.to_vec();
-        let opening = Settings { shared }.opening(&mut Rng::with_seed(3));
-        let plain: Vec<Request> =
+        let opening = Settings { shared }.opening(&Mix::ALL, &mut Rng::with_seed(3));
+        let plain: Vec<Step> =
             opening.iter().map(|step| default_of(step).unwrap_or_else(|| step.clone())).collect();
-        assert!(unusual(&opening).len() > 1);
-        assert_eq!(unusual(&plain), [request(&["FLUSHALL"])]);
+        let list = [Step::first(request(&["GET", "k"]))];
+        assert!(unusual(&opening, &list).len() > 1);
+        assert_eq!(unusual(&plain, &list), [Step::first(request(&["FLUSHALL"]))]);
+        let list = [Step::first(request(&["FCALL", "pass", "0", "GET", "k"]))];
+        assert_eq!(unusual(&plain, &list).len(), 2);
     }
 }

@@ -7,11 +7,12 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use crate::Request;
+use crate::follow::plan;
+use crate::generate::USERS;
 use crate::pair::{Found, Pair};
-use crate::rules::with_follow_ups;
 use crate::run::replay;
 use crate::settings::{default_of, unusual};
+use crate::{Step, rules, scripts};
 
 /// Requests of at most this many words are left as they are.
 const WORDS_MIN: usize = 3;
@@ -22,17 +23,18 @@ const WORDS_MIN: usize = 3;
 /// When a server was lost and cannot be reached again.
 pub fn shrink(
     pair: &mut Pair<'_>,
-    opening: &[Request],
-    requests: &[Request],
+    opening: &[Step],
+    requests: &[Step],
     found: Found,
     time: Duration,
-) -> io::Result<(Vec<Request>, Found)> {
+) -> io::Result<(Vec<Step>, Found)> {
     let deadline = Instant::now() + time;
     let kind = found.kind();
     let mut best = (requests[..found.steps(requests.len()).min(requests.len())].to_vec(), found);
     let mut opening = opening.to_vec();
-    let mut attempt = |opening: &[Request], list: &[Request]| -> io::Result<_> {
-        if Instant::now() > deadline {
+    let mut attempt = |opening: &[Step], list: &[Step]| -> io::Result<_> {
+        let is_broken = |step: &Step| scripts::is_broken(&step.request) || makes_stray_user(step);
+        if Instant::now() > deadline || list.iter().any(is_broken) {
             return Ok(None);
         }
         let found = replay(pair, opening, list)?.filter(|found| found.kind() == kind);
@@ -49,13 +51,19 @@ pub fn shrink(
             (best, opening) = (better, simpler);
         }
     }
-    let mut steps = unusual(&opening);
-    steps.extend(with_follow_ups(&best.0).0);
+    let mut steps = unusual(&opening, &best.0);
+    steps.extend(plan(&best.0).into_iter().map(|planned| planned.step));
     Ok((steps, best.1))
 }
 
-type Best = (Vec<Request>, Found);
-type Attempt<'a> = dyn FnMut(&[Request]) -> io::Result<Option<Best>> + 'a;
+/// Whether a step makes a user that no opening deletes.
+fn makes_stray_user(step: &Step) -> bool {
+    let is_known = |name: &Vec<u8>| USERS.iter().any(|user| user.as_bytes() == name);
+    rules::name(&step.request) == "acl|setuser" && !step.request.get(2).is_some_and(is_known)
+}
+
+type Best = (Vec<Step>, Found);
+type Attempt<'a> = dyn FnMut(&[Step]) -> io::Result<Option<Best>> + 'a;
 
 /// Halves, quarters and so on are left out, to single requests.
 fn drop_requests(best: &mut Best, attempt: &mut Attempt<'_>) -> io::Result<()> {
@@ -81,19 +89,19 @@ fn drop_words(best: &mut Best, attempt: &mut Attempt<'_>) -> io::Result<()> {
     let mut at = best.0.len();
     while at > 0 {
         at = (at - 1).min(best.0.len().saturating_sub(1));
-        let mut size = best.0.get(at).map_or(0, |request| request.len().div_ceil(2));
+        let mut size = best.0.get(at).map_or(0, |step| step.request.len().div_ceil(2));
         while size > 0 {
-            let mut end = best.0.get(at).map_or(0, Vec::len);
+            let mut end = best.0.get(at).map_or(0, |step| step.request.len());
             while end > WORDS_MIN {
                 let start = end.saturating_sub(size).max(WORDS_MIN - 1);
                 let mut shorter = best.0.clone();
-                shorter[at].drain(start..end);
+                shorter[at].request.drain(start..end);
                 match attempt(&shorter)? {
                     Some(better) => *best = better,
                     None if start < WORDS_MIN => break,
                     None => {}
                 }
-                end = start.min(best.0.get(at).map_or(0, Vec::len));
+                end = start.min(best.0.get(at).map_or(0, |step| step.request.len()));
             }
             size = if size == 1 { 0 } else { size.div_ceil(2) };
         }

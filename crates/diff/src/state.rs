@@ -4,7 +4,7 @@
 use crate::compare::same;
 use crate::pair::{Lost, Pair};
 use crate::reply::Value;
-use crate::{Request, request, rules};
+use crate::{Request, exchange, request, rules};
 
 /// The databases that requests use.
 const DATABASES: &[&str] = &["0", "1"];
@@ -44,21 +44,20 @@ fn compare_database(
     database: &'static str,
     hash_field_times: bool,
 ) -> Result<Option<Unlike>, Lost> {
-    let look = &mut |requests: Vec<Request>| look(pair, database, requests);
-    let (keys, unlike) = look(vec![request(&["KEYS", "*"])])?;
+    let (keys, unlike) = look(pair, database, vec![request(&["KEYS", "*"])])?;
     if unlike.is_some() {
         return Ok(unlike);
     }
     let mut keys: Vec<Vec<u8>> = texts(keys.first());
     keys.sort();
-    let (types, unlike) = look(about(&keys, &["TYPE"]))?;
+    let (types, unlike) = look(pair, database, about(&keys, &["TYPE"]))?;
     if unlike.is_some() {
         return Ok(unlike);
     }
     let contents: Vec<Request> =
         keys.iter().zip(&types).flat_map(|(key, of_type)| contents(key, of_type)).collect();
     // Contents first: what they differ in is closer to the cause than an encoding.
-    let (replies, unlike) = look(contents.clone())?;
+    let (replies, unlike) = look(pair, database, contents.clone())?;
     if unlike.is_some() {
         return Ok(unlike);
     }
@@ -68,11 +67,15 @@ fn compare_database(
         let hashes = contents.iter().zip(&replies).filter(|(asked, _)| asked[0] == b"HGETALL");
         rest.extend(hashes.map(|(asked, reply)| field_times(&asked[1], reply)));
     }
-    Ok(look(rest)?.1)
+    let unlike = look(pair, database, rest)?.1;
+    match pair.exchanges && unlike.is_none() && !keys.is_empty() {
+        true => exchange::compare(pair, database, &keys, &types),
+        false => Ok(unlike),
+    }
 }
 
 /// The subject's replies, and the first that differs from the reference's.
-fn look(
+pub(crate) fn look(
     pair: &mut Pair<'_>,
     database: &'static str,
     requests: Vec<Request>,
@@ -90,7 +93,7 @@ fn look(
     Ok((subject, unlike))
 }
 
-fn about(keys: &[Vec<u8>], words: &[&str]) -> Vec<Request> {
+pub(crate) fn about(keys: &[Vec<u8>], words: &[&str]) -> Vec<Request> {
     let of_key = |key: &Vec<u8>| {
         let mut request = request(words);
         request.push(key.clone());
@@ -100,7 +103,7 @@ fn about(keys: &[Vec<u8>], words: &[&str]) -> Vec<Request> {
 }
 
 /// The requests that together give all that a key holds.
-fn contents(key: &[u8], of_type: &Value) -> Vec<Request> {
+pub(crate) fn contents(key: &[u8], of_type: &Value) -> Vec<Request> {
     let asked: &[(&str, &[&str])] = match of_type.text().unwrap_or_default() {
         b"string" => &[("GET", &[])],
         b"list" => &[("LRANGE", &["0", "-1"])],

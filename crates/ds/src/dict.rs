@@ -122,6 +122,29 @@ impl Dict {
         Self { first: Table::default(), rest: Vec::new(), whole: 1, split: 0, len: 0, slots_max: 0 }
     }
 
+    /// A dict without members that has room for so many: adding them seldom moves any.
+    pub fn with_room(members: usize, hasher: &KeyHasher) -> Self {
+        let mut dict = Self::new();
+        if members > SEGMENT_LEN {
+            let segments = members.div_ceil(SEGMENT_LEN).max(FIRST_SEGMENTS);
+            dict.whole = FIRST_SEGMENTS;
+            while 2 * dict.whole <= segments {
+                dict.whole *= 2;
+            }
+            dict.split = segments - dict.whole;
+            dict.rest.resize_with(segments - 1, Table::default);
+        }
+        for segment in 0..=dict.rest.len() {
+            let within = dict.within(segment, hasher);
+            let expected = members / within.intervals;
+            // Hashes are not spread evenly: few segments get so many more.
+            let room = expected + 3 * expected.isqrt();
+            dict.segment_mut(segment).reserve(room, &within);
+        }
+        dict.slots_max = dict.segments().map(Table::slots_len).max().unwrap_or(0);
+        dict
+    }
+
     /// Members held.
     pub fn len(&self) -> usize {
         self.len

@@ -79,6 +79,16 @@ impl<'a> IntSet<'a> {
         }
     }
 
+    /// Bytes of each integer: 2, 4 or 8.
+    pub fn width(self) -> usize {
+        self.width
+    }
+
+    /// The integers as they are kept.
+    pub fn bytes(self) -> &'a [u8] {
+        self.ints
+    }
+
     /// Integers held.
     #[inline]
     pub fn len(self) -> usize {

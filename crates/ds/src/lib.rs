@@ -4,6 +4,7 @@
 //! and a payload, and a table finds records by hash.
 
 pub mod bits;
+pub mod btree;
 pub mod dict;
 pub mod hll;
 pub mod intset;

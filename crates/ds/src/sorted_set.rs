@@ -9,6 +9,7 @@
 //! of the tree; a record leaves the tree before its score changes and before it leaves the dict.
 //! Scores are never NaN, which is the callers' business.
 
+use std::cmp::Ordering;
 use std::ops::Range;
 
 use base::hash::KeyHasher;
@@ -18,8 +19,8 @@ use crate::dict::{Dict, Member, MemberRef, Nothing, Place};
 use crate::ranked::{Ranked, Walk, score_of};
 use crate::record::Payload;
 
-/// Members that a copy looks up together, so that their cache misses overlap.
-const COPIED_TOGETHER: usize = 32;
+/// Members that are looked up together where many are, so that their cache misses overlap.
+const TOGETHER: usize = 32;
 
 /// See the module's description.
 #[derive(Debug)]
@@ -34,9 +35,9 @@ impl Clone for SortedSet {
         let (dict, hasher) = (self.dict.clone(), self.hasher);
         let mut copy = Self { dict, ranked: Ranked::default(), hasher };
         let mut walk = self.ranked.walk(0..self.len());
-        let mut together = Vec::with_capacity(COPIED_TOGETHER);
+        let mut together = Vec::with_capacity(TOGETHER);
         loop {
-            let members = walk.by_ref().take(COPIED_TOGETHER);
+            let members = walk.by_ref().take(TOGETHER);
             together.extend(members.map(|record| (hasher.hash(record.key()), record)));
             if together.is_empty() {
                 return copy;
@@ -58,6 +59,66 @@ impl Clone for SortedSet {
 /// A record of a member and its score.
 fn record(member: &[u8], score: f64) -> Member {
     Member::new(member, 0, Payload::Bytes(&score.to_le_bytes()), None, 0)
+}
+
+/// A sorted set in the making, of members in any order: the tree is built last, in one go.
+///
+/// Members that come in ascending or descending order, as files have them, are not sorted.
+#[derive(Debug)]
+pub struct Builder {
+    dict: Dict,
+    /// The score of each record in the dict, and its address.
+    records: Vec<(f64, u64)>,
+    hasher: KeyHasher,
+}
+
+impl Builder {
+    /// No members yet, and room for so many; they are hashed so.
+    pub fn with_room(members: usize, hasher: KeyHasher) -> Self {
+        let records = Vec::with_capacity(members);
+        Self { dict: Dict::with_room(members, &hasher), records, hasher }
+    }
+
+    /// Members.
+    #[allow(clippy::len_without_is_empty)]
+    pub fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    /// Adds a member with a score that is not NaN. Returns false when it is there already.
+    pub fn push(&mut self, member: &[u8], score: f64) -> bool {
+        let hash = self.hasher.hash(member);
+        if self.dict.place(hash, member).is_some() {
+            return false;
+        }
+        let place = self.dict.insert(hash, record(member, score), &self.hasher);
+        self.records.push((score, self.dict.at(place).address()));
+        true
+    }
+
+    /// The set.
+    pub fn finish(mut self) -> SortedSet {
+        let mut records = std::mem::take(&mut self.records);
+        // Runs in either direction are found and not sorted.
+        records.sort_by(|a, b| {
+            // Scores are not NaN.
+            let scores = a.0.partial_cmp(&b.0).unwrap_or(Ordering::Equal);
+            scores.then_with(|| self.record(a.1).key().cmp(self.record(b.1).key()))
+        });
+        let mut ranked = Ranked::default();
+        for (_, address) in records {
+            // SAFETY: as in `clone`; the order is that of the tree, and members are distinct.
+            unsafe { ranked.push(self.record(address)) };
+        }
+        SortedSet { dict: self.dict, ranked, hasher: self.hasher }
+    }
+
+    /// The record at an address in `records`.
+    fn record(&self, address: u64) -> MemberRef<'_> {
+        // SAFETY: the dict owns the record, which does not move while it is there; nothing removes
+        // it, and the borrow of `self` keeps the dict from being changed.
+        unsafe { MemberRef::from_raw(address) }
+    }
 }
 
 impl SortedSet {
@@ -138,10 +199,26 @@ impl SortedSet {
     /// Removes the members of a range of ranks.
     pub fn remove_ranks(&mut self, ranks: Range<usize>) {
         let Self { dict, ranked, hasher } = self;
-        ranked.remove_range(ranks, |record| {
-            let removed = dict.remove(hasher.hash(record.key()), record.key(), hasher);
-            debug_assert!(removed.is_some());
-        });
+        let mut left = ranks.end.min(ranked.len()).saturating_sub(ranks.start);
+        while left > 0 {
+            let count = left.min(TOGETHER);
+            let together = ranks.start..ranks.start + count;
+            let mut hashes = [0; TOGETHER];
+            // Of a single member nothing overlaps.
+            let looked_up = if count == 1 { 0..0 } else { together.clone() };
+            for (hash, record) in hashes.iter_mut().zip(ranked.walk(looked_up.clone())) {
+                *hash = hasher.hash(record.key());
+                dict.prefetch_slot(*hash);
+            }
+            let mut hashes = hashes.iter().take(looked_up.len());
+            ranked.remove_range(together, |record| {
+                let hash = hashes.next().copied();
+                let hash = hash.unwrap_or_else(|| hasher.hash(record.key()));
+                let removed = dict.remove(hash, record.key(), hasher);
+                debug_assert!(removed.is_some());
+            });
+            left -= count;
+        }
     }
 
     /// See [`Ranked::partition_point`].

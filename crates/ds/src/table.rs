@@ -20,7 +20,7 @@ mod resize;
 use std::fmt;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
-use std::ops::{Deref, DerefMut};
+use std::ops::{Deref, DerefMut, Range};
 
 use base::hash::KeyHasher;
 
@@ -459,6 +459,19 @@ impl<P> Table<P> {
     /// The next slot at or after `at` whose record expires, if there is one.
     pub fn next_expiring(&self, at: usize) -> Option<usize> {
         self.slots.get(at..)?.iter().position(|slot| slot & EXPIRES != 0).map(|i| at + i)
+    }
+
+    /// The first of these slots that is occupied, and if `expires` by a record that expires. Reads
+    /// no record.
+    pub fn first_in(&self, slots: Range<usize>, expires: bool) -> Option<usize> {
+        let wanted = if expires { EXPIRES } else { !0 };
+        let start = slots.start;
+        self.slots.get(slots)?.iter().position(|slot| slot & wanted != 0).map(|i| start + i)
+    }
+
+    /// Prefetches the beginning of the record in a slot.
+    pub fn prefetch_at(&self, at: usize) {
+        prefetch((self.slots[at] & ADDRESS_MASK) as *const u8);
     }
 }
 

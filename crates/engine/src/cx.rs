@@ -1,10 +1,13 @@
 //! The context of a data command: the shards that are locked for it, its turn, and the settings
 //! that it depends on.
 
+use std::time::Duration;
+
 use base::random::Random;
 use resp::Args;
 use store::{Db, Event, Key, Limits, Shard, Stored, Turn};
 
+use crate::ScriptError;
 use crate::args::number::integer;
 use crate::error::Error;
 use crate::event;
@@ -68,8 +71,8 @@ impl<'a> Cx<'a> {
         }
     }
 
-    /// The context in which the request of a blocked client is served, on the same shards: it has
-    /// the client's database and the hashes of its keys.
+    /// The context of another request on the same shards: of a blocked client that is served, of a
+    /// command in a script. It has that one's database and the hashes of its keys.
     pub fn for_blocked<'b>(&'b mut self, db: usize, hashes: &'b [u64]) -> Cx<'b> {
         Cx {
             turn: self.turn,
@@ -120,20 +123,6 @@ impl<'a> Cx<'a> {
         (shard.db(number), self.turn)
     }
 
-    /// Calls `work` with the part of the session's database that holds a key. Visits the shard when
-    /// it is not locked yet.
-    pub fn with_db<R>(&mut self, key: Key<'_>, work: impl FnOnce(&mut Db, &mut Turn) -> R) -> R {
-        let LockedShards::Each(shards) = &self.shards else {
-            let (db, turn) = self.db(key);
-            return work(db, turn);
-        };
-        let (mut work, mut result) = (Some(work), None);
-        shards.visit(self.map.shard_of(key.hash), &mut |shard| {
-            result = work.take().map(|work| work(shard.db(self.db), self.turn));
-        });
-        result.unwrap_or_else(|| unreachable!("a visit shows the shard once"))
-    }
-
     /// The value of a key of the session's database, by [`Db::lookup_shared`]: the command can
     /// hold the values of several keys at once.
     ///
@@ -145,19 +134,44 @@ impl<'a> Cx<'a> {
     }
 
     /// Calls `work` with each shard, one after another.
-    pub fn each_shard(&mut self, work: &mut dyn FnMut(&mut Shard, &mut Turn)) {
-        for shard in 0..self.map.len() {
-            self.visit(shard, work);
-        }
+    ///
+    /// # Errors
+    /// As `visit`.
+    pub fn each_shard(
+        &mut self,
+        work: &mut dyn FnMut(&mut Shard, &mut Turn),
+    ) -> Result<(), ScriptError> {
+        (0..self.map.len()).try_for_each(|shard| self.visit(shard, work))
+    }
+
+    /// Finds out whether a shard is in use for long, before anything is done: for a command that
+    /// visits each shard and would have to begin anew.
+    ///
+    /// # Errors
+    /// As `visit`.
+    pub fn probe_shards(&mut self) -> Result<(), ScriptError> {
+        let shards = &mut self.shards;
+        let mut is_free = |shard: &usize| shards.try_visit(*shard, Duration::ZERO, &mut |_| ());
+        let in_use: Vec<usize> = (0..self.map.len()).filter(|shard| !is_free(shard)).collect();
+        in_use.into_iter().try_for_each(|shard| self.visit(shard, &mut |_, _| ()))
     }
 
     /// Calls `work` with one shard, for a command that visits shards.
-    pub fn visit(&mut self, shard: usize, work: &mut dyn FnMut(&mut Shard, &mut Turn)) {
-        if let LockedShards::Each(shards) = &self.shards {
-            shards.visit(shard, &mut |shard| {
-                self.turn.keep_expired |= shards.keeps_expired();
-                work(shard, self.turn);
-            });
+    ///
+    /// # Errors
+    /// As [`ShardAccess::visit`](crate::ShardAccess::visit).
+    pub fn visit(
+        &mut self,
+        shard: usize,
+        work: &mut dyn FnMut(&mut Shard, &mut Turn),
+    ) -> Result<(), ScriptError> {
+        let turn = &mut *self.turn;
+        match &mut self.shards {
+            LockedShards::Each(shards) => shards.visit(shard, &mut |shard| {
+                turn.keep_expired |= shards.keeps_expired();
+                work(shard, turn);
+            }),
+            locked => locked.visit(shard, &mut |shard| work(shard, turn)),
         }
     }
 

@@ -59,7 +59,7 @@ impl Digest {
             for pair in set.walk(0..set.len(), false) {
                 let mut own = Self::default();
                 own.chain_entry(pair.member);
-                own.chain(DoubleText::of(pair.score()).as_bytes());
+                own.chain(DoubleText::shortest(pair.score()).as_bytes());
                 self.join_digest(own);
             }
         } else if let Some(hash) = stored.view::<Hash>() {

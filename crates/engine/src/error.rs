@@ -1,10 +1,10 @@
 //! The errors that clients see: [`Error`] collects those of all families and adds those that
 //! several families return.
 //!
-//! The enum of a family stands in the `error` file of its folder. The enums of connections and of
-//! the server as a whole, whose commands are on layer 5, stand in `connection` and `server` here.
-//! The texts are those of Redis 8.0: client programs compare them, so they must not change. What
-//! they repeat of a request goes through [`echo`].
+//! The enum of a family stands in the `error` file of its folder. The enums of access control, of
+//! connections and of the server as a whole, whose commands are on layer 5, stand in `acl`,
+//! `connection` and `server` here. The texts are those of Redis 8.0: client programs compare them,
+//! so they must not change. What they repeat of a request goes through [`echo`].
 
 use std::fmt;
 
@@ -12,6 +12,7 @@ use store::WrongType;
 
 use crate::bitmap::error::BitmapError;
 use crate::blocking::error::WaitError;
+use crate::generic::error::RestoreError;
 use crate::geo::error::GeoError;
 use crate::hash::error::HashError;
 use crate::hyperloglog::error::HyperLogLogError;
@@ -19,12 +20,20 @@ use crate::list::error::ListError;
 use crate::sorted_set::error::SortedSetError;
 use crate::stream::error::StreamError;
 use crate::string::error::StringError;
+use acl::AclError;
 use connection::ConnectionError;
+use hotkeys::HotkeysError;
+use script::ScriptError;
 use server::ServerError;
+use transaction::TransactionError;
 
+pub mod acl;
 pub mod connection;
 pub mod echo;
+pub mod hotkeys;
+pub mod script;
 pub mod server;
+pub mod transaction;
 
 /// Why a command failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,6 +76,10 @@ pub enum Error {
     GtWithLt,
     /// OBJECT FREQ without an LFU `maxmemory-policy`.
     NoLfuPolicy,
+    /// OBJECT IDLETIME with an LFU `maxmemory-policy`.
+    LfuPolicy,
+    /// Memory is over `maxmemory`, and the command may take more.
+    OutOfMemory,
     /// The wrong number of arguments for a command, by its full name.
     Arity(String),
     /// An expiry that is not positive or out of range, for a command by its name.
@@ -92,6 +105,8 @@ pub enum Error {
     SubcommandForm(String, &'static str),
     /// The client must authenticate first.
     NoAuth,
+    /// Something was denied to a user, or an error of a command on users.
+    Acl(AclError),
     /// An error of a bitmap command.
     Bitmap(BitmapError),
     /// An error of a command on connections or clients.
@@ -100,10 +115,18 @@ pub enum Error {
     Geo(GeoError),
     /// An error of a hash command.
     Hash(HashError),
+    /// An error of HOTKEYS.
+    Hotkeys(HotkeysError),
     /// An error of a HyperLogLog command.
     HyperLogLog(HyperLogLogError),
     /// An error of a list command.
     List(ListError),
+    /// An error of RESTORE.
+    Restore(RestoreError),
+    /// An error of a script.
+    Script(ScriptError),
+    /// The error that a script or its code is answered with, as its interpreter words it.
+    ScriptFailure(Vec<u8>),
     /// An error of a command on the server as a whole.
     Server(ServerError),
     /// An error of a sorted set command.
@@ -112,6 +135,8 @@ pub enum Error {
     Stream(StreamError),
     /// An error of a string command.
     String(StringError),
+    /// An error of a transaction.
+    Transaction(TransactionError),
     /// An error of a blocking command's timeout, or the end of its wait.
     Wait(WaitError),
 }
@@ -150,6 +175,12 @@ impl fmt::Display for Error {
                  note that when switching between policies at runtime LRU and LFU data will take \
                  some time to adjust."
             }
+            Self::LfuPolicy => {
+                "ERR An LFU maxmemory policy is selected, idle time not tracked. Please note that \
+                 when switching between policies at runtime LRU and LFU data will take some time \
+                 to adjust."
+            }
+            Self::OutOfMemory => "OOM command not allowed when used memory > 'maxmemory'.",
             Self::Arity(name) => {
                 return write!(f, "ERR wrong number of arguments for '{name}' command");
             }
@@ -157,9 +188,7 @@ impl fmt::Display for Error {
                 return write!(f, "ERR invalid expire time in '{name}' command");
             }
             Self::SortNotDouble => "ERR One or more scores can't be converted into double",
-            Self::NotAboveZero(what) => {
-                return write!(f, "ERR {what} should be greater than 0");
-            }
+            Self::NotAboveZero(what) => return write!(f, "ERR {what} should be greater than 0"),
             Self::Negative(what) => return write!(f, "ERR {what} can't be negative"),
             Self::OutOfRange => "ERR value is out of range",
             Self::NoSuchKey => "ERR no such key",
@@ -173,25 +202,22 @@ impl fmt::Display for Error {
                 return write!(f, "ERR {wrong} '{name}'. Try {command} HELP.");
             }
             Self::NoAuth => "NOAUTH Authentication required.",
-            Self::Bitmap(error) => return error.fmt(f),
-            Self::Connection(error) => return error.fmt(f),
-            Self::Geo(error) => return error.fmt(f),
-            Self::Hash(error) => return error.fmt(f),
-            Self::HyperLogLog(error) => return error.fmt(f),
-            Self::List(error) => return error.fmt(f),
-            Self::Server(error) => return error.fmt(f),
-            Self::SortedSet(error) => return error.fmt(f),
-            Self::Stream(error) => return error.fmt(f),
-            Self::String(error) => return error.fmt(f),
-            Self::Wait(error) => return error.fmt(f),
+            Self::ScriptFailure(text) => return f.write_str(&String::from_utf8_lossy(text)),
+            of_family => return of_family.family().map_or(Ok(()), |error| error.fmt(f)),
         })
     }
 }
 
 impl Error {
-    /// The text as it is sent, with the bytes of arguments as they came.
+    /// The text as it is sent, with the bytes of arguments as they came, but without line ends of
+    /// an argument at its end; a reply makes those within it blanks.
     pub fn text(&self) -> Vec<u8> {
-        echo::to_bytes(&self.to_string())
+        let mut text = match self {
+            Self::ScriptFailure(text) => text.clone(),
+            error => echo::to_bytes(&error.to_string()),
+        };
+        while text.pop_if(|byte| matches!(byte, b'\r' | b'\n')).is_some() {}
+        text
     }
 }
 
@@ -203,9 +229,19 @@ impl From<WrongType> for Error {
     }
 }
 
-/// Lets `?` and `into` turn the error of a family into an [`Error`].
+/// Lets `?` and `into` turn the error of a family into an [`Error`], and finds it there.
 macro_rules! from_families {
     ($($variant:ident($error:ty),)*) => {
+        impl Error {
+            /// The error of a family that this is.
+            fn family(&self) -> Option<&dyn fmt::Display> {
+                match self {
+                    $(Self::$variant(error) => Some(error),)*
+                    _ => None,
+                }
+            }
+        }
+
         $(impl From<$error> for Error {
             fn from(error: $error) -> Self {
                 Self::$variant(error)
@@ -215,15 +251,20 @@ macro_rules! from_families {
 }
 
 from_families! {
+    Acl(AclError),
     Bitmap(BitmapError),
     Connection(ConnectionError),
     Geo(GeoError),
     Hash(HashError),
+    Hotkeys(HotkeysError),
     HyperLogLog(HyperLogLogError),
     List(ListError),
+    Script(ScriptError),
+    Restore(RestoreError),
     Server(ServerError),
     SortedSet(SortedSetError),
     Stream(StreamError),
     String(StringError),
+    Transaction(TransactionError),
     Wait(WaitError),
 }

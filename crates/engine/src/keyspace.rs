@@ -53,13 +53,13 @@ pub const ROWS: &[Row<Handler>] = &[
     ),
     Row::new(flush("flushall", "Removes all keys from all databases."), |cx, args, reply| {
         check_flush_type(args)?;
-        empty(cx, None);
+        empty(cx, None)?;
         reply.ok();
         Ok(())
     }),
     Row::new(flush("flushdb", "Removes all keys from the database."), |cx, args, reply| {
         check_flush_type(args)?;
-        empty(cx, Some(cx.db));
+        empty(cx, Some(cx.db))?;
         reply.ok();
         Ok(())
     }),
@@ -92,7 +92,7 @@ fn check_flush_type(args: &mut Args<'_>) -> Result<(), Error> {
 
 /// Empties one database or all. Records an effect even when they were empty: those of a replica
 /// may not be.
-fn empty(cx: &mut Cx<'_>, only: Option<usize>) {
+fn empty(cx: &mut Cx<'_>, only: Option<usize>) -> Result<(), Error> {
     let mut removed = 0;
     cx.each_shard(&mut |shard, turn| {
         let mut clear = |db: &mut Db| {
@@ -108,9 +108,10 @@ fn empty(cx: &mut Cx<'_>, only: Option<usize>) {
                 shard.drop_empty();
             }
         }
-    });
+    })?;
     cx.turn.counters.changes += removed.max(1);
     cx.turn.effects.note_eventless();
+    Ok(())
 }
 
 fn swapdb(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
@@ -121,7 +122,7 @@ fn swapdb(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
     let first = index(1, Error::InvalidFirstDatabase)?;
     let second = index(2, Error::InvalidSecondDatabase)?;
     let (first, second) = (first?, second?);
-    cx.each_shard(&mut |shard, _| shard.swap(first, second));
+    cx.each_shard(&mut |shard, turn| shard.swap(turn, first, second))?;
     cx.turn.keys.swap(first, second);
     cx.turn.counters.changes += 1;
     cx.turn.effects.note_eventless();

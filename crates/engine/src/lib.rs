@@ -32,11 +32,15 @@ pub use blocking::error::WaitError;
 pub use blocking::{BlockRequest, BlockedOn, Serve, ServeOutcome};
 pub use cx::{Cx, CxParts};
 pub use error::Error;
+pub use error::acl::AclError;
 pub use error::connection::ConnectionError;
 pub use error::echo::{echo, echo_start};
+pub use error::hotkeys::HotkeysError;
+pub use error::script::ScriptError;
 pub use error::server::ServerError;
+pub use error::transaction::TransactionError;
 pub use exec::{BlockingHandler, Handler};
-pub use locked_shards::{ExclusiveShards, HeldShards, LockedShards, ShardAccess};
+pub use locked_shards::{HeldShards, LockedShards, ShardAccess};
 pub use shard_map::ShardMap;
 
 use command::Row;
@@ -45,6 +49,7 @@ use command::Row;
 pub const FAMILIES: &[&[Row<Handler>]] = &[
     bitmap::ROWS,
     generic::ROWS,
+    generic::dump::ROWS,
     generic::expire::ROWS,
     generic::object::ROWS,
     generic::scan::ROWS,

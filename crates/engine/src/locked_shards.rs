@@ -4,24 +4,38 @@
 //! the command's row                    what it gets        locked
 //! keys, all in one shard               One                 that shard
 //! keys in several shards               Many (HeldShards)   their shards, all at once
+//! exclusive                            All (HeldShards)    all shards
 //! each shard, or no keys               Each (ShardAccess)  each shard while it is visited
-//! exclusive                            Each or Many        all shards (ExclusiveShards)
 //! ```
 //!
 //! The layers above implement the traits and take the locks: which shards a command needs follows
 //! from its row before its handler runs. Nothing here locks, and a handler cannot reach a shard
 //! that is not locked for it.
+//!
+//! In a transaction the shards are those of all its commands: who visits each shard gets `Many`,
+//! with all shards in it.
+
+use std::time::Duration;
 
 use store::Shard;
 
+use crate::ScriptError;
+
 /// Access to all shards, one at a time.
 ///
-/// Between two visits other commands run, exclusive ones among them unless all shards are locked:
-/// databases may have been swapped or emptied, and CLIENT PAUSE may have begun.
+/// Between two visits other commands run, exclusive ones among them: databases may have been
+/// swapped or emptied, and CLIENT PAUSE may have begun.
 pub trait ShardAccess {
-    /// Calls `work` once with the shard of this number, which is locked only for the call unless
-    /// all shards are.
-    fn visit(&self, shard: usize, work: &mut dyn FnMut(&mut Shard));
+    /// Calls `work` once with the shard of this number, which is locked only for the call.
+    ///
+    /// # Errors
+    /// A script that has run for too long holds the shard, or another command does for longer than
+    /// is waited for it ([`ScriptError::ShardInUse`]). `work` was not called.
+    fn visit(&self, shard: usize, work: &mut dyn FnMut(&mut Shard)) -> Result<(), ScriptError>;
+
+    /// The same for who can do without the shard: when it is in use for longer than `wait`, `work`
+    /// is not called, and the answer is false.
+    fn try_visit(&self, shard: usize, wait: Duration, work: &mut dyn FnMut(&mut Shard)) -> bool;
 
     /// Whether the visit must leave expired keys in place, because CLIENT PAUSE has begun since the
     /// command has. Asked within the visit.
@@ -43,12 +57,22 @@ pub trait HeldShards {
     /// # Panics
     /// As `shard`.
     fn shard_ref(&self, number: usize) -> &Shard;
+
+    /// Calls `work` with the shard of this number, unless someone else holds it. A shard that is
+    /// not locked is locked for the call. Returns whether `work` was called.
+    fn try_visit(&mut self, number: usize, work: &mut dyn FnMut(&mut Shard)) -> bool;
+
+    /// Whether the shard of this number is locked.
+    fn holds(&self, number: usize) -> bool;
+
+    /// Locks one more shard if nobody holds it. Returns whether it is locked now.
+    fn try_add(&mut self, number: usize) -> bool;
+
+    /// Locks one more shard, for which it waits no longer than `wait`. Returns whether it is locked
+    /// now. Only a script that runs alone among scripts may: since nobody else waits for a shard
+    /// while holding one, it gets it in the end.
+    fn add(&mut self, number: usize, wait: Duration) -> bool;
 }
-
-/// All shards, locked together while no other thread executes commands.
-pub trait ExclusiveShards: ShardAccess + HeldShards {}
-
-impl<T: ShardAccess + HeldShards> ExclusiveShards for T {}
 
 /// The shards that are locked for a command.
 pub enum LockedShards<'a> {
@@ -56,7 +80,9 @@ pub enum LockedShards<'a> {
     One(&'a mut Shard),
     /// The shards of its keys.
     Many(&'a mut dyn HeldShards),
-    /// None until the command visits one; all of them when the command is exclusive.
+    /// All of them, while no other command runs.
+    All(&'a mut dyn HeldShards),
+    /// None until the command visits one.
     Each(&'a dyn ShardAccess),
 }
 
@@ -69,7 +95,7 @@ impl LockedShards<'_> {
     pub fn shard(&mut self, number: usize) -> &mut Shard {
         match self {
             Self::One(shard) => shard,
-            Self::Many(shards) => shards.shard(number),
+            Self::Many(shards) | Self::All(shards) => shards.shard(number),
             Self::Each(_) => unreachable!("a command with keys holds their shards"),
         }
     }
@@ -82,8 +108,48 @@ impl LockedShards<'_> {
     pub fn shard_ref(&self, number: usize) -> &Shard {
         match self {
             Self::One(shard) => shard,
-            Self::Many(shards) => shards.shard_ref(number),
+            Self::Many(shards) | Self::All(shards) => shards.shard_ref(number),
             Self::Each(_) => unreachable!("a command with keys holds their shards"),
+        }
+    }
+
+    /// Calls `work` once with the shard of this number, for a command whose row says that it visits
+    /// shards.
+    ///
+    /// # Errors
+    /// As [`ShardAccess::visit`].
+    ///
+    /// # Panics
+    /// When only the shards of keys are locked: the row does not say so.
+    pub fn visit(
+        &mut self,
+        number: usize,
+        work: &mut dyn FnMut(&mut Shard),
+    ) -> Result<(), ScriptError> {
+        match self {
+            Self::Each(shards) => return shards.visit(number, work),
+            // Who calls such a command has locked all of them.
+            Self::Many(shards) | Self::All(shards) => work(shards.shard(number)),
+            Self::One(_) => unreachable!("the row names no visits"),
+        }
+        Ok(())
+    }
+
+    /// The same for who can do without the shard: see [`ShardAccess::try_visit`]. While others are
+    /// locked, none is waited for.
+    ///
+    /// # Panics
+    /// When only one shard is locked: the row does not say that it visits some.
+    pub fn try_visit(
+        &mut self,
+        number: usize,
+        wait: Duration,
+        work: &mut dyn FnMut(&mut Shard),
+    ) -> bool {
+        match self {
+            Self::Each(shards) => shards.try_visit(number, wait, work),
+            Self::Many(shards) | Self::All(shards) => shards.try_visit(number, work),
+            Self::One(_) => unreachable!("the row names no visits"),
         }
     }
 
@@ -93,6 +159,7 @@ impl LockedShards<'_> {
         match self {
             Self::One(shard) => LockedShards::One(shard),
             Self::Many(shards) => LockedShards::Many(&mut **shards),
+            Self::All(shards) => LockedShards::All(&mut **shards),
             Self::Each(shards) => LockedShards::Each(*shards),
         }
     }

@@ -8,20 +8,27 @@
 //! This crate knows neither loom nor shuttle. The caller passes a closure that explores its model.
 #![forbid(unsafe_code)]
 
+use std::collections::BTreeSet;
 use std::env;
 use std::process::Command;
+use std::sync::Mutex;
 use std::thread;
 
 /// Set in the environment of the child: explore the model instead of starting another child.
 const CHILD: &str = "MODEL_HARNESS_CHILD";
 
+/// The tests of this process that have checked a model.
+static CHECKED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+
 /// Some execution of the model fails, with `failure` in its message. `explore` runs the model and
 /// panics when an execution fails.
 ///
-/// Call it from the thread of a `#[test]`: the child finds the test by the name of that thread.
+/// Call it from the thread of a `#[test]`: the child finds the test by the name of that thread. A
+/// test calls it once: its child fails at the first call, whatever a second one explores.
 ///
 /// # Panics
-/// When no execution fails, when the failure has another message, or when the child cannot start.
+/// When no execution fails, when the failure has another message, when the child cannot start, or
+/// when the test has called it before.
 #[allow(clippy::panic)]
 pub fn fails(failure: &str, explore: impl FnOnce()) {
     if let Err(reason) = check(failure, explore) {
@@ -37,6 +44,9 @@ fn check(failure: &str, explore: impl FnOnce()) -> Result<(), String> {
         return Ok(());
     }
     let test = thread::current().name().expect("the test runner names the thread").to_owned();
+    if !CHECKED.lock().expect("nobody panics with it").insert(test.clone()) {
+        return Err("this test has checked a model before".to_owned());
+    }
     let child = Command::new(env::current_exe().expect("a test is a file"))
         .args(["--exact", &test, "--nocapture"])
         .env(CHILD, "1")
@@ -71,6 +81,14 @@ mod tests {
     fn a_model_that_holds_is_reported() {
         let reason = reason(|| {});
         assert!(reason.is_none_or(|text| text == "no execution failed"));
+    }
+
+    #[test]
+    fn a_second_model_of_a_test_is_reported() {
+        let fails = || assert_eq!(1, 2, "lost update");
+        let (first, second) = (reason(fails), reason(fails));
+        assert!(first.is_none_or(|text| text.is_empty()));
+        assert!(second.is_none_or(|text| text == "this test has checked a model before"));
     }
 
     #[test]

@@ -2,48 +2,72 @@
 
 use std::time::Duration;
 
-use engine::{ExclusiveShards, HeldShards, ShardAccess};
-use store::{Shard, Time};
+use engine::{HeldShards, ScriptError, ShardAccess};
+use script::LogLevel;
+use store::{LazyFree, Shard, Time};
 
 use crate::clients::record::ClientRecord;
 use crate::config::{Apply, Config};
 
-/// One thread's way through the gate, for a command that runs inside.
+/// One thread at the gate, for a command that runs inside.
 pub trait GateAccess {
     /// Goes outside. Other commands may run from now on, even alone.
     fn leave(&self);
 
-    /// Goes inside again.
+    /// Goes inside again, unless a script runs alone that has run for too long: then no shard is
+    /// reached until the next command.
     fn enter(&self);
-
-    /// Waits until every command that another thread has begun is over. Commands that begin later
-    /// see what the caller wrote before.
-    fn barrier(&self);
 }
 
-/// The keyspace, as a command on sessions or the server sees it: one shard at a time.
-pub trait NodeShards: ShardAccess + GateAccess {}
-
-impl<T: ShardAccess + GateAccess> NodeShards for T {}
-
 /// Gives commands the shards they need. Whether locks or owner threads provide them is its secret.
+///
+/// Nobody waits for a script that has run for too long, and nobody waits for long at all: what
+/// needs a shard that stays in use is an error instead, and nothing was done.
 pub trait ShardLocks: ShardAccess + GateAccess {
     /// Runs `work` with one shard.
-    fn one<R>(&self, shard: usize, work: impl FnOnce(&mut Shard) -> R) -> R;
+    ///
+    /// # Errors
+    /// A script that has run for too long holds it, or another command
+    /// ([`ScriptError::ShardInUse`]) for longer than is waited for it.
+    fn one<R>(&self, shard: usize, work: impl FnOnce(&mut Shard) -> R) -> Result<R, ScriptError>;
+
+    /// Runs `work` with one shard, unless it is in use or not to be reached: then nothing is done.
+    fn try_one<R>(&self, shard: usize, work: impl FnOnce(&mut Shard) -> R) -> Option<R>;
 
     /// Runs `work` with several shards held at once, given by ascending number without repetition.
-    fn many<R>(&self, shards: &[usize], work: impl FnOnce(&mut dyn HeldShards) -> R) -> R;
+    ///
+    /// # Errors
+    /// As [`one`](Self::one), for one of them.
+    fn many<R>(
+        &self,
+        shards: &[usize],
+        work: impl FnOnce(&mut dyn HeldShards) -> R,
+    ) -> Result<R, ScriptError>;
 
-    /// Runs `work` while no other command runs. It may visit shards, and after that hold them.
-    fn exclusive<R>(&self, work: impl FnOnce(&mut dyn ExclusiveShards) -> R) -> R;
+    /// Runs `work` with all shards, while no other command runs.
+    ///
+    /// # Errors
+    /// A script has run for too long.
+    fn exclusive<R>(&self, work: impl FnOnce(&mut dyn HeldShards) -> R) -> Result<R, ScriptError>;
+
+    /// Waits for something else that commands of other threads hold, no longer than for a shard.
+    /// `wait` gets the time and returns whether it has what it waits for, and so does this.
+    fn wait(&self, wait: &mut dyn FnMut(Duration) -> bool) -> bool;
+
+    /// Serves the thread's other clients once, for a script that has run for too long and holds its
+    /// shards all the while. Waits for nothing.
+    fn serve_others(&self);
 
     /// Asks the processor for a shard that will be needed in a moment.
     fn prefetch(&self, shard: usize);
 
+    /// What this thread has taken from the allocator less what it has given back, in bytes.
+    fn thread_bytes(&self) -> i64;
+
     /// The processor's tick counter.
     fn tsc(&self) -> u64;
 
-    /// The time, read from the clocks of the system.
+    /// The time on the clock that all threads share.
     fn time(&self) -> Time;
 
     /// The same, if the thread has had to wait since the last call: outside the gate or for a
@@ -85,16 +109,21 @@ pub struct ProcessInfo {
     pub cpu_children: (f64, f64),
     /// User and system seconds of the main thread.
     pub cpu_main: (f64, f64),
-    /// Bytes handed out by the allocator.
-    pub allocated_bytes: u64,
+    /// Bytes in use, as the threads count them.
+    pub used_bytes: u64,
     /// The most that this has been.
-    pub allocated_peak_bytes: u64,
-    /// Bytes handed out when the server was ready.
+    pub used_peak_bytes: u64,
+    /// Bytes handed out by the allocator, as it counts them: with what threads keep for their next
+    /// allocations.
+    pub allocated_bytes: u64,
+    /// Bytes in use when the server was ready.
     pub startup_bytes: u64,
     /// Bytes in pages with live blocks.
     pub active_bytes: u64,
     /// Bytes in memory, as the allocator sees it.
     pub resident_bytes: u64,
+    /// Bytes that the kernel may take back and has not yet.
+    pub muzzy_bytes: u64,
     /// Bytes in memory, as the kernel sees it.
     pub rss_bytes: u64,
     /// Bytes of memory in the machine.
@@ -142,6 +171,11 @@ impl<'a> GatedHost<'a> {
         work(self.0)
     }
 
+    /// Drops what commands have removed, inside the gate as well.
+    pub(crate) fn free(&self, removed: &mut LazyFree) {
+        self.0.free(removed);
+    }
+
     /// What may be used inside as well.
     pub(crate) fn waker(&self) -> &'a dyn ClientWaker {
         self.0
@@ -168,7 +202,7 @@ impl Drop for Outside<'_> {
 pub type Undo<'a> = Box<dyn FnOnce() + 'a>;
 
 /// Services of the process, which commands use through a [`GatedHost`]. Those that need them are
-/// rare; all but `close_client` run on the main thread.
+/// rare. All but `close_client`, `free`, `pause_changed` and `wake_client` run on the main thread.
 pub trait Host: ClientWaker {
     /// Makes the process follow a changed configuration in one respect. Returns what takes that
     /// back; dropping it makes the change final.
@@ -209,11 +243,33 @@ pub trait Host: ClientWaker {
     /// Why it cannot be written.
     fn write_config_file(&self, text: &[u8]) -> Result<(), String>;
 
+    /// The text of the file of users.
+    ///
+    /// # Errors
+    /// Why it cannot be read.
+    fn read_acl_file(&self, path: &str) -> Result<Vec<u8>, String>;
+
+    /// Replaces the file of users, whole or not at all.
+    ///
+    /// # Errors
+    /// Why it cannot be written. The log tells it, too.
+    fn write_acl_file(&self, path: &str, text: &[u8]) -> Result<(), String>;
+
+    /// Fills a buffer with bytes that nobody can foresee, for passwords.
+    fn fill_random(&self, bytes: &mut [u8]);
+
     /// Blocks the calling thread; for DEBUG SLEEP.
     fn sleep(&self, time: Duration);
 
+    /// Drops what commands have removed: what takes long, elsewhere. May be called inside the gate,
+    /// and waits for nothing.
+    fn free(&self, removed: &mut LazyFree);
+
     /// Returns unused memory to the system.
     fn purge_memory(&self);
+
+    /// Writes a line into the log, of a script or by DEBUG LOG.
+    fn log(&self, level: LogLevel, line: &[u8]);
 
     /// The allocator's own report.
     fn allocator_report(&self) -> String;

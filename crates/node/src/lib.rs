@@ -9,15 +9,21 @@ pub mod blocking;
 pub mod clients;
 pub mod commands;
 pub mod config;
+pub mod eviction;
 pub mod execution;
 pub mod host;
 #[allow(clippy::module_inception)]
 pub mod node;
+pub mod propagation;
+pub mod scripting;
 pub mod stats;
+pub mod transactions;
+pub mod version;
 
 pub use blocking::Waiter;
-pub use clients::{ClientRecord, Registry, Session};
+pub use clients::{ClientRecord, Registry, Session, UserRegistry};
 pub use commands::table;
+pub use execution::after_grace::AfterGrace;
 pub use execution::executor::Executor;
 pub use execution::outcome::Outcome;
 pub use execution::request::Request;
@@ -25,9 +31,7 @@ pub use execution::table::{Entry, Table};
 pub use execution::worker::Worker;
 pub use host::{Host, ShardLocks};
 pub use node::Node;
+pub use propagation::{Deliveries, Inboxes};
+pub use pubsub::Pending;
 pub use stats::ThreadCounters;
-
-/// The version of Redis whose behaviour clients find here: they choose commands by it.
-pub const COMPAT_VERSION: &str = "8.0.6";
-/// The version of Weft.
-pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+pub use version::{COMPAT_VERSION, VERSION};

@@ -6,14 +6,24 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU64, Ordering};
 use base::hash::KeyHasher;
 use engine::ShardMap;
 use parking_lot::{Mutex, RwLock};
-use store::{ExpiringShards, KeyCounts};
+use pubsub::Registry as Subscribed;
+use store::{KeyCounts, ShardSets};
 
 use crate::blocking::Waits;
 use crate::clients::record::{ClientRecord, Registry, flag};
+use crate::clients::users::UserRegistry;
+use crate::commands::table_with;
 use crate::config::Config;
+use crate::eviction::EvictionState;
+use crate::execution::table::Table;
+use crate::propagation::Inboxes;
+use crate::scripting::Scripting;
 use crate::stats::counters::ThreadCounters;
+use crate::stats::hot_keys::Session;
+use crate::stats::latency_events::LatencyEvents;
 use crate::stats::slowlog::SlowLog;
-use crate::stats::totals::Totals;
+use crate::stats::totals::{LatencyBase, Totals};
+use crate::stats::used_memory::UsedMemory;
 
 /// CLIENT PAUSE: nothing is postponed.
 pub const PAUSE_NONE: u8 = 0;
@@ -21,6 +31,23 @@ pub const PAUSE_NONE: u8 = 0;
 pub const PAUSE_WRITE: u8 = 1;
 /// CLIENT PAUSE ALL.
 pub const PAUSE_ALL: u8 = 2;
+/// The server goes down: nothing begins any more.
+pub const PAUSE_FOR_EVER: u8 = 3;
+
+/// The end of a pause that waits for what began before it.
+const UNTIL_BEGUN_MS: i64 = i64::MAX;
+
+/// Pauses that wait for what began before them.
+#[derive(Debug, Default)]
+struct BeginningPauses {
+    /// Changes when all pauses are ended.
+    generation: u64,
+    count: usize,
+    /// When the pauses that do not wait end, in milliseconds on the steady scale.
+    until_ms: i64,
+    /// The server goes down.
+    for_ever: bool,
+}
 
 /// The state that all threads of one server share.
 #[derive(Debug)]
@@ -29,12 +56,16 @@ pub struct Node {
     generation: AtomicU64,
     /// All clients.
     pub clients: Registry,
+    /// All commands, under the names that the configuration gives them.
+    pub table: &'static Table,
+    /// All users.
+    pub users: UserRegistry,
     /// The counts of all threads that ever ran, by their numbers.
     pub threads: RwLock<Vec<Arc<ThreadCounters>>>,
     /// How many keys the databases have.
     pub key_counts: Arc<KeyCounts>,
-    /// Which shards have something that expires.
-    pub expiring_shards: Arc<ExpiringShards>,
+    /// Which shards have keys, and which something that expires.
+    pub shard_sets: Arc<ShardSets>,
     /// The process's key hash.
     pub hasher: KeyHasher,
     /// Which shard a key belongs to.
@@ -47,18 +78,40 @@ pub struct Node {
     pub pause: AtomicU8,
     /// When the pause ends, in milliseconds on the steady scale.
     pub pause_until_ms: AtomicI64,
+    /// Locked to change the two above.
+    pauses: Mutex<BeginningPauses>,
     /// Whether expired keys are removed that nobody asks for; DEBUG SET-ACTIVE-EXPIRE.
     pub active_expire: AtomicBool,
     /// The waits of blocked clients.
     pub waits: Waits,
+    /// Which threads have subscribers of what.
+    pub pubsub: Subscribed,
+    /// Where threads find what others have for their clients.
+    pub inboxes: Arc<Inboxes>,
     /// Connections accepted.
     pub connections_received: AtomicU64,
     /// Connections refused.
     pub connections_rejected: AtomicU64,
+    /// How much memory is in use.
+    pub used_memory: UsedMemory,
+    /// How far memory is over its limit.
+    pub eviction: EvictionState,
+    /// Values of keys that wait to be freed in the background.
+    pub lazy_free_pending: AtomicU64,
+    /// Values of keys freed in the background.
+    pub lazy_freed: AtomicU64,
     /// Serializes changes of the configuration.
     pub config_change: Mutex<()>,
+    /// Scripts and functions.
+    pub scripting: Scripting,
     /// The slow log.
     pub slowlog: Mutex<SlowLog>,
+    /// The session of HOTKEYS that runs, or that ran last.
+    pub(crate) hotkeys: Mutex<Option<Arc<Session>>>,
+    /// What took longer than `latency-monitor-threshold`.
+    pub latency_events: Mutex<LatencyEvents>,
+    /// The latencies of commands when statistics were last reset.
+    pub(crate) latency_base: Mutex<Arc<LatencyBase>>,
     /// What statistics are counted from, and rates.
     pub(crate) statistics: Mutex<Totals>,
 }
@@ -70,21 +123,34 @@ impl Node {
         let run_id = (0..40).map(|_| char::from(b"0123456789abcdef"[random.below(16) as usize]));
         Self {
             clients: Registry::default(),
+            table: table_with(&config.acl.renamed_commands),
+            users: UserRegistry::new(&config),
             threads: RwLock::new(Vec::new()),
             key_counts: Arc::new(KeyCounts::new(config.databases as usize)),
-            expiring_shards: Arc::new(ExpiringShards::new(shards)),
+            shard_sets: Arc::new(ShardSets::new(shards)),
             hasher: KeyHasher::new(seed),
             map: ShardMap::new(shards),
             databases: config.databases as usize,
             run_id: run_id.collect(),
             pause: AtomicU8::new(PAUSE_NONE),
             pause_until_ms: AtomicI64::new(0),
+            pauses: Mutex::default(),
             active_expire: AtomicBool::new(true),
             waits: Waits::default(),
+            pubsub: Subscribed::new(KeyHasher::new(random.next_u64())),
+            inboxes: Arc::new(Inboxes::new()),
             connections_received: AtomicU64::new(0),
             connections_rejected: AtomicU64::new(0),
+            used_memory: UsedMemory::default(),
+            eviction: EvictionState::default(),
+            lazy_free_pending: AtomicU64::new(0),
+            lazy_freed: AtomicU64::new(0),
             config_change: Mutex::new(()),
+            scripting: Scripting::default(),
             slowlog: Mutex::default(),
+            hotkeys: Mutex::default(),
+            latency_events: Mutex::default(),
+            latency_base: Mutex::default(),
             statistics: Mutex::default(),
             generation: AtomicU64::new(0),
             config: RwLock::new(Arc::new(config)),
@@ -96,13 +162,23 @@ impl Node {
         Arc::clone(&self.config.read())
     }
 
-    /// Replaces the configuration; threads take it over at their next turn.
+    /// Replaces the configuration; threads take it over at their next turn. A `requirepass` that
+    /// differs becomes the only password of the default user.
     pub fn set_config(&self, config: Config) {
+        if config.requirepass != self.config.read().requirepass {
+            self.users.set_default_password(&config.requirepass);
+        }
         *self.config.write() = Arc::new(config);
         self.generation.fetch_add(1, Ordering::Release);
     }
 
-    /// A number that changes with the configuration.
+    /// Replaces the session of HOTKEYS; threads follow at their next turn.
+    pub(crate) fn set_hotkeys(&self, session: Option<Arc<Session>>) {
+        *self.hotkeys.lock() = session;
+        self.generation.fetch_add(1, Ordering::Release);
+    }
+
+    /// A number that changes with the configuration, and with what else threads follow.
     #[inline]
     pub fn generation(&self) -> u64 {
         self.generation.load(Ordering::Acquire)
@@ -134,26 +210,77 @@ impl Node {
         first
     }
 
-    /// Postpones commands, or only writes, until a moment. While a pause runs, the longer time and
-    /// the stricter mode stay. Only the main thread calls this.
-    pub fn pause_clients(&self, writes_only: bool, until_ms: i64, steady_ms: i64) {
+    /// Postpones commands, or only writes, from now on. While a pause runs, the stricter mode
+    /// stays. When all that began before is over, [`run_pause`](Self::run_pause) says for how
+    /// long; it is to be called with what this returns.
+    pub fn begin_pause(&self, writes_only: bool, steady_ms: i64) -> u64 {
+        let mut beginning = self.pauses.lock();
+        if beginning.for_ever {
+            return beginning.generation;
+        }
         let running_until_ms = self.pause_until_ms.load(Ordering::Relaxed);
-        let runs = steady_ms < running_until_ms && self.pause.load(Ordering::Relaxed) != PAUSE_NONE;
-        let stays_all = runs && self.pause.load(Ordering::Relaxed) == PAUSE_ALL;
-        let until_ms = if runs { until_ms.max(running_until_ms) } else { until_ms };
-        self.pause_until_ms.store(until_ms, Ordering::Release);
-        let mode = match (until_ms > steady_ms, writes_only && !stays_all) {
-            (false, _) => PAUSE_NONE,
-            (true, true) => PAUSE_WRITE,
-            (true, false) => PAUSE_ALL,
-        };
+        let mode = self.pause.load(Ordering::Relaxed);
+        let runs = steady_ms < running_until_ms && mode != PAUSE_NONE;
+        if beginning.count == 0 {
+            beginning.until_ms = if runs { running_until_ms } else { steady_ms };
+        }
+        beginning.count += 1;
+        self.pause_until_ms.store(UNTIL_BEGUN_MS, Ordering::Release);
+        let stays_all = runs && mode == PAUSE_ALL;
+        let mode = if writes_only && !stays_all { PAUSE_WRITE } else { PAUSE_ALL };
         self.pause.store(mode, Ordering::Release);
+        beginning.generation
     }
 
-    /// Ends a pause. Only the main thread calls this.
+    /// Lets a pause that was [begun](Self::begin_pause) end at a moment, unless it has been ended
+    /// meanwhile. Of several pauses the longest counts.
+    pub fn run_pause(&self, generation: u64, until_ms: i64, steady_ms: i64) {
+        let mut beginning = self.pauses.lock();
+        if generation != beginning.generation || beginning.for_ever {
+            return;
+        }
+        beginning.count -= 1;
+        // The greatest time says that a pause begins.
+        beginning.until_ms = beginning.until_ms.max(until_ms.min(UNTIL_BEGUN_MS - 1));
+        if beginning.count > 0 {
+            return;
+        }
+        if beginning.until_ms <= steady_ms {
+            self.pause.store(PAUSE_NONE, Ordering::Release);
+        }
+        self.pause_until_ms.store(beginning.until_ms, Ordering::Release);
+    }
+
+    /// Whether a pause waits for what began before it.
+    pub fn pause_begins(&self) -> bool {
+        self.pause_until_ms.load(Ordering::Acquire) == UNTIL_BEGUN_MS
+    }
+
+    /// Ends all pauses.
     pub fn unpause_clients(&self) {
+        let mut beginning = self.pauses.lock();
+        if beginning.for_ever {
+            return;
+        }
+        let generation = beginning.generation + 1;
+        *beginning = BeginningPauses { generation, ..BeginningPauses::default() };
         self.pause.store(PAUSE_NONE, Ordering::Release);
         self.pause_until_ms.store(0, Ordering::Release);
+    }
+
+    /// The server goes down: from now on no command begins but those that may end a script. What
+    /// has begun is over after a grace period.
+    pub fn pause_for_ever(&self) {
+        let mut beginning = self.pauses.lock();
+        beginning.for_ever = true;
+        self.pause_until_ms.store(i64::MAX, Ordering::Release);
+        self.pause.store(PAUSE_FOR_EVER, Ordering::Release);
+    }
+
+    /// Whether the server goes down, beside a script that has run for too long: nobody waits for
+    /// that, so commands are refused.
+    pub fn refuses_all(&self) -> bool {
+        self.pause.load(Ordering::Acquire) == PAUSE_FOR_EVER && self.scripting.busy.any()
     }
 
     /// How long CLIENT PAUSE goes on, in milliseconds; 0 when none runs.
@@ -167,7 +294,7 @@ impl Node {
     /// Whether CLIENT PAUSE postpones a command now.
     pub fn is_paused(&self, may_write: bool, steady_ms: i64) -> bool {
         let pause = self.pause.load(Ordering::Acquire);
-        (pause == PAUSE_ALL || pause == PAUSE_WRITE && may_write)
+        (pause >= PAUSE_ALL || pause == PAUSE_WRITE && may_write)
             && steady_ms < self.pause_until_ms.load(Ordering::Acquire)
     }
 }

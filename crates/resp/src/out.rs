@@ -3,6 +3,9 @@
 
 use std::sync::Arc;
 
+/// Memory that stays when what was written into it is removed again.
+const REMOVED_KEPT_BYTES_MAX: usize = 64 * 1024;
+
 /// Replies of one client, or of all clients of one turn one after another.
 #[derive(Debug, Default)]
 pub struct Out {
@@ -30,10 +33,21 @@ impl Out {
         Mark { bytes: self.bytes.len(), shared: self.shared.len() }
     }
 
-    /// Removes what was written since the mark.
+    /// How many bytes were written since the mark.
+    pub fn bytes_since(&self, mark: Mark) -> usize {
+        let shared = self.shared.iter().skip(mark.shared).map(|(_, value)| value.len());
+        self.bytes.len().saturating_sub(mark.bytes) + shared.sum::<usize>()
+    }
+
+    /// Removes what was written since the mark. Memory that only this has needed is freed, if it is
+    /// much.
     pub fn truncate(&mut self, mark: Mark) {
+        let removed = self.bytes.len().saturating_sub(mark.bytes);
         self.bytes.truncate(mark.bytes);
         self.shared.truncate(mark.shared);
+        if removed > REMOVED_KEPT_BYTES_MAX {
+            self.bytes.shrink_to(mark.bytes + REMOVED_KEPT_BYTES_MAX);
+        }
     }
 
     /// Inserts bytes at a mark, before everything that was written since.
@@ -120,6 +134,17 @@ mod tests {
         out.clear_to(1000);
         assert!(out.bytes.capacity() <= 1000 && out.shared.capacity() <= 1000);
         assert_eq!(Arc::strong_count(&value), 1);
+    }
+
+    #[test]
+    fn what_is_removed_leaves_a_bounded_amount_of_memory() {
+        let mut out = Out::default();
+        out.bytes.extend_from_slice(b"kept");
+        let mark = out.mark();
+        out.bytes.resize(1 << 20, 0);
+        out.truncate(mark);
+        assert_eq!(out.bytes, b"kept");
+        assert!(out.bytes.capacity() <= 4 + REMOVED_KEPT_BYTES_MAX);
     }
 
     #[test]

@@ -52,6 +52,11 @@ impl<'a> Reply<'a> {
         self.out.truncate(mark);
     }
 
+    /// The output itself, for what is appended as a whole.
+    pub fn out(&mut self) -> &mut Out {
+        self.out
+    }
+
     /// Bytes that are a reply already.
     #[inline]
     pub fn raw(&mut self, bytes: &[u8]) {
@@ -96,6 +101,12 @@ impl<'a> Reply<'a> {
                 self.raw(b"\r\n");
             }
         }
+    }
+
+    /// An integer; the greatest that there is for those beyond it.
+    #[inline]
+    pub fn unsigned(&mut self, value: u64) {
+        self.int(i64::try_from(value).unwrap_or(i64::MAX));
     }
 
     /// A count.
@@ -172,12 +183,13 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// Text with a format of three letters (`txt`, `mkd`): a bulk string in RESP2.
-    pub fn verbatim(&mut self, format: &str, text: &[u8]) {
+    /// Text with a format of three bytes (`txt`, `mkd`): a bulk string in RESP2.
+    pub fn verbatim(&mut self, format: impl AsRef<[u8]>, text: &[u8]) {
+        let format = format.as_ref();
         debug_assert_eq!(format.len(), 3);
         if self.resp3 {
             self.header(b'=', text.len() + 4);
-            self.raw(format.as_bytes());
+            self.raw(format);
             self.raw(b":");
             self.raw(text);
             self.raw(b"\r\n");

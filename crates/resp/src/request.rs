@@ -68,6 +68,17 @@ pub enum ProtocolError {
     OutOfMemory,
 }
 
+impl ProtocolError {
+    /// The text as it is sent, with the byte that came.
+    pub fn text(&self) -> Vec<u8> {
+        let mut text = self.to_string().into_bytes();
+        if let Self::ExpectedDollar(byte) = self {
+            text.extend_from_slice(&[b' ', b'\'', *byte, b'\'']);
+        }
+        text
+    }
+}
+
 impl fmt::Display for ProtocolError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("ERR Protocol error: ")?;
@@ -78,9 +89,8 @@ impl fmt::Display for ProtocolError {
             Self::InvalidCount => "invalid multibulk length",
             Self::UnauthenticatedCount => "unauthenticated multibulk length",
             Self::LengthLineTooBig => "too big bulk count string",
-            Self::ExpectedDollar(byte) => {
-                return write!(f, "expected '$', got '{}'", char::from(*byte));
-            }
+            // The byte need not be a character: `ProtocolError::text` has it.
+            Self::ExpectedDollar(_) => "expected '$', got",
             Self::InvalidLength => "invalid bulk length",
             Self::UnauthenticatedLength => "unauthenticated bulk length",
             Self::OutOfMemory => "out of memory for a bulk of this length",

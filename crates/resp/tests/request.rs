@@ -131,7 +131,7 @@ fn empty_counts_are_passed_over() {
 fn error(bytes: &[u8], limits: Limits) -> String {
     match Reader::default().receive(bytes, limits) {
         Ok(()) => "none".to_owned(),
-        Err(error) => error.to_string(),
+        Err(error) => String::from_utf8(error.text()).unwrap(),
     }
 }
 
@@ -153,6 +153,8 @@ fn each_error_has_its_text() {
     ] {
         assert_eq!(error(&bytes, OPEN), format!("ERR Protocol error: {text}"));
     }
+    let broken = Reader::default().receive(b"*1\r\n\xff\r\n", OPEN).unwrap_err();
+    assert_eq!(broken.text(), b"ERR Protocol error: expected '$', got '\xff'");
     let unauthenticated = "ERR Protocol error: unauthenticated multibulk length";
     assert_eq!(error(b"*11\r\n", CLOSED), unauthenticated);
     let unauthenticated = "ERR Protocol error: unauthenticated bulk length";

@@ -5,7 +5,8 @@
 //! | lookup | hit or miss | access clock | expired key | for |
 //! |---|---|---|---|---|
 //! | [`Lookup::Read`], [`Db::read`] | counted | set | removed | reads of values, TOUCH |
-//! | [`Lookup::NoTouch`] | counted | kept | removed | EXISTS, TTL, TYPE, OBJECT |
+//! | [`Lookup::NoTouch`] | counted | kept | removed | EXISTS, TTL, TYPE |
+//! | [`Lookup::Inspect`] | counted, no event | kept | removed | OBJECT |
 //! | [`Lookup::Quiet`], [`Db::contains`] | not counted | kept | removed | conditions of writes |
 //! | [`Db::lookup_shared`] | not counted | kept | left in place | KEYS, several values at once |
 //!
@@ -15,9 +16,12 @@
 //! Writing to a value goes through [`Edit`], which on drop counts the change and removes a key
 //! whose value became empty, so that no command can forget them.
 
+mod marks;
+mod pick;
 mod prefetch;
 #[cfg(test)]
 mod tests;
+mod watch;
 
 use std::marker::PhantomData;
 
@@ -29,6 +33,7 @@ use crate::key_index::{IndexEntry, KeyIndex, SizeClass};
 use crate::stored::{Kind, Object, Stored};
 use crate::string::NewString;
 use crate::turn::{Key, Turn};
+use crate::watchers::Presence;
 
 /// A type of value: how its records are seen.
 pub trait Type {
@@ -53,6 +58,8 @@ pub enum Lookup {
     Read,
     /// Counts a hit or a miss.
     NoTouch,
+    /// The same, but a miss is no event.
+    Inspect,
     /// Neither.
     Quiet,
 }
@@ -68,18 +75,17 @@ pub enum ExpiryChange {
     At(i64),
 }
 
-/// Expired keys that a search for a random one removes at most.
-const RANDOM_TRIES_MAX: usize = 100;
-
 /// One shard's part of one database.
 #[derive(Debug, Default)]
 pub struct Db {
     pub(crate) table: Table<Object>,
     /// The database's number, for effects.
     pub(crate) number: u32,
-    /// In database 0: how many places the queues of the shard's [`Waiters`](crate::Waiters) have
-    /// together. It is here because there is room on the cache line.
-    pub(crate) waiting: u32,
+    /// In database 0: whether a client is in the queues of the shard's
+    /// [`Waiters`](crate::Waiters). It is here because there is room on the cache line.
+    pub(crate) awaited: bool,
+    /// Whether a client watches a key.
+    pub(crate) watched: bool,
     /// Hashes that expire and sizes of values.
     pub(crate) key_index: KeyIndex,
 }
@@ -103,6 +109,11 @@ impl Db {
     /// Keys that have an expiry.
     pub fn expiring_len(&self) -> usize {
         self.table.expiring_len()
+    }
+
+    /// Slots of the table, occupied or not.
+    pub fn slots_len(&self) -> usize {
+        self.table.slots_len()
     }
 
     /// Bytes of the table's slots.
@@ -140,14 +151,15 @@ impl Db {
             let name = if unlink { &b"UNLINK"[..] } else { b"DEL" };
             let command = vec![name.to_vec(), key.clone()];
             let events = vec![(Event::new('x', "expired"), key)];
-            Effect { db, events, command, more: Vec::new(), unix_ms }
+            Effect::new(db, events, command, unix_ms)
         });
         turn.lazy_free.extend(record.into_object());
     }
 
     fn add_record(&mut self, turn: &Turn, hash: u64, record: Record<Object>) -> usize {
         turn.keys.add(self.number, 1);
-        mark_expiring(turn, hash, record.view().has_expiry());
+        marks::key_comes(turn, hash, self.table.is_empty());
+        marks::key_expires(turn, hash, record.view().has_expiry());
         self.table.insert(hash, record, &turn.hasher)
     }
 
@@ -157,9 +169,9 @@ impl Db {
     }
 
     /// Takes the record of a key with this hash out of its slot.
-    fn detach(&mut self, turn: &Turn, at: usize, hash: u64) -> Record<Object> {
+    pub(crate) fn detach(&mut self, turn: &Turn, at: usize, hash: u64) -> Record<Object> {
         let record = self.take_record(turn, at);
-        self.key_index.changed(hash, IndexEntry::of(record.view()), IndexEntry::ABSENT);
+        self.changed(hash, IndexEntry::of(record.view()), IndexEntry::ABSENT);
         record
     }
 
@@ -169,6 +181,9 @@ impl Db {
         if mode != Lookup::Quiet {
             let counters = &mut turn.counters;
             *(if found.is_some() { &mut counters.hits } else { &mut counters.misses }) += 1;
+            if found.is_none() && mode != Lookup::Inspect {
+                turn.effects.note_miss(self.number, key.bytes);
+            }
         }
         if mode == Lookup::Read
             && let Some(at) = found
@@ -179,9 +194,13 @@ impl Db {
     }
 
     #[inline]
-    fn touch(&mut self, turn: &Turn, at: usize) {
-        let clock = turn.access_clock();
-        if turn.touch && self.table.at(at).access_clock() != clock {
+    fn touch(&mut self, turn: &mut Turn, at: usize) {
+        if !turn.touch {
+            return;
+        }
+        let before = self.table.at(at).access_clock();
+        let clock = turn.used_clock(before);
+        if before != clock {
             self.table.at_mut(at).set_access_clock(clock);
         }
     }
@@ -273,7 +292,6 @@ impl Db {
         turn: &'a mut Turn,
         key: Key<'_>,
     ) -> Result<Edit<'a, T>, WrongType> {
-        let clock = turn.access_clock();
         let (at, created) = match self.find(turn, key) {
             Some(at) if T::view(self.table.at(at)).is_none() => return Err(WrongType),
             Some(at) => {
@@ -282,6 +300,7 @@ impl Db {
             }
             None => {
                 let empty = Payload::Bytes(b"");
+                let clock = turn.new_clock();
                 let record = Record::new(key.bytes, T::EMPTY as u8, empty, None, clock);
                 (self.add_record(turn, key.hash, record), true)
             }
@@ -309,11 +328,12 @@ impl Db {
         let mut record = self.table.at_mut(at);
         record.bytes_mut()?.copy_from_slice(&sum.to_le_bytes());
         if turn.touch {
-            record.set_access_clock(turn.access_clock());
+            let clock = turn.used_clock(record.view().access_clock());
+            record.set_access_clock(clock);
         }
         drop(record);
         turn.counters.changes += 1;
-        self.key_index.changed(key.hash, IndexEntry::of_integer(old), IndexEntry::of_integer(sum));
+        self.changed(key.hash, IndexEntry::of_integer(old), IndexEntry::of_integer(sum));
         Some(Some(sum))
     }
 
@@ -350,7 +370,6 @@ impl Db {
         expires_at: ExpiryChange,
     ) -> bool {
         turn.counters.changes += 1;
-        let clock = turn.access_clock();
         let found = self.find(turn, key);
         let expires_at = match (expires_at, found) {
             (ExpiryChange::Clear, _) | (ExpiryChange::Keep, None) => None,
@@ -358,15 +377,18 @@ impl Db {
             (ExpiryChange::Keep, Some(at)) => self.table.at(at).expires_at(),
         };
         let Some(at) = found else {
+            let clock = turn.new_clock();
             let record = Record::new(key.bytes, kind as u8, payload, expires_at, clock);
-            self.key_index.changed(key.hash, IndexEntry::ABSENT, IndexEntry::of(record.view()));
+            self.changed(key.hash, IndexEntry::ABSENT, IndexEntry::of(record.view()));
             self.add_record(turn, key.hash, record);
+            turn.effects.note_new(self.number, key.bytes);
             return true;
         };
-        mark_expiring(turn, key.hash, expires_at.is_some());
+        marks::key_expires(turn, key.hash, expires_at.is_some());
         let before = IndexEntry::of(self.table.at(at));
         let mut record = self.table.at_mut(at);
         let old = record.view();
+        let clock = turn.used_clock(old.access_clock());
         match payload {
             // The usual overwrite: the record stays where it is when the size class is the same.
             Payload::Bytes(bytes)
@@ -383,7 +405,7 @@ impl Db {
         }
         let after = IndexEntry::of(record.view());
         drop(record);
-        self.key_index.changed(key.hash, before, after);
+        self.changed(key.hash, before, after);
         false
     }
 
@@ -408,20 +430,24 @@ impl Db {
         let record =
             if record.view().key() == key.bytes { record } else { record.rekeyed(key.bytes) };
         let after = IndexEntry::of(record.view());
-        mark_expiring(turn, key.hash, after.due.is_some());
-        self.key_index.changed(key.hash, IndexEntry::ABSENT, after);
+        marks::field_expires(turn, key.hash, after.due.is_some());
+        self.changed(key.hash, IndexEntry::ABSENT, after);
         self.add_record(turn, key.hash, record);
+        turn.effects.note_new(self.number, key.bytes);
     }
 
-    /// Puts a record made for this key in the place of whatever is there.
+    /// Puts a record made for this key in the place of whatever is there. As in Redis, which
+    /// removes that first, the key counts as new to those who are notified.
     pub fn put_record(&mut self, turn: &mut Turn, key: Key<'_>, record: Record<Object>) {
         let Some(at) = self.find(turn, key) else { return self.insert(turn, key, record) };
         turn.counters.changes += 1;
         let (before, after) = (IndexEntry::of(self.table.at(at)), IndexEntry::of(record.view()));
-        mark_expiring(turn, key.hash, record.view().has_expiry() || after.due.is_some());
+        marks::key_expires(turn, key.hash, record.view().has_expiry());
+        marks::field_expires(turn, key.hash, after.due.is_some());
         let old = std::mem::replace(&mut *self.table.at_mut(at), record);
-        self.key_index.changed(key.hash, before, after);
+        self.changed(key.hash, before, after);
         turn.lazy_free.extend(old.into_object());
+        turn.effects.note_new(self.number, key.bytes);
     }
 
     /// A copy of a key's value and expiry under another key.
@@ -442,7 +468,8 @@ impl Db {
         turn.counters.changes += 1;
         self.touch(turn, at);
         self.table.at_mut(at).set_expires_at(at_ms);
-        mark_expiring(turn, key.hash, at_ms.is_some());
+        marks::key_expires(turn, key.hash, at_ms.is_some());
+        self.rewritten(key.hash);
         true
     }
 
@@ -457,39 +484,14 @@ impl Db {
         self.table.scan(from, count, &turn.hasher, &mut |record| visit(Stored(record)))
     }
 
-    /// A key at random: the first at or after a random slot, so keys behind a gap come more often.
-    /// Removes expired ones on its way, and gives up when they are many.
-    pub fn random(&mut self, turn: &mut Turn, random: u64) -> Option<Stored<'_>> {
-        let mut start = (random % self.table.slots_len().max(1) as u64) as usize;
-        for _ in 0..RANDOM_TRIES_MAX {
-            let at = self.table.next_occupied(start).or_else(|| self.table.next_occupied(0))?;
-            if !Stored(self.table.at(at)).is_expired(turn) {
-                return Some(Stored(self.table.at(at)));
-            }
-            if turn.keep_expired {
-                start = at + 1;
-            } else {
-                self.expire(turn, at);
-                start = at;
-            }
-        }
-        None
-    }
-
     /// Empties the database and returns what it held, to be dropped where no lock is held.
     pub fn clear(&mut self, turn: &Turn) -> Table<Object> {
         turn.keys.add(self.number, -(self.len() as i64));
+        let mut watchers = self.key_index.take_watchers();
+        watchers.touch_all(|hash, name| (self.presence(turn, hash, name), Presence::Absent));
         self.key_index = KeyIndex::default();
+        self.put_watchers(watchers);
         std::mem::take(&mut self.table)
-    }
-}
-
-/// Lets the walk for expired keys visit the shard of the key with this hash, if the key or a field
-/// of its value expires.
-#[inline]
-fn mark_expiring(turn: &Turn, hash: u64, expires: bool) {
-    if expires {
-        turn.expiring_shards.mark(hash);
     }
 }
 
@@ -578,10 +580,15 @@ impl<T: Type> Drop for Edit<'_, T> {
             return;
         }
         self.turn.counters.changes += u64::from(self.changed);
+        if self.created && self.changed {
+            self.turn.effects.note_new(self.db.number, self.db.table.at(self.at).key());
+        }
         let goes = !self.changed || T::is_empty(self.record());
         let after = if goes { IndexEntry::ABSENT } else { IndexEntry::of(self.record()) };
-        mark_expiring(self.turn, self.hash, after.due.is_some());
-        self.db.key_index.changed(self.hash, self.before, after);
+        marks::field_expires(self.turn, self.hash, after.due.is_some());
+        if self.changed {
+            self.db.changed(self.hash, self.before, after);
+        }
         if goes {
             let record = self.db.take_record(self.turn, self.at);
             self.turn.lazy_free.extend(record.into_object());

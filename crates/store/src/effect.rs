@@ -1,7 +1,10 @@
 //! The record of a write: exactly one [`Effect`], whatever the command.
 //!
-//! The append-only file, replicas, keyspace notifications and client tracking will consume effects;
-//! commands do not know them. While there is no consumer, a write costs one branch.
+//! The append-only file, replicas and client tracking will consume effects; commands do not know
+//! them. While there is no consumer, a write costs one branch. Keyspace notifications take their
+//! events as they happen, also those of reads, and are told before the shards are let go.
+
+use std::collections::BTreeSet;
 
 /// The name of a keyspace event and its class, as `notify-keyspace-events` spells classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,37 +29,106 @@ impl Event {
     }
 }
 
-/// One write.
+/// Classes of events, as a set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EventClasses(u128);
+
+impl EventClasses {
+    /// The same with another class, by its letter.
+    pub const fn with(self, class: char) -> Self {
+        Self(self.0 | 1 << (class as u32 % u128::BITS))
+    }
+
+    /// Whether a class is among them.
+    pub const fn contains(self, class: char) -> bool {
+        self.0 & Self(0).with(class).0 != 0
+    }
+
+    /// Whether there are none.
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+}
+
+/// A key was added.
+const NEW: Event = Event::new('n', "new");
+/// A read did not find its key.
+const MISSED: Event = Event::new('m', "keymiss");
+
+/// An event of which clients are to be notified.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notice {
+    /// Database number; none until the command ends that did it.
+    pub db: Option<usize>,
+    /// The event's name.
+    pub name: &'static str,
+    /// Its key.
+    pub key: Vec<u8>,
+}
+
+/// One write: by a command, by all commands of a transaction, or by the time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Effect {
     /// Database number.
     pub db: usize,
     /// What happened to which keys, in order.
     pub events: Vec<(Event, Vec<u8>)>,
-    /// The command that makes the same change when it is replayed, name first.
-    pub command: Vec<Vec<u8>>,
-    /// Commands to be replayed behind it, as one transaction with it; rarely any.
-    pub more: Vec<Vec<Vec<u8>>>,
+    /// The commands that make the same change when they are replayed; several as one transaction.
+    pub commands: Vec<Replay>,
     /// Milliseconds since 1970.
     pub unix_ms: i64,
+}
+
+/// A command to be replayed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Replay {
+    /// Database number.
+    pub db: usize,
+    /// Its arguments, name first.
+    pub args: Vec<Vec<u8>>,
+}
+
+impl Effect {
+    /// The effect of a command that is replayed as `args`.
+    pub fn new(db: usize, events: Vec<(Event, Vec<u8>)>, args: Vec<Vec<u8>>, unix_ms: i64) -> Self {
+        Self { db, events, commands: vec![Replay { db, args }], unix_ms }
+    }
 }
 
 /// Effects have a consumer.
 const CONSUMED: u8 = 1;
 /// Clients may be blocked on keys that the running command changes.
 const WATCHED: u8 = 1 << 1;
+/// Clients are notified of some classes of events.
+const NOTIFIED: u8 = 1 << 2;
 
 /// Collects the effects of a turn.
 #[derive(Debug, Default)]
 pub struct Effects {
-    /// Why the changes of the running command are recorded: bits `CONSUMED` and `WATCHED`.
+    /// Why the changes of the running command are recorded: bits `CONSUMED`, `WATCHED` and
+    /// `NOTIFIED`.
     wanted: u8,
+    /// The classes of events of which clients are notified.
+    notified: EventClasses,
+    /// Events of these classes that nobody has been told yet.
+    notices: Vec<Notice>,
     /// Keys that have changed, with the event's database, while they are watched.
     changed: Vec<(Option<usize>, Vec<u8>)>,
+    /// Of these so many, from the first on, are those of commands that have ended within a
+    /// transaction: each once, and only those that someone may wait for.
+    ended: usize,
+    /// The same keys, to be found.
+    ended_keys: BTreeSet<(usize, Vec<u8>)>,
     events: Vec<(Event, Vec<u8>)>,
     replay: Option<Vec<Vec<u8>>>,
     more: Vec<Vec<Vec<u8>>>,
     eventless: bool,
+    /// The effect of a transaction that has not ended.
+    transaction: Option<Effect>,
+    /// Effects are not logged: a script says so.
+    unlogged: bool,
+    /// Transactions and scripts that have begun and not ended, one within the other.
+    depth: u32,
     log: Vec<Effect>,
 }
 
@@ -69,6 +141,59 @@ impl Effects {
     /// Sets whether changed keys are remembered for [`take_changed`](Self::take_changed).
     pub fn set_watched(&mut self, watched: bool) {
         self.set(WATCHED, watched);
+    }
+
+    /// Sets of which classes of events clients are notified.
+    pub fn set_notified(&mut self, classes: EventClasses) {
+        self.notified = classes;
+        self.set(NOTIFIED, !classes.is_empty());
+    }
+
+    /// Whether there are events of which clients are to be notified.
+    #[inline]
+    pub fn has_notices(&self) -> bool {
+        self.is(NOTIFIED) && !self.notices.is_empty()
+    }
+
+    /// The events of which clients are to be notified, in order, since the last call.
+    pub fn take_notices(&mut self) -> Vec<Notice> {
+        std::mem::take(&mut self.notices)
+    }
+
+    fn notify(&mut self, db: Option<usize>, event: Event, key: &[u8]) {
+        if self.notified.contains(event.class) {
+            self.notices.push(Notice { db, name: event.name, key: key.to_vec() });
+        }
+    }
+
+    /// A key was added to a database.
+    #[inline]
+    pub(crate) fn note_new(&mut self, db: u32, key: &[u8]) {
+        if self.is(NOTIFIED) {
+            self.notify(Some(db as usize), NEW, key);
+        }
+    }
+
+    /// The key that was added last has replaced one: that is no event.
+    pub fn take_back_new(&mut self) {
+        if self.notices.last().is_some_and(|notice| notice.name == NEW.name) {
+            self.notices.pop();
+        }
+    }
+
+    /// Notes something that changed nothing: only those hear of it who are notified.
+    pub fn note_unchanged(&mut self, event: Event, key: &[u8]) {
+        if self.is(NOTIFIED) {
+            self.notify(event.db, event, key);
+        }
+    }
+
+    /// A read did not find its key in a database.
+    #[inline]
+    pub(crate) fn note_miss(&mut self, db: u32, key: &[u8]) {
+        if self.is(NOTIFIED) {
+            self.notify(Some(db as usize), MISSED, key);
+        }
     }
 
     fn set(&mut self, bit: u8, on: bool) {
@@ -86,9 +211,32 @@ impl Effects {
         }
     }
 
+    /// A command on this database ends within a transaction: from here on another database may be
+    /// the running command's. Of the keys that it has changed those are remembered that are
+    /// `awaited`, and each once for the whole transaction, however many commands this has.
+    pub fn end_command(&mut self, db: usize, awaited: impl FnMut(&[u8]) -> bool) {
+        if self.changed.len() > self.ended {
+            self.keep_awaited(db, awaited);
+        }
+    }
+
+    fn keep_awaited(&mut self, db: usize, mut awaited: impl FnMut(&[u8]) -> bool) {
+        for (changed_db, key) in self.changed.split_off(self.ended) {
+            let change = (changed_db.unwrap_or(db), key);
+            if awaited(&change.1) && !self.ended_keys.contains(&change) {
+                self.changed.push((Some(change.0), change.1.clone()));
+                self.ended_keys.insert(change);
+            }
+        }
+        self.ended = self.changed.len();
+    }
+
     /// The keys that have changed since the last call, in order; a database only where it is not
     /// the running command's.
     pub fn take_changed(&mut self) -> Vec<(Option<usize>, Vec<u8>)> {
+        if std::mem::take(&mut self.ended) > 0 {
+            self.ended_keys.clear();
+        }
         std::mem::take(&mut self.changed)
     }
 
@@ -110,10 +258,16 @@ impl Effects {
         if self.is(CONSUMED) {
             self.events.push((event, key.to_vec()));
         }
+        if self.is(NOTIFIED) {
+            self.notify(event.db, event, key);
+        }
     }
 
     #[inline(never)]
     fn note_wanted(&mut self, event: Event, key: &[u8]) {
+        if self.is(NOTIFIED) {
+            self.notify(event.db, event, key);
+        }
         self.change(event.db, key);
         if self.is(CONSUMED) {
             self.events.push((event, key.to_vec()));
@@ -150,6 +304,12 @@ impl Effects {
     #[inline]
     pub fn seal(&mut self, db: usize, unix_ms: i64, sent: impl FnOnce() -> Vec<Vec<u8>>) {
         let eventless = std::mem::take(&mut self.eventless);
+        if !self.is(CONSUMED) && !self.is(NOTIFIED) {
+            return;
+        }
+        self.notices.iter_mut().for_each(|notice| {
+            notice.db.get_or_insert(db);
+        });
         if !self.is(CONSUMED) {
             return;
         }
@@ -157,21 +317,98 @@ impl Effects {
         let more = std::mem::take(&mut self.more);
         if eventless || !self.events.is_empty() {
             let events = std::mem::take(&mut self.events);
-            let command = replay.unwrap_or_else(sent);
-            self.log.push(Effect { db, events, command, more, unix_ms });
+            let first = std::iter::once(replay.unwrap_or_else(sent));
+            let commands = first.chain(more).map(|args| Replay { db, args }).collect();
+            self.add(Effect { db, events, commands, unix_ms });
         }
     }
 
     /// Adds a separate effect beside the running command's: an expired key.
     #[inline]
     pub fn push(&mut self, effect: impl FnOnce() -> Effect) {
-        if self.is(CONSUMED) {
-            self.log.push(effect());
+        if self.is(CONSUMED) || self.is(NOTIFIED) {
+            let effect = effect();
+            for (event, key) in &effect.events {
+                self.notify(Some(event.db.unwrap_or(effect.db)), *event, key);
+            }
+            if self.is(CONSUMED) {
+                self.add(effect);
+            }
         }
+    }
+
+    /// From here on effects are one, until [`end_transaction`](Self::end_transaction). A script in
+    /// a transaction belongs to it.
+    pub fn begin_transaction(&mut self, db: usize, unix_ms: i64) {
+        self.depth += 1;
+        if self.depth == 1 && self.is(CONSUMED) {
+            let (events, commands) = (Vec::new(), Vec::new());
+            self.transaction = Some(Effect { db, events, commands, unix_ms });
+        }
+    }
+
+    /// Ends a transaction. One that changed nothing leaves no effect.
+    pub fn end_transaction(&mut self) {
+        self.depth -= 1;
+        if self.depth > 0 {
+            return;
+        }
+        let effect = self.transaction.take();
+        let is_left = |effect: &Effect| !effect.commands.is_empty() || !effect.events.is_empty();
+        self.log.extend(effect.filter(is_left));
+    }
+
+    /// Whether the effects that follow are to be replayed; `redis.set_repl` turns that off. Their
+    /// events happen all the same.
+    pub fn set_logged(&mut self, logged: bool) {
+        self.unlogged = !logged;
+    }
+
+    fn add(&mut self, mut effect: Effect) {
+        if self.unlogged {
+            effect.commands.clear();
+        }
+        let Some(whole) = &mut self.transaction else { return self.log.push(effect) };
+        let (db, whole_db) = (effect.db, whole.db);
+        whole.commands.extend(effect.commands);
+        whole.events.extend(effect.events.into_iter().map(|(event, key)| {
+            let db = event.db.unwrap_or(db);
+            (Event { db: (db != whole_db).then_some(db), ..event }, key)
+        }));
     }
 
     /// Takes what has been collected, oldest first.
     pub fn take(&mut self) -> Vec<Effect> {
         std::mem::take(&mut self.log)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_many_changes_in_a_transaction_each_awaited_key_is_remembered_once() {
+        let mut effects = Effects::default();
+        effects.set_watched(true);
+        let is_awaited = |key: &[u8]| key.starts_with(b"q");
+        for _ in 0..1000 {
+            for (db, key) in [(None, &b"q2"[..]), (None, b"other"), (Some(3), b"q1"), (None, b"q1")]
+            {
+                effects.change(db, key);
+            }
+            effects.end_command(0, is_awaited);
+            effects.change(None, b"q1");
+            effects.end_command(3, is_awaited);
+            assert!(effects.changed.len() <= 3);
+        }
+        // The last command, outside of a transaction.
+        effects.change(None, b"other");
+        let [q1, q2, other] = [&b"q1"[..], b"q2", b"other"].map(<[u8]>::to_vec);
+        let expected = [(Some(0), q2.clone()), (Some(3), q1.clone()), (Some(0), q1), (None, other)];
+        assert_eq!(effects.take_changed(), expected);
+        effects.change(None, b"q2");
+        effects.end_command(0, is_awaited);
+        assert_eq!(effects.take_changed(), [(Some(0), q2)], "nothing is known any more");
     }
 }

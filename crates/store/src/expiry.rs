@@ -27,6 +27,24 @@ impl Db {
     /// Looks at `keys_max` keys that have an expiry, and at the few more that share the last one's
     /// home.
     pub fn expire_step(&mut self, turn: &mut Turn, keys_max: usize) -> Step {
+        let mut ttls_ms = 0.0;
+        let step = self.walk_step(turn, keys_max, &mut ttls_ms);
+        let living = step.looked_at - step.expired;
+        if living > 0 {
+            let all = self.table.expiring_len();
+            self.key_index.note_ttls(ttls_ms / living as f64, living, all);
+        }
+        step
+    }
+
+    /// How long keys with an expiry have to live on average, in milliseconds, as far as steps have
+    /// seen; 0 before the first.
+    pub fn mean_ttl_ms(&self) -> f64 {
+        self.key_index.mean_ttl_ms()
+    }
+
+    /// Adds to `ttls_ms` how long the keys that it leaves have to live.
+    fn walk_step(&mut self, turn: &mut Turn, keys_max: usize, ttls_ms: &mut f64) -> Step {
         let mut step = Step::default();
         // The walk goes home by home, and the first slot of a home has the home's number.
         let mut home = self.table.home_of(self.key_index.walk_at());
@@ -44,7 +62,10 @@ impl Db {
             }
             home = next_home;
             step.looked_at += 1;
-            if !Stored(self.table.at(next)).is_expired(turn) {
+            let stored = Stored(self.table.at(next));
+            if !stored.is_expired(turn) {
+                let expires_at = stored.expires_at().unwrap_or(turn.unix_ms);
+                *ttls_ms += expires_at.saturating_sub(turn.unix_ms) as f64;
                 at = next + 1;
                 continue;
             }
@@ -146,6 +167,29 @@ mod tests {
     }
 
     #[test]
+    fn the_mean_time_to_live_follows_the_keys() {
+        let mut turn = Turn::alone(KeyHasher::new(1));
+        turn.set_time(NOW_MS * 1000);
+        let mut db = Db::default();
+        assert_eq!(db.mean_ttl_ms(), 0.0);
+        for i in 0..1000 {
+            let expires_at = ExpiryChange::At(NOW_MS + 5000 + i % 10 * 1000);
+            put(&mut db, &mut turn, &format!("k{i}"), expires_at);
+        }
+        put(&mut db, &mut turn, "dead", ExpiryChange::At(NOW_MS + 1));
+        turn.set_time((NOW_MS + 1000) * 1000);
+        for _ in 0..200 {
+            db.expire_step(&mut turn, 20);
+        }
+        assert!((8000.0..9000.0).contains(&db.mean_ttl_ms()), "{}", db.mean_ttl_ms());
+        turn.set_time((NOW_MS + 3000) * 1000);
+        // To the end of the table, and then through all of it.
+        db.expire_step(&mut turn, usize::MAX);
+        db.expire_step(&mut turn, usize::MAX);
+        assert!((db.mean_ttl_ms() - 6500.0).abs() < 1e-6, "{}", db.mean_ttl_ms());
+    }
+
+    #[test]
     fn a_walk_without_expiring_keys_wraps_at_once() {
         let mut turn = Turn::alone(KeyHasher::new(1));
         let mut db = Db::default();
@@ -168,7 +212,7 @@ mod tests {
             assert_eq!(db.expire_step(&mut turn, 10).expired, 1);
             let effects = turn.effects.take();
             assert_eq!(effects.len(), 1);
-            assert_eq!(effects[0].command, [command.as_bytes(), b"k"]);
+            assert_eq!(effects[0].commands[0].args, [command.as_bytes(), b"k"]);
         }
     }
 }

@@ -2,9 +2,16 @@
 //!
 //! Every thread counts what it adds and removes, on its own cache lines, so that counting takes no
 //! lock and moves nothing between cores; a database's keys are the sum over all threads. The count
-//! of one thread means nothing alone, and may be negative. While others write, the sum adds counts
-//! that were right at different moments.
+//! of one thread means nothing alone, and may be negative.
+//!
+//! What several keys or commands change together is seen together: a thread that has locked shards
+//! for them [keeps](KeyCount::keep) its differences to itself and [publishes](KeyCount::publish)
+//! their sum before it unlocks them. So RENAME never shows one key too few. The sum still adds
+//! counts that were right at different moments: it may be that of no moment while several threads
+//! add and remove keys.
 
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -23,6 +30,12 @@ pub struct KeyCounts {
 pub struct KeyCount {
     own: Arc<[AtomicI64]>,
     all: Arc<KeyCounts>,
+    /// Differences are kept until they are published.
+    keeps: Cell<bool>,
+    /// The database that has changed last, and its difference.
+    kept: Cell<(u32, i64)>,
+    /// Those of other databases.
+    kept_of_others: RefCell<BTreeMap<u32, i64>>,
 }
 
 impl KeyCounts {
@@ -38,7 +51,25 @@ impl KeyCounts {
             let databases = self.databases.max(COUNTS_MIN);
             threads.push((0..databases).map(|_| AtomicI64::new(0)).collect());
         }
-        KeyCount { own: Arc::clone(&threads[thread]), all: Arc::clone(self) }
+        KeyCount {
+            own: Arc::clone(&threads[thread]),
+            all: Arc::clone(self),
+            keeps: Cell::default(),
+            kept: Cell::default(),
+            kept_of_others: RefCell::default(),
+        }
+    }
+
+    /// Adds up all databases, by number.
+    fn totals(&self) -> Vec<i64> {
+        let threads = self.threads.read().unwrap_or_else(PoisonError::into_inner);
+        let mut totals = vec![0; self.databases];
+        for counts in threads.iter() {
+            for (total, count) in totals.iter_mut().zip(counts.iter()) {
+                *total += count.load(Ordering::Acquire);
+            }
+        }
+        totals
     }
 
     fn total(&self, database: usize) -> i64 {
@@ -52,26 +83,88 @@ impl KeyCount {
     /// Counts `keys` keys that this thread has added to a database, or removed when negative.
     #[inline]
     pub(crate) fn add(&self, database: u32, keys: i64) {
+        match self.keeps.get() {
+            false => self.store(database, keys),
+            true => self.note(database, keys),
+        }
+    }
+
+    fn note(&self, database: u32, keys: i64) {
+        let (last, sum) = self.kept.get();
+        if last == database {
+            self.kept.set((database, sum + keys));
+            return;
+        }
+        let mut others = self.kept_of_others.borrow_mut();
+        *others.entry(last).or_default() += sum;
+        let sum = others.remove(&database).unwrap_or(0);
+        self.kept.set((database, sum + keys));
+    }
+
+    #[inline]
+    fn store(&self, database: u32, keys: i64) {
         if let Some(count) = self.own.get(database as usize) {
             // No other thread writes to it.
             count.store(count.load(Ordering::Relaxed) + keys, Ordering::Release);
         }
     }
 
+    /// Keeps differences from here on, while the shards of all that changes are locked.
+    #[inline]
+    pub fn keep(&self) {
+        self.keeps.set(true);
+    }
+
+    /// Ends that: the differences are seen by others. The shards are still locked.
+    #[inline]
+    pub fn publish(&self) {
+        self.keeps.set(false);
+        let (database, keys) = self.kept.take();
+        if keys != 0 {
+            self.store(database, keys);
+        }
+        if !self.kept_of_others.borrow().is_empty() {
+            for (database, keys) in self.kept_of_others.take() {
+                self.store(database, keys);
+            }
+        }
+    }
+
+    /// What this thread keeps of a database.
+    fn kept(&self, database: usize) -> i64 {
+        let (last, sum) = self.kept.get();
+        let of_others = || self.kept_of_others.borrow().get(&(database as u32)).copied();
+        if last as usize == database { sum } else { of_others().unwrap_or(0) }
+    }
+
     /// Keys in a database, expired ones that are not removed yet included.
     pub fn total(&self, database: usize) -> usize {
-        // A key that was added on one thread and removed on another may be seen removed only.
-        usize::try_from(self.all.total(database)).unwrap_or(0)
+        keys_of(self.exact_total(database))
+    }
+
+    fn exact_total(&self, database: usize) -> i64 {
+        self.all.total(database) + self.kept(database)
+    }
+
+    /// The same for all databases, by number.
+    pub fn totals(&self) -> impl Iterator<Item = usize> {
+        let totals = self.all.totals().into_iter().enumerate();
+        totals.map(|(database, total)| keys_of(total + self.kept(database)))
     }
 
     /// Exchanges the counts of two databases whose contents were exchanged. No other thread may
     /// write meanwhile.
     pub fn swap(&self, a: usize, b: usize) {
-        let more = self.all.total(b) - self.all.total(a);
+        let more = self.exact_total(b) - self.exact_total(a);
         // `databases` is at most 2^31.
         self.add(a as u32, more);
         self.add(b as u32, -more);
     }
+}
+
+/// A key that was added on one thread and removed on another may be seen removed only.
+fn keys_of(total: i64) -> usize {
+    usize::try_from(total).unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -86,10 +179,35 @@ mod tests {
         second.add(1, -3);
         second.add(0, 7);
         assert_eq!([first.total(0), second.total(1), first.total(2)], [7, 2, 0]);
+        assert_eq!(first.totals().collect::<Vec<_>>(), [7, 2]);
         first.swap(0, 1);
         assert_eq!([first.total(0), second.total(1)], [2, 7]);
         drop(second);
         all.of_thread(2).add(0, -2);
         assert_eq!(first.total(0), 0);
+    }
+
+    #[test]
+    fn what_changes_together_is_seen_together() {
+        let all = Arc::new(KeyCounts::new(3));
+        let (writer, reader) = (all.of_thread(0), all.of_thread(1));
+        let totals = |count: &KeyCount| [0, 1, 2].map(|database| count.total(database));
+        writer.add(0, 5);
+        writer.add(2, 2);
+        writer.keep();
+        for (database, keys) in [(0, -1), (1, 4), (0, 2), (2, -1), (1, -1), (2, 1)] {
+            writer.add(database, keys);
+            assert_eq!(totals(&reader), [5, 0, 2]);
+        }
+        assert_eq!(totals(&writer), [6, 3, 2]);
+        assert_eq!(writer.totals().collect::<Vec<_>>(), [6, 3, 2]);
+        writer.swap(0, 1);
+        assert_eq!((totals(&writer), totals(&reader)), ([3, 6, 2], [5, 0, 2]));
+        writer.publish();
+        assert_eq!((totals(&writer), totals(&reader)), ([3, 6, 2], [3, 6, 2]));
+        writer.add(1, 1);
+        assert_eq!(totals(&reader), [3, 7, 2]);
+        writer.publish();
+        assert_eq!(totals(&reader), [3, 7, 2], "there is nothing to publish twice");
     }
 }

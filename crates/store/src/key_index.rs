@@ -1,6 +1,6 @@
 //! What a database knows of its values without visiting them: which hashes have fields that expire,
 //! and how many keys there are of each size. It also remembers the place of the walk for expired
-//! keys.
+//! keys, and who watches keys.
 //!
 //! It is exact at every moment: each addition, change and removal of a key passes the `IndexEntry`
 //! of its value before and after. Both parts change rarely, since most writes leave a value in its
@@ -13,11 +13,14 @@ use ds::record::RecordRef;
 
 use crate::db::Type;
 use crate::hash::Hash;
+use crate::large_keys::LargeKeys;
 use crate::list::List;
 use crate::set::Set;
 use crate::sorted_set::SortedSet;
 use crate::stored::{Kind, Object};
+use crate::stream::Stream;
 use crate::string::StringValue;
+use crate::watchers::Watchers;
 
 /// The types, as sizes are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,7 +35,7 @@ pub enum Family {
     SortedSets,
     /// By their fields.
     Hashes,
-    /// By nothing.
+    /// By their entries; INFO does not report them, as in Redis.
     Streams,
 }
 
@@ -60,8 +63,19 @@ impl SizeClass {
 
     /// The class of the value in a record.
     #[inline]
-    fn of(record: RecordRef<'_, Object>) -> Option<Self> {
-        let (family, size) = match Kind::from_bits(record.kind()) {
+    pub(crate) fn of(record: RecordRef<'_, Object>) -> Option<Self> {
+        let (family, size) = Self::measure(record)?;
+        Some(Self::new(family, size))
+    }
+
+    /// The bytes or elements of the value in a record.
+    pub(crate) fn size_of(record: RecordRef<'_, Object>) -> Option<usize> {
+        Self::measure(record).map(|(_, size)| size)
+    }
+
+    #[inline]
+    fn measure(record: RecordRef<'_, Object>) -> Option<(Family, usize)> {
+        Some(match Kind::from_bits(record.kind()) {
             Kind::Bytes | Kind::EditedBytes => (Family::Strings, record.bytes()?.len()),
             Kind::Integer | Kind::Shared => (Family::Strings, StringValue::view(record)?.len()),
             Kind::PackedList | Kind::List => (Family::Lists, List::view(record)?.len()),
@@ -72,9 +86,8 @@ impl SizeClass {
             Kind::PackedSortedSet | Kind::SortedSet => {
                 (Family::SortedSets, SortedSet::view(record)?.len())
             }
-            Kind::Stream => (Family::Streams, 0),
-        };
-        Some(Self::new(family, size))
+            Kind::Stream => (Family::Streams, Stream::view(record)?.log.len() as usize),
+        })
     }
 }
 
@@ -123,8 +136,12 @@ struct Contents {
     due: BTreeSet<(i64, u64)>,
     /// The classes that keys are of, and how many are.
     sizes: Vec<(SizeClass, u32)>,
+    large: LargeKeys,
     /// The hash position where the next walk for expired keys begins.
     walk_at: u32,
+    /// How long keys with an expiry have to live on average, as far as the walks have seen.
+    mean_ttl_ms: f64,
+    watchers: Watchers,
 }
 
 impl KeyIndex {
@@ -140,6 +157,10 @@ impl KeyIndex {
         let contents = self.0.get_or_insert_default();
         if before.class != after.class {
             contents.count(before.class, after.class);
+            let is_large = |entry: IndexEntry| entry.class.is_some_and(SizeClass::is_large);
+            if is_large(before) || is_large(after) {
+                contents.large.changed(hash, before.class, after.class);
+            }
         }
         if before.due != after.due {
             if let Some(at) = before.due {
@@ -149,9 +170,38 @@ impl KeyIndex {
                 contents.due.insert((at, hash));
             }
         }
-        if contents.sizes.is_empty() && contents.due.is_empty() {
+        self.drop_empty();
+    }
+
+    fn drop_empty(&mut self) {
+        let is_empty = |contents: &Contents| {
+            // No key is large where there is none.
+            contents.sizes.is_empty() && contents.due.is_empty() && contents.watchers.is_empty()
+        };
+        if self.0.as_deref().is_some_and(is_empty) {
             self.0 = None;
         }
+    }
+
+    /// Changes who watches keys. Returns whether anyone does.
+    pub(crate) fn edit_watchers(&mut self, edit: impl FnOnce(&mut Watchers)) -> bool {
+        let watchers = &mut self.0.get_or_insert_default().watchers;
+        edit(watchers);
+        let watched = !watchers.is_empty();
+        self.drop_empty();
+        watched
+    }
+
+    /// Who watches keys; none: nobody.
+    pub(crate) fn watchers(&self) -> Option<&Watchers> {
+        self.0.as_ref().map(|contents| &contents.watchers)
+    }
+
+    /// Takes out who watches keys.
+    pub(crate) fn take_watchers(&mut self) -> Watchers {
+        let taken = self.0.as_mut().map(|contents| std::mem::take(&mut contents.watchers));
+        self.drop_empty();
+        taken.unwrap_or_default()
     }
 
     /// Hashes with fields that expire.
@@ -175,6 +225,24 @@ impl KeyIndex {
         if let Some(contents) = &mut self.0 {
             contents.walk_at = position;
         }
+    }
+
+    /// How long keys with an expiry have to live on average, in milliseconds; 0 before a walk.
+    pub(crate) fn mean_ttl_ms(&self) -> f64 {
+        self.0.as_ref().map_or(0.0, |contents| contents.mean_ttl_ms)
+    }
+
+    /// Takes the mean of some of `all` keys into the mean of all.
+    pub(crate) fn note_ttls(&mut self, mean_ms: f64, seen: usize, all: usize) {
+        if let Some(contents) = &mut self.0 {
+            let weight = if contents.mean_ttl_ms == 0.0 { 1.0 } else { seen as f64 / all as f64 };
+            contents.mean_ttl_ms += (mean_ms - contents.mean_ttl_ms) * weight.min(1.0);
+        }
+    }
+
+    /// The largest keys; none: no key is large.
+    pub(crate) fn large_keys(&self) -> Option<&LargeKeys> {
+        self.0.as_ref().map(|contents| &contents.large)
     }
 
     /// The classes that keys are of, in no order, and how many are.

@@ -2,7 +2,8 @@
 //!
 //! Freeing a large value takes long, so it happens neither under a shard's lock nor, for what is
 //! large, on a thread that serves clients: the owner of the turn moves the big pieces to another
-//! thread, and drops the rest.
+//! thread, and drops the rest. A transaction or script goes on with its shards locked, and does so
+//! whenever [much](LazyFree::is_much) has come together.
 
 use std::sync::Arc;
 
@@ -18,6 +19,12 @@ const KEPT_COST_MAX: usize = 2048;
 /// Bytes of one allocation whose pages take as long to give back as a small allocation.
 const BYTES_PER_COST: usize = 64 * 1024;
 
+/// Records of a table that are measured to tell how much memory it takes.
+const RECORDS_MEASURED: usize = 64;
+/// What the commands of a transaction or script may have removed together, in bytes, before it is
+/// dropped in the middle.
+const HELD_BYTES_MAX: usize = 16 * 1024 * 1024;
+
 /// Memory that the list keeps from turn to turn.
 const KEPT_BYTES_MAX: usize = 64 * 1024;
 
@@ -31,6 +38,14 @@ pub enum Piece {
 }
 
 impl Piece {
+    /// The values of keys in it.
+    pub fn values(&self) -> usize {
+        match self {
+            Self::Object(_) => 1,
+            Self::Table(table) => table.len(),
+        }
+    }
+
     /// About what dropping it costs, in small allocations to be freed. The count of a table stops
     /// when it is beyond [`SMALL_COST_MAX`].
     fn cost(&self) -> usize {
@@ -61,6 +76,47 @@ fn cost_of(object: &Object) -> usize {
     object.allocations() + bytes / BYTES_PER_COST
 }
 
+impl Piece {
+    /// About how many bytes dropping it frees. Of a table it measures some records.
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Object(object) => bytes_of(object),
+            Self::Table(table) => {
+                let sizes = table
+                    .iter()
+                    .take(RECORDS_MEASURED)
+                    .map(|record| record.allocated_bytes() + record.object().map_or(0, bytes_of));
+                let (records, bytes) = sizes.fold((0, 0), |(n, sum), size| (n + 1, sum + size));
+                let slots = table.slots_len() * size_of::<u64>();
+                slots + (bytes / records.max(1)).saturating_mul(table.len())
+            }
+        }
+    }
+}
+
+fn bytes_of(object: &Object) -> usize {
+    match object {
+        Object::String(text) if Arc::strong_count(text) > 1 => 0,
+        object => object.memory_bytes(),
+    }
+}
+
+/// A piece that takes long to drop.
+#[derive(Debug)]
+pub struct BigPiece {
+    /// What is to be dropped.
+    pub piece: Piece,
+    /// About how many bytes that frees.
+    pub bytes: i64,
+}
+
+impl BigPiece {
+    fn new(piece: Piece) -> Self {
+        let bytes = i64::try_from(piece.bytes()).unwrap_or(i64::MAX);
+        Self { piece, bytes }
+    }
+}
+
 impl From<Object> for Piece {
     fn from(object: Object) -> Self {
         Self::Object(object)
@@ -75,23 +131,60 @@ impl From<Table<Object>> for Piece {
 
 /// The values and tables that a turn has removed.
 #[derive(Debug, Default)]
-pub struct LazyFree(Vec<Piece>);
+pub struct LazyFree {
+    pieces: Vec<Piece>,
+    /// Of evicted keys.
+    evicted: Vec<BigPiece>,
+    /// So many of the pieces, from the first on, have been measured.
+    measured: usize,
+    /// About how many bytes dropping those frees.
+    measured_bytes: usize,
+}
 
 impl LazyFree {
     /// Adds a value or a table.
     pub fn push(&mut self, piece: impl Into<Piece>) {
-        self.0.push(piece.into());
+        self.pieces.push(piece.into());
     }
 
     /// Whether there is nothing to drop.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.pieces.is_empty() && self.evicted.is_empty()
+    }
+
+    /// Drops the value of an evicted key, for its memory is needed. A big one waits. Returns about
+    /// how many bytes that does not free yet.
+    pub fn evict(&mut self, object: Object) -> i64 {
+        if cost_of(&object) <= SMALL_COST_MAX {
+            return 0;
+        }
+        let piece = BigPiece::new(object.into());
+        let bytes = piece.bytes;
+        self.evicted.push(piece);
+        bytes
+    }
+
+    /// Whether more has come together than who goes on with shards locked may keep. Measures what
+    /// has come since the last call.
+    #[inline]
+    pub fn is_much(&mut self) -> bool {
+        self.measured < self.pieces.len() && self.measure() > HELD_BYTES_MAX
+    }
+
+    fn measure(&mut self) -> usize {
+        let new = self.pieces[self.measured..].iter();
+        let new = new.map(|piece| piece.bytes().saturating_add(size_of::<Piece>()));
+        self.measured_bytes = new.fold(self.measured_bytes, usize::saturating_add);
+        self.measured = self.pieces.len();
+        self.measured_bytes
     }
 
     /// Takes the pieces that would delay the thread that drops them: big ones, and small ones
     /// beyond what a thread may drop in one turn. Usually there are none, and nothing is allocated.
+    /// Returns also how many bytes dropping those frees that were not evicted.
     #[must_use = "big pieces are taken to be dropped on another thread"]
-    pub fn take_big(&mut self) -> Vec<Piece> {
+    pub fn take_big(&mut self) -> (Vec<BigPiece>, i64) {
+        let mut big = std::mem::take(&mut self.evicted);
         let mut left = KEPT_COST_MAX;
         let is_taken = |piece: &mut Piece| {
             // What is taken anyway is not measured.
@@ -101,18 +194,26 @@ impl LazyFree {
             }
             cost > SMALL_COST_MAX
         };
-        self.0.extract_if(.., is_taken).collect()
+        (self.measured, self.measured_bytes) = (0, 0);
+        let mut bytes = 0i64;
+        big.extend(self.pieces.extract_if(.., is_taken).map(|piece| {
+            let piece = BigPiece::new(piece);
+            bytes = bytes.saturating_add(piece.bytes);
+            piece
+        }));
+        (big, bytes)
     }
 
     /// Drops what is left.
     pub fn clear(&mut self) {
-        base::room::clear(&mut self.0, KEPT_BYTES_MAX);
+        (self.measured, self.measured_bytes) = (0, 0);
+        base::room::clear(&mut self.pieces, KEPT_BYTES_MAX);
     }
 }
 
 impl Extend<Object> for LazyFree {
     fn extend<I: IntoIterator<Item = Object>>(&mut self, objects: I) {
-        self.0.extend(objects.into_iter().map(Piece::Object));
+        self.pieces.extend(objects.into_iter().map(Piece::Object));
     }
 }
 
@@ -139,11 +240,10 @@ mod tests {
         lazy_free.push(Object::String(Arc::clone(&text)));
         lazy_free.extend(Some(Object::String(Arc::clone(&text))));
         lazy_free.push(table_of(64));
-        assert!(lazy_free.take_big().is_empty());
+        assert!(lazy_free.take_big().0.is_empty());
         lazy_free.push(table_of(65));
-        assert!(
-            matches!(lazy_free.take_big().as_slice(), [Piece::Table(table)] if table.len() == 65)
-        );
+        let (taken, _) = lazy_free.take_big();
+        assert!(matches!(taken.as_slice(), [BigPiece { piece, .. }] if piece.values() == 65));
         assert_eq!(Arc::strong_count(&text), 3);
         lazy_free.clear();
         assert!(lazy_free.is_empty());
@@ -171,9 +271,9 @@ mod tests {
         };
         let mut lazy_free = LazyFree::default();
         lazy_free.push(table_of(10));
-        assert!(lazy_free.take_big().is_empty());
+        assert!(lazy_free.take_big().0.is_empty());
         lazy_free.push(table_of(1000));
-        assert_eq!(lazy_free.take_big().len(), 1);
+        assert_eq!(lazy_free.take_big().0.len(), 1);
     }
 
     #[test]
@@ -181,19 +281,81 @@ mod tests {
         let text = Arc::new(vec![0; 64 << 20]);
         let mut lazy_free = LazyFree::default();
         lazy_free.push(Object::String(Arc::clone(&text)));
-        assert!(lazy_free.take_big().is_empty());
+        assert!(lazy_free.take_big().0.is_empty());
         drop(text);
-        assert_eq!(lazy_free.take_big().len(), 1);
+        assert_eq!(lazy_free.take_big().0.len(), 1);
+    }
+
+    #[test]
+    fn the_bytes_of_big_pieces_are_known() {
+        let near = |bytes: i64, wanted: i64| (wanted * 9 / 10..=wanted * 12 / 10).contains(&bytes);
+        let mut lazy_free = LazyFree::default();
+        lazy_free.push(Object::String(Arc::new(vec![0; 64 << 20])));
+        assert_eq!(lazy_free.evict(set_of(10)), 0, "a small one is gone");
+        let set_bytes = lazy_free.evict(set_of(10_000));
+        // A member of 4 bytes takes 16 and a slot of 8, a seventh of which are free.
+        assert!(near(set_bytes, 10_000 * 25), "{set_bytes}");
+        let (pieces, bytes) = lazy_free.take_big();
+        assert!(pieces.len() == 2 && near(bytes, 64 << 20), "{bytes}");
+        let hasher = KeyHasher::new(1);
+        let mut table = Table::default();
+        for i in 0..1000u32 {
+            let key = i.to_le_bytes();
+            let object = Payload::Object(set_of(100));
+            table.insert(hasher.hash(&key), Record::new(&key, 0, object, None, 0), &hasher);
+        }
+        lazy_free.push(table);
+        let (_, bytes) = lazy_free.take_big();
+        assert!(near(bytes, 1000 * (set_of(100).memory_bytes() as i64 + 32)), "{bytes}");
     }
 
     #[test]
     fn small_pieces_together_are_bounded() {
         let mut lazy_free = LazyFree::default();
         lazy_free.extend((0..1000).map(|_| set_of(40)));
-        let taken = lazy_free.take_big().len();
+        let taken = lazy_free.take_big().0.len();
         assert!(taken > 900, "{taken}");
         lazy_free.clear();
         lazy_free.extend((0..40).map(|_| set_of(40)));
-        assert!(lazy_free.take_big().is_empty());
+        assert!(lazy_free.take_big().0.is_empty());
+    }
+
+    #[test]
+    fn bytes_of_all_types_come_together() {
+        let text = |bytes: usize| Object::String(Arc::new(vec![0; bytes]));
+        let table_of = |keys: u32| {
+            let (hasher, mut table) = (KeyHasher::new(1), Table::default());
+            for i in 0..keys {
+                let name = i.to_le_bytes();
+                let record = Record::new(&name, 0, Payload::Object(text(100_000)), None, 0);
+                table.insert(hasher.hash(&name), record, &hasher);
+            }
+            table
+        };
+        let mut list = ds::List::new(ds::list::ChunkLimit::of(-2));
+        list.push_back(&*vec![0; 1_000_000]);
+        let pieces_until_much = |make: &dyn Fn() -> Piece| {
+            let mut lazy_free = LazyFree::default();
+            while !lazy_free.is_much() {
+                assert!(lazy_free.pieces.len() < 1000);
+                lazy_free.push(make());
+            }
+            let pieces = lazy_free.pieces.len();
+            drop(lazy_free.take_big());
+            lazy_free.clear();
+            lazy_free.push(make());
+            assert!(!lazy_free.is_much(), "it is dropped");
+            pieces
+        };
+        let pieces = [
+            pieces_until_much(&|| text(1_000_000).into()),
+            pieces_until_much(&|| table_of(10).into()),
+            pieces_until_much(&|| Object::List(Box::new(list.clone())).into()),
+        ];
+        assert!(pieces.iter().all(|pieces| (15..=17).contains(pieces)), "{pieces:?}");
+        let shared = Arc::new(vec![0; 1_000_000]);
+        let mut lazy_free = LazyFree::default();
+        lazy_free.extend((0..1000).map(|_| Object::String(Arc::clone(&shared))));
+        assert!(!lazy_free.is_much(), "that frees nothing");
     }
 }

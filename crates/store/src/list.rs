@@ -294,12 +294,15 @@ impl Edit<'_, List> {
         true
     }
 
-    /// Puts another element in the place of element `index`. Returns whether there is one.
+    /// Puts another element in the place of element `index`. Returns whether there is one. As in
+    /// Redis, a list that would be too large in its record with the element becomes chunks even if
+    /// there is none, and stays so.
     pub fn replace(&mut self, index: usize, element: &[u8], limits: &Limits) -> bool {
-        if !self.takes_in_place(element, limits) {
+        let is_there = index < self.list().len();
+        if !is_there || !self.takes_in_place(element, limits) {
             self.make_room(std::iter::once(element), limits);
         }
-        if index >= self.list().len() {
+        if !is_there {
             return false;
         }
         match Form::of(&mut self.record_mut()) {

@@ -257,7 +257,7 @@ fn chunks_that_go_together_are_dropped_later() {
     pair.edit(|list, limits| list.remove(0..68, limits));
     pair.model.drain(..68);
     pair.check();
-    assert_eq!(pair.turn.lazy_free.take_big().len(), 1);
+    assert_eq!(pair.turn.lazy_free.take_big().0.len(), 1);
 }
 
 #[test]

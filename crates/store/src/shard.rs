@@ -10,7 +10,7 @@
 //! is asked for.
 
 use crate::db::Db;
-use crate::turn::Key;
+use crate::turn::{Key, Turn};
 use crate::waiters::{BlockedClient, Waiters};
 
 /// One shard's part of every database.
@@ -62,11 +62,11 @@ impl Rest {
     /// Puts the spare database among the others if it holds keys. Instead of growing beyond what
     /// there is room for, those go first that have become empty.
     fn keep_spare(&mut self) {
-        if self.spare.is_empty() {
+        if self.spare.is_unused() {
             return;
         }
         if self.others.len() == self.others.capacity() {
-            self.others.retain(|db| !db.is_empty());
+            self.others.retain(|db| !db.is_unused());
             self.others.shrink_to(self.others.len() * 2);
         }
         let spare = std::mem::take(&mut self.spare);
@@ -101,10 +101,23 @@ impl Shard {
         std::iter::once(&mut self.first).chain(others.filter(|db| !db.is_empty()))
     }
 
+    /// A database at random, each as likely as it has keys by `weight`; None: there are none. Takes
+    /// time in proportion to the databases that hold keys here.
+    pub fn random_db(&mut self, random: u64, weight: impl Fn(&Db) -> usize) -> Option<&mut Db> {
+        let total: usize = self.dbs().map(|db| weight(db)).sum();
+        let mut at = (random % total.max(1) as u64) as usize;
+        self.dbs().find(|db| {
+            let weight = weight(db);
+            let is_here = at < weight;
+            at = at.saturating_sub(weight);
+            is_here
+        })
+    }
+
     /// Frees the memory that emptied databases keep.
     pub fn drop_empty(&mut self) {
         let others = &mut self.rest.others;
-        others.retain(|db| !db.is_empty());
+        others.retain(|db| !db.is_unused());
         others.shrink_to_fit();
     }
 
@@ -116,7 +129,7 @@ impl Shard {
     /// Whether a client stands in a queue of this shard.
     #[inline]
     pub fn has_waiters(&self) -> bool {
-        self.first.waiting != 0
+        self.first.awaited
     }
 
     /// Whether a client may be blocked on a key with this hash.
@@ -132,30 +145,37 @@ impl Shard {
 
     /// Adds a client to the end of a key's queue.
     pub fn add_waiter(&mut self, db: usize, key: Key<'_>, client: BlockedClient) {
-        self.first.waiting += u32::from(self.rest.waiters.add(db, key, client));
+        self.rest.waiters.add(db, key, client);
+        self.first.awaited = true;
     }
 
     /// Takes the client at a place out of a key's queue.
     pub fn remove_waiter(&mut self, db: usize, key: Key<'_>, at: usize) {
-        self.first.waiting -= u32::from(self.rest.waiters.remove(db, key, at));
+        self.rest.waiters.remove(db, key, at);
+        self.first.awaited = !self.rest.waiters.is_empty();
     }
 
     /// Takes the client with this number out of a key's queue, if it is still there.
     pub fn leave(&mut self, db: usize, key: Key<'_>, client: u64) {
-        self.first.waiting -= u32::from(self.rest.waiters.leave(db, key, client));
+        self.rest.waiters.leave(db, key, client);
+        self.first.awaited = !self.rest.waiters.is_empty();
     }
 
     /// Exchanges the contents of two databases. A client blocked on a key stays blocked on the key
-    /// of that name in the database of that number.
-    pub fn swap(&mut self, a: usize, b: usize) {
+    /// of that name in the database of that number, and so does one that watches it.
+    pub fn swap(&mut self, turn: &Turn, a: usize, b: usize) {
         if a == b {
             return;
         }
-        let waiting = self.first.waiting;
-        let content_a = self.put(a, Db::default());
-        let content_b = self.put(b, content_a);
+        let awaited = self.first.awaited;
+        let mut content_a = self.put(a, Db::default());
+        let mut content_b = self.put(b, Db::default());
+        if content_a.watched || content_b.watched {
+            content_b.swap_watchers(&mut content_a, turn);
+        }
         self.put(a, content_b);
-        self.first.waiting = waiting;
+        self.put(b, content_a);
+        self.first.awaited = awaited;
     }
 
     /// Replaces the content of a database and returns what it was.
@@ -169,7 +189,6 @@ mod tests {
     use super::*;
     use crate::db::{ExpiryChange, Lookup};
     use crate::string::NewString;
-    use crate::turn::Turn;
     use base::hash::KeyHasher;
 
     #[test]
@@ -185,7 +204,7 @@ mod tests {
         let key = turn.key(b"k");
         shard.db(2).put(&mut turn, key, NewString::Integer(7), ExpiryChange::Clear);
         for (a, b) in [(0, 2), (0, 0), (1, 2)] {
-            shard.swap(a, b);
+            shard.swap(&turn, a, b);
             let numbers = [0, 1, 2].map(|number| shard.db(number).number);
             assert_eq!(numbers, [0, 1, 2]);
         }

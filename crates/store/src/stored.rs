@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use ds::dict::Dict;
 use ds::packed::{Packed, gapped};
-use ds::record::RecordRef;
+use ds::record::{RecordRef, class_bytes};
 
 use crate::db::Type;
-use crate::hash::FieldTable;
+use crate::hash::{FieldTable, Hash};
 use crate::turn::Turn;
 
 /// The kinds of value, as the 5 bits of a record's kind.
@@ -120,10 +120,27 @@ impl Object {
             Self::Stream(stream) => 1 + stream.allocations(),
         }
     }
+
+    /// About how many bytes of memory it takes beside its record.
+    pub fn memory_bytes(&self) -> usize {
+        match self {
+            Self::String(text) => size_of::<Vec<u8>>() + 16 + class_bytes(text.capacity()),
+            Self::SortedSet(set) => size_of::<ds::SortedSet>() + set.memory_bytes(),
+            Self::Set(table) => size_of::<Dict>() + table.memory_bytes(),
+            Self::List(list) => list.memory_bytes(),
+            Self::Hash(table) => table.memory_bytes(),
+            Self::Stream(stream) => stream.memory_bytes(),
+        }
+    }
 }
 
 /// The longest string whose encoding is called `embstr`.
 const EMBSTR_BYTES_MAX: usize = 44;
+
+/// A slot of the table, which is four fifths full.
+const SLOT_BYTES: usize = 10;
+/// An entry of the order of hashes whose fields expire, with its part of the tree's nodes.
+const DUE_ENTRY_BYTES: usize = 34;
 
 /// A borrowed value with its key, whatever its type.
 #[derive(Clone, Copy)]
@@ -157,11 +174,6 @@ impl<'a> Stored<'a> {
         self.0.has_expiry() && self.0.expires_at().is_some_and(|at| at < turn.unix_ms)
     }
 
-    /// Seconds since the key was last used.
-    pub fn idle_seconds(self, turn: &Turn) -> u32 {
-        turn.access_clock().wrapping_sub(self.0.access_clock()) & ds::record::ACCESS_CLOCK_MASK
-    }
-
     /// The encoding's name, as OBJECT ENCODING replies.
     pub fn encoding(self) -> &'static str {
         match self.kind() {
@@ -192,17 +204,13 @@ impl<'a> Stored<'a> {
         }
     }
 
-    /// Bytes of memory that the key and its value take, the table's slot included.
+    /// Bytes of memory that the key and its value take, with the key's part of the table and of
+    /// what is kept beside it.
     pub fn memory_bytes(self) -> usize {
-        let object = match self.0.object() {
-            Some(Object::String(text)) => size_of::<Vec<u8>>() + 16 + text.capacity(),
-            Some(Object::SortedSet(set)) => size_of::<ds::SortedSet>() + set.memory_bytes(),
-            Some(Object::Set(table)) => size_of::<Dict>() + table.memory_bytes(),
-            Some(Object::List(list)) => list.memory_bytes(),
-            Some(Object::Hash(table)) => table.memory_bytes(),
-            Some(Object::Stream(stream)) => stream.memory_bytes(),
-            None => 0,
-        };
-        self.0.allocated_bytes() + size_of::<u64>() + object
+        let object = self.0.object().map_or(0, Object::memory_bytes);
+        let is_due = matches!(self.kind(), Kind::PackedExpiringHash | Kind::Hash)
+            && Hash::due(self.0).is_some();
+        let due = if is_due { DUE_ENTRY_BYTES } else { 0 };
+        self.0.allocated_bytes() + SLOT_BYTES + due + object
     }
 }

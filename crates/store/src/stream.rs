@@ -125,7 +125,7 @@ mod tests {
         assert!(edit.remove_group(b"g") && !edit.remove_group(b"g"));
         drop(edit);
         assert_eq!((db.len(), turn.counters.changes), (1, 2));
-        assert_eq!(turn.lazy_free.take_big().len(), 1);
+        assert_eq!(turn.lazy_free.take_big().0.len(), 1);
         let stream = db.read::<Stream>(&mut turn, key).unwrap().unwrap();
         assert_eq!(stream.log.last_id, Id::new(1000, 0));
         // Nothing to do is no change.

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use base::hash::KeyHasher;
 
+use crate::access::Access;
 use crate::effect::Effects;
-use crate::expiring_shards::ExpiringShards;
 use crate::key_counts::{KeyCount, KeyCounts};
 use crate::lazy_free::LazyFree;
+use crate::shard_sets::ShardSets;
 
 /// The time by both clocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,6 +39,8 @@ pub struct KeyspaceCounters {
     pub expired: u64,
     /// Expired fields of hashes removed.
     pub expired_fields: u64,
+    /// Keys evicted to keep to `maxmemory`.
+    pub evicted: u64,
     /// Changes of the keyspace.
     pub changes: u64,
 }
@@ -53,12 +56,14 @@ pub struct Turn {
     pub steady_ms: i64,
     /// Whether reading a key counts as using it; CLIENT NO-TOUCH turns it off.
     pub touch: bool,
+    /// How the use of keys is noted.
+    pub access: Access,
     /// What the turn counted.
     pub counters: KeyspaceCounters,
     /// How many keys the databases have.
     pub keys: KeyCount,
-    /// Which shards have something that expires.
-    pub expiring_shards: Arc<ExpiringShards>,
+    /// Which shards have keys, and which something that expires.
+    pub shard_sets: Arc<ShardSets>,
     /// The effects of the turn's writes.
     pub effects: Effects,
     /// What was taken out of the keyspace, to be dropped where no lock is held.
@@ -72,9 +77,15 @@ pub struct Turn {
     /// Whether the removal of an expired key is replayed as UNLINK, not DEL:
     /// `lazyfree-lazy-expire`.
     pub unlink_expired: bool,
+    /// Whether the removal of an evicted key is replayed as UNLINK, not DEL:
+    /// `lazyfree-lazy-eviction`.
+    pub unlink_evicted: bool,
     /// Whether the removal of a key that a command emptied whole is replayed as UNLINK, not DEL:
     /// `lazyfree-lazy-server-del`.
     pub unlink_emptied: bool,
+    /// Whether a script runs the command: then its result must not depend on the order that a set
+    /// happens to have.
+    pub in_script: bool,
     /// The process's key hash.
     pub hasher: KeyHasher,
 }
@@ -83,26 +94,29 @@ impl Turn {
     /// A turn of the only thread of one database: for tests.
     pub fn alone(hasher: KeyHasher) -> Self {
         let keys = Arc::new(KeyCounts::new(1)).of_thread(0);
-        Self::new(hasher, keys, Arc::new(ExpiringShards::new(1)))
+        Self::new(hasher, keys, Arc::new(ShardSets::new(1)))
     }
 
     /// A turn at time 0, of a thread that counts keys in `keys` and marks shards in
-    /// `expiring_shards`.
-    pub fn new(hasher: KeyHasher, keys: KeyCount, expiring_shards: Arc<ExpiringShards>) -> Self {
+    /// `shard_sets`.
+    pub fn new(hasher: KeyHasher, keys: KeyCount, shard_sets: Arc<ShardSets>) -> Self {
         Self {
             unix_ms: 0,
             unix_us: 0,
             steady_ms: 0,
             touch: true,
+            access: Access::default(),
             counters: KeyspaceCounters::default(),
             keys,
-            expiring_shards,
+            shard_sets,
             effects: Effects::default(),
             lazy_free: LazyFree::default(),
             scratch: Vec::new(),
             keep_expired: false,
             unlink_expired: false,
+            unlink_evicted: false,
             unlink_emptied: false,
+            in_script: false,
             hasher,
         }
     }
@@ -117,12 +131,6 @@ impl Turn {
     pub fn set_time(&mut self, unix_us: i64) {
         self.unix_us = unix_us;
         self.unix_ms = unix_us / 1000;
-    }
-
-    /// The 24-bit clock of last use: seconds, wrapping after 194 days.
-    #[inline]
-    pub fn access_clock(&self) -> u32 {
-        (self.unix_ms / 1000) as u32 & ds::record::ACCESS_CLOCK_MASK
     }
 
     /// A key with its hash.

@@ -8,7 +8,9 @@
 //! What it deliberately does not do: know whether a client still waits, or how it is answered.
 
 use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
+
+use base::hash::ByKeyHash;
 
 use crate::turn::Key;
 
@@ -54,7 +56,7 @@ pub struct BlockedClient {
 #[derive(Debug, Default)]
 pub struct Waiters {
     /// By the hash of the key.
-    queues: HashMap<u64, Queues>,
+    queues: ByKeyHash<Queues>,
 }
 
 /// The queues of the keys that share a hash.
@@ -155,6 +157,11 @@ impl Waiters {
             }
         }
         true
+    }
+
+    /// Whether no queue has a client.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.queues.is_empty()
     }
 
     /// Whether a client may be blocked on a key with this hash.

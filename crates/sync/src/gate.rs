@@ -1,7 +1,9 @@
 //! The gate: how one thread stops all others for a moment.
 //!
 //! Threads are inside while they work on shared state, any number at a time. A thread that closes
-//! the gate waits until all are outside and is alone until it opens the gate again.
+//! the gate waits until all are outside and is alone until it opens the gate again. A thread that
+//! only has to know when all visits of this moment are over begins a [`GracePeriod`] and asks now
+//! and then whether it has ended, which stops nobody, itself included.
 //!
 //! Each thread holds a [`Pass`], which is one slot: an atomic on its own cache line, written
 //! by its thread and by closers. All that they must agree on is in that one atomic, so its
@@ -16,7 +18,13 @@
 //!     CLOSED ----------> CLOSED|WAITING                    CLOSED
 //!        |                                                   |
 //!        +--> OUTSIDE (open)                                 +--> OUTSIDE (open)
+//!
+//!            grace period                leave, counts up `ended`, then clears `AWAITED`
+//!     INSIDE ------------> INSIDE|AWAITED ---------> AWAITED ---------> OUTSIDE
 //! ```
+//!
+//! Grace periods go on beside one another and beside closers: `AWAITED` may come to each of the
+//! other bits of a thread that is inside, and `CLOSED` to it.
 //!
 //! The usual `enter` is one compare-and-swap and the usual `leave` one atomic subtraction, both on
 //! a line that the thread's own core holds: about 5 ns each on x86-64. The textbook's plain store
@@ -29,11 +37,17 @@
 //! - A closer with a pass leaves first and competes from outside, so closers cannot block one
 //!   another.
 //! - A thread that waits in `enter` is inside when the gate opens (`open` puts it there), so a row
-//!   of closers cannot starve it.
+//!   of closers cannot starve it. One that gives up (`CLOSED|WAITING` becomes `CLOSED`) is outside,
+//!   or finds itself inside.
+//! - A closer that gives up leaves no trace: who is inside stays there (`INSIDE|CLOSED` becomes
+//!   `INSIDE`) and is not counted any more.
 //! - Every slot is closed, handed out or not: a thread that registers meanwhile finds it closed.
+//! - When a grace period is over, what was done in visits that had begun before it is visible to
+//!   who asked, and all other visits see what was written before it began. Who works alone behind
+//!   the closed gate counts as one of them.
 //!
 //! What it deliberately does not do: nest (neither `enter` in `enter` nor `close` in `close`), time
-//! out, or exclude threads that hold no pass.
+//! out, tell of the end of a grace period, or exclude threads that hold no pass.
 
 use std::cell::Cell;
 use std::fmt;
@@ -42,7 +56,8 @@ use std::sync::Arc;
 use crossbeam_utils::CachePadded;
 
 use super::shim::{
-    AtomicIsize, AtomicU8, Condvar, Mutex, MutexGuard, Ordering, SPINS_MAX, spin_loop,
+    AtomicIsize, AtomicU8, AtomicU64, Condvar, Mutex, MutexGuard, Ordering, SPINS_MAX,
+    lock_for_a_while, spin_loop, wait_for_a_while,
 };
 
 /// The states of a slot: `OUTSIDE`, or a sum of the bits below.
@@ -53,6 +68,9 @@ const INSIDE: u8 = 1;
 const CLOSED: u8 = 2;
 /// The thread sleeps in `enter`. Only together with `CLOSED`.
 const WAITING: u8 = 4;
+/// A grace period waits for the end of this visit. Set while the thread is inside, and cleared by
+/// the thread when it has left.
+const AWAITED: u8 = 8;
 
 /// A gate. Cloning gives another handle to the same gate.
 #[derive(Clone)]
@@ -69,6 +87,10 @@ pub struct Pass {
     /// `!Sync`: the states of a slot know only one owner.
     closing: Cell<bool>,
 }
+
+/// Whether who waits is to give up. Asked before it sleeps and now and then while it does; it must
+/// not use the gate. None: never.
+type GivesUp<'a> = Option<&'a dyn Fn() -> bool>;
 
 /// Inside, until dropped.
 #[must_use = "dropping it leaves the gate"]
@@ -87,14 +109,33 @@ pub struct Closed<'a> {
     _turn: MutexGuard<'a, ()>,
 }
 
+/// The visits of one moment, until they are over.
+#[derive(Debug)]
+pub struct GracePeriod {
+    gate: Gate,
+    /// Slots whose threads were inside and may still be, and what `ended` was then.
+    visits: Vec<(usize, u64)>,
+    /// What `alone` was, when someone was alone.
+    alone: Option<u64>,
+}
+
+/// What threads know of one pass.
+struct Slot {
+    state: AtomicU8,
+    /// Visits that were awaited when they ended.
+    ended: AtomicU64,
+}
+
 struct Shared {
-    slots: Box<[CachePadded<AtomicU8>]>,
+    slots: Box<[CachePadded<Slot>]>,
     /// Slots without a pass.
     free: Mutex<Vec<usize>>,
-    /// Held by the closer: one at a time.
+    /// Held by who closes the gate: one at a time.
     turn: Mutex<()>,
-    /// How many threads the closer waits for. Negative for a moment: threads that have left before
-    /// the closer had counted them. Zero while nobody closes.
+    /// Counts up when a closer begins to be alone and when it ends: odd while one is.
+    alone: AtomicU64,
+    /// How many threads the holder of `turn` waits for. Negative for a moment: threads that have
+    /// left before they were counted. Zero while nobody waits.
     pending: CachePadded<AtomicIsize>,
     /// Guards nothing but the moment between looking and sleeping, for both condition variables.
     parking: Mutex<()>,
@@ -108,9 +149,10 @@ impl Gate {
     /// An open gate for at most `threads_max` threads at a time. Closing visits that many slots.
     pub fn new(threads_max: usize) -> Self {
         let shared = Shared {
-            slots: (0..threads_max).map(|_| CachePadded::new(AtomicU8::new(OUTSIDE))).collect(),
+            slots: (0..threads_max).map(|_| CachePadded::new(Slot::new())).collect(),
             free: Mutex::new((0..threads_max).rev().collect()),
             turn: Mutex::new(()),
+            alone: AtomicU64::new(0),
             pending: CachePadded::new(AtomicIsize::new(0)),
             parking: Mutex::new(()),
             emptied: Condvar::new(),
@@ -126,6 +168,13 @@ impl Gate {
         Some(Pass { gate: self.clone(), slot, closing: Cell::new(false) })
     }
 
+    /// The pass with this number, less than `threads_max`, outside; `None` while there is one.
+    pub fn register_as(&self, number: usize) -> Option<Pass> {
+        let mut free = self.shared.free.lock();
+        let at = free.iter().position(|slot| *slot == number)?;
+        Some(Pass { gate: self.clone(), slot: free.swap_remove(at), closing: Cell::new(false) })
+    }
+
     /// Waits for other closers, then until every thread is outside.
     ///
     /// `own` is the caller's own pass, if it holds one: when inside, it leaves first and is inside
@@ -135,6 +184,11 @@ impl Gate {
     /// # Panics
     /// When `own` belongs to another gate or has already closed this one: the program is wrong.
     pub fn close<'a>(&'a self, own: Option<&'a Pass>) -> Closed<'a> {
+        self.try_close(own, None).unwrap_or_else(|| unreachable!("nobody gives up"))
+    }
+
+    /// None: it has given up, and `own` is outside.
+    fn try_close<'a>(&'a self, own: Option<&'a Pass>, gives_up: GivesUp<'_>) -> Option<Closed<'a>> {
         let shared = &*self.shared;
         let reenter = own.is_some_and(|pass| {
             assert!(Arc::ptr_eq(&pass.gate.shared, &self.shared), "the pass of another gate");
@@ -145,10 +199,102 @@ impl Gate {
             }
             inside
         });
-        let turn = shared.turn.lock();
-        shared.close_slots();
-        shared.wait_until_empty();
-        Closed { gate: shared, own, reenter, _turn: turn }
+        let turn = shared.await_turn(gives_up);
+        if let Some(turn) = turn {
+            shared.close_slots();
+            if shared.wait_until_empty(gives_up) {
+                // Acquire: a grace period that does not wait for this one began before.
+                shared.alone.fetch_add(1, Ordering::AcqRel);
+                return Some(Closed { gate: shared, own, reenter, _turn: turn });
+            }
+            shared.count_off(shared.open_slots(None));
+        }
+        if let Some(pass) = own {
+            pass.closing.set(false);
+        }
+        None
+    }
+
+    /// Begins a grace period (as with read-copy-update): the time until every thread that is inside
+    /// at this moment has left once. Nothing is closed, and nobody waits. The caller's own visit is
+    /// one of them.
+    pub fn grace_period(&self) -> GracePeriod {
+        let shared = &*self.shared;
+        let visits = shared.slots.iter().enumerate();
+        let visits = visits.filter_map(|(index, slot)| Some((index, slot.await_visit()?)));
+        let visits = visits.collect();
+        // Written back though nothing changes. Acquire: pairs with the end of who was alone.
+        // Release: pairs with the next one.
+        let alone = shared.alone.fetch_add(0, Ordering::AcqRel);
+        let alone = Some(alone).filter(|alone| !alone.is_multiple_of(2));
+        GracePeriod { gate: self.clone(), visits, alone }
+    }
+}
+
+impl GracePeriod {
+    /// Whether all visits of the moment when it began are over. Costs a load for each that was not
+    /// when it was last asked.
+    ///
+    /// What was done in them is visible to the caller then; all other visits see what was written
+    /// before the grace period began.
+    pub fn is_over(&mut self) -> bool {
+        self.is_over_but_for(|_| false, false)
+    }
+
+    /// The same without some visits: of passes with these numbers, and of who works alone behind
+    /// the closed gate.
+    pub fn is_over_but_for(&mut self, excused: impl Fn(usize) -> bool, alone: bool) -> bool {
+        let shared = &*self.gate.shared;
+        // Acquire: pairs with the count of the visit's thread.
+        self.visits
+            .retain(|(slot, ended)| shared.slots[*slot].ended.load(Ordering::Acquire) == *ended);
+        self.alone = self.alone.filter(|alone| shared.alone.load(Ordering::Acquire) == *alone);
+        self.visits.iter().all(|(slot, _)| excused(*slot)) && (alone || self.alone.is_none())
+    }
+}
+
+impl Slot {
+    fn new() -> Self {
+        Self { state: AtomicU8::new(OUTSIDE), ended: AtomicU64::new(0) }
+    }
+
+    /// Marks the visit of this moment as awaited, if there is one. Returns what `ended` is until
+    /// its end.
+    fn await_visit(&self) -> Option<u64> {
+        // Acquire: pairs with the `leave` of a thread found outside. Release, and written back
+        // though nothing changes: pairs with the next `enter` of that thread.
+        let mut state = self.state.fetch_or(0, Ordering::AcqRel);
+        while state & INSIDE != 0 {
+            // Read before the mark is there for certain, so that an end in between is not missed.
+            // All ends before this visit are counted in it, for its thread counts before it clears
+            // the mark, and `state` was acquired.
+            let ended = self.ended.load(Ordering::Relaxed);
+            let (marked, order) = (state | AWAITED, Ordering::AcqRel);
+            match self.state.compare_exchange(state, marked, order, Ordering::Acquire) {
+                Ok(_) => return Some(ended),
+                // The visit is over, or another has begun, which need not be waited for.
+                Err(found) => state = found,
+            }
+        }
+        None
+    }
+
+    /// Opens it: its thread is inside now if it waits or is the closer itself, or was inside all
+    /// the time. Returns what the state was.
+    fn open(&self, is_own: bool) -> u8 {
+        let mut state = CLOSED;
+        loop {
+            // CLOSED|WAITING: the thread says nothing more until it is put inside or gives up.
+            // CLOSED|AWAITED: it is about to clear that itself.
+            let goes_in = is_own || state & WAITING != 0;
+            let next = if goes_in { INSIDE } else { state & !CLOSED };
+            // Release: what the closer did is visible to whoever enters. Acquire: and so is what
+            // was written before a grace period that found the thread outside.
+            match self.state.compare_exchange(state, next, Ordering::AcqRel, Ordering::Relaxed) {
+                Ok(_) => return state,
+                Err(found) => state = found,
+            }
+        }
     }
 }
 
@@ -163,9 +309,22 @@ impl Pass {
         let entered =
             self.state().compare_exchange(OUTSIDE, INSIDE, Ordering::Acquire, Ordering::Relaxed);
         if let Err(state) = entered {
-            self.enter_closed(state);
+            self.enter_closed(state, None);
         }
         entered.is_err()
+    }
+
+    /// [`enter`](Self::enter), unless `gives_up` says so while the gate is closed. `gives_up` is
+    /// asked before it sleeps and now and then while it does; it must not use the gate. None: the
+    /// pass is outside.
+    #[inline]
+    pub fn enter_unless(&self, gives_up: &dyn Fn() -> bool) -> Option<bool> {
+        let entered =
+            self.state().compare_exchange(OUTSIDE, INSIDE, Ordering::Acquire, Ordering::Relaxed);
+        match entered {
+            Ok(_) => Some(false),
+            Err(state) => self.enter_closed(state, Some(gives_up)).then_some(true),
+        }
     }
 
     /// Goes outside. It never waits.
@@ -174,16 +333,16 @@ impl Pass {
     /// When not inside: the program is wrong.
     #[inline]
     pub fn leave(&self) {
-        // Release: what was done inside is visible to the closer. A subtraction, because x86-64 has
+        // Release: what was done inside is visible to who waits. A subtraction, because x86-64 has
         // an instruction that subtracts and returns the old value, and none that clears a bit so.
         let state = self.state().fetch_sub(INSIDE, Ordering::Release);
         if state != INSIDE {
-            self.leave_closed(state);
+            self.leave_awaited(state);
         }
     }
 
-    /// Lets a closer that waits come first: goes outside and inside again, and so waits until the
-    /// gate has been closed and opened. Returns whether there was one.
+    /// Lets those come first who wait for this thread to leave: goes outside and inside again, and
+    /// so waits until a gate that is being closed has been opened. Returns whether there was one.
     ///
     /// For work that takes long and may be interrupted here: what it has read inside may have
     /// changed, and it must hold no lock that a thread inside may wait for.
@@ -192,13 +351,19 @@ impl Pass {
     /// When not inside: the program is wrong.
     #[inline]
     pub fn make_way(&self) -> bool {
-        // Relaxed: a closer that is not seen yet is seen by the next call.
-        let is_closing = self.state().load(Ordering::Relaxed) & CLOSED != 0;
-        if is_closing {
+        let is_awaited = self.is_awaited();
+        if is_awaited {
             self.leave();
             self.enter();
         }
-        is_closing
+        is_awaited
+    }
+
+    /// Whether someone waits for this thread, which is inside, to leave.
+    #[inline]
+    pub fn is_awaited(&self) -> bool {
+        // Relaxed: who is not seen yet is seen by the next call.
+        self.state().load(Ordering::Relaxed) != INSIDE
     }
 
     /// [`enter`](Self::enter), and [`leave`](Self::leave) when the guard is dropped.
@@ -221,12 +386,27 @@ impl Pass {
         work()
     }
 
-    fn state(&self) -> &AtomicU8 {
+    /// [`exclusively`](Self::exclusively), unless `gives_up` says so while it waits, as in
+    /// [`enter_unless`](Self::enter_unless). None: nothing was done, and the pass is outside.
+    pub fn exclusively_unless<R>(
+        &self,
+        gives_up: &dyn Fn() -> bool,
+        work: impl FnOnce() -> R,
+    ) -> Option<R> {
+        let _closed = self.gate.try_close(Some(self), Some(gives_up))?;
+        Some(work())
+    }
+
+    fn slot(&self) -> &Slot {
         &self.gate.shared.slots[self.slot]
     }
 
+    fn state(&self) -> &AtomicU8 {
+        &self.slot().state
+    }
+
     #[cold]
-    fn enter_closed(&self, mut state: u8) {
+    fn enter_closed(&self, mut state: u8, gives_up: GivesUp<'_>) -> bool {
         let (slot, shared) = (self.state(), &*self.gate.shared);
         loop {
             assert!(state & INSIDE == 0 && !self.closing.get(), "entered twice");
@@ -236,7 +416,7 @@ impl Pass {
                 _ => (CLOSED | WAITING, Ordering::Relaxed),
             };
             match slot.compare_exchange(state, next, order, Ordering::Relaxed) {
-                Ok(_) if next == INSIDE => return,
+                Ok(_) if next == INSIDE => return true,
                 Ok(_) => break,
                 Err(found) => state = found,
             }
@@ -244,20 +424,32 @@ impl Pass {
         // From here `open` will put this thread inside. It takes `parking` before it notifies, so
         // the notice cannot fall between the look and the sleep. The next closer may already have
         // marked the slot again, which is why the bit is asked for and not the whole state.
-        let mut parking = shared.parking.lock();
-        while slot.load(Ordering::Acquire) & WAITING != 0 {
-            shared.opened.wait(&mut parking);
+        let is_inside = || slot.load(Ordering::Acquire) & WAITING == 0;
+        if shared.sleep_until(&is_inside, &shared.opened, gives_up) {
+            return true;
         }
+        // Unless `open` has put this thread inside by now. Acquire: then it sees what closers did.
+        let (waiting, closed) = (CLOSED | WAITING, CLOSED);
+        slot.compare_exchange(waiting, closed, Ordering::Relaxed, Ordering::Acquire).is_err()
     }
 
     #[cold]
-    fn leave_closed(&self, state: u8) {
-        assert!(state == INSIDE | CLOSED, "left twice");
+    fn leave_awaited(&self, state: u8) {
+        assert!(state & INSIDE != 0, "left twice");
+        if state & AWAITED != 0 {
+            // Release: who asks for the end of the visit sees what was done inside.
+            self.slot().ended.fetch_add(1, Ordering::Release);
+            // Release: who finds it inside again sees the count.
+            self.state().fetch_sub(AWAITED, Ordering::Release);
+        }
+        if state & CLOSED == 0 {
+            return;
+        }
         let shared = &*self.gate.shared;
-        // Release: the closer, seeing zero, sees what each of the counted threads did inside, for
+        // Release: who waits, seeing zero, sees what each of the counted threads did inside, for
         // every later update of `pending` continues the release sequence of this one.
         if shared.pending.fetch_sub(1, Ordering::Release) == 1 {
-            // The closer looks at `pending` under this lock: now it has either seen zero or sleeps.
+            // Who waits looks at `pending` under this lock: it has either seen zero or sleeps now.
             drop(shared.parking.lock());
             shared.emptied.notify_one();
         }
@@ -270,7 +462,7 @@ impl Shared {
         let mut inside = 0;
         for slot in &self.slots {
             // Acquire: pairs with the `leave` of a thread found outside.
-            if slot.fetch_or(CLOSED, Ordering::Acquire) & INSIDE != 0 {
+            if slot.state.fetch_or(CLOSED, Ordering::Acquire) & INSIDE != 0 {
                 inside += 1;
             }
         }
@@ -278,34 +470,59 @@ impl Shared {
         self.pending.fetch_add(inside, Ordering::Relaxed);
     }
 
-    fn wait_until_empty(&self) {
+    /// Waits for the caller's turn to close the gate. None: it has given up.
+    fn await_turn(&self, gives_up: GivesUp<'_>) -> Option<MutexGuard<'_, ()>> {
+        let Some(gives_up) = gives_up else { return Some(self.turn.lock()) };
+        while !gives_up() {
+            if let Some(turn) = lock_for_a_while(&self.turn) {
+                return Some(turn);
+            }
+        }
+        None
+    }
+
+    /// Sleeps until something has happened, of which `notice` tells. Returns false when it has
+    /// given up before.
+    fn sleep_until(
+        &self,
+        has_happened: &dyn Fn() -> bool,
+        notice: &Condvar,
+        gives_up: GivesUp<'_>,
+    ) -> bool {
+        let mut parking = self.parking.lock();
+        while !has_happened() {
+            match gives_up {
+                None => notice.wait(&mut parking),
+                Some(gives_up) if gives_up() => return false,
+                Some(_) => parking = wait_for_a_while(notice, &self.parking, parking),
+            }
+        }
+        true
+    }
+
+    /// Returns false when it has given up before.
+    fn wait_until_empty(&self, gives_up: GivesUp<'_>) -> bool {
         for _ in 0..SPINS_MAX {
             if self.pending.load(Ordering::Acquire) == 0 {
-                return;
+                return true;
             }
             spin_loop();
         }
-        let mut parking = self.parking.lock();
-        while self.pending.load(Ordering::Acquire) != 0 {
-            self.emptied.wait(&mut parking);
-        }
+        let is_empty = || self.pending.load(Ordering::Acquire) == 0;
+        self.sleep_until(&is_empty, &self.emptied, gives_up)
     }
 
     /// Opens every slot and puts those who wait inside, as well as `own`, the slot of a closer that
-    /// was inside.
-    fn open_slots(&self, own: Option<usize>) {
-        let mut waiting = false;
+    /// was inside. Returns how many threads were inside all the time: none, unless the closer gives
+    /// up.
+    fn open_slots(&self, own: Option<usize>) -> isize {
+        let (mut waiting, mut inside) = (false, 0);
         for (index, slot) in self.slots.iter().enumerate() {
-            // Release: what the closer did is visible to whoever enters.
-            if own == Some(index) {
-                slot.store(INSIDE, Ordering::Release);
-            } else if slot
-                .compare_exchange(CLOSED, OUTSIDE, Ordering::Release, Ordering::Relaxed)
-                .is_err()
-            {
-                // CLOSED|WAITING: the thread has nothing more to say until it is put inside.
-                slot.store(INSIDE, Ordering::Release);
-                waiting = true;
+            let is_own = own == Some(index);
+            let state = slot.open(is_own);
+            if !is_own {
+                waiting |= state & WAITING != 0;
+                inside += isize::from(state & INSIDE != 0);
             }
         }
         if waiting {
@@ -313,11 +530,23 @@ impl Shared {
             drop(self.parking.lock());
             self.opened.notify_all();
         }
+        inside
+    }
+
+    /// Takes threads out of `pending` that are inside and will not count themselves. The others
+    /// have left, and do so in a moment.
+    fn count_off(&self, inside: isize) {
+        if inside != 0 {
+            self.pending.fetch_sub(inside, Ordering::Relaxed);
+            self.wait_until_empty(None);
+        }
     }
 }
 
 impl Drop for Closed<'_> {
     fn drop(&mut self) {
+        // Release: what was done alone is visible to who asks for its end.
+        self.gate.alone.fetch_add(1, Ordering::Release);
         let own = self.own.filter(|_| self.reenter).map(|pass| pass.slot);
         self.gate.open_slots(own);
         if let Some(pass) = self.own {

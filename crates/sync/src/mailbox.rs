@@ -7,16 +7,20 @@
 //!       ^                                           |
 //!       |   awake(), by the owner: no wake          |
 //!       +-------------------------------------------+
-//!       |   send(), by whichever clears the flag:   |
-//!       +---------- one wake -----------------------+
+//!       |   send() or wake(), by whichever clears   |
+//!       +---------- the flag: one wake -------------+
 //! ```
 //!
 //! One turn of the owner: `awake()`, empty the wake's descriptor, `pop()` what is there (not
 //! without a bound, so that a busy mailbox does not starve its other work), `prepare_sleep()`, wait
 //! (without blocking when `prepare_sleep()` was false).
 //!
+//! A producer that sends a lot, or holds a lock while it sends, only [pushes](Sender::push) its
+//! messages and [wakes](Sender::wake) the owner once, later.
+//!
 //! Invariants, each with a model in `tests/models`:
-//! - A message is either seen before the owner sleeps, or a wake is made after it was queued.
+//! - A message is either seen before the owner sleeps, or a wake is made after it was queued: at
+//!   the latest by the producer's next `send()` or `wake()`.
 //! - There is at most one wake for each `prepare_sleep()`, however many producers there are.
 //! - Messages of one producer arrive in the order in which it sent them.
 //!
@@ -132,7 +136,21 @@ impl<T> Sender<T> {
     /// Costs two locked instructions and a fence on x86-64; the wake, when there is one, is a
     /// system call.
     pub fn send(&self, message: T) {
+        self.push(message);
+        self.wake();
+    }
+
+    /// Queues a message that may stay unseen until [`wake`](Self::wake), which the same thread must
+    /// call afterwards.
+    #[inline]
+    pub fn push(&self, message: T) {
         self.shared.queue.push(message);
+    }
+
+    /// Wakes the owner if it may be asleep and nobody else does, for what this thread has
+    /// [pushed](Self::push).
+    #[inline]
+    pub fn wake(&self) {
         // Pairs with the fence in `prepare_sleep`. The queue's own orderings are not relied upon.
         fence(Ordering::SeqCst);
         // The read keeps the line shared while the owner is awake.

@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-use sync::gate::Gate;
+use sync::gate::{Gate, GracePeriod};
 use sync::mailbox::Mailbox;
 
 /// Longer than any test may take: a wake that does not come in this time never comes.
@@ -162,6 +162,91 @@ fn closers_are_alone_while_threads_come_and_go() {
     assert_eq!(changes, ((THREADS + 1) * CLOSES_EACH) as u64, "a change was overwritten");
 }
 
+fn wait_for_end(period: &mut GracePeriod) {
+    while !period.is_over() {
+        thread::yield_now();
+    }
+}
+
+#[test]
+fn a_grace_period_waits_for_who_is_inside_and_delays_nobody_else() {
+    let gate = Gate::new(3);
+    let (leave, left) = sync_channel::<()>(0);
+    let (over, is_over) = sync_channel(1);
+    thread::scope(|scope| {
+        let staying = gate.register().expect("a slot");
+        staying.enter();
+        scope.spawn(move || {
+            left.recv_timeout(PATIENCE).expect("the others came and went");
+            staying.leave();
+        });
+        let mut period = gate.grace_period();
+        scope.spawn(move || {
+            wait_for_end(&mut period);
+            over.send(()).expect("the test waits for it");
+        });
+        let (came, comes) = sync_channel(0);
+        let coming = gate.register().expect("a slot");
+        scope.spawn(move || {
+            for _ in 0..10_000 {
+                coming.enter();
+                coming.leave();
+            }
+            came.send(()).expect("the test waits for it");
+        });
+        comes.recv_timeout(PATIENCE).expect("nobody is delayed");
+        assert!(is_over.try_recv().is_err(), "a visit was not waited for");
+        leave.send(()).expect("it waits");
+        is_over.recv_timeout(PATIENCE).expect("the visit is over");
+    });
+}
+
+#[test]
+fn visits_that_a_grace_period_does_not_wait_for_see_what_was_written_before() {
+    const THREADS: usize = 3;
+    const PERIODS: u64 = 3_000;
+    let gate = Gate::new(THREADS);
+    let written = AtomicU64::new(1);
+    // What each thread has read in the visit that it is in.
+    let read = [const { AtomicU64::new(0) }; THREADS];
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for read in &read {
+            let pass = gate.register().expect("a slot for each thread");
+            let (written, done) = (&written, &done);
+            scope.spawn(move || {
+                for visit in 0.. {
+                    if done.load(Ordering::Relaxed) {
+                        break;
+                    }
+                    let inside = pass.inside();
+                    for _ in 0..2 {
+                        read.store(written.load(Ordering::Relaxed), Ordering::Relaxed);
+                        if visit % 8 == 0 {
+                            thread::yield_now();
+                        }
+                        read.store(0, Ordering::Relaxed);
+                        pass.make_way();
+                    }
+                    drop(inside);
+                    if visit % 64 == 0 {
+                        pass.exclusively(|| ());
+                    }
+                }
+            });
+        }
+        let mut stale = None;
+        for period in 2..PERIODS {
+            written.store(period, Ordering::Relaxed);
+            wait_for_end(&mut gate.grace_period());
+            let reads = read.iter().map(|read| read.load(Ordering::Relaxed));
+            stale = stale.or(reads.into_iter().find(|read| ![0, period].contains(read)));
+        }
+        done.store(true, Ordering::Relaxed);
+        assert_eq!(stale, None, "read before a grace period, and still in use after it");
+    });
+}
+
 #[test]
 fn a_row_of_closers_does_not_starve_who_enters() {
     let gate = Gate::new(1);
@@ -195,6 +280,28 @@ fn slots_are_limited_and_reused() {
     drop(closed);
     third.enter();
     assert!(third.is_inside() && !first.is_inside());
+}
+
+#[test]
+fn a_grace_period_can_do_without_some_visits() {
+    let gate = Gate::new(3);
+    let [first, second] = [2, 0].map(|number| gate.register_as(number).expect("it is free"));
+    assert!(gate.register_as(2).is_none() && gate.register_as(3).is_none());
+    first.enter();
+    second.enter();
+    let mut period = gate.grace_period();
+    assert!(!period.is_over_but_for(|number| number == 2, true));
+    assert!(!period.is_over_but_for(|number| number == 0, true));
+    assert!(period.is_over_but_for(|_| true, false));
+    second.leave();
+    assert!(!period.is_over() && period.is_over_but_for(|number| number == 2, false));
+    first.leave();
+    assert!(period.is_over());
+    let closed = gate.close(None);
+    let mut period = gate.grace_period();
+    assert!(!period.is_over_but_for(|_| true, false) && period.is_over_but_for(|_| false, true));
+    drop(closed);
+    assert!(period.is_over());
 }
 
 #[test]

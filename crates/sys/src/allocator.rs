@@ -7,6 +7,7 @@
 use std::alloc::{GlobalAlloc, Layout};
 
 use tikv_jemalloc_ctl as ctl;
+use tikv_jemalloc_ctl::thread::ThreadLocal;
 use tikv_jemallocator::Jemalloc;
 
 /// The process's allocator: `#[global_allocator] static A: Allocator = Allocator;`.
@@ -50,6 +51,8 @@ pub struct Statistics {
     pub retained: u64,
     /// Used by the allocator itself.
     pub metadata: u64,
+    /// In pages that the system may take back and has not yet.
+    pub muzzy: u64,
 }
 
 /// Fresh statistics of the allocator.
@@ -62,7 +65,46 @@ pub fn statistics() -> Statistics {
         resident: read(ctl::stats::resident::read()),
         retained: read(ctl::stats::retained::read()),
         metadata: read(ctl::stats::metadata::read()),
+        muzzy: read(muzzy_bytes()),
     }
+}
+
+fn muzzy_bytes() -> Result<usize, ctl::Error> {
+    // 4096 names all arenas together in the version of jemalloc in use.
+    // SAFETY: both controls hold a size_t, and the names are NUL-terminated.
+    let (pages, page_bytes): (usize, usize) = unsafe {
+        (ctl::raw::read(b"stats.arenas.4096.pmuzzy\0")?, ctl::raw::read(b"arenas.page\0")?)
+    };
+    Ok(pages * page_bytes)
+}
+
+/// How much a thread has ever been handed out and has given back, where the allocator counts it.
+#[derive(Clone, Copy)]
+struct ThreadCounts {
+    allocated: ThreadLocal<u64>,
+    deallocated: ThreadLocal<u64>,
+}
+
+thread_local! {
+    static THREAD_COUNTS: Option<ThreadCounts> = thread_counts();
+}
+
+fn thread_counts() -> Option<ThreadCounts> {
+    let allocated = ctl::thread::allocatedp::read().ok()?;
+    let deallocated = ctl::thread::deallocatedp::read().ok()?;
+    Some(ThreadCounts { allocated, deallocated })
+}
+
+/// Bytes that this thread has been handed out by the allocator less those that it has given back,
+/// whoever was handed them out: negative for a thread that frees what others have made. The sum
+/// over all threads, ended ones too, is what is in use. Costs two reads of the thread's own memory.
+#[inline]
+pub fn thread_bytes() -> i64 {
+    // Once the thread's own memory is gone, which is at its very end, nobody asks.
+    let counts = THREAD_COUNTS.try_with(|counts| *counts).ok().flatten();
+    counts.map_or(0, |counts| {
+        counts.allocated.get().wrapping_sub(counts.deallocated.get()).cast_signed()
+    })
 }
 
 /// Sets how long unused pages are kept before they return to the system, for every thread. What a
@@ -129,6 +171,25 @@ mod tests {
     }
 
     #[test]
+    fn a_thread_knows_what_it_has_taken_and_given_back() {
+        let before = thread_bytes();
+        let block = vec![1u8; 256 << 10];
+        let taken = thread_bytes() - before;
+        assert!((256 << 10..260 << 10).contains(&taken), "{taken}");
+        let given_back = std::thread::spawn(move || {
+            let before = thread_bytes();
+            drop(block);
+            thread_bytes() - before
+        });
+        assert_eq!(given_back.join().ok(), Some(-taken));
+        let small: Vec<Box<u64>> = (0..1000).map(Box::new).collect();
+        let held = thread_bytes();
+        drop(small);
+        // Blocks that the thread keeps for its next allocations count as given back.
+        assert!(held - thread_bytes() >= 8 * 1000, "{}", held - thread_bytes());
+    }
+
+    #[test]
     fn statistics_follow_allocations() {
         let before = statistics().allocated;
         let block = vec![1u8; 32 << 20];
@@ -141,5 +202,6 @@ mod tests {
         assert_eq!(decay, 1000);
         purge();
         assert!(version().starts_with("jemalloc-5"));
+        assert_eq!(muzzy_bytes().map(|bytes| bytes % 4096), Ok(0));
     }
 }

@@ -33,16 +33,54 @@ pub fn tsc() -> u64 {
     }
 }
 
+/// The same moment on all clocks.
+#[derive(Clone, Copy, Debug)]
+pub struct Reading {
+    /// The tick counter.
+    pub tsc: u64,
+    /// Microseconds since 1970.
+    pub unix_us: i64,
+    /// Microseconds on the steady scale.
+    pub steady_us: i64,
+}
+
+/// How often the clocks are read until nothing has come between.
+const READINGS_MAX: usize = 8;
+/// What reading them takes otherwise, in ticks.
+const READING_TICKS_MAX: u64 = 3000;
+
+/// Reads all clocks at once. If the thread is interrupted meanwhile, it reads them again.
+pub fn reading() -> Reading {
+    let read = || {
+        let before = tsc();
+        let (unix_us, steady_us) = (unix_micros(), steady_micros());
+        let ticks = tsc().wrapping_sub(before);
+        (ticks, Reading { tsc: before.wrapping_add(ticks / 2), unix_us, steady_us })
+    };
+    let mut best = read();
+    for _ in 1..READINGS_MAX {
+        if best.0 <= READING_TICKS_MAX {
+            break;
+        }
+        let next = read();
+        if next.0 < best.0 {
+            best = next;
+        }
+    }
+    best.1
+}
+
 /// Ticks in a microsecond, measured once against the system's monotonic clock over 10 ms.
 pub fn tsc_per_micro() -> f64 {
     static RATE: OnceLock<f64> = OnceLock::new();
     *RATE.get_or_init(|| {
-        let (start, tsc_start) = (Instant::now(), tsc());
+        let (start, first) = (Instant::now(), reading());
         while start.elapsed() < Duration::from_millis(10) {
             std::hint::spin_loop();
         }
-        let micros = start.elapsed().as_nanos() as f64 / 1e3;
-        (tsc().wrapping_sub(tsc_start) as f64 / micros).max(f64::MIN_POSITIVE)
+        let last = reading();
+        let micros = (last.steady_us - first.steady_us).max(1) as f64;
+        (last.tsc.wrapping_sub(first.tsc) as f64 / micros).max(f64::MIN_POSITIVE)
     })
 }
 

@@ -7,9 +7,13 @@ pub mod allocator;
 pub mod clock;
 pub mod epoll;
 pub mod eventfd;
+pub mod luau;
 pub mod process;
+pub mod random;
 pub mod signal;
 pub mod socket;
+pub mod syslog;
+pub mod title;
 
 /// Prefetches the cache line of `value`.
 #[inline]

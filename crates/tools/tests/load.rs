@@ -11,12 +11,12 @@ use rustls::pki_types::{PrivateKeyDer, pem::PemObject};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use tools::Error;
 use tools::bench::floor::{Floor, Stop};
-use tools::bench::load::{Extent, Load, Outcome, drive};
+use tools::bench::load::{Extent, Load, Outcome, drive, make_ready};
 use tools::bench::requests::RequestCounter;
 use tools::bench::session::{Endpoint, Resp, Session};
 use tools::bench::template::Shape;
 use tools::bench::tls::{Tls, TlsOptions};
-use tools::bench::workload;
+use tools::bench::workload::{self, Row, User};
 
 /// A floor server on its own thread, ended when dropped.
 struct Running {
@@ -118,6 +118,31 @@ fn a_fill_sends_every_key_once() {
     assert_eq!(counted.join().unwrap(), 1000);
 }
 
+#[test]
+fn a_preparation_is_sent_once_and_its_user_carries_the_load() {
+    let row = Row {
+        read: Some("GET {key}"),
+        fill: Some("SET {key} {value}"),
+        prepare: Some("ACL SETUSER reader on ; SCRIPT LOAD x"),
+        user: Some(User { name: "reader", password: "secret" }),
+        ..Row::new("reader")
+    };
+    let (port, sent) = serve_one(None, |_| b"+OK\r\n");
+    let load = load();
+    make_ready(&Endpoint::local(port), &row, &load, false).unwrap();
+    assert_eq!(sent.join().unwrap(), 2);
+    let (port, _) =
+        serve_one(None, |n| if n == 1 { b"-ERR unknown command\r\n" } else { b"+OK\r\n" });
+    let refused = make_ready(&Endpoint::local(port), &row, &load, false).unwrap_err();
+    assert!(refused.to_string().contains("the preparation: ERR unknown"), "{refused}");
+    // The first request of a connection under load is AUTH, which alone is refused here.
+    let refusing = |n| if n == 0 { &b"-WRONGPASS\r\n"[..] } else { b"+OK\r\n" };
+    let (port, _) = serve_one(None, refusing);
+    let one = Load { clients: 1, threads: 1, ..load };
+    let refused = drive(&Endpoint::local(port), &row, &one, None, &mut |_, _| {}).unwrap_err();
+    assert!(refused.to_string().contains("AUTH: WRONGPASS"), "{refused}");
+}
+
 /// A server for one connection that answers the n-th request with `reply(n)`; gives their number.
 fn serve_one(
     tls: Option<Arc<ServerConfig>>,
@@ -169,6 +194,26 @@ fn error_replies_are_counted_and_refuse_a_fill() {
     let mut session = Session::open(&Endpoint::local(port)).unwrap();
     let refused = session.fill("SET {key} {value}", &load().shape, 1).unwrap_err();
     assert!(refused.to_string().contains("no such thing"), "{refused}");
+}
+
+#[test]
+fn a_request_of_several_commands_counts_once() {
+    // The EXEC of every fourth transaction is refused.
+    let (port, sent) = serve_one(None, |n| match (n % 3, n / 3 % 4) {
+        (0, _) => b"+OK\r\n",
+        (1, _) => b"+QUEUED\r\n",
+        (_, 0) => b"*-1\r\n",
+        (_, _) => b"*1\r\n$1\r\nv\r\n",
+    });
+    let request = Some("MULTI ; GET {key} ; EXEC");
+    let row = Row { read: request, ..Row::new("transaction") };
+    let extent = Extent::Requests(100);
+    let load =
+        Load { clients: 1, threads: 1, pipeline: 2, warm_up: Duration::ZERO, extent, ..load() };
+    let outcome = drive(&Endpoint::local(port), &row, &load, None, &mut |_, _| {}).unwrap();
+    assert_eq!((outcome.requests, outcome.latency.len(), outcome.errors), (100, 100, 0));
+    assert_eq!((outcome.aborted_per_request, outcome.nulls_per_reply), (0.25, 0.0));
+    assert_eq!(sent.join().unwrap(), 300);
 }
 
 #[test]

@@ -10,7 +10,9 @@ use std::process::Command;
 
 use xtask::Failure;
 
-mod tls;
+use crate::server;
+
+pub mod tls;
 
 use tls::Certificates;
 
@@ -25,6 +27,9 @@ const SUBJECT: &str = "weft";
 
 /// Workloads and pipeline depth of the tables.
 const GET_SET: &str = "get,set";
+const COMBINED: &str = "multi_set10,watch_exec,eval_get,evalsha_get,fcall_get,eval_set10,\
+                        evalsha_set10,mixed_eval,get,get_acl";
+const ON_THREADS: &str = "get,set,mixed_eval";
 const PIPELINE: &str = "16";
 
 /// Connections whose memory is measured: fewer than the 10,000 that servers allow by default.
@@ -43,7 +48,10 @@ pub struct Options {
     /// Every workload of the bench, on one pinned core
     #[arg(long)]
     all: bool,
-    /// GET and SET with I/O threads, all cores shared with the load
+    /// Transactions, scripts, functions and the rights of a user, on one pinned core
+    #[arg(long)]
+    transactions: bool,
+    /// GET, SET, and GET beside EVALSHA with I/O threads, all cores shared with the load
     #[arg(long)]
     threads_on: bool,
     /// GET and SET over TLS, on one pinned core
@@ -91,7 +99,7 @@ pub fn run(root: &Path, options: &Options) -> Result<(), Failure> {
     if peers.is_empty() {
         eprintln!("bench: no peers: name their folder with --peers or {PEERS_VARIABLE}");
     }
-    let programs = Programs { weft: build(root)?, peers };
+    let programs = Programs { weft: server::build(root, true)?.into(), peers };
     let certificates = options.tls.then(Certificates::create).transpose()?;
     for question in questions(options, &programs, certificates.as_ref()) {
         println!("\n{}\n", question.title);
@@ -109,35 +117,23 @@ fn found_peers(folder: &Path) -> Result<Vec<(&'static str, PathBuf)>, Failure> {
     }
 }
 
-/// Builds `weft` as it is released. It lands beside this program's own folder.
-fn build(root: &Path) -> Result<PathBuf, Failure> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let status = Command::new(cargo)
-        .args(["build", "--release", "--package", "weft"])
-        .current_dir(root)
-        .status()
-        .map_err(|e| format!("cargo did not start: {e}"))?;
-    if !status.success() {
-        return Err(format!("the release binary does not build: {status}"));
-    }
-    let own = std::env::current_exe().map_err(|e| format!("this program is nowhere: {e}"))?;
-    let target = own.ancestors().nth(2).ok_or("this program is in no target folder")?;
-    Ok(target.join("release").join("weft"))
-}
-
 fn questions(
     options: &Options,
     programs: &Programs,
     certificates: Option<&Certificates>,
 ) -> Vec<Question> {
-    let kinds = [options.all, options.threads_on, options.tls, options.memory, options.stall];
-    let plain = kinds.iter().all(|asked| !asked);
+    let Options { all, transactions, threads_on: threads, tls, memory: sizes, stall, .. } =
+        *options;
+    let plain = ![all, transactions, threads, tls, sizes, stall].contains(&true);
     let mut questions = Vec::new();
     if plain {
         questions.push(pinned(options, programs));
     }
     if options.all {
         questions.push(every_workload(options, programs));
+    }
+    if options.transactions {
+        questions.push(combined(options, programs));
     }
     if options.threads_on {
         questions.push(threads_on(options, programs));
@@ -178,6 +174,19 @@ fn every_workload(options: &Options, programs: &Programs) -> Question {
     }
 }
 
+/// Most of these rows say with how many clients and at which depth they are measured.
+fn combined(options: &Options, programs: &Programs) -> Question {
+    Question {
+        title: "Transactions, scripts and users: server on core 0, load on core 1",
+        kind: "compare",
+        servers: programs.servers(&[], 1),
+        args: words(&["--workload", COMBINED, "--pipelines", PIPELINE])
+            .chain(on_two_cores())
+            .chain(extent(options, 5, 5.0))
+            .collect(),
+    }
+}
+
 /// Peers at both of their settings, since the goal speaks of the best.
 fn threads_on(options: &Options, programs: &Programs) -> Question {
     let one = |name: &str| format!("{name}, 1 thread");
@@ -191,7 +200,7 @@ fn threads_on(options: &Options, programs: &Programs) -> Question {
         title: "Threads on: weft with io-threads 3, cores shared with a load of 2 threads",
         kind: "compare",
         servers,
-        args: words(&["--workload", GET_SET, "--pipelines", PIPELINE, "--threads", "2"])
+        args: words(&["--workload", ON_THREADS, "--pipelines", PIPELINE, "--threads", "2"])
             .chain(extent(options, 5, 5.0))
             .collect(),
     }
@@ -306,6 +315,7 @@ mod tests {
     const NOTHING: Options = Options {
         peers: None,
         all: false,
+        transactions: false,
         threads_on: false,
         tls: false,
         memory: false,
@@ -329,11 +339,20 @@ mod tests {
         assert_eq!(names(&NOTHING), [["weft", "redis"]]);
         let threads = Options { threads_on: true, ..NOTHING };
         assert_eq!(names(&threads), [["weft", "redis, 2 threads", "redis, 1 thread"]]);
+        let transactions = Options { transactions: true, ..NOTHING };
+        assert_eq!(names(&transactions), [["weft", "redis"]]);
         let memory = Options { memory: true, ..NOTHING };
         assert_eq!(names(&memory), [["weft", "redis"]; 3]);
         let stall = Options { stall: true, ..NOTHING };
         assert_eq!(names(&stall), [["weft", "redis"]]);
         assert_eq!(names(&Options { threads_on: true, memory: true, ..NOTHING }).len(), 4);
+    }
+
+    #[test]
+    fn questions_name_rows_of_the_bench() {
+        for name in [GET_SET, COMBINED, ON_THREADS].iter().flat_map(|names| names.split(',')) {
+            assert!(tools::bench::workload::find(name).is_some(), "{name}");
+        }
     }
 
     #[test]

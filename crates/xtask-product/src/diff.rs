@@ -6,17 +6,16 @@
 
 use std::io;
 use std::path::Path;
-use std::process::Command as Process;
 
 use base::quote::push_quoted;
 use clap::builder::PossibleValuesParser;
-use diff::generate::{Command, data_commands, groups};
+use diff::generate::{Command, KINDS, Mix, data_commands, groups};
 use diff::run::Tally;
-use diff::{Difference, Found, Pair, Peer, Plan, Request, Summary, rules};
-use tools::bench::pin::Cpus;
-use tools::bench::target::{Origin, Role, Target};
+use diff::{Client, Difference, Found, Pair, Peer, Plan, Request, Step, Summary, rules};
 
 use xtask::Failure;
+
+use crate::server::{self, Where};
 
 /// Bytes of an argument that are printed.
 const PRINTED_BYTES_MAX: usize = 400;
@@ -42,11 +41,12 @@ pub struct Options {
     /// Where the random numbers begin; a difference names the seed of its round
     #[arg(long, default_value_t = 1, value_name = "S")]
     seed: u64,
-    /// Only commands of these groups
+    /// Only commands of these groups; transactions, scripting and acl make theirs of all others,
+    /// or of those that are named with them
     #[arg(long, value_name = "GROUP", value_delimiter = ',',
-        value_parser = PossibleValuesParser::new(groups()))]
+        value_parser = PossibleValuesParser::new([groups(), KINDS.to_vec()].concat()))]
     groups: Vec<String>,
-    /// Only these commands, by their names in lower case: set,xgroup|create
+    /// Only these commands on data, by their names in lower case: set,xgroup|create
     #[arg(long, value_name = "CMD", value_delimiter = ',')]
     only: Vec<String>,
     /// All but these commands
@@ -82,10 +82,13 @@ pub fn run(root: &Path, options: &Options) -> Result<(), Failure> {
         return Ok(());
     }
     let reference = options.reference.as_deref().unwrap_or_default();
-    let reference = peer("reference", &origin(reference))?;
+    let reference = peer("reference", &server::origin(reference))?;
     let words = match &options.subject {
-        Some(text) => origin(text),
-        None => Where::Command(server_words(&[&build(root)?, "server"])),
+        Some(text) => server::origin(text),
+        None => {
+            let program = server::build(root, false)?;
+            Where::Command(server::server_words(&[&program, "server"]))
+        }
     };
     let subject = peer("subject", &words)?;
     let failed = |e: io::Error| format!("the servers cannot be compared: {e}");
@@ -99,6 +102,7 @@ pub fn run(root: &Path, options: &Options) -> Result<(), Failure> {
     }
     let plan = Plan {
         commands,
+        mix: mix(options),
         version: pair.version,
         requests: options.commands,
         seed: options.seed,
@@ -117,39 +121,6 @@ pub fn run(root: &Path, options: &Options) -> Result<(), Failure> {
     report(&summary.map_err(failed)?, options)
 }
 
-/// Where a server comes from.
-enum Where {
-    Address(String),
-    Command(Vec<String>),
-}
-
-fn origin(text: &str) -> Where {
-    match text.contains('/') {
-        true => Where::Command(server_words(&[text])),
-        false => Where::Address(text.to_owned()),
-    }
-}
-
-/// A server that saves nothing, on a port and in a folder that the starter fills in.
-fn server_words(program: &[&str]) -> Vec<String> {
-    let rest = ["--port", "{port}", "--dir", "{dir}", "--save", "", "--appendonly", "no"];
-    program.iter().chain(&rest).map(|word| (*word).to_owned()).collect()
-}
-
-/// Builds `weft` for development, beside this program.
-fn build(root: &Path) -> Result<String, Failure> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let status =
-        Process::new(cargo).args(["build", "--package", "weft"]).current_dir(root).status();
-    match status {
-        Ok(status) if status.success() => {}
-        Ok(status) => return Err(format!("weft does not build: {status}")),
-        Err(e) => return Err(format!("cargo did not start: {e}")),
-    }
-    let own = std::env::current_exe().map_err(|e| format!("this program is nowhere: {e}"))?;
-    Ok(own.with_file_name("weft").display().to_string())
-}
-
 /// Connects to a server, and starts it first if it has a command. Restarts it when it ends.
 fn peer(name: &str, origin: &Where) -> Result<Peer<'static>, Failure> {
     let failed = |e: io::Error| format!("the {name} cannot be reached: {e}");
@@ -157,13 +128,7 @@ fn peer(name: &str, origin: &Where) -> Result<Peer<'static>, Failure> {
         Where::Address(address) => return Peer::connect(name, address).map_err(failed),
         Where::Command(words) => words.clone(),
     };
-    let target = Target {
-        name: name.to_owned(),
-        role: Role::Peer,
-        origin: Origin::Command(words),
-        cpus: Cpus::default(),
-        tls: None,
-    };
+    let target = server::target(name, words);
     // Held for as long as the peer can ask for it.
     let mut running = Vec::new();
     let mut start = move || {
@@ -177,16 +142,33 @@ fn peer(name: &str, origin: &Where) -> Result<Peer<'static>, Failure> {
     Ok(Peer::connect(name, &address).map_err(failed)?.revived_by(Box::new(start)))
 }
 
-/// The commands that were asked for.
+/// The commands on data that were asked for.
 fn wanted(options: &Options) -> Vec<Command> {
     let named = |list: &[String], text: &str| list.iter().any(|wanted| wanted == text);
+    let all_groups = options.groups.iter().all(|group| is_kind(group));
     let mut commands = data_commands();
     commands.retain(|command| {
-        (options.groups.is_empty() || named(&options.groups, command.spec.group.name()))
+        (all_groups || named(&options.groups, command.spec.group.name()))
             && (options.only.is_empty() || named(&options.only, command.name))
             && !named(&options.skip, command.name)
     });
     commands
+}
+
+/// What was asked to be made of the commands: everything when nothing is named, and otherwise only
+/// what is.
+fn mix(options: &Options) -> Mix {
+    let kinds: Vec<&str> =
+        options.groups.iter().map(String::as_str).filter(|group| is_kind(group)).collect();
+    match (kinds.is_empty(), options.groups.is_empty() && options.only.is_empty()) {
+        (true, true) => Mix::ALL,
+        (true, false) => Mix::REQUESTS,
+        (false, _) => Mix::of_kinds(&kinds),
+    }
+}
+
+fn is_kind(group: &str) -> bool {
+    KINDS.contains(&group)
 }
 
 fn report(summary: &Summary, options: &Options) -> Result<(), Failure> {
@@ -247,9 +229,18 @@ fn describe(difference: &Difference) -> String {
         text += &format!("    ... {hidden} requests before these, which --shrink may shorten\n");
     }
     for step in &difference.steps[hidden..] {
-        text += &format!("    {}\n", line(step));
+        text += &format!("    {}{}\n", by(step), line(&step.request));
     }
     text
+}
+
+/// What tells the steps of the other connections from those of the first.
+fn by(step: &Step) -> &'static str {
+    match step.client {
+        Client::First => "",
+        Client::Second => "(second) ",
+        Client::Observer => "(observer) ",
+    }
 }
 
 /// A request as `redis-cli` would take it.

@@ -10,9 +10,12 @@ use clap::{Parser, Subcommand};
 use xtask::workspace_root;
 
 mod bench;
+mod chaos;
 mod diff;
 mod docs;
+mod lin;
 mod rows;
+mod server;
 mod transcripts;
 
 #[derive(Parser)]
@@ -32,6 +35,10 @@ enum Command {
     Bench(bench::Options),
     /// Send random requests to Weft and to another server, and compare replies and data
     Diff(diff::Options),
+    /// Kill, pause and move the clients of Weft, and check what each of them sees
+    Chaos(chaos::Options),
+    /// Send concurrent operations to Weft, and check that their history is linearizable
+    Lin(lin::Options),
     /// Update the expectations of the transcripts, or replay them on another server
     Transcripts(transcripts::Options),
 }
@@ -43,6 +50,8 @@ fn main() -> ExitCode {
         Command::Docs(options) => docs::run(&root, &options),
         Command::Bench(options) => bench::run(&root, &options),
         Command::Diff(options) => diff::run(&root, &options),
+        Command::Chaos(options) => chaos::run(&root, &options),
+        Command::Lin(options) => lin::run(&root, &options),
         Command::Transcripts(options) => transcripts::run(&root, &options),
     });
     match outcome {

@@ -72,16 +72,23 @@ fn read(tree: &Tree) -> Vec<Finding> {
 /// Whether code, tests at its end left out, names the field of a parameter.
 fn reads(text: &str, parameter: &str) -> bool {
     let field = parameter.replace('-', "_");
-    // The parameters of TLS but for the port are fields of a struct of that name.
-    let names = [Some(field.as_str()), field.strip_prefix("tls_")];
+    // The parameters of TLS but for the port, and those of ACL, scripts, latency, lazy freeing and
+    // the system's log are fields of structs.
+    let of_acl = field.strip_prefix("acl").map(|name| name.trim_start_matches('_'));
+    let structs = ["tls_", "script_", "latency_", "lazyfree_", "syslog_"];
+    let of_structs = structs.iter().filter_map(|prefix| field.strip_prefix(prefix));
+    let names: Vec<&str> = std::iter::once(&*field).chain(of_acl).chain(of_structs).collect();
     let code = text.split("\nmod tests {").next().unwrap_or_default();
     let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
     let words = lines.flat_map(|line| {
         let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
         line.split(move |c: char| !is_part(c)).flat_map(|path| path.split('.').skip(1))
     });
-    let mut words = words.peekable();
-    words.any(|word| names.into_iter().flatten().any(|name| name == word))
+    // Times have their unit in the name of the field.
+    let mut bare = words.map(|word| {
+        ["_ms", "_minutes"].iter().find_map(|unit| word.strip_suffix(unit)).unwrap_or(word)
+    });
+    bare.any(|word| names.contains(&word))
 }
 
 /// Every command, subcommands included, is a request of some transcript.

@@ -37,6 +37,12 @@ enum Command {
     /// Send random requests to Weft and to another server, and compare replies and data
     #[command(disable_help_flag = true)]
     Diff(Forwarded),
+    /// Kill, pause and move the clients of Weft, and check what each of them sees
+    #[command(disable_help_flag = true)]
+    Chaos(Forwarded),
+    /// Send concurrent operations to Weft, and check that their history is linearizable
+    #[command(disable_help_flag = true)]
+    Lin(Forwarded),
     /// Update the expectations of the transcripts, or replay them on another server
     #[command(disable_help_flag = true)]
     Transcripts(Forwarded),
@@ -58,6 +64,8 @@ fn main() -> ExitCode {
         Command::Docs(forwarded) => forward("docs", &forwarded),
         Command::Bench(forwarded) => forward("bench", &forwarded),
         Command::Diff(forwarded) => forward("diff", &forwarded),
+        Command::Chaos(forwarded) => forward("chaos", &forwarded),
+        Command::Lin(forwarded) => forward("lin", &forwarded),
         Command::Transcripts(forwarded) => forward("transcripts", &forwarded),
     });
     match outcome {

@@ -13,11 +13,15 @@ use redis::{
 
 mod admin;
 mod check;
+mod combined;
 mod keys;
 mod load;
 mod reload;
 mod replies;
+mod scripts;
 mod strings;
+mod transactions;
+mod users;
 mod waiting;
 
 use check::{ask, equal, holds, refused, try_ask};
@@ -44,6 +48,7 @@ fn commands(protocol: ProtocolVersion, number: i64) {
     admin::run(&mut r, &client, number);
     ask::<()>(&mut r, "FLUSHALL");
     replies::run(&mut r);
+    combined::run(&mut r, &client);
     load::run(&mut r, &client);
 }
 

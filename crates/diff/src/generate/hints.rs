@@ -68,6 +68,8 @@ pub enum Class {
     Consumer,
     /// Milliseconds of idle time.
     Idle,
+    /// What DUMP returns.
+    Payload,
 }
 
 /// Commands (a name, a beginning with `*`, or all), arguments of that name, and what stands there.
@@ -147,6 +149,8 @@ const HINTS: &[(&str, &str, Class)] = &[
     ("*", "limit", Class::Count),
     ("*", "min-match-len", Class::Count),
     // Strings.
+    ("restore", "ttl", Class::Milliseconds),
+    ("restore", "serialized-value", Class::Payload),
     ("hset*", "value", Class::Value),
     ("hmset", "value", Class::Value),
     ("x*", "value", Class::Member),

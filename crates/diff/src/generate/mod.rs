@@ -5,13 +5,23 @@
 //! small pool ([`values`]), so that requests meet on the same keys, members and ids. Most requests
 //! are right; some are then spoiled.
 //!
+//! Out of such requests a [`Stream`] makes transactions, requests through scripts, and what users
+//! may do.
+//!
 //! Most streams favour the commands of one group, so that it comes to states that need several of
 //! them: a group of consumers with pending entries, a hash whose fields end.
 //!
 //! The same seed and commands always give the same requests: nothing here reads a clock.
 
 pub mod hints;
+mod scripts;
+mod stream;
+mod transactions;
+mod users;
 pub mod values;
+
+pub use stream::{KINDS, Mix, Stream};
+pub use users::USERS;
 
 use std::collections::BTreeSet;
 
@@ -59,6 +69,12 @@ pub struct Command {
     pub spec: &'static Spec,
 }
 
+/// All commands, but containers of others.
+pub fn all_commands() -> Vec<Command> {
+    let entries = table().entries().iter().filter(|entry| !entry.spec.is_container);
+    entries.map(|entry| Command { name: &entry.name, spec: entry.spec }).collect()
+}
+
 /// The groups of the commands on data, sorted by name.
 pub fn groups() -> Vec<&'static str> {
     let names = table().entries().iter().filter(|entry| is_on_data(entry));
@@ -74,9 +90,11 @@ pub fn data_commands() -> Vec<Command> {
     entries.map(|entry| Command { name: &entry.name, spec: entry.spec }).collect()
 }
 
-/// Commands of the group `server` depend on the process, even where they touch data.
+/// Commands of the group `server` depend on the process, even where they touch data. Those of
+/// transactions and scripts carry others ([`Stream`]).
 fn is_on_data(entry: &Entry) -> bool {
-    !matches!(entry.spec.group, Group::Connection | Group::Server)
+    use Group::{Connection, Scripting, Server, Transactions};
+    !matches!(entry.spec.group, Connection | Server | Transactions | Scripting)
 }
 
 /// A version such as 8.0.6.

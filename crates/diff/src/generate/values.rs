@@ -93,6 +93,18 @@ const DOUBLES: &[&str] = &[
 const JUNK: &[&str] =
     &["", "abc", "-1", "nan", "1.5", "9223372036854775808", "LIMIT", "COUNT", "*", "(", "[", "#"];
 
+/// Payloads of DUMP, one of each form.
+const PAYLOADS: &[&[u8]] = &[
+    b"\x00\x04text\x0c\x00\xb7\x85\x12\xad0\x9f;x",
+    b"\x00\xc0\n\x0c\x00\xa5\xe9c\x85\xf4\x84\xfd\xf2",
+    b"\x00\xc3\t(\x01aa\xe0\x1b\x00\x01aa\x0c\x00\x04\x7f\x1bjT\x0f\x1dT",
+    b"\x12\x01\x02\x0f\x0f\0\0\0\x03\0\x81a\x02\x01\x01\x81b\x02\xff\x0c\0[5\x97\x8c\x11\xa4\x85U",
+    b"\x0b\x0e\x02\0\0\0\x03\0\0\0\x01\0\x02\0,\x01\x0c\0.f\x86N\x81\xbf\xb7\xe3",
+    b"\x14\n\n\0\0\0\x01\0\x81a\x02\xff\x0c\0Uv\xf6h\x9eZ\x0c\xb4",
+    b"\x11\x14\x14\0\0\0\x04\0\x81a\x02\x01\x01\x81b\x02\x832.5\x04\xff\x0c\0\x1f:Zd\x0cnG\x9e",
+    b"\x10\r\r\0\0\0\x02\0\x81f\x02\x81v\x02\xff\x0c\0\xeb\x87\t\x84\xd9~\x96\xd4",
+];
+
 /// What is drawn depends on what was drawn before only in the ids of streams.
 #[derive(Debug, Default)]
 pub struct Values {
@@ -110,6 +122,7 @@ impl Values {
             Class::LevelKey => return level_key(rng),
             Class::Value => return self.value(rng),
             Class::Member => return self.member(rng),
+            Class::Payload => return payload(rng),
             _ => {}
         }
         // Any value may come in any place.
@@ -238,6 +251,16 @@ impl Values {
 }
 
 /// Ids, groups and what else streams have.
+/// A payload, now and then damaged.
+fn payload(rng: &mut Rng) -> Vec<u8> {
+    let mut payload = PAYLOADS[rng.usize(..PAYLOADS.len())].to_vec();
+    if rng.u32(..8) == 0 {
+        let at = rng.usize(..payload.len());
+        payload[at] = rng.u8(..);
+    }
+    payload
+}
+
 fn stream(values: &mut Values, class: Class, rng: &mut Rng) -> Option<Vec<u8>> {
     let newest = values.newest_id;
     let near = |rng: &mut Rng| match rng.u32(..4) {

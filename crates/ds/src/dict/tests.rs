@@ -184,3 +184,37 @@ fn slots_are_dense_and_their_bytes_are_counted() {
     let each = dict.memory_bytes() as f64 / 20_000.0;
     assert!((64.5..70.0).contains(&each), "{each} bytes a member");
 }
+
+#[test]
+fn a_dict_with_room_is_a_dict_like_any_other() {
+    let hasher = KeyHasher::new(9);
+    for members in [0, 1, 63, 64, 65, 256, 257, 320, 321, 640, 700, 5000] {
+        let mut dict = Dict::with_room(members, &hasher);
+        check_invariants(&dict, &hasher);
+        let room: Vec<usize> = dict.segments().map(Table::slots_len).collect();
+        (0..members).for_each(|number| put(&mut dict, &hasher, &key_of(number)));
+        check_invariants(&dict, &hasher);
+        let slots: Vec<usize> = dict.segments().map(Table::slots_len).collect();
+        assert_eq!(slots.len(), room.len(), "{members}");
+        let moved = slots.iter().zip(&room).filter(|(slots, room)| slots != room).count();
+        assert!(moved <= 1 + slots.len() / 20, "{moved} of {} segments for {members}", slots.len());
+        // More and fewer than there was room for.
+        (members..2 * members).for_each(|number| put(&mut dict, &hasher, &key_of(number)));
+        check_invariants(&dict, &hasher);
+        for number in 0..2 * members {
+            let key = key_of(number);
+            assert!(dict.find(hasher.hash(&key), &key).is_some());
+            assert!(dict.remove(hasher.hash(&key), &key, &hasher).is_some());
+        }
+        check_invariants(&dict, &hasher);
+    }
+    // Few of those that were announced.
+    let (mut dict, mut random) = (Dict::with_room(5000, &hasher), Random::new(1));
+    (0..3).for_each(|number| put(&mut dict, &hasher, &key_of(number)));
+    assert!(dict.random(&mut random).is_some());
+    (0..3).for_each(|number| {
+        let key = key_of(number);
+        dict.remove(hasher.hash(&key), &key, &hasher);
+        check_invariants(&dict, &hasher);
+    });
+}

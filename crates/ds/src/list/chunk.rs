@@ -46,6 +46,14 @@ impl Chunk {
         chunk
     }
 
+    /// The same in a chunk without slack.
+    pub(super) fn sealed(list: Packed<'_>) -> Self {
+        let room = vec![0; class_bytes(COUNT_BYTES + list.end())].into_boxed_slice();
+        let mut chunk = Self { room, ..Self::default() };
+        chunk.edit(|own| own.append(list));
+        chunk
+    }
+
     #[inline]
     pub(super) fn view(&self) -> Packed<'_> {
         Packed::new(self.bytes())
@@ -85,9 +93,7 @@ impl Chunk {
     /// room.
     pub(super) fn split_off(&mut self, at: usize) -> Self {
         let (span, (_, tail)) = (at..self.view().end(), self.view().split_at(at));
-        let room = vec![0; class_bytes(COUNT_BYTES + tail.end())].into_boxed_slice();
-        let mut right = Self { room, ..Self::default() };
-        right.edit(|list| list.append(tail));
+        let right = Self::sealed(tail);
         self.edit(|list| list.remove_span(span, right.len()));
         right
     }

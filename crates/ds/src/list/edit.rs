@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::list::chunk::Chunk;
 use crate::list::{List, Place};
-use crate::packed::Encoded;
+use crate::packed::{Encoded, Packed};
 
 /// The deque of chunks gives memory back when fewer than this part of it is used.
 const SPARSE_PART: usize = 4;
@@ -31,6 +31,22 @@ impl List {
                 self.chunks.push_back(Chunk::of(element));
             }
         }
+    }
+
+    /// Adds a chunk with the elements of a packed list, of which it has some, behind the last, as
+    /// it is: for lists that are read from elsewhere.
+    pub fn push_chunk(&mut self, list: Packed<'_>) {
+        let chunk = Chunk::sealed(list);
+        self.len += chunk.len();
+        self.reserve_chunk();
+        self.chunks.push_back(chunk);
+    }
+
+    /// Adds a chunk of one element behind the last, whatever its size.
+    pub fn push_alone(&mut self, element: Encoded<'_>) {
+        self.len += 1;
+        self.reserve_chunk();
+        self.chunks.push_back(Chunk::of(element));
     }
 
     /// Adds an element before the first.

@@ -102,6 +102,15 @@ pub struct List {
     limit: ChunkLimit,
 }
 
+/// A chunk of a list.
+#[derive(Clone, Copy, Debug)]
+pub enum ChunkRef<'a> {
+    /// Elements within the limit.
+    Packed(Packed<'a>),
+    /// An element that is beyond the limit and stands alone.
+    Large(Entry<'a>),
+}
+
 /// Where an element lies, until the list changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
@@ -262,6 +271,14 @@ impl List {
                 chunk.view().rev_matches(element).map(move |index| base + index)
             })
             .take_while(move |index| *index < max)
+    }
+
+    /// The chunks, from the front.
+    pub fn chunks(&self) -> impl ExactSizeIterator<Item = ChunkRef<'_>> {
+        self.chunks.iter().map(|chunk| match chunk.view().first() {
+            Some(only) if self.limit.stands_alone(chunk) => ChunkRef::Large(only),
+            _ => ChunkRef::Packed(chunk.view()),
+        })
     }
 
     /// Bytes of memory that the list takes, itself included.

@@ -167,7 +167,7 @@ pub(crate) fn before(entries: &[u8], end: usize) -> usize {
 
 /// Bytes that the back length of a body takes. The limits are one lower than 7 bits a byte would
 /// allow: so are Redis's, and files hold the format.
-fn back_len(body: usize) -> usize {
+pub(super) fn back_len(body: usize) -> usize {
     match body {
         0..=127 => 1,
         128..=16_382 => 2,
@@ -244,7 +244,7 @@ impl<'a> Encoded<'a> {
         Self { head, head_len, digits: 0, data: text }
     }
 
-    fn head(&self) -> &[u8] {
+    pub(super) fn head(&self) -> &[u8] {
         &self.head[..usize::from(self.head_len)]
     }
 
@@ -279,6 +279,14 @@ impl<'a> Encoded<'a> {
         // Nothing stands before the first group.
         room[body] &= 0x7f;
         end
+    }
+
+    /// Appends the entry to `out`.
+    #[inline]
+    pub fn append_to(&self, out: &mut Vec<u8>) {
+        let (start, len) = (out.len(), self.len());
+        out.resize(start + len, 0);
+        self.write(&mut out[start..]);
     }
 
     /// Whether the entry at `at` holds this element.

@@ -63,6 +63,12 @@ pub fn bytes_of(list: &[u8]) -> Vec<u8> {
     bytes
 }
 
+/// Appends the same for a list that is seen.
+pub fn append(list: Packed<'_>, out: &mut Vec<u8>) {
+    out.extend_from_slice(&[0; HEADER_BYTES]);
+    list.append_to(out);
+}
+
 /// Where the list begins.
 #[inline]
 fn start_of(bytes: &[u8]) -> usize {

@@ -13,10 +13,12 @@
 //! are the program's own: positions and bytes that no list has may panic, but never touch other
 //! memory.
 
+mod check;
 mod edit;
 mod entry;
 pub mod gapped;
 
+pub use check::{Checked, check};
 pub use edit::{Buffer, PackedMut};
 pub use entry::{Digits, Encoded, Entry, FRAME_BYTES_MAX};
 pub(crate) use entry::{after, before};
@@ -43,6 +45,23 @@ impl<'a> Packed<'a> {
             Some((count, entries)) => Self { entries, count: u16::from_le_bytes(*count) },
             None => Self { entries: &[], count: 0 },
         }
+    }
+
+    /// The list of `len` elements whose entries are given as their bytes.
+    pub fn of_entries(entries: &'a [u8], len: usize) -> Self {
+        Self { entries, count: stored_count(len) }
+    }
+
+    /// The bytes of the entries, one behind another.
+    #[inline]
+    pub fn entries(self) -> &'a [u8] {
+        self.entries
+    }
+
+    /// Appends the bytes of the list, the count in front, to `out`.
+    pub fn append_to(self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.count.to_le_bytes());
+        out.extend_from_slice(self.entries);
     }
 
     /// Elements.

@@ -38,12 +38,12 @@ const GROWTH_BYTES_MIN: usize = 64;
 /// Consecutive entries.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Chunk {
-    bytes: Vec<u8>,
+    pub(super) bytes: Vec<u8>,
     /// In 32 bits, as all numbers here; see [`ENTRY_BYTES_MAX`](crate::stream::ENTRY_BYTES_MAX).
     live: u32,
     marked: u32,
-    head: u32,
-    body: u32,
+    pub(super) head: u32,
+    pub(super) body: u32,
 }
 
 /// An entry: its identifier, and fields with their values.
@@ -107,15 +107,15 @@ impl<'a> Iterator for Pairs<'a> {
 
 /// One entry where it stands.
 #[derive(Clone, Copy, Debug)]
-struct Frame {
-    deleted: bool,
-    same_fields: bool,
-    id: Id,
+pub(super) struct Frame {
+    pub(super) deleted: bool,
+    pub(super) same_fields: bool,
+    pub(super) id: Id,
     /// What follows the identifier, up to `back`.
-    content: usize,
-    content_end: usize,
+    pub(super) content: usize,
+    pub(super) content_end: usize,
     /// The next entry.
-    end: usize,
+    pub(super) end: usize,
 }
 
 impl Chunk {
@@ -135,7 +135,7 @@ impl Chunk {
         chunk.bytes.reserve_exact(texts + GROWTH_BYTES_MIN);
         varint::push(&mut chunk.bytes, pairs as u64);
         for pair in 0..pairs {
-            push_element(&mut chunk.bytes, &Encoded::text(text(2 * pair)));
+            Encoded::text(text(2 * pair)).append_to(&mut chunk.bytes);
         }
         chunk.body = chunk.bytes.len() as u32;
         chunk.head = chunk.body;
@@ -184,24 +184,37 @@ impl Chunk {
         pairs: usize,
         text: impl Fn(usize) -> &'t [u8],
     ) -> usize {
-        let (ms, seq) = distance(base, id);
         let same = self.has_fields(pairs, &text);
         self.make_room(pairs, &text);
+        self.append_with(base, id, same, pairs, |bytes| {
+            for index in 0..if same { pairs } else { 2 * pairs } {
+                let index = if same { 2 * index + 1 } else { index };
+                Encoded::text(text(index)).append_to(bytes);
+            }
+        })
+    }
+
+    /// The same for elements that `write` appends: values, or fields and values in turn.
+    #[inline]
+    pub(super) fn append_with(
+        &mut self,
+        base: Id,
+        id: Id,
+        same: bool,
+        pairs: usize,
+        write: impl FnOnce(&mut Vec<u8>),
+    ) -> usize {
+        let (ms, seq) = distance(base, id);
         let start = self.bytes.len();
         // Most entries are so short that one byte says their size.
         self.bytes.push(0);
         varint::push(&mut self.bytes, ms);
         varint::push(&mut self.bytes, seq);
-        let mut elements = pairs;
         if !same {
             varint::push(&mut self.bytes, pairs as u64);
-            elements = 2 * pairs;
         }
         let content = self.bytes.len();
-        for index in 0..elements {
-            let index = if same { 2 * index + 1 } else { index };
-            push_element(&mut self.bytes, &Encoded::text(text(index)));
-        }
+        write(&mut self.bytes);
         let content_bytes = self.bytes.len() - content;
         let size = (self.bytes.len() - start - 1) as u64;
         let head = size << FLAG_BITS | if same { SAME_FIELDS } else { 0 };
@@ -209,6 +222,7 @@ impl Chunk {
         let back = (self.bytes.len() - start) as u64;
         varint::push_backward(&mut self.bytes, back);
         self.live += 1;
+        let elements = if same { pairs } else { 2 * pairs };
         listpack_entry_bytes(base, id, content_bytes, elements, (!same).then_some(pairs))
     }
 
@@ -256,7 +270,7 @@ impl Chunk {
     }
 
     #[inline]
-    fn frame(&self, base: Id, at: usize) -> Frame {
+    pub(super) fn frame(&self, base: Id, at: usize) -> Frame {
         let (head, start) = varint::read(&self.bytes, at);
         let content_end = start + (head >> FLAG_BITS) as usize;
         let (ms, next) = varint::read(&self.bytes, start);
@@ -365,7 +379,8 @@ impl Chunk {
         true
     }
 
-    fn mark(&mut self, base: Id, at: usize) {
+    /// Marks the entry at an offset, which is not marked yet.
+    pub(super) fn mark(&mut self, base: Id, at: usize) {
         self.bytes[at] |= DELETED as u8;
         self.live -= 1;
         self.marked += 1;
@@ -385,13 +400,6 @@ impl Chunk {
 fn distance(base: Id, id: Id) -> (u64, u64) {
     let ms = id.ms.wrapping_sub(base.ms);
     (ms, if ms == 0 { id.seq.wrapping_sub(base.seq) } else { id.seq })
-}
-
-#[inline]
-fn push_element(out: &mut Vec<u8>, element: &Encoded<'_>) {
-    let (start, len) = (out.len(), element.len());
-    out.resize(start + len, 0);
-    element.write(&mut out[start..]);
 }
 
 fn integer_bytes(value: i64) -> usize {

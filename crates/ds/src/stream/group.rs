@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
+use crate::btree::btree_bytes;
 use crate::stream::Id;
 
 /// A group of consumers that share the entries of a stream.
@@ -233,16 +234,16 @@ impl Group {
         self.consumers.len() * 2 + self.pending.len() / 3 + 2
     }
 
-    /// Bytes of memory, about: the trees' nodes are taken for six tenths full.
+    /// Bytes of memory, about.
     pub(super) fn memory_bytes(&self) -> usize {
-        let tree = |entries: usize, bytes: usize| entries * bytes * 10 / 6;
         let consumers: usize = self.consumers().map(|consumer| consumer.name.len()).sum();
         size_of::<Self>()
             + consumers
             + self.consumers.capacity() * size_of::<Option<Consumer>>()
             + self.order.capacity() * size_of::<Ordered>()
-            + tree(self.pending.len(), size_of::<(Id, Pending)>() + size_of::<Id>())
-            + tree(self.by_time.as_ref().map_or(0, BTreeSet::len), size_of::<(i64, Id)>())
+            + btree_bytes(self.pending.len(), size_of::<(Id, Pending)>())
+            + btree_bytes(self.pending.len(), size_of::<Id>())
+            + btree_bytes(self.by_time.as_ref().map_or(0, BTreeSet::len), size_of::<(i64, Id)>())
     }
 }
 

@@ -13,6 +13,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::btree::btree_bytes;
 use crate::stream::chunk::Chunk;
 use crate::stream::{Entry, Id, Range, RangeBack};
 
@@ -51,7 +52,7 @@ pub(super) struct Tail {
     pub(super) base: Id,
     pub(super) chunk: Chunk,
     /// What the elements of its listpack would take, see [`Chunk::listpack_bytes`].
-    written: usize,
+    pub(super) written: usize,
 }
 
 impl Default for Log {
@@ -213,9 +214,9 @@ impl Log {
         self.sealed.iter().map(|(base, chunk)| (*base, chunk)).chain(tail)
     }
 
-    /// Bytes of memory, about: the tree's nodes are taken for six tenths full.
+    /// Bytes of memory, about.
     pub(super) fn memory_bytes(&self) -> usize {
-        let tree = self.sealed.len() * size_of::<(Id, Chunk)>() * 10 / 6;
+        let tree = btree_bytes(self.sealed.len(), size_of::<(Id, Chunk)>());
         tree + self.chunks().map(|(_, chunk)| chunk.allocated_bytes()).sum::<usize>()
     }
 }

@@ -5,6 +5,7 @@
 //! identifier and its groups. It does not know time, replies or what a command is.
 
 mod chunk;
+mod chunks;
 mod group;
 mod id;
 mod log;
@@ -14,6 +15,7 @@ mod trim;
 mod varint;
 
 pub use chunk::{Element, Entry, Pairs};
+pub use chunks::{ChunkEntry, ChunkRef, NewChunk, Unfit};
 pub use group::{Consumer, Group, Handle, Pending};
 pub use id::Id;
 pub use log::{ChunkLimits, ENTRY_BYTES_MAX, Log};

@@ -15,6 +15,12 @@ impl Log {
         !self.is_empty() && self.max_deleted_id != Id::MIN && from <= self.max_deleted_id
     }
 
+    /// How many entries had been added when the one with an identifier was, itself included;
+    /// `UNKNOWN` when that cannot be told.
+    pub fn entries_until(&self, id: Id) -> i64 {
+        self.position(id, self.first_id().unwrap_or(Id::MIN))
+    }
+
     /// How many entries had been added when `id` was, itself included; `UNKNOWN` when that cannot
     /// be told. `first` is the first entry's identifier, 0-0 without entries.
     fn position(&self, id: Id, first: Id) -> i64 {

@@ -34,6 +34,14 @@ impl<P> Table<P> {
         }
     }
 
+    /// Makes room for so many records in all, so that adding them seldom moves any.
+    pub fn reserve<H: Positions>(&mut self, records: usize, hasher: &H) {
+        let homes = homes_for::<H>(records);
+        if homes > self.homes as usize {
+            self.rebuild(homes, hasher);
+        }
+    }
+
     /// Moves all records of `others` here, where they have the positions that `hasher` tells.
     pub(crate) fn absorb<H: Positions>(&mut self, others: &mut [Table<P>], hasher: &H) {
         let mut entries: Vec<u64> = Vec::new();
@@ -53,12 +61,7 @@ impl<P> Table<P> {
         self.len = entries.len() as u32;
         self.expires = entries.iter().filter(|slot| **slot & EXPIRES != 0).count() as u32;
         self.expect_size(self.view(last).allocated_bytes());
-        // A sixteenth more than there is, so that the next insertion does not move all again.
-        let mut homes = entries.len() + entries.len() / 16;
-        while H::len_max(homes) < entries.len() {
-            homes += entries.len() / 32 + 1;
-        }
-        self.settle(entries, homes, hasher);
+        self.settle(entries, homes_for::<H>(entries.len()), hasher);
     }
 
     /// A copy with copies of all records in the same slots.
@@ -88,4 +91,14 @@ impl<P> Table<P> {
     pub fn slot_bytes(&self) -> usize {
         if self.slots.is_empty() { 0 } else { class_bytes(size_of_val(&*self.slots)) }
     }
+}
+
+/// Homes for so many records: a sixteenth more than these, so that the next insertion does not move
+/// all again.
+fn homes_for<H: Positions>(records: usize) -> usize {
+    let mut homes = records + records / 16;
+    while H::len_max(homes) < records {
+        homes += records / 32 + 1;
+    }
+    homes
 }

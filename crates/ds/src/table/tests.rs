@@ -200,3 +200,22 @@ fn what_is_probable_is_there() {
     });
     assert!(found.count() > 190, "tags tell nearly all records apart");
 }
+
+#[test]
+fn records_do_not_move_a_table_that_has_room() {
+    let hasher = KeyHasher::new(6);
+    for records in [1u32, 10, 100, 1000, 50_000] {
+        let mut table = Plain::default();
+        table.insert(hasher.hash(b"first"), record(b"first", b"", None), &hasher);
+        table.reserve(records as usize, &hasher);
+        let slots = table.slots_len();
+        for i in 1..records {
+            let key = i.to_be_bytes();
+            table.insert(hasher.hash(&key), record(&key, b"", None), &hasher);
+        }
+        assert_eq!((table.slots_len(), table.len()), (slots, records as usize));
+        table.reserve(1, &hasher);
+        assert_eq!(table.slots_len(), slots);
+        assert!(table.find(hasher.hash(b"first"), b"first").is_some());
+    }
+}

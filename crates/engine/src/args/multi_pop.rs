@@ -4,8 +4,10 @@
 use std::ops::Range;
 
 use resp::Args;
+use store::Key;
 
 use super::count::positive;
+use crate::cx::Cx;
 use crate::error::Error;
 
 /// What to pop; `E` is an end of the collection.
@@ -20,6 +22,23 @@ pub(crate) struct MultiPop<E> {
 }
 
 impl<E> MultiPop<E> {
+    /// Tries the keys in order until `pop`, which tells whether a key had something, has popped.
+    /// Returns whether one had.
+    pub(crate) fn pop_first(
+        &self,
+        cx: &mut Cx<'_>,
+        args: &Args<'_>,
+        mut pop: impl FnMut(&mut Cx<'_>, Key<'_>) -> Result<bool, Error>,
+    ) -> Result<bool, Error> {
+        for (nth, at) in self.keys.clone().enumerate() {
+            let key = cx.nth_key(args, nth, at);
+            if pop(cx, key)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// Parses the arguments from the number of keys, at index `numkeys_at`, to the last.
     ///
     /// # Errors

@@ -14,20 +14,21 @@ use store::{StringEdit, StringRef, StringValue};
 
 use super::error::BitmapError;
 use super::integer::{Kind, Overflow};
-use super::{BITS_SET, OFFSET, READ, READ_KEY, UPDATE, WRITE, scaled_offset, spec};
+use super::{BITS_SET, OFFSET, READ, READ_ACCESS, READ_KEY, UPDATE, WRITE, scaled_offset, spec};
 use crate::args::number::integer;
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::exec::Handler;
 use command::Row;
-use command::{Access, Argument, Flags, KeySpec, Shape};
+use command::{Argument, Flags, KeySpec, Shape};
 
 pub(super) const BITFIELD: Row<Handler> = Row::new(
     spec("bitfield", -2, "3.2.0")
         .summary("Reads and writes integers of any width in a string value.")
         .complexity("O(1) for each operation.")
         .flags(WRITE)
-        .keys(&[KeySpec::one(1, UPDATE.with(Access::VARIABLE_FLAGS))
+        .keys(&[KeySpec::one(1, UPDATE)
+            .varying(|args| if only_reads(args) { READ_ACCESS } else { UPDATE })
             .notes("It reads and changes the key")])
         .arguments(&[
             Argument::key(),
@@ -35,6 +36,23 @@ pub(super) const BITFIELD: Row<Handler> = Row::new(
         ]),
     bitfield,
 );
+
+/// Whether all operations read. What is no operation may be anything.
+fn only_reads(args: &Args<'_>) -> bool {
+    let mut at = 2;
+    while at < args.len() {
+        let is = |word: &[u8]| args.text(at).eq_ignore_ascii_case(word);
+        let len = if is(b"get") {
+            3
+        } else if is(b"overflow") {
+            2
+        } else {
+            return false;
+        };
+        at += len;
+    }
+    at == args.len().max(2)
+}
 
 pub(super) const BITFIELD_RO: Row<Handler> = Row::new(
     spec("bitfield_ro", -2, "6.0.0")

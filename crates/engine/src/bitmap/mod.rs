@@ -36,7 +36,8 @@ pub const ROWS: &[Row<Handler>] = &[
 const READ: Flags = Flags::READONLY;
 const WRITE: Flags = Flags::WRITE.with(Flags::DENYOOM);
 
-const READ_KEY: &[KeySpec] = &[KeySpec::one(1, Access::RO.with(Access::ACCESS))];
+const READ_ACCESS: Access = Access::RO.with(Access::ACCESS);
+const READ_KEY: &[KeySpec] = &[KeySpec::one(1, READ_ACCESS)];
 const UPDATE: Access = Access::RW.with(Access::ACCESS).with(Access::UPDATE);
 const OFFSET: Argument = Argument::new("offset", Shape::Integer);
 

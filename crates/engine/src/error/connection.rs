@@ -47,6 +47,12 @@ pub enum ConnectionError {
     TimeoutNegative,
     /// CLIENT PAUSE with a timeout that ends beyond the range of i64.
     TimeoutRange,
+    /// A command, by its full name, that a client may not send while it is subscribed.
+    Subscribed(String),
+    /// SSUBSCRIBE in a transaction.
+    NoSubscription(&'static str),
+    /// More subscriptions than one client may have.
+    TooManySubscriptions,
 }
 
 impl fmt::Display for ConnectionError {
@@ -76,6 +82,17 @@ impl fmt::Display for ConnectionError {
             Self::KillId => "ERR client-id should be greater than 0",
             Self::AgeNotInteger => "ERR maxage is not an integer or out of range",
             Self::Age => "ERR maxage should be greater than 0",
+            Self::Subscribed(name) => {
+                return write!(
+                    f,
+                    "ERR Can't execute '{name}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / \
+                     QUIT / RESET are allowed in this context"
+                );
+            }
+            Self::NoSubscription(command) => {
+                return write!(f, "ERR {command} isn't allowed for a DENY BLOCKING client");
+            }
+            Self::TooManySubscriptions => "ERR the client has too many subscriptions",
             Self::NoSuchUser(name) => return write!(f, "ERR No such user '{name}'"),
             Self::NoSuchClient => "ERR No such client",
             Self::PauseMode => "ERR CLIENT PAUSE mode must be WRITE or ALL",

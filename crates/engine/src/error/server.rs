@@ -11,6 +11,8 @@ pub enum ServerError {
     CommandArity,
     /// COMMAND GETKEYS: the command takes no keys.
     NoKeys,
+    /// COMMAND GETKEYS: the arguments do not say where the keys are.
+    KeyArguments,
     /// SLOWLOG GET with a count below -1.
     Count,
     /// CONFIG SET refused; the text comes from the configuration.
@@ -25,12 +27,20 @@ pub enum ServerError {
     Shutdown,
     /// The configuration forbids DEBUG to this client.
     DebugForbidden,
+    /// The configuration forbids MODULE to this client.
+    ModuleForbidden,
+    /// MODULE LOAD: the module is not loaded.
+    ModuleNotLoaded,
+    /// MODULE UNLOAD of a module that is not there.
+    NoSuchModule,
     /// DEBUG PROTOCOL with an unknown type.
     ProtocolType,
     /// DEBUG QUICKLIST-PACKED-THRESHOLD with a size that is invalid or out of range.
     PackedThreshold,
     /// DEBUG LISTPACK of a value with another encoding.
     NotPacked,
+    /// LATENCY GRAPH of an event that has not happened.
+    NoLatencySamples(String),
     /// The reply type exists only in RESP3.
     NeedsResp3,
 }
@@ -41,6 +51,7 @@ impl fmt::Display for ServerError {
             Self::NoSuchCommand => "ERR Invalid command specified",
             Self::CommandArity => "ERR Invalid number of arguments specified for command",
             Self::NoKeys => "ERR The command has no key arguments",
+            Self::KeyArguments => "ERR Invalid arguments specified for command",
             Self::Count => "ERR count should be greater than or equal to -1",
             Self::Config(text) => text,
             Self::NoConfigFile => "ERR The server is running without a config file",
@@ -52,12 +63,24 @@ impl fmt::Display for ServerError {
                  \"local\", you can run it from a local connection, otherwise you need to set this \
                  option in the configuration file, and then restart the server."
             }
+            Self::ModuleForbidden => {
+                "ERR MODULE command not allowed. If the enable-module-command option is set to \
+                 \"local\", you can run it from a local connection, otherwise you need to set \
+                 this option in the configuration file, and then restart the server."
+            }
+            Self::ModuleNotLoaded => {
+                "ERR Error loading the extension. Please check the server logs."
+            }
+            Self::NoSuchModule => "ERR Error unloading module: no such module with that name",
             Self::ProtocolType => {
                 "ERR Wrong protocol type name. Please use one of the following: string|integer|\
                  double|bignum|null|array|set|map|attrib|push|verbatim|true|false"
             }
             Self::PackedThreshold => {
                 "ERR argument must be a memory value bigger than 1 and smaller than 4gb"
+            }
+            Self::NoLatencySamples(event) => {
+                return write!(f, "ERR No samples available for event '{event}'");
             }
             Self::NotPacked => "ERR Not a listpack encoded object.",
             Self::NeedsResp3 => "ERR RESP2 is not supported by this command",

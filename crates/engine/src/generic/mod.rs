@@ -12,7 +12,9 @@ use command::Row;
 use command::{Access, Argument, Category, Flags, Group, KeySpec, Spec};
 
 pub(crate) mod cursor;
+pub mod dump;
 mod elements;
+pub mod error;
 pub mod expire;
 pub mod object;
 pub mod scan;

@@ -60,13 +60,20 @@ pub const ROWS: &[Row<Handler>] = &[Row::container(
         ),
         Row::new(
             of_key("freq", "4.0.0", "Returns the logarithmic access frequency of a key."),
-            |cx, args, reply| of_stored(cx, args, reply, |_, _, _| Err(Error::NoLfuPolicy)),
+            |cx, args, reply| {
+                of_stored(cx, args, reply, |stored, turn, reply| {
+                    let frequency = stored.frequency(turn).ok_or(Error::NoLfuPolicy)?;
+                    reply.int(i64::from(frequency));
+                    Ok(())
+                })
+            },
         ),
         Row::new(
             of_key("idletime", "2.2.3", "Returns the seconds since the last access to a key."),
             |cx, args, reply| {
                 of_stored(cx, args, reply, |stored, turn, reply| {
-                    reply.int(i64::from(stored.idle_seconds(turn)));
+                    let seconds = stored.idle_seconds(turn).ok_or(Error::LfuPolicy)?;
+                    reply.int(i64::from(seconds));
                     Ok(())
                 })
             },
@@ -74,8 +81,8 @@ pub const ROWS: &[Row<Handler>] = &[Row::container(
         Row::new(
             of_key("refcount", "2.2.3", "Returns the number of references to the value of a key."),
             |cx, args, reply| {
-                of_stored(cx, args, reply, |stored, _, reply| {
-                    reply.int(references(stored));
+                of_stored(cx, args, reply, |stored, turn, reply| {
+                    reply.int(references(stored, turn));
                     Ok(())
                 })
             },
@@ -98,7 +105,7 @@ fn of_stored(
 ) -> Result<(), Error> {
     let key = cx.first_key(args, 2);
     let (db, turn) = cx.db(key);
-    match db.lookup(turn, key, Lookup::NoTouch) {
+    match db.lookup(turn, key, Lookup::Inspect) {
         Some(stored) => tell(stored, turn, reply),
         None => {
             reply.null();
@@ -107,9 +114,12 @@ fn of_stored(
     }
 }
 
-fn references(stored: Stored<'_>) -> i64 {
+/// References to a value, as many as Redis has.
+pub fn references(stored: Stored<'_>, turn: &Turn) -> i64 {
     match stored.view::<StringValue>() {
-        Some(StringRef::Integer(0..SHARED_INTEGERS_END)) => SHARED_REFERENCES,
+        Some(StringRef::Integer(0..SHARED_INTEGERS_END)) if turn.access.shares_values => {
+            SHARED_REFERENCES
+        }
         _ => 1,
     }
 }

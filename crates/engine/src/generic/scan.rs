@@ -8,8 +8,9 @@
 
 use base::random::Random;
 use resp::{Args, Reply};
-use store::{Db, Stored};
+use store::Stored;
 
+use crate::ScriptError;
 use crate::args::count::COUNT;
 use crate::cx::Cx;
 use crate::error::Error;
@@ -27,6 +28,10 @@ const SHARDS_VISITED_MAX: usize = 1024;
 const SHARDS_SAMPLED: usize = 16;
 /// With fewer keys in the sampled shards, sizes differ too much to leave the other shards out.
 const SAMPLED_KEYS_MIN: usize = 64;
+/// How often RANDOMKEY looks for a key while there are some.
+const RANDOM_ROUNDS_MAX: usize = 64;
+/// With fewer keys KEYS is faster done again than prepared for shards that stay in use.
+const PROBED_KEYS_MIN: usize = 10_000;
 
 /// The commands on all keys.
 pub const ROWS: &[Row<Handler>] = &[
@@ -83,12 +88,15 @@ fn keys(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(
         let mut shown = false;
         cx.visit(cx.map.shard_of(key.hash), &mut |shard, turn| {
             shown = shard.db_ref(number).lookup_shared(turn, key).is_some();
-        });
+        })?;
         reply.array(usize::from(shown));
         if shown {
             reply.bulk(name);
         }
         return Ok(());
+    }
+    if cx.turn.keys.total(number) >= PROBED_KEYS_MIN {
+        cx.probe_shards()?;
     }
     let mut found = 0;
     let header = reply.array_deferred();
@@ -99,7 +107,7 @@ fn keys(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(
                 found += 1;
             }
         });
-    });
+    })?;
     reply.finish(header, found);
     Ok(())
 }
@@ -119,11 +127,12 @@ fn scan(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(
     let (mut visited, mut found) = (0, 0);
     let mut shard = usize::try_from(cursor >> 32).unwrap_or(usize::MAX);
     let mut position = cursor as u32;
+    let shard_start = shard;
     let shards_end = shard.saturating_add(SHARDS_VISITED_MAX).min(cx.map.len());
     while shard < shards_end && visited < wanted.count {
         let mut rest = None;
         let left = wanted.count - visited;
-        cx.visit(shard, &mut |shard, turn| {
+        let seen = cx.visit(shard, &mut |shard, turn| {
             let db = shard.db(number);
             let mut expired = Vec::new();
             rest = db.scan(turn, position, left, &mut |stored| {
@@ -144,6 +153,11 @@ fn scan(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(
                 db.contains(turn, key);
             }
         });
+        match seen {
+            // The next call goes on here.
+            Err(ScriptError::ShardInUse) if shard > shard_start => break,
+            seen => seen?,
+        }
         shard += usize::from(rest.is_none());
         position = rest.unwrap_or(0);
     }
@@ -152,33 +166,62 @@ fn scan(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(
     Ok(())
 }
 
+/// Keys may be renamed from shards that have yet to be visited to those that have been: with few of
+/// them it finds none although there is always one, and looks again.
 fn randomkey(cx: &mut Cx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
-    let mut random = Random::new(cx.random.next_u64());
-    let chosen = choose_shard(cx, &mut random);
-    // Every key of the chosen shard may have expired: then any other will do.
-    let (number, shards) = (cx.db, cx.map.len());
-    let mut found = false;
-    let tries = chosen.map_or(0, |_| shards);
-    for step in 0..tries {
-        let shard = (chosen.unwrap_or(0) + step) % shards;
-        let draw = random.next_u64();
-        cx.visit(shard, &mut |shard, turn| {
-            if let Some(stored) = Db::random(shard.db(number), turn, draw) {
-                reply.bulk(stored.key());
-                found = true;
-            }
-        });
-        if found {
+    for _ in 0..RANDOM_ROUNDS_MAX {
+        if find_random_key(cx, reply)? {
             return Ok(());
+        }
+        if cx.turn.keys.total(cx.db) == 0 {
+            break;
         }
     }
     reply.null();
     Ok(())
 }
 
+/// Replies with a random key. Returns whether one was found.
+fn find_random_key(cx: &mut Cx<'_>, reply: &mut Reply<'_>) -> Result<bool, Error> {
+    let mut random = Random::new(cx.random.next_u64());
+    let chosen = choose_shard(cx, &mut random)?;
+    // Every key of the chosen shard may have expired: then any other will do. During a pause they
+    // stay, and as in Redis one of them is the answer when there are no others.
+    let (number, shards) = (cx.db, cx.map.len());
+    let (mut found, mut expired) = (false, None);
+    let tries = chosen.map_or(0, |_| shards);
+    for step in 0..tries {
+        let shard = (chosen.unwrap_or(0) + step) % shards;
+        let draw = random.next_u64();
+        cx.visit(shard, &mut |shard, turn| {
+            let db = shard.db(number);
+            if let Some(stored) = db.random(turn, draw) {
+                reply.bulk(stored.key());
+                found = true;
+            } else if turn.keep_expired && expired.is_none() {
+                // The first key from a place at random, or from the start when there is none.
+                for from in [draw as u32, 0] {
+                    let mut keep = |stored: Stored<'_>| expired = Some(stored.key().to_vec());
+                    db.scan(turn, from, 1, &mut keep);
+                    if expired.is_some() {
+                        break;
+                    }
+                }
+            }
+        })?;
+        if found {
+            return Ok(true);
+        }
+    }
+    if let Some(key) = &expired {
+        reply.bulk(key);
+    }
+    Ok(expired.is_some())
+}
+
 /// A shard with keys, drawn by their number: among a sample of shards, or among all when there are
 /// few keys. None when there are no keys.
-fn choose_shard(cx: &mut Cx<'_>, random: &mut Random) -> Option<usize> {
+fn choose_shard(cx: &mut Cx<'_>, random: &mut Random) -> Result<Option<usize>, Error> {
     let (number, shards) = (cx.db, cx.map.len());
     let start = random.below(shards as u64) as usize;
     let (mut chosen, mut keys) = (None, 0);
@@ -188,12 +231,12 @@ fn choose_shard(cx: &mut Cx<'_>, random: &mut Random) -> Option<usize> {
         }
         let shard = (start + step) % shards;
         let mut len = 0;
-        cx.visit(shard, &mut |shard, _| len = shard.db(number).len());
+        cx.visit(shard, &mut |shard, _| len = shard.db(number).len())?;
         keys += len;
         // Each key seen so far is as likely to be in the chosen shard as any other.
         if len > 0 && random.below(keys as u64) < len as u64 {
             chosen = Some(shard);
         }
     }
-    chosen
+    Ok(chosen)
 }

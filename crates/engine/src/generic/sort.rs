@@ -23,8 +23,25 @@ use command::Row;
 use command::{Access, Argument, Category, Flags, KeySpec, Shape, ShardScope, Spec};
 
 const READ: Access = Access::RO.with(Access::ACCESS);
-const DERIVED: KeySpec = KeySpec::unknown(READ)
-    .notes("Keys behind BY and GET follow from the elements of the key that is sorted");
+const PATTERN_NOTES: &str = "Keys behind BY and GET follow from the elements of the key that is \
+                            sorted";
+/// BY without a star means no order.
+const PATTERN_WORDS: &[(&str, bool)] = &[("BY", true), ("GET", false)];
+const READ_OPTIONS: &[(&str, usize, bool)] =
+    &[("ASC", 0, false), ("DESC", 0, false), ("ALPHA", 0, false), ("LIMIT", 2, true)];
+const OPTIONS: &[(&str, usize, bool)] = &[
+    ("ASC", 0, false),
+    ("DESC", 0, false),
+    ("ALPHA", 0, false),
+    ("LIMIT", 2, true),
+    ("STORE", 1, false),
+];
+
+/// The keys that patterns make, among these other options.
+const fn derived(others: &'static [(&'static str, usize, bool)]) -> KeySpec {
+    KeySpec::patterns(2, PATTERN_WORDS, others, READ).notes(PATTERN_NOTES)
+}
+
 const STORED: KeySpec = KeySpec::option(
     2,
     "STORE",
@@ -41,7 +58,7 @@ pub const ROWS: &[Row<Handler>] = &[
                 "Sorts the elements of a list, a set or a sorted set, and returns or stores them.",
             )
             .flags(Flags::WRITE.with(Flags::DENYOOM))
-            .keys(&[KeySpec::one(1, READ), DERIVED, STORED])
+            .keys(&[KeySpec::one(1, READ), derived(OPTIONS), STORED])
             .arguments(&[
                 KEY,
                 BY,
@@ -57,7 +74,7 @@ pub const ROWS: &[Row<Handler>] = &[
         sorting("sort_ro", "7.0.0")
             .summary("Returns the sorted elements of a list, a set or a sorted set.")
             .flags(Flags::READONLY)
-            .keys(&[KeySpec::one(1, READ), DERIVED])
+            .keys(&[KeySpec::one(1, READ), derived(READ_OPTIONS)])
             .arguments(&[KEY, BY, LIMIT, GET, ORDER, ALPHA]),
         sort_ro,
     ),
@@ -167,9 +184,12 @@ fn run(
 ) -> Result<(), Error> {
     let key = cx.key(key);
     let mut elements = Elements::default();
-    let given = cx.with_db(key, |db, turn| push_elements(db, turn, key, &mut elements))?;
-    // What is stored must not depend on the order that a set happens to have.
-    if options.keeps_order() && given == Order::Any && options.store.is_some() {
+    let (db, turn) = cx.db(key);
+    let given = push_elements(db, turn, key, &mut elements)?;
+    // Neither what is stored nor what a script does may depend on the order that a set happens to
+    // have.
+    let must_sort = options.store.is_some() || turn.in_script;
+    if options.keeps_order() && given == Order::Any && must_sort {
         options.by = None;
         options.alpha = true;
     }
@@ -292,10 +312,11 @@ fn look_up(cx: &mut Cx<'_>, pattern: &[u8], element: &[u8], value: &mut Vec<u8>)
     };
     let name = [prefix, element, postfix].concat();
     let key = cx.key(&name);
-    cx.with_db(key, |db, turn| match field {
+    let (db, turn) = cx.db(key);
+    match field {
         Some(field) => push_field(db, turn, key, field, value),
         None => push_text(db, turn, key, value),
-    })
+    }
 }
 
 fn push_text(db: &mut Db, turn: &mut Turn, key: Key<'_>, value: &mut Vec<u8>) -> bool {
@@ -320,18 +341,21 @@ fn push_field(
 fn store_result(cx: &mut Cx<'_>, destination: &[u8], values: &Elements) -> Result<(), Error> {
     let key = cx.key(destination);
     let limits = cx.limits;
-    let was_there = cx.with_db(key, |db, turn| db.remove(turn, key));
+    let (db, turn) = cx.db(key);
+    let was_there = db.remove(turn, key);
     if values.len() == 0 {
         if was_there {
             cx.wrote(DEL, destination);
         }
         return Ok(());
     }
-    cx.with_db(key, |db, turn| {
-        let mut list = db.edit_or_create::<List>(turn, key)?;
-        list.fill((0..values.len()).map(|index| values.at(index)), limits);
-        Ok::<(), Error>(())
-    })?;
+    let (db, turn) = cx.db(key);
+    let mut list = db.edit_or_create::<List>(turn, key)?;
+    list.fill((0..values.len()).map(|index| values.at(index)), limits);
+    drop(list);
+    if was_there {
+        turn.effects.take_back_new();
+    }
     cx.wrote(Event::new('l', "sortstore"), destination);
     Ok(())
 }

@@ -37,7 +37,7 @@ pub const ROWS: &[Row<Handler>] = &[
         spec("pfcount", -2, "2.8.9")
             .summary("Returns the estimated number of different elements in HyperLogLogs.")
             .complexity("O(1) for one key with a cached count, O(N) for N keys.")
-            .flags(Flags::READONLY)
+            .flags(Flags::READONLY.with(Flags::MAY_REPLICATE))
             .keys(&[KeySpec::to_end(1, 1, Access::RW.with(Access::ACCESS))
                 .notes("It may store the count in the key, which replicas are told")])
             .arguments(&[Argument::key().multiple()]),

@@ -6,7 +6,7 @@
 use resp::{Args, Reply};
 use store::{Key, List, Side};
 
-use super::pop::{pop_first, pop_from};
+use super::pop::pop_from;
 use super::transfer::{DESTINATION, MOVE_KEYS, SOURCE, sides, transfer};
 use super::{SIDES, TAKEN, WRITE, popped, reply_entry, side, spec};
 use crate::args::count::{COUNT, NUMKEYS};
@@ -194,7 +194,7 @@ fn blmpop(
 ) -> Result<Option<BlockRequest>, Error> {
     let request = MultiPop::parse(args, 2, side)?;
     let until_ms = timeout(args.text(1), cx.turn.unix_ms)?;
-    if pop_first(cx, args, &request, reply)? {
+    if request.pop_first(cx, args, |cx, key| pop_from(cx, key, &request, reply))? {
         return Ok(None);
     }
     let serve: Serve = |cx, key, args, reply| {

@@ -141,10 +141,15 @@ fn ltrim(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<
     let kept = index_range(start, stop, len);
     list.remove(kept.end..len, limits);
     list.remove(0..kept.start, limits);
-    drop(list);
+    let event = Event::new('l', "ltrim");
     if kept.len() == len {
+        // As in Redis this ends transactions that watch the list.
+        list.touch_watchers();
+        drop(list);
+        cx.turn.effects.note_unchanged(event, key.bytes);
         return Ok(());
     }
-    cx.wrote_removal(Event::new('l', "ltrim"), key.bytes, kept.is_empty());
+    drop(list);
+    cx.wrote_removal(event, key.bytes, kept.is_empty());
     Ok(())
 }

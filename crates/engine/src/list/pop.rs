@@ -111,27 +111,10 @@ fn take(
 
 fn lmpop(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let request = MultiPop::parse(args, 1, side)?;
-    if !pop_first(cx, args, &request, reply)? {
+    if !request.pop_first(cx, args, |cx, key| pop_from(cx, key, &request, reply))? {
         reply.null_array();
     }
     Ok(())
-}
-
-/// Pops from the first key that exists, and replies the key and the elements. Returns whether one
-/// exists.
-pub(super) fn pop_first(
-    cx: &mut Cx<'_>,
-    args: &Args<'_>,
-    request: &MultiPop<Side>,
-    reply: &mut Reply<'_>,
-) -> Result<bool, Error> {
-    for (nth, at) in request.keys.clone().enumerate() {
-        let key = cx.nth_key(args, nth, at);
-        if pop_from(cx, key, request, reply)? {
-            return Ok(true);
-        }
-    }
-    Ok(false)
 }
 
 /// Pops from a key if it exists, and replies the key and the elements. Returns whether it exists.

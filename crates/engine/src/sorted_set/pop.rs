@@ -200,22 +200,6 @@ fn end_named(word: &[u8]) -> Option<End> {
     }
 }
 
-/// Pops from the first key that has members. Returns whether one has.
-fn pop_first(
-    cx: &mut Cx<'_>,
-    args: &Args<'_>,
-    request: &MultiPop<End>,
-    reply: &mut Reply<'_>,
-) -> Result<bool, Error> {
-    for (nth, at) in request.keys.clone().enumerate() {
-        let key = cx.nth_key(args, nth, at);
-        if pop_from(cx, key, request, reply)? {
-            return Ok(true);
-        }
-    }
-    Ok(false)
-}
-
 /// Pops from a key if it has members, and replies the key and the members. Returns whether it has.
 fn pop_from(
     cx: &mut Cx<'_>,
@@ -233,7 +217,7 @@ fn pop_from(
 
 fn zmpop(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let request = MultiPop::parse(args, 1, end_named)?;
-    if !pop_first(cx, args, &request, reply)? {
+    if !request.pop_first(cx, args, |cx, key| pop_from(cx, key, &request, reply))? {
         reply.null_array();
     }
     Ok(())
@@ -246,7 +230,7 @@ fn bzmpop(
 ) -> Result<Option<BlockRequest>, Error> {
     let request = MultiPop::parse(args, 2, end_named)?;
     let until_ms = timeout(args.text(1), cx.turn.unix_ms)?;
-    if pop_first(cx, args, &request, reply)? {
+    if request.pop_first(cx, args, |cx, key| pop_from(cx, key, &request, reply))? {
         return Ok(None);
     }
     let serve = |cx: &mut Cx<'_>, key: Key<'_>, args: &Args<'_>, reply: &mut Reply<'_>| {

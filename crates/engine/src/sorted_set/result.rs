@@ -23,6 +23,9 @@ pub(crate) fn store(
     let removed = db.remove(turn, key);
     if new.len() > 0 {
         db.edit_or_create::<SortedSet>(turn, key)?.fill(new, limits);
+        if removed {
+            turn.effects.take_back_new();
+        }
         cx.wrote(event(name), key.bytes);
     } else if removed {
         cx.wrote(DEL, key.bytes);

@@ -24,7 +24,10 @@ pub(super) const DELEX: Row<Handler> = Row::new(
         .summary("Removes a key if its string value matches a condition.")
         .complexity("O(1); O(N) for the N bytes of the value when a digest is compared.")
         .flags(Flags::WRITE.with(Flags::FAST))
-        .keys(&[KeySpec::one(1, Access::RW.with(Access::DELETE).with(Access::VARIABLE_FLAGS))])
+        .keys(&[KeySpec::one(1, Access::RW.with(Access::DELETE)).varying(|args| {
+            let access = if args.len() > 2 { Access::RW } else { Access::RM };
+            access.with(Access::DELETE)
+        })])
         .arguments(&[
             Argument::key(),
             Argument::new("condition", Shape::OneOf(&[IFEQ, IFNE, IFDEQ, IFDNE])).optional(),

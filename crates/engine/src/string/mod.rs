@@ -58,6 +58,7 @@ const WRITE: Flags = Flags::WRITE.with(Flags::DENYOOM);
 const READ_KEY: &[KeySpec] = &[KeySpec::one(1, Access::RO.with(Access::ACCESS))];
 /// The key of a command whose result depends on the old value.
 const UPDATE_KEY: &[KeySpec] = &[KeySpec::one(1, UPDATE)];
+const OVERWRITE: Access = Access::OW.with(Access::UPDATE);
 const UPDATE: Access = Access::RW.with(Access::ACCESS).with(Access::UPDATE);
 
 const VALUE: Argument = Argument::new("value", Shape::String);

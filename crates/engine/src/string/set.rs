@@ -13,7 +13,9 @@ use store::{Event, ExpiryChange, StringValue};
 use super::compare;
 use super::error::StringError;
 use super::options::{Command, Condition, Expiry, MSETEX_EXPIRY, SET_EXPIRY, SetOptions};
-use super::{UPDATE, UPDATE_KEY, VALUE, WRITE, command, command_until, reply_text, spec};
+use super::{
+    OVERWRITE, UPDATE, UPDATE_KEY, VALUE, WRITE, command, command_until, reply_text, spec,
+};
 use crate::args::count::{NUMKEYS, positive};
 use crate::args::expiry::ExpiryForm;
 use crate::cx::Cx;
@@ -27,7 +29,8 @@ pub(super) const SET: Row<Handler> = Row::new(
     spec("set", -3, "1.0.0")
         .summary("Sets a key to a string value, and replaces a value of any type.")
         .flags(WRITE)
-        .keys(&[KeySpec::one(1, UPDATE.with(Access::VARIABLE_FLAGS))
+        .keys(&[KeySpec::one(1, UPDATE)
+            .varying(|args| if args.iter().skip(3).any(is_get) { UPDATE } else { OVERWRITE })
             .notes("It reads only with the argument `GET`")])
         .arguments(&[
             Argument::key(),
@@ -45,6 +48,10 @@ pub(super) const SET: Row<Handler> = Row::new(
         ]),
     set,
 );
+
+fn is_get(arg: &[u8]) -> bool {
+    arg.eq_ignore_ascii_case(b"get")
+}
 
 const CONDITION: &[Argument] = &[
     Argument::word("nx", "NX"),

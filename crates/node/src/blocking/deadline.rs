@@ -1,10 +1,19 @@
 //! What the owner of a blocked client does when time passes: it lets the wait time out, and tries
 //! again what time alone makes ready (see `retry_times`).
 
+use std::time::Duration;
+
 use super::serve::{deliver, try_key};
 use super::waiter::Waiter;
+use crate::execution::outcome::Outcome;
+use crate::execution::scope::Admission;
 use crate::execution::worker::Worker;
 use crate::host::{ClientWaker, ShardLocks};
+
+/// Between two tries to do something in a shard that is in use, in milliseconds.
+const IN_USE_RETRY_MS: i64 = 1;
+/// The same when a busy script may be what uses it.
+const BUSY_RETRY_MS: i64 = 10;
 
 /// When the owner of a waiting client has to [come back](on_deadline) to it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,6 +29,10 @@ pub struct Due {
 /// changed, and after it came back.
 pub fn due(worker: &Worker, waiter: &Waiter) -> Due {
     let (until_ms, now_ms) = (waiter.until_ms(), worker.turn.steady_ms);
+    if !waiter.waits() {
+        // It is over, but the client still stands in the queue of a key whose shard is in use.
+        return Due { at_ms: Some(now_ms + retry_ms(worker)), after_pause: false };
+    }
     // Entries of streams age by the system's clock.
     let to_steady =
         |look_ms: i64| look_ms.saturating_sub(worker.turn.unix_ms).saturating_add(now_ms);
@@ -27,7 +40,14 @@ pub fn due(worker: &Worker, waiter: &Waiter) -> Due {
         Some(look_ms) if look_ms <= now_ms && worker.node.is_paused(true, now_ms) => {
             Due { at_ms: until_ms, after_pause: true }
         }
-        look_ms => Due { at_ms: look_ms.into_iter().chain(until_ms).min(), after_pause: false },
+        look_ms => {
+            // Only a shard that is in use leaves one that is due already.
+            let look_ms = look_ms.map(|look_ms| match look_ms > now_ms {
+                true => look_ms,
+                false => now_ms + retry_ms(worker),
+            });
+            Due { at_ms: look_ms.into_iter().chain(until_ms).min(), after_pause: false }
+        }
     }
 }
 
@@ -41,9 +61,23 @@ pub fn on_deadline<L: ShardLocks>(
 ) {
     let now_ms = worker.turn.steady_ms;
     if !worker.node.is_paused(true, now_ms) {
+        // Whoever changes users ends the waits that they deny.
+        let users = worker.node.users.generation();
+        let (record, may_write) = (&waiter.record, true);
+        let admission = Admission { record, may_write, steady_ms: now_ms, users, user: None };
         for at in waiter.retries.take_due(worker.turn.unix_ms) {
-            if let Some(key) = waiter.keys().nth(at) {
-                try_key(worker, waiter.db, key, locks);
+            let Some(key) = waiter.keys().nth(at) else { continue };
+            let shard = worker.node.map.shard_of(worker.turn.key(key).hash);
+            if !locks.try_visit(shard, Duration::ZERO, &mut |_| ()) {
+                waiter.retries.put_back(at, worker.turn.unix_ms);
+                continue;
+            }
+            let outcome = try_key(worker, (waiter.db, key), locks, Some(admission));
+            let is_put_off = matches!(outcome, Outcome::Paused | Outcome::ShardInUse);
+            if worker.refusal.take().is_some() || is_put_off {
+                // Shards were in use, a pause began, or users changed, before the key's shards were
+                // held.
+                waiter.retries.put_back(at, worker.turn.unix_ms);
             }
         }
         deliver(worker, waker);
@@ -52,4 +86,9 @@ pub fn on_deadline<L: ShardLocks>(
         // When someone has served it a moment ago, it gets that.
         waiter.time_out();
     }
+}
+
+/// Between two tries to do something in a shard that is in use, in milliseconds.
+fn retry_ms(worker: &Worker) -> i64 {
+    if worker.node.scripting.busy.any() { BUSY_RETRY_MS } else { IN_USE_RETRY_MS }
 }

@@ -4,25 +4,31 @@
 //! the client proceeds.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use engine::WaitError;
 use resp::{Out, Reply};
+use store::Shard;
 
 use super::waiter::{WaitEnd, Waiter};
-use crate::execution::accounting;
+use crate::execution::accounting::{self, Run};
 use crate::execution::worker::Worker;
 use crate::host::ShardLocks;
 
 /// Ends a wait that has been settled: takes the client out of all queues and writes the reply.
-/// Returns false while it is not settled. For the client's owner, inside the gate.
+/// Returns false while it is not settled, or the shard of one of its keys is in use. For the
+/// client's owner, inside the gate.
 pub fn finish<L: ShardLocks>(
     worker: &mut Worker,
     waiter: &Arc<Waiter>,
     locks: &L,
     out: &mut Out,
 ) -> bool {
+    // A client that goes on may wait anew, and must not stand in the queues of what it waited for.
+    if waiter.waits() || !leave(worker, waiter, locks) {
+        return false;
+    }
     let Some(end) = waiter.completion.take() else { return false };
-    leave(worker, waiter, locks);
     let mark = out.mark();
     let mut reply = Reply::new(out, waiter.resp3);
     match end {
@@ -37,6 +43,12 @@ pub fn finish<L: ShardLocks>(
             reply.error(text.as_bytes());
             account(worker, waiter, 0, Some(&text));
         }
+        WaitEnd::Denied(error) => {
+            let text = error.text();
+            reply.error(&text);
+            worker.stats.commands[usize::from(waiter.command())].rejected.add(1);
+            worker.stats.note_error(&String::from_utf8_lossy(&text));
+        }
         WaitEnd::Gone => {}
     }
     if waiter.silent {
@@ -48,7 +60,9 @@ pub fn finish<L: ShardLocks>(
 /// Gives up a wait because its client is closed. For the client's owner, inside the gate.
 pub fn give_up<L: ShardLocks>(worker: &mut Worker, waiter: &Arc<Waiter>, locks: &L) {
     waiter.give_up();
-    leave(worker, waiter, locks);
+    if !leave(worker, waiter, locks) {
+        worker.put_off.waiters.push(Arc::clone(waiter));
+    }
 }
 
 /// Counts a run as one of the waiter's command, and notices a slow one. `tsc` is what ending the
@@ -57,17 +71,25 @@ pub(super) fn account(worker: &mut Worker, waiter: &Waiter, tsc: u64, error: Opt
     if let Some(error) = error {
         worker.stats.note_error(error);
     }
-    let entry = &worker.table.entries()[usize::from(waiter.command)];
+    let entry = &worker.table.entries()[usize::from(waiter.command())];
     let (record, tsc) = (&waiter.record, waiter.tsc + tsc);
-    accounting::account(worker, record, entry, &waiter.args(), error.is_none(), tsc);
+    let args = &waiter.args();
+    let run = || Run { record, entry, args, reply: None };
+    accounting::account(worker, entry, error.is_none(), tsc, run);
 }
 
-/// Takes a client whose wait is over out of all queues.
-fn leave<L: ShardLocks>(worker: &mut Worker, waiter: &Arc<Waiter>, locks: &L) {
+/// Takes a client whose wait is over out of all queues. Returns whether it is out: not if the shard
+/// of one of the keys is in use, by a command that may take long. Until then whoever serves those
+/// keys passes over it.
+fn leave<L: ShardLocks>(worker: &mut Worker, waiter: &Arc<Waiter>, locks: &L) -> bool {
     for key in waiter.keys() {
         let key = worker.turn.key(key);
         let shard = worker.node.map.shard_of(key.hash);
-        locks.one(shard, |shard| shard.leave(waiter.db, key, waiter.record.id));
+        let mut leave = |shard: &mut Shard| shard.leave(waiter.db, key, waiter.record.id);
+        if !locks.try_visit(shard, Duration::ZERO, &mut leave) {
+            return false;
+        }
     }
     worker.node.waits.remove(waiter.record.id);
+    true
 }

@@ -31,8 +31,8 @@ mod waits;
 
 pub use deadline::{Due, due, on_deadline};
 pub use end::{finish, give_up};
-pub use serve::after_expiry;
-pub(crate) use serve::deliver;
+pub(crate) use serve::{change_awaited, serve_key_changed};
+pub use serve::{deliver, expire_and_serve};
 pub use waiter::Waiter;
 pub(crate) use waiter::WakeEvent;
 pub use waits::Waits;

@@ -90,4 +90,12 @@ impl RetryTimes {
         ripe.iter().for_each(|at| times.retry_at_ms[*at] = NEVER_MS);
         ripe
     }
+
+    /// Puts a key back that was not looked at, and is due still. The owner asks again afterwards.
+    pub(super) fn put_back(&self, at: usize, now_ms: i64) {
+        let Some(times) = &self.0 else { return };
+        if let Some(retry_at_ms) = times.lock().retry_at_ms.get_mut(at) {
+            *retry_at_ms = now_ms.min(*retry_at_ms);
+        }
+    }
 }

@@ -15,14 +15,14 @@ use std::collections::{BTreeSet, VecDeque};
 
 use base::hash::KeyHasher;
 use engine::{Cx, LockedShards, ShardMap};
-use store::Lookup;
+use store::{Lookup, Shard, Turn};
 
 use super::end::account;
 use super::waiter::WakeEvent;
 use super::waits::Waits;
 use crate::execution::outcome::Outcome;
 use crate::execution::scope::{
-    ExecutionScope, Work, cx_parts, follow_time, if_admitted, lock_all, shards_of,
+    Admission, ExecutionScope, Extent, Work, follow_time, if_admitted, lock_all, withdrawn,
 };
 use crate::execution::worker::Worker;
 use crate::host::{ClientWaker, ShardLocks};
@@ -43,77 +43,109 @@ impl<L: ShardLocks> ExecutionScope<'_, L> {
         fed: &dyn Fn(&KeyHasher) -> Vec<u64>,
         work: Work<'_>,
     ) -> Outcome {
-        let (locks, admission) = (self.locks, self.admission);
-        let Worker { turn, random, node, config, wake_events, .. } = &mut *self.worker;
-        let map = node.map;
+        let (worker, db, locks, admission) =
+            (&mut *self.worker, self.db, self.locks, self.admission);
+        let (map, extent) = (worker.node.map, self.extent);
         let mut shards = Vec::new();
-        shards_of(&mut shards, hashes, map);
-        let mut parts = cx_parts((turn, random), node, config, self.db);
-        let tsc = || locks.tsc();
+        extent.shards(&mut shards, hashes, map);
         // Fails with shards that have to be locked as well.
         let mut attempt = |mut locked: LockedShards<'_>, held: Option<&[usize]>| {
             // A client that has blocked in one of these shards was counted before.
-            let awaited = node.waits.count() != 0;
+            let awaited = worker.node.waits.count() != 0;
             if let Some(held) = held.filter(|_| awaited) {
-                let missing = missing(&mut locked, &fed(&node.hasher), held, map);
+                let missing = missing(&mut locked, &fed(&worker.node.hasher), held, map);
                 if !missing.is_empty() {
                     return Err(missing);
                 }
             }
-            follow_time(locks, parts.turn);
-            let mut cx = Cx::new(&mut parts, locked.reborrow(), hashes);
-            cx.turn.effects.set_watched(awaited);
-            let outcome = if_admitted(admission, node, &mut cx, work);
+            follow_time(locks, &mut worker.turn);
+            worker.turn.effects.set_watched(awaited);
+            worker.turn.keys.keep();
+            let outcome = if_admitted(admission, worker, locked.reborrow(), hashes, work);
             if awaited {
-                serve_ready(&mut cx, &node.waits, VecDeque::new(), held, &tsc, wake_events);
-                cx.turn.effects.set_watched(false);
+                let elsewhere = serve_ready((worker, db, locks), locked, held);
+                if extent != Extent::Keys {
+                    elsewhere.iter().for_each(|(db, key)| {
+                        worker.turn.effects.change(Some(*db), key);
+                    });
+                }
+                worker.turn.effects.set_watched(false);
             }
+            worker.turn.keys.publish();
             Ok(outcome)
         };
         for _ in 0..ROUNDS_MAX {
-            match lock_all(locks, &shards, |locked| attempt(locked, Some(&shards))) {
-                Ok(outcome) => return outcome,
-                Err(missing) => shards.extend(missing),
+            match lock_all(locks, &shards, extent, |locked| attempt(locked, Some(&shards))) {
+                Ok(Ok(outcome)) => return outcome,
+                Ok(Err(missing)) => shards.extend(missing),
+                Err(refusal) => return worker.refuse_run(refusal),
             }
             shards.sort_unstable();
             shards.dedup();
         }
-        let outcome = locks.exclusive(|all| attempt(LockedShards::Many(all), None));
-        outcome.unwrap_or(Outcome::Failed)
+        match locks.exclusive(|all| attempt(LockedShards::All(all), None)) {
+            Ok(outcome) => outcome.unwrap_or(Outcome::Failed),
+            Err(refusal) => worker.refuse_run(refusal),
+        }
     }
 
     /// Runs a command while no other runs, and serves every client for whom there is something
     /// then.
-    pub(crate) fn run_exclusive(&mut self, work: Work<'_>) -> Outcome {
-        let (locks, admission) = (self.locks, self.admission);
-        let Worker { turn, random, node, config, wake_events, .. } = &mut *self.worker;
-        let mut parts = cx_parts((turn, random), node, config, self.db);
-        locks.exclusive(|all| {
-            follow_time(locks, parts.turn);
-            let mut cx = Cx::new(&mut parts, LockedShards::Each(&*all), &[]);
-            let outcome = if_admitted(admission, node, &mut cx, work);
-            let is_withdrawn = matches!(outcome, Outcome::Close | Outcome::Paused);
-            if !is_withdrawn && node.waits.count() != 0 {
-                let mut cx = Cx::new(&mut parts, LockedShards::Many(all), &[]);
-                cx.turn.effects.set_watched(true);
-                let mut awaited = VecDeque::new();
-                for number in 0..node.map.len() {
-                    let keys = cx.shards.shard(number).waiters().keys();
-                    awaited.extend(keys.map(|(db, key)| (db, key.bytes.to_vec())));
-                }
-                serve_ready(&mut cx, &node.waits, awaited, None, &|| locks.tsc(), wake_events);
-                cx.turn.effects.set_watched(false);
+    pub(crate) fn run_exclusive(&mut self, hashes: &[u64], work: Work<'_>) -> Outcome {
+        let (worker, db, locks, admission) =
+            (&mut *self.worker, self.db, self.locks, self.admission);
+        let outcome = locks.exclusive(|all| {
+            follow_time(locks, &mut worker.turn);
+            if let Some(outcome) = withdrawn(admission, &worker.node) {
+                return outcome;
             }
+            let locked = LockedShards::All(all);
+            worker.turn.keys.keep();
+            let outcome = if_admitted(admission, worker, locked, hashes, work);
+            if worker.node.waits.count() != 0 {
+                worker.turn.effects.set_watched(true);
+                change_awaited(worker, &mut LockedShards::All(all));
+                serve_ready((worker, db, locks), LockedShards::All(all), None);
+                worker.turn.effects.set_watched(false);
+            }
+            worker.turn.keys.publish();
             outcome
-        })
+        });
+        outcome.unwrap_or_else(|refusal| worker.refuse_run(refusal))
     }
 
     /// Serves the clients blocked on keys that have changed under other locks than those held now:
     /// expired ones, which concern only those who wait for a key's end.
     pub(crate) fn serve_changed(&mut self) {
         for (db, key) in self.worker.turn.effects.take_changed() {
-            try_key(self.worker, db.unwrap_or(0), &key, self.locks);
+            serve_key_changed(self.worker, (db.unwrap_or(0), key), self.locks);
         }
+    }
+}
+
+/// Notes every key that clients are blocked on as changed, because whole databases have: by
+/// FLUSHALL, FLUSHDB or SWAPDB. All shards are held.
+pub(crate) fn change_awaited(worker: &mut Worker, locked: &mut LockedShards<'_>) {
+    for number in 0..worker.node.map.len() {
+        let shard = locked.shard(number);
+        if shard.has_waiters() {
+            for (db, key) in shard.waiters().keys() {
+                worker.turn.effects.change(Some(db), key.bytes);
+            }
+        }
+    }
+}
+
+/// Serves the clients blocked on one key of a database that has changed; later if its shard is in
+/// use.
+pub(crate) fn serve_key_changed<L: ShardLocks>(
+    worker: &mut Worker,
+    (db, key): (usize, Vec<u8>),
+    locks: &L,
+) {
+    let outcome = try_key(worker, (db, &key), locks, None);
+    if worker.refusal.take().is_some() || matches!(outcome, Outcome::ShardInUse) {
+        worker.put_off.changed.push((db, key));
     }
 }
 
@@ -167,35 +199,47 @@ enum ShardState {
     Awaited,
 }
 
-/// Serves the clients blocked on one key, as if it had changed.
-pub(super) fn try_key<L: ShardLocks>(worker: &mut Worker, db: usize, key: &[u8], locks: &L) {
+/// Serves the clients blocked on one key of a database, as if it had changed. Nothing is done when
+/// the outcome says that the admission was withdrawn or a shard is in use, or the worker why it was
+/// refused.
+pub(super) fn try_key<L: ShardLocks>(
+    worker: &mut Worker,
+    (db, key): (usize, &[u8]),
+    locks: &L,
+    admission: Option<Admission<'_>>,
+) -> Outcome {
     let hash = worker.node.hasher.hash(key);
-    let mut change = |cx: &mut Cx<'_>| {
-        cx.turn.effects.change(Some(db), key);
+    let mut change = |worker: &mut Worker, _: LockedShards<'_>, _: &[u64]| {
+        worker.turn.effects.change(Some(db), key);
         Outcome::Done
     };
-    let mut scope = ExecutionScope { worker, db, locks, admission: None };
-    scope.run_watched(&[hash], &|_| vec![hash], &mut change);
+    let mut scope = ExecutionScope { worker, db, locks, admission, extent: Extent::Keys };
+    scope.run_watched(&[hash], &|_| vec![hash], &mut change)
 }
 
-/// Runs a step of the walk over expired keys, and tells those who wait for the end of a key that it
-/// is gone. `step` may lock shards, none of which may be locked when it returns. Inside the gate.
-pub fn after_expiry<L: ShardLocks, T>(
+/// Runs a step of the walk over expired keys in a shard, and serves those who wait for the end of a
+/// key that is gone by then. Both under the lock that the caller holds, so that nothing is waited
+/// for; the caller [delivers](deliver) when it holds none any more. Inside the gate.
+pub fn expire_and_serve<L: ShardLocks, T>(
     worker: &mut Worker,
     locks: &L,
-    waker: &dyn ClientWaker,
-    step: impl FnOnce(&mut store::Turn) -> T,
+    (number, shard): (usize, &mut Shard),
+    step: impl FnOnce(&mut Shard, &mut Turn) -> T,
 ) -> T {
-    worker.turn.effects.set_watched(worker.node.waits.count() != 0);
-    let result = step(&mut worker.turn);
-    worker.turn.effects.set_watched(false);
-    ExecutionScope { worker: &mut *worker, db: 0, locks, admission: None }.serve_changed();
-    deliver(worker, waker);
+    let awaited = worker.node.waits.count() != 0;
+    worker.turn.effects.set_watched(awaited);
+    let result = step(shard, &mut worker.turn);
+    if awaited {
+        let locked = LockedShards::One(shard);
+        serve_ready((&mut *worker, 0, locks), locked, Some(&[number]));
+        worker.turn.effects.set_watched(false);
+    }
+    worker.publish_events();
     result
 }
 
 /// Tells owners the news of their waits. No shard is held.
-pub(crate) fn deliver(worker: &mut Worker, waker: &dyn ClientWaker) {
+pub fn deliver(worker: &mut Worker, waker: &dyn ClientWaker) {
     for event in std::mem::take(&mut worker.wake_events) {
         let waiter = match &event {
             WakeEvent::Served { waiter, tsc, error } => {
@@ -209,20 +253,22 @@ pub(crate) fn deliver(worker: &mut Worker, waker: &dyn ClientWaker) {
 }
 
 /// Serves those who wait for keys that have changed. All shards are held, or at least those `held`
-/// by number that [`missing`] asks for.
-fn serve_ready(
-    cx: &mut Cx<'_>,
-    waits: &Waits,
-    mut ready: VecDeque<Changed>,
+/// by number that [`missing`] asks for. Returns the changed keys in other shards.
+fn serve_ready<L: ShardLocks>(
+    (worker, db, locks): (&mut Worker, usize, &L),
+    mut locked: LockedShards<'_>,
     held: Option<&[usize]>,
-    tsc: &dyn Fn() -> u64,
-    wake_events: &mut Vec<WakeEvent>,
-) {
-    let mine = cx.db;
-    queue_changed(cx, mine, held, &mut ready);
+) -> Vec<Changed> {
+    let tsc = || locks.tsc();
+    let (mut parts, node, wake_events) = worker.parts(db);
+    let cx = &mut Cx::new(&mut parts, locked.reborrow(), &[]);
+    let (mut ready, mut elsewhere) = (VecDeque::new(), Vec::new());
+    queue_changed(cx, db, held, &mut ready, &mut elsewhere);
     while let Some((db, key)) = ready.pop_front() {
-        serve_key(cx, waits, (db, &key), held, &mut ready, tsc, wake_events);
+        serve_key(cx, &node.waits, (db, &key), held, &mut ready, &tsc, wake_events);
     }
+    worker.publish_events();
+    elsewhere
 }
 
 /// Adds those of the keys that have changed just now for which someone may wait.
@@ -231,14 +277,15 @@ fn queue_changed(
     db: usize,
     held: Option<&[usize]>,
     ready: &mut VecDeque<Changed>,
+    elsewhere: &mut Vec<Changed>,
 ) {
     for (other, key) in cx.turn.effects.take_changed() {
         let hash = cx.turn.key(&key).hash;
         let number = cx.map.shard_of(hash);
         // A key that a command only came across, and that had expired, may lie anywhere.
-        if held.is_none_or(|held| held.binary_search(&number).is_ok())
-            && cx.shards.shard(number).is_awaited(hash)
-        {
+        if held.is_some_and(|held| held.binary_search(&number).is_err()) {
+            elsewhere.push((other.unwrap_or(db), key));
+        } else if cx.shards.shard(number).is_awaited(hash) {
             ready.push_back((other.unwrap_or(db), key));
         }
     }
@@ -274,10 +321,10 @@ fn serve_key(
             continue;
         };
         let db = waiter.db;
-        match waiter.serve(cx, key, tsc) {
+        match waiter.serve(cx, key, &is_held, tsc) {
             Some(event @ WakeEvent::Served { .. }) => {
                 cx.shards.shard(number).remove_waiter(db, key, at);
-                queue_changed(cx, db, held, ready);
+                queue_changed(cx, db, held, ready, &mut Vec::new());
                 wake_events.push(event);
                 from = at;
             }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use engine::{BlockRequest, Cx, Error, ServeOutcome, exec};
 use resp::out::Mark;
 use resp::{Args, Out, Reply, Span};
-use store::{BlockedClient, Key};
+use store::{BlockedClient, BlockedOn, Key, Lookup};
 use sync::completion::Completion;
 
 use super::retry_times::RetryTimes;
@@ -22,6 +22,8 @@ pub(super) enum WaitEnd {
     TimedOut,
     /// CLIENT UNBLOCK ended it with an error.
     Unblocked,
+    /// The rules of the client's user have changed, and the command is denied: the reply.
+    Denied(Error),
     /// The client is closed.
     Gone,
 }
@@ -30,7 +32,7 @@ pub(super) enum WaitEnd {
 pub struct Waiter {
     pub(super) record: Arc<ClientRecord>,
     /// Its command's index in the table.
-    pub(super) command: u16,
+    command: u16,
     pub(super) db: usize,
     pub(super) resp3: bool,
     no_touch: bool,
@@ -157,7 +159,19 @@ impl Waiter {
         self.completion.settle(|| Some(WaitEnd::Gone))
     }
 
-    pub(super) fn args(&self) -> Args<'_> {
+    /// Ends it with an error because the rules of the client's user have changed. Returns whether
+    /// it was this that ended it.
+    pub(crate) fn deny(&self, error: Error) -> bool {
+        self.completion.settle(|| Some(WaitEnd::Denied(error)))
+    }
+
+    /// Its command's index in the table.
+    pub(crate) fn command(&self) -> u16 {
+        self.command
+    }
+
+    /// The request's arguments.
+    pub(crate) fn args(&self) -> Args<'_> {
         Args::new(&[], &self.spans, &self.args)
     }
 
@@ -165,16 +179,45 @@ impl Waiter {
         self.request.keys.clone().map(|at| self.args[at].as_slice())
     }
 
-    /// Tries to answer it because `key` has changed or is due for a retry. `tsc` reads the TSC.
-    /// Returns what its owner has to be told, if anything: a wait that goes on usually tells
-    /// nothing.
+    /// The first of its keys that has an element for it, and nobody who has waited for that longer,
+    /// if it comes before `key`, which has one. Redis runs the command again, and so takes the
+    /// first one; also from those who have waited for it longer.
+    fn first_ready<'k>(
+        &'k self,
+        cx: &mut Cx<'_>,
+        key: Key<'k>,
+        is_held: &dyn Fn(u64) -> bool,
+    ) -> Key<'k> {
+        let takes = matches!(self.request.blocked_on, BlockedOn::List | BlockedOn::SortedSet);
+        for own in self.keys().take_while(|own| takes && *own != key.bytes) {
+            let own = cx.turn.key(own);
+            if !is_held(own.hash) {
+                continue;
+            }
+            let (part, turn) = cx.db_at(self.db, own);
+            let stored = part.lookup(turn, own, Lookup::Quiet);
+            let type_name = stored.map(|stored| stored.kind().type_name());
+            let waiters = cx.shards.shard(cx.map.shard_of(own.hash)).waiters();
+            let first = waiters.next(self.db, own, 0, type_name);
+            if first.is_some_and(|(_, client)| client.id == self.record.id) {
+                return own;
+            }
+        }
+        key
+    }
+
+    /// Tries to answer it because `key` has changed or is due for a retry. `is_held` tells of a
+    /// key's hash whether its shard is locked, `tsc` reads the TSC. Returns what its owner has to
+    /// be told, if anything: a wait that goes on usually tells nothing.
     pub(super) fn serve(
         self: Arc<Self>,
         cx: &mut Cx<'_>,
         key: Key<'_>,
+        is_held: &dyn Fn(u64) -> bool,
         tsc: &dyn Fn() -> u64,
     ) -> Option<WakeEvent> {
         let start = tsc();
+        let key = self.first_ready(cx, key, is_held);
         let mut error = None;
         let mut outcome = ServeOutcome::Replied;
         let touch = std::mem::replace(&mut cx.turn.touch, !self.no_touch);

@@ -2,6 +2,8 @@
 
 pub mod record;
 pub mod session;
+pub mod users;
 
 pub use record::{ClientRecord, Registry};
 pub use session::{ReplyMode, Session};
+pub use users::UserRegistry;

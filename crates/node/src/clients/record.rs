@@ -8,12 +8,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
+use acl::{DEFAULT_USER, User};
 use parking_lot::Mutex;
+use pubsub::{Kind, Subscriptions};
+use store::Watch;
 use sync::client_location::ClientLocation;
 use sync::fd_guard::FdGuard;
 
-/// The user that every client is.
-pub const DEFAULT_USER: &str = "default";
+use crate::transactions::{Transaction, WatchedKeys};
 
 /// What CLIENT LIST TYPE and CLIENT KILL TYPE tell apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,17 +59,36 @@ pub mod flag {
     pub const PAUSED: u32 = 1 << 5;
     /// Connected by TLS.
     pub const TLS: u32 = 1 << 6;
+    /// Has subscriptions.
+    pub const PUBSUB: u32 = 1 << 7;
 }
 
-/// Names that a client gave.
+/// Names that a client gave, and whom it runs as.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Names {
+    /// The user that it has authenticated to; none for the default user.
+    user: Option<Arc<[u8]>>,
     /// CLIENT SETNAME.
     pub name: Vec<u8>,
     /// CLIENT SETINFO lib-name.
     pub library: Vec<u8>,
     /// CLIENT SETINFO lib-ver.
     pub library_version: Vec<u8>,
+}
+
+impl Names {
+    /// Whom the client runs as.
+    pub fn user(&self) -> &[u8] {
+        self.user.as_deref().unwrap_or(DEFAULT_USER)
+    }
+}
+
+/// What a client watches.
+#[derive(Debug)]
+struct Watched {
+    watch: Arc<Watch>,
+    /// Keys watched.
+    keys: usize,
 }
 
 /// The public facts of one client.
@@ -103,7 +124,17 @@ pub struct ClientRecord {
     pub query_bytes: AtomicU64,
     /// Bytes of replies not sent yet.
     pub output_bytes: AtomicU64,
-    /// Names that it gave; boxed, because most clients give none.
+    /// Commands queued since MULTI, one more; 0 outside a transaction.
+    queued: AtomicU32,
+    /// Bytes of their arguments.
+    queued_bytes: AtomicU64,
+    /// What it watches; boxed, because most clients watch nothing.
+    watched: Mutex<Option<Box<Watched>>>,
+    /// What it is subscribed to; boxed, because most clients are to nothing. Only the thread that
+    /// runs its commands changes it.
+    pub(crate) subscriptions: Mutex<Option<Box<Subscriptions>>>,
+    /// Names that it gave, and its user; boxed, because most clients give none and are the default
+    /// user.
     pub names: Mutex<Option<Box<Names>>>,
 }
 
@@ -132,8 +163,63 @@ impl ClientRecord {
             out_bytes: AtomicU64::new(0),
             query_bytes: AtomicU64::new(0),
             output_bytes: AtomicU64::new(0),
+            queued: AtomicU32::new(0),
+            queued_bytes: AtomicU64::new(0),
+            watched: Mutex::new(None),
+            subscriptions: Mutex::new(None),
             names: Mutex::new(None),
         }
+    }
+
+    /// Publishes what the client has queued since MULTI; none: it is in no transaction.
+    pub(crate) fn set_transaction(&self, transaction: Option<&Transaction>) {
+        let len = transaction.map_or(0, |transaction| transaction.len().saturating_add(1));
+        self.queued.store(u32::try_from(len).unwrap_or(u32::MAX), Ordering::Relaxed);
+        let bytes = transaction.map_or(0, Transaction::bytes);
+        self.queued_bytes.store(bytes as u64, Ordering::Relaxed);
+    }
+
+    /// Commands queued since MULTI, and the bytes of their arguments; none outside a transaction.
+    pub fn queued(&self) -> Option<(u32, u64)> {
+        let len = self.queued.load(Ordering::Relaxed).checked_sub(1)?;
+        Some((len, self.queued_bytes.load(Ordering::Relaxed)))
+    }
+
+    /// Publishes what the client watches.
+    pub(crate) fn set_watch(&self, watched: Option<&WatchedKeys>) {
+        let watched =
+            watched.map(|keys| Watched { watch: Arc::clone(keys.watch()), keys: keys.len() });
+        *self.watched.lock() = watched.map(Box::new);
+    }
+
+    /// Keys that the client watches, and whether one of them has changed: then the others do not
+    /// matter any more, and none is counted.
+    pub fn watched(&self) -> (usize, bool) {
+        match self.watched.lock().as_deref() {
+            None => (0, false),
+            Some(watched) if watched.watch.is_touched() => (0, true),
+            Some(watched) => (watched.keys, false),
+        }
+    }
+
+    /// Channels, patterns and shard channels that it is subscribed to.
+    pub fn subscribed(&self) -> [usize; 3] {
+        let subscriptions = self.subscriptions.lock();
+        let kinds = [Kind::Channel, Kind::Pattern, Kind::Shard];
+        kinds.map(|kind| subscriptions.as_ref().map_or(0, |all| all.len(kind)))
+    }
+
+    /// Bytes of memory that its subscriptions take, about.
+    pub fn subscription_bytes(&self) -> usize {
+        self.subscriptions.lock().as_ref().map_or(0, |all| all.memory_bytes())
+    }
+
+    /// Whether it has a subscription that a user may not have.
+    pub(crate) fn exceeds(&self, user: &User) -> bool {
+        let subscriptions = self.subscriptions.lock();
+        subscriptions.as_ref().is_some_and(|all| {
+            all.all().any(|(kind, name, _)| !user.allows_channel(name, kind == Kind::Pattern))
+        })
     }
 
     /// Whether a flag is set.
@@ -169,10 +255,28 @@ impl ClientRecord {
         }
     }
 
-    /// What kind of client this is: as long as there are neither replicas nor subscribers, always a
-    /// normal one.
+    /// Says whom it runs as. Only the owner does.
+    pub(crate) fn set_user(&self, user: &User) {
+        let name = (!user.is_default()).then(|| Arc::clone(user.name()));
+        if self.names.lock().as_ref().and_then(|names| names.user.as_ref()) != name.as_ref() {
+            self.edit_names(|names| names.user = name);
+        }
+    }
+
+    /// Whom it runs as.
+    pub(crate) fn user(&self) -> Arc<[u8]> {
+        let user = self.names.lock().as_ref().and_then(|names| names.user.clone());
+        user.unwrap_or_else(|| DEFAULT_USER.into())
+    }
+
+    /// Whether it runs as the user of this name.
+    pub(crate) fn is_user(&self, name: &[u8]) -> bool {
+        self.names.lock().as_ref().map_or(DEFAULT_USER, |names| names.user()) == name
+    }
+
+    /// What kind of client this is: there are no replicas yet.
     pub fn client_type(&self) -> ClientType {
-        ClientType::Normal
+        if self.has(flag::PUBSUB) { ClientType::Pubsub } else { ClientType::Normal }
     }
 }
 

@@ -3,8 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use acl::User;
+
 use crate::clients::record::{ClientRecord, flag};
-use crate::config::Config;
+use crate::clients::users::UserRegistry;
+use crate::transactions::{Transaction, WatchedKeys};
 
 /// What CLIENT REPLY asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +22,9 @@ pub enum ReplyMode {
     Skip,
 }
 
+/// A bit that no generation of users has.
+const RESTRICTED: u64 = 1 << 63;
+
 /// One client's state.
 #[derive(Debug)]
 pub struct Session {
@@ -28,32 +34,143 @@ pub struct Session {
     pub db: usize,
     /// It speaks RESP3.
     pub resp3: bool,
-    /// It has authenticated or need not.
-    pub authenticated: bool,
+    /// It has subscriptions.
+    subscribed: bool,
+    /// It has authenticated, or needed not when it connected.
+    authenticated: bool,
     /// Its reads do not count as uses of keys.
     pub no_touch: bool,
     /// Which replies it gets.
     pub reply_mode: ReplyMode,
+    /// What it has queued since MULTI.
+    pub(crate) transaction: Option<Box<Transaction>>,
+    /// What it watches.
+    pub(crate) watched: Option<Box<WatchedKeys>>,
+    /// Whom it runs as.
+    user: Arc<User>,
+    /// As of which generation of users that is known, with [`RESTRICTED`] if something that it may
+    /// send is denied.
+    users_seen: u64,
 }
 
 impl Session {
-    /// The session of a new client.
-    pub fn new(record: Arc<ClientRecord>, authenticated: bool) -> Self {
-        Self {
+    /// The session of a new client, which is the default user.
+    pub fn new(record: Arc<ClientRecord>, users: &UserRegistry) -> Self {
+        let mut session = Self {
             record,
             db: 0,
             resp3: false,
-            authenticated,
+            subscribed: false,
+            authenticated: false,
             no_touch: false,
             reply_mode: ReplyMode::On,
+            transaction: None,
+            watched: None,
+            user: Arc::clone(users.read().default_user()),
+            users_seen: RESTRICTED,
+        };
+        session.begin_as_default(users);
+        session
+    }
+
+    /// Whether nothing that it may send is denied, so that there is nothing to check.
+    #[inline]
+    pub(crate) fn is_free(&self, users: &UserRegistry) -> bool {
+        self.users_seen == users.generation()
+    }
+
+    /// As of which generation of users it knows what is denied.
+    #[inline]
+    pub(crate) fn users_generation(&self) -> u64 {
+        self.users_seen & !RESTRICTED
+    }
+
+    /// Whether it knows what is denied now.
+    pub(crate) fn knows(&self, users: &UserRegistry) -> bool {
+        self.users_generation() == users.generation()
+    }
+
+    /// Whom it runs as.
+    pub fn user(&self) -> &Arc<User> {
+        &self.user
+    }
+
+    /// Takes over what has become of its user. Returns false when the user is gone: whoever removed
+    /// it closes the client.
+    pub(crate) fn follow_users(&mut self, users: &UserRegistry) -> bool {
+        let seen = users.generation_to_follow();
+        if self.users_generation() == seen {
+            return true;
         }
+        let Some(user) = users.find(self.user.name()) else { return false };
+        self.run_as(user, seen, users);
+        true
+    }
+
+    /// Makes the client a user to which it has authenticated, as of a generation.
+    pub(crate) fn log_in(&mut self, user: Arc<User>, seen: u64, users: &UserRegistry) {
+        self.authenticated = true;
+        self.record.set_user(&user);
+        self.run_as(user, seen, users);
+    }
+
+    fn run_as(&mut self, user: Arc<User>, seen: u64, users: &UserRegistry) {
+        let is_free = user.is_unrestricted()
+            && !self.must_authenticate(users)
+            && !self.is_in_subscribed_mode();
+        self.user = user;
+        self.users_seen = if is_free { seen } else { seen | RESTRICTED };
+    }
+
+    /// Whether it has subscriptions.
+    pub(crate) fn is_subscribed(&self) -> bool {
+        self.subscribed
+    }
+
+    /// Whether it may only send the few commands of clients that are subscribed and speak RESP2:
+    /// they could not tell replies from messages.
+    #[inline]
+    pub fn is_in_subscribed_mode(&self) -> bool {
+        self.subscribed && !self.resp3
+    }
+
+    /// Says whether it has subscriptions.
+    pub(crate) fn set_subscribed(&mut self, subscribed: bool, users: &UserRegistry) {
+        self.subscribed = subscribed;
+        self.look_at_restrictions(users);
+    }
+
+    /// What may restrict it has changed.
+    fn look_at_restrictions(&mut self, users: &UserRegistry) {
+        let (user, seen) = (Arc::clone(&self.user), self.users_generation());
+        self.run_as(user, seen, users);
+    }
+
+    fn begin_as_default(&mut self, users: &UserRegistry) {
+        let seen = users.generation_to_follow();
+        let user = Arc::clone(users.read().default_user());
+        self.authenticated = user.is_enabled() && user.needs_no_password();
+        self.record.set_user(&user);
+        self.run_as(user, seen, users);
+    }
+
+    /// Makes the client the default user, without having authenticated: its own is gone, and it is
+    /// closed when its command ends.
+    pub(crate) fn lose_user(&mut self, users: &UserRegistry) {
+        self.begin_as_default(users);
+        self.authenticated = false;
+    }
+
+    /// Whether it has authenticated, or needed not when it connected.
+    pub fn is_authenticated(&self) -> bool {
+        self.authenticated
     }
 
     /// Whether it must authenticate before it may do anything else. A client that never did may go
     /// on once the password has been removed.
     #[inline]
-    pub fn must_authenticate(&self, config: &Config) -> bool {
-        !self.authenticated && !config.requirepass.is_empty()
+    pub fn must_authenticate(&self, users: &UserRegistry) -> bool {
+        !self.authenticated && !users.is_open()
     }
 
     /// Selects a database.
@@ -70,11 +187,11 @@ impl Session {
 
     /// Makes the client as good as new, but for what it told of its library. A reply that is being
     /// skipped stays so.
-    pub fn reset(&mut self, authenticated: bool) {
+    pub fn reset(&mut self, users: &UserRegistry) {
         self.select(0);
-        self.set_resp3(false);
+        self.set_resp3(false, users);
         self.set_no_touch(false);
-        self.authenticated = authenticated;
+        self.begin_as_default(users);
         if self.reply_mode != ReplyMode::Skip {
             self.reply_mode = ReplyMode::On;
         }
@@ -83,8 +200,9 @@ impl Session {
     }
 
     /// Selects the protocol.
-    pub fn set_resp3(&mut self, resp3: bool) {
+    pub fn set_resp3(&mut self, resp3: bool, users: &UserRegistry) {
         self.resp3 = resp3;
         self.record.set_flag(flag::RESP3, resp3);
+        self.look_at_restrictions(users);
     }
 }

@@ -1,13 +1,14 @@
 //! CONFIG (<https://redis.io/docs/latest/commands/config/>): what the parameters are and how they
 //! are read is the business of [`crate::config`].
 
-use command::{Argument, Flags, Group, Row, Shape, Spec};
+use command::{Argument, Flags, Group, Row, Shape, ShardScope, Spec};
 use engine::{Error, ServerError, echo};
 use resp::{Args, Reply};
 
 use super::help::{help, help_spec};
 use crate::config::{Change, Config, SetError};
 use crate::execution::node_cx::{NodeCx, NodeHandler};
+use crate::execution::outcome::Outcome;
 use crate::host::{Host, Undo};
 
 /// They run on the main thread, which applies changes to the process.
@@ -32,6 +33,7 @@ pub const ROWS: &[Row<NodeHandler>] = &[Row::container(
                 .summary("Returns the names and values of parameters.")
                 .complexity("O(N) with N patterns.")
                 .flags(ADMIN)
+                .scope(ShardScope::EachFree)
                 .arguments(&[Argument::new("parameter", Shape::String).multiple()])
                 .history(&[("7.0.0", "Takes several patterns.")]),
             matching,
@@ -79,46 +81,59 @@ fn set(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resul
     let values: Vec<&[u8]> = args.iter().skip(2).collect();
     let (pairs, []) = values.as_chunks::<2>() else { return Err(Error::Syntax) };
     let pairs: Vec<(&[u8], &[u8])> = pairs.iter().map(|[name, value]| (*name, *value)).collect();
-    change(cx, &pairs).map_err(|error| ServerError::Config(echo(error.to_string().as_bytes())))?;
+    let changed = change(cx, &pairs).map_err(|error| ServerError::Config(error.to_string()))?;
+    if !changed {
+        cx.outcome = Outcome::Close;
+        return Ok(());
+    }
     cx.worker.take_over_config();
     reply.ok();
     Ok(())
 }
 
 /// Changes a copy of the configuration, makes the process follow it, and only then lets it count: a
-/// change that fails on the way leaves everything as it was.
-fn change(cx: &NodeCx<'_>, pairs: &[(&[u8], &[u8])]) -> Result<(), SetError> {
+/// change that fails on the way leaves everything as it was, and so does one whose client is killed
+/// before: then false is returned.
+fn change(cx: &NodeCx<'_>, pairs: &[(&[u8], &[u8])]) -> Result<bool, SetError> {
     let (node, local) = (&cx.worker.node, cx.session.record.is_local());
     cx.outside(|host| {
         let _one_at_a_time = node.config_change.lock();
         let old = node.config();
         let mut new = Config::clone(&old);
         let changes = new.set(pairs, local)?;
-        apply_all(host, &changes, &old, &new)?;
-        node.set_config(new);
-        Ok(())
+        let done = apply_all(host, &changes, &old, &new)?;
+        let counting = new.clone();
+        let changed = cx.commit(|| node.set_config(counting));
+        if !changed {
+            take_back(done);
+        }
+        Ok(changed)
     })
 }
 
 /// Makes the process follow all changes, or none: when one fails, those before it are taken back,
 /// the last one first.
-fn apply_all(
-    host: &dyn Host,
+fn apply_all<'a>(
+    host: &'a dyn Host,
     changes: &[Change],
-    old: &Config,
-    new: &Config,
-) -> Result<(), SetError> {
-    let mut done: Vec<Undo<'_>> = Vec::with_capacity(changes.len());
+    old: &'a Config,
+    new: &'a Config,
+) -> Result<Vec<Undo<'a>>, SetError> {
+    let mut done = Vec::with_capacity(changes.len());
     for change in changes {
         match host.apply(change.apply, old, new) {
             Ok(undo) => done.push(undo),
             Err(reason) => {
-                done.into_iter().rev().for_each(|undo| undo());
-                return Err(SetError::failed(change.name, reason));
+                take_back(done);
+                return Err(SetError::failed(change.name.as_bytes(), &reason));
             }
         }
     }
-    Ok(())
+    Ok(done)
+}
+
+fn take_back(done: Vec<Undo<'_>>) {
+    done.into_iter().rev().for_each(|undo| undo());
 }
 
 fn rewrite(cx: &mut NodeCx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
@@ -128,8 +143,13 @@ fn rewrite(cx: &mut NodeCx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Resu
             return Err(ServerError::NoConfigFile);
         }
         let _one_at_a_time = node.config_change.lock();
-        let old = host.read_config_file().map_err(unwritable)?;
-        host.write_config_file(&node.config().rewrite(&old)).map_err(unwritable)
+        let (old, config) = (host.read_config_file().map_err(unwritable)?, node.config());
+        // With a file of their own, no user is in this one.
+        let users = match config.acl.file.is_empty() {
+            true => node.users.read().iter().map(|user| user.config_line()).collect(),
+            false => Vec::new(),
+        };
+        host.write_config_file(&config.rewrite(&old, &users)).map_err(unwritable)
     })?;
     reply.ok();
     Ok(())
@@ -140,7 +160,7 @@ fn unwritable(why: String) -> ServerError {
 }
 
 fn reset_totals(cx: &mut NodeCx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
-    cx.worker.node.reset_totals();
+    cx.worker.node.reset_totals(cx.worker.turn.steady_ms);
     reply.ok();
     Ok(())
 }

@@ -55,7 +55,7 @@ pub const ROWS: &[Row<NodeHandler>] = &[
     Row::new(
         Spec::new("ping", -1, Group::Connection, "1.0.0")
             .summary("Returns PONG, or the given message.")
-            .flags(Flags::FAST)
+            .flags(Flags::FAST.with(Flags::SUBSCRIBED))
             .tips(&["request_policy:all_shards", "response_policy:all_succeeded"])
             .arguments(&[Argument::new("message", Shape::String).optional()]),
         ping,
@@ -63,14 +63,14 @@ pub const ROWS: &[Row<NodeHandler>] = &[
     Row::new(
         Spec::new("quit", -1, Group::Connection, "1.0.0")
             .summary("Closes the connection after a last reply.")
-            .flags(FIRST)
+            .flags(FIRST.with(Flags::NOT_QUEUED).with(Flags::SUBSCRIBED))
             .deprecated("7.2.0", "closing the connection on the client's side"),
         quit,
     ),
     Row::new(
         Spec::new("reset", 1, Group::Connection, "6.2.0")
             .summary("Resets the connection to its state after connecting.")
-            .flags(FIRST),
+            .flags(FIRST.with(Flags::NOT_QUEUED).with(Flags::SUBSCRIBED).with(Flags::HOME)),
         reset,
     ),
     Row::new(
@@ -82,8 +82,14 @@ pub const ROWS: &[Row<NodeHandler>] = &[
     ),
 ];
 
-fn ping(_cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+fn ping(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     match args.len() {
+        1 | 2 if cx.session.is_in_subscribed_mode() => {
+            // In the form of a message, which is all that such a client expects.
+            reply.array(2);
+            reply.bulk(b"pong");
+            reply.bulk(args.at(1).unwrap_or_default());
+        }
         1 => reply.simple("PONG"),
         2 => reply.bulk(args.text(1)),
         _ => return Err(Error::Arity("ping".to_owned())),
@@ -103,7 +109,9 @@ fn quit(cx: &mut NodeCx<'_>, _args: &mut Args<'_>, reply: &mut Reply<'_>) -> Res
 }
 
 fn reset(cx: &mut NodeCx<'_>, _args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
-    cx.session.reset(cx.worker.config.requirepass.is_empty());
+    cx.session.discard(cx.worker, &mut cx.shards);
+    super::pubsub::unsubscribe_from_all(cx, reply);
+    cx.session.reset(&cx.worker.node.users);
     reply.simple("RESET");
     Ok(())
 }

@@ -6,12 +6,17 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use command::{Flags, Group, Row, Spec};
+use command::{Flags, Group, Row, ShardScope, Spec};
 use engine::digest::Digest;
 use engine::{Error, ServerError, echo_start};
+use persist::ByteCount;
+use persist::rdb::encode::value_type;
+use persist::rdb::{Encoder, ValueType};
 use resp::{Args, Reply};
-use store::{Entry, Lookup};
+use script::LogLevel;
+use store::{Entry, Lookup, Stored};
 
+use crate::config::Config;
 use crate::execution::executor::ECHOED_BYTES_MAX;
 use crate::execution::node_cx::{NodeCx, NodeHandler};
 
@@ -27,7 +32,8 @@ pub const ROWS: &[Row<NodeHandler>] = &[Row::new(
                 .with(Flags::STALE)
                 .with(Flags::SYSTEM)
                 .with(Flags::MAIN),
-        ),
+        )
+        .scope(ShardScope::EachShard),
     debug,
 )];
 
@@ -42,10 +48,15 @@ fn debug(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Res
     let name = args.text(1).to_ascii_lowercase();
     match (name.as_slice(), args.len()) {
         (b"help", 2) => help(reply),
-        (b"digest", 2) => digest(cx, reply),
-        (b"digest-value", 2..) => digest_values(cx, args, reply),
+        (b"digest", 2) => digest(cx, reply)?,
+        (b"digest-value", 2..) => digest_values(cx, args, reply)?,
         (b"error", 3) => reply.error(args.text(2)),
         (b"listpack", 3) => listpack(cx, args.text(2), reply)?,
+        (b"log", 3) => {
+            let line = [b"DEBUG LOG: ", args.text(2)].concat();
+            cx.outside(|host| host.log(LogLevel::Warning, &line));
+            reply.ok();
+        }
         (b"object", 3) => object(cx, args.text(2), reply)?,
         (b"protocol", 3) => protocol(reply, args.text(2))?,
         (b"quicklist-packed-threshold", 3) => {
@@ -58,6 +69,11 @@ fn debug(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Res
             // Whatever is no number counts as 0, as in Redis.
             let on = base::number::parse_i64(args.text(2)).is_some_and(|number| number != 0);
             cx.worker.node.active_expire.store(on, Ordering::Relaxed);
+            reply.ok();
+        }
+        (b"set-disable-deny-scripts", 3) => {
+            let on = base::number::parse_i64(args.text(2)).is_some_and(|number| number != 0);
+            allow_noscript(cx, on);
             reply.ok();
         }
         (b"sleep", 3) => {
@@ -74,8 +90,20 @@ fn debug(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Res
     Ok(())
 }
 
-/// What is known of a key's record. Redis also tells the length of its serialization, and counts
-/// references, which are always one here.
+/// Lets scripts call commands that are denied to them, or denies them again. Threads take that over
+/// with the configuration, so that a script finds the same from beginning to end.
+fn allow_noscript(cx: &mut NodeCx<'_>, on: bool) {
+    let node = &cx.worker.node;
+    cx.outside(|_| {
+        let _one_at_a_time = node.config_change.lock();
+        let mut config = Config::clone(&node.config());
+        config.scripts.allow_noscript = on;
+        node.set_config(config);
+    });
+    cx.worker.take_over_config();
+}
+
+/// What is known of a key's record.
 fn object(cx: &mut NodeCx<'_>, key: &[u8], reply: &mut Reply<'_>) -> Result<(), Error> {
     let key = cx.worker.turn.key(key);
     let shard = cx.worker.node.map.shard_of(key.hash);
@@ -84,16 +112,29 @@ fn object(cx: &mut NodeCx<'_>, key: &[u8], reply: &mut Reply<'_>) -> Result<(), 
     cx.shards.visit(shard, &mut |shard| {
         text = shard.db(db).lookup(turn, key, Lookup::Quiet).map(|stored| {
             let (place, encoding) = (stored.key().as_ptr(), stored.encoding());
-            let idle = stored.idle_seconds(turn);
-            let used = turn.access_clock().wrapping_sub(idle);
+            // As in Redis, these are seconds also where the policy counts how often keys are used.
+            let (used, idle) = (stored.access_clock(), stored.seconds_since_use(turn));
+            let count = engine::generic::object::references(stored, turn);
+            let length = serialized_length(stored);
             format!(
-                "Value at:{place:p} refcount:1 encoding:{encoding} lru:{used} \
-                 lru_seconds_idle:{idle}"
+                "Value at:{place:p} refcount:{count} encoding:{encoding} serializedlength:{length} \
+                 lru:{used} lru_seconds_idle:{idle}"
             )
         });
-    });
+    })?;
     reply.simple(&text.ok_or(Error::NoSuchKey)?);
     Ok(())
+}
+
+/// The bytes that a value takes in an RDB file, without its type. As in Redis the earliest expiry
+/// in front of a hash is not counted.
+fn serialized_length(stored: Stored<'_>) -> u64 {
+    let mut bytes = ByteCount::default();
+    let Ok(()) = Encoder::new(true).value(stored, &mut bytes);
+    match value_type(stored) {
+        ValueType::HashExpiring | ValueType::HashListpackExpiring => bytes.0 - 8,
+        _ => bytes.0,
+    }
 }
 
 /// The elements of a packed value as they are kept, integers as such. Redis prints them where the
@@ -117,12 +158,12 @@ fn listpack(cx: &mut NodeCx<'_>, key: &[u8], reply: &mut Reply<'_>) -> Result<()
             }
         }
         result = Ok(());
-    });
+    })?;
     result
 }
 
 /// The digest of all keys and values of all databases.
-fn digest(cx: &mut NodeCx<'_>, reply: &mut Reply<'_>) {
+fn digest(cx: &mut NodeCx<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let mut contents = vec![None::<Digest>; cx.worker.node.databases];
     let turn = &mut cx.worker.turn;
     for shard in 0..cx.worker.node.map.len() {
@@ -136,7 +177,7 @@ fn digest(cx: &mut NodeCx<'_>, reply: &mut Reply<'_>) {
                     content.get_or_insert_default().join_digest(own);
                 });
             }
-        });
+        })?;
     }
     let mut all = Digest::default();
     for (number, content) in contents.iter().enumerate() {
@@ -147,10 +188,11 @@ fn digest(cx: &mut NodeCx<'_>, reply: &mut Reply<'_>) {
         }
     }
     reply.simple(&all.text());
+    Ok(())
 }
 
 /// The digests of the values under keys, whatever the keys.
-fn digest_values(cx: &mut NodeCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) {
+fn digest_values(cx: &mut NodeCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let (db, turn) = (cx.session.db, &mut cx.worker.turn);
     reply.array(args.len() - 2);
     for name in args.iter().skip(2) {
@@ -160,9 +202,10 @@ fn digest_values(cx: &mut NodeCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) {
             if let Some(stored) = shard.db(db).lookup(turn, key, Lookup::Quiet) {
                 digest.chain_value(stored);
             }
-        });
+        })?;
         reply.simple(&digest.text());
     }
+    Ok(())
 }
 
 /// One value of each kind that the protocol has, for tests of clients.
@@ -233,6 +276,8 @@ fn help(reply: &mut Reply<'_>) {
         "    Prints this text.",
         "LISTPACK <key>",
         "    Returns what is packed under a key, in its order: also members' scores, fields' ends.",
+        "LOG <text>",
+        "    Writes a line to the server's log.",
         "OBJECT <key>",
         "    Tells how and where the value under a key is kept.",
         "PROTOCOL <type>",
@@ -242,6 +287,9 @@ fn help(reply: &mut Reply<'_>) {
         "    Does nothing: from the limit of a chunk on, elements of lists stand alone.",
         "SET-ACTIVE-EXPIRE <0|1>",
         "    Whether expired keys are looked for, or removed only when someone asks for them.",
+        "SET-DISABLE-DENY-SCRIPTS <0|1>",
+        "    Whether scripts may call what is denied to them, apart from commands on scripts and",
+        "    transactions.",
         "SLEEP <seconds>",
         "    Keeps the main thread from doing anything else. Fractions are allowed.",
     ];

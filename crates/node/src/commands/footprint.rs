@@ -1,7 +1,10 @@
 //! Where the memory is: what the allocator says, what the tables take, what clients have in flight.
 //!
-//! INFO and MEMORY show the same numbers, which are taken here. Shards are looked at one after
-//! another, so that the sums are of no single moment.
+//! INFO and MEMORY show the same numbers, which are taken here. No shard is waited for: keys are
+//! counted without shards, and the rest may be of an earlier look where a shard is in use
+//! ([`ShardFigures`]).
+//!
+//! [`ShardFigures`]: crate::stats::shard_figures::ShardFigures
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -10,14 +13,17 @@ use store::key_index::Family;
 
 use crate::execution::node_cx::NodeCx;
 use crate::host::ProcessInfo;
+use crate::scripting::ScriptFigures;
 
 /// One database in all shards.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct DbSize {
     /// Keys, expired ones that nobody has noticed included.
     pub keys: u64,
     /// Of these, with an expiry.
     pub expiring: u64,
+    /// How long these have to live together, in milliseconds, as far as walks have seen.
+    pub ttls_ms: f64,
     /// Hashes with fields that end.
     pub expiring_hashes: u64,
     /// Bytes of the tables' slots.
@@ -37,74 +43,69 @@ pub(crate) struct Footprint {
     pub client_bytes: u64,
     /// Keys that clients wait for, and those among them whose end a client waits for as well.
     pub awaited: (usize, usize),
+    /// Scripts and functions.
+    pub scripts: ScriptFigures,
 }
 
-/// The sizes of all databases.
-pub(crate) fn db_sizes(cx: &NodeCx<'_>) -> Vec<DbSize> {
-    let mut dbs = vec![DbSize::default(); cx.worker.node.databases];
-    for shard in 0..cx.worker.node.map.len() {
-        cx.shards.visit(shard, &mut |shard| {
-            for db in shard.dbs() {
-                let sum = &mut dbs[db.number()];
-                sum.keys += db.len() as u64;
-                sum.expiring += db.expiring_len() as u64;
-                sum.expiring_hashes += db.hashes_with_expiry() as u64;
-                sum.slot_bytes += db.slot_bytes() as u64;
-                for (class, keys) in db.sizes() {
-                    let count = sum.sizes.entry((class.family, class.bits)).or_default();
-                    *count += u64::from(*keys);
-                }
-            }
-        });
-    }
-    dbs
-}
-
-fn awaited_keys(cx: &NodeCx<'_>) -> (usize, usize) {
-    let mut sum = (0, 0);
+/// The sizes of all databases, and the keys that are waited for.
+fn sizes(cx: &mut NodeCx<'_>) -> (Vec<DbSize>, (usize, usize)) {
     let node = &cx.worker.node;
-    let waits = |id| node.waits.find(id).is_some();
-    let shards = if node.waits.count() == 0 { 0 } else { cx.worker.node.map.len() };
-    for shard in 0..shards {
-        cx.shards.visit(shard, &mut |shard| {
-            if shard.has_waiters() {
-                let (keys, for_end) = shard.waiters().count(waits);
-                sum = (sum.0 + keys, sum.1 + for_end);
-            }
-        });
+    let figures = &mut cx.worker.shard_figures;
+    figures.look(&mut cx.shards, node.map.len(), &node.waits);
+    let keys = cx.worker.turn.keys.totals();
+    let mut dbs: Vec<DbSize> =
+        keys.map(|keys| DbSize { keys: keys as u64, ..DbSize::default() }).collect();
+    for part in figures.dbs() {
+        let sum = &mut dbs[part.number];
+        sum.expiring += part.expiring as u64;
+        sum.ttls_ms += part.ttls_ms;
+        sum.expiring_hashes += part.expiring_hashes as u64;
+        sum.slot_bytes += part.slot_bytes as u64;
+        for (class, keys) in &part.sizes {
+            let count = sum.sizes.entry((class.family, class.bits)).or_default();
+            *count += u64::from(*keys);
+        }
     }
-    sum
+    // That nobody waits is known without the shards.
+    let awaited = if node.waits.count() == 0 { (0, 0) } else { figures.awaited() };
+    (dbs, awaited)
 }
 
 impl Footprint {
     /// Looks at everything.
-    pub(crate) fn take(cx: &NodeCx<'_>) -> Self {
+    pub(crate) fn take(cx: &mut NodeCx<'_>) -> Self {
+        let (dbs, awaited) = sizes(cx);
         let clients = cx.worker.node.clients.all();
         let bytes = |client: &crate::ClientRecord| {
             client.query_bytes.load(Ordering::Relaxed) + client.output_bytes.load(Ordering::Relaxed)
         };
         Self {
             process: cx.outside(|host| host.process_info()),
-            dbs: db_sizes(cx),
+            dbs,
             client_bytes: clients.iter().map(|client| bytes(client)).sum(),
-            awaited: awaited_keys(cx),
+            awaited,
+            scripts: cx.worker.node.scripting.figures(),
         }
     }
 
-    /// Bytes handed out by the allocator.
+    /// Bytes in use.
     pub(crate) fn used(&self) -> u64 {
-        self.process.allocated_bytes
+        self.process.used_bytes
     }
 
     /// The most that `used` has been.
     pub(crate) fn peak(&self) -> u64 {
-        self.process.allocated_peak_bytes.max(self.used())
+        self.process.used_peak_bytes.max(self.used())
     }
 
     /// Bytes that hold no data: the empty server, tables, clients.
     pub(crate) fn overhead(&self) -> u64 {
-        let slots: u64 = self.dbs.iter().map(|db| db.slot_bytes).sum();
-        self.process.startup_bytes + slots + self.client_bytes
+        self.process.startup_bytes + self.slot_bytes() + self.client_bytes
+    }
+
+    /// Bytes of the tables' slots in all databases.
+    pub(crate) fn slot_bytes(&self) -> u64 {
+        self.dbs.iter().map(|db| db.slot_bytes).sum()
     }
 
     /// Bytes that hold data.

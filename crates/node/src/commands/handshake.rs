@@ -1,17 +1,21 @@
 //! AUTH (<https://redis.io/docs/latest/commands/auth/>) and HELLO
 //! (<https://redis.io/docs/latest/commands/hello/>).
 //!
-//! There is one user, `default`, whose password is `requirepass`. A password that changes concerns
-//! connections made or reset later, as in Redis.
+//! A password that changes concerns connections made or reset later, as in Redis.
 
-use std::hint::black_box;
+use std::sync::Arc;
 
+use acl::log::{Origin, Reason};
+use acl::{DEFAULT_USER, Digest};
 use engine::{ConnectionError, Error, echo};
 use resp::{Args, Reply};
 
 use super::connection::{is_clean, set_name};
-use crate::clients::record::DEFAULT_USER;
+use crate::execution::access;
 use crate::execution::node_cx::NodeCx;
+
+/// Passwords of more bytes are digested outside the gate, because that takes long.
+const DIGESTED_INSIDE_BYTES_MAX: usize = 16 * 1024;
 
 pub(super) fn auth(
     cx: &mut NodeCx<'_>,
@@ -19,14 +23,14 @@ pub(super) fn auth(
     reply: &mut Reply<'_>,
 ) -> Result<(), Error> {
     let (user, password) = match args.len() {
-        2 if cx.worker.config.requirepass.is_empty() => {
+        2 if cx.worker.node.users.read().default_user().needs_no_password() => {
             return Err(ConnectionError::NoPasswordSet.into());
         }
-        2 => (DEFAULT_USER.as_bytes(), args.text(1)),
+        2 => (DEFAULT_USER, args.text(1)),
         3 => (args.text(1), args.text(2)),
         _ => return Err(Error::Syntax),
     };
-    authenticate(cx, user, password)?;
+    authenticate(cx, args.name(), user, password)?;
     reply.ok();
     Ok(())
 }
@@ -51,16 +55,16 @@ pub(super) fn hello(
         }
     }
     if let Some((user, password)) = login {
-        authenticate(cx, user, password)?;
+        authenticate(cx, args.name(), user, password)?;
     }
-    if !cx.session.authenticated {
+    if !cx.session.is_authenticated() {
         return Err(ConnectionError::HelloNeedsAuth.into());
     }
     if let Some(name) = name {
         set_name(cx, name)?;
     }
     if let Some(resp3) = version {
-        cx.session.set_resp3(resp3);
+        cx.session.set_resp3(resp3, &cx.worker.node.users);
         reply.set_resp3(resp3);
     }
     describe(cx, reply);
@@ -86,7 +90,7 @@ fn describe(cx: &NodeCx<'_>, reply: &mut Reply<'_>) {
     reply.bulk(b"proto");
     reply.int(if cx.session.resp3 { 3 } else { 2 });
     reply.bulk(b"id");
-    reply.int(i64::try_from(cx.session.record.id).unwrap_or(i64::MAX));
+    reply.unsigned(cx.session.record.id);
     reply.bulk(b"mode");
     reply.bulk(b"standalone");
     reply.bulk(b"role");
@@ -95,37 +99,25 @@ fn describe(cx: &NodeCx<'_>, reply: &mut Reply<'_>) {
     reply.array(0);
 }
 
-/// Authenticates the client, or leaves it as it was.
-fn authenticate(cx: &mut NodeCx<'_>, user: &[u8], password: &[u8]) -> Result<(), Error> {
-    let wanted = &cx.worker.config.requirepass;
-    let fits = wanted.is_empty() || same_secret(wanted, password);
-    if !fits || user != DEFAULT_USER.as_bytes() {
-        cx.worker.stats.auth_failures.add(1);
+/// Authenticates the client, or leaves it as it was. `command` is the command's name as it was
+/// sent, for the log.
+fn authenticate(
+    cx: &mut NodeCx<'_>,
+    command: &[u8],
+    name: &[u8],
+    password: &[u8],
+) -> Result<(), Error> {
+    let digest = match password.len() {
+        0..=DIGESTED_INSIDE_BYTES_MAX => Digest::of(password),
+        _ => cx.outside(|_| Digest::of(password)),
+    };
+    let node = Arc::clone(&cx.worker.node);
+    let seen = node.users.generation_to_follow();
+    let Some(user) = node.users.find(name).filter(|user| user.accepts(&digest)) else {
+        let failed = (Reason::Auth, command);
+        access::note(cx.worker, &cx.session.record, failed, name, Origin::TopLevel);
         return Err(ConnectionError::WrongPassword.into());
-    }
-    cx.session.authenticated = true;
+    };
+    cx.session.log_in(user, seen, &node.users);
     Ok(())
-}
-
-/// Whether two secrets are the same, in a time that depends on the length of `given` alone, so that
-/// trying passwords teaches nothing about the right one. `wanted` is not empty.
-fn same_secret(wanted: &[u8], given: &[u8]) -> bool {
-    let mut differences = usize::from(wanted.len() != given.len());
-    for (wanted, given) in wanted.iter().cycle().zip(given) {
-        differences |= usize::from(black_box(wanted ^ given));
-    }
-    black_box(differences) == 0
-}
-
-#[cfg(test)]
-mod tests {
-    use super::same_secret;
-
-    #[test]
-    fn only_the_same_secret_is_the_same() {
-        assert!(same_secret(b"secret", b"secret"));
-        for given in [&b""[..], b"s", b"secre", b"secret2", b"secretsecret", b"Secret", b"secreT"] {
-            assert!(!same_secret(b"secret", given), "{given:?}");
-        }
-    }
 }

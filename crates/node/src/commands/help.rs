@@ -16,14 +16,13 @@ pub(super) const fn help_spec(group: Group, since: &'static str) -> Spec {
 /// What every container's HELP does: prints the rows of its subcommands.
 pub(super) fn help(
     cx: &mut NodeCx<'_>,
-    _args: &mut Args<'_>,
+    args: &mut Args<'_>,
     reply: &mut Reply<'_>,
 ) -> Result<(), Error> {
-    let command = cx.entry.name.split('|').next().unwrap_or_default();
     let table = cx.worker.table;
-    let specs = table.find(command.as_bytes()).into_iter();
+    let specs = table.find(args.name()).into_iter();
     let specs = specs.flat_map(|entry| table.subcommands(entry)).map(|entry| entry.spec);
-    let lines = help::lines(command, specs);
+    let lines = help::lines(&String::from_utf8_lossy(args.name()), specs);
     reply.array(lines.len());
     for line in lines {
         reply.simple(&line);

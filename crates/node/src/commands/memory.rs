@@ -2,7 +2,7 @@
 //! for.
 
 use base::number::parse_i64;
-use command::{Access, Argument, Flags, Group, KeySpec, Row, Shape, Spec};
+use command::{Access, Argument, Flags, Group, KeySpec, Row, Shape, ShardScope, Spec};
 use engine::{Cx, Error};
 use resp::{Args, Reply};
 use store::Lookup;
@@ -29,6 +29,7 @@ pub const ROWS: &[Row<Call>] = &[Row::container(
             part("doctor", 2)
                 .summary("Returns a text about what is unusual in the use of memory.")
                 .flags(Flags::MAIN)
+                .scope(ShardScope::EachFree)
                 .tips(REPORT),
             Call::Node(doctor),
         ),
@@ -38,6 +39,7 @@ pub const ROWS: &[Row<Call>] = &[Row::container(
                 .summary("Returns the report of the allocator.")
                 .complexity("Grows with the allocator's arenas; may be slow.")
                 .flags(Flags::MAIN)
+                .scope(ShardScope::EachFree)
                 .tips(REPORT),
             Call::Node(malloc_stats),
         ),
@@ -53,6 +55,7 @@ pub const ROWS: &[Row<Call>] = &[Row::container(
             part("stats", 2)
                 .summary("Returns how much memory is used for what.")
                 .flags(Flags::MAIN)
+                .scope(ShardScope::EachFree)
                 .tips(REPORT),
             Call::Node(stats),
         ),
@@ -82,7 +85,7 @@ fn usage(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<
     }
     let (db, turn) = cx.db(key);
     match db.lookup(turn, key, Lookup::Quiet) {
-        Some(stored) => reply.int(i64::try_from(stored.memory_bytes()).unwrap_or(i64::MAX)),
+        Some(stored) => reply.len(stored.memory_bytes()),
         None => reply.null(),
     }
     Ok(())
@@ -134,10 +137,14 @@ fn stats(cx: &mut NodeCx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
     pairs.bytes("total.allocated", memory.used());
     pairs.bytes("startup.allocated", memory.process.startup_bytes);
     // There are no replicas, no cluster and no append-only file yet, so these take nothing.
-    for absent in ["replication.backlog", "clients.slaves", "cluster.links", "aof.buffer"] {
+    let replication = ["replication.backlog", "replica.fullsync.buffer", "clients.slaves"];
+    for absent in replication.into_iter().chain(["cluster.links", "aof.buffer"]) {
         pairs.bytes(absent, 0);
     }
     pairs.bytes("clients.normal", memory.client_bytes);
+    pairs.bytes("lua.caches", memory.scripts.scripts.0);
+    pairs.bytes("functions.caches", memory.scripts.libraries.0);
+    pairs.bytes("script.VMs", memory.scripts.vm_bytes);
     for (number, db) in memory.dbs.iter().enumerate().filter(|(_, db)| db.keys != 0) {
         pairs.name(&format!("db.{number}"));
         pairs.reply.map(2);
@@ -146,8 +153,12 @@ fn stats(cx: &mut NodeCx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
         // An expiry is a part of its key's record: there is no second table.
         inner.bytes("overhead.hashtable.expires", 0);
     }
+    pairs.bytes("overhead.db.hashtable.lut", memory.slot_bytes());
+    // A table grows without a second one beside it.
+    pairs.bytes("overhead.db.hashtable.rehashing", 0);
     let keys = memory.keys();
     pairs.bytes("overhead.total", memory.overhead());
+    pairs.bytes("db.dict.rehashing.count", 0);
     pairs.bytes("keys.count", keys);
     pairs.bytes("keys.bytes-per-key", memory.net().checked_div(keys).unwrap_or(0));
     pairs.bytes("dataset.bytes", memory.dataset());
@@ -156,6 +167,7 @@ fn stats(cx: &mut NodeCx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
     pairs.bytes("allocator.allocated", memory.process.allocated_bytes);
     pairs.bytes("allocator.active", memory.process.active_bytes);
     pairs.bytes("allocator.resident", memory.process.resident_bytes);
+    pairs.bytes("allocator.muzzy", memory.process.muzzy_bytes);
     for (ratio_name, bytes_name, (ratio, bytes)) in [
         ("allocator-fragmentation.ratio", "allocator-fragmentation.bytes", memory.fragmentation()),
         ("allocator-rss.ratio", "allocator-rss.bytes", memory.retained()),
@@ -228,11 +240,13 @@ fn diagnosis(memory: &Footprint, clients: u64) -> String {
 mod tests {
     use super::*;
     use crate::host::ProcessInfo;
+    use crate::scripting::ScriptFigures;
 
     #[track_caller]
     fn check(process: ProcessInfo, client_bytes: u64, starts: &[&str]) {
         let awaited = (0, 0);
-        let memory = Footprint { process, dbs: Vec::new(), client_bytes, awaited };
+        let scripts = ScriptFigures::default();
+        let memory = Footprint { process, dbs: Vec::new(), client_bytes, awaited, scripts };
         let text = diagnosis(&memory, 1);
         let remarks: Vec<&str> = text.split("\n\n").collect();
         assert_eq!(remarks.len(), starts.len(), "{text}");
@@ -243,20 +257,17 @@ mod tests {
     fn the_doctor_names_what_is_unusual() {
         let mb = 1 << 20;
         let healthy = ProcessInfo {
+            used_bytes: 100 * mb,
+            used_peak_bytes: 110 * mb,
             allocated_bytes: 100 * mb,
-            allocated_peak_bytes: 110 * mb,
             active_bytes: 105 * mb,
             resident_bytes: 110 * mb,
             rss_bytes: 115 * mb,
             ..ProcessInfo::default()
         };
-        check(
-            ProcessInfo { allocated_bytes: mb, ..ProcessInfo::default() },
-            0,
-            &["The server holds"],
-        );
+        check(ProcessInfo { used_bytes: mb, ..ProcessInfo::default() }, 0, &["The server holds"]);
         check(healthy.clone(), 0, &["Nothing is unusual"]);
-        check(ProcessInfo { allocated_peak_bytes: 200 * mb, ..healthy.clone() }, 0, &["Peak"]);
+        check(ProcessInfo { used_peak_bytes: 200 * mb, ..healthy.clone() }, 0, &["Peak"]);
         let loose =
             ProcessInfo { active_bytes: 120 * mb, resident_bytes: 150 * mb, ..healthy.clone() };
         check(ProcessInfo { rss_bytes: 151 * mb, ..loose }, 0, &["Fragmentation", "Unused pages"]);

@@ -74,14 +74,21 @@ fn shutdown(cx: &mut NodeCx<'_>, args: &mut Args<'_>, _: &mut Reply<'_>) -> Resu
         return Err(Error::Syntax);
     }
     if abort {
-        // A shutdown waits for nobody, so there is no moment in which it could be called off.
+        // It cannot be called off: the server ends as soon as the commands that run are over.
         return Err(ServerError::NoShutdown.into());
+    }
+    let scripting = &cx.worker.node.scripting;
+    if scripting.busy.any() && !nosave {
+        return Err(scripting.busy.error(None).into());
     }
     // Nothing can be saved, and data that the client wants saved must not be lost silently.
     if save && !how.force {
         return Err(ServerError::Shutdown.into());
     }
     cx.outside(|host| host.shut_down(how)).map_err(|_| ServerError::Shutdown)?;
+    if nosave {
+        cx.worker.node.scripting.end_all();
+    }
     // As in Redis there is no reply: the connection ends with the server.
     cx.outcome = Outcome::Close;
     Ok(())

@@ -74,9 +74,9 @@ fn slow_entries(
     reply.array(count);
     for entry in log.iter().take(count) {
         reply.array(6);
-        reply.int(i64::try_from(entry.id).unwrap_or(i64::MAX));
+        reply.unsigned(entry.id);
         reply.int(entry.unix_seconds);
-        reply.int(i64::try_from(entry.micros).unwrap_or(i64::MAX));
+        reply.unsigned(entry.micros);
         reply.array(entry.arguments.len());
         for argument in &entry.arguments {
             reply.bulk(argument);
@@ -89,7 +89,7 @@ fn slow_entries(
 
 fn len(cx: &mut NodeCx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let len = cx.worker.node.slowlog.lock().len();
-    reply.int(i64::try_from(len).unwrap_or(i64::MAX));
+    reply.len(len);
     Ok(())
 }
 

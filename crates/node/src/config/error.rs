@@ -6,6 +6,8 @@
 use std::error::Error;
 use std::fmt;
 
+use engine::echo;
+
 /// Where a configuration text came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
@@ -43,7 +45,8 @@ pub struct Warning {
     pub reason: Option<&'static str>,
 }
 
-/// Why CONFIG SET changed nothing. Displays as the error reply, without the leading `-`.
+/// Why CONFIG SET changed nothing. Displays as the error reply, without the leading `-`, in which
+/// characters stand for the bytes of names and reasons ([`engine::echo`]).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SetError {
     /// No parameter has this name.
@@ -58,9 +61,14 @@ pub enum SetError {
 }
 
 impl SetError {
-    /// The error for a change that was valid and that the server failed to apply.
-    pub fn failed(name: &str, reason: impl Into<String>) -> Self {
-        Self::Failed { name: name.to_owned(), reason: reason.into() }
+    /// The error for a name that no parameter has.
+    pub fn unknown(name: &[u8]) -> Self {
+        Self::Unknown(echo(name))
+    }
+
+    /// The error for a value that was refused, or that the server failed to apply.
+    pub fn failed(name: &[u8], reason: &str) -> Self {
+        Self::Failed { name: echo(name), reason: echo(reason.as_bytes()) }
     }
 }
 
@@ -76,7 +84,7 @@ impl fmt::Display for Origin {
 
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let version = env!("CARGO_PKG_VERSION");
+        let version = crate::VERSION;
         writeln!(f, "*** FATAL CONFIG FILE ERROR (Weft {version}) ***")?;
         writeln!(f, "Reading {}, at line {}", self.origin, self.line)?;
         writeln!(f, ">>> '{}'", self.text)?;

@@ -6,105 +6,62 @@
 use store::Limits;
 use store::limits::STRING_BYTES_MAX;
 
-use super::{HZ_MAX, HZ_MIN};
+pub use super::choices::{
+    ClientCerts, EvictionPolicy, Execute, LogLevel, OomScoreAdj, Permit, PubsubDefault, Sanitize,
+    Supervised, SyslogFacility,
+};
+use super::{HZ_MAX, HZ_MIN, Latency, NotifiedEvents, RenamedCommands};
 
-/// Declares an enum whose variants have names in configuration files.
-///
-/// Names are matched in any case and printed as written here; their order is that of error texts.
-macro_rules! choice {
-    (
-        $(#[$meta:meta])*
-        $name:ident { $($(#[$doc:meta])* $variant:ident = $text:literal),+ $(,)? }
-    ) => {
-        $(#[$meta])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum $name { $($(#[$doc])* $variant),+ }
-
-        impl $name {
-            /// What a configuration may say, in the order of error texts.
-            pub const NAMES: &'static [&'static str] = &[$($text),+];
-
-            /// The value of that name, in any case.
-            pub fn from_name(name: &[u8]) -> Option<Self> {
-                $(if name.eq_ignore_ascii_case($text.as_bytes()) {
-                    return Some(Self::$variant);
-                })+
-                None
-            }
-
-            /// The name a configuration gives this value.
-            pub fn name(self) -> &'static str {
-                match self { $(Self::$variant => $text),+ }
-            }
-        }
-    };
+/// `shutdown-on-sigint`, `shutdown-on-sigterm`: options of the shutdown; all off is `default`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SignalShutdown {
+    /// Save first.
+    pub save: bool,
+    /// Do not save. Never together with `save`.
+    pub nosave: bool,
+    /// Do not wait for replicas.
+    pub now: bool,
+    /// End whatever fails.
+    pub force: bool,
 }
 
-choice!(
-    /// `loglevel`: the least grave line that is still logged.
-    LogLevel {
-        /// Everything.
-        Debug = "debug",
-        /// What an administrator rarely needs.
-        Verbose = "verbose",
-        /// What happens in production.
-        Notice = "notice",
-        /// Only what someone should look at.
-        Warning = "warning",
-        /// No line at all.
-        Nothing = "nothing",
+impl PubsubDefault {
+    /// Whether new users may use all channels.
+    pub fn allows_all(self) -> bool {
+        self == Self::All
     }
-);
+}
 
-choice!(
-    /// `supervised`: who started the server and waits to hear that it is ready.
-    Supervised {
-        /// Upstart: stops itself once with SIGSTOP.
-        Upstart = "upstart",
-        /// systemd: a datagram to `NOTIFY_SOCKET`.
-        Systemd = "systemd",
-        /// Whichever of them the environment shows.
-        Auto = "auto",
-        /// Nobody.
-        No = "no",
-    }
-);
+/// A `user` line: a user and its rules.
+#[derive(Clone, PartialEq, Eq)]
+pub struct UserLine {
+    /// The user's name.
+    pub name: Vec<u8>,
+    /// The words of ACL SETUSER.
+    pub rules: Vec<Vec<u8>>,
+}
 
-choice!(
-    /// `tls-auth-clients`: whether clients of the TLS port must show a certificate.
-    ClientCerts {
-        /// None is asked for.
-        No = "no",
-        /// Without a valid one the handshake fails.
-        Yes = "yes",
-        /// One that is shown must be valid.
-        Optional = "optional",
-    }
-);
+/// Users and their rules.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Acl {
+    /// The `user` lines, which count when the server starts.
+    pub users: Vec<UserLine>,
+    /// The `rename-command` lines.
+    pub renamed_commands: RenamedCommands,
+    /// A path; empty for none.
+    pub file: String,
+    /// Entries of ACL LOG.
+    pub log_max_len: u64,
+    /// Channels that new users may use.
+    pub pubsub_default: PubsubDefault,
+}
 
-choice!(
-    /// Who may use a dangerous feature: `enable-debug-command`, `enable-protected-configs`.
-    Permit {
-        /// Nobody.
-        No = "no",
-        /// Everybody.
-        Yes = "yes",
-        /// Clients of this host: loopback addresses and the unix socket.
-        Local = "local",
+/// Rules may hold passwords, which no log must show.
+impl std::fmt::Debug for UserLine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("UserLine").field("name", &self.name).finish_non_exhaustive()
     }
-);
-
-choice!(
-    /// `io-threads-execute`: which commands run on the thread that read them.
-    Execute {
-        /// Every data command.
-        All = "all",
-        /// Single-key commands; the main thread runs the rest.
-        Simple = "simple",
-        /// None: the main thread runs every command, as in Redis 8.
-        None = "none",
-    }
-);
+}
 
 impl Permit {
     /// Whether a client may; `local` when it is on this host.
@@ -177,6 +134,89 @@ pub struct Tls {
     pub session_cache_timeout: u32,
 }
 
+/// The parameters of scripts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scripts {
+    pub parallel: bool,
+    pub busy_reply_threshold_ms: i64,
+    /// Scripts may call commands that are denied to them: DEBUG SET-DISABLE-DENY-SCRIPTS. No
+    /// parameter sets it.
+    pub allow_noscript: bool,
+}
+
+impl Default for Scripts {
+    fn default() -> Self {
+        Self { parallel: true, busy_reply_threshold_ms: 5000, allow_noscript: false }
+    }
+}
+
+/// The `syslog-` parameters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the table's row of the same name says what it means")]
+pub struct Syslog {
+    pub enabled: bool,
+    pub ident: String,
+    pub facility: SyslogFacility,
+}
+
+impl Default for Syslog {
+    fn default() -> Self {
+        Self { enabled: false, ident: "redis".to_owned(), facility: SyslogFacility::Local0 }
+    }
+}
+
+/// The limit of memory and what happens at it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the table's row of the same name says what it means")]
+pub struct Eviction {
+    /// Bytes; 0 for no limit.
+    pub maxmemory: u64,
+    pub maxmemory_policy: EvictionPolicy,
+    pub maxmemory_samples: u32,
+    pub maxmemory_eviction_tenacity: u32,
+    pub lfu_log_factor: u32,
+    pub lfu_decay_time_minutes: u32,
+    pub replica_ignore_maxmemory: bool,
+}
+
+impl Default for Eviction {
+    fn default() -> Self {
+        Self {
+            maxmemory: 0,
+            maxmemory_policy: EvictionPolicy::None,
+            maxmemory_samples: 5,
+            maxmemory_eviction_tenacity: 10,
+            lfu_log_factor: 10,
+            lfu_decay_time_minutes: 1,
+            replica_ignore_maxmemory: true,
+        }
+    }
+}
+
+/// The `lazyfree-` parameters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the table's row of the same name says what it means")]
+pub struct LazyFree {
+    pub lazy_eviction: bool,
+    pub lazy_expire: bool,
+    pub lazy_server_del: bool,
+    pub lazy_user_del: bool,
+    pub lazy_user_flush: bool,
+}
+
+/// The `active-defrag-` parameters; nothing reads them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the table's row of the same name says what it means")]
+pub struct ActiveDefrag {
+    pub cycle_min: u32,
+    pub cycle_max: u32,
+    /// Bytes.
+    pub ignore_bytes: u64,
+    pub max_scan_fields: u64,
+    pub threshold_lower: u32,
+    pub threshold_upper: u32,
+}
+
 /// Everything that can be configured. Each field is called as its parameter, `-` written `_`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the table's row of the same name says what it means")]
@@ -189,6 +229,7 @@ pub struct Config {
     pub tcp_backlog: u32,
     pub unixsocket: String,
     pub unixsocketperm: u32,
+    pub socket_mark_id: u32,
     pub protected_mode: bool,
     pub tls: Tls,
 
@@ -199,11 +240,13 @@ pub struct Config {
     pub maxclients: u32,
     /// The password of the default user; empty for none. Never logged.
     pub requirepass: Vec<u8>,
+    pub acl: Acl,
     /// Bytes.
     pub proto_max_bulk_len: u64,
     /// Bytes.
     pub client_query_buffer_limit: u64,
     pub client_output_buffer_limit: OutputLimits,
+    pub notify_keyspace_events: NotifiedEvents,
     pub max_new_connections_per_cycle: usize,
     pub max_new_tls_connections_per_cycle: usize,
 
@@ -218,21 +261,25 @@ pub struct Config {
 
     pub databases: u32,
     pub limits: Limits,
+    pub eviction: Eviction,
     pub active_expire_effort: u32,
-    pub lazyfree_lazy_expire: bool,
-    pub lazyfree_lazy_server_del: bool,
-    pub lazyfree_lazy_user_del: bool,
-    pub lazyfree_lazy_user_flush: bool,
+    pub lazyfree: LazyFree,
+    pub scripts: Scripts,
+    pub sanitize_dump_payload: Sanitize,
     pub activerehashing: bool,
     pub disable_thp: bool,
     pub jemalloc_bg_thread: bool,
+    pub active_defrag: ActiveDefrag,
+    pub locale_collate: String,
 
     /// Microseconds; 0 logs every command, a negative number none.
     pub slowlog_log_slower_than: i64,
     pub slowlog_max_len: u64,
+    pub latency: Latency,
     pub loglevel: LogLevel,
     /// A path; empty for standard output.
     pub logfile: String,
+    pub syslog: Syslog,
     pub hide_user_data_from_log: bool,
 
     /// The working directory. The server stores the absolute path here once it went there.
@@ -244,7 +291,18 @@ pub struct Config {
     pub crash_memcheck_enabled: bool,
     pub ignore_warnings: String,
     pub always_show_logo: bool,
+    pub set_proc_title: bool,
+    /// [`super::process_title`] fills it in.
+    pub proc_title_template: String,
+    pub oom_score_adj: OomScoreAdj,
+    /// For a master, for a replica, and for background children.
+    pub oom_score_adj_values: [i32; 3],
+    /// Seconds.
+    pub shutdown_timeout: u32,
+    pub shutdown_on_sigint: SignalShutdown,
+    pub shutdown_on_sigterm: SignalShutdown,
     pub enable_debug_command: Permit,
+    pub enable_module_command: Permit,
     pub enable_protected_configs: Permit,
 }
 
@@ -302,6 +360,31 @@ impl Default for Tls {
     }
 }
 
+impl Default for Acl {
+    fn default() -> Self {
+        Self {
+            users: Vec::new(),
+            renamed_commands: RenamedCommands::default(),
+            file: String::new(),
+            log_max_len: 128,
+            pubsub_default: PubsubDefault::None,
+        }
+    }
+}
+
+impl Default for ActiveDefrag {
+    fn default() -> Self {
+        Self {
+            cycle_min: 1,
+            cycle_max: 25,
+            ignore_bytes: 100 * MB,
+            max_scan_fields: 1000,
+            threshold_lower: 10,
+            threshold_upper: 100,
+        }
+    }
+}
+
 impl Config {
     /// The longest argument and string: `proto-max-bulk-len`, as far as values can be as long.
     pub fn bulk_bytes_max(&self) -> u64 {
@@ -318,15 +401,18 @@ impl Default for Config {
             tcp_backlog: 511,
             unixsocket: String::new(),
             unixsocketperm: 0,
+            socket_mark_id: 0,
             protected_mode: true,
             tls: Tls::default(),
             timeout: 0,
             tcp_keepalive: 300,
             maxclients: 10_000,
             requirepass: Vec::new(),
+            acl: Acl::default(),
             proto_max_bulk_len: 512 * MB,
             client_query_buffer_limit: 1024 * MB,
             client_output_buffer_limit: OutputLimits::default(),
+            notify_keyspace_events: NotifiedEvents::default(),
             max_new_connections_per_cycle: 10,
             max_new_tls_connections_per_cycle: 1,
             io_threads: IoThreads::Auto,
@@ -338,18 +424,22 @@ impl Default for Config {
             dynamic_hz: true,
             databases: 16,
             limits: Limits::default(),
+            eviction: Eviction::default(),
             active_expire_effort: 1,
-            lazyfree_lazy_expire: false,
-            lazyfree_lazy_server_del: false,
-            lazyfree_lazy_user_del: false,
-            lazyfree_lazy_user_flush: false,
+            lazyfree: LazyFree::default(),
+            scripts: Scripts::default(),
+            sanitize_dump_payload: Sanitize::No,
             activerehashing: true,
             disable_thp: true,
             jemalloc_bg_thread: true,
+            active_defrag: ActiveDefrag::default(),
+            locale_collate: String::new(),
             slowlog_log_slower_than: 10_000,
             slowlog_max_len: 128,
+            latency: Latency::default(),
             loglevel: LogLevel::Notice,
             logfile: String::new(),
+            syslog: Syslog::default(),
             hide_user_data_from_log: false,
             dir: ".".to_owned(),
             daemonize: false,
@@ -359,7 +449,15 @@ impl Default for Config {
             crash_memcheck_enabled: true,
             ignore_warnings: String::new(),
             always_show_logo: false,
+            set_proc_title: true,
+            proc_title_template: "{title} {listen-addr} {server-mode}".to_owned(),
+            oom_score_adj: OomScoreAdj::No,
+            oom_score_adj_values: [0, 200, 800],
+            shutdown_timeout: 10,
+            shutdown_on_sigint: SignalShutdown::default(),
+            shutdown_on_sigterm: SignalShutdown::default(),
             enable_debug_command: Permit::No,
+            enable_module_command: Permit::No,
             enable_protected_configs: Permit::No,
         }
     }

@@ -10,11 +10,13 @@
 //! in its place. A parameter that takes many arguments may have them in one, `bind "a b"`.
 //! What is not here: finding and reading files. The caller's [`Reader`] does that.
 
+use acl::{EditError, RuleError, User};
 use base::quote::split_args;
 
-use super::known::{DEPRECATED, NotYet, REFUSED};
+use super::known::{DEPRECATED, NotYet, REFUSED, is_secret};
 use super::parameter::{Parameter, Reason, WRONG_NUMBER};
-use super::{Config, ConfigError, INCLUDE_DEPTH_MAX, Origin, Warning, find};
+use super::{Config, ConfigError, INCLUDE_DEPTH_MAX, Origin, UserLine, Warning, find};
+use crate::clients::users::context_of;
 
 /// A file that an `include` stands for.
 pub struct Included {
@@ -29,6 +31,7 @@ pub struct Included {
 /// `No such file or directory`.
 pub type Reader<'a> = dyn FnMut(&str) -> Result<Vec<Included>, String> + 'a;
 
+const REDACTED: &str = "(redacted)";
 const BAD_DIRECTIVE: &str = "Bad directive or wrong number of arguments";
 const UNBALANCED: &str = "Unbalanced quotes in configuration line";
 
@@ -87,7 +90,7 @@ impl Loader<'_, '_> {
                     return Err(ConfigError {
                         origin: origin.clone(),
                         line: number,
-                        text: String::from_utf8_lossy(line).into_owned(),
+                        text: shown(line),
                         reason: reason.into_owned(),
                     });
                 }
@@ -113,8 +116,15 @@ impl Loader<'_, '_> {
         if name.eq_ignore_ascii_case(b"include") {
             return self.include(args);
         }
+        if is(name, "user") {
+            return Ok(self.user(args)?);
+        }
+        if is(name, "rename-command") {
+            let [old, new] = args else { return Err(BAD_DIRECTIVE.into()) };
+            return Ok(self.config.acl.renamed_commands.rename(old, new)?);
+        }
         if let Some((_, reason)) = REFUSED.iter().find(|(refused, _)| is(name, refused)) {
-            // `aclfile ""` is how a file says that there is none.
+            // An empty value is how a file says that there is none.
             let nothing = matches!(args, [only] if only.is_empty());
             return if nothing { Ok(()) } else { Err((*reason).into()) };
         }
@@ -146,6 +156,31 @@ impl Loader<'_, '_> {
         }
     }
 
+    /// A user and its rules, which are tried here and count when the server starts.
+    fn user(&mut self, args: &[Vec<u8>]) -> Result<(), Reason> {
+        let Some((name, rules)) = args.split_first() else { return Err(BAD_DIRECTIVE.into()) };
+        let wrong = |word: &[u8], reason: String| -> Reason {
+            let word = match word.iter().any(|byte| b"<>#!".contains(byte)) {
+                true => REDACTED.into(),
+                false => String::from_utf8_lossy(word),
+            };
+            format!("Error in user declaration '{word}': {reason}").into()
+        };
+        if self.config.acl.users.iter().any(|user| user.name == *name) {
+            return Err(wrong(name, RuleError::Duplicate.to_string()));
+        }
+        if acl::has_blanks(name) {
+            return Err("Spaces not allowed in ACL usernames".into());
+        }
+        let context = context_of(self.config);
+        User::new(name, context).edited(rules, context).map_err(|error| match error {
+            EditError::Unmatched(word) => wrong(&word, "Unmatched parenthesis".to_owned()),
+            EditError::Word(word, reason) => wrong(&word, reason.to_string()),
+        })?;
+        self.config.acl.users.push(UserLine { name: name.clone(), rules: rules.to_vec() });
+        Ok(())
+    }
+
     fn include(&mut self, args: &[Vec<u8>]) -> Result<(), Fault> {
         let [path] = args else { return Err(BAD_DIRECTIVE.into()) };
         let path = self.beside_dir(&String::from_utf8_lossy(path));
@@ -174,6 +209,20 @@ impl Loader<'_, '_> {
             dir => format!("{}/{path}", dir.trim_end_matches('/')),
         }
     }
+}
+
+/// A line as an error shows it: without the rules of a user and without a parameter's secret.
+fn shown(line: &[u8]) -> String {
+    let parts = split_args(line);
+    // The name ends also where someone has misplaced a quote or an equals sign.
+    let mut words = line.split(|byte| byte.is_ascii_whitespace() || b"\"'=".contains(byte));
+    let name = words.find(|word| !word.is_empty()).unwrap_or_default();
+    let kept: &[&[u8]] = match parts.as_deref() {
+        Some([_, user, ..]) if is(name, "user") => &[name, user],
+        _ if line != name && (is(name, "user") || is_secret(name)) => &[name],
+        _ => return String::from_utf8_lossy(line).into_owned(),
+    };
+    format!("{} {REDACTED}", String::from_utf8_lossy(&kept.join(&b' ')))
 }
 
 fn is(name: &[u8], known: &str) -> bool {

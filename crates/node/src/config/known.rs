@@ -6,6 +6,8 @@
 
 use base::size::parse_bytes;
 
+use super::find;
+
 /// A parameter of Redis that has no effect here yet.
 pub struct NotYet {
     /// Its name or one of its names, in lower case.
@@ -40,12 +42,19 @@ pub const DEPRECATED: &[&str] = &[
 
 /// Directives that decide who may do what, with the reason why a file that has one is refused.
 pub const REFUSED: &[(&str, &str)] = &[
-    ("user", "users are not supported yet; requirepass sets the default user's password"),
-    ("aclfile", "users are not supported yet; requirepass sets the default user's password"),
-    ("rename-command", "renaming commands is not supported"),
     ("loadmodule", "modules are not supported"),
     ("sentinel", "sentinel directive while not in sentinel mode"),
 ];
+
+/// Those of [`NOT_YET`] whose values are secrets, under the names of Redis and Valkey.
+const SECRETS: &[&str] =
+    &["masterauth", "masteruser", "primaryauth", "primaryuser", "tls-client-key-file-pass"];
+
+/// Whether the value of the parameter of this name is a secret, which no log may show.
+pub(crate) fn is_secret(name: &[u8]) -> bool {
+    find(name).is_some_and(|row| row.sensitive)
+        || SECRETS.iter().any(|secret| name.eq_ignore_ascii_case(secret.as_bytes()))
+}
 
 /// What CONFIG GET answers for two parameters that tools ask every server for (redis-benchmark
 /// does before it starts): that nothing is saved. CONFIG SET accepts the same value and no other.
@@ -57,15 +66,6 @@ const fn entry(name: &'static str, quiet: &'static str) -> NotYet {
 
 /// Every parameter of Redis 8 that is neither in the table nor above.
 pub static NOT_YET: &[NotYet] = &[
-    entry("acl-pubsub-default", "resetchannels"),
-    entry("acllog-max-len", "128"),
-    entry("active-defrag-cycle-max", "25"),
-    entry("active-defrag-cycle-min", "1"),
-    entry("active-defrag-ignore-bytes", "104857600"),
-    entry("active-defrag-max-scan-fields", "1000"),
-    entry("active-defrag-threshold-lower", "10"),
-    entry("active-defrag-threshold-upper", "100"),
-    entry("activedefrag", "no"),
     entry("aof-disable-auto-gc", "no"),
     entry("aof-load-truncated", "yes"),
     entry("aof-rewrite-cpulist", ""),
@@ -82,7 +82,6 @@ pub static NOT_YET: &[NotYet] = &[
     entry("bgsave-cpulist", ""),
     entry("bgsave_cpulist", ""),
     entry("bind-source-addr", ""),
-    entry("busy-reply-threshold", "5000"),
     entry("cluster-allow-pubsubshard-when-down", "yes"),
     entry("cluster-allow-reads-when-down", "no"),
     entry("cluster-allow-replica-migration", "yes"),
@@ -108,34 +107,17 @@ pub static NOT_YET: &[NotYet] = &[
     entry("cluster-slave-validity-factor", "10"),
     entry("dbfilename", "dump.rdb"),
     entry("enable-debug-assert", "no"),
-    entry("enable-module-command", "no"),
     entry("key-load-delay", "0"),
-    entry("latency-monitor-threshold", "0"),
-    entry("latency-tracking", "yes"),
-    entry("latency-tracking-info-percentiles", "50 99 99.9"),
-    entry("lazyfree-lazy-eviction", "no"),
-    entry("lfu-decay-time", "1"),
-    entry("lfu-log-factor", "10"),
     entry("loading-process-events-interval-bytes", "524288"),
-    entry("locale-collate", ""),
     entry("lua-enable-deprecated-api", "no"),
-    entry("lua-time-limit", "5000"),
     entry("masterauth", ""),
     entry("masteruser", ""),
-    entry("maxmemory", "0"),
     entry("maxmemory-clients", "0"),
-    entry("maxmemory-eviction-tenacity", "10"),
-    entry("maxmemory-policy", "noeviction"),
-    entry("maxmemory-samples", "5"),
     entry("min-replicas-max-lag", "10"),
     entry("min-replicas-to-write", "0"),
     entry("min-slaves-max-lag", "10"),
     entry("min-slaves-to-write", "0"),
     entry("no-appendfsync-on-rewrite", "no"),
-    entry("notify-keyspace-events", ""),
-    entry("oom-score-adj", "no"),
-    entry("oom-score-adj-values", "0 200 800"),
-    entry("proc-title-template", "{title} {listen-addr} {server-mode}"),
     entry("propagation-error-behavior", "ignore"),
     entry("rdb-del-sync-files", "no"),
     entry("rdb-key-save-delay", "0"),
@@ -158,31 +140,20 @@ pub static NOT_YET: &[NotYet] = &[
     entry("replica-announced", "yes"),
     entry("replica-full-sync-buffer-limit", "0"),
     entry("replica-ignore-disk-write-errors", "no"),
-    entry("replica-ignore-maxmemory", "yes"),
     entry("replica-lazy-flush", "no"),
     entry("replica-priority", "100"),
     entry("replica-read-only", "yes"),
     entry("replica-serve-stale-data", "yes"),
     entry("replicaof", "no one"),
-    entry("sanitize-dump-payload", "no"),
     entry("save", ""),
-    entry("set-proc-title", "yes"),
-    entry("shutdown-on-sigint", "default"),
-    entry("shutdown-on-sigterm", "default"),
-    entry("shutdown-timeout", "10"),
     entry("slave-announce-ip", ""),
     entry("slave-announce-port", "0"),
-    entry("slave-ignore-maxmemory", "yes"),
     entry("slave-lazy-flush", "no"),
     entry("slave-priority", "100"),
     entry("slave-read-only", "yes"),
     entry("slave-serve-stale-data", "yes"),
     entry("slaveof", "no one"),
-    entry("socket-mark-id", "0"),
     entry("stop-writes-on-bgsave-error", "yes"),
-    entry("syslog-enabled", "no"),
-    entry("syslog-facility", "local0"),
-    entry("syslog-ident", "redis"),
     entry("tls-client-cert-file", ""),
     entry("tls-client-key-file", ""),
     entry("tls-client-key-file-pass", ""),

@@ -26,28 +26,29 @@ impl Config {
     /// # Errors
     /// Redis's reply for the first pair that cannot be accepted.
     pub fn set(&mut self, pairs: &[(&[u8], &[u8])], local: bool) -> Result<Vec<Change>, SetError> {
-        let mut rows: Vec<(&'static Parameter, &[u8])> = Vec::with_capacity(pairs.len());
+        let mut rows: Vec<(&'static Parameter, &'static str, &[u8])> =
+            Vec::with_capacity(pairs.len());
         for (name, value) in pairs {
             let Some(row) = find(name) else {
                 check_fixed(name, value)?;
                 continue;
             };
             if row.immutable {
-                return Err(refusal(name, "can't set immutable config"));
+                return Err(SetError::failed(name, "can't set immutable config"));
             }
             if row.protected && !self.enable_protected_configs.allows(local) {
-                return Err(refusal(name, "can't set protected config"));
+                return Err(SetError::failed(name, "can't set protected config"));
             }
-            if rows.iter().any(|(other, _)| other.name == row.name) {
-                return Err(refusal(name, "duplicate parameter"));
+            if rows.iter().any(|(other, ..)| other.name == row.name) {
+                return Err(SetError::failed(name, "duplicate parameter"));
             }
-            rows.push((row, value));
+            rows.push((row, row.name_like(name), value));
         }
         let mut new = self.clone();
         let mut changes: Vec<Change> = Vec::new();
-        for (row, value) in rows {
+        for (row, name, value) in rows {
             row.read(&mut new, &split(row, value))
-                .map_err(|reason| SetError::failed(row.name, reason))?;
+                .map_err(|reason| SetError::failed(name.as_bytes(), &reason))?;
             let changed = row.volatile || row.print(&new) != row.print(self);
             let known = changes.iter().any(|change| change.apply == row.apply);
             if changed && !known && row.apply != Apply::Nothing {
@@ -96,14 +97,10 @@ impl Config {
 /// A parameter outside the table may be set to what CONFIG GET says of it.
 fn check_fixed(name: &[u8], value: &[u8]) -> Result<(), SetError> {
     match FIXED.iter().find(|(fixed, _)| name.eq_ignore_ascii_case(fixed.as_bytes())) {
-        None => Err(SetError::Unknown(String::from_utf8_lossy(name).into_owned())),
+        None => Err(SetError::unknown(name)),
         Some((_, only)) if value.eq_ignore_ascii_case(only.as_bytes()) => Ok(()),
-        Some(_) => Err(refusal(name, "can't set immutable config")),
+        Some(_) => Err(SetError::failed(name, "can't set immutable config")),
     }
-}
-
-fn refusal(name: &[u8], reason: &str) -> SetError {
-    SetError::failed(&String::from_utf8_lossy(name), reason)
 }
 
 /// The arguments in a value of CONFIG SET: unlike in a file, single spaces part them and quotes
@@ -152,6 +149,8 @@ mod tests {
         failed(&[("hz", "10"), ("HZ", "20")], "HZ", "duplicate parameter");
         failed(&[("server_cpulist", "1")], "server_cpulist", "can't set immutable config");
         let integer = "argument couldn't be parsed into an integer";
+        failed(&[("hash-max-ZIPLIST-entries", "x")], "hash-max-ziplist-entries", integer);
+        failed(&[("set-max-listpack-value", "1kb")], "set-max-listpack-value", integer);
         failed(&[("PORT", "x")], "port", integer);
         failed(&[("timeout", "5"), ("hz", "abc")], "hz", integer);
         failed(&[("port", "+5")], "port", integer);
@@ -234,7 +233,7 @@ mod tests {
         get(&["por*", "PORT", "[p]ort"], &["port"]);
         get(&["server?cpulist"], &["server-cpulist", "server_cpulist"]);
         get(&["SERVER_CPULIST"], &["SERVER_CPULIST"]);
-        get(&["p\\ort", "nothing", "maxmemory"], &[]);
+        get(&["p\\ort", "nothing", "maxmemory-clients"], &[]);
         get(&["slowlog-*", "HZ"], &["slowlog-log-slower-than", "slowlog-max-len", "HZ"]);
     }
 

@@ -22,33 +22,44 @@
 //! what must be applied goes out.
 
 mod arguments;
+mod choices;
 mod error;
+mod events;
 mod fields;
 mod file;
 mod known;
+mod latency;
 mod live;
 mod parameter;
+mod renamed;
 mod rewrite;
 mod sample;
 mod special;
 mod table;
+mod title;
 
 #[cfg(test)]
 mod tests;
 
 pub use arguments::{Invocation, USAGE, parse_arguments};
 pub use error::{ConfigError, Origin, SetError, Warning};
+pub use events::NotifiedEvents;
 pub use fields::{
-    ClientCerts, Config, Execute, IoThreads, LogLevel, OutputLimit, OutputLimits, Permit,
-    Supervised, Tls,
+    Acl, ActiveDefrag, ClientCerts, Config, Eviction, EvictionPolicy, Execute, IoThreads, LazyFree,
+    LogLevel, OomScoreAdj, OutputLimit, OutputLimits, Permit, PubsubDefault, SignalShutdown,
+    Supervised, Syslog, SyslogFacility, Tls, UserLine,
 };
 pub use file::{Included, Reader};
+pub(crate) use known::is_secret;
 pub use known::{DEPRECATED, NOT_YET, NotYet, REFUSED};
+pub use latency::{Latency, percentile_text};
 pub use live::Change;
 pub use parameter::{Apply, Kind, Notation, Parameter, Reason, Slot, Special};
+pub use renamed::RenamedCommands;
 pub use sample::sample;
 pub use special::cpus;
 pub use table::PARAMETERS;
+pub use title::process_title;
 
 /// The most addresses `bind` takes.
 pub const BIND_ADDRESSES_MAX: usize = 16;

@@ -38,6 +38,10 @@ pub enum Apply {
     Directory,
     /// The allocator's background thread.
     Allocator,
+    /// What `ps` shows of the process.
+    Title,
+    /// The score by which the kernel chooses a process to end when memory is short.
+    OomScore,
 }
 
 /// Where a value of type `T` lives in a `Config`.
@@ -222,6 +226,12 @@ impl Parameter {
             || self.alias.is_some_and(|alias| name.eq_ignore_ascii_case(alias.as_bytes()))
     }
 
+    /// Its name, or its alias if that is what it is called.
+    pub(super) fn name_like(&self, called: &[u8]) -> &'static str {
+        let alias = self.alias.filter(|alias| called.eq_ignore_ascii_case(alias.as_bytes()));
+        alias.unwrap_or(self.name)
+    }
+
     /// The value as CONFIG GET prints it.
     pub fn print(&self, config: &Config) -> Vec<u8> {
         match self.kind {
@@ -289,11 +299,11 @@ impl Parameter {
 
 pub(super) const WRONG_NUMBER: &str = "wrong number of arguments";
 
-pub(super) fn yes_no(value: &bool) -> &'static str {
+fn yes_no(value: &bool) -> &'static str {
     if *value { "yes" } else { "no" }
 }
 
-fn parse_yes_no(arg: &[u8]) -> Result<bool, Reason> {
+pub(super) fn parse_yes_no(arg: &[u8]) -> Result<bool, Reason> {
     if arg.eq_ignore_ascii_case(b"yes") {
         Ok(true)
     } else if arg.eq_ignore_ascii_case(b"no") {
@@ -338,6 +348,6 @@ fn parse_octal(arg: &[u8]) -> Option<i64> {
     i64::from_str_radix(str::from_utf8(arg).ok()?, 8).ok()
 }
 
-fn not_among(names: &[&str]) -> Reason {
+pub(super) fn not_among(names: &[&str]) -> Reason {
     format!("argument(s) must be one of the following: {}", names.join(", ")).into()
 }

@@ -18,7 +18,8 @@ const INTRODUCTION: &str = "\
 const HEADINGS: &[(&str, &str)] = &[
     ("bind", "Network"),
     ("tls-port", "TLS"),
-    ("requirepass", "Clients"),
+    ("requirepass", "Users"),
+    ("maxclients", "Clients"),
     ("io-threads", "Threads"),
     ("databases", "Keys and memory"),
     ("loglevel", "Logs"),

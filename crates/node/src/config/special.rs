@@ -1,11 +1,15 @@
 //! The parameters whose values have a form of their own: `bind`, `io-threads`, the lists of
-//! processors, `client-output-buffer-limit`.
+//! processors, `client-output-buffer-limit`, `activedefrag`, `shutdown-on-sigint` and its like,
+//! `oom-score-adj-values`.
 //!
 //! Each reads all its arguments before it changes anything.
 
 use base::size::parse_bytes;
 
-use super::parameter::{Notation, Reason, Special, WRONG_NUMBER, parse_number, parse_text};
+use super::fields::SignalShutdown;
+use super::parameter::{
+    Notation, Reason, Special, WRONG_NUMBER, not_among, parse_number, parse_text, parse_yes_no,
+};
 use super::{BIND_ADDRESSES_MAX, Config, IO_THREADS_MAX, IoThreads, OutputLimit, OutputLimits};
 
 /// `bind`: a list of addresses. A single empty argument, or none, means no TCP.
@@ -174,6 +178,107 @@ fn read_output_limit(
         );
     };
     *limit = OutputLimit { hard_bytes, soft_bytes, soft_seconds: seconds as u32 };
+    Ok(())
+}
+
+/// `activedefrag`: as in a Redis whose allocator cannot do it.
+pub(super) const ACTIVE_DEFRAG: Special = Special {
+    print: |_| "no".to_owned(),
+    read: |_, args| {
+        let [arg] = args else { return Err(WRONG_NUMBER.into()) };
+        if parse_yes_no(arg)? {
+            return Err("Active defragmentation cannot be enabled: it requires a Redis server \
+                compiled with a modified Jemalloc like the one shipped by default with the Redis \
+                source distribution"
+                .into());
+        }
+        Ok(())
+    },
+    lines: |_| vec!["no".to_owned()],
+    form: "no",
+};
+
+/// `shutdown-on-sigint`: `default`, or options of SHUTDOWN.
+pub(super) const ON_SIGINT: Special = Special {
+    print: |config| print_shutdown(config.shutdown_on_sigint),
+    read: |config, args| {
+        config.shutdown_on_sigint = read_shutdown(args)?;
+        Ok(())
+    },
+    lines: |config| vec![print_shutdown(config.shutdown_on_sigint)],
+    form: SHUTDOWN_FORM,
+};
+
+/// `shutdown-on-sigterm`: the same.
+pub(super) const ON_SIGTERM: Special = Special {
+    print: |config| print_shutdown(config.shutdown_on_sigterm),
+    read: |config, args| {
+        config.shutdown_on_sigterm = read_shutdown(args)?;
+        Ok(())
+    },
+    lines: |config| vec![print_shutdown(config.shutdown_on_sigterm)],
+    form: SHUTDOWN_FORM,
+};
+
+const SHUTDOWN_FORM: &str = "default | [save | nosave] [now] [force]";
+
+fn print_shutdown(shutdown: SignalShutdown) -> String {
+    let SignalShutdown { save, nosave, now, force } = shutdown;
+    let options = [(save, "save"), (nosave, "nosave"), (now, "now"), (force, "force")];
+    let given: Vec<&str> = options.iter().filter(|(on, _)| *on).map(|(_, name)| *name).collect();
+    if given.is_empty() { "default".to_owned() } else { given.join(" ") }
+}
+
+fn read_shutdown(args: &[Vec<u8>]) -> Result<SignalShutdown, Reason> {
+    let mut shutdown = SignalShutdown::default();
+    for arg in args {
+        match arg.to_ascii_lowercase().as_slice() {
+            b"default" => {}
+            b"save" => shutdown.save = true,
+            b"nosave" => shutdown.nosave = true,
+            b"now" => shutdown.now = true,
+            b"force" => shutdown.force = true,
+            _ => return Err(no_shutdown_option()),
+        }
+    }
+    if args.is_empty() {
+        return Err(no_shutdown_option());
+    }
+    if shutdown.save && shutdown.nosave {
+        return Err("shutdown options SAVE and NOSAVE can't be used simultaneously".into());
+    }
+    Ok(shutdown)
+}
+
+fn no_shutdown_option() -> Reason {
+    not_among(&["default", "save", "nosave", "now", "force"])
+}
+
+/// `oom-score-adj-values`: for a master, a replica, and background children.
+pub(super) const OOM_SCORES: Special = Special {
+    print: print_oom_scores,
+    read: read_oom_scores,
+    lines: |config| vec![print_oom_scores(config)],
+    form: "master replica child",
+};
+
+fn print_oom_scores(config: &Config) -> String {
+    config.oom_score_adj_values.map(|value| value.to_string()).join(" ")
+}
+
+fn read_oom_scores(config: &mut Config, args: &[Vec<u8>]) -> Result<(), Reason> {
+    let [_, _, _] = args else { return Err(WRONG_NUMBER.into()) };
+    let mut values = [0; 3];
+    for (value, arg) in values.iter_mut().zip(args) {
+        let parsed = parse_number(arg, Notation::Decimal, -2000, 2000);
+        let Ok(parsed) = parsed else {
+            return Err(
+                "Invalid oom-score-adj-values, elements must be between -2000 and 2000.".into()
+            );
+        };
+        *value = parsed as i32;
+    }
+    config.oom_score_adj_values = values;
     Ok(())
 }
 

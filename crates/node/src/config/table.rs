@@ -3,9 +3,18 @@
 //! Ranges and names are those of Redis 8, which clients and tools check. What has no meaning yet
 //! is not here but in [`super::NOT_YET`].
 
-use super::fields::{ClientCerts, Execute, LogLevel, Permit, Supervised};
+use super::events::NOTIFIED_EVENTS;
+use super::fields::{
+    ClientCerts, EvictionPolicy, Execute, LogLevel, OomScoreAdj, Permit, PubsubDefault, Sanitize,
+    Supervised, SyslogFacility,
+};
+use super::latency::PERCENTILES;
 use super::parameter::{Apply, Kind, Notation, Parameter, Slot};
-use super::special::{BIND, BIO_CPU_LIST, CPU_LIST, IO_THREADS, OUTPUT_LIMITS};
+use super::special::{
+    ACTIVE_DEFRAG, BIND, BIO_CPU_LIST, CPU_LIST, IO_THREADS, ON_SIGINT, ON_SIGTERM, OOM_SCORES,
+    OUTPUT_LIMITS,
+};
+use super::title::TITLE_TEMPLATE;
 use super::{HZ_MAX, HZ_MIN};
 
 const I32_MAX: i64 = i32::MAX as i64;
@@ -13,6 +22,7 @@ const U32_MAX: i64 = u32::MAX as i64;
 const MB: i64 = 1024 * 1024;
 
 // The files that read parameters, below `crates`.
+const ACCESS: &str = "node/src/execution/access.rs";
 const ACCEPT: &str = "server/src/net/accept.rs";
 const ACCOUNTING: &str = "node/src/execution/accounting.rs";
 const CONNECTION: &str = "server/src/net/connection.rs";
@@ -20,6 +30,7 @@ const APPLY: &str = "server/src/threads/apply.rs";
 const CONTROL: &str = "server/src/threads/control.rs";
 const CRON: &str = "server/src/threads/cron.rs";
 const DEBUG: &str = "node/src/commands/debug.rs";
+const EVICTION: &str = "node/src/eviction/limit.rs";
 const FIELDS: &str = "node/src/config/fields.rs";
 const HASH: &str = "store/src/hash/edit.rs";
 const HYPERLOGLOG: &str = "engine/src/hyperloglog/mod.rs";
@@ -27,16 +38,27 @@ const IO_THREAD: &str = "server/src/threads/io_thread.rs";
 const LIST: &str = "store/src/list.rs";
 const LISTENER: &str = "server/src/net/listener.rs";
 const LIVE: &str = "node/src/config/live.rs";
+const MODULE: &str = "node/src/commands/module.rs";
 const NODE: &str = "node/src/node.rs";
 const NOTIFY: &str = "server/src/process/notify.rs";
-const SESSION: &str = "node/src/clients/session.rs";
+const OOM: &str = "server/src/process/oom_score.rs";
+const SCRIPTING: &str = "node/src/scripting/run.rs";
+const SCRIPT_HOST: &str = "node/src/scripting/host.rs";
 const SET: &str = "store/src/set/new.rs";
 const SORTED_SET: &str = "store/src/sorted_set/edit.rs";
 const START: &str = "server/src/process/start.rs";
+const STATISTICS: &str = "node/src/commands/info/statistics.rs";
 const STREAM: &str = "engine/src/stream/add.rs";
+const TITLE: &str = "node/src/config/title.rs";
 const TLS: &str = "server/src/net/tls/mod.rs";
 const TLS_FILES: &str = "server/src/net/tls/files.rs";
+const USERS: &str = "node/src/clients/users.rs";
+const USER_FILE: &str = "node/src/commands/acl/file.rs";
 const WORKER: &str = "node/src/execution/worker.rs";
+
+// Why parameters have no effect, where several share a reason.
+const NO_DEFRAG: &str = "nothing is moved against fragmentation";
+const PLAIN_SHUTDOWN: &str = "a shutdown saves nothing and waits for nothing";
 
 /// Where a field is.
 macro_rules! slot {
@@ -93,6 +115,23 @@ const TICK_RATE: Kind = Kind::Number {
     write: |c, value| c.hz = (value as u32).clamp(HZ_MIN, HZ_MAX),
 };
 
+/// `relative` is another name of `yes`.
+const OOM_SCORE: Kind = Kind::Choice {
+    names: OomScoreAdj::NAMES,
+    read: |c| c.oom_score_adj.name(),
+    write: |c, name| match OomScoreAdj::from_name(name) {
+        Some(OomScoreAdj::Relative) => {
+            c.oom_score_adj = OomScoreAdj::Yes;
+            true
+        }
+        Some(value) => {
+            c.oom_score_adj = value;
+            true
+        }
+        None => false,
+    },
+};
+
 /// Every parameter that has a meaning, grouped by subject.
 #[rustfmt::skip]
 pub static PARAMETERS: &[Parameter] = &[
@@ -110,6 +149,9 @@ pub static PARAMETERS: &[Parameter] = &[
     number!("unixsocketperm", unixsocketperm, Octal 0..=0o777,
         "Permissions of that socket, octal; 0 leaves them to the umask.").immutable()
         .read_in(LISTENER),
+    number!("socket-mark-id", socket_mark_id, Decimal 0..=U32_MAX,
+        "Mark of the listening sockets' packets for rules of the firewall; 0 for none.")
+        .immutable().read_in(LISTENER),
     flag!("protected-mode", protected_mode,
         "While the default user has no password, serve clients of this host only.")
         .read_in(ACCEPT),
@@ -153,9 +195,17 @@ pub static PARAMETERS: &[Parameter] = &[
     number!("tls-session-cache-timeout", tls.session_cache_timeout, Decimal 0..=I32_MAX,
         "Seconds a session can be resumed.").applies(Apply::Tls).read_in(TLS),
 
-    // Clients.
+    // Users.
     Parameter::new("requirepass", Kind::Secret(slot!(requirepass)),
-        "Password of the default user; empty for none.").read_in(SESSION),
+        "Password of the default user; empty for none.").read_in(USERS),
+    text!("aclfile", acl.file,
+        "File with the rules of all users, for ACL LOAD and ACL SAVE; empty for none.")
+        .immutable().read_in(USER_FILE),
+    choice!("acl-pubsub-default", acl.pubsub_default, PubsubDefault,
+        "Channels that new users may use: allchannels or resetchannels (none).").read_in(USERS),
+    number!("acllog-max-len", acl.log_max_len, Decimal 0..=i64::MAX,
+        "Entries of the log of what was denied to users; ACL LOG shows them.").read_in(ACCESS),
+    // Clients.
     number!("maxclients", maxclients, Decimal 1..=U32_MAX,
         "Clients connected at once; further ones get an error.").applies(Apply::Clients)
         .read_in(ACCEPT),
@@ -171,6 +221,9 @@ pub static PARAMETERS: &[Parameter] = &[
     Parameter::new("client-output-buffer-limit", Kind::Special(OUTPUT_LIMITS),
         "Unsent output at which a client is closed: at once, or when it lasts so many seconds.")
         .multi().read_in(CONNECTION),
+    Parameter::new("notify-keyspace-events", Kind::Special(NOTIFIED_EVENTS),
+        "Events of keys that are published: classes, and K or E for their channels; empty: none.")
+        .read_in(WORKER),
 
     number!("max-new-connections-per-cycle", max_new_connections_per_cycle, Decimal 1..=1000,
         "Connections accepted from a listening socket in one turn.").read_in(ACCEPT),
@@ -202,18 +255,48 @@ pub static PARAMETERS: &[Parameter] = &[
     // Keys and memory.
     number!("databases", databases, Decimal 1..=I32_MAX,
         "Databases that SELECT can choose from.").immutable().read_in(NODE),
+    number!("maxmemory", eviction.maxmemory, Bytes 0..=i64::MAX,
+        "Bytes of memory above which keys are evicted or writes refused; 0 for no limit.")
+        .read_in(EVICTION),
+    choice!("maxmemory-policy", eviction.maxmemory_policy, EvictionPolicy,
+        "Keys that go: none (noeviction), allkeys-lru, -lfu, -random, or volatile- these or -ttl.")
+        .read_in(EVICTION),
+    number!("maxmemory-samples", eviction.maxmemory_samples, Decimal 1..=64,
+        "Keys looked at to choose one of them.").read_in(EVICTION),
+    number!("maxmemory-eviction-tenacity", eviction.maxmemory_eviction_tenacity, Decimal 0..=100,
+        "How long a command waits for evictions: 50 us for each up to 10, then 15% more for each.")
+        .read_in(EVICTION),
+    number!("lfu-log-factor", eviction.lfu_log_factor, Decimal 0..=I32_MAX,
+        "How hard it is for a key's frequency to rise under the policies by frequency.")
+        .read_in(EVICTION),
+    number!("lfu-decay-time", eviction.lfu_decay_time_minutes, Decimal 0..=I32_MAX,
+        "Minutes in which that frequency falls by one; 0: it does not.").read_in(EVICTION),
+    flag!("replica-ignore-maxmemory", eviction.replica_ignore_maxmemory,
+        "A replica evicts nothing: its master does.").alias("slave-ignore-maxmemory")
+        .without_effect("there are no replicas"),
     number!("active-expire-effort", active_expire_effort, Decimal 1..=10,
         "How hard to look for expired keys, 1 to 10.").read_in(CRON),
-    flag!("lazyfree-lazy-expire", lazyfree_lazy_expire,
+    flag!("script-parallel", scripts.parallel,
+        "Whether scripts that keep to their declared keys run beside each other")
+    .read_in(SCRIPTING),
+    number!("busy-reply-threshold", scripts.busy_reply_threshold_ms, Decimal 0..=i64::MAX,
+        "Milliseconds that others wait for a script before they get BUSY; 0 for ever.")
+        .alias("lua-time-limit").read_in(SCRIPT_HOST),
+    flag!("lazyfree-lazy-expire", lazyfree.lazy_expire,
         "Replay the removal of expired keys as UNLINK instead of DEL.").read_in(WORKER),
-    flag!("lazyfree-lazy-server-del", lazyfree_lazy_server_del,
+    flag!("lazyfree-lazy-eviction", lazyfree.lazy_eviction,
+        "Replay the removal of evicted keys as UNLINK instead of DEL.").read_in(EVICTION),
+    flag!("lazyfree-lazy-server-del", lazyfree.lazy_server_del,
         "Replay removals that other commands cause as UNLINK instead of DEL.").read_in(WORKER),
-    flag!("lazyfree-lazy-user-del", lazyfree_lazy_user_del,
+    flag!("lazyfree-lazy-user-del", lazyfree.lazy_user_del,
         "DEL frees in the background, as UNLINK does.")
         .without_effect("values that take long to free are always freed in the background"),
-    flag!("lazyfree-lazy-user-flush", lazyfree_lazy_user_flush,
+    flag!("lazyfree-lazy-user-flush", lazyfree.lazy_user_flush,
         "FLUSHALL and FLUSHDB free in the background unless told SYNC.")
         .without_effect("a database is always freed in the background"),
+    choice!("sanitize-dump-payload", sanitize_dump_payload, Sanitize,
+        "Whose payloads RESTORE looks through: no, yes or clients.")
+        .without_effect("all payloads are looked through"),
     flag!("activerehashing", activerehashing,
         "Move entries to a resized table in the background, too.")
         .without_effect("tables are never rehashed as a whole"),
@@ -222,6 +305,25 @@ pub static PARAMETERS: &[Parameter] = &[
     flag!("jemalloc-bg-thread", jemalloc_bg_thread,
         "Let the allocator return memory from a thread of its own.").applies(Apply::Allocator)
         .read_in(START),
+    Parameter::new("activedefrag", Kind::Special(ACTIVE_DEFRAG),
+        "Move values closer together when much memory lies between them.")
+        .without_effect(NO_DEFRAG),
+    number!("active-defrag-cycle-min", active_defrag.cycle_min, Decimal 1..=99,
+        "Per cent of a processor that this takes at the lower threshold.")
+        .without_effect(NO_DEFRAG),
+    number!("active-defrag-cycle-max", active_defrag.cycle_max, Decimal 1..=99,
+        "The same at the upper threshold.").without_effect(NO_DEFRAG),
+    number!("active-defrag-ignore-bytes", active_defrag.ignore_bytes, Bytes 1..=i64::MAX,
+        "Bytes between values for which nothing is moved.").without_effect(NO_DEFRAG),
+    number!("active-defrag-max-scan-fields", active_defrag.max_scan_fields, Decimal 1..=i64::MAX,
+        "Elements above which a collection is not moved in one go.").without_effect(NO_DEFRAG),
+    number!("active-defrag-threshold-lower", active_defrag.threshold_lower, Decimal 0..=1000,
+        "Per cent of memory between values at which moving begins.").without_effect(NO_DEFRAG),
+    number!("active-defrag-threshold-upper", active_defrag.threshold_upper, Decimal 0..=1000,
+        "The same at which it takes the most time.").without_effect(NO_DEFRAG),
+    text!("locale-collate", locale_collate,
+        "Locale by which SORT ALPHA compares; empty for that of the environment.").keeps_empty()
+        .without_effect("SORT ALPHA compares bytes"),
 
     // Small forms of collections.
     number!("hash-max-listpack-entries", limits.hash_max_listpack_entries, Decimal 0..=i64::MAX,
@@ -243,7 +345,7 @@ pub static PARAMETERS: &[Parameter] = &[
         "Members of a set of integers that is kept sorted.").read_in(SET),
     number!("set-max-listpack-entries", limits.set_max_listpack_entries, Decimal 0..=i64::MAX,
         "Members of a packed set.").read_in(SET),
-    number!("set-max-listpack-value", limits.set_max_listpack_value, Bytes 0..=i64::MAX,
+    number!("set-max-listpack-value", limits.set_max_listpack_value, Decimal 0..=i64::MAX,
         "Bytes of each member of a packed set.").read_in(SET),
     number!("stream-node-max-bytes", limits.stream_node_max_bytes, Bytes 0..=i64::MAX,
         "Bytes of a chunk of a stream; 0 for no limit.").read_in(STREAM),
@@ -262,17 +364,23 @@ pub static PARAMETERS: &[Parameter] = &[
         .applies(Apply::Log).read_in(APPLY),
     text!("logfile", logfile,
         "File to log to; empty for standard output.").immutable().keeps_empty().read_in(APPLY),
+    flag!("syslog-enabled", syslog.enabled,
+        "Log to the system's log, too.").immutable().read_in(START),
+    text!("syslog-ident", syslog.ident,
+        "Name of the server there.").immutable().keeps_empty().read_in(APPLY),
+    choice!("syslog-facility", syslog.facility, SyslogFacility,
+        "Part of the system's log: user, or local0 to local7.").immutable().read_in(APPLY),
     flag!("hide-user-data-from-log", hide_user_data_from_log,
         "Keep keys, values and names of users out of the log.").applies(Apply::Log)
         .without_effect("the log never holds keys or values"),
     flag!("crash-log-enabled", crash_log_enabled,
-        "Log registers and the stack when the process crashes.").immutable()
+        "Log registers and the stack when the process crashes.")
         .without_effect("the process has no crash handler"),
     flag!("crash-memcheck-enabled", crash_memcheck_enabled,
-        "Test the memory when the process crashes.").immutable()
+        "Test the memory when the process crashes.")
         .without_effect("the process has no crash handler"),
     text!("ignore-warnings", ignore_warnings,
-        "Warnings about the system that do not keep the server from starting.").immutable()
+        "Warnings about the system that do not keep the server from starting.").keeps_empty()
         .without_effect("no warning keeps the server from starting"),
     flag!("always-show-logo", always_show_logo,
         "Show the logo at start even when the log is not a terminal.").immutable().read_in(START),
@@ -280,6 +388,13 @@ pub static PARAMETERS: &[Parameter] = &[
         "Log commands that take more microseconds; 0 logs all of them, -1 none.").read_in(WORKER),
     number!("slowlog-max-len", slowlog_max_len, Decimal 0..=i64::MAX,
         "Commands that the slow log remembers.").read_in(ACCOUNTING),
+    number!("latency-monitor-threshold", latency.monitor_threshold_ms, Decimal 0..=i64::MAX,
+        "Remember for LATENCY what takes as many milliseconds or more; 0 remembers nothing.")
+        .read_in(WORKER),
+    flag!("latency-tracking", latency.tracking,
+        "Record how long commands take, for INFO and LATENCY HISTOGRAM.").read_in(WORKER),
+    Parameter::new("latency-tracking-info-percentiles", Kind::Special(PERCENTILES),
+        "The percentiles of that in INFO, 0 to 100.").multi().read_in(STATISTICS),
 
     // Process.
     text!("dir", dir,
@@ -292,9 +407,29 @@ pub static PARAMETERS: &[Parameter] = &[
         .read_in(NOTIFY),
     text!("pidfile", pidfile,
         "File for the process id.").immutable().read_in(START),
+    flag!("set-proc-title", set_proc_title,
+        "Show a title instead of the command line in ps and top.").immutable().read_in(CONTROL),
+    Parameter::new("proc-title-template", Kind::Special(TITLE_TEMPLATE),
+        "The title; it may name {title}, {listen-addr}, {port}, {tls-port} and {config-file}.")
+        .applies(Apply::Title).read_in(TITLE),
+    Parameter::new("oom-score-adj", OOM_SCORE,
+        "Whether to tell the kernel by how much the process may be ended before others.")
+        .applies(Apply::OomScore).read_in(OOM),
+    Parameter::new("oom-score-adj-values", Kind::Special(OOM_SCORES),
+        "The score to add or to set. Replicas and children, which have the others, do not exist.")
+        .multi().applies(Apply::OomScore).read_in(OOM),
+    number!("shutdown-timeout", shutdown_timeout, Decimal 0..=I32_MAX,
+        "Seconds that a shutdown waits for replicas that lag.")
+        .without_effect("there are no replicas that a shutdown could wait for"),
+    Parameter::new("shutdown-on-sigint", Kind::Special(ON_SIGINT),
+        "Options of the shutdown after SIGINT.").multi().without_effect(PLAIN_SHUTDOWN),
+    Parameter::new("shutdown-on-sigterm", Kind::Special(ON_SIGTERM),
+        "Options of the shutdown after SIGTERM.").multi().without_effect(PLAIN_SHUTDOWN),
     choice!("enable-protected-configs", enable_protected_configs, Permit,
         "Who may CONFIG SET protected parameters: no, yes or local clients.").immutable()
         .read_in(LIVE),
+    choice!("enable-module-command", enable_module_command, Permit,
+        "Who may use MODULE: no, yes or local clients.").immutable().read_in(MODULE),
     choice!("enable-debug-command", enable_debug_command, Permit,
         "Who may use DEBUG: no, yes or local clients.").immutable().read_in(DEBUG),
 ];

@@ -23,7 +23,12 @@ fn loads(text: &str) -> Config {
 fn refuses(text: &str, line: usize, reason: &str) {
     let error = load(text).unwrap_err();
     assert_eq!((error.line, error.reason.as_str()), (line, reason));
-    assert_eq!(error.text, text.lines().nth(line - 1).unwrap().trim());
+    let given = text.lines().nth(line - 1).unwrap().trim();
+    let name = given.split(' ').next().unwrap();
+    match find(name.as_bytes()).is_some_and(|row| row.sensitive) && given != name {
+        true => assert_eq!(error.text, format!("{name} (redacted)")),
+        false => assert_eq!(error.text, given),
+    }
 }
 
 #[test]
@@ -45,6 +50,7 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("tcp-backlog", "511"),
     ("unixsocket", ""),
     ("unixsocketperm", "0"),
+    ("socket-mark-id", "0"),
     ("protected-mode", "yes"),
     ("tls-port", "0"),
     ("tls-cert-file", ""),
@@ -62,6 +68,9 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("tls-session-cache-size", "20480"),
     ("tls-session-cache-timeout", "300"),
     ("requirepass", ""),
+    ("aclfile", ""),
+    ("acl-pubsub-default", "resetchannels"),
+    ("acllog-max-len", "128"),
     ("maxclients", "10000"),
     ("timeout", "0"),
     ("tcp-keepalive", "300"),
@@ -71,6 +80,7 @@ const DEFAULTS: &[(&str, &str)] = &[
         "client-output-buffer-limit",
         "normal 0 0 0 slave 268435456 67108864 60 pubsub 33554432 8388608 60",
     ),
+    ("notify-keyspace-events", ""),
     ("max-new-connections-per-cycle", "10"),
     ("max-new-tls-connections-per-cycle", "1"),
     ("io-threads", "auto"),             // Redis: 1
@@ -81,14 +91,33 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("hz", "10"),
     ("dynamic-hz", "yes"),
     ("databases", "16"),
+    ("maxmemory", "0"),
+    ("maxmemory-policy", "noeviction"),
+    ("maxmemory-samples", "5"),
+    ("maxmemory-eviction-tenacity", "10"),
+    ("lfu-log-factor", "10"),
+    ("lfu-decay-time", "1"),
+    ("replica-ignore-maxmemory", "yes"),
     ("active-expire-effort", "1"),
+    ("script-parallel", "yes"),
+    ("busy-reply-threshold", "5000"),
     ("lazyfree-lazy-expire", "no"),
+    ("lazyfree-lazy-eviction", "no"),
     ("lazyfree-lazy-server-del", "no"),
     ("lazyfree-lazy-user-del", "no"),
     ("lazyfree-lazy-user-flush", "no"),
+    ("sanitize-dump-payload", "no"),
     ("activerehashing", "yes"),
     ("disable-thp", "yes"),
     ("jemalloc-bg-thread", "yes"),
+    ("activedefrag", "no"),
+    ("active-defrag-cycle-min", "1"),
+    ("active-defrag-cycle-max", "25"),
+    ("active-defrag-ignore-bytes", "104857600"),
+    ("active-defrag-max-scan-fields", "1000"),
+    ("active-defrag-threshold-lower", "10"),
+    ("active-defrag-threshold-upper", "100"),
+    ("locale-collate", ""),
     ("hash-max-listpack-entries", "512"),
     ("hash-max-listpack-value", "64"),
     ("hll-sparse-max-bytes", "3000"),
@@ -103,6 +132,9 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("zset-max-listpack-value", "64"),
     ("loglevel", "notice"),
     ("logfile", ""),
+    ("syslog-enabled", "no"),
+    ("syslog-ident", "redis"),
+    ("syslog-facility", "local0"),
     ("hide-user-data-from-log", "no"),
     ("crash-log-enabled", "yes"),
     ("crash-memcheck-enabled", "yes"),
@@ -110,11 +142,22 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("always-show-logo", "no"),
     ("slowlog-log-slower-than", "10000"),
     ("slowlog-max-len", "128"),
+    ("latency-monitor-threshold", "0"),
+    ("latency-tracking", "yes"),
+    ("latency-tracking-info-percentiles", "50 99 99.9"),
     ("dir", "."), // Redis: the absolute path, which only the server knows
     ("daemonize", "no"),
     ("supervised", "no"),
     ("pidfile", ""),
+    ("set-proc-title", "yes"),
+    ("proc-title-template", "{title} {listen-addr} {server-mode}"),
+    ("oom-score-adj", "no"),
+    ("oom-score-adj-values", "0 200 800"),
+    ("shutdown-timeout", "10"),
+    ("shutdown-on-sigint", "default"),
+    ("shutdown-on-sigterm", "default"),
     ("enable-protected-configs", "no"),
+    ("enable-module-command", "no"),
     ("enable-debug-command", "no"),
 ];
 
@@ -150,6 +193,11 @@ fn other_value(row: &Parameter, config: &Config) -> Vec<u8> {
             "bind" => b"127.0.0.1 -::1".to_vec(),
             "io-threads" => b"128".to_vec(),
             "server-cpulist" | "bio-cpulist" => b"0-6:2,7".to_vec(),
+            "proc-title-template" => "{{ünusual \"{title}\"\\".as_bytes().to_vec(),
+            "latency-tracking-info-percentiles" => b"0 12.5 99.999999 100".to_vec(),
+            "notify-keyspace-events" => b"g$lKEm".to_vec(),
+            "oom-score-adj-values" => b"-5 0 2000".to_vec(),
+            "shutdown-on-sigint" | "shutdown-on-sigterm" => b"nosave now force".to_vec(),
             _ => b"normal 1 2 3 slave 4 5 6 pubsub 7 8 9".to_vec(),
         },
     }
@@ -157,7 +205,8 @@ fn other_value(row: &Parameter, config: &Config) -> Vec<u8> {
 
 #[test]
 fn every_parameter_takes_back_what_it_prints() {
-    for row in PARAMETERS {
+    // That one has no other value.
+    for row in PARAMETERS.iter().filter(|row| row.name != "activedefrag") {
         let mut config = Config::default();
         for value in [row.print(&config), other_value(row, &config)] {
             let args: Vec<Vec<u8>> = match row.multi {
@@ -172,7 +221,7 @@ fn every_parameter_takes_back_what_it_prints() {
             PARAMETERS.iter().filter(|other| other.print(&config) != other.print(&others));
         let changed: Vec<_> = changed.map(|other| other.name).collect();
         assert_eq!(changed, [row.name], "a setter must change its own field only");
-        let file = config.rewrite(b"");
+        let file = config.rewrite(b"", &[]);
         assert_eq!(loads(std::str::from_utf8(&file).unwrap()), config, "{}", row.name);
     }
 }
@@ -218,6 +267,63 @@ fn numbers_out_of_range_are_refused_with_the_range() {
 }
 
 #[test]
+fn options_of_a_shutdown_are_combined() {
+    let config = loads("shutdown-on-sigint force SAVE force default\nshutdown-on-sigterm now");
+    let SignalShutdown { save, nosave, now, force } = config.shutdown_on_sigint;
+    assert_eq!((save, nosave, now, force), (true, false, false, true));
+    assert_eq!(print("shutdown-on-sigint", &config), "save force");
+    assert_eq!(print("shutdown-on-sigterm", &config), "now");
+    let names = "argument(s) must be one of the following: default, save, nosave, now, force";
+    refuses("shutdown-on-sigint", 1, names);
+    refuses("shutdown-on-sigterm now then", 1, names);
+    let both = "shutdown options SAVE and NOSAVE can't be used simultaneously";
+    refuses("shutdown-on-sigint save nosave", 1, both);
+}
+
+fn print(name: &str, config: &Config) -> String {
+    String::from_utf8(find(name.as_bytes()).unwrap().print(config)).unwrap()
+}
+
+#[test]
+fn scores_for_the_kernel() {
+    for (name, printed) in [("Relative", "yes"), ("yes", "yes"), ("absolute", "absolute")] {
+        assert_eq!(print("oom-score-adj", &loads(&format!("oom-score-adj {name}"))), printed);
+    }
+    refuses(
+        "oom-score-adj maybe",
+        1,
+        "argument(s) must be one of the following: no, yes, relative, absolute",
+    );
+    refuses("oom-score-adj-values 1 2", 1, "wrong number of arguments");
+    let range = "Invalid oom-score-adj-values, elements must be between -2000 and 2000.";
+    for wrong in ["0 0 2001", "0 -2001 0", "a 0 0", "0 0 \"\""] {
+        refuses(&format!("oom-score-adj-values {wrong}"), 1, range);
+    }
+}
+
+#[test]
+fn a_title_that_would_be_empty_or_has_unknown_variables_is_refused() {
+    let reason = "template format is invalid or contains unknown variables";
+    for wrong in ["\"\"", "\" \"", "{title}", "{nosuch}", "{title"] {
+        refuses(&format!("proc-title-template {wrong}"), 1, reason);
+    }
+    let config = loads("proc-title-template \"my {title}\"");
+    assert_eq!(process_title(&config, "weft", ""), "my weft");
+}
+
+#[test]
+fn memory_is_not_defragmented() {
+    assert_eq!(load("activedefrag no\nactive-defrag-cycle-min 1").unwrap().1, []);
+    refuses("activedefrag maybe", 1, "argument must be 'yes' or 'no'");
+    let reason = "Active defragmentation cannot be enabled: it requires a Redis server compiled \
+        with a modified Jemalloc like the one shipped by default with the Redis source \
+        distribution";
+    refuses("activedefrag yes", 1, reason);
+    let warnings = load("active-defrag-threshold-upper 50").unwrap().1;
+    assert_eq!(warnings[0].reason, Some("nothing is moved against fragmentation"));
+}
+
+#[test]
 fn the_grammar_of_lines() {
     let config = loads("# comment\r\n\r\n  \t PORT\t7000  \r\nport 7001\nlogfile 'a b'\n");
     assert_eq!((config.port, config.logfile.as_str()), (7001, "a b"));
@@ -228,6 +334,54 @@ fn the_grammar_of_lines() {
     refuses("# x\n\nport \"1", 3, "Unbalanced quotes in configuration line");
     for bad in ["nonsense", "nonsense 5", "include", "include a b", "--port 1"] {
         refuses(bad, 1, "Bad directive or wrong number of arguments");
+    }
+}
+
+#[test]
+fn commands_are_renamed() {
+    let renamed = "rename-command GET fetch\nrename-command Fetch take\nrename-command set ''\n\
+                   rename-command MGET mget\nrename-command append get";
+    let config = loads(renamed);
+    let called = |command: &str| {
+        let name = config.acl.renamed_commands.called(command);
+        name.map(|name| String::from_utf8(name).unwrap())
+    };
+    let names = ["get", "set", "mget", "append", "del"].map(called);
+    let expected = [Some("take"), None, Some("mget"), Some("get"), Some("del")];
+    assert_eq!(names, expected.map(|name| name.map(str::to_owned)));
+    for (text, line, reason) in [
+        ("rename-command nosuch x", 1, "No such command in rename-command"),
+        ("rename-command config|get x", 1, "No such command in rename-command"),
+        ("rename-command get x\nrename-command get y", 2, "No such command in rename-command"),
+        ("rename-command '' y", 1, "No such command in rename-command"),
+        ("rename-command get SET", 1, "Target command name already exists"),
+        ("rename-command get x\nrename-command set X", 2, "Target command name already exists"),
+        ("rename-command get", 1, "Bad directive or wrong number of arguments"),
+    ] {
+        refuses(text, line, reason);
+    }
+}
+
+#[test]
+fn a_fatal_error_shows_no_secret() {
+    for (line, shown) in [
+        ("user bob on >secret +nosuch", "user bob (redacted)"),
+        ("USER bob on >secret +nosuch", "USER bob (redacted)"),
+        ("user bob on <secret", "user bob (redacted)"),
+        ("user bob #secret", "user bob (redacted)"),
+        ("user bob (+get >secret)", "user bob (redacted)"),
+        ("user bob \">secret", "user (redacted)"),
+        ("requirepass two secret", "requirepass (redacted)"),
+        ("requirepass \"secret", "requirepass (redacted)"),
+        ("'requirepass' secret words", "requirepass (redacted)"),
+        ("requirepass=secret", "requirepass (redacted)"),
+        ("tls-key-file-pass two secret", "tls-key-file-pass (redacted)"),
+        ("masterauth \"secret", "masterauth (redacted)"),
+        ("username secret-agent", "username secret-agent"),
+    ] {
+        let error = load(line).unwrap_err();
+        assert_eq!(error.text, shown);
+        assert!(!error.reason.contains("secret"), "{}", error.reason);
     }
 }
 
@@ -248,10 +402,10 @@ fn parameters_without_effect_warn_when_they_ask_for_something() {
     let quiet = "rdbcompression YES\nsave \"\"\nauto-aof-rewrite-min-size 64mb\nappendonly no\n\
                  oom-score-adj-values 0 200 800\nio-threads-do-reads yes\naclfile \"\"";
     assert_eq!(load(quiet).unwrap(), (Config::default(), vec![]));
-    let (config, warnings) = load("save 60 1 30 5\nmaxmemory 1gb\nAppendOnly yes").unwrap();
+    let (config, warnings) = load("save 60 1 30 5\nmaxmemory-clients 1gb\nAppendOnly yes").unwrap();
     assert_eq!(config, Config::default());
     let named: Vec<_> = warnings.iter().map(|w| (w.line, w.name.as_str())).collect();
-    assert_eq!(named, [(1, "save"), (2, "maxmemory"), (3, "appendonly")]);
+    assert_eq!(named, [(1, "save"), (2, "maxmemory-clients"), (3, "appendonly")]);
     let text = "'save' has no effect yet (in the configuration file a.conf, at line 1)";
     assert_eq!(warnings[0].to_string(), text);
     refuses("rdbcompression", 1, "wrong number of arguments");

@@ -1,7 +1,7 @@
 //! From a request to its reply: the checks before a command, the command, and its accounting.
 //!
 //! The checks are, in this order: is the client killed, does the command exist, has it the right
-//! number of arguments, may this client run it (authentication now, access control later), does it
+//! number of arguments, may this client run it (authentication and access control), does it
 //! belong to the main thread, is it paused. None of them costs more than a branch for an ordinary
 //! data command. All are made inside the gate. A command that leaves it on the way to its shards
 //! checks again what may have changed (`Admission`).
@@ -10,22 +10,24 @@
 //! [`Executor::execute`], which locks shards (`scope`) and calls the handler in `engine`; the
 //! [`Outcome`] goes back to the event loop, where it decides the client's next state.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use command::Flags;
-use engine::{Error, echo_start, exec};
+use engine::{Cx, Error, LockedShards, TransactionError, echo_start, exec};
 use resp::out::Mark;
-use resp::{Args, Out, Reply};
+use resp::{Args, Out, ProtocolError, Reply};
 
 use crate::blocking::{self, Waiter, WakeEvent};
 use crate::clients::record::flag;
 use crate::clients::session::{ReplyMode, Session};
-use crate::execution::accounting::account;
+use crate::execution::access;
+use crate::execution::accounting::{Run, account, note_error};
+use crate::execution::call::{call_data, finish};
 use crate::execution::node_cx::NodeCx;
 use crate::execution::outcome::Outcome;
+use crate::execution::place::{self, NOTIFIES, SCRIPT};
 use crate::execution::request::Request;
-use crate::execution::scope::{Admission, ExecutionScope, follow_time};
+use crate::execution::scope::{Admission, ExecutionScope, Extent, follow_time};
 use crate::execution::table::{Call, Entry};
 use crate::execution::worker::Worker;
 use crate::host::{GatedHost, ShardLocks};
@@ -36,7 +38,7 @@ pub(crate) const ECHOED_BYTES_MAX: usize = 128;
 
 /// Executes the requests of one client on one thread, inside the gate.
 pub struct Executor<'a, L> {
-    /// The thread's means of execution.
+    /// The thread's worker.
     pub worker: &'a mut Worker,
     /// The client.
     pub session: &'a mut Session,
@@ -51,6 +53,17 @@ pub struct Executor<'a, L> {
 impl<L: ShardLocks> Executor<'_, L> {
     /// Executes one request and appends its reply to `out`.
     pub fn execute(&mut self, request: Request<'_>) -> Outcome {
+        loop {
+            let outcome = self.attempt(request);
+            // What may not run any more because users have changed is admitted anew.
+            if !matches!(outcome, Outcome::Paused) || self.session.knows(&self.worker.node.users) {
+                return outcome;
+            }
+        }
+    }
+
+    #[inline]
+    fn attempt(&mut self, request: Request<'_>) -> Outcome {
         let record = &self.session.record;
         if record.location.is_killed() {
             return Outcome::Close;
@@ -62,33 +75,134 @@ impl<L: ShardLocks> Executor<'_, L> {
         if let Err(error) = self.admit(entry, &request.args) {
             return self.reject(Some(entry), &error);
         }
-        if entry.place & self.worker.remote != 0 {
-            return Outcome::MainThread;
+        if self.session.transaction.is_some() {
+            return self.execute_in_transaction(entry, request);
+        }
+        self.execute_admitted(entry, request, entry.place, entry.spec.flags.may_write())
+    }
+
+    /// Runs a command here and now, if it may. `place` holds bits of [`place`](super::place).
+    #[inline]
+    fn execute_admitted(
+        &mut self,
+        entry: &'static Entry,
+        request: Request<'_>,
+        place: u8,
+        may_write: bool,
+    ) -> Outcome {
+        if place & self.worker.remote != 0
+            && let Some(outcome) = self.execute_remote(entry, request, place)
+        {
+            return outcome;
         }
         if self.worker.node.pause.load(Ordering::Relaxed) != PAUSE_NONE {
-            return self.execute_in_pause(entry, request);
+            return self.execute_in_pause(entry, request, may_write);
         }
         self.run(entry, request)
     }
 
+    /// A command that the main thread executes, or that runs scripts; or any while the thread has
+    /// no access to the keyspace; or one that changes keys, while clients are notified of that.
+    /// None: it runs here and now after all.
+    #[inline(never)]
+    fn execute_remote(
+        &mut self,
+        entry: &'static Entry,
+        request: Request<'_>,
+        place: u8,
+    ) -> Option<Outcome> {
+        let Some(remote) = self.worker.remote_otherwise else {
+            return match place & self.worker.remote & !NOTIFIES {
+                0 => self.worker.node.inboxes.are_full().then_some(Outcome::Congested),
+                SCRIPT => Some(Outcome::Script),
+                _ => Some(Outcome::MainThread),
+            };
+        };
+        if !entry.spec.flags.has(Flags::ALLOW_BUSY) {
+            return Some(self.reject_busy(entry));
+        }
+        if place & remote != 0 {
+            return Some(Outcome::MainThread);
+        }
+        Some(self.run(entry, request))
+    }
+
+    /// Answers that a script has run for too long.
+    fn reject_busy(&mut self, entry: &Entry) -> Outcome {
+        let error = self.worker.node.scripting.busy.error(Some(self.worker.index));
+        self.reject(Some(entry), &error.into())
+    }
+
+    /// Between MULTI and EXEC: queues the command, unless it is one of those that run at once.
+    #[inline(never)]
+    fn execute_in_transaction(&mut self, entry: &'static Entry, request: Request<'_>) -> Outcome {
+        let Some(transaction) = &mut self.session.transaction else { return Outcome::Failed };
+        let flags = entry.spec.flags;
+        if flags.has(Flags::NOT_QUEUED) {
+            let is_exec = matches!(entry.call, Call::Exec);
+            let place = match is_exec {
+                true => place::of_exec(entry.place, transaction.place()),
+                false => entry.place,
+            };
+            let may_write = is_exec && transaction.may_write(&self.worker.node);
+            return self.execute_admitted(entry, request, place, may_write);
+        }
+        if flags.has(Flags::NO_MULTI) {
+            return self.reject(Some(entry), &TransactionError::NotAllowed.into());
+        }
+        if self.worker.remote_otherwise.is_some() {
+            return self.reject_busy(entry);
+        }
+        if self.worker.is_limited()
+            && let Some(outcome) = self.keep_to_memory(entry, &request)
+        {
+            return outcome;
+        }
+        let Some(transaction) = &mut self.session.transaction else { return Outcome::Failed };
+        let (node, steady_ms) = (&self.worker.node, self.worker.turn.steady_ms);
+        let may_write = entry.may_write(node, &request.args);
+        if node.is_paused(may_write, steady_ms) {
+            return Outcome::Paused;
+        }
+        // What EXEC will not run need not be kept.
+        let fails = transaction.is_aborted()
+            || self.session.watched.as_ref().is_some_and(|watched| watched.watch().is_touched());
+        if !fails {
+            let has_room = transaction.push(entry, &request, may_write, &node.hasher);
+            self.session.record.set_transaction(Some(transaction));
+            let bytes_max = self.worker.config.client_query_buffer_limit;
+            if !has_room || transaction.memory_bytes() as u64 > bytes_max {
+                self.session.record.set_flag(flag::CLOSING, true);
+                return Outcome::Close;
+            }
+        }
+        self.reply_outside_run(|reply| reply.simple("QUEUED"));
+        Outcome::Done
+    }
+
+    /// Replies to a request that does not run, as CLIENT REPLY asks.
+    fn reply_outside_run(&mut self, write: impl FnOnce(&mut Reply<'_>)) {
+        match self.session.reply_mode {
+            ReplyMode::Off => {}
+            ReplyMode::SkipNext | ReplyMode::Skip => self.session.reply_mode = ReplyMode::On,
+            ReplyMode::On => write(&mut Reply::new(self.out, self.session.resp3)),
+        }
+    }
+
     /// The checks that answer with an error.
     #[inline]
-    fn admit(&self, entry: &Entry, args: &Args<'_>) -> Result<(), Error> {
-        // A known subcommand has an entry without subcommands.
-        if args.len() > 1 && !entry.subcommands.is_empty() {
-            let name = echo_start(args.text(1), ECHOED_BYTES_MAX);
-            return Err(Error::UnknownSubcommand(name, entry.name.to_uppercase()));
+    fn admit(&mut self, entry: &Entry, args: &Args<'_>) -> Result<(), Error> {
+        if entry.lacks_subcommand(args) {
+            let [command, name] = [0, 1].map(|at| echo_start(args.text(at), ECHOED_BYTES_MAX));
+            return Err(Error::UnknownSubcommand(name, command.to_ascii_uppercase()));
         }
         if !entry.spec.accepts(args.len()) {
             return Err(Error::Arity(entry.name.clone()));
         }
-        // Access control will ask the session's user here.
-        if !entry.spec.flags.has(Flags::NO_AUTH)
-            && self.session.must_authenticate(&self.worker.config)
-        {
-            return Err(Error::NoAuth);
+        match self.session.is_free(&self.worker.node.users) {
+            true => Ok(()),
+            false => access::admit(self.worker, self.session, entry, args),
         }
-        Ok(())
     }
 
     fn reject_unknown(&mut self, args: &Args<'_>) -> Outcome {
@@ -101,27 +215,44 @@ impl<L: ShardLocks> Executor<'_, L> {
         self.reject(None, &Error::UnknownCommand(unknown_command(args)))
     }
 
-    fn reject(&mut self, entry: Option<&Entry>, error: &Error) -> Outcome {
+    pub(crate) fn reject(&mut self, entry: Option<&Entry>, error: &Error) -> Outcome {
         if let Some(entry) = entry {
             self.worker.stats.commands[usize::from(entry.index)].rejected.add(1);
         }
-        let text = error.text();
+        let mut text = error.text();
+        if entry.is_some_and(|entry| matches!(entry.call, Call::Exec)) {
+            self.session.discard(self.worker, &mut LockedShards::Each(self.locks));
+            let cause = text.strip_prefix(b"ERR ").unwrap_or(&text);
+            text = [b"EXECABORT Transaction discarded because of: ", cause].concat();
+        }
         self.worker.stats.note_error(&String::from_utf8_lossy(&text));
-        match self.session.reply_mode {
-            ReplyMode::Off => {}
-            ReplyMode::SkipNext | ReplyMode::Skip => self.session.reply_mode = ReplyMode::On,
-            ReplyMode::On => Reply::new(self.out, self.session.resp3).error(&text),
+        self.reply_outside_run(|reply| reply.error(&text));
+        if let Some(transaction) = &mut self.session.transaction {
+            transaction.abort();
         }
         Outcome::Failed
     }
 
     #[cold]
-    fn execute_in_pause(&mut self, entry: &'static Entry, request: Request<'_>) -> Outcome {
+    fn execute_in_pause(
+        &mut self,
+        entry: &'static Entry,
+        request: Request<'_>,
+        may_write: bool,
+    ) -> Outcome {
         let (node, steady_ms) = (&self.worker.node, self.worker.turn.steady_ms);
-        let may_write = entry.spec.flags.has(Flags::WRITE);
-        // As in Redis, a pause of everything also holds back the command that would end it.
-        if node.is_paused(may_write, steady_ms) {
-            return Outcome::Paused;
+        let may_write = may_write
+            && (!matches!(entry.call, Call::Script(_)) || entry.may_write(node, &request.args));
+        // As in Redis, a pause of everything also holds back the command that would end it. But
+        // while it waits for a script or there is one that does not end, the command that ends the
+        // script goes on.
+        let may_end_script = node.pause_begins() || node.scripting.busy.any();
+        let ends_script = may_end_script && entry.spec.flags.has(Flags::ALLOW_BUSY);
+        if node.is_paused(may_write, steady_ms) && !ends_script {
+            return match node.refuses_all() {
+                true => self.reject_busy(entry),
+                false => Outcome::Paused,
+            };
         }
         // The keyspace does not change during a pause, so expired keys stay until its end.
         let keeps_expired = !may_write && node.pause_left_ms(steady_ms) > 0;
@@ -132,29 +263,40 @@ impl<L: ShardLocks> Executor<'_, L> {
     }
 
     fn run(&mut self, entry: &'static Entry, request: Request<'_>) -> Outcome {
+        if self.worker.is_limited()
+            && let Some(outcome) = self.keep_to_memory(entry, &request)
+        {
+            return outcome;
+        }
         let reply_mode = self.session.reply_mode;
         if reply_mode == ReplyMode::SkipNext {
             self.session.reply_mode = ReplyMode::Skip;
         }
         let mark = self.out.mark();
-        let outcome = self.call(entry, request);
-        if matches!(outcome, Outcome::Paused) {
-            // It has not begun, and begins anew when the pause is over.
-            self.session.reply_mode = reply_mode;
+        let start = self.worker.last_tsc;
+        let mut outcome = self.call(entry, request);
+        let is_later = matches!(outcome, Outcome::Paused | Outcome::Postponed)
+            || matches!(outcome, Outcome::ShardInUse | Outcome::Congested);
+        if is_later {
+            self.begin_later(mark, reply_mode);
             return outcome;
         }
         let now = self.locks.tsc();
-        let tsc = now.wrapping_sub(self.worker.last_tsc);
+        let tsc = now.wrapping_sub(start);
         self.worker.go_on(now, || self.locks.time());
         let is_usual = matches!(outcome, Outcome::Done | Outcome::Close);
         if is_usual && self.worker.wake_events.is_empty() {
-            account(self.worker, &self.session.record, entry, &request.args, true, tsc);
+            let (record, args, out) = (&*self.session.record, &request.args, &*self.out);
+            let run = || Run { record, entry, args, reply: Some((out, mark)) };
+            account(self.worker, entry, true, tsc, run);
         } else {
-            self.end_unusual(entry, &request.args, &outcome, mark, tsc);
+            self.end_unusual(entry, &request.args, &mut outcome, mark, tsc);
         }
         // The mode as the command left it decides, so that CLIENT REPLY ON itself is answered.
         if self.session.reply_mode != ReplyMode::On {
-            self.out.truncate(mark);
+            if !entry.spec.flags.has(Flags::PUSHES) {
+                self.out.truncate(mark);
+            }
             if self.session.reply_mode == ReplyMode::Skip {
                 self.session.reply_mode = ReplyMode::On;
             }
@@ -165,58 +307,77 @@ impl<L: ShardLocks> Executor<'_, L> {
         outcome
     }
 
+    /// A command counts as not begun, and begins anew when the pause is over, or later.
+    #[cold]
+    fn begin_later(&mut self, mark: Mark, reply_mode: ReplyMode) {
+        self.out.truncate(mark);
+        self.session.reply_mode = reply_mode;
+        // What it has waited is not the time of the next one.
+        self.worker.go_on(self.locks.tsc(), || self.locks.time());
+        // Keys that it found to be expired are gone.
+        blocking::deliver(self.worker, self.host.waker());
+    }
+
     /// Calls the command's handler.
     #[inline]
     fn call(&mut self, entry: &'static Entry, request: Request<'_>) -> Outcome {
         let mut args = request.args;
         let session = &*self.session;
+        let db = session.db;
         let mut reply = Reply::new(self.out, session.resp3);
         let mark = reply.mark();
         let locks = self.locks;
-        let may_write = entry.spec.flags.has(Flags::WRITE);
+        let may_write = entry.spec.flags.may_write();
         let steady_ms = self.worker.turn.steady_ms;
-        let admission = Some(Admission { record: &session.record, may_write, steady_ms });
-        let mut scope = ExecutionScope { worker: self.worker, db: session.db, locks, admission };
+        let users = session.users_generation();
+        let (record, user) = (&*session.record, Some(session.user()));
+        let admission = Some(Admission { record, may_write, steady_ms, users, user });
+        let extent = Extent::Keys;
+        let mut scope = ExecutionScope { worker: self.worker, db, locks, admission, extent };
         match entry.call {
             Call::Data(handler) => {
                 scope.worker.turn.touch = !session.no_touch;
-                scope.run(entry, request, &mut |cx| {
-                    let result = handler(cx, &mut args, &mut reply);
-                    exec::seal(cx, &args);
-                    finish(result, Outcome::Done, mark, &mut reply)
+                scope.run(entry, request, &mut |worker, shards, hashes| {
+                    let held = (shards, hashes);
+                    call_data(handler, (worker, db), held, &mut args, &mut reply)
                 })
             }
             Call::Blocking(handler) => {
                 scope.worker.turn.touch = !session.no_touch;
                 let start = scope.worker.last_tsc;
-                let node = Arc::clone(&scope.worker.node);
-                scope.run(entry, request, &mut |cx| {
-                    let result = handler(cx, &mut args, &mut reply);
-                    exec::seal(cx, &args);
-                    match result {
+                scope.run(entry, request, &mut |worker, mut shards, hashes| {
+                    let (mut parts, node, _) = worker.parts(db);
+                    let mut cx = Cx::new(&mut parts, shards.reborrow(), hashes);
+                    let result = handler(&mut cx, &mut args, &mut reply);
+                    exec::seal(&mut cx, &args);
+                    let outcome = match result {
                         Ok(Some(block)) => {
                             let tsc = locks.tsc().wrapping_sub(start);
+                            let command = (entry.index, &node.waits);
                             Outcome::Block(Waiter::begin(
-                                session,
-                                (entry.index, &node.waits),
-                                block,
-                                &args,
-                                cx,
-                                tsc,
+                                session, command, block, &args, &mut cx, tsc,
                             ))
                         }
                         result => finish(result.map(drop), Outcome::Done, mark, &mut reply),
-                    }
+                    };
+                    worker.publish_events();
+                    outcome
                 })
             }
             Call::Node(handler) => {
                 let (worker, session, host) = (&mut *self.worker, &mut *self.session, self.host);
                 follow_time(locks, &mut worker.turn);
-                let outcome = Outcome::Done;
-                let mut cx = NodeCx { worker, session, entry, shards: locks, host, outcome };
+                let (shards, gate, outcome) = (LockedShards::Each(locks), locks, Outcome::Done);
+                let tsc = &|| locks.tsc();
+                let is_nested = false;
+                let mut cx =
+                    NodeCx { worker, session, entry, shards, gate, tsc, host, outcome, is_nested };
                 let result = handler(&mut cx, &mut args, &mut reply);
+                cx.worker.publish_events();
                 finish(result, cx.outcome, mark, &mut reply)
             }
+            Call::Exec => self.exec(),
+            Call::Script(call) => self.run_script(call, entry, request),
             Call::Container => Outcome::Failed,
         }
     }
@@ -227,36 +388,45 @@ impl<L: ShardLocks> Executor<'_, L> {
         &mut self,
         entry: &Entry,
         args: &Args<'_>,
-        outcome: &Outcome,
+        outcome: &mut Outcome,
         mark: Mark,
         tsc: u64,
     ) {
         let failed = matches!(outcome, Outcome::Failed);
-        if failed {
-            // The reply is the error and nothing else.
-            let error = self.out.bytes[mark.bytes..].strip_prefix(b"-").unwrap_or_default();
-            self.worker.stats.note_error(&String::from_utf8_lossy(error));
+        if failed && let Some(refusal) = self.worker.refusal.take() {
+            self.out.truncate(mark);
+            self.reject(Some(entry), &refusal.into());
+            return;
+        }
+        if failed && !std::mem::take(&mut self.worker.error_counted) {
+            note_error(self.worker, self.out, mark);
+        }
+        // One that the client does not want is dropped here, as any other.
+        if let Outcome::GracePeriod(after) = outcome
+            && self.session.reply_mode == ReplyMode::On
+        {
+            after.keep_reply(self.out, mark);
         }
         // A blocked command is counted when its wait ends.
         if !matches!(outcome, Outcome::Block(_)) {
             let others: u64 = self.worker.wake_events.iter().map(WakeEvent::tsc).sum();
             let tsc = tsc.saturating_sub(others);
-            account(self.worker, &self.session.record, entry, args, !failed, tsc);
+            let (record, reply) = (&*self.session.record, Some((&*self.out, mark)));
+            account(self.worker, entry, !failed, tsc, || Run { record, entry, args, reply });
         }
         blocking::deliver(self.worker, self.host.waker());
     }
 }
 
-/// A handler's result as an outcome: `done`, or an error that replaces what has been replied.
-#[inline]
-fn finish(result: Result<(), Error>, done: Outcome, mark: Mark, reply: &mut Reply<'_>) -> Outcome {
-    match result {
-        Ok(()) => done,
-        Err(error) => {
-            reply.truncate(mark);
-            reply.error(&error.text());
-            Outcome::Failed
+impl Worker {
+    /// Answers bytes that break the protocol, which ends the client.
+    pub fn refuse(&self, error: &ProtocolError, session: &Session, out: &mut Out) -> Outcome {
+        let text = error.text();
+        self.stats.note_error(&String::from_utf8_lossy(&text));
+        if session.reply_mode == ReplyMode::On {
+            Reply::new(out, session.resp3).error(&text);
         }
+        Outcome::Close
     }
 }
 

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use crate::blocking::Waiter;
+use crate::execution::after_grace::AfterGrace;
 
 /// What came of a request, and so what the event loop does next with its client.
 #[derive(Debug)]
@@ -18,8 +19,23 @@ pub enum Outcome {
     Close,
     /// It replied nothing: the client is blocked on keys until this waiter is settled.
     Block(Arc<Waiter>),
+    /// It replied nothing yet: this is left to do when a grace period that begins now is over. The
+    /// next request follows then.
+    GracePeriod(Box<AfterGrace>),
     /// It was not executed, because only the main thread may.
     MainThread,
+    /// It was not executed, because it runs scripts and the thread does not
+    /// [admit](crate::Worker::admit_scripts) them.
+    Script,
     /// It was not executed, because CLIENT PAUSE holds it back.
     Paused,
+    /// It was not executed, because another command holds a shard that it needs, or because it runs
+    /// a script that has to be alone, and another one is. It is tried again in a moment, and begins
+    /// anew.
+    ShardInUse,
+    /// It was not executed, because so much waits to be delivered that those who publish must wait.
+    Congested,
+    /// It was not executed, and will be in a later turn: because those before it have used the
+    /// client's time in this turn ([`Worker::has_used_turn`](crate::Worker::has_used_turn)).
+    Postponed,
 }

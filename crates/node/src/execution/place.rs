@@ -1,4 +1,4 @@
-//! Where a command must run.
+//! Where and how a command must run.
 
 /// It must.
 pub const MAIN: u8 = 1;
@@ -6,3 +6,18 @@ pub const MAIN: u8 = 1;
 pub const NOT_SIMPLE: u8 = 1 << 1;
 /// It is a command.
 pub const ANY: u8 = 1 << 2;
+/// It runs scripts, for which its thread has to be prepared.
+pub const SCRIPT: u8 = 1 << 3;
+/// It changes subscriptions, which the thread has that owns the client.
+pub const HOME: u8 = 1 << 4;
+/// It changes keys. Clients are notified of that, and it waits while too much is to be delivered.
+pub const NOTIFIES: u8 = 1 << 5;
+
+/// Where EXEC runs, given its own bits and those of what is queued. What changes subscriptions runs
+/// on the client's own thread, but what only the main thread may run comes first.
+pub(crate) fn of_exec(exec: u8, queued: u8) -> u8 {
+    match queued & (HOME | MAIN) {
+        HOME => queued,
+        _ => (exec | queued) & !HOME,
+    }
+}

@@ -7,17 +7,18 @@
 //!
 //! On the way of a request: the `Executor` comes before, the handler in `engine` behind.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
+use acl::User;
 use base::hash::KeyHasher;
-use base::random::Random;
 use command::{Access, Flags, KeySpec, ShardScope};
-use engine::{Cx, CxParts, LockedShards, ShardMap};
+use engine::{LockedShards, ScriptError, ShardMap};
 use resp::Args;
 use store::Turn;
 
 use crate::clients::record::ClientRecord;
-use crate::config::Config;
 use crate::execution::outcome::Outcome;
 use crate::execution::request::Request;
 use crate::execution::table::Entry;
@@ -25,17 +26,22 @@ use crate::execution::worker::Worker;
 use crate::host::ShardLocks;
 use crate::node::{Node, PAUSE_NONE};
 
-/// What a command does on its shards. Called at most once.
-pub(crate) type Work<'a> = &'a mut dyn FnMut(&mut Cx<'_>) -> Outcome;
+/// What a command does on its shards, given those and the hashes of its keys. Called at most once.
+pub(crate) type Work<'a> = &'a mut dyn FnMut(&mut Worker, LockedShards<'_>, &[u64]) -> Outcome;
 
-/// What a client's command was admitted under. Whoever kills the client or pauses commands waits
-/// until the threads inside the gate have left it. A command that leaves the gate before it begins,
-/// to close it, has to look again when it holds its shards.
+/// What a client's command, or a later attempt to answer it, was admitted under. Whoever kills the
+/// client, changes users or pauses commands waits until the threads inside the gate have left it. A
+/// command that leaves the gate before it begins, to close it, has to look again when it holds its
+/// shards.
 #[derive(Clone, Copy)]
 pub(crate) struct Admission<'a> {
     pub(crate) record: &'a ClientRecord,
     pub(crate) may_write: bool,
     pub(crate) steady_ms: i64,
+    /// The generation of users.
+    pub(crate) users: u64,
+    /// Whom the command runs as. None: any change of users counts.
+    pub(crate) user: Option<&'a Arc<User>>,
 }
 
 impl Admission<'_> {
@@ -44,20 +50,54 @@ impl Admission<'_> {
         if self.record.location.is_killed() {
             return Some(Outcome::Close);
         }
+        if self.is_outdated(node) {
+            return Some(Outcome::Paused);
+        }
         let pauses = node.pause.load(Ordering::Relaxed) != PAUSE_NONE;
         (pauses && node.is_paused(self.may_write, self.steady_ms)).then_some(Outcome::Paused)
     }
+
+    /// Whether the command must leave expired keys in place: a pause has begun since, and the
+    /// keyspace does not change meanwhile.
+    fn keeps_expired(&self, node: &Node) -> bool {
+        let pauses = node.pause.load(Ordering::Relaxed) != PAUSE_NONE;
+        pauses && !self.may_write && node.pause_left_ms(self.steady_ms) > 0
+    }
+
+    /// Whether the user has changed since. The executor knows that it has to ask for the new rules
+    /// when it is told that the command is paused.
+    fn is_outdated(&self, node: &Node) -> bool {
+        node.users.generation() != self.users && !self.user.is_some_and(|user| is_same(node, user))
+    }
+}
+
+/// Whether a user is as it was.
+#[cold]
+fn is_same(node: &Node, user: &Arc<User>) -> bool {
+    node.users.find(user.name()).is_some_and(|now| Arc::ptr_eq(&now, user))
+}
+
+/// What comes of a command instead when it may not begin any more.
+pub(crate) fn withdrawn(admission: Option<Admission<'_>>, node: &Node) -> Option<Outcome> {
+    admission.and_then(|admission| admission.withdrawn(node))
 }
 
 /// Runs `work`, unless the command's admission has been withdrawn.
 pub(crate) fn if_admitted(
     admission: Option<Admission<'_>>,
-    node: &Node,
-    cx: &mut Cx<'_>,
+    worker: &mut Worker,
+    locked: LockedShards<'_>,
+    hashes: &[u64],
     work: Work<'_>,
 ) -> Outcome {
-    let withdrawn = admission.and_then(|admission| admission.withdrawn(node));
-    withdrawn.unwrap_or_else(|| work(cx))
+    if let Some(outcome) = withdrawn(admission, &worker.node) {
+        return outcome;
+    }
+    let keeps_expired = worker.turn.keep_expired;
+    worker.turn.keep_expired |= admission.is_some_and(|it| it.keeps_expired(&worker.node));
+    let outcome = work(worker, locked, hashes);
+    worker.turn.keep_expired = keeps_expired;
+    outcome
 }
 
 /// Where a command runs.
@@ -67,6 +107,33 @@ pub(crate) struct ExecutionScope<'a, L> {
     pub(crate) locks: &'a L,
     /// None: this is no command of a client.
     pub(crate) admission: Option<Admission<'a>>,
+    pub(crate) extent: Extent,
+}
+
+/// The shards that are locked for a command, beside those that serving blocked clients needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Extent {
+    /// Those of its keys.
+    Keys,
+    /// The same, and more while it runs.
+    Growing,
+    /// All.
+    All,
+}
+
+impl Extent {
+    /// Puts the numbers of the shards for keys with these hashes into `shards`, ascending without
+    /// repetition.
+    pub(crate) fn shards(self, shards: &mut Vec<usize>, hashes: &[u64], map: ShardMap) {
+        shards.clear();
+        if self == Self::All {
+            shards.extend(0..map.len());
+            return;
+        }
+        shards.extend(hashes.iter().map(|hash| map.shard_of(*hash)));
+        shards.sort_unstable();
+        shards.dedup();
+    }
 }
 
 impl<L: ShardLocks> ExecutionScope<'_, L> {
@@ -86,22 +153,41 @@ impl<L: ShardLocks> ExecutionScope<'_, L> {
             };
         }
         match entry.spec.scope.with(&request.args) {
-            ShardScope::EachShard => self.run_on_each(work),
-            ShardScope::Exclusive => self.run_exclusive(work),
-            ShardScope::Keys | ShardScope::KeysOrExclusive(_) => {
+            ShardScope::EachShard | ShardScope::EachFree => self.run_on_each(work),
+            ShardScope::Exclusive => {
                 let hashes = hashes_of(self.worker, entry, &request.args);
-                let may_block = entry.spec.flags.has(Flags::BLOCKING);
-                let ran = if may_block { None } else { self.run_on_keys(&hashes, work) };
-                let outcome = ran.unwrap_or_else(|| {
-                    let fed = |hasher: &KeyHasher| match may_block {
-                        true => fed_by(hasher, entry, &request.args),
-                        false => hashes.clone(),
-                    };
-                    self.run_watched(&hashes, &fed, work)
-                });
+                let outcome = self.run_exclusive(&hashes, work);
                 self.worker.hashes = hashes;
                 outcome
             }
+            ShardScope::Keys | ShardScope::KeysOrExclusive(_) => {
+                let hashes = hashes_of(self.worker, entry, &request.args);
+                let outcome = if entry.spec.flags.has(Flags::BLOCKING) {
+                    let fed = |hasher: &KeyHasher| fed_by(hasher, entry, &request.args);
+                    self.run_watched(&hashes, &fed, work)
+                } else {
+                    self.run_on(&hashes, work)
+                };
+                self.worker.hashes = hashes;
+                outcome
+            }
+        }
+    }
+
+    /// Runs what does not block and may change keys of other shards than those of keys with these
+    /// hashes. Clients blocked on those are served afterwards.
+    pub(crate) fn run_growing(&mut self, hashes: &[u64], work: Work<'_>) -> Outcome {
+        let outcome = self.run_on(hashes, work);
+        self.worker.turn.effects.set_watched(false);
+        self.serve_changed();
+        outcome
+    }
+
+    /// Runs what does not block on the shards of keys with these hashes.
+    pub(crate) fn run_on(&mut self, hashes: &[u64], work: Work<'_>) -> Outcome {
+        match self.run_on_keys(hashes, work) {
+            Some(outcome) => outcome,
+            None => self.run_watched(hashes, &|_| hashes.to_vec(), work),
         }
     }
 
@@ -109,30 +195,30 @@ impl<L: ShardLocks> ExecutionScope<'_, L> {
     /// nothing was done.
     #[inline]
     fn run_on_key(&mut self, hash: u64, work: Work<'_>) -> Option<Outcome> {
-        let Worker { turn, random, node, config, .. } = &mut *self.worker;
-        let mut parts = cx_parts((turn, random), node, config, self.db);
-        self.locks.one(node.map.shard_of(hash), |shard| {
-            follow_time(self.locks, parts.turn);
+        let (worker, locks) = (&mut *self.worker, self.locks);
+        let outcome = locks.one(worker.node.map.shard_of(hash), |shard| {
+            follow_time(locks, &mut worker.turn);
             if shard.is_awaited(hash) {
                 return None;
             }
-            Some(work(&mut Cx::new(&mut parts, LockedShards::One(shard), &[hash])))
-        })
+            Some(work(worker, LockedShards::One(shard), &[hash]))
+        });
+        outcome.unwrap_or_else(|refusal| Some(self.worker.refuse_run(refusal)))
     }
 
     /// Runs a command on the shards of its keys. None: a client is blocked on one of them, and
     /// nothing was done.
     fn run_on_keys(&mut self, hashes: &[u64], work: Work<'_>) -> Option<Outcome> {
-        let (db, locks, admission) = (self.db, self.locks, self.admission);
-        let Worker { turn, random, node, config, shards, .. } = &mut *self.worker;
-        let map = node.map;
-        let mut parts = cx_parts((turn, random), node, config, db);
-        shards_of(shards, hashes, map);
+        let (worker, db, locks, admission) =
+            (&mut *self.worker, self.db, self.locks, self.admission);
+        let (map, extent) = (worker.node.map, self.extent);
+        let mut shards = std::mem::take(&mut worker.shards);
+        extent.shards(&mut shards, hashes, map);
         if shards.len() > 1 {
             shards.iter().for_each(|shard| locks.prefetch(*shard));
         }
-        lock_all(locks, shards, |mut locked| {
-            follow_time(locks, parts.turn);
+        let outcome = lock_all(locks, &shards, extent, |mut locked| {
+            follow_time(locks, &mut worker.turn);
             if let LockedShards::Many(held) = &mut locked {
                 // What all keys need is fetched side by side: slots, then records.
                 for hash in hashes {
@@ -143,29 +229,49 @@ impl<L: ShardLocks> ExecutionScope<'_, L> {
                 }
             }
             // A client that has blocked in one of these shards was counted before.
-            let awaited = node.waits.count() != 0
-                && hashes.iter().any(|hash| locked.shard(map.shard_of(*hash)).is_awaited(*hash));
+            let is_awaited = |hash: &u64| locked.shard(map.shard_of(*hash)).is_awaited(*hash);
+            let awaited = worker.node.waits.count() != 0
+                && (extent == Extent::All || hashes.iter().any(is_awaited));
             if awaited {
                 return None;
             }
-            let mut cx = Cx::new(&mut parts, locked.reborrow(), hashes);
-            Some(if_admitted(admission, node, &mut cx, work))
-        })
+            worker.turn.keys.keep();
+            let outcome = if_admitted(admission, worker, locked, hashes, work);
+            worker.turn.keys.publish();
+            Some(outcome)
+        });
+        worker.shards = shards;
+        outcome.unwrap_or_else(|refusal| Some(worker.refuse_run(refusal)))
     }
 
     /// Runs a command that visits one shard after another.
     fn run_on_each(&mut self, work: Work<'_>) -> Outcome {
-        let Worker { turn, random, node, config, .. } = &mut *self.worker;
-        let access = EachShard { locks: self.locks, node, steady_ms: turn.steady_ms };
-        let keeps_expired = turn.keep_expired;
-        turn.effects.set_watched(node.waits.count() != 0);
-        follow_time(self.locks, turn);
-        let mut parts = cx_parts((turn, random), node, config, self.db);
-        let outcome = work(&mut Cx::new(&mut parts, LockedShards::Each(&access), &[]));
-        turn.keep_expired = keeps_expired;
-        turn.effects.set_watched(false);
+        let worker = &mut *self.worker;
+        let node = Arc::clone(&worker.node);
+        let access = EachShard { locks: self.locks, node: &node, steady_ms: worker.turn.steady_ms };
+        let keeps_expired = worker.turn.keep_expired;
+        worker.turn.effects.set_watched(node.waits.count() != 0);
+        follow_time(self.locks, &mut worker.turn);
+        let outcome = work(worker, LockedShards::Each(&access), &[]);
+        worker.turn.keep_expired = keeps_expired;
+        worker.turn.effects.set_watched(false);
         self.serve_changed();
-        outcome
+        // It has made way between two shards, and changed nothing: it begins anew.
+        let outdated = self.admission.is_some_and(|it| it.is_outdated(&self.worker.node));
+        if outdated { Outcome::Paused } else { outcome }
+    }
+}
+
+impl Worker {
+    /// What comes of a command that has done nothing, because someone holds what it needs: a busy
+    /// script, and whoever runs the command finds why; or a command that will soon be over.
+    #[cold]
+    pub(crate) fn refuse_run(&mut self, refusal: ScriptError) -> Outcome {
+        if refusal == ScriptError::ShardInUse {
+            return Outcome::ShardInUse;
+        }
+        self.refusal = Some(refusal);
+        Outcome::Failed
     }
 }
 
@@ -174,25 +280,6 @@ impl<L: ShardLocks> ExecutionScope<'_, L> {
 pub(crate) fn follow_time<L: ShardLocks>(locks: &L, turn: &mut Turn) {
     if let Some(time) = locks.time_after_wait() {
         turn.advance_time(time);
-    }
-}
-
-/// The parts of a context on a database.
-#[inline]
-pub(crate) fn cx_parts<'a>(
-    (turn, random): (&'a mut Turn, &'a mut Random),
-    node: &Node,
-    config: &'a Config,
-    db: usize,
-) -> CxParts<'a> {
-    CxParts {
-        turn,
-        random,
-        map: node.map,
-        db,
-        databases: node.databases,
-        bulk_bytes_max: config.bulk_bytes_max() as usize,
-        limits: &config.limits,
     }
 }
 
@@ -208,29 +295,36 @@ fn fed_by(hasher: &KeyHasher, entry: &Entry, args: &Args<'_>) -> Vec<u64> {
 fn hashes_of(worker: &mut Worker, entry: &Entry, args: &Args<'_>) -> Vec<u64> {
     let mut hashes = std::mem::take(&mut worker.hashes);
     hashes.clear();
-    for spec in entry.spec.keys {
-        let keys = spec.positions(args);
-        hashes.extend(keys.map(|at| worker.node.hasher.hash(args.text(at))));
-    }
+    push_hashes(&mut hashes, &worker.node.hasher, entry, args);
     hashes
 }
 
-/// Puts the numbers of the shards of these keys into `shards`, ascending without repetition.
-pub(crate) fn shards_of(shards: &mut Vec<usize>, hashes: &[u64], map: ShardMap) {
-    shards.clear();
-    shards.extend(hashes.iter().map(|hash| map.shard_of(*hash)));
-    shards.sort_unstable();
-    shards.dedup();
+/// Appends the hashes of a request's keys, in the order of their positions.
+pub(crate) fn push_hashes(
+    hashes: &mut Vec<u64>,
+    hasher: &KeyHasher,
+    entry: &Entry,
+    args: &Args<'_>,
+) {
+    for spec in entry.spec.keys {
+        hashes.extend(spec.positions(args).map(|at| hasher.hash(args.text(at))));
+    }
 }
 
 /// Locks shards, given by ascending number without repetition.
+///
+/// # Errors
+/// A busy script holds one of them, or it stays in use. Nothing was done.
 pub(crate) fn lock_all<L: ShardLocks, T>(
     locks: &L,
     shards: &[usize],
+    extent: Extent,
     work: impl FnOnce(LockedShards<'_>) -> T,
-) -> T {
+) -> Result<T, ScriptError> {
     match shards {
-        [shard] => locks.one(*shard, |shard| work(LockedShards::One(shard))),
+        [shard] if extent == Extent::Keys => {
+            locks.one(*shard, |shard| work(LockedShards::One(shard)))
+        }
         shards => locks.many(shards, |held| work(LockedShards::Many(held))),
     }
 }
@@ -244,8 +338,21 @@ struct EachShard<'a, L> {
 }
 
 impl<L: ShardLocks> engine::ShardAccess for EachShard<'_, L> {
-    fn visit(&self, shard: usize, work: &mut dyn FnMut(&mut store::Shard)) {
-        self.locks.visit(shard, work);
+    fn visit(
+        &self,
+        shard: usize,
+        work: &mut dyn FnMut(&mut store::Shard),
+    ) -> Result<(), ScriptError> {
+        self.locks.visit(shard, work)
+    }
+
+    fn try_visit(
+        &self,
+        shard: usize,
+        wait: Duration,
+        work: &mut dyn FnMut(&mut store::Shard),
+    ) -> bool {
+        self.locks.try_visit(shard, wait, work)
     }
 
     fn keeps_expired(&self) -> bool {

@@ -5,8 +5,12 @@ use command::{Flags, KeySpec, Row, ShardScope, Spec};
 use engine::{BlockingHandler, Handler};
 use resp::Args;
 
+use crate::config::RenamedCommands;
+use crate::execution::command_name::{Called, CommandName};
 use crate::execution::node_cx::NodeHandler;
 use crate::execution::place;
+use crate::node::Node;
+use crate::scripting::ScriptCall;
 
 /// What an entry runs.
 #[derive(Clone, Copy, Debug)]
@@ -17,6 +21,10 @@ pub enum Call {
     Blocking(BlockingHandler),
     /// A command on sessions or the server.
     Node(NodeHandler),
+    /// EXEC: the commands that are queued.
+    Exec,
+    /// A script or function.
+    Script(ScriptCall),
     /// Nothing: its subcommands are the commands.
     Container,
 }
@@ -28,11 +36,14 @@ pub struct Entry {
     pub index: u16,
     /// Its full name: `config|get`.
     pub name: String,
+    /// What requests call it, in any case; of a subcommand only its own part. None: it was taken
+    /// away by the configuration, or its container was.
+    called: Option<CommandName>,
     /// Its metadata.
     pub spec: &'static Spec,
     /// What it runs.
     pub call: Call,
-    /// Bits of [`place`]: reasons to run it on the main thread.
+    /// Bits of [`place`]: reasons not to run it here and now.
     pub place: u8,
     /// Where its first key is, when that is known before the arguments are looked at.
     single_key_at: usize,
@@ -48,9 +59,33 @@ impl Entry {
     /// Whether a request with this name, in any case, is for this entry whatever its arguments are.
     #[inline]
     pub fn is_named(&self, name: &[u8]) -> bool {
-        self.subcommands.is_empty()
-            && !self.is_subcommand
-            && self.spec.name.as_bytes().eq_ignore_ascii_case(name)
+        self.subcommands.is_empty() && !self.is_subcommand && self.is_called(Called::new(name))
+    }
+
+    /// Whether requests can call it.
+    pub fn is_callable(&self) -> bool {
+        self.called.is_some()
+    }
+
+    #[inline]
+    fn is_called(&self, name: Called<'_>) -> bool {
+        self.called.as_ref().is_some_and(|called| called.is(name))
+    }
+
+    /// Whether a request may write: a script says so itself.
+    #[inline]
+    pub(crate) fn may_write(&self, node: &Node, args: &Args<'_>) -> bool {
+        match self.call {
+            Call::Script(call) => call.may_write(node, args),
+            _ => self.spec.flags.may_write(),
+        }
+    }
+
+    /// Whether the request names a subcommand that this command does not have: a known one has an
+    /// entry of its own, without subcommands ([`Table::resolve`]).
+    #[inline]
+    pub(crate) fn lacks_subcommand(&self, args: &Args<'_>) -> bool {
+        args.len() > 1 && !self.subcommands.is_empty()
     }
 
     /// The hash of a request's key, when it has one only key.
@@ -78,13 +113,24 @@ impl Table {
     }
 
     /// Adds commands with their subcommands. `call` makes of a row's handler what is called.
-    pub(crate) fn add_all<H: Copy>(&mut self, rows: &[&'static [Row<H>]], call: fn(H) -> Call) {
+    pub(crate) fn add_all<H: Copy>(
+        &mut self,
+        rows: &[&'static [Row<H>]],
+        call: fn(H) -> Call,
+        renamed: &RenamedCommands,
+    ) {
         for row in rows.iter().copied().flatten() {
-            self.add(row, call, None);
+            self.add(row, call, None, renamed.called(row.spec.name));
         }
     }
 
-    fn add<H: Copy>(&mut self, row: &'static Row<H>, call: fn(H) -> Call, parent: Option<usize>) {
+    fn add<H: Copy>(
+        &mut self,
+        row: &'static Row<H>,
+        call: fn(H) -> Call,
+        parent: Option<usize>,
+        called: Option<Vec<u8>>,
+    ) {
         let index = self.entries.len();
         let name = match parent {
             Some(parent) => format!("{}|{}", self.entries[parent].name, row.spec.name),
@@ -101,29 +147,35 @@ impl Table {
             _ => None,
         };
         let (single_key_at, single_key_len_max) = single_key.unwrap_or((0, 0));
+        let run = row.run.map_or(Call::Container, call);
+        let script = if matches!(run, Call::Script(_)) { place::SCRIPT } else { 0 };
+        let slot = called.as_deref().map(|name| slot_of(Called::new(name)));
+        let is_callable = called.is_some();
         self.entries.push(Entry {
             index: index as u16,
             name,
+            called: called.as_deref().map(CommandName::new),
             spec: &row.spec,
-            call: row.run.map_or(Call::Container, call),
-            place: place_of(&row.spec),
+            call: run,
+            place: place_of(&row.spec) | script,
             single_key_at,
             single_key_len_max,
             subcommands: Vec::new(),
             is_subcommand: parent.is_some(),
         });
-        match parent {
-            Some(parent) => self.entries[parent].subcommands.push(index as u16),
-            None => {
-                let mut slot = slot_of(row.spec.name.as_bytes());
+        match (parent, slot) {
+            (Some(parent), _) => self.entries[parent].subcommands.push(index as u16),
+            (None, Some(mut slot)) => {
                 while self.slots[slot] != 0 {
                     slot = (slot + 1) % SLOTS;
                 }
                 self.slots[slot] = index as u16 + 1;
             }
+            (None, None) => {}
         }
         for row in row.subcommands {
-            self.add(row, call, Some(index));
+            let called = is_callable.then(|| row.spec.name.as_bytes().to_vec());
+            self.add(row, call, Some(index), called);
         }
     }
 
@@ -132,9 +184,9 @@ impl Table {
         &self.entries
     }
 
-    /// Commands without subcommands.
+    /// The commands that requests can call, without subcommands.
     pub fn commands(&self) -> impl Iterator<Item = &Entry> {
-        self.entries.iter().filter(|entry| !entry.is_subcommand)
+        self.entries.iter().filter(|entry| !entry.is_subcommand && entry.is_callable())
     }
 
     /// The subcommands of an entry.
@@ -142,13 +194,14 @@ impl Table {
         entry.subcommands.iter().map(|index| &self.entries[usize::from(*index)])
     }
 
-    /// A command by its name in any case.
+    /// A command by what it is called, in any case.
     #[inline]
     pub fn find(&self, name: &[u8]) -> Option<&Entry> {
+        let name = Called::new(name);
         let mut slot = slot_of(name);
         loop {
             let entry = &self.entries[usize::from(self.slots[slot].checked_sub(1)?)];
-            if entry.spec.name.as_bytes().eq_ignore_ascii_case(name) {
+            if entry.is_called(name) {
                 return Some(entry);
             }
             slot = (slot + 1) % SLOTS;
@@ -172,20 +225,19 @@ impl Table {
     }
 }
 
-/// Mixes the first eight letters, folded to lower case, with the length.
+/// Where the index of names is looked into first.
 #[inline]
-fn slot_of(name: &[u8]) -> usize {
-    let mut letters = [0u8; 8];
-    let len = name.len().min(8);
-    letters[..len].copy_from_slice(&name[..len]);
-    let folded = u64::from_le_bytes(letters) | 0x2020_2020_2020_2020;
-    let mixed = (folded ^ name.len() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    (mixed >> 53) as usize % SLOTS
+fn slot_of(name: Called<'_>) -> usize {
+    (name.hash() >> 53) as usize % SLOTS
 }
 
 fn place_of(spec: &Spec) -> u8 {
+    if spec.flags.has(Flags::HOME) {
+        return place::HOME;
+    }
     let simple =
         matches!(spec.keys, [key] if key.only().is_some()) && spec.scope == ShardScope::Keys;
     let main = if spec.flags.has(Flags::MAIN) { place::MAIN } else { 0 };
-    main | place::ANY | if simple { 0 } else { place::NOT_SIMPLE }
+    let writes = if spec.flags.has(Flags::WRITE) { place::NOTIFIES } else { 0 };
+    main | writes | place::ANY | if simple { 0 } else { place::NOT_SIMPLE }
 }

@@ -4,10 +4,14 @@
 //! [`totals`](super::totals) reports the difference.
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use store::KeyspaceCounters;
+
+use super::hot_keys::HotKeys;
+use super::latency_histogram::{Latencies, LatencyHistogram};
 
 /// The most error codes that are counted one by one; see [`CODES_BEYOND`].
 pub const ERROR_CODES_MAX: usize = 128;
@@ -105,7 +109,9 @@ counts!(
         out_bytes,
         /// Clients owned: no sum over time, but how many there are.
         clients,
-        /// Ticks not spent waiting.
+        /// Turns of the event loop.
+        turns,
+        /// TSC cycles in turns, that is not spent waiting for events.
         busy_tsc,
         /// Reads of keys that were there.
         hits,
@@ -115,23 +121,69 @@ counts!(
         expired,
         /// Fields of hashes expired.
         expired_fields,
+        /// Keys evicted.
+        evicted,
         /// Changes of the keyspace.
         changes,
         /// Error replies.
         errors,
         /// Authentications that failed.
         auth_failures,
+        /// Commands denied to users.
+        denied_commands,
+        /// Keys denied to users.
+        denied_keys,
+        /// Channels denied to users.
+        denied_channels,
         /// Clients closed because their unsent replies were over the limit.
         output_limit_closes,
+        /// Clients closed because their unfinished requests were over the limit.
+        query_limit_closes,
+        /// Walks over expired keys that ended because their time was over.
+        expiry_timeouts,
+        /// Microseconds in walks over expired keys.
+        expiry_us,
     }
 );
+
+/// What one thread counts of one command.
+#[derive(Debug, Default)]
+pub struct CommandCounters {
+    count: CommandCount,
+    /// How long its runs take; there is none before the first.
+    latencies: OnceLock<Box<LatencyHistogram>>,
+}
+
+impl std::ops::Deref for CommandCounters {
+    type Target = CommandCount;
+
+    #[inline]
+    fn deref(&self) -> &CommandCount {
+        &self.count
+    }
+}
+
+impl CommandCounters {
+    /// Counts how long a run took, in TSC cycles.
+    #[inline]
+    pub(crate) fn record_latency(&self, tsc: u64) {
+        self.latencies.get_or_init(Box::default).record(tsc);
+    }
+
+    /// How long runs took; none: no run was recorded.
+    pub(crate) fn latencies(&self) -> Option<Latencies> {
+        self.latencies.get().map(|histogram| histogram.read())
+    }
+}
 
 /// All counts of one thread.
 #[derive(Debug)]
 pub struct ThreadCounters {
     /// One for each entry of the table.
-    pub commands: Box<[CommandCount]>,
+    pub commands: Box<[CommandCounters]>,
     counts: Counts,
+    /// The keys of a sample of its requests.
+    pub hot_keys: Mutex<HotKeys>,
     /// Error replies by their code. Errors are rare enough for a lock that nobody else wants.
     codes: Mutex<BTreeMap<Box<str>, u64>>,
 }
@@ -150,8 +202,9 @@ impl ThreadCounters {
     /// Zeros for a table of so many entries.
     pub fn new(entries: usize) -> Self {
         Self {
-            commands: (0..entries).map(|_| CommandCount::default()).collect(),
+            commands: (0..entries).map(|_| CommandCounters::default()).collect(),
             counts: Counts::default(),
+            hot_keys: Mutex::default(),
             codes: Mutex::default(),
         }
     }
@@ -163,6 +216,7 @@ impl ThreadCounters {
             (&self.misses, counters.misses),
             (&self.expired, counters.expired),
             (&self.expired_fields, counters.expired_fields),
+            (&self.evicted, counters.evicted),
             (&self.changes, counters.changes),
         ];
         for (count, n) in counts {
@@ -175,7 +229,8 @@ impl ThreadCounters {
     /// Counts an error reply, by the code that its text begins with.
     pub fn note_error(&self, text: &str) {
         self.errors.add(1);
-        let code = text.split(' ').next().unwrap_or_default();
+        // A text of one word has no code.
+        let code = text.split_once(' ').map_or("ERR", |(code, _)| code);
         let mut codes = self.codes.lock();
         if let Some(count) = codes.get_mut(code) {
             *count += 1;

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use resp::Args;
 
-use crate::config::find;
+use crate::config;
 
 /// Arguments that an entry keeps; when there are more, the last says how many.
 pub const ARGUMENTS_MAX: usize = 32;
@@ -90,12 +90,11 @@ pub(crate) fn kept(command: &str, args: &Args<'_>) -> Vec<Vec<u8>> {
 fn is_secret(command: &str, args: &Args<'_>, at: usize) -> bool {
     match command {
         "auth" => at > 0,
+        "acl|setuser" | "acl|deluser" | "acl|getuser" => at > 1,
         // HELLO 3 AUTH user password
         "hello" => args.iter().take(at).rev().take(2).any(|arg| arg.eq_ignore_ascii_case(b"auth")),
         // CONFIG SET name value name value ...
-        "config|set" if at > 2 && at % 2 == 1 => {
-            find(args.text(at - 1)).is_some_and(|row| row.sensitive)
-        }
+        "config|set" if at > 2 && at % 2 == 1 => config::is_secret(args.text(at - 1)),
         _ => false,
     }
 }

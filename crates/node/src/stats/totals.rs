@@ -4,15 +4,19 @@
 //! difference. Rates come from samples that the main thread's tick takes ten times a second.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::node::Node;
 use crate::stats::counters::{CommandSums, Sums, ThreadCounters};
+use crate::stats::latency_histogram::Latencies;
 
 /// Milliseconds between samples at least.
 const SAMPLE_MS: i64 = 100;
 /// Samples that a rate is the mean of.
 const SAMPLES: usize = 16;
+/// How much of the share of expired keys comes from the last walk; Redis takes as much.
+const LAST_WALK_WEIGHT: f64 = 0.05;
 
 /// What was counted when statistics were last reset, and the samples of rates.
 #[derive(Debug, Default)]
@@ -23,7 +27,13 @@ pub struct Totals {
     last: Option<(i64, Load)>,
     rates: [Load; SAMPLES],
     next: usize,
+    /// A running mean over the walks: of the keys looked at, how many had expired.
+    expired_share: f64,
 }
+
+/// How long the runs of commands had taken when statistics were last reset, by the numbers of the
+/// thread and of the command.
+pub(crate) type LatencyBase = BTreeMap<(usize, usize), Latencies>;
 
 /// What one thread counted.
 #[derive(Clone, Debug, Default)]
@@ -43,6 +53,10 @@ pub struct Load {
     pub in_bytes: u64,
     /// Bytes sent.
     pub out_bytes: u64,
+    /// Turns of event loops.
+    pub turns: u64,
+    /// TSC cycles in turns.
+    pub busy_tsc: u64,
 }
 
 impl ThreadSums {
@@ -56,13 +70,27 @@ impl ThreadSums {
         let bases = base.commands.iter().chain(std::iter::repeat(&none));
         let commands = self.commands.iter().zip(bases).map(|(now, base)| now.since(base)).collect();
         // Clients are not counted up over time, so that there is nothing to take off.
-        let sums = Sums { clients: self.sums.clients, ..self.sums.since(&base.sums) };
+        let all = self.sums;
+        // As in Redis, no reset hides what was denied.
+        let sums = Sums {
+            clients: all.clients,
+            auth_failures: all.auth_failures,
+            denied_commands: all.denied_commands,
+            denied_keys: all.denied_keys,
+            denied_channels: all.denied_channels,
+            ..all.since(&base.sums)
+        };
         Self { commands, sums }
     }
 
     /// Runs of all commands.
     pub fn calls(&self) -> u64 {
         self.commands.iter().map(|command| command.calls).sum()
+    }
+
+    /// TSC cycles in runs of all commands.
+    pub fn command_tsc(&self) -> u64 {
+        self.commands.iter().map(|command| command.tsc).sum()
     }
 
     /// Adds what another thread counted.
@@ -86,6 +114,21 @@ impl Node {
         now.zip(bases).map(|(now, base)| now.since(base)).collect()
     }
 
+    /// How long runs of a command took on all threads since the last reset, in TSC cycles.
+    pub fn latencies(&self, command: usize) -> Latencies {
+        let base = Arc::clone(&self.latency_base.lock());
+        let mut all = Latencies::default();
+        for (thread, stats) in self.threads.read().iter().enumerate() {
+            let counters = stats.commands.get(command);
+            let Some(latencies) = counters.and_then(|count| count.latencies()) else { continue };
+            match base.get(&(thread, command)) {
+                Some(base) => all.add(&latencies.since(base)),
+                None => all.add(&latencies),
+            }
+        }
+        all
+    }
+
     /// Changes of the keyspace since the start, resets or not.
     pub fn changes(&self) -> u64 {
         self.threads.read().iter().map(|stats| stats.changes.value()).sum()
@@ -103,16 +146,21 @@ impl Node {
     }
 
     /// CONFIG RESETSTAT: counts begin anew for those who read them. On the main thread only.
-    pub fn reset_totals(&self) {
+    pub fn reset_totals(&self, steady_ms: i64) {
         let threads = self.threads.read();
         let mut statistics = self.statistics.lock();
         statistics.base = threads.iter().map(|stats| ThreadSums::read(stats)).collect();
         statistics.rates = Default::default();
+        statistics.expired_share = 0.0;
         for stats in threads.iter() {
             stats.forget_error_codes();
         }
+        *self.latency_base.lock() = Arc::new(latencies(&threads));
         self.connections_received.store(0, Ordering::Relaxed);
         self.connections_rejected.store(0, Ordering::Relaxed);
+        self.lazy_freed.store(0, Ordering::Relaxed);
+        self.eviction.reset(steady_ms);
+        self.scripting.reset_totals();
     }
 
     /// Takes a sample for the rates. The main thread's tick calls this with the time in
@@ -134,6 +182,19 @@ impl Node {
         }
     }
 
+    /// Takes what a walk over the keys that expire has found into the mean over all walks.
+    pub fn note_expiry_walk(&self, looked_at: usize, expired: usize) {
+        let share = if looked_at == 0 { 0.0 } else { expired as f64 / looked_at as f64 };
+        let mean = &mut self.statistics.lock().expired_share;
+        *mean += (share - *mean) * LAST_WALK_WEIGHT;
+    }
+
+    /// An estimate of how many of the keys with an expiry have expired and are still there,
+    /// between 0 and 1.
+    pub fn expired_share(&self) -> f64 {
+        self.statistics.lock().expired_share
+    }
+
     /// What happens in a second, as the last samples show it.
     pub fn rates(&self) -> Load {
         let statistics = self.statistics.lock();
@@ -143,6 +204,8 @@ impl Node {
             commands: mean(|rate| rate.commands),
             in_bytes: mean(|rate| rate.in_bytes),
             out_bytes: mean(|rate| rate.out_bytes),
+            turns: mean(|rate| rate.turns),
+            busy_tsc: mean(|rate| rate.busy_tsc),
         }
     }
 
@@ -152,9 +215,22 @@ impl Node {
             load.commands += stats.commands.iter().map(|count| count.calls.value()).sum::<u64>();
             load.in_bytes += stats.in_bytes.value();
             load.out_bytes += stats.out_bytes.value();
+            load.turns += stats.turns.value();
+            load.busy_tsc += stats.busy_tsc.value();
         }
         load
     }
+}
+
+/// How long runs of all commands have taken on all threads.
+fn latencies(threads: &[Arc<ThreadCounters>]) -> LatencyBase {
+    let mut all = LatencyBase::new();
+    for (thread, stats) in threads.iter().enumerate() {
+        for (command, counters) in stats.commands.iter().enumerate() {
+            all.extend(counters.latencies().map(|latencies| ((thread, command), latencies)));
+        }
+    }
+    all
 }
 
 impl Load {
@@ -168,6 +244,8 @@ impl Load {
             commands: rate(self.commands, then.commands),
             in_bytes: rate(self.in_bytes, then.in_bytes),
             out_bytes: rate(self.out_bytes, then.out_bytes),
+            turns: rate(self.turns, then.turns),
+            busy_tsc: rate(self.busy_tsc, then.busy_tsc),
         }
     }
 }
@@ -182,13 +260,18 @@ mod tests {
         let node = Node::new(Config::default(), 1, 1);
         let stats = node.thread_counters(0, 4);
         stats.commands[0].calls.add(3);
+        stats.commands[0].record_latency(100);
         stats.clients.set(2);
         stats.note_error("ERR no");
-        node.reset_totals();
+        node.reset_totals(0);
         stats.commands[0].calls.add(4);
+        stats.commands[0].record_latency(50);
         stats.note_error("NOAUTH no");
         let late = node.thread_counters(1, 4);
         late.commands[0].calls.add(1);
+        late.commands[0].record_latency(60);
+        assert_eq!(node.latencies(0).iter().collect::<Vec<_>>(), [(50.0, 1), (60.0, 1)]);
+        assert_eq!(node.latencies(1).runs(), 0);
         let sums = node.thread_sums();
         let calls: Vec<_> = sums.iter().map(ThreadSums::calls).collect();
         assert_eq!(calls, [4, 1]);
@@ -198,16 +281,34 @@ mod tests {
     }
 
     #[test]
+    fn the_share_of_expired_keys_is_a_running_mean() {
+        let node = Node::new(Config::default(), 1, 1);
+        node.note_expiry_walk(20, 10);
+        assert!((node.expired_share() - 0.025).abs() < 1e-9);
+        node.note_expiry_walk(0, 0);
+        assert!((node.expired_share() - 0.02375).abs() < 1e-9);
+        for _ in 0..1000 {
+            node.note_expiry_walk(10, 10);
+        }
+        assert!((node.expired_share() - 1.0).abs() < 1e-6);
+        node.reset_totals(0);
+        assert_eq!(node.expired_share(), 0.0);
+    }
+
+    #[test]
     fn rates_are_means_of_sixteen_samples() {
         let node = Node::new(Config::default(), 1, 1);
         let stats = node.thread_counters(0, 4);
         node.sample(1000);
         stats.commands[0].calls.add(16);
         stats.in_bytes.add(1600);
+        stats.turns.add(32);
+        stats.busy_tsc.add(320);
         node.sample(1050);
         assert_eq!(node.rates(), Load::default(), "too soon");
         node.sample(1200);
-        assert_eq!(node.rates(), Load { commands: 5, in_bytes: 500, out_bytes: 0 });
+        let load = Load { commands: 5, in_bytes: 500, out_bytes: 0, turns: 10, busy_tsc: 100 };
+        assert_eq!(node.rates(), load);
         for tick in 0..16 {
             node.sample(1300 + tick * 100);
         }

@@ -7,7 +7,7 @@
 use std::panic::Location;
 
 use base::glob;
-use store::Effect;
+use store::{Effect, Replay};
 
 use crate::fake::TestServer;
 use crate::grammar::{Action, Expected, Step, parse};
@@ -120,9 +120,14 @@ fn describe(effect: &Effect) -> String {
             format!("{}:{}{database}", event.name, text(key))
         })
         .collect();
-    let commands = std::iter::once(&effect.command).chain(&effect.more);
-    let commands: Vec<String> = commands
-        .map(|command| command.iter().map(|arg| text(arg)).collect::<Vec<_>>().join(" "))
-        .collect();
+    let command = |replay: &Replay| {
+        let words: Vec<String> = replay.args.iter().map(|arg| text(arg)).collect();
+        let database = match replay.db {
+            db if db == effect.db => String::new(),
+            db => format!("@{db} "),
+        };
+        database + &words.join(" ")
+    };
+    let commands: Vec<String> = effect.commands.iter().map(command).collect();
     format!("{} => {}", events.join(" "), commands.join(" | "))
 }

@@ -10,7 +10,7 @@ fn a_line_has_all_fields_in_order() {
          ~~ \"id=1 addr=127.0.0.1:40001 laddr=127.0.0.1:6379 fd=10 name= age=0 idle=0 flags=N db=0 \
          sub=0 psub=0 ssub=0 multi=-1 watch=0 qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 \
          rbp=0 obl=0 oll=0 omem=0 tot-mem=[1-9]* events=r cmd=client|info user=default redir=-1 \
-         resp=2 lib-name= lib-ver= io-thread=0\\\\n\"\n",
+         resp=2 lib-name= lib-ver= io-thread=0 tot-net-in=0 tot-net-out=0 tot-cmds=0\\\\n\"\n",
     );
 }
 
@@ -129,7 +129,7 @@ OK
 > CLIENT SETINFO LIB-VER 1.0
 OK
 > CLIENT INFO
-~~ "* lib-name=jedis(x) lib-ver=1.0 io-thread=0\\n"
+~~ "* lib-name=jedis(x) lib-ver=1.0 io-thread=0*"
 > CLIENT SETINFO lib-ver ""
 OK
 > CLIENT INFO
@@ -407,6 +407,21 @@ fn pause_and_its_errors() {
 OK
 > SET k v
 OK
+"#,
+    );
+}
+
+#[test]
+fn a_pause_of_writes_holds_commands_that_may_store_a_result() {
+    check(
+        r#"
+a> CLIENT PAUSE 1000 write
+a< OK
+b> PFCOUNT h
+b<
+@advance 1000
+b> PFCOUNT h
+b< 0
 "#,
     );
 }

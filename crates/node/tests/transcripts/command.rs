@@ -142,8 +142,38 @@ fn keys_are_found() {
 -ERR The command has no key arguments
 > COMMAND GETKEYS memory stats
 -ERR The command has no key arguments
+> COMMAND GETKEYS XREAD COUNT streams NOSUCH STREAMS a b 0 0
+["a", "b"]
+> COMMAND GETKEYS XREADGROUP GROUP g c NOSUCH STREAMS a >
+["a"]
+> COMMAND GETKEYS XREAD COUNT 1 a b
+-ERR Invalid arguments specified for command
+> COMMAND GETKEYS ZUNION 2 a
+-ERR Invalid arguments specified for command
+> COMMAND GETKEYS ZUNIONSTORE d 0 a
+-ERR Invalid arguments specified for command
+> COMMAND GETKEYSANDFLAGS ZUNIONSTORE d x a
+-ERR Invalid arguments specified for command
+> COMMAND GETKEYS EVAL "return 1" 0
+[]
+> COMMAND GETKEYS EVAL "return 1" 2 k
+[]
+> COMMAND GETKEYSANDFLAGS FCALL_RO f 1 k
+[["k", [RO, access]]]
+> COMMAND GETKEYSANDFLAGS SET k get
+[["k", [OW, update]]]
+> COMMAND GETKEYSANDFLAGS SET k v EX 5 Get
+[["k", [RW, access, update]]]
+> COMMAND GETKEYSANDFLAGS BITFIELD k GET u8 0 OVERFLOW FAIL get u8 1
+[["k", [RO, access]]]
+> COMMAND GETKEYSANDFLAGS BITFIELD k GET u8 0 SET u8 0 1
+[["k", [RW, access, update]]]
+> COMMAND GETKEYSANDFLAGS BITFIELD k GET u8
+[["k", [RW, access, update]]]
 > COMMAND GETKEYSANDFLAGS memory usage k
 [["k", [RO]]]
+> COMMAND GETKEYSANDFLAGS sort k by w_* store d
+[["k", [RO, access]], ["d", [OW, update]]]
 > COMMAND GETKEYSANDFLAGS nosuch
 -ERR Invalid command specified
 > HELLO 3

@@ -55,6 +55,12 @@ fn errors_repeat_bytes_up_to_a_zero() {
     fails(&[b"CLIENT", b"\xff\0x"], b"ERR unknown subcommand '\xff'. Try CLIENT HELP.");
     fails(&[b"EXPIRE", b"k", b"1", b"\xff\0x"], b"ERR Unsupported option \xff");
     fails(&[b"HELLO", b"3", b"\xff"], b"ERR Syntax error in HELLO option '\xff'");
+    let parameter = b"ERR Unknown option or number of arguments for CONFIG SET - '\xff  x'";
+    fails(&[b"CONFIG", b"SET", b"\xff\r\nx\0y", b"1"], parameter);
+    fails(
+        &[b"HSETEX", b"h", b"\nx\ry\r\n", b"FIELDS", b"1", b"f", b"v"],
+        b"ERR unknown argument:  x y",
+    );
     let no_group =
         b"NOGROUP No such key 's' or consumer group '\xff' in XREADGROUP with GROUP option";
     fails(&[b"XREADGROUP", b"GROUP", b"\xff", b"c", b"STREAMS", b"s\0k", b">"], no_group);

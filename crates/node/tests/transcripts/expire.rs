@@ -1,6 +1,6 @@
 //! When keys end. The clock stands at 1700000000 seconds since 1970.
 
-use node::config::Config;
+use node::config::{Config, LazyFree};
 
 use crate::check::{check, run};
 use crate::fake::TestServer;
@@ -232,7 +232,10 @@ OK
 "#;
     check(REQUESTS);
     for shards in [1, 1024] {
-        let config = Config { lazyfree_lazy_expire: true, ..Config::default() };
+        let config = Config {
+            lazyfree: LazyFree { lazy_expire: true, ..LazyFree::default() },
+            ..Config::default()
+        };
         let mut server = TestServer::with_config(shards, config);
         run(&mut server, &REQUESTS.replace("=> DEL", "=> UNLINK"));
     }

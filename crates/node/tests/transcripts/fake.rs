@@ -7,17 +7,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use engine::{ExclusiveShards, HeldShards, ShardAccess};
 use node::blocking::{due, finish, give_up, on_deadline};
 use node::clients::record::flag;
 use node::config::{Apply, Config};
 use node::host::{ClientWaker, GateAccess, GatedHost, ProcessInfo, Shutdown, Undo};
-use node::{
-    ClientRecord, Executor, Host, Node, Outcome, Request, Session, ShardLocks, Waiter, Worker,
-    table,
-};
+use node::propagation::subscribe;
+use node::scripting::busy::{BusyScript, Held};
+use node::transactions::forget;
+use node::{ClientRecord, Executor, Host, Node, Outcome, Request, Session, Waiter, Worker};
 use resp::{Args, Out, Span};
-use store::{Effect, Shard, Time};
+use store::{Effect, LazyFree, Time};
+
+use crate::fake_shards::FakeShards;
 
 /// Where every transcript's clock begins: a round second of the year 2023.
 pub const START_MS: i64 = 1_700_000_000_000;
@@ -68,19 +69,12 @@ impl TestServer {
     pub fn with_config(shards: usize, config: Config) -> Self {
         let node = Arc::new(Node::new(config, 42, shards));
         let host = FakeHost::default();
-        let mut worker = Worker::new(Arc::clone(&node), 0, table(), 7, TICKS_PER_MICRO);
+        let mut worker = Worker::new(Arc::clone(&node), 0, node.table, 7, TICKS_PER_MICRO);
         worker.turn.effects.set_consumed(true);
-        let shards = (0..shards).map(|_| RefCell::new(Shard::default())).collect();
+        worker.deliveries.open(Arc::new(|| {}));
         Self {
-            node,
-            shards: FakeShards {
-                shards,
-                ticks: Cell::default(),
-                inside: Rc::clone(&host.inside),
-                most_held: Cell::default(),
-                start: Cell::default(),
-                wait_ticks: Cell::default(),
-            },
+            node: Arc::clone(&node),
+            shards: FakeShards::new(node, shards, &host.inside),
             host,
             worker,
             clients: BTreeMap::new(),
@@ -148,6 +142,68 @@ impl TestServer {
         self.shards.wait_ticks.set(time.as_micros() as u64);
     }
 
+    /// Lets so much time pass with each look at the clock that a script takes.
+    pub fn look_takes(&self, time: Duration) {
+        self.shards.look_ticks.set(time.as_micros() as u64);
+    }
+
+    /// Calls one of these when a script is refused a shard for the first time, and the other when
+    /// one waits to be alone.
+    pub fn meanwhile(&self, refused: impl FnOnce() + 'static, waits: impl FnOnce() + 'static) {
+        self.shards.when_refused.set(Some(Box::new(refused)));
+        self.shards.when_waiting.set(Some(Box::new(waits)));
+    }
+
+    /// From now on another thread holds this shard, or none.
+    pub fn set_busy(&self, shard: Option<usize>) {
+        self.shards.busy.set(shard);
+    }
+
+    /// Another thread kills this client as soon as its next command leaves the gate.
+    pub fn kill_outside(&self, client: &str) {
+        let record = Arc::clone(&self.clients[client].session.record);
+        *self.shards.victim.borrow_mut() = Some(record);
+    }
+
+    /// From now on a script of another thread, which has run for too long, holds the shard of this
+    /// key, or all of them.
+    pub fn begin_busy_script(&self, key: Option<&str>) {
+        let map = self.node.map;
+        let shard = |key: &str| map.shard_of(self.node.hasher.hash(key.as_bytes()));
+        let holds = key.map_or(Held::All, |key| Held::Shards(vec![shard(key)]));
+        let script = BusyScript { thread: 1, is_function: false, waits: true, holds };
+        self.node.scripting.busy.begin(script);
+    }
+
+    /// It ends, and the thread catches up on what it has put off.
+    pub fn end_busy_script(&mut self) {
+        assert_eq!(self.catch_up_after_busy_script(), 1, "nothing is in the way any more");
+    }
+
+    /// The same. Returns how many parts it catches up in.
+    pub fn catch_up_after_busy_script(&mut self) -> usize {
+        self.catch_up();
+        self.node.scripting.busy.end(1);
+        let mut parts = (1..1000).skip_while(|_| {
+            self.catch_up();
+            self.worker.has_put_off()
+        });
+        parts.next().expect("nothing is in the way any more")
+    }
+
+    fn catch_up(&mut self) {
+        self.begin_turn();
+        self.worker.catch_up(&self.shards, &self.host);
+        self.worker.end_turn();
+        self.finish_waits();
+        self.hear_of_waits();
+    }
+
+    /// Whether something waits for the end of the script.
+    pub fn has_put_off(&self) -> bool {
+        self.worker.has_put_off()
+    }
+
     /// Notes when to see to a client again.
     fn schedule(&mut self, name: &str) {
         let Some(client) = self.clients.get(name) else { return };
@@ -176,6 +232,11 @@ impl TestServer {
         woken.len()
     }
 
+    /// How many keys of database 0 another thread has seen since the last call, in order.
+    pub fn take_totals_seen(&mut self) -> Vec<usize> {
+        self.shards.totals_seen.take()
+    }
+
     /// The most shards that were held at once since the last call.
     pub fn take_most_held(&mut self) -> usize {
         self.shards.most_held.take()
@@ -189,6 +250,28 @@ impl TestServer {
     /// What a client has received since it was blocked, or since the last call.
     pub fn received(&mut self, client: &str) -> Vec<u8> {
         self.received.remove(client).unwrap_or_default()
+    }
+
+    /// Writes what was published for the clients.
+    fn deliver(&mut self) {
+        self.worker.wake_receivers();
+        let mut ready = Vec::new();
+        while self.worker.deliveries.is_active() {
+            let has_more = self.worker.deliveries.receive(&mut ready);
+            for pending in &ready {
+                let mut clients = self.clients.iter_mut();
+                let found = clients.find(|(_, client)| client.session.record.id == pending.id);
+                let (name, client) = found.expect("who is subscribed is connected");
+                let mut out = Out::default();
+                let resp3 = client.session.resp3;
+                self.worker.deliveries.subscribers().write(*pending, &mut out, resp3);
+                self.received.entry(name.clone()).or_default().extend(bytes_of(&out));
+            }
+            self.worker.deliveries.subscribers().end_round();
+            if !has_more {
+                break;
+            }
+        }
     }
 
     /// Ends the waits that someone has settled.
@@ -206,7 +289,9 @@ impl TestServer {
 
     /// Ends a client.
     pub fn close(&mut self, client: &str) {
-        if let Some(client) = self.clients.remove(client) {
+        if let Some(mut client) = self.clients.remove(client) {
+            subscribe::forget(&mut self.worker, &client.session.record);
+            forget(&mut self.worker, &mut client.session, &self.shards);
             if let Some(waiter) = &client.waiter {
                 give_up(&mut self.worker, waiter, &self.shards);
             }
@@ -240,7 +325,7 @@ impl TestServer {
         assert!(waiter.is_none(), "client {client} waits");
         session.record.seen_ms.store(self.now_us / 1000, Ordering::Relaxed);
         let args = Args::new(&buffer, &spans, &[]);
-        let entry = table().resolve(&args);
+        let entry = self.node.table.resolve(&args);
         let hasher = self.node.hasher;
         let hash = entry.and_then(|entry| entry.single_key_hash(&args, |key| hasher.hash(key)));
         let request = Request { entry, args, hash };
@@ -256,6 +341,7 @@ impl TestServer {
         self.shards.enter();
         let outcome = executor.execute(request);
         self.shards.leave();
+        let outcome = outcome.after_grace(&mut self.worker, &self.host, &mut out);
         let after = self.worker.turn.counters;
         let effects = self.worker.turn.effects.take();
         let own: Vec<_> = effects.iter().filter(|effect| is_own(effect)).collect();
@@ -280,6 +366,7 @@ impl TestServer {
         self.schedule(client);
         self.hear_of_waits();
         record.commands.fetch_add(1, Ordering::Relaxed);
+        self.deliver();
         self.close_killed();
         (bytes_of(&out), effects)
     }
@@ -288,7 +375,9 @@ impl TestServer {
     fn close_killed(&mut self) {
         let closed = self.host.closed.borrow().clone();
         let is_closed = |client: &TestClient| closed.contains(&client.session.record.id);
-        for client in self.clients.values().filter(|client| is_closed(client)) {
+        for client in self.clients.values_mut().filter(|client| is_closed(client)) {
+            subscribe::forget(&mut self.worker, &client.session.record);
+            forget(&mut self.worker, &mut client.session, &self.shards);
             if let Some(waiter) = &client.waiter {
                 give_up(&mut self.worker, waiter, &self.shards);
             }
@@ -306,140 +395,23 @@ impl TestServer {
         let record = ClientRecord::new(id, addresses, 10, self.now_us / 1000, 0);
         let record = Arc::new(record);
         self.node.clients.add(Arc::clone(&record));
-        let authenticated = self.node.config().requirepass.is_empty();
-        Session::new(record, authenticated)
+        Session::new(record, &self.node.users)
     }
 }
 
-/// Whether an effect is that of a command, and not of time.
+/// Whether an effect is that of a command, and not of time or of the limit of memory.
 fn is_own(effect: &Effect) -> bool {
-    effect.events.iter().all(|(event, _)| !event.name.ends_with("expired"))
+    let tells_of_time = effect
+        .events
+        .iter()
+        .any(|(event, _)| event.name.ends_with("expired") || event.name == "evicted");
+    // A transaction may do both.
+    !tells_of_time || effect.commands.len() > 1
 }
 
 fn bytes_of(out: &Out) -> Vec<u8> {
     let pieces = out.pieces(resp::out::Mark::default(), out.mark());
     pieces.flat_map(|piece| piece.as_slice().to_vec()).collect()
-}
-
-/// Shards without locks.
-struct FakeShards {
-    shards: Vec<RefCell<Shard>>,
-    /// What the tick counter shows when a command ends.
-    ticks: Cell<u64>,
-    /// The thread is inside the gate.
-    inside: Rc<Cell<bool>>,
-    /// The most shards that were held at once.
-    most_held: Cell<usize>,
-    /// The time when the tick counter showed 0.
-    start: Cell<Time>,
-    /// How long the next command waits for its shards, in ticks.
-    wait_ticks: Cell<u64>,
-}
-
-impl FakeShards {
-    /// Compares what is known of the shards with what they hold.
-    fn check(&self, node: &Node, worker: &Worker) {
-        for database in 0..node.databases {
-            let len = |shard: &RefCell<Shard>| shard.borrow().db_ref(database).len();
-            let keys: usize = self.shards.iter().map(len).sum();
-            assert_eq!(worker.turn.keys.total(database), keys, "keys of {database}");
-        }
-        for (number, shard) in self.shards.iter().enumerate() {
-            let marked = node.expiring_shards.contains(number);
-            let expires = shard.borrow_mut().expires();
-            assert!(marked || !expires, "shard {number} is not marked as one where keys expire");
-        }
-    }
-}
-
-struct FakeHeldShards<'a>(Vec<(usize, std::cell::RefMut<'a, Shard>)>);
-
-impl HeldShards for FakeHeldShards<'_> {
-    fn shard(&mut self, number: usize) -> &mut Shard {
-        &mut self.0.iter_mut().find(|(held, _)| *held == number).expect("a held shard").1
-    }
-
-    fn shard_ref(&self, number: usize) -> &Shard {
-        &self.0.iter().find(|(held, _)| *held == number).expect("a held shard").1
-    }
-}
-
-/// All shards: visited, then held.
-struct FakeExclusiveShards<'a> {
-    shards: &'a [RefCell<Shard>],
-    held: Vec<std::cell::RefMut<'a, Shard>>,
-}
-
-impl ShardAccess for FakeExclusiveShards<'_> {
-    fn visit(&self, shard: usize, work: &mut dyn FnMut(&mut Shard)) {
-        work(&mut self.shards[shard].borrow_mut());
-    }
-}
-
-impl HeldShards for FakeExclusiveShards<'_> {
-    fn shard(&mut self, number: usize) -> &mut Shard {
-        if self.held.is_empty() {
-            self.held.extend(self.shards.iter().map(RefCell::borrow_mut));
-        }
-        &mut self.held[number]
-    }
-
-    fn shard_ref(&self, number: usize) -> &Shard {
-        &self.held[number]
-    }
-}
-
-impl ShardAccess for FakeShards {
-    fn visit(&self, shard: usize, work: &mut dyn FnMut(&mut Shard)) {
-        work(&mut self.shards[shard].borrow_mut());
-    }
-}
-
-impl GateAccess for FakeShards {
-    fn leave(&self) {
-        assert!(self.inside.replace(false), "left twice");
-    }
-
-    fn enter(&self) {
-        assert!(!self.inside.replace(true), "entered twice");
-    }
-
-    fn barrier(&self) {}
-}
-
-impl ShardLocks for FakeShards {
-    fn one<R>(&self, shard: usize, work: impl FnOnce(&mut Shard) -> R) -> R {
-        work(&mut self.shards[shard].borrow_mut())
-    }
-
-    fn many<R>(&self, shards: &[usize], work: impl FnOnce(&mut dyn HeldShards) -> R) -> R {
-        assert!(shards.is_sorted_by(|a, b| a < b), "ascending without repetition");
-        self.most_held.set(self.most_held.get().max(shards.len()));
-        let held =
-            shards.iter().map(|number| (*number, self.shards[*number].borrow_mut())).collect();
-        work(&mut FakeHeldShards(held))
-    }
-
-    fn exclusive<R>(&self, work: impl FnOnce(&mut dyn ExclusiveShards) -> R) -> R {
-        work(&mut FakeExclusiveShards { shards: &self.shards, held: Vec::new() })
-    }
-
-    fn prefetch(&self, _: usize) {}
-
-    fn tsc(&self) -> u64 {
-        self.ticks.get()
-    }
-
-    fn time(&self) -> Time {
-        let (start, us) = (self.start.get(), self.ticks.get() as i64);
-        Time { unix_us: start.unix_us + us, steady_ms: start.steady_ms + us / 1000 }
-    }
-
-    fn time_after_wait(&self) -> Option<Time> {
-        let wait = self.wait_ticks.take();
-        self.ticks.set(self.ticks.get() + wait);
-        (wait > 0).then(|| self.time())
-    }
 }
 
 /// A process that only remembers what it was asked for.
@@ -453,16 +425,22 @@ pub struct FakeHost {
     pub shutdowns: RefCell<Vec<Shutdown>>,
     /// Times slept.
     pub sleeps: RefCell<Vec<Duration>>,
+    /// Lines of the log.
+    pub logged: RefCell<Vec<String>>,
     /// The path of the configuration file; empty when there is none.
     pub config_path: RefCell<String>,
     /// The text of the configuration file.
     pub config_file: RefCell<Vec<u8>>,
+    /// The files of users, by their paths.
+    pub acl_files: RefCell<BTreeMap<String, Vec<u8>>>,
     /// The steps of changed configurations that the process follows.
     pub applied: RefCell<Vec<Apply>>,
     /// A step that it cannot follow.
     pub unfollowed: RefCell<Option<Apply>>,
     /// Ticks that each command takes; a tick is a microsecond.
     pub ticks: Cell<u64>,
+    /// How often removed values were dropped before the end of a turn.
+    pub freed: Cell<usize>,
     /// The thread is inside the gate.
     inside: Rc<Cell<bool>>,
 }
@@ -516,9 +494,11 @@ impl Host for FakeHost {
             uptime_seconds: 90_061,
             tcp_port: 6379,
             config_file: self.config_path.borrow().clone(),
+            used_bytes: 3 << 20,
+            used_peak_bytes: 4 << 20,
             allocated_bytes: 3 << 20,
-            allocated_peak_bytes: 4 << 20,
             startup_bytes: 1 << 20,
+            muzzy_bytes: 8192,
             allocator: "fake-1.0".to_owned(),
             ..ProcessInfo::default()
         }
@@ -535,13 +515,43 @@ impl Host for FakeHost {
         Ok(())
     }
 
+    fn read_acl_file(&self, path: &str) -> Result<Vec<u8>, String> {
+        self.is_used();
+        let file = self.acl_files.borrow().get(path).cloned();
+        file.ok_or_else(|| "No such file or directory".to_owned())
+    }
+
+    fn write_acl_file(&self, path: &str, text: &[u8]) -> Result<(), String> {
+        self.is_used();
+        if path.ends_with('/') {
+            return Err("Is a directory".to_owned());
+        }
+        self.acl_files.borrow_mut().insert(path.to_owned(), text.to_vec());
+        Ok(())
+    }
+
+    fn fill_random(&self, bytes: &mut [u8]) {
+        self.is_used();
+        bytes.iter_mut().zip(1..).for_each(|(byte, number)| *byte = number);
+    }
+
     fn sleep(&self, time: Duration) {
         self.is_used();
         self.sleeps.borrow_mut().push(time);
     }
 
+    fn free(&self, removed: &mut LazyFree) {
+        self.freed.set(self.freed.get() + 1);
+        removed.clear();
+    }
+
     fn purge_memory(&self) {
         self.is_used();
+    }
+
+    fn log(&self, _: script::LogLevel, line: &[u8]) {
+        self.is_used();
+        self.logged.borrow_mut().push(String::from_utf8_lossy(line).into_owned());
     }
 
     fn allocator_report(&self) -> String {

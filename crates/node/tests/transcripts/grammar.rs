@@ -3,12 +3,12 @@
 //! ```text
 //! > SET k v          a request of the only client, quoted like an inline command
 //! OK                 its reply on one line: OK, "bulk", 12, nil, nil-array, [array], {map},
-//!                    ~[set], -error, ,1.5 (double), #t, (big number), =txt:verbatim;
-//!                    no line: no reply
+//!                    ~[set], >[push], -error, ,1.5 (double), #t, (big number), =txt:verbatim;
+//!                    several replies one behind the other; no line: no reply
 //! b> BLPOP k 0       a request of client b, which connects when it is first mentioned; `> ` is
 //!                    short for `a> `
 //! b< ["k", "v"]      what b receives: the reply when it stands behind b's request, else what came
-//!                    since, after it was blocked
+//!                    since, after it was blocked or because it is subscribed
 //! b<                 b has received nothing since
 //! ! set:k => SET k v the effect of the request: events, then the command to replay; `k@2` is a
 //!                    key of database 2 when the effect is another's; ` | ` parts commands that
@@ -19,8 +19,8 @@
 //! # a comment
 //! ```
 //!
-//! What is expected may be a pattern: `~~ *text*` matches by glob. A long expectation continues in
-//! lines that begin with two blanks.
+//! What is expected may be a pattern: `~~ *text*` matches by glob. A long request or expectation
+//! continues in lines that begin with two blanks.
 
 use base::quote::split_args;
 
@@ -127,9 +127,9 @@ impl<'a> Reader<'a> {
             effects: Vec::new(),
         };
         if let Some((client, request)) = said(line, '>') {
+            let request = self.continued(request);
             let args = split_args(request.as_bytes()).unwrap_or_else(|| misread());
             step.action = Action::Send(if client.is_empty() { ONLY_CLIENT } else { client }, args);
-            self.at += 1;
             step.expected = self.reply_to(client);
             while self.lines.get(self.at).is_some_and(|line| line.starts_with("! ")) {
                 step.effects.push(self.expected("! "));
@@ -167,13 +167,19 @@ impl<'a> Reader<'a> {
     /// The expectation that begins here.
     fn expected(&mut self, mark: &str) -> Expected {
         let line = self.at;
-        let mut text = self.lines[line].strip_prefix(mark).unwrap_or_default().to_owned();
+        let text = self.continued(self.lines[line].strip_prefix(mark).unwrap_or_default());
+        Expected { line, lines: self.at - line, mark: mark.to_owned(), text }
+    }
+
+    /// The text with which this line ends, and the lines in which it continues.
+    fn continued(&mut self, first: &str) -> String {
+        let mut text = first.to_owned();
         self.at += 1;
         while let Some(more) = self.lines.get(self.at).and_then(|line| line.strip_prefix("  ")) {
             text.push_str(more);
             self.at += 1;
         }
-        Expected { line, lines: self.at - line, mark: mark.to_owned(), text }
+        text
     }
 }
 

@@ -21,9 +21,9 @@ fn sections_are_chosen() {
 > INFO default commandstats
 ~~ "# Server*# Modules\\r\\n\\r\\n# Commandstats*# Keyspace*
 > INFO all
-~~ "# Server*# Commandstats*# Keyspace*
+~~ "# Server*# Commandstats*# Errorstats*# Latencystats*# Cluster*# Keyspace*
 > INFO Everything
-~~ "# Server*# Commandstats*# Keyspace*
+~~ "# Server*# Commandstats*# Errorstats*# Latencystats*# Cluster*# Keyspace*
 > HELLO 3
 ~~ {*
 > INFO cluster
@@ -99,15 +99,15 @@ OK
 "# Keyspace\r\ndb0:keys=1,expires=0,avg_ttl=0,subexpiry=0\r\ndb3:keys=2,expires=0,avg_ttl=0,subexpir
   y=0\r\n"
 > INFO server
-~~ "# Server\\r\\nredis_version:8.0.6\\r\\nweft_version:*\\r\\nredis_mode:standalone\\r\\n*process_i
-  d:4321\\r\\n*tcp_port:6379\\r\\nserver_time_usec:1700000000000000\\r\\nuptime_in_seconds:90061\\r
-  \\nuptime_in_days:1\\r\\nhz:10\\r\\n*io_threads_active:0\\r\\nlistener0:name=tcp,bind=\*,bind=-::
-  \*,port=6379\\r\\n"
+~~ "# Server\\r\\nredis_version:8.0.6\\r\\nweft_version:*\\r\\nredis_git_sha1:????????*redis_git_dir
+  ty:*redis_build_id:????????????????\\r\\nredis_mode:standalone\\r\\n*process_id:4321\\r\\n*tcp_por
+  t:6379\\r\\nserver_time_usec:1700000000000000\\r\\nuptime_in_seconds:90061\\r\\nuptime_in_days:1\\
+  r\\nhz:10\\r\\n*io_threads_active:0\\r\\nlistener0:name=tcp,bind=\*,bind=-::\*,port=6379\\r\\n"
 > INFO clients
 ~~ "# Clients\\r\\nconnected_clients:1\\r\\n*maxclients:10000\\r\\n*blocked_clients:0\\r\\n*
 > INFO memory
 ~~ "# Memory\\r\\nused_memory:3145728\\r\\nused_memory_human:3.00M\\r\\n*used_memory_peak:4194304\\r
-  \\n*used_memory_peak_perc:75.00%\\r\\n*mem_allocator:fake-1.0\\r\\n*
+  \\n*used_memory_peak_perc:75.00%\\r\\n*allocator_muzzy:8192\\r\\n*mem_allocator:fake-1.0\\r\\n*
 > INFO persistence
 ~~ "# Persistence\\r\\nloading:0\\r\\n*rdb_changes_since_last_save:3\\r\\nrdb_bgsave_in_progress:0
   \\r\\nrdb_last_save_time:1699909939\\r\\n*aof_enabled:0\\r\\n*
@@ -121,6 +121,93 @@ OK
 ~~ "# Threads\\r\\nio_thread_0:clients=0,reads=0,writes=0\\r\\nweft_thread_0:commands=*
 "##,
     );
+}
+
+#[test]
+fn a_shard_in_use_is_not_waited_for() {
+    let mut server = TestServer::new(1);
+    run(
+        &mut server,
+        r##"
+> SET a 1
+OK
+> SET b 2 EX 100
+OK
+> HSET h f v
+1
+> HEXPIRE h 100 FIELDS 1 f
+[1]
+b> BLPOP l m 0
+> INFO keyspace
+"# Keyspace\r\ndb0:keys=3,expires=1,avg_ttl=0,subexpiry=1\r\n"
+> EXPIRE a 100
+1
+> DEL h
+1
+c> BLPOP n 0
+"##,
+    );
+    server.set_busy(Some(0));
+    run(
+        &mut server,
+        r##"
+# Keys are counted without the shard; the rest is what was last seen of it.
+> INFO keyspace
+"# Keyspace\r\ndb0:keys=2,expires=1,avg_ttl=0,subexpiry=1\r\n"
+> INFO keysizes
+"# Keysizes\r\ndb0_distrib_strings_sizes:1=2\r\ndb0_distrib_hashes_items:1=1\r\n"
+> INFO clients
+~~ *total_blocking_keys:2\\r\\n*
+> MEMORY STATS
+~~ *"keys.count", 2, *
+> MEMORY DOCTOR
+~~ "The server holds *
+"##,
+    );
+    server.set_busy(None);
+    run(
+        &mut server,
+        r##"
+> INFO keyspace
+"# Keyspace\r\ndb0:keys=2,expires=2,avg_ttl=0,subexpiry=0\r\n"
+> INFO clients
+~~ *total_blocking_keys:3\\r\\n*
+> RPUSH l x
+1
+> RPUSH n x
+1
+"##,
+    );
+    server.set_busy(Some(0));
+    run(
+        &mut server,
+        r##"
+> INFO clients
+~~ *total_blocking_keys:0\\r\\n*
+"##,
+    );
+}
+
+#[test]
+fn turns_of_event_loops_are_counted() {
+    let mut server = TestServer::new(1);
+    server.host.ticks.set(7);
+    server.node.sample(0);
+    run(&mut server, "> PING\nPONG\n> PING\nPONG\n");
+    let threads = server.node.threads.read().clone();
+    let other = server.node.thread_counters(1, 0);
+    threads[0].turns.add(40);
+    threads[0].busy_tsc.add(700);
+    other.turns.add(8);
+    other.busy_tsc.add(20);
+    server.node.sample(100);
+    let fields = "*eventloop_cycles:48\\\\r\\\\neventloop_duration_sum:720\\\\r\\\\n\
+        eventloop_duration_cmd_sum:14\\\\r\\\\ninstantaneous_eventloop_cycles_per_sec:30\\\\r\\\\n\
+        instantaneous_eventloop_duration_usec:15\\\\r\\\\n*";
+    run(&mut server, &format!("> INFO stats\n~~ {fields}\n> CONFIG RESETSTAT\nOK\n"));
+    let fields = "*eventloop_cycles:0\\\\r\\\\neventloop_duration_sum:0\\\\r\\\\n\
+        eventloop_duration_cmd_sum:7\\\\r\\\\n*";
+    run(&mut server, &format!("> INFO stats\n~~ {fields}\n"));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Whole databases.
 
-use crate::check::check;
+use crate::check::{check, run};
+use crate::fake::TestServer;
 
 #[test]
 fn sizes_and_flushes() {
@@ -112,4 +113,39 @@ OK
 ! move_from:a move_to:a@1 => MOVE a 1
 "#,
     );
+}
+
+/// What another thread sees of the number of keys, at each look at the clock.
+#[test]
+fn what_changes_together_is_counted_together() {
+    let both = "redis.call('DEL', KEYS[1]) redis.call('SET', KEYS[2], 'v')
+        return redis.call('DBSIZE')";
+    let exec = "MULTI\nOK\n> DEL a\nQUEUED\n> SET b v\nQUEUED\n> DBSIZE\nQUEUED\n> EXEC\n\
+                [1, OK, 3]\n";
+    let cases = [
+        (exec.to_owned(), vec![3]),
+        (format!("EVAL \"{both}\" 2 a b\n3\n"), vec![3]),
+        (format!("EVAL \"{both}\" 2 a new\n3\n"), vec![3]),
+        (format!("MULTI\nOK\n> EVAL \"{both}\" 2 a b\nQUEUED\n> EXEC\n[3]\n"), vec![3]),
+        ("MULTI\nOK\n> FLUSHALL\nQUEUED\n> SET x y\nQUEUED\n> EXEC\n[OK, OK]\n".into(), vec![3, 1]),
+        ("EVAL \"redis.call('SWAPDB', 0, 1) redis.call('DEL', 'e')\" 0\nnil\n".into(), vec![3, 0]),
+    ];
+    for (requests, expected) in cases {
+        for waits in [false, true] {
+            let mut server = TestServer::new(1024);
+            run(&mut server, "> MSET a 1 c 2 d 3\nOK\n> SELECT 1\nOK\n> SET e 1\nOK\n");
+            run(&mut server, "> SELECT 0\nOK\n");
+            if waits {
+                run(&mut server, "q> BLPOP b q 0\n");
+            }
+            server.take_totals_seen();
+            run(&mut server, &format!("> {requests}"));
+            assert_eq!(server.take_totals_seen(), expected, "{requests}, waits: {waits}");
+        }
+    }
+    let mut server = TestServer::new(1024);
+    run(&mut server, "> SET a 1\nOK\nq> BLPOP q 0\n");
+    server.take_totals_seen();
+    run(&mut server, "> RPUSH q element\n1\nq< [\"q\", \"element\"]\n");
+    assert_eq!(server.take_totals_seen(), [1], "it is served before anyone sees the list");
 }

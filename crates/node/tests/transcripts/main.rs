@@ -3,28 +3,40 @@
 //! One file a family; `grammar.rs` explains the form.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod acl;
 mod bitmap;
+mod busy;
 mod check;
 mod client;
 mod clock;
 mod command;
 mod config;
 mod connection;
+mod dump;
 mod expire;
 mod fake;
+mod fake_shards;
+mod functions;
 mod generic;
 mod geo;
+mod grace;
 mod grammar;
 mod hash;
+mod hotkeys;
 mod hyperloglog;
 mod info;
 mod keyspace;
+mod latency;
 mod list;
+mod memory_limit;
 mod movable_keys;
+mod notifications;
+mod pubsub;
 mod record;
 mod reply;
 mod runner;
 mod scan;
+mod scripting;
 mod server;
 mod set;
 mod slowlog;
@@ -33,5 +45,7 @@ mod sorted_set;
 mod stream;
 mod string;
 mod time;
+mod transactions;
 mod types;
 mod waiting;
+mod weft;

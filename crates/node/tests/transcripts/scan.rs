@@ -219,6 +219,24 @@ nil
 0
 "#,
     );
+    check(
+        r#"
+> SET a 1 PX 5
+OK
+> CLIENT PAUSE 1000 WRITE
+OK
+@advance 6
+> RANDOMKEY
+"a"
+> EXISTS a
+0
+> CLIENT UNPAUSE
+OK
+> RANDOMKEY
+nil
+! expired:a => DEL a
+"#,
+    );
     for (shards, keys) in [(1, 20), (4, 20), (1024, 20), (1024, 3000)] {
         let mut server = TestServer::new(shards);
         for i in 0..keys {

@@ -66,9 +66,9 @@ nil
 > SET k v
 OK
 > MEMORY USAGE k
-24
+26
 > MEMORY USAGE k SAMPLES 5 samples 0
-24
+26
 > MEMORY USAGE k SAMPLES -1
 -ERR syntax error
 > MEMORY USAGE k SAMPLES
@@ -91,8 +91,10 @@ OK
 ~~ \[MEMORY <subcommand> *, USAGE <key> \[SAMPLES <count>], *
 > MEMORY STATS
 ~~ \["peak.allocated", 4194304, "total.allocated", 3145728, "startup.allocated", 1048576, *,
-   "db.0", \["overhead.hashtable.main", *, "overhead.hashtable.expires", 0], *"keys.count", 1,
-   "keys.bytes-per-key", 2097152, *"peak.percentage", "75", *
+   "db.0", \["overhead.hashtable.main", *, "overhead.hashtable.expires", 0],
+   "overhead.db.hashtable.lut", *, "overhead.db.hashtable.rehashing", 0, "overhead.total", *,
+   "db.dict.rehashing.count", 0, "keys.count", 1, "keys.bytes-per-key", 2097152,
+   *"peak.percentage", "75", *"allocator.muzzy", 8192, *
 > MEMORY STATS x
 -ERR wrong number of arguments for 'memory|stats' command
 > HELLO 3
@@ -104,6 +106,24 @@ OK
 ~~ =txt:The server holds*
 "#,
     );
+}
+
+#[test]
+fn debug_writes_to_the_log_and_counts_references() {
+    let config = Config { enable_debug_command: Permit::Local, ..Config::default() };
+    let mut server = TestServer::with_config(4, config);
+    run(
+        &mut server,
+        r#"
+> DEBUG LOG "a line"
+OK
+> SET n 9999
+OK
+> DEBUG OBJECT n
+~~ Value at:0x* refcount:2147483647 encoding:int *
+"#,
+    );
+    assert_eq!(*server.host.logged.borrow(), ["DEBUG LOG: a line"]);
 }
 
 #[test]
@@ -140,7 +160,7 @@ OK
 > SET k v
 OK
 > DEBUG OBJECT k
-~~ Value at:0x* refcount:1 encoding:embstr lru:* lru_seconds_idle:0
+~~ Value at:0x* refcount:1 encoding:embstr serializedlength:2 lru:* lru_seconds_idle:0
 @advance 5000
 > DEBUG OBJECT k
 ~~ * lru_seconds_idle:5
@@ -301,6 +321,14 @@ OK
    2ce3f57ae020966eb041fa6a47e5221ee0d42d6b]
 > DEBUG DIGEST
 163dd2abd8b16c8e2a9f14ed46b5a2786a211b2b
+> ZADD zset:exp 1e15 m0 1e16 m1 29327200000000 m2 99999999999999984 m3 inf m4 -inf m5
+6
+> ZADD zset:exp -0 m6 0 m7 3.25 m8 1e-7 m9 100000000 m10 12345678900 m11
+6
+> DEBUG DIGEST-VALUE zset:exp
+[94bfbde96e2ab95498793a0bd345cc9ed65604b9]
+> DEL zset:exp
+1
 > HSET limited f v
 1
 > HEXPIRE limited 100 FIELDS 1 f
@@ -342,4 +370,40 @@ OK
 "#,
         );
     }
+}
+
+#[test]
+fn modules_cannot_be_loaded() {
+    let permit = Config { enable_module_command: Permit::Local, ..Config::default() };
+    run(
+        &mut TestServer::with_config(4, permit),
+        r#"
+> MODULE LOAD nosuch.so
+-ERR Error loading the extension. Please check the server logs.
+> MODULE LOADEX nosuch.so CONFIG name value ARGS x
+-ERR Error loading the extension. Please check the server logs.
+> MODULE UNLOAD nosuch
+-ERR Error unloading module: no such module with that name
+> MODULE LOAD
+-ERR wrong number of arguments for 'module|load' command
+> MODULE NOSUCH
+-ERR unknown subcommand 'NOSUCH'. Try MODULE HELP.
+> MODULE HELP
+~~ ?MODULE <subcommand>*
+"#,
+    );
+    check(
+        r#"
+> MODULE LIST
+[]
+> MODULE UNLOAD nosuch
+-ERR MODULE command not allowed. If the enable-module-command option is set to "local", you can run
+   it from a local connection, otherwise you need to set this option in the configuration file, and
+   then restart the server.
+> MODULE LOAD nosuch.so
+-ERR MODULE command not allowed. If the enable-module-command option is set to "local", you can run
+   it from a local connection, otherwise you need to set this option in the configuration file, and
+   then restart the server.
+"#,
+    );
 }

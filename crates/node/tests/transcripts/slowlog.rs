@@ -75,10 +75,18 @@ OK
 ~~ \[nil, *
 > CONFIG SET hz 10 requirepass secret
 OK
+> CONFIG SET masterauth secret
+~~ -ERR *
 > AUTH secret
 OK
 > HELLO 2 AUTH default secret SETNAME n
 ~~ \[*
+> ACL SETUSER u >secret
+OK
+> ACL GETUSER u
+~~ \[*
+> ACL DELUSER u
+1
 > CONFIG SET slowlog-log-slower-than -1
 OK
 "#
@@ -89,8 +97,11 @@ OK
     let transcript = format!(
         r#"
 > SLOWLOG GET
-~~ \[\[5, 1700000000, 0, \["HELLO", "2", "AUTH", "(redacted)", "(redacted)", "SETNAME", "n"\], *],
-   *\["AUTH", "(redacted)"\], *\["CONFIG", "SET", "hz", "10", "requirepass", "(redacted)"\],
+~~ \[\[9, 1700000000, 0, \["ACL", "DELUSER", "(redacted)"\], *],
+   *\["ACL", "GETUSER", "(redacted)"\], *\["ACL", "SETUSER", "(redacted)", "(redacted)"\], *],
+   *\[6, 1700000000, 0, \["HELLO", "2", "AUTH", "(redacted)", "(redacted)", "SETNAME", "n"\], *],
+   *\["AUTH", "(redacted)"\], *\["CONFIG", "SET", "masterauth", "(redacted)"\], *],
+   *\["CONFIG", "SET", "hz", "10", "requirepass", "(redacted)"\],
    *\["COMMAND", "INFO", {shown}, "... (11 more arguments)"\], *\["SET", "k",
    "{kept}... (2 more bytes)"\], *
 "#

@@ -9,9 +9,11 @@ pub(crate) use parking_lot::{Mutex, MutexGuard};
 use store::Time;
 pub(crate) use sync::gate::Pass;
 
-/// Waits until every thread that is inside the gate has left it.
-pub(crate) fn barrier(pass: &Pass) {
-    pass.exclusively(|| {});
+use crate::threads::clock::time_at;
+
+/// Locks a mutex that is in use, for which it waits no longer than `wait`.
+pub(crate) fn wait_to_lock<T>(mutex: &Mutex<T>, wait: Duration) -> Option<MutexGuard<'_, T>> {
+    try_lock_for(mutex, wait)
 }
 
 /// Locks a mutex, for which it waits no longer than `wait`.
@@ -22,7 +24,7 @@ pub(crate) fn try_lock_for<T>(mutex: &Mutex<T>, wait: Duration) -> Option<MutexG
 /// How often a command on several shards waits for one of them before it goes through the gate.
 pub(crate) const WAITS_MAX: u32 = 16;
 
-/// The time, read from the clocks of the system.
+/// The time on the clock that all threads share.
 pub(crate) fn time() -> Time {
-    Time { unix_us: sys::clock::unix_micros(), steady_ms: sys::clock::steady_micros() / 1000 }
+    time_at(sys::clock::tsc())
 }

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 
 use node::clients::record::flag;
 use node::config::Config;
-use node::{ClientRecord, Session};
+use node::{ClientRecord, Node, Session};
 use rustls::ServerConfig;
 
 use crate::net::connection::Connection;
@@ -61,6 +61,11 @@ pub fn accept(shared: &Shared, token: u64, steady_ms: i64) {
     }
 }
 
+/// Whether the default user has no password.
+fn is_unprotected(node: &Node) -> bool {
+    node.users.read().default_user().needs_no_password()
+}
+
 fn admit(
     shared: &Shared,
     config: &Config,
@@ -71,7 +76,7 @@ fn admit(
     let node = &shared.node;
     let refusal: Option<&[u8]> = if node.clients.len() >= config.maxclients as usize {
         Some(b"-ERR max number of clients reached\r\n")
-    } else if config.protected_mode && config.requirepass.is_empty() && !accepted.is_local {
+    } else if config.protected_mode && is_unprotected(node) && !accepted.is_local {
         Some(DENIED)
     } else {
         None
@@ -105,6 +110,6 @@ fn admit(
     let addresses = (accepted.address.into(), accepted.local_address.into());
     let record = Arc::new(ClientRecord::new(id, addresses, fd, steady_ms, flags));
     node.clients.add(Arc::clone(&record));
-    let session = Session::new(record, config.requirepass.is_empty());
+    let session = Session::new(record, &node.users);
     shared.move_client(shared.thread_for_client(), Box::new(Connection::new(session, transport)));
 }

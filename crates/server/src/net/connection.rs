@@ -9,9 +9,9 @@ use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use node::clients::record::flag;
+use node::clients::record::{ClientType, flag};
 use node::config::Config;
-use node::{Outcome, Session};
+use node::{Outcome, Session, UserRegistry};
 use resp::ProtocolError;
 use resp::out::{Mark, Out, Piece};
 use sys::epoll::Interest;
@@ -19,6 +19,7 @@ use sys::epoll::Interest;
 use crate::net::query_buffer::QueryBuffer;
 use crate::net::transport::Transport;
 use crate::threads::client_state::ClientState;
+use crate::threads::shard_waits::ShardWait;
 use crate::threads::slots::Client;
 
 /// Pieces of one vectored write.
@@ -62,6 +63,8 @@ pub struct Connection {
     pub held_back: bool,
     /// What epoll watches it for, as last told. None: it is not in the epoll instance.
     pub watched: Option<Interest>,
+    /// Its next request has found a shard in use, and waits for it.
+    pub shard_wait: Option<ShardWait>,
     /// Requests executed.
     pub commands: u64,
     /// Since when its output has been over the soft limit, in milliseconds on the steady scale.
@@ -233,6 +236,7 @@ impl Connection {
             output: None,
             held_back: false,
             watched: None,
+            shard_wait: None,
             commands: 0,
             soft_since_ms: None,
         }
@@ -254,21 +258,29 @@ impl Connection {
         let (read, end) = match self.state {
             ClientState::Reading | ClientState::Batched => (!self.held_back, false),
             ClientState::Blocked(_) => (reads, !reads),
-            ClientState::Paused | ClientState::OnMainThread | ClientState::Closing => {
-                (false, false)
-            }
+            // Mostly for a moment, after which it is as before.
+            ClientState::Postponed | ClientState::AwaitsShard => (reads && !self.held_back, false),
+            ClientState::GracePeriod(_)
+            | ClientState::Paused
+            | ClientState::OnMainThread
+            | ClientState::Congested
+            | ClientState::Closing => (false, false),
         };
         Interest { read, write: self.wants_write(), end }
     }
 
-    /// Whether input has come that no event of the socket will report.
-    pub fn has_unread_input(&self) -> bool {
-        self.query_buffer.is_some() || self.transport.has_received()
+    /// Whether there is something to do for it that no event of the socket will report: input has
+    /// come, or its queue goes on.
+    pub fn is_to_be_looked_at(&self) -> bool {
+        self.query_buffer.is_some()
+            || self.transport.has_received()
+            || matches!(self.state, ClientState::Postponed)
     }
 
-    /// Bytes of replies that wait for the socket.
+    /// Bytes of replies that wait for the socket, those that are encrypted already included.
     pub fn output_bytes(&self) -> usize {
-        self.output.as_ref().map_or(0, |pending| pending.len())
+        let pending = self.output.as_ref().map_or(0, |pending| pending.len());
+        pending + self.transport.unsent_bytes()
     }
 
     /// Bytes of requests that wait.
@@ -340,13 +352,18 @@ impl Connection {
 
     /// Whether the waiting output is beyond the limit, at this time in milliseconds on the steady
     /// scale.
-    pub fn is_over(&mut self, config: &Config, steady_ms: i64) -> bool {
+    pub fn is_over(&mut self, config: &Config, users: &UserRegistry, steady_ms: i64) -> bool {
         if self.output_bytes() > UNAUTHENTICATED_OUTPUT_BYTES_MAX
-            && self.session.must_authenticate(config)
+            && self.session.must_authenticate(users)
         {
             return true;
         }
-        let limit = config.client_output_buffer_limit.normal;
+        let limits = &config.client_output_buffer_limit;
+        let limit = match self.session.record.client_type() {
+            ClientType::Pubsub => limits.pubsub,
+            ClientType::Replica => limits.replica,
+            ClientType::Normal | ClientType::Master => limits.normal,
+        };
         let bytes = self.output_bytes() as u64;
         if limit.hard_bytes != 0 && bytes >= limit.hard_bytes {
             return true;
@@ -395,7 +412,8 @@ mod tests {
         socket.set_nonblocking(true).unwrap();
         let record = Arc::new(ClientRecord::new(1, ("a".into(), "b".into()), 1, 0, 0));
         let transport = Transport::Plain(Stream::Tcp(socket));
-        (Connection::new(Session::new(record, true), transport), peer)
+        let users = UserRegistry::new(&Config::default());
+        (Connection::new(Session::new(record, &users), transport), peer)
     }
 
     /// Sends all of `out` turn by turn. Each writes no more than it may.

@@ -12,6 +12,7 @@ use node::config::Config;
 use socket2::{Domain, SockAddr, SockRef, Socket, TcpKeepalive, Type};
 
 use crate::net::stream::Stream;
+use crate::warning;
 
 /// What connections to a socket speak.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -185,7 +186,7 @@ fn open_port(address: &ListenAddress, config: &Config) -> Result<Option<Bound>, 
             })?,
         },
     };
-    match open_tcp(SocketAddr::new(ip, port), config.tcp_backlog) {
+    match open_tcp(SocketAddr::new(ip, port), config) {
         Ok(socket) => Ok(Some(Bound::Tcp(socket))),
         // An address marked by '-' may be missing from this machine, but not be taken.
         Err(error) if address.optional && is_missing(&error) => Ok(None),
@@ -221,14 +222,19 @@ fn describe(error: &io::Error) -> String {
     text.split(" (os error").next().unwrap_or(&text).to_owned()
 }
 
-fn open_tcp(address: SocketAddr, backlog: u32) -> io::Result<TcpListener> {
+fn open_tcp(address: SocketAddr, config: &Config) -> io::Result<TcpListener> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
     socket.set_reuse_address(true)?;
     if address.is_ipv6() {
         socket.set_only_v6(true)?;
     }
+    if config.socket_mark_id != 0
+        && let Err(error) = socket.set_mark(config.socket_mark_id)
+    {
+        warning!("'socket-mark-id' has no effect on {address}: {}", describe(&error));
+    }
     socket.bind(&address.into())?;
-    socket.listen(i32::try_from(backlog).unwrap_or(i32::MAX))?;
+    socket.listen(i32::try_from(config.tcp_backlog).unwrap_or(i32::MAX))?;
     socket.set_nonblocking(true)?;
     Ok(socket.into())
 }
@@ -252,4 +258,22 @@ fn open_unix(config: &Config) -> Result<Bound, String> {
     socket.listen(backlog).map_err(failed)?;
     socket.set_nonblocking(true).map_err(failed)?;
     Ok(Bound::Unix(socket.into(), path.clone()))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn listening_sockets_bear_the_mark() {
+        let may = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap().set_mark(7).is_ok();
+        for mark in [0, 7] {
+            let config = Config { socket_mark_id: mark, ..Config::default() };
+            let socket = open_tcp(SocketAddr::from(([127, 0, 0, 1], 0)), &config).unwrap();
+            // Who may not set it listens all the same.
+            let expected = if may { mark } else { 0 };
+            assert_eq!(SockRef::from(&socket).mark().unwrap(), expected);
+        }
+    }
 }

@@ -39,6 +39,18 @@ struct Big {
     bytes: Vec<u8>,
 }
 
+impl Big {
+    /// How much more memory it takes to read on.
+    fn wanted_bytes(&self) -> usize {
+        if self.bytes.len() < self.bytes.capacity() {
+            return 0;
+        }
+        let missing = self.len + 2 - self.bytes.len();
+        let room = if self.bytes.len() >= TRUSTED_BYTES { missing } else { TRUSTED_BYTES };
+        room.min(missing)
+    }
+}
+
 /// A request that is complete in a [`QueryBuffer`].
 #[derive(Clone, Copy, Debug)]
 pub struct Complete {
@@ -66,6 +78,11 @@ impl QueryBuffer {
         self.query.is_empty() && self.big.is_none() && self.spans.is_empty()
     }
 
+    /// How much memory the next reading takes beyond what is read through `scratch`.
+    pub fn wanted_bytes(&self) -> usize {
+        self.big.as_ref().map_or(0, Big::wanted_bytes)
+    }
+
     /// Reads once from `source`: into the big argument if one is on its way, else through
     /// `scratch`. Returns how many bytes came; 0 at the end of the stream.
     ///
@@ -78,9 +95,8 @@ impl QueryBuffer {
             return Ok(count);
         };
         let missing = big.len + 2 - big.bytes.len();
-        if big.bytes.len() == big.bytes.capacity() {
-            let room = if big.bytes.len() >= TRUSTED_BYTES { missing } else { TRUSTED_BYTES };
-            let room = room.min(missing);
+        let room = big.wanted_bytes();
+        if room > 0 {
             big.bytes.try_reserve_exact(room).map_err(|_| io::ErrorKind::OutOfMemory)?;
         }
         let room = (big.bytes.capacity() - big.bytes.len()).min(missing).min(READ_BYTES_MAX);

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use base::room::clear;
 use command::PrefetchHint;
-use node::{Entry, Request, table};
+use node::{Entry, Request, Table};
 use resp::{Args, Limits, Parsed, Parser, ProtocolError, Span};
 
 use crate::net::connection::{Connection, OwnedRequest};
@@ -70,8 +70,27 @@ pub struct ReadBatch {
     pub requests: Vec<Queued>,
     /// Who sent them.
     pub batches: Vec<Batch>,
-    /// The command of the last request.
+    commands: Commands,
+}
+
+/// Which command a request names.
+#[derive(Debug)]
+struct Commands {
+    table: &'static Table,
+    /// That of the last request.
     last: Option<&'static Entry>,
+}
+
+impl Commands {
+    #[inline]
+    fn resolve(&mut self, args: &Args<'_>) -> Option<&'static Entry> {
+        // Most requests of a pipeline name the same command, which saves looking it up.
+        self.last = match self.last {
+            Some(entry) if entry.is_named(args.name()) => self.last,
+            _ => self.table.resolve(args),
+        };
+        self.last
+    }
 }
 
 /// How reading from a client went.
@@ -83,13 +102,15 @@ pub enum Received {
     BatchAndMore,
     /// Nothing came.
     Nothing,
-    /// The connection is broken, or a limit of the query buffer was passed.
+    /// The connection is broken.
     Broken,
+    /// What the client has sent and not finished is over the limit.
+    TooLong,
 }
 
 impl ReadBatch {
-    /// An empty batch.
-    pub fn new() -> Self {
+    /// An empty batch of requests for these commands.
+    pub fn new(table: &'static Table) -> Self {
         Self {
             buffer: vec![0; BUFFER_BYTES],
             used: 0,
@@ -97,7 +118,7 @@ impl ReadBatch {
             own: Vec::new(),
             requests: Vec::new(),
             batches: Vec::new(),
-            last: None,
+            commands: Commands { table, last: None },
         }
     }
 
@@ -151,7 +172,7 @@ impl ReadBatch {
         };
         if client.query_bytes() > query_bytes_max {
             self.batches.pop();
-            return Received::Broken;
+            return Received::TooLong;
         }
         if let Some(batch) = self.batches.last_mut() {
             batch.ended = count == 0;
@@ -183,8 +204,8 @@ impl ReadBatch {
                 Ok(Parsed::Request(next)) => {
                     at = next;
                     let spans = &self.spans[spans_start..];
-                    let (own, last) = (&self.own, &mut self.last);
-                    self.requests.extend(queue(bytes, spans, own, spans_start, last, hash));
+                    let (own, commands) = (&self.own, &mut self.commands);
+                    self.requests.extend(queue(bytes, spans, own, spans_start, commands, hash));
                     // What may be sent next depends on whether this request authenticates.
                     if !limits.authenticated {
                         more = at < end;
@@ -235,8 +256,8 @@ impl ReadBatch {
                         let start = complete.spans_start;
                         let spans = &self.spans[start..];
                         let (query, own) = (&query_buffer.query, &query_buffer.own);
-                        let last = &mut self.last;
-                        self.requests.extend(queue(query, spans, own, start, last, hash));
+                        let commands = &mut self.commands;
+                        self.requests.extend(queue(query, spans, own, start, commands, hash));
                         consumed = complete.end;
                         if !limits.authenticated {
                             more = true;
@@ -312,19 +333,14 @@ fn queue(
     spans: &[Span],
     own: &[Arc<Vec<u8>>],
     spans_start: usize,
-    last: &mut Option<&'static Entry>,
+    commands: &mut Commands,
     hash: &impl Fn(&[u8]) -> u64,
 ) -> Option<Queued> {
     if spans.is_empty() {
         return None;
     }
     let args = Args::new(buffer, spans, own);
-    // Most requests of a pipeline name the same command, which saves looking it up.
-    let entry = match *last {
-        Some(entry) if entry.is_named(args.name()) => *last,
-        _ => table().resolve(&args),
-    };
-    *last = entry;
+    let entry = commands.resolve(&args);
     let hash = entry.and_then(|entry| entry.single_key_hash(&args, hash));
     let spans = (spans_start as u32, (spans_start + spans.len()) as u32);
     Some(Queued { entry, hash, member_hash: None, spans })
@@ -336,7 +352,7 @@ mod tests {
 
     #[test]
     fn a_large_turn_leaves_a_bounded_amount_of_memory() {
-        let mut batch = ReadBatch::new();
+        let mut batch = ReadBatch::new(node::table());
         let none = Queued { entry: None, hash: None, member_hash: None, spans: (0, 0) };
         batch.requests.resize(1_000_000, none);
         batch.spans.resize(3_000_000, Span::own(0));

@@ -25,6 +25,14 @@ impl Transport {
         }
     }
 
+    /// Bytes of replies among those.
+    pub fn unsent_bytes(&self) -> usize {
+        match self {
+            Self::Plain(_) => 0,
+            Self::Tls(stream) => stream.unsent_bytes(),
+        }
+    }
+
     /// Whether the client must prove something before it can send a request.
     #[inline]
     pub fn is_handshaking(&self) -> bool {

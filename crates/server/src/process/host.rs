@@ -6,8 +6,13 @@ use std::time::Duration;
 use node::config::{Apply, Config};
 use node::host::{ClientWaker, ProcessInfo, Shutdown, Undo};
 use node::{ClientRecord, Host};
+use script::LogLevel;
+use store::LazyFree;
 
+use crate::process::files;
+use crate::process::log::{self, Level};
 use crate::threads::shared::Shared;
+use crate::warning;
 
 /// The process, as commands see it.
 pub struct ProcessHost<'a>(pub &'a Shared);
@@ -38,6 +43,7 @@ impl Host for ProcessHost<'_> {
 
     fn shut_down(&self, how: Shutdown) -> Result<(), String> {
         self.0.control.lock().shutdown = Some(how);
+        self.0.node.pause_for_ever();
         Ok(())
     }
 
@@ -45,7 +51,9 @@ impl Host for ProcessHost<'_> {
         let shared = self.0;
         let now_ms = sys::clock::steady_micros() / 1000;
         let memory = sys::allocator::statistics();
-        let peak = shared.peak_bytes.fetch_max(memory.allocated, Ordering::Relaxed);
+        let used = &shared.node.used_memory;
+        // This runs on the main thread.
+        let used_bytes = used.sum(&used.of_thread(0), sys::allocator::thread_bytes());
         let (process, children) =
             (sys::process::process_cpu_time(), sys::process::children_cpu_time());
         let main = *shared.main_cpu.lock();
@@ -62,11 +70,13 @@ impl Host for ProcessHost<'_> {
             cpu: (process.user, process.system),
             cpu_children: (children.user, children.system),
             cpu_main: (main.user, main.system),
+            used_bytes,
+            used_peak_bytes: used.peak(),
             allocated_bytes: memory.allocated,
-            allocated_peak_bytes: peak.max(memory.allocated),
-            startup_bytes: shared.startup_bytes.load(Ordering::Relaxed),
+            startup_bytes: shared.startup_bytes,
             active_bytes: memory.active,
             resident_bytes: memory.resident,
+            muzzy_bytes: memory.muzzy,
             rss_bytes: sys::process::resident_bytes(),
             system_memory_bytes: sys::process::system_memory_bytes(),
             allocator: sys::allocator::version(),
@@ -85,15 +95,52 @@ impl Host for ProcessHost<'_> {
 
     fn write_config_file(&self, text: &[u8]) -> Result<(), String> {
         let path = self.0.control.lock().config_file.clone();
-        crate::process::files::replace(&path, text).map_err(|error| error.to_string())
+        files::replace(&path, text).map_err(|error| files::reason(&error))
+    }
+
+    fn read_acl_file(&self, path: &str) -> Result<Vec<u8>, String> {
+        std::fs::read(path).map_err(|error| files::reason(&error))
+    }
+
+    fn write_acl_file(&self, path: &str, text: &[u8]) -> Result<(), String> {
+        files::replace(path, text).map_err(|error| {
+            warning!("Can't write the ACL file '{path}': {error}");
+            files::reason(&error)
+        })
+    }
+
+    fn fill_random(&self, bytes: &mut [u8]) {
+        if let Err(error) = sys::random::fill(bytes) {
+            // A password that someone could guess is worse than none.
+            warning!("The system has no random numbers: {error}");
+            std::process::abort();
+        }
     }
 
     fn sleep(&self, time: Duration) {
         std::thread::sleep(time);
     }
 
+    fn free(&self, removed: &mut LazyFree) {
+        let (garbage, bytes) = removed.take_big();
+        if !garbage.is_empty() {
+            self.0.garbage.send(garbage, bytes);
+        }
+        removed.clear();
+    }
+
     fn purge_memory(&self) {
         sys::allocator::purge();
+    }
+
+    fn log(&self, level: LogLevel, line: &[u8]) {
+        let level = match level {
+            LogLevel::Debug => Level::Debug,
+            LogLevel::Verbose => Level::Verbose,
+            LogLevel::Notice => Level::Notice,
+            LogLevel::Warning => Level::Warning,
+        };
+        log::line(level, &String::from_utf8_lossy(line));
     }
 
     fn allocator_report(&self) -> String {

@@ -2,14 +2,15 @@
 //! `PID:M 20 Nov 2026 18:02:46.123 * message`.
 //!
 //! One log a process. Lines go to standard output or are appended to a file that is opened for each
-//! line, so that it can be rotated by renaming it.
+//! line, so that it can be rotated by renaming it; and to the system's log, if that is asked for.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 use parking_lot::Mutex;
+use sys::syslog::{self, Facility, Severity};
 
 /// How much a line matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,6 +28,8 @@ pub enum Level {
 
 struct Log {
     level: AtomicU8,
+    /// Lines go to the system's log, too.
+    syslog: AtomicBool,
     /// Path of the file; empty: standard output.
     file: Mutex<String>,
 }
@@ -35,6 +38,7 @@ fn log() -> &'static Log {
     static LOG: OnceLock<Log> = OnceLock::new();
     LOG.get_or_init(|| Log {
         level: AtomicU8::new(Level::Notice as u8),
+        syslog: AtomicBool::new(false),
         file: Mutex::new(String::new()),
     })
 }
@@ -44,6 +48,12 @@ pub fn configure(level: Option<Level>, file: &str) {
     // No level: nothing at all is written.
     log().level.store(level.map_or(u8::MAX, |level| level as u8), Ordering::Relaxed);
     file.clone_into(&mut log().file.lock());
+}
+
+/// Writes all further lines to the system's log, too.
+pub fn open_syslog(name: &str, facility: Facility) {
+    syslog::open(name, facility);
+    log().syslog.store(true, Ordering::Relaxed);
 }
 
 /// Writes a line. A log that cannot be written loses lines rather than stopping the server.
@@ -60,6 +70,11 @@ pub fn line(level: Level, message: &str) {
         let opened = OpenOptions::new().append(true).create(true).open(&*file);
         opened.and_then(|mut file| file.write_all(text.as_bytes()))
     };
+    drop(file);
+    if log.syslog.load(Ordering::Relaxed) {
+        let severities = [Severity::Debug, Severity::Info, Severity::Notice, Severity::Warning];
+        syslog::line(severities[level as usize], message);
+    }
 }
 
 fn format(level: Level, message: &str, unix_us: i64, pid: u32) -> String {

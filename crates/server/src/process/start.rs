@@ -4,18 +4,21 @@ use std::ffi::{OsStr, OsString};
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use node::config::{Config, Invocation, USAGE, Warning, cpus, parse_arguments};
-use node::{Node, Worker};
+use node::{Node, Worker, version};
 use parking_lot::{Mutex, RwLock};
 use sync::gate::Gate;
 use sys::epoll::{Event, Interest};
 use sys::signal::{Signal, Signals};
+use sys::title::ProcessTitle;
 
 use crate::keyspace::shard_locks::Shards;
 use crate::net::{accept, tls};
+use crate::process::files;
+use crate::process::garbage::Garbage;
 use crate::process::load::load;
 use crate::threads::apply;
 use crate::threads::carriers::SAMPLE_MS;
@@ -39,7 +42,7 @@ pub fn run(args: &[OsString]) -> ExitCode {
     let (file, stdin, options) = match parse_arguments(args) {
         Invocation::Run { file, stdin, options } => (file, stdin, options),
         Invocation::Version => {
-            println!("Weft server v={}", env!("CARGO_PKG_VERSION"));
+            println!("{}", version_line());
             return ExitCode::SUCCESS;
         }
         Invocation::Help => {
@@ -58,6 +61,19 @@ pub fn run(args: &[OsString]) -> ExitCode {
     }
 }
 
+/// What `--version` prints, in Redis's form.
+fn version_line() -> String {
+    format!(
+        "Weft server v={} sha={}:{} malloc={} bits={} build={}",
+        version::VERSION,
+        version::GIT_SHA1,
+        version::GIT_DIRTY,
+        sys::allocator::version(),
+        usize::BITS,
+        version::build_id()
+    )
+}
+
 fn serve(mut config: Config, file: Option<&OsStr>, warnings: &[Warning]) -> Result<(), String> {
     let config_file = file.map(absolute).transpose()?.unwrap_or_default();
     std::env::set_current_dir(&config.dir)
@@ -69,6 +85,10 @@ fn serve(mut config: Config, file: Option<&OsStr>, warnings: &[Warning]) -> Resu
         sys::process::daemonize().map_err(|error| format!("Can't daemonize: {error}"))?;
     }
     apply::configure_log(&config);
+    if config.syslog.enabled {
+        apply::open_syslog(&config);
+    }
+    let title = take_title(&config);
     let signals = Signals::block().map_err(|error| format!("Can't receive signals: {error}"))?;
     // Threads inherit both, the allocator's too, and `io-threads auto` counts what is left.
     bind_to_processors("server-cpulist", &config.server_cpulist);
@@ -78,7 +98,7 @@ fn serve(mut config: Config, file: Option<&OsStr>, warnings: &[Warning]) -> Resu
     sys::allocator::set_background_thread(config.jemalloc_bg_thread);
     notice!(
         "Weft version={}, bits={}, pid={}, just started",
-        env!("CARGO_PKG_VERSION"),
+        version::VERSION,
         usize::BITS,
         std::process::id()
     );
@@ -94,11 +114,15 @@ fn serve(mut config: Config, file: Option<&OsStr>, warnings: &[Warning]) -> Resu
     {
         let mut control = shared.control.lock();
         control.epoll = Some(Arc::clone(&main.epoll));
+        control.title = title;
+        control.show_title(&config);
         let tls = tls::configure(&config).map(|setup| control.tls = setup);
         if let Err(text) = tls.and_then(|()| control.open_listeners(&config, Vec::new())) {
             warning!("{text}");
             return Err(text);
         }
+        // It has said in the log what went wrong, and the server can do without.
+        let _ = control.oom_score.follow(&config);
         control.set_threads(&shared, control::threads_wanted(&config))?;
     }
     write_pidfile(&config);
@@ -106,6 +130,21 @@ fn serve(mut config: Config, file: Option<&OsStr>, warnings: &[Warning]) -> Resu
     run_main(&mut main, &shared, &signals);
     end(&mut main, &shared, &config);
     Ok(())
+}
+
+/// The memory for a title and the name that the server was started by, before any thread starts.
+fn take_title(config: &Config) -> Option<(ProcessTitle, String)> {
+    if !config.set_proc_title {
+        return None;
+    }
+    let program = std::env::args_os().next().unwrap_or_default().to_string_lossy().into_owned();
+    match ProcessTitle::take() {
+        Ok(title) => Some((title, program)),
+        Err(error) => {
+            warning!("'set-proc-title' has no effect: {error}");
+            None
+        }
+    }
 }
 
 fn absolute(path: &OsStr) -> Result<String, String> {
@@ -159,15 +198,12 @@ fn limit_clients(config: &mut Config) -> Result<(), String> {
 fn share(config: &Config, config_file: String) -> Result<Arc<Shared>, String> {
     let seed = base::random::entropy_seed();
     let node = Arc::new(Node::new(config.clone(), seed, SHARDS));
+    let read = |path: &str| std::fs::read(path).map_err(|error| files::reason(&error));
+    node.load_users(read).inspect_err(|text| warning!("{text}"))?;
+    warn_of_disabled_users(&node);
     let executable = std::env::current_exe().unwrap_or_default().to_string_lossy().into_owned();
     let cpus = config.bio_cpulist.clone();
-    let (garbage, dropped) = mpsc::channel::<Box<dyn Send>>();
-    std::thread::Builder::new()
-        .name("weft-free".to_owned())
-        .spawn(move || {
-            bind_to_processors("bio-cpulist", &cpus);
-            dropped.into_iter().for_each(drop);
-        })
+    let garbage = Garbage::start(&node, move || bind_to_processors("bio-cpulist", &cpus))
         .map_err(|error| error.to_string())?;
     Ok(Arc::new_cyclic(|me| Shared {
         me: me.clone(),
@@ -178,19 +214,29 @@ fn share(config: &Config, config_file: String) -> Result<Arc<Shared>, String> {
         control: Mutex::new(Control::new(executable, config_file)),
         garbage,
         started_ms: sys::clock::steady_micros() / 1000,
-        startup_bytes: AtomicU64::new(sys::allocator::statistics().allocated),
-        peak_bytes: AtomicU64::new(0),
+        // No other thread has begun yet.
+        startup_bytes: u64::try_from(sys::allocator::thread_bytes()).unwrap_or(0),
         main_cpu: Mutex::default(),
         threads_active: AtomicUsize::new(1),
         threads_carrying: AtomicUsize::new(1),
+        cron_is_shared: AtomicBool::new(false),
     }))
+}
+
+/// A user that nobody can authenticate to may be meant so, or its rules lack the word `on`.
+fn warn_of_disabled_users(node: &Node) {
+    for user in node.users.read().iter().filter(|user| !user.is_enabled()) {
+        let name = String::from_utf8_lossy(user.name());
+        notice!("The user '{name}' is disabled: its rules do not have the word 'on'.");
+    }
 }
 
 fn main_thread(shared: &Arc<Shared>) -> Result<IoThread, String> {
     let post = ThreadMailbox::new().map_err(|error| error.to_string())?;
     let seed = base::random::entropy_seed();
     let rate = sys::clock::tsc_per_micro();
-    let worker = Worker::new(Arc::clone(&shared.node), 0, node::table(), seed, rate);
+    let table = shared.node.table;
+    let worker = Worker::new(Arc::clone(&shared.node), 0, table, seed, rate);
     shared.handles.write().push(post.handle());
     IoThread::new(Arc::clone(shared), worker, post).map_err(|error| error.to_string())
 }
@@ -232,16 +278,19 @@ fn announce(config: &Config, shared: &Shared, with_file: bool) {
     }
     // Started by hand, not by a script with a configuration file whose log someone parses.
     let by_hand = std::io::stdout().is_terminal() || !with_file || config.always_show_logo;
-    if by_hand && config.logfile.is_empty() && !config.daemonize {
+    let to_terminal = config.logfile.is_empty() && !config.syslog.enabled;
+    if by_hand && to_terminal && !config.daemonize {
         println!("{}", BANNER.replace("{port}", &port.to_string()));
     }
     crate::process::notify::ready(config);
 }
 
 fn run_main(main: &mut IoThread, shared: &Shared, signals: &Signals) {
+    let scripting = &shared.node.scripting;
     let mut ending = false;
     let mut sample_at_ms = 0;
-    while !ending {
+    // As in Redis, what runs is waited for, and nothing begins meanwhile but what ends a script.
+    while !(ending && main.has_come_to_end()) {
         main.turn(&mut |main: &mut IoThread, event: Event| match event.token() {
             SIGNAL_TOKEN => {
                 while let Some(signal) = signals.next() {
@@ -253,11 +302,17 @@ fn run_main(main: &mut IoThread, shared: &Shared, signals: &Signals) {
                     ending = true;
                 }
             }
-            token => accept::accept(shared, token, main.steady_ms()),
+            token => {
+                shared.control.lock().make_room(shared);
+                accept::accept(shared, token, main.steady_ms());
+            }
         });
         let now_ms = main.steady_ms();
         let mut control = shared.control.lock();
         ending |= control.shutdown.is_some();
+        if ending {
+            scripting.end_harmless();
+        }
         control.resume_accepting(now_ms);
         let samples = now_ms >= sample_at_ms;
         if samples {
@@ -274,6 +329,7 @@ fn run_main(main: &mut IoThread, shared: &Shared, signals: &Signals) {
 /// Lets the other threads send what they have, closes the sockets and says goodbye.
 fn end(main: &mut IoThread, shared: &Shared, config: &Config) {
     warning!("User requested shutdown...");
+    shared.node.scripting.end_when_busy();
     {
         let mut control = shared.control.lock();
         control.listeners.clear();

@@ -1,13 +1,18 @@
 //! Makes the process follow a changed configuration.
 
-use node::config::{Apply, Config, LogLevel};
+use node::config::{Apply, Config, LogLevel, SyslogFacility};
 use node::host::Undo;
+use sys::syslog::Facility;
 
 use crate::net::tls;
 use crate::process::log::{self, Level};
 use crate::threads::control::{RESERVED_FILES, threads_wanted};
 use crate::threads::shared::Shared;
 use crate::warning;
+
+/// What CONFIG SET replies when a socket cannot be opened, as in Redis; the log says why.
+const LISTEN_FAILED: &str = "Unable to listen on this port. Check server logs.";
+const BIND_FAILED: &str = "Failed to bind to specified addresses.";
 
 /// Points the log where a configuration says.
 pub fn configure_log(config: &Config) {
@@ -19,6 +24,22 @@ pub fn configure_log(config: &Config) {
         LogLevel::Nothing => None,
     };
     log::configure(level, &config.logfile);
+}
+
+/// Opens the system's log as a configuration asks.
+pub fn open_syslog(config: &Config) {
+    let facility = match config.syslog.facility {
+        SyslogFacility::User => Facility::User,
+        SyslogFacility::Local0 => Facility::Local(0),
+        SyslogFacility::Local1 => Facility::Local(1),
+        SyslogFacility::Local2 => Facility::Local(2),
+        SyslogFacility::Local3 => Facility::Local(3),
+        SyslogFacility::Local4 => Facility::Local(4),
+        SyslogFacility::Local5 => Facility::Local(5),
+        SyslogFacility::Local6 => Facility::Local(6),
+        SyslogFacility::Local7 => Facility::Local(7),
+    };
+    log::open_syslog(&config.syslog.ident, facility);
 }
 
 /// Makes the process follow a changed configuration in one respect. Returns what takes that back.
@@ -71,6 +92,16 @@ pub fn apply<'a>(
                 sys::allocator::set_background_thread(old.jemalloc_bg_thread);
             }))
         }
+        Apply::Title => {
+            let show = |config| shared.control.lock().show_title(config);
+            show(new);
+            Ok(Box::new(move || show(old)))
+        }
+        Apply::OomScore => {
+            let follow = |config| shared.control.lock().oom_score.follow(config);
+            follow(new)?;
+            Ok(Box::new(move || log_error(follow(old))))
+        }
         Apply::Tls => follow_tls(shared, new),
         Apply::NoEffect(name, reason) => {
             warning!("'{name}' has no effect: {reason}");
@@ -101,13 +132,22 @@ fn follow_listeners<'a>(
     let undo_tls = follow_tls(shared, new)?;
     let opened = shared.control.lock().open_listeners(new, Vec::new());
     match opened {
-        Ok(unwanted) => Ok(Box::new(move || {
-            log_error(shared.control.lock().open_listeners(old, unwanted).map(drop));
-            undo_tls();
-        })),
+        Ok(unwanted) => {
+            // It may name the port.
+            shared.control.lock().show_title(new);
+            Ok(Box::new(move || {
+                let mut control = shared.control.lock();
+                log_error(control.open_listeners(old, unwanted).map(drop));
+                control.show_title(old);
+                drop(control);
+                undo_tls();
+            }))
+        }
         Err(reason) => {
             undo_tls();
-            Err(reason)
+            warning!("{reason}");
+            let same_ports = old.port == new.port && old.tls_port == new.tls_port;
+            Err(if same_ports { BIND_FAILED } else { LISTEN_FAILED }.to_owned())
         }
     }
 }

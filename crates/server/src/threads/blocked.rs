@@ -3,7 +3,7 @@
 
 use node::blocking;
 
-use crate::keyspace::shard_locks::ThreadShards;
+use crate::keyspace::shard_locks::Nobody;
 use crate::net::connection::Connection;
 use crate::process::host::ProcessHost;
 use crate::threads::client_state::ClientState;
@@ -39,7 +39,7 @@ impl IoThread {
         let Some(blocked) = client.state.blocked_mut() else { return };
         blocked.due_ms = None;
         let host = ProcessHost(&self.shared);
-        let locks = ThreadShards::enter(&self.shared.shards, &self.pass);
+        let locks = self.shared.enter(self.access.as_ref().map(|access| &access.pass), &Nobody);
         blocking::on_deadline(&mut self.worker, &blocked.waiter, &locks, &host);
         drop(locks);
         self.end_wait(slot);
@@ -50,7 +50,7 @@ impl IoThread {
     pub(crate) fn end_wait(&mut self, slot: usize) {
         let Some(client) = self.slots.client_mut(slot) else { return };
         let Some(blocked) = client.state.blocked_mut() else { return };
-        let locks = ThreadShards::enter(&self.shared.shards, &self.pass);
+        let locks = self.shared.enter(self.access.as_ref().map(|access| &access.pass), &Nobody);
         let over = blocking::finish(&mut self.worker, &blocked.waiter, &locks, &mut self.out);
         drop(locks);
         if !over {
@@ -68,7 +68,7 @@ impl IoThread {
     /// Gives up the wait of a client that is in no slot any more and is closed.
     pub(crate) fn give_up_wait(&mut self, client: &Connection) {
         if let Some(blocked) = client.state.blocked() {
-            let locks = ThreadShards::enter(&self.shared.shards, &self.pass);
+            let locks = self.shared.enter(self.access.as_ref().map(|access| &access.pass), &Nobody);
             blocking::give_up(&mut self.worker, &blocked.waiter, &locks);
         }
     }

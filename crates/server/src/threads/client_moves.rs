@@ -7,6 +7,7 @@ use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use node::clients::record::flag;
 use sys::epoll::Interest;
 
 use crate::net::connection::Connection;
@@ -36,6 +37,9 @@ impl IoThread {
     pub(crate) fn moved(&mut self, slot: usize) {
         self.worker.stats.clients.set(self.slots.clients() as u64);
         let Some(client) = self.slots.client_mut(slot) else { return };
+        if client.session.record.has(flag::PUBSUB) {
+            self.worker.deliveries.arrived(client.session.record.id, slot);
+        }
         // A blocked client is watched until it sends something.
         let read = client.state.blocked().is_some();
         client.watched = Some(Interest { read, ..Interest::NONE });
@@ -49,10 +53,10 @@ impl IoThread {
 
     /// Goes on with a client that is back from the main thread.
     pub(crate) fn returned(&mut self, slot: usize) {
-        if !self.close_if_over(slot) {
-            self.send_pending(slot);
-            self.act_on_state(slot);
+        if self.slots.client(slot).is_some_and(|client| client.session.record.has(flag::PUBSUB)) {
+            self.worker.deliveries.returned();
         }
+        self.send_and_act(slot);
     }
 
     /// Lends a client with queued requests to the main thread.
@@ -76,6 +80,9 @@ impl IoThread {
 
     /// Moves a client that is in no slot any more to another thread.
     pub(crate) fn move_client(&mut self, mut client: Box<Connection>, thread: usize) {
+        if client.session.record.has(flag::PUBSUB) {
+            self.hand_over(&mut client, thread);
+        }
         self.forget(&mut client);
         self.shared.move_client(thread, client);
     }
@@ -99,12 +106,19 @@ impl IoThread {
             (false, _) => false,
         };
         let keep = if all { 0 } else { self.shared.fair_share() };
+        // To move a client with subscriptions takes long, and to keep it costs nothing.
+        let keeps_subscribed = self.worker.index != 0 && !self.slots.is_leaving();
         let end = self.slots.len().min(next + MOVES_MAX);
         for slot in next..end {
             if stays || self.clients.load(Ordering::Relaxed) <= keep {
                 return;
             }
-            self.move_slot(slot);
+            let client = self.slots.client(slot);
+            let is_subscribed =
+                client.is_some_and(|client| client.session.record.has(flag::PUBSUB));
+            if !(keeps_subscribed && is_subscribed) {
+                self.move_slot(slot);
+            }
         }
         if end < self.slots.len() {
             self.moves = Some(Moves { next: end, all });

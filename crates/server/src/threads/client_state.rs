@@ -8,19 +8,23 @@
 //!        |   Done, Failed           (Outcome)
 //!        +------------------------------+
 //!        |                              +-- Block ------> Blocked       until its wait is settled
+//!        |                              +-- GracePeriod > GracePeriod   until others have passed
 //!        |   its queue is executed      +-- Paused -----> Paused        until CLIENT PAUSE ends
 //!        +<---- proceed <---------------+-- MainThread -> OnMainThread  until it is returned
+//!                                       +-- ShardInUse -> AwaitsShard   until that is free
+//!                                       +-- Postponed --> Postponed     until the next turn
+//!                                       +-- Congested --> Congested     until messages have left
 //!                                       +-- Close ------> Closing       until its output is sent
 //! ```
 //!
-//! A client that is Blocked, Paused or OnMainThread is *held*: its next requests stay in its queue
-//! and nothing more is read. `IoThread::proceed` is the way on from every held state: the queue is
-//! executed, which may lead to the next held state. MULTI, subscriptions, MONITOR and links to
-//! replicas add their states here.
+//! A client that is Blocked, Paused, OnMainThread, Postponed, Congested, in a GracePeriod or
+//! AwaitsShard is *held*: its next requests stay in its queue and nothing more is read.
+//! `IoThread::proceed` is the way on from every held state: the queue is executed, which may lead
+//! to the next held state. MONITOR and links to replicas add their states here.
 
 use std::sync::Arc;
 
-use node::{Outcome, Waiter};
+use node::{AfterGrace, Outcome, Waiter};
 
 /// What a client's thread does with it next.
 #[derive(Debug)]
@@ -32,10 +36,20 @@ pub enum ClientState {
     Batched,
     /// It waits for a key.
     Blocked(Blocked),
+    /// Its request is answered when all that others had begun is over.
+    GracePeriod(Box<AfterGrace>),
     /// Its next request waits for the end of CLIENT PAUSE.
     Paused,
-    /// The main thread executes its queue. From here its slot is `Away`.
+    /// The main thread executes what of its queue it alone may. From here its slot is `Away`.
     OnMainThread,
+    /// Its next request needs a shard that another command keeps in use, or runs a script that has
+    /// to be alone among scripts.
+    AwaitsShard,
+    /// It has used its time in this turn: its queue goes on in the next one, or when enough of its
+    /// output has left.
+    Postponed,
+    /// It publishes, and waits until more of what was published before has been delivered.
+    Congested,
     /// It is closed when its output is sent; nothing more is read.
     Closing,
 }
@@ -56,14 +70,23 @@ impl ClientState {
             Outcome::Done | Outcome::Failed => Self::Reading,
             Outcome::Close => Self::Closing,
             Outcome::Block(waiter) => Self::Blocked(Blocked { waiter, due_ms: None }),
+            Outcome::GracePeriod(after) => Self::GracePeriod(after),
             Outcome::MainThread => Self::OnMainThread,
             Outcome::Paused => Self::Paused,
+            Outcome::ShardInUse => Self::AwaitsShard,
+            Outcome::Postponed | Outcome::Script => Self::Postponed,
+            Outcome::Congested => Self::Congested,
         }
     }
 
     /// Whether nothing is read or executed for the client until something else happens.
     pub fn is_held(&self) -> bool {
-        matches!(self, Self::Blocked(_) | Self::Paused | Self::OnMainThread)
+        match self {
+            Self::Blocked(_) | Self::GracePeriod(_) => true,
+            Self::Paused | Self::OnMainThread | Self::AwaitsShard => true,
+            Self::Postponed | Self::Congested => true,
+            Self::Reading | Self::Batched | Self::Closing => false,
+        }
     }
 
     /// Whether the client is closed when its output is sent.

@@ -7,12 +7,15 @@ use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 
 use node::Worker;
-use node::config::{Config, IoThreads};
+use node::config::{Config, IoThreads, process_title};
 use node::host::Shutdown;
 use rustls::ServerConfig;
 use sys::epoll::Epoll;
+use sys::title::ProcessTitle;
 
 use crate::net::listener::Listener;
+use crate::net::tls;
+use crate::process::oom_score::OomScore;
 use crate::threads::carriers::{BusySamples, Carriers};
 use crate::threads::io_thread::{IoThread, ThreadMailbox};
 use crate::threads::message::Message;
@@ -24,6 +27,10 @@ use crate::warning;
 pub const THREADS_MAX: usize = node::config::IO_THREADS_MAX as usize;
 /// Between two looks at the processors that the process may use.
 const PROCESSORS_LOOK_MS: i64 = 1000;
+/// The load of all carriers, in processors, below and above which the main thread does the
+/// background work alone and with them.
+const CRON_LOAD_MIN: f64 = 0.05;
+const CRON_LOAD_MAX: f64 = 0.1;
 /// Descriptors that the server needs besides those of clients.
 pub const RESERVED_FILES: u64 = 32;
 
@@ -40,6 +47,10 @@ pub struct Control {
     pub tls: Option<Arc<ServerConfig>>,
     /// Someone asked to end the process.
     pub shutdown: Option<Shutdown>,
+    /// The process's score when memory is short.
+    pub oom_score: OomScore,
+    /// What `ps` shows of the process, if that can be changed, and the name it was started by.
+    pub title: Option<(ProcessTitle, String)>,
     /// The main thread's epoll instance.
     pub epoll: Option<Arc<Epoll>>,
     /// I/O threads by their numbers, less one.
@@ -60,6 +71,13 @@ impl Control {
     /// Control of a process that has not opened anything.
     pub fn new(executable: String, config_file: String) -> Self {
         Self { executable, config_file, ..Self::default() }
+    }
+
+    /// Shows the title that a configuration asks for.
+    pub fn show_title(&mut self, config: &Config) {
+        if let Some((title, program)) = self.title.as_mut().filter(|_| config.set_proc_title) {
+            title.set(process_title(config, program, &self.config_file).as_bytes());
+        }
     }
 
     /// The process is about to end: no thread is started any more.
@@ -93,18 +111,52 @@ impl Control {
         if busy.is_empty() {
             return;
         }
+        let total: f64 = busy.iter().sum();
         if now_ms >= self.look_at_processors_ms {
             self.look_at_processors_ms = now_ms + PROCESSORS_LOOK_MS;
             self.usable = threads_usable(&shared.node.config());
         }
-        let most = (self.usable - 1).min(self.thread_count.active() - 1);
+        let most = self.carriers_max();
         let carriers = match shared.node.config().io_threads_always_active {
             true => most,
-            false => self.carriers.decide(&busy, most, now_ms),
+            false => self.carriers.decide(&busy, shared.longest_turn_ms(now_tsc), most, now_ms),
         };
+        self.carry(shared, carriers);
+        self.share_cron(shared, total);
+    }
+
+    /// Has other threads carry clients, too, when all that do are stuck in slow commands.
+    pub fn make_room(&mut self, shared: &Shared) {
+        if shared.is_stuck() {
+            self.carry(shared, self.carriers_max());
+        }
+    }
+
+    /// The most threads beside the main thread that may carry clients.
+    fn carriers_max(&self) -> usize {
+        (self.usable.max(1) - 1).min(self.thread_count.active() - 1)
+    }
+
+    fn carry(&mut self, shared: &Shared, carriers: usize) {
         let steps = self.thread_count.carry(carriers + 1);
         // No thread is started.
         let _ = self.take_steps(shared, steps);
+    }
+
+    /// Shares the background work among the threads that carry clients, unless they do hardly
+    /// anything: then the main thread alone wakes for it.
+    fn share_cron(&mut self, shared: &Shared, load: f64) {
+        let was_shared = shared.cron_is_shared.load(Ordering::Relaxed);
+        let is_shared = load > if was_shared { CRON_LOAD_MIN } else { CRON_LOAD_MAX };
+        if is_shared == was_shared {
+            return;
+        }
+        shared.cron_is_shared.store(is_shared, Ordering::Relaxed);
+        if is_shared {
+            // Those that sleep learn that they tend shards.
+            (1..self.thread_count.carrying())
+                .for_each(|thread| shared.send(thread, Message::Resume));
+        }
     }
 
     fn take_steps(&mut self, shared: &Shared, steps: Vec<Step>) -> io::Result<()> {
@@ -158,7 +210,7 @@ fn start_thread(shared: &Shared, index: usize) -> io::Result<JoinHandle<()>> {
     let worker = Worker::new(
         Arc::clone(&shared.node),
         index,
-        node::table(),
+        shared.node.table,
         base::random::entropy_seed(),
         sys::clock::tsc_per_micro(),
     );
@@ -173,6 +225,10 @@ fn start_thread(shared: &Shared, index: usize) -> io::Result<JoinHandle<()>> {
         thread.run();
         // All it holds is given back before anyone hears of its end.
         drop(thread);
+        node::scripting::end_thread();
+        tls::end_thread();
+        let used = &shared.node.used_memory;
+        used.end_thread(&used.of_thread(index), sys::allocator::thread_bytes());
         shared.send(0, Message::Left(index));
     })
 }

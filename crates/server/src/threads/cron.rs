@@ -4,9 +4,11 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use node::clients::record::flag;
+use node::{Worker, blocking};
 use store::{Shard, Turn};
 
-use crate::keyspace::shard_locks::ThreadShards;
+use crate::keyspace::shard_locks::Nobody;
 use crate::net::tls::HANDSHAKE_MS_MAX;
 use crate::process::host::ProcessHost;
 use crate::threads::cron_schedule::{Cron, IDLE_CHECK_MS};
@@ -19,6 +21,7 @@ const KEYS_A_STEP: usize = 20;
 const FIELDS_A_STEP: usize = 64;
 /// A tick's share of time, per cent of the time between two ticks, at `active-expire-effort 1`.
 const TIME_PERCENT: i64 = 25;
+
 impl Cron {
     /// Does what is due.
     pub fn run(&mut self, thread: &mut IoThread) {
@@ -53,9 +56,19 @@ impl Cron {
         let threads = thread.shared.cron_threads();
         let effort = i64::from(thread.worker.config.active_expire_effort.max(1));
         let percent = TIME_PERCENT + 2 * (effort - 1);
-        let deadline_us = sys::clock::steady_micros() + interval_ms * 10 * percent;
+        let start_us = sys::clock::steady_micros();
+        let deadline_us = start_us + interval_ms * 10 * percent;
         let (shards, index) = (thread.shared.shards.len(), thread.worker.index);
-        self.walk.tick(&mut ThreadWalk { thread, deadline_us }, shards, (index, threads));
+        let mut walk = ThreadWalk { thread, deadline_us, looked_at: 0, expired: 0 };
+        let out_of_time = self.walk.tick(&mut walk, shards, (index, threads));
+        let ThreadWalk { looked_at, expired, .. } = walk;
+        let Worker { node, stats, .. } = &*thread.worker;
+        node.note_expiry_walk(looked_at, expired);
+        stats.expiry_timeouts.add(u64::from(out_of_time));
+        let elapsed_us = sys::clock::steady_micros() - start_us;
+        let elapsed_us = u64::try_from(elapsed_us).unwrap_or(0);
+        stats.expiry_us.add(elapsed_us);
+        thread.worker.note_latency("expire-cycle", elapsed_us / 1000);
     }
 }
 
@@ -63,31 +76,39 @@ impl Cron {
 struct ThreadWalk<'a> {
     thread: &'a mut IoThread,
     deadline_us: i64,
+    /// Keys looked at so far, and those of them that had expired.
+    looked_at: usize,
+    expired: usize,
 }
 
 impl WalkedShards for ThreadWalk<'_> {
     fn may_expire(&self, shard: usize) -> bool {
-        self.thread.worker.node.expiring_shards.contains(shard)
+        self.thread.worker.node.shard_sets.expiring.contains(shard)
     }
 
     /// One step in every database of a shard. It is inside the gate for this step alone, so that a
     /// closer does not wait for the walk.
     fn step(&mut self, shard: usize, wait: Duration) -> Option<StepResult> {
-        let IoThread { shared, pass, worker, .. } = &mut *self.thread;
-        let locks = ThreadShards::enter(&shared.shards, pass);
+        let IoThread { shared, access, worker, .. } = &mut *self.thread;
+        let locks = shared.enter(access.as_ref().map(|access| &access.pass), &Nobody);
         // CLIENT PAUSE may have begun before the gate let this thread in.
         if worker.node.pause_left_ms(worker.turn.steady_ms) > 0 {
             return Some(StepResult::default());
         }
-        node::blocking::after_expiry(worker, &locks, &ProcessHost(shared), |turn| {
-            locks.try_one(shard, wait, |locked| {
+        let step = locks.try_one_for(shard, wait, |locked| {
+            blocking::expire_and_serve(worker, &locks, (shard, locked), |locked, turn| {
                 let step = expire_in_shard(locked, turn);
                 if !locked.expires() {
-                    turn.expiring_shards.clear(shard);
+                    turn.shard_sets.expiring.clear(shard);
                 }
                 step
             })
-        })
+        });
+        blocking::deliver(worker, &ProcessHost(shared));
+        let StepResult { looked_at, expired, .. } = step.unwrap_or_default();
+        self.looked_at += looked_at;
+        self.expired += expired;
+        step
     }
 
     fn is_out_of_time(&mut self) -> bool {
@@ -100,9 +121,7 @@ fn expire_in_shard(shard: &mut Shard, turn: &mut Turn) -> StepResult {
     let mut result = StepResult::default();
     for db in shard.dbs() {
         if db.hashes_with_expiry() > 0 {
-            let fields = db.expire_due_fields(turn, FIELDS_A_STEP);
-            result.looked_at += fields;
-            result.expired += fields;
+            result.fields += db.expire_due_fields(turn, FIELDS_A_STEP);
         }
         if db.expiring_len() > 0 {
             let step = db.expire_step(turn, KEYS_A_STEP);
@@ -117,16 +136,17 @@ fn expire_in_shard(shard: &mut Shard, turn: &mut Turn) -> StepResult {
 /// not end.
 fn close_idle(thread: &mut IoThread, steady_ms: i64) {
     let timeout_ms = i64::from(thread.worker.config.timeout) * 1000;
-    let config = &thread.worker.config;
+    let (config, users) = (&thread.worker.config, &thread.worker.node.users);
     let mut doomed = Vec::new();
     for (slot, client) in thread.slots.iter_mut() {
         let seen_ms = client.session.record.seen_ms.load(Ordering::Relaxed);
-        // Those whose requests wait for us are not idle.
-        let idle = timeout_ms > 0 && !client.state.is_held() && steady_ms - seen_ms > timeout_ms;
+        // Those whose requests wait for us are not idle, nor are those who wait for messages.
+        let waits = client.state.is_held() || client.session.record.has(flag::PUBSUB);
+        let idle = timeout_ms > 0 && !waits && steady_ms - seen_ms > timeout_ms;
         let created_ms = client.session.record.created_ms;
         let overdue =
             client.transport.is_handshaking() && steady_ms - created_ms > HANDSHAKE_MS_MAX;
-        let over = client.wants_write() && client.is_over(config, steady_ms);
+        let over = client.wants_write() && client.is_over(config, users, steady_ms);
         thread.worker.stats.output_limit_closes.add(u64::from(over));
         if idle || overdue || over {
             doomed.push(slot);

@@ -8,23 +8,23 @@
 //! comes back here and becomes the client's state.
 
 use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
 
 use command::PrefetchHint;
 use node::host::GatedHost;
-use node::{Executor, Outcome, Request, Worker, table};
-use resp::out::{Mark, Out};
-use resp::{Args, Reply, Span};
+use node::{Executor, Host, Outcome, Request, ShardLocks};
+use resp::out::Mark;
+use resp::{Args, Span};
 use store::Side;
-use sync::gate::Pass;
 
-use crate::keyspace::shard_locks::ThreadShards;
 use crate::net::connection::{Connection, OwnedRequest, SEND_BYTES_MAX};
-use crate::net::read_batch::Batch;
+use crate::net::read_batch::{Batch, ReadBatch};
 use crate::process::host::ProcessHost;
+use crate::threads::busy_script::ExecutionContext;
 use crate::threads::client_state::ClientState;
 use crate::threads::io_thread::IoThread;
 use crate::threads::message::{Message, Origin};
-use crate::threads::shared::Shared;
+use crate::threads::shard_waits::ShardWait;
 use crate::warning;
 
 /// Replies of one client gathered before they are sent in the middle of its requests.
@@ -52,29 +52,30 @@ impl IoThread {
     /// behind the one that is executed are at their stages of prefetching meanwhile, so that what a
     /// request needs has been on its way while others were executed and sent, and no longer.
     pub(crate) fn execute_turn(&mut self) {
-        let mut batches = std::mem::take(&mut self.read_batch.batches);
-        if batches.is_empty() {
-            return;
-        }
+        let has_some = |read_batch: &mut Box<ReadBatch>| !read_batch.batches.is_empty();
+        let Some(mut read_batch) = self.read_batch.take_if(has_some) else { return };
+        let mut batches = std::mem::take(&mut read_batch.batches);
         // Each further stage keeps more in the cache at once, so none is passed for nothing.
-        let stages =
-            if self.read_batch.prefetches_inside(&batches) { STAGES } else { &STAGES[..3] };
+        let stages = if read_batch.prefetches_inside(&batches) { STAGES } else { &STAGES[..3] };
         for index in 0..batches.len() + stages.len() {
             for (behind, stage) in stages.iter().enumerate() {
                 if let Some(batch) = index.checked_sub(behind).and_then(|i| batches.get(i)) {
-                    self.prefetch(batch, *stage);
+                    self.prefetch(&mut read_batch, batch, *stage);
                 }
             }
             let ready = index.checked_sub(stages.len());
-            if let Some(batch) = ready.and_then(|index| batches.get_mut(index)) {
-                self.answer(batch);
+            let ready = ready.and_then(|index| batches.get_mut(index..));
+            if let Some((batch, behind)) = ready.and_then(<[Batch]>::split_first_mut) {
+                self.answer(&read_batch, batch, behind);
             }
         }
-        self.read_batch.clear(batches);
+        read_batch.clear(batches);
+        self.read_batch = Some(read_batch);
     }
 
-    /// Executes one client's requests and sends the replies; in parts when they are long.
-    fn answer(&mut self, batch: &mut Batch) {
+    /// Executes one client's requests and sends the replies; in parts when they are long. Those of
+    /// the batches `behind` are next.
+    fn answer(&mut self, read_batch: &ReadBatch, batch: &Batch, behind: &mut [Batch]) {
         if let Some(client) = self.slots.client_mut(batch.slot) {
             client.state = ClientState::Reading;
             // The killer has been told so: nothing that the client sent since is answered.
@@ -84,10 +85,11 @@ impl IoThread {
             }
         }
         let mut next = batch.requests.start;
+        let since_tsc = self.worker.last_tsc();
         loop {
-            let outcome = self.execute_batch(batch, &mut next);
+            let outcome = self.execute_batch((read_batch, batch, behind), &mut next, since_tsc);
             if let Some(outcome) = outcome {
-                self.finish_batch(batch, next, outcome);
+                self.finish_batch(read_batch, batch, next, outcome);
                 break;
             }
             // Sending replies takes no longer than making them took. Twice as much as was made, so
@@ -98,16 +100,32 @@ impl IoThread {
             }
         }
         self.out.clear_to(OUT_KEPT_BYTES_MAX);
+        // Others do not wait for the end of a long turn.
+        if self.worker.has_receivers()
+            && self.worker.has_used_turn(self.turn_tsc.load(Ordering::Relaxed))
+        {
+            self.worker.wake_receivers();
+        }
+        self.free_much();
+    }
+
+    /// Drops what the turn has removed so far, if that is much.
+    #[inline]
+    fn free_much(&mut self) {
+        let removed = &mut self.worker.turn.lazy_free;
+        if removed.is_much() {
+            ProcessHost(&self.shared).free(removed);
+        }
     }
 
     /// Asks the processor for what a client's requests need next.
-    fn prefetch(&mut self, batch: &Batch, stage: Stage) {
+    fn prefetch(&mut self, read_batch: &mut ReadBatch, batch: &Batch, stage: Stage) {
         let Some(client) = self.slots.client(batch.slot) else { return };
         let db = client.session.db;
         let map = self.worker.node.map;
         let shards = &self.shared.shards;
         for index in batch.requests.clone() {
-            let request = &self.read_batch.requests[index];
+            let request = &read_batch.requests[index];
             let Some(hash) = request.hash else { continue };
             let shard = map.shard_of(hash);
             let reach = || request.entry.map_or(PrefetchHint::Record, |entry| entry.spec.prefetch);
@@ -132,12 +150,12 @@ impl IoThread {
                         } else {
                             None
                         };
-                        let member = self.read_batch.request(index, query_buffer).args.text(at);
+                        let member = read_batch.request(index, query_buffer).args.text(at);
                         let hasher = &self.worker.node.hasher;
                         let member_hash = shards.try_peek(shard, db, |db| {
                             db.prefetch_member_slot(hash, || hasher.hash(member))
                         });
-                        self.read_batch.requests[index].member_hash = member_hash;
+                        read_batch.requests[index].member_hash = member_hash;
                     }
                 },
                 Stage::Inside => match (reach(), request.member_hash) {
@@ -154,50 +172,47 @@ impl IoThread {
     }
 
     /// Executes one client's requests from number `next` on, which moves behind those that are
-    /// done. None: the replies so far have to be sent before the rest is executed.
-    fn execute_batch(&mut self, batch: &Batch, next: &mut usize) -> Option<Outcome> {
-        let Some(client) = self.slots.client_mut(batch.slot) else { return Some(Outcome::Done) };
-        let locks = ThreadShards::enter(&self.shared.shards, &self.pass);
-        let host = ProcessHost(&self.shared);
-        let Connection { session, query_buffer, commands, .. } = &mut **client;
-        let query_buffer = if batch.in_query_buffer { query_buffer.as_deref() } else { None };
-        let mut executor = Executor {
-            worker: &mut self.worker,
-            session,
-            locks: &locks,
-            host: GatedHost::new(&host),
-            out: &mut self.out,
-        };
-        while *next < batch.requests.end {
-            if executor.out.bytes.len() > OUT_BYTES_MAX {
-                return None;
+    /// done; the first one began at `since_tsc`. None: the replies so far have to be sent before
+    /// the rest is executed.
+    fn execute_batch(
+        &mut self,
+        (read_batch, batch, behind): (&ReadBatch, &Batch, &mut [Batch]),
+        next: &mut usize,
+        since_tsc: u64,
+    ) -> Option<Outcome> {
+        let Self { slots, worker, out, shared, access, .. } = self;
+        let Some(client) = slots.client_mut(batch.slot) else { return Some(Outcome::Done) };
+        let context = ExecutionContext::of_thread((worker, out), shared, access.as_deref());
+        let outcome = context.execute_batch(client, (read_batch, batch), next, since_tsc);
+        match outcome {
+            Some(Outcome::Script) => {
+                self.execute_scripts((read_batch, batch, behind), next, since_tsc)
             }
-            let outcome = executor.execute(self.read_batch.request(*next, query_buffer));
-            match outcome {
-                Outcome::Done | Outcome::Failed => {}
-                Outcome::Close => {
-                    *commands += 1;
-                    return Some(outcome);
-                }
-                Outcome::Block(_) => {
-                    *next += 1;
-                    return Some(outcome);
-                }
-                Outcome::MainThread | Outcome::Paused => return Some(outcome),
-            }
-            *commands += 1;
-            *next += 1;
-            // A closer of the gate waits for one command, not for the whole batch.
-            locks.make_way();
+            outcome => outcome,
         }
-        let Some(error) = &batch.error else { return Some(Outcome::Done) };
-        Reply::new(&mut self.out, session.resp3).error(error.to_string().as_bytes());
-        Some(Outcome::Close)
+    }
+
+    /// The same from a request on that runs scripts.
+    #[inline(never)]
+    fn execute_scripts(
+        &mut self,
+        (read_batch, batch, behind): (&ReadBatch, &Batch, &mut [Batch]),
+        next: &mut usize,
+        since_tsc: u64,
+    ) -> Option<Outcome> {
+        let Some(mut client) = self.slots.take_out(batch.slot) else { return Some(Outcome::Done) };
+        // Nobody waits for it.
+        self.worker.wake_receivers();
+        let outcome = self.with_execution_context(Some((read_batch, behind)), |context| {
+            context.execute_batch(&mut client, (read_batch, batch), next, since_tsc)
+        });
+        self.slots.put_back(batch.slot, client);
+        outcome
     }
 
     /// Sends the replies so far, up to `bytes_max` bytes. Returns whether the client is still
     /// there.
-    fn send_replies(&mut self, slot: usize, bytes_max: usize) -> bool {
+    pub(crate) fn send_replies(&mut self, slot: usize, bytes_max: usize) -> bool {
         let Some(client) = self.slots.client_mut(slot) else { return false };
         let to = self.out.mark();
         if to == Mark::default() {
@@ -224,7 +239,8 @@ impl IoThread {
     pub(crate) fn close_if_over(&mut self, slot: usize) -> bool {
         let Some(client) = self.slots.client_mut(slot) else { return false };
         let steady_ms = self.worker.turn.steady_ms;
-        let over = client.wants_write() && client.is_over(&self.worker.config, steady_ms);
+        let (config, users) = (&self.worker.config, &self.worker.node.users);
+        let over = client.wants_write() && client.is_over(config, users, steady_ms);
         let killed = client.session.record.location.is_killed();
         if over && !killed {
             self.worker.stats.output_limit_closes.add(1);
@@ -238,7 +254,14 @@ impl IoThread {
 
     /// Sends a batch's replies and enters the state that its last outcome leads to. Requests from
     /// number `rest` on wait in the client's queue if it is held.
-    fn finish_batch(&mut self, batch: &Batch, rest: usize, outcome: Outcome) {
+    #[inline(always)]
+    pub(crate) fn finish_batch(
+        &mut self,
+        read_batch: &ReadBatch,
+        batch: &Batch,
+        rest: usize,
+        outcome: Outcome,
+    ) {
         let slot = batch.slot;
         let Some(client) = self.slots.client_mut(slot) else { return };
         client.enter(outcome);
@@ -250,7 +273,7 @@ impl IoThread {
         if client.state.is_held() {
             let query_buffer = client.query_buffer.as_deref().filter(|_| batch.in_query_buffer);
             let rest = rest..batch.requests.end;
-            client.queue.extend(rest.map(|index| self.read_batch.owned(index, query_buffer)));
+            client.queue.extend(rest.map(|index| read_batch.owned(index, query_buffer)));
             client.broken = batch.error.clone();
         }
         if batch.in_query_buffer
@@ -277,18 +300,37 @@ impl IoThread {
     /// Proceeds with a client that was held: executes its queue, sends the replies, and acts on the
     /// state that it has come to.
     pub(crate) fn proceed(&mut self, slot: usize) {
-        let Some(client) = self.slots.client_mut(slot) else { return };
-        let mut queue = QueueExecution {
-            worker: &mut self.worker,
-            shared: &self.shared,
-            pass: &self.pass,
-            out: &mut self.out,
-        };
-        queue.execute(client);
-        if !self.close_if_over(slot) {
-            self.send_pending(slot);
-            self.act_on_state(slot);
+        let Some(mut client) = self.slots.take_out(slot) else { return };
+        self.execute_queue(&mut client, Which::All);
+        self.slots.put_back(slot, client);
+        self.send_and_act(slot);
+    }
+
+    fn execute_queue(&mut self, client: &mut Connection, which: Which) {
+        let done =
+            self.with_execution_context(None, |mut context| context.execute_queue(client, which));
+        if let Err(Outside) = done {
+            self.without_access(|thread| {
+                let _ = thread.with_execution_context(None, |mut context| {
+                    context.execute_queue(client, which)
+                });
+            });
         }
+        self.free_much();
+    }
+
+    /// Sends what waits for a client whose queue was executed, and acts on the state that it has
+    /// come to.
+    pub(crate) fn send_and_act(&mut self, slot: usize) {
+        if self.close_if_over(slot) {
+            return;
+        }
+        if let Some(client) = self.slots.client_mut(slot) {
+            // Its state is acted on below: that its output leaves is no news then.
+            client.held_back = false;
+        }
+        self.send_pending(slot);
+        self.act_on_state(slot);
     }
 
     /// Does what the state asks for that a client has come to.
@@ -296,27 +338,35 @@ impl IoThread {
         let Some(client) = self.slots.client(slot) else { return };
         match client.state {
             ClientState::Reading => {
-                if client.has_unread_input() {
+                if client.is_to_be_looked_at() {
                     self.look_again(slot);
                 }
             }
             ClientState::Batched => {}
+            ClientState::Postponed => {
+                // One that is held back goes on when more of its output has left.
+                if !client.held_back {
+                    self.look_again(slot);
+                }
+                self.after_send(slot);
+            }
             ClientState::Blocked(_) => self.begin_wait(slot),
+            ClientState::AwaitsShard => self.begin_shard_wait(slot),
+            ClientState::GracePeriod(_) => self.begin_grace(slot),
             ClientState::Paused => self.waits_for_pause = true,
             ClientState::OnMainThread => self.lend(slot),
+            ClientState::Congested => self.wait_for_room(slot),
             ClientState::Closing => self.after_send(slot),
         }
     }
 
-    /// Executes for another thread what only this one may, and returns the client.
+    /// Executes for another thread what only this one may, and returns the client. What comes
+    /// behind is executed at home: it may take long, and everyone needs the main thread.
     pub(crate) fn execute_lent(&mut self, mut client: Box<Connection>, origin: Origin) {
-        let mut queue = QueueExecution {
-            worker: &mut self.worker,
-            shared: &self.shared,
-            pass: &self.pass,
-            out: &mut self.out,
-        };
-        queue.execute(&mut client);
+        if client.shard_wait.is_some() {
+            self.limit_patience();
+        }
+        self.execute_queue(&mut client, Which::OfMainThread);
         // Before the reply is on its way, which may bring a look at the counts in this very turn.
         self.worker.publish_counters();
         self.shared.send(origin.thread, Message::Return(client, origin.slot));
@@ -337,28 +387,110 @@ impl IoThread {
     }
 }
 
-/// What executing the queue of a client takes, which may belong to another thread.
-struct QueueExecution<'a> {
-    worker: &'a mut Worker,
-    shared: &'a Shared,
-    pass: &'a Pass,
-    out: &'a mut Out,
+/// Which requests of a queue are executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Which {
+    All,
+    /// Those in front that only the main thread may execute.
+    OfMainThread,
 }
 
-impl QueueExecution<'_> {
-    /// Executes a client's queued requests until they are done or one leads to a held state. The
-    /// replies are added to what the client has to send.
-    fn execute(&mut self, client: &mut Connection) {
+/// A busy script is alone behind the closed gate, and the thread has to go on without access.
+struct Outside;
+
+impl ExecutionContext<'_> {
+    /// Executes one client's requests; see [`IoThread::execute_batch`].
+    #[inline(always)]
+    fn execute_batch(
+        self,
+        client: &mut Connection,
+        (read_batch, batch): (&ReadBatch, &Batch),
+        next: &mut usize,
+        since_tsc: u64,
+    ) -> Option<Outcome> {
+        // Its queue goes on without access.
+        let Some(locks) = self.enter(0) else { return Some(Outcome::Postponed) };
+        self.worker.go_on(locks.tsc(), || locks.time());
+        let has_way = locks.is_inside();
+        let host = ProcessHost(self.shared);
+        let Connection { session, query_buffer, shard_wait, commands, .. } = client;
+        let query_buffer = if batch.in_query_buffer { query_buffer.as_deref() } else { None };
+        let mut executor = Executor {
+            worker: &mut *self.worker,
+            session,
+            locks: &locks,
+            host: GatedHost::new(&host),
+            out: &mut *self.out,
+        };
+        while *next < batch.requests.end {
+            if executor.out.bytes.len() > OUT_BYTES_MAX {
+                return None;
+            }
+            let outcome = executor.execute(read_batch.request(*next, query_buffer));
+            match outcome {
+                Outcome::Done | Outcome::Failed => {}
+                Outcome::Close => {
+                    *commands += 1;
+                    return Some(outcome);
+                }
+                Outcome::Block(_) | Outcome::GracePeriod(_) => {
+                    *next += 1;
+                    return Some(outcome);
+                }
+                Outcome::ShardInUse => {
+                    let since_ms = executor.worker.turn.steady_ms;
+                    *shard_wait = Some(ShardWait { since_ms, rounds: locks.rounds() });
+                    return Some(outcome);
+                }
+                Outcome::MainThread
+                | Outcome::Script
+                | Outcome::Paused
+                | Outcome::Postponed
+                | Outcome::Congested => return Some(outcome),
+            }
+            *commands += 1;
+            *next += 1;
+            let goes_on = *next < batch.requests.end;
+            if goes_on && executor.worker.has_used_turn(since_tsc) {
+                return Some(Outcome::Postponed);
+            }
+            // A closer of the gate waits for one command, not for the whole batch.
+            if !locks.make_way() && has_way && goes_on {
+                return Some(Outcome::Postponed);
+            }
+        }
+        let Some(error) = &batch.error else { return Some(Outcome::Done) };
+        Some(self.worker.refuse(error, session, self.out))
+    }
+
+    /// Executes a client's queued requests until they are done, one leads to a held state or the
+    /// client's time in this turn is used. The replies are added to what the client has to send.
+    fn execute_queue(&mut self, client: &mut Connection, which: Which) -> Result<(), Outside> {
         client.enter(Outcome::Done);
+        let since_tsc = self.worker.last_tsc();
         while let Some(owned) = client.queue.pop_front() {
-            let outcome = self.execute_one(client, &owned);
+            let Ok(outcome) = self.execute_one(client, &owned, which) else {
+                client.queue.push_front(owned);
+                client.keep(self.out, Mark::default(), self.out.mark());
+                self.out.clear();
+                return Err(Outside);
+            };
             match outcome {
                 Outcome::Done | Outcome::Failed => client.commands += 1,
                 Outcome::Close => client.queue.clear(),
-                Outcome::MainThread | Outcome::Paused => client.queue.push_front(owned),
-                Outcome::Block(_) => {}
+                Outcome::MainThread
+                | Outcome::Script
+                | Outcome::Paused
+                | Outcome::ShardInUse
+                | Outcome::Postponed
+                | Outcome::Congested => client.queue.push_front(owned),
+                Outcome::Block(_) | Outcome::GracePeriod(_) => {}
             }
             client.enter(outcome);
+            let goes_on = matches!(client.state, ClientState::Reading) && !client.queue.is_empty();
+            if goes_on && self.worker.has_used_turn(since_tsc) {
+                client.enter(Outcome::Postponed);
+            }
             if client.state.is_held() {
                 break;
             }
@@ -369,9 +501,8 @@ impl QueueExecution<'_> {
         if matches!(client.state, ClientState::Reading)
             && let Some(error) = client.broken.take()
         {
-            let resp3 = client.session.resp3;
-            Reply::new(self.out, resp3).error(error.to_string().as_bytes());
-            client.enter(Outcome::Close);
+            let outcome = self.worker.refuse(&error, &client.session, self.out);
+            client.enter(outcome);
         }
         client.keep(self.out, Mark::default(), self.out.mark());
         self.out.clear_to(OUT_KEPT_BYTES_MAX);
@@ -379,23 +510,45 @@ impl QueueExecution<'_> {
             client.queue = VecDeque::new();
         }
         client.publish(self.worker.turn.steady_ms, 0, 0);
+        Ok(())
     }
 
-    fn execute_one(&mut self, client: &mut Connection, owned: &OwnedRequest) -> Outcome {
+    fn execute_one(
+        &mut self,
+        client: &mut Connection,
+        owned: &OwnedRequest,
+        which: Which,
+    ) -> Result<Outcome, Outside> {
         let spans: Vec<Span> = (0..owned.args.len()).map(Span::own).collect();
         let args = Args::new(&[], &spans, &owned.args);
-        let entry = table().resolve(&args);
+        let entry = self.worker.table.resolve(&args);
+        if which == Which::OfMainThread && !self.worker.is_for_main(&client.session, entry) {
+            return Ok(Outcome::Postponed);
+        }
+        let waited = client.shard_wait.take();
+        let locks = self.enter(waited.map_or(0, |wait| wait.rounds)).ok_or(Outside)?;
         let hasher = self.worker.turn.hasher;
         let hash = entry.and_then(|entry| entry.single_key_hash(&args, |key| hasher.hash(key)));
+        self.worker.go_on(locks.tsc(), || locks.time());
         let host = ProcessHost(self.shared);
         let mut executor = Executor {
             worker: self.worker,
             session: &mut client.session,
-            locks: &ThreadShards::enter(&self.shared.shards, self.pass),
+            locks: &locks,
             host: GatedHost::new(&host),
             out: self.out,
         };
-        executor.execute(Request { entry, args, hash })
+        let outcome = executor.execute(Request { entry, args, hash });
+        client.shard_wait = match outcome {
+            Outcome::ShardInUse => {
+                let since_ms = waited.map_or(self.worker.turn.steady_ms, |wait| wait.since_ms);
+                Some(ShardWait { since_ms, rounds: locks.rounds() })
+            }
+            // Its try is still to come.
+            Outcome::MainThread | Outcome::Script => waited,
+            _ => None,
+        };
+        Ok(outcome)
     }
 
     /// Sends a part of long replies. A client that does not take them is marked as killed: its
@@ -405,7 +558,8 @@ impl QueueExecution<'_> {
         client.keep(self.out, Mark::default(), self.out.mark());
         self.out.clear();
         let sent = client.send_pending(bytes_max);
-        let over = client.is_over(&self.worker.config, self.worker.turn.steady_ms);
+        let (config, users) = (&self.worker.config, &self.worker.node.users);
+        let over = client.is_over(config, users, self.worker.turn.steady_ms);
         if over {
             self.worker.stats.output_limit_closes.add(1);
             warn_over(client);

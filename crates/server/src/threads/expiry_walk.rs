@@ -18,10 +18,12 @@ const EXPIRED_ONE_IN: usize = 10;
 /// What a step in one shard found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StepResult {
-    /// Keys and fields looked at.
+    /// Keys looked at.
     pub looked_at: usize,
     /// Of these, removed.
     pub expired: usize,
+    /// Fields of hashes removed. No others are looked at.
+    pub fields: usize,
 }
 
 /// What the walk works on.
@@ -47,14 +49,15 @@ pub struct ExpiryWalk {
 
 impl ExpiryWalk {
     /// Walks once over the shards of thread `index` out of `threads`, longer in those where many
-    /// keys have expired.
+    /// keys have expired. Returns whether its time was over before it was through.
     pub fn tick(
         &mut self,
         shards: &mut impl WalkedShards,
         count: usize,
         (index, threads): (usize, usize),
-    ) {
+    ) -> bool {
         let postponed = self.busy.len();
+        let mut out_of_time = false;
         for _ in 0..count.div_ceil(threads) {
             self.next = self.next.wrapping_add(1);
             let shard = (self.next.wrapping_mul(threads) + index) % count;
@@ -64,15 +67,19 @@ impl ExpiryWalk {
             match visit(shards, shard, Duration::ZERO) {
                 Visit::Done => {}
                 Visit::Busy => self.busy.push((shard, 0)),
-                Visit::OutOfTime => break,
+                Visit::OutOfTime => {
+                    out_of_time = true;
+                    break;
+                }
             }
         }
-        self.visit_busy(shards, postponed);
+        out_of_time | self.visit_busy(shards, postponed)
     }
 
-    /// Tries the busy shards again. The first `postponed` were busy in earlier ticks.
-    fn visit_busy(&mut self, shards: &mut impl WalkedShards, postponed: usize) {
-        let mut may_wait = true;
+    /// Tries the busy shards again. The first `postponed` were busy in earlier ticks. Returns
+    /// whether the time for one of them was over.
+    fn visit_busy(&mut self, shards: &mut impl WalkedShards, postponed: usize) -> bool {
+        let (mut may_wait, mut out_of_time) = (true, false);
         let mut nth = 0;
         self.busy.retain_mut(|(shard, misses)| {
             let waits = may_wait && nth < postponed && *misses >= MISSES_MAX;
@@ -80,8 +87,14 @@ impl ExpiryWalk {
             nth += 1;
             *misses += 1;
             let wait = if waits { WAIT } else { Duration::ZERO };
-            shards.may_expire(*shard) && visit(shards, *shard, wait) == Visit::Busy
+            if !shards.may_expire(*shard) {
+                return false;
+            }
+            let visit = visit(shards, *shard, wait);
+            out_of_time |= visit == Visit::OutOfTime;
+            visit == Visit::Busy
         });
+        out_of_time
     }
 }
 
@@ -97,7 +110,8 @@ enum Visit {
 fn visit(shards: &mut impl WalkedShards, shard: usize, wait: Duration) -> Visit {
     loop {
         let Some(step) = shards.step(shard, wait) else { return Visit::Busy };
-        if step.expired * EXPIRED_ONE_IN <= step.looked_at || step.looked_at == 0 {
+        let (removed, looked_at) = (step.expired + step.fields, step.looked_at + step.fields);
+        if removed * EXPIRED_ONE_IN <= looked_at {
             return Visit::Done;
         }
         if shards.is_out_of_time() {
@@ -115,6 +129,8 @@ mod tests {
     struct Shards {
         expiring: Vec<usize>,
         busy: Vec<usize>,
+        /// Shards in which every key has expired.
+        stale: Vec<usize>,
         /// Shards as they were visited, and how long each visit would have waited.
         tried: Vec<(usize, Duration)>,
         visited: Vec<usize>,
@@ -131,11 +147,12 @@ mod tests {
                 return None;
             }
             self.visited.push(shard);
-            Some(StepResult { looked_at: 1, expired: 0 })
+            let expired = usize::from(self.stale.contains(&shard));
+            Some(StepResult { looked_at: 1, expired, fields: 0 })
         }
 
         fn is_out_of_time(&mut self) -> bool {
-            false
+            self.visited.len() >= 3
         }
     }
 
@@ -150,6 +167,20 @@ mod tests {
             shards.visited
         };
         assert_eq!([visited_by(0), visited_by(1)], [vec![6, 8], vec![3]]);
+    }
+
+    #[test]
+    fn a_walk_tells_that_its_time_was_over() {
+        let mut shards = Shards { expiring: vec![1, 2], ..Shards::default() };
+        assert!(!ExpiryWalk::default().tick(&mut shards, 4, (0, 1)));
+        let mut shards = Shards { expiring: vec![1, 2], stale: vec![1], ..Shards::default() };
+        assert!(ExpiryWalk::default().tick(&mut shards, 4, (0, 1)));
+        assert_eq!(shards.visited, [1, 1, 1]);
+        let busy = vec![1];
+        let mut shards = Shards { expiring: vec![1], stale: vec![1], busy, ..Shards::default() };
+        let mut walk = ExpiryWalk::default();
+        let out_of_time: Vec<bool> = (0..20).map(|_| walk.tick(&mut shards, 4, (0, 1))).collect();
+        assert!(!out_of_time[0] && out_of_time.contains(&true), "after a wait for the shard");
     }
 
     #[test]

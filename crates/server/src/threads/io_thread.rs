@@ -14,24 +14,30 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use node::Worker;
+use node::clients::record::flag;
+use node::propagation::subscribe;
+use node::{Worker, transactions};
 use resp::{Limits, Out};
-use sync::gate::Pass;
 use sync::mailbox::Mailbox;
 use sys::epoll::{Epoll, Event, Events, Interest};
 use sys::eventfd::EventFd;
 
+use crate::keyspace::shard_locks::Nobody;
 use crate::net::connection::{Connection, SEND_BYTES_MAX};
 use crate::net::read_batch::{ReadBatch, Received};
+use crate::threads::busy_script::{CATCH_UP_MS, KeyspaceAccess};
 use crate::threads::client_moves::Moves;
 use crate::threads::client_state::ClientState;
 use crate::threads::clock::Clock;
 use crate::threads::cron_schedule::Cron;
 use crate::threads::deadlines::Deadlines;
+use crate::threads::deliveries::Deliverer;
+use crate::threads::grace::Graces;
 use crate::threads::message::Message;
+use crate::threads::shard_waits::ShardWaits;
 use crate::threads::shared::{Shared, ThreadHandle};
 use crate::threads::slots::{Action, Slots};
-use crate::verbose;
+use crate::{verbose, warning};
 
 /// The token of the mailbox's eventfd. Slots of clients are smaller, the main thread's own
 /// descriptors greater.
@@ -42,7 +48,7 @@ const EVENTS_MAX: usize = 512;
 const QUERY_BYTES_MAX: usize = 3 << 30;
 /// Handshakes taken a step further between two waits. A signature takes up to a millisecond, and
 /// the other clients must not wait for those of everyone who connects at the same time.
-const HANDSHAKES_MAX: usize = 2;
+pub(crate) const HANDSHAKES_MAX: usize = 2;
 /// Messages handled between two waits.
 const MESSAGES_MAX: usize = 1024;
 
@@ -50,37 +56,51 @@ const MESSAGES_MAX: usize = 1024;
 pub struct IoThread {
     /// What all threads share.
     pub shared: Arc<Shared>,
-    /// Its means of execution.
-    pub worker: Worker,
+    /// What it executes with; without access to the keyspace, one that answers with BUSY.
+    pub worker: Box<Worker>,
     /// Its epoll instance.
     pub epoll: Arc<Epoll>,
     /// Its clients.
     pub slots: Slots<Box<Connection>>,
-    /// Requests of the turn.
-    pub(crate) read_batch: ReadBatch,
+    /// Requests of the turn. None: there have been none, or they are executed.
+    pub(crate) read_batch: Option<Box<ReadBatch>>,
     /// Replies of the turn.
-    pub(crate) out: Out,
-    /// Its way through the gate.
-    pub(crate) pass: Pass,
+    pub(crate) out: Box<Out>,
+    /// Its access to the keyspace. None: someone executes something and has it.
+    pub(crate) access: Option<Box<KeyspaceAccess>>,
+    /// A nested turn has served clients in this turn, and events may concern others by now.
+    pub(crate) ran_nested_turn: bool,
     /// Clients it owns and those on their way to it.
     pub(crate) clients: Arc<AtomicUsize>,
     pub(crate) mailbox: Mailbox<Message<Box<Connection>>>,
-    wake: Arc<EventFd>,
+    pub(crate) wake: Arc<EventFd>,
     events: Events,
-    clock: Clock,
+    pub(crate) clock: Clock,
     /// Clients with input that needs no event to be looked at.
     again: VecDeque<usize>,
+    /// Clients whose queues go on behind the requests of the turn.
+    postponed: VecDeque<usize>,
+    /// Clients whose requests wait for shards.
+    pub(crate) shard_waits: ShardWaits,
     /// Some client, held or blocked, waits for the end of CLIENT PAUSE.
     pub(crate) waits_for_pause: bool,
     /// When to come back to blocked clients.
     pub(crate) deadlines: Deadlines,
+    /// Commands that wait for others to be over.
+    pub(crate) graces: Graces,
+    /// What was published on its way to the clients.
+    pub(crate) deliverer: Deliverer,
     cron: Cron,
+    /// When to look again at what was put off, on the steady scale.
+    catch_up_ms: i64,
     ended: bool,
+    /// It is to end, and does when it has its access back.
+    ends_later: bool,
     /// Handshakes that may still go on in this turn.
-    handshakes_left: usize,
+    pub(crate) handshakes_left: usize,
     /// Clients that are to move to other threads.
     pub(crate) moves: Option<Moves>,
-    turn_tsc: Arc<AtomicU64>,
+    pub(crate) turn_tsc: Arc<AtomicU64>,
 }
 
 /// The mailbox of a thread and what wakes its owner, made before the thread is.
@@ -129,31 +149,40 @@ impl IoThread {
     ) -> std::io::Result<Self> {
         let epoll = Epoll::new()?;
         epoll.add(post.wake.as_fd(), MAILBOX_TOKEN, Interest::READ)?;
-        let pass =
-            shared.gate.register().ok_or_else(|| std::io::Error::other("too many threads"))?;
+        let pass = shared.gate.register_as(worker.index);
+        let pass = pass.ok_or_else(|| std::io::Error::other("too many threads"))?;
         let mut clock = Clock::new();
         let now = clock.now();
         worker.begin_turn(now.time, now.tsc);
+        let signal = Arc::clone(&post.wake);
+        worker.deliveries.open(Arc::new(move || signal.signal()));
         Ok(Self {
             clock,
-            pass,
+            access: Some(KeyspaceAccess::new(Arc::clone(&shared), pass, &mut worker)),
+            ran_nested_turn: false,
             epoll: Arc::new(epoll),
             slots: Slots::new(worker.index),
-            read_batch: ReadBatch::new(),
-            out: Out::default(),
+            read_batch: None,
+            out: Box::default(),
             clients: post.clients,
             mailbox: post.mailbox,
             wake: post.wake,
             events: Events::with_capacity(EVENTS_MAX),
             again: VecDeque::new(),
+            postponed: VecDeque::new(),
+            shard_waits: ShardWaits::default(),
             waits_for_pause: false,
             deadlines: Deadlines::default(),
+            graces: Graces::default(),
+            deliverer: Deliverer::default(),
             cron: Cron::default(),
+            catch_up_ms: 0,
             ended: false,
+            ends_later: false,
             handshakes_left: 0,
             moves: None,
             turn_tsc: post.turn_tsc,
-            worker,
+            worker: Box::new(worker),
             shared,
         })
     }
@@ -170,14 +199,23 @@ impl IoThread {
         let timeout_ms = self.timeout_ms();
         let count = self.epoll.wait(&mut self.events, timeout_ms).unwrap_or(0);
         self.mailbox.awake();
+        self.worker.deliveries.awake();
         let now = self.clock.now();
         self.turn_tsc.store(now.tsc, Ordering::Relaxed);
         self.worker.begin_turn(now.time, now.tsc);
         self.handshakes_left = HANDSHAKES_MAX;
-        for slot in std::mem::take(&mut self.again) {
-            self.receive_again(slot);
+        self.ran_nested_turn = false;
+        let is_idle = count == 0 && self.again.is_empty() && self.postponed.is_empty();
+        let wait = self.shard_waits.begin_turn(now.time.steady_ms, is_idle);
+        if let Some(access) = &self.access {
+            access.patience.renew(wait);
         }
+        self.look_at_those_again();
         for index in 0..count {
+            // What is left is reported again: its places may have other clients by now.
+            if self.ran_nested_turn {
+                break;
+            }
             let event = self.events.at(index);
             match event.token() {
                 MAILBOX_TOKEN => self.wake.clear(),
@@ -186,26 +224,41 @@ impl IoThread {
             }
         }
         self.execute_turn();
-        for _ in 0..MESSAGES_MAX {
-            let Some(message) = self.mailbox.pop() else { break };
-            self.handle(message);
+        self.go_on_with_postponed();
+        self.retry_shard_waits();
+        self.handle_messages();
+        if std::mem::take(&mut self.ends_later) {
+            self.end();
+        }
+        if self.worker.has_put_off() && self.steady_ms() >= self.catch_up_ms {
+            self.catch_up();
+            self.catch_up_ms = self.steady_ms() + i64::from(CATCH_UP_MS);
         }
         while let Some(slot) = self.deadlines.pop_due(self.steady_ms()) {
             self.on_deadline(slot);
         }
+        self.end_graces();
+        self.go_on_with_publishers();
+        self.deliver();
         self.move_some();
-        self.ended |= self.slots.has_left();
+        let is_done = self.graces.is_empty() && !self.worker.has_put_off();
+        self.ended |= is_done && self.slots.has_left();
         if self.waits_for_pause && self.worker.node.pause_left_ms(self.steady_ms()) == 0 {
             self.resume_paused();
         }
         self.run_cron();
-        let garbage = self.worker.turn.lazy_free.take_big();
-        if !garbage.is_empty() {
-            // Without the background thread, garbage is dropped here.
-            let _ = self.shared.garbage.send(Box::new(garbage));
+        if self.worker.evicts_in_ms().is_some() {
+            self.evict_on();
         }
+        let (garbage, bytes) = self.worker.turn.lazy_free.take_big();
+        if !garbage.is_empty() {
+            self.shared.garbage.send(garbage, bytes);
+        }
+        self.worker.wake_receivers();
         self.worker.end_turn();
+        self.worker.publish_memory(sys::allocator::thread_bytes());
         let busy = sys::clock::tsc().wrapping_sub(now.tsc);
+        self.worker.stats.turns.add(1);
         self.worker.stats.busy_tsc.add(busy);
         self.turn_tsc.store(0, Ordering::Relaxed);
     }
@@ -218,14 +271,24 @@ impl IoThread {
 
     /// How long the next wait may last; 0 when there is something to do.
     fn timeout_ms(&mut self) -> i32 {
-        if !self.again.is_empty() || self.moves.is_some() || !self.mailbox.prepare_sleep() {
+        let until_eviction = self.worker.evicts_in_ms().unwrap_or(i32::MAX);
+        let has_more = !self.again.is_empty() || !self.postponed.is_empty() || until_eviction == 0;
+        let may_wait = !has_more && self.moves.is_none() && !self.deliverer.has_more;
+        if !may_wait || !self.mailbox.prepare_sleep() || !self.worker.deliveries.prepare_sleep() {
             return 0;
         }
         let steady_ms = self.steady_ms();
         let has_clients = self.slots.clients() > 0;
         let until_cron = self.cron.wait_ms(steady_ms, has_clients, self.tends_shards());
         let until_deadline = self.deadlines.wait_ms(steady_ms).unwrap_or(i64::MAX);
-        let timeout_ms = until_deadline.min(i64::from(until_cron)) as i32;
+        let until_grace = self.graces.wait_ms().unwrap_or(i64::MAX);
+        let until_shard = self.shard_waits.wait_ms().unwrap_or(i64::MAX);
+        let until_room = self.deliverer.wait_ms().unwrap_or(i64::MAX);
+        let until_caught_up = if self.worker.has_put_off() { CATCH_UP_MS } else { i32::MAX };
+        let until_other = until_cron.min(until_caught_up).min(until_eviction);
+        let until_other = until_grace.min(i64::from(until_other));
+        let until_other = until_other.min(until_shard).min(until_room);
+        let timeout_ms = until_deadline.min(until_other) as i32;
         if !self.waits_for_pause {
             return timeout_ms;
         }
@@ -238,7 +301,7 @@ impl IoThread {
         self.worker.index < self.shared.cron_threads()
     }
 
-    fn client_ready(&mut self, slot: usize, event: Event) {
+    pub(crate) fn client_ready(&mut self, slot: usize, event: Event) {
         if event.writable() {
             self.send_pending(slot);
         }
@@ -246,6 +309,9 @@ impl IoThread {
             return;
         }
         match self.slots.client_mut(slot) {
+            // The next wait reports it again.
+            Some(client)
+                if matches!(client.state, ClientState::Batched | ClientState::Postponed) => {}
             Some(client) if client.state.is_closing() || client.state.is_held() => {
                 // Nothing is read now; only a broken connection is of interest, and the end of one
                 // whose client waits for a key.
@@ -257,8 +323,6 @@ impl IoThread {
                     self.watch(slot, Interest { read: false, write, end: waits });
                 }
             }
-            // The next wait reports it again.
-            Some(client) if matches!(client.state, ClientState::Batched) => {}
             Some(client) if client.transport.is_handshaking() => {
                 // Those left out are ready again at once, in the next turn.
                 if let Some(left) = self.handshakes_left.checked_sub(1) {
@@ -275,18 +339,29 @@ impl IoThread {
 
     /// Reads and parses once; executes what has gathered first when there is no room.
     fn receive(&mut self, slot: usize) {
-        if self.read_batch.is_full() {
+        if self.read_batch.as_ref().is_some_and(|read_batch| read_batch.is_full()) {
             self.execute_turn();
         }
         let Some(client) = self.slots.client_mut(slot) else { return };
         let limits = limits(client, &self.worker);
+        let expected_bytes = client.query_buffer.as_ref().map_or(0, |buffer| buffer.wanted_bytes());
+        if expected_bytes > 0 && !self.has_room_for(expected_bytes) {
+            self.again.push_back(slot);
+            return;
+        }
+        let Some(client) = self.slots.client_mut(slot) else { return };
         let query_max = self.worker.config.client_query_buffer_limit;
         // Places in a query buffer are numbers of 32 bits.
         let query_max = usize::try_from(query_max).unwrap_or(usize::MAX).min(QUERY_BYTES_MAX);
         let hasher = self.worker.turn.hasher;
         let hash = |key: &[u8]| hasher.hash(key);
-        let received = self.read_batch.receive(slot, client, limits, query_max, &hash);
+        let table = self.worker.table;
+        let read_batch = self.read_batch.get_or_insert_with(|| Box::new(ReadBatch::new(table)));
+        let received = read_batch.receive(slot, client, limits, query_max, &hash);
         self.worker.stats.reads.add(1);
+        if expected_bytes > 0 {
+            self.worker.received(sys::allocator::thread_bytes());
+        }
         if matches!(received, Received::Batch | Received::BatchAndMore) {
             client.state = ClientState::Batched;
         }
@@ -300,12 +375,45 @@ impl IoThread {
                 }
             }
             Received::Broken => self.refuse(slot),
+            Received::TooLong => self.close_over_query_limit(slot),
         }
         if let Some(client) = self.slots.client(slot)
             && client.transport.has_received()
             && received != Received::BatchAndMore
         {
             self.again.push_back(slot);
+        }
+    }
+
+    /// Goes on with the clients whose queues come behind the requests of the turn.
+    pub(crate) fn go_on_with_postponed(&mut self) {
+        for _ in 0..self.postponed.len() {
+            let Some(slot) = self.postponed.pop_front() else { return };
+            self.go_on(slot);
+        }
+    }
+
+    /// Looks at the clients whose input needs no event.
+    pub(crate) fn look_at_those_again(&mut self) {
+        for _ in 0..self.again.len() {
+            let Some(slot) = self.again.pop_front() else { return };
+            self.receive_again(slot);
+        }
+    }
+
+    /// Handles what other threads ask.
+    pub(crate) fn handle_messages(&mut self) {
+        for _ in 0..MESSAGES_MAX {
+            let Some(message) = self.mailbox.pop() else { return };
+            self.handle(message);
+        }
+    }
+
+    /// Goes on with a client that has used its time in an earlier turn.
+    fn go_on(&mut self, slot: usize) {
+        let Some(client) = self.slots.client(slot) else { return };
+        if matches!(client.state, ClientState::Postponed) && !client.held_back {
+            self.proceed(slot);
         }
     }
 
@@ -326,14 +434,20 @@ impl IoThread {
         let limits = limits(client, &self.worker);
         let hasher = self.worker.turn.hasher;
         client.state = ClientState::Batched;
-        if self.read_batch.parse_query_buffer(slot, client, limits, &|key| hasher.hash(key)) {
+        let table = self.worker.table;
+        let read_batch = self.read_batch.get_or_insert_with(|| Box::new(ReadBatch::new(table)));
+        if read_batch.parse_query_buffer(slot, client, limits, &|key| hasher.hash(key)) {
             self.again.push_back(slot);
         }
     }
 
-    /// Looks at a client's input in the next turn even without an event.
+    /// Looks at a client in the next turn even without an event: goes on with its queue or looks at
+    /// its input.
     pub(crate) fn look_again(&mut self, slot: usize) {
-        self.again.push_back(slot);
+        match self.slots.client(slot).map(|client| &client.state) {
+            Some(ClientState::Postponed) => self.postponed.push_back(slot),
+            _ => self.again.push_back(slot),
+        }
     }
 
     pub(crate) fn send_pending(&mut self, slot: usize) {
@@ -341,12 +455,12 @@ impl IoThread {
         let was_held_back = client.held_back;
         match client.send_pending(SEND_BYTES_MAX) {
             Ok(sent) => {
-                if was_held_back && !client.held_back && client.has_unread_input() {
-                    self.again.push_back(slot);
-                }
                 self.worker.stats.writes.add(u64::from(sent > 0));
                 self.worker.stats.out_bytes.add(sent as u64);
                 client.publish(self.worker.turn.steady_ms, 0, sent);
+                if was_held_back && !client.held_back && client.is_to_be_looked_at() {
+                    self.look_again(slot);
+                }
                 self.after_send(slot);
             }
             Err(_) => self.close(slot),
@@ -396,11 +510,14 @@ impl IoThread {
             Action::MoveSurplus => self.moves = Some(Moves { next: 0, all: false }),
             Action::Left(thread) => shared.control.lock().thread_left(shared, thread),
             Action::PauseChanged => self.resume_paused(),
-            Action::ShutDown => {
-                self.finish();
-                self.ended = true;
-            }
+            Action::ShutDown if self.access.is_none() => self.ends_later = true,
+            Action::ShutDown => self.end(),
         }
+    }
+
+    fn end(&mut self) {
+        self.finish();
+        self.ended = true;
     }
 
     /// Ends a client that is given up, and logs it when its handshake was not done.
@@ -418,6 +535,20 @@ impl IoThread {
         self.close(slot);
     }
 
+    fn close_over_query_limit(&mut self, slot: usize) {
+        self.worker.stats.query_limit_closes.add(1);
+        if let Some(client) = self.slots.client(slot) {
+            let record = &client.session.record;
+            warning!(
+                "Client id={} addr={} closed for exceeding the query buffer limit, qbuf={}",
+                record.id,
+                record.address,
+                client.query_bytes()
+            );
+        }
+        self.close(slot);
+    }
+
     /// Ends a client.
     pub fn close(&mut self, slot: usize) {
         if let Some(client) = self.slots.remove(slot) {
@@ -428,6 +559,13 @@ impl IoThread {
     fn end_client(&mut self, mut client: Box<Connection>) {
         self.forget(&mut client);
         self.give_up_wait(&client);
+        self.keep_grace(&mut client);
+        if client.session.record.has(flag::PUBSUB) {
+            subscribe::forget(&mut self.worker, &client.session.record);
+        }
+        let locks = self.shared.enter(self.access.as_ref().map(|access| &access.pass), &Nobody);
+        transactions::forget(&mut self.worker, &mut client.session, &locks);
+        drop(locks);
         client.transport.shut_down();
         self.worker.node.clients.remove(client.session.record.id);
     }
@@ -438,6 +576,7 @@ impl IoThread {
         if let Some(blocked) = client.state.blocked_mut() {
             self.deadlines.move_to(None, &mut blocked.due_ms, id, 0);
         }
+        self.graces.forget(id);
         // One that was only passing through has not been added.
         let _ = self.epoll.delete(client.transport.as_fd());
         self.clients.fetch_sub(1, Ordering::Relaxed);
@@ -455,6 +594,6 @@ impl IoThread {
 fn limits(client: &Connection, worker: &Worker) -> Limits {
     Limits {
         bulk_bytes_max: worker.config.bulk_bytes_max() as i64,
-        authenticated: client.session.authenticated,
+        authenticated: !client.session.must_authenticate(&worker.node.users),
     }
 }

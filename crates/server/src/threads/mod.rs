@@ -2,6 +2,7 @@
 
 pub(crate) mod apply;
 mod blocked;
+mod busy_script;
 pub mod carriers;
 mod client_moves;
 pub(crate) mod client_state;
@@ -10,11 +11,15 @@ pub(crate) mod control;
 mod cron;
 pub(crate) mod cron_schedule;
 pub(crate) mod deadlines;
+mod deliveries;
 mod execute;
 mod expiry_walk;
+mod grace;
 pub(crate) mod io_thread;
 pub(crate) mod listeners;
+mod memory;
 pub(crate) mod message;
+pub(crate) mod shard_waits;
 pub(crate) mod shared;
 pub(crate) mod slots;
 pub(crate) mod thread_count;

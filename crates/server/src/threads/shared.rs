@@ -1,15 +1,16 @@
 //! What all threads of the process share, and the services that commands ask of the process.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use node::{ClientRecord, Node};
 use parking_lot::{Mutex, RwLock};
-use sync::gate::Gate;
+use sync::gate::{Gate, Pass};
 use sync::mailbox::Sender;
 
-use crate::keyspace::shard_locks::Shards;
+use crate::keyspace::shard_locks::{ServesOthers, Shards, ThreadShards};
 use crate::net::connection::Connection;
+use crate::process::garbage::Garbage;
 use crate::threads::control::Control;
 use crate::threads::message::Message;
 
@@ -24,6 +25,20 @@ pub struct ThreadHandle {
     /// The TSC when its turn began, 0 while it waits. A turn that lasts long is not counted as busy
     /// time before its end.
     pub turn_tsc: Arc<AtomicU64>,
+}
+
+/// A thread whose turn has lasted so long gets no new clients, as long as there are others: it
+/// serves nobody before its command is over. Most turns last for less than a millisecond.
+const STUCK_MS: f64 = 3.0;
+
+impl ThreadHandle {
+    /// How long its turn has lasted at this TSC, in milliseconds; 0 while it waits.
+    fn turn_ms(&self, tsc: u64) -> f64 {
+        match self.turn_tsc.load(Ordering::Relaxed) {
+            0 => 0.0,
+            began => tsc.saturating_sub(began) as f64 / sys::clock::tsc_per_micro() / 1000.0,
+        }
+    }
 }
 
 /// What all threads share.
@@ -41,22 +56,33 @@ pub struct Shared {
     /// Listening sockets and whatever else a change of configuration may touch.
     pub control: Mutex<Control>,
     /// Dropped values on their way to the thread that frees them.
-    pub garbage: std::sync::mpsc::Sender<Box<dyn Send>>,
+    pub garbage: Garbage,
     /// When the process started, in milliseconds on the steady scale.
     pub started_ms: i64,
-    /// Bytes handed out by the allocator when the server was ready.
-    pub startup_bytes: AtomicU64,
-    /// The most bytes ever seen handed out.
-    pub peak_bytes: AtomicU64,
+    /// Bytes in use when the server was ready.
+    pub startup_bytes: u64,
     /// What the main thread has used of the processor, as of its last tick.
     pub main_cpu: Mutex<sys::process::CpuTime>,
     /// Threads that run, the main thread included.
     pub threads_active: AtomicUsize,
     /// Of these, threads below this number take clients.
     pub threads_carrying: AtomicUsize,
+    /// Whether those have enough to do that the background work on shards is theirs, too.
+    pub cron_is_shared: AtomicBool,
 }
 
 impl Shared {
+    /// The keyspace as a thread sees it that enters the gate by its pass; see
+    /// [`ThreadShards::enter`].
+    #[inline]
+    pub fn enter<'a>(
+        &'a self,
+        pass: Option<&'a Pass>,
+        others: &'a dyn ServesOthers,
+    ) -> ThreadShards<'a> {
+        ThreadShards::enter(&self.shards, pass, &self.node.scripting.busy, others)
+    }
+
     /// Sends a message to a thread.
     pub fn send(&self, thread: usize, message: Message<Box<Connection>>) {
         let handle = self.handles.read().get(thread).map(|handle| handle.mailbox.clone());
@@ -65,13 +91,17 @@ impl Shared {
         }
     }
 
-    /// The thread that has the fewest clients. The main thread owns clients only when it is alone.
+    /// The thread for a client: of those that are not stuck in a slow command, if there are any,
+    /// the one that has the fewest clients. The main thread owns clients only when it is alone.
     /// Only the main thread may rely on the answer, for it is the one that ends threads.
     pub fn thread_for_client(&self) -> usize {
         let carrying = self.threads_carrying.load(Ordering::Acquire);
         let handles = self.handles.read();
         let others = handles.iter().enumerate().take(carrying).skip(1);
-        let fewest = others.min_by_key(|(_, handle)| handle.clients.load(Ordering::Relaxed));
+        let tsc = sys::clock::tsc();
+        let fewest = others.min_by_key(|(_, handle)| {
+            (handle.turn_ms(tsc) >= STUCK_MS, handle.clients.load(Ordering::Relaxed))
+        });
         fewest.map_or(0, |(thread, _)| thread)
     }
 
@@ -92,12 +122,32 @@ impl Shared {
     }
 
     /// How many threads share the background work on shards. The main thread does it alone while
-    /// only one other carries clients, so that this one sleeps when they do.
+    /// only one other carries clients or they do hardly anything, so that they sleep when their
+    /// clients do.
     pub fn cron_threads(&self) -> usize {
+        let is_shared = self.cron_is_shared.load(Ordering::Relaxed);
         match self.threads_carrying.load(Ordering::Relaxed) {
-            0..=2 => 1,
-            carrying => carrying,
+            carrying @ 3.. if is_shared => carrying,
+            _ => 1,
         }
+    }
+
+    /// For how long one of the threads that carry clients beside the main thread has been in its
+    /// turn at this TSC, in milliseconds.
+    pub fn longest_turn_ms(&self, tsc: u64) -> f64 {
+        self.turns_ms(tsc).into_iter().fold(0.0, f64::max)
+    }
+
+    /// Whether all threads that carry clients are stuck in slow commands, and not the main thread.
+    pub fn is_stuck(&self) -> bool {
+        let turns_ms = self.turns_ms(sys::clock::tsc());
+        !turns_ms.is_empty() && turns_ms.iter().all(|turn_ms| *turn_ms >= STUCK_MS)
+    }
+
+    fn turns_ms(&self, tsc: u64) -> Vec<f64> {
+        let carrying = self.threads_carrying.load(Ordering::Relaxed);
+        let handles = self.handles.read();
+        handles.iter().take(carrying).skip(1).map(|handle| handle.turn_ms(tsc)).collect()
     }
 
     /// Busy ticks of each thread that carries clients beside the main thread, up to `tsc`.

@@ -10,6 +10,9 @@
 //!                                                     that leaves or is parked
 //! ```
 //!
+//! While the thread executes something for a client that is `Here`, the slot is `Executing` and the
+//! client with whoever executes: for messages it is as if it were away.
+//!
 //! Invariants, each with a model in `tests/models`:
 //! - A client is in one thread's slots or in one message, never in two and never in none, until it
 //!   is closed, once. A slot that is `Away` stays reserved for the client that is to come back.
@@ -49,6 +52,8 @@ enum Slot<C: Client> {
     Free,
     /// A client.
     Here(C),
+    /// Of a client for which something is executed on this thread.
+    Executing,
     /// Of a client that will be back.
     Away(C::Ticket),
 }
@@ -217,6 +222,26 @@ impl<C: Client> Slots<C> {
         }
     }
 
+    /// Takes a client out while something is executed for it; its slot stays reserved. Messages do
+    /// not find it, as if it were away, so what they say is looked at afterwards.
+    #[inline]
+    pub fn take_out(&mut self, slot: usize) -> Option<C> {
+        let entry = self.entries.get_mut(slot).filter(|entry| matches!(entry, Slot::Here(_)))?;
+        match std::mem::replace(entry, Slot::Executing) {
+            Slot::Here(client) => Some(client),
+            _ => None,
+        }
+    }
+
+    /// Puts a client back that was taken out.
+    #[inline]
+    pub fn put_back(&mut self, slot: usize, client: C) {
+        if let Some(entry) = self.entries.get_mut(slot) {
+            debug_assert!(matches!(entry, Slot::Executing), "a client comes back to its own slot");
+            *entry = Slot::Here(client);
+        }
+    }
+
     /// Takes a client out for good.
     pub fn remove(&mut self, slot: usize) -> Option<C> {
         let entry = self.entries.get_mut(slot).filter(|entry| matches!(entry, Slot::Here(_)))?;
@@ -270,6 +295,11 @@ impl<C: Client> Slots<C> {
     /// Whether the thread takes no clients and passes on those it has.
     pub fn passes_on(&self) -> bool {
         self.leaving || self.parked
+    }
+
+    /// Whether the thread was told to leave.
+    pub fn is_leaving(&self) -> bool {
+        self.leaving
     }
 
     /// Whether the thread was told to leave and has no clients any more.

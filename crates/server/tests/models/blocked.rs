@@ -9,20 +9,26 @@ use store::Time;
 use node::blocking::{due, finish, give_up, on_deadline};
 use node::config::{Apply, Config};
 use node::host::{ClientWaker, GatedHost, ProcessInfo, Shutdown, Undo};
-use node::{ClientRecord, Executor, Host, Node, Request, Session, Worker, table};
+use node::{ClientRecord, Executor, Host, Node, Outcome, Request, Session, Worker};
+use node::{table, transactions};
 use resp::{Args, Out, Span};
 use shuttle::sync::Mutex;
 use shuttle::sync::mpsc::{Receiver, Sender, channel};
+use shuttle::thread::yield_now;
 
 use crate::client_state::ClientState;
 use crate::gate::{Gate, Pass};
 use crate::message::Message;
-use crate::shard_locks::{Shards, ThreadShards};
-use crate::shim::Fault;
+use crate::shard_locks::{Nobody, Patience, Shards, ThreadShards};
+use crate::shim::{Command, Fault};
 use crate::slots::{Action, Client, Slots};
 
 const SHARDS: usize = 4;
 const DATABASES: u32 = 2;
+/// What EXEC replies when a watched key has changed.
+pub(crate) const NOT_EXECUTED: &str = "*-1";
+/// How often a thread comes back to a shard that is in use within a moment.
+const LOOKS_MAX: usize = 100;
 /// Where every thread's clock begins.
 pub(crate) const START_MS: i64 = 1000;
 
@@ -79,6 +85,11 @@ pub(crate) struct World {
 }
 
 impl World {
+    fn enter<'a>(&'a self, pass: &'a Pass, patience: &'a Patience) -> ThreadShards<'a> {
+        let busy = &self.node.scripting.busy;
+        ThreadShards::enter(&self.shards, Some(pass), busy, &Nobody).waiting(patience, 0)
+    }
+
     pub(crate) fn new() -> Arc<Self> {
         let config = Config { databases: DATABASES, ..Config::default() };
         Arc::new(Self {
@@ -96,6 +107,24 @@ impl World {
             let names = (0..).map(|number| format!("k{number}"));
             names.into_iter().find(|name| shard(name) == wanted).expect("there are many names")
         })
+    }
+
+    /// A request with keys of different shards in place of `first`, `second` and `third`, and with
+    /// another key in the shard of the first in place of `neighbour`.
+    pub(crate) fn name_keys(&self, request: &str) -> String {
+        let [first, second, third] = self.keys();
+        let shard = |name: &String| self.node.map.shard_of(self.node.hasher.hash(name.as_bytes()));
+        let mut names = (0..).map(|number| format!("n{number}"));
+        let neighbour = names.find(|name| shard(name) == shard(&first));
+        let neighbour = neighbour.expect("there are many names");
+        let request = request.replace("first", &first).replace("second", &second);
+        request.replace("third", &third).replace("neighbour", &neighbour)
+    }
+
+    /// Whether a shard knows of someone who watches one of its keys. It tells nobody but those who
+    /// read its debug output.
+    pub(crate) fn is_watched(&self) -> bool {
+        (0..SHARDS).any(|shard| format!("{:?}", *self.shards.lock(shard)).contains("watched: true"))
     }
 
     pub(crate) fn send(&self, thread: usize, message: TestMessage) {
@@ -149,12 +178,28 @@ impl Host for World {
         Ok(())
     }
 
+    fn read_acl_file(&self, _: &str) -> Result<Vec<u8>, String> {
+        Ok(Vec::new())
+    }
+
+    fn write_acl_file(&self, _: &str, _: &[u8]) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn fill_random(&self, _: &mut [u8]) {}
+
     fn sleep(&self, _: Duration) {}
+
+    fn free(&self, removed: &mut store::LazyFree) {
+        removed.clear();
+    }
 
     /// Waits for all who are inside the gate: for ever, if its caller is.
     fn purge_memory(&self) {
         drop(self.gate.close(None));
     }
+
+    fn log(&self, _: script::LogLevel, _: &[u8]) {}
 
     fn allocator_report(&self) -> String {
         String::new()
@@ -169,6 +214,7 @@ pub(crate) struct Owner {
     inbox: Receiver<TestMessage>,
     worker: Worker,
     pass: Pass,
+    patience: Patience,
 }
 
 impl Owner {
@@ -182,7 +228,8 @@ impl Owner {
         let mut worker = Worker::new(Arc::clone(&world.node), index, table(), 7, 1.0);
         worker.begin_turn(Time { unix_us: START_MS * 1000, steady_ms: START_MS }, 0);
         let pass = world.gate.register().expect("there are as many passes as threads");
-        Self { world: Arc::clone(world), index, slots: Slots::new(index), inbox, worker, pass }
+        let (world, slots, patience) = (Arc::clone(world), Slots::new(index), Patience::default());
+        Self { world, index, slots, inbox, worker, pass, patience }
     }
 
     /// A new client here, which is owned by this thread from the start. The main thread has none.
@@ -190,7 +237,7 @@ impl Owner {
         let id = self.world.node.clients.next_id();
         let record = Arc::new(ClientRecord::new(id, ("a".into(), "b".into()), 1, 0, 0));
         self.world.node.clients.add(Arc::clone(&record));
-        let session = Session::new(Arc::clone(&record), true);
+        let session = Session::new(Arc::clone(&record), &self.world.node.users);
         let told = Arc::default();
         let seen = Seen { record: Arc::clone(&record), told: Arc::clone(&told) };
         let client = TestClient { session, state: ClientState::Reading, told, record };
@@ -215,14 +262,44 @@ impl Owner {
         false
     }
 
+    /// Executes a request of a client that does not block it. Returns the reply.
+    pub(crate) fn ask(&mut self, slot: usize, words: &str) -> String {
+        assert!(!self.request(slot, words), "it is answered");
+        let client = self.slots.client(slot).expect("it is here");
+        let told = client.told.lock().expect("nobody panics");
+        told.last().expect("it was answered").clone()
+    }
+
+    /// Executes MULTI, these commands and EXEC. Returns what EXEC replies.
+    pub(crate) fn transaction(&mut self, slot: usize, commands: &[&str]) -> String {
+        if Fault::ChecksFirst.is_planted() && self.transact(slot, &[]) == NOT_EXECUTED {
+            return NOT_EXECUTED.to_owned();
+        }
+        if !Fault::SplitExec.is_planted() {
+            return self.transact(slot, commands);
+        }
+        let replies = commands.iter().map(|command| self.transact(slot, &[command]));
+        let replies: Vec<String> = replies.map(|reply| reply.replacen("*1 ", "", 1)).collect();
+        format!("*{} {}", replies.len(), replies.join(" "))
+    }
+
+    fn transact(&mut self, slot: usize, commands: &[&str]) -> String {
+        assert_eq!(self.ask(slot, "MULTI"), "+OK");
+        for command in commands {
+            assert_eq!(self.ask(slot, command), "+QUEUED", "{command}");
+        }
+        self.ask(slot, "EXEC")
+    }
+
     /// Uses a service of the process inside the gate, as no command can.
     pub(crate) fn purge_inside(&self) {
-        let _locks = ThreadShards::enter(&self.world.shards, &self.pass);
+        let _locks = self.world.enter(&self.pass, &self.patience);
         self.world.purge_memory();
     }
 
     /// Executes a request of a client. Returns the state that the client has come to.
     pub(crate) fn execute(&mut self, slot: usize, words: &str) -> &ClientState {
+        Command::begin(words);
         let client = self.slots.client_mut(slot).expect("it is here");
         let args: Vec<_> =
             words.split(' ').map(|word| Arc::new(word.as_bytes().to_vec())).collect();
@@ -232,17 +309,28 @@ impl Owner {
         let hasher = self.world.node.hasher;
         let hash = entry.and_then(|entry| entry.single_key_hash(&args, |key| hasher.hash(key)));
         let mut out = Out::default();
+        let locks = self.world.enter(&self.pass, &self.patience);
         let mut executor = Executor {
             worker: &mut self.worker,
             session: &mut client.session,
-            locks: &ThreadShards::enter(&self.world.shards, &self.pass),
+            locks: &locks,
             host: GatedHost::new(&*self.world),
             out: &mut out,
         };
-        client.state = ClientState::after(executor.execute(Request { entry, args, hash }));
+        let outcome = executor.execute(Request { entry, args, hash });
+        drop(locks);
+        if matches!(outcome, Outcome::GracePeriod(_)) {
+            let mut period = self.world.gate.grace_period();
+            while !Fault::NoGracePeriod.is_planted() && !period.is_over() {
+                yield_now();
+            }
+        }
+        let outcome = outcome.after_grace(&mut self.worker, &*self.world, &mut out);
+        client.state = ClientState::after(outcome);
         schedule(&self.worker, client);
         tell(client, &out);
-        &client.state
+        self.catch_up();
+        &self.slots.client(slot).expect("it is here").state
     }
 
     /// Handles one message, for which it waits.
@@ -285,15 +373,34 @@ impl Owner {
         let Some(due_ms) = self.due_ms(slot).filter(|due_ms| *due_ms < end_ms) else {
             return false;
         };
-        let client = self.slots.client_mut(slot).expect("it is here");
-        let blocked = client.state.blocked_mut().expect("it has a deadline");
-        blocked.due_ms = None;
-        self.worker.begin_turn(Time { unix_us: due_ms * 1000, steady_ms: due_ms }, 0);
-        let locks = ThreadShards::enter(&self.world.shards, &self.pass);
-        on_deadline(&mut self.worker, &blocked.waiter, &locks, &*self.world);
-        drop(locks);
-        self.end_wait(slot);
+        self.go_on_to(due_ms);
+        for _ in 0..LOOKS_MAX {
+            let client = self.slots.client_mut(slot).expect("it is here");
+            let Some(blocked) = client.state.blocked_mut() else { break };
+            blocked.due_ms = None;
+            let locks = self.world.enter(&self.pass, &self.patience);
+            on_deadline(&mut self.worker, &blocked.waiter, &locks, &*self.world);
+            drop(locks);
+            self.end_wait(slot);
+            // When the shard was in use, it comes back to it soon; here it is the same moment.
+            if self.due_ms(slot) != Some(due_ms + 1) {
+                break;
+            }
+            yield_now();
+        }
         true
+    }
+
+    /// Lets this thread's clock go on.
+    pub(crate) fn go_on_to(&mut self, now_ms: i64) {
+        self.worker.begin_turn(Time { unix_us: now_ms * 1000, steady_ms: now_ms }, 0);
+    }
+
+    /// CLIENT PAUSE is over: this thread asks again when it comes back to a client's wait.
+    pub(crate) fn resume(&mut self, slot: usize) {
+        if !Fault::DeafAfterPause.is_planted() {
+            schedule(&self.worker, self.slots.client_mut(slot).expect("it is here"));
+        }
     }
 
     /// The time of a client's wait has come.
@@ -311,11 +418,16 @@ impl Owner {
     fn end_wait(&mut self, slot: usize) {
         let client = self.slots.client_mut(slot).expect("it is here");
         let mut out = Out::default();
-        if let Some(blocked) = client.state.blocked() {
-            let locks = ThreadShards::enter(&self.world.shards, &self.pass);
+        while let Some(blocked) = client.state.blocked() {
+            let locks = self.world.enter(&self.pass, &self.patience);
             if finish(&mut self.worker, &blocked.waiter, &locks, &mut out) {
                 client.state = ClientState::Reading;
+            } else if blocked.waiter.waits() {
+                break;
             }
+            // The shard of one of its keys is in use: this thread comes back to it soon.
+            drop(locks);
+            yield_now();
         }
         schedule(&self.worker, client);
         tell(client, &out);
@@ -328,11 +440,26 @@ impl Owner {
         }
     }
 
-    fn end(&mut self, client: TestClient) {
+    /// Does what was put off because shards were in use.
+    fn catch_up(&mut self) {
+        while self.worker.has_put_off() {
+            yield_now();
+            let locks = self.world.enter(&self.pass, &self.patience);
+            self.worker.catch_up(&locks, &*self.world);
+        }
+    }
+
+    fn end(&mut self, mut client: TestClient) {
+        Command::begin("");
+        let locks = self.world.enter(&self.pass, &self.patience);
         if let Some(blocked) = client.state.blocked() {
-            let locks = ThreadShards::enter(&self.world.shards, &self.pass);
             give_up(&mut self.worker, &blocked.waiter, &locks);
         }
+        if !Fault::WatchOutlives.is_planted() {
+            transactions::forget(&mut self.worker, &mut client.session, &locks);
+        }
+        drop(locks);
+        self.catch_up();
         client.told.lock().expect("nobody panics").push("closed".to_owned());
     }
 

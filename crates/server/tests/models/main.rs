@@ -1,5 +1,5 @@
 //! Thousands of schedules of small cases of the shard locks, of clients that change threads, of
-//! their waits for keys, and of CLIENT PAUSE and CLIENT KILL.
+//! their waits for keys, of CLIENT PAUSE and CLIENT KILL, of users, of EXEC and of WATCH.
 //!
 //! The sources are those of the product, included beside a `shim` of shuttle's types; the gate and
 //! the location of `sync`, which loom has explored, come along. Each model must hold as it is and
@@ -37,10 +37,14 @@ mod thread_count;
 mod barrier_models;
 mod blocked;
 mod blocked_models;
+mod exec_models;
 mod move_models;
 mod moves;
+mod script_models;
 mod shard_lock_models;
 mod shim;
+mod user_models;
+mod watch_models;
 
 use shim::Fault;
 use shuttle::scheduler::{PctScheduler, RandomScheduler};

@@ -7,14 +7,16 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::ShardAccess;
+use engine::{HeldShards, ScriptError, ShardAccess};
 use node::ShardLocks;
+use node::host::GateAccess;
+use node::scripting::busy::BusyScripts;
 use shuttle::sync::atomic::{AtomicU64, Ordering};
 use shuttle::thread;
 
 use crate::gate::{Gate, Pass};
-use crate::shard_locks::{Shards, ThreadShards};
-use crate::shim::Fault;
+use crate::shard_locks::{Nobody, Patience, Shards, ThreadShards};
+use crate::shim::{Fault, WAITS_MAX, give_up_shards, take_waits};
 use crate::{fails, fails_with, holds};
 
 /// Schedules of each kind for a model that holds.
@@ -25,9 +27,10 @@ const SHARDS: usize = 3;
 /// Steps of a command that holds its shard for long.
 const LONG_STEPS: usize = 20;
 
-struct World {
+pub(crate) struct World {
     shards: Shards,
-    gate: Gate,
+    pub(crate) gate: Gate,
+    pub(crate) busy: BusyScripts,
     cells: [AtomicU64; SHARDS],
     /// Threads that work on some shard now.
     working: AtomicU64,
@@ -38,20 +41,23 @@ thread_local! {
     static THROUGH_GATE: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
     /// Commands that visit each shard in this test and had a closer between two visits.
     static INTERRUPTED: Cell<u64> = const { Cell::new(0) };
+    /// Commands of this test that did not get a shard and were tried again later.
+    static PUT_ASIDE: Cell<u64> = const { Cell::new(0) };
 }
 
 impl World {
-    fn new(threads: usize) -> Arc<Self> {
+    pub(crate) fn new(threads: usize) -> Arc<Self> {
         Arc::new(Self {
             shards: Shards::new(SHARDS),
             gate: Gate::new(threads),
+            busy: BusyScripts::default(),
             cells: [const { AtomicU64::new(0) }; SHARDS],
             working: AtomicU64::new(0),
         })
     }
 
     /// Starts a thread that does `work` inside the gate, as commands are executed.
-    fn spawn(
+    pub(crate) fn spawn(
         self: &Arc<Self>,
         work: impl Fn(&Self, &ThreadShards<'_>) + Send + 'static,
     ) -> thread::JoinHandle<()> {
@@ -60,39 +66,58 @@ impl World {
         thread::spawn(move || world.execute(&pass, work))
     }
 
-    fn execute(&self, pass: &Pass, work: impl Fn(&Self, &ThreadShards<'_>)) {
-        work(self, &ThreadShards::enter(&self.shards, pass));
+    pub(crate) fn execute(&self, pass: &Pass, work: impl Fn(&Self, &ThreadShards<'_>)) {
+        let (shards, patience) = (&self.shards, Patience::default());
+        let locks = ThreadShards::enter(shards, Some(pass), &self.busy, &Nobody);
+        work(self, &locks.waiting(&patience, 0));
+    }
+
+    /// Tries what needs shards until it gets them: between two tries its thread is outside the
+    /// gate, as when it serves other clients.
+    pub(crate) fn until_free<R>(
+        &self,
+        locks: &ThreadShards<'_>,
+        mut run: impl FnMut() -> Result<R, ScriptError>,
+    ) -> Result<R, ScriptError> {
+        loop {
+            match run() {
+                Err(ScriptError::ShardInUse) => {
+                    PUT_ASIDE.set(PUT_ASIDE.get() + 1);
+                    locks.leave();
+                    thread::yield_now();
+                    locks.enter();
+                }
+                done => return done,
+            }
+        }
     }
 
     /// Adds one to a cell, in two steps.
-    fn add(&self, shard: usize) {
+    pub(crate) fn add(&self, shard: usize) {
         let count = self.cells[shard].load(Ordering::Relaxed);
         self.cells[shard].store(count + 1, Ordering::Relaxed);
     }
 
-    fn read(&self, shard: usize) -> u64 {
+    pub(crate) fn read(&self, shard: usize) -> u64 {
         self.cells[shard].load(Ordering::Relaxed)
     }
 
-    fn add_on_one(&self, locks: &ThreadShards<'_>, shard: usize) {
-        locks.one(shard, |_| {
+    pub(crate) fn add_on_one(&self, locks: &ThreadShards<'_>, shard: usize) {
+        let add = |_: &mut _| {
             self.working.fetch_add(1, Ordering::Relaxed);
             self.add(shard);
             self.working.fetch_sub(1, Ordering::Relaxed);
-        });
+        };
+        self.until_free(locks, || locks.one(shard, add)).expect("no script is busy");
     }
 
-    fn on_many<R>(
-        &self,
-        locks: &ThreadShards<'_>,
-        shards: &[usize],
-        work: impl FnOnce() -> R,
-    ) -> R {
-        locks.many(shards, |held| {
-            let by_locks = locks.pass.is_inside();
+    fn on_many<R>(&self, locks: &ThreadShards<'_>, shards: &[usize], work: impl Fn() -> R) -> R {
+        take_waits();
+        let run = |held: &mut dyn HeldShards| {
+            let through_gate = take_waits() >= WAITS_MAX;
             THROUGH_GATE.set({
                 let (gate, all) = THROUGH_GATE.get();
-                (gate + u64::from(!by_locks), all + 1)
+                (gate + u64::from(through_gate), all + 1)
             });
             self.working.fetch_add(1, Ordering::Relaxed);
             for shard in shards {
@@ -101,10 +126,11 @@ impl World {
             let result = work();
             self.working.fetch_sub(1, Ordering::Relaxed);
             result
-        })
+        };
+        self.until_free(locks, || locks.many(shards, run)).expect("no script is busy")
     }
 
-    fn add_on_many(&self, locks: &ThreadShards<'_>, shards: &[usize]) {
+    pub(crate) fn add_on_many(&self, locks: &ThreadShards<'_>, shards: &[usize]) {
         self.on_many(locks, shards, || shards.iter().for_each(|shard| self.add(*shard)));
     }
 }
@@ -144,7 +170,9 @@ fn readers_and_a_writer_of_two_shards() {
     };
     let readers = [world.spawn(read), world.spawn(read)];
     let all = world.spawn(|world, locks| {
-        locks.exclusive(|_| assert_eq!(world.read(0), world.read(2), "half of a command was seen"));
+        locks
+            .exclusive(|_| assert_eq!(world.read(0), world.read(2), "half of a command was seen"))
+            .expect("no script is busy");
     });
     writer.join().expect("it ends");
     readers.into_iter().for_each(|reader| reader.join().expect("it ends"));
@@ -156,13 +184,18 @@ fn the_world_is_alone() {
     let world = World::new(4);
     let alone = |world: &World, locks: &ThreadShards<'_>| {
         world.add_on_one(locks, 0);
-        locks.exclusive(|visit| {
-            for shard in 0..SHARDS {
-                let working = world.working.load(Ordering::Relaxed);
-                assert_eq!(working, 0, "someone works while the world is stopped");
-                visit.visit(shard, &mut |_| world.add(shard));
-            }
-        });
+        locks
+            .exclusive(|visit| {
+                for shard in 0..SHARDS {
+                    let working = world.working.load(Ordering::Relaxed);
+                    assert_eq!(working, 0, "someone works while the world is stopped");
+                    {
+                        visit.shard(shard);
+                        world.add(shard);
+                    }
+                }
+            })
+            .expect("no script is busy");
         world.add_on_one(locks, 1);
     };
     let threads = [
@@ -184,10 +217,12 @@ fn a_long_command_and_one_on_two_shards() {
     let world = World::new(3);
     let threads = [
         world.spawn(|world, locks| {
-            locks.one(0, |_| {
-                (0..LONG_STEPS).for_each(|_| thread::yield_now());
-                world.add(0);
-            });
+            locks
+                .one(0, |_| {
+                    (0..LONG_STEPS).for_each(|_| thread::yield_now());
+                    world.add(0);
+                })
+                .expect("no script is busy");
         }),
         world.spawn(|world, locks| world.add_on_many(locks, &[0, 1])),
         world.spawn(|world, locks| world.add_on_one(locks, 2)),
@@ -202,20 +237,24 @@ fn a_visitor_and_a_closer() {
     let visitor = world.spawn(|world, locks| {
         let closings = world.read(0);
         (0..SHARDS).for_each(|shard| {
-            locks.visit(shard, &mut |_| {
-                world.working.fetch_add(1, Ordering::Relaxed);
-                thread::yield_now();
-                world.working.fetch_sub(1, Ordering::Relaxed);
-            });
+            locks
+                .visit(shard, &mut |_| {
+                    world.working.fetch_add(1, Ordering::Relaxed);
+                    thread::yield_now();
+                    world.working.fetch_sub(1, Ordering::Relaxed);
+                })
+                .expect("no script is busy");
         });
         INTERRUPTED.set(INTERRUPTED.get() + world.read(0) - closings);
     });
     let closer = world.spawn(|world, locks| {
-        locks.exclusive(|_| {
-            let working = world.working.load(Ordering::Relaxed);
-            assert_eq!(working, 0, "someone works while the world is stopped");
-            world.add(0);
-        });
+        locks
+            .exclusive(|_| {
+                let working = world.working.load(Ordering::Relaxed);
+                assert_eq!(working, 0, "someone works while the world is stopped");
+                world.add(0);
+            })
+            .expect("no script is busy");
     });
     [visitor, closer].into_iter().for_each(|thread| thread.join().expect("it ends"));
 }
@@ -224,17 +263,21 @@ fn a_visitor_and_a_closer() {
 fn a_long_command_and_a_closer() {
     let world = World::new(2);
     let long = world.spawn(|world, locks| {
-        locks.one(0, |_| {
-            world.working.fetch_add(1, Ordering::Relaxed);
-            (0..LONG_STEPS).for_each(|_| thread::yield_now());
-            world.working.fetch_sub(1, Ordering::Relaxed);
-        });
+        locks
+            .one(0, |_| {
+                world.working.fetch_add(1, Ordering::Relaxed);
+                (0..LONG_STEPS).for_each(|_| thread::yield_now());
+                world.working.fetch_sub(1, Ordering::Relaxed);
+            })
+            .expect("no script is busy");
     });
     let closer = world.spawn(|world, locks| {
-        locks.exclusive(|_| {
-            let working = world.working.load(Ordering::Relaxed);
-            assert_eq!(working, 0, "someone works while the world is stopped");
-        });
+        locks
+            .exclusive(|_| {
+                let working = world.working.load(Ordering::Relaxed);
+                assert_eq!(working, 0, "someone works while the world is stopped");
+            })
+            .expect("no script is busy");
     });
     [long, closer].into_iter().for_each(|thread| thread.join().expect("it ends"));
 }
@@ -244,7 +287,7 @@ fn waiting_while_holding() {
     let world = World::new(2);
     let nested = |first: usize, second: usize| {
         move |world: &World, locks: &ThreadShards<'_>| {
-            locks.one(first, |_| world.add_on_one(locks, second));
+            locks.one(first, |_| world.add_on_one(locks, second)).expect("no script is busy");
         }
     };
     let threads = [world.spawn(nested(0, 1)), world.spawn(nested(1, 0))];
@@ -257,6 +300,16 @@ fn commands_on_several_shards_end_and_lose_nothing() {
     holds(SCHEDULES, a_ring_of_writers);
     let (gate, all) = THROUGH_GATE.get();
     assert!(gate > 0 && gate < all, "both ways are taken: {gate} of {all} through the gate");
+}
+
+#[test]
+fn commands_that_are_put_aside_end_and_lose_nothing() {
+    give_up_shards();
+    PUT_ASIDE.set(0);
+    THROUGH_GATE.set((0, 0));
+    holds(SCHEDULES, a_ring_of_writers);
+    holds(SCHEDULES, the_world_is_alone);
+    assert!(PUT_ASIDE.get() > 0, "nobody found a shard in use");
 }
 
 #[test]
@@ -290,12 +343,14 @@ fn the_walk_for_expired_keys_does_not_wait_for_a_command() {
     holds(1, || {
         let world = World::new(1);
         let thread = world.spawn(|world, locks| {
-            locks.one(0, |_| {
-                let tried = [0, 1].map(|shard| {
-                    locks.try_one(shard, Duration::ZERO, |_| world.add(shard)).is_some()
-                });
-                assert_eq!(tried, [false, true]);
-            });
+            locks
+                .one(0, |_| {
+                    let tried = [0, 1].map(|shard| {
+                        locks.try_one_for(shard, Duration::ZERO, |_| world.add(shard)).is_some()
+                    });
+                    assert_eq!(tried, [false, true]);
+                })
+                .expect("no script is busy");
         });
         thread.join().expect("it ends");
         assert_eq!([world.read(0), world.read(1)], [0, 1]);

@@ -21,11 +21,43 @@ pub(crate) const SPINS_MAX: u32 = 1;
 /// Few enough for the way through the gate to be explored as often as the other.
 pub(crate) const WAITS_MAX: u32 = 2;
 
-/// The gate is closed and opened, unless that is what is broken.
-pub(crate) fn barrier(pass: &Pass) {
-    if !Fault::NoBarrier.is_planted() {
-        pass.exclusively(|| {});
+/// Waits for a notice; in models in which [time passes](let_time_pass), for no longer than a while.
+pub(crate) fn wait_for_a_while<'a, T>(
+    notice: &Condvar,
+    mutex: &'a Mutex<T>,
+    mut guard: MutexGuard<'a, T>,
+) -> MutexGuard<'a, T> {
+    if TIME_PASSES.get() {
+        drop(guard);
+        shuttle::thread::yield_now();
+        return mutex.lock();
     }
+    notice.wait(&mut guard);
+    guard
+}
+
+/// Locks a mutex; the same. A shard is mostly locked so in the end, and sometimes waited for in
+/// vain: whoever [gives up](give_up_shards) does so at once.
+pub(crate) fn wait_to_lock(mutex: &Mutex<Shard>, _: Duration) -> Option<MutexGuard<'_, Shard>> {
+    if GIVES_UP.get() {
+        let guard = mutex.mutex.try_lock().ok().map(MutexGuard::Held);
+        WAITS.with(|waits| waits.set(waits.get() + u32::from(guard.is_some())));
+        return guard;
+    }
+    WAITS.with(|waits| waits.set(waits.get() + 1));
+    lock_for_a_while(mutex)
+}
+
+/// Locks a mutex; the same.
+pub(crate) fn lock_for_a_while<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+    if TIME_PASSES.get() {
+        let guard = mutex.mutex.try_lock().ok().map(MutexGuard::Held);
+        if guard.is_none() {
+            shuttle::thread::yield_now();
+        }
+        return guard;
+    }
+    Some(mutex.lock())
 }
 
 /// Time does not pass in a model.
@@ -65,14 +97,70 @@ pub(crate) enum Fault {
     EveryoneChooses,
     /// Queued requests are executed from the newest on.
     NewestFirst,
-    /// A barrier waits for nobody.
-    NoBarrier,
+    /// A grace period waits for nobody.
+    NoGracePeriod,
+    /// Who put off a retry for a pause does not look again when that is over.
+    DeafAfterPause,
     /// Nobody is told that a wait is over.
     NoWake,
     /// A client whose time is over is told so, whoever was faster.
     TimeOutAnyway,
     /// Who gets a client that waits does not look whether its wait is over.
     DeafOnArrival,
+    /// EXEC lets go of a shard between two uses of it.
+    LetsGo,
+    /// EXEC runs each queued command by itself.
+    SplitExec,
+    /// EXEC looks at the watched keys before it takes its shards.
+    ChecksFirst,
+    /// WATCH does not register at a shard that is busy.
+    PassesBusyShards,
+    /// Nobody forgets what a closed client watches.
+    WatchOutlives,
+}
+
+/// The commands that faults and counts concern.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Command {
+    Exec,
+    Watch,
+    Other,
+}
+
+impl Command {
+    /// The thread executes this request from now on.
+    pub(crate) fn begin(words: &str) {
+        let command = match words.split(' ').next() {
+            Some("EXEC") => Self::Exec,
+            Some("WATCH") => Self::Watch,
+            _ => Self::Other,
+        };
+        COMMAND.with(|now| now.set(command));
+    }
+
+    fn runs(self) -> bool {
+        COMMAND.with(|now| now.get() == self)
+    }
+}
+
+shuttle::thread_local! {
+    /// What the model's thread executes.
+    static COMMAND: Cell<Command> = Cell::new(Command::Other);
+}
+
+thread_local! {
+    static BUSY_WATCHES: Cell<u64> = const { Cell::new(0) };
+    static EXEC_CLOSINGS: Cell<u64> = const { Cell::new(0) };
+}
+
+/// How often WATCH has found its shard busy in this test since the last call.
+pub(crate) fn take_busy_watches() -> u64 {
+    BUSY_WATCHES.take()
+}
+
+/// How many slots of the gate EXEC has closed in this test since the last call.
+pub(crate) fn take_exec_closings() -> u64 {
+    EXEC_CLOSINGS.take()
 }
 
 thread_local! {
@@ -84,7 +172,34 @@ thread_local! {
     static SWITCHES_AT_LOCKS: Cell<bool> = const { Cell::new(false) };
 }
 
-/// From now on threads may be switched before a lock that is free, where shuttle does not.
+thread_local! {
+    static TIME_PASSES: Cell<bool> = const { Cell::new(false) };
+    static GIVES_UP: Cell<bool> = const { Cell::new(false) };
+}
+
+shuttle::thread_local! {
+    /// Locks of shards that the model's thread has waited for.
+    static WAITS: Cell<u32> = Cell::new(0);
+}
+
+/// From now on whoever waits for no longer than a while looks again instead of sleeping. Then those
+/// who wait for ever do not block: the schedule never ends.
+pub(crate) fn let_time_pass() {
+    TIME_PASSES.set(true);
+}
+
+/// From now on whoever waits for a shard that is in use does so in vain.
+pub(crate) fn give_up_shards() {
+    GIVES_UP.set(true);
+}
+
+/// Locks of shards that this thread has waited for since the last call.
+pub(crate) fn take_waits() -> u32 {
+    WAITS.with(Cell::take)
+}
+
+/// From now on threads may be switched before a lock that is free, and before EXEC uses one that it
+/// holds, where shuttle does not.
 pub(crate) fn switch_at_locks() {
     SWITCHES_AT_LOCKS.set(true);
 }
@@ -112,15 +227,14 @@ impl AtomicU8 {
         self.0.load(order)
     }
 
-    pub(crate) fn store(&self, value: u8, order: Ordering) {
-        self.0.store(value, order);
-    }
-
     pub(crate) fn fetch_sub(&self, value: u8, order: Ordering) -> u8 {
         self.0.fetch_sub(value, order)
     }
 
     pub(crate) fn fetch_or(&self, bits: u8, order: Ordering) -> u8 {
+        if Command::Exec.runs() {
+            EXEC_CLOSINGS.set(EXEC_CLOSINGS.get() + 1);
+        }
         let found = self.0.fetch_or(bits, order);
         if Fault::BlindMark.is_planted() { 0 } else { found }
     }
@@ -148,6 +262,8 @@ pub(crate) enum MutexGuard<'a, T> {
     Waiting,
     /// What a try-lock gives that locks nothing.
     Forged(Box<T>),
+    /// What is let go before each use, and taken again.
+    Loose(&'a Mutex<T>, Option<shuttle::sync::MutexGuard<'a, T>>),
 }
 
 impl<T> Mutex<T> {
@@ -177,7 +293,18 @@ impl Mutex<Shard> {
             FAILED_TRIES.set(FAILED_TRIES.get() + 1);
             return FAILED_TRIES.get().is_multiple_of(2).then(|| self.lock());
         }
-        guard
+        if guard.is_none() && Command::Watch.runs() {
+            BUSY_WATCHES.set(BUSY_WATCHES.get() + 1);
+            if Fault::PassesBusyShards.is_planted() {
+                return Some(MutexGuard::Forged(Box::new(Shard::default())));
+            }
+        }
+        match guard {
+            Some(MutexGuard::Held(held)) if Fault::LetsGo.is_planted() && Command::Exec.runs() => {
+                Some(MutexGuard::Loose(self, Some(held)))
+            }
+            guard => guard,
+        }
     }
 }
 
@@ -188,16 +315,24 @@ impl<T> Deref for MutexGuard<'_, T> {
         match self {
             Self::Held(guard) => guard,
             Self::Forged(value) => value,
-            Self::Waiting => panic!("held"),
+            Self::Loose(_, Some(guard)) => guard,
+            Self::Loose(_, None) | Self::Waiting => panic!("held"),
         }
     }
 }
 
 impl<T> DerefMut for MutexGuard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
+        if SWITCHES_AT_LOCKS.get() && Command::Exec.runs() {
+            AtomicU64::new(0).load(Ordering::Relaxed);
+        }
         match self {
             Self::Held(guard) => guard,
             Self::Forged(value) => value,
+            Self::Loose(mutex, guard) => {
+                *guard = None;
+                guard.insert(mutex.mutex.lock().unwrap_or_else(PoisonError::into_inner))
+            }
             Self::Waiting => panic!("held"),
         }
     }

@@ -29,14 +29,18 @@ fn lookups_differ_in_what_they_count_and_touch() {
         assert!(db.lookup(&mut turn, absent, mode).is_none());
         assert!(db.lookup(&mut turn, key, mode).is_some());
         assert_eq!((turn.counters.hits, turn.counters.misses), (hits, hits), "{mode:?}");
-        assert_eq!(db.lookup_shared(&turn, key).unwrap().idle_seconds(&turn), idle, "{mode:?}");
+        assert_eq!(
+            db.lookup_shared(&turn, key).unwrap().idle_seconds(&turn),
+            Some(idle),
+            "{mode:?}"
+        );
     }
     let (mut db, mut turn) = database();
     turn.touch = false;
     let key = turn.key(b"k");
     assert!(db.read::<StringValue>(&mut turn, key).unwrap().is_some());
     assert_eq!(turn.counters.hits, 1);
-    assert_eq!(db.lookup_shared(&turn, key).unwrap().idle_seconds(&turn), 5);
+    assert_eq!(db.lookup_shared(&turn, key).unwrap().idle_seconds(&turn), Some(5));
 }
 
 #[test]

@@ -99,10 +99,10 @@ impl Db {
             }
             let mut command = vec![b"HDEL".to_vec(), key];
             command.extend(removed.iter().map(|name| (*name).clone()));
-            Effect { db, events, command, more: Vec::new(), unix_ms }
+            Effect::new(db, events, command, unix_ms)
         });
         let after = if emptied { IndexEntry::ABSENT } else { IndexEntry::of(record) };
-        self.key_index.changed(hash, before, after);
+        self.changed(hash, before, after);
         if emptied {
             let record = self.take_record(turn, at);
             turn.lazy_free.extend(record.into_object());

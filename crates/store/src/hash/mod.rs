@@ -15,6 +15,7 @@
 
 mod edit;
 mod expire;
+mod new;
 mod table;
 
 use base::hash::KeyHasher;
@@ -23,6 +24,7 @@ use ds::packed::{self, Entry, Packed};
 use ds::record::RecordRef;
 
 pub use edit::FieldExpiry;
+pub use new::NewHash;
 pub use table::FieldTable;
 
 use crate::db::Type;

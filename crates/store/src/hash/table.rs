@@ -8,11 +8,9 @@ use std::collections::BTreeSet;
 
 use base::hash::KeyHasher;
 use ds::Dict;
+use ds::btree::btree_bytes;
 use ds::dict::{Member, MemberRef, Place};
 use ds::record::Payload;
-
-/// Bytes that one entry of the order takes, nodes of the tree included, roughly.
-const ORDER_ENTRY_BYTES: usize = 24;
 
 /// See the module's description.
 #[derive(Clone, Debug, Default)]
@@ -23,6 +21,11 @@ pub struct FieldTable {
 }
 
 impl FieldTable {
+    /// A table without fields that has room for so many.
+    pub fn with_room(fields: usize, hasher: &KeyHasher) -> Self {
+        Self { dict: Dict::with_room(fields, hasher), order: BTreeSet::new() }
+    }
+
     /// Fields, expired ones included.
     pub fn len(&self) -> usize {
         self.dict.len()
@@ -45,7 +48,9 @@ impl FieldTable {
 
     /// Bytes it takes, this struct included.
     pub fn memory_bytes(&self) -> usize {
-        size_of::<Self>() + self.dict.memory_bytes() + self.order.len() * ORDER_ENTRY_BYTES
+        size_of::<Self>()
+            + self.dict.memory_bytes()
+            + btree_bytes(self.order.len(), size_of::<(i64, u64)>())
     }
 
     /// A field by its hash and name.
@@ -79,6 +84,26 @@ impl FieldTable {
         }
         self.dict.at_mut(place).set_bytes(0, value);
         false
+    }
+
+    /// Adds a field. Returns false when it is there already, and leaves that as it is.
+    pub(crate) fn insert(
+        &mut self,
+        hasher: &KeyHasher,
+        field: &[u8],
+        value: &[u8],
+        expires_at: Option<i64>,
+    ) -> bool {
+        let hash = hasher.hash(field);
+        if self.dict.place(hash, field).is_some() {
+            return false;
+        }
+        let member = Member::new(field, 0, Payload::Bytes(value), expires_at, 0);
+        self.dict.insert(hash, member, hasher);
+        if let Some(expires_at) = expires_at {
+            self.order.insert((expires_at, hash));
+        }
+        true
     }
 
     /// Sets or removes a field's expiry, of a field that is there.

@@ -245,7 +245,7 @@ fn ended_fields_leave_an_effect_of_their_own() {
     let effects = turn.effects.take();
     let told: Vec<_> = effects.iter().map(|effect| effect.events.len()).collect();
     assert_eq!(told, [1, 1, 2]);
-    assert_eq!(effects[0].command, [&b"HDEL"[..], b"h", b"a"]);
+    assert_eq!(effects[0].commands[0].args, [&b"HDEL"[..], b"h", b"a"]);
     assert!(db.is_empty());
     assert_eq!((turn.counters.expired_fields, turn.counters.expired), (3, 0));
 }

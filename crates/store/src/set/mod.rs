@@ -30,6 +30,7 @@ mod new;
 
 pub use ds::packed::Entry;
 pub use new::NewSet;
+pub(crate) use new::{insert, ints_max};
 
 /// The set type.
 pub enum Set {}

@@ -208,7 +208,7 @@ impl Db {
 }
 
 /// How many integers may be kept sorted. They may all become as wide as the widest.
-pub(super) fn ints_max(limits: &Limits) -> u64 {
+pub(crate) fn ints_max(limits: &Limits) -> u64 {
     limits.set_max_intset_entries.min((limits.packed_bytes_max / INT_BYTES_MAX) as u64)
 }
 
@@ -219,8 +219,8 @@ pub(super) fn packed_takes(packed: Packed<'_>, member_bytes: usize, limits: &Lim
         && packed.listpack_bytes() + member_bytes <= limits.packed_bytes_max
 }
 
-/// Adds a member to a table unless it is there.
-fn insert(table: &mut Dict, member: &[u8], hasher: &KeyHasher) -> bool {
+/// Adds a member to a table unless it is there. Returns whether it is new.
+pub(crate) fn insert(table: &mut Dict, member: &[u8], hasher: &KeyHasher) -> bool {
     let is_new = table.find(hasher.hash(member), member).is_none();
     if is_new {
         add_new(table, member, hasher);

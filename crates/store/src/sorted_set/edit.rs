@@ -15,6 +15,9 @@ use super::{NewSortedSet, SortedSet, SortedSetRef};
 
 /// Bytes that a pair takes at most besides its member.
 const PAIR_BYTES_MAX: usize = 64;
+/// When this many times the members that stay are not more than those removed, those that stay
+/// become a new set, and the old one is dropped where no lock is held.
+const REMOVED_SHARE: usize = 4;
 
 /// What an update did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,12 +136,7 @@ impl Edit<'_, SortedSet> {
 
     /// Makes a packed set a big one.
     fn grow(&mut self) {
-        let mut big = BigSortedSet::new(self.turn().hasher);
-        let mut digits = ds::packed::Digits::default();
-        for pair in self.set().walk(0..usize::MAX, false) {
-            let member = pair.member.text(&mut digits);
-            big.push(member, pair.score());
-        }
+        let big = self.copy_of([0..usize::MAX, 0..0]);
         self.put_big(big);
     }
 
@@ -184,6 +182,12 @@ impl Edit<'_, SortedSet> {
                 self.discard_object();
                 self.record_mut().set_bytes(Kind::PackedSortedSet as u8, b"");
             }
+            // A product that saturates is above any count, as the exact one would be.
+            SortedSetRef::Big(_) if (len - removed).saturating_mul(REMOVED_SHARE) <= removed => {
+                let stay = self.copy_of([0..ranks.start, ranks.end..len]);
+                self.discard_object();
+                self.put_big(stay);
+            }
             SortedSetRef::Big(_) => {
                 if let Some(Object::SortedSet(set)) = self.record_mut().object_mut() {
                     set.remove_ranks(ranks);
@@ -191,6 +195,16 @@ impl Edit<'_, SortedSet> {
             }
         }
         removed
+    }
+
+    /// A big set of the members of these ranks, which ascend.
+    fn copy_of(&self, ranks: [Range<usize>; 2]) -> BigSortedSet {
+        let mut copy = BigSortedSet::new(self.turn_ref().hasher);
+        let mut digits = ds::packed::Digits::default();
+        for pair in ranks.into_iter().flat_map(|ranks| self.set().walk(ranks, false)) {
+            copy.push(pair.member.text(&mut digits), pair.score());
+        }
+        copy
     }
 
     /// Fills an empty set with the members of a new one, which are in order.

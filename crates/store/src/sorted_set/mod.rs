@@ -24,7 +24,7 @@ use crate::stored::{Kind, Object};
 
 mod edit;
 mod new;
-mod packed;
+pub(crate) mod packed;
 mod range;
 
 pub use ds::packed::{Digits, Entry};

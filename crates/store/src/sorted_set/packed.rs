@@ -30,7 +30,7 @@ pub(super) struct PairAt {
 
 /// The score in an entry.
 #[inline]
-pub(super) fn score_of(entry: Entry<'_>) -> f64 {
+pub(crate) fn score_of(entry: Entry<'_>) -> f64 {
     match entry {
         Entry::Integer(value) => value as f64,
         // Only texts that were printed from a score are stored.
@@ -133,7 +133,7 @@ pub(super) fn insert<B: Buffer>(list: &mut PackedMut<'_, B>, member: &[u8], scor
 }
 
 /// Adds a pair that belongs behind all others.
-pub(super) fn push<B: Buffer>(list: &mut PackedMut<'_, B>, member: &[u8], score: f64) {
+pub(crate) fn push<B: Buffer>(list: &mut PackedMut<'_, B>, member: &[u8], score: f64) {
     let score = ScoreText::of(score);
     list.extend([Encoded::text(member), score.encoded()]);
 }

@@ -150,8 +150,10 @@ proptest! {
                 }
                 _ => {
                     let start = usize::from(name) % (checked.model.len() + 1);
-                    let gone: Vec<_> = checked.sorted().into_iter().skip(start).take(5).collect();
-                    let removed = checked.edit(|edit| edit.remove_ranks(start..start + 5));
+                    let count = if number % 4 == 0 { 100 } else { 5 };
+                    let sorted = checked.sorted().into_iter();
+                    let gone: Vec<_> = sorted.skip(start).take(count).collect();
+                    let removed = checked.edit(|edit| edit.remove_ranks(start..start + count));
                     prop_assert_eq!(removed.unwrap_or(0), gone.len());
                     checked.model.retain(|member, _| !gone.iter().any(|(_, m)| m == member));
                 }
@@ -201,6 +203,25 @@ fn members_of_one_score_are_found_by_name() {
         assert!(ranks(LexEnd::Greatest, LexEnd::Least).is_empty());
         assert!(ranks(LexEnd::Least, LexEnd::Least).is_empty());
         assert!(ranks(LexEnd::Closed(b"c"), LexEnd::Closed(b"a")).is_empty());
+    }
+}
+
+#[test]
+fn most_members_that_go_together_are_dropped_later() {
+    // The ranks that go, of 1000, and whether the members become garbage of the turn.
+    for (ranks, later) in
+        [(0..1000, true), (0..900, true), (100..1000, true), (50..950, true), (0..500, false)]
+    {
+        let mut checked = Checked::new(128);
+        for number in 0..1000 {
+            checked.add(number.to_string().as_bytes(), f64::from(number));
+        }
+        checked.edit(|edit| edit.remove_ranks(ranks.clone()));
+        let gone = |score: f64| ranks.contains(&(score as usize));
+        checked.model.retain(|_, score| !gone(*score));
+        checked.check();
+        let pieces = checked.turn.lazy_free.take_big().0.len();
+        assert_eq!(pieces, usize::from(later), "{ranks:?}");
     }
 }
 

@@ -1,13 +1,15 @@
 //! The gate: closers are alone and see everything, nobody sleeps for ever, closers do not block one
-//! another, threads may come while it is closed.
+//! another, threads may come while it is closed; a grace period waits for all visits, stops nobody
+//! and is seen by those who come after.
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool as PlainBool;
 
-use loom::sync::atomic::{AtomicUsize, Ordering};
+use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use loom::thread;
 
-use super::gate::{Gate, Pass};
+use super::gate::{Gate, GracePeriod, Pass};
 use super::shim::{self, Fault};
 use super::{fails, fails_with, holds};
 
@@ -82,6 +84,57 @@ fn exclusion<const THREADS: usize, const CLOSES: usize>() {
         thread.join().unwrap();
     }
     assert_eq!(world.common.read(), CLOSES);
+}
+
+/// One thread gives up at once while another closes twice; inside or not, it comes once more.
+fn giving_up() {
+    let gate = Gate::new(1);
+    let world = Arc::new(World::default());
+    let pass = gate.register().unwrap();
+    let visitor = {
+        let world = Arc::clone(&world);
+        thread::spawn(move || {
+            let entered = pass.enter_unless(&|| true);
+            assert_eq!(entered.is_some(), pass.is_inside(), "neither inside nor outside");
+            if entered.is_some() {
+                world.visit(0);
+                pass.leave();
+            }
+            visit(&pass, &world, 0);
+        })
+    };
+    for _ in 0..2 {
+        let closed = gate.close(None);
+        world.rebuild();
+        drop(closed);
+    }
+    visitor.join().unwrap();
+    assert_eq!(world.common.read(), 2);
+}
+
+/// Says no the first time it is asked, and yes from then on.
+fn second_time() -> impl Fn() -> bool {
+    let asked = Cell::new(false);
+    move || asked.replace(true)
+}
+
+/// One thread comes twice while another closes, gives up if it has to wait, and then closes until
+/// it is alone.
+fn a_closer_that_gives_up() {
+    let gate = Gate::new(2);
+    let world = Arc::new(World::default());
+    let pass = gate.register().unwrap();
+    let visitor = {
+        let world = Arc::clone(&world);
+        thread::spawn(move || (0..2).for_each(|_| visit(&pass, &world, 0)))
+    };
+    let own = gate.register().unwrap();
+    own.enter();
+    let closed = own.exclusively_unless(&second_time(), || world.rebuild());
+    assert!(closed.is_some() || !own.is_inside(), "inside after giving up");
+    own.exclusively(|| world.rebuild());
+    visitor.join().unwrap();
+    assert_eq!(world.common.read(), 1 + usize::from(closed.is_some()));
 }
 
 /// How two threads that are both inside close.
@@ -185,6 +238,115 @@ fn registration() {
     coming.join().unwrap();
 }
 
+/// What threads do unless it is stopped: the flag is relaxed, only the gate orders it.
+#[derive(Default)]
+struct Stoppable {
+    stopped: AtomicBool,
+    of_thread: [Halves; 2],
+}
+
+impl Stoppable {
+    fn change_unless_stopped(&self, thread: usize) {
+        if !self.stopped.load(Ordering::Relaxed) {
+            self.of_thread[thread].change();
+        }
+    }
+
+    fn read(&self) -> [usize; 2] {
+        [self.of_thread[0].read(), self.of_thread[1].read()]
+    }
+}
+
+/// How a thread works twice, in one visit or alone.
+type Worker = fn(&Pass, &Stoppable, usize);
+
+fn in_two_visits(pass: &Pass, world: &Stoppable, thread: usize) {
+    for _ in 0..2 {
+        let _inside = pass.inside();
+        world.change_unless_stopped(thread);
+    }
+}
+
+fn on_both_sides_of_a_way_made(pass: &Pass, world: &Stoppable, thread: usize) {
+    let _inside = pass.inside();
+    world.change_unless_stopped(thread);
+    pass.make_way();
+    world.change_unless_stopped(thread);
+}
+
+fn alone(pass: &Pass, world: &Stoppable, thread: usize) {
+    let _inside = pass.inside();
+    pass.exclusively(|| world.change_unless_stopped(thread));
+    world.change_unless_stopped(thread);
+}
+
+/// How everything is stopped.
+type Stop = fn(&Gate, &Stoppable) -> GracePeriod;
+
+fn then_wait(gate: &Gate, world: &Stoppable) -> GracePeriod {
+    world.stopped.store(true, Ordering::Relaxed);
+    gate.grace_period()
+}
+
+/// The mistake of waiting before others can see what for.
+fn after_waiting(gate: &Gate, world: &Stoppable) -> GracePeriod {
+    let period = gate.grace_period();
+    world.stopped.store(true, Ordering::Relaxed);
+    period
+}
+
+/// One that begins and is forgotten, and another.
+fn after_another(gate: &Gate, world: &Stoppable) -> GracePeriod {
+    let mut another = gate.grace_period();
+    another.is_over();
+    then_wait(gate, world)
+}
+
+/// Threads work while this one stops them. Once that is over, nothing changes, and when they have
+/// ended it is.
+fn stop<const WORKERS: usize>(workers: [Worker; WORKERS], stop: Stop) {
+    let gate = Gate::new(WORKERS);
+    let world = Arc::new(Stoppable::default());
+    let threads: Vec<_> = (0..)
+        .zip(workers)
+        .map(|(index, work)| {
+            let (pass, world) = (gate.register().unwrap(), Arc::clone(&world));
+            thread::spawn(move || work(&pass, &world, index))
+        })
+        .collect();
+    let mut period = stop(&gate, &world);
+    let stopped = [(); 2].map(|()| period.is_over().then(|| world.read()));
+    for thread in threads {
+        thread.join().unwrap();
+    }
+    for stopped in stopped.into_iter().flatten() {
+        assert_eq!(world.read(), stopped, "changed later");
+    }
+    assert!(period.is_over(), "never over");
+}
+
+/// The number of threads changes while one waits for those that are inside.
+fn registration_in_a_grace_period() {
+    let gate = Gate::new(2);
+    let world = Arc::new(Stoppable::default());
+    let coming = {
+        let (gate, world) = (gate.clone(), Arc::clone(&world));
+        thread::spawn(move || {
+            for thread in 0..2 {
+                let pass = gate.register().expect("the slot is free");
+                pass.enter();
+                world.change_unless_stopped(thread);
+                // Dropping the pass leaves.
+            }
+        })
+    };
+    let mut period = then_wait(&gate, &world);
+    let stopped = period.is_over().then(|| world.read());
+    coming.join().unwrap();
+    assert!(stopped.is_none_or(|stopped| world.read() == stopped), "changed later");
+    assert!(period.is_over(), "never over");
+}
+
 #[test]
 fn a_closer_is_alone_and_sees_everything() {
     holds(3, exclusion::<2, 1>);
@@ -251,6 +413,26 @@ fn a_notice_between_look_and_sleep_is_missed() {
 }
 
 #[test]
+fn who_gives_up_is_inside_or_outside() {
+    holds(3, giving_up);
+}
+
+#[test]
+fn who_gives_up_while_the_gate_opens_must_be_noticed() {
+    fails_with(Fault::TornExchange, "", 3, giving_up);
+}
+
+#[test]
+fn a_closer_that_has_given_up_leaves_the_gate_open_and_the_next_one_is_alone() {
+    holds(3, a_closer_that_gives_up);
+}
+
+#[test]
+fn who_is_inside_stays_there_when_a_closer_gives_up() {
+    fails_with(Fault::ZeroStore, "left twice", 3, a_closer_that_gives_up);
+}
+
+#[test]
 fn who_waits_starves_unless_it_is_put_inside() {
     fails_with(Fault::ZeroStore, "starved", 2, turn_of_who_waits);
 }
@@ -263,4 +445,67 @@ fn two_closers_that_stay_inside_block_one_another() {
 #[test]
 fn who_registers_meanwhile_must_be_waited_for() {
     fails_with(Fault::BlindMark, "not alone", 3, registration);
+}
+
+#[test]
+fn after_a_grace_period_nothing_goes_on_that_was_stopped() {
+    holds(3, || stop([in_two_visits, in_two_visits], then_wait));
+}
+
+#[test]
+fn a_grace_period_and_one_thread_more_deeply() {
+    holds(9, || stop([in_two_visits], then_wait));
+}
+
+#[test]
+fn who_makes_way_for_a_grace_period_goes_on_as_it_must() {
+    holds(9, || stop([on_both_sides_of_a_way_made], then_wait));
+}
+
+#[test]
+fn who_works_alone_is_waited_for() {
+    holds(3, || stop([alone], then_wait));
+}
+
+#[test]
+fn who_works_alone_beside_visits_is_waited_for() {
+    holds(2, || stop([alone, in_two_visits], then_wait));
+}
+
+#[test]
+fn grace_periods_do_not_hide_visits_from_one_another() {
+    holds(3, || stop([in_two_visits, in_two_visits], after_another));
+    holds(6, || stop([in_two_visits], after_another));
+    holds(3, || stop([on_both_sides_of_a_way_made], after_another));
+    holds(2, || stop([alone], after_another));
+}
+
+#[test]
+fn threads_may_come_during_a_grace_period() {
+    holds(3, registration_in_a_grace_period);
+}
+
+#[test]
+fn what_stops_threads_must_be_written_before_the_grace_period() {
+    fails("changed later", 2, || stop([in_two_visits], after_waiting));
+}
+
+#[test]
+fn with_relaxed_orderings_a_grace_period_orders_nothing() {
+    fails_with(Fault::Relaxed, "changed later", 2, || stop([in_two_visits], then_wait));
+}
+
+#[test]
+fn a_grace_period_that_overlooks_a_visit_is_found() {
+    fails_with(Fault::BlindMark, "changed later", 2, || stop([in_two_visits], then_wait));
+}
+
+#[test]
+fn a_visit_that_ends_while_it_is_marked_must_not_be_awaited() {
+    fails_with(Fault::TornExchange, "", 2, || stop([in_two_visits], then_wait));
+}
+
+#[test]
+fn who_works_alone_must_be_counted() {
+    fails_with(Fault::NoCount, "changed later", 3, || stop([alone], then_wait));
 }

@@ -8,7 +8,7 @@ use loom::thread::{Builder, JoinHandle};
 
 use super::mailbox::{Mailbox, Sender};
 use super::shim::{Fault, PRODUCER};
-use super::{fails_with, holds};
+use super::{fails, fails_with, holds};
 
 type Message = (usize, u64);
 
@@ -44,10 +44,36 @@ impl Eventfd {
     }
 }
 
-fn spawn_producer(sender: Sender<Message>, producer: usize, messages: u64) -> JoinHandle<()> {
+/// How a producer wakes the owner.
+#[derive(Clone, Copy, PartialEq)]
+enum Wakes {
+    /// With each message.
+    Each,
+    /// Once, behind all of them.
+    Last,
+    /// Once, in front of the last message: too early.
+    Early,
+}
+
+fn spawn_producer(
+    sender: Sender<Message>,
+    producer: usize,
+    messages: u64,
+    wakes: Wakes,
+) -> JoinHandle<()> {
     let send = move || {
         for number in 0..messages {
-            sender.send((producer, number));
+            if wakes == Wakes::Each {
+                sender.send((producer, number));
+                continue;
+            }
+            if wakes == Wakes::Early && number + 1 == messages {
+                sender.wake();
+            }
+            sender.push((producer, number));
+        }
+        if wakes == Wakes::Last {
+            sender.wake();
         }
     };
     Builder::new().name(PRODUCER.to_owned()).spawn(send).unwrap()
@@ -56,13 +82,18 @@ fn spawn_producer(sender: Sender<Message>, producer: usize, messages: u64) -> Jo
 /// The owner receives `MESSAGES` from each of `PRODUCERS`, and sleeps whenever it may. A lost
 /// wake-up is an owner that sleeps for ever, which loom reports as a deadlock.
 fn deliver<const PRODUCERS: usize, const MESSAGES: u64>() {
+    deliver_by::<PRODUCERS, MESSAGES>(Wakes::Each);
+}
+
+fn deliver_by<const PRODUCERS: usize, const MESSAGES: u64>(wakes: Wakes) {
     let eventfd = Eventfd::new();
     let mailbox = Mailbox::new({
         let eventfd = Arc::clone(&eventfd);
         move || eventfd.raise()
     });
-    let producers: Vec<_> =
-        (0..PRODUCERS).map(|index| spawn_producer(mailbox.sender(), index, MESSAGES)).collect();
+    let producers: Vec<_> = (0..PRODUCERS)
+        .map(|index| spawn_producer(mailbox.sender(), index, MESSAGES, wakes))
+        .collect();
 
     let mut next = [0; PRODUCERS];
     let mut announced = 0;
@@ -99,6 +130,23 @@ fn two_producers_are_heard_with_one_wake_for_a_sleep() {
 #[test]
 fn two_producers_send_twice() {
     holds(2, deliver::<2, 2>);
+}
+
+#[test]
+fn messages_are_heard_that_are_followed_by_one_wake() {
+    holds(3, || deliver_by::<1, 2>(Wakes::Last));
+    holds(2, || deliver_by::<2, 2>(Wakes::Last));
+}
+
+#[test]
+fn a_wake_in_front_of_a_message_does_not_count() {
+    fails("deadlock", 3, || deliver_by::<1, 2>(Wakes::Early));
+}
+
+#[test]
+fn without_the_producers_fence_a_late_wake_is_lost() {
+    let late = || deliver_by::<1, 2>(Wakes::Last);
+    fails_with(Fault::NoProducerFence, "deadlock", 3, late);
 }
 
 #[test]

@@ -31,7 +31,8 @@ pub(crate) enum Fault {
     NoOwnerFence,
     /// Setting bits yields zero, as if none had been set: a closer that does not wait.
     BlindMark,
-    /// A byte is stored as zero: a gate that opens and forgets to put inside who waits.
+    /// A byte that is stored or released is zero: a gate that opens and forgets to put inside who
+    /// waits, or puts outside who is inside.
     ZeroStore,
     /// The queue always claims to be empty, as if nobody looked again before sleeping.
     BlindRecheck,
@@ -43,6 +44,8 @@ pub(crate) enum Fault {
     OneNotice,
     /// A condition variable lets go of the lock before it listens.
     LateListen,
+    /// Adding to a count yields zero, as if nobody had counted before.
+    NoCount,
     /// A lock is let go and taken again between a look at what it guards and the change.
     TornLock,
 }
@@ -107,6 +110,8 @@ macro_rules! atomic {
                 success: Ordering,
                 failure: Ordering,
             ) -> Result<$value, $value> {
+                let zeroed = Fault::ZeroStore.is_planted() && success == Ordering::AcqRel;
+                let new = if zeroed { <$value>::default() } else { new };
                 if Fault::TornExchange.is_planted() {
                     let found = self.0.load(Ordering::Acquire);
                     if found != current {
@@ -138,11 +143,6 @@ impl AtomicBool {
 atomic!(AtomicU8, u8, fetch_sub);
 
 impl AtomicU8 {
-    pub(crate) fn store(&self, value: u8, order: Ordering) {
-        let value = if Fault::ZeroStore.is_planted() { 0 } else { value };
-        self.0.store(value, weaken(order));
-    }
-
     pub(crate) fn fetch_or(&self, bits: u8, order: Ordering) -> u8 {
         let found = self.0.fetch_or(bits, weaken(order));
         if Fault::BlindMark.is_planted() { 0 } else { found }
@@ -151,6 +151,13 @@ impl AtomicU8 {
 
 atomic!(AtomicIsize, isize, fetch_add, fetch_sub);
 atomic!(AtomicU64, u64, fetch_or);
+
+impl AtomicU64 {
+    pub(crate) fn fetch_add(&self, value: u64, order: Ordering) -> u64 {
+        let found = self.0.fetch_add(value, weaken(order));
+        if Fault::NoCount.is_planted() { 0 } else { found }
+    }
+}
 
 /// A queue that promises as little as the sources ask for: a push publishes with Release, a look
 /// acquires, and a look may be stale. Whatever more the real queue orders must not be needed.
@@ -271,4 +278,19 @@ impl Condvar {
             self.0.notify_all();
         }
     }
+}
+
+/// Time does not pass in a model: the notice comes.
+pub(crate) fn wait_for_a_while<'a, T>(
+    notice: &Condvar,
+    _mutex: &'a Mutex<T>,
+    mut guard: MutexGuard<'a, T>,
+) -> MutexGuard<'a, T> {
+    notice.wait(&mut guard);
+    guard
+}
+
+/// The lock becomes free.
+pub(crate) fn lock_for_a_while<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+    Some(mutex.lock())
 }

@@ -10,6 +10,8 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 
 use super::batch::Ratio;
+use super::compare::Case;
+use super::hits::HitsPlan;
 use super::load::{Extent, Load};
 use super::memory::Figure;
 use super::pin::Cpus;
@@ -57,6 +59,52 @@ pub enum BenchCommand {
     Memory(MemoryArgs),
     /// Start several servers and measure how long other clients wait beside slow commands
     Stall(StallArgs),
+    /// Play a cache on a server with little memory, and see how many reads hit
+    Hits(HitsArgs),
+}
+
+/// Options of `weft bench hits`.
+#[derive(Debug, Clone, Args)]
+pub struct HitsArgs {
+    /// Where the server is; it is emptied.
+    #[command(flatten)]
+    pub connection: ConnectionArgs,
+    /// maxmemory of the server, which keeps it
+    #[arg(long, default_value = "100mb", value_name = "BYTES")]
+    pub maxmemory: String,
+    /// maxmemory-policy, which it keeps as well
+    #[arg(long, default_value = "allkeys-lru", value_name = "POLICY")]
+    pub policy: String,
+    /// Keys that may be read
+    #[arg(long, default_value_t = 1_000_000, value_name = "KEYS")]
+    pub keys: usize,
+    /// Bytes of a value
+    #[arg(short, long, default_value_t = 256, value_name = "BYTES")]
+    pub data_size: usize,
+    /// Reads, of which the first half is not counted
+    #[arg(short = 'n', long, default_value_t = 5_000_000, value_name = "READS")]
+    pub requests: u64,
+    /// How unequal the keys are: the exponent of Zipf's law
+    #[arg(long, default_value_t = 0.99, value_name = "EXPONENT")]
+    pub skew: f64,
+    /// Seed of the random keys
+    #[arg(long, default_value_t = 1, value_name = "SEED")]
+    pub seed: u64,
+}
+
+impl HitsArgs {
+    /// What is played.
+    pub fn plan(&self) -> HitsPlan {
+        HitsPlan {
+            maxmemory: self.maxmemory.clone(),
+            policy: self.policy.clone(),
+            keys: self.keys,
+            value_bytes: self.data_size,
+            reads: self.requests,
+            skew: self.skew,
+            seed: self.seed,
+        }
+    }
 }
 
 /// Options of `weft bench floor`.
@@ -135,12 +183,12 @@ pub struct LoadArgs {
     /// Load threads
     #[arg(long, default_value_t = 1)]
     pub threads: usize,
-    /// Connections, all threads together
-    #[arg(short, long, default_value_t = 50)]
-    pub clients: usize,
-    /// Requests sent at once on a connection
-    #[arg(short = 'P', long, default_value_t = 1)]
-    pub pipeline: usize,
+    /// Connections, all threads together; 50 where neither this nor the workload says
+    #[arg(short, long)]
+    pub clients: Option<usize>,
+    /// Requests sent at once on a connection; 1 where neither this nor the workload says
+    #[arg(short = 'P', long)]
+    pub pipeline: Option<usize>,
     /// Bytes of a value
     #[arg(short, long, default_value_t = 256, value_name = "BYTES")]
     pub data_size: usize,
@@ -150,9 +198,9 @@ pub struct LoadArgs {
     /// Bytes of a key name
     #[arg(long, default_value_t = 16, value_name = "BYTES")]
     pub key_size: usize,
-    /// Reads to writes, for workloads that do both
-    #[arg(long, default_value = "1:1", value_name = "R:W")]
-    pub ratio: Ratio,
+    /// Reads to writes, for workloads that do both; 1:1 where neither this nor the workload says
+    #[arg(long, value_name = "R:W")]
+    pub ratio: Option<Ratio>,
     /// Seconds to measure
     #[arg(long, default_value = "5", value_name = "SECONDS", value_parser = seconds)]
     pub duration: Duration,
@@ -211,7 +259,8 @@ pub struct CompareArgs {
     /// The load; the key range is always filled first.
     #[command(flatten)]
     pub load: LoadArgs,
-    /// Further pipeline depths to measure each workload at
+    /// Further pipeline depths to measure each workload at; one that has a depth of its own is
+    /// measured at that alone, unless --pipeline says otherwise
     #[arg(long, value_delimiter = ',', value_name = "DEPTHS")]
     pub pipelines: Vec<usize>,
     /// Rounds over all servers; medians are shown
@@ -328,14 +377,20 @@ impl ConnectionArgs {
 }
 
 impl LoadArgs {
-    /// The load that the options describe.
-    pub fn load(&self) -> Load {
+    /// Keys and values.
+    pub fn shape(&self) -> Shape {
+        Shape { keys: self.keys, key_bytes: self.key_size, value_bytes: self.data_size }
+    }
+
+    /// The load that the options describe; what they leave open is the workload's.
+    pub fn load(&self, row: &Row) -> Load {
+        let (own, default) = (row.settings, Load::default());
         Load {
-            clients: self.clients,
+            clients: self.clients.or(own.clients).unwrap_or(default.clients),
             threads: self.threads,
-            pipeline: self.pipeline,
-            shape: Shape { keys: self.keys, key_bytes: self.key_size, value_bytes: self.data_size },
-            ratio: self.ratio,
+            pipeline: self.pipeline.or(own.pipeline).unwrap_or(default.pipeline),
+            shape: self.shape(),
+            ratio: self.ratio.or(own.ratio).unwrap_or_default(),
             cpus: self.pin.clone().unwrap_or_default(),
             seed: self.seed,
             warm_up: self.warm_up,
@@ -349,5 +404,65 @@ impl LoadArgs {
             return workload::TABLE.iter().collect();
         }
         self.workload.iter().filter_map(|name| workload::find(name)).collect()
+    }
+}
+
+impl CompareArgs {
+    /// What is measured: each workload at each of its depths.
+    pub fn cases(&self) -> Vec<Case> {
+        self.load.rows().into_iter().flat_map(|row| self.cases_of(row)).collect()
+    }
+
+    fn cases_of(&self, row: &'static Row) -> impl Iterator<Item = Case> {
+        let load = self.load.load(row);
+        let has_own = self.load.pipeline.is_none() && row.settings.pipeline.is_some();
+        let further = if has_own { &[][..] } else { &self.pipelines };
+        let depths = std::iter::once(load.pipeline).chain(further.iter().copied());
+        depths.map(move |pipeline| Case { row, load: Load { pipeline, ..load.clone() } })
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::bench::workload::Settings;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: CompareArgs,
+    }
+
+    /// Clients, pipeline depth and ratio of each case.
+    fn cases(row: &'static Row, options: &str) -> Vec<(usize, usize, String)> {
+        let words = "compare --server a=b".split(' ').chain(options.split_whitespace());
+        let args = Line::try_parse_from(words).unwrap().args;
+        let cases = args.cases_of(row);
+        cases
+            .map(|case| (case.load.clients, case.load.pipeline, case.load.ratio.to_string()))
+            .collect()
+    }
+
+    #[test]
+    fn a_row_decides_what_the_options_leave_open() {
+        const PLAIN: Row = Row::new("plain");
+        const OWN: Row = Row {
+            settings: Settings {
+                clients: Some(1),
+                pipeline: Some(4),
+                ratio: Some(Ratio { reads: 4, writes: 1 }),
+            },
+            ..Row::new("own")
+        };
+        let case = |clients, pipeline, ratio: &str| (clients, pipeline, ratio.to_owned());
+        assert_eq!(cases(&PLAIN, ""), [case(50, 1, "1:1")]);
+        assert_eq!(cases(&PLAIN, "--pipelines 16"), [case(50, 1, "1:1"), case(50, 16, "1:1")]);
+        assert_eq!(cases(&OWN, "--pipelines 16"), [case(1, 4, "4:1")]);
+        assert_eq!(cases(&OWN, "-c 9 --ratio 1:2"), [case(9, 4, "1:2")]);
+        let both = "-P 2 --pipelines 16";
+        assert_eq!(cases(&OWN, both), [case(1, 2, "4:1"), case(1, 16, "4:1")]);
     }
 }

@@ -1,10 +1,13 @@
 //! The next batch of requests of a load thread, made by writing a few digits.
 //!
-//! A batch is `pipeline` requests. With one command in the workload the batch is laid out once and
+//! A batch is `pipeline` requests. With one template in the workload the batch is laid out once and
 //! only its digits change; with two it is laid out again each time, which copies the requests.
+
+use std::fmt;
 
 use fastrand::Rng;
 
+use super::replies::Answer;
 use super::template::{Shape, Template};
 use super::workload::Row;
 use crate::Error;
@@ -21,6 +24,12 @@ pub struct Ratio {
 impl Default for Ratio {
     fn default() -> Self {
         Ratio { reads: 1, writes: 1 }
+    }
+}
+
+impl fmt::Display for Ratio {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.reads, self.writes)
     }
 }
 
@@ -49,14 +58,20 @@ pub struct Batches {
 #[derive(Debug)]
 enum Kind {
     One(Template),
-    Two { read: Template, write: Template, ratio: Ratio },
+    /// Both have the same answer.
+    Two {
+        read: Template,
+        write: Template,
+        ratio: Ratio,
+    },
 }
 
 impl Batches {
     /// Batches of `pipeline` requests of a workload.
     ///
     /// # Errors
-    /// When a template cannot be compiled with this shape.
+    /// When a template cannot be compiled with this shape, or reading and writing are answered
+    /// differently.
     pub fn new(
         row: &Row,
         ratio: Ratio,
@@ -66,7 +81,13 @@ impl Batches {
     ) -> Result<Batches, Error> {
         let compile = |text: &str| Template::compile(text, shape);
         let kind = match (row.read.map(compile).transpose()?, row.write.map(compile).transpose()?) {
-            (Some(read), Some(write)) => Kind::Two { read, write, ratio },
+            (Some(read), Some(write)) if read.answer() == write.answer() => {
+                Kind::Two { read, write, ratio }
+            }
+            (Some(_), Some(_)) => {
+                let text = format!("{} mixes requests with different answers", row.name);
+                return Err(Error::Usage(text));
+            }
             (Some(only), None) | (None, Some(only)) => Kind::One(only),
             (None, None) => return Err(Error::Usage(format!("{} has no command", row.name))),
         };
@@ -75,6 +96,13 @@ impl Batches {
             (0..pipeline).for_each(|_| template.append(&mut bytes));
         }
         Ok(Batches { kind, rng: Rng::with_seed(seed), bytes, pipeline })
+    }
+
+    /// What answers each of the requests.
+    pub fn answer(&self) -> Answer {
+        match &self.kind {
+            Kind::One(template) | Kind::Two { read: template, .. } => template.answer(),
+        }
     }
 
     /// The bytes of the next batch.
@@ -129,6 +157,7 @@ mod tests {
     #[test]
     fn ratios_parse() {
         assert_eq!("9:1".parse(), Ok(Ratio { reads: 9, writes: 1 }));
+        assert_eq!(Ratio { reads: 9, writes: 1 }.to_string(), "9:1");
         for text in ["0:0", "9", "a:b", "-1:2", "4294967295:1"] {
             assert!(text.parse::<Ratio>().is_err(), "{text}");
         }

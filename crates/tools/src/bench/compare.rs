@@ -8,20 +8,36 @@ use std::fmt;
 
 use serde_json::{Value, json};
 
-use super::load::{Load, Outcome, drive};
+use super::load::{Load, Outcome, drive, make_ready};
 use super::report::percentile_us;
-use super::session::Session;
 use super::target::{Role, Server, Target};
 use super::workload::Row;
 use crate::Error;
 
-/// One line of questions: a workload at a pipeline depth.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The first column of the text: the longest title of a workload.
+const TITLE_WIDTH: usize = 36;
+
+/// One line of questions: a workload under a load.
+#[derive(Debug, Clone, PartialEq)]
 pub struct Case {
     /// The workload.
     pub row: &'static Row,
-    /// Requests sent at once.
-    pub pipeline: usize,
+    /// The load.
+    pub load: Load,
+}
+
+impl Case {
+    /// Its name in tables: the pipeline depth, and what else the workload has a say in.
+    pub fn title(&self) -> String {
+        let Case { row: Row { name, settings, .. }, load } = self;
+        let clients = match (settings.clients, load.clients) {
+            (None, _) => String::new(),
+            (Some(_), 1) => ", 1 client".into(),
+            (Some(_), count) => format!(", {count} clients"),
+        };
+        let ratio = settings.ratio.map_or(String::new(), |_| format!(", {}", load.ratio));
+        format!("{name}{clients}{ratio}, pipeline {}", load.pipeline)
+    }
 }
 
 /// What is measured.
@@ -31,8 +47,6 @@ pub struct Plan {
     pub cases: Vec<Case>,
     /// Rounds over all servers, at least 1.
     pub rounds: usize,
-    /// The load; a case replaces its pipeline.
-    pub load: Load,
 }
 
 /// Medians over the rounds of one case on one server.
@@ -40,12 +54,22 @@ pub struct Plan {
 pub struct Cell {
     /// Server CPU per request in microseconds, when its process is known.
     pub cpu_us: Option<f64>,
-    /// Replies per second.
+    /// Requests per second.
     pub per_second: f64,
     /// The median latency in microseconds.
     pub p50_us: f64,
     /// The 99th percentile of latency in microseconds.
     pub p99_us: f64,
+    /// The share of requests that were transactions aborted by a change of a watched key.
+    pub aborted_per_request: f64,
+}
+
+impl Cell {
+    /// How many transactions were aborted, in percent; nothing if none was.
+    pub fn aborted(&self) -> Option<String> {
+        let share = self.aborted_per_request;
+        (share > 0.0).then(|| format!("{:.2}%", share * 100.0))
+    }
 }
 
 /// One case over all servers, in the order of [`Table::targets`].
@@ -53,7 +77,7 @@ pub struct Cell {
 pub struct Line {
     /// What was asked.
     pub case: Case,
-    /// What each server showed; nothing of a peer that refuses the command.
+    /// What each server showed; nothing of one that does not know the command.
     pub cells: Vec<Option<Cell>>,
 }
 
@@ -88,43 +112,43 @@ pub fn compare(
     }
     let total = plan.cases.len() as f64;
     let mut lines = Vec::with_capacity(plan.cases.len());
-    for (index, &case) in plan.cases.iter().enumerate() {
+    for (index, case) in plan.cases.iter().enumerate() {
         let mut progress = |text: &str, share: f64| observe(text, (index as f64 + share) / total);
-        let cells = measure_case(case, targets, &servers, plan, &mut progress)?;
-        lines.push(Line { case, cells });
+        let cells = measure_case(case, targets, &servers, plan.rounds, &mut progress)?;
+        lines.push(Line { case: case.clone(), cells });
     }
     let targets = targets.iter().map(|target| (target.name.clone(), target.role)).collect();
     Ok(Table { targets, lines })
 }
 
 fn measure_case(
-    case: Case,
+    case: &Case,
     targets: &[Target],
     servers: &[Server],
-    plan: &Plan,
+    rounds: usize,
     progress: &mut dyn FnMut(&str, f64),
 ) -> Result<Vec<Option<Cell>>, Error> {
-    let Case { row, pipeline } = case;
-    let mut load = Load { pipeline, ..plan.load.clone() };
-    let mut samples = vec![Some(Vec::with_capacity(plan.rounds)); servers.len()];
+    let Case { row, load } = case;
+    let mut load = load.clone();
+    let mut samples = vec![Some(Vec::with_capacity(rounds)); servers.len()];
     for ((target, server), samples) in targets.iter().zip(servers).zip(&mut samples) {
         progress(&format!("filling {} for {}", target.name, row.name), 0.0);
         server.resume();
-        if let (Some(fill), false) = (row.fill, target.role == Role::Floor) {
-            let filled = Session::open(&server.endpoint)?.fill(fill, &load.shape, load.seed);
-            if answered(target, filled)?.is_none() {
+        if target.role != Role::Floor {
+            let ready = make_ready(&server.endpoint, row, &load, true);
+            if answered(target, ready)?.is_none() {
                 *samples = None;
             }
         }
         server.pause();
     }
-    for round in 0..plan.rounds {
+    for round in 0..rounds {
         load.seed = load.seed.wrapping_add(load.threads as u64);
         for (index, (target, server)) in targets.iter().zip(servers).enumerate() {
             let Some(outcomes) = &mut samples[index] else { continue };
             let share = (round * servers.len() + index) as f64;
-            let text = format!("{} x{pipeline} {} {}", row.name, round + 1, target.name);
-            progress(&text, share / (plan.rounds * servers.len()) as f64);
+            let text = format!("{} x{} {} {}", row.name, load.pipeline, round + 1, target.name);
+            progress(&text, share / (rounds * servers.len()) as f64);
             server.resume();
             let outcome = drive(&server.endpoint, row, &load, server.pid, &mut |_, _| {})?;
             server.pause();
@@ -138,15 +162,23 @@ fn measure_case(
     Ok(samples.iter().map(|outcomes| outcomes.as_deref().map(medians)).collect())
 }
 
-/// Nothing for a peer that answers with errors: it does not know the command or the option, which
-/// is no fault of the comparison. Any other failure is one.
+/// Nothing for a server that does not know the command, nor for a peer that answers with other
+/// errors: it does not know the option, which is no fault of the comparison. Any other failure is
+/// one.
 fn answered<T>(target: &Target, result: Result<T, Error>) -> Result<Option<T>, Error> {
-    match result {
-        Err(Error::ErrorReplies { .. } | Error::Refused { .. }) if target.role == Role::Peer => {
-            Ok(None)
-        }
-        result => result.map(Some),
+    let Err(Error::ErrorReplies { first: reply, .. } | Error::Refused { reply, .. }) = &result
+    else {
+        return result.map(Some);
+    };
+    match target.role == Role::Peer || says_unknown(reply) {
+        true => Ok(None),
+        false => result.map(Some),
     }
+}
+
+/// Whether an error is that of a command or subcommand that the server does not have.
+fn says_unknown(reply: &str) -> bool {
+    reply.starts_with("ERR unknown command") || reply.starts_with("ERR unknown subcommand")
 }
 
 /// A measurement of error replies is none.
@@ -169,6 +201,7 @@ fn medians(outcomes: &[Outcome]) -> Cell {
         per_second: over(&Outcome::per_second),
         p50_us: over(&|outcome| percentile_us(&outcome.latency, 50.0)),
         p99_us: over(&|outcome| percentile_us(&outcome.latency, 99.0)),
+        aborted_per_request: over(&|outcome| outcome.aborted_per_request),
     }
 }
 
@@ -204,11 +237,14 @@ impl Table {
                     "requests_per_second": cell.map(|cell| cell.per_second),
                     "p50_us": cell.map(|cell| cell.p50_us),
                     "p99_us": cell.map(|cell| cell.p99_us),
+                    "aborted_per_request": cell.map(|cell| cell.aborted_per_request),
                 })
             });
             json!({
                 "workload": line.case.row.name,
-                "pipeline": line.case.pipeline,
+                "clients": line.case.load.clients,
+                "pipeline": line.case.load.pipeline,
+                "ratio": line.case.row.is_mixed().then(|| line.case.load.ratio.to_string()),
                 "servers": servers.collect::<Vec<_>>(),
             })
         });
@@ -227,7 +263,7 @@ impl Table {
         if texts.iter().all(Option::is_none) {
             return Ok(());
         }
-        write!(f, "  {label:<20}")?;
+        write!(f, "{:<TITLE_WIDTH$}", format!("  {label}"))?;
         for text in texts {
             write!(f, " {:>12}", text.as_deref().unwrap_or("-"))?;
         }
@@ -238,8 +274,7 @@ impl Table {
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for line in &self.lines {
-            let title = format!("{}, pipeline {}", line.case.row.name, line.case.pipeline);
-            write!(f, "{title:<22}")?;
+            write!(f, "{:<TITLE_WIDTH$}", line.case.title())?;
             for (name, _) in &self.targets {
                 write!(f, " {name:>12}")?;
             }
@@ -257,6 +292,7 @@ impl fmt::Display for Table {
             self.figures(f, "  x best peer", line, |c| ratio(rate(c), peer_rate))?;
             self.figures(f, "p50 us", line, |c| Some(format!("{:.0}", c.p50_us)))?;
             self.figures(f, "p99 us", line, |c| Some(format!("{:.0}", c.p99_us)))?;
+            self.figures(f, "aborted", line, Cell::aborted)?;
         }
         Ok(())
     }
@@ -266,15 +302,22 @@ impl fmt::Display for Table {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::bench::pin::Cpus;
     use crate::bench::workload;
 
+    fn case(row: &str, pipeline: usize) -> Case {
+        let load = Load { pipeline, ..Load::default() };
+        Case { row: workload::find(row).unwrap(), load }
+    }
+
     fn cell(cpu_us: f64, per_second: f64) -> Cell {
-        Cell { cpu_us: Some(cpu_us), per_second, p50_us: 1.0, p99_us: 2.0 }
+        let cpu_us = Some(cpu_us);
+        Cell { cpu_us, per_second, p50_us: 1.0, p99_us: 2.0, aborted_per_request: 0.0 }
     }
 
     #[test]
     fn ratios_are_to_the_floor_and_to_the_best_peer() {
-        let case = Case { row: workload::find("get").unwrap(), pipeline: 16 };
+        let case = case("get", 16);
         let cells = [(2.0, 400.0), (3.0, 300.0), (6.0, 150.0), (4.0, 120.0)];
         let cells = cells.map(|(cpu_us, per_second)| Some(cell(cpu_us, per_second))).to_vec();
         let roles = [Role::Floor, Role::Subject, Role::Peer, Role::Peer];
@@ -290,7 +333,7 @@ mod tests {
 
     #[test]
     fn a_peer_that_refuses_a_command_has_no_figures() {
-        let case = Case { row: workload::find("get").unwrap(), pipeline: 16 };
+        let case = case("get", 16);
         let cells = vec![Some(cell(3.0, 300.0)), None, Some(cell(4.0, 120.0))];
         let roles = [Role::Subject, Role::Peer, Role::Peer];
         let targets = ["weft", "a", "b"].map(str::to_owned).into_iter().zip(roles);
@@ -299,6 +342,44 @@ mod tests {
         let text = table.to_string();
         let cpu = text.lines().find(|line| line.contains("CPU")).unwrap();
         assert!(cpu.ends_with("3.000            -        4.000"), "{text}");
+    }
+
+    #[test]
+    fn every_title_fits_its_column() {
+        for row in workload::TABLE {
+            let clients = row.settings.clients.unwrap_or(50);
+            let load = Load { clients, pipeline: 16, ..Load::default() };
+            let title = Case { row, load }.title();
+            assert!(title.len() <= TITLE_WIDTH, "{title}");
+        }
+    }
+
+    #[test]
+    fn a_server_that_does_not_know_a_command_is_left_out() {
+        let unknown = "ERR unknown command 'EVAL', with args beginning with: 'x' ";
+        let result = |role, reply: &str| {
+            let target = Target { role, ..Target::floor("weft", 1, Cpus::default()) };
+            let reply = reply.to_owned();
+            answered(&target, Err::<(), _>(Error::Refused { step: String::new(), reply }))
+        };
+        for role in [Role::Subject, Role::Peer] {
+            assert!(matches!(result(role, unknown), Ok(None)));
+            assert!(matches!(result(role, "ERR unknown subcommand 'X'. Try"), Ok(None)));
+        }
+        assert!(matches!(result(Role::Peer, "ERR syntax error"), Ok(None)));
+        assert!(result(Role::Subject, "ERR syntax error").is_err());
+    }
+
+    #[test]
+    fn aborted_transactions_have_a_line_if_there_are_any() {
+        let case = case("get", 1);
+        let shown = |aborted_per_request| {
+            let cells = vec![Some(Cell { aborted_per_request, ..cell(1.0, 2.0) })];
+            let targets = vec![("weft".to_owned(), Role::Subject)];
+            let table = Table { targets, lines: vec![Line { case: case.clone(), cells }] };
+            [table.to_string(), table.markdown()].map(|text| text.contains("aborted"))
+        };
+        assert_eq!((shown(0.0), shown(0.001)), ([false; 2], [true; 2]));
     }
 
     #[test]

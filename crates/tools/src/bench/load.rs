@@ -14,6 +14,7 @@ use super::pin::{Cpus, allow_open_files};
 use super::replies::Tally;
 use super::session::{Endpoint, Session};
 use super::stream::Stream;
+use super::subscribers::Listeners;
 use super::template::Shape;
 use super::worker::{Phase, Signals, Worker, latency_histogram};
 use super::workload::Row;
@@ -28,23 +29,26 @@ const STALL_TIME_MAX: Duration = Duration::from_secs(30);
 /// Files beside the clients' sockets that the process has open.
 const SPARE_FILES: u64 = 64;
 
+/// The most connections that are subscribed while a row runs.
+const SUBSCRIBERS_MAX: u64 = 1000;
+
 /// When the measured window ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
     /// After this time.
     Time(Duration),
-    /// After this many replies, rounded up to whole batches on every thread.
+    /// After this many answered requests, rounded up to whole batches on every thread.
     Requests(u64),
 }
 
 /// How a server is loaded.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Load {
     /// Connections, all threads together.
     pub clients: usize,
     /// Load threads.
     pub threads: usize,
-    /// Requests sent at once on each connection.
+    /// Requests sent at once on each connection, of as many commands each as the row says.
     pub pipeline: usize,
     /// Keys and values.
     pub shape: Shape,
@@ -80,18 +84,22 @@ impl Default for Load {
 /// What one measured window showed.
 #[derive(Debug, Clone)]
 pub struct Outcome {
-    /// Replies within the window.
+    /// Requests answered within the window; one of several commands counts once.
     pub requests: u64,
     /// The length of the window.
     pub wall: Duration,
     /// Latencies in nanoseconds; each request has that of its batch.
     pub latency: Histogram<u64>,
-    /// Error replies, warm-up included: no figure counts when there is one.
+    /// Error replies, warm-up included, of all commands of a request: no figure counts when there
+    /// is one.
     pub errors: u64,
     /// The text of the first error.
     pub first_error: String,
     /// Nulls for each reply, warm-up included: for a read, the share of keys that were missing.
     pub nulls_per_reply: f64,
+    /// Transactions that EXEC aborted because a watched key had changed, for each request, warm-up
+    /// included.
+    pub aborted_per_request: f64,
     /// CPU time of the server, when its process is known.
     pub server: Option<CpuUse>,
     /// CPU time of the load threads.
@@ -99,7 +107,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Replies per second.
+    /// Requests per second.
     pub fn per_second(&self) -> f64 {
         self.requests as f64 / self.wall.as_secs_f64().max(f64::MIN_POSITIVE)
     }
@@ -120,7 +128,7 @@ enum WorkerEvent {
     Finished(Result<(Tally, Histogram<u64>), Error>),
 }
 
-/// How far the window has come, from 0 to 1, and the replies so far.
+/// How far the window has come, from 0 to 1, and the requests answered so far.
 pub type Observer<'a> = &'a mut dyn FnMut(f64, u64);
 
 /// Loads a server with one workload and measures one window. `pid` is the server's process if its
@@ -139,7 +147,8 @@ pub fn drive(
     if load.clients == 0 || load.threads == 0 || load.pipeline == 0 {
         return Err(Error::Usage("clients, threads and pipeline must be at least 1".into()));
     }
-    allow_open_files(load.clients as u64 + SPARE_FILES)?;
+    allow_open_files(load.clients as u64 + SUBSCRIBERS_MAX + SPARE_FILES)?;
+    let _listeners = row.subscribers.map(|who| Listeners::open(endpoint, who)).transpose()?;
     let threads = load.threads.min(load.clients);
     let signals: Vec<Signals> = (0..threads).map(|_| Signals::new()).collect::<Result<_, _>>()?;
     std::thread::scope(|scope| {
@@ -166,6 +175,30 @@ pub fn drive(
     })
 }
 
+/// Prepares a server for a workload and, if `fill` is set, makes the data that it expects.
+///
+/// # Errors
+/// When the connection fails or the server refuses.
+pub fn make_ready(endpoint: &Endpoint, row: &Row, load: &Load, fill: bool) -> Result<(), Error> {
+    if let Some(text) = row.prepare {
+        Session::open(endpoint)?.prepare(text, &load.shape, load.seed)?;
+    }
+    match row.fill.filter(|_| fill) {
+        Some(text) => Session::open(endpoint)?.fill(text, &load.shape, load.seed),
+        None => Ok(()),
+    }
+}
+
+/// The endpoint as the connections under load see it: as the user of the row.
+fn loaded_endpoint(endpoint: &Endpoint, row: &Row) -> Endpoint {
+    let mut endpoint = endpoint.clone();
+    if let Some(user) = row.user {
+        endpoint.user = Some(user.name.into());
+        endpoint.password = Some(user.password.into());
+    }
+    endpoint
+}
+
 /// The body of a load thread.
 fn work(
     endpoint: &Endpoint,
@@ -179,8 +212,9 @@ fn work(
     // The first threads take one more of what does not divide evenly.
     let share =
         |total: u64| total / threads as u64 + u64::from((index as u64) < total % threads as u64);
+    let endpoint = loaded_endpoint(endpoint, row);
     let streams = (0..share(load.clients as u64))
-        .map(|_| Session::open(endpoint).map(Session::into_stream))
+        .map(|_| Session::open(&endpoint).map(Session::into_stream))
         .collect::<Result<Vec<Stream>, Error>>()?;
     let seed = load.seed.wrapping_add(index as u64);
     let batches = Batches::new(row, load.ratio, &load.shape, load.pipeline, seed)?;
@@ -209,7 +243,7 @@ struct Conductor<'a> {
 /// The counters at one end of the window.
 struct Mark {
     at: Instant,
-    replies: u64,
+    answered: u64,
     server: Option<CpuSnapshot>,
     load: CpuSnapshot,
 }
@@ -221,11 +255,11 @@ impl Conductor<'_> {
         }
         if !load.warm_up.is_zero() {
             self.enter(Phase::WarmUp);
-            self.watch(Extent::Time(load.warm_up), self.replies(), &mut |_, _| {})?;
+            self.watch(Extent::Time(load.warm_up), self.answered(), &mut |_, _| {})?;
         }
         let start = self.mark()?;
         self.enter(Phase::Measure);
-        self.watch(load.extent, start.replies, observe)?;
+        self.watch(load.extent, start.answered, observe)?;
         let end = self.mark()?;
         self.enter(Phase::Stop);
         while self.finished.len() < self.signals.len() {
@@ -238,8 +272,8 @@ impl Conductor<'_> {
         self.signals.iter().for_each(|signals| signals.enter(phase));
     }
 
-    fn replies(&self) -> u64 {
-        self.signals.iter().map(Signals::replies).sum()
+    fn answered(&self) -> u64 {
+        self.signals.iter().map(Signals::answered).sum()
     }
 
     fn mark(&self) -> Result<Mark, Error> {
@@ -248,7 +282,7 @@ impl Conductor<'_> {
         };
         Ok(Mark {
             at: Instant::now(),
-            replies: self.replies(),
+            answered: self.answered(),
             server: self.pid.map(snapshot).transpose()?,
             load: snapshot(std::process::id())?,
         })
@@ -260,22 +294,22 @@ impl Conductor<'_> {
         let (mut seen, mut moved) = (base, start);
         loop {
             let elapsed = start.elapsed();
-            let replies = self.replies() - base;
+            let answered = self.answered() - base;
             let (done, patience) = match extent {
                 Extent::Time(time) => {
                     let left = time.saturating_sub(elapsed);
                     let share = elapsed.as_secs_f64() / time.as_secs_f64().max(f64::MIN_POSITIVE);
                     (share, left.min(PROGRESS_PERIOD))
                 }
-                Extent::Requests(count) => (replies as f64 / count.max(1) as f64, PROGRESS_PERIOD),
+                Extent::Requests(count) => (answered as f64 / count.max(1) as f64, PROGRESS_PERIOD),
             };
-            observe(done.min(1.0), replies);
+            observe(done.min(1.0), answered);
             if patience.is_zero() || self.spent == self.signals.len() {
                 return Ok(());
             }
             self.listen(patience)?;
-            if replies != seen {
-                (seen, moved) = (replies, Instant::now());
+            if answered != seen {
+                (seen, moved) = (answered, Instant::now());
             } else if moved.elapsed() > STALL_TIME_MAX {
                 let seconds = STALL_TIME_MAX.as_secs();
                 return Err(Error::Protocol(format!("no reply for {seconds} seconds")));
@@ -301,8 +335,10 @@ impl Conductor<'_> {
         let (mut tally, mut latency) = (Tally::default(), latency_histogram());
         for (part, part_latency) in &self.finished {
             tally.replies += part.replies;
+            tally.requests += part.requests;
             tally.errors += part.errors;
             tally.nulls += part.nulls;
+            tally.aborted += part.aborted;
             if tally.first_error.is_empty() {
                 tally.first_error.clone_from(&part.first_error);
             }
@@ -310,12 +346,13 @@ impl Conductor<'_> {
             let _ = latency.add(part_latency);
         }
         Outcome {
-            requests: end.replies - start.replies,
+            requests: end.answered - start.answered,
             wall: end.at.duration_since(start.at),
             latency,
             errors: tally.errors,
             first_error: String::from_utf8_lossy(&tally.first_error).into_owned(),
             nulls_per_reply: tally.nulls as f64 / tally.replies.max(1) as f64,
+            aborted_per_request: tally.aborted as f64 / tally.requests.max(1) as f64,
             server: start.server.as_ref().zip(end.server.as_ref()).map(|(s, e)| s.until(e)),
             load: start.load.until(&end.load).only(&self.tids),
         }

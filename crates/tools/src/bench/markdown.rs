@@ -24,8 +24,8 @@ impl Table {
         print(&self.targets, &shown, &rows)
     }
 
-    fn rows(&self, line: &Line) -> [Row; 4] {
-        let title = format!("{}, pipeline {}", line.case.row.name, line.case.pipeline);
+    fn rows(&self, line: &Line) -> Vec<Row> {
+        let title = line.case.title();
         let (floor_us, floor_rate) = self.best(line, Role::Floor);
         let (peer_us, peer_rate) = self.best(line, Role::Peer);
         let subject = self.targets.iter().position(|target| target.1 == Role::Subject);
@@ -40,7 +40,7 @@ impl Table {
             };
         let cpu = subject.and_then(|cell| cell.cpu_us);
         let rate = subject.map(|cell| cell.per_second);
-        [
+        let mut rows = vec![
             row(
                 "CPU us/request",
                 &|cell| cell.cpu_us.map(|us| format!("{us:.2}")),
@@ -53,7 +53,11 @@ impl Table {
             ),
             row("p50 us", &|cell| Some(format!("{:.0}", cell.p50_us)), [None; 2]),
             row("p99 us", &|cell| Some(format!("{:.0}", cell.p99_us)), [None; 2]),
-        ]
+        ];
+        if line.cells.iter().flatten().any(|cell| cell.aborted().is_some()) {
+            rows.push(row("aborted", &Cell::aborted, [None; 2]));
+        }
+        rows
     }
 }
 
@@ -116,15 +120,17 @@ pub(super) fn aligned(mut lines: Vec<Vec<String>>) -> String {
 mod tests {
     use super::*;
     use crate::bench::compare::Case;
+    use crate::bench::load::Load;
     use crate::bench::memory::MemoryLine;
     use crate::bench::workload;
 
     #[test]
     fn the_subject_is_held_against_the_floor_and_the_best_peer() {
         let cell = |cpu_us, per_second| {
-            Some(Cell { cpu_us: Some(cpu_us), per_second, p50_us: 1.0, p99_us: 2.0 })
+            let (cpu_us, aborted_per_request) = (Some(cpu_us), 0.0);
+            Some(Cell { cpu_us, per_second, p50_us: 1.0, p99_us: 2.0, aborted_per_request })
         };
-        let case = Case { row: workload::find("get").unwrap(), pipeline: 16 };
+        let case = Case { row: workload::find("get").unwrap(), load: Load::default() };
         let cells = vec![cell(2.0, 400.0), cell(3.0, 300.0), cell(6.0, 150.0), cell(4.0, 120.0)];
         let roles = [Role::Floor, Role::Subject, Role::Peer, Role::Peer];
         let targets = ["floor", "weft", "a", "b"].map(str::to_owned).into_iter().zip(roles);
@@ -133,7 +139,7 @@ mod tests {
         let rows: Vec<Vec<&str>> =
             text.lines().map(|line| line.split('|').map(str::trim).collect()).collect();
         assert_eq!(rows[0][1..8], ["", "floor", "weft", "a", "b", "x floor", "x best peer"]);
-        assert_eq!(rows[2][1], "get, pipeline 16: CPU us/request");
+        assert_eq!(rows[2][1], "get, pipeline 1: CPU us/request");
         assert_eq!(rows[2][2..8], ["2.00", "3.00", "6.00", "4.00", "1.50", "0.75"]);
         assert_eq!(rows[3][2..8], ["400", "300", "150", "120", "0.75", "2.00"]);
         assert_eq!(rows[4][2..8], ["1", "1", "1", "1", "", ""]);

@@ -1,10 +1,11 @@
 //! `weft bench`: load a Redis-compatible server and see what it costs.
 //!
 //! Reading order: [`args`] is the command line; [`workload`] the table of what can be measured,
-//! compiled by [`template`] and sent in [`batch`]es; [`load`] conducts the threads of [`worker`],
-//! which count [`replies`]; [`account`] reads the kernel's view of the server's process; `report`
-//! prints. [`floor`] is the server that only answers canned bytes. [`mod@compare`], [`memory`] and
-//! [`stall`] put several [`target`]s side by side and are what `cargo xtask bench` calls.
+//! compiled by [`template`], with [`scripts`], and sent in [`batch`]es; [`load`] conducts the
+//! threads of [`worker`], which count [`replies`]; [`account`] reads the kernel's view of the
+//! server's process; `report` prints. [`floor`] is the server that only answers canned bytes.
+//! [`mod@compare`], [`memory`] and [`stall`] put several [`target`]s side by side and are what
+//! `cargo xtask bench` calls.
 //!
 //! Invariant: nothing here changes what it measures beyond sending requests, and a run that met
 //! error replies never looks like a result.
@@ -15,15 +16,18 @@ pub mod batch;
 pub mod compare;
 pub mod elements;
 pub mod floor;
+pub mod hits;
 pub mod load;
 mod markdown;
 pub mod memory;
 pub mod pin;
 pub mod replies;
 pub mod requests;
+pub mod scripts;
 pub mod session;
 pub mod stall;
 pub mod stream;
+pub mod subscribers;
 pub mod target;
 pub mod template;
 pub mod tls;
@@ -46,14 +50,17 @@ pub use self::compare::{Case, Plan, Table, compare};
 pub use self::target::{Origin, Role, Target};
 
 use self::account::find_pid;
-use self::args::{BenchCommand, CompareArgs, FloorArgs, MemoryArgs, StallArgs, TargetArgs};
+use self::args::{
+    BenchCommand, CompareArgs, FloorArgs, HitsArgs, MemoryArgs, StallArgs, TargetArgs,
+};
 use self::floor::Floor;
-use self::load::drive;
+use self::load::{Outcome, drive, make_ready};
 use self::memory::{Figure, MemoryPlan};
 use self::pin::Cpus;
-use self::session::Session;
+use self::session::Endpoint;
 use self::stall::StallPlan;
 use self::template::Shape;
+use self::workload::Row;
 use crate::Error;
 
 /// The status of a process that SIGINT ended, as shells write it.
@@ -73,38 +80,56 @@ pub fn run(args: BenchArgs) -> Result<(), Error> {
         Some(BenchCommand::Compare(args)) => compare_servers(args),
         Some(BenchCommand::Memory(args)) => measure_memory(args),
         Some(BenchCommand::Stall(args)) => measure_stalls(args),
+        Some(BenchCommand::Hits(args)) => measure_hits(args),
     }
 }
 
 fn bench(args: &BenchArgs) -> Result<(), Error> {
     let endpoint = args.connection.endpoint()?;
-    let load = args.load.load();
-    load.shape.check()?;
+    args.load.shape().check()?;
     let pid = match args.pid {
         Some(pid) => Some(pid),
         None => find_pid(&endpoint)?,
     };
     let mut failed = Ok(());
     for row in args.load.rows() {
-        let bar = progress_bar();
-        bar.set_message(row.name);
-        if let (Some(fill), true) = (row.fill, args.load.prefill) {
-            bar.set_message(format!("{}: filling", row.name));
-            Session::open(&endpoint)?.fill(fill, &load.shape, load.seed)?;
-        }
-        let outcome = drive(&endpoint, row, &load, pid, &mut |share, requests| {
-            bar.set_position((share * BAR_STEPS) as u64);
-            bar.set_message(format!("{}: {} requests", row.name, report::grouped(requests)));
-        })?;
-        bar.finish_and_clear();
-        print(&match args.json {
-            true => format!("{}\n", report::json(row.name, &load, pid, &outcome)),
-            false => report::text(row.name, &load, pid, &outcome),
-        })?;
         // The other workloads still run; the first failure decides the exit.
-        failed = failed.and(compare::refuse_errors(row.name, &outcome));
+        failed = failed.and(match bench_row(args, row, &endpoint, pid) {
+            Ok(outcome) => compare::refuse_errors(row.name, &outcome),
+            Err(error @ Error::Refused { .. }) => {
+                print(&match args.json {
+                    true => format!("{}\n", report::refused_json(row, &error)),
+                    false => report::refused_text(row, &error),
+                })?;
+                Err(error)
+            }
+            Err(other) => return Err(other),
+        });
     }
     failed
+}
+
+/// Makes a server ready for a workload, measures it and prints what it showed.
+fn bench_row(
+    args: &BenchArgs,
+    row: &Row,
+    endpoint: &Endpoint,
+    pid: Option<u32>,
+) -> Result<Outcome, Error> {
+    let load = args.load.load(row);
+    let bar = progress_bar();
+    bar.set_message(format!("{}: making ready", row.name));
+    make_ready(endpoint, row, &load, args.load.prefill)?;
+    let outcome = drive(endpoint, row, &load, pid, &mut |share, requests| {
+        bar.set_position((share * BAR_STEPS) as u64);
+        bar.set_message(format!("{}: {} requests", row.name, report::grouped(requests)));
+    })?;
+    bar.finish_and_clear();
+    print(&match args.json {
+        true => format!("{}\n", report::json(row, &load, pid, &outcome)),
+        false => report::text(row, &load, pid, &outcome),
+    })?;
+    Ok(outcome)
 }
 
 fn floor(args: &FloorArgs) -> Result<(), Error> {
@@ -121,13 +146,8 @@ fn floor(args: &FloorArgs) -> Result<(), Error> {
 }
 
 fn compare_servers(args: &CompareArgs) -> Result<(), Error> {
-    let load = args.load.load();
-    let targets = targets(&args.targets, Some(load.shape.value_bytes))?;
-    let mut pipelines = vec![load.pipeline];
-    pipelines.extend(&args.pipelines);
-    let cases = args.load.rows().into_iter();
-    let cases = cases.flat_map(|row| pipelines.iter().map(move |&pipeline| Case { row, pipeline }));
-    let plan = Plan { cases: cases.collect(), rounds: args.rounds, load };
+    let targets = targets(&args.targets, Some(args.load.data_size))?;
+    let plan = Plan { cases: args.cases(), rounds: args.rounds };
     let bar = progress_bar();
     let table = compare(&targets, &plan, &mut |text, share| show(&bar, text, share))?;
     bar.finish_and_clear();
@@ -185,6 +205,21 @@ fn measure_stalls(args: &StallArgs) -> Result<(), Error> {
         0 => Ok(()),
         count => Err(Error::NotMeasured { count }),
     }
+}
+
+fn measure_hits(args: &HitsArgs) -> Result<(), Error> {
+    let bar = progress_bar();
+    let hits = hits::measure(&args.connection.endpoint()?, &args.plan(), &mut |share| {
+        bar.set_position((share * BAR_STEPS) as u64);
+    })?;
+    bar.finish_and_clear();
+    print(&format!(
+        "{} with {}: {:.2}% of the reads hit, {} keys at the end\n",
+        args.policy,
+        args.maxmemory,
+        hits.share * 100.0,
+        hits.keys
+    ))
 }
 
 /// Set by the first SIGINT, which lets a measurement end with the results so far; the second ends

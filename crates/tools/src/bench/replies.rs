@@ -1,5 +1,7 @@
 //! Counts complete RESP2 and RESP3 replies in a byte stream and notices errors among them.
 //!
+//! A request may be several commands: it is answered when all their replies have come, and it is
+//! what the [`Tally`] counts. Errors are counted one by one, wherever in a reply they stand.
 //! The counter keeps a few words of state and no bytes, so it resumes at any split of the stream
 //! and costs next to nothing: bulk bodies are skipped by length, nested replies by one count of the
 //! elements still due (no stack, no recursion). It keeps nothing of a reply but the text of the
@@ -14,15 +16,33 @@ const ERROR_TEXT_BYTES_MAX: usize = 200;
 /// A length or element count beyond this is taken for a desynchronised stream.
 const COUNT_MAX: u64 = 1 << 40;
 
+/// What answers one request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Answer {
+    /// Top-level replies, one for each command of the request.
+    pub replies: u64,
+    /// The last of them is EXEC's, which is null if a watched key has changed.
+    pub is_transaction: bool,
+}
+
+impl Answer {
+    /// The one reply of an ordinary command.
+    pub const ONE_REPLY: Answer = Answer { replies: 1, is_transaction: false };
+}
+
 /// What the replies of one load thread added up to.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Tally {
     /// Complete top-level replies; pushes are not replies.
     pub replies: u64,
+    /// Requests of which every reply has come.
+    pub requests: u64,
     /// Error replies, also those nested in arrays.
     pub errors: u64,
-    /// Nulls at any depth: for a read, keys that were missing.
+    /// Nulls at any depth, but for those of `aborted`: for a read, keys that were missing.
     pub nulls: u64,
+    /// Transactions that EXEC did not execute because a watched key had changed.
+    pub aborted: u64,
     /// The text of the first error, without its marker.
     pub first_error: Vec<u8>,
 }
@@ -58,6 +78,9 @@ enum State {
 /// The resumable counter of one connection.
 #[derive(Debug)]
 pub struct ReplyCounter {
+    answer: Answer,
+    /// Replies that have come of the current answer.
+    replied: u64,
     state: State,
     /// The type byte of the current element.
     kind: u8,
@@ -65,6 +88,8 @@ pub struct ReplyCounter {
     count: u64,
     /// Elements still due before the top-level reply is complete.
     due: u64,
+    /// The current element is a reply, or a push, and not part of one.
+    outermost: bool,
     /// The top-level element is a push, which answers no request.
     push: bool,
     /// The current error is the first and its text is being kept.
@@ -73,19 +98,34 @@ pub struct ReplyCounter {
 
 impl Default for ReplyCounter {
     fn default() -> Self {
-        ReplyCounter { state: State::Kind, kind: 0, count: 0, due: 0, push: false, keep: false }
+        ReplyCounter::new(Answer::ONE_REPLY)
     }
 }
 
 impl ReplyCounter {
+    /// The counter of a connection whose requests are all answered alike.
+    pub fn new(answer: Answer) -> Self {
+        ReplyCounter {
+            answer,
+            replied: 0,
+            state: State::Kind,
+            kind: 0,
+            count: 0,
+            due: 0,
+            outermost: true,
+            push: false,
+            keep: false,
+        }
+    }
+
     /// Takes the next bytes of the stream, adds what they complete to `tally`, and gives the number
-    /// of top-level replies that ended in them.
+    /// of requests whose last reply ended in them.
     ///
     /// # Errors
     /// When the bytes cannot be RESP; the connection is of no use then.
     #[inline]
     pub fn feed(&mut self, mut bytes: &[u8], tally: &mut Tally) -> Result<u64, NotResp> {
-        let before = tally.replies;
+        let before = tally.requests;
         while let Some(&first) = bytes.first() {
             match self.state {
                 State::Kind => {
@@ -100,12 +140,13 @@ impl ReplyCounter {
                 State::Line | State::Error => bytes = self.skip_line(bytes, tally),
             }
         }
-        Ok(tally.replies - before)
+        Ok(tally.requests - before)
     }
 
     /// Starts an element at its type byte.
     fn open(&mut self, kind: u8, tally: &mut Tally) -> Result<(), NotResp> {
-        if self.due == 0 {
+        self.outermost = self.due == 0;
+        if self.outermost {
             self.due = 1;
             self.push = kind == b'>';
         }
@@ -113,7 +154,7 @@ impl ReplyCounter {
         self.state = match kind {
             b'+' | b':' | b',' | b'#' | b'(' => State::Line,
             b'_' => {
-                tally.nulls += 1;
+                self.null_found(tally);
                 State::Line
             }
             b'-' => {
@@ -134,6 +175,15 @@ impl ReplyCounter {
         tally.errors += 1;
     }
 
+    fn null_found(&mut self, tally: &mut Tally) {
+        let is_last = self.outermost && self.replied + 1 == self.answer.replies;
+        if self.answer.is_transaction && is_last {
+            tally.aborted += 1;
+        } else {
+            tally.nulls += 1;
+        }
+    }
+
     fn count_byte(&mut self, byte: u8, negative: bool, tally: &mut Tally) -> Result<(), NotResp> {
         match byte {
             b'0'..=b'9' if self.count < COUNT_MAX => {
@@ -142,7 +192,7 @@ impl ReplyCounter {
             b'-' if self.count == 0 => self.state = State::Count { negative: true },
             b'\r' => {}
             b'\n' if negative => {
-                tally.nulls += 1;
+                self.null_found(tally);
                 self.close(0, tally);
             }
             b'\n' => self.counted(tally),
@@ -174,6 +224,11 @@ impl ReplyCounter {
         self.due = (self.due - 1).saturating_add(children);
         if self.due == 0 && !self.push {
             tally.replies += 1;
+            self.replied += 1;
+            if self.replied == self.answer.replies {
+                self.replied = 0;
+                tally.requests += 1;
+            }
         }
     }
 
@@ -230,7 +285,8 @@ mod tests {
         =7\r\ntxt:abc\r\n!6\r\nERR no\r\n(12345678901234567890\r\n$0\r\n\r\n";
 
     fn expected() -> Tally {
-        Tally { replies: 15, errors: 3, nulls: 3, first_error: b"ERR first one".to_vec() }
+        let first_error = b"ERR first one".to_vec();
+        Tally { replies: 15, requests: 15, errors: 3, nulls: 3, aborted: 0, first_error }
     }
 
     #[test]
@@ -259,6 +315,36 @@ mod tests {
             assert!(counter.feed(&[*byte], &mut tally).is_ok());
         }
         assert_eq!(tally, expected());
+    }
+
+    /// Four times MULTI, GET and EXEC: one reads a missing key, one is aborted, one fails to queue.
+    const TRANSACTIONS: &[u8] = b"+OK\r\n+QUEUED\r\n*1\r\n$1\r\nv\r\n\
+        +OK\r\n+QUEUED\r\n*1\r\n$-1\r\n+OK\r\n+QUEUED\r\n*-1\r\n\
+        +OK\r\n-ERR no\r\n-EXECABORT discarded\r\n";
+
+    #[test]
+    fn a_request_is_answered_by_the_replies_of_all_its_commands() {
+        let answer = Answer { replies: 3, is_transaction: true };
+        let counted = |stream: &[u8]| {
+            let (mut counter, mut tally) = (ReplyCounter::new(answer), Tally::default());
+            for byte in stream {
+                assert!(counter.feed(&[*byte], &mut tally).is_ok());
+            }
+            tally
+        };
+        let first_error = b"ERR no".to_vec();
+        let expected =
+            Tally { replies: 12, requests: 4, errors: 2, nulls: 1, aborted: 1, first_error };
+        assert_eq!(counted(TRANSACTIONS), expected);
+        // Only a null in EXEC's place says that a transaction was aborted, in RESP3 too.
+        let counts = |stream: &[u8]| {
+            let tally = counted(stream);
+            (tally.requests, tally.nulls, tally.aborted)
+        };
+        assert_eq!(counts(b"_\r\n+OK\r\n_\r\n_\r\n"), (1, 2, 1));
+        assert_eq!(counts(b"+OK\r\n+OK\r\n*2\r\n_\r\n_\r\n"), (1, 2, 0));
+        assert_eq!(counts(b"+OK\r\n>1\r\n_\r\n$-1\r\n*-1\r\n"), (1, 2, 1));
+        assert_eq!(counts(b"+OK\r\n+QUEUED\r\n"), (0, 0, 0));
     }
 
     #[test]

@@ -9,6 +9,8 @@ use serde_json::{Value, json};
 
 use super::account::CpuUse;
 use super::load::{Load, Outcome};
+use super::workload::Row;
+use crate::Error;
 
 /// Threads of the server below this share of a core are summed up in one line.
 const QUIET_PERCENT: f64 = 0.1;
@@ -33,16 +35,20 @@ pub(crate) fn percentile_us(latency: &Histogram<u64>, percentile: f64) -> f64 {
 }
 
 /// The paragraph that the terminal shows for one workload.
-pub fn text(name: &str, load: &Load, pid: Option<u32>, outcome: &Outcome) -> String {
+pub fn text(row: &Row, load: &Load, pid: Option<u32>, outcome: &Outcome) -> String {
     let mut out = String::new();
-    let Load { clients, threads, pipeline, shape, .. } = load;
+    let Load { clients, threads, pipeline, shape, ratio, .. } = load;
     // Writing to a string cannot fail.
-    let _ = writeln!(
+    let _ = write!(
         out,
-        "{name}: {clients} clients, {threads} load threads, pipeline {pipeline}, {} keys, \
+        "{}: {clients} clients, {threads} load threads, pipeline {pipeline}, {} keys, \
          {}-byte values",
-        shape.keys, shape.value_bytes
+        row.name, shape.keys, shape.value_bytes
     );
+    if row.is_mixed() {
+        let _ = write!(out, ", reads to writes {ratio}");
+    }
+    let _ = writeln!(out);
     let _ = writeln!(
         out,
         "  throughput   {} requests/s ({} in {:.2} s)",
@@ -98,6 +104,12 @@ fn remarks(outcome: &Outcome, busiest: f64) -> Vec<String> {
             outcome.first_error
         ));
     }
+    if outcome.aborted_per_request > 0.0 {
+        remarks.push(format!(
+            "aborted      {:.2}% of the transactions, by a change of a watched key",
+            outcome.aborted_per_request * 100.0
+        ));
+    }
     if outcome.nulls_per_reply > 0.001 {
         remarks.push(format!(
             "note         {:.1} nulls per 100 replies: --prefill writes the whole key range first",
@@ -117,17 +129,18 @@ fn remarks(outcome: &Outcome, busiest: f64) -> Vec<String> {
 }
 
 /// The JSON object for one workload.
-pub fn json(name: &str, load: &Load, pid: Option<u32>, outcome: &Outcome) -> Value {
+pub fn json(row: &Row, load: &Load, pid: Option<u32>, outcome: &Outcome) -> Value {
     let mut latency = serde_json::Map::new();
     for (percentile, _, key) in PERCENTILES {
         latency.insert(key.into(), percentile_us(&outcome.latency, percentile).into());
     }
     latency.insert("max_us".into(), (outcome.latency.max() as f64 / 1000.0).into());
     json!({
-        "workload": name,
+        "workload": row.name,
         "clients": load.clients,
         "threads": load.threads,
         "pipeline": load.pipeline,
+        "ratio": row.is_mixed().then(|| load.ratio.to_string()),
         "keys": load.shape.keys,
         "key_bytes": load.shape.key_bytes,
         "value_bytes": load.shape.value_bytes,
@@ -138,10 +151,21 @@ pub fn json(name: &str, load: &Load, pid: Option<u32>, outcome: &Outcome) -> Val
         "errors": outcome.errors,
         "first_error": outcome.first_error,
         "nulls_per_reply": outcome.nulls_per_reply,
+        "aborted_per_request": outcome.aborted_per_request,
         "pid": pid,
         "server_cpu": outcome.server.as_ref().map(|used| cpu_json(used, outcome.requests)),
         "load_cpu": cpu_json(&outcome.load, outcome.requests),
     })
+}
+
+/// The line for a workload that the server refused to be made ready for.
+pub fn refused_text(row: &Row, error: &Error) -> String {
+    format!("{}: not measured: {error}\n", row.name)
+}
+
+/// The same as JSON.
+pub fn refused_json(row: &Row, error: &Error) -> Value {
+    json!({ "workload": row.name, "not_measured": error.to_string() })
 }
 
 fn cpu_json(used: &CpuUse, requests: u64) -> Value {

@@ -1,7 +1,7 @@
 //! A blocking conversation with a server: everything that is not the measured load.
 //!
-//! Opens connections (AUTH, HELLO), asks INFO, and fills the key range. It is written for clarity;
-//! nothing here runs inside a measured window.
+//! Opens connections (AUTH, HELLO), asks INFO, prepares a server and fills the key range. It is
+//! written for clarity; nothing here runs inside a measured window.
 
 use std::io;
 
@@ -117,6 +117,21 @@ impl Session {
         Ok(&self.raw)
     }
 
+    /// Sends a command of one argument for each of `names`.
+    ///
+    /// # Errors
+    /// When the connection fails or a reply is an error.
+    pub fn ask_each(&mut self, command: &str, names: &[String]) -> Result<(), Error> {
+        let mut requests = String::new();
+        for name in names {
+            let (command_len, len) = (command.len(), name.len());
+            let head = format!("*2\r\n${command_len}\r\n{command}\r\n");
+            requests.push_str(&format!("{head}${len}\r\n{name}\r\n"));
+        }
+        self.send(requests.as_bytes()).map_err(lost)?;
+        self.expect(command, names.len() as u64)
+    }
+
     /// INFO of one section as text; a server that does not know INFO gives an empty one.
     ///
     /// # Errors
@@ -124,6 +139,19 @@ impl Session {
     pub fn info(&mut self, section: &str) -> Result<String, Error> {
         let raw = self.ask("INFO", &["INFO", section])?;
         Ok(String::from_utf8_lossy(raw).into_owned())
+    }
+
+    /// Sends `text` once.
+    ///
+    /// # Errors
+    /// When the connection fails or any reply is an error.
+    pub fn prepare(&mut self, text: &str, shape: &Shape, seed: u64) -> Result<(), Error> {
+        let template = Template::compile(text, shape)?;
+        let mut request = Vec::new();
+        template.append(&mut request);
+        template.draw(&mut request, &mut Rng::with_seed(seed));
+        self.send(&request).map_err(lost)?;
+        self.expect("the preparation", template.answer().replies)
     }
 
     /// Sends `text` once for every key of the range, in order.
@@ -146,7 +174,7 @@ impl Session {
                 template.draw_key(&mut requests[start..], key, &mut rng);
             }
             self.send(&requests).map_err(lost)?;
-            match self.expect("the fill", count) {
+            match self.expect("the fill", count * template.answer().replies) {
                 // An earlier workload has made the same group of the stream.
                 Err(Error::Refused { reply, .. }) if reply.starts_with("BUSYGROUP ") => {}
                 other => other?,
@@ -154,6 +182,16 @@ impl Session {
             next += count;
         }
         Ok(())
+    }
+
+    /// Sends whole requests and gives the raw bytes of so many replies.
+    ///
+    /// # Errors
+    /// When the connection fails or a reply is an error, with `step` as in [`Session::ask`].
+    pub fn exchange(&mut self, step: &str, requests: &[u8], replies: u64) -> Result<&[u8], Error> {
+        self.send(requests).map_err(lost)?;
+        self.expect(step, replies)?;
+        Ok(&self.raw)
     }
 
     fn send(&mut self, mut bytes: &[u8]) -> io::Result<()> {

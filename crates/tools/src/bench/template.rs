@@ -1,15 +1,23 @@
-//! Command templates compiled to request bytes whose random parts are patched in place.
+//! Templates of requests compiled to bytes whose random parts are patched in place.
 //!
-//! All that varies from one request to the next are decimal digits of fixed width: the number of
-//! the key, or a random integer. So a request is a fixed byte string plus a list of digit fields,
-//! and making the next one means writing a few digits: no formatting, no allocation.
+//! A request is a command, or several that are sent, answered and counted together. All that
+//! varies from one request to the next are decimal digits of fixed width: the number of the key, or
+//! a random integer. So a request is a fixed byte string plus a list of digit fields, and making
+//! the next one means writing a few digits: no formatting, no allocation.
+
+use std::borrow::Cow;
 
 use fastrand::Rng;
 
+use super::replies::Answer;
+use super::scripts;
 use crate::Error;
 
 /// The prefix of every key; its number follows, padded with zeros.
 const KEY_PREFIX: &str = "key:";
+
+/// The word that ends a command within a request.
+const COMMAND_END: &str = ";";
 
 /// The most digits a `u64` range can need.
 const DIGITS_MAX: usize = 19;
@@ -77,6 +85,8 @@ fn decimal_width(number: u64) -> usize {
 enum Draw {
     /// The number of a key.
     Key,
+    /// The number of the key before it in the request.
+    SameKey,
     /// An integer from `low`, one of `span` values.
     Integer { low: u64, span: u64 },
 }
@@ -90,12 +100,19 @@ struct Field {
     draw: Draw,
 }
 
+impl Field {
+    fn is_key(&self) -> bool {
+        matches!(self.draw, Draw::Key | Draw::SameKey)
+    }
+}
+
 /// One request, ready to be sent once its fields are drawn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template {
     bytes: Vec<u8>,
     fields: Vec<Field>,
     keys: u64,
+    answer: Answer,
 }
 
 impl Template {
@@ -105,16 +122,31 @@ impl Template {
     /// When the text does not follow the notation, or the shape cannot be met.
     pub fn compile(text: &str, shape: &Shape) -> Result<Template, Error> {
         shape.check()?;
-        let arguments = expand_groups(text)?;
+        let flat = expand_groups(text)?;
+        let words: Vec<&str> = flat.split_ascii_whitespace().collect();
         let mut template = Template {
-            bytes: format!("*{}\r\n", arguments.len()).into_bytes(),
+            bytes: Vec::new(),
             fields: Vec::new(),
             keys: shape.keys,
+            answer: Answer { replies: 0, is_transaction: false },
         };
-        for argument in &arguments {
-            template.push_argument(argument, shape)?;
+        for command in words.split(|word| *word == COMMAND_END) {
+            template.push_command(command, text, shape)?;
         }
         Ok(template)
+    }
+
+    fn push_command(&mut self, arguments: &[&str], text: &str, shape: &Shape) -> Result<(), Error> {
+        let name = arguments
+            .first()
+            .ok_or_else(|| Error::Usage(format!("template '{text}' has an empty command")))?;
+        self.bytes.extend_from_slice(format!("*{}\r\n", arguments.len()).as_bytes());
+        for argument in arguments {
+            self.push_argument(argument, shape)?;
+        }
+        let replies = self.answer.replies + 1;
+        self.answer = Answer { replies, is_transaction: *name == "EXEC" };
+        Ok(())
     }
 
     fn push_argument(&mut self, argument: &str, shape: &Shape) -> Result<(), Error> {
@@ -123,22 +155,31 @@ impl Template {
         while let Some((before, inside, after)) = next_placeholder(rest) {
             body.extend_from_slice(before.as_bytes());
             match inside {
-                "key" => {
+                "same-key" if !self.fields.iter().chain(&fields).any(Field::is_key) => {
+                    let text = "{same-key} stands before any {key} of the request";
+                    return Err(Error::Usage(text.into()));
+                }
+                "key" | "same-key" => {
                     body.extend_from_slice(KEY_PREFIX.as_bytes());
                     body.resize(body.len() + shape.key_digits(), b'0');
                     let width = shape.moving_digits();
-                    fields.push(Field { at: body.len() - width, width, draw: Draw::Key });
+                    let draw = if inside == "key" { Draw::Key } else { Draw::SameKey };
+                    fields.push(Field { at: body.len() - width, width, draw });
                 }
                 "value" => body.extend_from_slice(&shape.value()),
-                range => {
-                    let (low, high) = integer_range(range).ok_or_else(|| {
-                        Error::Usage(format!("{{{range}}} is not a placeholder of a template"))
-                    })?;
-                    let width = decimal_width(high);
-                    let draw = Draw::Integer { low, span: high - low + 1 };
-                    fields.push(Field { at: body.len(), width, draw });
-                    body.extend_from_slice(low.to_string().as_bytes());
-                }
+                other => match (script_text(other), integer_range(other)) {
+                    (Some(script), _) => body.extend_from_slice(script.as_bytes()),
+                    (None, Some((low, high))) => {
+                        let width = decimal_width(high);
+                        let draw = Draw::Integer { low, span: high - low + 1 };
+                        fields.push(Field { at: body.len(), width, draw });
+                        body.extend_from_slice(low.to_string().as_bytes());
+                    }
+                    (None, None) => {
+                        let text = format!("{{{other}}} is not a placeholder of a template");
+                        return Err(Error::Usage(text));
+                    }
+                },
             }
             rest = after;
         }
@@ -149,6 +190,11 @@ impl Template {
         self.bytes.extend_from_slice(&body);
         self.bytes.extend_from_slice(b"\r\n");
         Ok(())
+    }
+
+    /// What answers one request.
+    pub fn answer(&self) -> Answer {
+        self.answer
     }
 
     /// The length of one request in bytes.
@@ -166,9 +212,14 @@ impl Template {
     /// Draws new values for every field of a request that starts at `request[0]`.
     #[inline]
     pub fn draw(&self, request: &mut [u8], rng: &mut Rng) {
+        let mut key = 0;
         for field in &self.fields {
             let number = match field.draw {
-                Draw::Key => rng.u64(0..self.keys),
+                Draw::Key => {
+                    key = rng.u64(0..self.keys);
+                    key
+                }
+                Draw::SameKey => key,
                 Draw::Integer { low, span } => low + rng.u64(0..span),
             };
             write_digits(&mut request[field.at..field.at + field.width], number);
@@ -178,7 +229,7 @@ impl Template {
     /// The same with a given key in every key field: for filling the range key by key.
     pub fn draw_key(&self, request: &mut [u8], key: u64, rng: &mut Rng) {
         self.draw(request, rng);
-        for field in self.fields.iter().filter(|field| field.draw == Draw::Key) {
+        for field in self.fields.iter().filter(|field| field.is_key()) {
             write_digits(&mut request[field.at..field.at + field.width], key);
         }
     }
@@ -199,8 +250,17 @@ fn integer_range(text: &str) -> Option<(u64, u64)> {
     (fits && low <= high && decimal_width(low) == decimal_width(high)).then_some((low, high))
 }
 
-/// The arguments of a template, with `N*(...)` groups written out.
-fn expand_groups(text: &str) -> Result<Vec<String>, Error> {
+/// The source of a script for `script:NAME`, its hash for `sha1:NAME`.
+fn script_text(text: &str) -> Option<Cow<'static, str>> {
+    match text.split_once(':')? {
+        ("script", name) => scripts::source(name).map(Cow::Borrowed),
+        ("sha1", name) => scripts::sha1(name).map(Cow::Owned),
+        _ => None,
+    }
+}
+
+/// The text with `N*(...)` groups written out.
+fn expand_groups(text: &str) -> Result<String, Error> {
     let mut flat = String::new();
     let mut rest = text;
     while let Some((before, group)) = rest.split_once("*(") {
@@ -219,11 +279,7 @@ fn expand_groups(text: &str) -> Result<Vec<String>, Error> {
         rest = after;
     }
     flat.push_str(rest);
-    let arguments: Vec<String> = flat.split_ascii_whitespace().map(str::to_owned).collect();
-    if arguments.is_empty() {
-        return Err(Error::Usage("an empty template is no command".into()));
-    }
-    Ok(arguments)
+    Ok(flat)
 }
 
 /// Writes `number` right-aligned over all of `digits`.
@@ -269,6 +325,49 @@ mod tests {
     }
 
     #[test]
+    fn a_request_may_be_several_commands() {
+        let text = "WATCH {key} ; MULTI ; 2*(SET a:{same-key} x ;) EXEC";
+        let set = "*3\r\n$3\r\nSET\r\n$12\r\na:key:000042\r\n$1\r\nx\r\n";
+        assert_eq!(
+            drawn(text, &SHAPE, 42),
+            format!(
+                "*2\r\n$5\r\nWATCH\r\n$10\r\nkey:000042\r\n*1\r\n$5\r\nMULTI\r\n{set}{set}\
+                 *1\r\n$4\r\nEXEC\r\n"
+            )
+        );
+        let answer = |text| Template::compile(text, &SHAPE).unwrap().answer();
+        assert_eq!(answer(text), Answer { replies: 5, is_transaction: true });
+        assert_eq!(answer("SET EXEC ; GET x"), Answer { replies: 2, is_transaction: false });
+        assert_eq!(answer("PING"), Answer::ONE_REPLY);
+    }
+
+    #[test]
+    fn the_same_key_is_the_one_drawn_before_it() {
+        let template = Template::compile("X {key} {same-key} {key}", &SHAPE).unwrap();
+        let (mut request, mut rng) = (Vec::new(), Rng::with_seed(1));
+        template.append(&mut request);
+        let mut differ = 0;
+        for _ in 0..100 {
+            template.draw(&mut request, &mut rng);
+            let text = std::str::from_utf8(&request).unwrap();
+            let keys: Vec<&str> = text.split("\r\n").filter(|a| a.starts_with("key:")).collect();
+            assert_eq!((keys.len(), keys[0]), (3, keys[1]));
+            differ += usize::from(keys[1] != keys[2]);
+        }
+        assert!(differ > 90, "{differ}");
+    }
+
+    #[test]
+    fn scripts_are_arguments_whatever_is_in_them() {
+        let source = scripts::source("get").unwrap();
+        let sha1 = scripts::sha1("get").unwrap();
+        assert_eq!(
+            drawn("X {script:get} {sha1:get}", &SHAPE, 0),
+            format!("*3\r\n$1\r\nX\r\n${}\r\n{source}\r\n$40\r\n{sha1}\r\n", source.len())
+        );
+    }
+
+    #[test]
     fn draws_stay_in_range_and_reach_all_of_it() {
         let shape = Shape { keys: 11, ..SHAPE };
         let template = Template::compile("X {key} {7..9}", &shape).unwrap();
@@ -289,7 +388,18 @@ mod tests {
 
     #[test]
     fn what_is_no_template_is_refused() {
-        for text in ["", "GET {ky}", "X {9..10}", "X {9..1}", "X 2*(a", "X b*(a)"] {
+        for text in [
+            "",
+            "GET {ky}",
+            "X {9..10}",
+            "X {9..1}",
+            "X 2*(a",
+            "X b*(a)",
+            "MULTI ;",
+            "a ; ; b",
+            "GET {same-key} {key}",
+            "EVAL {script:none}",
+        ] {
             assert!(Template::compile(text, &SHAPE).is_err(), "{text}");
         }
         let narrow = Shape { keys: 1001, key_bytes: 7, value_bytes: 1 };

@@ -3,9 +3,11 @@
 //! The loop must cost less than the server it measures: requests are patched in place, replies are
 //! only counted, the clock is read once per batch, and nothing is allocated per request. A request
 //! is stamped with its batch: latency runs from the write of a batch to its last reply and counts
-//! for each of its requests. The load is closed: a connection sends its next batch when the last
-//! one is answered, so a stalled server lowers throughput and shows in the maximum, but requests
-//! that were never sent are not invented (no correction for coordinated omission).
+//! for each of its requests. A request of several commands counts once, when all are answered.
+//!
+//! The load is closed: a connection sends its next batch when the last one is answered, so a
+//! stalled server lowers throughput and shows in the maximum, but requests that were never sent are
+//! not invented (no correction for coordinated omission).
 
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, OwnedFd};
@@ -52,8 +54,8 @@ pub enum Phase {
 #[repr(align(128))]
 pub struct Signals {
     phase: AtomicU8,
-    /// Replies so far, published once per turn.
-    replies: AtomicU64,
+    /// Requests answered so far, published once per turn.
+    answered: AtomicU64,
     waker: OwnedFd,
 }
 
@@ -65,7 +67,7 @@ impl Signals {
     pub fn new() -> Result<Signals, Error> {
         let waker = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)
             .map_err(Error::sys("create an eventfd"))?;
-        Ok(Signals { phase: AtomicU8::new(0), replies: AtomicU64::new(0), waker })
+        Ok(Signals { phase: AtomicU8::new(0), answered: AtomicU64::new(0), waker })
     }
 
     /// Moves the thread to `phase` and wakes it.
@@ -75,9 +77,9 @@ impl Signals {
         let _ = rustix::io::write(&self.waker, &1u64.to_ne_bytes());
     }
 
-    /// Replies so far, warm-up included.
-    pub fn replies(&self) -> u64 {
-        self.replies.load(Ordering::Relaxed)
+    /// Requests answered so far, warm-up included.
+    pub fn answered(&self) -> u64 {
+        self.answered.load(Ordering::Relaxed)
     }
 
     fn phase(&self) -> Phase {
@@ -101,7 +103,7 @@ pub(crate) fn latency_histogram() -> Histogram<u64> {
 struct Link {
     stream: Stream,
     counter: ReplyCounter,
-    /// Replies still due for the batch in flight.
+    /// Requests of the batch in flight that are not answered yet.
     owed: u64,
     sent_at: Instant,
     /// The end of a batch that the socket did not take, from `unsent_at`.
@@ -119,9 +121,9 @@ pub struct Worker<'a> {
     buffer: Vec<u8>,
     pipeline: u64,
     phase: Phase,
-    /// Replies that end the measured phase, if a number of requests was asked for.
+    /// Answered requests that end the measured phase, if a number was asked for.
     quota: Option<u64>,
-    /// Replies at the start of the measured phase.
+    /// Requests answered at the start of the measured phase.
     base: u64,
     /// Requests in flight.
     outstanding: u64,
@@ -151,7 +153,7 @@ impl<'a> Worker<'a> {
             epoll::add(&epoll, &stream, data, EventFlags::IN).map_err(watch_failed())?;
             links.push(Link {
                 stream,
-                counter: ReplyCounter::default(),
+                counter: ReplyCounter::new(batches.answer()),
                 owed: 0,
                 sent_at: Instant::now(),
                 unsent: Vec::new(),
@@ -211,7 +213,7 @@ impl<'a> Worker<'a> {
                     self.readable(index)?;
                 }
             }
-            self.signals.replies.store(self.tally.replies, Ordering::Relaxed);
+            self.signals.answered.store(self.tally.requests, Ordering::Relaxed);
         }
     }
 
@@ -224,7 +226,7 @@ impl<'a> Worker<'a> {
         let before = self.phase;
         self.phase = phase;
         if phase == Phase::Measure {
-            self.base = self.tally.replies;
+            self.base = self.tally.requests;
         }
         if before == Phase::Setup && phase != Phase::Stop {
             for index in 0..self.links.len() {
@@ -236,7 +238,7 @@ impl<'a> Worker<'a> {
 
     #[inline]
     fn quota_is_spent(&self) -> bool {
-        let begun = self.tally.replies - self.base + self.outstanding;
+        let begun = self.tally.requests - self.base + self.outstanding;
         self.phase == Phase::Measure && self.quota.is_some_and(|quota| begun >= quota)
     }
 
@@ -244,9 +246,9 @@ impl<'a> Worker<'a> {
     fn readable(&mut self, index: usize) -> Result<(), Error> {
         loop {
             let Link { stream, counter, .. } = &mut self.links[index];
-            let (tally, mut replies) = (&mut self.tally, 0);
+            let (tally, mut answered) = (&mut self.tally, 0);
             let pulled = stream.pull(&mut self.buffer, |bytes| {
-                replies += counter.feed(bytes, tally).map_err(not_resp)?;
+                answered += counter.feed(bytes, tally).map_err(not_resp)?;
                 Ok(())
             });
             let more = match pulled {
@@ -255,7 +257,7 @@ impl<'a> Worker<'a> {
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) => return Err(broken(error)),
             };
-            self.replied(index, replies)?;
+            self.answered(index, answered)?;
             if !more {
                 return Ok(());
             }
@@ -263,14 +265,14 @@ impl<'a> Worker<'a> {
     }
 
     #[inline]
-    fn replied(&mut self, index: usize, replies: u64) -> Result<(), Error> {
+    fn answered(&mut self, index: usize, requests: u64) -> Result<(), Error> {
         let link = &mut self.links[index];
         link.owed = link
             .owed
-            .checked_sub(replies)
+            .checked_sub(requests)
             .ok_or_else(|| Error::Protocol("more replies came than requests were sent".into()))?;
-        self.outstanding -= replies;
-        if replies == 0 || link.owed > 0 {
+        self.outstanding -= requests;
+        if requests == 0 || link.owed > 0 {
             return Ok(());
         }
         let now = Instant::now();

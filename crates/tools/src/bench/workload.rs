@@ -1,35 +1,120 @@
 //! The table of workloads, by the names of the command line.
 //!
-//! A row holds command templates in a small notation that `template` compiles to request bytes:
+//! A row holds templates of requests in a small notation that `template` compiles to bytes:
 //!
 //! - `{key}` is a random key of the range, `{value}` a value of `--data-size` bytes, `{10..99}` a
 //!   random integer between two bounds of equal width; each may have literal text around it, so
 //!   `list:{key}` keeps the keys of one type apart from those of another;
-//! - `10*({key} {value})` repeats a group of arguments with new random values.
+//! - `10*({key} {value})` repeats a group of arguments with new random values;
+//! - `;` ends a command where a request is several, as in `MULTI ; 10*(SET {key} {value} ;) EXEC`,
+//!   and `{same-key}` is the key before it in the request. Such a request is answered when all its
+//!   commands are, and counts once;
+//! - `{script:get}` and `{sha1:get}` are the source and the SHA-1 of one of the [`scripts`].
 //!
 //! A row with both a read and a write alternates at random by `--ratio`; a row with one of them
-//! does only that. Not every command has a row: `cargo xtask rows` asks for one per class of cost.
-//! Invariant, tested below: names are unique and every template compiles.
+//! does only that. A row that means something with certain clients, at one depth or ratio says so,
+//! which the command line overrides. Not every command has a row: `cargo xtask rows` asks for one
+//! per class of cost. Invariant, tested below: names are unique and every template compiles.
+//!
+//! [`scripts`]: super::scripts
+
+use super::batch::Ratio;
+use super::subscribers::{self, Subscribers};
+
+/// What a workload is measured with where the command line does not say.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// Connections, all load threads together.
+    pub clients: Option<usize>,
+    /// Requests sent at once on a connection.
+    pub pipeline: Option<usize>,
+    /// Reads to writes.
+    pub ratio: Option<Ratio>,
+}
+
+/// A user that the preparation of a row creates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct User {
+    /// Its name.
+    pub name: &'static str,
+    /// Its password.
+    pub password: &'static str,
+}
 
 /// One workload.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Row {
     /// Its name on the command line.
     pub name: &'static str,
-    /// The reading command, if it reads.
+    /// The reading request, if it reads.
     pub read: Option<&'static str>,
-    /// The writing command, if it writes.
+    /// The writing request, if it writes.
     pub write: Option<&'static str>,
-    /// The command that, sent once for every key of the range, makes the data the row expects.
+    /// The request that, sent once for every key of the range, makes the data the row expects.
     pub fill: Option<&'static str>,
+    /// What is sent once to each server before the row runs: scripts to load, users to create.
+    pub prepare: Option<&'static str>,
+    /// The user as whom its connections authenticate, if not the one of the command line.
+    pub user: Option<User>,
+    /// Who is subscribed while it runs.
+    pub subscribers: Option<Subscribers>,
+    /// What it is measured with, if that matters to it.
+    pub settings: Settings,
+}
+
+impl Row {
+    /// A row without requests.
+    pub const fn new(name: &'static str) -> Row {
+        let settings = Settings { clients: None, pipeline: None, ratio: None };
+        let (prepare, user, subscribers) = (None, None, None);
+        Row { name, read: None, write: None, fill: None, prepare, user, subscribers, settings }
+    }
+
+    /// Prepared by this.
+    const fn prepared(self, prepare: &'static str) -> Row {
+        Row { prepare: Some(prepare), ..self }
+    }
+
+    /// Measured at this depth.
+    const fn pipelined(self, pipeline: usize) -> Row {
+        let settings = Settings { pipeline: Some(pipeline), ..self.settings };
+        Row { settings, ..self }
+    }
+
+    /// Measured with one client, which sends the next batch of this size when it has the replies to
+    /// the last one.
+    const fn on_one_connection(self, pipeline: usize) -> Row {
+        let settings = Settings { clients: Some(1), ..self.settings };
+        Row { settings, ..self }.pipelined(pipeline)
+    }
+
+    /// Measured at this ratio.
+    const fn mixed(self, reads: u32, writes: u32) -> Row {
+        let settings = Settings { ratio: Some(Ratio { reads, writes }), ..self.settings };
+        Row { settings, ..self }
+    }
+
+    /// Whether it draws between reading and writing, by a ratio.
+    pub fn is_mixed(&self) -> bool {
+        self.read.is_some() && self.write.is_some()
+    }
 }
 
 const fn read(name: &'static str, read: &'static str, fill: Option<&'static str>) -> Row {
-    Row { name, read: Some(read), write: None, fill }
+    Row { read: Some(read), fill, ..Row::new(name) }
 }
 
 const fn write(name: &'static str, write: &'static str, fill: Option<&'static str>) -> Row {
-    Row { name, read: None, write: Some(write), fill }
+    Row { write: Some(write), fill, ..Row::new(name) }
+}
+
+const fn both(
+    name: &'static str,
+    read: &'static str,
+    write: &'static str,
+    fill: Option<&'static str>,
+) -> Row {
+    Row { read: Some(read), write: Some(write), fill, ..Row::new(name) }
 }
 
 const SET: Option<&str> = Some("SET {key} {value}");
@@ -53,6 +138,7 @@ const ENDING_FIELDS: Option<&str> = Some(
 const ONE_HASH: Option<&str> = Some("HSET hash:all {key} value-of-32-bytes-value-of-32-byt");
 const SORTED: Option<&str> = Some("RPUSH sort:{key} 10*({100..999})");
 const ZSET: Option<&str> = Some("ZADD zset {100000..999999} {key}");
+const ZSET_TWO: Option<&str> = Some("ZADD zset 2*({100000..999999} {key})");
 const ZLEX: Option<&str> = Some("ZADD zlex 0 {key}");
 const ZSMALL: Option<&str> = Some("ZADD zset:{key} 10*({100..999} member:{10..99})");
 
@@ -64,7 +150,25 @@ const READERS: Option<&str> = Some("XGROUP CREATE group:{key} readers 0 MKSTREAM
 
 /// Members of the one big sorted set removed, and added again as often.
 const fn zset_removing(name: &'static str, remove: &'static str) -> Row {
-    Row { name, read: Some(remove), write: ZSET, fill: ZSET }
+    Row { read: Some(remove), write: ZSET, fill: ZSET, ..Row::new(name) }
+}
+
+const LOAD_GET: &str = "SCRIPT LOAD {script:get}";
+const LOAD_SET_ALL: &str = "SCRIPT LOAD {script:set-all}";
+const LOAD_LIBRARY: &str = "FUNCTION LOAD REPLACE {script:library}";
+
+/// A user with 20 rules for commands and 10 patterns of keys, of which the last one matches.
+const READER: User = User { name: "bench-reader", password: "bench-password" };
+const SET_READER: &str = "ACL SETUSER bench-reader reset on >bench-password \
+    -@all +@read +@write +@connection +@string -@dangerous -@bitmap -@geo +ping +info +type \
+    -getdel -getset -append -lpop -spop +hget +client|getname +client|setname +get \
+    ~cache:* ~session:* ~user:*:profile ~queue:? ~lock:* ~feed:[a-z]* ~k*:archive ~job:* ~tag:* \
+    ~key:*";
+
+/// Members popped off the one big sorted set, which never runs dry: each write names two, of which
+/// as many are new as the set lacks, so that it comes to hold half of the range.
+const fn zset_popping(name: &'static str, pop: &'static str) -> Row {
+    Row { read: Some(pop), write: ZSET_TWO, fill: ZSET, ..Row::new(name) }
 }
 
 const BITS: Option<&str> = Some("SET bits:{key} {value}");
@@ -75,6 +179,18 @@ const ONE_HLL: Option<&str> = Some("PFADD hll:all {key}");
 const PLACES: Option<&str> =
     Some("GEOADD places {10..99}.{100000..999999} {10..79}.{100000..999999} {key}");
 
+const EVICTING: &str = "CONFIG SET maxmemory 24mb maxmemory-policy allkeys-lru";
+/// A key that is not there, as good as always.
+const NEW_KEY: &str = "SET {key}:{100000..999999} {value}";
+
+/// A payload of a hash of 8 fields, chosen so that all its bytes are letters of a template.
+const RESTORE: &str = "RESTORE restored:{key} 0 \u{4}\u{8}\
+     \u{7}field:0\u{11}value-of-16-bytes\u{7}field:1\u{11}value-of-16-bytes\
+     \u{7}field:2\u{11}value-of-16-bytes\u{7}field:3\u{11}value-of-16-bytes\
+     \u{7}field:4\u{11}value-of-16-bytes\u{7}field:5\u{11}value-of-16-bytes\
+     \u{7}field:6\u{11}value-of-16-bytes\u{7}field:7\u{11}value-00000004901\u{8}\0yG@Np0Fi \
+     REPLACE";
+
 /// Every workload, in the order in which `--all` runs them.
 pub const TABLE: &[Row] = &[
     // Connection.
@@ -83,7 +199,7 @@ pub const TABLE: &[Row] = &[
     // Strings.
     read("get", "GET {key}", SET),
     write("set", "SET {key} {value}", SET),
-    Row { name: "mixed", read: Some("GET {key}"), write: Some("SET {key} {value}"), fill: SET },
+    both("mixed", "GET {key}", "SET {key} {value}", SET),
     write("set_ex", "SET {key} {value} EX {1000..9999}", SET),
     write("set_get", "SET {key} {value} GET", SET),
     write("setnx", "SETNX {key} {value}", SET),
@@ -194,12 +310,7 @@ pub const TABLE: &[Row] = &[
     write("spop", "SPOP set:{key}", MEMBERS),
     write("spop5", "SPOP set:{key} 5", MEMBERS),
     write("spop_100k", "SPOP set:all", ONE_SET),
-    Row {
-        name: "sadd_srem_100k",
-        read: Some("SREM set:all {key}"),
-        write: Some("SADD set:all {key}"),
-        fill: ONE_SET,
-    },
+    both("sadd_srem_100k", "SREM set:all {key}", "SADD set:all {key}", ONE_SET),
     read("sismember", "SISMEMBER set:{key} member:{10..99}", MEMBERS),
     read("sismember_100k", "SISMEMBER set:all {key}", ONE_SET),
     read("smismember10", "SMISMEMBER set:{key} 10*(member:{10..99})", MEMBERS),
@@ -241,20 +352,20 @@ pub const TABLE: &[Row] = &[
     read("zrevrangebylex_10", "ZREVRANGEBYLEX zlex [key:00000000{100..999} - LIMIT 0 10", ZLEX),
     write("zrangestore_100", "ZRANGESTORE zset:result zset 0 99", ZSET),
     zset_removing("zrem", "ZREM zset {key}"),
-    zset_removing("zremrangebyrank", "ZREMRANGEBYRANK zset 0 0"),
+    zset_popping("zremrangebyrank", "ZREMRANGEBYRANK zset 0 0"),
     zset_removing("zremrangebyscore", "ZREMRANGEBYSCORE zset {100000..999999} 100001"),
     Row {
-        name: "zremrangebylex",
         read: Some("ZREMRANGEBYLEX zlex - [key:0"),
         write: ZLEX,
         fill: ZLEX,
+        ..Row::new("zremrangebylex")
     },
-    zset_removing("zpopmin", "ZPOPMIN zset"),
-    zset_removing("zpopmax", "ZPOPMAX zset"),
-    zset_removing("zmpop", "ZMPOP 1 zset MIN"),
-    zset_removing("bzpopmin", "BZPOPMIN zset 1"),
-    zset_removing("bzpopmax", "BZPOPMAX zset 1"),
-    zset_removing("bzmpop", "BZMPOP 1 1 zset MIN"),
+    zset_popping("zpopmin", "ZPOPMIN zset"),
+    zset_popping("zpopmax", "ZPOPMAX zset"),
+    zset_popping("zmpop", "ZMPOP 1 zset MIN"),
+    zset_popping("bzpopmin", "BZPOPMIN zset 1"),
+    zset_popping("bzpopmax", "BZPOPMAX zset 1"),
+    zset_popping("bzmpop", "BZMPOP 1 1 zset MIN"),
     read("zrandmember_10", "ZRANDMEMBER zset 10", ZSET),
     read("zunion", "ZUNION 2 zset:{key} zset:{key}", ZSMALL),
     read("zinter", "ZINTER 2 zset:{key} zset:{key}", ZSMALL),
@@ -332,12 +443,12 @@ pub const TABLE: &[Row] = &[
         "XSETID bare:{key} {1000..9999}-0",
         Some("XGROUP CREATE bare:{key} g 0 MKSTREAM"),
     ),
-    Row {
-        name: "xreadgroup",
-        read: Some("XREADGROUP GROUP readers one COUNT 1 STREAMS group:{key} >"),
-        write: Some("XADD group:{key} * field1 value1 field2 value2"),
-        fill: READERS,
-    },
+    both(
+        "xreadgroup",
+        "XREADGROUP GROUP readers one COUNT 1 STREAMS group:{key} >",
+        "XADD group:{key} * field1 value1 field2 value2",
+        READERS,
+    ),
     read("xpending", "XPENDING group:{key} readers", READERS),
     // Nothing is pending, so these look for their entries and find none.
     write("xack", "XACK group:{key} readers 1-1", READERS),
@@ -349,6 +460,31 @@ pub const TABLE: &[Row] = &[
     read("xinfo_stream", "XINFO STREAM stream:{key}", STREAM),
     read("xinfo_groups", "XINFO GROUPS group:{key}", READERS),
     read("xinfo_consumers", "XINFO CONSUMERS group:{key} readers", READERS),
+    // Transactions, each of which is one request.
+    write("multi_set10", "MULTI ; 10*(SET {key} {value} ;) EXEC", SET).on_one_connection(4),
+    write(
+        "watch_exec",
+        "WATCH {key} ; GET {same-key} ; MULTI ; SET {same-key} {value} ; EXEC",
+        SET,
+    )
+    .on_one_connection(4),
+    // Scripts and functions that do what `get` and `multi_set10` do.
+    read("eval_get", "EVAL {script:get} 1 {key}", SET).pipelined(16),
+    read("evalsha_get", "EVALSHA {sha1:get} 1 {key}", SET).prepared(LOAD_GET).pipelined(16),
+    read("fcall_get", "FCALL bench_get 1 {key}", SET).prepared(LOAD_LIBRARY).on_one_connection(16),
+    write("eval_set10", "EVAL {script:set-all} 10 10*({key}) {value}", SET).on_one_connection(16),
+    write("evalsha_set10", "EVALSHA {sha1:set-all} 10 10*({key}) {value}", SET)
+        .prepared(LOAD_SET_ALL)
+        .on_one_connection(16),
+    both("mixed_eval", "GET {key}", "EVALSHA {sha1:get} 1 {key}", SET)
+        .prepared(LOAD_GET)
+        .mixed(4, 1),
+    // What a look at the rights of a user adds to `get`.
+    Row { user: Some(READER), ..read("get_acl", "GET {key}", SET).prepared(SET_READER) },
+    // Messages: to nobody, past patterns, and to many, where each request makes 1,000 deliveries.
+    write("publish", "PUBLISH news:{key} {value}", None),
+    subscribers::PAST_PATTERNS,
+    subscribers::TO_1000.on_one_connection(4),
     // Keys of any type.
     read("exists", "EXISTS {key}", SET),
     read("type", "TYPE {key}", SET),
@@ -369,6 +505,8 @@ pub const TABLE: &[Row] = &[
     write("sort_store", "SORT sort:{key} STORE sorted:{key}", SORTED),
     read("sort_ro", "SORT_RO sort:{key}", SORTED),
     write("copy", "COPY {key} copy:{key} REPLACE", SET),
+    read("dump", "DUMP hash:{key}", FIELDS),
+    write("restore", RESTORE, None),
     // Of the whole keyspace.
     read("dbsize", "DBSIZE", SET),
     read("randomkey", "RANDOMKEY", SET),
@@ -377,7 +515,9 @@ pub const TABLE: &[Row] = &[
     write("del", "DEL {key}", SET),
     write("unlink", "UNLINK {key}", SET),
     // Insertion and deletion side by side: about half the range exists at any time.
-    Row { name: "set_del", read: Some("DEL {key}"), write: Some("SET {key} {value}"), fill: SET },
+    both("set_del", "DEL {key}", "SET {key} {value}", SET),
+    // The last one, because the server keeps its limit: nearly each key is new, and another goes.
+    write("set_evict", NEW_KEY, Some(NEW_KEY)).prepared(EVICTING),
 ];
 
 /// The row of this name.
@@ -389,6 +529,7 @@ pub fn find(name: &str) -> Option<&'static Row> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::bench::batch::Batches;
     use crate::bench::template::{Shape, Template};
     use std::collections::HashSet;
 
@@ -401,12 +542,41 @@ mod tests {
     }
 
     #[test]
+    fn only_rows_that_do_both_have_a_ratio() {
+        assert!(TABLE.iter().all(|row| row.is_mixed() || row.settings.ratio.is_none()));
+    }
+
+    #[test]
     fn every_row_does_something_and_every_template_compiles() {
         let shape = Shape { keys: 1000, key_bytes: 16, value_bytes: 32 };
         for row in TABLE {
             assert!(row.read.is_some() || row.write.is_some(), "{} is empty", row.name);
-            for text in [row.read, row.write, row.fill].into_iter().flatten() {
+            for text in [row.read, row.write, row.fill, row.prepare].into_iter().flatten() {
                 Template::compile(text, &shape).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_popped_from_the_sorted_set_is_added_in_time() {
+        let shape = Shape { keys: 100, key_bytes: 16, value_bytes: 32 };
+        let names = ["zremrangebyrank", "zpopmin", "zmpop", "bzpopmin", "bzpopmax", "bzmpop"];
+        for row in names.map(|name| find(name).unwrap()) {
+            let ratio = row.settings.ratio.unwrap_or_default();
+            let mut batches = Batches::new(row, ratio, &shape, 16, 1).unwrap();
+            let mut members: HashSet<String> = (0..100).map(|n| format!("key:{n:012}")).collect();
+            for _ in 0..2000 {
+                let batch = std::str::from_utf8(batches.make_next()).unwrap();
+                for request in batch.split('*').skip(1) {
+                    if request.contains("ZADD") {
+                        let written = request.lines().filter(|line| line.starts_with("key:"));
+                        members.extend(written.map(str::to_owned));
+                    } else {
+                        assert!(!members.is_empty(), "{} waits", row.name);
+                        let popped = members.iter().next().cloned().unwrap();
+                        members.remove(&popped);
+                    }
+                }
             }
         }
     }

@@ -196,7 +196,7 @@ impl Client {
                     Value::Bulk(bytes)
                 }
             },
-            b'*' | b'~' | b'%' => match usize::try_from(number()) {
+            b'*' | b'~' | b'%' | b'>' => match usize::try_from(number()) {
                 Err(_) => Value::Nil,
                 Ok(len) => {
                     let len = if line[0] == b'%' { 2 * len } else { len };

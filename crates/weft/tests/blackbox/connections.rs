@@ -113,21 +113,23 @@ fn idle_clients_are_closed_and_busy_ones_are_not() {
 
 #[test]
 fn connections_are_kept_alive_by_the_kernel() {
-    // /proc/net/tcp: the sixth field is `timer:when`; 02 is the keepalive timer.
-    let timer_of = |client: &Client| {
+    // /proc/net/tcp: the sixth field is `timer:when`; 02 is the keepalive timer. Both ends are
+    // compared: another server's closed connection may still have the same port of a client.
+    let timer_of = |server: &Server, client: &Client| {
         let address = client.local_address();
         let port: u16 = address.rsplit_once(':').unwrap().1.parse().unwrap();
-        let own = format!(":{port:04X}");
+        let ends = [format!(":{:04X}", server.port), format!(":{port:04X}")];
         let table = fs::read_to_string("/proc/net/tcp").unwrap();
-        let line = table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
-        let mut line = line.filter(|fields| fields.get(2).is_some_and(|to| to.ends_with(&own)));
-        line.next().map(|fields| fields[5][..2].to_owned())
+        let lines = table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+        let mut lines = lines.filter(|fields| fields.len() > 5);
+        let line = lines.find(|line| (1..3).all(|end| line[end].ends_with(&ends[end - 1])));
+        line.map(|fields| fields[5][..2].to_owned())
     };
     for (seconds, timer) in [("300", "02"), ("0", "00")] {
         let server = Server::start(&["--tcp-keepalive", seconds]);
         let mut client = server.client();
         client.ask("PING");
-        eventually("the timer is set", || timer_of(&client).as_deref() == Some(timer));
+        eventually("the timer is set", || timer_of(&server, &client).as_deref() == Some(timer));
     }
 }
 
@@ -210,8 +212,15 @@ fn ports_change_at_run_time() {
     // One that is taken is refused, and everything stays as it was.
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let taken_port = taken.local_addr().unwrap().port();
+    let failed = "ERR CONFIG SET failed (possibly related to argument";
+    let refusal = "Unable to listen on this port. Check server logs.";
     let error = client.ask(&format!("CONFIG SET port {taken_port}")).text();
-    assert!(error.starts_with("ERR CONFIG SET failed"), "{error}");
+    assert_eq!(error, format!("{failed} 'port') - {refusal}"));
+    server.wait_for_log(&format!("127.0.0.1:{taken_port}: bind: Address already in use"));
+    // No machine has this address, which is for documentation.
+    let error = client.ask("CONFIG SET bind 192.0.2.1").text();
+    assert_eq!(error, format!("{failed} 'bind') - Failed to bind to specified addresses."));
+    server.wait_for_log(&format!("192.0.2.1:{port}: bind: "));
     assert_eq!(client.ask("CONFIG GET port").items()[1].text(), port.to_string());
     let mut other = Client::tcp(SocketAddr::new(server.address().ip(), port));
     assert_eq!(other.ask("PING").text(), "PONG");

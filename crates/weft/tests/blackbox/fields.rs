@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::Server;
 use crate::server::{MODELS, eventually};
+use crate::{Server, Value};
 
 #[test]
 fn fields_that_nobody_asks_for_end_and_take_their_key_along() {
@@ -28,6 +28,42 @@ fn fields_that_nobody_asks_for_end_and_take_their_key_along() {
         let stats = client.ask("INFO stats").text();
         assert!(stats.contains("expired_subkeys:702\r\nexpired_keys:0\r\n"), "{stats}");
     }
+}
+
+#[test]
+fn the_walk_over_expired_keys_is_measured() {
+    const KEYS: i64 = 50_000;
+    let server = Server::start(&["--hz", "500", "--enable-debug-command", "yes"]);
+    let mut client = server.client();
+    assert_eq!(server.info("expired_stale_perc"), "0.00");
+    client.ok("DEBUG SET-ACTIVE-EXPIRE 0");
+    let requests: Vec<String> = (0..KEYS).map(|n| format!("SET key:{n} v PX 1\r\n")).collect();
+    client.send_raw(requests.concat().as_bytes());
+    (0..KEYS).for_each(|_| assert_eq!(client.read(), Value::Simple("OK".to_owned())));
+    assert_eq!(client.ask("DBSIZE").int(), KEYS);
+    client.ok("DEBUG SET-ACTIVE-EXPIRE 1");
+    eventually("keys are found that have expired", || server.info("expired_stale_perc") != "0.00");
+    eventually("all are gone", || client.ask("DBSIZE").int() == 0);
+    // Half a millisecond each time.
+    assert_ne!(server.info("expired_time_cap_reached_count"), "0");
+    assert_ne!(server.info("expire_cycle_cpu_milliseconds"), "0");
+    client.ok("CONFIG RESETSTAT");
+    assert_eq!(server.info("expired_time_cap_reached_count"), "0");
+}
+
+#[test]
+fn the_mean_time_to_live_is_estimated() {
+    let server = Server::start(&["--io-threads", "3"]);
+    let mut client = server.client();
+    for key in 0..100 {
+        client.ok(&format!("SET key:{key} v PX {}", 1_000_000 + key % 2 * 1_000_000));
+    }
+    let mut mean = || {
+        let text = client.ask("INFO keyspace").text();
+        let (_, rest) = text.split_once("keys=100,expires=100,avg_ttl=").unwrap();
+        rest.split(',').next().unwrap().parse::<u64>().unwrap()
+    };
+    eventually("it is in the middle", || (1_450_000..=1_500_000).contains(&mean()));
 }
 
 #[test]

@@ -177,9 +177,31 @@ fn unfinished_input_has_a_limit() {
         client.send_lossy(&vec![b'x'; 1_500_000]);
         client.is_closed();
     }
+    server.wait_for_log("closed for exceeding the query buffer limit");
+    assert_eq!(server.info("client_query_buffer_limit_disconnections"), "2");
     let mut client = server.client();
     let value = pattern(900_000);
     assert_eq!(client.ask_args(&[b"SET", b"k", &value]).text(), "OK");
+}
+
+#[test]
+fn large_values_are_freed_in_the_background() {
+    let server = Server::start(&[]);
+    let mut client = server.client();
+    for key in ["a", "b"] {
+        for from in (0..1000).step_by(100) {
+            let members: Vec<String> = (from..from + 100).map(|n| format!("member{n}")).collect();
+            client.ask(&format!("SADD {key} {}", members.join(" ")));
+        }
+    }
+    assert_eq!(server.info("lazyfreed_objects"), "0");
+    client.ask("UNLINK a");
+    eventually("one is freed", || server.info("lazyfreed_objects") == "1");
+    client.ok("FLUSHALL");
+    eventually("the other is freed", || server.info("lazyfreed_objects") == "2");
+    assert_eq!(server.info("lazyfree_pending_objects"), "0");
+    client.ok("CONFIG RESETSTAT");
+    assert_eq!(server.info("lazyfreed_objects"), "0");
 }
 
 #[test]

@@ -8,18 +8,31 @@
 // A panic with a reason is how a test fails.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod bench;
+mod busy;
 mod client;
 mod connections;
+mod control_group;
+mod delays;
+mod ending;
 mod fields;
 mod fuzz;
 mod limits;
+mod memory;
+mod memory_limit;
 mod pending;
 mod protocol;
+mod pubsub;
+mod put_aside;
+mod scripts;
 mod server;
 mod stall;
 mod start;
+mod stuck;
 mod threads;
 mod threads_change;
+mod time;
+mod users;
 mod waiting;
 
 use client::{Client, Value};

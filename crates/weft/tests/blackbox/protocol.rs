@@ -189,6 +189,8 @@ fn the_protocol_error_follows_what_came_in_the_same_write() {
         assert_eq!(client.read().text(), "1", "{model:?}");
         let error = client.read().text();
         assert_eq!(error, "ERR Protocol error: expected '$', got 'x'", "{model:?}");
+        let stats = || server.client().ask("INFO errorstats").text();
+        eventually("it is counted", || stats().contains("errorstat_ERR:count=1"));
         client.is_closed();
         assert_eq!(server.client().ask("GET k").text(), "1", "{model:?}");
     }

@@ -10,6 +10,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::process::Pid;
 use tempfile::TempDir;
 
 use crate::Client;
@@ -171,8 +172,16 @@ impl Drop for Server {
 pub struct Process(pub u32);
 
 impl Process {
-    fn file(self, name: &str) -> String {
+    /// The text of one of its files there.
+    pub fn file(self, name: &str) -> String {
         fs::read_to_string(format!("/proc/{}/{name}", self.0)).unwrap_or_default()
+    }
+
+    /// The threads of this moment.
+    pub fn thread_ids(self) -> Vec<Pid> {
+        let tasks = fs::read_dir(format!("/proc/{}/task", self.0)).unwrap();
+        let ids = tasks.map(|task| task.unwrap().file_name().to_string_lossy().parse().unwrap());
+        ids.filter_map(Pid::from_raw).collect()
     }
 
     /// Open descriptors.

@@ -1,7 +1,7 @@
 //! The start and the end of the process: arguments, files, mistakes, signals, supervisors.
 
 use std::fs;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -63,11 +63,144 @@ fn huge_pages_are_off_unless_they_are_asked_for() {
 }
 
 #[test]
+fn the_score_for_a_shortage_of_memory_is_set_and_taken_back() {
+    let server = Server::start(&["--oom-score-adj-values", "7 8 9"]);
+    let score = || server.process().file("oom_score_adj").trim().parse::<i32>().unwrap();
+    let before = score();
+    let mut client = server.client();
+    client.ok("CONFIG SET oom-score-adj relative");
+    assert_eq!(score(), (before + 7).min(1000));
+    client.ok("CONFIG SET oom-score-adj absolute");
+    client.ask("CONFIG SET port nonsense oom-score-adj no");
+    let absolute = before + 100;
+    let values = format!("{absolute} 0 0");
+    client.ask_args(&[b"CONFIG", b"SET", b"oom-score-adj-values", values.as_bytes()]);
+    assert_eq!(score(), absolute.min(1000));
+    client.ok("CONFIG SET oom-score-adj no");
+    assert_eq!(score(), before);
+    let server = Server::start(&["--oom-score-adj", "yes", "--oom-score-adj-values", "7 8 9"]);
+    assert_eq!(server.process().file("oom_score_adj"), format!("{}\n", (before + 7).min(1000)));
+}
+
+#[test]
+fn the_title_of_the_process_follows_the_configuration() {
+    let server = Server::start(&["--io-threads", "2"]);
+    let shown = |server: &Server| {
+        let text = server.process().file("cmdline");
+        text.trim_end_matches('\0').to_owned()
+    };
+    let program = env!("CARGO_BIN_EXE_weft");
+    let address = server.address();
+    assert_eq!(shown(&server), format!("{program} {address}"));
+    let mut client = server.client();
+    let set = |client: &mut Client, value: &str| {
+        let reply = client.ask_args(&[b"CONFIG", b"SET", b"proc-title-template", value.as_bytes()]);
+        reply.text()
+    };
+    assert_eq!(set(&mut client, "short {port}"), "OK");
+    assert_eq!(shown(&server), format!("short {}", address.port()));
+    assert!(set(&mut client, "{nosuch}").ends_with("contains unknown variables"));
+    assert_eq!(set(&mut client, &format!("{{tls-port}} {}", "long ".repeat(10_000))), "OK");
+    let long = shown(&server);
+    assert!(long.starts_with("0 long long") && long.len() > 100, "{long}");
+    // A port that cannot be had is taken back, and so is the title.
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    assert_eq!(set(&mut client, "at {port}"), "OK");
+    let refused = client.ask(&format!("CONFIG SET port {port}")).text();
+    assert!(refused.starts_with("ERR CONFIG SET failed"), "{refused}");
+    assert_eq!(shown(&server), format!("at {}", address.port()));
+    client.ok("CONFIG SET port 0");
+    assert_eq!(shown(&server), "at 0");
+    let server = Server::start(&["--set-proc-title", "no"]);
+    assert!(shown(&server).contains("\0--set-proc-title\0no"), "{}", shown(&server));
+}
+
+/// The socket of the system's log.
+struct SystemLog(UnixDatagram);
+
+impl SystemLog {
+    const PATH: &str = "/dev/log";
+
+    /// None: the system has a log, or this user may not stand in for it.
+    fn stand_in() -> Option<Self> {
+        let nobody_listens = |error: std::io::Error| error.kind() == ErrorKind::ConnectionRefused;
+        if UnixDatagram::unbound().unwrap().connect(Self::PATH).is_err_and(nobody_listens) {
+            let _ = fs::remove_file(Self::PATH);
+        }
+        let socket = UnixDatagram::bind(Self::PATH).ok()?;
+        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        Some(Self(socket))
+    }
+
+    fn line(&self) -> String {
+        let mut text = [0; 1000];
+        let len = self.0.recv(&mut text).unwrap();
+        String::from_utf8_lossy(&text[..len]).into_owned()
+    }
+}
+
+impl Drop for SystemLog {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(Self::PATH);
+    }
+}
+
+#[test]
+fn the_log_goes_to_the_log_of_the_system_too() {
+    let Some(system) = SystemLog::stand_in() else {
+        eprintln!("skipped: {} cannot be provided", SystemLog::PATH);
+        return;
+    };
+    let options =
+        ["--syslog-enabled", "yes", "--syslog-ident", "me", "--syslog-facility", "local3"];
+    let server = Server::start(&options);
+    let pid = server.process().0;
+    let mut line = system.line();
+    while !line.ends_with("Ready to accept connections tcp") {
+        line = system.line();
+    }
+    // Facility 19 and severity 5.
+    assert!(line.starts_with("<157>") && line.contains(&format!(" me[{pid}]: ")), "{line}");
+    server.signal("TERM");
+    // Severity 4.
+    let line = system.line();
+    assert!(line.starts_with("<156>") && line.ends_with("scheduling shutdown..."), "{line}");
+    assert!(server.log().contains("Ready to accept connections tcp"));
+}
+
+#[test]
+fn the_environment_is_there_behind_the_title() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("notify");
+    let socket = UnixDatagram::bind(&path).unwrap();
+    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    let long = "x".repeat(300);
+    let options = ["--supervised", "systemd", "--proc-title-template", &long];
+    let _server = Server::start_by(&options, |command| command.env("NOTIFY_SOCKET", &path));
+    let mut text = [0; 100];
+    let len = socket.recv(&mut text).unwrap();
+    assert!(String::from_utf8_lossy(&text[..len]).contains("READY=1"));
+}
+
+#[test]
 fn parameters_without_effect_are_logged_at_start_and_when_they_change() {
     let server = Server::start(&["--list-compress-depth", "1"]);
     server.wait_for_log("'list-compress-depth' has no effect: chunks of lists are not compressed");
     server.client().ok("CONFIG SET hide-user-data-from-log yes");
     server.wait_for_log("'hide-user-data-from-log' has no effect: the log never holds");
+}
+
+#[test]
+fn the_version_tells_what_was_built() {
+    let output = output_of(weft().arg("--version"));
+    let text = String::from_utf8(output.stdout).unwrap();
+    let words: Vec<&str> = text.split_whitespace().collect();
+    assert_eq!(words[..2], ["Weft", "server"]);
+    let names: Vec<&str> = words[2..].iter().filter_map(|word| word.split('=').next()).collect();
+    assert_eq!(names, ["v", "sha", "malloc", "bits", "build"], "{text}");
+    let server = Server::start(&[]);
+    assert!(text.contains(&format!(" build={}\n", server.info("redis_build_id"))), "{text}");
 }
 
 #[test]
@@ -264,12 +397,18 @@ fn replies_on_their_way_arrive_before_the_end() {
         client.send_raw(&request("GET big"));
         let Value::Bulk(first) = client.read() else { panic!("no value") };
         assert_eq!(first.len(), value.len());
-        client.send_raw(&[request("INCR n"), request("GET big"), request("INCR n")].concat());
-        // The first reply shows that the others have been executed with it.
-        assert_eq!(client.read().int(), 1, "{model:?}");
+        // Executed all together, unlike requests that follow one another.
+        let requests = ["MULTI", "GET big", "INCR n", "EXEC"].map(request);
+        client.send_raw(&requests.concat());
+        let mut other = server.client();
+        let is_executed = |n| matches!(n, Value::Bulk(n) if n == b"1");
+        eventually("all is executed", || is_executed(other.ask("GET n")));
         server.signal("TERM");
-        assert!(matches!(client.read(), Value::Bulk(got) if got == value), "{model:?}");
-        assert_eq!(client.read().int(), 2, "{model:?}");
+        assert_eq!(client.read().text(), "OK");
+        (0..2).for_each(|_| assert_eq!(client.read().text(), "QUEUED"));
+        let replies = client.read();
+        assert!(matches!(&replies.items()[0], Value::Bulk(got) if *got == value), "{model:?}");
+        assert_eq!(replies.items()[1].int(), 1, "{model:?}");
         client.is_closed();
         assert_eq!(server.wait().code(), Some(0), "{model:?}");
     }
@@ -321,5 +460,22 @@ fn the_end_comes_under_load() {
             assert_eq!(server.wait().code(), Some(0), "{model:?}");
             workers.into_iter().for_each(|worker| assert!(worker.join().unwrap() > 0));
         });
+    }
+}
+
+#[test]
+fn commands_are_renamed_on_every_thread() {
+    let mut options = vec!["--io-threads", "4", "--io-threads-always-active", "yes"];
+    options.extend(["--rename-command", "GET", "fetch", "--rename-command", "config", ""]);
+    let server = Server::start(&options);
+    for _ in 0..4 {
+        let mut client = server.client();
+        client.ok("SET k v");
+        client.send_raw(b"fetch k\r\nget k\r\nFETCH k\r\n");
+        assert_eq!(client.read().text(), "v");
+        assert!(client.read().text().starts_with("ERR unknown command 'get'"));
+        assert_eq!(client.read().text(), "v");
+        let refused = client.ask("CONFIG GET port").text();
+        assert!(refused.starts_with("ERR unknown command 'CONFIG'"), "{refused}");
     }
 }

@@ -3,7 +3,10 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
 use crate::client::request;
+use crate::control_group::ControlGroup;
 use crate::server::eventually;
 use crate::threads::threads_of_clients;
 use crate::{Client, Server};
@@ -136,8 +139,9 @@ fn threads_without_a_processor_have_no_clients() {
     let carriers = threads_of_clients(&mut clients[0]).len();
     assert_eq!(carriers, cores.min(15));
     assert_eq!(server.info("io_threads_active"), carriers.to_string());
-    // Nobody asks for anything: one thread is enough, and its clients are all there.
+    // Under a light load one thread is enough, and its clients are all there.
     eventually("one thread has all clients", || {
+        light_load(&mut clients[0]);
         let threads = threads_of_clients(&mut clients[0]);
         threads.len() == 1 && threads["1"] == 40
     });
@@ -167,10 +171,65 @@ fn clients_are_spread_when_their_thread_is_busy() {
         return eprintln!("needs two processors");
     }
     let mut idle: Vec<Client> = (0..10).map(|_| server.client()).collect();
-    eventually("one thread is enough", || threads_of_clients(&mut idle[0]).len() == 1);
+    eventually("one thread is enough", || {
+        light_load(&mut idle[0]);
+        threads_of_clients(&mut idle[0]).len() == 1
+    });
     under_load(&server, |control| {
         eventually("two threads carry", || threads_of_clients(control).len() == 2);
     });
+}
+
+/// Quick commands: clients share a thread under a light load, and not while nobody asks for much.
+fn light_load(client: &mut Client) {
+    (0..40).for_each(|_| assert_eq!(client.ask("PING").text(), "PONG"));
+}
+
+/// Runs a server under load while it loses all processors but one and gets them back.
+fn follows_its_processors(server: &Server, allow: impl Fn(&Server, bool)) {
+    under_load(server, |_| {
+        let carries = |threads: &str| {
+            eventually("the number follows", || server.info("io_threads_active") == threads);
+        };
+        carries("2");
+        for _ in 0..2 {
+            allow(server, false);
+            carries("1");
+            allow(server, true);
+            carries("2");
+        }
+    });
+}
+
+#[test]
+fn threads_that_carry_follow_the_affinity() {
+    let own = sched_getaffinity(None).unwrap();
+    let mut cpus = (0..CpuSet::MAX_CPU).filter(|cpu| own.is_set(*cpu));
+    let (Some(first), Some(second)) = (cpus.next(), cpus.next()) else {
+        return eprintln!("needs two processors");
+    };
+    let server = Server::start(&["--io-threads", "3"]);
+    follows_its_processors(&server, |server, both| {
+        let mut set = CpuSet::new();
+        set.set(first);
+        if both {
+            set.set(second);
+        }
+        for thread in server.process().thread_ids() {
+            sched_setaffinity(Some(thread), &set).unwrap();
+        }
+    });
+}
+
+#[test]
+fn threads_that_carry_follow_the_quota() {
+    let cores = thread::available_parallelism().map_or(1, |cores| cores.get());
+    let Some(group) = ControlGroup::new().filter(|_| cores >= 2) else {
+        return eprintln!("needs two processors and the right to make a control group");
+    };
+    let server = Server::start(&["--io-threads", "3"]);
+    group.add(server.process());
+    follows_its_processors(&server, |_, both| group.limit(if both { 2 } else { 1 }));
 }
 
 #[test]

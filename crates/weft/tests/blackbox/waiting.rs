@@ -392,12 +392,15 @@ fn a_client_that_waits_is_not_idle() {
 fn a_stream_that_expires_unseen_ends_the_wait_of_its_groups() {
     for model in MODELS {
         let server = Server::start(model);
-        let mut control = server.client();
-        control.ok("XGROUP CREATE s g $ MKSTREAM");
-        control.ask("PEXPIRE s 100");
-        let mut reader = server.client();
-        reader.send("XREADGROUP GROUP g consumer BLOCK 0 STREAMS s >");
-        assert!(reader.read().text().starts_with("NOGROUP No such key 's'"), "{model:?}");
+        for database in [0, 3] {
+            let [mut control, mut reader] = [server.client(), server.client()];
+            control.ok(&format!("SELECT {database}"));
+            reader.ok(&format!("SELECT {database}"));
+            control.ok("XGROUP CREATE s g $ MKSTREAM");
+            control.ask("PEXPIRE s 100");
+            reader.send("XREADGROUP GROUP g consumer BLOCK 0 STREAMS s >");
+            assert!(reader.read().text().starts_with("NOGROUP No such key 's'"), "{model:?}");
+        }
         assert_eq!(server.info("total_blocking_keys_on_nokey"), "0");
     }
 }

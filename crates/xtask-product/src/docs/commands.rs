@@ -114,7 +114,9 @@ fn positions(key: &KeySpec) -> String {
             format!("as many from argument {first} as argument {at} says")
         }
         (_, Find::Option { word, .. }) => format!("the argument behind `{word}`"),
-        (_, Find::Unknown) => "not to be told from the arguments".to_owned(),
+        (_, Find::Patterns { .. } | Find::Unknown) => {
+            "not to be told from the arguments".to_owned()
+        }
     }
 }
 

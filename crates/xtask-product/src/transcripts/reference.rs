@@ -63,6 +63,21 @@ impl Reference {
         for words in ["CONFIG RESETSTAT", "SLOWLOG RESET", "DEBUG SET-ACTIVE-EXPIRE 1"] {
             self.ask(&words_of(words))?;
         }
+        self.reset_users()
+    }
+
+    /// Leaves the default user alone, unrestricted.
+    fn reset_users(&mut self) -> io::Result<()> {
+        let users = self.ask(&words_of("ACL USERS"))?;
+        let names = users.elements().iter().filter_map(Value::text);
+        for name in names.filter(|name| *name != b"default") {
+            self.ask(&vec![b"ACL".to_vec(), b"DELUSER".to_vec(), name.to_vec()])?;
+        }
+        for words in
+            ["ACL SETUSER default reset on nopass allkeys allchannels +@all", "ACL LOG RESET"]
+        {
+            self.ask(&words_of(words))?;
+        }
         Ok(())
     }
 

@@ -31,7 +31,9 @@ const CALL_HOMES: &[&str] = &[
     "xtask",
     "xtask-product",
     "clients-test",
+    "chaos",
     "diff",
+    "lin",
     "model-harness",
 ];
 

@@ -6,13 +6,14 @@
 //! all commands that began before are over. So nothing that a killed client sent takes effect
 //! later.
 
-use command::{Argument, Shape, Spec};
+use command::{Argument, Shape, ShardScope, Spec};
 use engine::{ConnectionError, Error, echo};
 use resp::{Args, Reply};
 
 use super::admin;
 use super::list::client_type;
-use crate::clients::record::{ClientRecord, ClientType, DEFAULT_USER};
+use crate::clients::record::{ClientRecord, ClientType};
+use crate::clients::users::UserRegistry;
 use crate::execution::node_cx::NodeCx;
 use crate::execution::outcome::Outcome;
 
@@ -44,6 +45,7 @@ const FILTERS: Shape = Shape::OneOf(&[
 pub(super) const SPEC: Spec = admin("kill", -3, "2.4.0")
     .summary("Closes the connections that pass all filters.")
     .complexity("O(N) in the connections")
+    .scope(ShardScope::Exclusive)
     .history(&[
         ("2.8.12", "Connections are chosen by filters."),
         ("2.8.12", "Filter `ID`."),
@@ -64,6 +66,7 @@ pub(super) const SPEC: Spec = admin("kill", -3, "2.4.0")
 struct Filter<'a> {
     id: Option<u64>,
     client_type: Option<ClientType>,
+    user: Option<&'a [u8]>,
     address: Option<&'a [u8]>,
     local_address: Option<&'a [u8]>,
     age_seconds_min: Option<i64>,
@@ -76,10 +79,11 @@ pub(super) fn kill(
     reply: &mut Reply<'_>,
 ) -> Result<(), Error> {
     let is_old_form = args.len() == 3;
-    let filter = if is_old_form { old_form(args) } else { parse(args)? };
+    let users = &cx.worker.node.users;
+    let filter = if is_old_form { old_form(args) } else { parse(args, users)? };
     let me = cx.session.record.id;
     let steady_ms = cx.worker.turn.steady_ms;
-    let mut killed = 0;
+    let (mut killed, mut kills_me) = (0, false);
     let mut others = Vec::new();
     let node = &cx.worker.node;
     for record in node.clients.all() {
@@ -92,15 +96,20 @@ pub(super) fn kill(
         }
         killed += 1;
         if is_me {
-            // Its reply is sent first.
-            cx.outcome = Outcome::Close;
+            kills_me = true;
         } else {
             others.push(record);
         }
     }
+    if kills_me {
+        // Its reply is sent first.
+        cx.outcome = Outcome::Close;
+    }
     if !others.is_empty() {
-        cx.barrier();
-        cx.outside(|host| others.iter().for_each(|record| host.close_client(record)));
+        cx.after_grace(move |_, host| {
+            others.iter().for_each(|record| host.close_client(record));
+            if kills_me { Outcome::Close } else { Outcome::Done }
+        });
     }
     match (is_old_form, killed) {
         (false, killed) => reply.int(killed),
@@ -115,6 +124,7 @@ impl Filter<'_> {
         let age_seconds = steady_ms.div_euclid(1000) - record.created_ms.div_euclid(1000);
         self.id.is_none_or(|id| id == record.id)
             && self.client_type.is_none_or(|wanted| wanted == record.client_type())
+            && self.user.is_none_or(|name| record.is_user(name))
             && self.address.is_none_or(|address| address == record.address.as_bytes())
             && self.local_address.is_none_or(|address| address == record.local_address.as_bytes())
             && self.age_seconds_min.is_none_or(|min| age_seconds >= min)
@@ -126,6 +136,7 @@ fn old_form<'a>(args: &Args<'a>) -> Filter<'a> {
     Filter {
         id: None,
         client_type: None,
+        user: None,
         address: Some(args.text(2)),
         local_address: None,
         age_seconds_min: None,
@@ -134,7 +145,7 @@ fn old_form<'a>(args: &Args<'a>) -> Filter<'a> {
 }
 
 /// Pairs of a filter's name and its value; of several with the same name the last counts.
-fn parse<'a>(args: &mut Args<'a>) -> Result<Filter<'a>, Error> {
+fn parse<'a>(args: &mut Args<'a>, users: &UserRegistry) -> Result<Filter<'a>, Error> {
     let mut filter = Filter { address: None, spares_me: true, ..old_form(args) };
     args.seek(2);
     while let Some(name) = args.next() {
@@ -155,8 +166,7 @@ fn parse<'a>(args: &mut Args<'a>) -> Result<Filter<'a>, Error> {
             b"type" => filter.client_type = Some(client_type(value)?),
             b"addr" => filter.address = Some(value),
             b"laddr" => filter.local_address = Some(value),
-            // Every client is the default user, so this filter only rejects other names.
-            b"user" if value == DEFAULT_USER.as_bytes() => {}
+            b"user" if users.find(value).is_some() => filter.user = Some(value),
             b"user" => return Err(ConnectionError::NoSuchUser(echo(value)).into()),
             b"skipme" if value.eq_ignore_ascii_case(b"yes") => filter.spares_me = true,
             b"skipme" if value.eq_ignore_ascii_case(b"no") => filter.spares_me = false,

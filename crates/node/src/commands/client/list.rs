@@ -17,7 +17,7 @@ use engine::{ConnectionError, Error, echo};
 use resp::{Args, Reply};
 
 use super::admin;
-use crate::clients::record::{ClientRecord, ClientType, DEFAULT_USER, Names, flag};
+use crate::clients::record::{ClientRecord, ClientType, Names, flag};
 use crate::clients::session::Session;
 use crate::execution::node_cx::NodeCx;
 use crate::execution::worker::Worker;
@@ -36,6 +36,7 @@ pub(super) const SPEC: Spec = admin("list", -2, "2.4.0")
         ("7.2.0", "Lines have `lib-name` and `lib-ver`."),
         ("7.4.0", "Lines have `watch`."),
         ("8.0.0", "Lines have `io-thread`."),
+        ("8.4.0", "Lines have `tot-net-in`, `tot-net-out` and `tot-cmds`."),
     ])
     .arguments(&[
         Argument::new(
@@ -58,8 +59,7 @@ pub(super) fn info(
     _args: &mut Args<'_>,
     reply: &mut Reply<'_>,
 ) -> Result<(), Error> {
-    let mut text = String::new();
-    push_line(&mut text, &cx.session.record, cx.worker);
+    let text = client_line(&cx.session.record, cx.worker) + "\n";
     reply.verbatim("txt", text.as_bytes());
     Ok(())
 }
@@ -83,10 +83,15 @@ pub(super) fn list(
     } else {
         return Err(Error::Syntax);
     };
-    let mut text = String::new();
-    for record in records.iter().filter(|record| !record.location.is_killed()) {
-        push_line(&mut text, record, cx.worker);
-    }
+    // Ten thousand lines take long, and none needs the keyspace.
+    let text = cx.outside(|_| {
+        let mut text = String::new();
+        for record in records.iter().filter(|record| !record.location.is_killed()) {
+            push_line(&mut text, record, cx.worker);
+            text.push('\n');
+        }
+        text
+    });
     reply.verbatim("txt", text.as_bytes());
     Ok(())
 }
@@ -96,7 +101,14 @@ pub(super) fn client_type(name: &[u8]) -> Result<ClientType, Error> {
     ClientType::parse(name).ok_or_else(|| ConnectionError::Type(echo(name)).into())
 }
 
-/// Appends the line of a client, with its end.
+/// The line of a client, without its end.
+pub(crate) fn client_line(record: &ClientRecord, worker: &Worker) -> String {
+    let mut line = String::new();
+    push_line(&mut line, record, worker);
+    line
+}
+
+/// Appends the line of a client, without its end.
 fn push_line(out: &mut String, record: &ClientRecord, worker: &Worker) {
     let names = record.names();
     let [name, library, version] =
@@ -107,30 +119,40 @@ fn push_line(out: &mut String, record: &ClientRecord, worker: &Worker) {
     let idle = now - seconds(record.seen_ms.load(Ordering::Relaxed));
     let query = record.query_bytes.load(Ordering::Relaxed);
     let output = record.output_bytes.load(Ordering::Relaxed);
+    let (watched, _) = record.watched();
+    let (queued, queued_bytes) = match record.queued() {
+        Some((queued, bytes)) => (i64::from(queued), bytes),
+        None => (-1, 0),
+    };
     let last = record.last_command.load(Ordering::Relaxed).checked_sub(1);
     let command = last.and_then(|index| worker.table.entries().get(usize::from(index)));
+    let [channels, patterns, shard_channels] = record.subscribed();
     // Replies waiting are bytes of one buffer, not a list; arguments are slices of the query.
     let written = write!(
         out,
         "id={} addr={} laddr={} fd={} name={name} age={age} idle={idle} flags={} db={} \
-         sub=0 psub=0 ssub=0 multi=-1 watch=0 qbuf={query} qbuf-free=0 argv-mem=0 multi-mem=0 \
+         sub={channels} psub={patterns} ssub={shard_channels} multi={queued} watch={watched} \
+         qbuf={query} qbuf-free=0 argv-mem=0 multi-mem={queued_bytes} \
          rbs={output} rbp={output} obl={output} oll=0 omem={output} tot-mem={} events={} \
-         cmd={} user={DEFAULT_USER} redir=-1 resp={} lib-name={library} lib-ver={version} \
-         io-thread={}",
+         cmd={} user={} redir=-1 resp={} lib-name={library} lib-ver={version} \
+         io-thread={} tot-net-in={} tot-net-out={} tot-cmds={}",
         record.id,
         record.address,
         record.local_address,
         record.fd_guard.number(),
         flags(record, worker.node.is_blocked(record)),
         record.db.load(Ordering::Relaxed),
-        memory_bytes(record, &names) + query + output,
+        memory_bytes(record, &names) + query + output + queued_bytes,
         if output > 0 { "rw" } else { "r" },
         command.map_or("NULL", |command| &command.name),
+        String::from_utf8_lossy(names.user()),
         if record.has(flag::RESP3) { 3 } else { 2 },
         record.location.place().0,
+        record.in_bytes.load(Ordering::Relaxed),
+        record.out_bytes.load(Ordering::Relaxed),
+        record.commands.load(Ordering::Relaxed),
     );
     debug_assert!(written.is_ok(), "a string takes everything");
-    out.push('\n');
 }
 
 /// A name up to a zero byte: what stands behind one was not checked for spaces.
@@ -148,8 +170,14 @@ fn flags(record: &ClientRecord, is_blocked: bool) -> String {
         (flag::NO_TOUCH, 'T'),
     ];
     let set = LETTERS.iter().filter(|(flag, _)| record.has(*flag));
-    let blocked = is_blocked.then_some('b');
-    let letters: String = blocked.into_iter().chain(set.map(|(_, letter)| *letter)).collect();
+    let first = [
+        (record.has(flag::PUBSUB), 'P'),
+        (record.queued().is_some(), 'x'),
+        (is_blocked, 'b'),
+        (record.watched().1, 'd'),
+    ];
+    let first = first.into_iter().filter_map(|(is_set, letter)| is_set.then_some(letter));
+    let letters: String = first.chain(set.map(|(_, letter)| *letter)).collect();
     if letters.is_empty() { "N".to_owned() } else { letters }
 }
 
@@ -158,5 +186,6 @@ fn memory_bytes(record: &ClientRecord, names: &Names) -> u64 {
     let texts = [&names.name, &names.library, &names.library_version].map(Vec::len);
     let addresses = record.address.len() + record.local_address.len();
     let fixed = size_of::<ClientRecord>() + size_of::<Session>();
-    (fixed + addresses + texts.iter().sum::<usize>()) as u64
+    let subscriptions = record.subscription_bytes();
+    (fixed + addresses + texts.iter().sum::<usize>() + subscriptions) as u64
 }

@@ -17,6 +17,8 @@ mod kill;
 mod list;
 mod pause;
 
+pub(crate) use list::client_line;
+
 const ANYTIME: Flags = Flags::NOSCRIPT.with(Flags::LOADING).with(Flags::STALE);
 const ADMIN: Flags = ANYTIME.with(Flags::ADMIN);
 
@@ -126,7 +128,7 @@ pub const ROWS: &[Row<NodeHandler>] = &[Row::container(
 )];
 
 fn id(cx: &mut NodeCx<'_>, _args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
-    reply.int(i64::try_from(cx.session.record.id).unwrap_or(i64::MAX));
+    reply.unsigned(cx.session.record.id);
     Ok(())
 }
 

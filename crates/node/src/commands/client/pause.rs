@@ -3,7 +3,8 @@
 //! Both run on the main thread, so that two clients do not change the pause at once.
 //!
 //! A pause is a barrier: what was admitted before it has taken effect when PAUSE is answered, and
-//! nothing takes effect after that until its end.
+//! nothing takes effect after that until its end. The time given begins when it is answered; the
+//! pause itself begins before, so that there is an end to what it waits for.
 
 use command::{Argument, Flags, Shape, Spec};
 use engine::{ConnectionError, Error};
@@ -11,6 +12,7 @@ use resp::{Args, Reply};
 
 use super::{admin, form};
 use crate::execution::node_cx::NodeCx;
+use crate::execution::outcome::Outcome;
 
 pub(super) const PAUSE: Spec = admin("pause", -3, "3.0.0")
     .summary("Suspends all commands, or only writes, for some milliseconds.")
@@ -43,10 +45,15 @@ pub(super) fn pause(
         Some(_) => return Err(ConnectionError::PauseMode.into()),
     };
     let steady_ms = cx.worker.turn.steady_ms;
-    let until_ms = deadline(args.text(2), steady_ms)?;
-    cx.worker.node.pause_clients(writes_only, until_ms, steady_ms);
-    cx.barrier();
-    cx.outside(|host| host.pause_changed());
+    let timeout_ms = timeout(args.text(2), steady_ms)?;
+    let beginning = cx.worker.node.begin_pause(writes_only, steady_ms);
+    cx.after_grace(move |worker, host| {
+        let steady_ms = worker.turn.steady_ms;
+        let until_ms = steady_ms.saturating_add(timeout_ms);
+        worker.node.run_pause(beginning, until_ms, steady_ms);
+        host.pause_changed();
+        Outcome::Done
+    });
     reply.ok();
     Ok(())
 }
@@ -62,11 +69,14 @@ pub(super) fn unpause(
     Ok(())
 }
 
-/// When a pause of this many milliseconds ends.
-fn deadline(timeout_ms: &[u8], steady_ms: i64) -> Result<i64, Error> {
+/// The milliseconds of a pause.
+fn timeout(timeout_ms: &[u8], steady_ms: i64) -> Result<i64, Error> {
     match base::number::parse_i64(timeout_ms) {
         None => Err(ConnectionError::TimeoutNotInteger.into()),
         Some(ms) if ms < 0 => Err(ConnectionError::TimeoutNegative.into()),
-        Some(ms) => steady_ms.checked_add(ms).ok_or_else(|| ConnectionError::TimeoutRange.into()),
+        Some(ms) if steady_ms.checked_add(ms).is_none() => {
+            Err(ConnectionError::TimeoutRange.into())
+        }
+        Some(ms) => Ok(ms),
     }
 }

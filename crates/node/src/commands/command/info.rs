@@ -80,7 +80,7 @@ fn reply_keys(reply: &mut Reply<'_>, spec: &Spec) {
         reply_words(reply, key.access.names());
         reply.bulk(b"begin_search");
         let begin = match key.find {
-            Find::Option { .. } => Begin::Unknown,
+            Find::Option { .. } | Find::Patterns { .. } => Begin::Unknown,
             _ => key.begin,
         };
         match begin {
@@ -108,7 +108,9 @@ fn reply_keys(reply: &mut Reply<'_>, spec: &Spec) {
                 let parts = [("keynumidx", at), ("firstkey", first), ("keystep", step)];
                 reply_search(reply, "keynum", &parts);
             }
-            Find::Option { .. } | Find::Unknown => reply_search(reply, "unknown", &[]),
+            Find::Option { .. } | Find::Patterns { .. } | Find::Unknown => {
+                reply_search(reply, "unknown", &[])
+            }
         }
     }
 }

@@ -3,7 +3,7 @@
 mod docs;
 mod info;
 
-use command::{Argument, Category, Flags, Group, Row, Shape, Spec};
+use command::{Access, Argument, Category, Flags, Group, Row, Shape, Spec};
 use engine::{Error, ServerError};
 use resp::{Args, Reply};
 
@@ -103,7 +103,7 @@ fn all(cx: &mut NodeCx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(
 }
 
 fn count(cx: &mut NodeCx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
-    reply.int(i64::try_from(cx.worker.table.commands().count()).unwrap_or(i64::MAX));
+    reply.len(cx.worker.table.commands().count());
     Ok(())
 }
 
@@ -170,7 +170,9 @@ fn list(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resu
         }
         _ => return Err(Error::Syntax),
     };
-    let passes = |entry: &&Entry| filter.as_ref().is_none_or(|filter| filter.passes(entry));
+    let passes = |entry: &&Entry| {
+        entry.is_callable() && filter.as_ref().is_none_or(|filter| filter.passes(entry))
+    };
     let names: Vec<&Entry> = cx.worker.table.entries().iter().filter(passes).collect();
     reply.array(names.len());
     for entry in names {
@@ -186,11 +188,10 @@ fn request_of<'a>(
 ) -> Result<(&'static Entry, Args<'a>), Error> {
     let request = args.tail(2);
     let entry = table.resolve(&request).ok_or(ServerError::NoSuchCommand)?;
-    // A known subcommand has an entry without subcommands.
-    if request.len() > 1 && !entry.subcommands.is_empty() {
+    if entry.lacks_subcommand(&request) {
         return Err(ServerError::NoSuchCommand.into());
     }
-    if entry.spec.keys.is_empty() {
+    if entry.spec.keys.iter().all(|spec| spec.access.has(Access::NOT_KEY)) {
         return Err(ServerError::NoKeys.into());
     }
     if !entry.spec.accepts(request.len()) {
@@ -199,11 +200,25 @@ fn request_of<'a>(
     Ok((entry, request))
 }
 
+/// The keys of a request with the way each is used. Where one key is missing, all are, and only
+/// some commands can do without.
+fn keys_of(entry: &Entry, request: &Args<'_>) -> Result<Vec<(usize, Access)>, Error> {
+    let mut keys = Vec::new();
+    let specs = entry.spec.keys;
+    if !specs.iter().any(|spec| spec.miscounts(request)) {
+        for spec in specs {
+            keys.extend(spec.positions(request).map(|at| (at, spec.access_in(request))));
+        }
+    }
+    let are_needed = !entry.spec.flags.has(Flags::NO_MANDATORY_KEYS);
+    if keys.is_empty() && are_needed { Err(ServerError::KeyArguments.into()) } else { Ok(keys) }
+}
+
 fn keys(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let (entry, request) = request_of(cx.worker.table, args)?;
-    let positions = || entry.spec.keys.iter().flat_map(|spec| spec.positions(&request));
-    reply.array(positions().count());
-    for at in positions() {
+    let keys = keys_of(entry, &request)?;
+    reply.array(keys.len());
+    for (at, _) in keys {
         reply.bulk(request.text(at));
     }
     Ok(())
@@ -215,9 +230,7 @@ fn keys_and_flags(
     reply: &mut Reply<'_>,
 ) -> Result<(), Error> {
     let (entry, request) = request_of(cx.worker.table, args)?;
-    let specs = entry.spec.keys.iter();
-    let keys: Vec<_> =
-        specs.flat_map(|spec| spec.positions(&request).map(move |at| (at, spec.access))).collect();
+    let keys = keys_of(entry, &request)?;
     reply.array(keys.len());
     for (at, access) in keys {
         reply.array(2);

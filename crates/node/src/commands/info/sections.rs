@@ -1,13 +1,15 @@
 //! The sections about state: what the server is, who is connected, what it holds.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use store::key_index::Family;
 
 use super::{Page, Snapshot};
-use crate::clients::record::ClientRecord;
+use crate::clients::record::{ClientRecord, flag};
 use crate::commands::footprint::percent;
+use crate::scripting::ScriptFigures;
+use crate::version;
 
 const SECONDS_IN_A_DAY: u64 = 24 * 60 * 60;
 
@@ -15,6 +17,9 @@ pub(super) fn server(snapshot: &Snapshot<'_>, page: &mut Page) {
     let (process, config) = (&snapshot.memory.process, snapshot.config);
     page.line("redis_version", crate::COMPAT_VERSION);
     page.line("weft_version", crate::VERSION);
+    page.line("redis_git_sha1", version::GIT_SHA1);
+    page.line("redis_git_dirty", version::GIT_DIRTY);
+    page.line("redis_build_id", version::build_id());
     page.line("redis_mode", "standalone");
     page.line("os", &process.kernel);
     page.line("arch_bits", usize::BITS);
@@ -25,6 +30,8 @@ pub(super) fn server(snapshot: &Snapshot<'_>, page: &mut Page) {
         page.line("monotonic_clock", "POSIX clock_gettime");
     }
     page.line("multiplexing_api", "epoll");
+    // What Redis says when another compiler has built it.
+    page.line("gcc_version", "0.0.0");
     page.line("process_id", process.pid);
     page.line("process_supervised", config.supervised.name());
     page.line("run_id", &snapshot.node.run_id);
@@ -75,12 +82,17 @@ pub(super) fn clients(snapshot: &Snapshot<'_>, page: &mut Page) {
         "blocked_clients",
         clients.iter().filter(|client| snapshot.node.is_blocked(client)).count(),
     );
-    page.zeros(&["tracking_clients", "pubsub_clients", "watching_clients"]);
+    let watched: Vec<usize> = clients.iter().map(|client| client.watched().0).collect();
+    page.zeros(&["tracking_clients"]);
+    let subscribed = clients.iter().filter(|client| client.has(flag::PUBSUB));
+    page.line("pubsub_clients", subscribed.count());
+    page.line("watching_clients", watched.iter().filter(|keys| **keys > 0).count());
     let limited = |client: &&Arc<ClientRecord>| {
         snapshot.node.waits.find(client.id).is_some_and(|waiter| waiter.until_ms().is_some())
     };
     page.line("clients_in_timeout_table", clients.iter().filter(limited).count());
-    page.zeros(&["total_watched_keys"]);
+    // A key that several clients watch counts for each of them.
+    page.line("total_watched_keys", watched.iter().sum::<usize>());
     let (keys, keys_on_nokey) = snapshot.memory.awaited;
     page.line("total_blocking_keys", keys);
     page.line("total_blocking_keys_on_nokey", keys_on_nokey);
@@ -101,10 +113,12 @@ pub(super) fn memory(snapshot: &Snapshot<'_>, page: &mut Page) {
     page.line("allocator_allocated", memory.process.allocated_bytes);
     page.line("allocator_active", memory.process.active_bytes);
     page.line("allocator_resident", memory.process.resident_bytes);
+    page.line("allocator_muzzy", memory.process.muzzy_bytes);
     page.bytes("total_system_memory", memory.process.system_memory_bytes);
-    // Memory has no limit, so nothing is evicted.
-    page.bytes("maxmemory", 0);
-    page.line("maxmemory_policy", "noeviction");
+    scripts(&memory.scripts, page);
+    let eviction = &snapshot.config.eviction;
+    page.bytes("maxmemory", eviction.maxmemory);
+    page.line("maxmemory_policy", eviction.maxmemory_policy.name());
     for (name, (ratio, bytes)) in [
         ("allocator_frag", memory.fragmentation()),
         ("allocator_rss", memory.retained()),
@@ -114,11 +128,34 @@ pub(super) fn memory(snapshot: &Snapshot<'_>, page: &mut Page) {
         page.line(&format!("{name}_ratio"), format_args!("{ratio:.2}"));
         page.line(&format!("{name}_bytes"), bytes);
     }
-    page.zeros(&["mem_replication_backlog", "mem_clients_slaves"]);
+    // What replicas and the append-only file will hold.
+    page.zeros(&["mem_not_counted_for_evict", "mem_replication_backlog"]);
+    page.zeros(&["mem_total_replication_buffers", "mem_clients_slaves"]);
     page.line("mem_clients_normal", memory.client_bytes);
     page.zeros(&["mem_cluster_links", "mem_aof_buffer"]);
     page.line("mem_allocator", &memory.process.allocator);
-    page.zeros(&["active_defrag_running"]);
+    // A table grows without a second one beside it, and nothing is moved against fragmentation.
+    page.zeros(&["mem_overhead_db_hashtable_rehashing", "active_defrag_running"]);
+    let values = |count: &AtomicU64| count.load(Ordering::Relaxed);
+    page.line("lazyfree_pending_objects", values(&snapshot.node.lazy_free_pending));
+    page.line("lazyfreed_objects", values(&snapshot.node.lazy_freed));
+}
+
+/// One interpreter of a thread runs both scripts and functions: its memory is shown as that of
+/// scripts.
+fn scripts(scripts: &ScriptFigures, page: &mut Page) {
+    let (of_scripts, cached) = scripts.scripts;
+    let (of_libraries, libraries, functions) = scripts.libraries;
+    page.bytes("used_memory_lua", scripts.vm_bytes);
+    page.line("used_memory_vm_eval", scripts.vm_bytes);
+    page.line("used_memory_scripts_eval", of_scripts);
+    page.line("number_of_cached_scripts", cached);
+    page.line("number_of_functions", functions);
+    page.line("number_of_libraries", libraries);
+    page.zeros(&["used_memory_vm_functions"]);
+    page.bytes("used_memory_vm_total", scripts.vm_bytes);
+    page.line("used_memory_functions", of_libraries);
+    page.bytes("used_memory_scripts", of_scripts + of_libraries);
 }
 
 /// There is no persistence yet. Tools ask whether something is being loaded or saved, and alert
@@ -172,14 +209,14 @@ pub(super) fn cluster(_: &Snapshot<'_>, page: &mut Page) {
     page.zeros(&["cluster_enabled"]);
 }
 
-/// The mean time to live is not known without looking at every key, and is shown as 0, as Redis
-/// does when it has not looked yet.
+/// The mean time to live is an estimate, which the walks over expired keys make.
 pub(super) fn keyspace(snapshot: &Snapshot<'_>, page: &mut Page) {
     for (number, db) in snapshot.memory.dbs.iter().enumerate().filter(|(_, db)| db.keys != 0) {
         let (keys, expires, hashes) = (db.keys, db.expiring, db.expiring_hashes);
+        let ttl = if expires == 0 { 0.0 } else { db.ttls_ms / expires as f64 };
         page.line(
             &format!("db{number}"),
-            format_args!("keys={keys},expires={expires},avg_ttl=0,subexpiry={hashes}"),
+            format_args!("keys={keys},expires={expires},avg_ttl={ttl:.0},subexpiry={hashes}"),
         );
     }
 }

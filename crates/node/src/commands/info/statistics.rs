@@ -2,7 +2,10 @@
 
 use std::sync::atomic::Ordering;
 
+use pubsub::Kind;
+
 use super::{Page, Snapshot};
+use crate::config::percentile_text;
 
 /// One line a thread as Redis has it, and one that tells how busy it was.
 pub(super) fn threads(snapshot: &Snapshot<'_>, page: &mut Page) {
@@ -40,21 +43,62 @@ pub(super) fn stats(snapshot: &Snapshot<'_>, page: &mut Page) {
     page.zeros(&["sync_full", "sync_partial_ok", "sync_partial_err"]);
     page.line("expired_subkeys", sums.expired_fields);
     page.line("expired_keys", sums.expired);
-    page.zeros(&["evicted_keys", "evicted_clients"]);
+    page.line("expired_stale_perc", format_args!("{:.2}", node.expired_share() * 100.0));
+    page.line("expired_time_cap_reached_count", sums.expiry_timeouts);
+    page.line("expire_cycle_cpu_milliseconds", sums.expiry_us / 1000);
+    page.line("evicted_keys", sums.evicted);
+    page.zeros(&["evicted_clients"]);
+    page.line("evicted_scripts", snapshot.memory.scripts.evicted);
+    let (behind_ms, now_ms) = node.eviction.behind_ms(snapshot.worker.turn.steady_ms);
+    page.line("total_eviction_exceeded_time", behind_ms);
+    page.line("current_eviction_exceeded_time", now_ms);
     page.line("keyspace_hits", sums.hits);
     page.line("keyspace_misses", sums.misses);
-    page.zeros(&["pubsub_channels", "pubsub_patterns", "pubsubshard_channels"]);
+    page.line("pubsub_channels", node.pubsub.len(Kind::Channel));
+    page.line("pubsub_patterns", node.pubsub.len(Kind::Pattern));
+    page.line("pubsubshard_channels", node.pubsub.len(Kind::Shard));
     // Nothing is forked, ever.
     page.zeros(&["latest_fork_usec", "total_forks"]);
+    page.zeros(&["active_defrag_hits", "active_defrag_misses"]);
+    page.zeros(&["active_defrag_key_hits", "active_defrag_key_misses"]);
+    page.zeros(&["total_active_defrag_time", "current_active_defrag_time"]);
     page.zeros(&["unexpected_error_replies"]);
     page.line("total_error_replies", sums.errors);
+    // Every payload is looked through.
+    page.line("dump_payload_sanitizations", restored(snapshot));
     let io_threads = || snapshot.threads.iter().skip(1).map(|thread| &thread.sums);
-    page.line("client_output_buffer_limit_disconnections", sums.output_limit_closes);
     page.line("total_reads_processed", sums.reads);
     page.line("total_writes_processed", sums.writes);
     page.line("io_threaded_reads_processed", io_threads().map(|sums| sums.reads).sum::<u64>());
     page.line("io_threaded_writes_processed", io_threads().map(|sums| sums.writes).sum::<u64>());
+    page.line("client_query_buffer_limit_disconnections", sums.query_limit_closes);
+    page.line("client_output_buffer_limit_disconnections", sums.output_limit_closes);
+    // A client keeps no buffer for replies that could grow or shrink.
+    page.zeros(&["reply_buffer_shrinks", "reply_buffer_expands"]);
+    event_loops(snapshot, page);
     page.line("acl_access_denied_auth", sums.auth_failures);
+    page.line("acl_access_denied_cmd", sums.denied_commands);
+    page.line("acl_access_denied_key", sums.denied_keys);
+    page.line("acl_access_denied_channel", sums.denied_channels);
+}
+
+/// Runs of RESTORE.
+fn restored(snapshot: &Snapshot<'_>) -> u64 {
+    let entry = snapshot.worker.table.find(b"restore");
+    let sums = entry.and_then(|entry| snapshot.total.commands.get(usize::from(entry.index)));
+    sums.map_or(0, |sums| sums.calls)
+}
+
+/// Turns of the event loops of all threads, and the time in them. Redis has one such loop.
+fn event_loops(snapshot: &Snapshot<'_>, page: &mut Page) {
+    let (sums, rates) = (&snapshot.total.sums, snapshot.node.rates());
+    let micros = |tsc| snapshot.worker.micros(tsc);
+    page.line("eventloop_cycles", sums.turns);
+    page.line("eventloop_duration_sum", micros(sums.busy_tsc));
+    page.line("eventloop_duration_cmd_sum", micros(snapshot.total.command_tsc()));
+    page.line("instantaneous_eventloop_cycles_per_sec", rates.turns);
+    let turn_tsc = rates.busy_tsc.checked_div(rates.turns).unwrap_or(0);
+    page.line("instantaneous_eventloop_duration_usec", micros(turn_tsc));
 }
 
 pub(super) fn commands(snapshot: &Snapshot<'_>, page: &mut Page) {
@@ -71,6 +115,26 @@ pub(super) fn commands(snapshot: &Snapshot<'_>, page: &mut Page) {
                 sums.calls, sums.rejected, sums.failed
             ),
         );
+    }
+}
+
+/// How long commands take, for those percentiles that the configuration names.
+pub(super) fn latencies(snapshot: &Snapshot<'_>, page: &mut Page) {
+    if !snapshot.config.latency.tracking {
+        return;
+    }
+    for entry in snapshot.worker.table.entries() {
+        let latencies = snapshot.node.latencies(usize::from(entry.index));
+        if latencies.runs() == 0 {
+            continue;
+        }
+        let shown = snapshot.config.latency.tracking_info_percentiles.iter().map(|millionths| {
+            let tsc = latencies.percentile(f64::from(*millionths) / 1e6);
+            let micros = snapshot.worker.fractional_micros(tsc);
+            format!("p{}={micros:.3}", percentile_text(*millionths))
+        });
+        let shown = shown.collect::<Vec<_>>().join(",");
+        page.line(&format!("latency_percentiles_usec_{}", entry.name), shown);
     }
 }
 

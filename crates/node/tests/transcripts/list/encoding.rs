@@ -69,6 +69,8 @@ OK
 #[test]
 fn forms_by_bytes() {
     let big = "x".repeat(4000);
+    // As large as a list may be in its record, which then has no room for its other element.
+    let limit = "x".repeat(8192);
     check(&format!(
         "
 > RPUSH l {big} {big}
@@ -105,6 +107,22 @@ OK
 \"quicklist\"
 > LRANGE l 0 -1
 [\"a\", \"b\", \"small\"]
+> CONFIG SET list-max-listpack-size 128
+OK
+> RPUSH m 1
+1
+> LSET m 1 small
+-ERR index out of range
+> OBJECT ENCODING m
+\"listpack\"
+> LSET m 1 {limit}
+-ERR index out of range
+> OBJECT ENCODING m
+\"quicklist\"
+> LSET m 0 small
+OK
+> OBJECT ENCODING m
+\"listpack\"
 "
     ));
 }

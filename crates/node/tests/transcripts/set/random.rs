@@ -178,8 +178,9 @@ fn many_members_popped_are_replayed() {
             let popped: BTreeSet<String> = texts(&reply).into_iter().collect();
             assert_eq!(popped.len(), count);
             let [effect] = effects.as_slice() else { panic!("one effect") };
-            assert_eq!(effect.command[..2], [b"SREM".to_vec(), b"s".to_vec()]);
-            let replayed = effect.command[2..].iter();
+            let args = &effect.commands[0].args;
+            assert_eq!(args[..2], [b"SREM".to_vec(), b"s".to_vec()]);
+            let replayed = args[2..].iter();
             let replayed: BTreeSet<String> =
                 replayed.map(|member| String::from_utf8(member.clone()).unwrap()).collect();
             assert_eq!(replayed, popped);

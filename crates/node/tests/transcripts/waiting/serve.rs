@@ -73,6 +73,47 @@ w< ~~ *blocked_clients:0*total_blocking_keys:0\\r\\n*
     );
 }
 
+/// As if its command ran again, which Redis does. But nobody is passed over who has waited longer.
+#[test]
+fn of_several_keys_the_first_is_served() {
+    let fill = "w> MULTI\nw< OK\nw> RPUSH {t}k2 2 3\nw< QUEUED\nw> RPUSH {t}k1 1\nw< QUEUED\n\
+                w> EXEC\nw< [2, 1]\n";
+    check(&format!(
+        "a> BLPOP {{t}}k1 {{t}}k2 0\n{fill}a< [\"{{t}}k1\", \"1\"]\nw> LLEN {{t}}k2\nw< 2\n"
+    ));
+    check(&format!("a> BLMPOP 0 2 {{t}}k1 {{t}}k2 LEFT\n{fill}a< [\"{{t}}k1\", [\"1\"]]\n"));
+    check(&format!(
+        "b> BLPOP {{t}}k1 0\na> BLPOP {{t}}k1 {{t}}k2 0\n{fill}a< [\"{{t}}k2\", \"2\"]\n\
+         b< [\"{{t}}k1\", \"1\"]\n"
+    ));
+    check(
+        r#"
+a> BZPOPMIN z1 z2 0
+b> BZPOPMIN z1 z2 0
+w> EVAL "redis.call('ZADD', KEYS[2], 2, 'y'); redis.call('ZADD', KEYS[1], 1, 'x')" 2 z1 z2
+w< nil
+a< ["z1", "x", "1"]
+b< ["z2", "y", "2"]
+w> SET z1 text
+w< OK
+a> BZPOPMIN z1 z2 0
+a< -WRONGTYPE Operation against a key holding the wrong kind of value
+w> DEL z1
+w< 1
+a> BZPOPMIN z1 z2 0
+w> MULTI
+w< OK
+w> ZADD z2 2 y
+w< QUEUED
+w> SET z1 text
+w< QUEUED
+w> EXEC
+w< [1, OK]
+a< ["z2", "y", "2"]
+"#,
+    );
+}
+
 #[test]
 fn a_chain_of_moves() {
     check(
@@ -242,6 +283,46 @@ w> FLUSHALL
 w< OK
 "#,
     );
+}
+
+#[test]
+fn scripts_that_exchange_databases_serve() {
+    let brings = [
+        "EVAL \"redis.call('SWAPDB', 0, 1)\" 0",
+        "EVAL \"redis.call('SWAPDB', 0, 1)\" 1 k",
+        "FCALL swap 0",
+    ];
+    for bring in brings {
+        check(&format!(
+            r##"
+w> FUNCTION LOAD "#!lua name=l\nredis.register_function('swap',
+   function() redis.call('SWAPDB', 0, 1) end)"
+w< "l"
+w> SELECT 1
+w< OK
+w> RPUSH k 1 2 3
+w< 3
+w> SELECT 0
+w< OK
+a> BLPOP k 0
+w> {bring}
+w< nil
+a< ["k", "1"]
+w> LRANGE k 0 -1
+w< ["2", "3"]
+b> SELECT 1
+b< OK
+b> BLPOP k 0
+w> MULTI
+w< OK
+w> {bring}
+w< QUEUED
+w> EXEC
+w< [nil]
+b< ["k", "2"]
+"##
+        ));
+    }
 }
 
 #[test]

@@ -38,6 +38,9 @@ fn a_group_s_reader_hears_of_the_end_of_its_stream() {
         ("RENAME s other", "OK", gone),
         ("FLUSHALL", "OK", gone),
         ("SWAPDB 0 1", "OK", gone),
+        ("EVAL \"return redis.call('FLUSHALL')\" 0", "OK", gone),
+        ("EVAL \"return redis.call('FLUSHDB', 'ASYNC')\" 0", "OK", gone),
+        ("EVAL \"return redis.call('SWAPDB', 0, 1)\" 1 other", "OK", gone),
         ("GETDEL missing", "nil", ""),
         ("XADD s 7-7 f v", "\"7-7\"", "[[\"s\", [[\"7-7\", [\"f\", \"v\"]]]]]"),
     ];

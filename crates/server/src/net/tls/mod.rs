@@ -22,7 +22,7 @@ use rustls::version::{TLS12, TLS13};
 use rustls::{RootCertStore, ServerConfig, SupportedProtocolVersion};
 
 use sessions::Sessions;
-pub use stream::TlsStream;
+pub use stream::{TlsStream, end_thread};
 
 /// How long a client may take for its handshake, in milliseconds from the moment it was accepted.
 pub const HANDSHAKE_MS_MAX: i64 = 10_000;

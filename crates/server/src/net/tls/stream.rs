@@ -51,6 +51,11 @@ thread_local! {
     static SCRATCH: RefCell<Scratch> = RefCell::default();
 }
 
+/// Gives back what the thread has for bytes that pass through.
+pub fn end_thread() {
+    SCRATCH.take();
+}
+
 /// A client's connection through TLS.
 pub struct TlsStream {
     socket: Stream,
@@ -117,6 +122,12 @@ impl TlsStream {
     /// Whether encrypted bytes wait for the socket.
     pub fn is_buffered(&self) -> bool {
         !self.outgoing.is_empty()
+    }
+
+    /// How many they are. Those of a handshake are no replies to the client, and have a limit of
+    /// their own.
+    pub fn unsent_bytes(&self) -> usize {
+        if self.is_handshaking() { 0 } else { self.outgoing.rest().len() }
     }
 
     /// Whether `read` returns something without asking the socket: bytes, or the end.

@@ -120,6 +120,7 @@ const ZSETS: &[Fill] = &[
     fifths("ZADD other 10*({100000..999999} {1000000000..9999999999})"),
 ];
 const HASH: &[Fill] = &[tens("HSET source 10*({1000000000..9999999999} value-of-16-bytes)")];
+const ZSET: &[Fill] = &[tens("ZADD source 10*({100000..999999} {1000000000..9999999999})")];
 const DOOMED: &[Fill] = &[once("COPY source doomed REPLACE")];
 const HASHES: &[Fill] = &[
     HASH[0],
@@ -170,6 +171,19 @@ pub const TABLE: &[Row] = &[
     )
     .data(LIST)
     .before(&[once("SET other value")]),
+    Row::new(
+        "sort-pause",
+        "CLIENT PAUSE WRITE beside SORT .. STORE of N",
+        &["SORT list STORE sorted", "CLIENT PAUSE 1 WRITE"],
+    )
+    .data(LIST),
+    Row::new(
+        "sort-info",
+        "INFO beside SORT .. STORE of N",
+        &["SORT list STORE sorted", "INFO everything"],
+    )
+    .data(LIST),
+    Row::new("zpopmin", "ZPOPMIN of N members", &["ZPOPMIN doomed {N}"]).data(ZSET).before(DOOMED),
     Row::new("lrange-slow", "LRANGE of N elements, read slowly", &["LRANGE list 0 -1"])
         .data(LIST)
         .read_slowly(),
@@ -183,6 +197,16 @@ pub const TABLE: &[Row] = &[
         .crowd(3000, WAIT, false)
         .times(20),
     Row::new("info-all", "INFO all, 100 times in a pipeline", &["INFO all"]).times(100),
+    Row::new(
+        "latency-histogram",
+        "LATENCY HISTOGRAM, 100 times in a pipeline",
+        &["LATENCY HISTOGRAM"],
+    )
+    .times(100),
+    Row::new("hotkeys-get", "HOTKEYS GET, 100 times in a pipeline", &["HOTKEYS GET"])
+        .before(&[once("HOTKEYS STOP"), once("HOTKEYS START METRICS 2 CPU NET COUNT 64")])
+        .times(100),
+    Row::new("weft-bigkeys", "WEFT BIGKEYS, 100 times in a pipeline", &["WEFT BIGKEYS"]).times(100),
     Row::new("client-list", "CLIENT LIST with many clients", &["CLIENT LIST"])
         .crowd(3000, None, false),
 ];

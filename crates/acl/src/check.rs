@@ -1,0 +1,143 @@
+//! Whether a user may run a request.
+//!
+//! One selector must allow all of it: the command, each key for what the command does with it, and
+//! each channel. Where keys stand and how they are used is what the command's row says, by the same
+//! parse that decides which shards are locked.
+
+use command::{Access, Flags, Spec};
+use resp::Args;
+
+use crate::pattern::KeyAccess;
+use crate::selector::Selector;
+use crate::user::User;
+
+/// A request that a user wants to run.
+#[derive(Clone, Copy)]
+pub struct Request<'a> {
+    /// The command's index in the table.
+    pub index: u16,
+    /// The command's row.
+    pub spec: &'static Spec,
+    /// The arguments, the command's name included.
+    pub args: &'a Args<'a>,
+    /// The channels among the arguments.
+    pub channels: &'a [Channel],
+}
+
+/// A channel, or a pattern of channels, in a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Channel {
+    /// Index of its argument.
+    pub at: usize,
+    /// It is a pattern, as of PSUBSCRIBE.
+    pub is_pattern: bool,
+}
+
+/// What of a request is denied. The order is that of precedence when each selector denies something
+/// else: what comes closest to being allowed is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Denied {
+    /// The command itself.
+    Command,
+    /// The key at this argument.
+    Key(usize),
+    /// The channel at this argument.
+    Channel(usize),
+    /// This option, which reaches keys that only the data names.
+    Option(&'static str),
+}
+
+impl User {
+    /// Whether the user may run a request.
+    ///
+    /// # Errors
+    /// What of it is denied.
+    pub fn check(&self, request: &Request<'_>) -> Result<(), Denied> {
+        if self.is_unrestricted() {
+            return Ok(());
+        }
+        let mut denied = Denied::Command;
+        for selector in self.selectors() {
+            match selector.check(request) {
+                Ok(()) => return self.check_option(request),
+                Err(other) => denied = denied.max(other),
+            }
+        }
+        Err(denied)
+    }
+
+    /// A request that is allowed may still have an option by which it reads any key: then one of
+    /// the selectors that allow it must allow to read all keys.
+    #[inline]
+    fn check_option(&self, request: &Request<'_>) -> Result<(), Denied> {
+        let mut words = request.spec.keys.iter().filter_map(|key| key.pattern_word(request.args));
+        let Some(word) = words.next() else { return Ok(()) };
+        let allows = |selector: &Selector| {
+            selector.allows_any_key(KeyAccess::READ) && selector.check(request).is_ok()
+        };
+        if self.selectors().iter().any(allows) { Ok(()) } else { Err(Denied::Option(word)) }
+    }
+
+    /// Whether the user may use a channel, or all that a pattern matches.
+    pub fn allows_channel(&self, channel: &[u8], is_pattern: bool) -> bool {
+        self.selectors().iter().any(|selector| selector.allows_channel(channel, is_pattern))
+    }
+}
+
+impl Selector {
+    fn check(&self, request: &Request<'_>) -> Result<(), Denied> {
+        let is_allowed = self.all_commands
+            || self.commands.contains(request.index)
+            || request.spec.flags.has(Flags::NO_AUTH);
+        if !is_allowed && !self.allows_first_arg(request) {
+            return Err(Denied::Command);
+        }
+        if !self.all_keys {
+            self.check_keys(request)?;
+        }
+        for channel in request.channels {
+            if !self.allows_channel(request.args.text(channel.at), channel.is_pattern) {
+                return Err(Denied::Channel(channel.at));
+            }
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn allows_first_arg(&self, request: &Request<'_>) -> bool {
+        let known = self.first_args.get(&request.index);
+        known.zip(request.args.at(1)).is_some_and(|(known, first)| {
+            known.items().iter().any(|arg| arg.eq_ignore_ascii_case(first))
+        })
+    }
+
+    #[inline]
+    fn check_keys(&self, request: &Request<'_>) -> Result<(), Denied> {
+        for spec in request.spec.keys {
+            let access = needed(spec.access_in(request.args));
+            let allowed = |at: &usize| self.allows_key(request.args.text(*at), access);
+            let denied = match spec.only() {
+                // Nearly always there is one key, whose place is known.
+                Some(at) => Some(at).filter(|at| *at < request.args.len() && !allowed(at)),
+                None => spec.positions(request.args).find(|at| !allowed(at)),
+            };
+            if let Some(at) = denied {
+                // The command refuses such a request, whatever its keys are, and says why.
+                let is_refused = request.spec.keys.iter().any(|spec| spec.miscounts(request.args));
+                return if is_refused { Ok(()) } else { Err(Denied::Key(at)) };
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a user must be allowed to do with a key that a command uses so. Commands that only tell
+/// whether a key exists need to be allowed nothing but the key.
+fn needed(access: Access) -> KeyAccess {
+    let read = if access.has(Access::ACCESS) { KeyAccess::READ } else { KeyAccess::NONE };
+    let changes = [Access::INSERT, Access::UPDATE, Access::DELETE];
+    match changes.into_iter().any(|change| access.has(change)) {
+        true => read.with(KeyAccess::WRITE),
+        false => read,
+    }
+}

@@ -1,0 +1,30 @@
+//! Layer 4: who may run which command on which keys and channels: users, their rules and selectors,
+//! and the log of what was denied.
+//!
+//! Everything here is plain data without locks, files or clocks. The commands that rules name come
+//! in as a [`Commands`] view of the table, and a request as what its row says of it. Which user a
+//! client is, and when a changed user takes effect, is the business of `node`.
+#![forbid(unsafe_code)]
+
+mod arguments;
+pub mod check;
+pub mod commands;
+pub mod error;
+pub mod file;
+pub mod log;
+mod ordered;
+pub mod password;
+pub mod pattern;
+pub mod rules;
+pub mod selector;
+pub mod user;
+pub mod users;
+
+pub use check::{Channel, Denied, Request};
+pub use commands::Commands;
+pub use error::{EditError, RuleError};
+pub use password::Digest;
+pub use rules::{Context, has_blanks};
+pub use selector::Selector;
+pub use user::{DEFAULT_USER, User};
+pub use users::Users;

@@ -1,0 +1,190 @@
+//! The log of what was denied: ACL LOG.
+//!
+//! Equal events that come within a minute are one entry with a count. An event is compared with the
+//! newest entries only, so logging takes the same time however long the log is.
+
+use std::collections::VecDeque;
+
+use crate::check::Denied;
+
+/// Entries that a new event is compared with.
+const COMPARED_MAX: usize = 10;
+/// Milliseconds within which equal events are one entry.
+const GROUPED_MS_MAX: i64 = 60_000;
+
+/// Bytes that are kept of the name of a key, a channel or a user, which clients choose.
+const NAME_BYTES_MAX: usize = 4096;
+/// Bytes that are kept of the description of a client, its name among them.
+const CLIENT_BYTES_MAX: usize = 16 * 1024;
+
+/// Why a request was denied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// The user may not run the command.
+    Command,
+    /// The user may not use the key.
+    Key,
+    /// The user may not use the channel.
+    Channel,
+    /// User and password do not belong together.
+    Auth,
+}
+
+impl Reason {
+    /// The name in ACL LOG.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Command => "command",
+            Self::Key => "key",
+            Self::Channel => "channel",
+            Self::Auth => "auth",
+        }
+    }
+
+    /// Why a request was denied, and index of the argument that names the object; the log does not
+    /// tell of options.
+    pub fn of(denied: Denied) -> Option<(Self, usize)> {
+        match denied {
+            Denied::Command => Some((Self::Command, 0)),
+            Denied::Key(at) => Some((Self::Key, at)),
+            Denied::Channel(at) => Some((Self::Channel, at)),
+            Denied::Option(_) => None,
+        }
+    }
+}
+
+/// From where a request was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// By the client itself.
+    TopLevel,
+    /// By the client in a transaction.
+    Multi,
+    /// By a script.
+    Lua,
+}
+
+impl Origin {
+    /// The name in ACL LOG.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::TopLevel => "toplevel",
+            Self::Multi => "multi",
+            Self::Lua => "lua",
+        }
+    }
+}
+
+/// Something that was denied. Of long names only the beginning is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    reason: Reason,
+    origin: Origin,
+    object: Box<[u8]>,
+    user: Box<[u8]>,
+    client: Box<[u8]>,
+}
+
+impl Event {
+    /// Something that was denied to a user and client, which is described as by CLIENT INFO.
+    /// `object` is the command, key or channel.
+    pub fn new(
+        (reason, object): (Reason, &[u8]),
+        origin: Origin,
+        user: &[u8],
+        client: &[u8],
+    ) -> Self {
+        let kept = |name: &[u8], bytes_max: usize| name[..name.len().min(bytes_max)].into();
+        Self {
+            reason,
+            origin,
+            object: kept(object, NAME_BYTES_MAX),
+            user: kept(user, NAME_BYTES_MAX),
+            client: kept(client, CLIENT_BYTES_MAX),
+        }
+    }
+
+    /// Why.
+    pub fn reason(&self) -> Reason {
+        self.reason
+    }
+
+    /// From where.
+    pub fn origin(&self) -> Origin {
+        self.origin
+    }
+
+    /// The command, key or channel.
+    pub fn object(&self) -> &[u8] {
+        &self.object
+    }
+
+    /// The user.
+    pub fn user(&self) -> &[u8] {
+        &self.user
+    }
+
+    /// The client, as CLIENT INFO describes it.
+    pub fn client(&self) -> &[u8] {
+        &self.client
+    }
+}
+
+/// Equal events.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Counts up from 0 and is never used again.
+    pub id: u64,
+    /// How many events.
+    pub count: u64,
+    /// The last of them.
+    pub event: Event,
+    /// When the first came, in milliseconds since 1970.
+    pub created_ms: i64,
+    /// When the last came, in milliseconds since 1970.
+    pub updated_ms: i64,
+}
+
+/// The log, newest entry first.
+#[derive(Debug, Default)]
+pub struct Log {
+    entries: VecDeque<Entry>,
+    next_id: u64,
+}
+
+impl Log {
+    /// Adds an event, and forgets the oldest entries beyond `len_max`.
+    pub fn push(&mut self, event: Event, unix_ms: i64, len_max: u64) {
+        let len_max = usize::try_from(len_max).unwrap_or(usize::MAX);
+        if len_max == 0 {
+            return self.clear();
+        }
+        let is_same = |entry: &Entry| {
+            let (old, new) = (&entry.event, &event);
+            (old.reason, old.origin) == (new.reason, new.origin)
+                && entry.updated_ms.abs_diff(unix_ms) <= GROUPED_MS_MAX as u64
+                && (&old.object, &old.user) == (&new.object, &new.user)
+        };
+        let place = self.entries.iter().take(COMPARED_MAX).position(is_same);
+        let entry = match place.and_then(|place| self.entries.remove(place)) {
+            Some(same) => Entry { count: same.count + 1, event, updated_ms: unix_ms, ..same },
+            None => {
+                self.next_id += 1;
+                let id = self.next_id - 1;
+                Entry { id, count: 1, event, created_ms: unix_ms, updated_ms: unix_ms }
+            }
+        };
+        self.entries.push_front(entry);
+        self.entries.truncate(len_max);
+    }
+
+    /// The entries, newest first.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Entry> {
+        self.entries.iter()
+    }
+
+    /// Forgets all entries.
+    pub fn clear(&mut self) {
+        self.entries.clear();
+    }
+}

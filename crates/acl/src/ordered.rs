@@ -1,0 +1,50 @@
+//! Lists without repetition: in the order in which items came, and found by their text.
+//!
+//! Rules come from outside, and a user may have very many patterns: adding one takes the same time
+//! however many there are.
+
+use std::collections::HashMap;
+
+/// Items found by text, in the order in which they came.
+#[derive(Clone, Debug)]
+pub(crate) struct Ordered<T> {
+    items: Vec<T>,
+    places: HashMap<Box<[u8]>, usize>,
+}
+
+impl<T> Default for Ordered<T> {
+    fn default() -> Self {
+        Self { items: Vec::new(), places: HashMap::new() }
+    }
+}
+
+impl<T> Ordered<T> {
+    /// The item of a text, made when it is not there.
+    pub(crate) fn find_or_add(&mut self, text: &[u8], make: impl FnOnce() -> T) -> &mut T {
+        let place = match self.places.get(text) {
+            Some(place) => *place,
+            None => {
+                self.places.insert(text.into(), self.items.len());
+                self.items.push(make());
+                self.items.len() - 1
+            }
+        };
+        &mut self.items[place]
+    }
+
+    /// Forgets all items.
+    pub(crate) fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    /// The items in order.
+    #[inline]
+    pub(crate) fn items(&self) -> &[T] {
+        &self.items
+    }
+
+    /// Whether a text has an item.
+    pub(crate) fn contains(&self, text: &[u8]) -> bool {
+        self.places.contains_key(text)
+    }
+}

@@ -1,0 +1,184 @@
+//! Glob patterns of keys and channels, prepared for the check.
+//!
+//! A user has few patterns and nearly all of them are a name with a star behind it. Of the bytes
+//! before any special one, the first eight and the last eight are kept as numbers, so that a
+//! pattern that a key does not begin like costs one or two comparisons. What a pattern matches is
+//! what [`base::glob`] says.
+
+use base::glob;
+
+/// What a pattern may be used for: reading a key's data, writing it, or both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyAccess(u8);
+
+impl KeyAccess {
+    /// The key's existence, or nothing at all.
+    pub const NONE: Self = Self(0);
+    /// The key's data is read.
+    pub const READ: Self = Self(1);
+    /// The key's data is changed, added to or removed.
+    pub const WRITE: Self = Self(2);
+    /// Both.
+    pub const ALL: Self = Self(3);
+
+    /// Both what this allows and what the other does.
+    pub const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Whether it allows all that the other asks for.
+    pub const fn covers(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+/// Bytes that are compared as one number.
+const WORD: usize = 8;
+
+/// The first eight bytes of a text as a number, with zeros behind a shorter one.
+#[inline]
+fn head_of(text: &[u8]) -> u64 {
+    if let Some(head) = text.first_chunk::<WORD>() {
+        return u64::from_le_bytes(*head);
+    }
+    let mut head = [0; WORD];
+    for (to, from) in head.iter_mut().zip(text) {
+        *to = *from;
+    }
+    u64::from_le_bytes(head)
+}
+
+/// A key or channel that is compared with patterns.
+#[derive(Clone, Copy, Debug)]
+pub struct Name<'a> {
+    bytes: &'a [u8],
+    head: u64,
+}
+
+impl<'a> Name<'a> {
+    /// Prepares a name.
+    #[inline]
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, head: head_of(bytes) }
+    }
+}
+
+/// What follows the literal beginning of a pattern.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rest {
+    /// Nothing: the pattern is a name.
+    Nothing,
+    /// Stars only.
+    Anything,
+    /// Something that only the whole pattern can tell.
+    Glob,
+}
+
+/// A glob pattern.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pattern {
+    head: u64,
+    /// The bits of `head` that the pattern fixes.
+    mask: u64,
+    /// The last bytes of the literal beginning, if it is longer than `head`.
+    tail: u64,
+    /// Bytes of the literal beginning.
+    literal: usize,
+    rest: Rest,
+    text: Box<[u8]>,
+}
+
+impl Pattern {
+    /// Prepares a pattern, which has no zero byte.
+    pub fn new(text: &[u8]) -> Self {
+        let is_special = |byte: &u8| matches!(byte, b'*' | b'?' | b'[' | b'\\');
+        let literal = text.iter().position(is_special).unwrap_or(text.len());
+        let (start, rest) = text.split_at(literal);
+        let rest = match rest {
+            [] => Rest::Nothing,
+            stars if stars.iter().all(|byte| *byte == b'*') => Rest::Anything,
+            _ => Rest::Glob,
+        };
+        let mask = match literal {
+            0 => 0,
+            1..WORD => u64::MAX >> (64 - 8 * literal),
+            _ => u64::MAX,
+        };
+        let tail = start.last_chunk().map_or(0, |tail| u64::from_le_bytes(*tail));
+        // A byte that is fixed is not zero, so a shorter name differs in one of them.
+        Self { head: head_of(start), mask, tail, literal, rest, text: text.into() }
+    }
+
+    /// The pattern itself.
+    pub fn text(&self) -> &[u8] {
+        &self.text
+    }
+
+    /// Whether a name matches.
+    #[inline]
+    pub fn matches(&self, name: Name<'_>) -> bool {
+        (name.head ^ self.head) & self.mask == 0
+            && (self.literal <= WORD || self.has_tail(name.bytes))
+            && self.matches_rest(name.bytes)
+    }
+
+    /// Whether a name has the last bytes of the literal beginning in their place.
+    #[inline]
+    fn has_tail(&self, name: &[u8]) -> bool {
+        let start = name.get(..self.literal).and_then(<[u8]>::last_chunk);
+        start.is_some_and(|tail| u64::from_le_bytes(*tail) == self.tail)
+    }
+
+    /// Whether a name matches that has the first and last bytes of the literal beginning.
+    fn matches_rest(&self, name: &[u8]) -> bool {
+        match self.rest {
+            Rest::Nothing => name == &*self.text,
+            // As a glob has it, a star alone does not match the empty name.
+            Rest::Anything if self.literal <= 2 * WORD => !name.is_empty(),
+            Rest::Anything => name.starts_with(&self.text[..self.literal]),
+            Rest::Glob => glob::matches(&self.text, name, false),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn matches_what_the_glob_matches(
+            pattern in "[abc*?\\[\\]^\\\\-]{0,14}", literal in "[ab]{0,20}", name in "[ab]{0,24}",
+        ) {
+            for pattern in [&pattern, &format!("{literal}*"), &format!("{literal}{pattern}")] {
+                for name in [&name, &literal, &format!("{literal}{name}")] {
+                    let (pattern, name) = (pattern.as_bytes(), name.as_bytes());
+                    let expected = glob::matches(pattern, name, false);
+                    prop_assert_eq!(Pattern::new(pattern).matches(Name::new(name)), expected);
+                }
+            }
+        }
+
+        #[test]
+        fn names_of_any_bytes(pattern in "[abc]{0,12}", tail: Vec<u8>) {
+            let pattern = pattern.into_bytes();
+            let prefix = Pattern::new(&[&pattern[..], b"*"].concat());
+            let exact = Pattern::new(&pattern);
+            let name = [&pattern[..], &tail].concat();
+            prop_assert_eq!(prefix.matches(Name::new(&name)), !name.is_empty());
+            prop_assert_eq!(exact.matches(Name::new(&name)), tail.is_empty());
+            prop_assert_eq!(prefix.matches(Name::new(&tail)), tail.starts_with(&pattern)
+                && !tail.is_empty());
+        }
+    }
+
+    #[test]
+    fn a_pattern_of_thousands_of_stars_takes_bounded_time() {
+        let name = "a".repeat(20_000);
+        for pattern in ["a*".repeat(5_000) + "b", "*a".repeat(5_000) + "?b", "*".repeat(50_000)] {
+            let matches = Pattern::new(pattern.as_bytes()).matches(Name::new(name.as_bytes()));
+            assert_eq!(matches, pattern.len() == 50_000);
+        }
+    }
+}

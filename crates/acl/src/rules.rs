@@ -1,0 +1,200 @@
+//! The words of [rules] applied to a selector.
+//!
+//! [rules]: https://redis.io/docs/latest/operate/oss_and_stack/management/security/acl/
+//!
+//! | word | meaning |
+//! |---|---|
+//! | `+command`, `-command`, `+command\|sub` | a command with its subcommands, or one of these |
+//! | `+command\|argument` | a command that is not allowed, with this first argument |
+//! | `+@category`, `-@category` | all commands of a category |
+//! | `allcommands`, `+@all`, `nocommands`, `-@all` | all commands |
+//! | `~pattern`, `%RW~pattern`, `%R~pattern`, `%W~pattern` | keys |
+//! | `allkeys`, `~*`, `resetkeys` | all keys, or none |
+//! | `&pattern`, `allchannels`, `&*`, `resetchannels` | channels |
+//!
+//! Redis reads words as C strings, so what stands behind a zero byte counts only where a pattern
+//! would contain it, which is an error.
+
+use command::Category;
+
+use crate::commands::{CommandSet, Commands};
+use crate::error::RuleError;
+use crate::pattern::{KeyAccess, Pattern};
+use crate::selector::{KeyPattern, Selector};
+
+/// What rules depend on besides their words.
+#[derive(Clone, Copy)]
+pub struct Context<'a> {
+    /// The commands that they name.
+    pub commands: &'a Commands,
+    /// Whether new selectors and users that are reset allow all channels: `acl-pubsub-default`.
+    pub all_channels: bool,
+}
+
+/// A word up to its first zero byte.
+pub(crate) fn until_zero(word: &[u8]) -> &[u8] {
+    word.split(|byte| *byte == 0).next().unwrap_or_default()
+}
+
+/// Whether a text has white space or zero bytes, which neither names nor patterns may have: rules
+/// are written without quotes.
+pub fn has_blanks(text: &[u8]) -> bool {
+    text.iter().any(|byte| matches!(byte, 0 | b' ' | b'\t'..=b'\r'))
+}
+
+impl Selector {
+    /// Applies a word. When it fails, the selector may have changed.
+    pub(crate) fn apply(&mut self, word: &[u8], commands: &Commands) -> Result<(), RuleError> {
+        let text = until_zero(word);
+        match text.to_ascii_lowercase().as_slice() {
+            b"allkeys" | b"~*" => self.reset_keys(true),
+            b"resetkeys" => self.reset_keys(false),
+            b"allchannels" | b"&*" => self.reset_channels(true),
+            b"resetchannels" => self.reset_channels(false),
+            b"allcommands" | b"+@all" => self.reset_commands(commands, true),
+            b"nocommands" | b"-@all" => self.reset_commands(commands, false),
+            _ => {
+                return match text {
+                    [b'~', ..] => self.add_keys(&word[1..], KeyAccess::ALL),
+                    [b'%', ..] => self.add_keys_with_access(&word[1..]),
+                    [b'&', ..] => self.add_channels(&word[1..]),
+                    [b'+', b'@', category @ ..] => self.set_category(category, true, commands),
+                    [b'-', b'@', category @ ..] => self.set_category(category, false, commands),
+                    [b'+', command @ ..] => self.allow(command, commands),
+                    [b'-', command @ ..] => self.set_command(command, false, commands),
+                    _ => Err(RuleError::Syntax),
+                };
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn reset_keys(&mut self, all: bool) {
+        self.all_keys = all;
+        self.keys.clear();
+    }
+
+    pub(crate) fn reset_channels(&mut self, all: bool) {
+        self.all_channels = all;
+        self.channels.clear();
+    }
+
+    pub(crate) fn reset_commands(&mut self, commands: &Commands, all: bool) {
+        self.commands = CommandSet::new(commands.len(), all);
+        self.all_commands = all;
+        self.begins_with_all = all;
+        self.rules.clear();
+        self.first_args.clear();
+    }
+
+    /// The letters of the access and the pattern: what stands behind a percent sign.
+    fn add_keys_with_access(&mut self, text: &[u8]) -> Result<(), RuleError> {
+        if self.all_keys {
+            return Err(RuleError::KeysBehindAll);
+        }
+        let mut access = KeyAccess::NONE;
+        let mut rest = text;
+        // As in Redis, letters without a `~` stand before an empty pattern.
+        while let Some((letter, behind)) = rest.split_first() {
+            rest = behind;
+            let more = match letter.to_ascii_uppercase() {
+                b'R' => KeyAccess::READ,
+                b'W' => KeyAccess::WRITE,
+                b'~' => break,
+                _ => return Err(RuleError::Syntax),
+            };
+            if access.covers(more) {
+                return Err(RuleError::Syntax);
+            }
+            access = access.with(more);
+        }
+        if access == KeyAccess::NONE {
+            return Err(RuleError::Syntax);
+        }
+        self.add_keys(rest, access)
+    }
+
+    fn add_keys(&mut self, pattern: &[u8], access: KeyAccess) -> Result<(), RuleError> {
+        if self.all_keys {
+            return Err(RuleError::KeysBehindAll);
+        }
+        if has_blanks(pattern) {
+            return Err(RuleError::Syntax);
+        }
+        let new = || KeyPattern { pattern: Pattern::new(pattern), access };
+        let known = self.keys.find_or_add(pattern, new);
+        known.access = known.access.with(access);
+        Ok(())
+    }
+
+    fn add_channels(&mut self, pattern: &[u8]) -> Result<(), RuleError> {
+        if self.all_channels {
+            return Err(RuleError::ChannelsBehindAll);
+        }
+        if has_blanks(pattern) {
+            return Err(RuleError::Syntax);
+        }
+        self.channels.find_or_add(pattern, || Pattern::new(pattern));
+        Ok(())
+    }
+
+    fn set_category(
+        &mut self,
+        name: &[u8],
+        allowed: bool,
+        commands: &Commands,
+    ) -> Result<(), RuleError> {
+        let category = Category::from_name(name).ok_or(RuleError::Unknown)?;
+        for index in commands.of_category(category) {
+            self.set(index, allowed, commands);
+        }
+        self.rules.add(&[b"@", name].concat(), allowed);
+        Ok(())
+    }
+
+    /// A rule about one command with its subcommands, or one subcommand.
+    fn set_command(
+        &mut self,
+        name: &[u8],
+        allowed: bool,
+        commands: &Commands,
+    ) -> Result<(), RuleError> {
+        let (index, command) = commands.find(name).ok_or(RuleError::Unknown)?;
+        self.set(index, allowed, commands);
+        self.rules.add(command.name.as_bytes(), allowed);
+        Ok(())
+    }
+
+    /// A rule that allows a command, a subcommand, or a command with one first argument.
+    fn allow(&mut self, text: &[u8], commands: &Commands) -> Result<(), RuleError> {
+        let Some(bar) = text.iter().rposition(|byte| *byte == b'|') else {
+            return self.set_command(text, true, commands);
+        };
+        let (name, argument) = (&text[..bar], &text[bar + 1..]);
+        let (index, command) = commands.find(name).ok_or(RuleError::Unknown)?;
+        if command.parent.is_some() {
+            return Err(RuleError::FirstArgOfSubcommand);
+        }
+        // Redis takes an argument with blanks and fails when it shows the rule.
+        if argument.is_empty() || has_blanks(argument) {
+            return Err(RuleError::Syntax);
+        }
+        if commands.has_subcommands(index) {
+            return self.set_command(text, true, commands);
+        }
+        let known = self.first_args.entry(index).or_default();
+        known.find_or_add(&argument.to_ascii_lowercase(), || argument.into());
+        self.rules.add(text, true);
+        Ok(())
+    }
+
+    /// Allows a command with its subcommands, or forbids it. Rules about its first argument are
+    /// void then.
+    fn set(&mut self, index: u16, allowed: bool, commands: &Commands) {
+        self.all_commands &= allowed;
+        self.first_args.remove(&index);
+        for index in commands.family(index) {
+            self.commands.set(index, allowed);
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! A selector: which commands, keys and channels one set of rules allows together.
+//!
+//! ```text
+//!   commands   a bit for each entry of the table, and first arguments of commands without the bit
+//!   rules      the words that made them, in order, as ACL LIST shows them
+//!   keys       all, or patterns with what each may be used for
+//!   channels   all, or patterns
+//! ```
+//!
+//! The words of the rules say the same as the bits: applied to a new selector they give the same
+//! one. A rule that a later one makes void is gone from the words, but none is left out because it
+//! changes nothing: commands that are added later may give it a meaning.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
+use base::quote::push_quoted;
+
+use crate::commands::{CommandSet, Commands};
+use crate::ordered::Ordered;
+use crate::pattern::{KeyAccess, Name, Pattern};
+
+/// A pattern of keys, and what they may be used for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct KeyPattern {
+    pub(crate) pattern: Pattern,
+    pub(crate) access: KeyAccess,
+}
+
+/// The words of rules about commands, each found by its text in lower case.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct CommandRules {
+    /// By text: its place among the others, and whether it allows or forbids.
+    rules: BTreeMap<Box<[u8]>, (u64, bool)>,
+    next: u64,
+}
+
+impl CommandRules {
+    /// Adds a rule behind all others. One with the same text goes, and so do those about
+    /// subcommands and first arguments of what it is about.
+    pub(crate) fn add(&mut self, text: &[u8], allowed: bool) {
+        let text: Box<[u8]> = text.to_ascii_lowercase().into();
+        // Texts that begin with this one and a bar: `}` comes behind `|`.
+        let (from, to) = ([&text[..], b"|"].concat(), [&text[..], b"}"].concat());
+        let about = (Bound::Included(&from[..]), Bound::Excluded(&to[..]));
+        let void: Vec<_> =
+            self.rules.range::<[u8], _>(about).map(|(text, _)| text.clone()).collect();
+        for text in void {
+            self.rules.remove(&text);
+        }
+        self.rules.insert(text, (self.next, allowed));
+        self.next += 1;
+    }
+
+    pub(crate) fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    /// The words in order, each with its sign.
+    fn words(&self) -> impl Iterator<Item = Vec<u8>> {
+        let mut rules: Vec<_> = self.rules.iter().collect();
+        rules.sort_by_key(|(_, (place, _))| *place);
+        let sign = |allowed| if allowed { b"+" } else { b"-" };
+        rules.into_iter().map(move |(text, (_, allowed))| [&sign(*allowed)[..], text].concat())
+    }
+}
+
+/// What one set of rules allows.
+#[derive(Clone, Debug)]
+pub struct Selector {
+    pub(crate) commands: CommandSet,
+    /// Every command is allowed, as no rule has taken one away.
+    pub(crate) all_commands: bool,
+    /// The rules about commands begin from all of them, and not from none.
+    pub(crate) begins_with_all: bool,
+    /// First arguments with which commands are allowed that are not in the set.
+    pub(crate) first_args: BTreeMap<u16, Ordered<Box<[u8]>>>,
+    pub(crate) rules: CommandRules,
+    pub(crate) all_keys: bool,
+    pub(crate) keys: Ordered<KeyPattern>,
+    pub(crate) all_channels: bool,
+    pub(crate) channels: Ordered<Pattern>,
+}
+
+impl Selector {
+    /// A selector that allows nothing, but for all channels if so wanted.
+    pub(crate) fn new(commands: &Commands, all_channels: bool) -> Self {
+        Self {
+            commands: CommandSet::new(commands.len(), false),
+            all_commands: false,
+            begins_with_all: false,
+            first_args: BTreeMap::new(),
+            rules: CommandRules::default(),
+            all_keys: false,
+            keys: Ordered::default(),
+            all_channels,
+            channels: Ordered::default(),
+        }
+    }
+
+    /// Whether it allows everything.
+    pub(crate) fn is_unrestricted(&self) -> bool {
+        self.all_commands && self.all_keys && self.all_channels
+    }
+
+    /// Whether a key may be used so.
+    pub(crate) fn allows_key(&self, key: &[u8], access: KeyAccess) -> bool {
+        let name = Name::new(key);
+        self.all_keys
+            || self
+                .keys
+                .items()
+                .iter()
+                .any(|key| key.pattern.matches(name) && key.access.covers(access))
+    }
+
+    /// Whether every key may be used so, whatever it is called.
+    pub(crate) fn allows_any_key(&self, access: KeyAccess) -> bool {
+        let is_star = |key: &KeyPattern| key.pattern.text() == b"*" && key.access.covers(access);
+        self.all_keys || self.keys.items().iter().any(is_star)
+    }
+
+    /// Whether a channel may be used, or all that a pattern matches.
+    pub(crate) fn allows_channel(&self, channel: &[u8], is_pattern: bool) -> bool {
+        let name = Name::new(channel);
+        self.all_channels
+            || match is_pattern {
+                // What two patterns have in common is not computed: it must be the same pattern.
+                true => self.channels.contains(channel),
+                false => self.channels.items().iter().any(|pattern| pattern.matches(name)),
+            }
+    }
+
+    /// The rules about commands, as ACL GETUSER shows them.
+    pub fn commands_text(&self) -> Vec<u8> {
+        let mut text = if self.begins_with_all { b"+@all" } else { b"-@all" }.to_vec();
+        for word in self.rules.words() {
+            text.push(b' ');
+            text.extend(word);
+        }
+        text
+    }
+
+    /// The patterns of keys, as ACL GETUSER shows them.
+    pub fn keys_text(&self) -> Vec<u8> {
+        if self.all_keys {
+            return b"~*".to_vec();
+        }
+        let patterns = self.keys.items();
+        let sign = |key: &KeyPattern| match key.access {
+            KeyAccess::READ => "%R~",
+            KeyAccess::WRITE => "%W~",
+            // `~*` would make the other patterns void, or be refused behind them.
+            _ if key.pattern.text() == b"*" && patterns.len() > 1 => "%RW~",
+            _ => "~",
+        };
+        let word = |key| [sign(key).as_bytes(), key.pattern.text()].concat();
+        patterns.iter().map(word).collect::<Vec<_>>().join(&b' ')
+    }
+
+    /// The patterns of channels, as ACL GETUSER shows them.
+    pub fn channels_text(&self) -> Vec<u8> {
+        if self.all_channels {
+            return b"&*".to_vec();
+        }
+        let patterns = self.channels.items().iter();
+        let words: Vec<Vec<u8>> = patterns.map(|pattern| [b"&", pattern.text()].concat()).collect();
+        words.join(&b' ')
+    }
+
+    /// The words of a new selector that make it this one, as ACL LIST shows them.
+    pub(crate) fn words(&self) -> Vec<Vec<u8>> {
+        let mut texts = vec![self.keys_text()];
+        if !self.all_channels {
+            texts.push(b"resetchannels".to_vec());
+        }
+        texts.extend([self.channels_text(), self.commands_text()]);
+        let words = texts.iter().flat_map(|text| text.split(|byte| *byte == b' '));
+        words.filter(|word| !word.is_empty()).map(<[u8]>::to_vec).collect()
+    }
+
+    /// The word of ACL SETUSER that makes this selector. Unlike words elsewhere, those in it may be
+    /// quoted, and are where they would be misread.
+    pub(crate) fn as_word(&self) -> Vec<u8> {
+        let mut text = b"(".to_vec();
+        for (at, word) in self.words().iter().enumerate() {
+            if at > 0 {
+                text.push(b' ');
+            }
+            match word.ends_with(b")") || word.iter().any(|byte| b"\"'".contains(byte)) {
+                true => push_quoted(&mut text, word),
+                false => text.extend_from_slice(word),
+            }
+        }
+        text.push(b')');
+        text
+    }
+}

@@ -1,0 +1,87 @@
+//! All users by their names. The default user is always among them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::error::EditError;
+use crate::rules::Context;
+use crate::user::{DEFAULT_USER, User};
+
+/// All users.
+#[derive(Clone, Debug)]
+pub struct Users {
+    by_name: BTreeMap<Box<[u8]>, Arc<User>>,
+    /// The one of them that is called so.
+    default: Arc<User>,
+}
+
+impl Users {
+    /// The default user alone, unrestricted.
+    pub fn new(context: Context<'_>) -> Self {
+        let default = Arc::new(User::unrestricted_default(context));
+        let by_name = BTreeMap::from([(DEFAULT_USER.into(), Arc::clone(&default))]);
+        Self { by_name, default }
+    }
+
+    /// The user that connections begin as.
+    pub fn default_user(&self) -> &Arc<User> {
+        &self.default
+    }
+
+    /// A user by its name.
+    pub fn find(&self, name: &[u8]) -> Option<&Arc<User>> {
+        self.by_name.get(name)
+    }
+
+    /// Adds a user, or puts it in the place of the one with its name.
+    pub fn put(&mut self, user: User) {
+        let user = Arc::new(user);
+        if user.is_default() {
+            self.default = Arc::clone(&user);
+        }
+        self.by_name.insert(user.name().as_ref().into(), user);
+    }
+
+    /// Adds or changes a user by the words of ACL SETUSER.
+    ///
+    /// # Errors
+    /// The first word that is wrong; nothing has changed then.
+    pub fn set(
+        &mut self,
+        name: &[u8],
+        args: &[impl AsRef<[u8]>],
+        context: Context<'_>,
+    ) -> Result<(), EditError> {
+        let user = match self.find(name) {
+            Some(user) => user.edited(args, context)?,
+            None => User::new(name, context).edited(args, context)?,
+        };
+        self.put(user);
+        Ok(())
+    }
+
+    /// Adds the user that a line of a configuration file describes: a new one, also in the place of
+    /// the default user, which is there before any line is read.
+    ///
+    /// # Errors
+    /// The first word that is wrong; nothing has changed then.
+    pub fn add_new(
+        &mut self,
+        name: &[u8],
+        args: &[impl AsRef<[u8]>],
+        context: Context<'_>,
+    ) -> Result<(), EditError> {
+        self.put(User::new(name, context).edited(args, context)?);
+        Ok(())
+    }
+
+    /// Removes a user, but not the default user. Returns whether it was there.
+    pub fn remove(&mut self, name: &[u8]) -> bool {
+        name != DEFAULT_USER && self.by_name.remove(name).is_some()
+    }
+
+    /// All users by ascending name.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Arc<User>> {
+        self.by_name.values()
+    }
+}

@@ -1,0 +1,10 @@
+//! Rules, from their words to what a user may run.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
+
+mod allowed;
+mod cost;
+mod files;
+mod logs;
+mod random;
+mod table;
+mod words;

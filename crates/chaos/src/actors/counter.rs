@@ -1,0 +1,68 @@
+//! Counts with INCR: no increment that was answered is lost, none happens twice.
+
+use diff::reply::Value;
+
+use super::act;
+use crate::connection::Connection;
+use crate::world::{Fault, Trouble, World, wrong};
+
+/// Increments that are sent together.
+const BATCH: usize = 8;
+
+/// What one counter may be: those on their way when a connection closed may count or not.
+struct Range {
+    key: String,
+    least: i64,
+    most: i64,
+}
+
+/// Counts until the run is over.
+pub fn count(world: &World, number: usize) {
+    let mut range = Range { key: format!("counter:{number}"), least: 0, most: 0 };
+    let actor = format!("counter {number}");
+    act(world, &actor, number % 2 == 1, |connection| range.add_batch(world, connection));
+}
+
+impl Range {
+    fn add_batch(&mut self, world: &World, connection: &mut Connection) -> Result<(), Trouble> {
+        let increment: &[&str] = &["INCR", &self.key];
+        let is_repeated = world.plants(Fault::RepeatedIncrement, 100);
+        let sent = connection.send(&vec![increment; BATCH + usize::from(is_repeated)]);
+        self.unless_lost(sent, BATCH)?;
+        if world.plants(Fault::LostReply, 200) {
+            connection.reply()?;
+        }
+        for answered in 0..BATCH {
+            let reply = connection.reply();
+            let reply = self.unless_lost(reply, BATCH - answered)?;
+            self.see(&reply)?;
+        }
+        if is_repeated {
+            connection.reply()?;
+        }
+        let value = connection.ask(&["GET", &self.key])?;
+        if value.integer() != Some(self.least) {
+            return wrong(format!("GET {} is {value}, not {}", self.key, self.least));
+        }
+        world.met("increments", BATCH as u64);
+        Ok(())
+    }
+
+    /// So many increments are on their way: they may count if the connection is closed.
+    fn unless_lost<T>(&mut self, result: Result<T, Trouble>, sent: usize) -> Result<T, Trouble> {
+        result.inspect_err(|_| self.most += sent as i64)
+    }
+
+    /// The next reply of INCR: one more than what it was.
+    fn see(&mut self, reply: &Value) -> Result<(), Trouble> {
+        let seen = reply.integer();
+        match seen.filter(|seen| (self.least + 1..=self.most + 1).contains(seen)) {
+            Some(seen) => (self.least, self.most) = (seen, seen),
+            None => {
+                let Self { key, least, most } = self;
+                return wrong(format!("INCR {key} was {least}..{most} and is {reply}"));
+            }
+        }
+        Ok(())
+    }
+}

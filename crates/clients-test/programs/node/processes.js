@@ -1,0 +1,43 @@
+// Processes beside this one, which all talk to the same server.
+
+import { fork } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { Redis } from 'ioredis';
+import * as check from './check.js';
+
+export const address = { host: '127.0.0.1', port: Number(process.env.WEFT_PORT) };
+
+// A child ends with its parent.
+process.on('disconnect', () => process.exit(1));
+
+/** A connection with the settings that BullMQ asks for. */
+export function connect() {
+  return new Redis({ ...address, maxRetriesPerRequest: null });
+}
+
+/** Starts `file` as many times; each child gets its number as argument. */
+export function start(count, file) {
+  const path = fileURLToPath(new URL(file, import.meta.url));
+  const children = Array.from({ length: count }, (_, i) => fork(path, [String(i)]));
+  // This process may end first, at a check that fails.
+  process.on('exit', () => children.forEach((child) => child.kill('SIGKILL')));
+  return children;
+}
+
+/** The next message of each child. */
+export function messages(children) {
+  return Promise.all(children.map((child) => new Promise((resolve) => {
+    child.once('message', resolve);
+    child.once('exit', (code) => check.fail('a child process', `ended with ${code}`));
+  })));
+}
+
+/** Ends the children, which do not notice that their work is over. */
+export async function stop(children) {
+  await Promise.all(children.map((child) => new Promise((resolve) => {
+    child.removeAllListeners('exit');
+    if (child.exitCode !== null || child.signalCode !== null) return resolve();
+    child.once('exit', resolve);
+    child.kill('SIGKILL');
+  })));
+}

@@ -1,0 +1,30 @@
+//! Programs in Python, in a virtual environment of their own.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::{Program, Tool, prepare, run_step, sources};
+
+const TOOLS: [Tool; 2] = [
+    Tool { version: &["python3", "--version"], at_least: (3, 10) },
+    // Some systems package it apart, and without it there are no virtual environments.
+    Tool { version: &["python3", "-m", "ensurepip", "--version"], at_least: (1, 0) },
+];
+
+/// The program `main.py` in the folder `name` of this crate, with the packages that a text file
+/// beside it lists installed in `target/clients/<environment>`. `None`: a tool is missing, and its
+/// tests are to be skipped.
+pub fn python_program(environment: &str, name: &str) -> Option<Program> {
+    let manifest = sources(name, "txt");
+    let folder = prepare(environment, &TOOLS, &manifest, |folder| {
+        run_step(Command::new("python3").args(["-m", "venv", "--clear"]).arg(folder.join("venv")));
+        let quiet = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
+        let python = folder.join("venv/bin/python");
+        run_step(Command::new(python).args(quiet).arg("--requirement").arg(&manifest[0]));
+    })?;
+    let main = Path::new(env!("CARGO_MANIFEST_DIR")).join(name).join("main.py");
+    let python = folder.join("venv/bin/python");
+    // -B: no compiled files beside the sources.
+    let words = [python, "-B".into(), main].map(|word| word.display().to_string());
+    Some(Program { words: words.to_vec() })
+}

@@ -1,0 +1,59 @@
+//! Programs that people run on Redis, from the registries and as they are, drive the server from
+//! several processes: BullMQ, Bee-Queue and rate-limiter-flexible on Node, Celery on Python.
+//!
+//! Their jobs and limits rest on scripts, transactions and WATCH; the programs check results that
+//! would be wrong if one of these were not atomic. What needs PUBLISH and SUBSCRIBE is off. RQ is
+//! not among them, because each of its workers subscribes to a channel.
+
+#![allow(clippy::expect_used)]
+
+use std::fs;
+use std::process::Command;
+
+use clients_test::{Program, Tool, prepare, python_program, run_step, sources};
+
+const NODE: [Tool; 2] = [
+    Tool { version: &["node", "--version"], at_least: (20, 0) },
+    Tool { version: &["npm", "--version"], at_least: (8, 0) },
+];
+
+fn on_node(name: &str) {
+    let mut files = [sources("programs/node", "json"), sources("programs/node", "js")].concat();
+    let checks = sources("node", "js").into_iter().filter(|path| path.ends_with("check.js"));
+    files.extend(checks);
+    let Some(folder) = prepare("node-programs", &NODE, &files, |folder| {
+        // The sources move beside their `node_modules`, where modules are looked for.
+        for file in &files {
+            let name = file.file_name().expect("a source has a name");
+            fs::copy(file, folder.join(name)).expect("the target folder is writable");
+        }
+        let quiet = ["ci", "--silent", "--ignore-scripts", "--no-audit", "--no-fund"];
+        run_step(Command::new("npm").args(quiet).arg("--omit=optional").current_dir(folder));
+    }) else {
+        return;
+    };
+    let main = folder.join("main.js").display().to_string();
+    Program { words: vec!["node".into(), main] }.drive(name);
+}
+
+#[test]
+fn bull() {
+    on_node("bull");
+}
+
+#[test]
+fn bee() {
+    on_node("bee");
+}
+
+#[test]
+fn limiter() {
+    on_node("limiter");
+}
+
+#[test]
+fn celery() {
+    if let Some(program) = python_program("python-programs", "programs/python") {
+        program.drive("celery");
+    }
+}

@@ -1,0 +1,106 @@
+//! Payloads of DUMP in both directions: what one server writes of a key the other one reads, and
+//! both then hold the same again.
+//!
+//! A key is restored under another name, looked at in all ways and deleted. The payloads themselves
+//! are not compared: hash tables have no order, and versions have their numbers.
+
+use crate::compare::same;
+use crate::pair::{Lost, Pair};
+use crate::reply::Value;
+use crate::state::{Unlike, about, contents, look};
+use crate::{Client, Request, request, rules};
+
+/// What stands before the name of a key that was restored.
+const RESTORED: &[u8] = b"restored:";
+
+/// The first type of value that only Redis has and Valkey does not read: hashes whose fields
+/// expire.
+const FOREIGN_TYPE_MIN: u8 = 22;
+
+/// Exchanges the values of keys of the selected database. `types` are what TYPE says of them.
+///
+/// # Errors
+/// When a server does not answer.
+pub(crate) fn compare(
+    pair: &mut Pair<'_>,
+    database: &'static str,
+    keys: &[Vec<u8>],
+    types: &[Value],
+) -> Result<Option<Unlike>, Lost> {
+    let (ours, theirs) = pair.both(&about(keys, &["DUMP"]))?;
+    let of_subject = restores(keys, &theirs);
+    let of_reference = restores(keys, &ours);
+    let (subject, reference) = pair.each(Client::Observer, &of_subject, &of_reference)?;
+    let mut read = Vec::new();
+    let mut unlike = None;
+    for (at, replies) in subject.into_iter().zip(reference).enumerate() {
+        match replies {
+            (subject, reference) if !subject.is_error() && !reference.is_error() => {
+                read.push((restored(&keys[at]), &types[at]));
+            }
+            (subject, _) if !subject.is_error() && is_foreign(pair, &of_reference[at]) => {}
+            (subject, reference) => {
+                let request = of_subject[at].clone();
+                unlike = Some(Unlike { request, database, subject, reference });
+            }
+        }
+    }
+    let names: Vec<Vec<u8>> = read.iter().map(|(name, _)| name.clone()).collect();
+    if unlike.is_none() {
+        let asked: Vec<Request> = read.iter().flat_map(|(key, of)| contents(key, of)).collect();
+        let (replies, found) = look(pair, database, asked.clone())?;
+        unlike = found;
+        if unlike.is_none() {
+            unlike = with_originals(pair, database, &asked, replies)?;
+        }
+        if unlike.is_none() {
+            unlike = look(pair, database, about(&names, &["OBJECT", "ENCODING"]))?.1;
+        }
+    }
+    let mut delete = request(&["DEL"]);
+    delete.extend(keys.iter().map(|key| restored(key)));
+    pair.both(&[delete])?;
+    Ok(unlike)
+}
+
+/// Holds what the subject has read against what its own keys hold.
+fn with_originals(
+    pair: &mut Pair<'_>,
+    database: &'static str,
+    asked: &[Request],
+    replies: Vec<Value>,
+) -> Result<Option<Unlike>, Lost> {
+    let originals: Vec<Request> = asked.iter().map(original).collect();
+    let (own, _) = look(pair, database, originals)?;
+    let mut all = asked.iter().zip(replies.into_iter().zip(own));
+    let unlike = all.find(|(request, (read, own))| !same(rules::compare(request), read, own));
+    Ok(unlike.map(|(request, (subject, reference))| Unlike {
+        request: request.clone(),
+        database,
+        subject,
+        reference,
+    }))
+}
+
+fn restores(keys: &[Vec<u8>], payloads: &[Value]) -> Vec<Request> {
+    let restore = |(key, payload): (&Vec<u8>, &Value)| {
+        let payload = payload.text().unwrap_or_default().to_vec();
+        vec![b"RESTORE".to_vec(), restored(key), b"0".to_vec(), payload, b"REPLACE".to_vec()]
+    };
+    keys.iter().zip(payloads).map(restore).collect()
+}
+
+fn restored(key: &[u8]) -> Vec<u8> {
+    [RESTORED, key].concat()
+}
+
+/// The same request about the key that was restored.
+fn original(request: &Request) -> Request {
+    let word = |word: &Vec<u8>| word.strip_prefix(RESTORED).unwrap_or(word).to_vec();
+    request.iter().map(word).collect()
+}
+
+/// Whether a request restores what the reference does not read.
+fn is_foreign(pair: &Pair<'_>, restore: &Request) -> bool {
+    pair.is_valkey && restore[3].first().is_some_and(|number| *number >= FOREIGN_TYPE_MIN)
+}

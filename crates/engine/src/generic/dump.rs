@@ -1,0 +1,202 @@
+//! Values as payloads of bytes: DUMP (<https://redis.io/docs/latest/commands/dump/>) and RESTORE
+//! (<https://redis.io/docs/latest/commands/restore/>).
+//!
+//! A payload is the value as it stands in an RDB file, its version and a checksum. Redis 8 reads
+//! those of this server, and this server reads those of Redis up to 8 and of Valkey up to 9.
+//! Whatever `sanitize-dump-payload` says, all of a payload is looked through.
+
+use std::cell::RefCell;
+
+use ds::record::Record;
+use persist::payload;
+use persist::rdb::encode::value_type;
+use persist::rdb::{Decoder, Encoder, ValueType};
+use persist::{Error as FormatError, Input};
+use resp::{Args, Reply};
+use store::{Event, Key, Lookup, Object};
+
+use crate::args::number::integer;
+use crate::cx::Cx;
+use crate::error::Error;
+use crate::event::DEL;
+use crate::exec::Handler;
+use command::Row;
+use command::{Access, Argument, Category, Flags, KeySpec, Shape};
+
+use super::error::RestoreError;
+use super::spec;
+
+const RESTORED: Event = Event::new('g', "restore");
+const FREQUENCY_MAX: i64 = 255;
+
+/// The two commands.
+pub const ROWS: &[Row<Handler>] = &[
+    Row::new(
+        spec("dump", 2, "2.6.0")
+            .summary("Returns the value of a key as a payload of bytes.")
+            .complexity("O(N) for the N bytes of the value.")
+            .flags(Flags::READONLY)
+            .keys(&[KeySpec::one(1, Access::RO.with(Access::ACCESS))])
+            .arguments(&[Argument::key()])
+            .tips(&["nondeterministic_output"]),
+        dump,
+    ),
+    Row::new(
+        spec("restore", -4, "2.6.0")
+            .summary("Creates a key with the value of a payload that DUMP returned.")
+            .complexity(
+                "O(N) for the N bytes of the value, O(N*log(N)) for a sorted set whose members do \
+                 not come in order.",
+            )
+            .flags(Flags::WRITE.with(Flags::DENYOOM))
+            .category(Category::DANGEROUS)
+            .keys(&[KeySpec::one(1, Access::OW.with(Access::UPDATE))])
+            .arguments(&[
+                Argument::key(),
+                Argument::new("ttl", Shape::Integer),
+                Argument::new("serialized-value", Shape::String),
+                Argument::word("replace", "REPLACE").optional().since("3.0.0"),
+                Argument::word("absttl", "ABSTTL").optional().since("5.0.0"),
+                Argument::new("seconds", Shape::Integer)
+                    .after("IDLETIME")
+                    .optional()
+                    .since("5.0.0"),
+                Argument::new("frequency", Shape::Integer).after("FREQ").optional().since("5.0.0"),
+            ])
+            .history(&[
+                ("3.0.0", "Added REPLACE."),
+                ("5.0.0", "Added ABSTTL."),
+                ("5.0.0", "Added IDLETIME and FREQ."),
+            ]),
+        restore,
+    ),
+];
+
+thread_local! {
+    /// The thread's encoder, which has a table of 256 KB, once it has run DUMP.
+    static ENCODER: RefCell<Option<Encoder>> = const { RefCell::new(None) };
+}
+
+fn dump(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let key = cx.first_key(args, 1);
+    let (db, turn) = cx.db(key);
+    let Some(stored) = db.lookup(turn, key, Lookup::Read) else {
+        reply.null();
+        return Ok(());
+    };
+    let mut content = vec![value_type(stored).number()];
+    ENCODER.with_borrow_mut(|encoder| {
+        let encoder = encoder.get_or_insert_with(|| Encoder::new(true));
+        let Ok(()) = encoder.value(stored, &mut content);
+    });
+    payload::seal(&mut content);
+    reply.bulk(&content);
+    Ok(())
+}
+
+/// The options of RESTORE.
+#[derive(Default)]
+struct Options {
+    replace: bool,
+    absolute: bool,
+    idle_seconds: Option<i64>,
+    frequency: Option<i64>,
+}
+
+impl Options {
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        let mut options = Self::default();
+        args.seek(4);
+        while args.remaining() > 0 {
+            let has_value = args.remaining() > 1;
+            if args.take_word("replace") {
+                options.replace = true;
+            } else if args.take_word("absttl") {
+                options.absolute = true;
+            } else if has_value && options.frequency.is_none() && args.take_word("idletime") {
+                let seconds = integer(args.next().ok_or(Error::Syntax)?)?;
+                if seconds < 0 {
+                    return Err(RestoreError::IdleTime.into());
+                }
+                options.idle_seconds = Some(seconds);
+            } else if has_value && options.idle_seconds.is_none() && args.take_word("freq") {
+                let frequency = integer(args.next().ok_or(Error::Syntax)?)?;
+                if !(0..=FREQUENCY_MAX).contains(&frequency) {
+                    return Err(RestoreError::Frequency.into());
+                }
+                options.frequency = Some(frequency);
+            } else {
+                return Err(Error::Syntax);
+            }
+        }
+        Ok(options)
+    }
+}
+
+fn restore(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let options = Options::parse(args)?;
+    let key = cx.first_key(args, 1);
+    let (db, turn) = cx.db(key);
+    if !options.replace && db.contains(turn, key) {
+        return Err(RestoreError::BusyKey.into());
+    }
+    let ttl_ms = integer(args.text(2))?;
+    if ttl_ms < 0 {
+        return Err(RestoreError::Ttl.into());
+    }
+    // In Redis a sum beyond the range overflows, and the key is lost a moment later.
+    let expires_at = match ttl_ms {
+        0 => None,
+        at_ms if options.absolute => Some(at_ms),
+        _ => Some(cx.turn.unix_ms.saturating_add(ttl_ms)),
+    };
+    let record = read(cx, args.text(3), key, expires_at, &options)?;
+    reply.ok();
+    if expires_at.is_some_and(|at| at <= cx.turn.unix_ms) {
+        remove(cx, key);
+        return Ok(());
+    }
+    let (db, turn) = cx.db(key);
+    db.put_record(turn, key, record);
+    if let Some(expires_at) = expires_at.filter(|_| !options.absolute) {
+        cx.turn.effects.replay_as(|| {
+            let mut command: Vec<Vec<u8>> = args.iter().map(<[u8]>::to_vec).collect();
+            command[2] = expires_at.to_string().into_bytes();
+            command.push(b"ABSTTL".to_vec());
+            command
+        });
+    }
+    cx.wrote(RESTORED, key.bytes);
+    Ok(())
+}
+
+/// Reads a payload to a record for a key.
+fn read(
+    cx: &Cx<'_>,
+    payload: &[u8],
+    key: Key<'_>,
+    expires_at: Option<i64>,
+    options: &Options,
+) -> Result<Record<Object>, RestoreError> {
+    let (content, version) = payload::open(payload)?;
+    let (number, content) = content.split_first().ok_or(FormatError::End)?;
+    let value_type = ValueType::of(*number, version)?;
+    // Seconds wrap as the clock does; the frequency is in its range.
+    let idle = options.idle_seconds.map(|seconds| seconds as u32);
+    let access_clock = cx.turn.restored_clock(idle, options.frequency.map(|uses| uses as u8));
+    let mut decoder = Decoder::new(cx.limits, cx.turn.hasher);
+    let mut input = Input::new(content);
+    let value = decoder.value(value_type, &mut input)?;
+    Ok(value.record(key.bytes, expires_at, access_clock))
+}
+
+/// Removes the key in whose place an expired value was to be put.
+fn remove(cx: &mut Cx<'_>, key: Key<'_>) {
+    let (db, turn) = cx.db(key);
+    if !db.remove(turn, key) {
+        return;
+    }
+    let name: &[u8] = if turn.unlink_emptied { b"UNLINK" } else { b"DEL" };
+    turn.effects.replay_as(|| vec![name.to_vec(), key.bytes.to_vec()]);
+    cx.wrote(DEL, key.bytes);
+}

@@ -1,0 +1,107 @@
+//! Weft is linearizable while its threads come and go, and planted faults are found.
+
+#![allow(clippy::expect_used, clippy::panic)]
+
+use std::io::Write;
+use std::path::Path;
+use std::process::Output;
+
+use clients_test::Server;
+use lin::{BuildError, Checker, Verdict, run_go_tests};
+
+/// How long the server is tested.
+const SECONDS: &str = "10";
+
+/// How long a fault may stay unnoticed. Most are found within a second.
+const FAULT_SECONDS_MAX: &str = "30";
+
+/// What a run has to have met before its verdict says anything.
+const MET: &[&str] = &[
+    "histories",
+    "changes of io-threads",
+    "changes of io-threads-execute",
+    "changes of script-parallel",
+    "transactions",
+    "transactions that a watched key aborted",
+    "scripts",
+    "operations in a pipeline",
+    "operations of unknown outcome",
+    "waits that ended without an element",
+    "reads of a key that was not there, among expiring keys",
+    "MSET",
+    "SWAPDB",
+    "FLUSHALL",
+    "SMOVE",
+    "BLMOVE",
+    "RENAME",
+    "COPY",
+];
+
+fn target() -> &'static Path {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("the folder is within target")
+}
+
+/// What was built; nothing where Go is missing and that is allowed.
+fn available<T>(built: Result<T, BuildError>) -> Option<T> {
+    match built {
+        Ok(built) => Some(built),
+        Err(BuildError::NoGo) if !std::env::var("CI").is_ok_and(|ci| ci == "true") => {
+            // Past the test runner, which hides what a passing test prints.
+            let line = format!("skipped the tests of linearizability: {}\n", BuildError::NoGo);
+            let _ = std::io::stderr().write_all(line.as_bytes());
+            None
+        }
+        Err(error) => panic!("linearizability cannot be tested: {error}"),
+    }
+}
+
+fn run(checker: &Checker, server: &Server, args: &[&str]) -> (Verdict, String) {
+    let address = format!("127.0.0.1:{}", server.port);
+    let Output { status, stdout, stderr } =
+        checker.command(&address).args(args).output().expect("the program runs");
+    let said = [stdout, stderr].concat();
+    (Verdict::of(status), String::from_utf8_lossy(&said).into_owned())
+}
+
+/// The number before a name in what the program prints.
+fn count(said: &str, name: &str) -> u64 {
+    let lines = said.lines().filter_map(|line| line.trim_start().split_once(' '));
+    let number =
+        lines.filter(|(_, found)| *found == name).find_map(|(number, _)| number.parse().ok());
+    number.unwrap_or_else(|| panic!("no line of {name:?} in\n{said}"))
+}
+
+#[test]
+fn the_model_tells_right_from_wrong() {
+    available(run_go_tests(target()));
+}
+
+#[test]
+fn weft_is_linearizable() {
+    let Some(checker) = available(Checker::build(target())) else { return };
+    let server = Server::start(&["--io-threads", "4"]);
+    let (verdict, said) = run(&checker, &server, &["-seconds", SECONDS]);
+    assert_eq!(verdict, Verdict::Linearizable, "{said}");
+    for name in MET {
+        assert!(count(&said, name) > 0, "{name:?} never happened:\n{said}");
+    }
+    let undecided = count(&said, "histories the checker could not decide in time");
+    assert!(undecided * 50 <= count(&said, "histories"), "{said}");
+}
+
+#[test]
+fn planted_faults_are_found() {
+    let Some(checker) = available(Checker::build(target())) else { return };
+    let server = Server::start(&["--io-threads", "4"]);
+    let names = checker.names().expect("the program runs");
+    let faults = names.lines().filter_map(|line| line.strip_prefix("fault ")?.split_once(':'));
+    let mut found = 0;
+    for (fault, _) in faults {
+        let (verdict, said) =
+            run(&checker, &server, &["-seconds", FAULT_SECONDS_MAX, "-fault", fault]);
+        assert_eq!(verdict, Verdict::Violation, "{fault}: {said}");
+        assert!(said.contains("not linearizable: "), "{fault}: {said}");
+        found += 1;
+    }
+    assert!(found >= 10, "{names}");
+}

@@ -1,0 +1,130 @@
+//! The users of a server, as all threads share them.
+//!
+//! A session keeps the user that it runs as. Users change rarely, so that a session looks its user
+//! up again only when the generation has changed, which costs a command one relaxed load. Whoever
+//! changes a user waits for the commands inside the gate before the change is answered
+//! ([`AfterGrace`](crate::AfterGrace)); what begins later has passed the gate behind the change and
+//! sees the new generation.
+//!
+//! Only the main thread changes users.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use acl::log::Log;
+use acl::{Context, EditError, User, Users};
+use parking_lot::{Mutex, RwLock, RwLockReadGuard};
+
+use crate::commands::acl_commands;
+use crate::config::Config;
+
+/// What users' rules depend on.
+pub fn context_of(config: &Config) -> Context<'static> {
+    let all_channels = config.acl.pubsub_default.allows_all();
+    Context { commands: acl_commands(), all_channels }
+}
+
+/// The users of a server.
+#[derive(Debug)]
+pub struct UserRegistry {
+    users: RwLock<Users>,
+    generation: AtomicU64,
+    /// Clients need not authenticate: the default user is enabled and has no password.
+    open: AtomicBool,
+    /// What was denied.
+    pub log: Mutex<Log>,
+}
+
+impl UserRegistry {
+    /// The default user alone, with the password of the configuration.
+    pub fn new(config: &Config) -> Self {
+        let users = Users::new(context_of(config));
+        let registry = Self {
+            users: RwLock::new(users),
+            generation: AtomicU64::new(0),
+            open: AtomicBool::new(true),
+            log: Mutex::default(),
+        };
+        registry.set_default_password(&config.requirepass);
+        registry
+    }
+
+    /// A number that changes with the users. A thread sees every change that was answered before it
+    /// entered the gate.
+    #[inline]
+    pub fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Relaxed)
+    }
+
+    /// The same, for who looks a user up next: that one is not older than the number.
+    pub(crate) fn generation_to_follow(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+
+    /// Whether clients need not authenticate.
+    pub fn is_open(&self) -> bool {
+        self.open.load(Ordering::Relaxed)
+    }
+
+    /// The users of this moment.
+    pub fn read(&self) -> RwLockReadGuard<'_, Users> {
+        self.users.read()
+    }
+
+    /// A user by its name.
+    pub fn find(&self, name: &[u8]) -> Option<Arc<User>> {
+        self.users.read().find(name).cloned()
+    }
+
+    /// Changes users, which counts for all commands that begin from now on.
+    fn edit<T>(&self, edit: impl FnOnce(&mut Users) -> T) -> T {
+        let result = {
+            let mut users = self.users.write();
+            let result = edit(&mut users);
+            let default = users.default_user();
+            let open = default.is_enabled() && default.needs_no_password();
+            self.open.store(open, Ordering::Relaxed);
+            result
+        };
+        self.generation.fetch_add(1, Ordering::Release);
+        result
+    }
+
+    /// A user as the words of ACL SETUSER make it of the one with this name, or of a new one.
+    /// Nothing is locked meanwhile, however many words there are. It is to be [put](Self::put) in
+    /// the place of the one before.
+    ///
+    /// # Errors
+    /// The first word that is wrong.
+    pub(crate) fn edited(
+        &self,
+        name: &[u8],
+        words: &[&[u8]],
+        context: Context<'_>,
+    ) -> Result<User, EditError> {
+        match self.find(name) {
+            Some(user) => user.edited(words, context),
+            None => User::new(name, context).edited(words, context),
+        }
+    }
+
+    /// Adds a user, or puts it in the place of the one with its name.
+    pub(crate) fn put(&self, user: User) {
+        self.edit(|users| users.put(user));
+    }
+
+    /// Removes users, but not the default user. Returns how many there were.
+    pub(crate) fn remove(&self, names: &[&[u8]]) -> usize {
+        self.edit(|users| names.iter().filter(|name| users.remove(name)).count())
+    }
+
+    /// Exchanges all users for others.
+    pub(crate) fn replace(&self, new: &mut Users) {
+        self.edit(|users| std::mem::swap(users, new));
+    }
+
+    /// Makes a password the only one of the default user; an empty one opens the server.
+    pub(crate) fn set_default_password(&self, password: &[u8]) {
+        self.edit(|users| users.put(users.default_user().with_password(password)));
+    }
+}

@@ -1,0 +1,118 @@
+//! ACL SETUSER (<https://redis.io/docs/latest/commands/acl-setuser/>) and ACL DELUSER, and what
+//! every change of users does to their clients.
+//!
+//! When a change is answered, no command runs or will run that the rules before it allowed and
+//! those behind it deny:
+//!
+//! ```text
+//!   the users are changed     what begins now asks for the new rules
+//!   grace period              what began before is over, or leaves the gate and asks again
+//!   clients of users that     are marked as killed, and closed
+//!     are gone, and with sub-
+//!     scriptions that are
+//!     denied now
+//!   blocked clients           get an error if their command is denied now
+//! ```
+
+use std::sync::Arc;
+
+use acl::log::Origin;
+use acl::{DEFAULT_USER, EditError};
+use engine::{AclError, Error, echo};
+use resp::{Args, Reply};
+
+use crate::clients::record::{ClientRecord, flag};
+use crate::clients::users::context_of;
+use crate::execution::access;
+use crate::execution::node_cx::NodeCx;
+use crate::execution::outcome::Outcome;
+use crate::execution::worker::Worker;
+use crate::host::Host;
+
+pub(super) fn set(
+    cx: &mut NodeCx<'_>,
+    args: &mut Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<(), Error> {
+    let name = args.text(2);
+    if acl::has_blanks(name) {
+        return Err(AclError::UserName.into());
+    }
+    let words: Vec<&[u8]> = args.iter().skip(3).collect();
+    let node = Arc::clone(&cx.worker.node);
+    let context = context_of(&node.config());
+    // Very many words take long, and the gate must not be held up by them.
+    let set = cx.outside(|_| {
+        let user = node.users.edited(name, &words, context)?;
+        Ok(cx.commit(|| node.users.put(user)))
+    });
+    let is_set = set.map_err(|error| match error {
+        EditError::Unmatched(word) => AclError::Unmatched(echo(&word)),
+        EditError::Word(word, reason) => AclError::Word(echo(&word), reason.to_string()),
+    })?;
+    if !is_set {
+        cx.outcome = Outcome::Close;
+        return Ok(());
+    }
+    settle(cx);
+    reply.ok();
+    Ok(())
+}
+
+pub(super) fn delete(
+    cx: &mut NodeCx<'_>,
+    args: &mut Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<(), Error> {
+    let names: Vec<&[u8]> = args.iter().skip(2).collect();
+    if names.contains(&DEFAULT_USER) {
+        return Err(AclError::DefaultUser.into());
+    }
+    let deleted = cx.worker.node.users.remove(&names);
+    settle(cx);
+    reply.len(deleted);
+    Ok(())
+}
+
+/// Brings a change of users to bear on their clients, which ends the command; see the head of this
+/// file.
+pub(super) fn settle(cx: &mut NodeCx<'_>) {
+    let me = cx.session.record.id;
+    cx.after_grace(move |worker, host| {
+        let node = Arc::clone(&worker.node);
+        let (gone, others): (Vec<_>, Vec<_>) = {
+            let users = node.users.read();
+            let is_denied = |record: &Arc<ClientRecord>| match users.find(&record.user()) {
+                Some(user) => record.has(flag::PUBSUB) && record.exceeds(user),
+                None => true,
+            };
+            node.clients.all().into_iter().partition(is_denied)
+        };
+        let mut outcome = Outcome::Done;
+        for record in gone {
+            if record.id == me {
+                // Its reply is sent first.
+                outcome = Outcome::Close;
+                continue;
+            }
+            node.kill(&record);
+            host.close_client(&record);
+        }
+        others.iter().for_each(|record| end_denied_wait(worker, host, record));
+        outcome
+    });
+}
+
+/// Ends the wait of a blocked client that would not be allowed to begin now.
+fn end_denied_wait(worker: &Worker, host: &dyn Host, record: &Arc<ClientRecord>) {
+    let node = &worker.node;
+    let Some(waiter) = node.waits.find(record.id) else { return };
+    let Some(user) = node.users.find(&record.user()) else { return };
+    let entry = &worker.table.entries()[usize::from(waiter.command())];
+    let Err(denied) = access::check(&user, entry, &waiter.args()) else { return };
+    let request = (entry, &waiter.args());
+    let error = access::note_denied(worker, (record, &user), request, denied, Origin::TopLevel);
+    if waiter.deny(error) {
+        host.wake_client(record);
+    }
+}

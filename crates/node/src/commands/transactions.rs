@@ -1,0 +1,110 @@
+//! MULTI, EXEC, DISCARD, WATCH and UNWATCH
+//! (<https://redis.io/docs/latest/commands/?group=transactions>).
+
+use ::command::{Access, Argument, Flags, Group, KeySpec, Row, Shape, Spec};
+use engine::{Error, ScriptError, TransactionError};
+use resp::{Args, Reply};
+
+use crate::execution::node_cx::NodeCx;
+use crate::execution::table::Call;
+
+const fn spec(name: &'static str, arity: i32, since: &'static str) -> Spec {
+    Spec::new(name, arity, Group::Transactions, since)
+        .flags(Flags::NOSCRIPT.with(Flags::LOADING).with(Flags::STALE))
+}
+
+const QUICK: Flags = Flags::FAST.with(Flags::ALLOW_BUSY);
+
+/// The commands on transactions.
+pub const ROWS: &[Row<Call>] = &[
+    Row::new(
+        spec("discard", 1, "2.0.0")
+            .summary("Drops the queued commands and ends the transaction.")
+            .complexity("O(N) in the queued commands")
+            .flags(QUICK.with(Flags::NOT_QUEUED)),
+        Call::Node(discard),
+    ),
+    Row::new(
+        spec("exec", 1, "1.2.0")
+            .summary("Executes the queued commands as one.")
+            .complexity("That of the queued commands")
+            .flags(Flags::SKIP_SLOWLOG.with(Flags::NOT_QUEUED)),
+        Call::Exec,
+    ),
+    Row::new(
+        spec("multi", 1, "1.2.0")
+            .summary("Begins a transaction: from here on commands are queued.")
+            .flags(QUICK.with(Flags::NOT_QUEUED)),
+        Call::Node(multi),
+    ),
+    Row::new(
+        spec("unwatch", 1, "2.2.0").summary("Ends the watch of all keys.").flags(QUICK),
+        Call::Node(unwatch),
+    ),
+    Row::new(
+        spec("watch", -2, "2.2.0")
+            .summary("Makes the next EXEC depend on keys: it executes nothing if one has changed.")
+            .complexity("O(1) for each key")
+            .flags(QUICK.with(Flags::NOT_QUEUED))
+            .keys(&[KeySpec::to_end(1, 1, Access::RO)])
+            .arguments(&[Argument::new("key", Shape::Key).multiple()]),
+        Call::Node(watch),
+    ),
+];
+
+fn multi(cx: &mut NodeCx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    if cx.session.transaction.is_some() {
+        return Err(TransactionError::Nested.into());
+    }
+    let transaction = cx.worker.new_transaction();
+    cx.session.record.set_transaction(Some(&transaction));
+    cx.session.transaction = Some(transaction);
+    reply.ok();
+    Ok(())
+}
+
+fn discard(cx: &mut NodeCx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    if cx.session.transaction.is_none() {
+        return Err(TransactionError::DiscardWithoutMulti.into());
+    }
+    cx.session.discard(cx.worker, &mut cx.shards);
+    reply.ok();
+    Ok(())
+}
+
+/// A key that is watched already stays so, with what has happened to it.
+fn watch(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    if cx.session.transaction.is_some() {
+        return Err(TransactionError::WatchInMulti.into());
+    }
+    let (turn, db, map) = (&cx.worker.turn, cx.session.db, cx.worker.node.map);
+    let watched = cx.session.watched.get_or_insert_default();
+    for name in args {
+        let key = turn.key(name);
+        if watched.contains(db, key) {
+            continue;
+        }
+        let seen = cx.shards.visit(map.shard_of(key.hash), &mut |shard| {
+            shard.db(db).watch(turn, key, watched.watch());
+        });
+        match seen {
+            // It begins anew in a moment. Those before are watched, which does no harm.
+            Err(ScriptError::ShardInUse) => return Err(ScriptError::ShardInUse.into()),
+            // A busy script may be changing it. That is no reason to refuse WATCH: its client may
+            // have sent the whole transaction, which then must not go through.
+            Err(_) => watched.watch().touch(),
+            Ok(()) => {}
+        }
+        watched.add(db, key, seen.is_ok());
+    }
+    cx.session.record.set_watch(Some(watched));
+    reply.ok();
+    Ok(())
+}
+
+/// In a transaction it finds nothing: EXEC has ended the watch before.
+fn unwatch(cx: &mut NodeCx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    cx.session.unwatch(cx.worker, &mut cx.shards);
+    reply.ok();
+    Ok(())
+}

@@ -1,0 +1,77 @@
+//! `notify-keyspace-events`: of which events clients are notified, and on which channels.
+
+use store::EventClasses;
+
+use super::Config;
+use super::parameter::{Reason, Special};
+
+/// All classes that `A` stands for, in the order in which they are printed, and those that it does
+/// not stand for.
+const CLASSES: &str = "g$lszhxetdn";
+const CLASSES_OF_ALL: &str = "g$lszhxetd";
+const MISSES: char = 'm';
+
+/// Of which events clients are notified.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NotifiedEvents {
+    /// On the channel of the key, `__keyspace@DB__:KEY`.
+    pub by_key: bool,
+    /// On the channel of the event, `__keyevent@DB__:EVENT`.
+    pub by_event: bool,
+    classes: EventClasses,
+}
+
+impl NotifiedEvents {
+    /// The classes of which clients are notified; none without a channel.
+    pub fn classes(self) -> EventClasses {
+        if self.by_key || self.by_event { self.classes } else { EventClasses::default() }
+    }
+
+    fn parse(letters: &[u8]) -> Option<Self> {
+        let mut events = Self::default();
+        for letter in letters {
+            match char::from(*letter) {
+                'K' => events.by_key = true,
+                'E' => events.by_event = true,
+                'A' => {
+                    events.classes = CLASSES_OF_ALL.chars().fold(events.classes, EventClasses::with)
+                }
+                class if class == MISSES || CLASSES.contains(class) => {
+                    events.classes = events.classes.with(class);
+                }
+                _ => return None,
+            }
+        }
+        Some(events)
+    }
+
+    /// As Redis prints it, which leaves out `n` beside `A`.
+    fn print(self) -> String {
+        let mut text = String::new();
+        if CLASSES_OF_ALL.chars().all(|class| self.classes.contains(class)) {
+            text.push('A');
+        } else {
+            text.extend(CLASSES.chars().filter(|class| self.classes.contains(*class)));
+        }
+        let more =
+            [(self.by_key, 'K'), (self.by_event, 'E'), (self.classes.contains(MISSES), MISSES)];
+        text.extend(more.into_iter().filter_map(|(is_set, letter)| is_set.then_some(letter)));
+        text
+    }
+}
+
+/// The parameter.
+pub(super) const NOTIFIED_EVENTS: Special = Special {
+    print: |config| config.notify_keyspace_events.print(),
+    read: read_events,
+    lines: |config| vec![format!("\"{}\"", config.notify_keyspace_events.print())],
+    form: "letters",
+};
+
+fn read_events(config: &mut Config, args: &[Vec<u8>]) -> Result<(), Reason> {
+    let [letters] = args else { return Err("wrong number of arguments".into()) };
+    let events = NotifiedEvents::parse(letters);
+    config.notify_keyspace_events =
+        events.ok_or("Invalid event class character. Use 'Ag$lshzxeKEtmdn'.")?;
+    Ok(())
+}

@@ -1,0 +1,283 @@
+//! Choosing keys and evicting them, one after another, on a thread that holds no shard.
+//!
+//! ```text
+//!   a shard at random that has such keys -> a sample of them -> the pool -> the best one's shard
+//! ```
+//!
+//! A shard is never waited for: one that is in use is passed over. Shards without such keys are
+//! known ([`store::shard_sets`]), so one key among a thousand shards is found at once. A random
+//! policy evicts where it looks and needs no pool.
+
+use base::random::Random;
+use store::eviction::{Choice, Order};
+use store::shard_sets::ShardSet;
+use store::{Db, Object, Shard, Turn};
+
+use super::limit::Limit;
+use super::pool::{Candidate, Pool};
+use crate::blocking;
+use crate::execution::worker::Worker;
+use crate::host::ShardLocks;
+use crate::node::Node;
+
+/// What a thread remembers from one eviction to the next.
+#[derive(Debug)]
+pub(crate) struct Evictor {
+    pool: Pool,
+    random: Random,
+    /// Where a walk goes on that has found nothing: the keys that may go are rare there.
+    resume: Option<Place>,
+    /// Where the next step looks for a shard.
+    start: usize,
+    /// How the keys of the pool were chosen.
+    choice: Option<Choice>,
+}
+
+/// A slot of a database's part of a shard.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    shard: usize,
+    db: usize,
+    slot: usize,
+}
+
+/// What came of one attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    Evicted,
+    /// None: what was looked at is in use, gone, or better than it was.
+    Missed,
+    /// There is no key that may go.
+    NoneLeft,
+}
+
+impl Evictor {
+    /// One whose samples depend on `seed`.
+    pub(crate) fn new(seed: u64) -> Self {
+        Self {
+            pool: Pool::default(),
+            random: Random::new(seed),
+            resume: None,
+            start: 0,
+            choice: None,
+        }
+    }
+
+    /// Tries to evict one key. No shard is held.
+    pub(super) fn step<L: ShardLocks>(
+        &mut self,
+        worker: &mut Worker,
+        locks: &L,
+        (limit, choice): (&Limit, Choice),
+    ) -> Step {
+        if self.choice != Some(choice) {
+            self.pool.clear();
+            self.resume = None;
+            self.choice = Some(choice);
+        }
+        let node = &worker.node;
+        let Some(shard) = self.next_shard(node, choice) else { return Step::NoneLeft };
+        // Where the best key is, and what the next step looks at, is fetched meanwhile.
+        if let Some(best) = self.pool.best() {
+            locks.prefetch(node.map.shard_of(best.hash));
+        }
+        locks.prefetch(self.start);
+        let random = (self.random.next_u64(), self.random.next_u64());
+        if choice.order == Order::Random {
+            return self.evict_in(worker, locks, (shard, choice), random);
+        }
+        self.sample(worker, locks, (shard, limit.samples, choice), random);
+        // Where the keys that may go are rare, those before are not compared with those to come.
+        if self.resume.is_some() {
+            return Step::Missed;
+        }
+        self.evict_best(worker, locks, choice)
+    }
+
+    /// Takes a sample into the pool: from a shard, and from those behind it that have such keys
+    /// where one has too few.
+    fn sample<L: ShardLocks>(
+        &mut self,
+        worker: &Worker,
+        locks: &L,
+        (first, samples, choice): (usize, usize, Choice),
+        random: (u64, u64),
+    ) {
+        let (node, turn) = (&worker.node, &worker.turn);
+        let set = set_of(node, choice);
+        let (mut shard, mut found) = (first, 0);
+        for _ in 0..samples {
+            let mut sampler =
+                Sampler { pool: &mut self.pool, resume: &mut self.resume, set, shard };
+            let wanted = (samples - found, choice);
+            let sample = |locked: &mut Shard| sampler.sample(locked, turn, wanted, random);
+            found += locks.try_one(shard, sample).unwrap_or(0);
+            if found >= samples || self.resume.is_some() {
+                return;
+            }
+            match set.next_from((shard + 1) % node.map.len()) {
+                Some(next) if next != first => shard = next,
+                _ => return,
+            }
+        }
+    }
+
+    /// The shard where the last walk goes on, or one at random that has keys which may go.
+    fn next_shard(&mut self, node: &Node, choice: Choice) -> Option<usize> {
+        let set = set_of(node, choice);
+        match self.resume.filter(|place| set.contains(place.shard)) {
+            Some(place) => Some(place.shard),
+            None => {
+                self.resume = None;
+                let next = self.random.below(node.map.len() as u64) as usize;
+                set.next_from(std::mem::replace(&mut self.start, next))
+            }
+        }
+    }
+
+    /// Evicts the best key of the pool that is still as good as it was.
+    fn evict_best<L: ShardLocks>(
+        &mut self,
+        worker: &mut Worker,
+        locks: &L,
+        choice: Choice,
+    ) -> Step {
+        while let Some(Candidate { score, hash, db }) = self.pool.pop() {
+            let shard = worker.node.map.shard_of(hash);
+            let evicted = locks.try_one(shard, |locked| {
+                blocking::expire_and_serve(worker, locks, (shard, locked), |locked, turn| {
+                    locked.db(db).evict(turn, choice, (hash, score))
+                })
+            });
+            if let Some(object) = evicted.flatten() {
+                worker.drop_evicted(object);
+                return Step::Evicted;
+            }
+        }
+        Step::Missed
+    }
+
+    /// Evicts any key of a shard.
+    fn evict_in<L: ShardLocks>(
+        &mut self,
+        worker: &mut Worker,
+        locks: &L,
+        (shard, choice): (usize, Choice),
+        (at, which): (u64, u64),
+    ) -> Step {
+        let resume = self.resume.take();
+        let evicted = locks.try_one(shard, |locked| {
+            let db = match resume {
+                Some(place) => place.db,
+                None => locked.random_db(which, |db| db.evictable_len(choice))?.number(),
+            };
+            let slots = locked.db(db).slots_len().max(1) as u64;
+            let start = resume.map_or((at % slots) as usize, |place| place.slot);
+            let came_of =
+                blocking::expire_and_serve(worker, locks, (shard, locked), |locked, turn| {
+                    locked.db(db).evict_from(turn, choice, start)
+                });
+            Some(came_of.map_err(|slot| Place { shard, db, slot }))
+        });
+        match evicted {
+            // In use.
+            None => Step::Missed,
+            Some(None) => {
+                locks.try_one(shard, |locked| {
+                    if locked.random_db(0, |db| db.evictable_len(choice)).is_none() {
+                        set_of(&worker.node, choice).clear(shard);
+                    }
+                });
+                Step::Missed
+            }
+            Some(Some(Ok(object))) => {
+                worker.drop_evicted(object);
+                Step::Evicted
+            }
+            Some(Some(Err(place))) => {
+                self.resume = Some(place);
+                Step::Missed
+            }
+        }
+    }
+}
+
+/// The shards that may have keys which may go.
+fn set_of(node: &Node, choice: Choice) -> &ShardSet {
+    if choice.volatile { &node.shard_sets.volatile } else { &node.shard_sets.occupied }
+}
+
+/// Looks at keys of a locked shard.
+struct Sampler<'a> {
+    pool: &'a mut Pool,
+    resume: &'a mut Option<Place>,
+    set: &'a ShardSet,
+    shard: usize,
+}
+
+impl Sampler<'_> {
+    /// Takes a sample into the pool. Returns how many keys it has.
+    fn sample(
+        &mut self,
+        locked: &mut Shard,
+        turn: &Turn,
+        (samples, choice): (usize, Choice),
+        (at, which): (u64, u64),
+    ) -> usize {
+        let place = self.resume.take();
+        let first = match place {
+            Some(place) => place.db,
+            None => match locked.random_db(which, |db| db.evictable_len(choice)) {
+                Some(db) => db.number(),
+                None => {
+                    self.set.clear(self.shard);
+                    return 0;
+                }
+            },
+        };
+        let slot = |db: &Db| match place {
+            Some(place) if place.db == db.number() => place.slot,
+            _ => (at % db.slots_len().max(1) as u64) as usize,
+        };
+        let mut found = self.sample_db(locked.db(first), turn, (samples, choice), &slot);
+        for db in locked.dbs().filter(|db| db.number() != first) {
+            if found >= samples {
+                break;
+            }
+            found += self.sample_db(db, turn, (samples - found, choice), &slot);
+        }
+        found
+    }
+
+    fn sample_db(
+        &mut self,
+        db: &Db,
+        turn: &Turn,
+        (samples, choice): (usize, Choice),
+        slot: &dyn Fn(&Db) -> usize,
+    ) -> usize {
+        let number = db.number();
+        let (found, end) = db.sample(turn, choice, (slot(db), samples), |score, stored| {
+            if self.pool.admits(score) {
+                let hash = turn.hasher.hash(stored.key());
+                self.pool.add(Candidate { score, hash, db: number });
+            }
+        });
+        if found == 0 && db.evictable_len(choice) > 0 {
+            *self.resume = Some(Place { shard: self.shard, db: number, slot: end });
+        }
+        found
+    }
+}
+
+impl Worker {
+    /// Drops the value of an evicted key, now or in the background.
+    fn drop_evicted(&mut self, object: Option<Object>) {
+        if let Some(object) = object {
+            let bytes = self.turn.lazy_free.evict(object);
+            if bytes > 0 {
+                self.node.used_memory.doom(bytes);
+            }
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Whether a client may run a command: it has authenticated, and the rules of its user allow the
+//! command on these keys.
+//!
+//! The executor asks once a request, and only for a client to which something may be denied. EXEC
+//! and scripts ask again for each command that they run ([`admit_inside`]), because the rules may
+//! have changed since it was queued, and because a script may run what its client may not.
+
+use acl::log::{Event, Origin, Reason};
+use acl::{Channel, Denied, Request, User};
+use command::{Channels, Flags};
+use engine::{AclError, ConnectionError, Error, echo};
+use resp::Args;
+
+use crate::clients::record::ClientRecord;
+use crate::clients::session::Session;
+use crate::commands::client_line;
+use crate::execution::table::Entry;
+use crate::execution::worker::Worker;
+
+/// Whether a user may run a command with these arguments.
+///
+/// # Errors
+/// What of it is denied.
+#[inline]
+pub(crate) fn check(user: &User, entry: &Entry, args: &Args<'_>) -> Result<(), Denied> {
+    let request = Request { index: entry.index, spec: entry.spec, args, channels: &[] };
+    match entry.spec.channels {
+        Channels::None => user.check(&request),
+        channels => check_with_channels(user, request, channels),
+    }
+}
+
+#[inline(never)]
+fn check_with_channels(user: &User, request: Request<'_>, which: Channels) -> Result<(), Denied> {
+    let end = if which == Channels::First { 2 } else { request.args.len() };
+    let is_pattern = which == Channels::Patterns;
+    let channels: Vec<Channel> = (1..end).map(|at| Channel { at, is_pattern }).collect();
+    user.check(&Request { channels: &channels, ..request })
+}
+
+/// Whether a session may run a command that its client sent. A denial is counted and logged.
+///
+/// # Errors
+/// The reply.
+pub(crate) fn admit(
+    worker: &Worker,
+    session: &mut Session,
+    entry: &Entry,
+    args: &Args<'_>,
+) -> Result<(), Error> {
+    let users = &worker.node.users;
+    let exists = session.follow_users(users);
+    let needs_user = !entry.spec.flags.has(Flags::NO_AUTH);
+    if needs_user && (!exists || session.must_authenticate(users)) {
+        return Err(Error::NoAuth);
+    }
+    let origin = if session.transaction.is_some() { Origin::Multi } else { Origin::TopLevel };
+    let is_queued = origin == Origin::Multi && !entry.spec.flags.has(Flags::NOT_QUEUED);
+    let checked = match check(session.user(), entry, args) {
+        // As in Redis an option is denied when the command runs, and not when it is queued.
+        Err(Denied::Option(_)) if is_queued => Ok(()),
+        checked => checked,
+    };
+    checked.map_err(|denied| {
+        let client = (&*session.record, &**session.user());
+        note_denied(worker, client, (entry, args), denied, origin)
+    })?;
+    if session.is_in_subscribed_mode() && !entry.spec.flags.has(Flags::SUBSCRIBED) {
+        return Err(ConnectionError::Subscribed(entry.name.clone()).into());
+    }
+    Ok(())
+}
+
+/// Whether a session may run a command inside another one: one that it has queued, at EXEC, or one
+/// that its script calls. A denial is counted and logged.
+///
+/// # Errors
+/// The reply in the place of the command's.
+#[inline]
+pub(crate) fn admit_inside(
+    worker: &Worker,
+    session: &mut Session,
+    entry: &Entry,
+    args: &Args<'_>,
+    origin: Origin,
+) -> Result<(), Error> {
+    let users = &worker.node.users;
+    if session.is_free(users) {
+        return Ok(());
+    }
+    // The rules by which a transaction or script began count until its end, so that it is executed
+    // whole: whoever changes them waits for it, but a command of the transaction itself.
+    check(session.user(), entry, args).map_err(|denied| {
+        let client = (&*session.record, &**session.user());
+        let error = note_denied(worker, client, (entry, args), denied, origin);
+        match origin {
+            Origin::TopLevel => error,
+            Origin::Multi => revoked(denied, error),
+            Origin::Lua => in_script(denied, error),
+        }
+    })
+}
+
+/// Why a command of a script is denied.
+fn in_script(denied: Denied, error: Error) -> Error {
+    match (denied, error) {
+        (Denied::Command | Denied::Key(_) | Denied::Channel(_), Error::Acl(error)) => {
+            AclError::InScript(Box::new(error)).into()
+        }
+        (_, error) => error,
+    }
+}
+
+/// Why a command is denied that was allowed when it was queued.
+fn revoked(denied: Denied, error: Error) -> Error {
+    let reason = match denied {
+        Denied::Command => "no permission to execute the command or subcommand",
+        Denied::Key(_) => "no permission to touch the specified keys",
+        Denied::Channel(_) => "no permission to access one of the channels used as arguments",
+        Denied::Option(_) => return error,
+    };
+    AclError::Revoked(reason).into()
+}
+
+/// Counts and logs that a command was denied to a client's user. Returns the reply.
+#[cold]
+pub(crate) fn note_denied(
+    worker: &Worker,
+    (record, user): (&ClientRecord, &User),
+    (entry, args): (&Entry, &Args<'_>),
+    denied: Denied,
+    origin: Origin,
+) -> Error {
+    if let Some((reason, at)) = Reason::of(denied) {
+        let object = if at == 0 { entry.name.as_bytes() } else { args.text(at) };
+        note(worker, record, (reason, object), user.name(), origin);
+    }
+    let error = match denied {
+        Denied::Command => AclError::Command(echo(user.name()), entry.name.clone()),
+        Denied::Key(_) => AclError::Key,
+        Denied::Channel(_) => AclError::Channel,
+        Denied::Option(word) => AclError::Option(word),
+    };
+    error.into()
+}
+
+/// Counts and logs something that was denied to a client, under the name of a user.
+pub(crate) fn note(
+    worker: &Worker,
+    record: &ClientRecord,
+    (reason, object): (Reason, &[u8]),
+    user: &[u8],
+    origin: Origin,
+) {
+    let count = match reason {
+        Reason::Auth => &worker.stats.auth_failures,
+        Reason::Command => &worker.stats.denied_commands,
+        Reason::Key => &worker.stats.denied_keys,
+        Reason::Channel => &worker.stats.denied_channels,
+    };
+    count.add(1);
+    let client = client_line(record, worker);
+    let event = Event::new((reason, object), origin, user, client.as_bytes());
+    let len_max = worker.config.acl.log_max_len;
+    worker.node.users.log.lock().push(event, worker.turn.unix_ms, len_max);
+}

@@ -1,0 +1,74 @@
+//! What a command leaves to be done when all commands that others had begun are over: the rest of
+//! its work, and its reply.
+//!
+//! Who kills a client, pauses commands or changes users first marks what is not to begin any more,
+//! and may answer only when nothing goes on that had begun before. Its client waits for that, as
+//! one that waits for a key does, and its thread goes on: the command ends with
+//! [`Outcome::GracePeriod`], the event loop begins a grace period of the gate and comes back to
+//! [`finish`](AfterGrace::finish) the command.
+//!
+//! In a transaction nobody waits: such a command makes EXEC run alone behind the closed gate, where
+//! nothing else goes on.
+
+use std::fmt;
+
+use resp::Out;
+use resp::out::Mark;
+
+use super::outcome::Outcome;
+use super::worker::Worker;
+use crate::host::Host;
+
+/// The rest of a command's work. Returns [`Outcome::Done`] or [`Outcome::Close`].
+type Rest = Box<dyn FnOnce(&mut Worker, &dyn Host) -> Outcome + Send>;
+
+/// What is left of a command.
+pub struct AfterGrace {
+    rest: Rest,
+    reply: Out,
+}
+
+impl AfterGrace {
+    /// The outcome of a command that has this left to do.
+    pub(crate) fn outcome(
+        rest: impl FnOnce(&mut Worker, &dyn Host) -> Outcome + Send + 'static,
+    ) -> Outcome {
+        Outcome::GracePeriod(Box::new(Self { rest: Box::new(rest), reply: Out::default() }))
+    }
+
+    /// Keeps the reply back, which is what follows `mark`.
+    pub(crate) fn keep_reply(&mut self, out: &mut Out, mark: Mark) {
+        for piece in out.pieces(mark, out.mark()) {
+            self.reply.bytes.extend_from_slice(piece.as_slice());
+        }
+        out.truncate(mark);
+    }
+
+    /// Ends the command: does the rest, which must not happen inside the gate, and replies. Call it
+    /// whether the client is still there or not.
+    pub fn finish(self, worker: &mut Worker, host: &dyn Host, out: &mut Out) -> Outcome {
+        out.append(self.reply);
+        (self.rest)(worker, host)
+    }
+
+    /// The same for a command whose reply was not kept back.
+    pub(crate) fn end(self, worker: &mut Worker, host: &dyn Host) -> Outcome {
+        (self.rest)(worker, host)
+    }
+}
+
+impl Outcome {
+    /// The outcome when the grace period is over, if the command has left something for its end.
+    pub fn after_grace(self, worker: &mut Worker, host: &dyn Host, out: &mut Out) -> Self {
+        match self {
+            Self::GracePeriod(after) => after.finish(worker, host, out),
+            outcome => outcome,
+        }
+    }
+}
+
+impl fmt::Debug for AfterGrace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AfterGrace").finish_non_exhaustive()
+    }
+}

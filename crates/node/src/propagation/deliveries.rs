@@ -1,0 +1,170 @@
+//! One thread's inbox, and its clients for whom something has come.
+//!
+//! A thread whose clients follow nothing has no business here: it does not look into its inbox, and
+//! nothing comes. It begins to look with the first subscription of one of its clients. It stops
+//! when none has one and the inbox is empty: all subscriptions were removed from the registry
+//! before, so nothing is on its way.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use parking_lot::{MappedMutexGuard, Mutex, MutexGuard};
+use pubsub::{Pending, Subscribers};
+use sync::mailbox::{Mailbox, Wake};
+
+use super::inboxes::{Delivery, Inboxes, Subscription};
+
+/// Messages taken in at once, and the deliveries that they make: what comes later is written in the
+/// next turn.
+const MESSAGES_MAX: usize = 1024;
+const DELIVERIES_MAX: usize = 16 * 1024;
+
+/// What has come for the clients of one thread. The worker that answers for it beside a busy script
+/// shares it, so that messages are delivered meanwhile.
+#[derive(Debug)]
+pub struct Deliveries {
+    /// Clients follow something, or did and the inbox may not be empty.
+    is_active: AtomicBool,
+    /// Only its thread locks it, and never waits.
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    thread: usize,
+    inboxes: Arc<Inboxes>,
+    /// None: the thread has not opened it.
+    inbox: Option<Mailbox<Delivery>>,
+    /// Those of its clients that have subscriptions.
+    subscribers: Subscribers,
+}
+
+impl Deliveries {
+    /// Those of a thread that does not look into its inbox.
+    pub(crate) fn new(thread: usize, inboxes: Arc<Inboxes>) -> Self {
+        let subscribers = Subscribers::default();
+        let state = State { thread, inboxes, inbox: None, subscribers };
+        Self { is_active: AtomicBool::new(false), state: Mutex::new(state) }
+    }
+
+    /// Opens the thread's inbox. `wake` ends the sleep of the thread.
+    pub fn open(&self, wake: Arc<dyn Wake>) {
+        let mut state = self.state.lock();
+        state.inbox = state.inboxes.open(state.thread, wake);
+        debug_assert!(state.inbox.is_some(), "one thread has a number");
+    }
+
+    /// Whether the thread has to look.
+    #[inline]
+    pub fn is_active(&self) -> bool {
+        self.is_active.load(Ordering::Relaxed)
+    }
+
+    /// The thread has to look from now on.
+    pub(crate) fn activate(&self) {
+        self.is_active.store(true, Ordering::Relaxed);
+    }
+
+    /// Announces that the thread is about to wait. False: something is here, do not sleep.
+    pub fn prepare_sleep(&self) -> bool {
+        !self.is_active() || self.state.lock().inbox.as_ref().is_none_or(Mailbox::prepare_sleep)
+    }
+
+    /// The wait is over.
+    pub fn awake(&self) {
+        if self.is_active()
+            && let Some(inbox) = &self.state.lock().inbox
+        {
+            inbox.awake();
+        }
+    }
+
+    /// Takes in what has come, up to a limit, and lists the clients for whom something is to be
+    /// written. For each of them call either [`write`](Subscribers::write) or
+    /// [`keep`](Subscribers::keep), and then [`end_round`](Subscribers::end_round). Returns whether
+    /// more is there.
+    pub fn receive(&self, ready: &mut Vec<Pending>) -> bool {
+        let state = &mut *self.state.lock();
+        let (mut messages, mut deliveries) = (0, 0);
+        let has_more = loop {
+            if messages == MESSAGES_MAX || deliveries >= DELIVERIES_MAX {
+                break true;
+            }
+            let Some(delivery) = state.inbox.as_ref().and_then(Mailbox::pop) else { break false };
+            messages += 1;
+            deliveries += state.take_in(delivery);
+        };
+        state.subscribers.take_ready(ready);
+        let is_active = has_more || !state.subscribers.is_empty();
+        self.is_active.store(is_active, Ordering::Relaxed);
+        has_more
+    }
+
+    /// The clients of this thread for whom something is to be written.
+    pub fn subscribers(&self) -> MappedMutexGuard<'_, Subscribers> {
+        MutexGuard::map(self.state.lock(), |state| &mut state.subscribers)
+    }
+
+    /// Takes in all that has been pushed until now.
+    pub(crate) fn receive_all(&self) {
+        let state = &mut *self.state.lock();
+        if state.inbox.is_none() {
+            return;
+        }
+        // Others may go on pushing without end.
+        state.inboxes.push(state.thread, Delivery::Mark);
+        while let Some(delivery) = state.inbox.as_ref().and_then(Mailbox::pop) {
+            if matches!(delivery, Delivery::Mark) {
+                return;
+            }
+            state.take_in(delivery);
+        }
+    }
+
+    /// A client has come to this thread, into this slot, after what was told of its subscriptions.
+    pub fn arrived(&self, client: u64, slot: usize) {
+        self.activate();
+        self.receive_all();
+        self.subscribers().place(client, slot);
+    }
+
+    /// A client is back that was lent: its subscriptions may have changed meanwhile.
+    pub fn returned(&self) {
+        self.activate();
+    }
+}
+
+impl State {
+    /// Returns to how many subscriptions a delivery goes.
+    fn take_in(&mut self, delivery: Delivery) -> usize {
+        match delivery {
+            Delivery::Published(message) => {
+                self.inboxes.taken(&message);
+                return self.subscribers.receive(message);
+            }
+            Delivery::Begin(begin) => {
+                let Subscription { client, slot, kind, name, hash, moment } = *begin;
+                self.subscribers.add((client, slot), (kind, name, hash), moment);
+            }
+            Delivery::End(end) => {
+                // What it was counted for has been taken in before.
+                self.subscribers.remove(end.client, (end.kind, &end.name, end.hash));
+            }
+            Delivery::Mark => {}
+        }
+        0
+    }
+}
+
+impl Drop for State {
+    fn drop(&mut self) {
+        if let Some(inbox) = self.inbox.take() {
+            while let Some(delivery) = inbox.pop() {
+                if let Delivery::Published(message) = delivery {
+                    self.inboxes.taken(&message);
+                }
+            }
+            self.inboxes.close(self.thread, inbox);
+        }
+    }
+}

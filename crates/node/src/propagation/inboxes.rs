@@ -1,0 +1,171 @@
+//! The inboxes of all threads: what one thread has for the clients of another.
+//!
+//! Messages for clients are pushed while locks are held, so that they arrive in order, and whoever
+//! has pushed wakes their threads once, later, outside the gate ([`Worker::wake_receivers`]). They
+//! are apart from what threads ask of one another, because a command that ends a subscription has
+//! to take in what has come for its client before it is answered.
+//!
+//! An inbox belongs to the number of a thread and outlives it: the next thread of that number goes
+//! on with it.
+//!
+//! [`Worker::wake_receivers`]: crate::Worker::wake_receivers
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use parking_lot::{Mutex, RwLock};
+use pubsub::{Kind, Name, Published};
+use sync::mailbox::{Mailbox, Sender, Wake};
+
+use crate::config::IO_THREADS_MAX;
+
+/// What waits in all inboxes at most before those who publish have to wait, in bytes that it takes
+/// when it is delivered: small enough that it is delivered soon.
+const BACKLOG_BYTES_MAX: usize = 16 << 20;
+
+/// Something for the clients of a thread.
+#[derive(Debug)]
+pub enum Delivery {
+    /// A message to a channel.
+    Published(Published),
+    /// A subscription of a client that comes to this thread, or is lent by it, begins.
+    Begin(Box<Subscription>),
+    /// A subscription of a client that this thread has lent ends.
+    End(Box<Subscription>),
+    /// All that was pushed before has been taken in.
+    Mark,
+}
+
+/// A subscription of a client, as another thread tells its owner.
+#[derive(Debug)]
+pub struct Subscription {
+    /// The client's number.
+    pub client: u64,
+    /// Its slot, if it has one on the thread.
+    pub slot: Option<usize>,
+    /// What it is subscribed to.
+    pub kind: Kind,
+    /// The name of that.
+    pub name: Name,
+    /// The name's hash.
+    pub hash: u64,
+    /// The moment at which the subscription begins or ends.
+    pub moment: u64,
+}
+
+/// Wakes the thread that has the inbox.
+#[derive(Default)]
+struct ThreadWake(RwLock<Option<Arc<dyn Wake>>>);
+
+struct Inbox {
+    sender: Sender<Delivery>,
+    wake: Arc<ThreadWake>,
+    /// The receiving end, while no thread has it.
+    mailbox: Mutex<Option<Mailbox<Delivery>>>,
+}
+
+/// One inbox for each thread that there can be.
+pub struct Inboxes {
+    inboxes: Box<[Inbox]>,
+    /// What the messages in all inboxes weigh, in bytes.
+    backlog: AtomicUsize,
+}
+
+impl Inboxes {
+    /// Empty inboxes.
+    pub(crate) fn new() -> Self {
+        let inbox = |_| {
+            let wake = Arc::<ThreadWake>::default();
+            let of_thread = Arc::clone(&wake);
+            let mailbox = Mailbox::new(move || {
+                if let Some(wake) = &*of_thread.0.read() {
+                    wake.wake();
+                }
+            });
+            Inbox { sender: mailbox.sender(), wake, mailbox: Mutex::new(Some(mailbox)) }
+        };
+        let inboxes = (0..usize::from(IO_THREADS_MAX)).map(inbox).collect();
+        Self { inboxes, backlog: AtomicUsize::new(0) }
+    }
+
+    /// The inbox of a thread, which `wake` wakes; none when another one has it.
+    pub(crate) fn open(&self, thread: usize, wake: Arc<dyn Wake>) -> Option<Mailbox<Delivery>> {
+        let inbox = self.inboxes.get(thread)?;
+        let mailbox = inbox.mailbox.lock().take()?;
+        *inbox.wake.0.write() = Some(wake);
+        Some(mailbox)
+    }
+
+    /// Takes back the inbox of a thread that ends.
+    pub(crate) fn close(&self, thread: usize, mailbox: Mailbox<Delivery>) {
+        let inbox = &self.inboxes[thread];
+        *inbox.wake.0.write() = None;
+        *inbox.mailbox.lock() = Some(mailbox);
+    }
+
+    /// Puts something into a thread's inbox. The caller [wakes](Self::wake) the thread later.
+    pub(crate) fn push(&self, thread: usize, delivery: Delivery) {
+        if let Delivery::Published(message) = &delivery {
+            self.backlog.fetch_add(message.weight(), Ordering::Relaxed);
+        }
+        self.inboxes[thread].sender.push(delivery);
+    }
+
+    /// Wakes a thread, if it sleeps, for what was pushed.
+    pub(crate) fn wake(&self, thread: usize) {
+        self.inboxes[thread].sender.wake();
+    }
+
+    /// A message was taken out of an inbox.
+    pub(crate) fn taken(&self, message: &Published) {
+        self.backlog.fetch_sub(message.weight(), Ordering::Relaxed);
+    }
+
+    /// Whether so much waits to be delivered that those who publish have to wait.
+    pub fn are_full(&self) -> bool {
+        self.backlog.load(Ordering::Relaxed) > BACKLOG_BYTES_MAX
+    }
+}
+
+impl std::fmt::Debug for Inboxes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Inboxes").field("backlog", &self.backlog).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use base::hash::KeyHasher;
+    use pubsub::Registry;
+
+    use super::*;
+
+    #[test]
+    fn those_who_publish_wait_until_threads_have_caught_up() {
+        let (registry, inboxes) = (Registry::new(KeyHasher::new(1)), Inboxes::new());
+        let mailbox = inboxes.open(1, Arc::new(|| {})).unwrap();
+        assert!(inboxes.open(1, Arc::new(|| {})).is_none(), "one thread has an inbox");
+        let name = (Kind::Channel, &b"c"[..], registry.hash(b"c"));
+        for _ in 0..1000 {
+            registry.subscribe(name, 1, |_| {});
+        }
+        let payload = [b'x'; 1000];
+        let mut published = 0;
+        while !inboxes.are_full() {
+            published += 1;
+            registry.publish(Kind::Channel, (b"c", &payload), &mut |thread, message| {
+                inboxes.push(thread, Delivery::Published(message));
+            });
+        }
+        // Each takes a megabyte in the outputs of the subscribers.
+        assert!((10..20).contains(&published), "{published}");
+        while let Some(Delivery::Published(message)) = mailbox.pop() {
+            inboxes.taken(&message);
+        }
+        assert!(!inboxes.are_full());
+        assert_eq!(inboxes.backlog.load(Ordering::Relaxed), 0);
+        inboxes.close(1, mailbox);
+        assert!(inboxes.open(1, Arc::new(|| {})).is_some());
+    }
+}

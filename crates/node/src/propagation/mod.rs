@@ -1,0 +1,20 @@
+//! What the server sends without being asked, on its way to the clients that follow it.
+//!
+//! - [`inboxes`]: where each thread finds what others have for its clients.
+//! - [`deliveries`]: one thread's inbox, and its clients for whom something has come.
+//! - `notifications`: events of keys, as messages.
+//! - [`subscribe`]: how a client's subscriptions begin, end and change threads.
+//!
+//! ```text
+//!   PUBLISH --> pubsub::Registry --> Inboxes::push --> (wake, outside the gate)
+//!                                                           |
+//!   the client's output <-- server <-- Deliveries <---------+
+//! ```
+
+pub mod deliveries;
+pub mod inboxes;
+mod notifications;
+pub mod subscribe;
+
+pub use deliveries::Deliveries;
+pub use inboxes::{Delivery, Inboxes};

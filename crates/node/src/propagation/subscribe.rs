@@ -1,0 +1,183 @@
+//! How a client's subscriptions begin, end and change threads.
+//!
+//! The thread that has a client in its slots is the home of its subscriptions: messages for them go
+//! there. Nearly always it also runs the client's commands. A client that is lent to the main
+//! thread can change its subscriptions there only in a transaction that needs that thread; its home
+//! is told in the order in which messages come.
+//!
+//! A subscription ends in three steps: the registry counts it no more; its home takes in what has
+//! come by then, which the client receives before it is answered; its home forgets it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use pubsub::{Kind, Name, Subscriptions};
+use resp::Out;
+
+use super::inboxes::{Delivery, Subscription};
+use crate::clients::record::{ClientRecord, flag};
+use crate::clients::session::Session;
+use crate::execution::worker::Worker;
+
+/// Whether a client may have so many more subscriptions, with so many bytes of names together.
+pub(crate) fn has_room(session: &Session, names: usize, bytes: usize) -> bool {
+    let subscriptions = session.record.subscriptions.lock();
+    match subscriptions.as_ref() {
+        Some(subscriptions) => subscriptions.has_room_for(names, bytes),
+        None => Subscriptions::default().has_room_for(names, bytes),
+    }
+}
+
+/// The names of a kind that a client is subscribed to.
+pub(crate) fn names(session: &Session, kind: Kind) -> Vec<Name> {
+    let subscriptions = session.record.subscriptions.lock();
+    let all = subscriptions.iter().flat_map(|all| all.iter(kind));
+    all.map(|(name, _)| Name::clone(name)).collect()
+}
+
+/// The count with which a client's subscriptions of a kind are confirmed.
+pub(crate) fn count(session: &Session, kind: Kind) -> usize {
+    session.record.subscriptions.lock().as_ref().map_or(0, |all| all.counted(kind))
+}
+
+/// Begins a subscription, unless the client has it. Returns the count to confirm it with.
+pub(crate) fn begin(worker: &mut Worker, session: &Session, kind: Kind, name: &[u8]) -> usize {
+    let record = &session.record;
+    let mut subscriptions = record.subscriptions.lock();
+    let subscriptions = subscriptions.get_or_insert_default();
+    if subscriptions.contains(kind, name) {
+        return subscriptions.counted(kind);
+    }
+    let node = Arc::clone(&worker.node);
+    let (client, (home, slot)) = (record.id, record.location.place());
+    let (home, slot) = (home as usize, Some(slot as usize));
+    let hash = node.pubsub.hash(name);
+    let begun = node.pubsub.subscribe((kind, name, hash), home, |begun| {
+        if home != worker.index {
+            let (name, moment) = (Name::clone(&begun.name), begun.since);
+            let begin = Subscription { client, slot, kind, name, hash, moment };
+            node.inboxes.push(home, Delivery::Begin(Box::new(begin)));
+        }
+    });
+    if home == worker.index {
+        let name = Name::clone(&begun.name);
+        worker.deliveries.activate();
+        worker.deliveries.subscribers().add((client, slot), (kind, name, hash), begun.since);
+    }
+    subscriptions.add(kind, begun.name, hash);
+    subscriptions.counted(kind)
+}
+
+/// Ends those of the named subscriptions that the client has. What has come for it until now is
+/// written to `out`, or stays for later if there is none. Calls `confirm` for each name, with the
+/// count that is left.
+pub(crate) fn end(
+    worker: &mut Worker,
+    session: &Session,
+    (kind, names): (Kind, &[Name]),
+    out: &mut Out,
+    is_nested: bool,
+    mut confirm: impl FnMut(&mut Out, &Name, usize),
+) {
+    let record = &session.record;
+    let client = record.id;
+    let mut subscriptions = record.subscriptions.lock();
+    let Some(subscriptions) = subscriptions.as_mut() else {
+        return names.iter().for_each(|name| confirm(out, name, 0));
+    };
+    let node = Arc::clone(&worker.node);
+    let home = record.location.place().0 as usize;
+    let is_home = home == worker.index;
+    // A name that comes twice ends once.
+    let owned = names.iter().filter(|name| subscriptions.contains(kind, name));
+    let ending: BTreeMap<&Name, u64> = owned.map(|name| (name, node.pubsub.hash(name))).collect();
+    for (&name, &hash) in &ending {
+        let until = node.pubsub.unsubscribe((kind, name, hash), home, |moment| {
+            if !is_home {
+                let (slot, name) = (None, Name::clone(name));
+                let end = Subscription { client, slot, kind, name, hash, moment };
+                node.inboxes.push(home, Delivery::End(Box::new(end)));
+            }
+        });
+        if is_home {
+            worker.deliveries.subscribers().end(client, (kind, name, hash), until);
+        }
+    }
+    if is_home && !ending.is_empty() {
+        worker.deliveries.receive_all();
+        if !is_nested {
+            worker.deliveries.subscribers().write_of(client, out, session.resp3);
+        }
+        for (&name, &hash) in &ending {
+            worker.deliveries.subscribers().remove(client, (kind, name, hash));
+        }
+    }
+    for name in names {
+        subscriptions.remove(kind, name);
+        confirm(out, name, subscriptions.counted(kind));
+    }
+}
+
+/// Writes what has come for a client that is subscribed and may have published it itself: it
+/// follows the reply at once, as in Redis.
+pub(crate) fn write_own(worker: &mut Worker, session: &Session, out: &mut Out) {
+    if session.is_subscribed() {
+        worker.deliveries.receive_all();
+        worker.deliveries.subscribers().write_of(session.record.id, out, session.resp3);
+    }
+}
+
+/// Publishes whether the client has subscriptions, after they have changed.
+pub(crate) fn note_change(worker: &Worker, session: &mut Session) {
+    let mut subscriptions = session.record.subscriptions.lock();
+    let has_some = subscriptions.as_ref().is_some_and(|subscriptions| !subscriptions.is_empty());
+    if !has_some {
+        *subscriptions = None;
+    }
+    drop(subscriptions);
+    session.record.set_flag(flag::PUBSUB, has_some);
+    session.set_subscribed(has_some, &worker.node.users);
+}
+
+/// Ends all subscriptions of a client that is closed, which receives nothing any more. For the
+/// client's owner.
+pub fn forget(worker: &mut Worker, record: &ClientRecord) {
+    let Some(subscriptions) = record.subscriptions.lock().take() else { return };
+    // One that was closed on its way is told of here, perhaps, and must not be learned of later.
+    worker.deliveries.receive_all();
+    let node = &worker.node;
+    for (kind, name, hash) in subscriptions.all() {
+        node.pubsub.unsubscribe((kind, name, hash), worker.index, |_| {});
+        worker.deliveries.subscribers().remove(record.id, (kind, name, hash));
+    }
+    worker.deliveries.subscribers().forget(record.id);
+    record.set_flag(flag::PUBSUB, false);
+}
+
+/// Moves the subscriptions of a client that goes from this thread to another, and writes what has
+/// come for it here. For the client's owner, which sends the client afterwards.
+///
+/// The messages of one publisher to one channel stay in order. While no other command runs, so do
+/// those to different channels.
+pub fn hand_over(worker: &mut Worker, session: &Session, to: usize, out: &mut Out) {
+    let record = &session.record;
+    let subscriptions = record.subscriptions.lock();
+    let Some(subscriptions) = subscriptions.as_ref() else { return };
+    let (node, from, client) = (Arc::clone(&worker.node), worker.index, record.id);
+    // Some may have been begun elsewhere.
+    worker.deliveries.receive_all();
+    for (kind, name, hash) in subscriptions.all() {
+        let until = node.pubsub.transfer((kind, name, hash), (from, to), |moment| {
+            let (slot, name) = (None, Name::clone(name));
+            let begin = Subscription { client, slot, kind, name, hash, moment };
+            node.inboxes.push(to, Delivery::Begin(Box::new(begin)));
+        });
+        worker.deliveries.subscribers().end(client, (kind, name, hash), until);
+    }
+    worker.deliveries.receive_all();
+    worker.deliveries.subscribers().write_of(client, out, session.resp3);
+    for (kind, name, hash) in subscriptions.all() {
+        worker.deliveries.subscribers().remove(client, (kind, name, hash));
+    }
+    worker.deliveries.subscribers().forget(client);
+}

@@ -1,0 +1,390 @@
+//! What a running script reaches: commands, on the shards that are locked for it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use acl::log::Origin;
+use command::{Flags, Group, ShardScope};
+use engine::{Error, LockedShards, ScriptError};
+use parking_lot::{Mutex, MutexGuard};
+use resp::{Args, Out, Reply};
+use script::{Host, LogLevel, Replication, Tick};
+
+use super::busy::{BusyScript, Held};
+use super::registry::{Fate, Running};
+use crate::blocking;
+use crate::execution::access;
+use crate::execution::accounting::{Run, account, note_error};
+use crate::execution::call::{HeldCalls, StaysInside};
+use crate::execution::outcome::Outcome;
+use crate::execution::scope::push_hashes;
+use crate::execution::table::Entry;
+use crate::transactions::changes_server;
+
+/// How a script gets the shards of keys that it has not declared.
+pub(super) enum Reach<'c> {
+    /// It waits for them, as the only script that does.
+    Waits,
+    /// It takes them if nobody holds them. If somebody does, it tries to lock the mutex: the script
+    /// that has its guard is the only one that may wait, and waits.
+    Tries(&'c Mutex<()>, Option<MutexGuard<'c, ()>>),
+}
+
+impl Reach<'_> {
+    /// Whether it may wait for a shard while it holds others, from now on.
+    fn may_wait(&mut self) -> bool {
+        match self {
+            Self::Waits => true,
+            Self::Tries(alone, held) => {
+                if held.is_none() {
+                    *held = alone.try_lock();
+                }
+                held.is_some()
+            }
+        }
+    }
+
+    /// Whether it may wait already.
+    fn waits(&self) -> bool {
+        matches!(self, Self::Waits | Self::Tries(_, Some(_)))
+    }
+}
+
+/// Between two looks at how long a script has run, and at the clients that wait meanwhile.
+const LOOK_US: u64 = 1000;
+/// Between two such looks of a script that waits for a shard.
+const REACH_WAIT: Duration = Duration::from_millis(5);
+
+/// A script that runs, as it is called: by the SHA-1 of its text, or a function by its name.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Name<'c> {
+    pub(super) text: &'c [u8],
+    pub(super) is_function: bool,
+}
+
+/// One run of a script.
+pub(super) struct ScriptHost<'a, 's, 'c> {
+    pub(super) calls: HeldCalls<'a, 's>,
+    reach: Reach<'c>,
+    /// It may not write.
+    pub(super) read_only: bool,
+    /// Its commands may take memory even when it is short.
+    pub(super) allows_oom: bool,
+    /// It has used keys that it has not declared.
+    pub(super) is_beyond: bool,
+    /// It needed a shard that another holds. What it does from here on does not count.
+    pub(super) is_refused: bool,
+    pub(super) fate: Arc<Fate>,
+    /// The request that runs it.
+    pub(super) request: Args<'c>,
+    pub(super) name: Name<'c>,
+    /// The server knows that it runs.
+    is_known: bool,
+    /// It has run for longer than `busy-reply-threshold`.
+    is_busy: bool,
+    /// When it began, in milliseconds on the steady scale.
+    began_ms: i64,
+    /// When its first tick came, in microseconds of the TSC.
+    first_tick_us: Option<u64>,
+    looked_us: u64,
+    hashes: Vec<u64>,
+}
+
+impl<'a, 's, 'c> ScriptHost<'a, 's, 'c> {
+    pub(super) fn new(
+        calls: HeldCalls<'a, 's>,
+        fate: Arc<Fate>,
+        (reach, read_only): (Reach<'c>, bool),
+        (request, name): (Args<'c>, Name<'c>),
+    ) -> Self {
+        let began_ms = calls.worker.turn.steady_ms;
+        let hashes = std::mem::take(&mut calls.worker.hashes);
+        calls.worker.turn.in_script = true;
+        Self {
+            calls,
+            reach,
+            read_only,
+            allows_oom: false,
+            is_beyond: false,
+            is_refused: false,
+            fate,
+            request,
+            name,
+            is_known: false,
+            is_busy: false,
+            began_ms,
+            first_tick_us: None,
+            looked_us: 0,
+            hashes,
+        }
+    }
+
+    /// Gives back what was borrowed, and tells the server that the run is over.
+    pub(super) fn end(&mut self) {
+        self.calls.worker.hashes = std::mem::take(&mut self.hashes);
+        self.calls.worker.turn.in_script = false;
+        if self.is_known {
+            self.calls.worker.node.scripting.end(self.calls.worker.index);
+        }
+    }
+
+    /// The time by the TSC, in microseconds.
+    fn now_us(&self) -> u64 {
+        self.calls.worker.micros((self.calls.tsc)())
+    }
+
+    /// Time passes: looks about every [`LOOK_US`] at how long it has run. Returns the time.
+    fn keep_time(&mut self) -> u64 {
+        let now_us = self.now_us();
+        let first_tick_us = *self.first_tick_us.get_or_insert(now_us);
+        if now_us.saturating_sub(self.looked_us.max(first_tick_us)) < LOOK_US {
+            return now_us;
+        }
+        self.look(now_us, first_tick_us);
+        self.now_us()
+    }
+
+    fn look(&mut self, now_us: u64, first_tick_us: u64) {
+        self.looked_us = now_us;
+        if !self.is_known {
+            self.become_known();
+        }
+        // As it is now: it may have been changed because this script does not end.
+        let threshold_ms = self.calls.worker.node.config().scripts.busy_reply_threshold_ms;
+        let ran_ms = i64::try_from(now_us.saturating_sub(first_tick_us) / 1000).unwrap_or(i64::MAX);
+        if !self.is_busy && threshold_ms > 0 && ran_ms >= threshold_ms {
+            self.become_busy(ran_ms);
+        }
+        if self.is_busy {
+            // What it has published would wait for its end.
+            self.calls.worker.wake_receivers();
+            (self.calls.serve_others)();
+        }
+    }
+
+    /// It runs for a moment already: others may know, and end it.
+    fn become_known(&mut self) {
+        self.is_known = true;
+        let running = Running {
+            function: self.name.is_function.then(|| self.name.text.to_vec()),
+            command: self.request.iter().map(<[u8]>::to_vec).collect(),
+            began_ms: self.began_ms,
+            fate: Arc::clone(&self.fate),
+        };
+        let worker = &self.calls.worker;
+        worker.node.scripting.begin(worker.index, Arc::new(running));
+    }
+
+    /// It has run for too long: nobody waits for it from now on.
+    fn become_busy(&mut self, ran_ms: i64) {
+        self.is_busy = true;
+        let worker = &self.calls.worker;
+        let holds = match &self.calls.shards {
+            LockedShards::All(_) => Held::All,
+            LockedShards::Many(held) => Held::Shards(
+                (0..worker.node.map.len()).filter(|shard| held.holds(*shard)).collect(),
+            ),
+            LockedShards::One(_) | LockedShards::Each(_) => {
+                unreachable!("what a script holds may become more")
+            }
+        };
+        let Name { text, is_function } = self.name;
+        let waits = self.reach.waits();
+        let script = BusyScript { thread: worker.index, is_function, waits, holds };
+        worker.node.scripting.begin_busy(script, &self.fate);
+        let line = format!(
+            "Slow script detected: still in execution after {ran_ms} milliseconds. You can try \
+             killing the script using the {} command. Script name is: {}.",
+            if is_function { "FUNCTION KILL" } else { "SCRIPT KILL" },
+            String::from_utf8_lossy(text)
+        );
+        // Nobody waits for this thread any more.
+        self.calls.host.outside(&StaysInside, |host| host.log(LogLevel::Warning, line.as_bytes()));
+    }
+
+    /// The checks that a command from a script must pass.
+    fn admit(&mut self, args: &Args<'_>) -> Result<&'static Entry, Error> {
+        let entry = self.calls.worker.table.resolve(args).ok_or(ScriptError::UnknownCommand)?;
+        let flags = entry.spec.flags;
+        if entry.lacks_subcommand(args) {
+            return Err(ScriptError::UnknownCommand.into());
+        }
+        if !entry.spec.accepts(args.len()) {
+            return Err(ScriptError::Arity.into());
+        }
+        if flags.has(Flags::NOSCRIPT) && !self.allows_noscript(entry) {
+            return Err(ScriptError::NotAllowed.into());
+        }
+        let HeldCalls { worker, session, .. } = &mut self.calls;
+        access::admit_inside(worker, session, entry, args, Origin::Lua)?;
+        if self.read_only && flags.may_write() {
+            return Err(ScriptError::ReadOnly.into());
+        }
+        Ok(entry)
+    }
+
+    /// Whether the script may call a command that is denied to scripts: after DEBUG
+    /// SET-DISABLE-DENY-SCRIPTS, and if it neither needs the interpreter, which is in use, nor
+    /// changes the state of a transaction.
+    #[cold]
+    fn allows_noscript(&self, entry: &Entry) -> bool {
+        let worker = &self.calls.worker;
+        let flags = entry.spec.flags;
+        worker.config.scripts.allow_noscript
+            && entry.spec.group != Group::Scripting
+            && !flags.has(Flags::NOT_QUEUED)
+            && !flags.has(Flags::NO_MULTI)
+            && (worker.index == 0 || !flags.has(Flags::MAIN))
+    }
+
+    /// Locks what a command needs besides what is locked.
+    fn reach_shards(&mut self, entry: &Entry, args: &Args<'_>) -> Result<(), ScriptError> {
+        let HeldCalls { worker, shards, .. } = &mut self.calls;
+        self.hashes.clear();
+        push_hashes(&mut self.hashes, &worker.node.hasher, entry, args);
+        let LockedShards::Many(_) = shards else { return Ok(()) };
+        let map = worker.node.map;
+        let needs_all = match entry.spec.scope.with(args) {
+            ShardScope::Keys => changes_server(entry),
+            scope => scope != ShardScope::EachFree,
+        };
+        let all = needs_all.then(|| 0..map.len()).into_iter().flatten();
+        for number in all {
+            self.reach_shard(number)?;
+        }
+        for at in 0..self.hashes.len() {
+            self.reach_shard(map.shard_of(self.hashes[at]))?;
+        }
+        Ok(())
+    }
+
+    /// Locks a shard besides what is locked.
+    fn reach_shard(&mut self, number: usize) -> Result<(), ScriptError> {
+        let LockedShards::Many(held) = &mut self.calls.shards else { return Ok(()) };
+        if !held.holds(number) {
+            self.is_beyond = true;
+            if !held.try_add(number) {
+                self.wait_for(number)?;
+            }
+            if self.is_busy {
+                let worker = &self.calls.worker;
+                worker.node.scripting.busy.add(worker.index, number);
+            }
+        }
+        // Those who are blocked on other keys than the declared ones are served afterwards.
+        if self.calls.shards.shard(number).has_waiters() {
+            self.calls.worker.turn.effects.set_watched(true);
+        }
+        Ok(())
+    }
+
+    /// Waits for a shard while it holds others, if it may.
+    fn wait_for(&mut self, number: usize) -> Result<(), ScriptError> {
+        if !self.reach.may_wait() {
+            return Err(ScriptError::ShardInUse);
+        }
+        if self.is_busy {
+            let worker = &self.calls.worker;
+            worker.node.scripting.busy.waits(worker.index);
+        }
+        loop {
+            if let Some(error) = self.calls.worker.node.scripting.busy.holder(number) {
+                return Err(error);
+            }
+            let LockedShards::Many(held) = &mut self.calls.shards else { return Ok(()) };
+            if held.add(number, REACH_WAIT) {
+                return Ok(());
+            }
+            self.keep_time();
+            if self.fate.is_killed() {
+                return Err(ScriptError::Killed);
+            }
+        }
+    }
+
+    fn run(&mut self, args: Args<'_>, resp3: bool, out: &mut Out) -> Result<(), Error> {
+        if self.is_refused {
+            return Err(ScriptError::ShardInUse.into());
+        }
+        let entry = self.admit(&args)?;
+        if let Err(error) = self.reach_shards(entry, &args) {
+            self.is_refused = error == ScriptError::ShardInUse;
+            return Err(error.into());
+        }
+        // Once it has written, it goes on to its end.
+        let is_refused = self.calls.worker.out_of_memory
+            && entry.spec.flags.has(Flags::DENYOOM)
+            && !self.allows_oom
+            && !self.fate.has_written();
+        if is_refused {
+            return Err(Error::OutOfMemory);
+        }
+        if entry.spec.flags.has(Flags::WRITE) && !self.fate.write() {
+            return Err(ScriptError::Killed.into());
+        }
+        let start = (self.calls.tsc)();
+        let mark = out.mark();
+        let session = &mut self.calls.session;
+        let was_resp3 = std::mem::replace(&mut session.resp3, resp3);
+        let outcome = self.calls.call(out, entry, args, &self.hashes);
+        let tsc = (self.calls.tsc)().wrapping_sub(start);
+        let HeldCalls { worker, session, shards, .. } = &mut self.calls;
+        session.resp3 = was_resp3;
+        if matches!(entry.spec.scope, ShardScope::Exclusive) {
+            blocking::change_awaited(worker, shards);
+        }
+        let failed = matches!(outcome, Outcome::Failed);
+        if failed {
+            note_error(worker, out, mark);
+        }
+        let (record, reply) = (&*session.record, Some((&*out, mark)));
+        account(worker, entry, !failed, tsc, || Run { record, entry, args: &args, reply });
+        Ok(())
+    }
+}
+
+impl Host for ScriptHost<'_, '_, '_> {
+    fn call(&mut self, args: Args<'_>, resp3: bool, out: &mut Out) {
+        if let Err(error) = self.run(args, resp3, out) {
+            let text = error.text();
+            self.calls.worker.stats.note_error(&String::from_utf8_lossy(&text));
+            Reply::new(out, resp3).error(&text);
+        }
+    }
+
+    fn log(&mut self, level: LogLevel, line: &[u8]) {
+        let worker = &mut *self.calls.worker;
+        worker.script_log.push(worker.config.loglevel, level, line);
+    }
+
+    fn acl_check(&mut self, args: Args<'_>) -> Option<bool> {
+        let entry = self.calls.worker.table.resolve(&args)?;
+        (!entry.lacks_subcommand(&args))
+            .then(|| access::check(self.calls.session.user(), entry, &args).is_ok())
+    }
+
+    fn set_replication(&mut self, targets: Replication) {
+        self.calls.worker.turn.effects.set_logged(targets.aof || targets.replicas);
+    }
+
+    fn clock(&mut self) -> Duration {
+        Duration::from_micros(self.now_us())
+    }
+
+    fn seed(&mut self) -> u64 {
+        self.calls.worker.random.next_u64()
+    }
+
+    fn tick(&mut self) -> Tick {
+        let now_us = self.keep_time();
+        if self.fate.is_killed() {
+            let line = b"Lua script killed by user with SCRIPT KILL.";
+            self.log(LogLevel::Notice, line);
+            return Tick::Kill;
+        }
+        if self.is_refused {
+            return Tick::Kill;
+        }
+        Tick::Continue(Duration::from_micros(now_us))
+    }
+}

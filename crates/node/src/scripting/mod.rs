@@ -1,0 +1,35 @@
+//! Scripts and functions as commands: which there are, how one runs on the keyspace, and what it
+//! reaches of the server. The interpreter is in the crate `script`.
+//!
+//! A script holds the shards of its declared keys while others run on. What it is known to do
+//! decides how it starts:
+//!
+//! ```text
+//! seen to keep to its declared keys         beside other scripts; for another key's shard that
+//!                                           somebody holds it becomes the one that waits; if there
+//!                                           is one, it is begun again, or fails if it has written
+//! new, seen to reach beyond, or in EXEC     alone among such scripts; it waits for further shards
+//! ```
+//!
+//! Who waits for a shard while holding others must be the only one who does: a script that runs
+//! alone. It gets every shard in the end, since all others let go of theirs before they wait.
+//!
+//! A script that has run for longer than `busy-reply-threshold` is *busy*. From then on nobody
+//! waits for what it holds ([`busy`]), and its thread serves its other clients from within the
+//! script's ticks ([`ShardLocks::serve_others`](crate::ShardLocks::serve_others)): they are
+//! answered with BUSY, unless their commands can end the script.
+
+pub mod busy;
+mod host;
+mod log;
+mod registry;
+mod run;
+mod vm;
+
+pub(crate) use log::ScriptLog;
+pub(crate) use registry::ScriptFigures;
+pub use registry::Scripting;
+pub use run::ScriptCall;
+pub(crate) use run::{Named, run_queued};
+pub use vm::end_thread;
+pub(crate) use vm::{Loading, vm_bytes, with_vm};

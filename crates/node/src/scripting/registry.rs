@@ -1,0 +1,264 @@
+//! What all threads share of scripts: those that there are, and those that run.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+
+use parking_lot::{Mutex, RwLock};
+use script::{Libraries, Script, Scripts};
+
+use super::busy::{BusyScript, BusyScripts};
+
+/// After so many evicted scripts VMs drop what they have compiled of them.
+const EVICTED_SWEEP: u64 = 128;
+
+/// Scripts and libraries of one server, and the scripts that run.
+#[derive(Debug)]
+pub struct Scripting {
+    /// Tells the servers of a process apart.
+    pub(super) number: u64,
+    /// What EVALSHA finds.
+    pub scripts: RwLock<Scripts>,
+    /// What FCALL finds.
+    pub libraries: RwLock<Libraries>,
+    /// Scripts that had made room for others at the last CONFIG RESETSTAT.
+    evicted_base: AtomicU64,
+    /// How often many of them have gone: a VM that has seen fewer drops what it compiled of them.
+    gone: AtomicU64,
+    /// Held by the script that may wait for shards while it holds others.
+    pub alone: Mutex<()>,
+    /// The scripts that have run for a moment, by thread.
+    running: Mutex<HashMap<usize, Arc<Running>>>,
+    /// Those of them that have run for longer than `busy-reply-threshold`.
+    pub busy: BusyScripts,
+    /// Bytes of each thread's interpreter.
+    vm_bytes: Mutex<HashMap<usize, usize>>,
+    /// The server goes down: scripts end, whatever they have done.
+    is_ending: AtomicBool,
+    /// The same for those that become busy.
+    ends_busy: AtomicBool,
+}
+
+/// What scripts and functions take, and how many there are.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ScriptFigures {
+    /// Bytes of the interpreters.
+    pub(crate) vm_bytes: u64,
+    /// Bytes of scripts, and how many there are.
+    pub(crate) scripts: (u64, u64),
+    /// Scripts that made room for others since the last CONFIG RESETSTAT.
+    pub(crate) evicted: u64,
+    /// Bytes of the code of libraries, how many there are, and their functions.
+    pub(crate) libraries: (u64, u64, u64),
+}
+
+/// A script that runs.
+#[derive(Debug)]
+pub struct Running {
+    /// Its function's name; none: it is an EVAL script.
+    pub function: Option<Vec<u8>>,
+    /// The request that runs it.
+    pub command: Vec<Vec<u8>>,
+    /// When it began, in milliseconds on the steady scale.
+    pub began_ms: i64,
+    /// Whether it has written, or is to end.
+    pub fate: Arc<Fate>,
+}
+
+/// Whether a script may be killed: the first write and the kill exclude each other.
+#[derive(Debug, Default)]
+pub struct Fate(AtomicU8);
+
+const WROTE: u8 = 1;
+const KILLED: u8 = 2;
+
+impl Fate {
+    /// It is about to write. Returns false when it has been killed.
+    pub fn write(&self) -> bool {
+        let (success, failure) = (Ordering::AcqRel, Ordering::Acquire);
+        match self.0.compare_exchange(0, WROTE, success, failure) {
+            Ok(_) | Err(WROTE) => true,
+            Err(_) => false,
+        }
+    }
+
+    /// It is to end. Returns false when it has written.
+    pub fn kill(&self) -> bool {
+        let (success, failure) = (Ordering::AcqRel, Ordering::Acquire);
+        match self.0.compare_exchange(0, KILLED, success, failure) {
+            Ok(_) | Err(KILLED) => true,
+            Err(_) => false,
+        }
+    }
+
+    /// Ends it whatever it has done: the server goes down.
+    pub fn force(&self) {
+        self.0.store(KILLED, Ordering::Release);
+    }
+
+    /// Whether it is to end.
+    pub fn is_killed(&self) -> bool {
+        self.0.load(Ordering::Acquire) == KILLED
+    }
+
+    /// Whether it has written.
+    pub fn has_written(&self) -> bool {
+        self.0.load(Ordering::Acquire) == WROTE
+    }
+}
+
+impl Default for Scripting {
+    fn default() -> Self {
+        static SERVERS: AtomicU64 = AtomicU64::new(0);
+        Self {
+            number: SERVERS.fetch_add(1, Ordering::Relaxed),
+            scripts: RwLock::default(),
+            libraries: RwLock::default(),
+            evicted_base: AtomicU64::new(0),
+            gone: AtomicU64::new(0),
+            alone: Mutex::default(),
+            running: Mutex::default(),
+            busy: BusyScripts::default(),
+            is_ending: AtomicBool::new(false),
+            ends_busy: AtomicBool::new(false),
+            vm_bytes: Mutex::default(),
+        }
+    }
+}
+
+impl Scripting {
+    /// Forgets all scripts.
+    pub(crate) fn flush_scripts(&self) {
+        self.scripts.write().flush();
+        self.gone.fetch_add(1, Ordering::Release);
+    }
+
+    /// Forgets all libraries.
+    pub(crate) fn flush_libraries(&self) {
+        self.libraries.write().flush();
+        self.gone.fetch_add(1, Ordering::Release);
+    }
+
+    /// Forgets a library. Returns whether it was there.
+    pub(crate) fn remove_library(&self, name: &[u8]) -> bool {
+        let removed = self.libraries.write().remove(name);
+        self.gone.fetch_add(u64::from(removed), Ordering::Release);
+        removed
+    }
+
+    /// Registers a script that EVAL brought, and lets the VMs know from time to time that others
+    /// made room for it.
+    pub(super) fn add_evaluated(&self, script: &Arc<Script>, now_ms: u64) {
+        let mut scripts = self.scripts.write();
+        let before = scripts.evicted();
+        scripts.add_evaluated(script, now_ms);
+        if scripts.evicted() / EVICTED_SWEEP != before / EVICTED_SWEEP {
+            self.gone.fetch_add(1, Ordering::Release);
+        }
+    }
+
+    /// CONFIG RESETSTAT: what is counted begins anew.
+    pub(crate) fn reset_totals(&self) {
+        self.evicted_base.store(self.scripts.read().evicted(), Ordering::Relaxed);
+    }
+
+    /// How often scripts or libraries were flushed.
+    #[inline]
+    pub(super) fn gone(&self) -> u64 {
+        self.gone.load(Ordering::Acquire)
+    }
+
+    /// A script runs on a thread for a moment already.
+    pub fn begin(&self, thread: usize, running: Arc<Running>) {
+        let mut all = self.running.lock();
+        if self.is_ending.load(Ordering::Relaxed) {
+            running.fate.force();
+        }
+        all.insert(thread, running);
+    }
+
+    /// It has ended.
+    pub fn end(&self, thread: usize) {
+        self.busy.end(thread);
+        self.running.lock().remove(&thread);
+    }
+
+    /// The scripts that someone may want to end: those that are busy, or all that have run for a
+    /// moment if there are none. Those come first that have run longest.
+    pub fn candidates(&self) -> Vec<Arc<Running>> {
+        let running = self.running.lock();
+        let is_wanted = |thread: usize| !self.busy.any() || self.busy.runs_on(thread);
+        let wanted = running.iter().filter(|(thread, _)| is_wanted(**thread));
+        let mut wanted: Vec<_> = wanted.map(|(_, running)| Arc::clone(running)).collect();
+        wanted.sort_by_key(|running| running.began_ms);
+        wanted
+    }
+
+    /// The function that has run longest, of those that have run for a moment.
+    pub fn function(&self) -> Option<Arc<Running>> {
+        let running = self.running.lock();
+        let functions = running.values().filter(|running| running.function.is_some());
+        functions.min_by_key(|running| running.began_ms).cloned()
+    }
+
+    /// A thread's interpreter takes so many bytes now.
+    pub fn set_vm_bytes(&self, thread: usize, bytes: usize) {
+        self.vm_bytes.lock().insert(thread, bytes);
+    }
+
+    /// What scripts and functions take, and how many there are.
+    pub(crate) fn figures(&self) -> ScriptFigures {
+        let (scripts, libraries) = (self.scripts.read(), self.libraries.read());
+        let code: usize = libraries.iter().map(|library| library.source().len()).sum();
+        let functions = libraries.function_count() as u64;
+        ScriptFigures {
+            vm_bytes: self.vm_bytes.lock().values().map(|bytes| *bytes as u64).sum(),
+            scripts: (scripts.memory_bytes() as u64, scripts.len() as u64),
+            evicted: scripts.evicted() - self.evicted_base.load(Ordering::Relaxed),
+            libraries: (code as u64, libraries.len() as u64, functions),
+        }
+    }
+
+    /// Ends all scripts, also those that begin later, because the server goes down.
+    pub fn end_all(&self) {
+        let running = self.running.lock();
+        self.is_ending.store(true, Ordering::Relaxed);
+        running.values().for_each(|running| running.fate.force());
+    }
+
+    /// Ends scripts that become busy from now on, because no client could.
+    pub fn end_when_busy(&self) {
+        self.ends_busy.store(true, Ordering::Relaxed);
+    }
+
+    /// A script has become busy.
+    pub(super) fn begin_busy(&self, script: BusyScript, fate: &Fate) {
+        self.busy.begin(script);
+        if self.ends_busy.load(Ordering::Relaxed) {
+            fate.force();
+        }
+    }
+
+    /// Ends the busy scripts that have not written.
+    pub fn end_harmless(&self) {
+        for (thread, running) in self.running.lock().iter() {
+            if self.busy.runs_on(*thread) {
+                running.fate.kill();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_script_that_has_written_is_not_killed() {
+        let (wrote, killed) = (Fate::default(), Fate::default());
+        assert!(wrote.write() && wrote.write() && !wrote.kill() && !wrote.is_killed());
+        assert!(killed.kill() && killed.kill() && !killed.write() && killed.is_killed());
+        wrote.force();
+        assert!(wrote.is_killed());
+    }
+}

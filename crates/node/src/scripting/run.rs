@@ -1,0 +1,445 @@
+//! EVAL, EVALSHA and FCALL: from a request to the run of a script.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use engine::{LockedShards, ScriptError};
+use parking_lot::MutexGuard;
+use resp::{Args, Reply};
+use script::{Failure, Flags, Input, KeyUse, KeyUseSeen, LoadedFunction, LoadedScript, Script, Vm};
+
+use super::host::{Name, Reach, ScriptHost};
+use super::registry::{Fate, Scripting};
+use super::vm::{Loading, with_vm};
+use crate::execution::call::HeldCalls;
+use crate::execution::executor::Executor;
+use crate::execution::outcome::Outcome;
+use crate::execution::request::Request;
+use crate::execution::scope::{Admission, ExecutionScope, Extent, push_hashes};
+use crate::execution::table::Entry;
+use crate::execution::worker::Worker;
+use crate::host::ShardLocks;
+use crate::node::Node;
+
+/// What a command that runs scripts names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ScriptCall {
+    /// What its first argument is.
+    pub(crate) what: Named,
+    /// The script may not write.
+    pub(crate) read_only: bool,
+}
+
+/// How a script is named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Named {
+    /// By its text.
+    Body,
+    /// By the SHA-1 of its text.
+    Sha,
+    /// A function, by its name.
+    Function,
+}
+
+/// A script or function that is compiled in the thread's VM.
+enum Code {
+    Script(Rc<LoadedScript>),
+    Function(Rc<LoadedFunction>),
+}
+
+impl Code {
+    fn flags(&self) -> Option<Flags> {
+        match self {
+            Self::Script(script) => script.script.flags(),
+            Self::Function(function) => Some(function.flags),
+        }
+    }
+
+    fn key_use(&self) -> Option<&KeyUseSeen> {
+        match self {
+            Self::Script(script) => Some(script.script.key_use()),
+            Self::Function(function) => function.library.key_use(function.index),
+        }
+    }
+
+    fn is_known_to_keep(&self) -> bool {
+        self.key_use().is_some_and(|seen| seen.known() == KeyUse::Declared)
+    }
+}
+
+/// Why a script does not run, or how it failed.
+enum Failed {
+    Before(ScriptError),
+    Run(Failure),
+}
+
+impl From<ScriptError> for Failed {
+    fn from(error: ScriptError) -> Self {
+        Self::Before(error)
+    }
+}
+
+impl From<Failure> for Failed {
+    fn from(failure: Failure) -> Self {
+        Self::Run(failure)
+    }
+}
+
+impl ScriptCall {
+    /// The number of keys that a request declares.
+    fn keys(self, args: &Args<'_>) -> Result<usize, ScriptError> {
+        let number = base::number::parse_i64(args.text(2)).ok_or(match self.what {
+            Named::Function => ScriptError::BadKeyCount,
+            Named::Body | Named::Sha => ScriptError::KeyCountNotInteger,
+        })?;
+        if number > args.len() as i64 - 3 {
+            return Err(ScriptError::TooManyKeys);
+        }
+        usize::try_from(number).map_err(|_| ScriptError::NegativeKeys)
+    }
+
+    /// Finds or compiles what a request names.
+    fn resolve(
+        self,
+        vm: &mut Vm,
+        (worker, tsc): (&mut Worker, &dyn Fn() -> u64),
+        args: &Args<'_>,
+    ) -> Result<Code, Failed> {
+        let name = args.text(1);
+        let scripting = &worker.node.scripting;
+        let now_ms = worker.turn.unix_ms as u64;
+        let found = match self.what {
+            Named::Body => vm.script_by_body(name),
+            Named::Sha => vm.script_by_sha(name),
+            Named::Function => return function(vm, (worker, tsc), args).map(Code::Function),
+        };
+        if let Some(found) = found {
+            found.script.touch(now_ms);
+            return Ok(Code::Script(found));
+        }
+        let known = match self.what {
+            Named::Body => {
+                let script = Arc::new(Script::new(name)?);
+                scripting.scripts.read().find(script.sha()).cloned().unwrap_or(script)
+            }
+            _ => {
+                let known = scripting.scripts.read().find(name).cloned();
+                known.ok_or(ScriptError::NoSuchScript)?
+            }
+        };
+        let loaded = vm.load_script(&known)?;
+        if self.what == Named::Body {
+            scripting.add_evaluated(&known, now_ms);
+        }
+        Ok(Code::Script(loaded))
+    }
+}
+
+impl ScriptCall {
+    /// Checks a request and finds what it names, with the number of its keys.
+    fn prepare(
+        self,
+        vm: &mut Vm,
+        worker: (&mut Worker, &dyn Fn() -> u64),
+        args: &Args<'_>,
+    ) -> Result<(usize, Code), Failed> {
+        // A function is looked for before its keys are counted, a script afterwards, as in Redis.
+        let keys = self.keys(args);
+        if self.what != Named::Function {
+            keys?;
+        }
+        let out_of_memory = worker.0.out_of_memory;
+        let code = self.resolve(vm, worker, args)?;
+        let keys = keys?;
+        let may_write = code.flags().is_some_and(|flags| !flags.contains(Flags::NO_WRITES));
+        if self.read_only && may_write {
+            return Err(ScriptError::WritesInReadOnly.into());
+        }
+        if out_of_memory && code.flags().is_some_and(needs_memory) {
+            return Err(ScriptError::OutOfMemory.into());
+        }
+        Ok((keys, code))
+    }
+
+    /// What a request's script declares. None: it declares nothing, or is not known.
+    fn declared(self, node: &Node, args: &Args<'_>) -> Option<Flags> {
+        let name = args.text(1);
+        let scripting = &node.scripting;
+        match self.what {
+            Named::Body if !name.starts_with(b"#!") => None,
+            Named::Body => Script::declared(name),
+            Named::Sha => scripting.scripts.read().find(name).and_then(|script| script.flags()),
+            Named::Function => {
+                let libraries = scripting.libraries.read();
+                libraries.function(name).map(|(_, function)| function.flags)
+            }
+        }
+    }
+
+    /// Whether what a request names may write, as far as it declares: a script that is not known
+    /// may.
+    pub(crate) fn may_write(self, node: &Node, args: &Args<'_>) -> bool {
+        let writes = |flags: Flags| !flags.contains(Flags::NO_WRITES);
+        !self.read_only && self.declared(node, args).is_none_or(writes)
+    }
+
+    /// Whether what a request names is refused when memory is short. A script that declares nothing
+    /// is not: its commands are.
+    pub(crate) fn may_take_memory(self, node: &Node, args: &Args<'_>) -> bool {
+        self.declared(node, args).is_some_and(needs_memory)
+    }
+}
+
+/// Whether a script that declares these flags may not run when memory is short.
+fn needs_memory(flags: Flags) -> bool {
+    !flags.contains(Flags::NO_WRITES) && !flags.contains(Flags::ALLOW_OOM)
+}
+
+/// Runs the script of a queued command on the shards of its transaction, which is alone among
+/// scripts: nothing of it could be begun again.
+pub(crate) fn run_queued(
+    calls: HeldCalls<'_, '_>,
+    call: ScriptCall,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Outcome {
+    let node = Arc::clone(&calls.worker.node);
+    let outcome =
+        with_vm(&node, |vm| match call.prepare(vm, (&mut *calls.worker, calls.tsc), args) {
+            Ok((keys, code)) => {
+                let reach = (Reach::Waits, Arc::default());
+                let ran = run_held(vm, &code, calls, (call, keys), args, reach, reply);
+                ran.unwrap_or_else(|| fail(ScriptError::ShardInUse.into(), reply))
+            }
+            Err(failed) => fail(failed, reply),
+        });
+    outcome.unwrap_or_else(|why| fail(Failed::Run(Failure::new(format!("ERR {why}"))), reply))
+}
+
+/// Replies why a script does not run.
+fn fail(failed: Failed, reply: &mut Reply<'_>) -> Outcome {
+    match failed {
+        Failed::Before(error) => reply.error(error.to_string().as_bytes()),
+        Failed::Run(failure) => reply.error(&failure.text),
+    }
+    Outcome::Failed
+}
+
+/// The function that a request calls; its library is loaded in this VM if it is not yet.
+fn function(
+    vm: &mut Vm,
+    worker: (&mut Worker, &dyn Fn() -> u64),
+    args: &Args<'_>,
+) -> Result<Rc<LoadedFunction>, Failed> {
+    let name = args.text(1);
+    if let Some(found) = vm.function(name) {
+        return Ok(found);
+    }
+    let libraries = &worker.0.node.scripting.libraries;
+    let library = libraries.read().function(name).map(|(library, _)| Arc::clone(library));
+    let library = library.ok_or(ScriptError::NoSuchFunction)?;
+    vm.load_again(&mut Loading::for_call(worker, *args, name), &library)?;
+    vm.function(name).ok_or_else(|| ScriptError::NoSuchFunction.into())
+}
+
+impl<L: ShardLocks> Executor<'_, L> {
+    /// Runs a script or function.
+    pub(crate) fn run_script(
+        &mut self,
+        call: ScriptCall,
+        entry: &'static Entry,
+        request: Request<'_>,
+    ) -> Outcome {
+        let node = Arc::clone(&self.worker.node);
+        let locks = self.locks;
+        let outcome = with_vm(&node, |vm| {
+            let worker = (&mut *self.worker, &(|| locks.tsc()) as &dyn Fn() -> u64);
+            match call.prepare(vm, worker, &request.args) {
+                Ok((keys, code)) => self.run_code(vm, &code, (call, keys), entry, request),
+                Err(failed) => fail(failed, &mut Reply::new(self.out, self.session.resp3)),
+            }
+        });
+        let outcome = outcome.unwrap_or_else(|why| {
+            let failed = Failed::Run(Failure::new(format!("ERR {why}")));
+            fail(failed, &mut Reply::new(self.out, self.session.resp3))
+        });
+        self.write_script_log();
+        self.worker.has_run_scripts = true;
+        outcome
+    }
+
+    /// Writes what scripts have logged.
+    pub(crate) fn write_script_log(&mut self) {
+        if self.worker.script_log.is_empty() {
+            return;
+        }
+        let log = std::mem::take(&mut self.worker.script_log);
+        self.host.outside(self.locks, |host| log.write(host));
+    }
+
+    /// Runs a script on the shards of its declared keys: beside others, if that is known to do.
+    fn run_code(
+        &mut self,
+        vm: &Vm,
+        code: &Code,
+        (call, keys): (ScriptCall, usize),
+        entry: &'static Entry,
+        request: Request<'_>,
+    ) -> Outcome {
+        let mut hashes = Vec::new();
+        push_hashes(&mut hashes, &self.worker.node.hasher, entry, &request.args);
+        let node = Arc::clone(&self.worker.node);
+        // Who kills it before it begins again has killed it.
+        let fate = Arc::<Fate>::default();
+        if code.is_known_to_keep() && self.worker.config.scripts.parallel {
+            let reach = (Reach::Tries(&node.scripting.alone, None), &fate);
+            let outcome = self.run_once(vm, code, (call, keys), &request.args, &hashes, reach);
+            if let Some(outcome) = outcome {
+                return outcome;
+            }
+        }
+        let _alone = match self.be_alone(&node.scripting) {
+            Ok(alone) => alone,
+            // From here on nobody kills it, should it come back later.
+            Err(outcome) if fate.write() => return outcome,
+            Err(_) => {
+                self.worker.refusal = None;
+                let reply = &mut Reply::new(self.out, self.session.resp3);
+                return fail(ScriptError::Killed.into(), reply);
+            }
+        };
+        let reach = (Reach::Waits, &fate);
+        let outcome = self.run_once(vm, code, (call, keys), &request.args, &hashes, reach);
+        outcome.unwrap_or(Outcome::Failed)
+    }
+
+    /// Makes a script the only one that may wait for shards.
+    ///
+    /// # Errors
+    /// Another one is, as long as the thread waits for what is in use. The client is put aside, as
+    /// if the other one held a shard of its keys; or it is told that the other one is busy.
+    pub(crate) fn be_alone<'a>(
+        &mut self,
+        scripting: &'a Scripting,
+    ) -> Result<MutexGuard<'a, ()>, Outcome> {
+        if let Some(alone) = scripting.alone.try_lock() {
+            return Ok(alone);
+        }
+        if let Some(refusal) = scripting.busy.waiting() {
+            return Err(self.worker.refuse_run(refusal));
+        }
+        let mut alone = None;
+        self.locks.wait(&mut |time| {
+            alone = scripting.alone.try_lock_for(time);
+            alone.is_some()
+        });
+        alone.ok_or(Outcome::ShardInUse)
+    }
+
+    /// Runs a script once. None: it needed a shard that another holds, and has done nothing.
+    fn run_once(
+        &mut self,
+        vm: &Vm,
+        code: &Code,
+        (call, keys): (ScriptCall, usize),
+        args: &Args<'_>,
+        hashes: &[u64],
+        (reach, fate): (Reach<'_>, &Arc<Fate>),
+    ) -> Option<Outcome> {
+        let record = Arc::clone(&self.session.record);
+        let may_write = !is_read_only(call, code);
+        let steady_ms = self.worker.turn.steady_ms;
+        let users = self.session.users_generation();
+        let user = Arc::clone(self.session.user());
+        let user = Some(&user);
+        let admission = Some(Admission { record: &record, may_write, steady_ms, users, user });
+        let (db, locks) = (self.session.db, self.locks);
+        let (session, host, out) = (&mut *self.session, self.host, &mut *self.out);
+        let mut again = false;
+        let mut reach = Some(reach);
+        let mut work = |worker: &mut Worker, shards: LockedShards<'_>, _: &[u64]| {
+            // By its shards' time, which the holder before it may have used.
+            worker.go_on(locks.tsc(), || locks.time());
+            let reach = reach.take().unwrap_or(Reach::Waits);
+            let mut reply = Reply::new(out, session.resp3);
+            let (tsc, serve_others) = (&|| locks.tsc(), &|| locks.serve_others());
+            let calls = HeldCalls { worker, session, host, tsc, serve_others, shards };
+            let reach = (reach, Arc::clone(fate));
+            let outcome = run_held(vm, code, calls, (call, keys), args, reach, &mut reply);
+            again = outcome.is_none();
+            outcome.unwrap_or(Outcome::Failed)
+        };
+        let extent = Extent::Growing;
+        let mut scope = ExecutionScope { worker: self.worker, db, locks, admission, extent };
+        let outcome = scope.run_growing(hashes, &mut work);
+        (!again).then_some(outcome)
+    }
+}
+
+fn is_read_only(call: ScriptCall, code: &Code) -> bool {
+    call.read_only || code.flags().is_some_and(|flags| flags.contains(Flags::NO_WRITES))
+}
+
+/// Runs a script on shards that are locked. None: it needed a shard that another holds before it
+/// wrote anything.
+fn run_held(
+    vm: &Vm,
+    code: &Code,
+    calls: HeldCalls<'_, '_>,
+    (call, keys): (ScriptCall, usize),
+    args: &Args<'_>,
+    (reach, fate): (Reach<'_>, Arc<Fate>),
+    reply: &mut Reply<'_>,
+) -> Option<Outcome> {
+    let mark = reply.mark();
+    let db = calls.session.db;
+    calls.worker.turn.effects.begin_transaction(db, calls.worker.turn.unix_ms);
+    let name = match code {
+        Code::Script(script) => Name { text: script.script.sha(), is_function: false },
+        Code::Function(function) => {
+            let name = function.info().map(|info| &*info.name);
+            Name { text: name.unwrap_or_default(), is_function: true }
+        }
+    };
+    let kind = (reach, is_read_only(call, code));
+    let mut host = ScriptHost::new(calls, fate, kind, (*args, name));
+    host.allows_oom = code.flags().is_some_and(|flags| flags.contains(Flags::ALLOW_OOM));
+    let input = Input { args: *args, first_key: 3, keys };
+    let result = match code {
+        Code::Script(script) => vm.run_script(&mut host, script, input, reply),
+        Code::Function(function) => vm.run_function(&mut host, function, input, reply),
+    };
+    host.end();
+    let errors = vm.take_returned_errors();
+    let (is_beyond, is_refused) = (host.is_beyond, host.is_refused);
+    let has_written = host.fate.has_written();
+    let HeldCalls { worker, session, .. } = host.calls;
+    session.db = db;
+    worker.turn.effects.set_logged(true);
+    worker.turn.effects.end_transaction();
+    if let Some(seen) = code.key_use() {
+        match is_beyond {
+            true => seen.saw_beyond(),
+            false => seen.saw_declared(),
+        }
+    }
+    if is_refused && !has_written {
+        reply.truncate(mark);
+        return None;
+    }
+    let failure = match result {
+        // Whatever the script has made of it: from there on it has done nothing.
+        _ if is_refused => Failure::new(ScriptError::ShardInUse.to_string()),
+        Ok(()) => {
+            for error in &errors {
+                worker.stats.note_error(&String::from_utf8_lossy(error));
+            }
+            return Some(Outcome::Done);
+        }
+        Err(failure) => failure,
+    };
+    reply.truncate(mark);
+    reply.error(&failure.text);
+    worker.error_counted = failure.counted;
+    Some(Outcome::Failed)
+}

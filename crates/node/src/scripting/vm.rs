@@ -1,0 +1,246 @@
+//! The interpreter of each thread. A VM cannot change threads, and is made when the thread runs its
+//! first script.
+
+use std::cell::Cell;
+use std::sync::Arc;
+use std::time::Duration;
+
+use resp::{Args, Out, Reply};
+use script::{Host, LogLevel, Replication, Tick, Vm};
+
+use super::registry::{Fate, Running};
+use crate::execution::worker::Worker;
+use crate::node::Node;
+
+/// Memory that one run may take.
+const VM_BYTES_MAX: usize = 256 * 1024 * 1024;
+
+struct ThreadVm {
+    /// The number of the server that it belongs to: a thread of a test may have several.
+    server: u64,
+    /// How often scripts or libraries had been flushed when it last dropped those that are gone.
+    swept: u64,
+    vm: Vm,
+}
+
+thread_local! {
+    /// The thread's VM.
+    static VM: Cell<Option<Box<ThreadVm>>> = const { Cell::new(None) };
+}
+
+/// Calls `work` with the thread's VM. Within it the thread has none.
+///
+/// # Errors
+/// The interpreter could not be set up.
+pub(crate) fn with_vm<R>(node: &Node, work: impl FnOnce(&mut Vm) -> R) -> Result<R, String> {
+    let server = node.scripting.number;
+    let gone = node.scripting.gone();
+    let mut kept = match VM.take() {
+        Some(kept) if kept.server == server => kept,
+        _ => Box::new(ThreadVm { server, swept: gone, vm: Vm::new(VM_BYTES_MAX)? }),
+    };
+    if kept.swept != gone {
+        kept.vm.sweep();
+        kept.swept = gone;
+    }
+    let result = work(&mut kept.vm);
+    VM.set(Some(kept));
+    Ok(result)
+}
+
+/// Gives the thread's interpreter back: what a thread holds when it ends would count for ever.
+pub fn end_thread() {
+    drop(VM.take());
+}
+
+/// Bytes of this thread's interpreter.
+pub(crate) fn vm_bytes() -> usize {
+    let kept = VM.take();
+    let bytes = kept.as_ref().map_or(0, |kept| kept.vm.used_memory());
+    VM.set(kept);
+    bytes
+}
+
+/// What the code of a library reaches while it registers its functions: no commands.
+pub(crate) struct Loading<'a> {
+    worker: &'a mut Worker,
+    tsc: &'a dyn Fn() -> u64,
+    /// The call of a function, and its name, for which a library is loaded that has loaded once.
+    call: Option<(Args<'a>, &'a [u8])>,
+    /// When its first tick came.
+    first_tick: Option<Duration>,
+    /// Whether it is to end, once the server knows that it runs.
+    fate: Option<Arc<Fate>>,
+}
+
+/// When the server knows that a library is loaded again, as of a script that runs.
+const KNOWN_AFTER: Duration = Duration::from_millis(1);
+
+impl<'a> Loading<'a> {
+    /// For a library that this thread loads. `tsc` reads the TSC.
+    pub(crate) fn new(worker: &'a mut Worker, tsc: &'a dyn Fn() -> u64) -> Self {
+        Self { worker, tsc, call: None, first_tick: None, fate: None }
+    }
+
+    /// The same for the call of a function, by its name, of a library that another thread has
+    /// loaded. FUNCTION KILL ends it.
+    pub(super) fn for_call(
+        (worker, tsc): (&'a mut Worker, &'a dyn Fn() -> u64),
+        request: Args<'a>,
+        name: &'a [u8],
+    ) -> Self {
+        Self { worker, tsc, call: Some((request, name)), first_tick: None, fate: None }
+    }
+
+    fn become_known(&mut self) {
+        let Some((request, name)) = self.call.take() else { return };
+        let fate = Arc::<Fate>::default();
+        let running = Running {
+            function: Some(name.to_vec()),
+            command: request.iter().map(<[u8]>::to_vec).collect(),
+            began_ms: self.worker.turn.steady_ms,
+            fate: Arc::clone(&fate),
+        };
+        self.worker.node.scripting.begin(self.worker.index, Arc::new(running));
+        self.fate = Some(fate);
+    }
+}
+
+impl Drop for Loading<'_> {
+    fn drop(&mut self) {
+        if self.fate.is_some() {
+            self.worker.node.scripting.end(self.worker.index);
+        }
+    }
+}
+
+impl Host for Loading<'_> {
+    fn call(&mut self, _: Args<'_>, resp3: bool, out: &mut Out) {
+        Reply::new(out, resp3).error(b"ERR This Redis command is not allowed from script");
+    }
+
+    fn log(&mut self, level: LogLevel, line: &[u8]) {
+        self.worker.script_log.push(self.worker.config.loglevel, level, line);
+    }
+
+    fn acl_check(&mut self, _: Args<'_>) -> Option<bool> {
+        None
+    }
+
+    fn set_replication(&mut self, _: Replication) {}
+
+    fn clock(&mut self) -> Duration {
+        Duration::from_micros(self.worker.micros((self.tsc)()))
+    }
+
+    fn seed(&mut self) -> u64 {
+        self.worker.random.next_u64()
+    }
+
+    fn tick(&mut self) -> Tick {
+        let now = self.clock();
+        let first_tick = *self.first_tick.get_or_insert(now);
+        if now.saturating_sub(first_tick) >= KNOWN_AFTER {
+            self.become_known();
+        }
+        match &self.fate {
+            Some(fate) if fate.is_killed() => Tick::Kill,
+            _ => Tick::Continue(now),
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use resp::Span;
+    use script::Script;
+
+    use super::*;
+    use crate::config::Config;
+
+    fn script(text: &[u8]) -> Arc<Script> {
+        Arc::new(Script::new(text).unwrap())
+    }
+
+    #[test]
+    fn a_vm_drops_what_was_evicted_from_time_to_time() {
+        let node = Node::new(Config::default(), 1, 1);
+        let mut greatest = 0;
+        for number in 0..4000 {
+            let text = format!("return '{number}{}'", "x".repeat(16 * 1024));
+            let script = script(text.as_bytes());
+            node.scripting.add_evaluated(&script, number);
+            let used = with_vm(&node, |vm| {
+                vm.load_script(&script).unwrap();
+                vm.used_memory()
+            });
+            greatest = greatest.max(used.unwrap());
+        }
+        assert!(greatest < 40 << 20, "{greatest}");
+    }
+
+    #[test]
+    fn a_vm_drops_a_library_that_was_deleted() {
+        let node = Node::new(Config::default(), 1, 1);
+        let mut worker = Worker::new(Arc::new(node), 0, crate::table(), 1, 1000.0);
+        let node = Arc::clone(&worker.node);
+        let register = "redis.register_function('f', function() end)";
+        let text = format!("#!lua name=l\nlocal s = '{}' {register}", "x".repeat(1 << 20));
+        let draft = script::Draft::new(text.as_bytes()).unwrap();
+        let loaded = with_vm(&node, |vm| {
+            let tsc = || 0;
+            let new = vm.load_library(&mut Loading::new(&mut worker, &tsc), draft, true).unwrap();
+            node.scripting.libraries.write().insert(&new.library, false).unwrap();
+            vm.add_library(new);
+            vm.used_memory()
+        });
+        assert!(node.scripting.remove_library(b"l"));
+        let kept = with_vm(&node, |vm| vm.used_memory());
+        assert!(kept.unwrap() + (1 << 20) <= loaded.unwrap());
+    }
+
+    #[test]
+    fn a_vm_drops_what_was_flushed_at_its_next_use() {
+        let node = Node::new(Config::default(), 1, 1);
+        let text = [b"return '".as_slice(), &vec![b'x'; 1 << 20], b"'"].concat();
+        let script = Arc::new(Script::new(&text).unwrap());
+        node.scripting.scripts.write().add_loaded(&script, 0);
+        let loaded = with_vm(&node, |vm| {
+            vm.load_script(&script).unwrap();
+            vm.used_memory()
+        });
+        assert!(with_vm(&node, |vm| vm.script_by_body(&text).is_some()).unwrap());
+        node.scripting.flush_scripts();
+        let kept = with_vm(&node, |vm| vm.used_memory());
+        assert!(kept.unwrap() + (1 << 20) <= loaded.unwrap());
+    }
+
+    #[test]
+    fn a_library_that_is_loaded_again_may_be_killed() {
+        let node = Arc::new(Node::new(Config::default(), 1, 1));
+        let mut worker = Worker::new(Arc::clone(&node), 0, crate::table(), 1, 1.0);
+        let new = |text: &[u8]| script::Draft::new(text).unwrap().with_functions(Vec::new());
+        let endless = Arc::new(new(b"#!lua name=l\nwhile true do end"));
+        let (texts, now_us) = ([b"FCALL".to_vec(), b"f".to_vec(), b"0".to_vec()], Cell::new(0));
+        let texts = texts.map(Arc::new);
+        let spans = [0, 1, 2].map(Span::own);
+        let tsc = || {
+            now_us.set(now_us.get() + 100);
+            if let [running] = &node.scripting.candidates()[..] {
+                assert_eq!(running.function.as_deref(), Some(&b"f"[..]));
+                assert_eq!(running.command, [&b"FCALL"[..], b"f", b"0"]);
+                assert!(running.fate.kill());
+            }
+            now_us.get()
+        };
+        let request = Args::new(&[], &spans, &texts);
+        let mut loading = Loading::for_call((&mut worker, &tsc), request, b"f");
+        let loaded = with_vm(&node, |vm| vm.load_again(&mut loading, &endless)).unwrap();
+        let failure = String::from_utf8(loaded.unwrap_err().text).unwrap();
+        assert!(failure.contains("Script killed by user with SCRIPT KILL"), "{failure}");
+        assert!((1000..100_000).contains(&now_us.get()), "{} us", now_us.get());
+        drop(loading);
+        assert!(node.scripting.candidates().is_empty());
+    }
+}

@@ -1,0 +1,236 @@
+//! How much memory is in use: what all threads have taken from the allocator less what they have
+//! given back.
+//!
+//! Each thread knows its own part exactly, and may have to act on the sum before each command. So
+//! there is one shared total, to which a thread adds its part only now and then:
+//!
+//! ```text
+//!              read before a command                   adds what it has not shared yet
+//!   total  ------------------------------>  thread  ------------------------------------> total
+//!             + what it has not shared       every 64 KB; with `maxmemory` also when its turn
+//!                                            ends, and every 1/4096 of the limit
+//! ```
+//!
+//! Invariants: the total is wrong by less than what the threads may keep to themselves, 0.1% of the
+//! limit with four threads; where all threads but one sleep, that one knows the sum exactly. What a
+//! thread is about to take can be shared ahead, so that several that look at the same moment see
+//! each other. INFO adds up what the threads were at the end of their last turns.
+//!
+//! It does not know why memory is in use, and takes no lock but when threads begin.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use parking_lot::RwLock;
+
+/// What a thread may keep to itself, in bytes.
+const UNSHARED_BYTES_MAX: i64 = 64 * 1024;
+/// The part of the limit that it may keep to itself.
+const UNSHARED_PER_LIMIT: i64 = 4096;
+
+/// The memory in use by all threads.
+#[derive(Debug, Default)]
+pub struct UsedMemory {
+    total: OwnLine<AtomicI64>,
+    /// Bytes that wait to be freed in the background.
+    doomed: OwnLine<AtomicI64>,
+    /// Bytes in the total that threads are about to take.
+    announced: OwnLine<AtomicI64>,
+    /// The most that the total has been.
+    peak: AtomicI64,
+    /// The part of the thread that frees in the background.
+    pub background: ThreadMemory,
+    threads: RwLock<Vec<Arc<ThreadMemory>>>,
+}
+
+/// Alone on its cache lines.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct OwnLine<T>(T);
+
+/// The part of one thread, which alone writes it, and of those of its number before it.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub struct ThreadMemory {
+    /// Of threads of this number that have ended.
+    ended: AtomicI64,
+    /// At the end of the last turn.
+    latest: AtomicI64,
+    /// What is in the total.
+    shared: AtomicI64,
+    /// What it is about to take.
+    announced: AtomicI64,
+}
+
+impl ThreadMemory {
+    fn add_shared(&self, bytes: i64, total: &AtomicI64) -> i64 {
+        self.shared.store(self.shared.load(Ordering::Relaxed) + bytes, Ordering::Relaxed);
+        total.fetch_add(bytes, Ordering::Relaxed) + bytes
+    }
+
+    /// What is not in the total yet, when the allocator has `thread_bytes` for this thread.
+    #[inline]
+    fn unshared(&self, thread_bytes: i64) -> i64 {
+        let value = |count: &AtomicI64| count.load(Ordering::Relaxed);
+        value(&self.ended) + thread_bytes + value(&self.announced) - value(&self.shared)
+    }
+}
+
+impl UsedMemory {
+    /// The part of thread number `thread`, which goes on where one of that number had ended.
+    pub fn of_thread(&self, thread: usize) -> Arc<ThreadMemory> {
+        let mut threads = self.threads.write();
+        while threads.len() <= thread {
+            threads.push(Arc::default());
+        }
+        Arc::clone(&threads[thread])
+    }
+
+    /// What the threads have shared.
+    pub fn total(&self) -> i64 {
+        self.total.0.load(Ordering::Relaxed)
+    }
+
+    /// Adds what this thread has not shared to the total, if it is more than it may keep to itself
+    /// under this limit; 0 means no limit. Returns the bytes in use as far as this thread knows.
+    #[inline]
+    pub fn look(&self, own: &ThreadMemory, thread_bytes: i64, limit: i64) -> i64 {
+        let unshared = own.unshared(thread_bytes);
+        let unshared_max = match limit {
+            0 => UNSHARED_BYTES_MAX,
+            limit => (limit / UNSHARED_PER_LIMIT).min(UNSHARED_BYTES_MAX),
+        };
+        if unshared.abs() > unshared_max {
+            return self.share(own, unshared);
+        }
+        self.total.0.load(Ordering::Relaxed) + unshared
+    }
+
+    #[inline(never)]
+    fn share(&self, own: &ThreadMemory, bytes: i64) -> i64 {
+        let total = own.add_shared(bytes, &self.total.0);
+        self.note_peak(total);
+        total
+    }
+
+    fn note_peak(&self, total: i64) {
+        if total > self.peak.load(Ordering::Relaxed) {
+            let taken = total - self.announced.0.load(Ordering::Relaxed);
+            self.peak.fetch_max(taken, Ordering::Relaxed);
+        }
+    }
+
+    /// A turn ends, or a thread has done something: everyone may see it. Returns the bytes in use.
+    pub fn end_turn(&self, own: &ThreadMemory, thread_bytes: i64, limit: i64) -> i64 {
+        own.latest.store(own.ended.load(Ordering::Relaxed) + thread_bytes, Ordering::Relaxed);
+        let unshared = own.unshared(thread_bytes);
+        if limit != 0 && unshared != 0 {
+            return self.share(own, unshared);
+        }
+        self.look(own, thread_bytes, limit)
+    }
+
+    /// This thread ends: another of its number may begin.
+    pub fn end_thread(&self, own: &ThreadMemory, thread_bytes: i64) {
+        self.share(own, own.unshared(thread_bytes));
+        own.latest.store(own.ended.load(Ordering::Relaxed) + thread_bytes, Ordering::Relaxed);
+        own.ended.fetch_add(thread_bytes, Ordering::Relaxed);
+    }
+
+    /// Lets everyone see that this thread is about to take so many bytes more; none when it has
+    /// taken them. Returns the bytes in use with these.
+    pub fn announce(&self, own: &ThreadMemory, thread_bytes: i64, bytes: i64) -> i64 {
+        let more = bytes - own.announced.load(Ordering::Relaxed);
+        own.announced.store(bytes, Ordering::Relaxed);
+        // Nobody takes what is announced for what is taken.
+        if more > 0 {
+            self.announced.0.fetch_add(more, Ordering::Relaxed);
+        }
+        let used = self.share(own, own.unshared(thread_bytes));
+        if more < 0 {
+            self.announced.0.fetch_add(more, Ordering::Relaxed);
+            self.note_peak(used);
+        }
+        used
+    }
+
+    /// The bytes in use, as the threads were at the end of their last turns. The thread that asks
+    /// has `thread_bytes` now.
+    pub fn sum(&self, own: &ThreadMemory, thread_bytes: i64) -> u64 {
+        own.latest.store(own.ended.load(Ordering::Relaxed) + thread_bytes, Ordering::Relaxed);
+        let threads = self.threads.read();
+        let latest = |thread: &ThreadMemory| thread.latest.load(Ordering::Relaxed);
+        let sum: i64 = threads.iter().map(|thread| latest(thread)).sum();
+        let sum = sum + latest(&self.background);
+        self.peak.fetch_max(sum, Ordering::Relaxed);
+        u64::try_from(sum).unwrap_or(0)
+    }
+
+    /// The most that has been in use, as far as anyone has seen.
+    pub fn peak(&self) -> u64 {
+        u64::try_from(self.peak.load(Ordering::Relaxed)).unwrap_or(0)
+    }
+
+    /// So many bytes more wait to be freed in the background; fewer when negative. Those that are
+    /// free by now have been given back before.
+    pub fn doom(&self, bytes: i64) {
+        self.doomed.0.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Bytes that wait to be freed in the background.
+    #[inline]
+    pub fn doomed(&self) -> i64 {
+        self.doomed.0.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMIT: i64 = 100 << 20;
+
+    #[test]
+    fn a_thread_shares_what_is_more_than_it_may_keep() {
+        let used = UsedMemory::default();
+        let (first, second) = (used.of_thread(0), used.of_thread(3));
+        for (limit, kept) in [(0, 64 << 10), (LIMIT, LIMIT / 4096), (1, 0)] {
+            let (used, other) = (UsedMemory::default(), ThreadMemory::default());
+            let own = used.of_thread(0);
+            assert_eq!(used.look(&own, kept, limit), kept);
+            assert_eq!(used.look(&other, 0, limit), 0, "{limit}");
+            assert_eq!(used.look(&own, kept + 1, limit), kept + 1);
+            assert_eq!(used.look(&other, 0, limit), kept + 1, "{limit}");
+        }
+        assert_eq!(used.end_turn(&first, 1000, LIMIT), 1000);
+        assert_eq!(used.end_turn(&second, -300, LIMIT), 700);
+        assert_eq!((used.sum(&first, 1000), used.sum(&second, -400)), (700, 600));
+        assert_eq!((used.look(&first, 1000, LIMIT), used.peak()), (700, 1000));
+    }
+
+    #[test]
+    fn threads_of_a_number_go_on_where_others_ended() {
+        let used = UsedMemory::default();
+        let own = used.of_thread(1);
+        used.end_turn(&own, 5000, 0);
+        used.end_thread(&own, 4000);
+        let next = used.of_thread(1);
+        assert_eq!(used.sum(&next, 10), 4010);
+        assert_eq!(used.look(&next, 10, 0), 4010);
+        used.end_thread(&next, -3000);
+        assert_eq!(used.sum(&used.of_thread(1), 0), 1000);
+    }
+
+    #[test]
+    fn what_was_announced_counts_once() {
+        let used = UsedMemory::default();
+        let (own, other) = (used.of_thread(0), used.of_thread(1));
+        assert_eq!(used.announce(&own, 100, 1 << 20), 100 + (1 << 20));
+        assert_eq!(used.look(&other, 0, LIMIT), 100 + (1 << 20));
+        assert_eq!(used.look(&own, 200, LIMIT), 200 + (1 << 20));
+        // It has taken less than it said.
+        assert_eq!(used.announce(&own, 600, 0), 600);
+        assert_eq!(used.end_turn(&own, 600, LIMIT), 600);
+        assert_eq!((used.look(&other, 0, LIMIT), used.peak()), (600, 600));
+    }
+}

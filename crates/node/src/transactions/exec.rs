@@ -1,0 +1,168 @@
+//! EXEC: all queued commands at once, on the shards of all of them.
+
+use std::sync::Arc;
+
+use acl::log::Origin;
+use command::Flags;
+use engine::{LockedShards, TransactionError};
+use resp::{Out, Reply};
+
+use super::queue::{Needs, QueuedCommand, Transaction};
+use super::watched_keys::WatchedKeys;
+use crate::clients::session::ReplyMode;
+use crate::execution::access;
+use crate::execution::accounting::{Run, account, note_error};
+use crate::execution::call::HeldCalls;
+use crate::execution::executor::Executor;
+use crate::execution::outcome::Outcome;
+use crate::execution::scope::{Admission, ExecutionScope, Extent};
+use crate::execution::worker::Worker;
+use crate::host::ShardLocks;
+use crate::propagation::subscribe;
+
+impl<L: ShardLocks> Executor<'_, L> {
+    /// Runs the queued commands, unless one was rejected or a watched key has changed.
+    pub(crate) fn exec(&mut self) -> Outcome {
+        let Some(transaction) = self.session.transaction.take() else {
+            return self.fail_exec(TransactionError::ExecWithoutMulti);
+        };
+        if transaction.is_aborted() {
+            self.session.transaction = Some(transaction);
+            self.session.discard(self.worker, &mut LockedShards::Each(self.locks));
+            return self.fail_exec(TransactionError::Aborted);
+        }
+        let watched = self.session.watched.take();
+        let mut begun = false;
+        let outcome = self.exec_queued(&transaction, watched.as_deref(), &mut begun);
+        self.write_script_log();
+        if !begun {
+            // Its client was killed, or a pause has begun, at whose end it is executed again.
+            self.session.transaction = Some(transaction);
+            self.session.watched = watched;
+            return outcome;
+        }
+        self.worker.keep_for_next(transaction);
+        self.session.record.set_transaction(None);
+        if self.session.reply_mode == ReplyMode::On {
+            subscribe::write_own(self.worker, self.session, self.out);
+        }
+        if watched.is_some() {
+            self.session.record.set_watch(None);
+        }
+        outcome
+    }
+
+    fn fail_exec(&mut self, error: TransactionError) -> Outcome {
+        let text = error.to_string();
+        Reply::new(self.out, self.session.resp3).error(text.as_bytes());
+        Outcome::Failed
+    }
+
+    fn exec_queued(
+        &mut self,
+        transaction: &Transaction,
+        watched: Option<&WatchedKeys>,
+        begun: &mut bool,
+    ) -> Outcome {
+        let with_watched: Vec<u64>;
+        let hashes = match watched {
+            None => transaction.hashes(),
+            Some(watched) => {
+                let queued = transaction.hashes().iter().copied();
+                with_watched = queued.chain(watched.hashes()).collect();
+                &with_watched
+            }
+        };
+        let node = Arc::clone(&self.worker.node);
+        // Its scripts may need further shards, and nothing of it can be begun again.
+        let _alone = match transaction.has_scripts().then(|| self.be_alone(&node.scripting)) {
+            Some(Err(outcome)) => return outcome,
+            alone => alone,
+        };
+        let record = Arc::clone(&self.session.record);
+        let may_write = transaction.may_write(&node);
+        let steady_ms = self.worker.turn.steady_ms;
+        let users = self.session.users_generation();
+        let user = Arc::clone(self.session.user());
+        let user = Some(&user);
+        let admission = Some(Admission { record: &record, may_write, steady_ms, users, user });
+        let (db, locks) = (self.session.db, self.locks);
+        let (session, host, out) = (&mut *self.session, self.host, &mut *self.out);
+        let mut work = |worker: &mut Worker, mut shards: LockedShards<'_>, _: &[u64]| {
+            *begun = true;
+            // By its shards' time, which the holder before it may have used.
+            worker.go_on(locks.tsc(), || locks.time());
+            if let Some(watched) = watched {
+                let changed = watched.have_changed(worker, &mut shards);
+                watched.leave_locked(worker, &mut shards);
+                if changed {
+                    Reply::new(out, session.resp3).null_array();
+                    return Outcome::Done;
+                }
+            }
+            let (tsc, serve_others) = (&|| locks.tsc(), &|| locks.serve_others());
+            let calls = HeldCalls { worker, session, host, tsc, serve_others, shards };
+            call_queued(calls, out, transaction)
+        };
+        let needs = transaction.needs();
+        let extent = match needs {
+            Needs::Keys if transaction.has_scripts() => Extent::Growing,
+            Needs::Keys => Extent::Keys,
+            Needs::Free => Extent::Growing,
+            Needs::All | Needs::World => Extent::All,
+        };
+        let mut scope = ExecutionScope { worker: self.worker, db, locks, admission, extent };
+        if needs == Needs::World {
+            scope.run_exclusive(hashes, &mut work)
+        } else if extent == Extent::Keys {
+            scope.run_on(hashes, &mut work)
+        } else {
+            scope.run_growing(hashes, &mut work)
+        }
+    }
+}
+
+/// Calls the queued commands one after another and replies what each of them replied. As in Redis,
+/// those behind one that removes the client's own user run by the rules of the default user, and
+/// what they reply is not sent: the client is closed.
+fn call_queued(mut calls: HeldCalls<'_, '_>, out: &mut Out, transaction: &Transaction) -> Outcome {
+    let (mut outcome, mut replied) = (Outcome::Done, None);
+    let (db, unix_ms) = (calls.session.db, calls.worker.turn.unix_ms);
+    Reply::new(out, calls.session.resp3).array(transaction.len());
+    calls.worker.turn.effects.begin_transaction(db, unix_ms);
+    let mut start = (calls.tsc)();
+    for QueuedCommand { entry, args, hashes } in transaction.commands() {
+        let mark = out.mark();
+        let HeldCalls { worker, session, .. } = &mut calls;
+        if let Err(error) = access::admit_inside(worker, session, entry, &args, Origin::Multi) {
+            Reply::new(out, session.resp3).error(&error.text());
+            note_error(worker, out, mark);
+            continue;
+        }
+        let came_of = calls.call(out, entry, args, hashes);
+        let failed = matches!(came_of, Outcome::Failed);
+        let worker = &mut *calls.worker;
+        if failed && !std::mem::take(&mut worker.error_counted) {
+            note_error(worker, out, mark);
+        }
+        let end = (calls.tsc)();
+        let HeldCalls { worker, session, .. } = &mut calls;
+        // It may have changed users, which counts for those behind it.
+        if entry.spec.flags.has(Flags::MAIN) && !session.follow_users(&worker.node.users) {
+            session.lose_user(&worker.node.users);
+            replied.get_or_insert(out.mark());
+        }
+        let (record, reply) = (&*session.record, Some((&*out, mark)));
+        let tsc = end.wrapping_sub(start);
+        account(worker, entry, !failed, tsc, || Run { record, entry, args: &args, reply });
+        start = end;
+        if matches!(came_of, Outcome::Close) {
+            outcome = came_of;
+        }
+    }
+    calls.worker.turn.effects.end_transaction();
+    if let Some(replied) = replied {
+        out.truncate(replied);
+    }
+    outcome
+}

@@ -1,0 +1,231 @@
+//! The commands that a client has queued since MULTI.
+//!
+//! Their arguments lie one behind the other in one buffer; long ones that have their own buffer
+//! are shared. Threads keep an emptied queue for the next transaction.
+
+use std::sync::Arc;
+
+use base::hash::KeyHasher;
+use base::room::clear;
+use command::{Flags, ShardScope};
+use resp::{Args, Span};
+
+use crate::execution::place;
+use crate::execution::request::Request;
+use crate::execution::scope::push_hashes;
+use crate::execution::table::{Call, Entry};
+use crate::node::Node;
+
+/// Memory that an emptied queue keeps, for each of its lists.
+const KEPT_BYTES_MAX: usize = 64 * 1024;
+
+/// What the copied arguments of a transaction take at most, in bytes, whatever the configuration
+/// says: a span is a 32-bit place.
+const COPIED_BYTES_MAX: usize = 3 << 30;
+
+/// The commands queued since MULTI.
+#[derive(Debug, Default)]
+pub(crate) struct Transaction {
+    commands: Vec<Queued>,
+    /// The arguments of all commands.
+    spans: Vec<Span>,
+    copied: Vec<u8>,
+    own: Vec<Arc<Vec<u8>>>,
+    /// The hashes of the keys of all commands.
+    hashes: Vec<u64>,
+    /// Bytes of arguments.
+    bytes: usize,
+    /// A command was rejected: EXEC executes none.
+    is_aborted: bool,
+    /// A command may write that is no script.
+    may_write: bool,
+    may_take_memory: bool,
+    /// Bits of [`place`].
+    place: u8,
+    has_scripts: bool,
+    needs: Needs,
+}
+
+/// What queued commands need beside the shards of their keys. EXEC takes what any of them does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Needs {
+    /// Nothing.
+    #[default]
+    Keys,
+    /// Shards that nobody uses, while it looks at each.
+    Free,
+    /// All shards.
+    All,
+    /// All shards, while no other thread executes commands: it changes more than keys.
+    World,
+}
+
+#[derive(Debug)]
+struct Queued {
+    entry: &'static Entry,
+    /// Where its spans begin.
+    span: u32,
+    /// Where the hashes of its keys begin.
+    hash: u32,
+}
+
+/// A queued command.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct QueuedCommand<'a> {
+    pub(super) entry: &'static Entry,
+    pub(super) args: Args<'a>,
+    /// The hashes of its keys, in the order of its row's positions.
+    pub(super) hashes: &'a [u64],
+}
+
+impl Transaction {
+    /// Adds a request for this entry, which may write or not. Returns whether there was room.
+    pub(crate) fn push(
+        &mut self,
+        entry: &'static Entry,
+        Request { args, hash, .. }: &Request<'_>,
+        may_write: bool,
+        hasher: &KeyHasher,
+    ) -> bool {
+        let bytes: usize = args.iter().map(<[u8]>::len).sum();
+        let copied = self.copied.len().saturating_add(bytes);
+        let places = (u32::try_from(self.spans.len()), u32::try_from(self.hashes.len()));
+        let (Ok(span), Ok(hash_at)) = places else { return false };
+        if copied > COPIED_BYTES_MAX {
+            return false;
+        }
+        match hash {
+            Some(hash) => self.hashes.push(*hash),
+            None => push_hashes(&mut self.hashes, hasher, entry, args),
+        }
+        for (index, arg) in args.iter().enumerate() {
+            let span = match args.own(index) {
+                Some(own) => {
+                    self.own.push(Arc::clone(own));
+                    Span::own(self.own.len() - 1)
+                }
+                None => {
+                    self.copied.extend_from_slice(arg);
+                    Span::new(self.copied.len() - arg.len(), arg.len())
+                }
+            };
+            self.spans.push(span);
+        }
+        self.bytes += bytes;
+        // What a script declares may be another thing at EXEC.
+        let is_script = matches!(entry.call, Call::Script(_));
+        self.may_write |= may_write && !is_script;
+        self.may_take_memory |= entry.spec.flags.has(Flags::DENYOOM);
+        self.place |= entry.place;
+        self.has_scripts |= is_script;
+        self.needs = self.needs.max(Needs::of(entry, args));
+        self.commands.push(Queued { entry, span, hash: hash_at });
+        true
+    }
+
+    /// Makes EXEC fail, because a command was rejected.
+    pub(crate) fn abort(&mut self) {
+        self.is_aborted = true;
+    }
+
+    pub(crate) fn is_aborted(&self) -> bool {
+        self.is_aborted
+    }
+
+    /// Queued commands.
+    pub(crate) fn len(&self) -> usize {
+        self.commands.len()
+    }
+
+    /// Bytes of arguments.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Bytes of memory that the queue takes, about.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        let (command, span) = (size_of::<Queued>(), size_of::<Span>());
+        let places = self.commands.len() * command + self.spans.len() * span;
+        self.bytes + places + size_of_val(self.hashes.as_slice())
+    }
+
+    /// Whether EXEC may change the keyspace: as its scripts and functions are now.
+    pub(crate) fn may_write(&self, node: &Node) -> bool {
+        !self.is_aborted && (self.may_write || self.has_scripts && self.scripts_may_write(node))
+    }
+
+    fn scripts_may_write(&self, node: &Node) -> bool {
+        let is_script = |queued: &QueuedCommand<'_>| matches!(queued.entry.call, Call::Script(_));
+        let mut scripts = self.commands().filter(is_script);
+        scripts.any(|queued| queued.entry.may_write(node, &queued.args))
+    }
+
+    /// Whether EXEC is refused when memory is short.
+    pub(crate) fn may_take_memory(&self) -> bool {
+        self.may_take_memory && !self.is_aborted
+    }
+
+    /// Bits of [`place`] that EXEC has because of the queued commands.
+    pub(crate) fn place(&self) -> u8 {
+        const PLACES: u8 = place::MAIN | place::SCRIPT | place::HOME | place::NOTIFIES;
+        if self.is_aborted { 0 } else { self.place & PLACES }
+    }
+
+    /// What EXEC needs beside the shards of the keys.
+    pub(super) fn needs(&self) -> Needs {
+        self.needs
+    }
+
+    /// Whether a command runs a script.
+    pub(super) fn has_scripts(&self) -> bool {
+        self.has_scripts
+    }
+
+    /// The queued commands in their order.
+    pub(super) fn commands(&self) -> impl Iterator<Item = QueuedCommand<'_>> {
+        let next = |index: usize| self.commands.get(index + 1);
+        self.commands.iter().enumerate().map(move |(index, queued)| {
+            let spans_end = next(index).map_or(self.spans.len(), |next| next.span as usize);
+            let hashes_end = next(index).map_or(self.hashes.len(), |next| next.hash as usize);
+            let spans = &self.spans[queued.span as usize..spans_end];
+            let args = Args::new(&self.copied, spans, &self.own);
+            let hashes = &self.hashes[queued.hash as usize..hashes_end];
+            QueuedCommand { entry: queued.entry, args, hashes }
+        })
+    }
+
+    /// The hashes of the keys of all commands.
+    pub(super) fn hashes(&self) -> &[u64] {
+        &self.hashes
+    }
+
+    /// Empties the queue for the next transaction. Keeps a bounded amount of memory.
+    pub(crate) fn clear(&mut self) {
+        let Self { mut commands, mut spans, mut copied, mut own, mut hashes, .. } =
+            std::mem::take(self);
+        clear(&mut commands, KEPT_BYTES_MAX);
+        clear(&mut spans, KEPT_BYTES_MAX);
+        clear(&mut copied, KEPT_BYTES_MAX);
+        clear(&mut own, KEPT_BYTES_MAX);
+        clear(&mut hashes, KEPT_BYTES_MAX);
+        *self = Self { commands, spans, copied, own, hashes, ..Self::default() };
+    }
+}
+
+impl Needs {
+    fn of(entry: &Entry, args: &Args<'_>) -> Self {
+        match entry.spec.scope.with(args) {
+            ShardScope::EachFree => Self::Free,
+            ShardScope::EachShard => Self::All,
+            ShardScope::Keys if !changes_server(entry) => Self::Keys,
+            ShardScope::Keys | ShardScope::Exclusive | ShardScope::KeysOrExclusive(_) => {
+                Self::World
+            }
+        }
+    }
+}
+
+/// Whether a command that names no shards belongs to the main thread, and so changes the server.
+pub(crate) fn changes_server(entry: &Entry) -> bool {
+    matches!(entry.call, Call::Node(_)) && entry.spec.flags.has(Flags::MAIN)
+}

@@ -1,0 +1,119 @@
+//! The keys that a client watches: WATCH.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use engine::LockedShards;
+use store::{Key, Shard, Watch};
+
+use crate::clients::session::Session;
+use crate::execution::worker::Worker;
+use crate::host::ShardLocks;
+
+/// The keys that one client watches.
+#[derive(Debug, Default)]
+pub(crate) struct WatchedKeys {
+    watch: Arc<Watch>,
+    /// By database and hash, each once.
+    keys: Vec<WatchedKey>,
+}
+
+#[derive(Debug)]
+struct WatchedKey {
+    db: usize,
+    hash: u64,
+    name: Box<[u8]>,
+    /// The shard knows of it.
+    is_told: bool,
+}
+
+impl WatchedKeys {
+    fn place_of(&self, db: usize, key: Key<'_>) -> Result<usize, usize> {
+        self.keys.binary_search_by_key(&(db, key.hash), |key| (key.db, key.hash))
+    }
+
+    /// Whether a key is watched.
+    pub(crate) fn contains(&self, db: usize, key: Key<'_>) -> bool {
+        self.place_of(db, key).is_ok()
+    }
+
+    /// Adds a key that is not watched yet. The caller has told the shard, or has found it in use
+    /// (`is_told` is false) and marked the watch.
+    pub(crate) fn add(&mut self, db: usize, key: Key<'_>, is_told: bool) {
+        if let Err(at) = self.place_of(db, key) {
+            let (hash, name) = (key.hash, key.bytes.into());
+            self.keys.insert(at, WatchedKey { db, hash, name, is_told });
+        }
+    }
+
+    /// What the shards mark when a key changes.
+    pub(crate) fn watch(&self) -> &Arc<Watch> {
+        &self.watch
+    }
+
+    /// Keys watched.
+    pub(crate) fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    pub(super) fn hashes(&self) -> impl Iterator<Item = u64> {
+        self.keys.iter().map(|key| key.hash)
+    }
+
+    /// Whether a key has changed, or expired, since it is watched. The shards of all are locked.
+    pub(super) fn have_changed(&self, worker: &Worker, shards: &mut LockedShards<'_>) -> bool {
+        let map = worker.node.map;
+        let has_expired = |key: &WatchedKey| {
+            let Key { bytes, hash } = Key { bytes: &key.name, hash: key.hash };
+            let db = shards.shard(map.shard_of(hash)).db(key.db);
+            db.expired_while_watched(&worker.turn, Key { bytes, hash }, &self.watch)
+        };
+        self.watch.is_touched() || self.keys.iter().any(has_expired)
+    }
+
+    /// Ends the watch of keys whose shards are all locked.
+    pub(super) fn leave_locked(&self, worker: &Worker, shards: &mut LockedShards<'_>) {
+        let map = worker.node.map;
+        for key in &self.keys {
+            shards.shard(map.shard_of(key.hash)).db(key.db).unwatch(key.hash, &self.watch);
+        }
+    }
+
+    /// Ends the watch of all keys, one shard after another; later for those whose shards are in
+    /// use.
+    pub(crate) fn leave(mut self, worker: &mut Worker, shards: &mut LockedShards<'_>) {
+        let (map, watch) = (worker.node.map, &self.watch);
+        self.keys.retain(|key| {
+            let mut leave = |shard: &mut Shard| shard.db(key.db).unwatch(key.hash, watch);
+            key.is_told && !shards.try_visit(map.shard_of(key.hash), Duration::ZERO, &mut leave)
+        });
+        if !self.keys.is_empty() {
+            worker.put_off.watched.push(self);
+        }
+    }
+}
+
+impl Session {
+    /// Ends the watch of all keys, one shard after another.
+    pub(crate) fn unwatch(&mut self, worker: &mut Worker, shards: &mut LockedShards<'_>) {
+        if let Some(watched) = self.watched.take() {
+            watched.leave(worker, shards);
+            self.record.set_watch(None);
+        }
+    }
+
+    /// Forgets the queued commands and the watched keys.
+    pub(crate) fn discard(&mut self, worker: &mut Worker, shards: &mut LockedShards<'_>) {
+        if let Some(transaction) = self.transaction.take() {
+            worker.keep_for_next(transaction);
+            self.record.set_transaction(None);
+        }
+        self.unwatch(worker, shards);
+    }
+}
+
+/// Forgets the transaction and the watched keys of a client that is closed. For the client's owner,
+/// inside the gate.
+pub fn forget<L: ShardLocks>(worker: &mut Worker, session: &mut Session, locks: &L) {
+    session.discard(worker, &mut LockedShards::Each(locks));
+}

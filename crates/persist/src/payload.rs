@@ -1,0 +1,81 @@
+//! What surrounds the payload of DUMP and FUNCTION DUMP.
+//!
+//! ```text
+//! content │ version u16 │ CRC64 of all before it, u64      little-endian
+//! ```
+
+use crate::crc64::{CHECKSUM_BYTES, checksum};
+use crate::rdb::VERSION;
+
+const VERSION_BYTES: usize = 2;
+const FOOTER_BYTES: usize = VERSION_BYTES + CHECKSUM_BYTES;
+
+/// The highest version that is read: Valkey 9's. The two servers share the numbers up to 11, and
+/// those from 12 to 79 are Redis's.
+pub const VERSION_MAX: u16 = 80;
+
+/// The footer is not what it should be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WrongFooter;
+
+/// Puts the footer behind a content.
+pub fn seal(content: &mut Vec<u8>) {
+    content.extend_from_slice(&VERSION.to_le_bytes());
+    let checksum = checksum(content);
+    content.extend_from_slice(&checksum.to_le_bytes());
+}
+
+/// The content of a payload and its version.
+///
+/// # Errors
+/// When the payload is too short, its version is not supported or its checksum is wrong.
+pub fn open(payload: &[u8]) -> Result<(&[u8], u16), WrongFooter> {
+    let (content, footer) = payload.split_last_chunk::<FOOTER_BYTES>().ok_or(WrongFooter)?;
+    let [low, high, stored @ ..] = *footer;
+    let version = u16::from_le_bytes([low, high]);
+    let summed = &payload[..payload.len() - CHECKSUM_BYTES];
+    if !is_supported(version) || checksum(summed) != u64::from_le_bytes(stored) {
+        return Err(WrongFooter);
+    }
+    Ok((content, version))
+}
+
+/// Whether payloads of a version are read.
+fn is_supported(version: u16) -> bool {
+    version <= VERSION || version == VERSION_MAX
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sealed_content_is_opened_and_a_changed_one_is_not() {
+        let mut payload = b"\x00\xc0\x0a".to_vec();
+        seal(&mut payload);
+        // What Redis 8 answers to DUMP for the string 10.
+        assert_eq!(payload, b"\x00\xc0\x0a\x0c\x00\xa5\xe9\x63\x85\xf4\x84\xfd\xf2");
+        assert_eq!(open(&payload), Ok((&b"\x00\xc0\x0a"[..], 12)));
+        for at in 0..payload.len() {
+            let mut changed = payload.clone();
+            changed[at] ^= 1;
+            assert_eq!(open(&changed), Err(WrongFooter), "byte {at}");
+        }
+        for len in 0..payload.len() {
+            assert_eq!(open(&payload[..len]), Err(WrongFooter), "{len} bytes");
+        }
+    }
+
+    #[test]
+    fn versions_of_other_formats_are_refused() {
+        for version in [0, 1, 11, 12, 13, 79, 80, 81, 0x100, u16::MAX] {
+            let mut payload = b"content".to_vec();
+            payload.extend_from_slice(&version.to_le_bytes());
+            let sum = checksum(&payload);
+            payload.extend_from_slice(&sum.to_le_bytes());
+            let supported = version <= 12 || version == 80;
+            assert_eq!(open(&payload).is_ok(), supported, "{version}");
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! Writing values as Redis 8 writes them, so that it and its tools read them: RDB version 12.
+//!
+//! | value | packed in its record | otherwise |
+//! |---|---|---|
+//! | string | | a string |
+//! | list | one listpack | listpacks, and large elements as they are |
+//! | set | an intset or a listpack | members |
+//! | sorted set | a listpack | members with binary scores, the highest first |
+//! | hash | a listpack | fields with values |
+//! | hash with expiries | the earliest, a listpack | the earliest, fields with distances to it |
+//! | stream | | a listpack for each chunk; identifiers; groups |
+//!
+//! However large a value is, at most one of its strings, packed collections or chunks is copied
+//! before it is written. Packed collections beyond 16 MB are written as they are, not compressed:
+//! compression needs them in one piece.
+
+mod packed;
+pub(super) mod stream;
+
+use ds::list::ChunkRef;
+use ds::packed::Entry;
+use store::list::ListRef;
+use store::set::SetRef;
+use store::stored::Stored;
+use store::{Hash, HashRef, Kind, List, Set, SortedSet, Stream, StringRef, StringValue};
+
+use super::types::ValueType;
+use super::{length, string};
+use crate::Sink;
+use crate::lzf::Compressor;
+
+/// What a part of a list is.
+pub(super) const PLAIN_NODE: u64 = 1;
+pub(super) const PACKED_NODE: u64 = 2;
+
+/// Writes values one after another.
+#[derive(Debug, Default)]
+pub struct Encoder {
+    compressor: Option<Compressor>,
+    /// Where packed collections get the form of a file.
+    room: Vec<u8>,
+}
+
+/// The type as which a value is written.
+pub fn value_type(value: Stored<'_>) -> ValueType {
+    match value.kind() {
+        Kind::Bytes | Kind::EditedBytes | Kind::Integer | Kind::Shared => ValueType::String,
+        Kind::PackedList | Kind::List => ValueType::ListQuicklist2,
+        Kind::IntSet => ValueType::SetIntset,
+        Kind::PackedSet => ValueType::SetListpack,
+        Kind::Set => ValueType::Set,
+        Kind::PackedHash => ValueType::HashListpack,
+        Kind::PackedExpiringHash => ValueType::HashListpackExpiring,
+        Kind::Hash => match value.view::<Hash>().and_then(HashRef::earliest) {
+            Some(_) => ValueType::HashExpiring,
+            None => ValueType::Hash,
+        },
+        Kind::PackedSortedSet => ValueType::SortedSetListpack,
+        Kind::SortedSet => ValueType::SortedSet2,
+        Kind::Stream => ValueType::Stream3,
+    }
+}
+
+impl Encoder {
+    /// An encoder that compresses strings, or not.
+    pub fn new(compress: bool) -> Self {
+        Self { compressor: compress.then(Compressor::new), room: Vec::new() }
+    }
+
+    /// Writes a value without its type and key.
+    ///
+    /// # Errors
+    /// Those of the sink.
+    pub fn value<S: Sink>(&mut self, value: Stored<'_>, out: &mut S) -> Result<(), S::Error> {
+        if let Some(text) = value.view::<StringValue>() {
+            match text {
+                StringRef::Bytes(text) => self.string(text, out),
+                StringRef::Shared(text) => self.string(text, out),
+                StringRef::Integer(value) => string::write_integer(out, value),
+            }
+        } else if let Some(list) = value.view::<List>() {
+            self.list(list, out)
+        } else if let Some(set) = value.view::<Set>() {
+            self.set(set, out)
+        } else if let Some(set) = value.view::<SortedSet>() {
+            if let Some(packed) = value.packed() {
+                return self.packed(packed, out);
+            }
+            length::write(out, set.len() as u64)?;
+            // Redis reads them fastest in this order.
+            for pair in set.walk(0..set.len(), true) {
+                self.scored_member(pair.member, pair.score(), out)?;
+            }
+            Ok(())
+        } else if let Some(hash) = value.view::<Hash>() {
+            self.hash(hash, out)
+        } else if let Some(stream) = value.view::<Stream>() {
+            self.stream(stream, out)
+        } else {
+            unreachable!("a value is of one of the types")
+        }
+    }
+
+    /// Writes a string.
+    ///
+    /// # Errors
+    /// Those of the sink.
+    #[inline]
+    pub fn string<S: Sink>(&mut self, text: &[u8], out: &mut S) -> Result<(), S::Error> {
+        string::write(out, text, self.compressor.as_mut())
+    }
+
+    /// Writes an element, a member, a field or a value.
+    ///
+    /// # Errors
+    /// Those of the sink.
+    #[inline]
+    pub fn entry<S: Sink>(&mut self, entry: Entry<'_>, out: &mut S) -> Result<(), S::Error> {
+        string::write_entry(out, entry, self.compressor.as_mut())
+    }
+
+    fn list<S: Sink>(&mut self, list: ListRef<'_>, out: &mut S) -> Result<(), S::Error> {
+        match list {
+            ListRef::Packed(list) => {
+                length::write(out, 1)?;
+                self.list_node(ChunkRef::Packed(list), out)
+            }
+            ListRef::Long(list) => {
+                length::write(out, list.chunks().len() as u64)?;
+                list.chunks().try_for_each(|chunk| self.list_node(chunk, out))
+            }
+        }
+    }
+
+    /// Writes a part of a list; the number of parts stands in front of them.
+    ///
+    /// # Errors
+    /// Those of the sink.
+    pub fn list_node<S: Sink>(&mut self, node: ChunkRef<'_>, out: &mut S) -> Result<(), S::Error> {
+        match node {
+            ChunkRef::Packed(list) => {
+                length::write(out, PACKED_NODE)?;
+                self.packed(list, out)
+            }
+            ChunkRef::Large(element) => {
+                length::write(out, PLAIN_NODE)?;
+                self.entry(element, out)
+            }
+        }
+    }
+
+    fn set<S: Sink>(&mut self, set: SetRef<'_>, out: &mut S) -> Result<(), S::Error> {
+        match set {
+            SetRef::Ints(ints) => self.ints(ints, out),
+            SetRef::Packed(members) => self.packed(members, out),
+            SetRef::Table(table) => {
+                length::write(out, table.len() as u64)?;
+                table.iter().try_for_each(|member| self.string(member.key(), out))
+            }
+        }
+    }
+
+    /// Writes a member of a big sorted set; the number of members stands in front of them.
+    ///
+    /// # Errors
+    /// Those of the sink.
+    #[inline]
+    pub fn scored_member<S: Sink>(
+        &mut self,
+        member: Entry<'_>,
+        score: f64,
+        out: &mut S,
+    ) -> Result<(), S::Error> {
+        self.entry(member, out)?;
+        out.put(&score.to_le_bytes())
+    }
+
+    fn hash<S: Sink>(&mut self, hash: HashRef<'_>, out: &mut S) -> Result<(), S::Error> {
+        let earliest = hash.earliest();
+        match hash {
+            HashRef::Packed(fields) => return self.packed(fields, out),
+            HashRef::Expiring(fields) => {
+                out.put(&earliest.unwrap_or(0).to_le_bytes())?;
+                return self.packed(fields, out);
+            }
+            HashRef::Table(_) => {}
+        }
+        if let Some(earliest) = earliest {
+            out.put(&earliest.to_le_bytes())?;
+        }
+        length::write(out, hash.len() as u64)?;
+        for (field, value) in hash {
+            if let Some(earliest) = earliest {
+                length::write(out, distance(earliest, value.expires_at))?;
+            }
+            self.entry(field, out)?;
+            self.entry(value.entry, out)?;
+        }
+        Ok(())
+    }
+}
+
+/// How a field's expiry is written: 0 for none, and otherwise one more than the distance to the
+/// earliest of the hash.
+pub fn distance(earliest: i64, expires_at: Option<i64>) -> u64 {
+    // The earliest is not above any, and expiries have 48 bits.
+    expires_at.map_or(0, |at| at.wrapping_sub(earliest).wrapping_add(1) as u64)
+}

@@ -1,0 +1,151 @@
+//! Streams.
+//!
+//! ```text
+//! stream    chunks │ (base, listpack) ... │ length │ last id │ first id │ highest deleted id │
+//!           entries ever added │ groups
+//! listpack  entries, deleted, fields, names ..., 0 │ entry ...
+//! entry     flags, ms, seq, values ..., elements                     fields as the chunk's
+//!           flags, ms, seq, fields, names and values ..., elements   own fields
+//! groups    count │ (name, last id, entries read, pending, consumers) ...
+//! pending   count │ (id, delivered at, deliveries) ...
+//! consumers count │ (name, seen at, active at, ids of what is pending) ...
+//! ```
+//!
+//! All of a listpack are its elements; what stands outside are lengths, except that identifiers of
+//! pending entries are 16 bytes, big-endian, as the base, and times 8 bytes, little-endian. The
+//! milliseconds and the sequence of an entry are the differences to those of the base.
+
+use ds::Stream;
+use ds::packed::Encoded;
+use ds::stream::{ChunkEntry, ChunkRef, Consumer, Group, Id};
+
+use super::Encoder;
+use super::packed::{LISTPACK_END, listpack_header};
+use crate::Sink;
+use crate::rdb::length;
+
+/// The flags of an entry.
+pub(crate) const DELETED: i64 = 1;
+pub(crate) const SAME_FIELDS: i64 = 2;
+/// The elements of an entry that are neither names nor values: flags, ms, seq, number of elements
+/// except this.
+pub(crate) const FRAME_ELEMENTS: usize = 3;
+
+const HEADER_BYTES: usize = 6;
+
+/// Builds a listpack in room that has its header already.
+struct Elements<'a> {
+    room: &'a mut Vec<u8>,
+    len: usize,
+}
+
+impl Elements<'_> {
+    fn integer(&mut self, value: i64) {
+        Encoded::integer(value).append_to(self.room);
+        self.len += 1;
+    }
+
+    fn entries(&mut self, entries: &[u8], len: usize) {
+        self.room.extend_from_slice(entries);
+        self.len += len;
+    }
+
+    fn entry(&mut self, base: Id, entry: &ChunkEntry<'_>) {
+        let ChunkEntry { id, deleted, same_fields, pairs, content } = *entry;
+        self.integer(if deleted { DELETED } else { 0 } | if same_fields { SAME_FIELDS } else { 0 });
+        // Two's complement, as in Redis: differences wrap.
+        self.integer(id.ms.wrapping_sub(base.ms) as i64);
+        self.integer(id.seq.wrapping_sub(base.seq) as i64);
+        let elements = if same_fields {
+            self.entries(content, pairs);
+            pairs + FRAME_ELEMENTS
+        } else {
+            self.integer(pairs as i64);
+            self.entries(content, 2 * pairs);
+            2 * pairs + 1 + FRAME_ELEMENTS
+        };
+        self.integer(elements as i64);
+    }
+}
+
+impl Encoder {
+    pub(super) fn stream<S: Sink>(&mut self, stream: &Stream, out: &mut S) -> Result<(), S::Error> {
+        let log = &stream.log;
+        length::write(out, log.chunks_len() as u64)?;
+        for chunk in log.chunk_refs() {
+            self.stream_chunk(chunk, out)?;
+        }
+        length::write(out, log.len())?;
+        write_id(log.last_id, out)?;
+        write_id(log.first_id().unwrap_or(Id::MIN), out)?;
+        write_id(log.max_deleted_id, out)?;
+        length::write(out, log.entries_added)?;
+        length::write(out, stream.groups.len() as u64)?;
+        for (name, group) in stream.groups.iter() {
+            self.group(name, group, out)?;
+        }
+        Ok(())
+    }
+
+    /// Writes a chunk of a stream; the number of chunks stands in front of them.
+    ///
+    /// # Errors
+    /// Those of the sink.
+    pub fn stream_chunk<S: Sink>(
+        &mut self,
+        chunk: ChunkRef<'_>,
+        out: &mut S,
+    ) -> Result<(), S::Error> {
+        self.string(&raw_id(chunk.base()), out)?;
+        self.in_room(out, |room| {
+            room.extend_from_slice(&[0; HEADER_BYTES]);
+            let mut elements = Elements { room, len: 0 };
+            elements.integer(chunk.live() as i64);
+            elements.integer(chunk.deleted() as i64);
+            let (fields, names) = chunk.fields();
+            elements.integer(fields as i64);
+            elements.entries(names, fields);
+            elements.integer(0);
+            for entry in chunk.entries() {
+                elements.entry(chunk.base(), &entry);
+            }
+            let len = elements.len;
+            room.push(LISTPACK_END);
+            let header = listpack_header(room.len(), len);
+            room[..HEADER_BYTES].copy_from_slice(&header);
+        })
+    }
+
+    fn group<S: Sink>(&mut self, name: &[u8], group: &Group, out: &mut S) -> Result<(), S::Error> {
+        self.string(name, out)?;
+        write_id(group.last_id, out)?;
+        // -1, when it is not known, is the highest length.
+        length::write(out, group.entries_read as u64)?;
+        length::write(out, group.pending_len() as u64)?;
+        for (id, pending) in group.pending_range(Id::MIN..=Id::MAX) {
+            out.put(&raw_id(id))?;
+            out.put(&pending.delivered_ms.to_le_bytes())?;
+            length::write(out, pending.deliveries as u64)?;
+        }
+        length::write(out, group.consumers().len() as u64)?;
+        group.consumers().try_for_each(|consumer| self.consumer(consumer, out))
+    }
+
+    fn consumer<S: Sink>(&mut self, consumer: &Consumer, out: &mut S) -> Result<(), S::Error> {
+        self.string(consumer.name(), out)?;
+        out.put(&consumer.seen_ms.to_le_bytes())?;
+        out.put(&consumer.active_ms.to_le_bytes())?;
+        length::write(out, consumer.pending_len() as u64)?;
+        consumer.pending_ids(Id::MIN..=Id::MAX).try_for_each(|id| out.put(&raw_id(id)))
+    }
+}
+
+fn write_id<S: Sink>(id: Id, out: &mut S) -> Result<(), S::Error> {
+    length::write(out, id.ms)?;
+    length::write(out, id.seq)
+}
+
+/// An identifier as 16 bytes.
+fn raw_id(id: Id) -> [u8; 16] {
+    (u128::from(id.ms) << 64 | u128::from(id.seq)).to_be_bytes()
+}

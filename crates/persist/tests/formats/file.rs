@@ -1,0 +1,333 @@
+//! Whole files: written and read back, by hand in every version, cut and damaged.
+
+use std::collections::BTreeMap;
+
+use base::random::Random;
+use persist::rdb::reader::{Attributes, Sizes, Skipped};
+use persist::rdb::writer::Options;
+use persist::rdb::{Decoder, Item, Reader, Writer};
+use persist::{Error, Input, Source, crc64};
+
+use crate::mutations::damage;
+use crate::samples::{Keyspace, contents};
+
+/// What is in a file: notes in their order, and keys with what they hold.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Found {
+    notes: Vec<String>,
+    keys: BTreeMap<Vec<u8>, (Attributes, Vec<String>)>,
+}
+
+/// What becomes of values.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Values {
+    Read,
+    Copy,
+    Skip,
+}
+
+fn read(source: impl Source, checks: bool, values: Values) -> Result<Found, Error> {
+    let mut keyspace = Keyspace::new(1);
+    let (limits, hasher) = (keyspace.limits.clone(), keyspace.turn.hasher);
+    let mut decoder = Decoder::new(&limits, hasher);
+    let mut reader = Reader::new(source, checks)?;
+    let mut found = Found::default();
+    loop {
+        let (key, head) = match reader.item()? {
+            Item::End => return Ok(found),
+            Item::Key(head) => (head.key.to_vec(), (head.attributes, head.value_type)),
+            other => {
+                found.notes.push(format!("{other:?}"));
+                continue;
+            }
+        };
+        let (attributes, value_type) = head;
+        let record = match values {
+            Values::Skip => {
+                found.keys.insert(key, (attributes, Vec::new()));
+                continue;
+            }
+            Values::Read => match reader.record(&mut decoder, 0) {
+                Err(Error::EmptyValue | Error::Module(_)) => {
+                    found.notes.push("skipped".to_owned());
+                    continue;
+                }
+                record => record?,
+            },
+            Values::Copy => {
+                let mut bytes = Vec::new();
+                reader.copy_value(&mut bytes)?;
+                let mut input = Input::new(&bytes[..]);
+                let record = decoder.value(value_type, &mut input)?;
+                let record = record.record(&key, attributes.expires_at, 0);
+                assert!(input.is_at_end()?);
+                record
+            }
+        };
+        assert_eq!(record.view().key(), key);
+        assert_eq!(record.view().expires_at(), attributes.expires_at);
+        record_contents(&mut keyspace, &key, record, &mut found, attributes);
+    }
+}
+
+fn record_contents(
+    keyspace: &mut Keyspace,
+    key: &[u8],
+    record: ds::Record<store::Object>,
+    found: &mut Found,
+    attributes: Attributes,
+) {
+    // Whatever time it is, nothing has expired yet.
+    keyspace.turn.unix_ms = i64::MIN;
+    let place = keyspace.turn.key(key);
+    keyspace.db.put_record(&mut keyspace.turn, place, record);
+    let contents = keyspace.look(key, contents);
+    found.keys.insert(key.to_vec(), (attributes, contents));
+}
+
+/// A file with values of all forms, and what is in it.
+fn sample(seed: u64, options: Options) -> (Vec<u8>, Found) {
+    let mut keyspace = Keyspace::new(seed);
+    let mut found = Found::default();
+    let mut writer = Writer::new(Vec::new(), options).unwrap();
+    writer.aux(b"redis-ver", b"8.0.6").unwrap();
+    found.notes.push(format!("{:?}", Item::Aux(b"redis-ver", b"8.0.6")));
+    writer.function(b"#!lua name=f\n...").unwrap();
+    found.notes.push(format!("{:?}", Item::Function(b"#!lua name=f\n...")));
+    for db in 0..2u64 {
+        let sizes = Sizes { keys: 60, expiring: 20 };
+        writer.database(db, sizes).unwrap();
+        writer.slot(db + 700, sizes).unwrap();
+        found.notes.push(format!("{:?}", Item::Database(db)));
+        found.notes.push(format!("{:?}", Item::Sizes(sizes)));
+        found.notes.push(format!("{:?}", Item::Slot(db + 700, sizes)));
+        for round in 0..60u64 {
+            let name = keyspace.add(round % 6);
+            let attributes = Attributes {
+                expires_at: round.is_multiple_of(3).then_some(1_700_000_000_000 + round as i64),
+                idle_seconds: round.is_multiple_of(4).then_some(round * 1000),
+                frequency: round.is_multiple_of(5).then_some(round as u8),
+            };
+            keyspace.look(&name, |stored| writer.key(stored, attributes).unwrap());
+            let contents = keyspace.look(&name, contents);
+            found.keys.insert(name, (attributes, contents));
+        }
+    }
+    let written = writer.written();
+    let file = writer.finish().unwrap();
+    assert_eq!(file.len() as u64, written + 9);
+    (file, found)
+}
+
+/// Shows bytes in blocks of a length.
+pub struct Blocks<'a>(pub std::slice::Chunks<'a, u8>, pub &'a [u8]);
+
+impl Source for Blocks<'_> {
+    fn block(&self) -> &[u8] {
+        self.1
+    }
+
+    fn advance(&mut self) -> std::io::Result<()> {
+        self.1 = self.0.next().unwrap_or_default();
+        Ok(())
+    }
+}
+
+#[test]
+fn a_file_comes_back_however_it_is_cut_into_blocks() {
+    for seed in 0..6 {
+        let options = Options { compress: seed % 2 == 0, checksum: seed % 3 > 0 };
+        let (file, wanted) = sample(seed, options);
+        assert!(file.starts_with(b"REDIS0012"));
+        for block_bytes in [7, 100, 4096, 1 << 20] {
+            let blocks = Blocks(file.chunks(block_bytes), &[]);
+            assert_eq!(read(blocks, true, Values::Read).unwrap(), wanted);
+            let blocks = Blocks(file.chunks(block_bytes), &[]);
+            assert_eq!(read(blocks, true, Values::Copy).unwrap(), wanted);
+        }
+        let skipped = read(&file[..], true, Values::Skip).unwrap();
+        assert!(skipped.keys.keys().eq(wanted.keys.keys()));
+        assert_eq!(skipped.notes, wanted.notes);
+        let mut reader = Reader::new(&file[..], true).unwrap();
+        while reader.item().unwrap() != Item::End {}
+        assert_eq!(reader.offset(), file.len() as u64);
+        let (source, at) = reader.into_source();
+        assert_eq!(source[at..], *b"");
+    }
+}
+
+#[test]
+fn a_file_that_is_cut_or_changed_is_found_out() {
+    let (file, _) = sample(1, Options::default());
+    for len in (0..file.len()).step_by(41).chain([9, file.len() - 1]) {
+        assert!(read(&file[..len], false, Values::Skip).is_err(), "{len} bytes");
+    }
+    let mut random = Random::new(1);
+    for _ in 0..600 {
+        let mut changed = file.clone();
+        let at = random.below(file.len() as u64) as usize;
+        changed[at] ^= 1 << random.below(8);
+        let result = read(&changed[..], true, Values::Read);
+        assert!(result.is_err(), "byte {at}: {result:?}");
+    }
+    let mut changed = file.clone();
+    *changed.last_mut().unwrap() ^= 1;
+    assert!(matches!(read(&changed[..], true, Values::Skip), Err(Error::Checksum { .. })));
+    assert!(read(&changed[..], false, Values::Skip).is_ok());
+    // What follows a file is somebody else's.
+    let longer = [&file[..], b"*1\r\n"].concat();
+    let mut reader = Reader::new(&longer[..], true).unwrap();
+    while reader.item().unwrap() != Item::End {}
+    let (source, at) = reader.into_source();
+    assert_eq!(source[at..], *b"*1\r\n");
+}
+
+#[test]
+fn a_file_without_a_checksum_says_so() {
+    let (file, wanted) = sample(2, Options { checksum: false, compress: true });
+    assert!(file.ends_with(&[0xff, 0, 0, 0, 0, 0, 0, 0, 0]));
+    assert_eq!(read(&file[..], true, Values::Read).unwrap(), wanted);
+    let (file, _) = sample(2, Options::default());
+    let (all, sum) = file.split_at(file.len() - 8);
+    assert_eq!(sum, crc64::checksum(all).to_le_bytes());
+}
+
+/// A file of these parts; the checksum is 0.
+fn file(magic: &str, parts: &[&[u8]]) -> Vec<u8> {
+    let mut file = magic.as_bytes().to_vec();
+    parts.iter().for_each(|part| file.extend_from_slice(part));
+    file
+}
+
+const END: &[u8] = b"\xff\0\0\0\0\0\0\0\0";
+
+fn check(magic: &str, parts: &[&[u8]], notes: &[&str], keys: &[(&str, Attributes, &[&str])]) {
+    let file = file(magic, parts);
+    let found = read(&file[..], true, Values::Read).unwrap_or_else(|e| panic!("{magic}: {e}"));
+    assert_eq!(found.notes, notes, "{magic}");
+    let wanted = keys.iter().map(|(key, attributes, contents)| {
+        let contents = contents.iter().map(|text| text.to_string()).collect();
+        (key.as_bytes().to_vec(), (*attributes, contents))
+    });
+    assert_eq!(found.keys, wanted.collect(), "{magic}");
+}
+
+const NONE: Attributes = Attributes { expires_at: None, idle_seconds: None, frequency: None };
+
+#[test]
+fn files_of_the_first_version() {
+    let soon = Attributes { expires_at: Some(1_300_000_000_000), ..NONE };
+    let parts: &[&[u8]] = &[
+        b"\xfe\x03",
+        b"\x00\x01a\x02hi",
+        b"\xfd\x00\x6d\x7c\x4d\x00\x01b\xc0\x07",
+        b"\x09\x01h\x07\x01\x01f\x01\x00v\xff",
+        b"\xff",
+    ];
+    let keys: &[(&str, Attributes, &[&str])] =
+        &[("a", NONE, &["hi 2"]), ("b", soon, &["7 1"]), ("h", NONE, &["f 1 v 1 None"])];
+    check("REDIS0001", parts, &["Database(3)"], keys);
+    check("REDIS0004", parts, &["Database(3)"], keys);
+    // From version 5 on the checksum is there.
+    assert!(matches!(read(&file("REDIS0005", parts)[..], true, Values::Read), Err(Error::End)));
+}
+
+#[test]
+fn opcodes_of_later_versions() {
+    let attributes =
+        Attributes { expires_at: Some(0x0102_0304), idle_seconds: Some(70), frequency: None };
+    let parts: &[&[u8]] = &[
+        b"\xfa\x04ctim\xc0\x05",
+        b"\xf7\x81\xb5\xeb\x2d\xfa\xdc\xa9\x78\x03\x02\x01\x05\x03abc\x00",
+        b"\xf5\x01x",
+        b"\xf6\x01n\x03lua\x01\x04desc\x04code",
+        b"\xfe\x00\xfb\x02\x01\xf4\x05\x01\x00",
+        b"\xfc\x04\x03\x02\x01\0\0\0\0\xf8\x40\x46\x00\x01a\x02hi",
+        // A value of a module, and a list of no elements.
+        b"\x07\x01m\x81\xb5\xeb\x2d\xfa\xdc\xa9\x78\x03\x01\x40\x05\x00",
+        b"\x01\x01e\x00",
+        b"\x16\x01h\x01\x00\x01f\x01v",
+        END,
+    ];
+    let notes = [
+        "Aux([99, 116, 105, 109], [53])",
+        &format!("{:?}", Item::Skipped(Skipped::ModuleAux(*b"test-type"))),
+        "Function([120])",
+        &format!("{:?}", Item::Function(b"#!lua name=n\ncode")),
+        "Database(0)",
+        "Sizes(Sizes { keys: 2, expiring: 1 })",
+        "Slot(5, Sizes { keys: 1, expiring: 0 })",
+        "skipped",
+        "skipped",
+    ];
+    let found = read(&file("REDIS0012", parts)[..], true, Values::Read).unwrap();
+    assert_eq!(found.notes, notes);
+    assert_eq!(found.keys[&b"a"[..]], (attributes, vec!["hi 2".to_owned()]));
+    assert_eq!(found.keys[&b"h"[..]].1, ["f 1 v 1 None"]);
+    let skipped = read(&file("REDIS0012", parts)[..], true, Values::Skip).unwrap();
+    assert_eq!(skipped.keys.len(), 4);
+}
+
+#[test]
+fn files_of_valkey() {
+    let parts: &[&[u8]] = &[
+        b"\xf3\x02ab\x02\x00\x05\x07\x09",
+        b"\x16\x01h\x01\x01f\x01v\x10\x27\0\0\0\0\0\0",
+        b"\xf9\x07\x00\x01a\x00",
+        END,
+    ];
+    let often = Attributes { frequency: Some(7), ..NONE };
+    check(
+        "VALKEY080",
+        parts,
+        &["Skipped(SlotImport)"],
+        &[("h", NONE, &["f 1 v 1 Some(10000)"]), ("a", often, &[" 0"])],
+    );
+    // Elsewhere the numbers mean other things.
+    assert!(read(&file("REDIS0012", parts)[..], true, Values::Read).is_err());
+    let reader = Reader::new(&file("VALKEY080", parts)[..], true).map(|reader| reader.is_valkey());
+    assert!(reader.unwrap());
+}
+
+#[test]
+fn what_is_no_file_of_a_supported_version_is_refused() {
+    for magic in ["REDIS0000", "REDIS0013", "REDIS0080", "VALKEY011", "VALKEY079", "VALKEY081"] {
+        let result = Reader::new(magic.as_bytes(), true).map(|_| ());
+        assert!(matches!(result, Err(Error::Version(Some(_)))), "{magic}");
+    }
+    for magic in
+        ["REDIS00x1", "REDIX0001", "VALKEY08:", "\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}"]
+    {
+        let result = Reader::new(magic.as_bytes(), true).map(|_| ());
+        assert!(matches!(result, Err(Error::Version(None))), "{magic}");
+    }
+    assert!(matches!(Reader::new(&b"REDIS001"[..], true).map(|_| ()), Err(Error::End)));
+    let faults: &[&[u8]] = &[b"\x06\x01k", b"\x08\x01k", b"\x1a\x01k", b"\xf3\x01k", b"\xf2"];
+    for fault in faults {
+        let result = read(&file("REDIS0012", &[fault])[..], true, Values::Read);
+        assert!(matches!(result, Err(Error::UnknownType(_))), "{fault:?}: {result:?}");
+    }
+}
+
+#[test]
+fn damaged_files_are_refused_or_read() {
+    let (mut refused, mut read_whole) = (0, 0);
+    for seed in 0..4 {
+        let (sample, _) = sample(seed, Options { compress: false, checksum: false });
+        // Of the values that are not long.
+        let file: Vec<u8> = sample.into_iter().take(20_000).collect();
+        let mut random = Random::new(seed);
+        for _ in 0..1500 {
+            let start = random.below(file.len() as u64 / 2) as usize;
+            let mut damaged = [b"REDIS0012", &file[9..][..start.min(3000)], END].concat();
+            damage(&mut damaged, &file, &mut random);
+            for values in [Values::Read, Values::Copy, Values::Skip] {
+                match read(&damaged[..], false, values) {
+                    Ok(_) => read_whole += 1,
+                    Err(_) => refused += 1,
+                }
+            }
+        }
+    }
+    assert!(refused > 1000, "{refused} refused, {read_whole} read");
+}

@@ -1,0 +1,9 @@
+//! The formats against values of every form: written and read back, read from what old servers
+//! wrote, and read after random damage.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+mod file;
+mod mutations;
+mod old;
+mod round_trip;
+mod samples;

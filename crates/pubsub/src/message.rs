@@ -1,0 +1,143 @@
+//! A published message, encoded once for all who receive it.
+//!
+//! ```text
+//!   >3 \r\n $7 message \r\n               | $len channel \r\n $len payload \r\n
+//!   *4 \r\n $8 pmessage $len pattern \r\n | $len channel \r\n $len payload \r\n
+//!   what protocol and subscription decide | the body: the same for everyone
+//! ```
+//!
+//! The body of a long message is shared by everyone's output until it is sent.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use resp::{Out, Reply};
+
+/// The name of a channel, or a pattern, as all who keep it share it.
+pub type Name = Arc<[u8]>;
+
+/// Bodies of more bytes are shared by the outputs of clients, not copied.
+pub const COPIED_BYTES_MAX: usize = 16 * 1024;
+
+/// What a client is subscribed to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// A channel.
+    Channel,
+    /// All channels that a pattern matches.
+    Pattern,
+    /// A shard channel, whose name has nothing to do with those of other channels.
+    Shard,
+}
+
+impl Kind {
+    /// The first element of what its subscribers receive.
+    fn word(self) -> &'static [u8] {
+        match self {
+            Self::Channel => b"message",
+            Self::Pattern => b"pmessage",
+            Self::Shard => b"smessage",
+        }
+    }
+}
+
+/// The patterns that match a message's channel.
+#[derive(Debug)]
+pub struct Matches {
+    /// When the message was published, among the changes of patterns.
+    pub(crate) moment: u64,
+    /// The patterns with their hashes.
+    pub(crate) patterns: Vec<(Name, u64)>,
+}
+
+/// A message on its way to the subscribers of one thread.
+#[derive(Clone, Debug)]
+pub struct Published {
+    /// [`Kind::Channel`] or [`Kind::Shard`].
+    pub(crate) kind: Kind,
+    /// The hash of the channel's name.
+    pub(crate) hash: u64,
+    /// When it was published, among the changes of the channels of its bucket.
+    pub(crate) moment: u64,
+    body: Arc<Vec<u8>>,
+    /// Where the channel's name lies in the body.
+    channel: Range<usize>,
+    /// None: no pattern matches.
+    pub(crate) matches: Option<Arc<Matches>>,
+    /// To how many subscriptions it goes on the thread that it is sent to.
+    receivers: u32,
+}
+
+/// What a delivery of a message takes whose body is shared, about, in bytes.
+const DELIVERY_BYTES: usize = 64;
+
+impl Published {
+    pub(crate) fn new(
+        (kind, hash, moment): (Kind, u64, u64),
+        (body, channel): (Arc<Vec<u8>>, Range<usize>),
+        matches: Option<Arc<Matches>>,
+    ) -> Self {
+        Self { kind, hash, moment, body, channel, matches, receivers: 0 }
+    }
+
+    /// The name of the channel that it was published to.
+    pub fn channel(&self) -> &[u8] {
+        &self.body[self.channel.clone()]
+    }
+
+    /// What every receiver gets of it.
+    pub(crate) fn body(&self) -> &Arc<Vec<u8>> {
+        &self.body
+    }
+
+    /// The same for a thread with so many subscriptions that receive it.
+    pub(crate) fn to(&self, receivers: usize) -> Self {
+        Self { receivers: u32::try_from(receivers).unwrap_or(u32::MAX), ..self.clone() }
+    }
+
+    /// Bytes that it will have taken in memory when it is delivered, about.
+    pub fn weight(&self) -> usize {
+        let receivers = self.receivers as usize;
+        match self.body.len() {
+            len @ 0..=COPIED_BYTES_MAX => (len + DELIVERY_BYTES) * receivers,
+            len => len + DELIVERY_BYTES * receivers,
+        }
+    }
+}
+
+/// The body of a message, and where the channel's name lies in it.
+pub(crate) fn encode(channel: &[u8], payload: &[u8]) -> (Arc<Vec<u8>>, Range<usize>) {
+    let mut out = Out::default();
+    // Two lengths with what surrounds them take no more.
+    out.bytes.reserve_exact(channel.len() + payload.len() + 32);
+    let mut reply = Reply::new(&mut out, false);
+    reply.bulk(channel);
+    let end = reply.mark().bytes - b"\r\n".len();
+    reply.bulk(payload);
+    (Arc::new(out.bytes), end - channel.len()..end)
+}
+
+/// Writes a message as a client receives it that is subscribed to the channel, or to `pattern`.
+pub(crate) fn write(
+    body: &Arc<Vec<u8>>,
+    kind: Kind,
+    pattern: Option<&Name>,
+    (out, resp3): (&mut Out, bool),
+) {
+    let mut reply = Reply::new(out, resp3);
+    match pattern {
+        None => {
+            reply.push(3);
+            reply.bulk(kind.word());
+        }
+        Some(pattern) => {
+            reply.push(4);
+            reply.bulk(Kind::Pattern.word());
+            reply.bulk(pattern);
+        }
+    }
+    match body.len() {
+        0..=COPIED_BYTES_MAX => reply.raw(body),
+        _ => out.push_shared(Arc::clone(body)),
+    }
+}

@@ -1,0 +1,319 @@
+//! On which threads channels and patterns have subscribers: what all threads share.
+//!
+//! Channels stand in buckets by the hash of their names, each behind a lock; patterns stand behind
+//! one lock, which publishers share. Whoever publishes counts the receivers and sends one message
+//! to each thread that has some *while it holds the locks*. Therefore:
+//! - Who has unsubscribed finds every message for which it was counted on its thread's way.
+//! - The messages to one channel arrive at all threads in the same order.
+//!
+//! Each change under a lock has a moment, a number that grows, and each message carries the moments
+//! at which it was published. A subscription lasts from the moment at which it began, which
+//! belongs to it, to that at which it ended, which does not.
+//!
+//! Locks are leaves: nothing is waited for while one is held. Where nobody is subscribed,
+//! publishing costs a load. Long messages are encoded before anything is locked.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use base::hash::KeyHasher;
+use crossbeam_utils::CachePadded;
+use hashbrown::HashTable;
+
+use super::shim::{AtomicUsize, Mutex, Ordering, RwLock};
+use crate::message::{COPIED_BYTES_MAX, Kind, Matches, Name, Published, encode};
+use crate::pattern_index::PatternIndex;
+use crate::threads::Threads;
+
+/// Locks for each of the two kinds of channels.
+const BUCKETS: usize = 64;
+
+/// A subscription that has begun.
+#[derive(Debug)]
+pub struct Registered {
+    /// The name as all share it.
+    pub name: Name,
+    /// The moment from which on messages are for it.
+    pub since: u64,
+}
+
+#[derive(Debug)]
+struct Channel {
+    hash: u64,
+    name: Name,
+    threads: Threads,
+}
+
+/// Some of the channels.
+#[derive(Debug, Default)]
+struct Bucket {
+    channels: HashTable<Channel>,
+    moment: u64,
+}
+
+impl Bucket {
+    fn find(&self, hash: u64, name: &[u8]) -> Option<&Channel> {
+        self.channels.find(hash, |channel| *channel.name == *name)
+    }
+}
+
+/// Channels of one kind.
+#[derive(Debug)]
+struct Channels {
+    buckets: Box<[CachePadded<Mutex<Bucket>>]>,
+    /// Channels in all buckets.
+    count: AtomicUsize,
+}
+
+impl Channels {
+    fn new() -> Self {
+        let buckets = (0..BUCKETS).map(|_| CachePadded::new(Mutex::new(Bucket::default())));
+        Self { buckets: buckets.collect(), count: AtomicUsize::new(0) }
+    }
+
+    fn bucket(&self, hash: u64) -> &Mutex<Bucket> {
+        // The low bits decide the place in the bucket's table, the highest its tag.
+        &self.buckets[(hash >> 32) as usize % BUCKETS]
+    }
+}
+
+#[derive(Debug)]
+struct Patterns {
+    index: PatternIndex,
+    moment: u64,
+}
+
+/// Which threads have subscribers of which channels and patterns.
+#[derive(Debug)]
+pub struct Registry {
+    hasher: KeyHasher,
+    channels: Channels,
+    shard_channels: Channels,
+    patterns: RwLock<Patterns>,
+    /// Patterns in the index.
+    pattern_count: AtomicUsize,
+}
+
+impl Registry {
+    /// No subscribers. Clients choose the names, so the hash must have a secret.
+    pub fn new(hasher: KeyHasher) -> Self {
+        Self {
+            hasher,
+            channels: Channels::new(),
+            shard_channels: Channels::new(),
+            patterns: RwLock::new(Patterns { index: PatternIndex::new(hasher), moment: 0 }),
+            pattern_count: AtomicUsize::new(0),
+        }
+    }
+
+    fn of(&self, kind: Kind) -> &Channels {
+        if kind == Kind::Shard { &self.shard_channels } else { &self.channels }
+    }
+
+    /// The hash of a name, by which the [subscribers](crate::Subscribers) of a thread find it.
+    pub fn hash(&self, name: &[u8]) -> u64 {
+        self.hasher.hash(name)
+    }
+
+    /// Begins a subscription of a client on `thread`. While nobody can publish to it, `announce` is
+    /// called with what has begun.
+    pub fn subscribe(
+        &self,
+        (kind, name, hash): (Kind, &[u8], u64),
+        thread: usize,
+        announce: impl FnOnce(&Registered),
+    ) -> Registered {
+        if kind == Kind::Pattern {
+            let mut patterns = self.patterns.write();
+            patterns.moment += 1;
+            let name = patterns.index.add(name, thread);
+            self.pattern_count.store(patterns.index.len(), Ordering::Relaxed);
+            let registered = Registered { name, since: patterns.moment };
+            announce(&registered);
+            return registered;
+        }
+        let channels = self.of(kind);
+        let mut bucket = channels.bucket(hash).lock();
+        bucket.moment += 1;
+        let since = bucket.moment;
+        let mut is_new = false;
+        let mut channel = bucket
+            .channels
+            .entry(hash, |channel| *channel.name == *name, |channel| channel.hash)
+            .or_insert_with(|| {
+                is_new = true;
+                Channel { hash, name: name.into(), threads: Threads::default() }
+            });
+        let channel = channel.get_mut();
+        channel.threads.add(thread);
+        let registered = Registered { name: channel.name.clone(), since };
+        if is_new {
+            channels.count.fetch_add(1, Ordering::Relaxed);
+        }
+        announce(&registered);
+        registered
+    }
+
+    /// Ends a subscription of a client on `thread`. Returns the moment from which on messages are
+    /// not for it; all earlier ones are on the thread's way. While nobody can publish to it,
+    /// `announce` is called with that.
+    pub fn unsubscribe(
+        &self,
+        (kind, name, hash): (Kind, &[u8], u64),
+        thread: usize,
+        announce: impl FnOnce(u64),
+    ) -> u64 {
+        if kind == Kind::Pattern {
+            let mut patterns = self.patterns.write();
+            patterns.moment += 1;
+            patterns.index.remove(name, thread);
+            self.pattern_count.store(patterns.index.len(), Ordering::Relaxed);
+            announce(patterns.moment);
+            return patterns.moment;
+        }
+        let channels = self.of(kind);
+        let mut bucket = channels.bucket(hash).lock();
+        bucket.moment += 1;
+        let until = bucket.moment;
+        let found = bucket.channels.find_entry(hash, |channel| *channel.name == *name);
+        debug_assert!(found.is_ok(), "who unsubscribes was subscribed");
+        if let Ok(mut found) = found {
+            found.get_mut().threads.remove(thread);
+            if found.get().threads.is_empty() {
+                found.remove();
+                channels.count.fetch_sub(1, Ordering::Relaxed);
+            }
+        }
+        announce(until);
+        until
+    }
+
+    /// Moves a subscription from the thread of a client to the one that it goes to. Returns the
+    /// moment at which the one ends and the other begins; all earlier messages are on the way of
+    /// the thread `from`. While nobody can publish to it, `announce` is called with that.
+    pub fn transfer(
+        &self,
+        (kind, name, hash): (Kind, &[u8], u64),
+        (from, to): (usize, usize),
+        announce: impl FnOnce(u64),
+    ) -> u64 {
+        if kind == Kind::Pattern {
+            let mut patterns = self.patterns.write();
+            patterns.moment += 1;
+            patterns.index.transfer(name, from, to);
+            announce(patterns.moment);
+            return patterns.moment;
+        }
+        let mut bucket = self.of(kind).bucket(hash).lock();
+        bucket.moment += 1;
+        if let Some(channel) = bucket.channels.find_mut(hash, |other| *other.name == *name) {
+            channel.threads.add(to);
+            channel.threads.remove(from);
+        }
+        announce(bucket.moment);
+        bucket.moment
+    }
+
+    /// Publishes a message to a channel of a kind: calls `send` once for each thread that has
+    /// receivers. Returns how many receivers there are in all. `send` must wait for nothing.
+    #[inline]
+    pub fn publish(
+        &self,
+        kind: Kind,
+        (channel, payload): (&[u8], &[u8]),
+        send: &mut dyn FnMut(usize, Published),
+    ) -> usize {
+        let is_matched = kind != Kind::Shard && self.pattern_count.load(Ordering::Relaxed) != 0;
+        if !is_matched && self.of(kind).count.load(Ordering::Relaxed) == 0 {
+            return 0;
+        }
+        self.publish_to_some(kind, is_matched, (channel, payload), send)
+    }
+
+    #[inline(never)]
+    fn publish_to_some(
+        &self,
+        kind: Kind,
+        is_matched: bool,
+        (channel, payload): (&[u8], &[u8]),
+        send: &mut dyn FnMut(usize, Published),
+    ) -> usize {
+        let hash = self.hasher.hash(channel);
+        let mut encoded = None;
+        if channel.len() + payload.len() > COPIED_BYTES_MAX {
+            if !self.has_receivers(kind, is_matched, (channel, hash)) {
+                return 0;
+            }
+            encoded = Some(encode(channel, payload));
+        }
+        let bucket = self.of(kind).bucket(hash).lock();
+        let found = bucket.find(hash, channel);
+        let mut receivers = found.map_or(0, |found| found.threads.clients());
+        let patterns = is_matched.then(|| self.patterns.read());
+        let mut of_patterns: Vec<(&Name, u64, &Threads)> = Vec::new();
+        if let Some(patterns) = &patterns {
+            patterns.index.matching(channel, |name, hash, threads| {
+                receivers += threads.clients();
+                of_patterns.push((name, hash, threads));
+            });
+        }
+        if receivers == 0 {
+            return 0;
+        }
+        let body: (Arc<Vec<u8>>, Range<usize>) =
+            encoded.unwrap_or_else(|| encode(channel, payload));
+        let matches = patterns.as_ref().filter(|_| !of_patterns.is_empty()).map(|patterns| {
+            let names =
+                of_patterns.iter().map(|(name, hash, _)| (Name::clone(name), *hash)).collect();
+            Arc::new(Matches { moment: patterns.moment, patterns: names })
+        });
+        let message = Published::new((kind, hash, bucket.moment), body, matches);
+        if of_patterns.is_empty() {
+            let threads = found.into_iter().flat_map(|found| found.threads.iter());
+            threads.for_each(|(thread, clients)| send(thread, message.to(clients)));
+            return receivers;
+        }
+        let of_channel = found.map(|found| &found.threads).into_iter();
+        let all = of_channel.chain(of_patterns.iter().map(|(_, _, threads)| *threads));
+        let mut threads: Vec<(usize, usize)> = all.flat_map(Threads::iter).collect();
+        threads.sort_unstable();
+        for same in threads.chunk_by(|(one, _), (other, _)| one == other) {
+            let clients = same.iter().map(|(_, clients)| clients).sum();
+            send(same[0].0, message.to(clients));
+        }
+        receivers
+    }
+
+    fn has_receivers(&self, kind: Kind, is_matched: bool, (channel, hash): (&[u8], u64)) -> bool {
+        let mut matches = self.of(kind).bucket(hash).lock().find(hash, channel).is_some();
+        if is_matched && !matches {
+            self.patterns.read().index.matching(channel, |_, _, _| matches = true);
+        }
+        matches
+    }
+
+    /// Channels of a kind that have subscribers, or patterns.
+    pub fn len(&self, kind: Kind) -> usize {
+        match kind {
+            Kind::Pattern => self.pattern_count.load(Ordering::Relaxed),
+            _ => self.of(kind).count.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Subscribers of a channel.
+    pub fn clients(&self, kind: Kind, channel: &[u8]) -> usize {
+        let hash = self.hasher.hash(channel);
+        let bucket = self.of(kind).bucket(hash).lock();
+        bucket.find(hash, channel).map_or(0, |found| found.threads.clients())
+    }
+
+    /// The channels of a kind that have subscribers. No publisher waits for longer than it takes to
+    /// visit one bucket.
+    pub fn names(&self, kind: Kind) -> Vec<Name> {
+        let mut names = Vec::new();
+        for bucket in &self.of(kind).buckets {
+            names.extend(bucket.lock().channels.iter().map(|channel| channel.name.clone()));
+        }
+        names
+    }
+}

@@ -1,0 +1,350 @@
+//! The subscribers of one thread, and what has been published for each and not been written yet.
+//!
+//! ```text
+//!   message -> channel  -> clients --+--> pending of a client: places in the round's messages
+//!           -> patterns -> clients --+           |                         |
+//!                                         written, all at once     kept, while it is away
+//! ```
+//!
+//! A round takes messages in, then everything that waits for a client is written at once. A client
+//! for which nothing can be written now, because it is away, keeps its messages in order.
+//!
+//! A client that has no subscriptions left stays until its messages are written. It deliberately
+//! knows nothing of sockets: `slot` is where its thread keeps the client, and means nothing here.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use hashbrown::HashTable;
+use resp::Out;
+
+use crate::message::{Kind, Name, Published, write};
+
+/// The end of a subscription that goes on.
+const NEVER: u64 = u64::MAX;
+/// A message to the channel itself, not to a pattern.
+const NO_PATTERN: u32 = u32::MAX;
+
+/// One client among those of a channel or pattern.
+#[derive(Debug)]
+struct Place {
+    /// The place of the client.
+    at: usize,
+    /// The moments between which messages are for it.
+    since: u64,
+    until: u64,
+}
+
+/// A channel or pattern with its clients on this thread, by their places.
+#[derive(Debug)]
+struct Followed {
+    hash: u64,
+    name: Name,
+    clients: Vec<Place>,
+}
+
+impl Followed {
+    fn place(&mut self, at: usize) -> Option<&mut Place> {
+        let found = self.clients.binary_search_by_key(&at, |place| place.at).ok()?;
+        self.clients.get_mut(found)
+    }
+}
+
+/// A message of the round, and the pattern by which a client receives it.
+#[derive(Clone, Copy, Debug)]
+struct Item {
+    message: u32,
+    pattern: u32,
+}
+
+/// The same beyond the round.
+#[derive(Debug)]
+struct Kept {
+    kind: Kind,
+    pattern: Option<Name>,
+    body: Arc<Vec<u8>>,
+}
+
+#[derive(Debug)]
+struct Client {
+    id: u64,
+    slot: Option<usize>,
+    subscriptions: usize,
+    kept: Vec<Kept>,
+    kept_bytes: usize,
+    pending: Vec<Item>,
+    /// It is among those for whom something is pending.
+    is_ready: bool,
+}
+
+/// A client for whom something is to be written.
+#[derive(Clone, Copy, Debug)]
+pub struct Pending {
+    at: usize,
+    /// The client's number.
+    pub id: u64,
+    /// Where its thread keeps it; none while it is on its way there.
+    pub slot: Option<usize>,
+}
+
+/// The subscribers of one thread.
+#[derive(Debug, Default)]
+pub struct Subscribers {
+    clients: Vec<Option<Client>>,
+    free: Vec<usize>,
+    by_id: HashMap<u64, usize>,
+    channels: HashTable<Followed>,
+    patterns: HashTable<Followed>,
+    shard_channels: HashTable<Followed>,
+    /// The messages of the round.
+    messages: Vec<Published>,
+    ready: Vec<usize>,
+}
+
+impl Subscribers {
+    /// Whether nobody is subscribed, and nothing is pending.
+    pub fn is_empty(&self) -> bool {
+        self.by_id.is_empty()
+    }
+
+    fn table(&mut self, kind: Kind) -> &mut HashTable<Followed> {
+        match kind {
+            Kind::Channel => &mut self.channels,
+            Kind::Pattern => &mut self.patterns,
+            Kind::Shard => &mut self.shard_channels,
+        }
+    }
+
+    /// A client of this thread is kept in this slot from now on.
+    pub fn place(&mut self, id: u64, slot: usize) {
+        if let Some(client) = self.client_mut(id) {
+            client.slot = Some(slot);
+        }
+    }
+
+    fn client_mut(&mut self, id: u64) -> Option<&mut Client> {
+        self.clients.get_mut(*self.by_id.get(&id)?)?.as_mut()
+    }
+
+    /// Adds a subscription of a client, whose slot is known if it is here. Messages are for it from
+    /// the moment `since` on.
+    pub fn add(
+        &mut self,
+        (id, slot): (u64, Option<usize>),
+        (kind, name, hash): (Kind, Name, u64),
+        since: u64,
+    ) {
+        let at = self.by_id.get(&id).copied().unwrap_or_else(|| self.join(id, slot));
+        let followed = self.table(kind).entry(
+            hash,
+            |followed| *followed.name == *name,
+            |followed| followed.hash,
+        );
+        let mut followed = followed.or_insert_with(|| Followed { hash, name, clients: Vec::new() });
+        let clients = &mut followed.get_mut().clients;
+        match clients.binary_search_by_key(&at, |place| place.at) {
+            Ok(found) => {
+                debug_assert!(false, "a subscription is removed before it begins again");
+                clients[found].until = NEVER;
+                return;
+            }
+            Err(behind) => {
+                if clients.is_empty() {
+                    // Nearly always there is one.
+                    clients.reserve_exact(1);
+                }
+                clients.insert(behind, Place { at, since, until: NEVER });
+            }
+        }
+        if let Some(Some(client)) = self.clients.get_mut(at) {
+            client.subscriptions += 1;
+        }
+    }
+
+    fn join(&mut self, id: u64, slot: Option<usize>) -> usize {
+        let at = self.free.pop().unwrap_or_else(|| {
+            self.clients.push(None);
+            self.clients.len() - 1
+        });
+        self.clients[at] = Some(Client {
+            id,
+            slot,
+            subscriptions: 0,
+            kept: Vec::new(),
+            kept_bytes: 0,
+            pending: Vec::new(),
+            is_ready: false,
+        });
+        self.by_id.insert(id, at);
+        at
+    }
+
+    /// Messages from the moment `until` on are not for a client's subscription any more.
+    pub fn end(&mut self, id: u64, (kind, name, hash): (Kind, &[u8], u64), until: u64) {
+        let Some(at) = self.by_id.get(&id).copied() else { return };
+        let followed = self.table(kind).find_mut(hash, |followed| *followed.name == *name);
+        if let Some(place) = followed.and_then(|followed| followed.place(at)) {
+            place.until = until;
+        }
+    }
+
+    /// Removes a subscription of a client. What has come for it before stays pending.
+    pub fn remove(&mut self, id: u64, (kind, name, hash): (Kind, &[u8], u64)) {
+        let Some(at) = self.by_id.get(&id).copied() else { return };
+        let found = self.table(kind).find_entry(hash, |followed| *followed.name == *name);
+        let Ok(mut found) = found else { return };
+        let clients = &mut found.get_mut().clients;
+        let Ok(place) = clients.binary_search_by_key(&at, |place| place.at) else { return };
+        clients.remove(place);
+        if clients.is_empty() {
+            found.remove();
+        }
+        let Some(Some(client)) = self.clients.get_mut(at) else { return };
+        client.subscriptions -= 1;
+        if client.subscriptions == 0 && !client.is_ready {
+            self.leave(at);
+        }
+    }
+
+    /// Forgets a client with whatever is pending for it. Its subscriptions have been removed.
+    pub fn forget(&mut self, id: u64) {
+        if let Some(at) = self.by_id.get(&id).copied() {
+            self.leave(at);
+        }
+    }
+
+    fn leave(&mut self, at: usize) {
+        if let Some(client) = self.clients[at].take() {
+            debug_assert_eq!(client.subscriptions, 0, "its subscriptions are removed first");
+            self.by_id.remove(&client.id);
+            if client.is_ready {
+                self.ready.retain(|ready| *ready != at);
+            }
+            self.free.push(at);
+        }
+        if self.by_id.is_empty() {
+            // What thousands of clients have needed.
+            *self = Self { messages: std::mem::take(&mut self.messages), ..Self::default() };
+        }
+    }
+
+    /// Takes in a message. Returns to how many subscriptions it goes.
+    pub fn receive(&mut self, message: Published) -> usize {
+        let number = self.messages.len() as u32;
+        let Self { clients, channels, patterns, shard_channels, ready, .. } = self;
+        let mut receivers = 0;
+        let mut give = |followed: &Followed, moment: u64, pattern: u32| {
+            for place in &followed.clients {
+                if !(place.since..place.until).contains(&moment) {
+                    continue;
+                }
+                let Some(Some(client)) = clients.get_mut(place.at) else { continue };
+                if !client.is_ready {
+                    client.is_ready = true;
+                    ready.push(place.at);
+                }
+                client.pending.push(Item { message: number, pattern });
+                receivers += 1;
+            }
+        };
+        let of_kind = if message.kind == Kind::Shard { shard_channels } else { channels };
+        let channel = message.channel();
+        if let Some(followed) = of_kind.find(message.hash, |other| *other.name == *channel) {
+            give(followed, message.moment, NO_PATTERN);
+        }
+        if let Some(matches) = &message.matches {
+            for (index, (name, hash)) in (0..).zip(&matches.patterns) {
+                if let Some(followed) = patterns.find(*hash, |other| other.name == *name) {
+                    give(followed, matches.moment, index);
+                }
+            }
+        }
+        if receivers > 0 {
+            self.messages.push(message);
+        }
+        receivers
+    }
+
+    /// The clients for whom something is to be written. For each of them, call either
+    /// [`write`](Self::write) or [`keep`](Self::keep), and then [`end_round`](Self::end_round).
+    pub fn take_ready(&mut self, ready: &mut Vec<Pending>) {
+        ready.clear();
+        for at in self.ready.drain(..) {
+            if let Some(Some(client)) = self.clients.get_mut(at) {
+                client.is_ready = false;
+                ready.push(Pending { at, id: client.id, slot: client.slot });
+            }
+        }
+    }
+
+    /// Writes all that is pending for a client.
+    pub fn write(&mut self, pending: Pending, out: &mut Out, resp3: bool) {
+        let Some(client) = self.clients.get_mut(pending.at).and_then(Option::as_mut) else {
+            return;
+        };
+        if !client.kept.is_empty() {
+            for Kept { kind, pattern, body } in std::mem::take(&mut client.kept) {
+                write(&body, kind, pattern.as_ref(), (out, resp3));
+            }
+            client.kept_bytes = 0;
+        }
+        for item in client.pending.drain(..) {
+            let (message, pattern) = resolve(&self.messages, item);
+            write(message.body(), message.kind, pattern, (out, resp3));
+        }
+        client.pending.shrink_to(PENDING_KEPT);
+        if client.subscriptions == 0 {
+            self.leave(pending.at);
+        }
+    }
+
+    /// Keeps what is pending for a client for whom nothing can be written now. Returns the bytes
+    /// that are kept for it.
+    pub fn keep(&mut self, pending: Pending) -> usize {
+        let Some(client) = self.clients.get_mut(pending.at).and_then(Option::as_mut) else {
+            return 0;
+        };
+        for item in client.pending.drain(..) {
+            let (message, pattern) = resolve(&self.messages, item);
+            let body = Arc::clone(message.body());
+            client.kept_bytes += body.len();
+            client.kept.push(Kept { kind: message.kind, pattern: pattern.cloned(), body });
+        }
+        client.is_ready = true;
+        self.ready.push(pending.at);
+        client.kept_bytes
+    }
+
+    /// Writes all that is pending for one client, in the middle of a round.
+    pub fn write_of(&mut self, id: u64, out: &mut Out, resp3: bool) {
+        let Some(at) = self.by_id.get(&id).copied() else { return };
+        let Some(Some(client)) = self.clients.get_mut(at) else { return };
+        if !client.is_ready {
+            return;
+        }
+        client.is_ready = false;
+        let pending = Pending { at, id, slot: client.slot };
+        self.ready.retain(|ready| *ready != at);
+        self.write(pending, out, resp3);
+    }
+
+    /// Whether something waits to be written.
+    pub fn has_ready(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
+    /// Ends a round: whatever came in it is written or kept.
+    pub fn end_round(&mut self) {
+        self.messages.clear();
+        self.messages.shrink_to(PENDING_KEPT);
+    }
+}
+
+/// Places that lists keep from round to round.
+const PENDING_KEPT: usize = 64;
+
+fn resolve(messages: &[Published], item: Item) -> (&Published, Option<&Name>) {
+    let message = &messages[item.message as usize];
+    let matches = message.matches.as_ref().filter(|_| item.pattern != NO_PATTERN);
+    (message, matches.map(|matches| &matches.patterns[item.pattern as usize].0))
+}

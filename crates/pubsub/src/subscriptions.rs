@@ -1,0 +1,100 @@
+//! What one client is subscribed to.
+
+use std::collections::BTreeMap;
+
+use crate::message::{Kind, Name};
+
+/// What a subscription takes besides its name, about, in bytes: its places here, in the registry
+/// and on its thread.
+const SUBSCRIPTION_BYTES: usize = 200;
+
+/// What the subscriptions of one client take of memory at most, in bytes: some millions of short
+/// names.
+pub const SUBSCRIPTIONS_BYTES_MAX: usize = 1 << 30;
+
+/// The subscriptions of one client: names with their hashes, in ascending order.
+#[derive(Debug, Default)]
+pub struct Subscriptions {
+    channels: BTreeMap<Name, u64>,
+    patterns: BTreeMap<Name, u64>,
+    shard_channels: BTreeMap<Name, u64>,
+    bytes: usize,
+}
+
+impl Subscriptions {
+    fn of(&self, kind: Kind) -> &BTreeMap<Name, u64> {
+        match kind {
+            Kind::Channel => &self.channels,
+            Kind::Pattern => &self.patterns,
+            Kind::Shard => &self.shard_channels,
+        }
+    }
+
+    fn of_mut(&mut self, kind: Kind) -> &mut BTreeMap<Name, u64> {
+        match kind {
+            Kind::Channel => &mut self.channels,
+            Kind::Pattern => &mut self.patterns,
+            Kind::Shard => &mut self.shard_channels,
+        }
+    }
+
+    /// Adds a subscription that there is not yet.
+    pub fn add(&mut self, kind: Kind, name: Name, hash: u64) {
+        self.bytes += name.len() + SUBSCRIPTION_BYTES;
+        self.of_mut(kind).insert(name, hash);
+    }
+
+    /// Removes a subscription. Returns its name as others keep it and the hash; none: there is no
+    /// such subscription.
+    pub fn remove(&mut self, kind: Kind, name: &[u8]) -> Option<(Name, u64)> {
+        let removed = self.of_mut(kind).remove_entry(name)?;
+        self.bytes -= removed.0.len() + SUBSCRIPTION_BYTES;
+        Some(removed)
+    }
+
+    /// Whether there is such a subscription.
+    pub fn contains(&self, kind: Kind, name: &[u8]) -> bool {
+        self.of(kind).contains_key(name)
+    }
+
+    /// Subscriptions of a kind.
+    pub fn len(&self, kind: Kind) -> usize {
+        self.of(kind).len()
+    }
+
+    /// Whether there are none at all.
+    pub fn is_empty(&self) -> bool {
+        self.channels.is_empty() && self.patterns.is_empty() && self.shard_channels.is_empty()
+    }
+
+    /// The count that a confirmation tells: that of shard channels, or that of all others.
+    pub fn counted(&self, kind: Kind) -> usize {
+        match kind {
+            Kind::Shard => self.shard_channels.len(),
+            _ => self.channels.len() + self.patterns.len(),
+        }
+    }
+
+    /// The names of a kind, each with its hash.
+    pub fn iter(&self, kind: Kind) -> impl Iterator<Item = (&Name, u64)> {
+        self.of(kind).iter().map(|(name, hash)| (name, *hash))
+    }
+
+    /// All subscriptions.
+    pub fn all(&self) -> impl Iterator<Item = (Kind, &Name, u64)> {
+        [Kind::Channel, Kind::Pattern, Kind::Shard]
+            .into_iter()
+            .flat_map(|kind| self.iter(kind).map(move |(name, hash)| (kind, name, hash)))
+    }
+
+    /// Bytes of memory that they take everywhere, about.
+    pub fn memory_bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Whether there is room for so many more, with so many bytes of names together.
+    pub fn has_room_for(&self, names: usize, bytes: usize) -> bool {
+        let more = names.saturating_mul(SUBSCRIPTION_BYTES).saturating_add(bytes);
+        self.bytes.saturating_add(more) <= SUBSCRIPTIONS_BYTES_MAX
+    }
+}

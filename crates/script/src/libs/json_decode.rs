@@ -1,0 +1,436 @@
+//! `cjson.decode`: JSON as a value of Lua.
+//!
+//! Containers are built on a stack of their own. Beyond RFC 8259 it takes, as lua-cjson does,
+//! numbers with leading zeros, hexadecimal ones, infinity and NaN, and control characters in
+//! strings. A zero byte ends the text.
+
+use mlua::{Table, Value};
+
+use super::json_config::{Config, NESTING_MAX};
+use super::{Arguments, Context, Problem, Returned, one};
+
+/// `cjson.decode(text)`.
+pub fn decode(context: &Context<'_>, args: Arguments<'_>, config: Config) -> Returned {
+    if args.len() != 1 {
+        return Err(Problem::Message(args.wrong(1, "expected 1 argument")));
+    }
+    let text = args.text(1)?;
+    if let [first, second, ..] = text.as_slice()
+        && (*first == 0 || *second == 0)
+    {
+        let text = "JSON parser does not support UTF-16 or UTF-32".to_owned();
+        return Err(Problem::Message(text));
+    }
+    let mut decoder = Decoder { context, config, text: &text, at: 0, scratch: Vec::new() };
+    let value = decoder.document()?;
+    one(value)
+}
+
+/// The smallest parts of the text.
+enum Token {
+    ObjectBegin,
+    ObjectEnd,
+    ArrayBegin,
+    ArrayEnd,
+    /// Its bytes are in `scratch`.
+    String,
+    Number(f64),
+    Boolean(bool),
+    Null,
+    Colon,
+    Comma,
+    End,
+    /// No token: what was found instead.
+    Wrong(&'static str),
+}
+
+impl Token {
+    /// What errors call it.
+    fn name(&self) -> &'static str {
+        match self {
+            Self::ObjectBegin => "T_OBJ_BEGIN",
+            Self::ObjectEnd => "T_OBJ_END",
+            Self::ArrayBegin => "T_ARR_BEGIN",
+            Self::ArrayEnd => "T_ARR_END",
+            Self::String => "T_STRING",
+            Self::Number(_) => "T_NUMBER",
+            Self::Boolean(_) => "T_BOOLEAN",
+            Self::Null => "T_NULL",
+            Self::Colon => "T_COLON",
+            Self::Comma => "T_COMMA",
+            Self::End => "T_END",
+            Self::Wrong(found) => found,
+        }
+    }
+}
+
+/// A container that is being filled.
+enum Open {
+    Array { table: Table, len: usize },
+    Object { table: Table, key: Value },
+}
+
+struct Decoder<'a> {
+    context: &'a Context<'a>,
+    config: Config,
+    text: &'a [u8],
+    at: usize,
+    scratch: Vec<u8>,
+}
+
+impl Decoder<'_> {
+    fn document(&mut self) -> Result<Value, Problem> {
+        let mut open: Vec<Open> = Vec::new();
+        let (mut token, mut start) = self.token()?;
+        loop {
+            self.context.step()?;
+            let mut value = match token {
+                Token::String => self.context.string(&self.scratch)?,
+                Token::Number(number) => Value::Number(number),
+                Token::Boolean(value) => Value::Boolean(value),
+                Token::Null => Value::NULL,
+                Token::ObjectBegin => match self.object(&mut open)? {
+                    Some(empty) => empty,
+                    None => {
+                        (token, start) = self.token()?;
+                        continue;
+                    }
+                },
+                Token::ArrayBegin => {
+                    self.descend(&open)?;
+                    let table = self.context.lua.create_table()?;
+                    (token, start) = self.token()?;
+                    if !matches!(token, Token::ArrayEnd) {
+                        open.push(Open::Array { table, len: 0 });
+                        continue;
+                    }
+                    Value::Table(table)
+                }
+                other => return Err(expected("value", &other, start)),
+            };
+            // The value goes into the innermost container, which may end with it.
+            loop {
+                let Some(top) = open.last_mut() else {
+                    let (token, start) = self.token()?;
+                    return match token {
+                        Token::End => Ok(value),
+                        other => Err(expected("the end", &other, start)),
+                    };
+                };
+                top.add(value)?;
+                let (next, at) = self.token()?;
+                match (next, &mut *top) {
+                    (Token::ArrayEnd, Open::Array { table, .. })
+                    | (Token::ObjectEnd, Open::Object { table, .. }) => {
+                        value = Value::Table(table.clone());
+                        open.pop();
+                    }
+                    (Token::Comma, Open::Array { .. }) => break,
+                    (Token::Comma, Open::Object { key, .. }) => {
+                        let (token, at) = self.token()?;
+                        *key = self.key(token, at)?;
+                        break;
+                    }
+                    (other, Open::Array { .. }) => {
+                        return Err(expected("comma or array end", &other, at));
+                    }
+                    (other, Open::Object { .. }) => {
+                        return Err(expected("comma or object end", &other, at));
+                    }
+                }
+            }
+            (token, start) = self.token()?;
+        }
+    }
+
+    /// Opens an object and reads its first key; returns it if it is empty.
+    fn object(&mut self, open: &mut Vec<Open>) -> Result<Option<Value>, Problem> {
+        self.descend(open)?;
+        let table = self.context.lua.create_table()?;
+        let (token, at) = self.token()?;
+        if matches!(token, Token::ObjectEnd) {
+            return Ok(Some(Value::Table(table)));
+        }
+        let key = self.key(token, at)?;
+        open.push(Open::Object { table, key });
+        Ok(None)
+    }
+
+    fn descend(&self, open: &[Open]) -> Result<(), Problem> {
+        let depth = open.len() as u32 + 1;
+        if depth > self.config.decode_max_depth.min(NESTING_MAX) {
+            return Err(Problem::Message(format!(
+                "Found too many nested data structures ({depth}) at character {}",
+                self.at
+            )));
+        }
+        Ok(())
+    }
+
+    /// The key that `token` should be, and its colon.
+    fn key(&mut self, token: Token, at: usize) -> Result<Value, Problem> {
+        if !matches!(token, Token::String) {
+            return Err(expected("object key string", &token, at));
+        }
+        let key = self.context.string(&self.scratch)?;
+        let (token, at) = self.token()?;
+        match token {
+            Token::Colon => Ok(key),
+            other => Err(expected("colon", &other, at)),
+        }
+    }
+
+    /// The byte at a place, zero behind the end.
+    fn byte(&self, at: usize) -> u8 {
+        self.text.get(at).copied().unwrap_or(0)
+    }
+
+    /// The next token and where it begins; where an error is, for one.
+    fn token(&mut self) -> Result<(Token, usize), Problem> {
+        while matches!(self.byte(self.at), b' ' | b'\t' | b'\n' | b'\r') {
+            self.at += 1;
+            self.context.step()?;
+        }
+        let start = self.at;
+        let token = match self.byte(start) {
+            b'{' => Token::ObjectBegin,
+            b'}' => Token::ObjectEnd,
+            b'[' => Token::ArrayBegin,
+            b']' => Token::ArrayEnd,
+            b',' => Token::Comma,
+            b':' => Token::Colon,
+            0 => return Ok((Token::End, start)),
+            b'"' => {
+                let token = self.string()?;
+                let at = if matches!(token, Token::Wrong(_)) { self.at } else { start };
+                return Ok((token, at));
+            }
+            b'-' | b'0'..=b'9' => {
+                if !self.config.decode_invalid_numbers && self.is_invalid_number() {
+                    return Ok((Token::Wrong("invalid number"), start));
+                }
+                return Ok((self.number(), start));
+            }
+            b'f' | b'i' | b'I' | b'n' | b'N' | b't' | b'+' => return Ok((self.word(), start)),
+            _ => return Ok((Token::Wrong("invalid token"), start)),
+        };
+        self.at += 1;
+        Ok((token, start))
+    }
+
+    fn word(&mut self) -> Token {
+        let rest = self.text.get(self.at..).unwrap_or_default();
+        let words = [
+            (&b"true"[..], Token::Boolean(true)),
+            (b"false", Token::Boolean(false)),
+            (b"null", Token::Null),
+        ];
+        for (word, token) in words {
+            if rest.starts_with(word) {
+                self.at += word.len();
+                return token;
+            }
+        }
+        if self.config.decode_invalid_numbers && self.is_invalid_number() {
+            return self.number();
+        }
+        Token::Wrong("invalid token")
+    }
+
+    /// Whether a number begins here that JSON does not have.
+    fn is_invalid_number(&self) -> bool {
+        let first = self.byte(self.at);
+        if first == b'+' {
+            return true;
+        }
+        let at = self.at + usize::from(first == b'-');
+        let digit = self.byte(at);
+        if digit == b'0' {
+            let next = self.byte(at + 1);
+            return next.eq_ignore_ascii_case(&b'x') || next.is_ascii_digit();
+        }
+        if digit <= b'9' {
+            return false;
+        }
+        let word = self.text.get(at..at + 3).unwrap_or_default();
+        word.eq_ignore_ascii_case(b"inf") || word.eq_ignore_ascii_case(b"nan")
+    }
+
+    fn number(&mut self) -> Token {
+        let rest = self.text.get(self.at..).unwrap_or_default();
+        match leading_number(rest) {
+            Some((number, used)) => {
+                self.at += used;
+                Token::Number(number)
+            }
+            None => Token::Wrong("invalid number"),
+        }
+    }
+
+    /// A string into `scratch`.
+    fn string(&mut self) -> Result<Token, Problem> {
+        self.at += 1;
+        self.scratch.clear();
+        loop {
+            self.context.step()?;
+            let rest = self.text.get(self.at..).unwrap_or_default();
+            let Some(plain) = memchr::memchr3(b'"', b'\\', 0, rest) else {
+                self.at = self.text.len();
+                return Ok(Token::Wrong("unexpected end of string"));
+            };
+            self.scratch.extend_from_slice(&rest[..plain]);
+            self.at += plain;
+            match rest[plain] {
+                b'"' => {
+                    self.at += 1;
+                    return Ok(Token::String);
+                }
+                0 => return Ok(Token::Wrong("unexpected end of string")),
+                _ => {}
+            }
+            let escaped = match self.byte(self.at + 1) {
+                byte @ (b'"' | b'\\' | b'/') => byte,
+                b'b' => 0x08,
+                b't' => b'\t',
+                b'n' => b'\n',
+                b'f' => 0x0c,
+                b'r' => b'\r',
+                b'u' => match self.unicode_escape() {
+                    Some(used) => {
+                        self.at += used;
+                        continue;
+                    }
+                    None => return Ok(Token::Wrong("invalid unicode escape code")),
+                },
+                _ => return Ok(Token::Wrong("invalid escape code")),
+            };
+            self.scratch.push(escaped);
+            self.at += 2;
+        }
+    }
+
+    /// `\uXXXX`, or two of them for a character beyond 16 bits, as UTF-8 into `scratch`. Returns
+    /// how many bytes it takes.
+    fn unicode_escape(&mut self) -> Option<usize> {
+        let first = self.hex4(self.at + 2)?;
+        let (code, used) = match first {
+            0xd800..=0xdbff => {
+                if self.byte(self.at + 6) != b'\\' || self.byte(self.at + 7) != b'u' {
+                    return None;
+                }
+                let second = self.hex4(self.at + 8)?;
+                if !(0xdc00..=0xdfff).contains(&second) {
+                    return None;
+                }
+                (0x1_0000 + ((first & 0x3ff) << 10 | second & 0x3ff), 12)
+            }
+            code => (code, 6),
+        };
+        let character = char::from_u32(code)?;
+        self.scratch.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+        Some(used)
+    }
+
+    fn hex4(&self, at: usize) -> Option<u32> {
+        let digits = self.text.get(at..at + 4)?;
+        digits
+            .iter()
+            .try_fold(0, |sum, digit| char::from(*digit).to_digit(16).map(|digit| sum << 4 | digit))
+    }
+}
+
+impl Open {
+    fn add(&mut self, value: Value) -> mlua::Result<()> {
+        match self {
+            Self::Array { table, len } => {
+                *len += 1;
+                table.raw_seti(*len, value)
+            }
+            Self::Object { table, key } => table.raw_set(std::mem::replace(key, Value::Nil), value),
+        }
+    }
+}
+
+fn expected(what: &str, found: &Token, at: usize) -> Problem {
+    Problem::Message(format!("Expected {what} but found {} at character {}", found.name(), at + 1))
+}
+
+/// The number at the beginning of a text, and its length, as C's `strtod` reads it: decimal,
+/// hexadecimal, infinity or NaN.
+pub fn leading_number(text: &[u8]) -> Option<(f64, usize)> {
+    let sign_len = usize::from(matches!(text.first(), Some(b'+' | b'-')));
+    let sign = if text.first() == Some(&b'-') { -1.0 } else { 1.0 };
+    let rest = &text[sign_len..];
+    let begins =
+        |word: &[u8]| rest.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word));
+    for (word, value) in
+        [(&b"infinity"[..], f64::INFINITY), (b"inf", f64::INFINITY), (b"nan", f64::NAN)]
+    {
+        if begins(word) {
+            return Some((sign * value, sign_len + word.len()));
+        }
+    }
+    if begins(b"0x")
+        && let Some((value, used)) = hexadecimal(&rest[2..])
+    {
+        return Some((sign * value, sign_len + 2 + used));
+    }
+    let digits = |from: usize| {
+        rest.get(from..).unwrap_or_default().iter().take_while(|byte| byte.is_ascii_digit()).count()
+    };
+    let whole = digits(0);
+    let mut len = whole;
+    if rest.get(len) == Some(&b'.') {
+        let fraction = digits(len + 1);
+        if whole + fraction > 0 {
+            len += 1 + fraction;
+        }
+    }
+    if len == 0 {
+        return None;
+    }
+    if matches!(rest.get(len), Some(b'e' | b'E')) {
+        let exponent_sign = usize::from(matches!(rest.get(len + 1), Some(b'+' | b'-')));
+        let exponent = digits(len + 1 + exponent_sign);
+        if exponent > 0 {
+            len += 1 + exponent_sign + exponent;
+        }
+    }
+    let number = std::str::from_utf8(&rest[..len]).ok()?.parse::<f64>().ok()?;
+    Some((sign * number, sign_len + len))
+}
+
+/// A hexadecimal number with its fraction and its exponent of two, and its length.
+fn hexadecimal(text: &[u8]) -> Option<(f64, usize)> {
+    let digit = |at: usize| text.get(at).and_then(|byte| char::from(*byte).to_digit(16));
+    let (mut value, mut at, mut digits, mut scale) = (0.0f64, 0, 0, 0i32);
+    let mut is_fraction = false;
+    loop {
+        match digit(at) {
+            Some(next) => {
+                value = value * 16.0 + f64::from(next);
+                scale = scale.saturating_sub(if is_fraction { 4 } else { 0 });
+                digits += 1;
+            }
+            None if !is_fraction && text.get(at) == Some(&b'.') => is_fraction = true,
+            None => break,
+        }
+        at += 1;
+    }
+    if digits == 0 {
+        return None;
+    }
+    if matches!(text.get(at), Some(b'p' | b'P')) {
+        let sign_len = usize::from(matches!(text.get(at + 1), Some(b'+' | b'-')));
+        let from = at + 1 + sign_len;
+        let len = text[from.min(text.len())..].iter().take_while(|b| b.is_ascii_digit()).count();
+        if len > 0 {
+            let fold = |sum: i32, byte: &u8| (sum * 10 + i32::from(byte - b'0')).min(10_000);
+            let exponent = text[from..from + len].iter().fold(0, fold);
+            let is_negative = sign_len == 1 && text[at + 1] == b'-';
+            scale = scale.saturating_add(if is_negative { -exponent } else { exponent });
+            at = from + len;
+        }
+    }
+    Some((value * 2f64.powi(scale), at))
+}

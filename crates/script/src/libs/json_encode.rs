@@ -1,0 +1,253 @@
+//! `cjson.encode`: a value of Lua as JSON.
+//!
+//! A table with positive integers as keys, and no others, is an array, and any other an object; an
+//! empty table is an object. Containers are kept on a stack of their own. Strings are bytes: what
+//! is no UTF-8 is written as it is.
+
+use mlua::{Error, Table, Value};
+
+use super::arguments::type_name;
+use super::json_config::{Config, InvalidNumbers, NESTING_MAX};
+use super::{Arguments, Context, Problem, Returned, STEP_BYTES, one};
+use crate::number::push_general;
+
+/// `cjson.encode(value)`.
+pub fn encode(context: &Context<'_>, args: Arguments<'_>, config: Config) -> Returned {
+    let value = args.at(1).filter(|_| args.len() == 1);
+    let value = value.ok_or_else(|| args.wrong(1, "expected 1 argument"))?;
+    let mut encoder = Encoder { context, config, out: Vec::new() };
+    encoder.document(value)?;
+    one(context.string(&encoder.out)?)
+}
+
+struct Encoder<'a> {
+    context: &'a Context<'a>,
+    config: Config,
+    out: Vec<u8>,
+}
+
+/// A container that is being written, with what is left of it.
+enum Open {
+    Array {
+        table: Table,
+        written: usize,
+        len: usize,
+    },
+    /// Its keys and values in turn, as a list: the interpreter holds a bounded number of values for
+    /// us at a time.
+    Object {
+        entries: Table,
+        written: usize,
+        len: usize,
+    },
+}
+
+impl Encoder<'_> {
+    fn document(&mut self, value: &Value) -> Result<(), Problem> {
+        let mut open = Vec::new();
+        self.push(value, &mut open)?;
+        while let Some(top) = open.last_mut() {
+            self.context.step()?;
+            match top {
+                Open::Array { written, len, .. } if written == len => {
+                    self.out.push(b']');
+                    open.pop();
+                }
+                Open::Array { table, written, .. } => {
+                    if *written > 0 {
+                        self.out.push(b',');
+                    }
+                    *written += 1;
+                    let value = table.raw_get(*written)?;
+                    self.push(&value, &mut open)?;
+                }
+                Open::Object { written, len, .. } if written == len => {
+                    self.out.push(b'}');
+                    open.pop();
+                }
+                Open::Object { entries, written, .. } => {
+                    if *written > 0 {
+                        self.out.push(b',');
+                    }
+                    *written += 2;
+                    let key = entries.raw_get(*written - 1)?;
+                    let value = entries.raw_get(*written)?;
+                    self.push_key(&key)?;
+                    self.out.push(b':');
+                    self.push(&value, &mut open)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes a plain value, or the beginning of a container.
+    fn push(&mut self, value: &Value, open: &mut Vec<Open>) -> Result<(), Problem> {
+        match value {
+            Value::String(text) => {
+                self.push_string(&text.as_bytes())?;
+            }
+            Value::Integer(number) => self.push_number(value, *number as f64)?,
+            Value::Number(number) => self.push_number(value, *number)?,
+            Value::Boolean(true) => self.out.extend_from_slice(b"true"),
+            Value::Boolean(false) => self.out.extend_from_slice(b"false"),
+            Value::Table(table) => self.begin(table, open)?,
+            Value::Nil => self.out.extend_from_slice(b"null"),
+            null if *null == Value::NULL => self.out.extend_from_slice(b"null"),
+            other => return Err(refused(other, "type not supported")),
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, table: &Table, open: &mut Vec<Open>) -> Result<(), Problem> {
+        let depth = open.len() + 1;
+        if depth > self.config.encode_max_depth.min(NESTING_MAX) as usize {
+            let text = format!("Cannot serialise, excessive nesting ({depth})");
+            return Err(Problem::Message(text));
+        }
+        match self.array_len(table)? {
+            Some(len) if len > 0 => {
+                self.out.push(b'[');
+                open.push(Open::Array { table: table.clone(), written: 0, len });
+            }
+            _ => {
+                self.out.push(b'{');
+                let (entries, len) = self.entries(table)?;
+                open.push(Open::Object { entries, written: 0, len });
+            }
+        }
+        Ok(())
+    }
+
+    /// The keys and values of a table in turn, and how many they are.
+    fn entries(&self, table: &Table) -> Result<(Table, usize), Problem> {
+        let entries = self.context.lua.create_table()?;
+        let (mut len, mut stopped) = (0, None);
+        let each = table.for_each(|key: Value, value: Value| {
+            if let Err(problem) = self.context.step() {
+                stopped = Some(problem);
+                return Err(Error::StackError);
+            }
+            entries.raw_seti(len + 1, key)?;
+            entries.raw_seti(len + 2, value)?;
+            len += 2;
+            Ok(())
+        });
+        match stopped {
+            Some(problem) => Err(problem),
+            None => Ok(each.map(|()| (entries, len))?),
+        }
+    }
+
+    fn push_key(&mut self, key: &Value) -> Result<(), Problem> {
+        let number = match key {
+            Value::String(text) => {
+                return self.push_string(&text.as_bytes());
+            }
+            Value::Integer(number) => *number as f64,
+            Value::Number(number) => *number,
+            other => return Err(refused(other, "table key must be a number or string")),
+        };
+        self.out.push(b'"');
+        self.push_number(key, number)?;
+        self.out.push(b'"');
+        Ok(())
+    }
+
+    /// The greatest index of a table that is an array, `None` for an object.
+    fn array_len(&self, table: &Table) -> Result<Option<usize>, Problem> {
+        let (mut greatest, mut elements) = (0.0f64, 0.0f64);
+        for pair in table.pairs::<Value, Value>() {
+            self.context.step()?;
+            let index = match pair?.0 {
+                Value::Integer(index) => index as f64,
+                Value::Number(index) => index,
+                _ => return Ok(None),
+            };
+            // An index is one of 32 bits.
+            if index < 1.0 || index.fract() != 0.0 || index > f64::from(i32::MAX) {
+                return Ok(None);
+            }
+            greatest = greatest.max(index);
+            elements += 1.0;
+        }
+        let Config { sparse_ratio, sparse_safe, sparse_convert, .. } = self.config;
+        let is_sparse = sparse_ratio > 0
+            && greatest > elements * f64::from(sparse_ratio)
+            && greatest > f64::from(sparse_safe);
+        match (is_sparse, sparse_convert) {
+            (false, _) => Ok(Some(greatest as usize)),
+            (true, true) => Ok(None),
+            (true, false) => {
+                let text = "Cannot serialise table: excessively sparse array".to_owned();
+                Err(Problem::Message(text))
+            }
+        }
+    }
+
+    fn push_number(&mut self, value: &Value, number: f64) -> Result<(), Problem> {
+        if !number.is_finite() {
+            let text = match self.config.encode_invalid_numbers {
+                InvalidNumbers::Off => return Err(refused(value, "must not be NaN or Inf")),
+                InvalidNumbers::Null => "null",
+                InvalidNumbers::On if number.is_nan() => "nan",
+                InvalidNumbers::On if number > 0.0 => "inf",
+                InvalidNumbers::On => "-inf",
+            };
+            self.out.extend_from_slice(text.as_bytes());
+            return Ok(());
+        }
+        let precision = self.config.number_precision;
+        let is_short = number.fract() == 0.0 && number.abs() < 10f64.powi(precision as i32);
+        if is_short && (number != 0.0 || number.is_sign_positive()) {
+            base::number::push_i64(&mut self.out, number as i64);
+            return Ok(());
+        }
+        let mut text = String::new();
+        push_general(&mut text, number, precision as usize);
+        self.out.extend_from_slice(text.as_bytes());
+        Ok(())
+    }
+
+    fn push_string(&mut self, text: &[u8]) -> Result<(), Problem> {
+        self.out.push(b'"');
+        for part in text.chunks(STEP_BYTES) {
+            self.push_escaped(part);
+            self.context.check_output(self.out.len())?;
+            if part.len() == STEP_BYTES {
+                self.context.step_bytes()?;
+            }
+        }
+        self.out.push(b'"');
+        Ok(())
+    }
+
+    fn push_escaped(&mut self, text: &[u8]) {
+        let mut plain = 0;
+        for (at, byte) in text.iter().enumerate() {
+            if !matches!(byte, 0..=0x1f | b'"' | b'\\' | b'/' | 0x7f) {
+                continue;
+            }
+            self.out.extend_from_slice(&text[plain..at]);
+            plain = at + 1;
+            match byte {
+                b'"' | b'\\' | b'/' => self.out.extend_from_slice(&[b'\\', *byte]),
+                0x08 => self.out.extend_from_slice(b"\\b"),
+                b'\t' => self.out.extend_from_slice(b"\\t"),
+                b'\n' => self.out.extend_from_slice(b"\\n"),
+                0x0c => self.out.extend_from_slice(b"\\f"),
+                b'\r' => self.out.extend_from_slice(b"\\r"),
+                other => {
+                    let digit = |nibble: u8| b"0123456789abcdef"[usize::from(nibble)];
+                    let (high, low) = (digit(other >> 4), digit(other & 15));
+                    self.out.extend_from_slice(&[b'\\', b'u', b'0', b'0', high, low]);
+                }
+            }
+        }
+        self.out.extend_from_slice(&text[plain..]);
+    }
+}
+
+fn refused(value: &Value, why: &str) -> Problem {
+    Problem::Message(format!("Cannot serialise {}: {why}", type_name(value)))
+}

@@ -1,0 +1,208 @@
+//! EVAL scripts: the ones that there are, by the SHA-1 of their bodies.
+//!
+//! A [`Script`] is shared by all threads; each compiles it for its own VM. [`Scripts`] is the
+//! register of those that EVALSHA finds. What EVAL brought is evicted when there are too many of
+//! them, the least recently used first; what SCRIPT LOAD brought stays until SCRIPT FLUSH.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use crate::failure::Failure;
+use crate::flags::Flags;
+use crate::key_use::KeyUseSeen;
+use crate::shebang;
+use crate::vm::hex;
+
+/// Scripts from EVAL that are kept, as in Redis.
+pub const EVALUATED_SCRIPTS_MAX: usize = 500;
+
+/// The SHA-1 of a body in lower-case hexadecimal digits.
+pub type Sha = [u8; 40];
+
+/// A script as it was sent.
+#[derive(Debug)]
+pub struct Script {
+    sha: Sha,
+    body: Arc<[u8]>,
+    code_start: usize,
+    flags: Option<Flags>,
+    /// Whether it is registered: false once it was evicted or flushed.
+    live: AtomicBool,
+    /// Whether SCRIPT LOAD brought it.
+    loaded: AtomicBool,
+    /// When it was last used, in milliseconds.
+    used_at_ms: AtomicU64,
+    /// When it was registered, in the order of registrations.
+    number: AtomicU64,
+    key_use: KeyUseSeen,
+}
+
+impl Script {
+    /// A script that is not registered yet.
+    ///
+    /// # Errors
+    ///
+    /// The shebang is wrong.
+    pub fn new(body: &[u8]) -> Result<Self, Failure> {
+        let (flags, code_start) = shebang::script(body)?;
+        Ok(Self {
+            sha: hex(body),
+            body: body.into(),
+            code_start,
+            flags,
+            live: AtomicBool::new(true),
+            loaded: AtomicBool::new(false),
+            used_at_ms: AtomicU64::new(0),
+            number: AtomicU64::new(0),
+            key_use: KeyUseSeen::default(),
+        })
+    }
+
+    /// What a body declares, or `None` without a shebang or with a wrong one.
+    pub fn declared(body: &[u8]) -> Option<Flags> {
+        shebang::script(body).ok().and_then(|(flags, _)| flags)
+    }
+
+    /// Its name.
+    pub fn sha(&self) -> &Sha {
+        &self.sha
+    }
+
+    /// The text as it was sent.
+    pub fn body(&self) -> &Arc<[u8]> {
+        &self.body
+    }
+
+    /// The text without the shebang.
+    pub fn code(&self) -> &[u8] {
+        self.body.get(self.code_start..).unwrap_or_default()
+    }
+
+    /// What it declares, or `None` for a script without a shebang.
+    pub fn flags(&self) -> Option<Flags> {
+        self.flags
+    }
+
+    /// How it uses keys.
+    pub fn key_use(&self) -> &KeyUseSeen {
+        &self.key_use
+    }
+
+    /// Whether EVALSHA still finds it.
+    #[inline]
+    pub fn is_live(&self) -> bool {
+        self.live.load(Ordering::Acquire)
+    }
+
+    /// Notes a use. Writes to memory that threads share at most once in a millisecond.
+    #[inline]
+    pub fn touch(&self, now_ms: u64) {
+        if self.used_at_ms.load(Ordering::Relaxed) != now_ms {
+            self.used_at_ms.store(now_ms, Ordering::Relaxed);
+        }
+    }
+}
+
+/// The scripts that EVALSHA finds.
+#[derive(Debug, Default)]
+pub struct Scripts {
+    by_sha: HashMap<Sha, Arc<Script>, foldhash::fast::RandomState>,
+    evaluated: usize,
+    body_bytes: usize,
+    evicted: u64,
+    registered: u64,
+}
+
+impl Scripts {
+    /// The script with a SHA-1, in digits of any case.
+    pub fn find(&self, sha: &[u8]) -> Option<&Arc<Script>> {
+        self.by_sha.get(&lower(sha)?)
+    }
+
+    /// Registers a script that EVAL brought, unless it is there. A compiled one: what does not
+    /// compile is not kept.
+    pub fn add_evaluated(&mut self, script: &Arc<Script>, now_ms: u64) {
+        if self.by_sha.contains_key(&script.sha) {
+            return;
+        }
+        while self.evaluated >= EVALUATED_SCRIPTS_MAX && self.evict() {}
+        self.evaluated += 1;
+        self.add(script, now_ms);
+    }
+
+    /// Registers a script that SCRIPT LOAD brought; one that EVAL brought stays from now on.
+    pub fn add_loaded(&mut self, script: &Arc<Script>, now_ms: u64) {
+        match self.by_sha.get(&script.sha) {
+            Some(known) => {
+                let was_loaded = known.loaded.swap(true, Ordering::Relaxed);
+                self.evaluated -= usize::from(!was_loaded);
+            }
+            None => {
+                script.loaded.store(true, Ordering::Relaxed);
+                self.add(script, now_ms);
+            }
+        }
+    }
+
+    fn add(&mut self, script: &Arc<Script>, now_ms: u64) {
+        self.registered += 1;
+        script.number.store(self.registered, Ordering::Relaxed);
+        script.used_at_ms.store(now_ms, Ordering::Relaxed);
+        script.live.store(true, Ordering::Release);
+        self.body_bytes += script.body.len();
+        self.by_sha.insert(script.sha, Arc::clone(script));
+    }
+
+    /// Removes the script from EVAL that was used longest ago.
+    fn evict(&mut self) -> bool {
+        let evaluated =
+            self.by_sha.values().filter(|script| !script.loaded.load(Ordering::Relaxed));
+        let oldest = evaluated.min_by_key(|script| {
+            (script.used_at_ms.load(Ordering::Relaxed), script.number.load(Ordering::Relaxed))
+        });
+        let Some(sha) = oldest.map(|script| script.sha) else { return false };
+        if let Some(script) = self.by_sha.remove(&sha) {
+            script.live.store(false, Ordering::Release);
+            self.body_bytes -= script.body.len();
+            self.evaluated -= 1;
+            self.evicted += 1;
+        }
+        true
+    }
+
+    /// SCRIPT FLUSH.
+    pub fn flush(&mut self) {
+        self.by_sha.values().for_each(|script| script.live.store(false, Ordering::Release));
+        self.by_sha.clear();
+        self.evaluated = 0;
+        self.body_bytes = 0;
+    }
+
+    /// `number_of_cached_scripts` of INFO.
+    pub fn len(&self) -> usize {
+        self.by_sha.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.by_sha.is_empty()
+    }
+
+    /// `evicted_scripts` of INFO: since the server began.
+    pub fn evicted(&self) -> u64 {
+        self.evicted
+    }
+
+    /// Bytes of all bodies and what the register takes for each.
+    pub fn memory_bytes(&self) -> usize {
+        self.body_bytes + self.by_sha.len() * (size_of::<Script>() + size_of::<Sha>())
+    }
+}
+
+/// A SHA-1 in lower-case digits, or `None` if it is not of 40 bytes.
+pub fn lower(sha: &[u8]) -> Option<Sha> {
+    let mut sha: Sha = sha.try_into().ok()?;
+    sha.make_ascii_lowercase();
+    Some(sha)
+}

@@ -1,0 +1,100 @@
+//! The first line of a script or library: `#!lua name=library` or `#!lua flags=no-writes`.
+
+use base::quote::split_args;
+
+use crate::failure::Failure;
+use crate::flags::Flags;
+
+/// The parts of the line after `#!`, and where the line ends.
+struct Line {
+    parts: Vec<Vec<u8>>,
+    end: usize,
+}
+
+/// The flags of a script, and where its code begins: at the end of the line, so that lines keep
+/// their numbers. A script without a shebang has no flags and runs by the rules of old.
+///
+/// # Errors
+///
+/// The line does not end, names another engine, or has an unknown option or flag.
+pub fn script(body: &[u8]) -> Result<(Option<Flags>, usize), Failure> {
+    if !body.starts_with(b"#!") {
+        return Ok((None, 0));
+    }
+    let line = line(body).ok_or_else(|| Failure::new("ERR Invalid script shebang"))?;
+    let Some((engine, options)) = line.parts.split_first() else {
+        return Err(Failure::new("ERR Invalid engine in script shebang"));
+    };
+    if engine != b"#!lua" {
+        return Err(refused("Unexpected engine in script shebang: ", engine));
+    }
+    let mut flags = Flags::default();
+    for option in options {
+        let names = option.strip_prefix(b"flags=");
+        let names = names.ok_or_else(|| refused("Unknown lua shebang option: ", option))?;
+        if names.is_empty() {
+            continue;
+        }
+        for name in names.split(|byte| *byte == b',') {
+            let flag = Flags::named(name);
+            let flag = flag.ok_or_else(|| refused("Unexpected flag in script shebang: ", name))?;
+            flags = flags.union(flag);
+        }
+    }
+    Ok((Some(flags), line.end))
+}
+
+/// What the shebang of a library says.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Metadata {
+    /// What follows `#!`.
+    pub engine: Vec<u8>,
+    /// What follows `name=`.
+    pub name: Vec<u8>,
+    /// Where the code begins: at the end of the line.
+    pub code_start: usize,
+}
+
+/// The shebang of a library, which must be there.
+///
+/// # Errors
+///
+/// There is none, or it has no name, two names or something else.
+pub fn library(code: &[u8]) -> Result<Metadata, Failure> {
+    if !code.starts_with(b"#!") {
+        return Err(Failure::new("ERR Missing library metadata"));
+    }
+    let invalid = || Failure::new("ERR Invalid library metadata");
+    let line = line(code).ok_or_else(invalid)?;
+    let (engine, options) = line.parts.split_first().ok_or_else(invalid)?;
+    let mut name = None;
+    for option in options {
+        let (key, value) = option.split_at_checked(5).unwrap_or((option, b""));
+        if !key.eq_ignore_ascii_case(b"name=") {
+            return Err(refused("Invalid metadata value given: ", option));
+        }
+        if name.is_some() {
+            return Err(Failure::new(
+                "ERR Invalid metadata value, name argument was given multiple times",
+            ));
+        }
+        name = Some(value.to_vec());
+    }
+    let name = name.ok_or_else(|| Failure::new("ERR Library name was not given"))?;
+    let engine = engine.get(2..).unwrap_or_default().to_vec();
+    Ok(Metadata { engine, name, code_start: line.end })
+}
+
+/// The first line in words. `None` if it does not end; no words if its quotes do not close.
+fn line(text: &[u8]) -> Option<Line> {
+    // As in C, a zero byte ends the text.
+    let end = memchr::memchr2(b'\n', 0, text)?;
+    if text.get(end) != Some(&b'\n') {
+        return None;
+    }
+    Some(Line { parts: split_args(text.get(..end)?).unwrap_or_default(), end })
+}
+
+fn refused(text: &str, what: &[u8]) -> Failure {
+    Failure::new([b"ERR ", text.as_bytes(), what].concat())
+}

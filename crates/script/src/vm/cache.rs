@@ -1,0 +1,111 @@
+//! Compiled scripts and loaded functions of one VM.
+//!
+//! An entry is valid as long as what it was compiled from is registered, which the shared
+//! [`Script`] or [`Library`] says itself: a hit takes no lock.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use foldhash::fast::RandomState;
+
+use super::Code;
+use crate::flags::Flags;
+use crate::library::{FunctionInfo, Library, lower_name};
+use crate::script::{Script, Sha, lower};
+
+/// Compiled scripts that a VM keeps. Beyond it those that are gone are dropped first, and then
+/// all: to compile one again takes some microseconds.
+const COMPILED_SCRIPTS_MAX: usize = 4096;
+
+/// A script that is compiled in a VM.
+#[derive(Debug)]
+pub struct LoadedScript {
+    /// What was compiled.
+    pub script: Arc<Script>,
+    pub(crate) code: Code,
+}
+
+/// A function that is loaded in a VM.
+#[derive(Debug)]
+pub struct LoadedFunction {
+    /// The library that has registered it.
+    pub library: Arc<Library>,
+    /// Which of its functions it is.
+    pub index: usize,
+    /// What it declares.
+    pub flags: Flags,
+    pub(crate) code: Code,
+}
+
+impl LoadedFunction {
+    /// What is known of it.
+    pub fn info(&self) -> Option<&FunctionInfo> {
+        self.library.functions().get(self.index)
+    }
+}
+
+/// See the module.
+#[derive(Default)]
+pub struct Cache {
+    by_sha: HashMap<Sha, Rc<LoadedScript>, RandomState>,
+    by_body: HashMap<Arc<[u8]>, Rc<LoadedScript>, RandomState>,
+    functions: HashMap<Vec<u8>, Rc<LoadedFunction>, RandomState>,
+}
+
+impl Cache {
+    pub fn by_sha(&self, sha: &[u8]) -> Option<Rc<LoadedScript>> {
+        self.by_sha.get(&lower(sha)?).filter(|found| found.script.is_live()).map(Rc::clone)
+    }
+
+    pub fn by_body(&self, body: &[u8]) -> Option<Rc<LoadedScript>> {
+        self.by_body.get(body).filter(|found| found.script.is_live()).map(Rc::clone)
+    }
+
+    pub fn function(&self, name: &[u8]) -> Option<Rc<LoadedFunction>> {
+        self.functions
+            .get(&*lower_name(name))
+            .filter(|found| found.library.is_live())
+            .map(Rc::clone)
+    }
+
+    pub fn add_script(&mut self, script: &Arc<Script>, code: Code) -> Rc<LoadedScript> {
+        if self.by_sha.len() >= COMPILED_SCRIPTS_MAX {
+            self.by_sha.retain(|_, loaded| loaded.script.is_live());
+            if self.by_sha.len() >= COMPILED_SCRIPTS_MAX {
+                self.by_sha.clear();
+            }
+            self.by_body.clear();
+            let kept = self.by_sha.values();
+            self.by_body.extend(kept.map(|l| (Arc::clone(l.script.body()), Rc::clone(l))));
+        }
+        let loaded = Rc::new(LoadedScript { script: Arc::clone(script), code });
+        self.by_sha.insert(*script.sha(), Rc::clone(&loaded));
+        self.by_body.insert(Arc::clone(script.body()), Rc::clone(&loaded));
+        loaded
+    }
+
+    /// Takes the functions of a library, in the order in which it has registered them.
+    pub fn add_library(&mut self, library: &Arc<Library>, callbacks: Vec<Code>) {
+        // What was deleted meanwhile goes, so the cache holds no more than the register.
+        self.functions.retain(|_, function| function.library.is_live());
+        for ((index, info), code) in library.functions().iter().enumerate().zip(callbacks) {
+            let loaded =
+                LoadedFunction { library: Arc::clone(library), index, flags: info.flags, code };
+            self.functions.insert(info.name.to_ascii_lowercase(), Rc::new(loaded));
+        }
+    }
+
+    /// Drops all scripts. Returns whether there was one.
+    pub fn drop_scripts(&mut self) -> bool {
+        self.by_body.clear();
+        !std::mem::take(&mut self.by_sha).is_empty()
+    }
+
+    /// Drops what is gone, with its code.
+    pub fn sweep(&mut self) {
+        self.by_sha.retain(|_, loaded| loaded.script.is_live());
+        self.by_body.retain(|_, loaded| loaded.script.is_live());
+        self.functions.retain(|_, function| function.library.is_live());
+    }
+}

@@ -1,0 +1,159 @@
+//! `redis.call` and `redis.pcall`: from Lua's arguments to a request, and from the reply to values.
+//!
+//! Arguments and most replies pass as texts and numbers ([`call`]); a reply that becomes a table is
+//! fetched with a second function ([`reply`]).
+
+use std::sync::Arc;
+
+use mlua::{Lua, Table, Value};
+use resp::request::BIG_BYTES_MIN;
+use resp::{Args, Span};
+use sys::luau::{Answer, Argument, Arguments};
+
+use super::from_resp;
+use super::state::{CallBuffers, STATE, State};
+use crate::failure::coded;
+use crate::host::HOST;
+
+const NO_ARGUMENTS: &str = "Please specify at least one argument for this redis lib call";
+const TOO_LONG: &str = "Lua redis lib command arguments are longer than 512 MiB";
+const WRONG_TYPE: &str = "Lua redis lib command arguments must be strings or integers";
+
+/// Bytes of all arguments of one command. A string of the script can be many of them.
+const ARGUMENT_BYTES_MAX: usize = 512 << 20;
+
+/// Replies of more bytes go the way of [`reply`], on which there may be garbage to collect.
+const TEXT_BYTES_MAX: usize = 16 * 1024;
+/// The code of the status `OK`.
+pub const OK_CODE: u8 = 1;
+/// The code of a reply that [`reply`] returns.
+pub const OTHER_CODE: u8 = 2;
+
+/// Executes one command and answers with its reply, if it is one of those that most commands give.
+/// No reference is made to a value of the interpreter.
+pub fn call(arguments: Arguments<'_>, text: &mut Vec<u8>) -> Answer {
+    // Only a run calls commands.
+    if !STATE.is_set() || !HOST.is_set() {
+        return Answer::False;
+    }
+    STATE.with(|state| {
+        let buffers = &mut *state.buffers.borrow_mut();
+        buffers.clear();
+        match push_arguments(buffers, arguments) {
+            Ok(()) => execute(state, buffers),
+            Err(text) => {
+                buffers.is_refused = true;
+                buffers.flat.extend_from_slice(text.as_bytes());
+            }
+        }
+        let answer = short_answer(buffers, text).unwrap_or(Answer::Code(OTHER_CODE));
+        if answer != Answer::Code(OTHER_CODE) {
+            buffers.clear();
+        }
+        answer
+    })
+}
+
+/// Executes the command in the buffers, and leaves its reply there.
+fn execute(state: &State, buffers: &mut CallBuffers) {
+    let CallBuffers { bytes, spans, own, out, flat, .. } = buffers;
+    let from = out.mark();
+    let request = Args::new(bytes, spans, own);
+    let resp3 = state.resp3.get();
+    HOST.with(|host| host.call(request, resp3, out));
+    let to = out.mark();
+    if to.shares_since(from) {
+        out.pieces(from, to).for_each(|piece| flat.extend_from_slice(piece.as_slice()));
+    }
+}
+
+/// The reply in the buffers, if it is short and needs no table.
+fn short_answer(buffers: &CallBuffers, text: &mut Vec<u8>) -> Option<Answer> {
+    let (first, rest) = buffers.reply().split_first()?;
+    let (line, rest) = rest.split_at(memchr::memchr(b'\r', rest)?);
+    match first {
+        b'$' if line == b"-1" => Some(Answer::False),
+        b'$' if rest.len() <= TEXT_BYTES_MAX => {
+            text.extend_from_slice(rest.get(2..rest.len().checked_sub(2)?)?);
+            Some(Answer::Text)
+        }
+        b':' => Some(Answer::Number(base::number::parse_i64(line)? as f64)),
+        b'+' if line == b"OK" => Some(Answer::Code(OK_CODE)),
+        _ => None,
+    }
+}
+
+/// The reply that [`call`] has left: its value, or nil and the table of its error.
+pub fn reply(state: &State, lua: &Lua) -> mlua::Result<(Value, Option<Table>)> {
+    let mut buffers = state.buffers.borrow_mut();
+    let reply = buffers.reply();
+    let result = match reply.strip_prefix(b"-") {
+        _ if buffers.is_refused => {
+            Ok((Value::Nil, Some(failure(lua, &[b"ERR ", reply].concat(), false)?)))
+        }
+        Some(error) => {
+            let line = error.strip_suffix(b"\r\n").unwrap_or(error);
+            failure(lua, &coded(line), true).map(|table| (Value::Nil, Some(table)))
+        }
+        None => from_resp::value(lua, reply).map(|value| (value, None)),
+    };
+    buffers.clear();
+    result
+}
+
+/// The table of an error, as scripts see it.
+pub fn failure(lua: &Lua, text: &[u8], counted: bool) -> mlua::Result<Table> {
+    let table = lua.create_table_with_capacity(0, 2)?;
+    table.raw_set("err", lua.create_string(text)?)?;
+    if counted {
+        table.raw_set("ignore_error_stats_update", true)?;
+    }
+    Ok(table)
+}
+
+/// Copies the arguments into the buffers.
+///
+/// # Errors
+///
+/// There is none, one is neither a string nor a number, or they are too long.
+pub fn push_arguments<'a>(
+    buffers: &mut CallBuffers,
+    arguments: impl ExactSizeIterator<Item = Argument<'a>>,
+) -> Result<(), &'static str> {
+    if arguments.len() == 0 {
+        return Err(NO_ARGUMENTS);
+    }
+    let mut len = 0;
+    for argument in arguments {
+        match argument {
+            Argument::Text(text) => {
+                len += text.len();
+                if len > ARGUMENT_BYTES_MAX {
+                    return Err(TOO_LONG);
+                }
+                push_bytes(buffers, text);
+            }
+            Argument::Number(number) => push_number(buffers, number),
+            Argument::Other => return Err(WRONG_TYPE),
+        }
+    }
+    Ok(())
+}
+
+fn push_bytes(buffers: &mut CallBuffers, text: &[u8]) {
+    if text.len() >= BIG_BYTES_MIN {
+        buffers.spans.push(Span::own(buffers.own.len()));
+        buffers.own.push(Arc::new(text.to_vec()));
+        return;
+    }
+    buffers.spans.push(Span::new(buffers.bytes.len(), text.len()));
+    buffers.bytes.extend_from_slice(text);
+}
+
+/// Integers in full, other numbers with the digits that read back as the same.
+fn push_number(buffers: &mut CallBuffers, number: f64) {
+    let start = buffers.bytes.len();
+    // Without the sign of a negative zero.
+    base::number::push_f64(&mut buffers.bytes, number + 0.0);
+    buffers.spans.push(Span::new(start, buffers.bytes.len() - start));
+}

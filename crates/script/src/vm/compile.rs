@@ -1,0 +1,60 @@
+//! From source text to a function.
+//!
+//! Compiling cannot be interrupted, so the length of sources is limited, and long ones are compiled
+//! without optimisation, whose time grows with the square of the length. The compiler sees source
+//! text only; bytecode never comes from outside.
+
+use mlua::chunk::{ChunkMode, Compiler};
+use mlua::{Function, Lua, Table};
+
+use super::zero_bytes::without_zero_bytes;
+
+/// Longest script or library. The compiler takes up to 80 times as much memory while it works, and
+/// half a second for each megabyte.
+const SOURCE_BYTES_MAX: usize = 16 << 20;
+/// Longest source that is optimised.
+const OPTIMISED_BYTES_MAX: usize = 256 << 10;
+/// Longest source of `loadstring`, within which a script cannot be killed.
+pub const LOADSTRING_BYTES_MAX: usize = 256 << 10;
+
+/// Functions whose compiled form is not wanted: ours would not be called, or arguments would be
+/// evaluated before the function is looked up.
+const REPLACED_BUILTINS: [&str; 3] = ["tostring", "getmetatable", "math.log"];
+
+/// Compiles a source into a function with the given globals. `name` is that of the chunk: behind
+/// `@` a file's, behind `=` any, else the source itself.
+///
+/// # Errors
+///
+/// The message of the compiler, with the place.
+pub fn compile(lua: &Lua, source: &[u8], name: &str, globals: &Table) -> Result<Function, String> {
+    let place = shown(name);
+    if source.len() > SOURCE_BYTES_MAX {
+        return Err(format!("{place}:1: source longer than {SOURCE_BYTES_MAX} bytes"));
+    }
+    let source =
+        without_zero_bytes(source).map_err(|line| format!("{place}:{line}: unexpected symbol"))?;
+    let level = if source.len() > OPTIMISED_BYTES_MAX { 0 } else { 1 };
+    let compiler = Compiler::new()
+        .set_optimization_level(level)
+        .set_debug_level(1)
+        .set_disabled_builtins(REPLACED_BUILTINS);
+    // The message begins with the line.
+    let bytecode = compiler.compile(source).map_err(|error| match error {
+        mlua::Error::SyntaxError { message, .. } => format!("{place}:{message}"),
+        other => super::message(&other),
+    })?;
+    let chunk = lua.load(bytecode).set_name(name).set_mode(ChunkMode::Binary);
+    let function = chunk.set_environment(globals.clone()).into_function();
+    function.map_err(|error| super::message(&error))
+}
+
+/// The name of a chunk as errors show it.
+fn shown(name: &str) -> String {
+    if let Some(name) = name.strip_prefix(['@', '=']) {
+        return name.to_owned();
+    }
+    let start: String = name.lines().next().unwrap_or_default().chars().take(60).collect();
+    let dots = if start.len() < name.len() { "..." } else { "" };
+    format!("[string \"{start}{dots}\"]")
+}

@@ -1,0 +1,150 @@
+//! Replies of commands as values of Lua.
+//!
+//! What RESP3 adds becomes tables with one field (`double`, `map`, `set`, `big_number`,
+//! `verbatim_string`), nulls of RESP2 become false and the null of RESP3 nil. The replies are our
+//! own, so one that cannot be parsed is a mistake of ours: it becomes an error of the script.
+
+use mlua::{Error, Lua, Table, Value};
+
+/// Replies nested deeper are refused. Commands nest a few levels.
+const DEPTH_MAX: u32 = 64;
+
+/// The value of one whole reply that is no error.
+pub fn value(lua: &Lua, reply: &[u8]) -> mlua::Result<Value> {
+    Parser { lua, rest: reply }.value(0)
+}
+
+struct Parser<'a> {
+    lua: &'a Lua,
+    rest: &'a [u8],
+}
+
+impl<'a> Parser<'a> {
+    fn value(&mut self, depth: u32) -> mlua::Result<Value> {
+        if depth > DEPTH_MAX {
+            return Err(malformed());
+        }
+        let (kind, line) = self.line()?;
+        match kind {
+            b'$' => match length(line)? {
+                Some(len) => self.string(len),
+                None => Ok(Value::Boolean(false)),
+            },
+            b':' => integer(line).map(|number| Value::Number(number as f64)),
+            b'+' => self.field("ok", Value::String(self.lua.create_string(line)?)),
+            b'-' => {
+                let table = super::call::failure(self.lua, &crate::failure::coded(line), true)?;
+                Ok(Value::Table(table))
+            }
+            b'*' | b'>' => match length(line)? {
+                Some(len) => self.array(len, depth),
+                None => Ok(Value::Boolean(false)),
+            },
+            b'_' => Ok(Value::Nil),
+            b'#' => Ok(Value::Boolean(line == b"t")),
+            b',' => {
+                let number = base::number::parse_f64(line).unwrap_or(f64::NAN);
+                self.field("double", Value::Number(number))
+            }
+            b'(' => self.field("big_number", Value::String(self.lua.create_string(line)?)),
+            b'=' => self.verbatim(count(line)?),
+            b'%' => self.map(count(line)?, depth),
+            b'~' => self.set(count(line)?, depth),
+            b'|' => {
+                for _ in 0..count(line)? * 2 {
+                    self.value(depth + 1)?;
+                }
+                self.value(depth)
+            }
+            _ => Err(malformed()),
+        }
+    }
+
+    /// The type and the rest of a line.
+    fn line(&mut self) -> mlua::Result<(u8, &'a [u8])> {
+        let (kind, rest) = self.rest.split_first().ok_or_else(malformed)?;
+        let end = rest.iter().position(|byte| *byte == b'\r').ok_or_else(malformed)?;
+        self.rest = rest.get(end + 2..).ok_or_else(malformed)?;
+        Ok((*kind, &rest[..end]))
+    }
+
+    fn bytes(&mut self, len: usize) -> mlua::Result<&'a [u8]> {
+        let bytes = self.rest.get(..len).ok_or_else(malformed)?;
+        self.rest = self.rest.get(len + 2..).ok_or_else(malformed)?;
+        Ok(bytes)
+    }
+
+    fn string(&mut self, len: usize) -> mlua::Result<Value> {
+        let bytes = self.bytes(len)?;
+        self.lua.create_string(bytes).map(Value::String)
+    }
+
+    fn array(&mut self, len: usize, depth: u32) -> mlua::Result<Value> {
+        let table = self.lua.create_table_with_capacity(len.min(self.rest.len()), 0)?;
+        for index in 1..=len {
+            let value = self.value(depth + 1)?;
+            table.raw_seti(index, value)?;
+        }
+        Ok(Value::Table(table))
+    }
+
+    fn map(&mut self, len: usize, depth: u32) -> mlua::Result<Value> {
+        let map = self.lua.create_table_with_capacity(0, len.min(self.rest.len()))?;
+        for _ in 0..len {
+            let key = self.value(depth + 1)?;
+            let value = self.value(depth + 1)?;
+            if !key.is_nil() {
+                map.raw_set(key, value)?;
+            }
+        }
+        self.field("map", Value::Table(map))
+    }
+
+    fn set(&mut self, len: usize, depth: u32) -> mlua::Result<Value> {
+        let set = self.lua.create_table_with_capacity(0, len.min(self.rest.len()))?;
+        for _ in 0..len {
+            let member = self.value(depth + 1)?;
+            if !member.is_nil() {
+                set.raw_set(member, true)?;
+            }
+        }
+        self.field("set", Value::Table(set))
+    }
+
+    fn verbatim(&mut self, len: usize) -> mlua::Result<Value> {
+        let bytes = self.bytes(len)?;
+        let (format, text) = bytes.split_at_checked(4).ok_or_else(malformed)?;
+        let table: Table = self.lua.create_table_with_capacity(0, 2)?;
+        table.raw_set("string", self.lua.create_string(text)?)?;
+        table.raw_set("format", self.lua.create_string(&format[..3])?)?;
+        self.field("verbatim_string", Value::Table(table))
+    }
+
+    fn field(&self, name: &str, value: Value) -> mlua::Result<Value> {
+        let table = self.lua.create_table_with_capacity(0, 1)?;
+        table.raw_set(name, value)?;
+        Ok(Value::Table(table))
+    }
+}
+
+fn integer(line: &[u8]) -> mlua::Result<i64> {
+    base::number::parse_i64(line).ok_or_else(malformed)
+}
+
+/// A length, `None` for the null of RESP2.
+fn length(line: &[u8]) -> mlua::Result<Option<usize>> {
+    // Most are short.
+    if let [digit @ b'0'..=b'9'] = line {
+        return Ok(Some(usize::from(digit - b'0')));
+    }
+    Ok(usize::try_from(integer(line)?).ok())
+}
+
+fn count(line: &[u8]) -> mlua::Result<usize> {
+    length(line)?.ok_or_else(malformed)
+}
+
+#[cold]
+fn malformed() -> Error {
+    Error::runtime("malformed reply of a command")
+}

@@ -1,0 +1,540 @@
+//! The interpreter: one for each thread that runs scripts.
+//!
+//! A VM holds nothing that belongs to a user but the code of scripts and libraries. What scripts
+//! see is read-only, except for what they create themselves, so a script finds everything as if
+//! it were the first. A run borrows the [`Host`] and the VM; a host cannot run another script in
+//! the same VM meanwhile.
+//!
+//! Memory is limited while Lua runs. A run that exceeds it fails with an error and leaves the VM
+//! as it was.
+
+mod cache;
+mod call;
+mod compile;
+mod from_resp;
+mod natives;
+mod state;
+mod to_resp;
+mod zero_bytes;
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use mlua::chunk::{ChunkMode, Compiler};
+use mlua::{Error, Function, IntoLua, Lua, LuaOptions, LuaString, StdLib, Table, Value};
+use resp::{Args, Reply};
+use sys::luau::{self, Returned};
+
+use self::cache::Cache;
+pub use self::cache::{LoadedFunction, LoadedScript};
+pub use self::natives::hex;
+pub use self::state::State;
+pub use self::state::{LOAD_AGAIN_TIMEOUT, LOAD_TIMEOUT};
+use self::state::{Registration, STATE};
+use self::to_resp::{Writer, error_text};
+use crate::failure::{CALL_OF_NIL, Failure, Place, name_call, one_line, until_nul};
+use crate::host::{HOST, Host};
+use crate::library::{Draft, FunctionInfo, Library};
+use crate::number::number_text;
+use crate::script::Script;
+
+/// The chunk name of the prelude, which no error shows.
+pub const PRELUDE_NAME: &str = "weft";
+const PRELUDE: &str = include_str!("prelude.luau");
+
+/// Keys and arguments of more bytes are freed when their run is over. What shorter ones take is
+/// left to the next run.
+const KEPT_INPUT_BYTES_MAX: usize = 64 * 1024;
+/// Keys and arguments that take a greater part of the memory are collected at once.
+const COLLECTED_INPUT_DIVISOR: usize = 16;
+
+/// See the module.
+pub struct Vm {
+    lua: Lua,
+    state: Rc<State>,
+    run_script: Function,
+    run_function: Function,
+    load_library: Function,
+    kind: Function,
+    script_env: Table,
+    function_env: Table,
+    library_env: Table,
+    inputs: Table,
+    cache: Cache,
+}
+
+/// A compiled script or a function of a library, in the VM that compiled it.
+#[derive(Clone, Debug)]
+pub(crate) struct Code(Function);
+
+/// What a script or function is called with: `args` of EVAL or FCALL, of which those from
+/// `first_key` on are `keys` keys and then arguments.
+#[derive(Clone, Copy, Debug)]
+pub struct Input<'a> {
+    /// All arguments of the request.
+    pub args: Args<'a>,
+    /// The position of the first key.
+    pub first_key: usize,
+    /// How many keys there are.
+    pub keys: usize,
+}
+
+/// A library whose code has run in a VM, and that is not registered yet.
+#[derive(Debug)]
+pub struct NewLibrary {
+    /// What is to be registered.
+    pub library: Arc<Library>,
+    callbacks: Vec<Code>,
+}
+
+/// What a failure says of the code that ran.
+#[derive(Clone, Copy)]
+struct Run<'a> {
+    /// What errors call it: the SHA-1 of a script, the name of a function.
+    name: &'a [u8],
+    source: &'a [u8],
+    /// What the code sees of the libraries.
+    globals: &'a Table,
+}
+
+/// What the prelude returns of the code of a library: whether it succeeded, and the error.
+type Loaded = (bool, Value);
+
+/// What the prelude returns of a run: whether it succeeded, and the result or the error. Nothing
+/// for a plain result, which has been kept.
+type Ran = (Option<bool>, Value);
+
+/// Bytes that become a string of Lua.
+struct Bytes<'a>(&'a [u8]);
+
+impl IntoLua for Bytes<'_> {
+    fn into_lua(self, lua: &Lua) -> mlua::Result<Value> {
+        lua.create_string(self.0).map(Value::String)
+    }
+}
+
+impl Vm {
+    /// A VM that may take `memory_bytes_max` bytes for one run.
+    ///
+    /// # Errors
+    ///
+    /// The interpreter could not be set up: a mistake of ours or a lack of memory.
+    pub fn new(memory_bytes_max: usize) -> Result<Self, String> {
+        Self::create(memory_bytes_max).map_err(|error| error.to_string())
+    }
+
+    fn create(memory_bytes_max: usize) -> mlua::Result<Self> {
+        let libraries = StdLib::MATH
+            | StdLib::STRING
+            | StdLib::TABLE
+            | StdLib::COROUTINE
+            | StdLib::BIT
+            | StdLib::DEBUG;
+        let lua = Lua::new_with(libraries, LuaOptions::new())?;
+        lua.globals().set_safeenv(true);
+        let state = Rc::new(State::new(memory_bytes_max));
+        let natives = natives::table(&lua, &state)?;
+        let compiler = Compiler::new().set_optimization_level(2).set_debug_level(1);
+        let prelude = lua
+            .load(PRELUDE)
+            .set_name(format!("={PRELUDE_NAME}"))
+            .set_mode(ChunkMode::Text)
+            .set_compiler(compiler);
+        let parts: Table = prelude.call(natives)?;
+        lua.set_type_metatable::<LuaString>(Some(parts.raw_get("string_meta")?));
+        let script_env: Table = parts.raw_get("script_env")?;
+        script_env.set_safeenv(true);
+        script_env.set_readonly(true);
+        // What a chunk imports when it is loaded comes from here, whatever its environment.
+        lua.set_globals(script_env.clone())?;
+        let library_env: Table = parts.raw_get("library_env")?;
+        library_env.set_readonly(true);
+        let vm = Self {
+            run_script: parts.raw_get("run_script")?,
+            run_function: parts.raw_get("run_function")?,
+            load_library: parts.raw_get("load_library")?,
+            kind: parts.raw_get("kind")?,
+            script_env,
+            function_env: parts.raw_get("function_env")?,
+            library_env,
+            inputs: parts.raw_get("inputs")?,
+            cache: Cache::default(),
+            state,
+            lua,
+        };
+        let state = Rc::clone(&vm.state);
+        sys::luau::set_interrupt(&vm.lua, move |lua| state.poll(lua));
+        Ok(vm)
+    }
+
+    /// Bytes that the interpreter holds.
+    pub fn used_memory(&self) -> usize {
+        self.lua.used_memory()
+    }
+
+    /// The errors within the reply of the last run that no command has replied before, each with
+    /// its code; those of more than 1024 are not there.
+    pub fn take_returned_errors(&self) -> Vec<Vec<u8>> {
+        self.state.returned_errors.take()
+    }
+
+    /// The script with a SHA-1, in digits of any case, if this VM has compiled it and it is still
+    /// registered.
+    #[inline]
+    pub fn script_by_sha(&self, sha: &[u8]) -> Option<Rc<LoadedScript>> {
+        self.cache.by_sha(sha)
+    }
+
+    /// The script with a body, as [`Vm::script_by_sha`]. Costs a hash and a comparison, much less
+    /// than the SHA-1.
+    #[inline]
+    pub fn script_by_body(&self, body: &[u8]) -> Option<Rc<LoadedScript>> {
+        self.cache.by_body(body)
+    }
+
+    /// Compiles a script. It is found from now on, as long as it is registered.
+    ///
+    /// # Errors
+    ///
+    /// The message of the compiler, as the reply to EVAL and SCRIPT LOAD.
+    pub fn load_script(&mut self, script: &Arc<Script>) -> Result<Rc<LoadedScript>, Failure> {
+        self.make_room();
+        let code =
+            self.compile(script.code(), "@user_script", &self.script_env).map_err(|message| {
+                Failure::new(format!("ERR Error compiling script (new function): {message}"))
+            })?;
+        Ok(self.cache.add_script(script, code))
+    }
+
+    /// Drops compiled scripts when they and other code leave a run little of the memory. Those that
+    /// are called again are compiled again.
+    fn make_room(&mut self) {
+        let code_bytes_max = self.state.memory_bytes_max / 2;
+        if self.lua.used_memory() <= code_bytes_max {
+            return;
+        }
+        // As in `recover`.
+        let _ = self.lua.gc_collect();
+        if self.lua.used_memory() > code_bytes_max && self.cache.drop_scripts() {
+            let _ = self.lua.gc_collect();
+        }
+    }
+
+    fn compile(&self, code: &[u8], name: &str, env: &Table) -> Result<Code, String> {
+        // A chunk takes for good what its globals hold when it is loaded, unless that is nil.
+        self.clear_globals().map_err(|error| message(&error))?;
+        compile::compile(&self.lua, code, name, env).map(Code)
+    }
+
+    /// The function that FCALL names, in any case, if its library is loaded in this VM and still
+    /// registered.
+    #[inline]
+    pub fn function(&self, name: &[u8]) -> Option<Rc<LoadedFunction>> {
+        self.cache.function(name)
+    }
+
+    /// Runs the code of a new library, which registers its functions: the second step of FUNCTION
+    /// LOAD. With `is_limited` it ends after [`LOAD_TIMEOUT`]. They are found here once the library
+    /// is registered and [added](Vm::add_library).
+    ///
+    /// # Errors
+    ///
+    /// The code does not compile, fails, takes too long or registers nothing.
+    pub fn load_library(
+        &mut self,
+        host: &mut dyn Host,
+        draft: Draft,
+        is_limited: bool,
+    ) -> Result<NewLibrary, Failure> {
+        let timeout = is_limited.then_some(LOAD_TIMEOUT);
+        let registered = self.register(host, draft.code(), timeout)?;
+        let (functions, callbacks) = split(registered);
+        if functions.is_empty() {
+            return Err(Failure::new("ERR No functions registered"));
+        }
+        Ok(NewLibrary { library: Arc::new(draft.with_functions(functions)), callbacks })
+    }
+
+    /// Finds the functions of a new library from now on. One that is not registered must not be
+    /// added: its functions would be found instead of others of the same names.
+    pub fn add_library(&mut self, new: NewLibrary) {
+        self.cache.add_library(&new.library, new.callbacks);
+    }
+
+    /// Runs the code of a library that another VM has loaded, so that its functions are found here.
+    /// It has more time than it had there, [`LOAD_AGAIN_TIMEOUT`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Vm::load_library`], or the code registers other functions this time, in whatever order.
+    pub fn load_again(
+        &mut self,
+        host: &mut dyn Host,
+        library: &Arc<Library>,
+    ) -> Result<(), Failure> {
+        let registered = self.register(host, library.code(), Some(LOAD_AGAIN_TIMEOUT))?;
+        let (functions, callbacks) = split(registered);
+        let mut again: Vec<_> = functions.into_iter().zip(callbacks).collect();
+        let mut take = |known: &FunctionInfo| {
+            let at = again.iter().position(|(function, _)| function == known)?;
+            Some(again.swap_remove(at).1)
+        };
+        let callbacks: Option<Vec<Code>> = library.functions().iter().map(&mut take).collect();
+        let Some(callbacks) = callbacks.filter(|_| again.is_empty()) else {
+            return Err(Failure::new("ERR Library registers other functions than when loaded"));
+        };
+        self.cache.add_library(library, callbacks);
+        Ok(())
+    }
+
+    fn register(
+        &mut self,
+        host: &mut dyn Host,
+        code: &[u8],
+        timeout: Option<Duration>,
+    ) -> Result<Vec<Registration>, Failure> {
+        self.make_room();
+        let code = self
+            .compile(code, "@user_function", &self.library_env)
+            .map_err(|message| Failure::new(format!("ERR Error compiling function: {message}")))?;
+        self.state.begin(timeout);
+        self.state.registrations.replace(Some(Vec::new()));
+        let ran = self.limited(host, || self.load_library.call::<Loaded>(&code.0));
+        let registered = self.state.registrations.take().unwrap_or_default();
+        let failed = |text: &[u8]| {
+            Failure::new([b"ERR Error registering functions: ", until_nul(text)].concat())
+        };
+        if let Some(stop) = self.state.end() {
+            self.recover();
+            return Err(failed(format!("ERR {}", stop.text).as_bytes()));
+        }
+        match ran {
+            Ok((true, _)) => Ok(registered),
+            Ok((false, Value::String(text))) => Err(failed(&text.as_bytes())),
+            Ok(_) => Err(failed(b"ERR unknown error")),
+            Err(error) => {
+                self.recover();
+                Err(failed(message(&error).as_bytes()))
+            }
+        }
+    }
+
+    /// Drops the code of scripts and libraries that are gone: after SCRIPT FLUSH and the like.
+    pub fn sweep(&mut self) {
+        self.cache.sweep();
+        self.recover();
+    }
+
+    /// Runs an EVAL script, which sees its keys and arguments in `KEYS` and `ARGV`, and writes what
+    /// it returns.
+    ///
+    /// # Errors
+    ///
+    /// The script failed or was stopped; nothing was written. An error table that the script
+    /// returned is a failure too.
+    pub fn run_script(
+        &self,
+        host: &mut dyn Host,
+        script: &LoadedScript,
+        input: Input<'_>,
+        reply: &mut Reply<'_>,
+    ) -> Result<(), Failure> {
+        let run = Run {
+            name: script.script.sha(),
+            source: script.script.code(),
+            globals: &self.script_env,
+        };
+        self.run(host, &self.run_script, &script.code, run, input, reply)
+    }
+
+    /// Runs a function of a library, which receives its keys and arguments as two tables, and
+    /// writes what it returns.
+    ///
+    /// # Errors
+    ///
+    /// As [`Vm::run_script`].
+    pub fn run_function(
+        &self,
+        host: &mut dyn Host,
+        function: &LoadedFunction,
+        input: Input<'_>,
+        reply: &mut Reply<'_>,
+    ) -> Result<(), Failure> {
+        let name = function.info().map_or(&b""[..], |info| &info.name);
+        let run = Run { name, source: function.library.code(), globals: &self.function_env };
+        self.run(host, &self.run_function, &function.code, run, input, reply)
+    }
+
+    fn run(
+        &self,
+        host: &mut dyn Host,
+        driver: &Function,
+        code: &Code,
+        run: Run<'_>,
+        input: Input<'_>,
+        reply: &mut Reply<'_>,
+    ) -> Result<(), Failure> {
+        self.state.begin(None);
+        let keys_end = input.first_key.saturating_add(input.keys).min(input.args.len());
+        let texts = input.args.iter().skip(input.first_key);
+        let input_bytes = luau::set_inputs(keys_end.saturating_sub(input.first_key), texts);
+        if input_bytes <= KEPT_INPUT_BYTES_MAX {
+            return self.run_on_inputs(host, driver, code, run, reply);
+        }
+        // They are not to fail for garbage that earlier runs have left. As in `recover`.
+        let _ = self.state.collect_before(&self.lua, input_bytes);
+        let result = self.run_on_inputs(host, driver, code, run, reply);
+        self.forget_inputs(input_bytes);
+        result
+    }
+
+    /// Frees what large keys and arguments take, when their run is over.
+    #[cold]
+    fn forget_inputs(&self, bytes: usize) {
+        luau::free_inputs();
+        // Without a limit of memory it cannot fail.
+        let _ = self.clear_globals();
+        if bytes > self.state.memory_bytes_max / COLLECTED_INPUT_DIVISOR {
+            self.recover();
+        }
+    }
+
+    fn clear_globals(&self) -> mlua::Result<()> {
+        let cleared = ["KEYS", "ARGV"].map(|name| self.inputs.raw_set(name, Value::Nil));
+        cleared.into_iter().collect()
+    }
+
+    fn run_on_inputs(
+        &self,
+        host: &mut dyn Host,
+        driver: &Function,
+        code: &Code,
+        run: Run<'_>,
+        reply: &mut Reply<'_>,
+    ) -> Result<(), Failure> {
+        luau::take_returned();
+        let ran = self.limited(host, || driver.call::<Ran>(&code.0));
+        let stop = self.state.end();
+        // As in `recover`.
+        let _ = self.state.collect(&self.lua);
+        if let Some(stop) = stop {
+            let mut text = [b"ERR ", stop.text.as_bytes()].concat();
+            if let Some(place) = stop.place {
+                place.push_suffix(run.name, &mut text);
+            }
+            self.recover();
+            return Err(Failure::new(text));
+        }
+        let writer = Writer { kind: &self.kind, script_resp3: self.state.resp3.get() };
+        match ran {
+            Ok((None, _)) => {
+                match luau::take_returned() {
+                    Some(Returned::Text) => luau::with_text(|text| reply.bulk(text)),
+                    Some(Returned::Number(number)) => writer.number(reply, number),
+                    Some(Returned::Boolean(value)) => writer.boolean(reply, value),
+                    Some(Returned::Nil) | None => reply.null(),
+                }
+                Ok(())
+            }
+            Ok((Some(true), value)) => {
+                if let Some(failure) = self.returned_error(&value) {
+                    return Err(failure);
+                }
+                let mark = reply.mark();
+                writer.write(reply, value).map_err(|error| {
+                    reply.truncate(mark);
+                    broken(run.name, &error)
+                })
+            }
+            Ok((Some(false), error)) => Err(failed(run, &error)),
+            Err(error) => {
+                self.recover();
+                Err(broken(run.name, &error))
+            }
+        }
+    }
+
+    /// Calls into Lua: lends the host, and limits memory.
+    fn limited<R>(
+        &self,
+        host: &mut dyn Host,
+        f: impl FnOnce() -> mlua::Result<R>,
+    ) -> mlua::Result<R> {
+        self.lua.set_memory_limit(self.state.memory_bytes_max)?;
+        let result = STATE.set(&self.state, || HOST.set(host, f));
+        self.lua.set_memory_limit(0)?;
+        result
+    }
+
+    /// Frees what a run that ended in the middle left behind.
+    fn recover(&self) {
+        self.state.buffers.borrow_mut().clear();
+        // An error here is one of a finalizer, and there are none.
+        let _ = self.lua.gc_collect();
+    }
+
+    /// The failure that a script has returned as a table, instead of raising it.
+    fn returned_error(&self, value: &Value) -> Option<Failure> {
+        let Value::Table(table) = value else { return None };
+        let Ok(Value::String(text)) = table.raw_get("err") else { return None };
+        let counted = table.raw_get("ignore_error_stats_update").unwrap_or(Value::Nil);
+        Some(Failure { text: error_text(&text), counted: matches!(counted, Value::Boolean(true)) })
+    }
+}
+
+/// The functions of a library, and what FCALL calls for each.
+fn split(registered: Vec<Registration>) -> (Vec<FunctionInfo>, Vec<Code>) {
+    let pair = |registration: Registration| {
+        let Registration { name, description, flags, callback } = registration;
+        (FunctionInfo { name, description, flags }, Code(callback))
+    };
+    registered.into_iter().map(pair).unzip()
+}
+
+/// An error outside of the script's own: most often memory.
+fn broken(name: &[u8], error: &Error) -> Failure {
+    let name = String::from_utf8_lossy(name);
+    Failure::new(format!("ERR Error running script {name}, {}", message(error)))
+}
+
+/// The reply of an uncaught error, from the table that `on_error` of the prelude made.
+fn failed(run: Run<'_>, error: &Value) -> Failure {
+    // The handler itself failed: there was no memory for the table.
+    if let Value::String(text) = error {
+        return Failure::new([b"ERR ", &*text.as_bytes()].concat());
+    }
+    let field = |field| match error {
+        Value::Table(table) => table.raw_get(field).unwrap_or(Value::Nil),
+        _ => Value::Nil,
+    };
+    let mut text = match field("err") {
+        Value::String(text) => until_nul(&text.as_bytes()).to_vec(),
+        Value::Integer(number) => number_text(number as f64).into_bytes(),
+        Value::Number(number) => number_text(number).into_bytes(),
+        _ => b"ERR unknown error".to_vec(),
+    };
+    if let (Value::String(source), Some(line)) = (field("source"), field("line").as_usize()) {
+        if text.ends_with(CALL_OF_NIL) {
+            name_call(&mut text, run.source, line, |library, name| {
+                let library: Value = run.globals.raw_get(Bytes(library)).ok()?;
+                let field = library.as_table()?.raw_get::<Value>(Bytes(name)).ok()?;
+                Some(!field.is_nil())
+            });
+        }
+        Place { source: source.as_bytes().to_vec(), line }.push_suffix(run.name, &mut text);
+    }
+    Failure { text: one_line(text), counted: matches!(field("counted"), Value::Boolean(true)) }
+}
+
+/// The message of an error of the interpreter, without a traceback.
+fn message(error: &Error) -> String {
+    let text = match error {
+        Error::SyntaxError { message, .. } => message.clone(),
+        Error::CallbackError { cause, .. } => return message(cause),
+        Error::MemoryError(_) => "not enough memory".to_owned(),
+        Error::RuntimeError(text) => text.clone(),
+        other => other.to_string(),
+    };
+    text.lines().next().unwrap_or_default().to_owned()
+}

@@ -1,0 +1,326 @@
+//! Libraries: what FUNCTION LOAD says of their code, and what their functions reply.
+//!
+//! The cases have the form of the others, with `call NAME` for a call without arguments; the reply
+//! is that of the call, or else that of FUNCTION LOAD.
+
+use std::sync::Arc;
+
+use resp::{Out, Reply};
+use script::{
+    Draft, Failure, Flags, FunctionInfo, Libraries, Library, RestorePolicy, Vm, dump, sources,
+};
+
+use crate::host::Server;
+use crate::{Request, cases, line_of, vm};
+
+/// Loads a library as FUNCTION LOAD does.
+fn load(
+    vm: &mut Vm,
+    libraries: &mut Libraries,
+    code: &str,
+    replace: bool,
+) -> Result<Arc<Library>, Failure> {
+    let draft = libraries.draft(code.as_bytes(), replace)?;
+    let new = vm.load_library(&mut Server::default(), draft, true)?;
+    let library = Arc::clone(&new.library);
+    libraries.insert(&library, replace)?;
+    vm.add_library(new);
+    Ok(library)
+}
+
+/// Calls a function as FCALL does, and returns its reply on one line.
+fn fcall(vm: &mut Vm, libraries: &Libraries, name: &str, server: &mut Server) -> String {
+    let mut out = Out::default();
+    let mut run = |reply: &mut Reply<'_>| -> Result<(), Failure> {
+        let loaded = match vm.function(name.as_bytes()) {
+            Some(loaded) => loaded,
+            None => {
+                let found = libraries.function(name.as_bytes());
+                let Some((library, _)) = found else {
+                    reply.error(b"ERR Function not found");
+                    return Ok(());
+                };
+                vm.load_again(server, library)?;
+                vm.function(name.as_bytes()).expect("it is loaded now")
+            }
+        };
+        vm.run_function(server, &loaded, Request::new(&[], &[]).input(), reply)
+    };
+    let result = run(&mut Reply::new(&mut out, false));
+    if let Err(failure) = result {
+        out.clear();
+        Reply::new(&mut out, false).error(&failure.text);
+    }
+    line_of(&out)
+}
+
+fn code(name: &str, functions: &[&str]) -> String {
+    let register = |function: &&str| {
+        format!("redis.register_function('{function}', function() return '{name}.{function}' end)")
+    };
+    format!("#!lua name={name}\n{}", functions.iter().map(register).collect::<String>())
+}
+
+#[test]
+fn libraries() {
+    let mut vm = vm();
+    let mut wrong = String::new();
+    for case in cases(include_str!("cases/libraries.txt")) {
+        let mut libraries = Libraries::default();
+        let loaded = load(&mut vm, &mut libraries, &case.body, false);
+        let found = match (loaded, &case.call) {
+            (Err(failure), _) => format!("-{}", String::from_utf8_lossy(&failure.text)),
+            (Ok(library), None) => format!("\"{}\"", String::from_utf8_lossy(library.name())),
+            (Ok(_), Some(name)) => fcall(&mut vm, &libraries, name, &mut Server::default()),
+        };
+        libraries.flush();
+        if found != case.expected {
+            let (line, body, expected) = (case.line, case.body, case.expected);
+            wrong += &format!("line {line}: {body}\n  expected {expected}\n  found    {found}\n");
+        }
+    }
+    assert!(wrong.is_empty(), "\n{wrong}");
+}
+
+#[test]
+fn a_library_is_replaced_as_a_whole_or_not_at_all() {
+    let (mut vm, mut libraries) = (vm(), Libraries::default());
+    load(&mut vm, &mut libraries, &code("a", &["f", "g"]), false).unwrap();
+    load(&mut vm, &mut libraries, &code("b", &["h"]), false).unwrap();
+    let again = load(&mut vm, &mut libraries, &code("a", &["x"]), false).unwrap_err();
+    assert_eq!(again.text, b"ERR Library 'a' already exists");
+    let taken = load(&mut vm, &mut libraries, &code("a", &["x", "H"]), true).unwrap_err();
+    assert_eq!(taken.text, b"ERR Function H already exists");
+    let mut server = Server::default();
+    assert_eq!(fcall(&mut vm, &libraries, "f", &mut server), "\"a.f\"");
+    load(&mut vm, &mut libraries, &code("a", &["g", "i"]), true).unwrap();
+    assert_eq!(fcall(&mut vm, &libraries, "f", &mut server), "-ERR Function not found");
+    assert_eq!(fcall(&mut vm, &libraries, "G", &mut server), "\"a.g\"");
+    assert_eq!((libraries.len(), libraries.function_count()), (2, 3));
+    assert!(libraries.remove(b"a") && !libraries.remove(b"a"));
+    assert_eq!(fcall(&mut vm, &libraries, "g", &mut server), "-ERR Function not found");
+    assert_eq!(fcall(&mut vm, &libraries, "h", &mut server), "\"b.h\"");
+    libraries.flush();
+    assert_eq!(fcall(&mut vm, &libraries, "h", &mut server), "-ERR Function not found");
+    assert!(libraries.is_empty() && libraries.function_count() == 0);
+}
+
+#[test]
+fn another_vm_loads_a_library_when_it_needs_it() {
+    let (mut one, mut two, mut libraries) = (vm(), vm(), Libraries::default());
+    load(&mut one, &mut libraries, &code("a", &["f"]), false).unwrap();
+    let mut server = Server::default();
+    assert_eq!(fcall(&mut two, &libraries, "f", &mut server), "\"a.f\"");
+    load(&mut one, &mut libraries, &code("a", &["f", "g"]), true).unwrap();
+    assert_eq!(fcall(&mut two, &libraries, "g", &mut server), "\"a.g\"");
+}
+
+#[test]
+fn a_load_has_half_a_second() {
+    let mut vm = vm();
+    let draft = Draft::new(b"#!lua name=a\nwhile true do end").unwrap();
+    let failure = vm.load_library(&mut Server::default(), draft, true).unwrap_err();
+    assert_eq!(failure.text, b"ERR Error registering functions: ERR FUNCTION LOAD timeout");
+    let draft = Draft::new(b"#!lua name=a\npcall(function() while true do end end)").unwrap();
+    let failure = vm.load_library(&mut Server::default(), draft, true).unwrap_err();
+    assert!(failure.text.starts_with(b"ERR Error registering functions: ERR "), "{failure:?}");
+    assert!(load(&mut vm, &mut Libraries::default(), &code("a", &["f"]), false).is_ok());
+}
+
+/// A library as another VM has loaded it, with functions of these names.
+fn loaded_elsewhere(text: &str, names: &[&str]) -> Arc<Library> {
+    let function = |name: &&str| FunctionInfo {
+        name: name.as_bytes().to_vec(),
+        description: None,
+        flags: Flags::default(),
+    };
+    let draft = Draft::new(text.as_bytes()).unwrap();
+    Arc::new(draft.with_functions(names.iter().map(function).collect()))
+}
+
+#[test]
+fn another_load_may_take_longer_and_be_killed() {
+    let endless = loaded_elsewhere("#!lua name=a\nwhile true do end", &["f"]);
+    let failure = vm().load_again(&mut Server::default(), &endless).unwrap_err();
+    assert_eq!(failure.text, b"ERR Error registering functions: ERR FUNCTION LOAD timeout");
+    let mut server = Server::default();
+    server.kill_at = Some(20);
+    let failure = vm().load_again(&mut server, &endless).unwrap_err();
+    let killed = "ERR Error registering functions: ERR Script killed by user with SCRIPT KILL...";
+    assert_eq!(failure.text, killed.as_bytes());
+    // Longer than a new library may take.
+    let code = "#!lua name=a\nfor i = 1, 5e6 do end
+                redis.register_function('f', function() end)";
+    let new = vm().load_library(&mut Server::default(), Draft::new(code.as_bytes()).unwrap(), true);
+    let failure = new.unwrap_err();
+    assert_eq!(failure.text, b"ERR Error registering functions: ERR FUNCTION LOAD timeout");
+    let slow = loaded_elsewhere(code, &["f"]);
+    assert_eq!(vm().load_again(&mut Server::default(), &slow), Ok(()));
+}
+
+#[test]
+fn another_load_may_register_in_another_order() {
+    let (mut vm, mut libraries) = (vm(), Libraries::default());
+    let library = loaded_elsewhere(&code("a", &["f", "g", "h"]), &["h", "f", "g"]);
+    libraries.insert(&library, false).unwrap();
+    let mut server = Server::default();
+    for name in ["f", "g", "h"] {
+        assert_eq!(fcall(&mut vm, &libraries, name, &mut server), format!("\"a.{name}\""));
+    }
+    let other = loaded_elsewhere(&code("b", &["i"]), &["i", "j"]);
+    let failure = vm.load_again(&mut server, &other).unwrap_err();
+    assert_eq!(failure.text, b"ERR Library registers other functions than when loaded");
+    let other = loaded_elsewhere(&code("b", &["i", "j"]), &["i"]);
+    assert!(vm.load_again(&mut server, &other).is_err());
+}
+
+#[test]
+fn a_load_that_is_refused_leaves_no_function() {
+    let (mut vm, mut libraries) = (vm(), Libraries::default());
+    load(&mut vm, &mut libraries, &code("a", &["f1"]), false).unwrap();
+    let refused = load(&mut vm, &mut libraries, &code("b", &["f1", "f2"]), false).unwrap_err();
+    assert_eq!(refused.text, b"ERR Function f1 already exists");
+    let refused = load(&mut vm, &mut libraries, &code("d", &["f2", "f1"]), false).unwrap_err();
+    assert_eq!(refused.text, b"ERR Function f1 already exists");
+    let mut server = Server::default();
+    assert_eq!(fcall(&mut vm, &libraries, "f2", &mut server), "-ERR Function not found");
+    assert_eq!(fcall(&mut vm, &libraries, "f1", &mut server), "\"a.f1\"");
+    load(&mut vm, &mut libraries, &code("c", &["f2"]), false).unwrap();
+    assert_eq!(fcall(&mut vm, &libraries, "f2", &mut server), "\"c.f2\"");
+    libraries.flush();
+    assert_eq!(fcall(&mut vm, &libraries, "f2", &mut server), "-ERR Function not found");
+}
+
+#[test]
+fn a_load_that_is_refused_leaves_the_variables_of_others() {
+    let (mut vm, mut libraries) = (vm(), Libraries::default());
+    let counter = "#!lua name=a\nlocal n = 0
+        redis.register_function('up', function() n = n + 1 return n end)
+        redis.register_function('value', function() return n end)";
+    load(&mut vm, &mut libraries, counter, false).unwrap();
+    let mut server = Server::default();
+    for expected in [":1", ":2"] {
+        assert_eq!(fcall(&mut vm, &libraries, "up", &mut server), expected);
+    }
+    load(&mut vm, &mut libraries, &code("b", &["up"]), false).unwrap_err();
+    assert_eq!(fcall(&mut vm, &libraries, "up", &mut server), ":3");
+    assert_eq!(fcall(&mut vm, &libraries, "value", &mut server), ":3");
+}
+
+#[test]
+fn of_names_that_differ_in_case_the_last_is_found() {
+    let (mut one, mut two, mut libraries) = (vm(), vm(), Libraries::default());
+    load(&mut one, &mut libraries, &code("a", &["Foo", "foo"]), false).unwrap();
+    let mut server = Server::default();
+    assert_eq!(fcall(&mut one, &libraries, "FOO", &mut server), "\"a.foo\"");
+    assert_eq!(fcall(&mut two, &libraries, "Foo", &mut server), "\"a.foo\"");
+}
+
+#[test]
+fn restored_libraries_join_by_policy() {
+    let mut vm = vm();
+    let check = |vm: &mut Vm, policy, expected: Result<&[&str], &str>| {
+        let (mut current, mut restored) = (Libraries::default(), Libraries::default());
+        load(vm, &mut current, &code("a", &["f"]), false).unwrap();
+        load(vm, &mut current, &code("b", &["g"]), false).unwrap();
+        load(vm, &mut restored, &code("a", &["f2"]), false).unwrap();
+        load(vm, &mut restored, &code("c", &["h"]), false).unwrap();
+        let result = current.restore(restored, policy);
+        let mut names: Vec<String> = current
+            .iter()
+            .flat_map(|library| library.functions())
+            .map(|function| String::from_utf8_lossy(&function.name).into_owned())
+            .collect();
+        names.sort();
+        match expected {
+            Ok(functions) => assert_eq!((result, names), (Ok(()), strings(functions))),
+            Err(text) => {
+                assert_eq!(result.unwrap_err().text, text.as_bytes());
+                assert_eq!(names, strings(&["f", "g"]));
+            }
+        }
+    };
+    check(&mut vm, RestorePolicy::Flush, Ok(&["f2", "h"]));
+    check(&mut vm, RestorePolicy::Replace, Ok(&["f2", "g", "h"]));
+    check(&mut vm, RestorePolicy::Append, Err("ERR Library a already exists"));
+}
+
+#[test]
+fn functions_may_change_libraries_when_these_are_replaced() {
+    // In whatever order the libraries come out of the register.
+    for _ in 0..20 {
+        let (mut vm, mut current, mut restored) =
+            (vm(), Libraries::default(), Libraries::default());
+        for (name, functions) in [("a", ["f", "x"]), ("b", ["g", "y"]), ("c", ["h", "z"])] {
+            load(&mut vm, &mut current, &code(name, &functions), false).unwrap();
+        }
+        for (name, functions) in [("a", ["g", "y"]), ("b", ["h", "z"]), ("c", ["f", "x"])] {
+            load(&mut vm, &mut restored, &code(name, &functions), false).unwrap();
+        }
+        current.restore(restored, RestorePolicy::Replace).unwrap();
+        assert_eq!((current.len(), current.function_count()), (3, 6));
+        let mut server = Server::default();
+        for (function, library) in ["g", "y", "h", "z", "f", "x"].iter().zip("aabbcc".chars()) {
+            let found = fcall(&mut vm, &current, function, &mut server);
+            assert_eq!(found, format!("\"{library}.{function}\""));
+        }
+    }
+}
+
+fn strings(names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
+
+#[test]
+fn a_dump_restores_the_sources() {
+    let (mut vm, mut libraries) = (vm(), Libraries::default());
+    assert_eq!(sources(&dump(&libraries)), Ok(Vec::new()));
+    let long = code("b", &["g", "h", "i", "j"]);
+    load(&mut vm, &mut libraries, &code("a", &["f"]), false).unwrap();
+    load(&mut vm, &mut libraries, &long, false).unwrap();
+    let payload = dump(&libraries);
+    let expected = vec![code("a", &["f"]).into_bytes(), long.into_bytes()];
+    assert_eq!(sources(&payload), Ok(expected));
+    for at in 0..payload.len() {
+        let mut changed = payload.clone();
+        changed[at] ^= 1;
+        let failure = sources(&changed).unwrap_err();
+        assert_eq!(failure.text, b"ERR DUMP payload version or checksum are wrong", "byte {at}");
+    }
+}
+
+/// A payload whose footer is right.
+fn sealed(content: &[u8]) -> Vec<u8> {
+    let mut payload = content.to_vec();
+    persist::payload::seal(&mut payload);
+    payload
+}
+
+#[test]
+fn a_payload_of_something_else_is_refused() {
+    let check = |content: &[u8], expected: &str| {
+        let failure = sources(&sealed(content)).unwrap_err();
+        assert_eq!(String::from_utf8_lossy(&failure.text), expected, "{content:02x?}");
+    };
+    check(b"\x00\x01x", "ERR given type is not a function");
+    check(b"\xf6\x01x", "ERR Pre-GA function format not supported");
+    check(b"\xf5", "ERR Failed loading library payload");
+    check(b"\xf5\x05ab", "ERR Failed loading library payload");
+    check(b"\xf5\x81\xff\xff\xff\xff\xff\xff\xff\xff", "ERR Failed loading library payload");
+    check(b"\xf5\x01x\xf5", "ERR Failed loading library payload");
+    assert!(sources(b"").is_err() && sources(b"0123456789").is_err());
+}
+
+/// What Redis 8.0.6 answers to FUNCTION DUMP for one short and one compressed library.
+const OF_REDIS: &[u8] = include_bytes!("cases/functions.dump");
+
+#[test]
+fn a_dump_of_redis_is_restored() {
+    let (mut vm, mut libraries) = (vm(), Libraries::default());
+    for source in sources(OF_REDIS).unwrap() {
+        load(&mut vm, &mut libraries, std::str::from_utf8(&source).unwrap(), false).unwrap();
+    }
+    let mut server = Server::default();
+    assert_eq!(fcall(&mut vm, &libraries, "f", &mut server), "\"short\"");
+    assert_eq!(fcall(&mut vm, &libraries, "g9", &mut server), "\"long 9\"");
+}

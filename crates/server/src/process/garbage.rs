@@ -1,0 +1,79 @@
+//! The thread that frees what takes long to free, so that no thread that serves clients does.
+//!
+//! INFO tells how many values of keys wait for it and how many it has freed. How many bytes wait is
+//! counted, so that eviction takes them for free. When more than [`WAITING_BYTES_MAX`] wait, which
+//! happens only to who makes and removes large values faster than one thread frees them, the
+//! threads that remove values drop those themselves that take them no longer than a few
+//! milliseconds.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use node::Node;
+use store::lazy_free::BigPiece;
+
+/// What may wait before others help, in bytes.
+const WAITING_BYTES_MAX: i64 = 512 << 20;
+/// What they help with: a piece of so many bytes takes about 2 ms.
+const HELPED_BYTES_MAX: i64 = 2 << 20;
+
+/// The way of dropped values to the thread that frees them.
+pub struct Garbage {
+    node: Arc<Node>,
+    sender: Sender<Vec<BigPiece>>,
+}
+
+impl Garbage {
+    /// Starts the thread, which calls `begin` first.
+    ///
+    /// # Errors
+    /// When the system refuses a thread.
+    pub fn start(node: &Arc<Node>, begin: impl FnOnce() + Send + 'static) -> io::Result<Self> {
+        let (sender, receiver) = channel();
+        let counts = Arc::clone(node);
+        std::thread::Builder::new().name("weft-free".to_owned()).spawn(move || {
+            begin();
+            free(&receiver, &counts);
+        })?;
+        Ok(Self { node: Arc::clone(node), sender })
+    }
+
+    /// Has these pieces freed. `bytes` of what they free is not counted as waiting yet.
+    pub fn send(&self, mut pieces: Vec<BigPiece>, bytes: i64) {
+        let used = &self.node.used_memory;
+        used.doom(bytes);
+        if used.doomed() > WAITING_BYTES_MAX {
+            let is_helped_with = |piece: &mut BigPiece| piece.bytes <= HELPED_BYTES_MAX;
+            for BigPiece { piece, bytes } in pieces.extract_if(.., is_helped_with) {
+                self.node.lazy_freed.fetch_add(piece.values() as u64, Ordering::Relaxed);
+                drop(piece);
+                used.doom(-bytes);
+            }
+        }
+        self.node.lazy_free_pending.fetch_add(values(&pieces), Ordering::Relaxed);
+        // Without the thread, they are dropped here.
+        let _ = self.sender.send(pieces);
+    }
+}
+
+/// Frees what comes, until nobody can send any more.
+fn free(receiver: &Receiver<Vec<BigPiece>>, node: &Node) {
+    let used = &node.used_memory;
+    for pieces in receiver {
+        for BigPiece { piece, bytes } in pieces {
+            let values = piece.values() as u64;
+            drop(piece);
+            // In this order: what is free is not evicted once more.
+            used.end_turn(&used.background, sys::allocator::thread_bytes(), 1);
+            used.doom(-bytes);
+            node.lazy_free_pending.fetch_sub(values, Ordering::Relaxed);
+            node.lazy_freed.fetch_add(values, Ordering::Relaxed);
+        }
+    }
+}
+
+fn values(pieces: &[BigPiece]) -> u64 {
+    pieces.iter().map(|big| big.piece.values() as u64).sum()
+}

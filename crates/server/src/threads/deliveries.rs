@@ -1,0 +1,131 @@
+//! What was published, on its way from a thread's inbox to its clients: all that waits for the same
+//! client leaves in one write.
+//!
+//! Messages are written between two requests of their client, never within its reply. For a client
+//! that is lent, or for which something is executed, they wait in order, and count for its limit.
+//!
+//! A client that publishes faster than messages are delivered is held until there is room, so what
+//! waits for slow threads is bounded; what waits for a slow client is bounded by the limit of its
+//! output.
+
+use node::propagation::subscribe;
+use node::{Pending, ShardLocks};
+use resp::out::Mark;
+
+use crate::keyspace::shard_locks::Nobody;
+use crate::net::connection::{Connection, SEND_BYTES_MAX};
+use crate::threads::client_state::ClientState;
+use crate::threads::io_thread::IoThread;
+
+/// Between two looks whether those who publish may go on.
+const LOOK_AGAIN_MS: i64 = 1;
+
+/// A thread's deliveries under way.
+#[derive(Debug, Default)]
+pub(crate) struct Deliverer {
+    /// More has come than was taken in.
+    pub(crate) has_more: bool,
+    /// Clients of the round; reused.
+    ready: Vec<Pending>,
+    /// Clients that are held until they may publish.
+    publishers: Vec<usize>,
+}
+
+impl Deliverer {
+    /// How long the thread may sleep before it looks again. None: nobody waits.
+    pub(crate) fn wait_ms(&self) -> Option<i64> {
+        (!self.publishers.is_empty()).then_some(LOOK_AGAIN_MS)
+    }
+}
+
+impl IoThread {
+    /// Takes in what has come for the thread's clients, and sends it.
+    #[inline]
+    pub(crate) fn deliver(&mut self) {
+        if self.worker.deliveries.is_active() {
+            self.deliver_some();
+        }
+    }
+
+    fn deliver_some(&mut self) {
+        let mut ready = std::mem::take(&mut self.deliverer.ready);
+        self.deliverer.has_more = self.worker.deliveries.receive(&mut ready);
+        for pending in &ready {
+            self.deliver_to(*pending);
+        }
+        self.worker.deliveries.subscribers().end_round();
+        self.deliverer.ready = ready;
+    }
+
+    fn deliver_to(&mut self, pending: Pending) {
+        let Self { slots, worker, out, .. } = self;
+        let client = pending.slot.and_then(|slot| Some((slot, slots.client_mut(slot)?)));
+        let here = client.filter(|(_, client)| client.session.record.id == pending.id);
+        let Some((slot, client)) = here else { return self.keep(pending) };
+        worker.deliveries.subscribers().write(pending, out, client.session.resp3);
+        if client.state.is_closing() {
+            // It has had its last reply.
+            out.clear();
+            return;
+        }
+        if client.wants_write() {
+            // It is watched for room already.
+            client.keep(out, Mark::default(), out.mark());
+            out.clear();
+            client.publish(worker.turn.steady_ms, 0, 0);
+            self.close_if_over(slot);
+        } else if self.send_replies(slot, SEND_BYTES_MAX) {
+            self.after_send(slot);
+        }
+    }
+
+    /// Keeps what has come for a client for which nothing can be written now.
+    fn keep(&mut self, pending: Pending) {
+        let kept_bytes = self.worker.deliveries.subscribers().keep(pending) as u64;
+        let limit = self.worker.config.client_output_buffer_limit.pubsub.hard_bytes;
+        if limit != 0
+            && kept_bytes >= limit
+            && let Some(record) = self.worker.node.clients.find(pending.id)
+            && self.worker.node.kill(&record)
+        {
+            // Whoever has it closes it.
+            self.worker.stats.output_limit_closes.add(1);
+        }
+    }
+
+    /// Holds a client that publishes until there is room.
+    pub(crate) fn wait_for_room(&mut self, slot: usize) {
+        self.deliverer.publishers.push(slot);
+        self.after_send(slot);
+    }
+
+    /// Goes on with those who wait to publish, if there is room.
+    pub(crate) fn go_on_with_publishers(&mut self) {
+        if self.deliverer.publishers.is_empty() || self.worker.node.inboxes.are_full() {
+            return;
+        }
+        for slot in std::mem::take(&mut self.deliverer.publishers) {
+            let state = self.slots.client(slot).map(|client| &client.state);
+            if matches!(state, Some(ClientState::Congested)) {
+                self.proceed(slot);
+            }
+        }
+    }
+
+    /// Moves the subscriptions of a client that goes to another thread.
+    pub(crate) fn hand_over(&mut self, client: &mut Connection, thread: usize) {
+        let Self { worker, out, shared, access, .. } = self;
+        let locks = shared.enter(access.as_ref().map(|access| &access.pass), &Nobody);
+        // While nobody publishes, so that messages to different channels stay in order, too.
+        let moved = locks.exclusive(|_| {
+            subscribe::hand_over(worker, &client.session, thread, out);
+        });
+        drop(locks);
+        if moved.is_err() {
+            // A busy script is not waited for.
+            subscribe::hand_over(worker, &client.session, thread, out);
+        }
+        client.keep(out, Mark::default(), out.mark());
+        out.clear();
+    }
+}

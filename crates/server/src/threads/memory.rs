@@ -1,0 +1,50 @@
+//! Keeping to `maxmemory` beside commands: before large input is received, and between turns.
+
+use crate::keyspace::shard_locks::Nobody;
+use crate::process::host::ProcessHost;
+use crate::threads::io_thread::IoThread;
+use crate::threads::message::Message;
+use crate::threads::shared::Shared;
+use crate::warning;
+
+impl IoThread {
+    /// Whether a client's input may take so many bytes now; otherwise in a later turn, when enough
+    /// has been evicted. So memory stays below its limit although a large value is there before its
+    /// command is.
+    pub(crate) fn has_room_for(&mut self, bytes: usize) -> bool {
+        let Self { shared, access, worker, .. } = self;
+        if !worker.is_limited() {
+            return true;
+        }
+        let locks = shared.enter(access.as_ref().map(|access| &access.pass), &Nobody);
+        let has_room = worker.expect_input(&locks, &ProcessHost(shared), bytes);
+        if !has_room {
+            worker.received(sys::allocator::thread_bytes());
+        }
+        has_room
+    }
+
+    /// Goes on evicting, where there was no time for more before the commands.
+    pub(crate) fn evict_on(&mut self) {
+        let Self { shared, access, worker, .. } = self;
+        if worker.take_limit_changed() {
+            // Those that sleep let the others see what they have.
+            let threads = shared.handles.read().len();
+            (1..threads).for_each(|thread| shared.send(thread, Message::Resume));
+            warn_of_limit(shared, worker.config.eviction.maxmemory);
+        }
+        let locks = shared.enter(access.as_ref().map(|access| &access.pass), &Nobody);
+        worker.go_on_evicting(&locks, &ProcessHost(shared));
+    }
+}
+
+fn warn_of_limit(shared: &Shared, limit: u64) {
+    let used = &shared.node.used_memory;
+    let used = used.sum(&used.of_thread(0), sys::allocator::thread_bytes());
+    if used > limit {
+        warning!(
+            "The limit of memory, {limit} bytes, is below the {used} in use: keys are evicted, or \
+             commands that may take memory refused, as 'maxmemory-policy' says"
+        );
+    }
+}

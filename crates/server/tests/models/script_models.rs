@@ -1,0 +1,264 @@
+//! Models of scripts that wait for shards while they hold others, and of those that do not end.
+//!
+//! A script is what holds shards and takes further ones in the middle of its work. The interpreter
+//! is left out: its runs cannot be switched in the middle.
+
+use std::cell::Cell;
+use std::sync::Arc;
+use std::time::Duration;
+
+use engine::{HeldShards, ScriptError};
+use node::ShardLocks;
+use node::host::GateAccess;
+use node::scripting::busy::{BusyScript, Held};
+use shuttle::sync::Mutex;
+use shuttle::sync::atomic::{AtomicBool, Ordering};
+use shuttle::thread;
+
+use crate::shard_lock_models::World;
+use crate::shard_locks::ThreadShards;
+use crate::shim::let_time_pass;
+use crate::{fails, holds};
+
+/// Schedules of each kind for a model that holds.
+const SCHEDULES: usize = 500;
+/// The most schedules until a planted fault is found.
+const SCHEDULES_TO_FAIL: usize = 3000;
+/// What shuttle says of a schedule without an end.
+const NO_END: &str = "exceeded max_steps";
+
+/// Scripts, of which those that may wait for shards run one at a time.
+struct Scripts {
+    world: Arc<World>,
+    alone: Mutex<()>,
+    /// Planted: every script waits for shards, whatever the others do.
+    all_wait: bool,
+}
+
+/// Runs that were begun again alone.
+type Begun = Cell<u64>;
+
+thread_local! {
+    static AGAIN: Begun = const { Cell::new(0) };
+}
+
+impl Scripts {
+    fn new(threads: usize, all_wait: bool) -> Arc<Self> {
+        let_time_pass();
+        Arc::new(Self { world: World::new(threads), alone: Mutex::new(()), all_wait })
+    }
+
+    fn spawn(
+        self: &Arc<Self>,
+        run: impl Fn(&Self, &ThreadShards<'_>) + Send + 'static,
+    ) -> thread::JoinHandle<()> {
+        let scripts = Arc::clone(self);
+        self.world.spawn(move |_, locks| run(&scripts, locks))
+    }
+
+    /// A script that declares one shard and adds to the cells of two, the declared one first.
+    fn run(&self, locks: &ThreadShards<'_>, [own, other]: [usize; 2], is_trusted: bool) {
+        if is_trusted && self.run_beside(locks, [own, other]) {
+            return;
+        }
+        AGAIN.set(AGAIN.get() + u64::from(is_trusted));
+        if self.all_wait {
+            return self.run_alone(locks, [own, other]);
+        }
+        locks.leave();
+        let alone = self.alone.lock();
+        locks.enter();
+        self.run_alone(locks, [own, other]);
+        drop(alone);
+    }
+
+    /// It takes the other shard if nobody holds it. Returns whether it did.
+    fn run_beside(&self, locks: &ThreadShards<'_>, [own, other]: [usize; 2]) -> bool {
+        let run = |held: &mut dyn HeldShards| {
+            let is_held = held.try_add(other);
+            if is_held {
+                self.add(&[own, other]);
+            }
+            is_held
+        };
+        let done = self.world.until_free(locks, || locks.many(&[own], run));
+        done.expect("no script is busy")
+    }
+
+    /// It waits for the other shard.
+    fn run_alone(&self, locks: &ThreadShards<'_>, [own, other]: [usize; 2]) {
+        let run = |held: &mut dyn HeldShards| {
+            while !held.add(other, Duration::ZERO) {
+                thread::yield_now();
+            }
+            self.add(&[own, other]);
+        };
+        let done = self.world.until_free(locks, || locks.many(&[own], run));
+        done.expect("no script is busy");
+    }
+
+    fn add(&self, shards: &[usize]) {
+        for shard in shards {
+            self.world.add(*shard);
+            thread::yield_now();
+        }
+    }
+}
+
+/// Two scripts that reach for each other's shards, and a command on both.
+fn scripts_that_reach_for_each_others_shards(is_trusted: bool, all_wait: bool) {
+    let scripts = Scripts::new(3, all_wait);
+    let threads = [
+        scripts.spawn(move |scripts, locks| scripts.run(locks, [0, 1], is_trusted)),
+        scripts.spawn(move |scripts, locks| scripts.run(locks, [1, 0], is_trusted)),
+        scripts.spawn(|scripts, locks| scripts.world.add_on_many(locks, &[0, 1])),
+    ];
+    threads.into_iter().for_each(|thread| thread.join().expect("it ends"));
+    let counts = [0, 1].map(|shard| scripts.world.read(shard));
+    assert_eq!(counts, [3, 3], "an update was lost");
+}
+
+#[test]
+fn scripts_get_each_others_shards_one_after_another() {
+    holds(SCHEDULES, || scripts_that_reach_for_each_others_shards(false, false));
+    AGAIN.set(0);
+    holds(SCHEDULES, || scripts_that_reach_for_each_others_shards(true, false));
+    assert!(AGAIN.get() > 0, "one found a shard in use");
+}
+
+#[test]
+fn scripts_that_wait_for_each_other_never_end() {
+    fails(NO_END, SCHEDULES_TO_FAIL, || scripts_that_reach_for_each_others_shards(false, true));
+}
+
+/// What a script holds that ends only when it is killed.
+#[derive(Clone, Copy, PartialEq)]
+enum Holds {
+    /// One shard, by its lock.
+    One,
+    /// Two, one of which it has taken while it ran.
+    Two,
+    /// All, behind the closed gate.
+    All,
+}
+
+const BUSY: ScriptError = ScriptError::BusyWithScript;
+
+/// A script runs until it is killed. Some time after it began it is busy, unless that is what is
+/// broken.
+fn run_until_killed(
+    world: &World,
+    locks: &ThreadShards<'_>,
+    (holds, killed): (Holds, &AtomicBool),
+    becomes_busy: bool,
+) {
+    let run = |held: &mut dyn HeldShards| {
+        thread::yield_now();
+        if becomes_busy {
+            let holds = match holds {
+                Holds::All => Held::All,
+                Holds::One | Holds::Two => Held::Shards(vec![1]),
+            };
+            let script = BusyScript { thread: 0, is_function: false, waits: false, holds };
+            world.busy.begin(script);
+        }
+        if holds == Holds::Two {
+            while !held.add(2, Duration::ZERO) {
+                thread::yield_now();
+            }
+            world.busy.add(0, 2);
+        }
+        while !killed.load(Ordering::Relaxed) {
+            thread::yield_now();
+        }
+        world.add(1);
+        world.busy.end(0);
+    };
+    let done = match holds {
+        Holds::All => locks.exclusive(run),
+        Holds::One | Holds::Two => world.until_free(locks, || locks.many(&[1], run)),
+    };
+    done.expect("no other script is busy");
+}
+
+/// What someone needs who ends the script when that is refused.
+type Needs = fn(&ThreadShards<'_>) -> Result<(), ScriptError>;
+
+/// A script is ended by one who is told that it is in the way, and a third one works on.
+fn a_script_that_only_another_ends(holds: Holds, needs: Needs, becomes_busy: bool) {
+    let_time_pass();
+    let world = World::new(3);
+    let killed = Arc::new(AtomicBool::new(false));
+    let script = {
+        let killed = Arc::clone(&killed);
+        world.spawn(move |world, locks| {
+            run_until_killed(world, locks, (holds, &killed), becomes_busy);
+        })
+    };
+    let other = world.spawn(move |world, locks| {
+        // Nobody needs shard 0 but for a moment, unless the script is alone.
+        while world.until_free(locks, || locks.one(0, |_| world.add(0))).is_err() {
+            assert!(holds == Holds::All, "a script is in the way of who does not need its shards");
+            thread::yield_now();
+            locks.enter();
+        }
+    });
+    let pass = world.gate.register().expect("there are as many passes as threads");
+    let mut told = 0;
+    while !killed.load(Ordering::Relaxed) {
+        world.execute(&pass, |_, locks| match needs(locks) {
+            Ok(()) | Err(ScriptError::ShardInUse) => {}
+            Err(refusal) => {
+                assert_eq!(refusal, BUSY);
+                killed.store(true, Ordering::Relaxed);
+            }
+        });
+        told += 1;
+        assert!(!pass.is_inside(), "inside after its command");
+        thread::yield_now();
+    }
+    script.join().expect("it ends");
+    other.join().expect("it ends");
+    world.execute(&pass, |world, locks| world.add_on_many(locks, &[0, 1]));
+    assert_eq!([0, 1].map(|shard| world.read(shard)), [2, 2], "after {told} tries");
+}
+
+/// Commands on one of the script's shards, on that and others, and on all.
+const ALL_NEEDS: [Needs; 3] = [
+    |locks| locks.one(1, |_| ()),
+    |locks| locks.many(&[0, 1, 2], |_| ()),
+    |locks| locks.exclusive(|_| ()),
+];
+
+#[test]
+fn who_needs_what_a_busy_script_holds_is_told() {
+    for needs in [0, 1, 2] {
+        NEEDS.set(needs);
+        for holds_what in [Holds::One, Holds::Two, Holds::All] {
+            HOLDS.set(holds_what);
+            holds(SCHEDULES, || {
+                a_script_that_only_another_ends(HOLDS.get(), ALL_NEEDS[NEEDS.get()], true);
+            });
+        }
+    }
+}
+
+#[test]
+fn who_waits_for_a_script_that_is_not_known_to_be_busy_waits_for_ever() {
+    fails(NO_END, SCHEDULES_TO_FAIL, || {
+        a_script_that_only_another_ends(Holds::One, ALL_NEEDS[1], false);
+    });
+}
+
+#[test]
+fn who_waits_for_a_script_that_is_alone_and_not_known_to_be_busy_waits_for_ever() {
+    fails(NO_END, SCHEDULES_TO_FAIL, || {
+        a_script_that_only_another_ends(Holds::All, ALL_NEEDS[0], false);
+    });
+}
+
+thread_local! {
+    /// The case that this test is at.
+    static NEEDS: Cell<usize> = const { Cell::new(0) };
+    static HOLDS: Cell<Holds> = const { Cell::new(Holds::One) };
+}

@@ -1,0 +1,146 @@
+//! Models of users: when a change of a user is answered, nothing that only its rules before allowed
+//! takes effect any more, whatever thread its clients are on, whether they write, wait for a key or
+//! authenticate at that moment.
+
+use std::sync::Arc;
+
+use shuttle::thread;
+
+use crate::blocked::{Owner, World};
+use crate::client_state::ClientState;
+use crate::shim::{Fault, switch_at_locks};
+use crate::{fails_with, holds};
+
+/// Schedules of each kind for a model that holds.
+const SCHEDULES: usize = 1000;
+/// The most schedules until a planted fault is found.
+const SCHEDULES_TO_FAIL: usize = 3000;
+
+/// A user who may do everything.
+const ADD: &str = "ACL SETUSER u on >x +@all ~*";
+const LOG_IN: &str = "AUTH u x";
+
+/// A main thread with a client of the default user, who adds the user. What the client has been
+/// told is kept by the closure that is returned.
+fn begin(world: &Arc<World>) -> (Owner, usize, impl Fn() -> Vec<String> + use<>) {
+    switch_at_locks();
+    let mut main = Owner::new(world);
+    let (slot, seen) = main.connect();
+    main.request(slot, ADD);
+    (main, slot, move || seen.told())
+}
+
+/// A client logs in and sends requests from another thread until it is closed, while `changes` are
+/// made. After that the keyspace stays as it is.
+fn nothing_is_written_after(changes: &[&str], requests: &[&str]) {
+    let world = World::new();
+    let [first, second] = world.keys();
+    let (mut main, slot, told) = begin(&world);
+    let mut writer = Owner::new(&world);
+    let (writing, wrote) = writer.connect();
+    let named = |request: &&str| request.replace("first", &first).replace("second", &second);
+    let requests: Vec<String> = requests.iter().map(named).collect();
+    let writer = thread::spawn(move || {
+        writer.execute(writing, LOG_IN);
+        // As the default user it could write for ever.
+        let is_user = wrote.told().last().is_some_and(|told| told == "+OK");
+        for request in requests.into_iter().filter(|_| is_user) {
+            if !matches!(writer.execute(writing, &request), ClientState::Reading) {
+                break;
+            }
+        }
+    });
+    for change in changes {
+        main.request(slot, change);
+    }
+    let read = format!("GET {first}");
+    main.request(slot, &read);
+    thread::yield_now();
+    main.request(slot, &read);
+    writer.join().expect("it ends");
+    main.request(slot, &read);
+    let told = told();
+    let [.., before, during, after] = &told[..] else { panic!("replies: {told:?}") };
+    assert!(before == during && before == after, "a write took effect later: {told:?}");
+}
+
+/// A write reaches its shards by the lock of one, by the locks of several, or behind the closed
+/// gate.
+const WRITES: &[&str] =
+    &["MSET first 1 second 1", "FLUSHALL", "SET first 2", "MSET first 3 second 3"];
+
+fn a_changed_user() {
+    nothing_is_written_after(&["ACL SETUSER u -@write"], WRITES);
+}
+
+fn a_deleted_user() {
+    nothing_is_written_after(&["ACL DELUSER u"], WRITES);
+}
+
+/// Who has authenticated before is not taken for the one who is called so now.
+fn a_user_of_the_same_name() {
+    let again = "ACL SETUSER u on >y +@all ~*";
+    nothing_is_written_after(&["ACL DELUSER u", again], &["SET first 1", "SET first 2"]);
+}
+
+/// A client of the user waits for a key, or is about to, while the key is denied to it.
+fn a_blocked_client() {
+    let world = World::new();
+    let [key] = world.keys();
+    let (mut main, slot, told) = begin(&world);
+    let mut popper = Owner::new(&world);
+    let (popping, popped) = popper.connect();
+    popper.request(popping, LOG_IN);
+    let pop = format!("BLPOP {key} 0");
+    let popper = thread::spawn(move || {
+        popper.request(popping, &pop);
+        popper.until_told(popping);
+    });
+    main.request(slot, "ACL SETUSER u resetkeys");
+    main.request(slot, &format!("RPUSH {key} e"));
+    main.request(slot, &format!("LLEN {key}"));
+    assert_eq!(told().last().map(String::as_str), Some(":1"), "an element was taken");
+    popper.join().expect("it ends");
+    let denied = "-NOPERM No permissions to access a key";
+    assert_eq!(popped.told().last().map(String::as_str), Some(denied));
+}
+
+#[test]
+fn nothing_is_written_after_a_user_was_changed() {
+    holds(SCHEDULES, a_changed_user);
+}
+
+#[test]
+fn nothing_is_written_after_a_user_was_deleted() {
+    holds(SCHEDULES, a_deleted_user);
+}
+
+#[test]
+fn nothing_is_written_for_another_user_of_the_same_name() {
+    holds(SCHEDULES, a_user_of_the_same_name);
+}
+
+#[test]
+fn a_wait_ends_when_its_key_is_denied() {
+    holds(SCHEDULES, a_blocked_client);
+}
+
+#[test]
+fn a_change_without_a_grace_period_is_found() {
+    fails_with(Fault::NoGracePeriod, "later", SCHEDULES_TO_FAIL, a_changed_user);
+}
+
+#[test]
+fn a_deletion_without_a_grace_period_is_found() {
+    fails_with(Fault::NoGracePeriod, "later", SCHEDULES_TO_FAIL, a_deleted_user);
+}
+
+#[test]
+fn a_client_of_a_former_user_is_found() {
+    fails_with(Fault::NoGracePeriod, "later", SCHEDULES_TO_FAIL, a_user_of_the_same_name);
+}
+
+#[test]
+fn a_wait_whose_end_is_not_told_is_found() {
+    fails_with(Fault::NoWake, "deadlock", SCHEDULES_TO_FAIL, a_blocked_client);
+}

@@ -1,0 +1,29 @@
+//! A key at random, for RANDOMKEY.
+
+use super::Db;
+use crate::stored::Stored;
+use crate::turn::Turn;
+
+/// Expired keys that a search for a random one removes at most.
+const RANDOM_TRIES_MAX: usize = 100;
+
+impl Db {
+    /// A key at random: the first at or after a random slot, so keys behind a gap come more often.
+    /// Removes expired ones on its way, and gives up when they are many.
+    pub fn random(&mut self, turn: &mut Turn, random: u64) -> Option<Stored<'_>> {
+        let mut start = (random % self.table.slots_len().max(1) as u64) as usize;
+        for _ in 0..RANDOM_TRIES_MAX {
+            let at = self.table.next_occupied(start).or_else(|| self.table.next_occupied(0))?;
+            if !Stored(self.table.at(at)).is_expired(turn) {
+                return Some(Stored(self.table.at(at)));
+            }
+            if turn.keep_expired {
+                start = at + 1;
+            } else {
+                self.expire(turn, at);
+                start = at;
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,99 @@
+//! Where every change of a key passes, and WATCH as one database in one shard sees it.
+
+use std::sync::Arc;
+
+use super::{Db, Edit, Type};
+use crate::key_index::IndexEntry;
+use crate::stored::Stored;
+use crate::turn::{Key, Turn};
+use crate::watchers::{Change, Presence, Watch, Watchers};
+
+impl Db {
+    /// Every change of a key passes here, with what the key index has of its value before and
+    /// after.
+    #[inline]
+    pub(crate) fn changed(&mut self, hash: u64, before: IndexEntry, after: IndexEntry) {
+        self.key_index.changed(hash, before, after);
+        if self.watched {
+            let change =
+                if after == IndexEntry::ABSENT { Change::Removed } else { Change::Written };
+            self.touch_watchers(hash, change);
+        }
+    }
+
+    /// The same for a change that leaves the value as it is: of the expiry.
+    #[inline]
+    pub(super) fn rewritten(&mut self, hash: u64) {
+        if self.watched {
+            self.touch_watchers(hash, Change::Written);
+        }
+    }
+
+    /// Lets a client that does not watch the key yet watch it.
+    pub fn watch(&mut self, turn: &Turn, key: Key<'_>, watch: &Arc<Watch>) {
+        let expired = self.presence(turn, key.hash, key.bytes) == Presence::Expired;
+        self.watched = self.key_index.edit_watchers(|watchers| {
+            watchers.add(key.hash, key.bytes, watch, expired);
+        });
+    }
+
+    /// Ends that.
+    pub fn unwatch(&mut self, hash: u64, watch: &Arc<Watch>) {
+        if self.watched {
+            self.watched = self.key_index.edit_watchers(|watchers| watchers.remove(hash, watch));
+        }
+    }
+
+    /// Whether a key has expired since this client began to watch it, and is still there.
+    pub fn expired_while_watched(&self, turn: &Turn, key: Key<'_>, watch: &Arc<Watch>) -> bool {
+        let watchers = self.key_index.watchers();
+        self.presence(turn, key.hash, key.bytes) == Presence::Expired
+            && watchers.is_some_and(|watchers| watchers.saw_value(key.hash, watch))
+    }
+
+    #[cold]
+    fn touch_watchers(&mut self, hash: u64, change: Change) {
+        self.key_index.edit_watchers(|watchers| watchers.touch(hash, change));
+    }
+
+    pub(super) fn put_watchers(&mut self, watchers: Watchers) {
+        self.watched = !watchers.is_empty();
+        if self.watched {
+            self.key_index.edit_watchers(|own| *own = watchers);
+        }
+    }
+
+    pub(super) fn presence(&self, turn: &Turn, hash: u64, name: &[u8]) -> Presence {
+        match self.table.find(hash, name) {
+            None => Presence::Absent,
+            Some(at) if Stored(self.table.at(at)).is_expired(turn) => Presence::Expired,
+            Some(_) => Presence::Present,
+        }
+    }
+
+    /// Exchanges who watches keys with another database whose contents have been exchanged with
+    /// this one's: a client watches the key of a name in the database of a number.
+    pub(crate) fn swap_watchers(&mut self, other: &mut Self, turn: &Turn) {
+        let mut own = other.key_index.take_watchers();
+        let mut others = self.key_index.take_watchers();
+        let look = |before: &Self, after: &Self, hash, name: &[u8]| {
+            (before.presence(turn, hash, name), after.presence(turn, hash, name))
+        };
+        own.touch_all(|hash, name| look(other, self, hash, name));
+        others.touch_all(|hash, name| look(self, other, hash, name));
+        self.put_watchers(own);
+        other.put_watchers(others);
+    }
+
+    /// Whether nothing would be lost with this part of a database.
+    pub(crate) fn is_unused(&self) -> bool {
+        self.is_empty() && !self.watched
+    }
+}
+
+impl<T: Type> Edit<'_, T> {
+    /// Lets the key count as changed for those who watch it, although the value is what it was.
+    pub fn touch_watchers(&mut self) {
+        self.db.rewritten(self.hash);
+    }
+}

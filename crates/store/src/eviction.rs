@@ -1,0 +1,325 @@
+//! Sampling keys for eviction, and evicting them: one shard's part of one database at a time.
+//!
+//! A sample is a run of keys from a random slot on. Slots are sorted by hash, so that such a run
+//! is as good as keys drawn one by one, and lies on one or two cache lines; the records are fetched
+//! side by side. Where only keys with an expiry may go, the walk goes by the slot's bit for those
+//! and touches no other record, at most [`SLOTS_MAX`] slots at a time: where they are rare, the
+//! caller goes on from where the walk ended, and has seen the whole table after
+//! `slots / SLOTS_MAX` steps, of about 2 us each.
+//!
+//! Which shard, when, and how many: the caller decides (`node::eviction`).
+
+use crate::db::Db;
+use crate::effect::{Effect, Event};
+use crate::stored::{Object, Stored};
+use crate::turn::Turn;
+
+/// The most keys of one sample, as `maxmemory-samples` allows.
+pub const SAMPLES_MAX: usize = 64;
+/// Slots that a walk looks at.
+pub const SLOTS_MAX: usize = 4096;
+
+/// Which keys go first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Those that were not used for the longest time.
+    LeastRecent,
+    /// Those that are used least often.
+    LeastFrequent,
+    /// Those that expire first.
+    SoonestExpiry,
+    /// Any.
+    Random,
+}
+
+/// How keys are chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// Only keys that have an expiry may go.
+    pub volatile: bool,
+    /// Which of them first.
+    pub order: Order,
+}
+
+impl Choice {
+    /// How much a key deserves to be evicted: the more, the sooner.
+    fn score(self, stored: Stored<'_>, turn: &Turn) -> u64 {
+        match self.order {
+            Order::LeastRecent => stored.staleness(turn),
+            Order::LeastFrequent => stored.rarity(turn),
+            Order::SoonestExpiry => {
+                let at = stored.expires_at().unwrap_or(i64::MAX);
+                // Times before 1970 are the greatest.
+                u64::MAX - at.wrapping_sub(i64::MIN).cast_unsigned()
+            }
+            Order::Random => 0,
+        }
+    }
+}
+
+/// Keys whose records are fetched side by side.
+const FETCHED_MAX: usize = 8;
+
+/// Slots that a walk has found.
+struct Found {
+    slots: [usize; FETCHED_MAX],
+    len: usize,
+    /// Where it ended.
+    end: usize,
+}
+
+impl Db {
+    /// Keys that may be evicted.
+    pub fn evictable_len(&self, choice: Choice) -> usize {
+        if choice.volatile { self.expiring_len() } else { self.len() }
+    }
+
+    /// Shows `samples` keys from the slot `start` on, wrapping around, with their scores; fewer if
+    /// there are not as many, or if they are rare.
+    /// Returns how many there were and where to go on.
+    pub fn sample<'a>(
+        &'a self,
+        turn: &Turn,
+        choice: Choice,
+        (start, samples): (usize, usize),
+        mut visit: impl FnMut(u64, Stored<'a>),
+    ) -> (usize, usize) {
+        let samples = samples.min(self.evictable_len(choice)).min(SAMPLES_MAX);
+        let mut left = self.table.slots_len().min(SLOTS_MAX);
+        let (mut len, mut end) = (0, start % self.table.slots_len().max(1));
+        while len < samples && left > 0 {
+            let found = self.walk_slots(choice, end, (samples - len, &mut left));
+            for at in &found.slots[..found.len] {
+                let stored = Stored(self.table.at(*at));
+                visit(choice.score(stored, turn), stored);
+            }
+            len += found.len;
+            end = found.end;
+        }
+        (len, end)
+    }
+
+    /// Finds the slots of a few of `wanted` keys and prefetches their records. Takes off `left` the
+    /// slots that it looks at.
+    fn walk_slots(
+        &self,
+        choice: Choice,
+        start: usize,
+        (wanted, left): (usize, &mut usize),
+    ) -> Found {
+        let len = self.table.slots_len();
+        let wanted = wanted.min(FETCHED_MAX);
+        let mut found = Found { slots: [0; FETCHED_MAX], len: 0, end: start % len.max(1) };
+        while found.len < wanted && *left > 0 {
+            let walked = found.end..(found.end + *left).min(len);
+            match self.table.first_in(walked.clone(), choice.volatile) {
+                Some(at) => {
+                    self.table.prefetch_at(at);
+                    found.slots[found.len] = at;
+                    found.len += 1;
+                    *left -= at + 1 - walked.start;
+                    found.end = at + 1;
+                }
+                None => {
+                    *left -= walked.len();
+                    found.end = walked.end;
+                }
+            }
+            if found.end == len {
+                found.end = 0;
+            }
+        }
+        found
+    }
+
+    /// Evicts the key with this hash if it still deserves that as much as `score` says. Returns
+    /// whether it did, with what is to be dropped where no lock is held.
+    pub fn evict(
+        &mut self,
+        turn: &mut Turn,
+        choice: Choice,
+        (hash, score): (u64, u64),
+    ) -> Option<Option<Object>> {
+        let hasher = turn.hasher;
+        let at = self.table.find_where(hash, |record| hasher.hash(record.key()) == hash)?;
+        let stored = Stored(self.table.at(at));
+        let may_go = !choice.volatile || stored.expires_at().is_some();
+        (may_go && choice.score(stored, turn) >= score).then(|| self.evict_at(turn, at, hash))
+    }
+
+    /// Evicts the first key from the slot `start` on. Returns whether there was one, as
+    /// [`Db::evict`] does, and else where to go on.
+    pub fn evict_from(
+        &mut self,
+        turn: &mut Turn,
+        choice: Choice,
+        start: usize,
+    ) -> Result<Option<Object>, usize> {
+        let mut left = self.table.slots_len().min(SLOTS_MAX);
+        let found = self.walk_slots(choice, start, (1, &mut left));
+        let Some(at) = found.slots[..found.len].first() else { return Err(found.end) };
+        let hash = turn.hasher.hash(self.table.at(*at).key());
+        Ok(self.evict_at(turn, *at, hash))
+    }
+
+    fn evict_at(&mut self, turn: &mut Turn, at: usize, hash: u64) -> Option<Object> {
+        let record = self.detach(turn, at, hash);
+        turn.counters.evicted += 1;
+        let (db, unix_ms, unlink) = (self.number(), turn.unix_ms, turn.unlink_evicted);
+        turn.effects.change(Some(db), record.view().key());
+        turn.effects.push(|| {
+            let key = record.view().key().to_vec();
+            let name = if unlink { &b"UNLINK"[..] } else { b"DEL" };
+            let command = vec![name.to_vec(), key.clone()];
+            Effect::new(db, vec![(Event::new('e', "evicted"), key)], command, unix_ms)
+        });
+        record.into_object()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::access::LfuTuning;
+    use crate::db::{ExpiryChange, Lookup};
+    use crate::string::NewString;
+    use base::hash::KeyHasher;
+
+    const ALL: Choice = Choice { volatile: false, order: Order::LeastRecent };
+    const VOLATILE: Choice = Choice { volatile: true, order: Order::SoonestExpiry };
+    const START_MS: i64 = 1_700_000_000_000;
+
+    fn turn() -> Turn {
+        let mut turn = Turn::alone(KeyHasher::new(1));
+        turn.set_time(START_MS * 1000);
+        turn
+    }
+
+    fn put(db: &mut Db, turn: &mut Turn, name: &str, expires_at: ExpiryChange) {
+        let key = turn.key(name.as_bytes());
+        db.put(turn, key, NewString::Bytes(b"v"), expires_at);
+    }
+
+    /// The best of a sample, with its score.
+    fn best(db: &Db, turn: &Turn, choice: Choice, start: usize) -> (u64, Vec<u8>) {
+        let mut best = (0, Vec::new());
+        db.sample(turn, choice, (start, SAMPLES_MAX), |score, stored| {
+            best = best.clone().max((score, stored.key().to_vec()));
+        });
+        best
+    }
+
+    #[test]
+    fn samples_hold_no_key_twice_and_begin_anywhere() {
+        let (mut turn, mut db) = (turn(), Db::default());
+        assert_eq!(db.sample(&turn, ALL, (7, 5), |_, _| ()), (0, 0));
+        for i in 0..50 {
+            put(&mut db, &mut turn, &format!("k{i}"), ExpiryChange::Clear);
+        }
+        for start in 0..3 * db.table.slots_len() {
+            let mut names = Vec::new();
+            let (len, _) =
+                db.sample(&turn, ALL, (start, 64), |_, stored| names.push(stored.key().to_vec()));
+            names.sort();
+            names.dedup();
+            assert_eq!((len, names.len()), (50, 50), "from {start}");
+            assert_eq!(db.sample(&turn, ALL, (start, 5), |_, _| ()).0, 5);
+            assert_eq!(db.sample(&turn, VOLATILE, (start, 5), |_, _| ()).0, 0);
+        }
+    }
+
+    #[test]
+    fn the_longest_unused_and_the_least_used_have_the_highest_scores() {
+        let (mut turn, mut db) = (turn(), Db::default());
+        for i in 0..20 {
+            put(&mut db, &mut turn, &format!("k{i}"), ExpiryChange::Clear);
+            turn.set_time((turn.unix_ms + 1000) * 1000);
+        }
+        assert_eq!(best(&db, &turn, ALL, 3), (20, b"k0".to_vec()));
+        let key = turn.key(b"k0");
+        db.lookup(&mut turn, key, Lookup::Read);
+        let (score, name) = best(&db, &turn, ALL, 3);
+        assert_eq!((score, &*name), (19, &b"k1"[..]));
+        let hash = turn.key(b"k1").hash;
+        // Used meanwhile, it does not deserve it any more.
+        let key = turn.key(b"k1");
+        db.lookup(&mut turn, key, Lookup::Read);
+        assert!(db.evict(&mut turn, ALL, (hash, score)).is_none());
+        assert!(db.evict(&mut turn, ALL, (hash, 0)).is_some());
+        assert!(db.evict(&mut turn, ALL, (hash, 0)).is_none(), "it is gone");
+
+        turn.access.lfu = Some(LfuTuning { log_factor: 0, decay_minutes: 1 });
+        let seldom = Choice { volatile: false, order: Order::LeastFrequent };
+        let mut db = Db::default();
+        for i in 0..20 {
+            put(&mut db, &mut turn, &format!("k{i}"), ExpiryChange::Clear);
+            for _ in 0..if i == 7 { 1 } else { 5 + i } {
+                let name = format!("k{i}");
+                let key = turn.key(name.as_bytes());
+                db.lookup(&mut turn, key, Lookup::Read);
+            }
+        }
+        assert_eq!(best(&db, &turn, seldom, 0).1, b"k7");
+    }
+
+    #[test]
+    fn a_rare_volatile_key_is_found_in_bounded_steps() {
+        let (mut turn, mut db) = (turn(), Db::default());
+        for i in 0..30_000 {
+            put(&mut db, &mut turn, &format!("k{i}"), ExpiryChange::Clear);
+        }
+        put(&mut db, &mut turn, "only", ExpiryChange::At(START_MS + 5000));
+        let steps_max = db.table.slots_len().div_ceil(SLOTS_MAX) + 1;
+        for start in [0, 1, 17_000, 30_000] {
+            let (mut at, mut steps, mut seen) = (start, 0, Vec::new());
+            while seen.is_empty() {
+                let (_, end) =
+                    db.sample(&turn, VOLATILE, (at, 5), |_, stored| seen = stored.key().to_vec());
+                at = end;
+                steps += 1;
+                assert!(steps <= steps_max, "from {start}");
+            }
+            assert_eq!(seen, b"only");
+        }
+        let (mut at, mut steps) = (9000, 0);
+        while let Err(end) = db.evict_from(&mut turn, VOLATILE, at) {
+            (at, steps) = (end, steps + 1);
+            assert!(steps < steps_max);
+        }
+        assert_eq!((db.len(), db.expiring_len()), (30_000, 0));
+    }
+
+    #[test]
+    fn an_eviction_is_a_deletion_with_an_event_of_its_own() {
+        let (mut turn, mut db) = (turn(), Db::default());
+        turn.effects.set_consumed(true);
+        for (unlink, command) in [(false, "DEL"), (true, "UNLINK")] {
+            turn.unlink_evicted = unlink;
+            put(&mut db, &mut turn, "k", ExpiryChange::Clear);
+            assert!(db.evict_from(&mut turn, ALL, 5).is_ok());
+            let effects = turn.effects.take();
+            assert_eq!(effects[0].commands[0].args, [command.as_bytes(), b"k"]);
+            assert_eq!(effects[0].events, [(Event::new('e', "evicted"), b"k".to_vec())]);
+            assert_eq!(effects.len(), 1);
+        }
+        assert_eq!((turn.counters.evicted, db.len()), (2, 0));
+        // What a command changes is counted apart.
+        assert_eq!(turn.counters.changes, 2);
+    }
+
+    #[test]
+    fn keys_that_expire_sooner_go_first() {
+        let (mut turn, mut db) = (turn(), Db::default());
+        for (name, at) in [("a", 5), ("b", -3), ("c", i64::MAX), ("d", START_MS)] {
+            put(&mut db, &mut turn, name, ExpiryChange::At(at));
+        }
+        let mut order = Vec::new();
+        while !db.is_empty() {
+            let (score, name) = best(&db, &turn, VOLATILE, 0);
+            let hash = turn.key(&name).hash;
+            assert!(db.evict(&mut turn, VOLATILE, (hash, score)).is_some());
+            order.extend(name);
+        }
+        assert_eq!(order, b"badc");
+    }
+}

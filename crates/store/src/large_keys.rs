@@ -1,0 +1,127 @@
+//! The largest keys of one database in one shard, from bounded memory.
+//!
+//! A key is noticed when its value passes into another class of size, so that writes that leave it
+//! in its class cost nothing. Only hashes are kept; a report looks at the records. Of each type
+//! [`LARGE_KEYS_MAX`] are kept: a key beyond them is noticed again when it grows.
+
+use crate::db::Db;
+use crate::key_index::{Family, SizeClass};
+use crate::stored::Stored;
+use crate::turn::Turn;
+
+/// Keys of one type that are kept.
+pub const LARGE_KEYS_MAX: usize = 8;
+/// A string is large from 2^14 bytes on.
+const STRING_BITS_MIN: u8 = 15;
+/// Another value is large from 2^9 elements on.
+const ELEMENTS_BITS_MIN: u8 = 10;
+
+/// Hashes of large keys with their classes, in no order.
+#[derive(Debug, Default)]
+pub(crate) struct LargeKeys(Vec<(SizeClass, u64)>);
+
+impl SizeClass {
+    #[inline]
+    pub(crate) fn is_large(self) -> bool {
+        let min = match self.family {
+            Family::Strings => STRING_BITS_MIN,
+            _ => ELEMENTS_BITS_MIN,
+        };
+        self.bits >= min
+    }
+}
+
+impl LargeKeys {
+    /// The key with this hash has changed its class; none: it was or is absent.
+    pub(crate) fn changed(
+        &mut self,
+        hash: u64,
+        before: Option<SizeClass>,
+        after: Option<SizeClass>,
+    ) {
+        if before.is_some_and(SizeClass::is_large) {
+            self.0.retain(|(_, known)| *known != hash);
+        }
+        let Some(class) = after.filter(|class| class.is_large()) else { return };
+        let of_family = self.0.iter_mut().filter(|(known, _)| known.family == class.family);
+        let (mut count, mut smallest) = (0, None);
+        for known in of_family {
+            count += 1;
+            if smallest
+                .as_ref()
+                .is_none_or(|least: &&mut (SizeClass, u64)| known.0.bits < least.0.bits)
+            {
+                smallest = Some(known);
+            }
+        }
+        match smallest {
+            Some(smallest) if count >= LARGE_KEYS_MAX => {
+                if smallest.0.bits < class.bits {
+                    *smallest = (class, hash);
+                }
+            }
+            _ => self.0.push((class, hash)),
+        }
+    }
+}
+
+impl Db {
+    /// The largest keys, in no order, each with the bytes of its string or the number of its
+    /// elements. Expired ones that nobody has noticed are among them.
+    pub fn large_keys(&self, turn: &Turn) -> Vec<(Stored<'_>, usize)> {
+        let find = |(class, hash): &(SizeClass, u64)| {
+            let at = self.table.find_where(*hash, |record| {
+                SizeClass::of(record) == Some(*class) && turn.hasher.hash(record.key()) == *hash
+            })?;
+            let record = self.table.at(at);
+            Some((Stored(record), SizeClass::size_of(record)?))
+        };
+        self.key_index
+            .large_keys()
+            .map_or(&[][..], |large| &large.0)
+            .iter()
+            .filter_map(find)
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn class(family: Family, bits: u8) -> Option<SizeClass> {
+        Some(SizeClass { family, bits })
+    }
+
+    fn hashes(large: &LargeKeys) -> Vec<u64> {
+        let mut hashes: Vec<u64> = large.0.iter().map(|(_, hash)| *hash).collect();
+        hashes.sort_unstable();
+        hashes
+    }
+
+    #[test]
+    fn the_largest_of_each_type_stay() {
+        let mut large = LargeKeys::default();
+        for bits in 1..=30 {
+            large.changed(u64::from(bits), None, class(Family::Strings, bits));
+            large.changed(100 + u64::from(bits), None, class(Family::Sets, bits));
+        }
+        let expected: Vec<u64> = (23..=30).chain(123..=130).collect();
+        assert_eq!(hashes(&large), expected);
+        // A smaller one finds no place.
+        large.changed(7, None, class(Family::Sets, 12));
+        assert_eq!(hashes(&large), expected);
+    }
+
+    #[test]
+    fn what_shrinks_or_goes_is_forgotten() {
+        let mut large = LargeKeys::default();
+        large.changed(1, None, class(Family::Lists, 12));
+        large.changed(2, class(Family::Lists, 9), class(Family::Lists, 10));
+        large.changed(2, class(Family::Lists, 10), class(Family::Lists, 11));
+        assert_eq!(hashes(&large), [1, 2]);
+        large.changed(1, class(Family::Lists, 12), class(Family::Lists, 9));
+        large.changed(2, class(Family::Lists, 11), None);
+        assert!(hashes(&large).is_empty());
+    }
+}

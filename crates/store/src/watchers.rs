@@ -1,0 +1,172 @@
+//! The clients that watch keys of one database in one shard: WATCH.
+//!
+//! Whoever changes a key marks the [`Watch`] of each client that watches it, under the lock of the
+//! key's shard. EXEC holds the shards of all watched keys when it looks at its mark, so it misses
+//! no change. Keys are told apart by their hashes: two keys that share all 64 bits are watched
+//! together.
+//!
+//! What it deliberately does not do: know the clients, or end a client's watch when it is marked.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use base::hash::ByKeyHash;
+
+/// What one client watches, seen from the keys: whether one of them has changed.
+#[derive(Debug, Default)]
+pub struct Watch(AtomicBool);
+
+impl Watch {
+    /// Whether a watched key has changed. Asked while the shards of all watched keys are locked.
+    pub fn is_touched(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Notes that a watched key has changed, or may have.
+    pub fn touch(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// The watched keys, by hash.
+#[derive(Debug, Default)]
+pub(crate) struct Watchers(ByKeyHash<WatchedKey>);
+
+#[derive(Debug)]
+struct WatchedKey {
+    name: Box<[u8]>,
+    clients: Vec<Watcher>,
+}
+
+#[derive(Debug)]
+struct Watcher {
+    watch: Arc<Watch>,
+    /// The key had expired and was still there when the client began to watch it: for the client
+    /// it is absent, and its removal changes nothing.
+    expired: bool,
+}
+
+/// How a watched key has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// It has a value, which has changed or is new.
+    Written,
+    /// It is gone.
+    Removed,
+}
+
+impl Watchers {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Adds a client that does not watch the key yet.
+    pub(crate) fn add(&mut self, hash: u64, name: &[u8], watch: &Arc<Watch>, expired: bool) {
+        let key = self.0.entry(hash);
+        let key = key.or_insert_with(|| WatchedKey { name: name.into(), clients: Vec::new() });
+        key.clients.push(Watcher { watch: Arc::clone(watch), expired });
+    }
+
+    /// Takes a client out.
+    pub(crate) fn remove(&mut self, hash: u64, watch: &Arc<Watch>) {
+        let Some(key) = self.0.get_mut(&hash) else { return };
+        if let Some(at) = key.clients.iter().position(|client| Arc::ptr_eq(&client.watch, watch)) {
+            key.clients.swap_remove(at);
+        }
+        if key.clients.is_empty() {
+            self.0.remove(&hash);
+        }
+    }
+
+    /// Marks the clients that watch a key, because it has changed.
+    pub(crate) fn touch(&mut self, hash: u64, change: Change) {
+        for client in self.0.get_mut(&hash).into_iter().flat_map(|key| &mut key.clients) {
+            let was_absent = std::mem::take(&mut client.expired);
+            if change == Change::Written || !was_absent {
+                client.watch.touch();
+            }
+        }
+    }
+
+    /// Marks the clients that watch keys which change with the whole database. `look` tells of a
+    /// key whether it was there and whether it is there now; none: it has expired.
+    pub(crate) fn touch_all(&mut self, mut look: impl FnMut(u64, &[u8]) -> (Presence, Presence)) {
+        for (hash, key) in &mut self.0 {
+            let (before, after) = look(*hash, &key.name);
+            for client in &mut key.clients {
+                let before = if client.expired { Presence::Absent } else { before };
+                client.expired = after == Presence::Expired && before == Presence::Absent;
+                if before != Presence::Absent || after == Presence::Present {
+                    client.watch.touch();
+                }
+            }
+        }
+    }
+
+    /// Whether a key that has expired was there when this client began to watch it.
+    pub(crate) fn saw_value(&self, hash: u64, watch: &Arc<Watch>) -> bool {
+        let mut clients = self.0.get(&hash).into_iter().flat_map(|key| &key.clients);
+        clients.any(|client| Arc::ptr_eq(&client.watch, watch) && !client.expired)
+    }
+}
+
+/// Whether a key is in a database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Presence {
+    /// It is not.
+    Absent,
+    /// It is, but has expired.
+    Expired,
+    /// It is.
+    Present,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_marks_those_who_watch_the_key() {
+        let mut watchers = Watchers::default();
+        let [a, b, c] = [(); 3].map(|()| Arc::new(Watch::default()));
+        watchers.add(1, b"k", &a, false);
+        watchers.add(2, b"l", &b, false);
+        watchers.add(1, b"k", &c, true);
+        watchers.touch(3, Change::Written);
+        assert!(!a.is_touched());
+        watchers.touch(1, Change::Removed);
+        assert!(a.is_touched() && !b.is_touched());
+        assert!(!c.is_touched(), "it was gone for this one before");
+        watchers.touch(1, Change::Removed);
+        assert!(c.is_touched());
+        for watch in [&a, &b, &c] {
+            watchers.remove(1, watch);
+            watchers.remove(2, watch);
+        }
+        assert!(watchers.is_empty());
+    }
+
+    #[test]
+    fn a_change_of_the_database_marks_those_whose_key_is_or_was_there() {
+        use Presence::{Absent, Expired, Present};
+        let cases = [
+            // (expired at first, before, after), marked, expired now
+            ((false, Absent, Absent), false, false),
+            ((false, Present, Absent), true, false),
+            ((false, Absent, Present), true, false),
+            ((false, Absent, Expired), false, true),
+            ((true, Expired, Absent), false, false),
+            ((true, Expired, Expired), false, true),
+            ((true, Expired, Present), true, false),
+        ];
+        for ((expired, before, after), marked, expired_now) in cases {
+            let mut watchers = Watchers::default();
+            let watch = Arc::new(Watch::default());
+            watchers.add(1, b"k", &watch, expired);
+            watchers.touch_all(|_, _| (before, after));
+            let case = (expired, before, after);
+            assert_eq!(watch.is_touched(), marked, "{case:?}");
+            assert_eq!(!watchers.saw_value(1, &watch), expired_now, "{case:?}");
+        }
+    }
+}

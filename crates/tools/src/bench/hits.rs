@@ -1,0 +1,156 @@
+//! `weft bench hits`: how well a server under `maxmemory` chooses the keys that go.
+//!
+//! It plays a cache: a client reads keys, some far more often than others, and writes those that
+//! are not there. The share of reads that hit, once the memory is full, tells how good the policy
+//! is. Keys are drawn by Zipf's law: the key of rank r is read in proportion to `1 / r^skew`.
+//!
+//! One connection sends batches and waits for their replies, so that every server sees the same
+//! reads in the same order. Time is not what is measured here.
+
+use fastrand::Rng;
+
+use super::session::{Endpoint, Session};
+use crate::Error;
+
+/// Reads sent at once.
+const BATCH: usize = 64;
+
+/// What is played.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HitsPlan {
+    /// `maxmemory`, as CONFIG SET takes it.
+    pub maxmemory: String,
+    /// `maxmemory-policy`.
+    pub policy: String,
+    /// Keys that may be read.
+    pub keys: usize,
+    /// Bytes of a value.
+    pub value_bytes: usize,
+    /// Reads, of which the first half is not counted.
+    pub reads: u64,
+    /// The exponent of Zipf's law.
+    pub skew: f64,
+    /// The seed of the random keys.
+    pub seed: u64,
+}
+
+/// What came of it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Hits {
+    /// The share of the reads that hit.
+    pub share: f64,
+    /// Keys at the end.
+    pub keys: u64,
+}
+
+/// Ranks drawn by Zipf's law.
+struct Zipf {
+    /// The share of all draws that have at most this rank.
+    shares: Vec<f64>,
+}
+
+impl Zipf {
+    fn new(ranks: usize, skew: f64) -> Zipf {
+        let mut sum = 0.0;
+        let mut shares: Vec<f64> = (1..=ranks)
+            .map(|rank| {
+                sum += (rank as f64).powf(-skew);
+                sum
+            })
+            .collect();
+        shares.iter_mut().for_each(|share| *share /= sum);
+        Zipf { shares }
+    }
+
+    fn draw(&self, rng: &mut Rng) -> usize {
+        let at = rng.f64();
+        self.shares.partition_point(|share| *share < at).min(self.shares.len() - 1)
+    }
+}
+
+/// Plays the plan on a server, which it empties first.
+///
+/// # Errors
+/// When the connection fails or the server refuses.
+pub fn measure(
+    endpoint: &Endpoint,
+    plan: &HitsPlan,
+    observe: &mut dyn FnMut(f64),
+) -> Result<Hits, Error> {
+    if plan.keys == 0 {
+        return Err(Error::Usage("there must be at least 1 key".into()));
+    }
+    let mut session = Session::open(endpoint)?;
+    session.ask("FLUSHALL", &["FLUSHALL"])?;
+    let policy = ["CONFIG", "SET", "maxmemory-policy", &plan.policy];
+    session.ask("CONFIG SET maxmemory-policy", &policy)?;
+    session.ask("CONFIG SET maxmemory", &["CONFIG", "SET", "maxmemory", &plan.maxmemory])?;
+    let (zipf, mut rng) = (Zipf::new(plan.keys, plan.skew), Rng::with_seed(plan.seed));
+    let value = "x".repeat(plan.value_bytes);
+    let (mut read, mut counted, mut hits) = (0, 0u64, 0u64);
+    let (mut names, mut requests) = (Vec::new(), Vec::new());
+    while read < plan.reads {
+        names.clear();
+        requests.clear();
+        for _ in 0..BATCH {
+            let name = format!("key:{:010}", zipf.draw(&mut rng));
+            requests.extend(format!("*2\r\n$3\r\nGET\r\n$14\r\n{name}\r\n").bytes());
+            names.push(name);
+        }
+        let found = found(session.exchange("GET", &requests, BATCH as u64)?);
+        read += BATCH as u64;
+        if read > plan.reads / 2 {
+            counted += BATCH as u64;
+            hits += found.iter().filter(|found| **found).count() as u64;
+        }
+        requests.clear();
+        let missing: Vec<&String> =
+            names.iter().zip(&found).filter(|(_, found)| !**found).map(|(name, _)| name).collect();
+        for name in &missing {
+            let len = value.len();
+            requests.extend(
+                format!("*3\r\n$3\r\nSET\r\n$14\r\n{name}\r\n${len}\r\n{value}\r\n").bytes(),
+            );
+        }
+        session.exchange("SET", &requests, missing.len() as u64)?;
+        observe(read as f64 / plan.reads.max(1) as f64);
+    }
+    let keys = String::from_utf8_lossy(session.ask("DBSIZE", &["DBSIZE"])?).into_owned();
+    let keys = keys.trim_start_matches(':').trim_end().parse().unwrap_or(0);
+    Ok(Hits { share: hits as f64 / counted.max(1) as f64, keys })
+}
+
+/// Which of these replies to GET are no nulls.
+fn found(mut replies: &[u8]) -> Vec<bool> {
+    let mut found = Vec::with_capacity(BATCH);
+    while let Some(end) = replies.iter().position(|byte| *byte == b'\n') {
+        let head = String::from_utf8_lossy(&replies[1..end]).trim_end().to_owned();
+        let len: Option<usize> = head.parse().ok();
+        found.push(len.is_some());
+        let body = len.map_or(0, |len| len + 2);
+        replies = replies.get(end + 1 + body..).unwrap_or_default();
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replies_say_what_was_found() {
+        assert_eq!(found(b"$1\r\nx\r\n$-1\r\n$2\r\n$1\r\n_\r\n"), [true, false, true, false]);
+    }
+
+    #[test]
+    fn the_first_ranks_are_drawn_as_often_as_the_law_says() {
+        let (zipf, mut rng) = (Zipf::new(1000, 1.0), Rng::with_seed(1));
+        let mut drawn = [0u32; 1000];
+        (0..100_000).for_each(|_| drawn[zipf.draw(&mut rng)] += 1);
+        // The harmonic number of 1000 is 7.485.
+        for (rank, share) in [(0, 1.0 / 7.485), (1, 0.5 / 7.485), (9, 0.1 / 7.485)] {
+            let got = f64::from(drawn[rank]) / 100_000.0;
+            assert!((got / share - 1.0).abs() < 0.1, "{got} and not {share} of rank {rank}");
+        }
+    }
+}

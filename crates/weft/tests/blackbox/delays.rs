@@ -1,0 +1,140 @@
+//! What a command takes long for, or waits for, does not delay clients on threads that have nothing
+//! to do with it.
+
+use std::time::Duration;
+
+use crate::server::eventually;
+use crate::{Client, Server};
+
+/// Options of a server with five threads that carry clients.
+const FIVE_CARRY: &[&str] = &["--io-threads", "6", "--io-threads-always-active", "yes"];
+
+/// Clients that were connected one after another to a server without others: each on its own
+/// thread, as long as there are threads.
+fn clients<const COUNT: usize>(server: &Server) -> [Client; COUNT] {
+    std::array::from_fn(|_| {
+        let mut client = server.client();
+        client.ask("PING");
+        client
+    })
+}
+
+/// Sends one command that takes some tenths of a second at least. Returns when it holds its shard,
+/// for which the other client waits from then on.
+fn begin_slow(client: &mut Client, waiting: &mut Client) {
+    client.ok("CONFIG SET hll-sparse-max-bytes 0");
+    client.ask("PFADD slow element");
+    let keys = if cfg!(debug_assertions) { 200_000 } else { 800_000 };
+    client.send(&("PFCOUNT".to_owned() + &" slow".repeat(keys)));
+    eventually("it runs", || {
+        waiting.send("EXISTS slow");
+        waiting.is_silent_for(Duration::from_millis(20)) || waiting.read().int() != 1
+    });
+}
+
+/// Asks for as long as a slow command of another client runs. Returns the number of replies.
+fn replies_beside(slow: &mut Client, other: &mut Client) -> u32 {
+    let mut replies = 0;
+    while slow.is_silent_for(Duration::from_micros(100)) {
+        assert_eq!(other.ask("PING").text(), "PONG");
+        replies += 1;
+    }
+    replies
+}
+
+#[test]
+fn a_kill_beside_a_slow_command_delays_nobody_else() {
+    let server = Server::start(FIVE_CARRY);
+    let [mut slow, mut waiting, mut killer, mut other, mut victim] = clients(&server);
+    let id = victim.ask("CLIENT ID").int();
+    begin_slow(&mut slow, &mut waiting);
+    killer.send(&format!("CLIENT KILL ID {id}"));
+    eventually("it is marked", || !other.ask("CLIENT LIST").text().contains(&format!("id={id} ")));
+    let replies = replies_beside(&mut slow, &mut other);
+    assert!(replies > 10, "{replies}");
+    assert_eq!(killer.read().int(), 1);
+    victim.is_closed();
+}
+
+#[test]
+fn a_pause_beside_a_slow_command_delays_nobody_else() {
+    let server = Server::start(FIVE_CARRY);
+    let [mut slow, mut waiting, mut control, mut other, mut writer] = clients(&server);
+    begin_slow(&mut slow, &mut waiting);
+    control.send("CLIENT PAUSE 100000 WRITE");
+    eventually("it has begun", || {
+        writer.send("SET k v");
+        writer.is_silent_for(Duration::from_millis(20)) || writer.read().text() != "OK"
+    });
+    let replies = replies_beside(&mut slow, &mut other);
+    assert!(replies > 10, "{replies}");
+    assert_eq!(control.read().text(), "OK");
+    control.ok("CLIENT UNPAUSE");
+    assert_eq!(writer.read().text(), "OK");
+}
+
+#[test]
+fn statistics_beside_a_slow_command_are_there_at_once() {
+    let server = Server::start(FIVE_CARRY);
+    let [mut slow, mut waiting, mut other] = clients(&server);
+    begin_slow(&mut slow, &mut waiting);
+    for report in ["INFO", "INFO all", "MEMORY STATS", "MEMORY DOCTOR"] {
+        other.ask(report);
+    }
+    let replies = replies_beside(&mut slow, &mut other);
+    assert!(replies > 10, "{replies}");
+    assert_eq!(slow.read().int(), 1);
+}
+
+#[test]
+fn a_pipeline_of_slow_commands_makes_way_for_others_of_its_thread() {
+    const SLOW: usize = 40;
+    for model in
+        [&["--io-threads", "1"][..], &["--io-threads", "3", "--io-threads-execute", "none"]]
+    {
+        let server = Server::start(model);
+        let [mut slow, mut other] = clients(&server);
+        for key in ["a", "b"] {
+            slow.ok(&format!("SET {key} {}", key.repeat(10_000)));
+        }
+        slow.send_raw(format!("{}\r\n*x\r\n", "INCR n\r\nLCS a b LEN\r\n".repeat(SLOW)).as_bytes());
+        eventually("it runs", || other.ask("EXISTS n").int() == 1);
+        let mut replies = 0;
+        for done in 1..=SLOW {
+            // On a machine that does nothing else, there is a reply beside each command.
+            while slow.is_silent_for(Duration::from_micros(1)) {
+                assert_eq!(other.ask("PING").text(), "PONG");
+                replies += 1;
+            }
+            assert_eq!(slow.read().int(), done as i64);
+            assert_eq!(slow.read().int(), 0);
+        }
+        assert!(replies >= SLOW / 8, "{model:?}: {replies}");
+        assert_eq!(slow.read().text(), "ERR Protocol error: invalid multibulk length");
+        slow.is_closed();
+    }
+}
+
+#[test]
+fn a_pipeline_of_long_replies_that_makes_way_arrives_whole() {
+    const ELEMENTS: usize = 30_000;
+    const LONG: usize = 20;
+    for model in
+        [&["--io-threads", "1"][..], &["--io-threads", "3", "--io-threads-execute", "none"]]
+    {
+        let server = Server::start(model);
+        let [mut reader, mut other] = clients(&server);
+        reader.ask(&("RPUSH l".to_owned() + &" element-of-a-list".repeat(ELEMENTS)));
+        reader.send_raw("INCR n\r\nLRANGE l 0 -1\r\n".repeat(LONG).as_bytes());
+        // The socket is full before the first reply is read.
+        eventually("some wait", || {
+            let list = other.ask("CLIENT LIST").text();
+            list.lines().any(|line| line.contains("cmd=lrange") && !line.contains(" omem=0 "))
+        });
+        for done in 1..=LONG {
+            assert_eq!(reader.read().int(), done as i64, "{model:?}");
+            assert_eq!(reader.read().items().len(), ELEMENTS, "{model:?}");
+        }
+        assert_eq!(reader.ask("PING").text(), "PONG");
+    }
+}

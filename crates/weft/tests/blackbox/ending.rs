@@ -1,0 +1,117 @@
+//! The end of a server beside commands that run: they are waited for, and nothing begins any more
+//! but what ends them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use crate::client::{encode, request};
+use crate::server::eventually;
+use crate::{Client, Server};
+
+/// Runs for about 50 ms, so that hardly ever none of four threads runs it.
+const SHORT: &[u8] = b"local t = os.clock() while os.clock() - t < 0.05 do end return 1";
+const ENDLESS: &[u8] = b"redis.call('get', KEYS[1]) while true do end";
+const WRITES: &[u8] = b"while true do redis.call('incr', KEYS[1]) end";
+const KILLED: &str = "ERR Script killed by user with SCRIPT KILL...";
+const BUSY: &str =
+    "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.";
+/// Nobody who is held back is answered within this time.
+const WHILE: Duration = Duration::from_millis(30);
+
+fn start(options: &[&str]) -> Server {
+    let threads = ["--io-threads", "3", "--io-threads-always-active", "yes"];
+    Server::start(&[&threads[..], options].concat())
+}
+
+/// Begins a script that holds the key `held`, known to run, and returns its client and some of the
+/// other thread.
+fn begin<const COUNT: usize>(server: &Server, script: &[u8]) -> (Client, [Client; COUNT]) {
+    let mut runner = server.client();
+    let own = thread_of(&mut runner);
+    let (mut same, mut others) = (Vec::new(), Vec::new());
+    while others.len() < COUNT {
+        let mut other = server.client();
+        let is_here = thread_of(&mut other) == own;
+        if is_here { &mut same } else { &mut others }.push(other);
+    }
+    runner.send_raw(&encode(&[b"EVAL", script, b"1", b"held"]));
+    let mut others: [Client; COUNT] = others.try_into().unwrap();
+    eventually("the script runs", || {
+        others[0].ask("INFO memory").text().contains("number_of_cached_scripts:1")
+    });
+    (runner, others)
+}
+
+fn thread_of(client: &mut Client) -> String {
+    let info = client.ask("CLIENT INFO").text();
+    info.split("io-thread=").nth(1).unwrap().split(' ').next().unwrap().to_owned()
+}
+
+/// Ends a server while scripts run one after another on all its threads.
+fn ends_under_load(end: impl FnOnce(&Server)) {
+    let mut server = Server::start(&["--io-threads", "5", "--io-threads-always-active", "yes"]);
+    let ran = Arc::new(AtomicUsize::new(0));
+    for number in 0..12 {
+        let (mut client, ran) = (server.client(), Arc::clone(&ran));
+        let key = format!("key{number}");
+        let script = encode(&[b"EVAL", SHORT, b"1", key.as_bytes()]);
+        // It ends with its connection.
+        thread::spawn(move || {
+            loop {
+                client.send_lossy(&script);
+                if client.try_read().is_err() {
+                    return;
+                }
+                ran.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+    }
+    eventually("scripts run", || ran.load(Ordering::Relaxed) > 20);
+    end(&server);
+    assert!(server.wait().success());
+}
+
+#[test]
+fn a_signal_ends_a_server_on_which_scripts_follow_one_another() {
+    ends_under_load(|server| server.signal("TERM"));
+}
+
+#[test]
+fn shutdown_ends_a_server_on_which_scripts_follow_one_another() {
+    ends_under_load(|server| server.client().send("SHUTDOWN"));
+}
+
+#[test]
+fn nothing_begins_after_shutdown_but_what_ends_a_script() {
+    let mut server = start(&[]);
+    let (mut runner, [mut first, mut second, mut third, mut fourth]) = begin(&server, ENDLESS);
+    first.send("SHUTDOWN");
+    first.is_closed();
+    second.send_raw(&[request("INCR n"), request("INCR n")].concat());
+    third.send_raw(&encode(&[b"EVAL", b"return redis.call('incr', 'n')", b"0"]));
+    assert!(second.is_silent_for(WHILE), "executed: {:?}", second.read());
+    assert!(third.is_silent_for(WHILE), "executed: {:?}", third.read());
+    eventually("the script is killed", || fourth.ask("SCRIPT KILL").text() == "OK");
+    // What is on its way arrives.
+    assert!(runner.read().text().starts_with(KILLED));
+    for client in [&mut runner, &mut second, &mut third, &mut fourth] {
+        client.is_closed();
+    }
+    assert!(server.wait().success());
+}
+
+#[test]
+fn commands_are_refused_while_a_signal_waits_for_a_script_that_does_not_end() {
+    let mut server = start(&["--busy-reply-threshold", "30"]);
+    let (_runner, [mut first, mut second]) = begin(&server, WRITES);
+    eventually("the script is busy", || first.ask("GET held").text() == BUSY);
+    first.ok("SET free 1");
+    server.signal("TERM");
+    eventually("the end has begun", || first.ask("GET free").text() == BUSY);
+    assert!(second.ask("SCRIPT KILL").text().starts_with("UNKILLABLE "));
+    assert_eq!(second.ask("SHUTDOWN").text(), BUSY);
+    second.send("SHUTDOWN NOSAVE");
+    assert!(server.wait().success());
+}

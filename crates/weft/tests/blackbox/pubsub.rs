@@ -1,0 +1,346 @@
+//! Messages on several threads: every subscriber receives what publishers have counted it for, in
+//! one order, whoever comes, goes or changes threads; and what those cost who do not read.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use crate::client::request;
+use crate::server::{MODELS, eventually};
+use crate::{Client, Server, Value};
+
+/// A client that is subscribed to channels or patterns.
+fn subscriber(server: &Server, command: &str) -> Client {
+    let mut client = server.client();
+    client.send(command);
+    for _ in 1..command.split(' ').count() {
+        client.read();
+    }
+    client
+}
+
+/// The payload of the next message.
+#[track_caller]
+fn next(client: &mut Client) -> String {
+    let message = client.read();
+    message.items().last().unwrap().text()
+}
+
+/// What is executed later than it was received: behind a pause, a script or a command for the main
+/// thread.
+#[test]
+fn subscriptions_of_held_clients_begin_and_end() {
+    for threads in ["1", "3"] {
+        let server = Server::start(&["--io-threads", threads]);
+        let (mut client, mut other) = (subscriber(&server, "SUBSCRIBE c"), server.client());
+        for before in ["CLIENT PAUSE 30 ALL", "PING"] {
+            other.ask(before);
+            client.send("UNSUBSCRIBE c");
+            assert_eq!(client.read().items()[2].int(), 0);
+            assert_eq!(other.ask("PUBLISH c lost").int(), 0);
+            client.send_raw(&["EVAL return{1} 0", "SUBSCRIBE c"].map(request).concat());
+            client.read();
+            assert_eq!(client.read().items()[2].int(), 1);
+            assert_eq!(other.ask("PUBLISH c found").int(), 1);
+            assert_eq!(next(&mut client), "found");
+        }
+    }
+}
+
+#[test]
+fn all_subscribers_see_one_order() {
+    const PUBLISHERS: usize = 3;
+    const MESSAGES: usize = 400;
+    for model in MODELS {
+        let server = Server::start(model);
+        let mut subscribers: Vec<Client> = (0..8)
+            .map(|nth| match nth % 2 {
+                0 => subscriber(&server, "SUBSCRIBE c"),
+                _ => subscriber(&server, "PSUBSCRIBE c* d*"),
+            })
+            .collect();
+        thread::scope(|scope| {
+            for publisher in 0..PUBLISHERS {
+                let mut client = server.client();
+                scope.spawn(move || {
+                    for batch in 0..MESSAGES / 20 {
+                        let requests = (0..20).flat_map(|nth| {
+                            request(&format!("PUBLISH c {publisher}:{}", batch * 20 + nth))
+                        });
+                        client.send_raw(&requests.collect::<Vec<u8>>());
+                        (0..20).for_each(|_| assert_eq!(client.read().int(), 8, "{model:?}"));
+                    }
+                });
+            }
+        });
+        let read = |client: &mut Client| -> Vec<String> {
+            (0..PUBLISHERS * MESSAGES).map(|_| next(client)).collect()
+        };
+        let first = read(&mut subscribers[0]);
+        let mut ends = [0; PUBLISHERS];
+        for message in &first {
+            let (publisher, number) = message.split_once(':').unwrap();
+            let end = &mut ends[publisher.parse::<usize>().unwrap()];
+            assert_eq!(number.parse::<usize>().unwrap(), *end, "{model:?}");
+            *end += 1;
+        }
+        for client in &mut subscribers[1..] {
+            assert!(read(client) == first, "{model:?}: another order");
+        }
+    }
+}
+
+#[test]
+fn what_was_counted_is_received() {
+    let server = Server::start(&["--io-threads", "3"]);
+    let (done, counted) = (AtomicBool::new(false), AtomicU64::new(0));
+    let received: u64 = thread::scope(|scope| {
+        let publishers: Vec<_> = (0..2)
+            .map(|_| {
+                let mut client = server.client();
+                let counted = &counted;
+                scope.spawn(move || {
+                    for _ in 0..300 {
+                        client.send_raw(&request("PUBLISH c m").repeat(10));
+                        for _ in 0..10 {
+                            counted.fetch_add(client.read().int() as u64, Ordering::Relaxed);
+                        }
+                    }
+                })
+            })
+            .collect();
+        let churners: Vec<_> = (0..6)
+            .map(|_| {
+                let (mut client, done) = (server.client(), &done);
+                scope.spawn(move || {
+                    let mut received = 0;
+                    while !done.load(Ordering::Relaxed) {
+                        for (command, kind) in [("SUBSCRIBE c", "s"), ("UNSUBSCRIBE c", "u")] {
+                            client.send(command);
+                            let mut value = client.read();
+                            while value.items()[0].text() == "message" {
+                                assert_eq!(kind, "u", "a message before the confirmation");
+                                received += 1;
+                                value = client.read();
+                            }
+                            assert!(value.items()[0].text().starts_with(kind), "{value:?}");
+                        }
+                        assert_eq!(client.ask("ECHO x").text(), "x", "nothing comes behind it");
+                    }
+                    received
+                })
+            })
+            .collect();
+        publishers.into_iter().for_each(|publisher| publisher.join().unwrap());
+        done.store(true, Ordering::Relaxed);
+        churners.into_iter().map(|churner| churner.join().unwrap()).sum()
+    });
+    assert!(received > 0);
+    assert_eq!(received, counted.load(Ordering::Relaxed));
+    assert_eq!(server.info("pubsub_channels"), "0");
+    assert_eq!(server.info("pubsub_clients"), "0");
+}
+
+#[test]
+fn subscribers_change_threads_without_losing_a_message() {
+    let server = Server::start(&["--io-threads", "4"]);
+    let done = AtomicBool::new(false);
+    let mut subscribers: Vec<Client> =
+        (0..12).map(|_| subscriber(&server, "SUBSCRIBE c d e")).collect();
+    let sent = thread::scope(|scope| {
+        let publisher = scope.spawn(|| {
+            let (mut client, mut sent) = (server.client(), 0);
+            while !done.load(Ordering::Relaxed) {
+                let channel = ["c", "d", "e"][sent % 3];
+                let answer = client.ask(&format!("PUBLISH {channel} {sent}"));
+                assert_eq!(answer.int(), 12);
+                sent += 1;
+            }
+            sent
+        });
+        let mut admin = server.client();
+        for threads in ["2", "4", "1", "3", "1", "4", "2", "1"] {
+            admin.ok(&format!("CONFIG SET io-threads {threads}"));
+            let before = server.info("total_commands_processed");
+            eventually("messages are published", || {
+                server.info("total_commands_processed") > before
+            });
+            thread::sleep(Duration::from_millis(30));
+        }
+        done.store(true, Ordering::Relaxed);
+        publisher.join().unwrap()
+    });
+    for client in &mut subscribers {
+        for number in 0..sent {
+            assert_eq!(next(client), number.to_string(), "of {sent}");
+        }
+        assert_eq!(client.ask("PING").items()[0].text(), "pong");
+    }
+    assert_eq!(server.info("pubsub_clients"), "12");
+}
+
+#[test]
+fn readers_that_are_too_slow_are_closed_and_share_a_long_message() {
+    const SLOW: usize = 200;
+    const BYTES: usize = 1 << 20;
+    let server = Server::start(&["--io-threads", "3"]);
+    let mut admin = server.client();
+    let limit = b"pubsub 8mb 2mb 60";
+    admin.ask_args(&[b"CONFIG", b"SET", b"client-output-buffer-limit", limit]);
+    let before = server.process().memory("VmRSS");
+    let mut slow: Vec<Client> = (0..SLOW).map(|_| subscriber(&server, "SUBSCRIBE c")).collect();
+    let mut quick = subscriber(&server, "SUBSCRIBE c");
+    let message = vec![b'x'; BYTES];
+    // What the kernel takes for each connection differs.
+    for round in 0..7 {
+        let receivers = admin.ask_args(&[b"PUBLISH", b"c", &message]).int();
+        assert_eq!(receivers, SLOW as i64 + 1, "round {round}");
+        assert_eq!(next(&mut quick).len(), BYTES);
+    }
+    // One each would be more than a gigabyte.
+    let grown = server.process().memory("VmRSS").saturating_sub(before);
+    assert!(grown < 200 << 20, "{} MB", grown >> 20);
+    while admin.ask("PUBSUB NUMSUB c").items()[1].int() > 1 {
+        admin.ask_args(&[b"PUBLISH", b"c", &message]);
+        assert_eq!(next(&mut quick).len(), BYTES);
+    }
+    assert_eq!(server.info("client_output_buffer_limit_disconnections"), SLOW.to_string());
+    slow.iter_mut().for_each(|client| drop(client.read_to_end()));
+    assert_eq!(admin.ask("PUBLISH c end").int(), 1);
+    assert_eq!(next(&mut quick), "end");
+}
+
+#[test]
+fn blocked_and_busy_clients_receive_in_between() {
+    let server = Server::start(&["--io-threads", "3"]);
+    let mut client = server.client();
+    client.ask("HELLO 3");
+    client.send("SUBSCRIBE c");
+    client.read();
+    let mut other = server.client();
+    client.send("BLPOP l 0");
+    eventually("it is blocked", || server.info("blocked_clients") == "1");
+    assert_eq!(other.ask("PUBLISH c m").int(), 1);
+    assert_eq!(next(&mut client), "m");
+    assert_eq!(other.ask("RPUSH l x").int(), 1);
+    assert_eq!(client.read().items()[1].text(), "x");
+    // Configuration is the main thread's: the client is away for a while.
+    let mut numbers = 0;
+    for round in 0..50 {
+        client.send("CONFIG GET maxclients");
+        other.ask(&format!("PUBLISH c {round}"));
+        for _ in 0..2 {
+            let value = client.read();
+            if value.items()[0].text() == "message" {
+                assert_eq!(value.items()[2].text(), round.to_string());
+                numbers += 1;
+            } else {
+                assert_eq!(value.items()[0].text(), "maxclients");
+            }
+        }
+    }
+    assert_eq!(numbers, 50);
+    // What it publishes itself follows the reply.
+    client.send_raw(&[request("PUBLISH c own"), request("PING")].concat());
+    assert_eq!(client.read(), Value::Int(1));
+    assert_eq!(next(&mut client), "own");
+    assert_eq!(client.read().text(), "PONG");
+}
+
+#[test]
+fn a_transaction_subscribes_on_the_main_thread() {
+    for model in MODELS {
+        let server = Server::start(model);
+        let (mut client, mut other) = (server.client(), server.client());
+        client.ok("MULTI");
+        assert_eq!(client.ask("SUBSCRIBE c").text(), "QUEUED");
+        client.send("EXEC");
+        let reply = client.read();
+        assert_eq!(reply.items()[0].items()[0].text(), "subscribe", "{model:?}");
+        assert_eq!(other.ask("PUBLISH c x").int(), 1, "{model:?}");
+        assert_eq!(next(&mut client), "x");
+        client.send("RESET");
+        assert_eq!(client.read().text(), "RESET");
+        client.ok("MULTI");
+        for command in ["CONFIG GET port", "SUBSCRIBE c", "PUBLISH c m"] {
+            assert_eq!(client.ask(command).text(), "QUEUED");
+        }
+        client.send("EXEC");
+        let reply = client.read();
+        assert_eq!(reply.items()[2], Value::Int(1), "{model:?}: {reply:?}");
+        assert_eq!(next(&mut client), "m", "{model:?}");
+        assert_eq!(other.ask("PUBLISH c y").int(), 1);
+        assert_eq!(next(&mut client), "y", "{model:?}");
+        let numbers: BTreeMap<&str, String> =
+            ["pubsub_channels", "pubsub_clients"].map(|f| (f, server.info(f))).into();
+        assert!(numbers.values().all(|count| count == "1"), "{model:?}: {numbers:?}");
+        client.send("UNSUBSCRIBE");
+        assert_eq!(client.read().items()[2], Value::Int(0));
+        assert_eq!(other.ask("PUBLISH c z").int(), 0, "{model:?}");
+    }
+}
+
+#[test]
+fn keys_that_expire_are_told_of_by_whoever_removes_them() {
+    let server = Server::start(&["--io-threads", "3", "--notify-keyspace-events", "Exgh"]);
+    let mut listener = subscriber(&server, "PSUBSCRIBE __keyevent@*__:*");
+    let mut client = server.client();
+    client.ok("SELECT 3");
+    client.ok("SET k v PX 20");
+    client.ask("HSET h a 1");
+    client.ask("HPEXPIRE h 30 FIELDS 1 a");
+    let mut events: Vec<String> = (0..6)
+        .map(|_| {
+            let event = listener.read();
+            let channel = event.items()[2].text();
+            let name = channel.strip_prefix("__keyevent@3__:").expect("in database 3").to_owned();
+            name + " " + &event.items()[3].text()
+        })
+        .collect();
+    let fields: Vec<String> = events.extract_if(.., |event| event.ends_with('h')).collect();
+    assert_eq!(fields, ["hset h", "hexpire h", "hexpired h", "del h"]);
+    assert_eq!(events, ["expire k", "expired k"]);
+}
+
+/// Some millions of bytes more than may wait: publishers are held, and writers of keys that others
+/// are notified of.
+#[test]
+fn nothing_is_lost_of_what_is_published_faster_than_delivered() {
+    const MESSAGES: usize = 3000;
+    const SUBSCRIBERS: usize = 60;
+    let server = Server::start(&["--io-threads", "3", "--notify-keyspace-events", "K$"]);
+    let mut subscribers: Vec<Client> =
+        (0..SUBSCRIBERS).map(|_| subscriber(&server, "PSUBSCRIBE c *:kkk*")).collect();
+    let (mut publisher, mut writer) = (server.client(), server.client());
+    let (payload, key) = ("x".repeat(1000), "k".repeat(1000));
+    thread::scope(|scope| {
+        for half in subscribers.chunks_mut(SUBSCRIBERS / 2) {
+            scope.spawn(|| {
+                let mut numbers = vec![0; half.len()];
+                for _ in 0..2 * MESSAGES {
+                    for (client, number) in half.iter_mut().zip(&mut numbers) {
+                        let message = client.read();
+                        if message.items()[2].text() == "c" {
+                            let text = message.items()[3].text();
+                            let (head, _) = text.split_once(':').unwrap();
+                            assert_eq!(head, number.to_string());
+                            *number += 1;
+                        }
+                    }
+                }
+                assert!(numbers.iter().all(|number| *number == MESSAGES));
+            });
+        }
+        scope.spawn(|| {
+            for number in 0..MESSAGES {
+                publisher.send(&format!("PUBLISH c {number}:{payload}"));
+            }
+            (0..MESSAGES).for_each(|_| assert_eq!(publisher.read().int(), SUBSCRIBERS as i64));
+        });
+        scope.spawn(|| {
+            (0..MESSAGES).for_each(|_| writer.send(&format!("SET {key} v")));
+            (0..MESSAGES).for_each(|_| assert_eq!(writer.read().text(), "OK"));
+        });
+    });
+}

@@ -1,0 +1,271 @@
+//! A request whose key is in use for long is put aside: its thread serves its other clients, and it
+//! is executed when its turn comes, or refused when a script turns out not to end.
+//!
+//! The slow command is a script that runs until it is killed.
+
+use std::time::Duration;
+
+use crate::client::encode;
+use crate::server::eventually;
+use crate::{Client, Server, Value};
+
+const ENDLESS: &[u8] = b"redis.call('exists', KEYS[1]) while true do end";
+/// Nobody who waits is answered within this time.
+const WHILE: Duration = Duration::from_millis(20);
+
+/// Three threads, two of which have clients, whatever the load.
+fn server(options: &[&str]) -> Server {
+    let threads = ["--io-threads", "3", "--io-threads-always-active", "yes"];
+    Server::start(&[&threads[..], options].concat())
+}
+
+fn thread_of(client: &mut Client) -> String {
+    let info = client.ask("CLIENT INFO").text();
+    info.split("io-thread=").nth(1).unwrap().split(' ').next().unwrap().to_owned()
+}
+
+/// Where a scan of an otherwise empty server goes on behind this key.
+fn cursor_behind(client: &mut Client, key: &str) -> u64 {
+    client.ok("FLUSHALL");
+    client.ok(&format!("SET {key} 1"));
+    let cursor = client.ask("SCAN 0 COUNT 1").items()[0].text();
+    client.ok("FLUSHALL");
+    cursor.parse().unwrap()
+}
+
+/// A key that is neither in the shard of one of `others` nor in the first one.
+fn key_beside(server: &Server, others: &[&str]) -> String {
+    let mut client = server.client();
+    let cursors: Vec<u64> = others.iter().map(|key| cursor_behind(&mut client, key)).collect();
+    let mut keys = (0..).map(|number| format!("key{number}"));
+    let is_beside = |key: &String| {
+        let cursor = cursor_behind(&mut client, key);
+        cursor >> 32 > 1 && !cursors.iter().any(|other| other >> 32 == cursor >> 32)
+    };
+    keys.find(is_beside).unwrap()
+}
+
+/// Whoever needs a key in use is not answered.
+#[track_caller]
+fn silent(waiting: &mut Client) {
+    if !waiting.is_silent_for(WHILE) {
+        panic!("answered while its key is in use: {:?}", waiting.read());
+    }
+}
+
+/// A script that holds a key until [`end`](Self::end).
+struct Slow {
+    client: Client,
+    /// Of the other thread.
+    neighbour: Client,
+}
+
+impl Slow {
+    /// Starts it, and connects clients to the other thread.
+    fn start<const COUNT: usize>(server: &Server, key: &str) -> (Self, [Client; COUNT]) {
+        let mut client = server.client();
+        let own = thread_of(&mut client);
+        let (mut same, mut others) = (Vec::new(), Vec::new());
+        while others.len() <= COUNT {
+            let mut other = server.client();
+            let is_here = thread_of(&mut other) == own;
+            if is_here { &mut same } else { &mut others }.push(other);
+        }
+        let mut neighbour = others.pop().unwrap();
+        let own_line = format!("CLIENT LIST ID {}", client.ask("CLIENT ID").int());
+        client.send_raw(&encode(&[b"EVAL", ENDLESS, b"1", key.as_bytes()]));
+        // A loaded machine is silent, too.
+        eventually("the script begins", || neighbour.ask(&own_line).text().contains(" cmd=eval "));
+        let mut probe = server.client();
+        eventually("the script holds its key", || {
+            probe.send(&format!("EXISTS {key}"));
+            let waits = probe.is_silent_for(WHILE);
+            waits || matches!(probe.read(), Value::Error(_))
+        });
+        (Self { client, neighbour }, others.try_into().unwrap())
+    }
+
+    /// Whoever waits is not answered, and another client of its thread is.
+    fn stops_only(&mut self, waiting: &mut Client) {
+        for _ in 0..20 {
+            assert_eq!(self.neighbour.ask("PING").text(), "PONG");
+        }
+        silent(waiting);
+        assert_eq!(self.neighbour.ask("PING").text(), "PONG");
+    }
+
+    fn end(&mut self) {
+        self.neighbour.ok("SCRIPT KILL");
+        assert!(matches!(self.client.read(), Value::Error(_)));
+    }
+}
+
+/// Requests that need a key which is in use, and what they reply when it is not any more.
+const WAIT: [(&[&str], &str); 12] = [
+    (&["GET", "key"], "nil"),
+    (&["SET", "key", "value"], "+OK"),
+    (&["MGET", "a", "b", "key", "c"], "[nil, nil, $\"value\", nil]"),
+    (&["EVAL", "return redis.call('GET', KEYS[1])", "1", "key"], "$\"value\""),
+    (&["KEYS", "*"], "[$\"key\"]"),
+    (&["RANDOMKEY"], "$\"key\""),
+    (&["SORT", "none", "STORE", "key"], ":0"),
+    (&["RPUSH", "key", "element"], ":1"),
+    (&["BLPOP", "none", "key", "0"], "[$\"key\", $\"element\"]"),
+    (&["WATCH", "other", "key"], "+OK"),
+    (&["MEMORY", "USAGE", "key"], "nil"),
+    // The main thread executes it.
+    (&["DEBUG", "DIGEST-VALUE", "key"], "[+0000000000000000000000000000000000000000]"),
+];
+
+#[test]
+fn who_waits_for_a_key_does_not_stop_its_neighbours() {
+    let server = server(&["--enable-debug-command", "yes"]);
+    for (words, reply) in WAIT {
+        let (mut slow, [mut waiting]) = Slow::start(&server, "key");
+        let args: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
+        waiting.send_raw(&encode(&args));
+        slow.stops_only(&mut waiting);
+        slow.end();
+        assert_eq!(format!("{:?}", waiting.read()), reply, "{words:?}");
+    }
+}
+
+#[test]
+fn requests_of_one_client_stay_in_order() {
+    let server = server(&[]);
+    let (mut slow, [mut waiting, mut later]) = Slow::start(&server, "key");
+    waiting.send_raw(b"INCR n\r\nAPPEND key 1\r\nINCR n\r\nAPPEND key 2\r\n");
+    waiting.send_raw(b"MULTI\r\nINCR n\r\nAPPEND key 3\r\nEXEC\r\nGET key\r\n");
+    assert_eq!(waiting.read().int(), 1);
+    slow.stops_only(&mut waiting);
+    // It comes behind those that wait already.
+    later.send("GET key");
+    silent(&mut later);
+    waiting.send_raw(b"GETDEL key\r\n*x\r\n");
+    slow.end();
+    assert_eq!([1, 2, 2].map(|_| waiting.read().int()), [1, 2, 2]);
+    assert_eq!(waiting.read().text(), "OK");
+    assert_eq!([0, 1].map(|_| waiting.read().text()), ["QUEUED", "QUEUED"]);
+    assert_eq!(waiting.read(), Value::Array(vec![Value::Int(3), Value::Int(3)]));
+    assert_eq!([0, 1].map(|_| waiting.read().text()), ["123", "123"]);
+    assert_eq!(waiting.read().text(), "ERR Protocol error: invalid multibulk length");
+    waiting.is_closed();
+    assert!(matches!(later.read(), Value::Bulk(_) | Value::Nil));
+}
+
+/// Queued commands, and whether EXEC waits for a key that is in use and none of theirs.
+const QUEUED: [(&str, bool); 9] = [
+    ("INFO", false),
+    ("MEMORY STATS", false),
+    ("CONFIG GET maxmemory", false),
+    ("DBSIZE", false),
+    ("SET mine 1", false),
+    ("SCAN 0", true),
+    ("KEYS *", true),
+    ("RANDOMKEY", true),
+    ("DEBUG OBJECT mine", true),
+];
+
+#[test]
+fn a_transaction_that_looks_at_all_shards_stops_nobody() {
+    let server = server(&["--enable-debug-command", "yes"]);
+    let key = key_beside(&server, &["mine", "none"]);
+    for (words, waits) in QUEUED {
+        let (mut slow, [mut waiting]) = Slow::start(&server, &key);
+        waiting.ok("MULTI");
+        assert_eq!(waiting.ask(words).text(), "QUEUED");
+        waiting.send("EXEC");
+        if waits {
+            slow.stops_only(&mut waiting);
+            assert_eq!(slow.neighbour.ask("STRLEN mine").int(), 1);
+            assert_eq!(slow.neighbour.ask("SCARD none").int(), 0);
+            slow.end();
+        }
+        let reply = waiting.read();
+        assert!(!matches!(reply.items(), [Value::Error(_)]), "{words}: {reply:?}");
+        if !waits {
+            slow.end();
+        }
+    }
+}
+
+#[test]
+fn a_scan_ends_a_page_before_a_shard_in_use_and_waits_for_it_then() {
+    let server = server(&[]);
+    let (mut slow, [mut waiting]) = Slow::start(&server, &key_beside(&server, &[]));
+    let page = waiting.ask("SCAN 0 COUNT 1000");
+    let cursor = page.items()[0].text();
+    assert_ne!(cursor, "0");
+    waiting.send(&format!("SCAN {cursor} COUNT 1000"));
+    slow.stops_only(&mut waiting);
+    slow.end();
+    assert_eq!(waiting.read().items()[0].text(), "0");
+}
+
+#[test]
+fn who_waits_is_told_when_the_script_does_not_end() {
+    let server = server(&["--busy-reply-threshold", "300"]);
+    let (mut slow, [mut waiting, mut other]) = Slow::start(&server, "key");
+    waiting.send("GET key");
+    other.send("MGET a key");
+    for client in [&mut waiting, &mut other] {
+        let reply = client.read().text();
+        assert!(reply.starts_with("BUSY Redis is busy running a script."), "{reply}");
+    }
+    slow.end();
+    assert_eq!(waiting.ask("GET key"), Value::Nil);
+}
+
+#[test]
+fn a_client_that_waits_can_be_killed_or_leave() {
+    let server = server(&[]);
+    let (mut slow, clients) = Slow::start(&server, "key");
+    let [mut killed, mut leaves, mut paused, mut killer] = clients;
+    let id = killed.ask("CLIENT ID").int();
+    killed.send("SET key killed");
+    leaves.send("APPEND key left");
+    paused.send("APPEND key paused");
+    slow.stops_only(&mut killed);
+    assert_eq!(slow.neighbour.ask("CLIENT LIST").text().matches("cmd=append").count(), 2);
+    drop(leaves);
+    killer.send(&format!("CLIENT KILL ID {id}"));
+    killed.is_closed();
+    slow.neighbour.send("CLIENT PAUSE 100000 WRITE");
+    slow.neighbour.send("PING");
+    killer.send("SCRIPT KILL");
+    assert!(matches!(slow.client.read(), Value::Error(_)));
+    assert_eq!(killer.read().int(), 1);
+    assert_eq!(killer.read().text(), "OK");
+    assert_eq!(slow.neighbour.read().text(), "OK");
+    assert_eq!(slow.neighbour.read().text(), "PONG");
+    killer.ok("CLIENT UNPAUSE");
+    assert!(paused.read().int() >= 6);
+    // What was sent before it left was received, and what the killed one sent was not executed.
+    let text = killer.ask("GET key").text();
+    assert!(["paused", "leftpaused", "pausedleft"].contains(&&*text), "{text}");
+    killer.ask("DEL key");
+}
+
+#[test]
+fn a_server_with_clients_that_wait_goes_down() {
+    let mut server = server(&[]);
+    let (_slow, [mut waiting]) = Slow::start(&server, "key");
+    waiting.send("GET key");
+    silent(&mut waiting);
+    server.client().send("SHUTDOWN NOSAVE");
+    assert!(server.wait().success());
+}
+
+#[test]
+fn clients_that_wait_change_threads() {
+    let server = server(&[]);
+    let (mut slow, [mut waiting, mut other]) = Slow::start(&server, "key");
+    waiting.send("APPEND key a");
+    other.send("MGET a key");
+    slow.stops_only(&mut waiting);
+    slow.neighbour.ok("CONFIG SET io-threads 6");
+    silent(&mut waiting);
+    slow.end();
+    assert_eq!(waiting.read().int(), 1);
+    assert_eq!(other.read().items().len(), 2);
+}

@@ -1,0 +1,99 @@
+//! `cargo xtask chaos`: clients that check what they see, while others are killed, paused and
+//! moved.
+//!
+//! The work is done by the crate `chaos`; here are the command line and the server.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use chaos::{Endpoint, Fault, Plan};
+use tools::bench::target::Target;
+use tools::bench::tls::{Tls, TlsOptions};
+
+use xtask::Failure;
+
+use crate::bench::tls::Certificates;
+use crate::server::{self, Where};
+
+/// What to run, and for how long.
+#[derive(clap::Args)]
+pub struct Options {
+    /// How long clients act
+    #[arg(long, default_value_t = 60, value_name = "S")]
+    seconds: u64,
+    /// Where the random numbers begin; the order in which threads meet differs all the same
+    #[arg(long, default_value_t = 1, value_name = "S")]
+    seed: u64,
+    /// Clients of each of the seven kinds
+    #[arg(long, default_value_t = 4, value_name = "N")]
+    clients: usize,
+    /// Speak TLS with the server, which is started for it
+    #[arg(long)]
+    tls: bool,
+    /// Plant a fault between the clients and the server, which has to be found
+    #[arg(long, value_name = "NAME", value_parser = fault)]
+    fault: Option<Fault>,
+    /// The server under test, whose data is lost [default: Weft, built from this source]
+    #[arg(long, value_name = "HOST:PORT|PROGRAM")]
+    server: Option<String>,
+    /// The server is not Weft: leave out the parameters that only Weft has
+    #[arg(long, requires = "server")]
+    peer: bool,
+    /// Build Weft as it is released
+    #[arg(long)]
+    release: bool,
+}
+
+/// Runs the clients, and prints what they met.
+///
+/// # Errors
+/// When a client saw what must not be, or the server cannot be started.
+pub fn run(root: &Path, options: &Options) -> Result<(), Failure> {
+    let origin = match &options.server {
+        Some(text) => server::origin(text),
+        None => {
+            let program = server::build(root, options.release)?;
+            Where::Command(server::server_words(&[&program, "server", "--io-threads", "4"]))
+        }
+    };
+    let certificates = options.tls.then(Certificates::create).transpose()?;
+    let tls_options = certificates.as_ref().map(|files| {
+        let cacert = Some(PathBuf::from(files.authority()));
+        TlsOptions { cacert, ..TlsOptions::default() }
+    });
+    let tls = tls_options.as_ref().map(|options| Tls::new(options, "127.0.0.1"));
+    let tls = tls.transpose().map_err(|e| e.to_string())?;
+    // The server lives as long as this.
+    let started;
+    let address = match origin {
+        Where::Address(address) => address,
+        Where::Command(mut words) => {
+            words.extend(certificates.iter().flat_map(Certificates::server_options));
+            let target = Target { tls: tls_options.clone(), ..server::target("weft", words) };
+            started = target.start().map_err(|e| e.to_string())?;
+            started.endpoint.address.to_string()
+        }
+    };
+    let report = chaos::run(&Plan {
+        endpoint: Endpoint { address, tls },
+        is_weft: !options.peer,
+        length: Duration::from_secs(options.seconds),
+        seed: options.seed,
+        clients: options.clients,
+        fault: options.fault,
+    });
+    print!("{report}");
+    match (report.failures.is_empty(), options.fault) {
+        (true, None) | (false, Some(_)) => Ok(()),
+        (true, Some(fault)) => Err(format!("{fault:?} was not found")),
+        (false, None) => Err("a client saw what must not be".to_owned()),
+    }
+}
+
+fn fault(name: &str) -> Result<Fault, String> {
+    let found = Fault::ALL.iter().find(|(known, _)| *known == name);
+    found.map(|(_, fault)| *fault).ok_or_else(|| {
+        let known: Vec<&str> = Fault::ALL.iter().map(|(name, _)| *name).collect();
+        format!("the faults are {}", known.join(", "))
+    })
+}
