@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use chaos::{Endpoint, Fault, Plan, Report, run};
+use chaos::{Endpoint, Fault, Plan, run};
 use clients_test::{Certificates, Server};
 use tools::bench::tls::{Tls, TlsOptions};
 
@@ -35,6 +35,9 @@ const MET: &[&str] = &[
     "waits that ended without an element",
 ];
 
+/// So often a run that has not met everything is repeated.
+const RUNS_MAX: u32 = 6;
+
 fn plan(endpoint: Endpoint, seconds: u64) -> Plan {
     let length = Duration::from_secs(seconds);
     Plan { endpoint, is_weft: true, length, seed: 1, clients: 2, fault: None }
@@ -44,18 +47,26 @@ fn plain(server: &Server) -> Endpoint {
     Endpoint { address: format!("127.0.0.1:{}", server.port), tls: None }
 }
 
+/// Runs a plan until all that there is to be met has been met: on a busy machine that may take
+/// more than one run.
 #[track_caller]
-fn check(report: &Report) {
-    assert!(report.failures.is_empty(), "{report}");
-    for what in MET {
-        assert!(report.counts.get(what).is_some_and(|count| *count > 0), "no {what}:\n{report}");
+fn check(plan: &Plan) {
+    let mut missing = MET.to_vec();
+    for _ in 0..RUNS_MAX {
+        let report = run(plan);
+        assert!(report.failures.is_empty(), "{report}");
+        missing.retain(|what| !report.counts.get(what).is_some_and(|count| *count > 0));
+        if missing.is_empty() {
+            return;
+        }
     }
+    panic!("nothing was seen of these: {missing:?}");
 }
 
 #[test]
 fn all_is_well_over_tcp() {
     let server = Server::start(&["--io-threads", "4"]);
-    check(&run(&plan(plain(&server), 8)));
+    check(&plan(plain(&server), 8));
 }
 
 #[test]
@@ -67,7 +78,7 @@ fn all_is_well_over_tls() {
     let options = TlsOptions { cacert: Some(PathBuf::from(authority)), ..TlsOptions::default() };
     let tls = Tls::new(&options, "127.0.0.1").expect("the certificates are usable");
     let address = format!("127.0.0.1:{}", server.tls_port);
-    check(&run(&plan(Endpoint { address, tls: Some(tls) }, 8)));
+    check(&plan(Endpoint { address, tls: Some(tls) }, 8));
 }
 
 #[test]
