@@ -12,7 +12,7 @@
 //! ```
 //!
 //! Publishing to `news.x` looks for "", "news." and "news.x" cut to 9 bytes, which it has not.
-//! Of long beginnings only the first [`PREFIX_BYTES_MAX`] bytes count, so that looks are few and
+//! Of long beginnings only the first `PREFIX_BYTES_MAX` bytes count, so that looks are few and
 //! quick. It deliberately does not order the patterns: clients are promised none.
 
 use base::glob;
