@@ -45,7 +45,6 @@ const STEPS: &[Step] = &[
             env: &[],
         },
     },
-    Step { name: "test", action: Action::Cargo { args: &["test", "--workspace"], env: &[] } },
     Step {
         name: "rustdoc",
         action: Action::Cargo {
@@ -53,6 +52,7 @@ const STEPS: &[Step] = &[
             env: &[("RUSTDOCFLAGS", "-D warnings")],
         },
     },
+    Step { name: "test", action: Action::Cargo { args: &["test", "--workspace"], env: &[] } },
 ];
 
 /// Which steps to run; all of them when nothing is said.
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn steps_are_selected_in_the_order_of_ci() {
-        assert_eq!(names(&[], &[]), ["fmt", "clippy", "tidy", "rows", "test", "rustdoc"]);
+        assert_eq!(names(&[], &[]), ["fmt", "clippy", "tidy", "rows", "rustdoc", "test"]);
         assert_eq!(names(&["test", "fmt"], &[]), ["fmt", "test"]);
         assert_eq!(names(&[], &["clippy", "rustdoc"]), ["fmt", "tidy", "rows", "test"]);
         assert!(names(&["tidy"], &["tidy"]).is_empty());
