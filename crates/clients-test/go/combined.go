@@ -37,12 +37,7 @@ func checkCombined(client *redis.Client) {
 	for _, part := range []map[string]func(session){transactionCases, scriptCases, userCases} {
 		maps.Copy(cases, part)
 	}
-	var names []string
-	for _, line := range strings.Split(shared("combined.txt"), "\n") {
-		if line != "" && !strings.HasPrefix(line, "#") {
-			names = append(names, line)
-		}
-	}
+	names := caseNames("combined.txt")
 	listed := slices.Sorted(slices.Values(names))
 	equal("the cases of the list", slices.Sorted(maps.Keys(cases)), listed)
 	for _, name := range names {
@@ -51,6 +46,13 @@ func checkCombined(client *redis.Client) {
 		fmt.Println("ok case", name)
 	}
 	client.FlushAll(ctx)
+}
+
+// caseNames are the names of cases that a file in cases/ lists.
+func caseNames(name string) []string {
+	return slices.DeleteFunc(strings.Split(shared(name), "\n"), func(line string) bool {
+		return line == "" || strings.HasPrefix(line, "#")
+	})
 }
 
 // shared is the contents of a file in cases/, which all languages read.

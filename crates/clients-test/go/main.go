@@ -1,6 +1,6 @@
-// go-redis drives the server.
+// go-redis drives the server; go-redis, rueidis and redigo do what each client does.
 //
-// Usage: clients-test resp2|resp3|auth|tls|unix, with the addresses in WEFT_* variables.
+// Usage: clients-test resp2|resp3|auth|tls|unix|go-redis|rueidis|redigo, with the addresses in WEFT_* variables.
 package main
 
 import (
@@ -31,6 +31,8 @@ func main() {
 		overTLS()
 	case "unix":
 		overSocket()
+	case "go-redis", "rueidis", "redigo":
+		everyClient(part)
 	default:
 		fail(part, "no such part")
 	}

@@ -15,9 +15,7 @@ final class Combined {
     cases.putAll(Transactions.CASES);
     cases.putAll(Scripts.CASES);
     cases.putAll(Users.CASES);
-    List<String> names = Session.shared("combined.txt").lines()
-        .filter(line -> !line.isEmpty() && !line.startsWith("#"))
-        .toList();
+    List<String> names = Session.names("combined.txt");
     List<String> sorted = names.stream().sorted().toList();
     Check.equal("the cases of the list", List.copyOf(cases.keySet()), sorted);
     for (String name : names) {

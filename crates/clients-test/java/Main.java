@@ -1,6 +1,6 @@
-// Jedis drives the server.
+// Jedis drives the server; Jedis, Lettuce and Redisson do what each client does.
 //
-// Usage: java Main resp2|resp3|auth, with the addresses in WEFT_* variables.
+// Usage: java Main resp2|resp3|auth|jedis|lettuce|redisson, with the addresses in WEFT_* variables.
 
 import java.util.function.Function;
 import redis.clients.jedis.DefaultJedisClientConfig;
@@ -8,24 +8,26 @@ import redis.clients.jedis.HostAndPort;
 import redis.clients.jedis.Jedis;
 import redis.clients.jedis.RedisClient;
 import redis.clients.jedis.RedisProtocol;
-import redis.clients.jedis.exceptions.JedisException;
 
 final class Main {
   private static final HostAndPort ADDRESS =
       new HostAndPort("127.0.0.1", Integer.parseInt(System.getenv("WEFT_PORT")));
 
-  public static void main(String[] arguments) throws InterruptedException {
+  public static void main(String[] arguments) throws Exception {
     try {
       switch (arguments[0]) {
         case "resp2" -> commands(RedisProtocol.RESP2);
         case "resp3" -> commands(RedisProtocol.RESP3);
         case "auth" -> auth();
+        case "jedis", "lettuce", "redisson" -> Clients.run(arguments[0], ADDRESS);
         default -> Check.fail(arguments[0], "no such part");
       }
-    } catch (JedisException unexpected) {
+    } catch (Exception unexpected) {
+      // Threads of a library would keep the program alive.
       unexpected.printStackTrace(System.out);
       System.exit(1);
     }
+    System.exit(0);
   }
 
   /** All commands over one protocol. */

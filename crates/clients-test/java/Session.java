@@ -51,6 +51,13 @@ record Session(Jedis r, HostAndPort address, RedisProtocol protocol) {
     }
   }
 
+  /** The names of cases that {@code cases/NAME} lists. */
+  static List<String> names(String name) {
+    return shared(name).lines()
+        .filter(line -> !line.isEmpty() && !line.startsWith("#"))
+        .toList();
+  }
+
   /** The contents of {@code cases/NAME}, which all languages read. */
   static String shared(String name) {
     try {

@@ -10,8 +10,7 @@ const cases = { ...transactions.cases, ...scripts.cases, ...users.cases };
 
 /** `connect(options)` makes connected clients of the protocol under test, `options` its own. */
 export async function run(r, connect, options) {
-  const lines = shared.text('combined.txt').split('\n');
-  const names = lines.filter((line) => line !== '' && !line.startsWith('#'));
+  const names = shared.names('combined.txt');
   check.equal('the cases of the list', Object.keys(cases).sort(), [...names].sort());
   for (const name of names) {
     await r.flushAll();

@@ -1,10 +1,11 @@
-// node-redis drives the server.
+// node-redis drives the server; node-redis and ioredis do what each client does.
 //
-// Usage: node main.js resp2|resp3|auth, with the addresses in WEFT_* variables.
+// Usage: node main.js resp2|resp3|auth|node-redis|ioredis, with the addresses in WEFT_* variables.
 
 import { createClient } from 'redis';
 import * as admin from './admin.js';
 import * as check from './check.js';
+import * as clients from './clients.js';
 import * as combined from './combined.js';
 import * as keys from './keys.js';
 import * as load from './load.js';
@@ -68,7 +69,13 @@ async function open({ socket, ...options }) {
   return client;
 }
 
-const parts = { resp2: () => commands(2), resp3: () => commands(3), auth };
+const parts = {
+  resp2: () => commands(2),
+  resp3: () => commands(3),
+  auth,
+  'node-redis': () => clients.run('node-redis'),
+  ioredis: () => clients.run('ioredis'),
+};
 await parts[process.argv[2]]();
 // Without waiting for connections that a failed login left behind.
 process.exit(0);

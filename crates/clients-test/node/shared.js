@@ -7,3 +7,8 @@ import { join } from 'node:path';
 export function text(name) {
   return readFileSync(join(process.env.WEFT_CASES, name), 'utf8');
 }
+
+/** The names of cases that `cases/NAME` lists. */
+export function names(name) {
+  return text(name).split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+}

@@ -11,7 +11,7 @@ CASES = {**transactions.CASES, **scripts.CASES, **users.CASES}
 
 def run(r, connect):
     """`r` has one connection; `connect(**options)` makes clients of the same protocol."""
-    names = [line for line in shared.text("combined.txt").splitlines() if line[:1] not in ("", "#")]
+    names = shared.names("combined.txt")
     check.equal("the cases of the list", sorted(CASES), sorted(names))
     for name in names:
         r.flushall()

@@ -1,6 +1,7 @@
 """redis-py drives the server: synchronous, and its asyncio twin over the same ground in short.
+valkey-py and redis-py do what each client does.
 
-Usage: main.py resp2|resp3|auth|tls|unix, with the addresses in WEFT_* variables.
+Usage: main.py resp2|resp3|auth|tls|unix|redis-py|valkey-py, with the addresses in WEFT_* variables.
 """
 
 import asyncio
@@ -9,6 +10,7 @@ import sys
 
 import admin
 import check
+import clients
 import combined
 import keys
 import load
@@ -16,6 +18,7 @@ import redis
 import redis.asyncio
 import replies
 import strings
+import valkey
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
@@ -144,6 +147,8 @@ PARTS = {
     "auth": auth,
     "tls": tls,
     "unix": unix,
+    "redis-py": lambda: clients.run(redis),
+    "valkey-py": lambda: clients.run(valkey),
 }
 
 if __name__ == "__main__":

@@ -10,6 +10,11 @@ def text(name):
         return file.read()
 
 
+def names(name):
+    """The names of cases that `cases/NAME` lists."""
+    return [line for line in text(name).splitlines() if line[:1] not in ("", "#")]
+
+
 def in_threads(count, work):
     """Runs `work(number)` in as many threads, and raises the first error of any."""
     errors = []

@@ -1,6 +1,8 @@
 //! Real clients drive the built server: redis-py, node-redis, go-redis, Jedis and the `redis`
-//! crate run the same tests, each in its own language, and stop at the first reply that is not
-//! what the same client gets from Redis 8.0.
+//! crate run the same tests of all commands, each in its own language, and stop at the first reply
+//! that is not what the same client gets from Redis 8.0. These five and seven more, valkey-py,
+//! ioredis, rueidis, redigo, Lettuce, Redisson and fred, do what applications do through their own
+//! methods: `cases/clients.txt` lists it.
 //!
 //! This library finds or builds the `weft` binary, starts servers of it, makes
 //! certificates, installs what each client program needs under `target/clients/<language>`, and
@@ -28,7 +30,9 @@ mod toolchain;
 
 pub use certificates::Certificates;
 pub use folder::Folder;
-pub use program::{Part, Program, REPLIES, case_names, shared_file, tls_servers};
+pub use program::{
+    KINDS, Part, Program, REPLIES, both_server, case_names, shared_file, tls_servers,
+};
 pub use python::python_program;
 pub use server::Server;
 pub use toolchain::{Tool, prepare, run_step, sources};

@@ -25,6 +25,8 @@ const PASSWORD: &str = "correct horse \"battery\"";
 const CASES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/cases");
 /// The requests that all clients send alike, with their replies.
 pub const REPLIES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/cases/replies.txt");
+/// The kinds of connection on which a client library runs the cases of `clients.txt`.
+pub const KINDS: [&str; 3] = ["resp2", "resp3", "tls"];
 /// What a program prints before the name of a case that held.
 const CASE_HELD: &str = "ok case ";
 
@@ -34,9 +36,9 @@ pub fn shared_file(name: &str) -> String {
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The names of the cases that every language has, in the order of `combined.txt`.
-pub fn case_names() -> Vec<String> {
-    let text = shared_file("combined.txt");
+/// The names of cases that the file `list` has, in its order.
+pub fn case_names(list: &str) -> Vec<String> {
+    let text = shared_file(list);
     let names = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     names.map(str::to_owned).collect()
 }
@@ -72,9 +74,8 @@ impl Program {
                 let server = Server::start(&THREADS);
                 let name = if matches!(part, Part::Resp2) { "resp2" } else { "resp3" };
                 let said = self.run_part(name, &[("WEFT_PORT", server.port.to_string())]);
-                let held: Vec<&str> =
-                    said.lines().filter_map(|line| line.strip_prefix(CASE_HELD)).collect();
-                assert_eq!(held, case_names(), "the cases of {name} are those of the list");
+                let list = case_names("combined.txt");
+                assert_eq!(cases_held(&said), list, "the cases of {name} are those of the list");
             }
             Part::Auth => {
                 let server = Server::start(&["--requirepass", PASSWORD]);
@@ -99,6 +100,27 @@ impl Program {
                 self.run_part("unix", &[("WEFT_PORT", server.port.to_string()), socket]);
             }
         }
+    }
+
+    /// Runs the cases of `clients.txt` with a client library, on each of the kinds of connection
+    /// that it has, but those `without` which it has no methods for. The program finds the server
+    /// at `WEFT_PORT`, with TLS at `WEFT_TLS_PORT`, and its authority in `WEFT_CA`.
+    pub fn run_client(&self, library: &str, kinds: &[&str], without: &[&str]) {
+        let files = Certificates::new();
+        let server = both_server(&files, &THREADS);
+        let environment = [
+            ("WEFT_PORT", server.port.to_string()),
+            ("WEFT_TLS_PORT", server.tls_port.to_string()),
+            ("WEFT_CA", files.file("ca.pem")),
+        ];
+        let said = self.run_part(library, &environment);
+        let list = case_names("clients.txt");
+        let due: Vec<String> = kinds
+            .iter()
+            .flat_map(|kind| list.iter().map(move |name| format!("{kind}: {name}")))
+            .filter(|case| !without.iter().any(|name| case.ends_with(&format!(": {name}"))))
+            .collect();
+        assert_eq!(cases_held(&said), due, "the cases of {library} are those of the list");
     }
 
     /// Starts a server and runs the part `name` of a program that needs `WEFT_PORT` alone.
@@ -140,15 +162,32 @@ impl Program {
     }
 }
 
+/// The names of the cases of which a program said that they held.
+fn cases_held(said: &str) -> Vec<&str> {
+    said.lines().filter_map(|line| line.strip_prefix(CASE_HELD)).collect()
+}
+
 /// A server that asks no certificate of its clients, and one that insists on it.
 pub fn tls_servers(files: &Certificates, options: &[&str]) -> (Server, Server) {
+    let start = |auth| with_tls(files, options, auth, Server::start_tls);
+    (start("no"), start("yes"))
+}
+
+/// A server with and without TLS, which asks no certificate of its clients.
+pub fn both_server(files: &Certificates, options: &[&str]) -> Server {
+    with_tls(files, options, "no", Server::start_both)
+}
+
+fn with_tls(
+    files: &Certificates,
+    options: &[&str],
+    auth_clients: &str,
+    start: fn(&[&str]) -> Server,
+) -> Server {
     let (cert, key) = (files.file("server.pem"), files.file("server.key"));
     let authority = files.file("ca.pem");
-    let start = |auth_clients| {
-        let mut all = vec!["--tls-cert-file", &cert, "--tls-key-file", &key];
-        all.extend(["--tls-ca-cert-file", &authority, "--tls-auth-clients", auth_clients]);
-        all.extend(options);
-        Server::start_tls(&all)
-    };
-    (start("no"), start("yes"))
+    let mut all = vec!["--tls-cert-file", &cert, "--tls-key-file", &key];
+    all.extend(["--tls-ca-cert-file", &authority, "--tls-auth-clients", auth_clients]);
+    all.extend(options);
+    start(&all)
 }

@@ -32,43 +32,59 @@ pub struct Server {
     _folder: Folder,
 }
 
+/// Which ports a server listens on.
+#[derive(Clone, Copy)]
+enum Ports {
+    Plain,
+    Tls,
+    Both,
+}
+
 type Log = Arc<Mutex<Vec<String>>>;
 
 impl Server {
     /// Starts a server with a plain port, a unix socket, and `options` in the style of
     /// `redis-server`; returns when it accepts connections.
     pub fn start(options: &[&str]) -> Server {
-        Server::start_retrying(options, false)
+        Server::start_retrying(options, Ports::Plain)
     }
 
     /// The same with a TLS port in place of the plain one.
     pub fn start_tls(options: &[&str]) -> Server {
-        Server::start_retrying(options, true)
+        Server::start_retrying(options, Ports::Tls)
     }
 
-    fn start_retrying(options: &[&str], tls: bool) -> Server {
+    /// The same with both.
+    pub fn start_both(options: &[&str]) -> Server {
+        Server::start_retrying(options, Ports::Both)
+    }
+
+    fn start_retrying(options: &[&str], ports: Ports) -> Server {
         for _ in 1..STARTS_MAX {
-            if let Ok(server) = Server::try_start(options, tls) {
+            if let Ok(server) = Server::try_start(options, ports) {
                 return server;
             }
         }
-        match Server::try_start(options, tls) {
+        match Server::try_start(options, ports) {
             Ok(server) => server,
             Err(log) => panic!("the server did not start:\n{log}"),
         }
     }
 
     /// Starts once; the error is the log of a server that ended or stayed silent.
-    fn try_start(options: &[&str], tls: bool) -> Result<Server, String> {
+    fn try_start(options: &[&str], ports: Ports) -> Result<Server, String> {
         let folder = Folder::new();
-        let free = free_port();
-        let (port, tls_port) = if tls { (0, free) } else { (free, 0) };
+        let (port, tls_port) = match ports {
+            Ports::Plain => (free_port(), 0),
+            Ports::Tls => (0, free_port()),
+            Ports::Both => (free_port(), free_port()),
+        };
         let socket = folder.file("socket");
         let (reader, writer) = std::io::pipe().expect("a pipe can be made");
         let mut command = command();
         command.args(["--port", &port.to_string(), "--bind", "127.0.0.1"]);
         command.args(["--unixsocket", &socket]);
-        if tls {
+        if tls_port != 0 {
             command.args(["--tls-port", &tls_port.to_string()]);
         }
         command.args(options).current_dir(folder.path()).stdin(Stdio::null());

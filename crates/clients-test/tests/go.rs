@@ -1,20 +1,29 @@
-//! go-redis, in a program that is built with caches of its own.
+//! go-redis, rueidis and redigo, in a program that is built with caches of its own.
 
 use std::path::Path;
 use std::process::Command;
 
-use clients_test::{Part, Program, Tool, prepare, run_step, sources};
+use clients_test::{KINDS, Part, Program, Tool, prepare, run_step, sources};
 
 // From 1.21 on, Go fetches the newer toolchain that a `go.mod` asks for.
 const TOOLS: [Tool; 1] = [Tool { version: &["go", "version"], at_least: (1, 21) }];
 
-fn run(part: Part) {
+fn program() -> Option<Program> {
     let files: Vec<_> = ["mod", "sum", "go"].iter().flat_map(|ext| sources("go", ext)).collect();
-    let Some(folder) = prepare("go", &TOOLS, &files, install) else {
-        return;
-    };
-    let program = folder.join("clients-test").display().to_string();
-    Program { words: vec![program] }.run(part);
+    let folder = prepare("go", &TOOLS, &files, install)?;
+    Some(Program { words: vec![folder.join("clients-test").display().to_string()] })
+}
+
+fn run(part: Part) {
+    if let Some(program) = program() {
+        program.run(part);
+    }
+}
+
+fn run_client(library: &str, kinds: &[&str]) {
+    if let Some(program) = program() {
+        program.run_client(library, kinds, &[]);
+    }
 }
 
 fn install(folder: &Path) {
@@ -29,6 +38,22 @@ fn install(folder: &Path) {
             .env("GOMODCACHE", folder.join("modules"))
             .env("GOCACHE", folder.join("cache")),
     );
+}
+
+#[test]
+fn go_redis() {
+    run_client("go-redis", &KINDS);
+}
+
+#[test]
+fn rueidis() {
+    run_client("rueidis", &KINDS);
+}
+
+#[test]
+fn redigo() {
+    // It speaks RESP2 alone.
+    run_client("redigo", &["resp2", "tls"]);
 }
 
 #[test]

@@ -1,10 +1,10 @@
-//! Jedis: Maven gathers the jars, javac compiles the program against them.
+//! Jedis, Lettuce and Redisson: Maven gathers the jars, javac compiles the program against them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use clients_test::{Part, Program, Tool, prepare, run_step, sources};
+use clients_test::{KINDS, Part, Program, Tool, prepare, run_step, sources};
 
 const TOOLS: [Tool; 3] = [
     Tool { version: &["java", "-version"], at_least: (17, 0) },
@@ -12,16 +12,26 @@ const TOOLS: [Tool; 3] = [
     Tool { version: &["mvn", "--version"], at_least: (3, 6) },
 ];
 
-fn run(part: Part) {
+fn program() -> Option<Program> {
     let java = sources("java", "java");
     let files: Vec<_> = sources("java", "xml").into_iter().chain(java.iter().cloned()).collect();
-    let Some(folder) = prepare("java", &TOOLS, &files, |folder| install(folder, &files[0], &java))
-    else {
-        return;
-    };
+    let folder =
+        prepare("java", &TOOLS, &files, |folder| install(folder, &files[0], &java))?;
     let mut words: Vec<String> = vec!["java".into(), "-XX:TieredStopAtLevel=1".into()];
     words.extend(["-cp".into(), class_path(&folder), "Main".into()]);
-    Program { words }.run(part);
+    Some(Program { words })
+}
+
+fn run(part: Part) {
+    if let Some(program) = program() {
+        program.run(part);
+    }
+}
+
+fn run_client(library: &str, without: &[&str]) {
+    if let Some(program) = program() {
+        program.run_client(library, &KINDS, without);
+    }
 }
 
 fn install(folder: &Path, pom: &Path, java: &[PathBuf]) {
@@ -45,6 +55,22 @@ fn install(folder: &Path, pom: &Path, java: &[PathBuf]) {
 
 fn class_path(folder: &Path) -> String {
     format!("{}:{}", folder.join("jars/*").display(), folder.join("classes").display())
+}
+
+#[test]
+fn jedis() {
+    run_client("jedis", &[]);
+}
+
+#[test]
+fn lettuce() {
+    run_client("lettuce", &[]);
+}
+
+#[test]
+fn redisson() {
+    // Its own transactions take locks; it has no WATCH.
+    run_client("redisson", &["transaction: a watched key"]);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! node-redis, installed from the lock file.
+//! node-redis and ioredis, installed from the lock file.
 
 #![allow(clippy::expect_used)]
 
@@ -6,20 +6,30 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use clients_test::{Part, Program, Tool, prepare, run_step, sources};
+use clients_test::{KINDS, Part, Program, Tool, prepare, run_step, sources};
 
 const TOOLS: [Tool; 2] = [
     Tool { version: &["node", "--version"], at_least: (20, 0) },
     Tool { version: &["npm", "--version"], at_least: (8, 0) },
 ];
 
-fn run(part: Part) {
+fn program() -> Option<Program> {
     let files: Vec<_> = sources("node", "json").into_iter().chain(sources("node", "js")).collect();
-    let Some(folder) = prepare("node", &TOOLS, &files, |folder| install(folder, &files)) else {
-        return;
-    };
+    let folder = prepare("node", &TOOLS, &files, |folder| install(folder, &files))?;
     let main = folder.join("main.js").display().to_string();
-    Program { words: vec!["node".into(), main] }.run(part);
+    Some(Program { words: vec!["node".into(), main] })
+}
+
+fn run(part: Part) {
+    if let Some(program) = program() {
+        program.run(part);
+    }
+}
+
+fn run_client(library: &str) {
+    if let Some(program) = program() {
+        program.run_client(library, &KINDS, &[]);
+    }
 }
 
 /// The sources move beside their `node_modules`, because that is where modules are looked for.
@@ -30,6 +40,16 @@ fn install(folder: &Path, files: &[PathBuf]) {
     }
     let quiet = ["ci", "--silent", "--ignore-scripts", "--no-audit", "--no-fund"];
     run_step(Command::new("npm").args(quiet).current_dir(folder));
+}
+
+#[test]
+fn node_redis() {
+    run_client("node-redis");
+}
+
+#[test]
+fn ioredis() {
+    run_client("ioredis");
 }
 
 #[test]

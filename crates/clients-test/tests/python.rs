@@ -1,11 +1,27 @@
-//! redis-py, in a virtual environment of its own.
+//! redis-py and valkey-py, in a virtual environment of their own.
 
-use clients_test::{Part, python_program};
+use clients_test::{KINDS, Part, python_program};
 
 fn run(part: Part) {
     if let Some(program) = python_program("python", "python") {
         program.run(part);
     }
+}
+
+fn run_client(library: &str) {
+    if let Some(program) = python_program("python", "python") {
+        program.run_client(library, &KINDS, &[]);
+    }
+}
+
+#[test]
+fn redis_py() {
+    run_client("redis-py");
+}
+
+#[test]
+fn valkey_py() {
+    run_client("valkey-py");
 }
 
 #[test]

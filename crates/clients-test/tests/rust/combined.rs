@@ -47,7 +47,7 @@ impl Session<'_> {
 pub fn run(r: &mut Connection, client: &Client) {
     let all = transactions::CASES.iter().chain(scripts::CASES).chain(users::CASES);
     let cases: BTreeMap<&str, fn(&mut Session)> = all.copied().collect();
-    let names = case_names();
+    let names = case_names("combined.txt");
     let mut sorted: Vec<&str> = names.iter().map(String::as_str).collect();
     sorted.sort_unstable();
     equal("the cases of the list", cases.keys().copied().collect::<Vec<_>>(), sorted);

@@ -1,0 +1,62 @@
+// What the cases of clients.go need of a client library.
+
+package main
+
+// subject is a library on one kind of connection. What a method returns as `any` is the answer's
+// value, nil for a nil reply, or the library's error.
+type subject interface {
+	set(key, value string) any
+	get(key string) any
+	incrBy(key string, amount int64) any
+	exists(key string) any
+
+	hSet(key string, fields map[string]string) any
+	hGetAll(key string) any // map[string]string
+	rPush(key string, values ...string) any
+	lPush(key, value string) any
+	lRange(key string) any // []string
+	sAdd(key string, members ...string) any
+	sMembers(key string) any // []string
+	zAdd(key string, scores map[string]float64) any
+	zRange(key string) any // []scored
+	xAdd(key, field, value string) any
+	xRange(key string) any // []entry
+
+	// pipeline sends SET and GET of each pair in one pipeline.
+	pipeline(pairs [][2]string) []any
+	// pipelineOfError sends SET, INCR and GET in one pipeline.
+	pipelineOfError(key string) []any
+	// transaction sends INCR n, RPUSH l a b, LRANGE l and GET none.
+	transaction() []any
+	// appendWatched watches the key and sends APPEND in a transaction: nil when it was changed.
+	appendWatched(key, text string, meanwhile func()) any
+	// script is a function that runs the source with two keys and an amount: []int64.
+	script(source string) func(from, to string, amount int) any
+
+	publish(channel, text string) any
+	// subscribe calls `receive` with each message; it returns when both are subscribed.
+	subscribe(channel, pattern string, receive receiver) subscription
+	// blPop gives the key and the value: []string.
+	blPop(seconds float64, keys ...string) any
+
+	close()
+}
+
+// receiver gets a message, and whether it came by the pattern.
+type receiver func(byPattern bool, text string)
+
+type subscription interface {
+	leaveChannel()
+	leavePattern()
+	close()
+}
+
+type scored struct {
+	member string
+	score  float64
+}
+
+type entry struct {
+	id     string
+	fields map[string]string
+}

@@ -1,0 +1,236 @@
+// rueidis as a subject of the cases that every client library has.
+
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"strconv"
+
+	"github.com/redis/rueidis"
+)
+
+type rueidisClient struct {
+	r rueidis.Client
+}
+
+func openRueidis(address string, protocol int, config *tls.Config) subject {
+	client, err := rueidis.NewClient(rueidis.ClientOption{
+		InitAddress: []string{address}, AlwaysRESP2: protocol == 2, TLSConfig: config,
+		DisableCache: true,
+	})
+	must("a client of rueidis", err)
+	return rueidisClient{client}
+}
+
+// rueidisReply is an answer as the cases take it.
+func rueidisReply[T any](value T, err error) any {
+	if rueidis.IsRedisNil(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return value
+}
+
+func (s rueidisClient) close() { s.r.Close() }
+
+func (s rueidisClient) do(command rueidis.Completed) rueidis.RedisResult {
+	return s.r.Do(ctx, command)
+}
+
+func (s rueidisClient) set(key, value string) any {
+	return rueidisReply(s.do(s.r.B().Set().Key(key).Value(value).Build()).ToString())
+}
+func (s rueidisClient) get(key string) any {
+	return rueidisReply(s.do(s.r.B().Get().Key(key).Build()).ToString())
+}
+func (s rueidisClient) incrBy(key string, amount int64) any {
+	return rueidisReply(s.do(s.r.B().Incrby().Key(key).Increment(amount).Build()).ToInt64())
+}
+func (s rueidisClient) exists(key string) any {
+	return rueidisReply(s.do(s.r.B().Exists().Key(key).Build()).ToInt64())
+}
+
+func (s rueidisClient) hSet(key string, fields map[string]string) any {
+	command := s.r.B().Hset().Key(key).FieldValue()
+	for field, value := range fields {
+		command = command.FieldValue(field, value)
+	}
+	return rueidisReply(s.do(command.Build()).ToInt64())
+}
+func (s rueidisClient) hGetAll(key string) any {
+	return rueidisReply(s.do(s.r.B().Hgetall().Key(key).Build()).AsStrMap())
+}
+func (s rueidisClient) rPush(key string, values ...string) any {
+	return rueidisReply(s.do(s.r.B().Rpush().Key(key).Element(values...).Build()).ToInt64())
+}
+func (s rueidisClient) lPush(key, value string) any {
+	return rueidisReply(s.do(s.r.B().Lpush().Key(key).Element(value).Build()).ToInt64())
+}
+func (s rueidisClient) lRange(key string) any {
+	return rueidisReply(s.do(s.r.B().Lrange().Key(key).Start(0).Stop(-1).Build()).AsStrSlice())
+}
+func (s rueidisClient) sAdd(key string, members ...string) any {
+	return rueidisReply(s.do(s.r.B().Sadd().Key(key).Member(members...).Build()).ToInt64())
+}
+func (s rueidisClient) sMembers(key string) any {
+	return rueidisReply(s.do(s.r.B().Smembers().Key(key).Build()).AsStrSlice())
+}
+
+func (s rueidisClient) zAdd(key string, scores map[string]float64) any {
+	command := s.r.B().Zadd().Key(key).ScoreMember()
+	for member, score := range scores {
+		command = command.ScoreMember(score, member)
+	}
+	return rueidisReply(s.do(command.Build()).ToInt64())
+}
+
+func (s rueidisClient) zRange(key string) any {
+	command := s.r.B().Zrange().Key(key).Min("0").Max("-1").Withscores().Build()
+	found, err := s.do(command).AsZScores()
+	must("ZRANGE", err)
+	var all []scored
+	for _, z := range found {
+		all = append(all, scored{z.Member, z.Score})
+	}
+	return all
+}
+
+func (s rueidisClient) xAdd(key, field, value string) any {
+	command := s.r.B().Xadd().Key(key).Id("*").FieldValue().FieldValue(field, value).Build()
+	return rueidisReply(s.do(command).ToString())
+}
+
+func (s rueidisClient) xRange(key string) any {
+	found, err := s.do(s.r.B().Xrange().Key(key).Start("-").End("+").Build()).AsXRange()
+	must("XRANGE", err)
+	var all []entry
+	for _, e := range found {
+		all = append(all, entry{e.ID, e.FieldValues})
+	}
+	return all
+}
+
+func (s rueidisClient) pipeline(pairs [][2]string) []any {
+	var commands rueidis.Commands
+	for _, pair := range pairs {
+		commands = append(commands, s.r.B().Set().Key(pair[0]).Value(pair[1]).Build())
+		commands = append(commands, s.r.B().Get().Key(pair[0]).Build())
+	}
+	return values(s.r.DoMulti(ctx, commands...))
+}
+
+func (s rueidisClient) pipelineOfError(key string) []any {
+	b := s.r.B()
+	return values(s.r.DoMulti(ctx, b.Set().Key(key).Value("v").Build(),
+		b.Incr().Key(key).Build(), b.Get().Key(key).Build()))
+}
+
+func (s rueidisClient) transaction() (all []any) {
+	must("a dedicated client", s.r.Dedicated(func(own rueidis.DedicatedClient) error {
+		b := own.B()
+		answers := own.DoMulti(ctx, b.Multi().Build(), b.Incr().Key("n").Build(),
+			b.Rpush().Key("l").Element("a", "b").Build(),
+			b.Lrange().Key("l").Start(0).Stop(-1).Build(), b.Get().Key("none").Build(),
+			b.Exec().Build())
+		messages, err := answers[len(answers)-1].ToArray()
+		for _, message := range messages {
+			all = append(all, value(message.ToAny()))
+		}
+		return err
+	}))
+	return all
+}
+
+// values of replies, which are integers, texts and lists of texts.
+func values(results []rueidis.RedisResult) (all []any) {
+	for _, result := range results {
+		all = append(all, value(result.ToAny()))
+	}
+	return all
+}
+
+func value(got any, err error) any {
+	if list, is := got.([]any); is && err == nil {
+		var texts []string
+		for _, text := range list {
+			texts = append(texts, text.(string))
+		}
+		return texts
+	}
+	return rueidisReply(got, err)
+}
+
+func (s rueidisClient) appendWatched(key, text string, meanwhile func()) (length any) {
+	must("a dedicated client", s.r.Dedicated(func(own rueidis.DedicatedClient) error {
+		b := own.B()
+		must("WATCH", own.Do(ctx, b.Watch().Key(key).Build()).Error())
+		meanwhile()
+		answers := own.DoMulti(ctx, b.Multi().Build(),
+			b.Append().Key(key).Value(text).Build(), b.Exec().Build())
+		messages, err := answers[2].ToArray()
+		if rueidis.IsRedisNil(err) {
+			return nil
+		}
+		must("EXEC", err)
+		length = rueidisReply(messages[0].ToInt64())
+		return nil
+	}))
+	return length
+}
+
+func (s rueidisClient) script(source string) func(from, to string, amount int) any {
+	script := rueidis.NewLuaScript(source)
+	return func(from, to string, amount int) any {
+		given := []string{strconv.Itoa(amount)}
+		return rueidisReply(script.Exec(ctx, s.r, []string{from, to}, given).AsIntSlice())
+	}
+}
+
+func (s rueidisClient) publish(channel, text string) any {
+	return rueidisReply(s.do(s.r.B().Publish().Channel(channel).Message(text).Build()).ToInt64())
+}
+
+type rueidisSubscription struct {
+	rueidisClient
+	channel, pattern string
+	cancel           context.CancelFunc
+}
+
+// Receive subscribes, again after each loss of the connection, until something unsubscribes.
+func (s rueidisClient) subscribe(channel, pattern string, receive receiver) subscription {
+	scope, cancel := context.WithCancel(ctx)
+	message := func(message rueidis.PubSubMessage) {
+		receive(message.Pattern != "", message.Message)
+	}
+	go s.r.Receive(scope, s.r.B().Subscribe().Channel(channel).Build(), message)
+	go s.r.Receive(scope, s.r.B().Psubscribe().Pattern(pattern).Build(), message)
+	return rueidisSubscription{s, channel, pattern, cancel}
+}
+
+func (p rueidisSubscription) leaveChannel() {
+	must("UNSUBSCRIBE", p.do(p.r.B().Unsubscribe().Channel(p.channel).Build()).Error())
+}
+func (p rueidisSubscription) leavePattern() {
+	must("PUNSUBSCRIBE", p.do(p.r.B().Punsubscribe().Pattern(p.pattern).Build()).Error())
+}
+func (p rueidisSubscription) close() {
+	p.cancel()
+	p.leaveChannel()
+	p.leavePattern()
+}
+
+// blPop tries again when the pool of connections that block had one that was killed: rueidis does
+// so for commands that only read.
+func (s rueidisClient) blPop(seconds float64, keys ...string) any {
+	for {
+		result := s.do(s.r.B().Blpop().Key(keys...).Timeout(seconds).Build())
+		if !errors.Is(result.NonRedisError(), io.EOF) {
+			return rueidisReply(result.AsStrSlice())
+		}
+	}
+}

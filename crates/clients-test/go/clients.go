@@ -1,0 +1,285 @@
+// The cases that every client library has: cases/clients.txt says what they assert.
+
+package main
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/redis/go-redis/v9"
+)
+
+const (
+	channel = "news:sport"
+	pattern = "news:*"
+)
+
+type open func(address string, protocol int, config *tls.Config) subject
+
+var libraries = map[string]open{
+	"go-redis": openGoRedis, "rueidis": openRueidis, "redigo": openRedigo,
+}
+
+// clientCases looks on past the library under test with `admin`.
+type clientCases struct {
+	subject
+	admin *redis.Conn
+}
+
+var everyClientCases = map[string]func(clientCases){
+	"types: strings":                        clientCases.strings,
+	"types: collections":                    clientCases.collections,
+	"types: errors":                         clientCases.errors,
+	"pipeline: replies in order":            clientCases.pipelineInOrder,
+	"pipeline: an error inside":             clientCases.pipelineError,
+	"transaction: replies in order":         clientCases.transactionInOrder,
+	"transaction: a watched key":            clientCases.watched,
+	"script: before and after SCRIPT FLUSH": clientCases.scriptFlushed,
+	"script: an error":                      clientCases.scriptError,
+	"pubsub: channel and pattern":           clientCases.pubsub,
+	"pubsub: unsubscribed":                  clientCases.unsubscribed,
+	"pubsub: after CLIENT KILL":             clientCases.pubsubKilled,
+	"blocking: served":                      clientCases.served,
+	"blocking: out of time":                 clientCases.outOfTime,
+	"reconnection: after CLIENT KILL":       clientCases.reconnection,
+}
+
+// everyClient runs the cases with a library, on each kind of connection that it has.
+func everyClient(library string) {
+	admin := redis.NewClient(&redis.Options{Addr: "127.0.0.1:" + port}).Conn()
+	authority, err := os.ReadFile(os.Getenv("WEFT_CA"))
+	equal("the authority's file", err, nil)
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(authority)
+	for _, kind := range []string{"resp2", "resp3", "tls"} {
+		address, protocol, config := "localhost:"+port, 3, (*tls.Config)(nil)
+		switch {
+		case kind == "resp2":
+			protocol = 2
+		case kind == "tls":
+			address = "localhost:" + os.Getenv("WEFT_TLS_PORT")
+			config = &tls.Config{RootCAs: roots, ServerName: "localhost"}
+		case library == "redigo":
+			continue
+		}
+		s := clientCases{libraries[library](address, protocol, config), admin}
+		for _, name := range caseNames("clients.txt") {
+			must("FLUSHALL", admin.FlushAll(ctx).Err())
+			everyClientCases[name](s)
+			fmt.Printf("ok case %s: %s\n", kind, name)
+		}
+		s.close()
+	}
+}
+
+func (s clientCases) strings() {
+	every := make([]byte, 256)
+	for i := range every {
+		every[i] = byte(i)
+	}
+	equal("SET", s.set("k", "zażółć 🦀"), "OK")
+	equal("GET", s.get("k"), "zażółć 🦀")
+	equal("SET of every byte", s.set(string(every), string(every)), "OK")
+	equal("every byte", s.get(string(every)), string(every))
+	equal("GET of nothing", s.get("none"), nil)
+	equal("INCRBY", []any{s.incrBy("n", 41), s.incrBy("n", 1)}, []any{int64(41), int64(42)})
+}
+
+func (s clientCases) collections() {
+	fields := map[string]string{"a": "1", "b": "2"}
+	equal("HSET", s.hSet("h", fields), 2)
+	equal("HGETALL", s.hGetAll("h"), fields)
+	equal("RPUSH", s.rPush("l", "a", "b", "c"), 3)
+	equal("LRANGE", s.lRange("l"), []string{"a", "b", "c"})
+	equal("SADD", s.sAdd("s", "a", "b", "a"), 2)
+	members, _ := s.sMembers("s").([]string)
+	slices.Sort(members)
+	equal("SMEMBERS", members, []string{"a", "b"})
+	equal("ZADD", s.zAdd("z", map[string]float64{"b": 2.5, "a": 1}), 2)
+	equal("ZRANGE WITHSCORES", s.zRange("z"), []scored{{"a", 1}, {"b", 2.5}})
+	id, _ := s.xAdd("x", "f", "v").(string)
+	equal("XRANGE", s.xRange("x"), []entry{{id, map[string]string{"f": "v"}}})
+}
+
+func (s clientCases) errors() {
+	s.set("k", "v")
+	text := "WRONGTYPE Operation against a key holding the wrong kind of value"
+	equal("LPUSH to a string", asText(s.lPush("k", "x")), text)
+	equal("the connection goes on", s.get("k"), "v")
+}
+
+func (s clientCases) pipelineInOrder() {
+	var pairs [][2]string
+	var want []any
+	for i := range 1_000 {
+		pairs = append(pairs, [2]string{fmt.Sprint("p:", i), fmt.Sprint(i)})
+		want = append(want, "OK", fmt.Sprint(i))
+	}
+	equal("replies", s.pipeline(pairs), want)
+}
+
+func (s clientCases) pipelineError() {
+	all := s.pipelineOfError("k")
+	equal("its neighbours", []any{all[0], all[2]}, []any{"OK", "v"})
+	err, _ := all[1].(error)
+	// rueidis removes the code ERR.
+	holds("the error", err != nil && strings.HasSuffix(notInteger, err.Error()), all[1])
+}
+
+func (s clientCases) transactionInOrder() {
+	want := []any{int64(1), int64(2), []string{"a", "b"}, nil}
+	equal("EXEC", s.transaction(), want)
+}
+
+func (s clientCases) watched() {
+	change := func() { must("SET", s.admin.Set(ctx, "k", "other", 0).Err()) }
+	equal("EXEC", s.appendWatched("k", "+mine", change), nil)
+	equal("nothing ran", s.get("k"), "other")
+	equal("tried again", s.appendWatched("k", "+mine", func() {}), 10)
+	equal("what it left", s.get("k"), "other+mine")
+}
+
+func (s clientCases) scriptFlushed() {
+	run := s.script(shared("transfer.lua"))
+	must("MSET", s.admin.MSet(ctx, "a", 100, "b", 1).Err())
+	equal("the first run", run("a", "b", 10), []int64{90, 11})
+	must("SCRIPT FLUSH", s.admin.ScriptFlush(ctx).Err())
+	equal("the run after it", run("b", "a", 1), []int64{10, 91})
+}
+
+func (s clientCases) scriptError() {
+	run := s.script(shared("transfer.lua"))
+	equal("of the script", asText(run("a", "b", 1)), "POOR a has 0")
+}
+
+// inbox is a subscription to the channel and the pattern, and what arrived.
+type inbox struct {
+	subscription
+	mutex             sync.Mutex
+	byName, byPattern []string
+}
+
+func (s clientCases) subscribed() *inbox {
+	p := &inbox{}
+	p.subscription = s.subscribe(channel, pattern, func(byPattern bool, text string) {
+		p.mutex.Lock()
+		defer p.mutex.Unlock()
+		if byPattern {
+			p.byPattern = append(p.byPattern, text)
+		} else {
+			p.byName = append(p.byName, text)
+		}
+	})
+	s.subscribers("both are subscribed", 1, 1)
+	return p
+}
+
+// subscribers waits until the channel and the pattern have as many.
+func (s clientCases) subscribers(name string, channels, patterns int64) {
+	eventually(name, func() bool {
+		counts := s.admin.PubSubNumSub(ctx, channel).Val()
+		return counts[channel] == channels && s.admin.PubSubNumPat(ctx).Val() == patterns
+	})
+}
+
+// arrived: these messages came by the channel and by the pattern, and no others.
+func (p *inbox) arrived(name string, byName, byPattern []string) {
+	eventually(name, func() bool {
+		p.mutex.Lock()
+		defer p.mutex.Unlock()
+		return len(p.byName)+len(p.byPattern) >= len(byName)+len(byPattern)
+	})
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	equal(name+": the channel's", p.byName, byName)
+	equal(name+": the pattern's", p.byPattern, byPattern)
+}
+
+func (s clientCases) pubsub() {
+	p := s.subscribed()
+	var sent []string
+	for i := range 100 {
+		sent = append(sent, fmt.Sprint(i))
+		equal("PUBLISH counts both", s.publish(channel, sent[i]), 2)
+	}
+	p.arrived("each arrives twice", sent, sent)
+	p.close()
+	s.subscribers("the end", 0, 0)
+}
+
+func (s clientCases) unsubscribed() {
+	p := s.subscribed()
+	p.leaveChannel()
+	s.subscribers("the channel is left", 0, 1)
+	equal("PUBLISH counts the pattern", s.publish(channel, "1"), 1)
+	p.arrived("it comes once", nil, []string{"1"})
+	p.leavePattern()
+	s.subscribers("the pattern is left", 0, 0)
+	equal("PUBLISH counts nobody", s.publish(channel, "2"), 0)
+	p.close()
+	p.arrived("nothing more came", nil, []string{"1"})
+}
+
+func (s clientCases) pubsubKilled() {
+	p := s.subscribed()
+	s.publish(channel, "before")
+	p.arrived("before", []string{"before"}, []string{"before"})
+	s.kill()
+	// PUBSUB may still count the subscriber that is gone.
+	one := regexp.MustCompile(` p?sub=1\b`)
+	eventually("it subscribes again", func() bool {
+		return len(one.FindAllString(s.admin.ClientList(ctx).Val(), -1)) == 2
+	})
+	s.publish(channel, "after")
+	both := []string{"before", "after"}
+	p.arrived("after", both, both)
+	p.close()
+	s.subscribers("the end", 0, 0)
+}
+
+func (s clientCases) served() {
+	popped := make(chan any)
+	go func() { popped <- s.blPop(30, "q", "other") }()
+	waits := regexp.MustCompile(` flags=\w*b\w* .* cmd=blpop `)
+	eventually("it waits", func() bool { return waits.MatchString(s.admin.ClientList(ctx).Val()) })
+	equal("RPUSH", answer(s.admin.RPush(ctx, "q", "job").Result()), 1)
+	equal("BLPOP", <-popped, []string{"q", "job"})
+	equal("it is taken", s.exists("q"), 0)
+}
+
+func (s clientCases) outOfTime() {
+	equal("BLPOP", s.blPop(0.05, "q"), nil)
+}
+
+func (s clientCases) reconnection() {
+	// A library that has several connections may not try a write again: one of them may be dead
+	// since the last case.
+	eventually("before", func() bool { return s.set("k", "v") == "OK" })
+	s.kill()
+	eventually("after", func() bool { return s.get("k") == "v" })
+	eventually("it goes on", func() bool { return s.incrBy("n", 1) == int64(1) })
+}
+
+// kill ends all connections but that of the admin, and returns when they are gone.
+func (s clientCases) kill() {
+	id := regexp.MustCompile(`(?m)^id=\d+ `)
+	own := fmt.Sprintf("id=%d ", s.admin.ClientID(ctx).Val())
+	old := id.FindAllString(s.admin.ClientList(ctx).Val(), -1)
+	old = slices.DeleteFunc(old, func(id string) bool { return id == own })
+	holds("there are connections", len(old) > 0, old)
+	for _, kind := range []string{"normal", "pubsub"} {
+		must("CLIENT KILL", s.admin.ClientKillByFilter(ctx, "TYPE", kind).Err())
+	}
+	eventually("they are gone", func() bool {
+		lines := "\n" + s.admin.ClientList(ctx).Val()
+		return !slices.ContainsFunc(old, func(id string) bool {
+			return strings.Contains(lines, "\n"+id)
+		})
+	})
+}

@@ -1,0 +1,266 @@
+// Jedis as a subject of the cases that every client library has: its client with a pool.
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import redis.clients.jedis.AbstractTransaction;
+import redis.clients.jedis.DefaultJedisClientConfig;
+import redis.clients.jedis.JedisPubSub;
+import redis.clients.jedis.Pipeline;
+import redis.clients.jedis.RedisClient;
+import redis.clients.jedis.RedisProtocol;
+import redis.clients.jedis.Response;
+import redis.clients.jedis.StreamEntryID;
+import redis.clients.jedis.exceptions.JedisConnectionException;
+import redis.clients.jedis.exceptions.JedisNoScriptException;
+import redis.clients.jedis.params.XAddParams;
+import redis.clients.jedis.util.KeyValue;
+
+final class JedisSubject implements Subject {
+  private final RedisClient r;
+
+  JedisSubject(Address address) {
+    DefaultJedisClientConfig.Builder config = DefaultJedisClientConfig.builder()
+        .protocol(address.resp3() ? RedisProtocol.RESP3 : RedisProtocol.RESP2);
+    if (address.tls() != null) {
+      config.ssl(true).sslSocketFactory(address.tls().sockets());
+    }
+    r = RedisClient.builder()
+        .hostAndPort(address.host(), address.port())
+        .clientConfig(config.build())
+        .build();
+  }
+
+  @Override
+  public void close() {
+    r.close();
+  }
+
+  @Override
+  public void set(String key, String value) {
+    r.set(key, value);
+  }
+
+  @Override
+  public String get(String key) {
+    return r.get(key);
+  }
+
+  @Override
+  public byte[] setAndGet(byte[] bytes) {
+    r.set(bytes, bytes);
+    return r.get(bytes);
+  }
+
+  @Override
+  public long incrBy(String key, long amount) {
+    return r.incrBy(key, amount);
+  }
+
+  @Override
+  public boolean exists(String key) {
+    return r.exists(key);
+  }
+
+  @Override
+  public void hSet(String key, Map<String, String> fields) {
+    r.hset(key, fields);
+  }
+
+  @Override
+  public Map<String, String> hGetAll(String key) {
+    return r.hgetAll(key);
+  }
+
+  @Override
+  public void rPush(String key, String... values) {
+    r.rpush(key, values);
+  }
+
+  @Override
+  public void lPush(String key, String value) {
+    r.lpush(key, value);
+  }
+
+  @Override
+  public List<String> lRange(String key) {
+    return r.lrange(key, 0, -1);
+  }
+
+  @Override
+  public void sAdd(String key, String... members) {
+    r.sadd(key, members);
+  }
+
+  @Override
+  public Set<String> sMembers(String key) {
+    return r.smembers(key);
+  }
+
+  @Override
+  public void zAdd(String key, Map<String, Double> scores) {
+    r.zadd(key, scores);
+  }
+
+  @Override
+  public List<Scored> zRange(String key) {
+    return r.zrangeWithScores(key, 0, -1).stream()
+        .map(found -> new Scored(found.getElement(), found.getScore()))
+        .toList();
+  }
+
+  @Override
+  public String xAdd(String key, String field, String value) {
+    return r.xadd(key, XAddParams.xAddParams(), Map.of(field, value)).toString();
+  }
+
+  @Override
+  public List<Entry> xRange(String key) {
+    return r.xrange(key, StreamEntryID.MINIMUM_ID, StreamEntryID.MAXIMUM_ID).stream()
+        .map(found -> new Entry(found.getID().toString(), found.getFields()))
+        .toList();
+  }
+
+  @Override
+  public List<String> pipeline(Map<String, String> pairs) {
+    List<Response<String>> answers = new ArrayList<>();
+    try (Pipeline pipe = r.pipelined()) {
+      pairs.forEach((key, value) -> {
+        pipe.set(key, value);
+        answers.add(pipe.get(key));
+      });
+      pipe.sync();
+    }
+    return answers.stream().map(Response::get).toList();
+  }
+
+  @Override
+  public List<Object> pipelineOfError(String key) {
+    try (Pipeline pipe = r.pipelined()) {
+      pipe.set(key, "v");
+      pipe.incr(key);
+      pipe.get(key);
+      return pipe.syncAndReturnAll();
+    }
+  }
+
+  @Override
+  public List<Object> transaction() {
+    try (AbstractTransaction t = r.multi()) {
+      t.incr("n");
+      t.rpush("l", "a", "b");
+      t.lrange("l", 0, -1);
+      t.get("none");
+      return t.exec();
+    }
+  }
+
+  @Override
+  public Long appendWatched(String key, String text, Runnable meanwhile) {
+    try (AbstractTransaction t = r.transaction(false)) {
+      t.watch(key);
+      meanwhile.run();
+      t.multi();
+      t.append(key, text);
+      List<Object> answers = t.exec();
+      return answers == null ? null : (Long) answers.get(0);
+    }
+  }
+
+  @Override
+  @SuppressWarnings("unchecked")
+  public Script script(String source) {
+    String sha = r.scriptLoad(source);
+    return (from, to, amount) -> {
+      List<String> keys = List.of(from, to);
+      List<String> arguments = List.of(String.valueOf(amount));
+      try {
+        return (List<Long>) r.evalsha(sha, keys, arguments);
+      } catch (JedisNoScriptException flushed) {
+        return (List<Long>) r.eval(source, keys, arguments);
+      }
+    };
+  }
+
+  @Override
+  public long publish(String channel, String text) {
+    return r.publish(channel, text);
+  }
+
+  @Override
+  public Subscription subscribe(String channel, String pattern, Receiver receiver) {
+    Listener listener = new Listener(channel, pattern, receiver);
+    Thread thread = new Thread(listener);
+    thread.setDaemon(true);
+    thread.start();
+    return listener;
+  }
+
+  /** A thread of its own, which subscribes again when the connection is lost. */
+  private final class Listener extends JedisPubSub implements Runnable, Subscription {
+    private final String channel;
+    private final String pattern;
+    private final Receiver receiver;
+    private volatile boolean closed;
+
+    Listener(String channel, String pattern, Receiver receiver) {
+      this.channel = channel;
+      this.pattern = pattern;
+      this.receiver = receiver;
+    }
+
+    @Override
+    public void run() {
+      while (!closed) {
+        try {
+          r.subscribe(this, channel);
+          return;
+        } catch (JedisConnectionException lost) {
+          Thread.yield();
+        }
+      }
+    }
+
+    @Override
+    public void onSubscribe(String subscribed, int count) {
+      psubscribe(pattern);
+    }
+
+    @Override
+    public void onMessage(String from, String text) {
+      receiver.message(false, text);
+    }
+
+    @Override
+    public void onPMessage(String matched, String from, String text) {
+      receiver.message(true, text);
+    }
+
+    @Override
+    public void leaveChannel() {
+      unsubscribe(channel);
+    }
+
+    @Override
+    public void leavePattern() {
+      punsubscribe(pattern);
+    }
+
+    @Override
+    public void close() {
+      closed = true;
+      if (isSubscribed()) {
+        unsubscribe();
+        punsubscribe();
+      }
+    }
+  }
+
+  @Override
+  public List<String> blPop(double seconds, String... keys) {
+    KeyValue<String, String> popped = r.blpop(seconds, keys);
+    return popped == null ? null : Arrays.asList(popped.getKey(), popped.getValue());
+  }
+}

@@ -1,0 +1,106 @@
+// ioredis as a subject of the cases that every client library has.
+
+import { Redis } from 'ioredis';
+
+export async function open({ protocol, port, tls }) {
+  const r = new Redis({ host: 'localhost', port, protocol, tls });
+  r.on('error', () => {});
+  await r.ping();
+  return new Subject(r);
+}
+
+class Subject {
+  constructor(client) {
+    this.r = client;
+  }
+
+  close() { return this.r.quit(); }
+
+  set(key, value) { return this.r.set(key, value); }
+  get(key) { return this.r.get(key); }
+  getBytes(key) { return this.r.getBuffer(key); }
+  incrBy(key, amount) { return this.r.incrby(key, amount); }
+  exists(key) { return this.r.exists(key); }
+
+  hSet(key, fields) { return this.r.hset(key, fields); }
+  async hGetAll(key) { return { ...(await this.r.hgetall(key)) }; }
+  rPush(key, values) { return this.r.rpush(key, ...values); }
+  lRange(key) { return this.r.lrange(key, 0, -1); }
+  lPush(key, value) { return this.r.lpush(key, value); }
+  sAdd(key, members) { return this.r.sadd(key, ...members); }
+  sMembers(key) { return this.r.smembers(key); }
+  zAdd(key, scores) {
+    return this.r.zadd(key, ...Object.entries(scores).flatMap(([value, score]) => [score, value]));
+  }
+
+  async zRange(key) {
+    const flat = await this.r.zrange(key, 0, -1, 'WITHSCORES');
+    return Array.from({ length: flat.length / 2 }, (_, i) => [flat[2 * i], +flat[2 * i + 1]]);
+  }
+
+  xAdd(key, fields) { return this.r.xadd(key, '*', ...Object.entries(fields).flat()); }
+  async xRange(key) {
+    return (await this.r.xrange(key, '-', '+')).map(([id, [field, value]]) => (
+      [id, { [field]: value }]));
+  }
+
+  async pipeline(pairs) {
+    const pipe = this.r.pipeline();
+    for (const [key, value] of pairs) pipe.set(key, value).get(key);
+    return answers(await pipe.exec());
+  }
+
+  async pipelineOfError(key) {
+    return answers(await this.r.pipeline().set(key, 'v').incr(key).get(key).exec());
+  }
+
+  async transaction() {
+    const multi = this.r.multi().incr('n').rpush('l', 'a', 'b').lrange('l', 0, -1).get('none');
+    return answers(await multi.exec());
+  }
+
+  async appendWatched(key, text, meanwhile) {
+    const own = this.r.duplicate();
+    await own.watch(key);
+    await meanwhile();
+    const all = await own.multi().append(key, text).exec();
+    await own.quit();
+    return all && answers(all);
+  }
+
+  /** A script is a method of the client. */
+  async script(source) {
+    this.r.defineCommand('transfer', { numberOfKeys: 2, lua: source });
+    return (...given) => this.r.transfer(...given);
+  }
+
+  async endScript() {}
+
+  publish(channel, text) { return this.r.publish(channel, text); }
+
+  async subscribe(channel, pattern, onMessage, onPatternMessage) {
+    const own = this.r.duplicate();
+    own.on('error', () => {});
+    own.on('message', (_, text) => onMessage(text));
+    own.on('pmessage', (_pattern, _channel, text) => onPatternMessage(text));
+    await own.subscribe(channel);
+    await own.psubscribe(pattern);
+    return {
+      leaveChannel: () => own.unsubscribe(channel),
+      leavePattern: () => own.punsubscribe(pattern),
+      close: () => own.quit(),
+    };
+  }
+
+  async blPop(keys, seconds) {
+    const own = this.r.duplicate();
+    const popped = await own.blpop(...keys, seconds);
+    await own.quit();
+    return popped;
+  }
+}
+
+/** Replies of a pipeline: each is an error or a value. */
+function answers(pairs) {
+  return pairs.map(([error, value]) => error ?? value);
+}

@@ -1,0 +1,125 @@
+// node-redis as a subject of the cases that every client library has.
+
+import { RESP_TYPES, WatchError, createClient, defineScript } from 'redis';
+
+/** `kind` is `{ RESP, socket }`. */
+export async function open({ protocol, port, tls }) {
+  const socket = { host: 'localhost', port, ...(tls && { tls: true, ca: tls.ca }) };
+  const options = { RESP: protocol, socket };
+  const subject = new Subject(options, await connect(options));
+  return subject;
+}
+
+async function connect(options) {
+  const client = createClient(options);
+  // Without a listener, an error of the connection ends the process.
+  client.on('error', () => {});
+  await client.connect();
+  return client;
+}
+
+class Subject {
+  constructor(options, client) {
+    this.options = options;
+    this.r = client;
+  }
+
+  close() { return this.r.close(); }
+
+  set(key, value) { return this.r.set(key, value); }
+  get(key) { return this.r.get(key); }
+  getBytes(key) { return this.r.withTypeMapping({ [RESP_TYPES.BLOB_STRING]: Buffer }).get(key); }
+  incrBy(key, amount) { return this.r.incrBy(key, amount); }
+  exists(key) { return this.r.exists(key); }
+
+  hSet(key, fields) { return this.r.hSet(key, fields); }
+  async hGetAll(key) { return { ...(await this.r.hGetAll(key)) }; }
+  rPush(key, values) { return this.r.rPush(key, values); }
+  lRange(key) { return this.r.lRange(key, 0, -1); }
+  lPush(key, value) { return this.r.lPush(key, value); }
+  sAdd(key, members) { return this.r.sAdd(key, members); }
+  sMembers(key) { return this.r.sMembers(key); }
+  zAdd(key, scores) {
+    return this.r.zAdd(key, Object.entries(scores).map(([value, score]) => ({ value, score })));
+  }
+
+  async zRange(key) {
+    const all = await this.r.zRangeWithScores(key, 0, -1);
+    return all.map(({ value, score }) => [value, score]);
+  }
+
+  xAdd(key, fields) { return this.r.xAdd(key, '*', fields); }
+  async xRange(key) {
+    return (await this.r.xRange(key, '-', '+')).map(({ id, message }) => [id, { ...message }]);
+  }
+
+  /** SET and GET of each pair in one pipeline. */
+  pipeline(pairs) {
+    const pipe = this.r.multi();
+    for (const [key, value] of pairs) pipe.set(key, value).get(key);
+    return pipe.execAsPipeline();
+  }
+
+  /** SET, INCR and GET in one pipeline; an error is in its place. Requests of one turn are one. */
+  async pipelineOfError(key) {
+    const all = [this.r.set(key, 'v'), this.r.incr(key), this.r.get(key)];
+    return (await Promise.allSettled(all)).map(({ value, reason }) => reason ?? value);
+  }
+
+  transaction() {
+    return this.r.multi().incr('n').rPush('l', ['a', 'b']).lRange('l', 0, -1).get('none').exec();
+  }
+
+  /** APPEND in a transaction that watches the key; null when it was changed meanwhile. */
+  async appendWatched(key, text, meanwhile) {
+    const own = await connect(this.options);
+    try {
+      await own.watch(key);
+      await meanwhile();
+      return await own.multi().append(key, text).exec();
+    } catch (raised) {
+      if (!(raised instanceof WatchError)) throw raised;
+      return null;
+    } finally {
+      await own.close();
+    }
+  }
+
+  /** A function that runs the script with two keys and an amount. */
+  async script(source) {
+    const run = defineScript({
+      SCRIPT: source,
+      NUMBER_OF_KEYS: 2,
+      parseCommand(parser, from, to, amount) {
+        parser.pushKeys([from, to]);
+        parser.push(amount);
+      },
+      transformReply: undefined,
+    });
+    this.scripts = await connect({ ...this.options, scripts: { run } });
+    return (...given) => this.scripts.run(...given);
+  }
+
+  endScript() { return this.scripts.close(); }
+
+  publish(channel, text) { return this.r.publish(channel, text); }
+
+  /** Calls one of the two with each message, until `leave` of what it gives. */
+  async subscribe(channel, pattern, onMessage, onPatternMessage) {
+    const own = await connect(this.options);
+    await own.subscribe(channel, onMessage);
+    await own.pSubscribe(pattern, onPatternMessage);
+    return {
+      leaveChannel: () => own.unsubscribe(channel),
+      leavePattern: () => own.pUnsubscribe(pattern),
+      close: () => own.close(),
+    };
+  }
+
+  async blPop(keys, seconds) {
+    const own = await connect(this.options);
+    const popped = await own.blPop(keys, seconds);
+    await own.close();
+    return popped && [popped.key, popped.element];
+  }
+}
