@@ -1,9 +1,10 @@
 //! Programs that people run on Redis, from the registries and as they are, drive the server from
-//! several processes: BullMQ, Bee-Queue and rate-limiter-flexible on Node, Celery on Python.
+//! several processes: BullMQ, Bee-Queue, rate-limiter-flexible and Socket.IO with its Redis adapter
+//! on Node, Celery on Python.
 //!
-//! Their jobs and limits rest on scripts, transactions and WATCH; the programs check results that
-//! would be wrong if one of these were not atomic. What needs PUBLISH and SUBSCRIBE is off. RQ is
-//! not among them, because each of its workers subscribes to a channel.
+//! The jobs and limits of the first three and of Celery rest on scripts, transactions and WATCH:
+//! the programs check results that would be wrong if one of these were not atomic. Socket.IO rests
+//! on channels and patterns: what one process sends reaches the clients of the other.
 
 #![allow(clippy::expect_used)]
 
@@ -49,6 +50,11 @@ fn bee() {
 #[test]
 fn limiter() {
     on_node("limiter");
+}
+
+#[test]
+fn socketio() {
+    on_node("socketio");
 }
 
 #[test]
