@@ -1,4 +1,4 @@
-//! The `redis` crate drives the server, in this process.
+//! The `redis` crate and fred drive the server, in this process.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -13,6 +13,7 @@ use redis::{
 
 mod admin;
 mod check;
+mod clients;
 mod combined;
 mod keys;
 mod load;
@@ -28,6 +29,16 @@ use check::{ask, equal, holds, refused, try_ask};
 
 const PROTOCOLS: [ProtocolVersion; 2] = [ProtocolVersion::RESP2, ProtocolVersion::RESP3];
 const WRONG: &str = "WRONGPASS invalid username-password pair or user is disabled.";
+
+#[test]
+fn redis_rs() {
+    clients::run::<clients::RedisRs>();
+}
+
+#[test]
+fn fred() {
+    clients::run::<clients::Fred>();
+}
 
 #[test]
 fn resp2() {

@@ -1,0 +1,267 @@
+//! The cases: `cases/clients.txt` says what they assert.
+
+use std::collections::BTreeSet;
+use std::sync::mpsc::{self, Receiver};
+use std::time::Duration;
+
+use clients_test::shared_file;
+use redis::Connection;
+
+use super::{Subject, Subscription};
+use crate::check::{ask, equal, eventually, holds};
+
+const CHANNEL: &str = "news:sport";
+const PATTERN: &str = "news:*";
+/// Longer than anything takes that goes well.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// `admin` looks on past the library under test.
+pub struct Cases<'a, S> {
+    pub s: &'a S,
+    pub admin: &'a mut Connection,
+}
+
+/// A subscription to the channel and the pattern, and what arrives.
+struct Inbox<P> {
+    subscription: P,
+    messages: Receiver<(bool, String)>,
+}
+
+impl<P> Inbox<P> {
+    /// The next messages by the channel and those by the pattern are the same.
+    fn arrived(&self, name: &str, want: &[String]) {
+        let next = |_| self.messages.recv_timeout(PATIENCE).expect(name);
+        let all: Vec<(bool, String)> = (0..2 * want.len()).map(next).collect();
+        for (by_pattern, way) in [(false, "channel"), (true, "pattern")] {
+            let of_way = all.iter().filter(|(way, _)| *way == by_pattern);
+            let got: Vec<&String> = of_way.map(|(_, text)| text).collect();
+            equal(&format!("{name}: the {way}'s"), got, want.iter().collect());
+        }
+    }
+}
+
+impl<S: Subject> Cases<'_, S> {
+    pub async fn run(&mut self, name: &str) {
+        match name {
+            "types: strings" => self.strings().await,
+            "types: collections" => self.collections().await,
+            "types: errors" => self.errors().await,
+            "pipeline: replies in order" => self.pipeline().await,
+            "pipeline: an error inside" => self.pipeline_error().await,
+            "transaction: replies in order" => self.transaction().await,
+            "transaction: a watched key" => self.watched().await,
+            "script: before and after SCRIPT FLUSH" => self.script().await,
+            "script: an error" => self.script_error().await,
+            "pubsub: channel and pattern" => self.pubsub().await,
+            "pubsub: unsubscribed" => self.unsubscribed().await,
+            "pubsub: after CLIENT KILL" => self.pubsub_killed().await,
+            "blocking: served" => self.served().await,
+            "blocking: out of time" => self.out_of_time().await,
+            "reconnection: after CLIENT KILL" => self.reconnection().await,
+            name => panic!("no such case: {name}"),
+        }
+    }
+
+    async fn strings(&self) {
+        let every: Vec<u8> = (0..=255).collect();
+        equal("SET", self.s.set("k", "zażółć 🦀").await, Ok(()));
+        equal("GET", self.s.get("k").await, Ok(Some("zażółć 🦀".to_owned())));
+        equal("every byte", self.s.set_and_get(&every).await, Ok(every));
+        equal("GET of nothing", self.s.get("none").await, Ok(None));
+        equal("INCRBY", self.s.incr_by("n", 41).await, Ok(41));
+        equal("INCRBY again", self.s.incr_by("n", 1).await, Ok(42));
+    }
+
+    async fn collections(&self) {
+        let text = str::to_owned;
+        let fields = [("a", "1"), ("b", "2")];
+        equal("HSET", self.s.hset("h", &fields).await, Ok(2));
+        let mut found = self.s.hgetall("h").await.unwrap();
+        found.sort();
+        equal("HGETALL", found, fields.map(|(f, v)| (text(f), text(v))).to_vec());
+        equal("RPUSH", self.s.rpush("l", &["a", "b", "c"]).await, Ok(3));
+        equal("LRANGE", self.s.lrange("l").await, Ok(["a", "b", "c"].map(text).to_vec()));
+        equal("SADD", self.s.sadd("s", &["a", "b", "a"]).await, Ok(2));
+        let mut members = self.s.smembers("s").await.unwrap();
+        members.sort();
+        equal("SMEMBERS", members, ["a", "b"].map(text).to_vec());
+        equal("ZADD", self.s.zadd("z", &[(2.5, "b"), (1.0, "a")]).await, Ok(2));
+        let scores = vec![(text("a"), 1.0), (text("b"), 2.5)];
+        equal("ZRANGE WITHSCORES", self.s.zrange("z").await, Ok(scores));
+        let id = self.s.xadd("x", "f", "v").await.unwrap();
+        equal("XRANGE", self.s.xrange("x").await, Ok(vec![(id, text("f"), text("v"))]));
+    }
+
+    async fn errors(&self) {
+        self.s.set("k", "v").await.unwrap();
+        let text = "WRONGTYPE Operation against a key holding the wrong kind of value";
+        equal("LPUSH to a string", self.s.lpush("k", "x").await, Err(text.to_owned()));
+        equal("the connection goes on", self.s.get("k").await, Ok(Some("v".to_owned())));
+    }
+
+    async fn pipeline(&self) {
+        let pair = |i: i32| (format!("p:{i}"), i.to_string());
+        let pairs: Vec<(String, String)> = (0..1_000).map(pair).collect();
+        let want = pairs.iter().map(|(_, value)| value.clone()).collect();
+        equal("replies", self.s.pipeline(&pairs).await, Ok(want));
+    }
+
+    async fn pipeline_error(&self) {
+        let (error, last) = self.s.pipeline_of_error("k").await;
+        let text = "ERR value is not an integer or out of range";
+        equal("the error", error, Err(text.to_owned()));
+        equal("the reply behind it", last, Ok("v".to_owned()));
+    }
+
+    async fn transaction(&self) {
+        let list = vec!["a".to_owned(), "b".to_owned()];
+        equal("EXEC", self.s.transaction().await, Ok((1, 2, list, None)));
+    }
+
+    async fn watched(&mut self) {
+        let mut tries = 0;
+        let admin = &mut *self.admin;
+        let mut change_once = || {
+            tries += 1;
+            if tries == 1 {
+                ask::<()>(admin, "SET k other");
+            }
+        };
+        let length = self.s.append_watched("k", "+mine", &mut change_once).await;
+        equal("EXEC, and how often it was tried", (length, tries), (10, 2));
+        equal("what it left", self.s.get("k").await, Ok(Some("other+mine".to_owned())));
+    }
+
+    async fn script(&mut self) {
+        let source = shared_file("transfer.lua");
+        ask::<()>(self.admin, "MSET a 100 b 1");
+        equal("the first run", self.s.script(&source, ["a", "b"], 10).await, Ok(vec![90, 11]));
+        ask::<()>(self.admin, "SCRIPT FLUSH");
+        equal("the run after it", self.s.script(&source, ["b", "a"], 1).await, Ok(vec![10, 91]));
+    }
+
+    async fn script_error(&self) {
+        let source = shared_file("transfer.lua");
+        let poor = self.s.script(&source, ["a", "b"], 1).await;
+        equal("of the script", poor, Err("POOR a has 0".to_owned()));
+    }
+
+    async fn subscribed(&mut self) -> Inbox<S::Subscription> {
+        let (sender, messages) = mpsc::channel();
+        let subscription = self.s.subscribe(CHANNEL, PATTERN, sender).await;
+        self.subscribers("both are subscribed", 1, 1);
+        Inbox { subscription, messages }
+    }
+
+    /// Waits until the channel and the pattern have as many subscribers.
+    fn subscribers(&mut self, name: &str, channels: i64, patterns: i64) {
+        eventually(name, || {
+            let (_, count): (String, i64) = ask(self.admin, &format!("PUBSUB NUMSUB {CHANNEL}"));
+            (count, ask(self.admin, "PUBSUB NUMPAT")) == (channels, patterns)
+        });
+    }
+
+    async fn pubsub(&mut self) {
+        let p = self.subscribed().await;
+        let sent: Vec<String> = (0..100).map(|i| i.to_string()).collect();
+        for text in &sent {
+            assert_eq!(self.s.publish(CHANNEL, text).await, Ok(2), "PUBLISH counts both");
+        }
+        p.arrived("each arrives twice", &sent);
+        p.subscription.close().await;
+        self.subscribers("the end", 0, 0);
+    }
+
+    async fn unsubscribed(&mut self) {
+        let mut p = self.subscribed().await;
+        p.subscription.leave_channel().await;
+        self.subscribers("the channel is left", 0, 1);
+        equal("PUBLISH counts the pattern", self.s.publish(CHANNEL, "1").await, Ok(1));
+        let first = p.messages.recv_timeout(PATIENCE);
+        equal("it comes once", first, Ok((true, "1".to_owned())));
+        p.subscription.leave_pattern().await;
+        self.subscribers("the pattern is left", 0, 0);
+        equal("PUBLISH counts nobody", self.s.publish(CHANNEL, "2").await, Ok(0));
+        p.subscription.close().await;
+        let rest: Vec<(bool, String)> = p.messages.try_iter().collect();
+        equal("nothing more came", rest, vec![]);
+    }
+
+    async fn pubsub_killed(&mut self) {
+        let p = self.subscribed().await;
+        self.s.publish(CHANNEL, "before").await.unwrap();
+        p.arrived("before", &["before".to_owned()]);
+        self.kill();
+        eventually("it subscribes again", || {
+            // PUBSUB may still count the subscriber that is gone.
+            let list: String = ask(self.admin, "CLIENT LIST");
+            let has_one = |field| list.split(' ').filter(|word| *word == field).count() == 1;
+            has_one("sub=1") && has_one("psub=1")
+        });
+        ask::<()>(self.admin, &format!("PUBLISH {CHANNEL} after"));
+        p.arrived("after", &["after".to_owned()]);
+        p.subscription.close().await;
+        self.subscribers("the end", 0, 0);
+        self.connected().await;
+    }
+
+    async fn served(&mut self) {
+        let keys = ["q", "other"];
+        let admin = &mut *self.admin;
+        let serve = async {
+            let waits = |line: &str| line.contains(" flags=b") && line.contains(" cmd=blpop ");
+            let waiting =
+                |admin: &mut Connection| ask::<String>(admin, "CLIENT LIST").lines().any(waits);
+            while !waiting(admin) {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            equal("RPUSH", ask(admin, "RPUSH q job"), 1);
+        };
+        let serve = tokio::time::timeout(PATIENCE, serve);
+        let popped = self.s.blpop(&keys, PATIENCE.as_secs_f64());
+        let (popped, served) = tokio::join!(popped, serve);
+        served.expect("it waits");
+        equal("BLPOP", popped, Ok(Some(("q".to_owned(), "job".to_owned()))));
+        equal("it is taken", self.s.exists("q").await, Ok(false));
+    }
+
+    async fn out_of_time(&self) {
+        equal("BLPOP", self.s.blpop(&["q"], 0.05).await, Ok(None));
+    }
+
+    async fn reconnection(&mut self) {
+        equal("before", self.s.set("k", "v").await, Ok(()));
+        self.kill();
+        self.connected().await;
+        equal("after", self.s.get("k").await, Ok(Some("v".to_owned())));
+        equal("it goes on", self.s.incr_by("n", 1).await, Ok(1));
+    }
+
+    /// Waits until the library has a connection again: a request may be what shows it the loss.
+    async fn connected(&self) {
+        let again = async {
+            while self.s.exists("none").await.is_err() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, again).await.expect("the library connects again");
+    }
+
+    /// Kills all connections but that of the admin, and returns when they are gone.
+    fn kill(&mut self) {
+        let old = self.ids();
+        holds("there are connections", !old.is_empty(), &old);
+        for kind in ["normal", "pubsub"] {
+            ask::<i64>(self.admin, &format!("CLIENT KILL TYPE {kind}"));
+        }
+        eventually("they are gone", || self.ids().is_disjoint(&old));
+    }
+
+    /// The ids of all connections but that of the admin.
+    fn ids(&mut self) -> BTreeSet<String> {
+        let own = format!("id={}", ask::<i64>(self.admin, "CLIENT ID"));
+        let list: String = ask(self.admin, "CLIENT LIST");
+        let ids = list.lines().filter_map(|line| line.split(' ').next());
+        ids.filter(|id| *id != own).map(str::to_owned).collect()
+    }
+}
