@@ -26,6 +26,15 @@ impl Sink for Vec<u8> {
     }
 }
 
+impl<S: Sink> Sink for &mut S {
+    type Error = S::Error;
+
+    #[inline]
+    fn put(&mut self, bytes: &[u8]) -> Result<(), S::Error> {
+        (**self).put(bytes)
+    }
+}
+
 /// Counts bytes and keeps none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ByteCount(pub u64);

@@ -6,7 +6,9 @@
 //! is tested.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
+mod aof;
 mod peer;
+mod real_disk;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

@@ -31,6 +31,11 @@ impl Drop for Peer {
 impl Peer {
     /// Starts a server that loads the file of a folder, and waits until it is ready.
     pub fn start(program: &Path, folder: &Path) -> Self {
+        Self::start_with(program, folder, &[])
+    }
+
+    /// The same with more arguments.
+    pub fn start_with(program: &Path, folder: &Path, args: &[&str]) -> Self {
         // Between this and the server somebody else may take the port: then it is tried again.
         for _ in 0..10 {
             let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -39,6 +44,7 @@ impl Peer {
             let mut command = Command::new(program);
             command.args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", ""]);
             command.args(["--enable-debug-command", "yes", "--dir"]).arg(folder);
+            command.args(args);
             if program.ends_with("valkey-server") {
                 command.args(["--rdb-version-check", "relaxed"]);
             }
@@ -57,6 +63,12 @@ impl Peer {
             assert!(said.contains("ddress already in use"), "{said}");
         }
         panic!("no port is free");
+    }
+
+    /// Kills it, as a crash would.
+    pub fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
     }
 
     /// Sends a request and reads the reply.

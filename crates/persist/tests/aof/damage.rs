@@ -1,0 +1,129 @@
+//! Damage of what was safe is found, located, and never shown; so is any changed bit of a batch.
+
+use persist::aof::{Fault, Place, ReadError, Reader};
+use persist::check::check_aof;
+
+use crate::log::read_file;
+use crate::view::{View, plain, read, sample};
+
+#[test]
+fn every_changed_bit_is_detected_and_nothing_damaged_is_loaded() {
+    let all = sample(5, 1, |_| true);
+    let last = all.batches[4].0;
+    let (mut errors, mut tails, mut unsealed) = (0, 0, 0);
+    for at in 0..all.bytes.len() {
+        for bit in 0..8 {
+            let mut bytes = all.bytes.clone();
+            bytes[at] ^= 1 << bit;
+            match read(&bytes, 0) {
+                Ok((commands, end)) => {
+                    // What is loaded is right, and it is said that something is not.
+                    assert!(commands[..] == all.commands[..commands.len()], "{at}.{bit}");
+                    assert!(end.tail.is_some() || end.unsealed > 0, "{at}.{bit}: {end:?}");
+                    tails += usize::from(end.tail.is_some());
+                    unsealed += usize::from(end.unsealed > 0);
+                    assert!(at >= last || end.tail.is_none(), "{at}.{bit}: {end:?}");
+                }
+                Err(ReadError::Damage(damage)) => {
+                    errors += 1;
+                    let batch = all.batches.partition_point(|(start, _)| *start <= at) - 1;
+                    let (start, _) = all.batches[batch];
+                    let end = all.batches.get(batch + 1).map_or(all.bytes.len(), |next| next.0);
+                    assert!((start..=end).contains(&(damage.offset as usize)), "{at}: {damage}");
+                    assert!(damage.valid_to as usize <= at, "{at}.{bit}: {damage:?}");
+                }
+                Err(error) => panic!("{at}.{bit}: {error}"),
+            }
+        }
+    }
+    assert!(errors > 1000 && tails > 1000 && unsealed > 10, "{errors}, {tails}, {unsealed}");
+}
+
+#[test]
+fn what_no_sync_had_made_certain_is_a_tail_whatever_follows() {
+    // The first four batches were certain when the fifth was written.
+    let all = sample(10, 3, |batch| batch == 3);
+    for (index, (start, before)) in all.batches.iter().enumerate() {
+        let mut bytes = all.bytes.clone();
+        let end = all.batches.get(index + 1).map_or(bytes.len(), |next| next.0);
+        bytes[(start + end) / 2] ^= 1;
+        match read(&bytes, 0) {
+            Ok((commands, end)) => {
+                assert!(index > 3, "{index}: {end:?}");
+                assert!(commands[..] == all.commands[..*before]);
+                let tail = end.tail.unwrap();
+                assert_eq!((tail.offset, tail.fault), (*start as u64, Fault::Checksum));
+                assert_eq!(tail.dropped as usize, bytes.len() - start);
+            }
+            Err(error) => assert!(index <= 3, "{index}: {error}"),
+        }
+    }
+}
+
+#[test]
+fn a_value_that_looks_like_a_batch_does_not_make_a_tail_a_damage() {
+    let all = sample(3, 3, |_| true);
+    // Batches within a value, which was cut.
+    let inner = &all.bytes[all.batches[1].0..];
+    let mut value = format!("*2\r\n$4\r\nECHO\r\n${}\r\n", inner.len() + 100).into_bytes();
+    value.extend_from_slice(inner);
+    let bytes = [&all.bytes[..], &value].concat();
+    let (commands, end) = read(&bytes, 0).unwrap();
+    assert!(commands == all.commands);
+    assert_eq!(end.valid_to as usize, all.bytes.len());
+}
+
+#[test]
+fn files_without_checksums_are_refused_where_commands_follow() {
+    let bytes = plain(30);
+    let places: Vec<usize> = (1..30).map(|writes| plain(writes).len()).collect();
+    let mut refused = 0;
+    for at in &places {
+        for (offset, byte) in [(0, b'x'), (1, b'9'), (4, b'x')] {
+            let mut changed = bytes.clone();
+            changed[at + offset] = byte;
+            match read(&changed, 0) {
+                Err(ReadError::Damage(damage)) => {
+                    assert!(damage.valid_to as usize <= at + offset, "{at}: {damage}");
+                    refused += 1;
+                }
+                // Close to the end nothing follows.
+                result => assert!(bytes.len() - at < 3000, "{at}: {result:?}"),
+            }
+        }
+    }
+    assert!(refused > 60, "{refused}");
+}
+
+#[test]
+fn a_check_says_what_loading_would_keep() {
+    let all = sample(6, 3, |_| true);
+    let report = check_aof(&View(&all.bytes, 0), Place::Last).unwrap();
+    assert!(report.is_whole() && report.unsealed == 0 && report.repair.is_none());
+    assert_eq!(report.commands as usize, all.commands.len());
+    let (start, before) = all.batches[2];
+    let mut bytes = all.bytes.clone();
+    bytes[start + 200] ^= 4;
+    let report = check_aof(&View(&bytes, 0), Place::Last).unwrap();
+    let damage = report.damage.unwrap();
+    assert_eq!((damage.offset, damage.fault), (start as u64, Fault::Checksum));
+    assert_eq!(report.valid_to as usize, start);
+    assert_eq!(damage.to_string(), format!("damage at offset {start}: {}", Fault::Checksum));
+    let kept = &bytes[..report.repair.unwrap().truncate_to as usize];
+    let (commands, end) = read(kept, 0).unwrap();
+    assert_eq!((commands.len(), end.tail), (before, None));
+}
+
+#[test]
+fn the_position_in_the_log_is_that_of_what_is_loaded() {
+    let all = sample(6, 3, |_| true);
+    let (_, end) = read(&all.bytes, 0).unwrap();
+    assert_eq!(end.log_end, Some(plain(18).len() as u64));
+    // What another server has appended since counts as it does there.
+    let more = b"#TS:5\r\n*1\r\n$4\r\nPING\r\n";
+    let (_, end) = read(&[&all.bytes[..], more].concat(), 0).unwrap();
+    assert_eq!(end.log_end, Some(plain(18).len() as u64 + 14));
+    assert_eq!(end.unsealed, more.len() as u64);
+    let reader = Reader::new(View(&all.bytes, 0), all.batches[3].0 as u64, Place::Last).unwrap();
+    assert_eq!(read_file(reader).unwrap().1.log_end, Some(plain(18).len() as u64));
+}

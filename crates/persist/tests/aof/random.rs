@@ -1,0 +1,102 @@
+//! Files that are random, or were damaged at random: reading them ends, shows whole commands, and
+//! takes memory for what is there alone.
+
+use base::random::Random;
+use persist::aof::manifest::Manifest;
+use persist::aof::{Item, Place, Reader};
+use persist::check::check_aof;
+
+use crate::view::{View, plain, sample};
+
+fn damage(bytes: &mut Vec<u8>, random: &mut Random) {
+    for _ in 0..=random.below(3) {
+        let at = random.below(bytes.len() as u64 + 1) as usize;
+        let other = random.below(bytes.len() as u64 + 1) as usize;
+        match random.below(7) {
+            0 => bytes.truncate(at),
+            1 => bytes.insert(at, random.next_u64() as u8),
+            2 => drop(bytes.drain(at.min(other)..at.max(other).min(at.min(other) + 30))),
+            3 => {
+                let end = bytes.len().min(other + 700);
+                let piece = bytes[other..end].to_vec();
+                bytes.splice(at..at, piece);
+            }
+            4 => bytes.splice(at..at, b"$99999999999\r\n".iter().copied()).for_each(drop),
+            5 => bytes.extend(std::iter::repeat_n(0, other % 2000)),
+            _ if at < bytes.len() => bytes[at] ^= 1 << random.below(8),
+            _ => {}
+        }
+    }
+}
+
+fn check(bytes: &[u8], place: Place) -> bool {
+    let mut reader = Reader::new(View(bytes, 0), 0, place).unwrap();
+    let mut shown = 0;
+    let is_read = loop {
+        match reader.item() {
+            Ok(Item::Command { args, offset }) => {
+                let len: usize = args.iter().map(<[u8]>::len).sum();
+                assert!(args.len() > 0 && offset as usize + len < bytes.len());
+                shown += len;
+            }
+            Ok(Item::Timestamp(_)) => {}
+            Ok(Item::End(end)) => {
+                assert!(end.valid_to as usize <= bytes.len());
+                break true;
+            }
+            Err(_) => break false,
+        }
+    };
+    assert!(shown <= bytes.len());
+    let report = check_aof(&View(bytes, 0), place).unwrap();
+    // What a repair leaves is whole.
+    if let (Some(repair), Place::Last) = (&report.repair, place) {
+        let kept = [&bytes[..repair.truncate_to as usize], &repair.annotation].concat();
+        let again = check_aof(&View(&kept, 0), place).unwrap();
+        assert!(again.is_whole() && again.commands == report.commands || report.damage.is_some());
+        assert!(again.is_whole(), "{again:?} of {report:?}");
+    }
+    is_read
+}
+
+#[test]
+fn damaged_files_are_read_or_refused() {
+    let sources = [sample(6, 3, |batch| batch % 2 == 0).bytes, plain(20)];
+    let (mut read, mut refused) = (0, 0);
+    for seed in 0..4000 {
+        let mut random = Random::new(seed);
+        let mut bytes = sources[random.below(2) as usize].clone();
+        damage(&mut bytes, &mut random);
+        let place = [Place::Last, Place::BeforeOthers][random.below(2) as usize];
+        if check(&bytes, place) { read += 1 } else { refused += 1 }
+    }
+    assert!(read > 300 && refused > 300, "{read} read, {refused} refused");
+}
+
+#[test]
+fn random_bytes_end() {
+    let pieces: [&[u8]; 12] = [
+        b"*",
+        b"$",
+        b"\r\n",
+        b"1",
+        b"3",
+        b"#WC:",
+        b"#WE:",
+        b"#TS:",
+        b":",
+        b"MULTI",
+        b"\0",
+        b"*1\r\n$4\r\nEXEC\r\n",
+    ];
+    for seed in 0..3000 {
+        let mut random = Random::new(seed);
+        let mut bytes = Vec::new();
+        for _ in 0..random.below(40) {
+            bytes.extend_from_slice(pieces[random.below(12) as usize]);
+        }
+        check(&bytes, Place::Last);
+        // It ends, in whatever.
+        let _ = Manifest::parse(&bytes);
+    }
+}

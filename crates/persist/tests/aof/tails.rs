@@ -1,0 +1,173 @@
+//! Ends of files as crashes leave them: every cut, zeros and garbage.
+
+use base::random::Random;
+use persist::aof::{End, Fault, Item, Place, ReadError, Reader};
+
+use crate::log::Command;
+use crate::view::{Sample, View, plain, read, sample};
+
+/// Where a file can be cut without a loss: behind each command outside of transactions.
+fn places(bytes: &[u8]) -> Vec<(usize, usize)> {
+    let mut reader = Reader::new(View(bytes, 0), 0, Place::Last).unwrap();
+    let (mut all, mut count, mut open) = (vec![(0, 0)], 0, false);
+    loop {
+        match reader.item().unwrap() {
+            Item::Command { args, .. } => {
+                open = if open { args.name() != b"EXEC" } else { args.name() == b"MULTI" };
+                count += 1;
+            }
+            Item::Timestamp(_) => continue,
+            Item::End(_) => return all,
+        }
+        if !open {
+            all.push((reader.offset() as usize, count));
+        }
+    }
+}
+
+/// Reads what a cut leaves, from the batch of the cut on, and checks it.
+fn check_cut(all: &Sample, places: &[(usize, usize)], cut: usize, tail: &[u8]) {
+    let (batch, before) = all.batches[all.batches.partition_point(|(at, _)| *at <= cut) - 1];
+    let (_, kept) = places[places.partition_point(|(at, _)| *at <= cut) - 1];
+    let wanted = &all.commands[before..kept.max(before)];
+    let from = batch as u64;
+    if !cut.is_multiple_of(16) && tail.is_empty() {
+        // It is enough to count most of the time.
+        let view = View(&all.bytes[batch..cut], from);
+        let report = check_from(view, from);
+        assert_eq!(report.commands as usize, wanted.len(), "{cut}: {report:?}");
+        return;
+    }
+    let bytes = [&all.bytes[batch..cut], tail].concat();
+    let (commands, end) = read(&bytes, from).unwrap_or_else(|error| panic!("{cut}: {error}"));
+    assert!(commands == wanted, "{cut}: {} commands, {end:?}", commands.len());
+    let repaired = match &end.repair {
+        None => bytes,
+        Some(repair) => {
+            let kept = &bytes[..repair.truncate_to as usize - batch];
+            // The tests of crashes append to what was repaired; here it is only read again.
+            [kept, &repair.annotation].concat()
+        }
+    };
+    let (again, end) = read(&repaired, from).unwrap();
+    assert!(end.tail.is_none() && end.repair.is_none() && again.len() == commands.len(), "{cut}");
+}
+
+fn check_from(view: View<'_>, from: u64) -> End {
+    let mut reader = Reader::new(view, from, Place::Last).unwrap();
+    loop {
+        match reader.item() {
+            Ok(Item::End(end)) => return end,
+            Ok(_) => {}
+            Err(error) => panic!("{from}: {error}"),
+        }
+    }
+}
+
+#[test]
+fn every_cut_of_a_megabyte_loses_the_incomplete_command_alone() {
+    // Small batches, because each cut reads its batch; the next tests have larger ones.
+    let all = sample(2700, 1, |batch| batch % 3 == 0);
+    assert!(all.bytes.len() > 1 << 20, "{} bytes", all.bytes.len());
+    let places = places(&all.bytes);
+    for cut in 0..=all.bytes.len() {
+        check_cut(&all, &places, cut, b"");
+    }
+}
+
+#[test]
+fn a_tail_of_zeros_is_dropped_with_the_incomplete_command() {
+    let all = sample(12, 3, |_| true);
+    let places = places(&all.bytes);
+    for cut in (0..=all.bytes.len()).step_by(3) {
+        for zeros in [1, 2, 100, 5000] {
+            check_cut(&all, &places, cut, &vec![0; zeros]);
+        }
+    }
+}
+
+#[test]
+fn a_value_with_a_sector_that_did_not_reach_the_disk_is_not_loaded() {
+    // The seventh write has a value of 2000 bytes.
+    let all = sample(1, 8, |_| false);
+    let value = all.bytes.windows(20).position(|bytes| bytes == [b'h'; 20]).unwrap();
+    let sector = value.next_multiple_of(512);
+    let mut bytes = all.bytes.clone();
+    bytes[sector..sector + 512].fill(0);
+    for cut in [bytes.len(), bytes.len() - 3] {
+        let (commands, end) = read(&bytes[..cut], 0).unwrap();
+        assert!(commands == all.commands[..commands.len()] && commands.len() > 5);
+        assert!(!commands.iter().any(|command| command[1..].contains(&b"key:7".to_vec())));
+        assert_eq!(end.tail.unwrap().fault, Fault::Zeros);
+    }
+}
+
+#[test]
+fn a_tail_of_garbage_is_dropped_with_its_batch() {
+    let all = sample(12, 3, |_| true);
+    let mut random = Random::new(1);
+    for cut in (0..=all.bytes.len()).step_by(3) {
+        let len = 600 + random.below(100);
+        let garbage: Vec<u8> = (0..len).map(|_| random.next_u64() as u8).collect();
+        let bytes = [&all.bytes[..cut], &garbage].concat();
+        let (commands, end) = read(&bytes, 0).unwrap_or_else(|error| panic!("{cut}: {error}"));
+        let at = all.batches.partition_point(|(at, _)| *at <= cut) - 1;
+        let (batch, before) = all.batches[at];
+        // A value that was cut in the middle may be whole with garbage in it, but for its checksum.
+        let whole = commands.len() >= before && commands[..] == all.commands[..commands.len()];
+        assert!(whole && end.valid_to as usize >= batch, "{cut}: {end:?}");
+        assert!(end.tail.is_some(), "{cut}");
+    }
+}
+
+/// Of a file without checksums.
+fn check_plain(tail: &[u8], fault: Fault) {
+    let whole = plain(40);
+    for cut in (whole.len() - 2500..=whole.len()).step_by(7) {
+        let bytes = [&whole[..cut], tail].concat();
+        let (commands, end) = read(&bytes, 0).unwrap_or_else(|error| panic!("{cut}: {error}"));
+        let wanted: Vec<Command> = (1..=40).flat_map(crate::log::commands).collect();
+        assert!(commands[..] == wanted[..commands.len()]);
+        assert!(commands.len() + 14 > wanted.len(), "{cut}: {}", commands.len());
+        if let Some(tail) = end.tail {
+            let cut = matches!(tail.fault, Fault::Cut | Fault::Transaction);
+            assert!(tail.fault == fault || cut, "{tail:?}");
+            assert_eq!(end.valid_to + tail.dropped, bytes.len() as u64);
+        }
+        assert_eq!((end.unsealed, end.log_end), (end.valid_to, None));
+    }
+}
+
+#[test]
+fn files_of_other_servers_may_end_as_a_crash_leaves_them() {
+    check_plain(b"", Fault::Cut);
+    check_plain(&[0; 3000], Fault::Zeros);
+    let mut random = Random::new(5);
+    let garbage: Vec<u8> = (0..900).map(|_| random.next_u64() as u8 | 0x80).collect();
+    let whole = [&plain(40)[..], &garbage].concat();
+    let (commands, end) = read(&whole, 0).unwrap();
+    assert_eq!(end.valid_to, plain(40).len() as u64);
+    assert!(matches!(end.tail.unwrap().fault, Fault::Format(_)), "{}", commands.len());
+}
+
+#[test]
+fn where_another_file_follows_nothing_may_be_missing() {
+    let all = sample(4, 3, |_| true);
+    for bytes in [all.bytes, plain(20)] {
+        for cut in 1..bytes.len() {
+            let mut reader = Reader::new(View(&bytes[..cut], 0), 0, Place::BeforeOthers).unwrap();
+            let result = loop {
+                match reader.item() {
+                    Ok(Item::End(end)) => break Ok(end),
+                    Ok(_) => {}
+                    Err(error) => break Err(error),
+                }
+            };
+            match result {
+                Ok(end) => assert_eq!((end.valid_to, end.tail), (cut as u64, None)),
+                Err(ReadError::Damage(damage)) => assert!(damage.valid_to < cut as u64),
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+}
