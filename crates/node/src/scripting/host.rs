@@ -184,7 +184,7 @@ impl<'a, 's, 'c> ScriptHost<'a, 's, 'c> {
             LockedShards::Many(held) => Held::Shards(
                 (0..worker.node.map.len()).filter(|shard| held.holds(*shard)).collect(),
             ),
-            LockedShards::One(_) | LockedShards::Each(_) => {
+            LockedShards::One(..) | LockedShards::Each(_) => {
                 unreachable!("what a script holds may become more")
             }
         };
