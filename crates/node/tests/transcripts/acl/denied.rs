@@ -396,6 +396,17 @@ OK
 OK
 > ACL DRYRUN u GEORADIUS r 1 1 1 m STOREDIST x
 "User u has no permissions to access the 'x' key"
+> ACL DRYRUN u GEORADIUS r 1 1 1 m STORE x STOREDIST w
+"User u has no permissions to access the 'x' key"
+> ACL DRYRUN u GEORADIUSBYMEMBER r 1 1 m STORE w STOREDIST x
+"User u has no permissions to access the 'x' key"
+> ACL DRYRUN u GEORADIUS r 1 1 1 m STORE w STORE w STORE w
+OK
+# The one that is written. Redis asks for the first.
+> ACL DRYRUN u GEORADIUS r 1 1 1 m STORE x STORE w
+OK
+> ACL DRYRUN u GEORADIUS r 1 1 1 m STORE w STORE x
+"User u has no permissions to access the 'x' key"
 > ACL DRYRUN u XREAD COUNT 1 STREAMS r 0
 OK
 > ACL DRYRUN u XREAD COUNT 1 STREAMS r w 0 0
