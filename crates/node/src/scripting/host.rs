@@ -202,13 +202,15 @@ impl<'a, 's, 'c> ScriptHost<'a, 's, 'c> {
         self.calls.host.outside(&StaysInside, |host| host.log(LogLevel::Warning, line.as_bytes()));
     }
 
+    /// The command that a script calls.
+    fn find(&self, args: &Args<'_>) -> Result<&'static Entry, ScriptError> {
+        let entry = self.calls.worker.table.resolve(args);
+        entry.filter(|entry| !entry.lacks_subcommand(args)).ok_or(ScriptError::UnknownCommand)
+    }
+
     /// The checks that a command from a script must pass.
-    fn admit(&mut self, args: &Args<'_>) -> Result<&'static Entry, Error> {
-        let entry = self.calls.worker.table.resolve(args).ok_or(ScriptError::UnknownCommand)?;
+    fn admit(&mut self, entry: &Entry, args: &Args<'_>) -> Result<(), Error> {
         let flags = entry.spec.flags;
-        if entry.lacks_subcommand(args) {
-            return Err(ScriptError::UnknownCommand.into());
-        }
         if !entry.spec.accepts(args.len()) {
             return Err(ScriptError::Arity.into());
         }
@@ -220,7 +222,15 @@ impl<'a, 's, 'c> ScriptHost<'a, 's, 'c> {
         if self.read_only && flags.may_write() {
             return Err(ScriptError::ReadOnly.into());
         }
-        Ok(entry)
+        // Once it has written, it goes on to its end.
+        let is_refused = self.calls.worker.out_of_memory
+            && flags.has(Flags::DENYOOM)
+            && !self.allows_oom
+            && !self.fate.has_written();
+        if is_refused {
+            return Err(Error::OutOfMemory);
+        }
+        Ok(())
     }
 
     /// Whether the script may call a command that is denied to scripts: after DEBUG
@@ -306,18 +316,14 @@ impl<'a, 's, 'c> ScriptHost<'a, 's, 'c> {
         if self.is_refused {
             return Err(ScriptError::ShardInUse.into());
         }
-        let entry = self.admit(&args)?;
+        let entry = self.find(&args)?;
+        if let Err(error) = self.admit(entry, &args) {
+            self.calls.worker.stats.commands[usize::from(entry.index)].rejected.add(1);
+            return Err(error);
+        }
         if let Err(error) = self.reach_shards(entry, &args) {
             self.is_refused = error == ScriptError::ShardInUse;
             return Err(error.into());
-        }
-        // Once it has written, it goes on to its end.
-        let is_refused = self.calls.worker.out_of_memory
-            && entry.spec.flags.has(Flags::DENYOOM)
-            && !self.allows_oom
-            && !self.fate.has_written();
-        if is_refused {
-            return Err(Error::OutOfMemory);
         }
         if entry.spec.flags.has(Flags::WRITE) && !self.fate.write() {
             return Err(ScriptError::Killed.into());
@@ -358,9 +364,8 @@ impl Host for ScriptHost<'_, '_, '_> {
     }
 
     fn acl_check(&mut self, args: Args<'_>) -> Option<bool> {
-        let entry = self.calls.worker.table.resolve(&args)?;
-        (!entry.lacks_subcommand(&args))
-            .then(|| access::check(self.calls.session.user(), entry, &args).is_ok())
+        let entry = self.find(&args).ok()?;
+        Some(access::check(self.calls.session.user(), entry, &args).is_ok())
     }
 
     fn set_replication(&mut self, targets: Replication) {
