@@ -75,6 +75,8 @@ pub(super) struct ScriptHost<'a, 's, 'c> {
     /// It needed a shard that another holds. What it does from here on does not count.
     pub(super) is_refused: bool,
     pub(super) fate: Arc<Fate>,
+    /// It has closed its client: by CLIENT KILL, or with its user.
+    pub(super) has_closed: bool,
     /// The request that runs it.
     pub(super) request: Args<'c>,
     pub(super) name: Name<'c>,
@@ -107,6 +109,7 @@ impl<'a, 's, 'c> ScriptHost<'a, 's, 'c> {
             allows_oom: false,
             is_beyond: false,
             is_refused: false,
+            has_closed: false,
             fate,
             request,
             name,
@@ -235,7 +238,8 @@ impl<'a, 's, 'c> ScriptHost<'a, 's, 'c> {
 
     /// Whether the script may call a command that is denied to scripts: after DEBUG
     /// SET-DISABLE-DENY-SCRIPTS, and if it neither needs the interpreter, which is in use, nor
-    /// changes the state of a transaction.
+    /// changes the state of a transaction or of the client, which is that of the caller. In Redis
+    /// scripts have a client of their own.
     #[cold]
     fn allows_noscript(&self, entry: &Entry) -> bool {
         let worker = &self.calls.worker;
@@ -244,6 +248,7 @@ impl<'a, 's, 'c> ScriptHost<'a, 's, 'c> {
             && entry.spec.group != Group::Scripting
             && !flags.has(Flags::NOT_QUEUED)
             && !flags.has(Flags::NO_MULTI)
+            && !flags.has(Flags::SESSION)
             && (worker.index == 0 || !flags.has(Flags::MAIN))
     }
 
@@ -340,6 +345,7 @@ impl<'a, 's, 'c> ScriptHost<'a, 's, 'c> {
             blocking::change_awaited(worker, shards);
         }
         let failed = matches!(outcome, Outcome::Failed);
+        self.has_closed |= matches!(outcome, Outcome::Close);
         if failed {
             note_error(worker, out, mark);
         }
