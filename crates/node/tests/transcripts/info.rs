@@ -242,14 +242,16 @@ OK
   s:4\\r\\n*
 > CONFIG RESETSTAT
 OK
+> CONFIG NOSUCH
+~~ -ERR unknown subcommand *
 > INFO commandstats
 "# Commandstats\r\ncmdstat_config|resetstat:calls=1,usec=7,usec_per_call=7.00,rejected_calls=0,faile
   d_calls=0\r\n"
 > INFO errorstats
-"# Errorstats\r\n"
+"# Errorstats\r\nerrorstat_ERR:count=1\r\n"
 > INFO stats
 ~~ *total_commands_processed:3\\r\\n*keyspace_hits:0\\r\\nkeyspace_misses:0\\r\\n*total_error_replie
-  s:0\\r\\n*
+  s:1\\r\\n*
 > XGROUP CREATE s g $ MKSTREAM
 OK
 > XREADGROUP GROUP g c STREAMS s >
