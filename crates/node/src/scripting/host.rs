@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use acl::log::Origin;
 use command::{Flags, Group, ShardScope};
-use engine::{Error, LockedShards, ScriptError};
+use engine::{AclError, Error, LockedShards, ScriptError};
 use parking_lot::{Mutex, MutexGuard};
 use resp::{Args, Out, Reply};
 use script::{Host, LogLevel, Replication, Tick};
@@ -221,7 +221,15 @@ impl<'a, 's, 'c> ScriptHost<'a, 's, 'c> {
             return Err(ScriptError::NotAllowed.into());
         }
         let HeldCalls { worker, session, .. } = &mut self.calls;
-        access::admit_inside(worker, session, entry, args, Origin::Lua)?;
+        let admitted = access::admit_inside(worker, session, entry, args, Origin::Lua);
+        // As in Redis an option is denied last, as if the command had begun.
+        let denied_option = match admitted {
+            Err(error @ Error::Acl(AclError::Option(_))) => Some(error),
+            admitted => {
+                admitted?;
+                None
+            }
+        };
         if self.read_only && flags.may_write() {
             return Err(ScriptError::ReadOnly.into());
         }
@@ -233,7 +241,7 @@ impl<'a, 's, 'c> ScriptHost<'a, 's, 'c> {
         if is_refused {
             return Err(Error::OutOfMemory);
         }
-        Ok(())
+        denied_option.map_or(Ok(()), Err)
     }
 
     /// Whether the script may call a command that is denied to scripts: after DEBUG

@@ -114,6 +114,14 @@ b> SORT l NOSUCH BY w*
 b< -ERR syntax error
 b> SORT l LIMIT 0 x BY w*
 b< -ERR value is not an integer or out of range
+> ACL SETUSER v on nopass +@all ~l
+OK
+c> AUTH v x
+c< OK
+c> EVAL_RO "return redis.pcall('SORT', 'l', 'BY', 'w*')" 0
+c< -ERR Write commands are not allowed from read-only scripts.
+c> EVAL "return redis.pcall('SORT', 'l', 'BY', 'w*')" 0
+c< -ERR BY option of SORT denied due to insufficient ACL permissions.
 b> SORT l BY w* LIMIT 0 x
 b< -ERR BY option of SORT denied due to insufficient ACL permissions.
 b> SORT m NOSUCH
