@@ -121,7 +121,7 @@ pub struct KeySpec {
     pub notes: Option<&'static str>,
     /// The use by one request, where the arguments decide: [`Access::VARIABLE_FLAGS`].
     pub access_of: Option<fn(&Args<'_>) -> Access>,
-    /// Words that may stand instead of a keyword; see [`KeySpec::last_behind`].
+    /// Other words with a key behind them; see [`KeySpec::last_behind`].
     pub rivals: &'static [&'static str],
     /// What may stand before a keyword, each with its number of arguments; see
     /// [`KeySpec::half_behind`].
@@ -160,7 +160,8 @@ impl KeySpec {
         Self::new(Begin::Keyword(word, from), find, access)
     }
 
-    /// The same, but of this word and its rivals the last one counts, each with a key behind it.
+    /// The same where the word may be repeated: the key behind the last one. What is behind one of
+    /// the rivals is a key, whatever it is called.
     pub const fn last_behind(
         word: &'static str,
         rivals: &'static [&'static str],
@@ -406,16 +407,17 @@ fn position_of(args: &Args<'_>, word: &str, from: i32) -> Option<usize> {
     }
 }
 
-/// Where a word stands, unless one of its rivals comes after it. What is behind any of them is a
-/// key, whatever it is called.
+/// Where a word stands last. What is behind the word or one of its rivals is a key, whatever it is
+/// called.
 fn last_of(args: &Args<'_>, word: &str, rivals: &[&str], from: i32) -> Option<usize> {
     let mut at = usize::try_from(from).ok()?;
     let mut last = None;
     while at + 1 < args.len() {
         let is = |word: &str| args.text(at).eq_ignore_ascii_case(word.as_bytes());
-        let own = is(word);
-        if own || rivals.iter().any(|rival| is(rival)) {
-            last = own.then_some(at);
+        if is(word) {
+            last = Some(at);
+            at += 1;
+        } else if rivals.iter().any(|rival| is(rival)) {
             at += 1;
         }
         at += 1;
@@ -474,9 +476,13 @@ mod tests {
         assert_eq!(positions(store, "georadius k 1 2 3 m store d"), [7]);
         assert_eq!(positions(store, "georadius k 1 2 3 m"), [0_usize; 0]);
         let last = KeySpec::last_behind("STORE", &["STOREDIST"], 3, ro);
+        assert_eq!(positions(last, "x k m store a"), [4]);
         assert_eq!(positions(last, "x k m store a store b"), [6]);
+        assert_eq!(positions(last, "x k m store a desc store b store c"), [9]);
         assert_eq!(positions(last, "x k m STORE storedist"), [4]);
-        assert_eq!(positions(last, "x k m store a storedist b"), [0_usize; 0]);
+        assert_eq!(positions(last, "x k m STORE store store b"), [6]);
+        assert_eq!(positions(last, "x k m store a storedist store"), [4]);
+        assert_eq!(positions(last, "x k m storedist a store b storedist c"), [6]);
         assert_eq!(positions(last, "x k m storedist a asc store"), [0_usize; 0]);
         assert_eq!(positions(KeySpec::unknown(ro), "sort k by w_*"), [0_usize; 0]);
         let option = KeySpec::option(2, "STORE", &[("BY", 1), ("LIMIT", 2)], ro);

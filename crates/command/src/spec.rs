@@ -98,6 +98,8 @@ impl Flags {
     pub const HOME: Self = Self(1 << 25);
     /// Its replies are pushed: CLIENT REPLY does not turn them off.
     pub const PUSHES: Self = Self(1 << 26);
+    /// Changes how its client is served: as whom, in which form, with what besides replies.
+    pub const SESSION: Self = Self(1 << 27);
 
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)

@@ -68,6 +68,7 @@ const EXCLUDED: &[(&str, &str)] = &[
     ("punsubscribe", BETWEEN),
     ("sunsubscribe", BETWEEN),
     ("object|help", "help texts are our own"),
+    ("pubsub|help", "help texts are our own"),
     ("xgroup|help", "help texts are our own"),
     ("xinfo|help", "help texts are our own"),
 ];
@@ -186,6 +187,13 @@ const EXPLAINED: &[Explained] = &[
             subject.is_error() && request.iter().any(|word| word == b"-9223372036854775809")
         },
         reason: "Redis takes a number below those of 64 bits for a cursor, but no other negative",
+    },
+    Explained {
+        commands: &["pfmerge"],
+        holds: |request, subject, _| {
+            request.len() == 2 && subject.text().is_some_and(|text| text.starts_with(b"NOPERM"))
+        },
+        reason: "Redis finds no key in a PFMERGE without sources, and denies it to nobody",
     },
     Explained {
         commands: &["lset"],

@@ -23,7 +23,8 @@ pub mod error;
 /// An error ends the wait, and is the reply.
 ///
 /// The context is that of the waiting client: its database, its keys' hashes (in the order of its
-/// row's positions) and its protocol. The shards of the key and of the target are held, no others.
+/// row's positions) and its protocol. The shards of the key and of the target are held; those of
+/// its other keys only where [`LockedShards::try_hold`](crate::LockedShards::try_hold) says so.
 /// What it writes it reports by [`Cx::wrote`] and `replay_as`, as in any handler.
 pub type Serve = fn(&mut Cx<'_>, Key<'_>, &Args<'_>, &mut Reply<'_>) -> Result<ServeOutcome, Error>;
 

@@ -76,8 +76,8 @@ pub trait HeldShards {
 
 /// The shards that are locked for a command.
 pub enum LockedShards<'a> {
-    /// One shard, to which all its keys belong.
-    One(&'a mut Shard),
+    /// One shard with its number, to which all its keys belong.
+    One(usize, &'a mut Shard),
     /// The shards of its keys.
     Many(&'a mut dyn HeldShards),
     /// All of them, while no other command runs.
@@ -94,7 +94,7 @@ impl LockedShards<'_> {
     #[inline]
     pub fn shard(&mut self, number: usize) -> &mut Shard {
         match self {
-            Self::One(shard) => shard,
+            Self::One(_, shard) => shard,
             Self::Many(shards) | Self::All(shards) => shards.shard(number),
             Self::Each(_) => unreachable!("a command with keys holds their shards"),
         }
@@ -107,9 +107,28 @@ impl LockedShards<'_> {
     #[inline]
     pub fn shard_ref(&self, number: usize) -> &Shard {
         match self {
-            Self::One(shard) => shard,
+            Self::One(_, shard) => shard,
             Self::Many(shards) | Self::All(shards) => shards.shard_ref(number),
             Self::Each(_) => unreachable!("a command with keys holds their shards"),
+        }
+    }
+
+    /// Whether the shard of this number is locked.
+    pub fn holds(&self, number: usize) -> bool {
+        match self {
+            Self::One(one, _) => *one == number,
+            Self::Many(shards) => shards.holds(number),
+            Self::All(_) => true,
+            Self::Each(_) => false,
+        }
+    }
+
+    /// Whether the shard of this number is locked. One that is not is locked as well, if nobody
+    /// holds it and several can be.
+    pub fn try_hold(&mut self, number: usize) -> bool {
+        match self {
+            Self::Many(shards) => shards.try_add(number),
+            locked => locked.holds(number),
         }
     }
 
@@ -130,7 +149,7 @@ impl LockedShards<'_> {
             Self::Each(shards) => return shards.visit(number, work),
             // Who calls such a command has locked all of them.
             Self::Many(shards) | Self::All(shards) => work(shards.shard(number)),
-            Self::One(_) => unreachable!("the row names no visits"),
+            Self::One(..) => unreachable!("the row names no visits"),
         }
         Ok(())
     }
@@ -149,7 +168,7 @@ impl LockedShards<'_> {
         match self {
             Self::Each(shards) => shards.try_visit(number, wait, work),
             Self::Many(shards) | Self::All(shards) => shards.try_visit(number, work),
-            Self::One(_) => unreachable!("the row names no visits"),
+            Self::One(..) => unreachable!("the row names no visits"),
         }
     }
 
@@ -157,7 +176,7 @@ impl LockedShards<'_> {
     #[inline]
     pub fn reborrow(&mut self) -> LockedShards<'_> {
         match self {
-            Self::One(shard) => LockedShards::One(shard),
+            Self::One(number, shard) => LockedShards::One(*number, shard),
             Self::Many(shards) => LockedShards::Many(&mut **shards),
             Self::All(shards) => LockedShards::All(&mut **shards),
             Self::Each(shards) => LockedShards::Each(*shards),

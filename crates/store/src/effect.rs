@@ -231,6 +231,11 @@ impl Effects {
         self.ended = self.changed.len();
     }
 
+    /// Whether there are keys for [`take_changed`](Self::take_changed).
+    pub fn has_changed(&self) -> bool {
+        !self.changed.is_empty()
+    }
+
     /// The keys that have changed since the last call, in order; a database only where it is not
     /// the running command's.
     pub fn take_changed(&mut self) -> Vec<(Option<usize>, Vec<u8>)> {

@@ -22,8 +22,9 @@ const BYTES_PER_COST: usize = 64 * 1024;
 /// Records of a table that are measured to tell how much memory it takes.
 const RECORDS_MEASURED: usize = 64;
 /// What the commands of a transaction or script may have removed together, in bytes, before it is
-/// dropped in the middle.
-const HELD_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// dropped in the middle: so little that what is allocated next lies in the processor's cache, and
+/// that the allocator need not give it back.
+const HELD_BYTES_MAX: usize = 256 * 1024;
 
 /// Memory that the list keeps from turn to turn.
 const KEPT_BYTES_MAX: usize = 64 * 1024;
@@ -327,13 +328,13 @@ mod tests {
             let (hasher, mut table) = (KeyHasher::new(1), Table::default());
             for i in 0..keys {
                 let name = i.to_le_bytes();
-                let record = Record::new(&name, 0, Payload::Object(text(100_000)), None, 0);
+                let record = Record::new(&name, 0, Payload::Object(text(1_300)), None, 0);
                 table.insert(hasher.hash(&name), record, &hasher);
             }
             table
         };
         let mut list = ds::List::new(ds::list::ChunkLimit::of(-2));
-        list.push_back(&*vec![0; 1_000_000]);
+        list.push_back(&*vec![0; 15_625]);
         let pieces_until_much = |make: &dyn Fn() -> Piece| {
             let mut lazy_free = LazyFree::default();
             while !lazy_free.is_much() {
@@ -348,7 +349,7 @@ mod tests {
             pieces
         };
         let pieces = [
-            pieces_until_much(&|| text(1_000_000).into()),
+            pieces_until_much(&|| text(15_625).into()),
             pieces_until_much(&|| table_of(10).into()),
             pieces_until_much(&|| Object::List(Box::new(list.clone())).into()),
         ];

@@ -150,6 +150,7 @@ pub(super) const RADIUS_KEYS: &[KeySpec] = &storing(6);
 pub(super) const MEMBER_KEYS: &[KeySpec] = &storing(5);
 
 /// The key that is searched, and those behind STORE and STOREDIST, looked for from an argument on.
+/// Only the last of these is written.
 const fn storing(from: i32) -> [KeySpec; 3] {
     const STORED: Access = Access::OW.with(Access::UPDATE);
     [

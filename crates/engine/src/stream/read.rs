@@ -34,15 +34,7 @@ fn xread(
     reply: &mut Reply<'_>,
 ) -> Result<Option<BlockRequest>, Error> {
     let request = Request::parse(args, false, cx.turn.unix_ms)?;
-    // An error about the last stream must come before anything is done with the first.
-    if request.keys.len() > 1 {
-        for nth in 0..request.keys.len() {
-            let (key, id) = place(cx, args, &request, nth);
-            let (db, turn) = cx.db(key);
-            since(db.read::<Stream>(turn, key)?, id)?;
-        }
-    }
-    if serve(cx, args, &request, None, reply)? {
+    if serve(cx, args, &request, 0..request.keys.len(), reply)? {
         return Ok(None);
     }
     let Some(until_ms) = request.until else {
@@ -111,36 +103,51 @@ fn serve_waiting(
 ) -> Result<ServeOutcome, Error> {
     // When the wait ends does not matter any more, and was checked when it began.
     let request = Request::parse(args, false, 0)?;
-    serve(cx, args, &request, Some(key.bytes), reply).map(ServeOutcome::from)
+    let streams = reachable(cx, args, &request, key).into_iter();
+    serve(cx, args, &request, streams, reply).map(ServeOutcome::from)
 }
 
-/// Whether a look at a stream counts as two: Redis looks at each stream twice, first to check the
-/// request. Here several streams are checked first, of which that counts, and one is not.
-pub(super) fn counts_twice(request: &Request, only: Option<&[u8]>) -> bool {
-    request.keys.len() == 1 || only.is_some()
+/// The streams that a request which has waited is answered from: the one under `key`, and those
+/// others whose shards nobody else holds. A stream in another shard has got nothing since that one
+/// has, for who writes to it serves the request as well.
+pub(super) fn reachable(
+    cx: &mut Cx<'_>,
+    args: &Args<'_>,
+    request: &Request,
+    key: Key<'_>,
+) -> Vec<usize> {
+    let mut is_held = |nth: &usize| {
+        let (own, _) = place(cx, args, request, *nth);
+        own.bytes == key.bytes || cx.shards.try_hold(cx.map.shard_of(own.hash))
+    };
+    (0..request.keys.len()).filter(|nth| is_held(nth)).collect()
 }
 
-/// Replies what the streams have, or only the one under `only`. Returns whether there was anything;
-/// if not, nothing is replied.
+/// Replies what some of the request's streams have, by their numbers. Returns whether there was
+/// anything; if not, nothing is replied.
 fn serve(
     cx: &mut Cx<'_>,
     args: &Args<'_>,
     request: &Request,
-    only: Option<&[u8]>,
+    streams: impl ExactSizeIterator<Item = usize> + Clone,
     reply: &mut Reply<'_>,
 ) -> Result<bool, Error> {
-    let counts_twice = counts_twice(request, only);
-    let mut answer = Answer::new(request.keys.len());
-    for nth in 0..request.keys.len() {
+    // An error about the last stream must come before anything is replied of the first.
+    let several = streams.len() > 1;
+    for nth in streams.clone().filter(|_| several) {
         let (key, id) = place(cx, args, request, nth);
-        if only.is_some_and(|only| only != key.bytes) {
-            continue;
-        }
+        let (db, turn) = cx.db(key);
+        since(db.read::<Stream>(turn, key)?, id)?;
+    }
+    let mut answer = Answer::new(request.keys.len());
+    for nth in streams {
+        let (key, id) = place(cx, args, request, nth);
         let (db, turn) = cx.db(key);
         let stream = db.read::<Stream>(turn, key)?;
         let since = since(stream, id)?;
-        turn.counters.hits += u64::from(counts_twice && stream.is_some());
-        turn.counters.misses += u64::from(counts_twice && stream.is_none());
+        // Redis looks at each stream twice, also at a single one.
+        turn.counters.hits += u64::from(!several && stream.is_some());
+        turn.counters.misses += u64::from(!several && stream.is_none());
         let (Some(stream), Some(from)) = (stream, since.next()) else { continue };
         if stream.log.top_id().is_some_and(|top| top > since) {
             answer.begin_stream(reply, key.bytes);

@@ -15,7 +15,7 @@ use command::{Argument, Flags, Row, Shape};
 use super::entry::{reply_content, reply_entry};
 use super::error::StreamError;
 use super::id::{parse, reply_id};
-use super::read::{Answer, counts_twice, place};
+use super::read::{Answer, place, reachable};
 use super::replay::{Claim, Reader};
 use super::request::{BLOCK, Request, STREAMS, XREADGROUP_KEYS};
 use super::{CONSUMER, CONSUMER_MADE, GROUP, asking, idle_ms, spec};
@@ -79,11 +79,7 @@ fn xreadgroup(
     reply: &mut Reply<'_>,
 ) -> Result<Option<BlockRequest>, Error> {
     let request = Request::parse(args, true, cx.turn.unix_ms)?;
-    // An error about the last stream must come before anything is done with the first.
-    if request.keys.len() > 1 {
-        check_groups(cx, args, &request)?;
-    }
-    let look = serve(cx, args, &request, None, reply)?;
+    let look = serve(cx, args, &request, (0..request.keys.len(), None), reply)?;
     if look.replied {
         return Ok(None);
     }
@@ -96,9 +92,14 @@ fn xreadgroup(
     Ok(Some(BlockRequest { retry_at_ms: look.retry_at_ms, ..request }))
 }
 
-fn check_groups(cx: &mut Cx<'_>, args: &Args<'_>, request: &Request) -> Result<(), Error> {
+fn check_groups(
+    cx: &mut Cx<'_>,
+    args: &Args<'_>,
+    request: &Request,
+    streams: impl Iterator<Item = usize>,
+) -> Result<(), Error> {
     let group = args.text(request.group_at.unwrap_or_default());
-    for nth in 0..request.keys.len() {
+    for nth in streams {
         let (key, id) = place(cx, args, request, nth);
         let (db, turn) = cx.db(key);
         let stream = db.read::<Stream>(turn, key)?;
@@ -128,7 +129,8 @@ fn serve_waiting(
     reply: &mut Reply<'_>,
 ) -> Result<ServeOutcome, Error> {
     let request = Request::parse(args, true, 0)?;
-    let look = serve(cx, args, &request, Some(key.bytes), reply)?;
+    let streams = reachable(cx, args, &request, key).into_iter();
+    let look = serve(cx, args, &request, (streams, Some(key.bytes)), reply)?;
     Ok(match (look.replied, look.retry_at_ms.into_iter().flatten().min()) {
         (true, _) => ServeOutcome::Replied,
         (false, Some(retry_at_ms)) => ServeOutcome::NothingUntil(retry_at_ms),
@@ -136,15 +138,21 @@ fn serve_waiting(
     })
 }
 
-/// Replies what the streams have for the consumer, or only the one under `only`, for a request that
-/// has waited. When there is nothing, nothing is replied.
+/// Replies what some of the request's streams have for the consumer, by their numbers. A request
+/// that has waited is served because of the one under `served_for`. When there is nothing, nothing
+/// is replied.
 fn serve(
     cx: &mut Cx<'_>,
     args: &Args<'_>,
     request: &Request,
-    only: Option<&[u8]>,
+    (streams, served_for): (impl ExactSizeIterator<Item = usize> + Clone, Option<&[u8]>),
     reply: &mut Reply<'_>,
 ) -> Result<Look, Error> {
+    // An error about the last stream must come before anything is done with the first.
+    let several = streams.len() > 1;
+    if several {
+        check_groups(cx, args, request, streams.clone())?;
+    }
     let group_at = request.group_at.unwrap_or_default();
     let reading = Reading {
         request,
@@ -155,11 +163,8 @@ fn serve(
     };
     let mut answer = Answer::new(request.keys.len());
     let mut retry_at_ms = Vec::new();
-    for nth in 0..request.keys.len() {
+    for nth in streams {
         let (key, id) = place(cx, args, request, nth);
-        if only.is_some_and(|only| only != key.bytes) {
-            continue;
-        }
         let (db, turn) = cx.db(key);
         let no_group = || StreamError::NoGroupToRead(echo(key.bytes), echo(reading.group));
         let mut edit = db.read_and_edit::<Stream>(turn, key)?.ok_or_else(no_group)?;
@@ -180,7 +185,8 @@ fn serve(
                     if request.claim_ms.is_some() {
                         retry_at_ms.push(reading.retry_at_ms(log, group));
                     }
-                    let made = only.is_none() && asking(group, reading.consumer, reading.now_ms).1;
+                    let has_waited = served_for.is_some();
+                    let made = !has_waited && asking(group, reading.consumer, reading.now_ms).1;
                     Changes { made, ..Changes::default() }
                 }
             }
@@ -190,11 +196,12 @@ fn serve(
             edit.set_changed();
         }
         drop(edit);
-        cx.turn.counters.hits += u64::from(counts_twice(request, only));
+        // Redis looks at each stream twice, also at a single one.
+        cx.turn.counters.hits += u64::from(!several);
         if changes.made && delivered {
             cx.turn.counters.changes += 1;
         }
-        if changes.any_claims && only.is_none() {
+        if changes.any_claims && served_for != Some(key.bytes) {
             // Others may wait for these entries to have been pending for long.
             cx.turn.effects.change(None, key.bytes);
         }

@@ -54,7 +54,7 @@ impl Bench {
             bulk_bytes_max: 1 << 20,
             limits: &Limits::default(),
         };
-        let mut cx = Cx::new(&mut parts, LockedShards::One(&mut self.shard), &hashes);
+        let mut cx = Cx::new(&mut parts, LockedShards::One(0, &mut self.shard), &hashes);
         self.out.clear();
         let mut reply = Reply::new(&mut self.out, self.resp3);
         let result = row.run.unwrap()(&mut cx, &mut args, &mut reply);

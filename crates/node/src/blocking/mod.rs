@@ -31,7 +31,7 @@ mod waits;
 
 pub use deadline::{Due, due, on_deadline};
 pub use end::{finish, give_up};
-pub(crate) use serve::{change_awaited, serve_key_changed};
+pub(crate) use serve::{change_awaited, serve_grown, serve_key_changed};
 pub use serve::{deliver, expire_and_serve};
 pub use waiter::Waiter;
 pub(crate) use waiter::WakeEvent;

@@ -48,12 +48,15 @@ impl<L: ShardLocks> ExecutionScope<'_, L> {
         let (map, extent) = (worker.node.map, self.extent);
         let mut shards = Vec::new();
         extent.shards(&mut shards, hashes, map);
+        // Who waits for several keys is answered from all of them that nobody else holds.
+        let looks_further = worker.node.waits.any_for_several_keys();
+        let lock_as = if looks_further { extent.max(Extent::Growing) } else { extent };
         // Fails with shards that have to be locked as well.
-        let mut attempt = |mut locked: LockedShards<'_>, held: Option<&[usize]>| {
+        let mut attempt = |mut locked: LockedShards<'_>| {
             // A client that has blocked in one of these shards was counted before.
             let awaited = worker.node.waits.count() != 0;
-            if let Some(held) = held.filter(|_| awaited) {
-                let missing = missing(&mut locked, &fed(&worker.node.hasher), held, map);
+            if awaited && !matches!(locked, LockedShards::All(_)) {
+                let missing = missing(&mut locked, &fed(&worker.node.hasher), map);
                 if !missing.is_empty() {
                     return Err(missing);
                 }
@@ -62,20 +65,17 @@ impl<L: ShardLocks> ExecutionScope<'_, L> {
             worker.turn.effects.set_watched(awaited);
             worker.turn.keys.keep();
             let outcome = if_admitted(admission, worker, locked.reborrow(), hashes, work);
-            if awaited {
-                let elsewhere = serve_ready((worker, db, locks), locked, held);
-                if extent != Extent::Keys {
-                    elsewhere.iter().for_each(|(db, key)| {
-                        worker.turn.effects.change(Some(*db), key);
-                    });
-                }
-                worker.turn.effects.set_watched(false);
+            if extent != Extent::Keys {
+                serve_grown((worker, db, locks), locked);
+            } else if awaited {
+                serve_ready((worker, db, locks), locked, None);
             }
+            worker.turn.effects.set_watched(false);
             worker.turn.keys.publish();
             Ok(outcome)
         };
         for _ in 0..ROUNDS_MAX {
-            match lock_all(locks, &shards, extent, |locked| attempt(locked, Some(&shards))) {
+            match lock_all(locks, &shards, lock_as, &mut attempt) {
                 Ok(Ok(outcome)) => return outcome,
                 Ok(Err(missing)) => shards.extend(missing),
                 Err(refusal) => return worker.refuse_run(refusal),
@@ -83,7 +83,7 @@ impl<L: ShardLocks> ExecutionScope<'_, L> {
             shards.sort_unstable();
             shards.dedup();
         }
-        match locks.exclusive(|all| attempt(LockedShards::All(all), None)) {
+        match locks.exclusive(|all| attempt(LockedShards::All(all))) {
             Ok(outcome) => outcome.unwrap_or(Outcome::Failed),
             Err(refusal) => worker.refuse_run(refusal),
         }
@@ -123,6 +123,22 @@ impl<L: ShardLocks> ExecutionScope<'_, L> {
     }
 }
 
+/// Serves those who wait for keys that a transaction or script has changed, on the shards that it
+/// holds in the end. What needs others is noted as changed anew, for
+/// [`serve_changed`](ExecutionScope::serve_changed).
+pub(crate) fn serve_grown<L: ShardLocks>(
+    (worker, db, locks): (&mut Worker, usize, &L),
+    locked: LockedShards<'_>,
+) {
+    if worker.turn.effects.has_changed() {
+        let mut elsewhere = Vec::new();
+        serve_ready((&mut *worker, db, locks), locked, Some(&mut elsewhere));
+        for (db, key) in elsewhere {
+            worker.turn.effects.change(Some(db), &key);
+        }
+    }
+}
+
 /// Notes every key that clients are blocked on as changed, because whole databases have: by
 /// FLUSHALL, FLUSHDB or SWAPDB. All shards are held.
 pub(crate) fn change_awaited(worker: &mut Worker, locked: &mut LockedShards<'_>) {
@@ -154,12 +170,7 @@ pub(crate) fn serve_key_changed<L: ShardLocks>(
 ///
 /// A key's queue has each target once, and each queue is walked once, so this takes time in
 /// proportion to the distinct targets.
-fn missing(
-    locked: &mut LockedShards<'_>,
-    fed: &[u64],
-    held: &[usize],
-    map: ShardMap,
-) -> Vec<usize> {
+fn missing(locked: &mut LockedShards<'_>, fed: &[u64], map: ShardMap) -> Vec<usize> {
     let mut missing = Vec::new();
     if fed.is_empty() {
         return missing;
@@ -170,7 +181,7 @@ fn missing(
     while let Some(hash) = reached.pop() {
         let number = map.shard_of(hash);
         if states[number] == ShardState::Unknown {
-            states[number] = if held.binary_search(&number).is_err() {
+            states[number] = if !locked.holds(number) {
                 missing.push(number);
                 ShardState::Leaf
             } else if locked.shard(number).has_waiters() {
@@ -230,8 +241,8 @@ pub fn expire_and_serve<L: ShardLocks, T>(
     worker.turn.effects.set_watched(awaited);
     let result = step(shard, &mut worker.turn);
     if awaited {
-        let locked = LockedShards::One(shard);
-        serve_ready((&mut *worker, 0, locks), locked, Some(&[number]));
+        let locked = LockedShards::One(number, shard);
+        serve_ready((&mut *worker, 0, locks), locked, None);
         worker.turn.effects.set_watched(false);
     }
     worker.publish_events();
@@ -252,85 +263,93 @@ pub fn deliver(worker: &mut Worker, waker: &dyn ClientWaker) {
     }
 }
 
-/// Serves those who wait for keys that have changed. All shards are held, or at least those `held`
-/// by number that [`missing`] asks for. Returns the changed keys in other shards.
+/// Serves those who wait for keys that have changed. The shards are held that [`missing`] asks for;
+/// with `elsewhere` only some of them, and it receives the keys for which others are needed.
 fn serve_ready<L: ShardLocks>(
     (worker, db, locks): (&mut Worker, usize, &L),
     mut locked: LockedShards<'_>,
-    held: Option<&[usize]>,
-) -> Vec<Changed> {
-    let tsc = || locks.tsc();
+    elsewhere: Option<&mut Vec<Changed>>,
+) {
     let (mut parts, node, wake_events) = worker.parts(db);
-    let cx = &mut Cx::new(&mut parts, locked.reborrow(), &[]);
-    let (mut ready, mut elsewhere) = (VecDeque::new(), Vec::new());
-    queue_changed(cx, db, held, &mut ready, &mut elsewhere);
-    while let Some((db, key)) = ready.pop_front() {
-        serve_key(cx, &node.waits, (db, &key), held, &mut ready, &tsc, wake_events);
+    let cx = Cx::new(&mut parts, locked.reborrow(), &[]);
+    let tsc = &|| locks.tsc();
+    let ready = VecDeque::new();
+    let mut service = Service { cx, waits: &node.waits, ready, elsewhere, tsc, wake_events };
+    service.queue_changed(db);
+    while let Some((db, key)) = service.ready.pop_front() {
+        service.serve_key(db, &key);
     }
     worker.publish_events();
-    elsewhere
 }
 
-/// Adds those of the keys that have changed just now for which someone may wait.
-fn queue_changed(
-    cx: &mut Cx<'_>,
-    db: usize,
-    held: Option<&[usize]>,
-    ready: &mut VecDeque<Changed>,
-    elsewhere: &mut Vec<Changed>,
-) {
-    for (other, key) in cx.turn.effects.take_changed() {
-        let hash = cx.turn.key(&key).hash;
-        let number = cx.map.shard_of(hash);
-        // A key that a command only came across, and that had expired, may lie anywhere.
-        if held.is_some_and(|held| held.binary_search(&number).is_err()) {
-            elsewhere.push((other.unwrap_or(db), key));
-        } else if cx.shards.shard(number).is_awaited(hash) {
-            ready.push_back((other.unwrap_or(db), key));
+/// The service of blocked clients at the end of a command.
+struct Service<'a> {
+    cx: Cx<'a>,
+    waits: &'a Waits,
+    /// Keys that may have something for someone.
+    ready: VecDeque<Changed>,
+    /// Keys that are served later, when other shards are held, if there is a later.
+    elsewhere: Option<&'a mut Vec<Changed>>,
+    tsc: &'a dyn Fn() -> u64,
+    wake_events: &'a mut Vec<WakeEvent>,
+}
+
+impl Service<'_> {
+    /// Adds those of the keys that have changed just now for which someone may wait.
+    fn queue_changed(&mut self, db: usize) {
+        for (other, key) in self.cx.turn.effects.take_changed() {
+            let hash = self.cx.turn.key(&key).hash;
+            let number = self.cx.map.shard_of(hash);
+            let change = (other.unwrap_or(db), key);
+            // A key that a command only came across, and that had expired, may lie anywhere.
+            if !self.cx.shards.holds(number) {
+                self.put_off(change);
+            } else if self.cx.shards.shard(number).is_awaited(hash) {
+                self.ready.push_back(change);
+            }
         }
     }
-}
 
-/// Serves those who wait for one key, as long as it has something for them.
-fn serve_key(
-    cx: &mut Cx<'_>,
-    waits: &Waits,
-    (db, key): (usize, &[u8]),
-    held: Option<&[usize]>,
-    ready: &mut VecDeque<Changed>,
-    tsc: &dyn Fn() -> u64,
-    wake_events: &mut Vec<WakeEvent>,
-) {
-    let key = cx.turn.key(key);
-    let map = cx.map;
-    let number = map.shard_of(key.hash);
-    let mut from = 0;
-    while cx.shards.shard(number).is_awaited(key.hash) {
-        let (part, turn) = cx.db_at(db, key);
-        let type_name =
-            part.lookup(turn, key, Lookup::Quiet).map(|stored| stored.kind().type_name());
-        let waiters = cx.shards.shard(number).waiters();
-        let Some((at, client)) = waiters.next(db, key, from, type_name) else { return };
-        // A key that the command took from can serve nobody whose destination is elsewhere.
-        let is_held =
-            |target| held.is_none_or(|held| held.binary_search(&map.shard_of(target)).is_ok());
-        // A client whose wait has ended is here until its owner takes it out.
-        let waiter = waits.find(client.id).filter(|_| client.target.is_none_or(is_held));
-        let Some(waiter) = waiter else {
+    fn put_off(&mut self, change: Changed) {
+        if let Some(elsewhere) = &mut self.elsewhere {
+            elsewhere.push(change);
+        }
+    }
+
+    /// Serves those who wait for one key, as long as it has something for them.
+    fn serve_key(&mut self, db: usize, name: &[u8]) {
+        let cx = &mut self.cx;
+        let key = cx.turn.key(name);
+        let map = cx.map;
+        let number = map.shard_of(key.hash);
+        let mut from = 0;
+        while self.cx.shards.shard(number).is_awaited(key.hash) {
+            let cx = &mut self.cx;
+            let (part, turn) = cx.db_at(db, key);
+            let type_name =
+                part.lookup(turn, key, Lookup::Quiet).map(|stored| stored.kind().type_name());
+            let waiters = cx.shards.shard(number).waiters();
+            let Some((at, client)) = waiters.next(db, key, from, type_name) else { return };
             from = at + 1;
-            continue;
-        };
-        let db = waiter.db;
-        match waiter.serve(cx, key, &is_held, tsc) {
-            Some(event @ WakeEvent::Served { .. }) => {
-                cx.shards.shard(number).remove_waiter(db, key, at);
-                queue_changed(cx, db, held, ready, &mut Vec::new());
-                wake_events.push(event);
-                from = at;
+            // A client whose wait has ended is here until its owner takes it out.
+            let Some(waiter) = self.waits.find(client.id) else { continue };
+            if client.target.is_some_and(|target| !cx.shards.try_hold(map.shard_of(target))) {
+                if self.elsewhere.is_some() {
+                    self.put_off((db, name.to_vec()));
+                    return;
+                }
+                // The command took from the key, or it has nothing for anybody.
+                continue;
             }
-            event => {
-                from = at + 1;
-                wake_events.extend(event);
+            let db = waiter.db;
+            match waiter.serve(cx, key, self.tsc) {
+                Some(event @ WakeEvent::Served { .. }) => {
+                    cx.shards.shard(number).remove_waiter(db, key, at);
+                    self.wake_events.push(event);
+                    self.queue_changed(db);
+                    from = at;
+                }
+                event => self.wake_events.extend(event),
             }
         }
     }

@@ -175,30 +175,35 @@ impl Waiter {
         Args::new(&[], &self.spans, &self.args)
     }
 
+    pub(super) fn has_several_keys(&self) -> bool {
+        self.request.keys.len() > 1
+    }
+
     pub(super) fn keys(&self) -> impl Iterator<Item = &[u8]> {
         self.request.keys.clone().map(|at| self.args[at].as_slice())
     }
 
-    /// The first of its keys that has an element for it, and nobody who has waited for that longer,
-    /// if it comes before `key`, which has one. Redis runs the command again, and so takes the
-    /// first one; also from those who have waited for it longer.
-    fn first_ready<'k>(
-        &'k self,
-        cx: &mut Cx<'_>,
-        key: Key<'k>,
-        is_held: &dyn Fn(u64) -> bool,
-    ) -> Key<'k> {
-        let takes = matches!(self.request.blocked_on, BlockedOn::List | BlockedOn::SortedSet);
+    /// The key that answers it when `key` has something for it: a key before that one, of those in
+    /// shards that nobody else holds, that has an element for it too, and nobody who has waited for
+    /// that longer; or that has another type, which is an error. Redis runs the command again, and
+    /// so takes the first element; also from those who have waited for it longer.
+    fn first_ready<'k>(&'k self, cx: &mut Cx<'_>, key: Key<'k>) -> Key<'k> {
+        let blocked_on = self.request.blocked_on;
+        let takes = matches!(blocked_on, BlockedOn::List | BlockedOn::SortedSet);
         for own in self.keys().take_while(|own| takes && *own != key.bytes) {
             let own = cx.turn.key(own);
-            if !is_held(own.hash) {
+            let number = cx.map.shard_of(own.hash);
+            if !cx.shards.try_hold(number) {
                 continue;
             }
             let (part, turn) = cx.db_at(self.db, own);
             let stored = part.lookup(turn, own, Lookup::Quiet);
-            let type_name = stored.map(|stored| stored.kind().type_name());
-            let waiters = cx.shards.shard(cx.map.shard_of(own.hash)).waiters();
-            let first = waiters.next(self.db, own, 0, type_name);
+            let Some(type_name) = stored.map(|stored| stored.kind().type_name()) else { continue };
+            if !blocked_on.wants(Some(type_name)) {
+                return own;
+            }
+            let waiters = cx.shards.shard(number).waiters();
+            let first = waiters.next(self.db, own, 0, Some(type_name));
             if first.is_some_and(|(_, client)| client.id == self.record.id) {
                 return own;
             }
@@ -206,18 +211,17 @@ impl Waiter {
         key
     }
 
-    /// Tries to answer it because `key` has changed or is due for a retry. `is_held` tells of a
-    /// key's hash whether its shard is locked, `tsc` reads the TSC. Returns what its owner has to
-    /// be told, if anything: a wait that goes on usually tells nothing.
+    /// Tries to answer it because `key` has changed or is due for a retry. `tsc` reads the TSC.
+    /// Returns what its owner has to be told, if anything: a wait that goes on usually tells
+    /// nothing.
     pub(super) fn serve(
         self: Arc<Self>,
         cx: &mut Cx<'_>,
         key: Key<'_>,
-        is_held: &dyn Fn(u64) -> bool,
         tsc: &dyn Fn() -> u64,
     ) -> Option<WakeEvent> {
         let start = tsc();
-        let key = self.first_ready(cx, key, is_held);
+        let key = self.first_ready(cx, key);
         let mut error = None;
         let mut outcome = ServeOutcome::Replied;
         let touch = std::mem::replace(&mut cx.turn.touch, !self.no_touch);

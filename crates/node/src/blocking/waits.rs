@@ -22,6 +22,8 @@ pub struct Waits {
     /// Changes while the shards of the wait's keys are locked, before they are unlocked when a wait
     /// begins and after when it ends: who has a shard locked sees all who wait in it.
     count: AtomicUsize,
+    /// Those of them that wait for more than one key.
+    for_several_keys: AtomicUsize,
 }
 
 impl Waits {
@@ -34,12 +36,17 @@ impl Waits {
         let id = waiter.record.id;
         self.part(id).lock().insert(id, Arc::clone(waiter));
         self.count.fetch_add(1, Ordering::Relaxed);
+        if waiter.has_several_keys() {
+            self.for_several_keys.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     /// Removes a client's wait, which is in no queue any more.
     pub(super) fn remove(&self, id: u64) {
-        if self.part(id).lock().remove(&id).is_some() {
-            self.count.fetch_sub(1, Ordering::Relaxed);
+        let Some(waiter) = self.part(id).lock().remove(&id) else { return };
+        self.count.fetch_sub(1, Ordering::Relaxed);
+        if waiter.has_several_keys() {
+            self.for_several_keys.fetch_sub(1, Ordering::Relaxed);
         }
     }
 
@@ -61,5 +68,10 @@ impl Waits {
     #[inline]
     pub fn count(&self) -> usize {
         self.count.load(Ordering::Relaxed)
+    }
+
+    /// Whether one of them waits for more than one key.
+    pub(super) fn any_for_several_keys(&self) -> bool {
+        self.for_several_keys.load(Ordering::Relaxed) != 0
     }
 }

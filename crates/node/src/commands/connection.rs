@@ -11,7 +11,8 @@ use crate::execution::outcome::Outcome;
 /// What nearly all commands on connections are: they need no dataset.
 const ANYTIME: Flags = Flags::LOADING.with(Flags::STALE).with(Flags::FAST);
 /// What a client may say before it has authenticated.
-const FIRST: Flags = ANYTIME.with(Flags::NOSCRIPT).with(Flags::NO_AUTH).with(Flags::ALLOW_BUSY);
+const FIRST: Flags =
+    ANYTIME.with(Flags::NOSCRIPT).with(Flags::NO_AUTH).with(Flags::ALLOW_BUSY).with(Flags::SESSION);
 
 const USER: Argument = Argument::new("username", Shape::String);
 const PASSWORD: Argument = Argument::new("password", Shape::String);

@@ -18,8 +18,12 @@ use crate::propagation::subscribe;
 
 const ANYTIME: Flags = Flags::PUBSUB.with(Flags::LOADING).with(Flags::STALE);
 const PUBLISHES: Flags = ANYTIME.with(Flags::FAST).with(Flags::MAY_REPLICATE);
-const SUBSCRIBES: Flags =
-    ANYTIME.with(Flags::NOSCRIPT).with(Flags::SUBSCRIBED).with(Flags::HOME).with(Flags::PUSHES);
+const SUBSCRIBES: Flags = ANYTIME
+    .with(Flags::NOSCRIPT)
+    .with(Flags::SUBSCRIBED)
+    .with(Flags::HOME)
+    .with(Flags::PUSHES)
+    .with(Flags::SESSION);
 
 const CHANNEL: Argument = Argument::new("channel", Shape::String);
 const SHARD_CHANNEL: Argument = Argument::new("shardchannel", Shape::String);

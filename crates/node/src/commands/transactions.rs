@@ -38,7 +38,9 @@ pub const ROWS: &[Row<Call>] = &[
         Call::Node(multi),
     ),
     Row::new(
-        spec("unwatch", 1, "2.2.0").summary("Ends the watch of all keys.").flags(QUICK),
+        spec("unwatch", 1, "2.2.0")
+            .summary("Ends the watch of all keys.")
+            .flags(QUICK.with(Flags::SESSION)),
         Call::Node(unwatch),
     ),
     Row::new(

@@ -93,12 +93,7 @@ impl HeldCalls<'_, '_> {
         worker.turn.effects.end_command(session.db, |key| {
             let hash = hasher.hash(key);
             let number = map.shard_of(hash);
-            let is_held = match shards {
-                LockedShards::Many(held) => held.holds(number),
-                LockedShards::Each(_) => false,
-                LockedShards::One(_) | LockedShards::All(_) => true,
-            };
-            !is_held || shards.shard_ref(number).is_awaited(hash)
+            !shards.holds(number) || shards.shard_ref(number).is_awaited(hash)
         });
     }
 

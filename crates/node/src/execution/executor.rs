@@ -216,7 +216,9 @@ impl<L: ShardLocks> Executor<'_, L> {
     }
 
     pub(crate) fn reject(&mut self, entry: Option<&Entry>, error: &Error) -> Outcome {
-        if let Some(entry) = entry {
+        // There is no command of that name.
+        let is_command = !matches!(error, Error::UnknownSubcommand(..));
+        if let Some(entry) = entry.filter(|_| is_command) {
             self.worker.stats.commands[usize::from(entry.index)].rejected.add(1);
         }
         let mut text = error.text();

@@ -18,6 +18,7 @@ use engine::{LockedShards, ScriptError, ShardMap};
 use resp::Args;
 use store::Turn;
 
+use crate::blocking::serve_grown;
 use crate::clients::record::ClientRecord;
 use crate::execution::outcome::Outcome;
 use crate::execution::request::Request;
@@ -196,12 +197,13 @@ impl<L: ShardLocks> ExecutionScope<'_, L> {
     #[inline]
     fn run_on_key(&mut self, hash: u64, work: Work<'_>) -> Option<Outcome> {
         let (worker, locks) = (&mut *self.worker, self.locks);
-        let outcome = locks.one(worker.node.map.shard_of(hash), |shard| {
+        let number = worker.node.map.shard_of(hash);
+        let outcome = locks.one(number, |shard| {
             follow_time(locks, &mut worker.turn);
             if shard.is_awaited(hash) {
                 return None;
             }
-            Some(work(worker, LockedShards::One(shard), &[hash]))
+            Some(work(worker, LockedShards::One(number, shard), &[hash]))
         });
         outcome.unwrap_or_else(|refusal| Some(self.worker.refuse_run(refusal)))
     }
@@ -236,7 +238,10 @@ impl<L: ShardLocks> ExecutionScope<'_, L> {
                 return None;
             }
             worker.turn.keys.keep();
-            let outcome = if_admitted(admission, worker, locked, hashes, work);
+            let outcome = if_admitted(admission, worker, locked.reborrow(), hashes, work);
+            if extent != Extent::Keys {
+                serve_grown((worker, db, locks), locked);
+            }
             worker.turn.keys.publish();
             Some(outcome)
         });
@@ -322,8 +327,8 @@ pub(crate) fn lock_all<L: ShardLocks, T>(
     work: impl FnOnce(LockedShards<'_>) -> T,
 ) -> Result<T, ScriptError> {
     match shards {
-        [shard] if extent == Extent::Keys => {
-            locks.one(*shard, |shard| work(LockedShards::One(shard)))
+        [number] if extent == Extent::Keys => {
+            locks.one(*number, |shard| work(LockedShards::One(*number, shard)))
         }
         shards => locks.many(shards, |held| work(LockedShards::Many(held))),
     }

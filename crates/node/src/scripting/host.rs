@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use acl::log::Origin;
 use command::{Flags, Group, ShardScope};
-use engine::{Error, LockedShards, ScriptError};
+use engine::{AclError, Error, LockedShards, ScriptError};
 use parking_lot::{Mutex, MutexGuard};
 use resp::{Args, Out, Reply};
 use script::{Host, LogLevel, Replication, Tick};
@@ -75,6 +75,8 @@ pub(super) struct ScriptHost<'a, 's, 'c> {
     /// It needed a shard that another holds. What it does from here on does not count.
     pub(super) is_refused: bool,
     pub(super) fate: Arc<Fate>,
+    /// It has closed its client: by CLIENT KILL, or with its user.
+    pub(super) has_closed: bool,
     /// The request that runs it.
     pub(super) request: Args<'c>,
     pub(super) name: Name<'c>,
@@ -107,6 +109,7 @@ impl<'a, 's, 'c> ScriptHost<'a, 's, 'c> {
             allows_oom: false,
             is_beyond: false,
             is_refused: false,
+            has_closed: false,
             fate,
             request,
             name,
@@ -184,7 +187,7 @@ impl<'a, 's, 'c> ScriptHost<'a, 's, 'c> {
             LockedShards::Many(held) => Held::Shards(
                 (0..worker.node.map.len()).filter(|shard| held.holds(*shard)).collect(),
             ),
-            LockedShards::One(_) | LockedShards::Each(_) => {
+            LockedShards::One(..) | LockedShards::Each(_) => {
                 unreachable!("what a script holds may become more")
             }
         };
@@ -202,13 +205,15 @@ impl<'a, 's, 'c> ScriptHost<'a, 's, 'c> {
         self.calls.host.outside(&StaysInside, |host| host.log(LogLevel::Warning, line.as_bytes()));
     }
 
+    /// The command that a script calls.
+    fn find(&self, args: &Args<'_>) -> Result<&'static Entry, ScriptError> {
+        let entry = self.calls.worker.table.resolve(args);
+        entry.filter(|entry| !entry.lacks_subcommand(args)).ok_or(ScriptError::UnknownCommand)
+    }
+
     /// The checks that a command from a script must pass.
-    fn admit(&mut self, args: &Args<'_>) -> Result<&'static Entry, Error> {
-        let entry = self.calls.worker.table.resolve(args).ok_or(ScriptError::UnknownCommand)?;
+    fn admit(&mut self, entry: &Entry, args: &Args<'_>) -> Result<(), Error> {
         let flags = entry.spec.flags;
-        if entry.lacks_subcommand(args) {
-            return Err(ScriptError::UnknownCommand.into());
-        }
         if !entry.spec.accepts(args.len()) {
             return Err(ScriptError::Arity.into());
         }
@@ -216,16 +221,33 @@ impl<'a, 's, 'c> ScriptHost<'a, 's, 'c> {
             return Err(ScriptError::NotAllowed.into());
         }
         let HeldCalls { worker, session, .. } = &mut self.calls;
-        access::admit_inside(worker, session, entry, args, Origin::Lua)?;
+        let admitted = access::admit_inside(worker, session, entry, args, Origin::Lua);
+        // As in Redis an option is denied last, as if the command had begun.
+        let denied_option = match admitted {
+            Err(error @ Error::Acl(AclError::Option(_))) => Some(error),
+            admitted => {
+                admitted?;
+                None
+            }
+        };
         if self.read_only && flags.may_write() {
             return Err(ScriptError::ReadOnly.into());
         }
-        Ok(entry)
+        // Once it has written, it goes on to its end.
+        let is_refused = self.calls.worker.out_of_memory
+            && flags.has(Flags::DENYOOM)
+            && !self.allows_oom
+            && !self.fate.has_written();
+        if is_refused {
+            return Err(Error::OutOfMemory);
+        }
+        denied_option.map_or(Ok(()), Err)
     }
 
     /// Whether the script may call a command that is denied to scripts: after DEBUG
     /// SET-DISABLE-DENY-SCRIPTS, and if it neither needs the interpreter, which is in use, nor
-    /// changes the state of a transaction.
+    /// changes the state of a transaction or of the client, which is that of the caller. In Redis
+    /// scripts have a client of their own.
     #[cold]
     fn allows_noscript(&self, entry: &Entry) -> bool {
         let worker = &self.calls.worker;
@@ -234,6 +256,7 @@ impl<'a, 's, 'c> ScriptHost<'a, 's, 'c> {
             && entry.spec.group != Group::Scripting
             && !flags.has(Flags::NOT_QUEUED)
             && !flags.has(Flags::NO_MULTI)
+            && !flags.has(Flags::SESSION)
             && (worker.index == 0 || !flags.has(Flags::MAIN))
     }
 
@@ -306,18 +329,14 @@ impl<'a, 's, 'c> ScriptHost<'a, 's, 'c> {
         if self.is_refused {
             return Err(ScriptError::ShardInUse.into());
         }
-        let entry = self.admit(&args)?;
+        let entry = self.find(&args)?;
+        if let Err(error) = self.admit(entry, &args) {
+            self.calls.worker.stats.commands[usize::from(entry.index)].rejected.add(1);
+            return Err(error);
+        }
         if let Err(error) = self.reach_shards(entry, &args) {
             self.is_refused = error == ScriptError::ShardInUse;
             return Err(error.into());
-        }
-        // Once it has written, it goes on to its end.
-        let is_refused = self.calls.worker.out_of_memory
-            && entry.spec.flags.has(Flags::DENYOOM)
-            && !self.allows_oom
-            && !self.fate.has_written();
-        if is_refused {
-            return Err(Error::OutOfMemory);
         }
         if entry.spec.flags.has(Flags::WRITE) && !self.fate.write() {
             return Err(ScriptError::Killed.into());
@@ -334,6 +353,7 @@ impl<'a, 's, 'c> ScriptHost<'a, 's, 'c> {
             blocking::change_awaited(worker, shards);
         }
         let failed = matches!(outcome, Outcome::Failed);
+        self.has_closed |= matches!(outcome, Outcome::Close);
         if failed {
             note_error(worker, out, mark);
         }
@@ -358,9 +378,8 @@ impl Host for ScriptHost<'_, '_, '_> {
     }
 
     fn acl_check(&mut self, args: Args<'_>) -> Option<bool> {
-        let entry = self.calls.worker.table.resolve(&args)?;
-        (!entry.lacks_subcommand(&args))
-            .then(|| access::check(self.calls.session.user(), entry, &args).is_ok())
+        let entry = self.find(&args).ok()?;
+        Some(access::check(self.calls.session.user(), entry, &args).is_ok())
     }
 
     fn set_replication(&mut self, targets: Replication) {

@@ -411,10 +411,12 @@ fn run_held(
     };
     host.end();
     let errors = vm.take_returned_errors();
-    let (is_beyond, is_refused) = (host.is_beyond, host.is_refused);
+    let (is_beyond, is_refused, has_closed) = (host.is_beyond, host.is_refused, host.has_closed);
     let has_written = host.fate.has_written();
     let HeldCalls { worker, session, .. } = host.calls;
-    session.db = db;
+    if session.db != db {
+        session.select(db);
+    }
     worker.turn.effects.set_logged(true);
     worker.turn.effects.end_transaction();
     if let Some(seen) = code.key_use() {
@@ -434,7 +436,7 @@ fn run_held(
             for error in &errors {
                 worker.stats.note_error(&String::from_utf8_lossy(error));
             }
-            return Some(Outcome::Done);
+            return Some(if has_closed { Outcome::Close } else { Outcome::Done });
         }
         Err(failure) => failure,
     };

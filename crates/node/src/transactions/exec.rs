@@ -126,7 +126,7 @@ impl<L: ShardLocks> Executor<'_, L> {
 /// those behind one that removes the client's own user run by the rules of the default user, and
 /// what they reply is not sent: the client is closed.
 fn call_queued(mut calls: HeldCalls<'_, '_>, out: &mut Out, transaction: &Transaction) -> Outcome {
-    let (mut outcome, mut replied) = (Outcome::Done, None);
+    let (mut outcome, mut replied, mut denied) = (Outcome::Done, None, false);
     let (db, unix_ms) = (calls.session.db, calls.worker.turn.unix_ms);
     Reply::new(out, calls.session.resp3).array(transaction.len());
     calls.worker.turn.effects.begin_transaction(db, unix_ms);
@@ -137,6 +137,7 @@ fn call_queued(mut calls: HeldCalls<'_, '_>, out: &mut Out, transaction: &Transa
         if let Err(error) = access::admit_inside(worker, session, entry, &args, Origin::Multi) {
             Reply::new(out, session.resp3).error(&error.text());
             note_error(worker, out, mark);
+            denied = true;
             continue;
         }
         let came_of = calls.call(out, entry, args, hashes);
@@ -164,5 +165,12 @@ fn call_queued(mut calls: HeldCalls<'_, '_>, out: &mut Out, transaction: &Transa
     if let Some(replied) = replied {
         out.truncate(replied);
     }
-    outcome
+    // As in Redis, EXEC has failed when a command did not run.
+    match outcome {
+        Outcome::Done if denied => {
+            calls.worker.error_counted = true;
+            Outcome::Failed
+        }
+        outcome => outcome,
+    }
 }

@@ -154,6 +154,11 @@ impl TestServer {
         self.shards.when_waiting.set(Some(Box::new(waits)));
     }
 
+    /// The shard of a key.
+    pub fn shard_of(&self, key: &str) -> usize {
+        self.node.map.shard_of(self.node.hasher.hash(key.as_bytes()))
+    }
+
     /// From now on another thread holds this shard, or none.
     pub fn set_busy(&self, shard: Option<usize>) {
         self.shards.busy.set(shard);
@@ -168,9 +173,7 @@ impl TestServer {
     /// From now on a script of another thread, which has run for too long, holds the shard of this
     /// key, or all of them.
     pub fn begin_busy_script(&self, key: Option<&str>) {
-        let map = self.node.map;
-        let shard = |key: &str| map.shard_of(self.node.hasher.hash(key.as_bytes()));
-        let holds = key.map_or(Held::All, |key| Held::Shards(vec![shard(key)]));
+        let holds = key.map_or(Held::All, |key| Held::Shards(vec![self.shard_of(key)]));
         let script = BusyScript { thread: 1, is_function: false, waits: true, holds };
         self.node.scripting.busy.begin(script);
     }

@@ -125,7 +125,7 @@ impl HeldShards for FakeHeldShards<'_> {
     }
 
     fn try_add(&mut self, number: usize) -> bool {
-        self.add(number, Duration::ZERO)
+        self.all.busy.get() != Some(number) && self.add(number, Duration::ZERO)
     }
 
     fn add(&mut self, number: usize, _: Duration) -> bool {

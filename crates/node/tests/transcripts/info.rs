@@ -242,14 +242,16 @@ OK
   s:4\\r\\n*
 > CONFIG RESETSTAT
 OK
+> CONFIG NOSUCH
+~~ -ERR unknown subcommand *
 > INFO commandstats
 "# Commandstats\r\ncmdstat_config|resetstat:calls=1,usec=7,usec_per_call=7.00,rejected_calls=0,faile
   d_calls=0\r\n"
 > INFO errorstats
-"# Errorstats\r\n"
+"# Errorstats\r\nerrorstat_ERR:count=1\r\n"
 > INFO stats
 ~~ *total_commands_processed:3\\r\\n*keyspace_hits:0\\r\\nkeyspace_misses:0\\r\\n*total_error_replie
-  s:0\\r\\n*
+  s:1\\r\\n*
 > XGROUP CREATE s g $ MKSTREAM
 OK
 > XREADGROUP GROUP g c STREAMS s >
@@ -266,6 +268,71 @@ nil-array
 ~~ *rdb_changes_since_last_save:3\\r\\n*
 > CONFIG RESETSTAT x
 -ERR wrong number of arguments for 'config|resetstat' command
+"##,
+    );
+}
+
+/// What a script or a transaction may not run counts as rejected, as in Redis.
+#[test]
+fn commands_refused_within_others_are_counted() {
+    let scripts = [
+        ("redis.pcall('get')", "get"),
+        ("redis.pcall('object', 'encoding')", "object|encoding"),
+        ("redis.pcall('watch', 'k')", "watch"),
+        ("redis.pcall('set', 'k', 'v')", "set"),
+        ("redis.pcall('get', 'other')", "get"),
+        ("redis.pcall('incr', 'k')", "incr"),
+    ];
+    for (script, name) in scripts {
+        let eval = if name == "incr" { "EVAL_RO" } else { "EVAL" };
+        check(&format!(
+            r#"
+> ACL SETUSER u on nopass ~k +@all -set
+OK
+> AUTH u x
+OK
+> {eval} "{script} return 1" 0
+1
+> MULTI
+OK
+> {eval} "{script} return 1" 0
+QUEUED
+> EXEC
+[1]
+> INFO commandstats
+~~ *cmdstat_{name}:calls=0,*,rejected_calls=2,failed_calls=0\\r\\n*
+> INFO commandstats
+~~ *cmdstat_exec:calls=1,*,rejected_calls=0,failed_calls=0\\r\\n*
+"#
+        ));
+    }
+    // What it calls and what fails is no rejection, nor is what no command is called.
+    check(
+        r##"
+> SET k text
+OK
+> EVAL "redis.pcall('incr', 'k') redis.pcall('nosuch') redis.pcall('config', 'nosuch')" 0
+nil
+> INFO commandstats
+~~ *cmdstat_incr:calls=1,*,rejected_calls=0,failed_calls=1\\r\\n*
+> INFO commandstats
+~~ *cmdstat_eval:calls=1,*,rejected_calls=0,failed_calls=0\\r\\n*
+> ACL SETUSER u on nopass ~k +@all
+OK
+> AUTH u x
+OK
+> MULTI
+OK
+> ACL SETUSER u -get
+QUEUED
+> GET k
+QUEUED
+> EXEC
+~~ ?OK, -NOPERM *
+> INFO commandstats
+~~ *cmdstat_exec:calls=1,*,rejected_calls=0,failed_calls=1\\r\\n*
+> INFO errorstats
+"# Errorstats\r\nerrorstat_ERR:count=3\r\nerrorstat_NOPERM:count=1\r\n"
 "##,
     );
 }

@@ -30,6 +30,7 @@ mod latency;
 mod list;
 mod memory_limit;
 mod movable_keys;
+mod noscript;
 mod notifications;
 mod pubsub;
 mod record;

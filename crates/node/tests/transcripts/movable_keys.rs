@@ -33,10 +33,12 @@ struct Form {
     value: &'static str,
     /// It stops at the first key that exists, and all exist.
     stops_at_first: bool,
+    /// It writes to the last of its keys, and looks at the first.
+    writes_last: bool,
 }
 
 const fn form(head: &'static str, options: &'static [&'static str], value: &'static str) -> Form {
-    Form { head, options, tail: "", value, stops_at_first: false }
+    Form { head, options, tail: "", value, stops_at_first: false, writes_last: false }
 }
 
 const fn pop(head: &'static str, value: &'static str) -> Form {
@@ -57,8 +59,8 @@ const LIST: &str = "RPUSH k 1 2 3 4 5 6";
 const FORMS: &[Form] = &[
     streams("XREAD", &["COUNT i", "BLOCK i"]),
     streams("XREADGROUP", &["GROUP w w", "COUNT i", "BLOCK i", "CLAIM i", "NOACK"]),
-    form("GEORADIUS k 0 0 9 km", GEO, GEO_VALUE),
-    form("GEORADIUSBYMEMBER k m 9 km", GEO, GEO_VALUE),
+    Form { writes_last: true, ..form("GEORADIUS k 0 0 9 km", GEO, GEO_VALUE) },
+    Form { writes_last: true, ..form("GEORADIUSBYMEMBER k m 9 km", GEO, GEO_VALUE) },
     form("SORT k", SORT, LIST),
     form("SORT_RO k", &["BY w", "GET w", "LIMIT 0 i", "ALPHA", "DESC"], LIST),
     form("MSETEX 2 k w k w", &["XX", "EX i"], "SET k v"),
@@ -100,10 +102,16 @@ fn rows_find_the_keys_that_handlers_use() {
             let (reply, _) = server.request("a", &request);
             let (request_text, reply) = (show(&request), String::from_utf8_lossy(&reply));
             assert!(!reply.starts_with('-'), "{request_text}: {reply}");
-            let (mut found, first) = found_keys(&request);
-            if form.stops_at_first {
-                found = first.into_iter().collect();
+            let mut found = found_keys(&request);
+            if form.writes_last {
+                let last = found.iter().max().cloned();
+                found.truncate(1);
+                found.extend(last);
             }
+            if form.stops_at_first {
+                found.truncate(1);
+            }
+            let found = found.into_iter().map(|(_, key)| key).collect();
             assert_eq!(used_keys(&mut server, &names), found, "{request_text}");
         }
     }
@@ -163,8 +171,8 @@ fn used_keys(server: &mut TestServer, names: &[String]) -> BTreeSet<String> {
     names.iter().filter(|name| idle(name)).cloned().collect()
 }
 
-/// The keys that the command's row finds, and the first of them.
-fn found_keys(request: &[Vec<u8>]) -> (BTreeSet<String>, Option<String>) {
+/// The keys that the command's row finds, in its order, with their places in the request.
+fn found_keys(request: &[Vec<u8>]) -> Vec<(usize, String)> {
     let mut buffer = Vec::new();
     let mut spans = Vec::new();
     for word in request {
@@ -174,9 +182,7 @@ fn found_keys(request: &[Vec<u8>]) -> (BTreeSet<String>, Option<String>) {
     let args = Args::new(&buffer, &spans, &[]);
     let entry = table().resolve(&args).unwrap();
     let positions = entry.spec.keys.iter().flat_map(|spec| spec.positions(&args));
-    let keys: Vec<String> =
-        positions.map(|at| String::from_utf8_lossy(args.text(at)).into_owned()).collect();
-    (keys.iter().cloned().collect(), keys.first().cloned())
+    positions.map(|at| (at, String::from_utf8_lossy(args.text(at)).into_owned())).collect()
 }
 
 fn show(request: &[Vec<u8>]) -> String {

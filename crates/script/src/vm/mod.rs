@@ -30,8 +30,8 @@ use self::cache::Cache;
 pub use self::cache::{LoadedFunction, LoadedScript};
 pub use self::natives::hex;
 pub use self::state::State;
+use self::state::{KILLED, Registration, STATE};
 pub use self::state::{LOAD_AGAIN_TIMEOUT, LOAD_TIMEOUT};
-use self::state::{Registration, STATE};
 use self::to_resp::{Writer, error_text};
 use crate::failure::{CALL_OF_NIL, Failure, Place, name_call, one_line, until_nul};
 use crate::host::{HOST, Host};
@@ -307,7 +307,13 @@ impl Vm {
         };
         if let Some(stop) = self.state.end() {
             self.recover();
-            return Err(failed(format!("ERR {}", stop.text).as_bytes()));
+            let text = format!("ERR {}", stop.text);
+            // Only the call of a function is killed, and fails as if the function had begun.
+            return Err(if stop.text == KILLED {
+                Failure::new(text)
+            } else {
+                failed(text.as_bytes())
+            });
         }
         match ran {
             Ok((true, _)) => Ok(registered),

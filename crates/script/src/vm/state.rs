@@ -35,6 +35,9 @@ pub const LOAD_TIMEOUT: Duration = Duration::from_millis(500);
 /// then, and whoever calls a function is not to blame.
 pub const LOAD_AGAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// The text of the error when the host ends a script.
+pub const KILLED: &str = "Script killed by user with SCRIPT KILL...";
+
 /// Why a running script ends before its end.
 #[derive(Clone, Debug)]
 pub struct Stop {
@@ -182,7 +185,7 @@ impl State {
                     Ok(()) => return Ok(()),
                     Err(text) => self.stop_at(lua, text),
                 },
-                Tick::Kill => self.stop_at(lua, "Script killed by user with SCRIPT KILL..."),
+                Tick::Kill => self.stop_at(lua, KILLED),
             }
         }
         // Every safepoint from here on comes by here.

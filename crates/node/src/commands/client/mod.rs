@@ -62,12 +62,14 @@ pub const ROWS: &[Row<NodeHandler>] = &[Row::container(
         Row::new(
             admin("no-evict", 3, "7.0.0")
                 .summary("Excludes the connection from the eviction of clients.")
+                .flags(Flags::SESSION)
                 .arguments(ON_OFF),
             no_evict,
         ),
         Row::new(
             own("no-touch", 3, "7.2.0")
                 .summary("Sets whether the connection's commands update the access times of keys.")
+                .flags(Flags::SESSION)
                 .arguments(ON_OFF),
             no_touch,
         ),
@@ -75,6 +77,7 @@ pub const ROWS: &[Row<NodeHandler>] = &[Row::container(
         Row::new(
             own("reply", 3, "3.2.0")
                 .summary("Turns replies to the connection on or off, or skips the next one.")
+                .flags(Flags::SESSION)
                 .arguments(&[Argument::new(
                     "action",
                     Shape::OneOf(&[
@@ -88,6 +91,7 @@ pub const ROWS: &[Row<NodeHandler>] = &[Row::container(
         Row::new(
             own("setinfo", 4, "7.2.0")
                 .summary("Sets the name or version of the client's library.")
+                .flags(Flags::SESSION)
                 .tips(&["request_policy:all_nodes", "response_policy:all_succeeded"])
                 .arguments(&[Argument::new(
                     "attr",
@@ -101,6 +105,7 @@ pub const ROWS: &[Row<NodeHandler>] = &[Row::container(
         Row::new(
             own("setname", 3, "2.6.9")
                 .summary("Sets the name of the connection; an empty name removes it.")
+                .flags(Flags::SESSION)
                 .tips(&["request_policy:all_nodes", "response_policy:all_succeeded"])
                 .arguments(&[Argument::new("connection-name", Shape::String)]),
             rename,

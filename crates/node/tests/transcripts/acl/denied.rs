@@ -114,6 +114,14 @@ b> SORT l NOSUCH BY w*
 b< -ERR syntax error
 b> SORT l LIMIT 0 x BY w*
 b< -ERR value is not an integer or out of range
+> ACL SETUSER v on nopass +@all ~l
+OK
+c> AUTH v x
+c< OK
+c> EVAL_RO "return redis.pcall('SORT', 'l', 'BY', 'w*')" 0
+c< -ERR Write commands are not allowed from read-only scripts.
+c> EVAL "return redis.pcall('SORT', 'l', 'BY', 'w*')" 0
+c< -ERR BY option of SORT denied due to insufficient ACL permissions.
 b> SORT l BY w* LIMIT 0 x
 b< -ERR BY option of SORT denied due to insufficient ACL permissions.
 b> SORT m NOSUCH
@@ -395,6 +403,17 @@ OK
 > ACL DRYRUN u GEORADIUS r 1 1 1 m STORE w
 OK
 > ACL DRYRUN u GEORADIUS r 1 1 1 m STOREDIST x
+"User u has no permissions to access the 'x' key"
+> ACL DRYRUN u GEORADIUS r 1 1 1 m STORE x STOREDIST w
+"User u has no permissions to access the 'x' key"
+> ACL DRYRUN u GEORADIUSBYMEMBER r 1 1 m STORE w STOREDIST x
+"User u has no permissions to access the 'x' key"
+> ACL DRYRUN u GEORADIUS r 1 1 1 m STORE w STORE w STORE w
+OK
+# The one that is written. Redis asks for the first.
+> ACL DRYRUN u GEORADIUS r 1 1 1 m STORE x STORE w
+OK
+> ACL DRYRUN u GEORADIUS r 1 1 1 m STORE w STORE x
 "User u has no permissions to access the 'x' key"
 > ACL DRYRUN u XREAD COUNT 1 STREAMS r 0
 OK

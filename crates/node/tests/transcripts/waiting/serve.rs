@@ -109,7 +109,108 @@ w> SET z1 text
 w< QUEUED
 w> EXEC
 w< [1, OK]
-a< ["z2", "y", "2"]
+a< -WRONGTYPE Operation against a key holding the wrong kind of value
+w> ZCARD z2
+w< 1
+"#,
+    );
+}
+
+/// An earlier key that is of another type by then ends a wait, a later one does not.
+#[test]
+fn a_key_that_becomes_another_type_is_met_before_the_key_that_is_ready() {
+    let wrong = "-WRONGTYPE Operation against a key holding the wrong kind of value";
+    let waits = [
+        ("BLPOP", "0", "RPUSH b v", "[\"b\", \"v\"]"),
+        ("BRPOP", "0", "RPUSH b v", "[\"b\", \"v\"]"),
+        ("BLMPOP 0 2", "LEFT", "RPUSH b v", "[\"b\", [\"v\"]]"),
+        ("BZPOPMIN", "0", "ZADD b 1 v", "[\"b\", \"v\", \"1\"]"),
+        ("BZPOPMAX", "0", "ZADD b 1 v", "[\"b\", \"v\", \"1\"]"),
+        ("BZMPOP 0 2", "MIN", "ZADD b 1 v", "[\"b\", [[\"v\", \"1\"]]]"),
+    ];
+    for (command, end, write, reply) in waits {
+        for first in ["a", "c"] {
+            let (second, heard) = if first == "a" { ("b", wrong) } else { ("b a", reply) };
+            let command = command.replace('2', if first == "a" { "2" } else { "3" });
+            check(&format!(
+                "
+r> {command} {first} {second} {end}
+w> SET a text
+w< OK
+r<
+w> {write}
+w< 1
+r< {heard}
+w> EXISTS b
+w< {left}
+",
+                left = u8::from(heard == wrong)
+            ));
+        }
+        check(&format!(
+            "
+r> {command} a b {end}
+w> SET a text PX 50
+w< OK
+@advance 51
+w> {write}
+w< 1
+r< {reply}
+"
+        ));
+    }
+}
+
+/// Nobody waits for a shard while holding one: another type behind it is not met.
+#[test]
+fn a_key_whose_shard_is_in_use_stops_nobody() {
+    let mut server = TestServer::new(1024);
+    let shard = server.shard_of("a");
+    let send = |server: &mut TestServer, words: &str, client: &str| {
+        let args: Vec<_> = words.split(' ').map(|word| word.as_bytes().to_vec()).collect();
+        server.request(client, &args).0
+    };
+    send(&mut server, "BLPOP a b 0", "reader");
+    assert_eq!(send(&mut server, "SET a text", "writer"), b"+OK\r\n");
+    server.set_busy(Some(shard));
+    assert_eq!(send(&mut server, "RPUSH b v", "writer"), b":1\r\n");
+    server.set_busy(None);
+    // It stands in the queue of the other key until then.
+    send(&mut server, "PING", "writer");
+    assert_eq!(server.received("reader"), b"*2\r\n$1\r\nb\r\n$1\r\nv\r\n");
+}
+
+/// Those are served at the end of a script who wait for what it has changed, from the keys in the
+/// order of their requests, whether it declares these keys or not.
+#[test]
+fn of_several_keys_that_a_script_has_not_declared_the_first_is_served() {
+    let push = "redis.call('RPUSH', 'b', 1) redis.call('RPUSH', 'a', 2)";
+    for keys in ["0", "1 b", "1 a", "1 other", "2 a b"] {
+        let run = format!("EVAL \"{push}\" {keys}");
+        let left = "w> LRANGE b 0 -1\nw< [\"1\"]\nw> EXISTS a\nw< 0\n";
+        check(&format!("r> BLPOP a b 0\nw> {run}\nw< nil\nr< [\"a\", \"2\"]\n{left}"));
+        check(&format!(
+            "r> BLPOP a b 0\nw> MULTI\nw< OK\nw> {run}\nw< QUEUED\nw> EXEC\nw< [nil]\n\
+             r< [\"a\", \"2\"]\n{left}"
+        ));
+        check(&format!(
+            "r> XREAD BLOCK 0 STREAMS a b 0 0\nw> {}\nw< nil\n\
+             r< [[\"a\", [[\"1-1\", [\"f\", \"v\"]]]], [\"b\", [[\"1-1\", [\"f\", \"v\"]]]]]\n",
+            run.replace("'RPUSH', 'b', 1", "'XADD', 'b', '1-1', 'f', 'v'")
+                .replace("'RPUSH', 'a', 2", "'XADD', 'a', '1-1', 'f', 'v'")
+        ));
+    }
+    // Who waits for a key first is served first, whatever else its answer needs.
+    check(
+        r#"
+r> BLMOVE a target LEFT LEFT 0
+s> BLPOP a 0
+t> BLPOP target 0
+w> EVAL "redis.call('RPUSH', 'a', 1, 2)" 0
+w< nil
+r< "1"
+s< ["a", "2"]
+t< ["target", "1"]
 "#,
     );
 }

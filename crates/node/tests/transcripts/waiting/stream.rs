@@ -93,3 +93,81 @@ a< -NOGROUP No such key 's' or consumer group 'g' in XREADGROUP with GROUP optio
 "#,
     );
 }
+
+/// As if the command ran again, which Redis does.
+#[test]
+fn of_several_streams_all_that_have_entries_are_replied() {
+    let both = "[[\"a\", [[\"1-1\", [\"f\", \"v\"]]]], [\"b\", [[\"1-1\", [\"f\", \"v\"]]]]]";
+    let [wrong, gone] = [
+        "-WRONGTYPE Operation against a key holding the wrong kind of value",
+        "-NOGROUP No such key 'b' or consumer group 'g' in XREADGROUP with GROUP option",
+    ];
+    let ends = [
+        ("XADD b 1-1 f v", "\"1-1\"", "XADD a 1-1 f v", "\"1-1\"", both, both),
+        ("XADD a 1-1 f v", "\"1-1\"", "XADD b 1-1 f v", "\"1-1\"", both, both),
+        ("XADD a 1-1 f v", "\"1-1\"", "SET b text", "OK", wrong, wrong),
+        ("SET b text", "OK", "XADD a 1-1 f v", "\"1-1\"", wrong, wrong),
+        ("XADD a 1-1 f v", "\"1-1\"", "DEL b", "1", "[[\"a\", [[\"1-1\", [\"f\", \"v\"]]]]]", gone),
+    ];
+    for (one, one_reply, other, other_reply, read, of_group) in ends {
+        check(&format!(
+            "
+w> XGROUP CREATE a g $ MKSTREAM
+w< OK
+w> XGROUP CREATE b g $ MKSTREAM
+w< OK
+r> XREAD BLOCK 0 STREAMS a b $ $
+s> XREADGROUP GROUP g consumer BLOCK 0 STREAMS a b > >
+w> MULTI
+w< OK
+w> {one}
+w< QUEUED
+w> {other}
+w< QUEUED
+w> EXEC
+w< [{one_reply}, {other_reply}]
+r< {read}
+s< {of_group}
+"
+        ));
+    }
+    check(&format!(
+        "
+r> XREAD BLOCK 0 STREAMS a b 0 0
+w> SET b text
+w< OK
+r<
+w> XADD a 1-1 f v
+w< \"1-1\"
+r< {wrong}
+"
+    ));
+}
+
+/// What another reader of the group is given is pending, for whom waits for that too.
+#[test]
+fn what_a_reader_of_several_streams_takes_may_be_claimed_from_it() {
+    check(
+        r#"
+w> XGROUP CREATE a g $ MKSTREAM
+w< OK
+w> XGROUP CREATE b g $ MKSTREAM
+w< OK
+r> XREADGROUP GROUP g taker BLOCK 0 STREAMS a b > >
+s> XREADGROUP GROUP g claimer BLOCK 0 CLAIM 100 STREAMS b >
+w> MULTI
+w< OK
+w> XADD a 1-1 f v
+w< QUEUED
+w> XADD b 1-1 f v
+w< QUEUED
+w> EXEC
+w< ["1-1", "1-1"]
+r< [["a", [["1-1", ["f", "v"]]]], ["b", [["1-1", ["f", "v"]]]]]
+s<
+@advance 101
+@deadlines s
+s< [["b", [["1-1", ["f", "v"], 100, 1]]]]
+"#,
+    );
+}
