@@ -51,7 +51,7 @@ func (s redigo) do(command string, args ...any) (any, error) {
 func (s redigo) set(key, value string) any {
 	return redigoReply(redis.String(s.do("SET", key, value)))
 }
-func (s redigo) get(key string) any        { return redigoReply(redis.String(s.do("GET", key))) }
+func (s redigo) get(key string) any { return redigoReply(redis.String(s.do("GET", key))) }
 func (s redigo) incrBy(key string, amount int64) any {
 	return redigoReply(redis.Int64(s.do("INCRBY", key, amount)))
 }
