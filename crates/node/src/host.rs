@@ -50,9 +50,16 @@ pub trait ShardLocks: ShardAccess + GateAccess {
     /// A script has run for too long.
     fn exclusive<R>(&self, work: impl FnOnce(&mut dyn HeldShards) -> R) -> Result<R, ScriptError>;
 
-    /// Waits for something else that commands of other threads hold, no longer than for a shard.
-    /// `wait` gets the time and returns whether it has what it waits for, and so does this.
-    fn wait(&self, wait: &mut dyn FnMut(Duration) -> bool) -> bool;
+    /// Whether who has just become alone among scripts may stay so. False: others have waited for
+    /// it for longer.
+    fn keeps_alone(&self) -> bool;
+
+    /// Who was alone among scripts is not any more.
+    fn was_alone(&self);
+
+    /// The command ends with [`ScriptError::ShardInUse`] because its script has to be alone among
+    /// scripts, and waits for that.
+    fn wait_alone(&self);
 
     /// Serves the thread's other clients once, for a script that has run for too long and holds its
     /// shards all the while. Waits for nothing.

@@ -3,6 +3,7 @@
 //!
 //! The slow command is a script that runs until it is killed.
 
+use std::sync::mpsc;
 use std::time::Duration;
 
 use crate::client::encode;
@@ -254,6 +255,37 @@ fn a_server_with_clients_that_wait_goes_down() {
     silent(&mut waiting);
     server.client().send("SHUTDOWN NOSAVE");
     assert!(server.wait().success());
+}
+
+/// A script of ten milliseconds.
+const TEN_MS: &[u8] = b"local till = os.clock() + 0.01 while os.clock() < till do end
+    return redis.call('INCR', KEYS[1])";
+
+#[test]
+fn slow_commands_that_follow_one_another_do_not_overtake_who_waits() {
+    let server = server(&[]);
+    let mut scripts: Vec<Client> = (0..6).map(|_| server.client()).collect();
+    let (mut slow, [mut waiting, mut busy]) = Slow::start(&server, "key");
+    waiting.send("INCR key");
+    slow.stops_only(&mut waiting);
+    for script in &mut scripts {
+        script.send_raw(&encode(&[b"EVAL", TEN_MS, b"1", b"key"]).repeat(10));
+    }
+    silent(&mut waiting);
+    slow.end();
+    // Its thread has other work all the time.
+    let (replied, reply) = mpsc::channel();
+    let awaits = std::thread::spawn(move || replied.send(waiting.read().int()));
+    let overtaken = loop {
+        assert_eq!(busy.ask("PING").text(), "PONG");
+        if let Ok(count) = reply.try_recv() {
+            break count - 1;
+        }
+    };
+    awaits.join().unwrap().unwrap();
+    assert!(overtaken <= 5, "overtaken by {overtaken} of 60");
+    scripts.iter_mut().for_each(|script| (0..10).for_each(|_| drop(script.read())));
+    assert_eq!(busy.ask("GET key").text(), "61");
 }
 
 #[test]
