@@ -50,6 +50,11 @@ pub trait ShardLocks: ShardAccess + GateAccess {
     /// A script has run for too long.
     fn exclusive<R>(&self, work: impl FnOnce(&mut dyn HeldShards) -> R) -> Result<R, ScriptError>;
 
+    /// Whether a command that needs [all shards](Self::exclusive) may stop the others now: those
+    /// that run on other threads are over in a moment, or it has waited for that for long.
+    /// Otherwise it ends with [`ScriptError::ShardInUse`]. No shard is held.
+    fn may_stop_others(&self) -> bool;
+
     /// Whether who has just become alone among scripts may stay so. False: others have waited for
     /// it for longer.
     fn keeps_alone(&self) -> bool;

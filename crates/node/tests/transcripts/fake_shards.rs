@@ -199,6 +199,10 @@ impl ShardLocks for FakeShards {
         Ok(work(&mut FakeHeldShards { all: self, held }))
     }
 
+    fn may_stop_others(&self) -> bool {
+        true
+    }
+
     fn keeps_alone(&self) -> bool {
         true
     }

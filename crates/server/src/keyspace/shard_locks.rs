@@ -123,6 +123,16 @@ impl Shards {
     }
 }
 
+/// A command that stops all others looks for so long whether those that run are over: their threads
+/// come out of the gate. Usual ones are within that time. In microseconds.
+const STOP_LOOK_US_MIN: u64 = 100;
+/// The same after it has waited: this part of that time, but no more than that, because its own
+/// thread has other clients.
+const STOP_LOOK_PART: u64 = 16;
+const STOP_LOOK_US_MAX: u64 = 500;
+/// After so long, in microseconds, it stops the others whatever they do.
+const STOP_WAIT_US_MAX: u64 = 5_000_000;
+
 /// A shorter wait is none: waking up takes longer, and many of them would take many times as long.
 const WAIT_MIN: Duration = Duration::from_micros(10);
 
@@ -499,6 +509,22 @@ impl ShardLocks for ThreadShards<'_> {
 
     fn exclusive<R>(&self, work: impl FnOnce(&mut dyn HeldShards) -> R) -> Result<R, ScriptError> {
         self.exclusively(|| work(&mut AllShardGuards::new(self.shards)))
+    }
+
+    fn may_stop_others(&self) -> bool {
+        let (Some(pass), Some(waits)) = (self.pass, self.waits) else { return true };
+        // Who has to be told why it may not is so by closing the gate.
+        if !self.is_inside.get() || self.busy.any() {
+            return true;
+        }
+        let now_us = now_us();
+        let waited_us = self.ticket.map_or(0, |ticket| now_us.saturating_sub(ticket.since_us));
+        if waited_us >= STOP_WAIT_US_MAX {
+            return true;
+        }
+        waits.in_use.set(None);
+        let look_us = (waited_us / STOP_LOOK_PART).clamp(STOP_LOOK_US_MIN, STOP_LOOK_US_MAX);
+        pass.others_leave_while(&mut || self::now_us() < now_us + look_us)
     }
 
     fn keeps_alone(&self) -> bool {
