@@ -240,6 +240,10 @@ pub trait Host: ClientWaker {
     /// Why it must not end.
     fn shut_down(&self, how: Shutdown) -> Result<(), String>;
 
+    /// Calls off an end that has [begun](Self::shut_down) and waits for the commands that run.
+    /// Returns false when there is none.
+    fn call_off_shutdown(&self) -> bool;
+
     /// What the process tells about itself.
     fn process_info(&self) -> ProcessInfo;
 

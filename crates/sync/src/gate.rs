@@ -397,8 +397,8 @@ impl Pass {
         Some(work())
     }
 
-    /// Whether all other threads that are inside at this moment leave while `goes_on` says so. Stops
-    /// nobody: others may have entered since, and the same ones again.
+    /// Whether all other threads that are inside at this moment leave while `goes_on` says so.
+    /// Stops nobody: others may have entered since, and the same ones again.
     pub fn others_leave_while(&self, goes_on: &mut dyn FnMut() -> bool) -> bool {
         let mut period = self.gate.grace_period();
         loop {

@@ -36,8 +36,8 @@ impl AfterGrace {
         Outcome::GracePeriod(Box::new(Self { rest: Box::new(rest), reply: Out::default() }))
     }
 
-    /// The same for several commands. The client is [closed](Outcome::Close) if that comes of one of
-    /// them, or if it `closes` anyway.
+    /// The same for several commands. The client is [closed](Outcome::Close) if that comes of one
+    /// of them, or if it `closes` anyway.
     pub(crate) fn outcome_of_all(all: Vec<Self>, mut closes: bool) -> Outcome {
         let end = |closes| if closes { Outcome::Close } else { Outcome::Done };
         if all.is_empty() {

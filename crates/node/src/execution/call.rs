@@ -85,8 +85,8 @@ impl HeldCalls<'_, '_> {
         outcome
     }
 
-    /// Does at once what a command has left for the end of a grace period: for a script, which holds
-    /// all shards then.
+    /// Does at once what a command has left for the end of a grace period: for a script, which
+    /// holds all shards then.
     pub(crate) fn end_at_once(&mut self, outcome: Outcome) -> Outcome {
         match outcome {
             Outcome::GracePeriod(after) => {

@@ -136,8 +136,8 @@ const STOP_WAIT_US_MAX: u64 = 5_000_000;
 /// A shorter wait is none: waking up takes longer, and many of them would take many times as long.
 const WAIT_MIN: Duration = Duration::from_micros(10);
 
-/// How long commands that visit shards still wait in a turn. Each wait in vain leaves half of it, so they add up to
-/// no more than twice the first.
+/// How long commands that visit shards still wait in a turn. Each wait in vain leaves half of it,
+/// so they add up to no more than twice the first.
 #[derive(Debug, Default)]
 pub struct Patience(Cell<Duration>);
 

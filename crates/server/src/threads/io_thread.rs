@@ -513,14 +513,6 @@ impl IoThread {
         }
     }
 
-    /// What a client waits for may have come: a key or a shard.
-    fn wake(&mut self, slot: usize) {
-        match self.slots.client(slot).map(|client| &client.state) {
-            Some(ClientState::AwaitsShard) => self.try_called(slot),
-            _ => self.end_wait(slot),
-        }
-    }
-
     fn end(&mut self) {
         self.finish();
         self.ended = true;

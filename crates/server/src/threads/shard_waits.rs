@@ -174,8 +174,16 @@ impl IoThread {
         self.shard_waits.looked_ms = self.steady_ms();
     }
 
+    /// What a client waits for may have come: a key or a shard.
+    pub(crate) fn wake(&mut self, slot: usize) {
+        match self.slots.client(slot).map(|client| &client.state) {
+            Some(ClientState::AwaitsShard) => self.try_called(slot),
+            _ => self.end_wait(slot),
+        }
+    }
+
     /// Tries the request of a client that was called.
-    pub(crate) fn try_called(&mut self, slot: usize) {
+    fn try_called(&mut self, slot: usize) {
         if self.slots.client(slot).is_some_and(|client| !client.held_back) {
             self.shard_waits.take(slot);
             self.proceed(slot);

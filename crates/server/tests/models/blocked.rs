@@ -163,6 +163,10 @@ impl Host for World {
 
     fn pause_changed(&self) {}
 
+    fn call_off_shutdown(&self) -> bool {
+        false
+    }
+
     fn shut_down(&self, _: Shutdown) -> Result<(), String> {
         Ok(())
     }

@@ -1,5 +1,6 @@
-//! Thousands of schedules of small cases of the shard locks and queues, of clients that change threads, of
-//! their waits for keys, of CLIENT PAUSE and CLIENT KILL, of users, of EXEC and of WATCH.
+//! Thousands of schedules of small cases of the shard locks and their queues, of clients that
+//! change threads, of their waits for keys, of CLIENT PAUSE and CLIENT KILL, of users, of EXEC and
+//! of WATCH.
 //!
 //! The sources are those of the product, included beside a `shim` of shuttle's types; the gate and
 //! the location of `sync`, which loom has explored, come along. Each model must hold as it is and

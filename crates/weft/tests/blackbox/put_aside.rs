@@ -174,7 +174,7 @@ const QUEUED: [(&str, bool); 14] = [
     ("CONFIG RESETSTAT", false),
     // They are answered when all that had begun is over.
     ("ACL SETUSER somebody on", true),
-    ("CLIENT PAUSE 0", true),
+    ("CLIENT PAUSE 0 WRITE", true),
     ("FLUSHDB", true),
 ];
 
