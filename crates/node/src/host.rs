@@ -50,9 +50,21 @@ pub trait ShardLocks: ShardAccess + GateAccess {
     /// A script has run for too long.
     fn exclusive<R>(&self, work: impl FnOnce(&mut dyn HeldShards) -> R) -> Result<R, ScriptError>;
 
-    /// Waits for something else that commands of other threads hold, no longer than for a shard.
-    /// `wait` gets the time and returns whether it has what it waits for, and so does this.
-    fn wait(&self, wait: &mut dyn FnMut(Duration) -> bool) -> bool;
+    /// Whether a command that needs [all shards](Self::exclusive) may stop the others now: those
+    /// that run on other threads are over in a moment, or it has waited for that for long.
+    /// Otherwise it ends with [`ScriptError::ShardInUse`]. No shard is held.
+    fn may_stop_others(&self) -> bool;
+
+    /// Whether who has just become alone among scripts may stay so. False: others have waited for
+    /// it for longer.
+    fn keeps_alone(&self) -> bool;
+
+    /// Who was alone among scripts is not any more.
+    fn was_alone(&self);
+
+    /// The command ends with [`ScriptError::ShardInUse`] because its script has to be alone among
+    /// scripts, and waits for that.
+    fn wait_alone(&self);
 
     /// Serves the thread's other clients once, for a script that has run for too long and holds its
     /// shards all the while. Waits for nothing.
@@ -227,6 +239,10 @@ pub trait Host: ClientWaker {
     /// # Errors
     /// Why it must not end.
     fn shut_down(&self, how: Shutdown) -> Result<(), String>;
+
+    /// Calls off an end that has [begun](Self::shut_down) and waits for the commands that run.
+    /// Returns false when there is none.
+    fn call_off_shutdown(&self) -> bool;
 
     /// What the process tells about itself.
     fn process_info(&self) -> ProcessInfo;

@@ -277,6 +277,12 @@ impl Node {
         self.pause.store(PAUSE_FOR_EVER, Ordering::Release);
     }
 
+    /// The server does not go down after all.
+    pub fn end_pause_for_ever(&self) {
+        self.pauses.lock().for_ever = false;
+        self.unpause_clients();
+    }
+
     /// Whether the server goes down, beside a script that has run for too long: nobody waits for
     /// that, so commands are refused.
     pub fn refuses_all(&self) -> bool {

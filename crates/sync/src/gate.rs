@@ -397,6 +397,21 @@ impl Pass {
         Some(work())
     }
 
+    /// Whether all other threads that are inside at this moment leave while `goes_on` says so.
+    /// Stops nobody: others may have entered since, and the same ones again.
+    pub fn others_leave_while(&self, goes_on: &mut dyn FnMut() -> bool) -> bool {
+        let mut period = self.gate.grace_period();
+        loop {
+            if period.is_over_but_for(|slot| slot == self.slot, false) {
+                return true;
+            }
+            if !goes_on() {
+                return false;
+            }
+            spin_loop();
+        }
+    }
+
     fn slot(&self) -> &Slot {
         &self.gate.shared.slots[self.slot]
     }

@@ -90,8 +90,11 @@ impl<L: ShardLocks> ExecutionScope<'_, L> {
     }
 
     /// Runs a command while no other runs, and serves every client for whom there is something
-    /// then.
+    /// then. Beside a slow command it is put aside, so that nobody else waits for that.
     pub(crate) fn run_exclusive(&mut self, hashes: &[u64], work: Work<'_>) -> Outcome {
+        if !self.locks.may_stop_others() {
+            return Outcome::ShardInUse;
+        }
         let (worker, db, locks, admission) =
             (&mut *self.worker, self.db, self.locks, self.admission);
         let outcome = locks.exclusive(|all| {

@@ -11,9 +11,9 @@ use crate::execution::node_cx::{NodeCx, NodeHandler};
 use crate::execution::outcome::Outcome;
 use crate::host::{Host, Undo};
 
-/// They run on the main thread, which applies changes to the process.
-const ADMIN: Flags =
-    Flags::ADMIN.with(Flags::NOSCRIPT).with(Flags::LOADING).with(Flags::STALE).with(Flags::MAIN);
+const ADMIN: Flags = Flags::ADMIN.with(Flags::NOSCRIPT).with(Flags::LOADING).with(Flags::STALE);
+/// These run on the main thread, which applies changes to the process.
+const CHANGE: Flags = ADMIN.with(Flags::MAIN);
 const EVERYWHERE: &[&str] = &["request_policy:all_nodes", "response_policy:all_succeeded"];
 const PAIR: &[Argument] =
     &[Argument::new("parameter", Shape::String), Argument::new("value", Shape::String)];
@@ -42,14 +42,14 @@ pub const ROWS: &[Row<NodeHandler>] = &[Row::container(
         Row::new(
             part("resetstat", 2, "2.0.0")
                 .summary("Resets the counts that INFO shows.")
-                .flags(ADMIN)
+                .flags(CHANGE)
                 .tips(EVERYWHERE),
             reset_totals,
         ),
         Row::new(
             part("rewrite", 2, "2.8.0")
                 .summary("Writes the current values to the configuration file.")
-                .flags(ADMIN)
+                .flags(CHANGE)
                 .tips(EVERYWHERE),
             rewrite,
         ),
@@ -57,7 +57,7 @@ pub const ROWS: &[Row<NodeHandler>] = &[Row::container(
             part("set", -4, "2.0.0")
                 .summary("Changes parameters, all of them or none.")
                 .complexity("O(N) with N parameters.")
-                .flags(ADMIN)
+                .flags(CHANGE)
                 .arguments(&[Argument::new("data", Shape::Block(PAIR)).multiple()])
                 .history(&[("7.0.0", "Takes several parameters.")])
                 .tips(EVERYWHERE),

@@ -52,7 +52,7 @@ fn time(cx: &mut NodeCx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<
     Ok(())
 }
 
-fn shutdown(cx: &mut NodeCx<'_>, args: &mut Args<'_>, _: &mut Reply<'_>) -> Result<(), Error> {
+fn shutdown(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let mut how = Shutdown::default();
     let (mut save, mut nosave, mut abort) = (false, false, false);
     while args.remaining() > 0 {
@@ -74,8 +74,11 @@ fn shutdown(cx: &mut NodeCx<'_>, args: &mut Args<'_>, _: &mut Reply<'_>) -> Resu
         return Err(Error::Syntax);
     }
     if abort {
-        // It cannot be called off: the server ends as soon as the commands that run are over.
-        return Err(ServerError::NoShutdown.into());
+        if !cx.outside(|host| host.call_off_shutdown()) {
+            return Err(ServerError::NoShutdown.into());
+        }
+        reply.ok();
+        return Ok(());
     }
     let scripting = &cx.worker.node.scripting;
     if scripting.busy.any() && !nosave {

@@ -3,7 +3,7 @@
 use command::Flags;
 use engine::Error;
 
-use super::Room;
+use super::{EvictsOn, Room};
 use crate::execution::executor::Executor;
 use crate::execution::outcome::Outcome;
 use crate::execution::request::Request;
@@ -37,6 +37,8 @@ impl<L: ShardLocks> Executor<'_, L> {
         match room {
             _ if !waits => None,
             Room::None => Some(self.reject(Some(entry), &Error::OutOfMemory)),
+            // There is nothing to do in the next turn either.
+            _ if self.worker.evicts_on == EvictsOn::WhenFreed => Some(Outcome::ShardInUse),
             _ => Some(Outcome::Postponed),
         }
     }

@@ -47,6 +47,8 @@ pub(super) enum Step {
     Evicted,
     /// None: what was looked at is in use, gone, or better than it was.
     Missed,
+    /// None: commands hold the shards that were looked at.
+    InUse,
     /// There is no key that may go.
     NoneLeft,
 }
@@ -86,7 +88,10 @@ impl Evictor {
         if choice.order == Order::Random {
             return self.evict_in(worker, locks, (shard, choice), random);
         }
-        self.sample(worker, locks, (shard, limit.samples, choice), random);
+        let found = self.sample(worker, locks, (shard, limit.samples, choice), random);
+        if found.is_none() && self.pool.best().is_none() {
+            return Step::InUse;
+        }
         // Where the keys that may go are rare, those before are not compared with those to come.
         if self.resume.is_some() {
             return Step::Missed;
@@ -95,31 +100,35 @@ impl Evictor {
     }
 
     /// Takes a sample into the pool: from a shard, and from those behind it that have such keys
-    /// where one has too few.
+    /// where one has too few. None: all of them are in use.
     fn sample<L: ShardLocks>(
         &mut self,
         worker: &Worker,
         locks: &L,
         (first, samples, choice): (usize, usize, Choice),
         random: (u64, u64),
-    ) {
+    ) -> Option<()> {
         let (node, turn) = (&worker.node, &worker.turn);
         let set = set_of(node, choice);
-        let (mut shard, mut found) = (first, 0);
+        let (mut shard, mut found, mut seen) = (first, 0, None);
         for _ in 0..samples {
             let mut sampler =
                 Sampler { pool: &mut self.pool, resume: &mut self.resume, set, shard };
             let wanted = (samples - found, choice);
             let sample = |locked: &mut Shard| sampler.sample(locked, turn, wanted, random);
-            found += locks.try_one(shard, sample).unwrap_or(0);
+            if let Some(here) = locks.try_one(shard, sample) {
+                seen = Some(());
+                found += here;
+            }
             if found >= samples || self.resume.is_some() {
-                return;
+                break;
             }
             match set.next_from((shard + 1) % node.map.len()) {
                 Some(next) if next != first => shard = next,
-                _ => return,
+                _ => break,
             }
         }
+        seen
     }
 
     /// The shard where the last walk goes on, or one at random that has keys which may go.
@@ -142,6 +151,7 @@ impl Evictor {
         locks: &L,
         choice: Choice,
     ) -> Step {
+        let mut came_of = Step::InUse;
         while let Some(Candidate { score, hash, db }) = self.pool.pop() {
             let shard = worker.node.map.shard_of(hash);
             let evicted = locks.try_one(shard, |locked| {
@@ -149,12 +159,16 @@ impl Evictor {
                     locked.db(db).evict(turn, choice, (hash, score))
                 })
             });
-            if let Some(object) = evicted.flatten() {
-                worker.drop_evicted(object);
-                return Step::Evicted;
+            match evicted {
+                None => {}
+                Some(None) => came_of = Step::Missed,
+                Some(Some(object)) => {
+                    worker.drop_evicted(object);
+                    return Step::Evicted;
+                }
             }
         }
-        Step::Missed
+        came_of
     }
 
     /// Evicts any key of a shard.
@@ -180,8 +194,7 @@ impl Evictor {
             Some(came_of.map_err(|slot| Place { shard, db, slot }))
         });
         match evicted {
-            // In use.
-            None => Step::Missed,
+            None => Step::InUse,
             Some(None) => {
                 locks.try_one(shard, |locked| {
                     if locked.random_db(0, |db| db.evictable_len(choice)).is_none() {

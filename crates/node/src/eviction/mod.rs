@@ -53,13 +53,24 @@ pub(crate) enum Room {
     None,
 }
 
+/// What came of a slice of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Evicted {
+    /// There may be more.
+    Some,
+    /// Commands hold the shards of all keys that it has come to.
+    InUse,
+    /// No key is left that may go.
+    NoneLeft,
+}
+
 /// Whether a thread evicts between its turns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum EvictsOn {
     #[default]
     No,
     AtOnce,
-    /// What waits to be freed is enough.
+    /// What waits to be freed is enough, or commands hold all shards that have keys which may go.
     WhenFreed,
 }
 
@@ -93,7 +104,11 @@ impl Worker {
             return Room::Enough;
         }
         let Some(mut evictor) = self.evictor.take() else { return Room::Enough };
-        let none_left = self.evict(&mut evictor, locks);
+        let (none_left, in_use) = match self.evict(&mut evictor, locks) {
+            Evicted::NoneLeft => (true, false),
+            Evicted::InUse => (false, true),
+            Evicted::Some => (false, false),
+        };
         self.evictor = Some(evictor);
         blocking::deliver(self, waker);
         let used = self.used_bytes(locks);
@@ -107,36 +122,40 @@ impl Worker {
         if none_left && doomed <= 0 {
             return Room::None;
         }
-        let waits = none_left || used - doomed <= self.limit.bytes;
+        let waits = none_left || in_use || used - doomed <= self.limit.bytes;
         self.evicts_on = if waits { EvictsOn::WhenFreed } else { EvictsOn::AtOnce };
         if may_not_grow { Room::NotYet } else { Room::Soon }
     }
 
     /// Evicts until memory is below its limit, or will be when what waits is freed, or until the
-    /// time is over. Returns whether no key is left that may go.
-    fn evict<L: ShardLocks>(&mut self, evictor: &mut Evictor, locks: &L) -> bool {
+    /// time is over.
+    fn evict<L: ShardLocks>(&mut self, evictor: &mut Evictor, locks: &L) -> Evicted {
         let limit = self.limit;
-        let Some(choice) = limit.choice else { return true };
+        let Some(choice) = limit.choice else { return Evicted::NoneLeft };
         let start = locks.tsc();
-        let (mut steps, mut misses) = (0, 0);
+        let (mut steps, mut misses, mut in_use) = (0, 0, 0);
         while self.used_bytes(locks) - self.node.used_memory.doomed() > limit.bytes {
             match evictor.step(self, locks, (&limit, choice)) {
-                Step::NoneLeft => return true,
+                Step::NoneLeft => return Evicted::NoneLeft,
                 Step::Evicted => {
-                    misses = 0;
+                    (misses, in_use) = (0, 0);
                     steps += 1;
                 }
-                Step::Missed => misses += 1,
+                Step::Missed => (misses, in_use) = (misses + 1, 0),
+                Step::InUse => (misses, in_use) = (misses + 1, in_use + 1),
+            }
+            if in_use >= MISSES_A_LOOK {
+                return Evicted::InUse;
             }
             let looks = misses >= MISSES_A_LOOK || steps >= STEPS_A_LOOK;
             if looks && self.micros(locks.tsc().wrapping_sub(start)) as f64 >= limit.slice_us {
-                return false;
+                return Evicted::Some;
             }
             if looks {
                 (steps, misses) = (0, 0);
             }
         }
-        false
+        Evicted::Some
     }
 
     /// Goes on between two turns where evictions have not kept up. Returns whether there is more to

@@ -7,8 +7,8 @@
 //! [`Outcome::GracePeriod`], the event loop begins a grace period of the gate and comes back to
 //! [`finish`](AfterGrace::finish) the command.
 //!
-//! In a transaction nobody waits: such a command makes EXEC run alone behind the closed gate, where
-//! nothing else goes on.
+//! In a transaction the commands behind it run at once, and the grace period begins when EXEC has
+//! run: then all that its commands have left is done, in their order, and EXEC is answered.
 
 use std::fmt;
 
@@ -34,6 +34,21 @@ impl AfterGrace {
         rest: impl FnOnce(&mut Worker, &dyn Host) -> Outcome + Send + 'static,
     ) -> Outcome {
         Outcome::GracePeriod(Box::new(Self { rest: Box::new(rest), reply: Out::default() }))
+    }
+
+    /// The same for several commands. The client is [closed](Outcome::Close) if that comes of one
+    /// of them, or if it `closes` anyway.
+    pub(crate) fn outcome_of_all(all: Vec<Self>, mut closes: bool) -> Outcome {
+        let end = |closes| if closes { Outcome::Close } else { Outcome::Done };
+        if all.is_empty() {
+            return end(closes);
+        }
+        Self::outcome(move |worker, host| {
+            for after in all {
+                closes |= matches!(after.end(worker, host), Outcome::Close);
+            }
+            end(closes)
+        })
     }
 
     /// Keeps the reply back, which is what follows `mark`.

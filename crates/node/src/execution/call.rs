@@ -68,8 +68,7 @@ pub(crate) struct HeldCalls<'a, 's> {
 
 impl HeldCalls<'_, '_> {
     /// Calls one command, whose keys have these hashes, and appends its reply. A command that would
-    /// block its client behaves as if its time were over. One that leaves work for the end of a
-    /// grace period does it at once: it runs alone, behind the closed gate.
+    /// block its client behaves as if its time were over.
     pub(crate) fn call(
         &mut self,
         out: &mut Out,
@@ -84,6 +83,17 @@ impl HeldCalls<'_, '_> {
             self.host.free(&mut self.worker.turn.lazy_free);
         }
         outcome
+    }
+
+    /// Does at once what a command has left for the end of a grace period: for a script, which
+    /// holds all shards then.
+    pub(crate) fn end_at_once(&mut self, outcome: Outcome) -> Outcome {
+        match outcome {
+            Outcome::GracePeriod(after) => {
+                self.host.outside(&StaysInside, |host| after.end(self.worker, host))
+            }
+            outcome => outcome,
+        }
     }
 
     /// Nobody begins to wait for a key in a shard that is held.
@@ -127,12 +137,7 @@ impl HeldCalls<'_, '_> {
                 let mut cx =
                     NodeCx { worker, session, entry, shards, gate, tsc, host, outcome, is_nested };
                 let result = handler(&mut cx, &mut args, &mut reply);
-                let outcome = match (result.is_ok(), cx.outcome) {
-                    (true, Outcome::GracePeriod(after)) => {
-                        host.outside(gate, |host| after.end(self.worker, host))
-                    }
-                    (_, outcome) => outcome,
-                };
+                let outcome = cx.outcome;
                 self.worker.publish_events();
                 finish(result, outcome, mark, &mut reply)
             }

@@ -346,6 +346,7 @@ impl<'a, 's, 'c> ScriptHost<'a, 's, 'c> {
         let session = &mut self.calls.session;
         let was_resp3 = std::mem::replace(&mut session.resp3, resp3);
         let outcome = self.calls.call(out, entry, args, &self.hashes);
+        let outcome = self.calls.end_at_once(outcome);
         let tsc = (self.calls.tsc)().wrapping_sub(start);
         let HeldCalls { worker, session, shards, .. } = &mut self.calls;
         session.resp3 = was_resp3;

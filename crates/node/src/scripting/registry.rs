@@ -226,6 +226,11 @@ impl Scripting {
         running.values().for_each(|running| running.fate.force());
     }
 
+    /// The server does not go down after all.
+    pub fn go_on(&self) {
+        self.is_ending.store(false, Ordering::Relaxed);
+    }
+
     /// Ends scripts that become busy from now on, because no client could.
     pub fn end_when_busy(&self) {
         self.ends_busy.store(true, Ordering::Relaxed);

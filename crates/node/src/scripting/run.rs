@@ -67,6 +67,21 @@ impl Code {
     }
 }
 
+/// Alone among scripts, until dropped.
+pub(crate) struct Alone<'a, L: ShardLocks> {
+    // Let go of first.
+    _alone: MutexGuard<'a, ()>,
+    _after: AfterAlone<'a, L>,
+}
+
+struct AfterAlone<'a, L: ShardLocks>(&'a L);
+
+impl<L: ShardLocks> Drop for AfterAlone<'_, L> {
+    fn drop(&mut self) {
+        self.0.was_alone();
+    }
+}
+
 /// Why a script does not run, or how it failed.
 enum Failed {
     Before(ScriptError),
@@ -242,7 +257,7 @@ fn function(
     vm.function(name).ok_or_else(|| ScriptError::NoSuchFunction.into())
 }
 
-impl<L: ShardLocks> Executor<'_, L> {
+impl<'e, L: ShardLocks> Executor<'e, L> {
     /// Runs a script or function.
     pub(crate) fn run_script(
         &mut self,
@@ -316,24 +331,23 @@ impl<L: ShardLocks> Executor<'_, L> {
     /// Makes a script the only one that may wait for shards.
     ///
     /// # Errors
-    /// Another one is, as long as the thread waits for what is in use. The client is put aside, as
-    /// if the other one held a shard of its keys; or it is told that the other one is busy.
-    pub(crate) fn be_alone<'a>(
-        &mut self,
-        scripting: &'a Scripting,
-    ) -> Result<MutexGuard<'a, ()>, Outcome> {
+    /// Another one is. The client is put aside, as if the other one held a shard of its keys; or it
+    /// is told that the other one is busy.
+    pub(crate) fn be_alone<'a>(&mut self, scripting: &'a Scripting) -> Result<Alone<'a, L>, Outcome>
+    where
+        'e: 'a,
+    {
         if let Some(alone) = scripting.alone.try_lock() {
-            return Ok(alone);
+            let alone = Alone { _alone: alone, _after: AfterAlone(self.locks) };
+            if self.locks.keeps_alone() {
+                return Ok(alone);
+            }
         }
         if let Some(refusal) = scripting.busy.waiting() {
             return Err(self.worker.refuse_run(refusal));
         }
-        let mut alone = None;
-        self.locks.wait(&mut |time| {
-            alone = scripting.alone.try_lock_for(time);
-            alone.is_some()
-        });
-        alone.ok_or(Outcome::ShardInUse)
+        self.locks.wait_alone();
+        Err(Outcome::ShardInUse)
     }
 
     /// Runs a script once. None: it needed a shard that another holds, and has done nothing.

@@ -12,6 +12,7 @@ use super::watched_keys::WatchedKeys;
 use crate::clients::session::ReplyMode;
 use crate::execution::access;
 use crate::execution::accounting::{Run, account, note_error};
+use crate::execution::after_grace::AfterGrace;
 use crate::execution::call::HeldCalls;
 use crate::execution::executor::Executor;
 use crate::execution::outcome::Outcome;
@@ -124,9 +125,11 @@ impl<L: ShardLocks> Executor<'_, L> {
 
 /// Calls the queued commands one after another and replies what each of them replied. As in Redis,
 /// those behind one that removes the client's own user run by the rules of the default user, and
-/// what they reply is not sent: the client is closed.
+/// what they reply is not sent: the client is closed. What commands leave for the end of a grace
+/// period is left by all of them.
 fn call_queued(mut calls: HeldCalls<'_, '_>, out: &mut Out, transaction: &Transaction) -> Outcome {
-    let (mut outcome, mut replied, mut denied) = (Outcome::Done, None, false);
+    let (mut closes, mut denied) = (false, false);
+    let (mut replied, mut left) = (None, Vec::new());
     let (db, unix_ms) = (calls.session.db, calls.worker.turn.unix_ms);
     Reply::new(out, calls.session.resp3).array(transaction.len());
     calls.worker.turn.effects.begin_transaction(db, unix_ms);
@@ -157,8 +160,10 @@ fn call_queued(mut calls: HeldCalls<'_, '_>, out: &mut Out, transaction: &Transa
         let tsc = end.wrapping_sub(start);
         account(worker, entry, !failed, tsc, || Run { record, entry, args: &args, reply });
         start = end;
-        if matches!(came_of, Outcome::Close) {
-            outcome = came_of;
+        match came_of {
+            Outcome::Close => closes = true,
+            Outcome::GracePeriod(after) => left.push(*after),
+            _ => {}
         }
     }
     calls.worker.turn.effects.end_transaction();
@@ -166,7 +171,7 @@ fn call_queued(mut calls: HeldCalls<'_, '_>, out: &mut Out, transaction: &Transa
         out.truncate(replied);
     }
     // As in Redis, EXEC has failed when a command did not run.
-    match outcome {
+    match AfterGrace::outcome_of_all(left, closes) {
         Outcome::Done if denied => {
             calls.worker.error_counted = true;
             Outcome::Failed

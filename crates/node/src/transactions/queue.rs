@@ -217,10 +217,8 @@ impl Needs {
         match entry.spec.scope.with(args) {
             ShardScope::EachFree => Self::Free,
             ShardScope::EachShard => Self::All,
-            ShardScope::Keys if !changes_server(entry) => Self::Keys,
-            ShardScope::Keys | ShardScope::Exclusive | ShardScope::KeysOrExclusive(_) => {
-                Self::World
-            }
+            ShardScope::Keys => Self::Keys,
+            ShardScope::Exclusive | ShardScope::KeysOrExclusive(_) => Self::World,
         }
     }
 }

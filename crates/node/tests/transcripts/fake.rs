@@ -159,6 +159,11 @@ impl TestServer {
         self.node.map.shard_of(self.node.hasher.hash(key.as_bytes()))
     }
 
+    /// When its thread goes on evicting between its turns, in milliseconds.
+    pub fn evicts_in_ms(&self) -> Option<i32> {
+        self.worker.evicts_in_ms()
+    }
+
     /// From now on another thread holds this shard, or none.
     pub fn set_busy(&self, shard: Option<usize>) {
         self.shards.busy.set(shard);
@@ -482,6 +487,10 @@ impl Host for FakeHost {
 
     fn pause_changed(&self) {
         self.is_used();
+    }
+
+    fn call_off_shutdown(&self) -> bool {
+        false
     }
 
     fn shut_down(&self, how: Shutdown) -> Result<(), String> {

@@ -199,11 +199,20 @@ impl ShardLocks for FakeShards {
         Ok(work(&mut FakeHeldShards { all: self, held }))
     }
 
-    fn wait(&self, wait: &mut dyn FnMut(Duration) -> bool) -> bool {
+    fn may_stop_others(&self) -> bool {
+        true
+    }
+
+    fn keeps_alone(&self) -> bool {
+        true
+    }
+
+    fn was_alone(&self) {}
+
+    fn wait_alone(&self) {
         if let Some(when_waiting) = self.when_waiting.take() {
             when_waiting();
         }
-        wait(Duration::ZERO)
     }
 
     fn serve_others(&self) {}

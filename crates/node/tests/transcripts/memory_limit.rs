@@ -152,6 +152,27 @@ b< OK
 }
 
 #[test]
+fn nobody_looks_at_once_again_for_keys_that_are_in_use() {
+    for policy in ["allkeys-random", "allkeys-lru", "volatile-ttl"] {
+        let mut server = TestServer::new(1);
+        let fill = "
+> CONFIG SET maxmemory 1001000 maxmemory-policy POLICY
+OK
+> SET a 1 EX 100
+OK
+> SET b 1 EX 100
+OK
+";
+        run(&mut server, &fill.replace("POLICY", policy));
+        server.set_busy(Some(0));
+        run(&mut server, "> PING\nPONG\n");
+        assert_eq!(server.evicts_in_ms(), Some(1), "{policy}");
+        server.set_busy(None);
+        run(&mut server, "> PING\nPONG\n> DBSIZE\n1\n");
+    }
+}
+
+#[test]
 fn the_longest_unused_key_goes_first() {
     check(
         r#"

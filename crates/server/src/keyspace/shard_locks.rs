@@ -9,9 +9,14 @@
 //! close the gate, behind which every lock is free: the gate waits for everyone inside, which
 //! turns a wait of one thread into a wait of all.
 //!
-//! A wait is short: a thread has other clients, and so much [`Patience`] in a turn. A command whose
-//! shard stays in use is told so, has done nothing, and is executed anew a moment later
-//! (`threads::shard_waits`). The waits in which it has got a shard are counted on.
+//! A thread has other clients, so it waits for a command of its own kind, which is over within
+//! microseconds, and without giving up the processor. A command whose shard stays in use is told
+//! so, has done nothing, and is executed anew when it is called (`threads::shard_waits`): its
+//! client stands in a queue meanwhile (`shard_queues`), and those who come later and find the shard
+//! free let it go again. The waits in which it has got a shard are counted on.
+//!
+//! Who waits for a shard while it holds others, work that is no client's command, and whoever has
+//! closed the gate take a shard that is free, whoever stands in its queue.
 //!
 //! Nobody waits for a busy script (`node::scripting::busy`): who needs a shard that one holds is
 //! told so at once, and who needs all of them, or to be alone, if there is any. While a busy script
@@ -25,7 +30,7 @@
 //!
 //! `tests/models` runs this source on other locks.
 
-use std::cell::{Cell, OnceCell};
+use std::cell::{Cell, RefCell};
 use std::time::Duration;
 
 use crossbeam_utils::CachePadded;
@@ -35,52 +40,104 @@ use node::host::GateAccess;
 use node::scripting::busy::BusyScripts;
 use store::{Db, Shard, Time};
 
+use super::shard_guards::{AllShardGuards, ShardGuard, ShardGuards};
+use super::shard_queues::{Call, Owner, ShardQueues, Ticket};
+pub(crate) use super::shim::now_us;
 use super::shim::{Mutex, MutexGuard, Pass, WAITS_MAX, time, try_lock_for, wait_to_lock};
 
-/// All shards, each on cache lines of its own.
-pub struct Shards(Box<[CachePadded<Mutex<Shard>>]>);
+/// All shards, and who waits for them.
+pub struct Shards {
+    /// Each on cache lines of its own: with its lock and what nearly all commands use of it, it
+    /// fills the first of them. So what is known of its queue is elsewhere.
+    cells: Box<[CachePadded<Mutex<Shard>>]>,
+    pub(super) queues: ShardQueues,
+}
 
 impl Shards {
     /// `shards` empty shards.
     pub fn new(shards: usize) -> Self {
         let shard = || CachePadded::new(Mutex::new(Shard::default()));
-        Self((0..shards).map(|_| shard()).collect())
+        let cells = (0..shards).map(|_| shard()).collect();
+        Self { cells, queues: ShardQueues::new(shards + 1) }
+    }
+
+    /// The number of a queue behind those of the shards: of the scripts that have to be alone among
+    /// scripts.
+    pub fn alone(&self) -> usize {
+        self.cells.len()
     }
 
     /// Shards in all.
     #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.cells.len()
     }
 
-    /// Locks one shard.
+    #[inline]
+    pub(super) fn mutex(&self, shard: usize) -> &Mutex<Shard> {
+        &self.cells[shard]
+    }
+
+    /// Locks one shard, whoever waits for it.
     #[inline]
     pub fn lock(&self, shard: usize) -> MutexGuard<'_, Shard> {
-        self.0[shard].lock()
+        self.cells[shard].lock()
+    }
+
+    /// Puts a client that has found a shard in use into its queue. The caller looks then whether
+    /// the shard is [in use](Self::is_in_use): nobody tells it if it is not.
+    pub fn stand_in_queue(&self, shard: usize, ticket: Ticket, owner: Owner) {
+        self.queues.stand(shard, ticket, owner);
+    }
+
+    /// Takes a client out of a queue, if it stands there.
+    pub fn leave_queue(&self, shard: usize, ticket: Ticket) {
+        self.queues.leave(shard, ticket);
+    }
+
+    /// Whose turn it is to take a shard that is free, as a thread asks that has somebody in the
+    /// queue.
+    pub fn first_in_queue(&self, shard: usize, thread: usize) -> Option<Ticket> {
+        self.queues.first(shard, thread, now_us())
+    }
+
+    /// Whether a command holds a shard.
+    pub fn is_in_use(&self, shard: usize) -> bool {
+        self.cells.get(shard).is_some_and(|shard| shard.is_locked())
     }
 
     /// Asks the processor for the shard itself.
     #[inline]
     pub fn prefetch_shard(&self, shard: usize) {
-        sys::prefetch(&*self.0[shard]);
+        sys::prefetch(&*self.cells[shard]);
     }
 
     /// Shows a database's part of a shard to `look`, which asks the processor for what lies in it.
     /// Skips a shard that is in use: its lines are moving to another core anyway.
     #[inline]
     pub fn try_peek<T: Default>(&self, shard: usize, db: usize, look: impl FnOnce(&Db) -> T) -> T {
-        match self.0[shard].try_lock() {
+        match self.cells[shard].try_lock() {
             Some(shard) => look(shard.db_ref(db)),
             None => T::default(),
         }
     }
 }
 
+/// A command that stops all others looks for so long whether those that run are over: their threads
+/// come out of the gate. Usual ones are within that time. In microseconds.
+const STOP_LOOK_US_MIN: u64 = 100;
+/// The same after it has waited: this part of that time, but no more than that, because its own
+/// thread has other clients.
+const STOP_LOOK_PART: u64 = 16;
+const STOP_LOOK_US_MAX: u64 = 500;
+/// After so long, in microseconds, it stops the others whatever they do.
+const STOP_WAIT_US_MAX: u64 = 5_000_000;
+
 /// A shorter wait is none: waking up takes longer, and many of them would take many times as long.
 const WAIT_MIN: Duration = Duration::from_micros(10);
 
-/// How long a thread still waits for shards in a turn. Each wait in vain leaves half of it, so they
-/// add up to no more than twice the first.
+/// How long commands that visit shards still wait in a turn. Each wait in vain leaves half of it,
+/// so they add up to no more than twice the first.
 #[derive(Debug, Default)]
 pub struct Patience(Cell<Duration>);
 
@@ -91,15 +148,43 @@ impl Patience {
         self.0.set(wait);
     }
 
-    /// The next one may take no longer than this.
-    pub fn limit(&self, wait: Duration) {
-        self.0.set(self.0.get().min(wait));
-    }
-
     fn lose(&self) {
         let left = self.0.get() / 2;
         self.0.set(if left < WAIT_MIN { Duration::ZERO } else { left });
     }
+}
+
+/// How the clients of a thread wait for shards.
+#[derive(Debug, Default)]
+pub struct ThreadWaits {
+    /// What is left in this turn.
+    pub patience: Patience,
+    /// The shard that the last command has not got.
+    in_use: Cell<Option<usize>>,
+    /// Clients that may take their shards now. Their threads are told so outside the gate.
+    calls: RefCell<Vec<Call>>,
+}
+
+impl ThreadWaits {
+    /// Whether clients were called.
+    #[inline]
+    pub fn has_calls(&self) -> bool {
+        !self.calls.borrow().is_empty()
+    }
+
+    /// The clients that were called since the last time. Their threads are to be told.
+    pub fn take_calls(&self) -> Vec<Call> {
+        self.calls.take()
+    }
+}
+
+/// The client for which a thread takes shards, when it has been put aside before.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Waited {
+    /// How it stands in the queues of shards.
+    pub ticket: Option<Ticket>,
+    /// How often its first command has got one of several shards and then found another in use.
+    pub rounds: u32,
 }
 
 /// What a thread does for its other clients while one of them runs a busy script.
@@ -118,7 +203,7 @@ impl ServesOthers for Nobody {
 /// The shards as one thread sees them while it is inside the gate, which it leaves when this is
 /// dropped.
 pub struct ThreadShards<'a> {
-    shards: &'a Shards,
+    pub(super) shards: &'a Shards,
     /// The thread's pass of the gate. None: it has none, because it runs a busy script and serves
     /// its other clients meanwhile.
     pass: Option<&'a Pass>,
@@ -129,7 +214,9 @@ pub struct ThreadShards<'a> {
     busy: &'a BusyScripts,
     others: &'a dyn ServesOthers,
     /// None: it waits for no shard.
-    patience: Option<&'a Patience>,
+    waits: Option<&'a ThreadWaits>,
+    /// How its client stands in the queues of shards.
+    ticket: Option<Ticket>,
     /// How often the command has got one of several shards and then found another in use.
     rounds: Cell<u32>,
 }
@@ -151,19 +238,19 @@ impl<'a> ThreadShards<'a> {
         others: &'a dyn ServesOthers,
     ) -> Self {
         let (is_inside, waited) = (Cell::new(false), Cell::new(false));
-        let (patience, rounds) = (None, Cell::new(0));
-        let locks = Self { shards, pass, is_inside, waited, busy, others, patience, rounds };
+        let (waits, ticket, rounds) = (None, None, Cell::new(0));
+        let locks = Self { shards, pass, is_inside, waited, busy, others, waits, ticket, rounds };
         locks.enter_gate();
         locks
     }
 
-    /// The same, which waits for shards that are in use, for a client. Its first command has been
-    /// through so many [rounds](Self::rounds).
+    /// The same, which waits for shards that are in use, for a client.
     #[inline]
     #[must_use]
-    pub fn waiting(mut self, patience: &'a Patience, rounds: u32) -> Self {
-        self.patience = Some(patience);
-        self.rounds.set(rounds);
+    pub fn waiting(mut self, waits: &'a ThreadWaits, waited: Waited) -> Self {
+        self.waits = Some(waits);
+        self.ticket = waited.ticket;
+        self.rounds.set(waited.rounds);
         self
     }
 
@@ -171,6 +258,12 @@ impl<'a> ThreadShards<'a> {
     /// when it is tried again, so that it gets them in the end.
     pub fn rounds(&self) -> u32 {
         self.rounds.get()
+    }
+
+    /// What the command waits for that has ended with [`ShardInUse`](ScriptError::ShardInUse): a
+    /// shard, or [to be alone](Shards::alone).
+    pub fn take_in_use(&self) -> Option<usize> {
+        self.waits.and_then(|waits| waits.in_use.take())
     }
 
     /// Whether it is inside the gate; otherwise it reaches no shard.
@@ -223,132 +316,60 @@ impl<'a> ThreadShards<'a> {
         wait: Duration,
         work: impl FnOnce(&mut Shard) -> R,
     ) -> Option<R> {
-        let guard = self.is_inside.get().then(|| try_lock_for(&self.shards.0[shard], wait));
-        guard.flatten().map(|mut shard| work(&mut shard))
-    }
-}
-
-/// Locked shards by ascending number.
-struct ShardGuards<'a> {
-    shards: &'a Shards,
-    held: Vec<(usize, MutexGuard<'a, Shard>)>,
-}
-
-impl<'a> ShardGuards<'a> {
-    fn find(&self, number: usize) -> Result<usize, usize> {
-        self.held.binary_search_by_key(&number, |(held, _)| *held)
-    }
-
-    fn place_of(&self, number: usize) -> usize {
-        self.find(number).unwrap_or_else(|_| unreachable!("the shards of all keys are held"))
-    }
-
-    fn insert(&mut self, number: usize, lock: impl FnOnce() -> Option<MutexGuard<'a, Shard>>) {
-        if let Err(at) = self.find(number)
-            && let Some(guard) = lock()
-        {
-            self.held.insert(at, (number, guard));
-        }
-    }
-}
-
-impl HeldShards for ShardGuards<'_> {
-    fn shard(&mut self, number: usize) -> &mut Shard {
-        let at = self.place_of(number);
-        &mut self.held[at].1
-    }
-
-    fn shard_ref(&self, number: usize) -> &Shard {
-        &self.held[self.place_of(number)].1
-    }
-
-    fn try_visit(&mut self, number: usize, work: &mut dyn FnMut(&mut Shard)) -> bool {
-        if let Ok(at) = self.find(number) {
-            work(&mut self.held[at].1);
-            return true;
-        }
-        let guard = self.shards.0[number].try_lock();
-        guard.map(|mut shard| work(&mut shard)).is_some()
-    }
-
-    fn holds(&self, number: usize) -> bool {
-        self.find(number).is_ok()
-    }
-
-    fn try_add(&mut self, number: usize) -> bool {
-        let shards = self.shards;
-        self.insert(number, || shards.0[number].try_lock());
-        self.holds(number)
-    }
-
-    fn add(&mut self, number: usize, wait: Duration) -> bool {
-        let shards = self.shards;
-        self.insert(number, || try_lock_for(&shards.0[number], wait));
-        self.holds(number)
-    }
-}
-
-/// All shards, behind the closed gate: each is locked when it is first asked for, and stays so.
-struct AllShardGuards<'a> {
-    shards: &'a Shards,
-    held: Box<[OnceCell<MutexGuard<'a, Shard>>]>,
-}
-
-impl<'a> AllShardGuards<'a> {
-    fn new(shards: &'a Shards) -> Self {
-        Self { shards, held: (0..shards.len()).map(|_| OnceCell::new()).collect() }
-    }
-
-    fn lock(&self, number: usize) -> &MutexGuard<'a, Shard> {
-        self.held[number].get_or_init(|| self.shards.lock(number))
-    }
-}
-
-impl HeldShards for AllShardGuards<'_> {
-    fn shard(&mut self, number: usize) -> &mut Shard {
-        self.lock(number);
-        match self.held[number].get_mut() {
-            Some(guard) => guard,
-            None => unreachable!("it has just been locked"),
-        }
-    }
-
-    fn shard_ref(&self, number: usize) -> &Shard {
-        self.lock(number)
-    }
-
-    fn try_visit(&mut self, number: usize, work: &mut dyn FnMut(&mut Shard)) -> bool {
-        work(self.shard(number));
-        true
-    }
-
-    fn holds(&self, _: usize) -> bool {
-        true
-    }
-
-    fn try_add(&mut self, _: usize) -> bool {
-        true
-    }
-
-    fn add(&mut self, _: usize, _: Duration) -> bool {
-        true
+        let locked = self.is_inside.get().then(|| try_lock_for(self.shards.mutex(shard), wait));
+        let locked = locked.flatten().map(|locked| ShardGuard::new(locked, self, shard));
+        locked.map(|mut shard| work(&mut shard))
     }
 }
 
 impl ThreadShards<'_> {
     /// Locks one shard.
     #[inline]
-    fn lock(&self, shard: usize) -> Result<MutexGuard<'_, Shard>, ScriptError> {
+    fn lock(&self, shard: usize) -> Result<ShardGuard<'_>, ScriptError> {
         if self.is_inside.get()
-            && let Some(guard) = self.shards.0[shard].try_lock()
+            && let Some(guard) = self.try_lock(shard)
         {
             return Ok(guard);
         }
         self.wait_for(shard)
     }
 
+    /// Locks one shard, if it is free and it is this client's turn.
+    #[inline]
+    fn try_lock(&self, shard: usize) -> Option<ShardGuard<'_>> {
+        let locked = self.shards.mutex(shard).try_lock()?;
+        if self.shards.queues.any() {
+            return self.admit(locked, shard);
+        }
+        Some(ShardGuard::new(locked, self, shard))
+    }
+
+    /// Locks one shard if it is free, whoever waits for it.
+    #[inline]
+    pub(super) fn try_any(&self, shard: usize) -> Option<ShardGuard<'_>> {
+        let locked = self.shards.mutex(shard).try_lock()?;
+        Some(ShardGuard::new(locked, self, shard))
+    }
+
+    /// Keeps a shard that has just been locked, unless it is someone else's turn.
     #[cold]
-    fn wait_for(&self, shard: usize) -> Result<MutexGuard<'_, Shard>, ScriptError> {
+    fn admit<'a>(&'a self, locked: MutexGuard<'a, Shard>, shard: usize) -> Option<ShardGuard<'a>> {
+        let guard = ShardGuard::new(locked, self, shard);
+        // Who cannot be put aside is let through.
+        let stays = self.waits.is_none() || self.shards.queues.admits(shard, self.ticket, now_us());
+        stays.then_some(guard)
+    }
+
+    /// A shard was let go while somebody waits for some shard.
+    #[cold]
+    pub(super) fn has_let_go(&self, shard: usize) {
+        if let Some(waits) = self.waits {
+            waits.calls.borrow_mut().extend(self.shards.queues.let_go(shard, now_us()));
+        }
+    }
+
+    #[cold]
+    fn wait_for(&self, shard: usize) -> Result<ShardGuard<'_>, ScriptError> {
         if !self.is_inside.get() {
             return Err(self.busy.at_gate());
         }
@@ -357,12 +378,34 @@ impl ThreadShards<'_> {
             self.rounds.set(0);
             return Err(refusal);
         }
-        let mut guard = None;
-        self.wait(&mut |time| {
-            guard = wait_to_lock(&self.shards.0[shard], time);
-            guard.is_some()
-        });
-        guard.ok_or(ScriptError::ShardInUse)
+        let Some(waits) = self.waits else { return Err(ScriptError::ShardInUse) };
+        // Nobody is faster than those who stand in the queue already.
+        if !self.shards.queues.has(shard)
+            && let Some(locked) = wait_to_lock(self.shards.mutex(shard))
+            && let Some(guard) = self.admit(locked, shard)
+        {
+            return Ok(guard);
+        }
+        waits.in_use.set(Some(shard));
+        Err(ScriptError::ShardInUse)
+    }
+
+    /// Locks one of many shards that a command visits. It has been at work for a while and would
+    /// have to begin anew, so it waits for longer.
+    fn lock_for_visit(&self, shard: usize) -> Result<ShardGuard<'_>, ScriptError> {
+        let refusal = match self.lock(shard) {
+            Err(ScriptError::ShardInUse) => ScriptError::ShardInUse,
+            done => return done,
+        };
+        let Some(waits) = self.waits.filter(|_| !self.shards.queues.has(shard)) else {
+            return Err(refusal);
+        };
+        let locked = try_lock_for(self.shards.mutex(shard), waits.patience.0.get());
+        let Some(locked) = locked else {
+            waits.patience.lose();
+            return Err(refusal);
+        };
+        self.admit(locked, shard).ok_or(refusal)
     }
 
     /// Runs `work` behind the closed gate.
@@ -383,22 +426,22 @@ impl ThreadShards<'_> {
     fn try_lock_all<'a>(
         &'a self,
         shards: &[usize],
-        mut held: Option<(usize, MutexGuard<'a, Shard>)>,
+        mut held: Option<ShardGuard<'a>>,
     ) -> Result<ShardGuards<'a>, usize> {
         let mut locked = Vec::with_capacity(shards.len());
         for shard in shards {
-            match held.take_if(|(number, _)| number == shard) {
+            match held.take_if(|held| held.number() == *shard) {
                 Some(guard) => locked.push(guard),
-                None => locked.push((*shard, self.shards.0[*shard].try_lock().ok_or(*shard)?)),
+                None => locked.push(self.try_lock(*shard).ok_or(*shard)?),
             }
         }
-        Ok(ShardGuards { shards: self.shards, held: locked })
+        Ok(ShardGuards { locks: self, held: locked })
     }
 }
 
 impl ShardAccess for ThreadShards<'_> {
     fn visit(&self, shard: usize, work: &mut dyn FnMut(&mut Shard)) -> Result<(), ScriptError> {
-        work(&mut *self.lock(shard)?);
+        work(&mut *self.lock_for_visit(shard)?);
         self.make_way();
         Ok(())
     }
@@ -428,7 +471,7 @@ impl ShardLocks for ThreadShards<'_> {
 
     #[inline]
     fn try_one<R>(&self, shard: usize, work: impl FnOnce(&mut Shard) -> R) -> Option<R> {
-        let guard = self.is_inside.get().then(|| self.shards.0[shard].try_lock());
+        let guard = self.is_inside.get().then(|| self.try_any(shard));
         guard.flatten().map(|mut shard| work(&mut shard))
     }
 
@@ -445,15 +488,15 @@ impl ShardLocks for ThreadShards<'_> {
                         self.rounds.set(0);
                         return Ok(work(&mut locked));
                     }
-                    Err(in_use) => held = Some((in_use, self.wait_for(in_use)?)),
+                    Err(in_use) => held = Some(self.wait_for(in_use)?),
                 }
                 self.rounds.set(self.rounds.get() + 1);
             }
             drop(held);
             self.rounds.set(0);
             let locked = self.exclusively(|| {
-                let lock = |shard: &usize| (*shard, self.shards.lock(*shard));
-                ShardGuards { shards: self.shards, held: shards.iter().map(lock).collect() }
+                let lock = |shard| ShardGuard::new(self.shards.lock(shard), self, shard);
+                ShardGuards { locks: self, held: shards.iter().copied().map(lock).collect() }
             });
             // It may take long, so the gate is open again. If there is a busy script, it stays so,
             // and the locks are the only way.
@@ -468,14 +511,38 @@ impl ShardLocks for ThreadShards<'_> {
         self.exclusively(|| work(&mut AllShardGuards::new(self.shards)))
     }
 
-    fn wait(&self, wait: &mut dyn FnMut(Duration) -> bool) -> bool {
-        self.waited.set(true);
-        let Some(patience) = self.patience else { return false };
-        let has_come = wait(patience.0.get());
-        if !has_come {
-            patience.lose();
+    fn may_stop_others(&self) -> bool {
+        let (Some(pass), Some(waits)) = (self.pass, self.waits) else { return true };
+        // Who has to be told why it may not is so by closing the gate.
+        if !self.is_inside.get() || self.busy.any() {
+            return true;
         }
-        has_come
+        let now_us = now_us();
+        let waited_us = self.ticket.map_or(0, |ticket| now_us.saturating_sub(ticket.since_us));
+        if waited_us >= STOP_WAIT_US_MAX {
+            return true;
+        }
+        waits.in_use.set(None);
+        let look_us = (waited_us / STOP_LOOK_PART).clamp(STOP_LOOK_US_MIN, STOP_LOOK_US_MAX);
+        pass.others_leave_while(&mut || self::now_us() < now_us + look_us)
+    }
+
+    fn keeps_alone(&self) -> bool {
+        let Shards { queues, .. } = self.shards;
+        !queues.any() || queues.admits(self.shards.alone(), self.ticket, now_us())
+    }
+
+    fn was_alone(&self) {
+        if self.shards.queues.any() {
+            self.has_let_go(self.shards.alone());
+        }
+    }
+
+    fn wait_alone(&self) {
+        self.waited.set(true);
+        if let Some(waits) = self.waits {
+            waits.in_use.set(Some(self.shards.alone()));
+        }
     }
 
     fn serve_others(&self) {

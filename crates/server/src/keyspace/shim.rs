@@ -3,17 +3,36 @@
 //! The shard locks name them `super::shim::...`; `tests/models` includes the same source beside a
 //! shim made of shuttle's types. Nothing else belongs here.
 
+pub(crate) use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 pub(crate) use parking_lot::{Mutex, MutexGuard};
 use store::Time;
 pub(crate) use sync::gate::Pass;
 
+use std::hint::spin_loop;
+use sys::clock::{tsc, tsc_per_micro};
+
 use crate::threads::clock::time_at;
 
-/// Locks a mutex that is in use, for which it waits no longer than `wait`.
-pub(crate) fn wait_to_lock<T>(mutex: &Mutex<T>, wait: Duration) -> Option<MutexGuard<'_, T>> {
-    try_lock_for(mutex, wait)
+/// How long a thread looks at a shard that is in use before its request is put aside, in
+/// microseconds: most commands are over by then, and more would show where there is no second
+/// processor.
+const SPIN_US: f64 = 5.0;
+
+/// Locks a mutex that is in use, for which it waits for some microseconds. It keeps the processor:
+/// who yields it may get it back much later, and has other clients.
+pub(crate) fn wait_to_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+    let (start, ticks) = (tsc(), (SPIN_US * tsc_per_micro()) as u64);
+    while tsc().wrapping_sub(start) < ticks {
+        if !mutex.is_locked()
+            && let Some(guard) = mutex.try_lock()
+        {
+            return Some(guard);
+        }
+        spin_loop();
+    }
+    None
 }
 
 /// Locks a mutex, for which it waits no longer than `wait`.
@@ -26,5 +45,10 @@ pub(crate) const WAITS_MAX: u32 = 16;
 
 /// The time on the clock that all threads share.
 pub(crate) fn time() -> Time {
-    time_at(sys::clock::tsc())
+    time_at(tsc())
+}
+
+/// Microseconds by the TSC.
+pub(crate) fn now_us() -> u64 {
+    (tsc() as f64 / tsc_per_micro()) as u64
 }

@@ -12,7 +12,7 @@ use store::LazyFree;
 use crate::process::files;
 use crate::process::log::{self, Level};
 use crate::threads::shared::Shared;
-use crate::warning;
+use crate::{notice, warning};
 
 /// The process, as commands see it.
 pub struct ProcessHost<'a>(pub &'a Shared);
@@ -45,6 +45,17 @@ impl Host for ProcessHost<'_> {
         self.0.control.lock().shutdown = Some(how);
         self.0.node.pause_for_ever();
         Ok(())
+    }
+
+    fn call_off_shutdown(&self) -> bool {
+        if self.0.control.lock().shutdown.take().is_none() {
+            return false;
+        }
+        notice!("Shutdown manually aborted.");
+        self.0.node.scripting.go_on();
+        self.0.node.end_pause_for_ever();
+        self.0.pause_changed();
+        true
     }
 
     fn process_info(&self) -> ProcessInfo {

@@ -299,7 +299,7 @@ fn run_main(main: &mut IoThread, shared: &Shared, signals: &Signals) {
                         Signal::Interrupt => "SIGINT",
                     };
                     warning!("Received {name} scheduling shutdown...");
-                    ending = true;
+                    shared.control.lock().shutdown.get_or_insert_default();
                 }
             }
             token => {
@@ -309,9 +309,11 @@ fn run_main(main: &mut IoThread, shared: &Shared, signals: &Signals) {
         });
         let now_ms = main.steady_ms();
         let mut control = shared.control.lock();
-        ending |= control.shutdown.is_some();
-        if ending {
-            scripting.end_harmless();
+        // It may have been called off.
+        ending = control.shutdown.is_some();
+        match ending {
+            true => scripting.end_harmless(),
+            false => main.forget_end(),
         }
         control.resume_accepting(now_ms);
         let samples = now_ms >= sample_at_ms;

@@ -28,7 +28,7 @@ use resp::Out;
 use sync::gate::Pass;
 use sys::epoll::Events;
 
-use crate::keyspace::shard_locks::{Nobody, Patience, ServesOthers, ThreadShards};
+use crate::keyspace::shard_locks::{Nobody, ServesOthers, ThreadShards, ThreadWaits, Waited};
 use crate::net::accept;
 use crate::net::read_batch::{Batch, ReadBatch};
 use crate::process::host::ProcessHost;
@@ -49,8 +49,8 @@ pub(crate) struct KeyspaceAccess {
     shared: Arc<Shared>,
     /// Its pass of the gate.
     pub(crate) pass: Pass,
-    /// What is left in this turn.
-    pub(crate) patience: Patience,
+    /// How its clients wait for shards.
+    pub(crate) waits: ThreadWaits,
     worker: Box<Worker>,
     out: Box<Out>,
 }
@@ -60,8 +60,8 @@ impl KeyspaceAccess {
     pub(crate) fn new(shared: Arc<Shared>, pass: Pass, worker: &mut Worker) -> Box<Self> {
         let (busy, out) = (Box::new(worker.busy_worker()), Box::default());
         worker.admit_scripts(false);
-        let patience = Patience::default();
-        Box::new(Self { shared, pass, patience, worker: busy, out })
+        let waits = ThreadWaits::default();
+        Box::new(Self { shared, pass, waits, worker: busy, out })
     }
 
     fn exchange(&mut self, thread: &mut IoThread) {
@@ -76,7 +76,7 @@ pub(crate) struct ExecutionContext<'a> {
     pub(crate) out: &'a mut Out,
     pub(crate) shared: &'a Shared,
     /// None: the thread has no access to the keyspace, and its worker answers with BUSY.
-    pass: Option<(&'a Pass, &'a Patience)>,
+    pass: Option<(&'a Pass, &'a ThreadWaits)>,
     others: &'a dyn ServesOthers,
 }
 
@@ -88,19 +88,19 @@ impl<'a> ExecutionContext<'a> {
         shared: &'a Shared,
         access: Option<&'a KeyspaceAccess>,
     ) -> Self {
-        let pass = access.map(|access| (&access.pass, &access.patience));
+        let pass = access.map(|access| (&access.pass, &access.waits));
         Self { worker, out, shared, pass, others: &Nobody }
     }
 
-    /// Enters the gate for a client's requests, if the thread has access. The first one has been
-    /// through so many [rounds](ThreadShards::rounds). None: a busy script is alone behind the
-    /// gate, and what is to be executed is so [without access](IoThread::without_access).
+    /// Enters the gate for a client's requests, if the thread has access. None: a busy script is
+    /// alone behind the gate, and what is to be executed is so
+    /// [without access](IoThread::without_access).
     #[inline]
-    pub(crate) fn enter(&self, rounds: u32) -> Option<ThreadShards<'a>> {
-        let Some((pass, patience)) = self.pass else {
+    pub(crate) fn enter(&self, waited: Waited) -> Option<ThreadShards<'a>> {
+        let Some((pass, waits)) = self.pass else {
             return Some(self.shared.enter(None, self.others));
         };
-        let locks = self.shared.enter(Some(pass), self.others).waiting(patience, rounds);
+        let locks = self.shared.enter(Some(pass), self.others).waiting(waits, waited);
         locks.is_inside().then_some(locks)
     }
 }
@@ -134,14 +134,14 @@ impl IoThread {
             let Self { worker, out, shared, .. } = self;
             return work(ExecutionContext::of_thread((worker, out), shared, None));
         };
-        let KeyspaceAccess { shared, pass, patience, worker, out } = &mut *access;
+        let KeyspaceAccess { shared, pass, waits, worker, out } = &mut *access;
         worker.admit_scripts(true);
         let others = Others(RefCell::new((&mut *self, waiting)));
         let result = work(ExecutionContext {
             worker,
             out,
             shared,
-            pass: Some((pass, patience)),
+            pass: Some((pass, waits)),
             others: &others,
         });
         access.worker.admit_scripts(false);

@@ -17,6 +17,7 @@ use resp::out::Mark;
 use resp::{Args, Span};
 use store::Side;
 
+use crate::keyspace::shard_locks::Waited;
 use crate::net::connection::{Connection, OwnedRequest, SEND_BYTES_MAX};
 use crate::net::read_batch::{Batch, ReadBatch};
 use crate::process::host::ProcessHost;
@@ -100,6 +101,7 @@ impl IoThread {
             }
         }
         self.out.clear_to(OUT_KEPT_BYTES_MAX);
+        self.tell_called();
         // Others do not wait for the end of a long turn.
         if self.worker.has_receivers()
             && self.worker.has_used_turn(self.turn_tsc.load(Ordering::Relaxed))
@@ -316,6 +318,7 @@ impl IoThread {
                 });
             });
         }
+        self.tell_called();
         self.free_much();
     }
 
@@ -363,9 +366,6 @@ impl IoThread {
     /// Executes for another thread what only this one may, and returns the client. What comes
     /// behind is executed at home: it may take long, and everyone needs the main thread.
     pub(crate) fn execute_lent(&mut self, mut client: Box<Connection>, origin: Origin) {
-        if client.shard_wait.is_some() {
-            self.limit_patience();
-        }
         self.execute_queue(&mut client, Which::OfMainThread);
         // Before the reply is on its way, which may bring a look at the counts in this very turn.
         self.worker.publish_counters();
@@ -409,7 +409,8 @@ impl ExecutionContext<'_> {
         since_tsc: u64,
     ) -> Option<Outcome> {
         // Its queue goes on without access.
-        let Some(locks) = self.enter(0) else { return Some(Outcome::Postponed) };
+        let first = Waited::default();
+        let Some(locks) = self.enter(first) else { return Some(Outcome::Postponed) };
         self.worker.go_on(locks.tsc(), || locks.time());
         let has_way = locks.is_inside();
         let host = ProcessHost(self.shared);
@@ -438,8 +439,8 @@ impl ExecutionContext<'_> {
                     return Some(outcome);
                 }
                 Outcome::ShardInUse => {
-                    let since_ms = executor.worker.turn.steady_ms;
-                    *shard_wait = Some(ShardWait { since_ms, rounds: locks.rounds() });
+                    let (rounds, shard) = (locks.rounds(), locks.take_in_use());
+                    *shard_wait = Some(ShardWait { rounds, shard, ..ShardWait::begin() });
                     return Some(outcome);
                 }
                 Outcome::MainThread
@@ -525,8 +526,10 @@ impl ExecutionContext<'_> {
         if which == Which::OfMainThread && !self.worker.is_for_main(&client.session, entry) {
             return Ok(Outcome::Postponed);
         }
-        let waited = client.shard_wait.take();
-        let locks = self.enter(waited.map_or(0, |wait| wait.rounds)).ok_or(Outside)?;
+        let id = client.session.record.id;
+        let waited = client.shard_wait;
+        let locks = self.enter(waited.map_or_else(Waited::default, |it| it.waited(id)));
+        let locks = locks.ok_or(Outside)?;
         let hasher = self.worker.turn.hasher;
         let hash = entry.and_then(|entry| entry.single_key_hash(&args, |key| hasher.hash(key)));
         self.worker.go_on(locks.tsc(), || locks.time());
@@ -539,15 +542,17 @@ impl ExecutionContext<'_> {
             out: self.out,
         };
         let outcome = executor.execute(Request { entry, args, hash });
-        client.shard_wait = match outcome {
+        let wait = match outcome {
             Outcome::ShardInUse => {
-                let since_ms = waited.map_or(self.worker.turn.steady_ms, |wait| wait.since_ms);
-                Some(ShardWait { since_ms, rounds: locks.rounds() })
+                let (rounds, shard) = (locks.rounds(), locks.take_in_use());
+                let since = waited.unwrap_or_else(ShardWait::begin);
+                Some(ShardWait { rounds, shard, ..since })
             }
             // Its try is still to come.
             Outcome::MainThread | Outcome::Script => waited,
             _ => None,
         };
+        client.wait_for_shard(&self.shared.shards, wait);
         Ok(outcome)
     }
 

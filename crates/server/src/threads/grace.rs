@@ -100,6 +100,11 @@ impl IoThread {
         self.graces.end.get_or_insert_with(|| shared.gate.grace_period()).is_over()
     }
 
+    /// The server does not go down after all.
+    pub(crate) fn forget_end(&mut self) {
+        self.graces.end = None;
+    }
+
     /// Keeps a client whose command is answered when all that others had begun is over.
     pub(crate) fn begin_grace(&mut self, slot: usize) {
         let Some(client) = self.slots.client(slot) else { return };

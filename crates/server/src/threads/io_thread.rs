@@ -34,7 +34,7 @@ use crate::threads::deadlines::Deadlines;
 use crate::threads::deliveries::Deliverer;
 use crate::threads::grace::Graces;
 use crate::threads::message::Message;
-use crate::threads::shard_waits::ShardWaits;
+use crate::threads::shard_waits::{ShardWaits, VISIT_WAIT_MAX};
 use crate::threads::shared::{Shared, ThreadHandle};
 use crate::threads::slots::{Action, Slots};
 use crate::{verbose, warning};
@@ -205,10 +205,8 @@ impl IoThread {
         self.worker.begin_turn(now.time, now.tsc);
         self.handshakes_left = HANDSHAKES_MAX;
         self.ran_nested_turn = false;
-        let is_idle = count == 0 && self.again.is_empty() && self.postponed.is_empty();
-        let wait = self.shard_waits.begin_turn(now.time.steady_ms, is_idle);
         if let Some(access) = &self.access {
-            access.patience.renew(wait);
+            access.waits.patience.renew(VISIT_WAIT_MAX);
         }
         self.look_at_those_again();
         for index in 0..count {
@@ -502,7 +500,7 @@ impl IoThread {
             Action::Nothing => {}
             Action::Moved(slot) => self.moved(slot),
             Action::Returned(slot) => self.returned(slot),
-            Action::Wake(slot) => self.end_wait(slot),
+            Action::Wake(slot) => self.wake(slot),
             Action::Close(client) => self.end_client(client),
             Action::Move(client, thread) => self.move_client(client, thread),
             Action::Execute(client, origin) => self.execute_lent(client, origin),
@@ -577,6 +575,7 @@ impl IoThread {
             self.deadlines.move_to(None, &mut blocked.due_ms, id, 0);
         }
         self.graces.forget(id);
+        client.leave_queue(&self.shared.shards);
         // One that was only passing through has not been added.
         let _ = self.epoll.delete(client.transport.as_fd());
         self.clients.fetch_sub(1, Ordering::Relaxed);

@@ -22,7 +22,8 @@ pub enum Message<C> {
         /// Where it was.
         slot: usize,
     },
-    /// The wait of the client with this number for a key is over, if it is still in this slot.
+    /// The wait of the client with this number for a key is over, or it may take the shard that it
+    /// waits for, if it is still in this slot.
     Wake {
         /// Its number.
         id: u64,

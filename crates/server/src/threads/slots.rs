@@ -65,7 +65,7 @@ pub enum Action<C> {
     Nothing,
     /// A client has moved into this slot: watch it. Its wait for a key may be over.
     Moved(usize),
-    /// See whether the wait of the client in this slot is over.
+    /// See whether the wait of the client in this slot is over, for a key or a shard.
     Wake(usize),
     /// A lent client is back in this slot: send its replies and proceed with it. Its wait for a key
     /// may be over.

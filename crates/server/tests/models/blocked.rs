@@ -19,7 +19,7 @@ use shuttle::thread::yield_now;
 use crate::client_state::ClientState;
 use crate::gate::{Gate, Pass};
 use crate::message::Message;
-use crate::shard_locks::{Nobody, Patience, Shards, ThreadShards};
+use crate::shard_locks::{Nobody, Shards, ThreadShards, ThreadWaits, Waited};
 use crate::shim::{Command, Fault};
 use crate::slots::{Action, Client, Slots};
 
@@ -85,9 +85,10 @@ pub(crate) struct World {
 }
 
 impl World {
-    fn enter<'a>(&'a self, pass: &'a Pass, patience: &'a Patience) -> ThreadShards<'a> {
+    fn enter<'a>(&'a self, pass: &'a Pass, waits: &'a ThreadWaits) -> ThreadShards<'a> {
         let busy = &self.node.scripting.busy;
-        ThreadShards::enter(&self.shards, Some(pass), busy, &Nobody).waiting(patience, 0)
+        let locks = ThreadShards::enter(&self.shards, Some(pass), busy, &Nobody);
+        locks.waiting(waits, Waited::default())
     }
 
     pub(crate) fn new() -> Arc<Self> {
@@ -162,6 +163,10 @@ impl Host for World {
 
     fn pause_changed(&self) {}
 
+    fn call_off_shutdown(&self) -> bool {
+        false
+    }
+
     fn shut_down(&self, _: Shutdown) -> Result<(), String> {
         Ok(())
     }
@@ -214,7 +219,7 @@ pub(crate) struct Owner {
     inbox: Receiver<TestMessage>,
     worker: Worker,
     pass: Pass,
-    patience: Patience,
+    waits: ThreadWaits,
 }
 
 impl Owner {
@@ -228,8 +233,8 @@ impl Owner {
         let mut worker = Worker::new(Arc::clone(&world.node), index, table(), 7, 1.0);
         worker.begin_turn(Time { unix_us: START_MS * 1000, steady_ms: START_MS }, 0);
         let pass = world.gate.register().expect("there are as many passes as threads");
-        let (world, slots, patience) = (Arc::clone(world), Slots::new(index), Patience::default());
-        Self { world, index, slots, inbox, worker, pass, patience }
+        let (world, slots, waits) = (Arc::clone(world), Slots::new(index), ThreadWaits::default());
+        Self { world, index, slots, inbox, worker, pass, waits }
     }
 
     /// A new client here, which is owned by this thread from the start. The main thread has none.
@@ -293,7 +298,7 @@ impl Owner {
 
     /// Uses a service of the process inside the gate, as no command can.
     pub(crate) fn purge_inside(&self) {
-        let _locks = self.world.enter(&self.pass, &self.patience);
+        let _locks = self.world.enter(&self.pass, &self.waits);
         self.world.purge_memory();
     }
 
@@ -309,7 +314,7 @@ impl Owner {
         let hasher = self.world.node.hasher;
         let hash = entry.and_then(|entry| entry.single_key_hash(&args, |key| hasher.hash(key)));
         let mut out = Out::default();
-        let locks = self.world.enter(&self.pass, &self.patience);
+        let locks = self.world.enter(&self.pass, &self.waits);
         let mut executor = Executor {
             worker: &mut self.worker,
             session: &mut client.session,
@@ -378,7 +383,7 @@ impl Owner {
             let client = self.slots.client_mut(slot).expect("it is here");
             let Some(blocked) = client.state.blocked_mut() else { break };
             blocked.due_ms = None;
-            let locks = self.world.enter(&self.pass, &self.patience);
+            let locks = self.world.enter(&self.pass, &self.waits);
             on_deadline(&mut self.worker, &blocked.waiter, &locks, &*self.world);
             drop(locks);
             self.end_wait(slot);
@@ -419,7 +424,7 @@ impl Owner {
         let client = self.slots.client_mut(slot).expect("it is here");
         let mut out = Out::default();
         while let Some(blocked) = client.state.blocked() {
-            let locks = self.world.enter(&self.pass, &self.patience);
+            let locks = self.world.enter(&self.pass, &self.waits);
             if finish(&mut self.worker, &blocked.waiter, &locks, &mut out) {
                 client.state = ClientState::Reading;
             } else if blocked.waiter.waits() {
@@ -444,14 +449,14 @@ impl Owner {
     fn catch_up(&mut self) {
         while self.worker.has_put_off() {
             yield_now();
-            let locks = self.world.enter(&self.pass, &self.patience);
+            let locks = self.world.enter(&self.pass, &self.waits);
             self.worker.catch_up(&locks, &*self.world);
         }
     }
 
     fn end(&mut self, mut client: TestClient) {
         Command::begin("");
-        let locks = self.world.enter(&self.pass, &self.patience);
+        let locks = self.world.enter(&self.pass, &self.waits);
         if let Some(blocked) = client.state.blocked() {
             give_up(&mut self.worker, &blocked.waiter, &locks);
         }

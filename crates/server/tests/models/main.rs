@@ -1,5 +1,6 @@
-//! Thousands of schedules of small cases of the shard locks, of clients that change threads, of
-//! their waits for keys, of CLIENT PAUSE and CLIENT KILL, of users, of EXEC and of WATCH.
+//! Thousands of schedules of small cases of the shard locks and their queues, of clients that
+//! change threads, of their waits for keys, of CLIENT PAUSE and CLIENT KILL, of users, of EXEC and
+//! of WATCH.
 //!
 //! The sources are those of the product, included beside a `shim` of shuttle's types; the gate and
 //! the location of `sync`, which loom has explored, come along. Each model must hold as it is and
@@ -24,9 +25,15 @@ mod gate;
 #[path = "../../src/threads/message.rs"]
 #[allow(dead_code)]
 mod message;
+#[path = "../../src/keyspace/shard_guards.rs"]
+#[allow(dead_code)]
+mod shard_guards;
 #[path = "../../src/keyspace/shard_locks.rs"]
 #[allow(dead_code)]
 mod shard_locks;
+#[path = "../../src/keyspace/shard_queues.rs"]
+#[allow(dead_code)]
+mod shard_queues;
 #[path = "../../src/threads/slots.rs"]
 #[allow(dead_code)]
 mod slots;
@@ -40,6 +47,7 @@ mod blocked_models;
 mod exec_models;
 mod move_models;
 mod moves;
+mod queue_models;
 mod script_models;
 mod shard_lock_models;
 mod shim;

@@ -15,7 +15,7 @@ use shuttle::sync::atomic::{AtomicU64, Ordering};
 use shuttle::thread;
 
 use crate::gate::{Gate, Pass};
-use crate::shard_locks::{Nobody, Patience, Shards, ThreadShards};
+use crate::shard_locks::{Nobody, Shards, ThreadShards, ThreadWaits, Waited};
 use crate::shim::{Fault, WAITS_MAX, give_up_shards, take_waits};
 use crate::{fails, fails_with, holds};
 
@@ -28,7 +28,7 @@ const SHARDS: usize = 3;
 const LONG_STEPS: usize = 20;
 
 pub(crate) struct World {
-    shards: Shards,
+    pub(crate) shards: Shards,
     pub(crate) gate: Gate,
     pub(crate) busy: BusyScripts,
     cells: [AtomicU64; SHARDS],
@@ -67,9 +67,9 @@ impl World {
     }
 
     pub(crate) fn execute(&self, pass: &Pass, work: impl Fn(&Self, &ThreadShards<'_>)) {
-        let (shards, patience) = (&self.shards, Patience::default());
+        let (shards, waits) = (&self.shards, ThreadWaits::default());
         let locks = ThreadShards::enter(shards, Some(pass), &self.busy, &Nobody);
-        work(self, &locks.waiting(&patience, 0));
+        work(self, &locks.waiting(&waits, Waited::default()));
     }
 
     /// Tries what needs shards until it gets them: between two tries its thread is outside the

@@ -14,7 +14,7 @@ use store::Shard;
 
 pub(crate) use crate::gate::Pass;
 pub(crate) use shuttle::hint::spin_loop;
-pub(crate) use shuttle::sync::atomic::{AtomicIsize, AtomicU64, Ordering};
+pub(crate) use shuttle::sync::atomic::{AtomicBool, AtomicIsize, AtomicU64, AtomicUsize, Ordering};
 
 /// One look before a closer sleeps: both ways out of the spin are explored, and no more.
 pub(crate) const SPINS_MAX: u32 = 1;
@@ -38,9 +38,9 @@ pub(crate) fn wait_for_a_while<'a, T>(
 
 /// Locks a mutex; the same. A shard is mostly locked so in the end, and sometimes waited for in
 /// vain: whoever [gives up](give_up_shards) does so at once.
-pub(crate) fn wait_to_lock(mutex: &Mutex<Shard>, _: Duration) -> Option<MutexGuard<'_, Shard>> {
+pub(crate) fn wait_to_lock(mutex: &Mutex<Shard>) -> Option<MutexGuard<'_, Shard>> {
     if GIVES_UP.get() {
-        let guard = mutex.mutex.try_lock().ok().map(MutexGuard::Held);
+        let guard = mutex.try_hold();
         WAITS.with(|waits| waits.set(waits.get() + u32::from(guard.is_some())));
         return guard;
     }
@@ -51,7 +51,7 @@ pub(crate) fn wait_to_lock(mutex: &Mutex<Shard>, _: Duration) -> Option<MutexGua
 /// Locks a mutex; the same.
 pub(crate) fn lock_for_a_while<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     if TIME_PASSES.get() {
-        let guard = mutex.mutex.try_lock().ok().map(MutexGuard::Held);
+        let guard = mutex.try_hold();
         if guard.is_none() {
             shuttle::thread::yield_now();
         }
@@ -68,6 +68,19 @@ pub(crate) fn try_lock_for(mutex: &Mutex<Shard>, _: Duration) -> Option<MutexGua
 /// The time as the models' threads have set it stays: it never runs backwards.
 pub(crate) fn time() -> Time {
     Time::default()
+}
+
+/// The time by which shards are reserved. It passes with each look.
+pub(crate) fn now_us() -> u64 {
+    let (now_us, look_us) = CLOCK.get();
+    let passes = now_us < 8 * look_us || !Fault::EndlessReservation.is_planted();
+    CLOCK.set((now_us + if passes { look_us } else { 0 }, look_us));
+    CLOCK.get().0
+}
+
+/// The clock of [`now_us`] begins anew, and goes on by `look_us` with each look.
+pub(crate) fn begin_time(look_us: u64) {
+    CLOCK.set((0, look_us));
 }
 
 /// What is broken in the shim or in a model.
@@ -113,6 +126,18 @@ pub(crate) enum Fault {
     SplitExec,
     /// EXEC looks at the watched keys before it takes its shards.
     ChecksFirst,
+    /// Nobody tells a thread that its client was called.
+    NoCall,
+    /// Who finds its shard free again does not look after it has stood in the queue.
+    SleepsAtOnce,
+    /// Who tries in vain stands at the end of the queue.
+    LosesPlace,
+    /// Those who come later take a shard that is free, whoever waits for it.
+    TakesAnyway,
+    /// A reservation has no end.
+    EndlessReservation,
+    /// Who is closed stays in the queue.
+    StaysInQueue,
     /// WATCH does not register at a shard that is busy.
     PassesBusyShards,
     /// Nobody forgets what a closed client watches.
@@ -166,6 +191,11 @@ pub(crate) fn take_exec_closings() -> u64 {
 thread_local! {
     static PLANTED: Cell<Option<Fault>> = const { Cell::new(None) };
     static FAILED_TRIES: Cell<u64> = const { Cell::new(0) };
+}
+
+thread_local! {
+    /// The time, and what passes with a look.
+    static CLOCK: Cell<(u64, u64)> = const { Cell::new((0, 1)) };
 }
 
 thread_local! {
@@ -254,12 +284,27 @@ impl AtomicU8 {
 pub(crate) struct Mutex<T> {
     mutex: shuttle::sync::Mutex<T>,
     reached: AtomicU64,
+    /// Somebody holds it. To look at it is no step, as it is none in the product: a look that locks
+    /// would be taken for a holder by others who look.
+    is_held: std::sync::atomic::AtomicBool,
+}
+
+/// A lock that is held, and known to be.
+pub(crate) struct Held<'a, T> {
+    guard: Option<shuttle::sync::MutexGuard<'a, T>>,
+    is_held: &'a std::sync::atomic::AtomicBool,
+}
+
+impl<T> Drop for Held<'_, T> {
+    fn drop(&mut self) {
+        if self.guard.is_some() {
+            self.is_held.store(false, Ordering::Relaxed);
+        }
+    }
 }
 
 pub(crate) enum MutexGuard<'a, T> {
-    Held(shuttle::sync::MutexGuard<'a, T>),
-    /// Only while a condition variable has the guard.
-    Waiting,
+    Held(Held<'a, T>),
     /// What a try-lock gives that locks nothing.
     Forged(Box<T>),
     /// What is let go before each use, and taken again.
@@ -268,18 +313,37 @@ pub(crate) enum MutexGuard<'a, T> {
 
 impl<T> Mutex<T> {
     pub(crate) fn new(value: T) -> Self {
-        Self { mutex: shuttle::sync::Mutex::new(value), reached: AtomicU64::new(0) }
+        Self {
+            mutex: shuttle::sync::Mutex::new(value),
+            reached: AtomicU64::new(0),
+            is_held: std::sync::atomic::AtomicBool::new(false),
+        }
+    }
+
+    fn held<'a>(&'a self, guard: shuttle::sync::MutexGuard<'a, T>) -> MutexGuard<'a, T> {
+        let is_held = &self.is_held;
+        is_held.store(true, Ordering::Relaxed);
+        MutexGuard::Held(Held { guard: Some(guard), is_held })
+    }
+
+    fn try_hold(&self) -> Option<MutexGuard<'_, T>> {
+        self.mutex.try_lock().ok().map(|guard| self.held(guard))
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
         if SWITCHES_AT_LOCKS.get() {
             self.reached.load(Ordering::Relaxed);
         }
-        MutexGuard::Held(self.mutex.lock().unwrap_or_else(PoisonError::into_inner))
+        self.held(self.mutex.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 impl Mutex<Shard> {
+    /// Whether someone holds it.
+    pub(crate) fn is_locked(&self) -> bool {
+        self.is_held.load(Ordering::Relaxed)
+    }
+
     /// Only shards are locked so.
     pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, Shard>> {
         if Fault::OpenLocks.is_planted() {
@@ -288,7 +352,7 @@ impl Mutex<Shard> {
         if SWITCHES_AT_LOCKS.get() {
             self.reached.load(Ordering::Relaxed);
         }
-        let guard = self.mutex.try_lock().ok().map(MutexGuard::Held);
+        let guard = self.try_hold();
         if guard.is_none() && Fault::WaitingTryLock.is_planted() {
             FAILED_TRIES.set(FAILED_TRIES.get() + 1);
             return FAILED_TRIES.get().is_multiple_of(2).then(|| self.lock());
@@ -300,8 +364,10 @@ impl Mutex<Shard> {
             }
         }
         match guard {
-            Some(MutexGuard::Held(held)) if Fault::LetsGo.is_planted() && Command::Exec.runs() => {
-                Some(MutexGuard::Loose(self, Some(held)))
+            Some(MutexGuard::Held(mut held))
+                if Fault::LetsGo.is_planted() && Command::Exec.runs() =>
+            {
+                Some(MutexGuard::Loose(self, held.guard.take()))
             }
             guard => guard,
         }
@@ -313,10 +379,9 @@ impl<T> Deref for MutexGuard<'_, T> {
 
     fn deref(&self) -> &T {
         match self {
-            Self::Held(guard) => guard,
+            Self::Held(Held { guard: Some(guard), .. }) | Self::Loose(_, Some(guard)) => guard,
             Self::Forged(value) => value,
-            Self::Loose(_, Some(guard)) => guard,
-            Self::Loose(_, None) | Self::Waiting => panic!("held"),
+            Self::Held(_) | Self::Loose(_, None) => panic!("held"),
         }
     }
 }
@@ -327,13 +392,13 @@ impl<T> DerefMut for MutexGuard<'_, T> {
             AtomicU64::new(0).load(Ordering::Relaxed);
         }
         match self {
-            Self::Held(guard) => guard,
+            Self::Held(Held { guard: Some(guard), .. }) => guard,
             Self::Forged(value) => value,
             Self::Loose(mutex, guard) => {
                 *guard = None;
                 guard.insert(mutex.mutex.lock().unwrap_or_else(PoisonError::into_inner))
             }
-            Self::Waiting => panic!("held"),
+            Self::Held(_) => panic!("held"),
         }
     }
 }
@@ -347,8 +412,10 @@ impl Condvar {
     }
 
     pub(crate) fn wait<T>(&self, guard: &mut MutexGuard<'_, T>) {
-        if let MutexGuard::Held(held) = std::mem::replace(guard, MutexGuard::Waiting) {
-            *guard = MutexGuard::Held(self.0.wait(held).unwrap_or_else(PoisonError::into_inner));
+        if let MutexGuard::Held(held) = guard
+            && let Some(waiting) = held.guard.take()
+        {
+            held.guard = Some(self.0.wait(waiting).unwrap_or_else(PoisonError::into_inner));
         }
     }
 

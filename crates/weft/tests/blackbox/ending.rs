@@ -103,6 +103,26 @@ fn nothing_begins_after_shutdown_but_what_ends_a_script() {
 }
 
 #[test]
+fn shutdown_is_called_off_while_it_waits_for_a_script() {
+    let mut server = start(&[]);
+    let (mut runner, [mut first, mut second, mut third]) = begin(&server, ENDLESS);
+    let refusal = "ERR No shutdown in progress.";
+    assert_eq!(third.ask("SHUTDOWN ABORT").text(), refusal);
+    first.send("SHUTDOWN");
+    first.is_closed();
+    second.send("INCR n");
+    assert!(second.is_silent_for(WHILE), "executed: {:?}", second.read());
+    assert_eq!(third.ask("SHUTDOWN ABORT").text(), "OK");
+    assert_eq!(second.read().int(), 1);
+    assert_eq!(third.ask("SHUTDOWN ABORT").text(), refusal);
+    third.ok("SCRIPT KILL");
+    assert!(runner.read().text().starts_with(KILLED));
+    assert_eq!(runner.ask("INCR n").int(), 2);
+    server.signal("TERM");
+    assert!(server.wait().success());
+}
+
+#[test]
 fn commands_are_refused_while_a_signal_waits_for_a_script_that_does_not_end() {
     let mut server = start(&["--busy-reply-threshold", "30"]);
     let (_runner, [mut first, mut second]) = begin(&server, WRITES);

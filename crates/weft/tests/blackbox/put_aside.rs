@@ -3,6 +3,7 @@
 //!
 //! The slow command is a script that runs until it is killed.
 
+use std::sync::mpsc;
 use std::time::Duration;
 
 use crate::client::encode;
@@ -66,20 +67,21 @@ impl Slow {
         let mut client = server.client();
         let own = thread_of(&mut client);
         let (mut same, mut others) = (Vec::new(), Vec::new());
-        while others.len() <= COUNT {
+        while others.len() < COUNT + 2 {
             let mut other = server.client();
             let is_here = thread_of(&mut other) == own;
             if is_here { &mut same } else { &mut others }.push(other);
         }
-        let mut neighbour = others.pop().unwrap();
+        let [mut neighbour, mut probe] = [(); 2].map(|()| others.pop().unwrap());
         let own_line = format!("CLIENT LIST ID {}", client.ask("CLIENT ID").int());
         client.send_raw(&encode(&[b"EVAL", ENDLESS, b"1", key.as_bytes()]));
-        // A loaded machine is silent, too.
         eventually("the script begins", || neighbour.ask(&own_line).text().contains(" cmd=eval "));
-        let mut probe = server.client();
         eventually("the script holds its key", || {
             probe.send(&format!("EXISTS {key}"));
-            let waits = probe.is_silent_for(WHILE);
+            // A loaded machine is silent, too, but not for others of the same thread only.
+            let waits = probe.is_silent_for(WHILE)
+                && neighbour.ask("PING") == Value::Simple("PONG".into())
+                && probe.is_silent_for(WHILE);
             waits || matches!(probe.read(), Value::Error(_))
         });
         (Self { client, neighbour }, others.try_into().unwrap())
@@ -101,7 +103,7 @@ impl Slow {
 }
 
 /// Requests that need a key which is in use, and what they reply when it is not any more.
-const WAIT: [(&[&str], &str); 12] = [
+const WAIT: [(&[&str], &str); 15] = [
     (&["GET", "key"], "nil"),
     (&["SET", "key", "value"], "+OK"),
     (&["MGET", "a", "b", "key", "c"], "[nil, nil, $\"value\", nil]"),
@@ -115,6 +117,10 @@ const WAIT: [(&[&str], &str); 12] = [
     (&["MEMORY", "USAGE", "key"], "nil"),
     // The main thread executes it.
     (&["DEBUG", "DIGEST-VALUE", "key"], "[+0000000000000000000000000000000000000000]"),
+    // They stop all other commands.
+    (&["SWAPDB", "0", "1"], "+OK"),
+    (&["SORT", "none", "BY", "w_*"], "[]"),
+    (&["FLUSHALL"], "+OK"),
 ];
 
 #[test]
@@ -154,7 +160,7 @@ fn requests_of_one_client_stay_in_order() {
 }
 
 /// Queued commands, and whether EXEC waits for a key that is in use and none of theirs.
-const QUEUED: [(&str, bool); 9] = [
+const QUEUED: [(&str, bool); 14] = [
     ("INFO", false),
     ("MEMORY STATS", false),
     ("CONFIG GET maxmemory", false),
@@ -164,6 +170,12 @@ const QUEUED: [(&str, bool); 9] = [
     ("KEYS *", true),
     ("RANDOMKEY", true),
     ("DEBUG OBJECT mine", true),
+    ("CONFIG SET maxmemory 0", false),
+    ("CONFIG RESETSTAT", false),
+    // They are answered when all that had begun is over.
+    ("ACL SETUSER somebody on", true),
+    ("CLIENT PAUSE 0 WRITE", true),
+    ("FLUSHDB", true),
 ];
 
 #[test]
@@ -254,6 +266,37 @@ fn a_server_with_clients_that_wait_goes_down() {
     silent(&mut waiting);
     server.client().send("SHUTDOWN NOSAVE");
     assert!(server.wait().success());
+}
+
+/// A script of ten milliseconds.
+const TEN_MS: &[u8] = b"local till = os.clock() + 0.01 while os.clock() < till do end
+    return redis.call('INCR', KEYS[1])";
+
+#[test]
+fn slow_commands_that_follow_one_another_do_not_overtake_who_waits() {
+    let server = server(&[]);
+    let mut scripts: Vec<Client> = (0..6).map(|_| server.client()).collect();
+    let (mut slow, [mut waiting, mut busy]) = Slow::start(&server, "key");
+    waiting.send("INCR key");
+    slow.stops_only(&mut waiting);
+    for script in &mut scripts {
+        script.send_raw(&encode(&[b"EVAL", TEN_MS, b"1", b"key"]).repeat(10));
+    }
+    silent(&mut waiting);
+    slow.end();
+    // Its thread has other work all the time.
+    let (replied, reply) = mpsc::channel();
+    let awaits = std::thread::spawn(move || replied.send(waiting.read().int()));
+    let overtaken = loop {
+        assert_eq!(busy.ask("PING").text(), "PONG");
+        if let Ok(count) = reply.try_recv() {
+            break count - 1;
+        }
+    };
+    awaits.join().unwrap().unwrap();
+    assert!(overtaken <= 5, "overtaken by {overtaken} of 60");
+    scripts.iter_mut().for_each(|script| (0..10).for_each(|_| drop(script.read())));
+    assert_eq!(busy.ask("GET key").text(), "61");
 }
 
 #[test]

@@ -6,7 +6,7 @@
 //! all commands that began before are over. So nothing that a killed client sent takes effect
 //! later.
 
-use command::{Argument, Shape, ShardScope, Spec};
+use command::{Argument, Shape, Spec};
 use engine::{ConnectionError, Error, echo};
 use resp::{Args, Reply};
 
@@ -45,7 +45,6 @@ const FILTERS: Shape = Shape::OneOf(&[
 pub(super) const SPEC: Spec = admin("kill", -3, "2.4.0")
     .summary("Closes the connections that pass all filters.")
     .complexity("O(N) in the connections")
-    .scope(ShardScope::Exclusive)
     .history(&[
         ("2.8.12", "Connections are chosen by filters."),
         ("2.8.12", "Filter `ID`."),

@@ -1,0 +1,366 @@
+//! The queues of those who wait for shards that are in use: first come, first served.
+//!
+//! ```text
+//!   stand         the shard is let go, or found free by another
+//!     |                        |
+//!     v                        v        called: its thread is woken; from a millisecond of
+//!   [ place | place | place ] first --> waiting on, the shard is reserved for it for a while
+//!                                       |                        |
+//!                                       | takes the shard        | does not come in time
+//!                                       v                        v
+//!                                     (gone)              missed: passed over until its thread
+//!                                                         comes back
+//! ```
+//!
+//! A queue lies outside its shard's lock, so that others stand in it while the shard is in use.
+//! Whoever takes or lets go of a shard looks at one count, which is zero while nobody waits; only
+//! then at the mark of the shard, and only then at its queue.
+//!
+//! Invariants:
+//! - Who stands in a queue and then finds the shard in use is called when it is let go: the holder
+//!   lets go first and looks at the mark then, the other one marks first and looks at the lock
+//!   then. On x86-64 the atomic exchanges of both sides order that.
+//! - Places are in the order of the time since when their clients wait, whatever queue they stood
+//!   in meanwhile, so that who begins anew elsewhere keeps its place.
+//! - While a shard is reserved, a command of a client that comes for it stands in the queue. A
+//!   reservation ends by itself: nobody waits for a thread that is stuck in a slow command.
+//! - The lock of the queues is a leaf, and nobody who waits for it does so for long.
+//!
+//! What it deliberately does not do: wake threads, which is for later, outside the gate; or keep
+//! out those who wait for shards while they hold others, and work that is no client's command.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::shim::{AtomicBool, AtomicUsize, Mutex, Ordering};
+
+/// The shortest time for which a shard is reserved, and how long its first has to have waited.
+const RESERVED_US_MIN: u64 = 1000;
+/// The longest one.
+const RESERVED_US_MAX: u64 = 10_000;
+/// In between, it is this part of the time for which its first has waited.
+const RESERVED_PART: u64 = 4;
+
+/// Since when a client waits for shards, in microseconds, and its number: places are in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Ticket {
+    /// When its request found a shard in use for the first time.
+    pub since_us: u64,
+    /// The client's number.
+    pub client: u64,
+}
+
+/// Where a client that waits is to be found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Owner {
+    /// The thread that owns it.
+    pub thread: usize,
+    /// Its slot there.
+    pub slot: usize,
+}
+
+/// A client that may take its shard now. Its thread is to be told so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// The client's number.
+    pub client: u64,
+    /// Where it is.
+    pub owner: Owner,
+}
+
+/// The queues of all shards.
+pub struct ShardQueues {
+    /// Places in all queues.
+    places: AtomicUsize,
+    /// Shards that have a queue.
+    marks: Box<[AtomicBool]>,
+    queues: Mutex<HashMap<usize, Queue>>,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    places: BTreeMap<Ticket, Place>,
+    /// For whom the shard is reserved, and until when.
+    reserved: Option<(Ticket, u64)>,
+}
+
+#[derive(Debug)]
+struct Place {
+    owner: Owner,
+    /// It was called and has not tried since.
+    is_called: bool,
+    /// Its thread did not come in time.
+    is_missed: bool,
+}
+
+impl ShardQueues {
+    /// Empty queues of so many shards.
+    pub fn new(shards: usize) -> Self {
+        Self {
+            places: AtomicUsize::new(0),
+            marks: (0..shards).map(|_| AtomicBool::new(false)).collect(),
+            queues: Mutex::new(HashMap::new()),
+        }
+    }
+
+    /// Whether somebody stands in some queue. It costs a load of what hardly ever changes.
+    #[inline]
+    pub fn any(&self) -> bool {
+        self.places.load(Ordering::Relaxed) != 0
+    }
+
+    /// Whether somebody stands in the queue of this shard.
+    pub fn has(&self, shard: usize) -> bool {
+        self.any() && self.marks[shard].load(Ordering::Relaxed)
+    }
+
+    /// Puts a client into the queue of a shard, or says that it is back. The caller looks then
+    /// whether the shard is free.
+    pub fn stand(&self, shard: usize, ticket: Ticket, owner: Owner) {
+        let mut queues = self.queues.lock();
+        let queue = queues.entry(shard).or_default();
+        queue.revive(owner.thread);
+        // It has come, and in vain: it is called again.
+        queue.reserved.take_if(|(reserved, _)| *reserved == ticket);
+        let place = Place { owner, is_called: false, is_missed: false };
+        if queue.places.insert(ticket, place).is_none() {
+            self.places.fetch_add(1, Ordering::SeqCst);
+        }
+        self.marks[shard].swap(true, Ordering::SeqCst);
+    }
+
+    /// Takes a client out of the queue of a shard, if it stands there.
+    pub fn leave(&self, shard: usize, ticket: Ticket) {
+        let mut queues = self.queues.lock();
+        self.remove(&mut queues, shard, ticket);
+    }
+
+    /// Whether who has just locked a shard may keep it; asked while it is locked. Otherwise it
+    /// [lets go](Self::let_go) at once. Who stands in the queue itself, with `ticket`, does not any
+    /// more when it may.
+    pub fn admits(&self, shard: usize, ticket: Option<Ticket>, now_us: u64) -> bool {
+        if !self.has(shard) {
+            return true;
+        }
+        let mut queues = self.queues.lock();
+        let Some(queue) = queues.get_mut(&shard) else { return true };
+        let admits = queue.admits(ticket, now_us);
+        if admits && let Some(ticket) = ticket {
+            self.remove(&mut queues, shard, ticket);
+        }
+        admits
+    }
+
+    /// A shard was let go. Returns who is to be told.
+    #[cold]
+    pub fn let_go(&self, shard: usize, now_us: u64) -> Option<Call> {
+        if !self.has(shard) {
+            return None;
+        }
+        self.queues.lock().get_mut(&shard)?.call(now_us)
+    }
+
+    /// Who of the queue of a shard may take it when it is free. The asking thread is not stuck.
+    pub fn first(&self, shard: usize, thread: usize, now_us: u64) -> Option<Ticket> {
+        let mut queues = self.queues.lock();
+        let queue = queues.get_mut(&shard)?;
+        queue.come_back(thread, now_us);
+        queue.first(now_us)
+    }
+
+    fn remove(&self, queues: &mut HashMap<usize, Queue>, shard: usize, ticket: Ticket) {
+        let Some(queue) = queues.get_mut(&shard) else { return };
+        if queue.places.remove(&ticket).is_none() {
+            return;
+        }
+        queue.reserved.take_if(|(reserved, _)| *reserved == ticket);
+        self.places.fetch_sub(1, Ordering::SeqCst);
+        if queue.places.is_empty() {
+            queues.remove(&shard);
+            self.marks[shard].swap(false, Ordering::SeqCst);
+        }
+    }
+}
+
+impl Queue {
+    /// The first that is not missed, or for whom the shard is reserved.
+    fn first(&mut self, now_us: u64) -> Option<Ticket> {
+        match self.reserved {
+            Some((ticket, until_us)) if now_us < until_us => return Some(ticket),
+            Some((ticket, _)) => self.miss(ticket),
+            None => {}
+        }
+        let mut present = self.places.iter().filter(|(_, place)| !place.is_missed);
+        present.next().map(|(ticket, _)| *ticket)
+    }
+
+    /// A reservation has ended: the thread of its client is stuck.
+    fn miss(&mut self, ticket: Ticket) {
+        self.reserved = None;
+        let Some(Place { owner: Owner { thread, .. }, .. }) = self.places.get(&ticket) else {
+            return;
+        };
+        let stuck = *thread;
+        let of_thread = self.places.values_mut().filter(|place| place.owner.thread == stuck);
+        of_thread.for_each(|place| place.is_missed = true);
+    }
+
+    /// A thread looks at its places. Its own reservation may have ended, and it is not too late.
+    fn come_back(&mut self, thread: usize, now_us: u64) {
+        let places = &self.places;
+        let is_own =
+            |ticket: &Ticket| places.get(ticket).is_some_and(|place| place.owner.thread == thread);
+        self.reserved.take_if(|(ticket, until_us)| *until_us <= now_us && is_own(ticket));
+        self.revive(thread);
+    }
+
+    /// A thread is there.
+    fn revive(&mut self, thread: usize) {
+        let of_thread = self.places.values_mut().filter(|place| place.owner.thread == thread);
+        of_thread.for_each(|place| place.is_missed = false);
+    }
+
+    fn admits(&mut self, ticket: Option<Ticket>, now_us: u64) -> bool {
+        if let Some(own) = ticket.and_then(|ticket| self.places.get(&ticket)) {
+            self.come_back(own.owner.thread, now_us);
+        }
+        match self.first(now_us) {
+            None => true,
+            first if first == ticket => true,
+            Some(first) => self.reserved.is_none() && !first.has_waited_long(now_us),
+        }
+    }
+
+    /// The shard is free: reserves it for the first one. Returns that if it was not called before.
+    fn call(&mut self, now_us: u64) -> Option<Call> {
+        let ticket = self.first(now_us)?;
+        if self.reserved.is_none() && ticket.has_waited_long(now_us) {
+            self.reserved = Some((ticket, now_us + ticket.reserved_us(now_us)));
+        }
+        let Place { owner, is_called, .. } = self.places.get_mut(&ticket)?;
+        let call = Call { client: ticket.client, owner: *owner };
+        (!std::mem::replace(is_called, true)).then_some(call)
+    }
+}
+
+impl Ticket {
+    fn waited_us(self, now_us: u64) -> u64 {
+        now_us.saturating_sub(self.since_us)
+    }
+
+    /// Whether a shard is reserved for it. Before that, those who come later may be faster: a key
+    /// that many threads use is let go and taken again more often than threads can be woken.
+    fn has_waited_long(self, now_us: u64) -> bool {
+        self.waited_us(now_us) >= RESERVED_US_MIN
+    }
+
+    fn reserved_us(self, now_us: u64) -> u64 {
+        (self.waited_us(now_us) / RESERVED_PART).clamp(RESERVED_US_MIN, RESERVED_US_MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHARD: usize = 3;
+
+    fn ticket(since_us: u64, client: u64) -> Ticket {
+        Ticket { since_us, client }
+    }
+
+    fn on_thread(thread: usize) -> Owner {
+        Owner { thread, slot: 5 }
+    }
+
+    /// A queue of clients 1, 2, ... that wait since these times, each on the thread of its number.
+    fn queue<const COUNT: usize>(since_us: [u64; COUNT]) -> (ShardQueues, [Ticket; COUNT]) {
+        let queues = ShardQueues::new(8);
+        let mut client = 0;
+        let tickets = since_us.map(|since_us| {
+            client += 1;
+            let ticket = ticket(since_us, client);
+            queues.stand(SHARD, ticket, on_thread(client as usize));
+            ticket
+        });
+        (queues, tickets)
+    }
+
+    fn called(call: Option<Call>) -> u64 {
+        call.map_or(0, |call| call.client)
+    }
+
+    #[test]
+    fn who_waits_for_longest_is_called_and_nobody_else_is_admitted() {
+        let (queues, [second, first]) = queue([200, 100]);
+        assert!(queues.has(SHARD) && !queues.has(SHARD + 1));
+        assert_eq!(queues.let_go(SHARD, 5000), Some(Call { client: 2, owner: on_thread(2) }));
+        assert_eq!(queues.let_go(SHARD, 5000), None, "it knows");
+        assert!(!queues.admits(SHARD, None, 5100));
+        assert!(!queues.admits(SHARD, Some(second), 5100));
+        assert!(queues.admits(SHARD + 1, None, 5100));
+        assert!(queues.admits(SHARD, Some(first), 5100));
+        assert_eq!(called(queues.let_go(SHARD, 5200)), 1);
+        assert!(queues.admits(SHARD, Some(second), 5200));
+        assert!(!queues.has(SHARD) && !queues.any());
+    }
+
+    #[test]
+    fn who_finds_a_shard_free_lets_it_go_for_the_first_one() {
+        let (queues, [first]) = queue([100]);
+        assert!(!queues.admits(SHARD, None, 5000));
+        assert_eq!(called(queues.let_go(SHARD, 5000)), 1);
+        assert_eq!(queues.first(SHARD, 7, 5000), Some(first));
+    }
+
+    #[test]
+    fn others_may_be_faster_at_the_beginning() {
+        let (queues, [first]) = queue([100]);
+        assert_eq!(called(queues.let_go(SHARD, 1099)), 1);
+        assert!(queues.admits(SHARD, None, 1099));
+        assert!(!queues.admits(SHARD, None, 1100));
+        assert_eq!(queues.let_go(SHARD, 1100), None, "it was called before");
+        // It has tried in vain.
+        queues.stand(SHARD, first, on_thread(1));
+        assert_eq!(called(queues.let_go(SHARD, 1100)), 1);
+    }
+
+    #[test]
+    fn a_reservation_ends_and_who_comes_back_has_its_place() {
+        let (queues, [first, second]) = queue([100, 200]);
+        queues.stand(SHARD, ticket(150, 9), on_thread(1));
+        assert_eq!(called(queues.let_go(SHARD, 2100)), 1);
+        assert!(!queues.admits(SHARD, None, 3099));
+        assert_eq!(called(queues.let_go(SHARD, 3100)), 2, "both clients of thread 1 are missed");
+        assert!(queues.admits(SHARD, Some(second), 3200));
+        assert!(queues.admits(SHARD, None, 3200), "only the missed are left");
+        assert_eq!(queues.first(SHARD, 1, 3300), Some(first));
+        queues.stand(SHARD, first, on_thread(1));
+        assert_eq!(called(queues.let_go(SHARD, 4000)), 1);
+        assert!(queues.admits(SHARD, Some(first), 40_000), "late, but first");
+        assert_eq!(called(queues.let_go(SHARD, 40_100)), 9);
+    }
+
+    #[test]
+    fn the_longer_a_client_has_waited_the_longer_a_shard_is_reserved() {
+        for (waited_us, reserved_us) in [(1000, 1000), (20_000, 5000), (1_000_000, 10_000)] {
+            let (queues, [_]) = queue([0]);
+            assert_eq!(called(queues.let_go(SHARD, waited_us)), 1);
+            let end_us = waited_us + reserved_us;
+            assert!(!queues.admits(SHARD, None, end_us - 1), "{waited_us}");
+            assert!(queues.admits(SHARD, None, end_us), "{waited_us}");
+        }
+    }
+
+    #[test]
+    fn who_leaves_takes_its_reservation_along() {
+        let (queues, [first, second]) = queue([100, 200]);
+        assert_eq!(called(queues.let_go(SHARD, 5000)), 1);
+        queues.leave(SHARD, first);
+        queues.leave(SHARD, first);
+        queues.leave(SHARD + 1, first);
+        assert_eq!(called(queues.let_go(SHARD, 5001)), 2);
+        queues.leave(SHARD, second);
+        assert!(!queues.any());
+        assert!(queues.admits(SHARD, None, 5002));
+    }
+}

@@ -1,0 +1,299 @@
+//! Models of the queues of shards: clients that are put aside, are called and come back.
+//!
+//! A thread here has one client, which does what `IoThread` does for it: it tries, stands in the
+//! queue, looks whether the shard is free by now, and sleeps until it is called. But for the models
+//! that say so nobody looks again without being called, so that a call that is lost shows.
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use engine::ScriptError;
+use node::ShardLocks;
+use shuttle::sync::atomic::{AtomicU64, Ordering};
+use shuttle::sync::{Condvar, Mutex};
+use shuttle::thread;
+
+use crate::gate::Pass;
+use crate::shard_lock_models::World;
+use crate::shard_locks::{Nobody, ThreadShards, ThreadWaits, Waited};
+use crate::shard_queues::{Owner, Ticket};
+use crate::shim::{Fault, begin_time, give_up_shards, now_us};
+use crate::{fails_with, holds};
+
+/// Schedules of each kind for a model that holds.
+const SCHEDULES: usize = 800;
+/// The most schedules until a planted fault is found.
+const SCHEDULES_TO_FAIL: usize = 5000;
+const SHARD: usize = 0;
+/// What passes with each look at the clock, in microseconds: some looks make a reservation, and
+/// some more end it.
+const SHORT_US: u64 = 400;
+/// The same where reservations last.
+const LONG_US: u64 = 50;
+/// How often others may have the shard between two moments: when a client has waited for long
+/// enough for a reservation, and when it gets the shard. One may hold it, and another may have been
+/// admitted just before.
+const OVERTAKEN_MAX: u64 = 3;
+/// Commands that follow one another.
+const STREAM: usize = 12;
+
+thread_local! {
+    /// Clients of this test that were put aside.
+    static PUT_ASIDE: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Wakes a thread.
+#[derive(Default)]
+struct Bell {
+    has_rung: Mutex<bool>,
+    rings: Condvar,
+}
+
+struct Queues {
+    world: Arc<World>,
+    bells: Vec<Bell>,
+    /// Commands that have begun.
+    begun: AtomicU64,
+}
+
+impl Queues {
+    fn new(threads: usize, look_us: u64) -> Arc<Self> {
+        give_up_shards();
+        begin_time(look_us);
+        let bells = (0..threads).map(|_| Bell::default()).collect();
+        Arc::new(Self { world: World::new(threads), bells, begun: AtomicU64::new(0) })
+    }
+
+    fn spawn(
+        self: &Arc<Self>,
+        thread: usize,
+        work: impl FnOnce(&Client<'_>) + Send + 'static,
+    ) -> thread::JoinHandle<()> {
+        let queues = Arc::clone(self);
+        let pass = queues.world.gate.register().expect("there are as many passes as threads");
+        thread::spawn(move || work(&Client { queues: &queues, thread, pass }))
+    }
+
+    fn ring(&self, thread: usize) {
+        *self.bells[thread].has_rung.lock().expect("nobody panics") = true;
+        self.bells[thread].rings.notify_one();
+    }
+
+    fn sleep(&self, thread: usize) {
+        let bell = &self.bells[thread];
+        let mut has_rung = bell.has_rung.lock().expect("nobody panics");
+        while !std::mem::take(&mut *has_rung) {
+            has_rung = bell.rings.wait(has_rung).expect("nobody panics");
+        }
+    }
+}
+
+struct Client<'a> {
+    queues: &'a Queues,
+    thread: usize,
+    pass: Pass,
+}
+
+impl Client<'_> {
+    /// Tries a command once. Returns whether it ran.
+    fn tries(&self, ticket: Option<Ticket>) -> bool {
+        let world = &self.queues.world;
+        let waits = ThreadWaits::default();
+        let locks = ThreadShards::enter(&world.shards, Some(&self.pass), &world.busy, &Nobody);
+        let locks = locks.waiting(&waits, Waited { ticket, rounds: 0 });
+        let run = |_: &mut _| {
+            self.queues.begun.fetch_add(1, Ordering::Relaxed);
+            thread::yield_now();
+            world.add(SHARD);
+        };
+        let done = match Fault::TakesAnyway.is_planted() && ticket.is_none() {
+            true => locks.try_one(SHARD, run).ok_or(ScriptError::ShardInUse),
+            false => locks.one(SHARD, run),
+        };
+        assert_eq!(locks.take_in_use().is_some(), done.is_err() && !waits_anyway());
+        drop(locks);
+        for call in waits.take_calls() {
+            if !Fault::NoCall.is_planted() {
+                self.queues.ring(call.owner.thread);
+            }
+        }
+        done.is_ok()
+    }
+
+    fn ticket(&self) -> Ticket {
+        Ticket { since_us: now_us(), client: self.thread as u64 }
+    }
+
+    /// Stands in the queue. Returns whether it may try at once.
+    fn stands(&self, ticket: Ticket) -> bool {
+        PUT_ASIDE.set(PUT_ASIDE.get() + 1);
+        let (shards, thread) = (&self.queues.world.shards, self.thread);
+        shards.stand_in_queue(SHARD, ticket, Owner { thread, slot: 0 });
+        if Fault::SleepsAtOnce.is_planted() {
+            return false;
+        }
+        !shards.is_in_use(SHARD) && shards.first_in_queue(SHARD, thread) == Some(ticket)
+    }
+
+    /// Runs a command, which waits for as long as it has to. `looks`: it looks again without being
+    /// called.
+    fn runs(&self, looks: bool) {
+        if self.tries(None) {
+            return;
+        }
+        let mut ticket = self.ticket();
+        loop {
+            if !self.stands(ticket) && !looks {
+                self.queues.sleep(self.thread);
+            }
+            if self.tries(Some(ticket)) {
+                return;
+            }
+            if Fault::LosesPlace.is_planted() {
+                self.queues.world.shards.leave_queue(SHARD, ticket);
+                ticket = self.ticket();
+            }
+            // Its thread serves others.
+            thread::yield_now();
+        }
+    }
+}
+
+fn waits_anyway() -> bool {
+    Fault::TakesAnyway.is_planted()
+}
+
+fn end(queues: &Queues, threads: Vec<thread::JoinHandle<()>>, commands: u64) {
+    threads.into_iter().for_each(|thread| thread.join().expect("it ends"));
+    assert_eq!(queues.world.read(SHARD), commands, "an update was lost");
+    let first = queues.world.shards.first_in_queue(SHARD, 0);
+    assert_eq!(first, None, "someone stands in the queue for ever");
+}
+
+/// Three clients with two commands each, which sleep until they are called.
+fn clients_that_are_called() {
+    let queues = Queues::new(3, SHORT_US);
+    let threads = (0..3).map(|thread| {
+        queues.spawn(thread, |client| {
+            client.runs(false);
+            client.runs(false);
+        })
+    });
+    let threads = threads.collect();
+    end(&queues, threads, 6);
+}
+
+/// One client beside two whose commands follow one another.
+fn a_client_beside_streams() {
+    let queues = Queues::new(3, LONG_US);
+    let mut threads: Vec<_> = (0..2)
+        .map(|thread| queues.spawn(thread, |client| (0..STREAM).for_each(|_| client.runs(true))))
+        .collect();
+    threads.push(queues.spawn(2, |client| {
+        if client.tries(None) {
+            return;
+        }
+        let mut ticket = client.ticket();
+        let mut begun = None;
+        loop {
+            client.stands(ticket);
+            thread::yield_now();
+            let has_waited = now_us() - ticket.since_us >= 1000;
+            if has_waited || Fault::LosesPlace.is_planted() {
+                begun.get_or_insert_with(|| client.queues.begun.load(Ordering::Relaxed));
+            }
+            if client.tries(Some(ticket)) {
+                break;
+            }
+            if Fault::LosesPlace.is_planted() {
+                client.queues.world.shards.leave_queue(SHARD, ticket);
+                ticket = client.ticket();
+            }
+        }
+        // Its own has begun, too.
+        let others = begun.map_or(0, |begun| client.queues.begun.load(Ordering::Relaxed) - begun);
+        assert!(others <= OVERTAKEN_MAX + 1, "overtaken by {others}");
+    }));
+    threads.into_iter().for_each(|thread| thread.join().expect("it ends"));
+}
+
+/// A client whose thread does not come when it is called, and two that go on.
+fn a_client_that_does_not_come() {
+    let queues = Queues::new(3, SHORT_US);
+    let stuck = queues.spawn(0, |client| {
+        client.stands(client.ticket());
+    });
+    stuck.join().expect("it ends");
+    let threads =
+        [1, 2].map(|thread| queues.spawn(thread, |client| (0..4).for_each(|_| client.runs(true))));
+    threads.into_iter().for_each(|thread| thread.join().expect("it ends"));
+    assert_eq!(queues.world.read(SHARD), 8, "an update was lost");
+}
+
+/// A client that is closed while it waits, and two that go on.
+fn a_client_that_leaves() {
+    let queues = Queues::new(3, SHORT_US);
+    let mut threads = vec![queues.spawn(0, |client| {
+        let ticket = client.ticket();
+        client.stands(ticket);
+        thread::yield_now();
+        if !Fault::StaysInQueue.is_planted() {
+            client.queues.world.shards.leave_queue(SHARD, ticket);
+        }
+    })];
+    threads.extend([1, 2].map(|thread| queues.spawn(thread, |client| client.runs(true))));
+    end(&queues, threads, 2);
+}
+
+#[test]
+fn who_is_put_aside_is_called() {
+    PUT_ASIDE.set(0);
+    holds(SCHEDULES, clients_that_are_called);
+    assert!(PUT_ASIDE.get() > 0, "nobody found the shard in use");
+}
+
+#[test]
+fn who_has_waited_is_overtaken_by_few() {
+    holds(SCHEDULES, a_client_beside_streams);
+}
+
+#[test]
+fn nobody_waits_for_a_thread_that_does_not_come() {
+    holds(SCHEDULES, a_client_that_does_not_come);
+}
+
+#[test]
+fn nobody_stands_in_a_queue_for_ever() {
+    holds(SCHEDULES, a_client_that_leaves);
+}
+
+#[test]
+fn without_calls_clients_sleep_for_ever() {
+    fails_with(Fault::NoCall, "deadlock", SCHEDULES_TO_FAIL, clients_that_are_called);
+}
+
+#[test]
+fn who_does_not_look_again_sleeps_for_ever() {
+    fails_with(Fault::SleepsAtOnce, "deadlock", SCHEDULES_TO_FAIL, clients_that_are_called);
+}
+
+#[test]
+fn who_loses_its_place_is_overtaken_by_many() {
+    fails_with(Fault::LosesPlace, "overtaken", SCHEDULES_TO_FAIL, a_client_beside_streams);
+}
+
+#[test]
+fn who_is_not_respected_is_overtaken_by_many() {
+    fails_with(Fault::TakesAnyway, "overtaken", SCHEDULES_TO_FAIL, a_client_beside_streams);
+}
+
+#[test]
+fn a_reservation_without_end_stops_everyone() {
+    let model = a_client_that_does_not_come;
+    fails_with(Fault::EndlessReservation, "exceeded max_steps", SCHEDULES_TO_FAIL, model);
+}
+
+#[test]
+fn who_is_closed_and_stays_in_the_queue_is_found() {
+    fails_with(Fault::StaysInQueue, "for ever", SCHEDULES_TO_FAIL, a_client_that_leaves);
+}
