@@ -61,6 +61,7 @@ const BETWEEN: &str = "has a reply for each name, and messages come between othe
 /// Never sent.
 const EXCLUDED: &[(&str, &str)] = &[
     ("pfselftest", "tests the server itself, and takes seconds"),
+    ("monitor", BETWEEN),
     ("subscribe", BETWEEN),
     ("psubscribe", BETWEEN),
     ("ssubscribe", BETWEEN),

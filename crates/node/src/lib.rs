@@ -22,7 +22,7 @@ pub mod version;
 
 pub use blocking::Waiter;
 pub use clients::{ClientRecord, Registry, Session, UserRegistry};
-pub use commands::table;
+pub use commands::{client_line, table};
 pub use execution::after_grace::AfterGrace;
 pub use execution::executor::Executor;
 pub use execution::outcome::Outcome;

@@ -14,9 +14,10 @@ use crate::clients::record::{ClientRecord, Registry, flag};
 use crate::clients::users::UserRegistry;
 use crate::commands::table_with;
 use crate::config::Config;
-use crate::eviction::EvictionState;
+use crate::eviction::{ClientMemory, EvictionState};
 use crate::execution::table::Table;
 use crate::propagation::Inboxes;
+use crate::propagation::requests::ShownRequests;
 use crate::scripting::Scripting;
 use crate::stats::counters::ThreadCounters;
 use crate::stats::hot_keys::Session;
@@ -82,12 +83,16 @@ pub struct Node {
     pauses: Mutex<BeginningPauses>,
     /// Whether expired keys are removed that nobody asks for; DEBUG SET-ACTIVE-EXPIRE.
     pub active_expire: AtomicBool,
+    /// Whether background ticks do nothing; DEBUG PAUSE-CRON.
+    pub cron_paused: AtomicBool,
     /// The waits of blocked clients.
     pub waits: Waits,
     /// Which threads have subscribers of what.
     pub pubsub: Subscribed,
     /// Where threads find what others have for their clients.
     pub inboxes: Arc<Inboxes>,
+    /// What MONITOR shows.
+    pub(crate) shown_requests: ShownRequests,
     /// Connections accepted.
     pub connections_received: AtomicU64,
     /// Connections refused.
@@ -96,6 +101,8 @@ pub struct Node {
     pub used_memory: UsedMemory,
     /// How far memory is over its limit.
     pub eviction: EvictionState,
+    /// What clients take of memory.
+    pub client_memory: ClientMemory,
     /// Values of keys that wait to be freed in the background.
     pub lazy_free_pending: AtomicU64,
     /// Values of keys freed in the background.
@@ -136,13 +143,16 @@ impl Node {
             pause_until_ms: AtomicI64::new(0),
             pauses: Mutex::default(),
             active_expire: AtomicBool::new(true),
+            cron_paused: AtomicBool::new(false),
             waits: Waits::default(),
             pubsub: Subscribed::new(KeyHasher::new(random.next_u64())),
             inboxes: Arc::new(Inboxes::new()),
+            shown_requests: ShownRequests::default(),
             connections_received: AtomicU64::new(0),
             connections_rejected: AtomicU64::new(0),
             used_memory: UsedMemory::default(),
             eviction: EvictionState::default(),
+            client_memory: ClientMemory::default(),
             lazy_free_pending: AtomicU64::new(0),
             lazy_freed: AtomicU64::new(0),
             config_change: Mutex::new(()),
@@ -175,6 +185,11 @@ impl Node {
     /// Replaces the session of HOTKEYS; threads follow at their next turn.
     pub(crate) fn set_hotkeys(&self, session: Option<Arc<Session>>) {
         *self.hotkeys.lock() = session;
+        self.generation.fetch_add(1, Ordering::Release);
+    }
+
+    /// A client begins or ends to watch requests; threads follow at their next turn.
+    pub(crate) fn requests_watched(&self) {
         self.generation.fetch_add(1, Ordering::Release);
     }
 

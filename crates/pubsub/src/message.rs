@@ -28,15 +28,19 @@ pub enum Kind {
     Pattern,
     /// A shard channel, whose name has nothing to do with those of other channels.
     Shard,
+    /// The requests that are executed, as MONITOR shows them. There is one such channel, whose name
+    /// is empty.
+    Requests,
 }
 
 impl Kind {
-    /// The first element of what its subscribers receive.
-    fn word(self) -> &'static [u8] {
+    /// The first element of what its subscribers receive. None: they receive the body as it is.
+    fn word(self) -> Option<&'static [u8]> {
         match self {
-            Self::Channel => b"message",
-            Self::Pattern => b"pmessage",
-            Self::Shard => b"smessage",
+            Self::Channel => Some(b"message"),
+            Self::Pattern => Some(b"pmessage"),
+            Self::Shard => Some(b"smessage"),
+            Self::Requests => None,
         }
     }
 }
@@ -53,7 +57,7 @@ pub struct Matches {
 /// A message on its way to the subscribers of one thread.
 #[derive(Clone, Debug)]
 pub struct Published {
-    /// [`Kind::Channel`] or [`Kind::Shard`].
+    /// Any but [`Kind::Pattern`].
     pub(crate) kind: Kind,
     /// The hash of the channel's name.
     pub(crate) hash: u64,
@@ -78,6 +82,11 @@ impl Published {
         matches: Option<Arc<Matches>>,
     ) -> Self {
         Self { kind, hash, moment, body, channel, matches, receivers: 0 }
+    }
+
+    /// Whether it shows a request to clients that MONITOR.
+    pub fn is_request(&self) -> bool {
+        self.kind == Kind::Requests
     }
 
     /// The name of the channel that it was published to.
@@ -125,16 +134,13 @@ pub(crate) fn write(
     (out, resp3): (&mut Out, bool),
 ) {
     let mut reply = Reply::new(out, resp3);
-    match pattern {
-        None => {
-            reply.push(3);
-            reply.bulk(kind.word());
-        }
-        Some(pattern) => {
-            reply.push(4);
-            reply.bulk(Kind::Pattern.word());
-            reply.bulk(pattern);
-        }
+    let kind = if pattern.is_some() { Kind::Pattern } else { kind };
+    if let Some(word) = kind.word() {
+        reply.push(3 + usize::from(pattern.is_some()));
+        reply.bulk(word);
+    }
+    if let Some(pattern) = pattern {
+        reply.bulk(pattern);
     }
     match body.len() {
         0..=COPIED_BYTES_MAX => reply.raw(body),

@@ -66,14 +66,14 @@ struct Channels {
 }
 
 impl Channels {
-    fn new() -> Self {
-        let buckets = (0..BUCKETS).map(|_| CachePadded::new(Mutex::new(Bucket::default())));
+    fn new(buckets: usize) -> Self {
+        let buckets = (0..buckets).map(|_| CachePadded::new(Mutex::new(Bucket::default())));
         Self { buckets: buckets.collect(), count: AtomicUsize::new(0) }
     }
 
     fn bucket(&self, hash: u64) -> &Mutex<Bucket> {
         // The low bits decide the place in the bucket's table, the highest its tag.
-        &self.buckets[(hash >> 32) as usize % BUCKETS]
+        &self.buckets[(hash >> 32) as usize % self.buckets.len()]
     }
 }
 
@@ -89,6 +89,8 @@ pub struct Registry {
     hasher: KeyHasher,
     channels: Channels,
     shard_channels: Channels,
+    /// Of [`Kind::Requests`].
+    requests: Channels,
     patterns: RwLock<Patterns>,
     /// Patterns in the index.
     pattern_count: AtomicUsize,
@@ -99,15 +101,20 @@ impl Registry {
     pub fn new(hasher: KeyHasher) -> Self {
         Self {
             hasher,
-            channels: Channels::new(),
-            shard_channels: Channels::new(),
+            channels: Channels::new(BUCKETS),
+            shard_channels: Channels::new(BUCKETS),
+            requests: Channels::new(1),
             patterns: RwLock::new(Patterns { index: PatternIndex::new(hasher), moment: 0 }),
             pattern_count: AtomicUsize::new(0),
         }
     }
 
     fn of(&self, kind: Kind) -> &Channels {
-        if kind == Kind::Shard { &self.shard_channels } else { &self.channels }
+        match kind {
+            Kind::Shard => &self.shard_channels,
+            Kind::Requests => &self.requests,
+            Kind::Channel | Kind::Pattern => &self.channels,
+        }
     }
 
     /// The hash of a name, by which the [subscribers](crate::Subscribers) of a thread find it.
@@ -282,6 +289,24 @@ impl Registry {
             send(same[0].0, message.to(clients));
         }
         receivers
+    }
+
+    /// Sends a line that shows a request to each thread that has clients which MONITOR. `stamp` is
+    /// called while no other line can be sent, so that all of them see all lines in one order, and
+    /// what it writes into them rises.
+    pub fn show_request(
+        &self,
+        mut line: Vec<u8>,
+        stamp: impl FnOnce(&mut [u8]),
+        send: &mut dyn FnMut(usize, Published),
+    ) {
+        let hash = self.hasher.hash(b"");
+        let bucket = self.requests.bucket(hash).lock();
+        let Some(found) = bucket.find(hash, b"") else { return };
+        stamp(&mut line);
+        let moment = (Kind::Requests, hash, bucket.moment);
+        let message = Published::new(moment, (Arc::new(line), 0..0), None);
+        found.threads.iter().for_each(|(thread, clients)| send(thread, message.to(clients)));
     }
 
     fn has_receivers(&self, kind: Kind, is_matched: bool, (channel, hash): (&[u8], u64)) -> bool {

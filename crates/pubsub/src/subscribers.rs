@@ -96,6 +96,7 @@ pub struct Subscribers {
     channels: HashTable<Followed>,
     patterns: HashTable<Followed>,
     shard_channels: HashTable<Followed>,
+    requests: HashTable<Followed>,
     /// The messages of the round.
     messages: Vec<Published>,
     ready: Vec<usize>,
@@ -112,6 +113,7 @@ impl Subscribers {
             Kind::Channel => &mut self.channels,
             Kind::Pattern => &mut self.patterns,
             Kind::Shard => &mut self.shard_channels,
+            Kind::Requests => &mut self.requests,
         }
     }
 
@@ -231,7 +233,7 @@ impl Subscribers {
     /// Takes in a message. Returns to how many subscriptions it goes.
     pub fn receive(&mut self, message: Published) -> usize {
         let number = self.messages.len() as u32;
-        let Self { clients, channels, patterns, shard_channels, ready, .. } = self;
+        let Self { clients, channels, patterns, shard_channels, requests, ready, .. } = self;
         let mut receivers = 0;
         let mut give = |followed: &Followed, moment: u64, pattern: u32| {
             for place in &followed.clients {
@@ -247,7 +249,11 @@ impl Subscribers {
                 receivers += 1;
             }
         };
-        let of_kind = if message.kind == Kind::Shard { shard_channels } else { channels };
+        let of_kind = match message.kind {
+            Kind::Shard => shard_channels,
+            Kind::Requests => requests,
+            Kind::Channel | Kind::Pattern => channels,
+        };
         let channel = message.channel();
         if let Some(followed) = of_kind.find(message.hash, |other| *other.name == *channel) {
             give(followed, message.moment, NO_PATTERN);

@@ -18,6 +18,7 @@ pub struct Subscriptions {
     channels: BTreeMap<Name, u64>,
     patterns: BTreeMap<Name, u64>,
     shard_channels: BTreeMap<Name, u64>,
+    requests: BTreeMap<Name, u64>,
     bytes: usize,
 }
 
@@ -27,6 +28,7 @@ impl Subscriptions {
             Kind::Channel => &self.channels,
             Kind::Pattern => &self.patterns,
             Kind::Shard => &self.shard_channels,
+            Kind::Requests => &self.requests,
         }
     }
 
@@ -35,6 +37,7 @@ impl Subscriptions {
             Kind::Channel => &mut self.channels,
             Kind::Pattern => &mut self.patterns,
             Kind::Shard => &mut self.shard_channels,
+            Kind::Requests => &mut self.requests,
         }
     }
 
@@ -64,7 +67,13 @@ impl Subscriptions {
 
     /// Whether there are none at all.
     pub fn is_empty(&self) -> bool {
-        self.channels.is_empty() && self.patterns.is_empty() && self.shard_channels.is_empty()
+        !self.has_channels() && self.requests.is_empty()
+    }
+
+    /// Whether there are some beside that of [requests](Kind::Requests).
+    pub fn has_channels(&self) -> bool {
+        let channels = [&self.channels, &self.patterns, &self.shard_channels];
+        channels.iter().any(|names| !names.is_empty())
     }
 
     /// The count that a confirmation tells: that of shard channels, or that of all others.
@@ -82,7 +91,7 @@ impl Subscriptions {
 
     /// All subscriptions.
     pub fn all(&self) -> impl Iterator<Item = (Kind, &Name, u64)> {
-        [Kind::Channel, Kind::Pattern, Kind::Shard]
+        [Kind::Channel, Kind::Pattern, Kind::Shard, Kind::Requests]
             .into_iter()
             .flat_map(|kind| self.iter(kind).map(move |(name, hash)| (kind, name, hash)))
     }

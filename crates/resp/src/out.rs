@@ -13,6 +13,8 @@ pub struct Out {
     pub bytes: Vec<u8>,
     /// Shared values, each with the offset in `bytes` before which it belongs, ascending.
     shared: Vec<(usize, Arc<Vec<u8>>)>,
+    /// More bytes, shared values aside, are never sent; 0: any number is.
+    pub bytes_max: usize,
 }
 
 impl Out {
@@ -26,6 +28,12 @@ impl Out {
         let offset = self.bytes.len();
         self.bytes.extend_from_slice(&other.bytes);
         self.shared.extend(other.shared.into_iter().map(|(at, value)| (offset + at, value)));
+    }
+
+    /// Whether there are more bytes than the client may have.
+    #[inline]
+    pub fn is_over(&self) -> bool {
+        self.bytes_max != 0 && self.bytes.len() > self.bytes_max
     }
 
     /// A mark to `truncate` to.

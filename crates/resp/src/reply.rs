@@ -31,6 +31,13 @@ impl<'a> Reply<'a> {
         Self { out, resp3 }
     }
 
+    /// Whether the output is beyond what its client may have: it is closed without any of it, and
+    /// who writes much may stop.
+    #[inline]
+    pub fn is_over(&self) -> bool {
+        self.out.is_over()
+    }
+
     /// Whether the client speaks RESP3.
     pub fn resp3(&self) -> bool {
         self.resp3

@@ -176,7 +176,12 @@ impl Effects {
 
     /// The key that was added last has replaced one: that is no event.
     pub fn take_back_new(&mut self) {
-        if self.notices.last().is_some_and(|notice| notice.name == NEW.name) {
+        self.take_back(NEW.name);
+    }
+
+    /// The last event is none after all, if it has this name.
+    pub fn take_back(&mut self, name: &str) {
+        if self.notices.last().is_some_and(|notice| notice.name == name) {
             self.notices.pop();
         }
     }
@@ -190,7 +195,7 @@ impl Effects {
 
     /// A read did not find its key in a database.
     #[inline]
-    pub(crate) fn note_miss(&mut self, db: u32, key: &[u8]) {
+    pub fn note_miss(&mut self, db: u32, key: &[u8]) {
         if self.is(NOTIFIED) {
             self.notify(Some(db as usize), MISSED, key);
         }

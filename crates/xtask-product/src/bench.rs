@@ -39,6 +39,9 @@ const IDLE_CONNECTIONS: &str = "9000";
 const ELEMENTS: &str =
     "integers,small-hashes,big-hash,big-sorted-set,list,small-sets,big-set,stream";
 
+/// Keys that are rewritten.
+const CHURNED_KEYS: &str = "200000";
+
 /// What to measure; GET and SET on one pinned core when nothing is said.
 #[derive(clap::Args)]
 pub struct Options {
@@ -60,6 +63,9 @@ pub struct Options {
     /// Bytes per key and per connection, and CPU when idle
     #[arg(long)]
     memory: bool,
+    /// Memory after many rewrites, with active defragmentation where there is one
+    #[arg(long)]
+    fragmentation: bool,
     /// The longest reply beside each slow command, with I/O threads
     #[arg(long)]
     stall: bool,
@@ -122,9 +128,9 @@ fn questions(
     programs: &Programs,
     certificates: Option<&Certificates>,
 ) -> Vec<Question> {
-    let Options { all, transactions, threads_on: threads, tls, memory: sizes, stall, .. } =
-        *options;
-    let plain = ![all, transactions, threads, tls, sizes, stall].contains(&true);
+    let Options { all, transactions, threads_on: threads, tls, memory: sizes, .. } = *options;
+    let Options { fragmentation, stall, .. } = *options;
+    let plain = ![all, transactions, threads, tls, sizes, fragmentation, stall].contains(&true);
     let mut questions = Vec::new();
     if plain {
         questions.push(pinned(options, programs));
@@ -143,6 +149,9 @@ fn questions(
     }
     if options.memory {
         questions.extend(memory(programs));
+    }
+    if options.fragmentation {
+        questions.push(churn(programs));
     }
     if options.stall {
         questions.push(stalls(programs));
@@ -236,6 +245,17 @@ fn memory(programs: &Programs) -> [Question; 3] {
     ]
 }
 
+/// Peers have active defragmentation on.
+fn churn(programs: &Programs) -> Question {
+    Question {
+        title: "Resident memory after 50 rewrites of all values in random sizes over the same data \
+                freshly loaded",
+        kind: "memory",
+        servers: programs.servers(&[], 1),
+        args: words(&["--figures", "churn", "--keys", CHURNED_KEYS]).collect(),
+    }
+}
+
 /// Peers execute commands on one thread whatever `io-threads` says, so they run with 1.
 fn stalls(programs: &Programs) -> Question {
     let mut servers = vec![(SUBJECT.to_owned(), programs.weft(&[], 4))];
@@ -319,6 +339,7 @@ mod tests {
         threads_on: false,
         tls: false,
         memory: false,
+        fragmentation: false,
         stall: false,
         rounds: None,
         duration: None,
@@ -343,6 +364,8 @@ mod tests {
         assert_eq!(names(&transactions), [["weft", "redis"]]);
         let memory = Options { memory: true, ..NOTHING };
         assert_eq!(names(&memory), [["weft", "redis"]; 3]);
+        let fragmentation = Options { fragmentation: true, ..NOTHING };
+        assert_eq!(names(&fragmentation), [["weft", "redis"]]);
         let stall = Options { stall: true, ..NOTHING };
         assert_eq!(names(&stall), [["weft", "redis"]]);
         assert_eq!(names(&Options { threads_on: true, memory: true, ..NOTHING }).len(), 4);

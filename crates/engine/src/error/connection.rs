@@ -51,6 +51,12 @@ pub enum ConnectionError {
     Subscribed(String),
     /// SSUBSCRIBE in a transaction.
     NoSubscription(&'static str),
+    /// Something else than administration from a client beyond `maxclients`.
+    TooManyClients,
+    /// A command on keys from a client that is shown all requests: Redis says the same to replicas.
+    Watches,
+    /// MONITOR in a transaction.
+    NestedMonitor,
     /// More subscriptions than one client may have.
     TooManySubscriptions,
 }
@@ -92,6 +98,9 @@ impl fmt::Display for ConnectionError {
             Self::NoSubscription(command) => {
                 return write!(f, "ERR {command} isn't allowed for a DENY BLOCKING client");
             }
+            Self::TooManyClients => "ERR max number of clients reached",
+            Self::Watches => "ERR Replica can't interact with the keyspace",
+            Self::NestedMonitor => "ERR MONITOR isn't allowed for DENY BLOCKING client",
             Self::TooManySubscriptions => "ERR the client has too many subscriptions",
             Self::NoSuchUser(name) => return write!(f, "ERR No such user '{name}'"),
             Self::NoSuchClient => "ERR No such client",

@@ -101,6 +101,9 @@ fn keys(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(
     let mut found = 0;
     let header = reply.array_deferred();
     cx.each_shard(&mut |shard, turn| {
+        if reply.is_over() {
+            return;
+        }
         shard.db(number).scan(turn, 0, usize::MAX, &mut |stored| {
             if pattern.matches(stored.key()) && !stored.is_expired(turn) {
                 reply.bulk(stored.key());

@@ -5,7 +5,7 @@
 
 use resp::{Args, Reply};
 use store::hash::FieldExpiry;
-use store::{Hash, Key};
+use store::{Hash, Key, Lookup};
 
 use super::error::HashError;
 use super::expiry::{EXPIRED, PERSISTED, check_type, replay_deletion};
@@ -274,9 +274,14 @@ fn count_pairs(args: &Args<'_>, word_at: usize) -> Result<usize, Error> {
 fn hsetex(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let words = HsetexOptions::parse(args, cx.turn.unix_ms)?;
     let key = cx.first_key(args, 1);
-    expire_named(cx, key, args, words.first, 2);
+    let removed = expire_named(cx, key, args, words.first, 2);
     let limits = cx.limits;
     let (db, turn) = cx.db(key);
+    // As in Redis, a hash whose last field has expired just now is the same hash to others.
+    let is_renewed = removed > 0 && db.lookup(turn, key, Lookup::Quiet).is_none();
+    if is_renewed {
+        turn.effects.take_back(DEL.name);
+    }
     let past = words.until.is_some_and(|(at_ms, _)| at_ms <= turn.unix_ms);
     let mut edit = db.edit_or_create::<Hash>(turn, key)?;
     let there = |field| edit.get(field).is_some() == words.fields_are_there.unwrap_or(true);
@@ -284,6 +289,10 @@ fn hsetex(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
     let met = words.key_is_there.is_none_or(|there| there != edit.is_new())
         && (words.fields_are_there.is_none() || fields.all(there));
     if !met {
+        drop(edit);
+        if is_renewed {
+            turn.effects.note_unchanged(DEL, key.bytes);
+        }
         reply.int(0);
         return Ok(());
     }
@@ -305,6 +314,9 @@ fn hsetex(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
     }
     let emptied = edit.hash().is_empty();
     drop(edit);
+    if is_renewed {
+        turn.effects.take_back_new();
+    }
     cx.wrote(SET, key.bytes);
     if past {
         cx.turn.counters.expired_fields += pairs as u64;

@@ -12,7 +12,7 @@
 
 use ds::packed::Entry;
 use resp::{Args, Reply};
-use store::{Db, Event, Hash, Key, Turn, WrongType};
+use store::{Db, Event, Hash, HashRef, Key, Lookup, Turn, WrongType};
 
 use crate::cx::Cx;
 use crate::exec::Handler;
@@ -99,10 +99,30 @@ fn reply_entry(reply: &mut Reply<'_>, entry: Entry<'_>) {
 }
 
 /// Removes the expired ones among the fields that every `step`th argument from `from` on names.
+/// Returns how many.
 #[inline]
-fn expire_named(cx: &mut Cx<'_>, key: Key<'_>, args: &Args<'_>, from: usize, step: usize) {
+fn expire_named(cx: &mut Cx<'_>, key: Key<'_>, args: &Args<'_>, from: usize, step: usize) -> usize {
     let (db, turn) = cx.db(key);
-    db.expire_fields(turn, key, args.iter().skip(from).step_by(step));
+    db.expire_fields(turn, key, args.iter().skip(from).step_by(step))
+}
+
+/// The hash under a key, of which so many expired fields have just been removed. As in Redis, one
+/// that is gone with the last of them has been found: it is a hit.
+///
+/// # Errors
+/// When the key holds another type.
+#[inline]
+fn read_rest<'d>(
+    db: &'d mut Db,
+    turn: &mut Turn,
+    key: Key<'_>,
+    removed: usize,
+) -> Result<Option<HashRef<'d>>, WrongType> {
+    if removed > 0 && db.lookup(turn, key, Lookup::Quiet).is_none() {
+        turn.counters.hits += 1;
+        return Ok(None);
+    }
+    db.read::<Hash>(turn, key)
 }
 
 /// Records that fields were removed, and the key with the last of them.
@@ -121,9 +141,9 @@ pub(crate) fn read_field<'d>(
     key: Key<'_>,
     field: &[u8],
 ) -> Result<Option<Entry<'d>>, WrongType> {
-    db.expire_fields(turn, key, std::iter::once(field));
+    let removed = db.expire_fields(turn, key, std::iter::once(field));
     let (hasher, unix_ms) = (turn.hasher, turn.unix_ms);
-    let hash = db.read::<Hash>(turn, key)?;
+    let hash = read_rest(db, turn, key, removed)?;
     Ok(hash.and_then(|hash| hash.get(&hasher, field)?.live(unix_ms)))
 }
 

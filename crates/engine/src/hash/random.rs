@@ -8,10 +8,10 @@ use std::collections::HashSet;
 use base::random::Random;
 use ds::packed::Entry;
 use resp::{Args, Reply};
+use store::HashRef;
 use store::hash::{Value, value_of};
-use store::{Hash, HashRef};
 
-use super::{READ, READ_KEY, reply_entry, spec};
+use super::{READ, READ_KEY, read_rest, reply_entry, spec};
 use crate::args::count::SampleCount;
 use crate::cx::Cx;
 use crate::error::Error;
@@ -49,9 +49,9 @@ fn hrandfield(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Re
     let key = cx.first_key(args, 1);
     let mut random = Random::new(cx.random.next_u64());
     let (db, turn) = cx.db(key);
-    db.expire_all_fields(turn, key);
+    let removed = db.expire_all_fields(turn, key);
     let unix_ms = turn.unix_ms;
-    let hash = db.read::<Hash>(turn, key)?;
+    let hash = read_rest(db, turn, key, removed)?;
     let pool = hash.map(|hash| Pool::of(hash, unix_ms)).filter(|pool| pool.len() > 0);
     let Some((count, with_values)) = count else {
         match pool.and_then(|pool| pool.draw(&mut random)) {
@@ -76,11 +76,12 @@ fn hrandfield(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Re
         if with_values {
             reply_entry(reply, value.entry);
         }
+        reply.is_over()
     };
     if count.repeats {
-        (0..drawn).filter_map(|_| pool.draw(&mut random)).for_each(each);
+        let _ = (0..drawn).filter_map(|_| pool.draw(&mut random)).any(each);
     } else {
-        pool.sample(drawn, &mut random, &mut each);
+        pool.sample(drawn, &mut random, &mut |field| _ = each(field));
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use ds::packed::Entry;
 use resp::{Args, Reply};
 use store::{Hash, HashRef};
 
-use super::{FAST, FIELD, READ, READ_KEY, expire_named, read_field, reply_entry, spec};
+use super::{FAST, FIELD, READ, READ_KEY, expire_named, read_field, read_rest, reply_entry, spec};
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::exec::Handler;
@@ -97,10 +97,10 @@ fn hget(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(
 
 fn hmget(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let key = cx.first_key(args, 1);
-    expire_named(cx, key, args, 2, 1);
+    let removed = expire_named(cx, key, args, 2, 1);
     let (db, turn) = cx.db(key);
     let (hasher, unix_ms) = (turn.hasher, turn.unix_ms);
-    let hash = db.read::<Hash>(turn, key)?;
+    let hash = read_rest(db, turn, key, removed)?;
     reply.array(args.len() - 2);
     for field in args.iter().skip(2) {
         match hash.and_then(|hash| hash.get(&hasher, field)?.live(unix_ms)) {

@@ -154,6 +154,9 @@ fn srandmember(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> R
     }
     reply.array(count.len);
     for _ in 0..count.len {
+        if reply.is_over() {
+            break;
+        }
         if let Some(member) = set.random(&mut random) {
             reply_member(reply, member);
         }

@@ -143,11 +143,18 @@ fn serve(
     for nth in streams {
         let (key, id) = place(cx, args, request, nth);
         let (db, turn) = cx.db(key);
+        let number = db.number() as u32;
         let stream = db.read::<Stream>(turn, key)?;
         let since = since(stream, id)?;
         // Redis looks at each stream twice, also at a single one.
-        turn.counters.hits += u64::from(!several && stream.is_some());
-        turn.counters.misses += u64::from(!several && stream.is_none());
+        if !several {
+            let found = u64::from(stream.is_some());
+            turn.counters.hits += found;
+            turn.counters.misses += 1 - found;
+            if found == 0 {
+                turn.effects.note_miss(number, key.bytes);
+            }
+        }
         let (Some(stream), Some(from)) = (stream, since.next()) else { continue };
         if stream.log.top_id().is_some_and(|top| top > since) {
             answer.begin_stream(reply, key.bytes);

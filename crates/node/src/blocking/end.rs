@@ -74,7 +74,7 @@ pub(super) fn account(worker: &mut Worker, waiter: &Waiter, tsc: u64, error: Opt
     let entry = &worker.table.entries()[usize::from(waiter.command())];
     let (record, tsc) = (&waiter.record, waiter.tsc + tsc);
     let args = &waiter.args();
-    let run = || Run { record, entry, args, reply: None };
+    let run = || Run { record, entry, args, reply: None, end_tsc: None };
     accounting::account(worker, entry, error.is_none(), tsc, run);
 }
 

@@ -1,6 +1,7 @@
 //! A client: what all threads may know of it, and what only its owner does.
 
 pub mod record;
+pub mod reserve;
 pub mod session;
 pub mod users;
 

@@ -15,6 +15,9 @@ use store::Watch;
 use sync::client_location::ClientLocation;
 use sync::fd_guard::FdGuard;
 
+use crate::clients::reserve::Reserve;
+use crate::clients::session::Session;
+use crate::eviction::Counted;
 use crate::transactions::{Transaction, WatchedKeys};
 
 /// What CLIENT LIST TYPE and CLIENT KILL TYPE tell apart.
@@ -61,6 +64,12 @@ pub mod flag {
     pub const TLS: u32 = 1 << 6;
     /// Has subscriptions.
     pub const PUBSUB: u32 = 1 << 7;
+    /// Is shown all requests: MONITOR.
+    pub const MONITOR: u32 = 1 << 12;
+    /// Is beyond `maxclients`, for administration.
+    pub const RESERVED: u32 = 1 << 13;
+    /// Has been used for administration.
+    pub const ADMINISTERS: u32 = 1 << 14;
 }
 
 /// Names that a client gave, and whom it runs as.
@@ -82,6 +91,14 @@ impl Names {
         self.user.as_deref().unwrap_or(DEFAULT_USER)
     }
 }
+
+/// What a client takes beside its record and session, about, in bytes: its connection, and its
+/// places in tables.
+const OTHER_BYTES: usize = 512;
+/// What a queued command takes beside the bytes of its arguments, about.
+const QUEUED_COMMAND_BYTES: u64 = 64;
+/// What a watched key takes, about.
+const WATCHED_KEY_BYTES: u64 = 128;
 
 /// What a client watches.
 #[derive(Debug)]
@@ -124,6 +141,12 @@ pub struct ClientRecord {
     pub query_bytes: AtomicU64,
     /// Bytes of replies not sent yet.
     pub output_bytes: AtomicU64,
+    /// Bytes of whole requests that wait because the client is held.
+    pub argument_bytes: AtomicU64,
+    /// Bytes of the names that it gave.
+    name_bytes: AtomicU64,
+    /// What counts of the memory that it takes, while that is limited.
+    pub(crate) counted: Counted,
     /// Commands queued since MULTI, one more; 0 outside a transaction.
     queued: AtomicU32,
     /// Bytes of their arguments.
@@ -163,6 +186,9 @@ impl ClientRecord {
             out_bytes: AtomicU64::new(0),
             query_bytes: AtomicU64::new(0),
             output_bytes: AtomicU64::new(0),
+            argument_bytes: AtomicU64::new(0),
+            name_bytes: AtomicU64::new(0),
+            counted: Counted::default(),
             queued: AtomicU32::new(0),
             queued_bytes: AtomicU64::new(0),
             watched: Mutex::new(None),
@@ -209,8 +235,30 @@ impl ClientRecord {
         kinds.map(|kind| subscriptions.as_ref().map_or(0, |all| all.len(kind)))
     }
 
+    /// Bytes of memory that it takes, about: what it has asked for and what waits for it, its
+    /// subscriptions and its own state.
+    pub fn memory_bytes(&self) -> u64 {
+        let value = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        let fixed = size_of::<Self>() + size_of::<Session>() + OTHER_BYTES;
+        let addresses = self.address.len() + self.local_address.len();
+        let queued = u64::from(self.queued.load(Ordering::Relaxed)) * QUEUED_COMMAND_BYTES;
+        let requests = value(&self.query_bytes) + value(&self.argument_bytes);
+        let texts = value(&self.name_bytes) + self.subscription_bytes() as u64;
+        let (watched, _) = self.watched();
+        (fixed + addresses) as u64
+            + texts
+            + requests
+            + value(&self.output_bytes)
+            + value(&self.queued_bytes)
+            + queued
+            + watched as u64 * WATCHED_KEY_BYTES
+    }
+
     /// Bytes of memory that its subscriptions take, about.
-    pub fn subscription_bytes(&self) -> usize {
+    fn subscription_bytes(&self) -> usize {
+        if !self.follows() {
+            return 0;
+        }
         self.subscriptions.lock().as_ref().map_or(0, |all| all.memory_bytes())
     }
 
@@ -218,13 +266,19 @@ impl ClientRecord {
     pub(crate) fn exceeds(&self, user: &User) -> bool {
         let subscriptions = self.subscriptions.lock();
         subscriptions.as_ref().is_some_and(|all| {
-            all.all().any(|(kind, name, _)| !user.allows_channel(name, kind == Kind::Pattern))
+            let mut channels = all.all().filter(|(kind, ..)| *kind != Kind::Requests);
+            channels.any(|(kind, name, _)| !user.allows_channel(name, kind == Kind::Pattern))
         })
     }
 
     /// Whether a flag is set.
     pub fn has(&self, flag: u32) -> bool {
         self.flags.load(Ordering::Relaxed) & flag != 0
+    }
+
+    /// Whether something is sent to it that it has not asked for request by request.
+    pub fn follows(&self) -> bool {
+        self.has(flag::PUBSUB) || self.has(flag::MONITOR)
     }
 
     /// Sets or clears a flag. Only the owner does.
@@ -250,6 +304,9 @@ impl ClientRecord {
         let mut names = self.names.lock();
         let edited = names.get_or_insert_default();
         edit(edited);
+        let texts = [&edited.name, &edited.library, &edited.library_version];
+        let bytes = texts.iter().map(|text| text.len()).sum::<usize>();
+        self.name_bytes.store(bytes as u64, Ordering::Relaxed);
         if **edited == Names::default() {
             *names = None;
         }
@@ -285,6 +342,8 @@ impl ClientRecord {
 pub struct Registry {
     next_id: AtomicU64,
     records: Mutex<BTreeMap<u64, Arc<ClientRecord>>>,
+    /// Places beyond `maxclients`.
+    pub reserve: Reserve,
 }
 
 impl Registry {

@@ -36,6 +36,8 @@ pub struct Session {
     pub resp3: bool,
     /// It has subscriptions.
     subscribed: bool,
+    /// It is shown all requests.
+    watches_requests: bool,
     /// It has authenticated, or needed not when it connected.
     authenticated: bool,
     /// Its reads do not count as uses of keys.
@@ -61,6 +63,7 @@ impl Session {
             db: 0,
             resp3: false,
             subscribed: false,
+            watches_requests: false,
             authenticated: false,
             no_touch: false,
             reply_mode: ReplyMode::On,
@@ -117,14 +120,16 @@ impl Session {
     fn run_as(&mut self, user: Arc<User>, seen: u64, users: &UserRegistry) {
         let is_free = user.is_unrestricted()
             && !self.must_authenticate(users)
-            && !self.is_in_subscribed_mode();
+            && !self.is_in_subscribed_mode()
+            && !self.watches_requests
+            && !self.record.has(flag::RESERVED);
         self.user = user;
         self.users_seen = if is_free { seen } else { seen | RESTRICTED };
     }
 
-    /// Whether it has subscriptions.
-    pub(crate) fn is_subscribed(&self) -> bool {
-        self.subscribed
+    /// Whether it is shown all requests: as in Redis it may not use keys itself.
+    pub(crate) fn watches_requests(&self) -> bool {
+        self.watches_requests
     }
 
     /// Whether it may only send the few commands of clients that are subscribed and speak RESP2:
@@ -134,9 +139,21 @@ impl Session {
         self.subscribed && !self.resp3
     }
 
-    /// Says whether it has subscriptions.
-    pub(crate) fn set_subscribed(&mut self, subscribed: bool, users: &UserRegistry) {
+    /// Says whether it has subscriptions, and whether it is shown all requests.
+    pub(crate) fn set_subscribed(
+        &mut self,
+        subscribed: bool,
+        watches_requests: bool,
+        users: &UserRegistry,
+    ) {
         self.subscribed = subscribed;
+        self.watches_requests = watches_requests;
+        self.look_at_restrictions(users);
+    }
+
+    /// One of those beyond `maxclients` is as any other from now on.
+    pub(crate) fn leave_reserve(&mut self, users: &UserRegistry) {
+        self.record.set_flag(flag::RESERVED, false);
         self.look_at_restrictions(users);
     }
 

@@ -65,6 +65,19 @@ fn debug(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Res
             size.filter(|size| *size <= PACKED_BYTES_MAX).ok_or(ServerError::PackedThreshold)?;
             reply.ok();
         }
+        (b"pause-cron", 3) => {
+            let paused = base::number::parse_i64(args.text(2)).is_some_and(|number| number != 0);
+            cx.worker.node.cron_paused.store(paused, Ordering::Relaxed);
+            reply.ok();
+        }
+        (b"replybuffer", 4) => {
+            // Without effect: no client keeps a buffer for replies that could be resized.
+            let word = args.text(2).to_ascii_lowercase();
+            match word.as_slice() {
+                b"peak-reset-time" | b"resizing" => reply.ok(),
+                _ => return Err(Error::Syntax),
+            }
+        }
         (b"set-active-expire", 3) => {
             // Whatever is no number counts as 0, as in Redis.
             let on = base::number::parse_i64(args.text(2)).is_some_and(|number| number != 0);

@@ -7,7 +7,6 @@
 //! [`ShardFigures`]: crate::stats::shard_figures::ShardFigures
 
 use std::collections::BTreeMap;
-use std::sync::atomic::Ordering;
 
 use store::key_index::Family;
 
@@ -39,7 +38,7 @@ pub(crate) struct Footprint {
     pub process: ProcessInfo,
     /// By number.
     pub dbs: Vec<DbSize>,
-    /// Requests not executed and replies not sent yet.
+    /// What clients take: requests not executed and replies not sent yet, and their own state.
     pub client_bytes: u64,
     /// Keys that clients wait for, and those among them whose end a client waits for as well.
     pub awaited: (usize, usize),
@@ -76,13 +75,10 @@ impl Footprint {
     pub(crate) fn take(cx: &mut NodeCx<'_>) -> Self {
         let (dbs, awaited) = sizes(cx);
         let clients = cx.worker.node.clients.all();
-        let bytes = |client: &crate::ClientRecord| {
-            client.query_bytes.load(Ordering::Relaxed) + client.output_bytes.load(Ordering::Relaxed)
-        };
         Self {
             process: cx.outside(|host| host.process_info()),
             dbs,
-            client_bytes: clients.iter().map(|client| bytes(client)).sum(),
+            client_bytes: clients.iter().map(|client| client.memory_bytes()).sum(),
             awaited,
             scripts: cx.worker.node.scripting.figures(),
         }

@@ -16,6 +16,7 @@ mod latency;
 mod lolwut;
 mod memory;
 mod module;
+mod monitor;
 mod pubsub;
 mod scripting;
 mod server;
@@ -24,6 +25,6 @@ mod table;
 mod transactions;
 mod weft;
 
-pub(crate) use client::client_line;
+pub use client::client_line;
 pub use table::table;
 pub(crate) use table::{acl_commands, table_with};

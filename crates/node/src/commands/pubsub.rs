@@ -220,9 +220,11 @@ fn end(
     Ok(())
 }
 
-/// Ends all subscriptions of the client, which receives what has come by now.
+/// Ends all subscriptions of the client, which receives what has come by now; that of requests by
+/// MONITOR, too.
 pub(super) fn unsubscribe_from_all(cx: &mut NodeCx<'_>, reply: &mut Reply<'_>) {
-    for kind in [Kind::Channel, Kind::Pattern, Kind::Shard] {
+    let watched = cx.session.watches_requests();
+    for kind in [Kind::Channel, Kind::Pattern, Kind::Shard, Kind::Requests] {
         let names = subscribe::names(cx.session, kind);
         if !names.is_empty() {
             let subject = (kind, &names[..]);
@@ -230,6 +232,9 @@ pub(super) fn unsubscribe_from_all(cx: &mut NodeCx<'_>, reply: &mut Reply<'_>) {
         }
     }
     subscribe::note_change(cx.worker, cx.session);
+    if watched {
+        cx.worker.node.requests_watched();
+    }
 }
 
 /// Confirms that a subscription has begun or ended, or that there was none to end.

@@ -8,7 +8,7 @@ use engine::{BLOCKING_FAMILIES, FAMILIES};
 
 use super::{
     acl, client, command, config, connection, debug, function, hotkeys, info, latency, lolwut,
-    memory, module, pubsub, scripting, server, slowlog, transactions, weft,
+    memory, module, monitor, pubsub, scripting, server, slowlog, transactions, weft,
 };
 use crate::config::RenamedCommands;
 use crate::execution::node_cx::NodeHandler;
@@ -28,6 +28,7 @@ const NODE_FAMILIES: &[&[Row<NodeHandler>]] = &[
     latency::ROWS,
     lolwut::ROWS,
     module::ROWS,
+    monitor::ROWS,
     pubsub::ROWS,
     server::ROWS,
     slowlog::ROWS,

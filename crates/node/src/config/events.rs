@@ -7,8 +7,8 @@ use super::parameter::{Reason, Special};
 
 /// All classes that `A` stands for, in the order in which they are printed, and those that it does
 /// not stand for.
-const CLASSES: &str = "g$lszhxetdn";
-const CLASSES_OF_ALL: &str = "g$lszhxetd";
+const CLASSES: &str = "g$lshzxetdn";
+const CLASSES_OF_ALL: &str = "g$lshzxetd";
 const MISSES: char = 'm';
 
 /// Of which events clients are notified.

@@ -11,6 +11,7 @@ pub use super::choices::{
     Supervised, SyslogFacility,
 };
 use super::{HZ_MAX, HZ_MIN, Latency, NotifiedEvents, RenamedCommands};
+use crate::clients::record::ClientType;
 
 /// `shutdown-on-sigint`, `shutdown-on-sigterm`: options of the shutdown; all off is `default`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -177,6 +178,35 @@ pub struct Eviction {
     pub lfu_log_factor: u32,
     pub lfu_decay_time_minutes: u32,
     pub replica_ignore_maxmemory: bool,
+    pub maxmemory_clients: ClientsLimit,
+}
+
+/// `maxmemory-clients`: what all clients may take of memory together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClientsLimit {
+    /// So many bytes; 0 for no limit.
+    Bytes(u64),
+    /// So much of `maxmemory`, of which 0 is no limit.
+    Percent(u32),
+}
+
+/// The least limit that counts, so that a client which sets it wrong can set it right again.
+const CLIENTS_BYTES_MIN: u64 = 128 << 10;
+
+impl Eviction {
+    /// The bytes that all clients may take together. None: any number.
+    pub fn clients_bytes_max(&self) -> Option<u64> {
+        let bytes = match self.maxmemory_clients {
+            ClientsLimit::Bytes(0) | ClientsLimit::Percent(0) => return None,
+            ClientsLimit::Bytes(bytes) => bytes,
+            ClientsLimit::Percent(_) if self.maxmemory == 0 => return None,
+            ClientsLimit::Percent(percent) => {
+                let bytes = u128::from(self.maxmemory) * u128::from(percent) / 100;
+                u64::try_from(bytes).unwrap_or(u64::MAX)
+            }
+        };
+        Some(bytes.max(CLIENTS_BYTES_MIN))
+    }
 }
 
 impl Default for Eviction {
@@ -189,6 +219,7 @@ impl Default for Eviction {
             lfu_log_factor: 10,
             lfu_decay_time_minutes: 1,
             replica_ignore_maxmemory: true,
+            maxmemory_clients: ClientsLimit::Bytes(0),
         }
     }
 }
@@ -326,6 +357,17 @@ impl Config {
 impl OutputLimit {
     const fn new(hard_bytes: u64, soft_bytes: u64, soft_seconds: u32) -> Self {
         Self { hard_bytes, soft_bytes, soft_seconds }
+    }
+}
+
+impl OutputLimits {
+    /// The limit of a client of this type.
+    pub fn of(&self, client_type: ClientType) -> OutputLimit {
+        match client_type {
+            ClientType::Pubsub => self.pubsub,
+            ClientType::Replica => self.replica,
+            ClientType::Normal | ClientType::Master => self.normal,
+        }
     }
 }
 

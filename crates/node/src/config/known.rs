@@ -112,7 +112,6 @@ pub static NOT_YET: &[NotYet] = &[
     entry("lua-enable-deprecated-api", "no"),
     entry("masterauth", ""),
     entry("masteruser", ""),
-    entry("maxmemory-clients", "0"),
     entry("min-replicas-max-lag", "10"),
     entry("min-replicas-to-write", "0"),
     entry("min-slaves-max-lag", "10"),

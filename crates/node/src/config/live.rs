@@ -233,7 +233,7 @@ mod tests {
         get(&["por*", "PORT", "[p]ort"], &["port"]);
         get(&["server?cpulist"], &["server-cpulist", "server_cpulist"]);
         get(&["SERVER_CPULIST"], &["SERVER_CPULIST"]);
-        get(&["p\\ort", "nothing", "maxmemory-clients"], &[]);
+        get(&["p\\ort", "nothing", "rdbchecksum"], &[]);
         get(&["slowlog-*", "HZ"], &["slowlog-log-slower-than", "slowlog-max-len", "HZ"]);
     }
 

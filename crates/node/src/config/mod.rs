@@ -45,9 +45,9 @@ pub use arguments::{Invocation, USAGE, parse_arguments};
 pub use error::{ConfigError, Origin, SetError, Warning};
 pub use events::NotifiedEvents;
 pub use fields::{
-    Acl, ActiveDefrag, ClientCerts, Config, Eviction, EvictionPolicy, Execute, IoThreads, LazyFree,
-    LogLevel, OomScoreAdj, OutputLimit, OutputLimits, Permit, PubsubDefault, SignalShutdown,
-    Supervised, Syslog, SyslogFacility, Tls, UserLine,
+    Acl, ActiveDefrag, ClientCerts, ClientsLimit, Config, Eviction, EvictionPolicy, Execute,
+    IoThreads, LazyFree, LogLevel, OomScoreAdj, OutputLimit, OutputLimits, Permit, PubsubDefault,
+    SignalShutdown, Supervised, Syslog, SyslogFacility, Tls, UserLine,
 };
 pub use file::{Included, Reader};
 pub(crate) use known::is_secret;

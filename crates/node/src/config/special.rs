@@ -1,12 +1,13 @@
 //! The parameters whose values have a form of their own: `bind`, `io-threads`, the lists of
-//! processors, `client-output-buffer-limit`, `activedefrag`, `shutdown-on-sigint` and its like,
-//! `oom-score-adj-values`.
+//! processors, `client-output-buffer-limit`, `maxmemory-clients`, `activedefrag`,
+//! `shutdown-on-sigint` and its like, `oom-score-adj-values`.
 //!
 //! Each reads all its arguments before it changes anything.
 
+use base::number::parse_i64;
 use base::size::parse_bytes;
 
-use super::fields::SignalShutdown;
+use super::fields::{ClientsLimit, SignalShutdown};
 use super::parameter::{
     Notation, Reason, Special, WRONG_NUMBER, not_among, parse_number, parse_text, parse_yes_no,
 };
@@ -181,15 +182,48 @@ fn read_output_limit(
     Ok(())
 }
 
-/// `activedefrag`: as in a Redis whose allocator cannot do it.
+/// `maxmemory-clients`: bytes, or a part of `maxmemory`.
+pub(super) const CLIENTS_LIMIT: Special = Special {
+    print: |config| match config.eviction.maxmemory_clients {
+        ClientsLimit::Bytes(bytes) => bytes.to_string(),
+        ClientsLimit::Percent(percent) => format!("{percent}%"),
+    },
+    read: |config, args| {
+        let [arg] = args else { return Err(WRONG_NUMBER.into()) };
+        config.eviction.maxmemory_clients = read_clients_limit(arg)?;
+        Ok(())
+    },
+    lines: |config| match config.eviction.maxmemory_clients {
+        ClientsLimit::Bytes(bytes) => vec![with_unit(bytes)],
+        ClientsLimit::Percent(percent) => vec![format!("{percent}%")],
+    },
+    form: "bytes | percent%",
+};
+
+fn read_clients_limit(arg: &[u8]) -> Result<ClientsLimit, Reason> {
+    const FORM: &str = "argument must be a memory or percent value";
+    if let Some(percent) = arg.strip_suffix(b"%") {
+        let percent = parse_i64(percent).filter(|percent| *percent >= 0).ok_or(FORM)?;
+        return match u32::try_from(percent) {
+            // As in Redis it is the same as no bytes.
+            Ok(0) => Ok(ClientsLimit::Bytes(0)),
+            Ok(percent @ ..=100) => Ok(ClientsLimit::Percent(percent)),
+            _ => Err("percentage argument must be less or equal to 100".into()),
+        };
+    }
+    let bytes = parse_bytes(arg).and_then(|bytes| u64::try_from(bytes).ok()).ok_or(FORM)?;
+    Ok(ClientsLimit::Bytes(bytes))
+}
+
+/// `activedefrag`: nothing is moved.
 pub(super) const ACTIVE_DEFRAG: Special = Special {
     print: |_| "no".to_owned(),
     read: |_, args| {
         let [arg] = args else { return Err(WRONG_NUMBER.into()) };
         if parse_yes_no(arg)? {
-            return Err("Active defragmentation cannot be enabled: it requires a Redis server \
-                compiled with a modified Jemalloc like the one shipped by default with the Redis \
-                source distribution"
+            return Err("Active defragmentation cannot be enabled: values are not moved. Memory \
+                that is freed is used for later values, and MEMORY PURGE returns whole pages that \
+                are unused"
                 .into());
         }
         Ok(())

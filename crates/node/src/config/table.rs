@@ -11,8 +11,8 @@ use super::fields::{
 use super::latency::PERCENTILES;
 use super::parameter::{Apply, Kind, Notation, Parameter, Slot};
 use super::special::{
-    ACTIVE_DEFRAG, BIND, BIO_CPU_LIST, CPU_LIST, IO_THREADS, ON_SIGINT, ON_SIGTERM, OOM_SCORES,
-    OUTPUT_LIMITS,
+    ACTIVE_DEFRAG, BIND, BIO_CPU_LIST, CLIENTS_LIMIT, CPU_LIST, IO_THREADS, ON_SIGINT, ON_SIGTERM,
+    OOM_SCORES, OUTPUT_LIMITS,
 };
 use super::title::TITLE_TEMPLATE;
 use super::{HZ_MAX, HZ_MIN};
@@ -261,6 +261,9 @@ pub static PARAMETERS: &[Parameter] = &[
     choice!("maxmemory-policy", eviction.maxmemory_policy, EvictionPolicy,
         "Keys that go: none (noeviction), allkeys-lru, -lfu, -random, or volatile- these or -ttl.")
         .read_in(EVICTION),
+    Parameter::new("maxmemory-clients", Kind::Special(CLIENTS_LIMIT),
+        "Bytes that all clients may take together, or a part of maxmemory such as 5%; 0: any.")
+        .read_in(FIELDS),
     number!("maxmemory-samples", eviction.maxmemory_samples, Decimal 1..=64,
         "Keys looked at to choose one of them.").read_in(EVICTION),
     number!("maxmemory-eviction-tenacity", eviction.maxmemory_eviction_tenacity, Decimal 0..=100,

@@ -93,6 +93,7 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("databases", "16"),
     ("maxmemory", "0"),
     ("maxmemory-policy", "noeviction"),
+    ("maxmemory-clients", "0"),
     ("maxmemory-samples", "5"),
     ("maxmemory-eviction-tenacity", "10"),
     ("lfu-log-factor", "10"),
@@ -191,6 +192,7 @@ fn other_value(row: &Parameter, config: &Config) -> Vec<u8> {
         }
         Kind::Special(_) => match row.name {
             "bind" => b"127.0.0.1 -::1".to_vec(),
+            "maxmemory-clients" => b"7%".to_vec(),
             "io-threads" => b"128".to_vec(),
             "server-cpulist" | "bio-cpulist" => b"0-6:2,7".to_vec(),
             "proc-title-template" => "{{ünusual \"{title}\"\\".as_bytes().to_vec(),
@@ -312,12 +314,31 @@ fn a_title_that_would_be_empty_or_has_unknown_variables_is_refused() {
 }
 
 #[test]
+fn clients_have_a_limit_in_bytes_or_per_cent() {
+    let limit = |text: &str| {
+        let config = load(text).unwrap().0;
+        (config.eviction.maxmemory_clients, config.eviction.clients_bytes_max())
+    };
+    let mb = 1 << 20;
+    assert_eq!(limit("maxmemory-clients 1mb"), (ClientsLimit::Bytes(mb), Some(mb)));
+    assert_eq!(limit("maxmemory-clients 100"), (ClientsLimit::Bytes(100), Some(mb / 8)));
+    assert_eq!(limit("maxmemory-clients 5%"), (ClientsLimit::Percent(5), None));
+    let of_maxmemory = limit("maxmemory 100mb\nmaxmemory-clients 5%");
+    assert_eq!(of_maxmemory, (ClientsLimit::Percent(5), Some(5 * mb)));
+    assert_eq!(limit("maxmemory 100mb\nmaxmemory-clients 0%"), (ClientsLimit::Bytes(0), None));
+    for wrong in ["%", "-1%", "5 %", "x", "-5", "5%%"] {
+        let line = format!("maxmemory-clients \"{wrong}\"");
+        refuses(&line, 1, "argument must be a memory or percent value");
+    }
+    refuses("maxmemory-clients 101%", 1, "percentage argument must be less or equal to 100");
+}
+
+#[test]
 fn memory_is_not_defragmented() {
     assert_eq!(load("activedefrag no\nactive-defrag-cycle-min 1").unwrap().1, []);
     refuses("activedefrag maybe", 1, "argument must be 'yes' or 'no'");
-    let reason = "Active defragmentation cannot be enabled: it requires a Redis server compiled \
-        with a modified Jemalloc like the one shipped by default with the Redis source \
-        distribution";
+    let reason = "Active defragmentation cannot be enabled: values are not moved. Memory that is \
+        freed is used for later values, and MEMORY PURGE returns whole pages that are unused";
     refuses("activedefrag yes", 1, reason);
     let warnings = load("active-defrag-threshold-upper 50").unwrap().1;
     assert_eq!(warnings[0].reason, Some("nothing is moved against fragmentation"));
@@ -402,10 +423,10 @@ fn parameters_without_effect_warn_when_they_ask_for_something() {
     let quiet = "rdbcompression YES\nsave \"\"\nauto-aof-rewrite-min-size 64mb\nappendonly no\n\
                  oom-score-adj-values 0 200 800\nio-threads-do-reads yes\naclfile \"\"";
     assert_eq!(load(quiet).unwrap(), (Config::default(), vec![]));
-    let (config, warnings) = load("save 60 1 30 5\nmaxmemory-clients 1gb\nAppendOnly yes").unwrap();
+    let (config, warnings) = load("save 60 1 30 5\nrdbchecksum no\nAppendOnly yes").unwrap();
     assert_eq!(config, Config::default());
     let named: Vec<_> = warnings.iter().map(|w| (w.line, w.name.as_str())).collect();
-    assert_eq!(named, [(1, "save"), (2, "maxmemory-clients"), (3, "appendonly")]);
+    assert_eq!(named, [(1, "save"), (2, "rdbchecksum"), (3, "appendonly")]);
     let text = "'save' has no effect yet (in the configuration file a.conf, at line 1)";
     assert_eq!(warnings[0].to_string(), text);
     refuses("rdbcompression", 1, "wrong number of arguments");

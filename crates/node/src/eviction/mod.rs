@@ -20,10 +20,13 @@
 //! during CLIENT PAUSE nothing is evicted.
 
 mod admission;
+mod clients;
 mod evictor;
 mod limit;
 mod pool;
 
+pub use clients::ClientMemory;
+pub(crate) use clients::Counted;
 pub(crate) use evictor::Evictor;
 use evictor::Step;
 pub use limit::EvictionState;

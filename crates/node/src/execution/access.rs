@@ -11,7 +11,8 @@ use command::{Channels, Flags};
 use engine::{AclError, ConnectionError, Error, echo};
 use resp::Args;
 
-use crate::clients::record::ClientRecord;
+use crate::clients::record::{ClientRecord, flag};
+use crate::clients::reserve;
 use crate::clients::session::Session;
 use crate::commands::client_line;
 use crate::execution::table::Entry;
@@ -50,6 +51,9 @@ pub(crate) fn admit(
 ) -> Result<(), Error> {
     let users = &worker.node.users;
     let exists = session.follow_users(users);
+    if session.record.has(flag::RESERVED) {
+        reserve::admit(worker, session, entry)?;
+    }
     let needs_user = !entry.spec.flags.has(Flags::NO_AUTH);
     if needs_user && (!exists || session.must_authenticate(users)) {
         return Err(Error::NoAuth);
@@ -67,6 +71,10 @@ pub(crate) fn admit(
     })?;
     if session.is_in_subscribed_mode() && !entry.spec.flags.has(Flags::SUBSCRIBED) {
         return Err(ConnectionError::Subscribed(entry.name.clone()).into());
+    }
+    let flags = entry.spec.flags;
+    if session.watches_requests() && (flags.may_write() || flags.has(Flags::READONLY)) {
+        return Err(ConnectionError::Watches.into());
     }
     Ok(())
 }

@@ -23,6 +23,8 @@ pub(crate) struct Run<'a> {
     pub args: &'a Args<'a>,
     /// Where its reply is, and from where on; none: it is elsewhere.
     pub reply: Option<(&'a Out, Mark)>,
+    /// The TSC when it ended; none: those who watch requests have been shown it when it began.
+    pub end_tsc: Option<u64>,
 }
 
 /// Counts a run and notices a slow one. `tsc` is its duration in TSC cycles. Few runs are looked at
@@ -62,6 +64,9 @@ pub(crate) fn note_error(worker: &Worker, out: &Out, mark: Mark) {
 #[inline(never)]
 fn look_at(worker: &mut Worker, run: Run<'_>, tsc: u64) {
     let flags = run.entry.spec.flags;
+    if let Some(end_tsc) = run.end_tsc {
+        worker.show(run.record, (run.entry, run.args), end_tsc);
+    }
     if worker.until_sample == 0 {
         // At random, so that no pattern of requests escapes.
         worker.until_sample = 1 + worker.sample_below(2 * SAMPLE_PERIOD - 1);

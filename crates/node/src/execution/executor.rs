@@ -13,7 +13,7 @@
 use std::sync::atomic::Ordering;
 
 use command::Flags;
-use engine::{Cx, Error, LockedShards, TransactionError, echo_start, exec};
+use engine::{ConnectionError, Cx, Error, LockedShards, TransactionError, echo_start, exec};
 use resp::out::Mark;
 use resp::{Args, Out, ProtocolError, Reply};
 
@@ -73,7 +73,11 @@ impl<L: ShardLocks> Executor<'_, L> {
         record.last_command.store(last_command, Ordering::Relaxed);
         let Some(entry) = request.entry else { return self.reject_unknown(&request.args) };
         if let Err(error) = self.admit(entry, &request.args) {
-            return self.reject(Some(entry), &error);
+            let outcome = self.reject(Some(entry), &error);
+            return match error {
+                Error::Connection(ConnectionError::TooManyClients) => Outcome::Close,
+                _ => outcome,
+            };
         }
         if self.session.transaction.is_some() {
             return self.execute_in_transaction(entry, request);
@@ -289,10 +293,11 @@ impl<L: ShardLocks> Executor<'_, L> {
         let is_usual = matches!(outcome, Outcome::Done | Outcome::Close);
         if is_usual && self.worker.wake_events.is_empty() {
             let (record, args, out) = (&*self.session.record, &request.args, &*self.out);
-            let run = || Run { record, entry, args, reply: Some((out, mark)) };
+            let reply = Some((out, mark));
+            let run = || Run { record, entry, args, reply, end_tsc: Some(now) };
             account(self.worker, entry, true, tsc, run);
         } else {
-            self.end_unusual(entry, &request.args, &mut outcome, mark, tsc);
+            self.end_unusual(entry, &request.args, &mut outcome, mark, (tsc, now));
         }
         // The mode as the command left it decides, so that CLIENT REPLY ON itself is answered.
         if self.session.reply_mode != ReplyMode::On {
@@ -392,7 +397,7 @@ impl<L: ShardLocks> Executor<'_, L> {
         args: &Args<'_>,
         outcome: &mut Outcome,
         mark: Mark,
-        tsc: u64,
+        (tsc, now): (u64, u64),
     ) {
         let failed = matches!(outcome, Outcome::Failed);
         if failed && let Some(refusal) = self.worker.refusal.take() {
@@ -414,7 +419,10 @@ impl<L: ShardLocks> Executor<'_, L> {
             let others: u64 = self.worker.wake_events.iter().map(WakeEvent::tsc).sum();
             let tsc = tsc.saturating_sub(others);
             let (record, reply) = (&*self.session.record, Some((&*self.out, mark)));
-            account(self.worker, entry, !failed, tsc, || Run { record, entry, args, reply });
+            let run = || Run { record, entry, args, reply, end_tsc: Some(now) };
+            account(self.worker, entry, !failed, tsc, run);
+        } else {
+            self.worker.show(&self.session.record, (entry, args), now);
         }
         blocking::deliver(self.worker, self.host.waker());
     }

@@ -68,6 +68,8 @@ pub struct Worker {
     /// From this TSC on the turn's time is set anew: another millisecond has begun, or it is as
     /// old as it may be.
     time_end_tsc: u64,
+    /// The TSC at which the time was the turn's.
+    time_tsc: u64,
     /// [`CLIENT_US_MAX`] in TSC cycles.
     client_tsc_max: u64,
     /// Runs of this many TSC cycles or more go to the slow log, or are an event of latency.
@@ -78,6 +80,8 @@ pub struct Worker {
     pub(crate) until_sample: u64,
     /// Decides which ones are.
     sampler: Random,
+    /// Clients are shown the requests that are executed: MONITOR.
+    pub(crate) shows_requests: bool,
     /// The thread takes part in a session of HOTKEYS.
     pub(crate) hotkeys: Option<Participant>,
     /// How long runs take is recorded: `latency-tracking`.
@@ -101,13 +105,15 @@ pub struct Worker {
     /// What has come for the thread's clients.
     pub deliveries: Arc<Deliveries>,
     /// Threads for which something was put into their inboxes, as bits.
-    receivers: u128,
+    pub(crate) receivers: u128,
     /// The emptied queue of a transaction.
     next_transaction: Option<Box<Transaction>>,
     /// The thread's part of the memory in use.
     pub(crate) memory: Arc<ThreadMemory>,
     /// The limit of memory.
     pub(crate) limit: Limit,
+    /// Bytes that clients may take together; 0: any.
+    pub(crate) clients_bytes_max: i64,
     /// What it knows of the keys that may be evicted.
     pub(crate) evictor: Option<Box<Evictor>>,
     /// Evictions have not kept up, and go on between the turns.
@@ -147,11 +153,13 @@ impl Worker {
             random: Random::new(seed),
             last_tsc: 0,
             time_end_tsc: 0,
+            time_tsc: 0,
             client_tsc_max: (CLIENT_US_MAX * tsc_per_micro) as u64,
             slow_tsc: u64::MAX,
             slowlog_tsc: u64::MAX,
             until_sample: SAMPLE_PERIOD,
             sampler: Random::new(!seed),
+            shows_requests: false,
             hotkeys: None,
             tracks_latency: false,
             hashes: Vec::new(),
@@ -167,6 +175,7 @@ impl Worker {
             next_transaction: None,
             memory: node.used_memory.of_thread(index),
             limit: Limit::default(),
+            clients_bytes_max: 0,
             evictor: Some(Box::new(Evictor::new(seed.rotate_left(32)))),
             evicts_on: EvictsOn::No,
             limit_changed: false,
@@ -236,6 +245,7 @@ impl Worker {
 
     /// This is the time at this TSC, and for a while.
     fn keep_time(&mut self, time: Time, tsc: u64) {
+        self.time_tsc = tsc;
         let left_us = (1000 - time.unix_us.rem_euclid(1000)).min(TIME_AGE_US_MAX);
         self.time_end_tsc = tsc.saturating_add((left_us as f64 * self.tsc_per_micro) as u64);
     }
@@ -303,6 +313,7 @@ impl Worker {
             self.remote = place::ANY | place::HOME;
         }
         self.follow_memory_config();
+        self.follow_client_limit();
         self.turn.unlink_expired = self.config.lazyfree.lazy_expire;
         self.turn.unlink_emptied = self.config.lazyfree.lazy_server_del;
         self.tracks_latency = self.config.latency.tracking;
@@ -316,6 +327,10 @@ impl Worker {
             ms => self.slowlog_tsc.min(tsc(ms as f64 * 1000.0)),
         };
         self.follow_hotkeys();
+        self.shows_requests = self.node.pubsub.len(Kind::Requests) > 0;
+        if self.shows_requests {
+            self.slow_tsc = 0;
+        }
     }
 
     /// Takes part in the session of HOTKEYS, in which every run is looked at, if there is one.
@@ -383,6 +398,12 @@ impl Worker {
     /// Microseconds in this many TSC cycles.
     pub fn micros(&self, tsc: u64) -> u64 {
         (tsc as f64 / self.tsc_per_micro) as u64
+    }
+
+    /// The system's time at a TSC of this turn, in microseconds since 1970.
+    pub(crate) fn unix_us_at(&self, tsc: u64) -> i64 {
+        let since = self.micros(tsc.saturating_sub(self.time_tsc));
+        self.turn.unix_us.saturating_add_unsigned(since)
     }
 
     /// The same with what is less than a microsecond.

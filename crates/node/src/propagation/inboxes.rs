@@ -11,7 +11,7 @@
 //! [`Worker::wake_receivers`]: crate::Worker::wake_receivers
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use parking_lot::{Mutex, RwLock};
 use pubsub::{Kind, Name, Published};
@@ -22,6 +22,10 @@ use crate::config::IO_THREADS_MAX;
 /// What waits in all inboxes at most before those who publish have to wait, in bytes that it takes
 /// when it is delivered: small enough that it is delivered soon.
 const BACKLOG_BYTES_MAX: usize = 16 << 20;
+
+/// Lines of MONITOR that wait in the inbox of one thread at most, in the same bytes. Nobody waits
+/// for a thread that does not take them in: those who watch there are closed instead.
+const LINES_BYTES_MAX: usize = 64 << 20;
 
 /// Something for the clients of a thread.
 #[derive(Debug)]
@@ -62,12 +66,16 @@ struct Inbox {
     wake: Arc<ThreadWake>,
     /// The receiving end, while no thread has it.
     mailbox: Mutex<Option<Mailbox<Delivery>>>,
+    /// What the lines of MONITOR in it weigh, in bytes.
+    lines: AtomicUsize,
+    /// Those who watch on this thread are told to go, because there were too many.
+    is_cut: AtomicBool,
 }
 
 /// One inbox for each thread that there can be.
 pub struct Inboxes {
     inboxes: Box<[Inbox]>,
-    /// What the messages in all inboxes weigh, in bytes.
+    /// What the messages in all inboxes weigh, in bytes, but for the lines of MONITOR.
     backlog: AtomicUsize,
 }
 
@@ -82,7 +90,8 @@ impl Inboxes {
                     wake.wake();
                 }
             });
-            Inbox { sender: mailbox.sender(), wake, mailbox: Mutex::new(Some(mailbox)) }
+            let (sender, mailbox) = (mailbox.sender(), Mutex::new(Some(mailbox)));
+            Inbox { sender, wake, mailbox, lines: AtomicUsize::new(0), is_cut: false.into() }
         };
         let inboxes = (0..usize::from(IO_THREADS_MAX)).map(inbox).collect();
         Self { inboxes, backlog: AtomicUsize::new(0) }
@@ -106,9 +115,31 @@ impl Inboxes {
     /// Puts something into a thread's inbox. The caller [wakes](Self::wake) the thread later.
     pub(crate) fn push(&self, thread: usize, delivery: Delivery) {
         if let Delivery::Published(message) = &delivery {
-            self.backlog.fetch_add(message.weight(), Ordering::Relaxed);
+            self.counter(thread, message).fetch_add(message.weight(), Ordering::Relaxed);
         }
         self.inboxes[thread].sender.push(delivery);
+    }
+
+    /// What counts a message on its way to a thread.
+    fn counter(&self, thread: usize, message: &Published) -> &AtomicUsize {
+        if message.is_request() { &self.inboxes[thread].lines } else { &self.backlog }
+    }
+
+    /// Whether a thread may get more lines of MONITOR.
+    pub(crate) fn has_room_for_lines(&self, thread: usize) -> bool {
+        let inbox = &self.inboxes[thread];
+        let lines = inbox.lines.load(Ordering::Relaxed);
+        if lines == 0 && inbox.is_cut.load(Ordering::Relaxed) {
+            inbox.is_cut.store(false, Ordering::Relaxed);
+        }
+        // Who has missed a line is on its way out, and gets no later one.
+        lines < LINES_BYTES_MAX && !inbox.is_cut.load(Ordering::Relaxed)
+    }
+
+    /// A line for a thread had no room. Returns whether it is the first: those who watch there have
+    /// to go.
+    pub(crate) fn begin_cut(&self, thread: usize) -> bool {
+        !self.inboxes[thread].is_cut.swap(true, Ordering::Relaxed)
     }
 
     /// Wakes a thread, if it sleeps, for what was pushed.
@@ -116,9 +147,9 @@ impl Inboxes {
         self.inboxes[thread].sender.wake();
     }
 
-    /// A message was taken out of an inbox.
-    pub(crate) fn taken(&self, message: &Published) {
-        self.backlog.fetch_sub(message.weight(), Ordering::Relaxed);
+    /// A message was taken out of a thread's inbox.
+    pub(crate) fn taken(&self, thread: usize, message: &Published) {
+        self.counter(thread, message).fetch_sub(message.weight(), Ordering::Relaxed);
     }
 
     /// Whether so much waits to be delivered that those who publish have to wait.
@@ -161,7 +192,7 @@ mod tests {
         // Each takes a megabyte in the outputs of the subscribers.
         assert!((10..20).contains(&published), "{published}");
         while let Some(Delivery::Published(message)) = mailbox.pop() {
-            inboxes.taken(&message);
+            inboxes.taken(1, &message);
         }
         assert!(!inboxes.are_full());
         assert_eq!(inboxes.backlog.load(Ordering::Relaxed), 0);

@@ -3,6 +3,7 @@
 //! - [`inboxes`]: where each thread finds what others have for its clients.
 //! - [`deliveries`]: one thread's inbox, and its clients for whom something has come.
 //! - `notifications`: events of keys, as messages.
+//! - `requests`: the requests that are executed, for MONITOR.
 //! - [`subscribe`]: how a client's subscriptions begin, end and change threads.
 //!
 //! ```text
@@ -14,6 +15,7 @@
 pub mod deliveries;
 pub mod inboxes;
 mod notifications;
+pub(crate) mod requests;
 pub mod subscribe;
 
 pub use deliveries::Deliveries;

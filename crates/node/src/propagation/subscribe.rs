@@ -121,7 +121,7 @@ pub(crate) fn end(
 /// Writes what has come for a client that is subscribed and may have published it itself: it
 /// follows the reply at once, as in Redis.
 pub(crate) fn write_own(worker: &mut Worker, session: &Session, out: &mut Out) {
-    if session.is_subscribed() {
+    if session.record.follows() {
         worker.deliveries.receive_all();
         worker.deliveries.subscribers().write_of(session.record.id, out, session.resp3);
     }
@@ -130,13 +130,15 @@ pub(crate) fn write_own(worker: &mut Worker, session: &Session, out: &mut Out) {
 /// Publishes whether the client has subscriptions, after they have changed.
 pub(crate) fn note_change(worker: &Worker, session: &mut Session) {
     let mut subscriptions = session.record.subscriptions.lock();
-    let has_some = subscriptions.as_ref().is_some_and(|subscriptions| !subscriptions.is_empty());
-    if !has_some {
+    let has_some = subscriptions.as_ref().is_some_and(|all| all.has_channels());
+    let watches = subscriptions.as_ref().is_some_and(|all| all.len(Kind::Requests) > 0);
+    if !has_some && !watches {
         *subscriptions = None;
     }
     drop(subscriptions);
     session.record.set_flag(flag::PUBSUB, has_some);
-    session.set_subscribed(has_some, &worker.node.users);
+    session.record.set_flag(flag::MONITOR, watches);
+    session.set_subscribed(has_some, watches, &worker.node.users);
 }
 
 /// Ends all subscriptions of a client that is closed, which receives nothing any more. For the
@@ -152,6 +154,10 @@ pub fn forget(worker: &mut Worker, record: &ClientRecord) {
     }
     worker.deliveries.subscribers().forget(record.id);
     record.set_flag(flag::PUBSUB, false);
+    if record.has(flag::MONITOR) {
+        record.set_flag(flag::MONITOR, false);
+        worker.node.requests_watched();
+    }
 }
 
 /// Moves the subscriptions of a client that goes from this thread to another, and writes what has

@@ -347,7 +347,8 @@ impl<'a, 's, 'c> ScriptHost<'a, 's, 'c> {
         let was_resp3 = std::mem::replace(&mut session.resp3, resp3);
         let outcome = self.calls.call(out, entry, args, &self.hashes);
         let outcome = self.calls.end_at_once(outcome);
-        let tsc = (self.calls.tsc)().wrapping_sub(start);
+        let end = (self.calls.tsc)();
+        let tsc = end.wrapping_sub(start);
         let HeldCalls { worker, session, shards, .. } = &mut self.calls;
         session.resp3 = was_resp3;
         if matches!(entry.spec.scope, ShardScope::Exclusive) {
@@ -359,7 +360,8 @@ impl<'a, 's, 'c> ScriptHost<'a, 's, 'c> {
             note_error(worker, out, mark);
         }
         let (record, reply) = (&*session.record, Some((&*out, mark)));
-        account(worker, entry, !failed, tsc, || Run { record, entry, args: &args, reply });
+        let run = || Run { record, entry, args: &args, reply, end_tsc: Some(end) };
+        account(worker, entry, !failed, tsc, run);
         Ok(())
     }
 }

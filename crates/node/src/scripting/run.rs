@@ -21,6 +21,9 @@ use crate::execution::worker::Worker;
 use crate::host::ShardLocks;
 use crate::node::Node;
 
+/// Of what command requests are shown to those who watch them: nothing in them is secret.
+const SHOWN_AS: &str = "eval";
+
 /// What a command that runs scripts names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScriptCall {
@@ -219,6 +222,7 @@ pub(crate) fn run_queued(
     reply: &mut Reply<'_>,
 ) -> Outcome {
     let node = Arc::clone(&calls.worker.node);
+    calls.worker.show_always(&calls.session.record, (SHOWN_AS, args), (calls.tsc)());
     let outcome =
         with_vm(&node, |vm| match call.prepare(vm, (&mut *calls.worker, calls.tsc), args) {
             Ok((keys, code)) => {
@@ -271,7 +275,11 @@ impl<'e, L: ShardLocks> Executor<'e, L> {
             let worker = (&mut *self.worker, &(|| locks.tsc()) as &dyn Fn() -> u64);
             match call.prepare(vm, worker, &request.args) {
                 Ok((keys, code)) => self.run_code(vm, &code, (call, keys), entry, request),
-                Err(failed) => fail(failed, &mut Reply::new(self.out, self.session.resp3)),
+                Err(failed) => {
+                    let request = (SHOWN_AS, &request.args);
+                    self.worker.show_always(&self.session.record, request, locks.tsc());
+                    fail(failed, &mut Reply::new(self.out, self.session.resp3))
+                }
             }
         });
         let outcome = outcome.unwrap_or_else(|why| {
@@ -374,6 +382,8 @@ impl<'e, L: ShardLocks> Executor<'e, L> {
         let mut work = |worker: &mut Worker, shards: LockedShards<'_>, _: &[u64]| {
             // By its shards' time, which the holder before it may have used.
             worker.go_on(locks.tsc(), || locks.time());
+            // One that begins again is shown again, and so is what it calls.
+            worker.show_always(&session.record, (SHOWN_AS, args), locks.tsc());
             let reach = reach.take().unwrap_or(Reach::Waits);
             let mut reply = Reply::new(out, session.resp3);
             let (tsc, serve_others) = (&|| locks.tsc(), &|| locks.serve_others());

@@ -13,10 +13,9 @@ use store::KeyspaceCounters;
 use super::hot_keys::HotKeys;
 use super::latency_histogram::{Latencies, LatencyHistogram};
 
-/// The most error codes that are counted one by one; see [`CODES_BEYOND`].
+/// The most error codes that are counted one by one. When there are more, which only scripts can
+/// cause, none is until the next reset.
 pub const ERROR_CODES_MAX: usize = 128;
-/// What errors are counted under when there are too many codes, which only scripts can cause.
-pub const CODES_BEYOND: &str = "ERRORSTATS_OVERFLOW";
 
 /// A count with one writer: adding is a load and a store, no locked instruction.
 #[derive(Debug, Default)]
@@ -123,6 +122,8 @@ counts!(
         expired_fields,
         /// Keys evicted.
         evicted,
+        /// Clients closed because all of them took more memory than they may.
+        evicted_clients,
         /// Changes of the keyspace.
         changes,
         /// Error replies.
@@ -186,6 +187,8 @@ pub struct ThreadCounters {
     pub hot_keys: Mutex<HotKeys>,
     /// Error replies by their code. Errors are rare enough for a lock that nobody else wants.
     codes: Mutex<BTreeMap<Box<str>, u64>>,
+    /// How many these are; written under their lock.
+    code_count: Count,
 }
 
 /// The counts that are not of a command are at hand as if they were the thread's own fields.
@@ -206,6 +209,7 @@ impl ThreadCounters {
             counts: Counts::default(),
             hot_keys: Mutex::default(),
             codes: Mutex::default(),
+            code_count: Count::default(),
         }
     }
 
@@ -234,11 +238,16 @@ impl ThreadCounters {
         let mut codes = self.codes.lock();
         if let Some(count) = codes.get_mut(code) {
             *count += 1;
-        } else if codes.len() < ERROR_CODES_MAX {
+        } else if codes.len() <= ERROR_CODES_MAX {
+            // One too many says that there are too many.
             codes.insert(code.into(), 1);
-        } else {
-            *codes.entry(CODES_BEYOND.into()).or_default() += 1;
+            self.code_count.set(codes.len() as u64);
         }
+    }
+
+    /// Error codes that were counted.
+    pub(crate) fn code_count(&self) -> u64 {
+        self.code_count.value()
     }
 
     /// Error replies by code.
@@ -248,7 +257,9 @@ impl ThreadCounters {
 
     /// Forgets the error codes: they have a lock, so that others than the owner may.
     pub(crate) fn forget_error_codes(&self) {
-        self.codes.lock().clear();
+        let mut codes = self.codes.lock();
+        codes.clear();
+        self.code_count.set(0);
     }
 }
 
@@ -267,9 +278,8 @@ mod tests {
         for number in 0..200 {
             stats.note_error(&format!("E{number} made up"));
         }
-        let codes = stats.error_codes();
-        assert_eq!(codes.len(), ERROR_CODES_MAX + 1);
-        assert_eq!(codes[CODES_BEYOND], 200 - (ERROR_CODES_MAX as u64 - 2));
+        assert_eq!(stats.error_codes().len(), ERROR_CODES_MAX + 1);
+        assert_eq!(stats.code_count(), ERROR_CODES_MAX as u64 + 1);
         assert_eq!(stats.errors.value(), 203);
     }
 

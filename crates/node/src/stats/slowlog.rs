@@ -87,7 +87,7 @@ pub(crate) fn kept(command: &str, args: &Args<'_>) -> Vec<Vec<u8>> {
 }
 
 /// Whether an argument may be a password, which no log must show.
-fn is_secret(command: &str, args: &Args<'_>, at: usize) -> bool {
+pub(crate) fn is_secret(command: &str, args: &Args<'_>, at: usize) -> bool {
     match command {
         "auth" => at > 0,
         "acl|setuser" | "acl|deluser" | "acl|getuser" => at > 1,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::node::Node;
-use crate::stats::counters::{CommandSums, Sums, ThreadCounters};
+use crate::stats::counters::{CommandSums, ERROR_CODES_MAX, Sums, ThreadCounters};
 use crate::stats::latency_histogram::Latencies;
 
 /// Milliseconds between samples at least.
@@ -17,6 +17,9 @@ const SAMPLE_MS: i64 = 100;
 const SAMPLES: usize = 16;
 /// How much of the share of expired keys comes from the last walk; Redis takes as much.
 const LAST_WALK_WEIGHT: f64 = 0.05;
+
+/// The code under which all errors are shown when they have too many codes.
+const CODES_DISABLED: &str = "ERRORSTATS_DISABLED";
 
 /// What was counted when statistics were last reset, and the samples of rates.
 #[derive(Debug, Default)]
@@ -27,6 +30,8 @@ pub struct Totals {
     last: Option<(i64, Load)>,
     rates: [Load; SAMPLES],
     next: usize,
+    /// There are more error codes than are counted, and this was noticed.
+    has_excess_codes: bool,
     /// A running mean over the walks: of the keys looked at, how many had expired.
     expired_share: f64,
 }
@@ -134,8 +139,32 @@ impl Node {
         self.threads.read().iter().map(|stats| stats.changes.value()).sum()
     }
 
-    /// Error replies of all threads by code, since the last reset.
+    /// Error replies of all threads by code, since the last reset. Too many codes are replaced by
+    /// one, as in Redis.
     pub fn error_codes(&self) -> BTreeMap<Box<str>, u64> {
+        let codes = self.all_error_codes();
+        match codes.len() > ERROR_CODES_MAX {
+            true => BTreeMap::from([(CODES_DISABLED.into(), 1)]),
+            false => codes,
+        }
+    }
+
+    /// All error codes, if they have become too many since the last reset and this is noticed for
+    /// the first time. On the main thread only.
+    pub fn excess_error_codes(&self) -> Option<Vec<Box<str>>> {
+        let count: u64 = self.threads.read().iter().map(|stats| stats.code_count()).sum();
+        if count <= ERROR_CODES_MAX as u64 || self.statistics.lock().has_excess_codes {
+            return None;
+        }
+        let codes = self.all_error_codes();
+        if codes.len() <= ERROR_CODES_MAX {
+            return None;
+        }
+        self.statistics.lock().has_excess_codes = true;
+        Some(codes.into_keys().collect())
+    }
+
+    fn all_error_codes(&self) -> BTreeMap<Box<str>, u64> {
         let mut all = BTreeMap::new();
         for stats in self.threads.read().iter() {
             for (code, count) in stats.error_codes() {
@@ -152,6 +181,7 @@ impl Node {
         statistics.base = threads.iter().map(|stats| ThreadSums::read(stats)).collect();
         statistics.rates = Default::default();
         statistics.expired_share = 0.0;
+        statistics.has_excess_codes = false;
         for stats in threads.iter() {
             stats.forget_error_codes();
         }
@@ -278,6 +308,26 @@ mod tests {
         assert_eq!((sums[0].sums.clients, sums[0].sums.errors), (2, 1));
         assert_eq!(node.error_codes().into_iter().collect::<Vec<_>>(), [("NOAUTH".into(), 1)]);
         assert_eq!(stats.commands[0].calls.value(), 7);
+    }
+
+    #[test]
+    fn too_many_error_codes_are_shown_as_one() {
+        let node = Node::new(Config::default(), 1, 1);
+        let threads = [0, 1].map(|index| node.thread_counters(index, 4));
+        for number in 0..ERROR_CODES_MAX {
+            threads[number % 2].note_error(&format!("E{number} made up"));
+            threads[0].note_error("E1 made up");
+        }
+        assert_eq!(node.error_codes().len(), ERROR_CODES_MAX);
+        assert_eq!(node.excess_error_codes(), None);
+        threads[1].note_error("MORE made up");
+        let disabled = [("ERRORSTATS_DISABLED".into(), 1)];
+        assert_eq!(node.error_codes().into_iter().collect::<Vec<_>>(), disabled);
+        assert_eq!(node.excess_error_codes().map(|codes| codes.len()), Some(ERROR_CODES_MAX + 1));
+        assert_eq!(node.excess_error_codes(), None, "once is enough");
+        node.reset_totals(0);
+        threads[0].note_error("ERR no");
+        assert_eq!(node.error_codes().into_iter().collect::<Vec<_>>(), [("ERR".into(), 1)]);
     }
 
     #[test]

@@ -158,7 +158,8 @@ fn call_queued(mut calls: HeldCalls<'_, '_>, out: &mut Out, transaction: &Transa
         }
         let (record, reply) = (&*session.record, Some((&*out, mark)));
         let tsc = end.wrapping_sub(start);
-        account(worker, entry, !failed, tsc, || Run { record, entry, args: &args, reply });
+        let run = || Run { record, entry, args: &args, reply, end_tsc: Some(end) };
+        account(worker, entry, !failed, tsc, run);
         start = end;
         match came_of {
             Outcome::Close => closes = true,

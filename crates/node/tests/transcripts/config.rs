@@ -67,7 +67,7 @@ OK
 ["crash-log-enabled", "no", "crash-memcheck-enabled", "no", "ignore-warnings", "ARM64-COW-BUG"]
 > CONFIG SET activedefrag yes
 ~~ -ERR CONFIG SET failed (possibly related to argument 'activedefrag') - Active defragmentation can
-  not be enabled: it requires a Redis server compiled with a modified Jemalloc *
+  not be enabled: values are not moved.*
 > CONFIG SET activedefrag no active-defrag-cycle-max 50 active-defrag-ignore-bytes 1mb
 OK
 > CONFIG GET activedefrag active-defrag-cycle-max active-defrag-ignore-bytes

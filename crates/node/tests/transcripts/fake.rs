@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use node::blocking::{due, finish, give_up, on_deadline};
+use node::clients::ReplyMode;
 use node::clients::record::flag;
 use node::config::{Apply, Config};
 use node::host::{ClientWaker, GateAccess, GatedHost, ProcessInfo, Shutdown, Undo};
@@ -273,6 +274,11 @@ impl TestServer {
                 let mut out = Out::default();
                 let resp3 = client.session.resp3;
                 self.worker.deliveries.subscribers().write(*pending, &mut out, resp3);
+                let is_subscribed = client.session.record.has(flag::PUBSUB);
+                if client.session.reply_mode == ReplyMode::Off && !is_subscribed {
+                    // It is shown no requests.
+                    continue;
+                }
                 self.received.entry(name.clone()).or_default().extend(bytes_of(&out));
             }
             self.worker.deliveries.subscribers().end_round();

@@ -29,6 +29,7 @@ mod keyspace;
 mod latency;
 mod list;
 mod memory_limit;
+mod monitor;
 mod movable_keys;
 mod noscript;
 mod notifications;

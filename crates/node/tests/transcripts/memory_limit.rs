@@ -438,8 +438,16 @@ fn the_parameters_have_redis_s_ranges() {
     check(
         r#"
 > CONFIG GET maxmemory*
-["maxmemory", "0", "maxmemory-policy", "noeviction", "maxmemory-samples", "5", "maxmemory
-  -eviction-tenacity", "10"]
+["maxmemory", "0", "maxmemory-policy", "noeviction", "maxmemory-clients", "0",
+   "maxmemory-samples", "5", "maxmemory-eviction-tenacity", "10"]
+> CONFIG SET maxmemory-clients 7%
+OK
+> CONFIG GET maxmemory-clients
+["maxmemory-clients", "7%"]
+> CONFIG SET maxmemory-clients 1.5mb
+~~ -ERR * argument 'maxmemory-clients') - argument must be a memory or percent value
+> CONFIG SET maxmemory-clients 0
+OK
 > CONFIG SET maxmemory 1.5mb
 ~~ -ERR * argument 'maxmemory') - argument must be a memory value
 > CONFIG SET maxmemory 10%

@@ -218,3 +218,64 @@ a< >["message", "__keyevent@0__:set", "k"]
 "#,
     );
 }
+
+#[test]
+fn misses_are_those_of_redis() {
+    check(
+        r#"
+> CONFIG SET notify-keyspace-events lshzxeKE
+OK
+> CONFIG GET notify-keyspace-events
+["notify-keyspace-events", "lshzxeKE"]
+> CONFIG SET notify-keyspace-events Eghmn
+OK
+b> PSUBSCRIBE *
+b< ["psubscribe", "*", 1]
+# A stream is looked at twice, first to check the request.
+> XREAD STREAMS none 0
+nil-array
+b< ["pmessage", "*", "__keyevent@0__:keymiss", "none"]
+   ["pmessage", "*", "__keyevent@0__:keymiss", "none"]
+> XREAD STREAMS none other 0 0
+nil-array
+b< ~~ *none"* *other"* *none"* *other"*
+# A hash that ends with its last field was there.
+> HSET h f v
+1
+> HPEXPIRE h 10 FIELDS 1 f
+[1]
+b< ~~ *:new*:hset*:hexpire"*
+@advance 20
+> HGET h f
+nil
+b< ["pmessage", "*", "__keyevent@0__:hexpired", "h"] ["pmessage", "*", "__keyevent@0__:del", "h"]
+> HGET h f
+nil
+b< ["pmessage", "*", "__keyevent@0__:keymiss", "h"]
+> HSET h f v g w
+2
+> HPEXPIRE h 10 FIELDS 2 f g
+[1, 1]
+b< ~~ *:new*:hset*:hexpire"*
+@advance 20
+> HMGET h f g
+[nil, nil]
+b< ["pmessage", "*", "__keyevent@0__:hexpired", "h"] ["pmessage", "*", "__keyevent@0__:del", "h"]
+# One that is written at once is not another one.
+> HSET h f v
+1
+> HPEXPIRE h 10 FIELDS 1 f
+[1]
+b< ~~ *:new*:hset*:hexpire"*
+@advance 20
+> HSETEX h FNX PX 1000 FIELDS 1 f v
+1
+b< ["pmessage", "*", "__keyevent@0__:hexpired", "h"] ["pmessage", "*", "__keyevent@0__:hset", "h"]
+   ["pmessage", "*", "__keyevent@0__:hexpire", "h"]
+@advance 2000
+> HSETEX h FXX PX 1000 FIELDS 1 f v
+0
+b< ["pmessage", "*", "__keyevent@0__:hexpired", "h"] ["pmessage", "*", "__keyevent@0__:del", "h"]
+"#,
+    );
+}

@@ -74,7 +74,11 @@ fn admit(
     steady_ms: i64,
 ) {
     let node = &shared.node;
-    let refusal: Option<&[u8]> = if node.clients.len() >= config.maxclients as usize {
+    let others = node.clients.len();
+    let is_reserved = others >= config.maxclients as usize;
+    let close = |record: &ClientRecord| shared.close_client(record);
+    let has_place = !is_reserved || node.clients.reserve.make_place(steady_ms, close);
+    let refusal: Option<&[u8]> = if !has_place {
         Some(b"-ERR max number of clients reached\r\n")
     } else if config.protected_mode && is_unprotected(node) && !accepted.is_local {
         Some(DENIED)
@@ -106,10 +110,14 @@ fn admit(
         ListenerKind::Tls => flag::TLS,
         ListenerKind::Unix => flag::UNIX_SOCKET,
     };
+    let flags = if is_reserved { flags | flag::RESERVED } else { flags };
     let id = node.clients.next_id();
     let addresses = (accepted.address.into(), accepted.local_address.into());
     let record = Arc::new(ClientRecord::new(id, addresses, fd, steady_ms, flags));
     node.clients.add(Arc::clone(&record));
+    if is_reserved {
+        node.clients.reserve.add(&record);
+    }
     let session = Session::new(record, &node.users);
     shared.move_client(shared.thread_for_client(), Box::new(Connection::new(session, transport)));
 }

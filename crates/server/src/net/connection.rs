@@ -9,9 +9,9 @@ use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use node::clients::record::{ClientType, flag};
+use node::clients::record::flag;
 use node::config::Config;
-use node::{Outcome, Session, UserRegistry};
+use node::{Outcome, Session, UserRegistry, Worker};
 use resp::ProtocolError;
 use resp::out::{Mark, Out, Piece};
 use sys::epoll::Interest;
@@ -33,12 +33,24 @@ pub const SEND_BYTES_MAX: usize = 256 * 1024;
 /// `client-output-buffer-limit` says; as in Redis (CVE-2025-21605).
 const UNAUTHENTICATED_OUTPUT_BYTES_MAX: usize = 1024;
 
+/// Lines of MONITOR that may wait for a client, whatever `client-output-buffer-limit` says: its
+/// class, that of ordinary clients, has no limit by default.
+pub(crate) const MONITOR_OUTPUT_BYTES_MAX: u64 = 256 << 20;
+
 /// A request whose arguments have been copied out of the buffer they arrived in, because it is
 /// executed by another thread or later.
 #[derive(Debug)]
 pub struct OwnedRequest {
     /// Its arguments.
     pub args: Vec<Arc<Vec<u8>>>,
+}
+
+impl OwnedRequest {
+    /// Bytes of memory that it takes, about.
+    fn bytes(&self) -> usize {
+        const ARGUMENT_BYTES: usize = 48;
+        size_of::<Self>() + self.args.iter().map(|arg| ARGUMENT_BYTES + arg.len()).sum::<usize>()
+    }
 }
 
 /// One client.
@@ -358,13 +370,12 @@ impl Connection {
         {
             return true;
         }
-        let limits = &config.client_output_buffer_limit;
-        let limit = match self.session.record.client_type() {
-            ClientType::Pubsub => limits.pubsub,
-            ClientType::Replica => limits.replica,
-            ClientType::Normal | ClientType::Master => limits.normal,
-        };
+        let record = &self.session.record;
+        let limit = config.client_output_buffer_limit.of(record.client_type());
         let bytes = self.output_bytes() as u64;
+        if record.has(flag::MONITOR) && bytes > MONITOR_OUTPUT_BYTES_MAX {
+            return true;
+        }
         if limit.hard_bytes != 0 && bytes >= limit.hard_bytes {
             return true;
         }
@@ -376,8 +387,24 @@ impl Connection {
         steady_ms - since > i64::from(limit.soft_seconds) * 1000
     }
 
+    /// Bytes of the requests in its queue, about.
+    fn argument_bytes(&self) -> usize {
+        self.queue.iter().map(OwnedRequest::bytes).sum()
+    }
+
+    /// The bytes of output at which the client is closed at once; 0: there is no such limit.
+    pub fn hard_limit(&self, config: &Config) -> u64 {
+        config.client_output_buffer_limit.of(self.session.record.client_type()).hard_bytes
+    }
+
+    /// The same for what is written at once.
+    pub fn out_bytes_max(&self, config: &Config) -> usize {
+        usize::try_from(self.hard_limit(config)).unwrap_or(usize::MAX)
+    }
+
     /// Writes the client's public facts.
-    pub fn publish(&self, steady_ms: i64, in_bytes: usize, out_bytes: usize) {
+    pub fn publish(&self, worker: &Worker, in_bytes: usize, out_bytes: usize) {
+        let steady_ms = worker.turn.steady_ms;
         let record = &self.session.record;
         let add = |count: &std::sync::atomic::AtomicU64, bytes: usize| {
             count.store(count.load(Ordering::Relaxed) + bytes as u64, Ordering::Relaxed);
@@ -386,8 +413,11 @@ impl Connection {
         record.commands.store(self.commands, Ordering::Relaxed);
         add(&record.in_bytes, in_bytes);
         add(&record.out_bytes, out_bytes);
-        record.query_bytes.store(self.query_bytes() as u64, Ordering::Relaxed);
+        let query_bytes = self.query_buffer.as_ref().map_or(0, |buffer| buffer.shown_len());
+        record.query_bytes.store(query_bytes as u64, Ordering::Relaxed);
         record.output_bytes.store(self.output_bytes() as u64, Ordering::Relaxed);
+        record.argument_bytes.store(self.argument_bytes() as u64, Ordering::Relaxed);
+        worker.count_client(record);
     }
 }
 

@@ -73,6 +73,14 @@ impl QueryBuffer {
         self.query.len() + own + spans + self.big.as_ref().map_or(0, |big| big.bytes.len())
     }
 
+    /// The same as CLIENT LIST shows it: as in Redis, what announces a long first argument is read.
+    pub fn shown_len(&self) -> usize {
+        match &self.big {
+            Some(big) if self.spans.is_empty() && self.own.is_empty() => big.bytes.len(),
+            _ => self.len(),
+        }
+    }
+
     /// Whether nothing is held, so that the client needs no query buffer any more.
     pub fn is_empty(&self) -> bool {
         self.query.is_empty() && self.big.is_none() && self.spans.is_empty()

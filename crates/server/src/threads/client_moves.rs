@@ -7,7 +7,6 @@ use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use node::clients::record::flag;
 use sys::epoll::Interest;
 
 use crate::net::connection::Connection;
@@ -37,7 +36,7 @@ impl IoThread {
     pub(crate) fn moved(&mut self, slot: usize) {
         self.worker.stats.clients.set(self.slots.clients() as u64);
         let Some(client) = self.slots.client_mut(slot) else { return };
-        if client.session.record.has(flag::PUBSUB) {
+        if client.session.record.follows() {
             self.worker.deliveries.arrived(client.session.record.id, slot);
         }
         // A blocked client is watched until it sends something.
@@ -53,7 +52,7 @@ impl IoThread {
 
     /// Goes on with a client that is back from the main thread.
     pub(crate) fn returned(&mut self, slot: usize) {
-        if self.slots.client(slot).is_some_and(|client| client.session.record.has(flag::PUBSUB)) {
+        if self.slots.client(slot).is_some_and(|client| client.session.record.follows()) {
             self.worker.deliveries.returned();
         }
         self.send_and_act(slot);
@@ -80,7 +79,7 @@ impl IoThread {
 
     /// Moves a client that is in no slot any more to another thread.
     pub(crate) fn move_client(&mut self, mut client: Box<Connection>, thread: usize) {
-        if client.session.record.has(flag::PUBSUB) {
+        if client.session.record.follows() {
             self.hand_over(&mut client, thread);
         }
         self.forget(&mut client);
@@ -114,8 +113,7 @@ impl IoThread {
                 return;
             }
             let client = self.slots.client(slot);
-            let is_subscribed =
-                client.is_some_and(|client| client.session.record.has(flag::PUBSUB));
+            let is_subscribed = client.is_some_and(|client| client.session.record.follows());
             if !(keeps_subscribed && is_subscribed) {
                 self.move_slot(slot);
             }

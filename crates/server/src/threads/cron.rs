@@ -4,7 +4,6 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use node::clients::record::flag;
 use node::{Worker, blocking};
 use store::{Shard, Turn};
 
@@ -14,6 +13,7 @@ use crate::process::host::ProcessHost;
 use crate::threads::cron_schedule::{Cron, IDLE_CHECK_MS};
 use crate::threads::expiry_walk::{StepResult, WalkedShards};
 use crate::threads::io_thread::IoThread;
+use crate::warning;
 
 /// Keys looked at in one step on one database of one shard.
 const KEYS_A_STEP: usize = 20;
@@ -33,8 +33,15 @@ impl Cron {
         let clients = thread.worker.node.clients.len();
         let interval_ms = 1000 / i64::from(thread.worker.config.ticks_a_second(clients));
         self.schedule(steady_ms, interval_ms);
+        if thread.worker.node.cron_paused.load(Ordering::Relaxed) {
+            self.next_idle_check_ms = self.next_idle_check_ms.max(steady_ms + IDLE_CHECK_MS);
+            return;
+        }
         if thread.worker.index == 0 {
             thread.worker.node.sample(steady_ms);
+            if let Some(codes) = thread.worker.node.excess_error_codes() {
+                warn_of_codes(&codes);
+            }
         }
         if tends_shards {
             self.expire(thread, interval_ms);
@@ -132,6 +139,15 @@ fn expire_in_shard(shard: &mut Shard, turn: &mut Turn) -> StepResult {
     result
 }
 
+fn warn_of_codes(codes: &[Box<str>]) {
+    warning!(
+        "Errorstats stopped adding new errors because the number of errors reached the limit, may \
+         be misuse of lua error_reply, please check INFO ERRORSTATS, this can be re-enabled via \
+         CONFIG RESETSTAT."
+    );
+    warning!("Current errors code list: {}", codes.join(", "));
+}
+
 /// Closes clients that have said nothing for longer than `timeout`, and those whose handshake does
 /// not end.
 fn close_idle(thread: &mut IoThread, steady_ms: i64) {
@@ -141,7 +157,7 @@ fn close_idle(thread: &mut IoThread, steady_ms: i64) {
     for (slot, client) in thread.slots.iter_mut() {
         let seen_ms = client.session.record.seen_ms.load(Ordering::Relaxed);
         // Those whose requests wait for us are not idle, nor are those who wait for messages.
-        let waits = client.state.is_held() || client.session.record.has(flag::PUBSUB);
+        let waits = client.state.is_held() || client.session.record.follows();
         let idle = timeout_ms > 0 && !waits && steady_ms - seen_ms > timeout_ms;
         let created_ms = client.session.record.created_ms;
         let overdue =

@@ -8,14 +8,19 @@
 //! waits for slow threads is bounded; what waits for a slow client is bounded by the limit of its
 //! output.
 
+use node::clients::ReplyMode;
+use node::clients::record::flag;
 use node::propagation::subscribe;
 use node::{Pending, ShardLocks};
 use resp::out::Mark;
 
 use crate::keyspace::shard_locks::Nobody;
-use crate::net::connection::{Connection, SEND_BYTES_MAX};
+use crate::net::connection::{Connection, MONITOR_OUTPUT_BYTES_MAX, SEND_BYTES_MAX};
 use crate::threads::client_state::ClientState;
 use crate::threads::io_thread::IoThread;
+
+/// What is kept for a client that is away is looked at for its limit from so many bytes on.
+const KEPT_BYTES_MIN: u64 = 64 << 10;
 
 /// Between two looks whether those who publish may go on.
 const LOOK_AGAIN_MS: i64 = 1;
@@ -63,8 +68,10 @@ impl IoThread {
         let here = client.filter(|(_, client)| client.session.record.id == pending.id);
         let Some((slot, client)) = here else { return self.keep(pending) };
         worker.deliveries.subscribers().write(pending, out, client.session.resp3);
-        if client.state.is_closing() {
-            // It has had its last reply.
+        let is_silent =
+            client.session.reply_mode == ReplyMode::Off && !client.session.record.has(flag::PUBSUB);
+        if client.state.is_closing() || is_silent {
+            // It has had its last reply, or wants none: lines of MONITOR are no pushes.
             out.clear();
             return;
         }
@@ -72,7 +79,7 @@ impl IoThread {
             // It is watched for room already.
             client.keep(out, Mark::default(), out.mark());
             out.clear();
-            client.publish(worker.turn.steady_ms, 0, 0);
+            client.publish(worker, 0, 0);
             self.close_if_over(slot);
         } else if self.send_replies(slot, SEND_BYTES_MAX) {
             self.after_send(slot);
@@ -82,12 +89,14 @@ impl IoThread {
     /// Keeps what has come for a client for which nothing can be written now.
     fn keep(&mut self, pending: Pending) {
         let kept_bytes = self.worker.deliveries.subscribers().keep(pending) as u64;
-        let limit = self.worker.config.client_output_buffer_limit.pubsub.hard_bytes;
-        if limit != 0
-            && kept_bytes >= limit
-            && let Some(record) = self.worker.node.clients.find(pending.id)
-            && self.worker.node.kill(&record)
-        {
+        if kept_bytes <= KEPT_BYTES_MIN {
+            return;
+        }
+        let Some(record) = self.worker.node.clients.find(pending.id) else { return };
+        let limit = self.worker.config.client_output_buffer_limit.of(record.client_type());
+        let is_over = limit.hard_bytes != 0 && kept_bytes >= limit.hard_bytes
+            || record.has(flag::MONITOR) && kept_bytes > MONITOR_OUTPUT_BYTES_MAX;
+        if is_over && self.worker.node.kill(&record) {
             // Whoever has it closes it.
             self.worker.stats.output_limit_closes.add(1);
         }

@@ -25,8 +25,8 @@ use crate::threads::busy_script::ExecutionContext;
 use crate::threads::client_state::ClientState;
 use crate::threads::io_thread::IoThread;
 use crate::threads::message::{Message, Origin};
+use crate::threads::output::warn_over;
 use crate::threads::shard_waits::ShardWait;
-use crate::warning;
 
 /// Replies of one client gathered before they are sent in the middle of its requests.
 const OUT_BYTES_MAX: usize = 256 * 1024;
@@ -212,48 +212,6 @@ impl IoThread {
         outcome
     }
 
-    /// Sends the replies so far, up to `bytes_max` bytes. Returns whether the client is still
-    /// there.
-    pub(crate) fn send_replies(&mut self, slot: usize, bytes_max: usize) -> bool {
-        let Some(client) = self.slots.client_mut(slot) else { return false };
-        let to = self.out.mark();
-        if to == Mark::default() {
-            return true;
-        }
-        let sent = client.send(&mut self.out, bytes_max);
-        self.out.clear();
-        match sent {
-            Ok(count) => {
-                self.worker.stats.writes.add(1);
-                self.worker.stats.out_bytes.add(count as u64);
-                client.publish(self.worker.turn.steady_ms, 0, count);
-                !self.close_if_over(slot)
-            }
-            Err(_) => {
-                self.close(slot);
-                false
-            }
-        }
-    }
-
-    /// Closes a client whose waiting replies are beyond the limit, or that was killed. Returns
-    /// whether it did.
-    pub(crate) fn close_if_over(&mut self, slot: usize) -> bool {
-        let Some(client) = self.slots.client_mut(slot) else { return false };
-        let steady_ms = self.worker.turn.steady_ms;
-        let (config, users) = (&self.worker.config, &self.worker.node.users);
-        let over = client.wants_write() && client.is_over(config, users, steady_ms);
-        let killed = client.session.record.location.is_killed();
-        if over && !killed {
-            self.worker.stats.output_limit_closes.add(1);
-            warn_over(client);
-        }
-        if over || killed {
-            self.close(slot);
-        }
-        over || killed
-    }
-
     /// Sends a batch's replies and enters the state that its last outcome leads to. Requests from
     /// number `rest` on wait in the client's queue if it is held.
     #[inline(always)]
@@ -291,7 +249,7 @@ impl IoThread {
         if batch.ended && !client.state.is_held() {
             client.enter(Outcome::Close);
         }
-        client.publish(self.worker.turn.steady_ms, batch.in_bytes, 0);
+        client.publish(&self.worker, batch.in_bytes, 0);
         if client.state.is_held() {
             self.act_on_state(slot);
         } else if client.state.is_closing() || client.wants_write() {
@@ -369,6 +327,8 @@ impl IoThread {
         self.execute_queue(&mut client, Which::OfMainThread);
         // Before the reply is on its way, which may bring a look at the counts in this very turn.
         self.worker.publish_counters();
+        // A limit that was set counts when that is answered.
+        self.keep_clients_small();
         self.shared.send(origin.thread, Message::Return(client, origin.slot));
     }
 
@@ -414,6 +374,7 @@ impl ExecutionContext<'_> {
         self.worker.go_on(locks.tsc(), || locks.time());
         let has_way = locks.is_inside();
         let host = ProcessHost(self.shared);
+        self.out.bytes_max = client.out_bytes_max(&self.worker.config);
         let Connection { session, query_buffer, shard_wait, commands, .. } = client;
         let query_buffer = if batch.in_query_buffer { query_buffer.as_deref() } else { None };
         let mut executor = Executor {
@@ -510,7 +471,7 @@ impl ExecutionContext<'_> {
         if client.queue.is_empty() {
             client.queue = VecDeque::new();
         }
-        client.publish(self.worker.turn.steady_ms, 0, 0);
+        client.publish(self.worker, 0, 0);
         Ok(())
     }
 
@@ -534,6 +495,7 @@ impl ExecutionContext<'_> {
         let hash = entry.and_then(|entry| entry.single_key_hash(&args, |key| hasher.hash(key)));
         self.worker.go_on(locks.tsc(), || locks.time());
         let host = ProcessHost(self.shared);
+        self.out.bytes_max = client.out_bytes_max(&self.worker.config);
         let mut executor = Executor {
             worker: self.worker,
             session: &mut client.session,
@@ -574,14 +536,4 @@ impl ExecutionContext<'_> {
             client.queue.clear();
         }
     }
-}
-
-fn warn_over(client: &Connection) {
-    let record = &client.session.record;
-    warning!(
-        "Client id={} addr={} closed for exceeding the output buffer limit, omem={}",
-        record.id,
-        record.address,
-        client.output_bytes()
-    );
 }

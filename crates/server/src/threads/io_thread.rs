@@ -14,7 +14,6 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use node::clients::record::flag;
 use node::propagation::subscribe;
 use node::{Worker, transactions};
 use resp::{Limits, Out};
@@ -23,7 +22,7 @@ use sys::epoll::{Epoll, Event, Events, Interest};
 use sys::eventfd::EventFd;
 
 use crate::keyspace::shard_locks::Nobody;
-use crate::net::connection::{Connection, SEND_BYTES_MAX};
+use crate::net::connection::Connection;
 use crate::net::read_batch::{ReadBatch, Received};
 use crate::threads::busy_script::{CATCH_UP_MS, KeyspaceAccess};
 use crate::threads::client_moves::Moves;
@@ -77,7 +76,7 @@ pub struct IoThread {
     events: Events,
     pub(crate) clock: Clock,
     /// Clients with input that needs no event to be looked at.
-    again: VecDeque<usize>,
+    pub(crate) again: VecDeque<usize>,
     /// Clients whose queues go on behind the requests of the turn.
     postponed: VecDeque<usize>,
     /// Clients whose requests wait for shards.
@@ -221,6 +220,7 @@ impl IoThread {
                 token => self.client_ready(token as usize, event),
             }
         }
+        self.keep_clients_small();
         self.execute_turn();
         self.go_on_with_postponed();
         self.retry_shard_waits();
@@ -253,6 +253,7 @@ impl IoThread {
             self.shared.garbage.send(garbage, bytes);
         }
         self.worker.wake_receivers();
+        self.keep_clients_small();
         self.worker.end_turn();
         self.worker.publish_memory(sys::allocator::thread_bytes());
         let busy = sys::clock::tsc().wrapping_sub(now.tsc);
@@ -363,6 +364,10 @@ impl IoThread {
         if matches!(received, Received::Batch | Received::BatchAndMore) {
             client.state = ClientState::Batched;
         }
+        if self.worker.limits_clients() {
+            // Before it is executed: what is too large is not.
+            client.publish(&self.worker, 0, 0);
+        }
         match received {
             Received::Batch => {}
             Received::BatchAndMore => self.again.push_back(slot),
@@ -419,11 +424,16 @@ impl IoThread {
     /// waiting inside its transport.
     fn receive_again(&mut self, slot: usize) {
         let Some(client) = self.slots.client_mut(slot) else { return };
-        if !matches!(client.state, ClientState::Reading) {
+        if client.held_back {
+            // The socket may be full since: no event would tell, and the client would never be
+            // read again, which may be sending and not reading until it is done.
+            self.send_pending(slot);
+            if self.slots.client(slot).is_some_and(|client| client.held_back) {
+                self.again.push_back(slot);
+            }
             return;
         }
-        if client.held_back {
-            // Its input is looked at when more of its output has left.
+        if !matches!(client.state, ClientState::Reading) {
             return;
         }
         if client.query_buffer.is_none() || client.transport.has_received() {
@@ -448,36 +458,7 @@ impl IoThread {
         }
     }
 
-    pub(crate) fn send_pending(&mut self, slot: usize) {
-        let Some(client) = self.slots.client_mut(slot) else { return };
-        let was_held_back = client.held_back;
-        match client.send_pending(SEND_BYTES_MAX) {
-            Ok(sent) => {
-                self.worker.stats.writes.add(u64::from(sent > 0));
-                self.worker.stats.out_bytes.add(sent as u64);
-                client.publish(self.worker.turn.steady_ms, 0, sent);
-                if was_held_back && !client.held_back && client.is_to_be_looked_at() {
-                    self.look_again(slot);
-                }
-                self.after_send(slot);
-            }
-            Err(_) => self.close(slot),
-        }
-    }
-
-    /// Closes a client that is done, and watches the others for what they need now.
-    pub(crate) fn after_send(&mut self, slot: usize) {
-        let Some(client) = self.slots.client_mut(slot) else { return };
-        if client.state.is_closing() && !client.wants_write() {
-            return self.close(slot);
-        }
-        let interest = client.interest();
-        if client.watched != Some(interest) {
-            self.watch(slot, interest);
-        }
-    }
-
-    fn watch(&mut self, slot: usize, interest: Interest) {
+    pub(crate) fn watch(&mut self, slot: usize, interest: Interest) {
         if let Some(client) = self.slots.client_mut(slot)
             && client.watched != Some(interest)
         {
@@ -558,13 +539,14 @@ impl IoThread {
         self.forget(&mut client);
         self.give_up_wait(&client);
         self.keep_grace(&mut client);
-        if client.session.record.has(flag::PUBSUB) {
+        if client.session.record.follows() {
             subscribe::forget(&mut self.worker, &client.session.record);
         }
         let locks = self.shared.enter(self.access.as_ref().map(|access| &access.pass), &Nobody);
         transactions::forget(&mut self.worker, &mut client.session, &locks);
         drop(locks);
         client.transport.shut_down();
+        self.worker.forget_client(&client.session.record);
         self.worker.node.clients.remove(client.session.record.id);
     }
 

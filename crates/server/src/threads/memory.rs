@@ -1,11 +1,14 @@
-//! Keeping to `maxmemory` beside commands: before large input is received, and between turns.
+//! Keeping to `maxmemory` beside commands: before large input is received, and between turns. And
+//! to `maxmemory-clients`.
+
+use node::client_line;
 
 use crate::keyspace::shard_locks::Nobody;
 use crate::process::host::ProcessHost;
 use crate::threads::io_thread::IoThread;
 use crate::threads::message::Message;
 use crate::threads::shared::Shared;
-use crate::warning;
+use crate::{notice, warning};
 
 impl IoThread {
     /// Whether a client's input may take so many bytes now; otherwise in a later turn, when enough
@@ -22,6 +25,26 @@ impl IoThread {
             worker.received(sys::allocator::thread_bytes());
         }
         has_room
+    }
+
+    /// Closes the largest clients if all together take more than `maxmemory-clients`.
+    #[inline]
+    pub(crate) fn keep_clients_small(&mut self) {
+        if self.worker.has_too_large_clients() {
+            self.evict_clients();
+        }
+    }
+
+    #[cold]
+    fn evict_clients(&mut self) {
+        let Self { shared, worker, .. } = self;
+        let none_left = worker.evict_clients(|record| {
+            notice!("Evicting client: {}", client_line(record, worker));
+            shared.close_client(record);
+        });
+        if none_left {
+            warning!("Over client maxmemory after evicting all evictable clients");
+        }
     }
 
     /// Goes on evicting, where there was no time for more before the commands.

@@ -19,6 +19,7 @@ pub(crate) mod io_thread;
 pub(crate) mod listeners;
 mod memory;
 pub(crate) mod message;
+mod output;
 pub(crate) mod shard_waits;
 pub(crate) mod shared;
 pub(crate) mod slots;

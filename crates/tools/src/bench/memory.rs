@@ -12,6 +12,7 @@ use clap::ValueEnum;
 use serde_json::{Value, json};
 
 use super::account::{CpuSnapshot, resident_bytes};
+use super::churn;
 use super::elements::{self, Elements};
 use super::pin::allow_open_files;
 use super::session::Session;
@@ -57,6 +58,8 @@ pub enum Figure {
     Stream,
     /// Resident bytes for each idle connection.
     Connections,
+    /// Resident memory after many rewrites over that of the same data freshly loaded.
+    Churn,
     /// CPU while clients are connected and idle, in percent of a core.
     Idle,
 }
@@ -134,7 +137,8 @@ impl Figure {
             Figure::SmallSets => Some(&elements::SMALL_SETS),
             Figure::BigSet => Some(&elements::BIG_SET),
             Figure::Stream => Some(&elements::STREAM),
-            Figure::Keys | Figure::ExpiringKeys | Figure::Connections | Figure::Idle => None,
+            Figure::Keys | Figure::ExpiringKeys => None,
+            Figure::Connections | Figure::Churn | Figure::Idle => None,
         }
     }
 
@@ -150,6 +154,10 @@ impl Figure {
             Figure::Connections => {
                 let label = format!("bytes/idle connection: {}", plan.connections);
                 (label, "bytes_per_idle_connection")
+            }
+            Figure::Churn => {
+                let label = format!("memory after/before 50 rewrites: {keys} keys");
+                (label, "memory_after_rewrites")
             }
             Figure::Idle => {
                 let label = format!("idle CPU, % of a core: {} clients", plan.idle_clients);
@@ -168,6 +176,13 @@ impl Figure {
         match self {
             Figure::ExpiringKeys => per_key(server, expiring, &plan.shape),
             Figure::Connections => per_connection(server, plan.connections),
+            Figure::Churn => {
+                let pid = known_pid(server)?;
+                let mut session = Session::open(&server.endpoint)?;
+                let empty = settled_bytes(pid)?;
+                let mut memory = || Ok(settled_bytes(pid)? - empty);
+                churn::measure(&mut session, plan.shape.keys, &mut memory)
+            }
             Figure::Idle => idle_percent(server, plan),
             _ => per_key(server, "SET {key} {value}", &plan.shape),
         }

@@ -13,6 +13,7 @@
 pub mod account;
 pub mod args;
 pub mod batch;
+mod churn;
 pub mod compare;
 pub mod elements;
 pub mod floor;

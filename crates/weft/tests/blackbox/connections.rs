@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
 use crate::server::{READY, eventually, free_port, run_to_end};
-use crate::{Client, Server};
+use crate::{Client, Server, Value};
 
 #[test]
 fn both_families_are_served() {
@@ -77,9 +77,10 @@ fn too_many_clients_are_told_so() {
     for client in &mut clients {
         assert_eq!(client.ask("PING").text(), "PONG");
     }
-    for _ in 0..3 {
-        let text = server.client().read_to_end();
-        assert_eq!(text, b"-ERR max number of clients reached\r\n");
+    for command in ["GET k", "SELECT 0", "SUBSCRIBE c"] {
+        let mut client = server.client();
+        client.send(command);
+        assert_eq!(client.read_to_end(), b"-ERR max number of clients reached\r\n");
     }
     clients.pop();
     eventually("one has left", || {
@@ -91,6 +92,40 @@ fn too_many_clients_are_told_so() {
     clients[0].ok("CONFIG SET maxclients 11");
     let (mut ten, mut eleven) = (server.client(), server.client());
     assert_eq!(ten.ask("PING").text() + &eleven.ask("PING").text(), "PONGPONG");
+}
+
+/// Who is beyond the limit may administer the server, and those who say nothing make place.
+#[test]
+fn a_server_without_places_is_administered() {
+    for threads in ["1", "3"] {
+        let server = Server::start(&["--maxclients", "4", "--io-threads", threads]);
+        let mut clients: Vec<Client> = (0..4).map(|_| server.client()).collect();
+        clients.iter_mut().for_each(|client| assert_eq!(client.ask("PING").text(), "PONG"));
+        // An application that connects and says nothing yet.
+        let silent: Vec<Client> = (0..30).map(|_| server.client()).collect();
+        let mut admin = server.client();
+        assert_eq!(admin.ask("PING").text(), "PONG");
+        assert!(admin.ask("INFO clients").text().contains("\r\nmaxclients:4\r\n"));
+        assert!(admin.ask("CLIENT LIST").text().lines().count() <= 12);
+        // As many more do not take its place, nor do they all find one.
+        let mut more: Vec<Client> = (0..30).map(|_| server.client()).collect();
+        assert_eq!(more[29].ask("PING").text(), "PONG");
+        assert_eq!(admin.ask("CLIENT GETNAME"), Value::Nil);
+        drop((silent, more));
+        admin.ok("CONFIG SET maxclients 20");
+        // It is a client like any other now.
+        admin.ok("SET k v");
+        admin.ok("CONFIG SET maxclients 4");
+        eventually("the silent ones are gone", || {
+            admin.ask("CLIENT LIST").text().lines().count() == 5
+        });
+        let mut user = server.client();
+        assert_eq!(user.ask("GET k").text(), "ERR max number of clients reached");
+        user.is_closed();
+        assert_eq!(admin.ask("GET k").text(), "v");
+        let (id, _) = (clients[0].ask("CLIENT ID").int(), clients[1].ask("CLIENT ID").int());
+        assert_eq!(admin.ask(&format!("CLIENT KILL ID {id}")).int(), 1);
+    }
 }
 
 #[test]

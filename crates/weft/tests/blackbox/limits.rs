@@ -300,3 +300,90 @@ fn the_soft_limit_gives_time() {
     assert!(matches!(client.read(), Value::Bulk(value) if value.len() == 30_000_000));
     assert_eq!(client.ask("PING").text(), "PONG");
 }
+
+/// As in Redis the limit counts before anything is sent, and what runs until then is not ended.
+#[test]
+fn a_reply_beyond_the_hard_limit_is_not_sent() {
+    for threads in ["1", "3"] {
+        let limit = ["--client-output-buffer-limit", "normal 100kb 0 0"];
+        let server = Server::start(&[&["--io-threads", threads], &limit[..]].concat());
+        let mut other = server.client();
+        let item = "x".repeat(1000);
+        (0..60).for_each(|_| drop(other.ask(&format!("RPUSH list {item}"))));
+        assert_eq!(other.ask("LRANGE list 0 -1").items().len(), 60);
+        (0..90).for_each(|_| drop(other.ask(&format!("RPUSH list {item}"))));
+        other.ask("HSET hash a b");
+        for commands in [
+            &["LRANGE list 0 -1"][..],
+            &["SET before 1", "MULTI", "SET k2 v2", "LRANGE list 0 -1", "SET k3 v3", "EXEC"],
+            // These would take gigabytes.
+            &["HRANDFIELD hash -1000000000"],
+            &["EVAL return{redis.call('LRANGE',KEYS[1],0,-1)} 1 list"],
+        ] {
+            let mut client = server.client();
+            let requests: Vec<u8> = commands.iter().flat_map(|words| request(words)).collect();
+            client.send_raw(&requests);
+            assert_eq!(client.read_to_end(), b"", "{commands:?}");
+        }
+        assert_eq!(other.ask("GET k3").text(), "v3");
+        assert_eq!(server.info("client_output_buffer_limit_disconnections"), "4");
+    }
+}
+
+/// A client may send all its requests before it reads a reply, whatever the sockets take.
+#[test]
+fn who_reads_only_when_all_is_sent_is_answered() {
+    const REQUESTS: usize = 3000;
+    for model in MODELS {
+        let server = Server::start(model);
+        let mut client = server.client();
+        client.ask_args(&[b"SET", b"big", &pattern(1 << 20)]);
+        // Ten kilobytes each, which ask for a megabyte.
+        let absent = vec![b'a'; 10_000];
+        let bytes = encode(&[b"MGET", b"big", &absent]).repeat(REQUESTS / 100);
+        for _ in 0..100 {
+            client.send_raw(&bytes);
+        }
+        for _ in 0..REQUESTS {
+            assert_eq!(client.read().items().len(), 2, "{model:?}");
+        }
+    }
+}
+
+#[test]
+fn subscribers_have_their_own_limits_on_all_threads() {
+    let server = Server::start(&["--io-threads", "4", "--io-threads-always-active", "yes"]);
+    let mut admin = server.client();
+    let limits = b"normal 1mb 0 0 replica 1mb 0 0 pubsub 12mb 0 0";
+    admin.ask_args(&[b"CONFIG", b"SET", b"client-output-buffer-limit", limits]);
+    let subscribe = || {
+        let mut client = server.client();
+        client.send("SUBSCRIBE c");
+        client.read();
+        client
+    };
+    let mut subscribers: Vec<Client> = (0..6).map(|_| subscribe()).collect();
+    let message = vec![b'x'; 1 << 20];
+    // More than ordinary clients may have, and less than these.
+    (0..10).for_each(|_| assert_eq!(admin.ask_args(&[b"PUBLISH", b"c", &message]).int(), 6));
+    for client in &mut subscribers {
+        (0..10).for_each(|_| drop(client.read()));
+    }
+    // The rest of the limit and what the kernel takes.
+    while admin.ask("PUBSUB NUMSUB c").items()[1].int() > 0 {
+        admin.ask_args(&[b"PUBLISH", b"c", &message]);
+    }
+    subscribers.iter_mut().for_each(|client| drop(client.read_to_end()));
+    let soft = b"pubsub 0 1mb 1";
+    admin.ask_args(&[b"CONFIG", b"SET", b"client-output-buffer-limit", soft]);
+    let mut subscribers: Vec<Client> = (0..6).map(|_| subscribe()).collect();
+    let start = Instant::now();
+    (0..12).for_each(|_| assert_eq!(admin.ask_args(&[b"PUBLISH", b"c", &message]).int(), 6));
+    // Nothing more comes, and who reads stays.
+    let mut reader = subscribers.remove(0);
+    (0..12).for_each(|_| drop(reader.read()));
+    eventually("the others are closed", || admin.ask("PUBSUB NUMSUB c").items()[1].int() == 1);
+    assert!(start.elapsed() > Duration::from_secs(1), "{:?}", start.elapsed());
+    assert_eq!(admin.ask("PUBLISH c end").int(), 1);
+    assert_eq!(reader.read().items()[2].text(), "end");
+}

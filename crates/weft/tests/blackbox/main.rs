@@ -11,6 +11,7 @@
 mod bench;
 mod busy;
 mod client;
+mod client_limit;
 mod connections;
 mod control_group;
 mod delays;
@@ -20,6 +21,7 @@ mod fuzz;
 mod limits;
 mod memory;
 mod memory_limit;
+mod monitor;
 mod pending;
 mod protocol;
 mod pubsub;

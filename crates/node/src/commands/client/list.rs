@@ -17,8 +17,7 @@ use engine::{ConnectionError, Error, echo};
 use resp::{Args, Reply};
 
 use super::admin;
-use crate::clients::record::{ClientRecord, ClientType, Names, flag};
-use crate::clients::session::Session;
+use crate::clients::record::{ClientRecord, ClientType, flag};
 use crate::execution::node_cx::NodeCx;
 use crate::execution::worker::Worker;
 
@@ -102,7 +101,7 @@ pub(super) fn client_type(name: &[u8]) -> Result<ClientType, Error> {
 }
 
 /// The line of a client, without its end.
-pub(crate) fn client_line(record: &ClientRecord, worker: &Worker) -> String {
+pub fn client_line(record: &ClientRecord, worker: &Worker) -> String {
     let mut line = String::new();
     push_line(&mut line, record, worker);
     line
@@ -119,6 +118,7 @@ fn push_line(out: &mut String, record: &ClientRecord, worker: &Worker) {
     let idle = now - seconds(record.seen_ms.load(Ordering::Relaxed));
     let query = record.query_bytes.load(Ordering::Relaxed);
     let output = record.output_bytes.load(Ordering::Relaxed);
+    let arguments = record.argument_bytes.load(Ordering::Relaxed);
     let (watched, _) = record.watched();
     let (queued, queued_bytes) = match record.queued() {
         Some((queued, bytes)) => (i64::from(queued), bytes),
@@ -132,7 +132,7 @@ fn push_line(out: &mut String, record: &ClientRecord, worker: &Worker) {
         out,
         "id={} addr={} laddr={} fd={} name={name} age={age} idle={idle} flags={} db={} \
          sub={channels} psub={patterns} ssub={shard_channels} multi={queued} watch={watched} \
-         qbuf={query} qbuf-free=0 argv-mem=0 multi-mem={queued_bytes} \
+         qbuf={query} qbuf-free=0 argv-mem={arguments} multi-mem={queued_bytes} \
          rbs={output} rbp={output} obl={output} oll=0 omem={output} tot-mem={} events={} \
          cmd={} user={} redir=-1 resp={} lib-name={library} lib-ver={version} \
          io-thread={} tot-net-in={} tot-net-out={} tot-cmds={}",
@@ -142,7 +142,7 @@ fn push_line(out: &mut String, record: &ClientRecord, worker: &Worker) {
         record.fd_guard.number(),
         flags(record, worker.node.is_blocked(record)),
         record.db.load(Ordering::Relaxed),
-        memory_bytes(record, &names) + query + output + queued_bytes,
+        record.memory_bytes(),
         if output > 0 { "rw" } else { "r" },
         command.map_or("NULL", |command| &command.name),
         String::from_utf8_lossy(names.user()),
@@ -171,6 +171,7 @@ fn flags(record: &ClientRecord, is_blocked: bool) -> String {
     ];
     let set = LETTERS.iter().filter(|(flag, _)| record.has(*flag));
     let first = [
+        (record.has(flag::MONITOR), 'O'),
         (record.has(flag::PUBSUB), 'P'),
         (record.queued().is_some(), 'x'),
         (is_blocked, 'b'),
@@ -179,13 +180,4 @@ fn flags(record: &ClientRecord, is_blocked: bool) -> String {
     let first = first.into_iter().filter_map(|(is_set, letter)| is_set.then_some(letter));
     let letters: String = first.chain(set.map(|(_, letter)| *letter)).collect();
     if letters.is_empty() { "N".to_owned() } else { letters }
-}
-
-/// What a client takes besides its buffers.
-fn memory_bytes(record: &ClientRecord, names: &Names) -> u64 {
-    let texts = [&names.name, &names.library, &names.library_version].map(Vec::len);
-    let addresses = record.address.len() + record.local_address.len();
-    let fixed = size_of::<ClientRecord>() + size_of::<Session>();
-    let subscriptions = record.subscription_bytes();
-    (fixed + addresses + texts.iter().sum::<usize>() + subscriptions) as u64
 }

@@ -17,7 +17,7 @@ mod kill;
 mod list;
 mod pause;
 
-pub(crate) use list::client_line;
+pub use list::client_line;
 
 const ANYTIME: Flags = Flags::NOSCRIPT.with(Flags::LOADING).with(Flags::STALE);
 const ADMIN: Flags = ANYTIME.with(Flags::ADMIN);
@@ -180,6 +180,7 @@ fn redirection(
 
 fn no_evict(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     cx.session.record.set_flag(flag::NO_EVICT, on_or_off(args)?);
+    cx.worker.count_client(&cx.session.record);
     reply.ok();
     Ok(())
 }

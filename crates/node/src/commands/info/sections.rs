@@ -130,6 +130,7 @@ pub(super) fn memory(snapshot: &Snapshot<'_>, page: &mut Page) {
     }
     // What replicas and the append-only file will hold.
     page.zeros(&["mem_not_counted_for_evict", "mem_replication_backlog"]);
+    page.zeros(&["mem_replica_full_sync_buffer"]);
     page.zeros(&["mem_total_replication_buffers", "mem_clients_slaves"]);
     page.line("mem_clients_normal", memory.client_bytes);
     page.zeros(&["mem_cluster_links", "mem_aof_buffer"]);
@@ -164,17 +165,25 @@ pub(super) fn persistence(snapshot: &Snapshot<'_>, page: &mut Page) {
     let uptime = i64::try_from(snapshot.memory.process.uptime_seconds).unwrap_or(0);
     let started = snapshot.worker.turn.unix_ms.div_euclid(1000).saturating_sub(uptime);
     page.zeros(&["loading", "async_loading"]);
+    // Nothing is ever forked, so nothing is copied for a child.
+    page.zeros(&["current_cow_peak", "current_cow_size", "current_cow_size_age"]);
+    page.line("current_fork_perc", "0.00");
+    page.zeros(&["current_save_keys_processed", "current_save_keys_total"]);
     page.line("rdb_changes_since_last_save", snapshot.node.changes());
     page.zeros(&["rdb_bgsave_in_progress"]);
     page.line("rdb_last_save_time", started);
     page.line("rdb_last_bgsave_status", "ok");
     page.line("rdb_last_bgsave_time_sec", -1);
     page.line("rdb_current_bgsave_time_sec", -1);
-    page.zeros(&["rdb_saves", "aof_enabled", "aof_rewrite_in_progress", "aof_rewrite_scheduled"]);
+    page.zeros(&["rdb_saves", "rdb_last_cow_size", "rdb_last_load_keys_expired"]);
+    page.zeros(&["rdb_last_load_keys_loaded", "aof_enabled", "aof_rewrite_in_progress"]);
+    page.zeros(&["aof_rewrite_scheduled"]);
     page.line("aof_last_rewrite_time_sec", -1);
     page.line("aof_current_rewrite_time_sec", -1);
     page.line("aof_last_bgrewrite_status", "ok");
     page.line("aof_last_write_status", "ok");
+    page.zeros(&["aof_rewrites", "aof_rewrites_consecutive_failures", "aof_last_cow_size"]);
+    page.zeros(&["module_fork_in_progress", "module_fork_last_cow_size"]);
 }
 
 /// There is no replication yet: a master that nobody follows, as Redis shows it. The run's own

@@ -39,6 +39,8 @@ pub(super) fn stats(snapshot: &Snapshot<'_>, page: &mut Page) {
     page.zeros(&["total_net_repl_input_bytes", "total_net_repl_output_bytes"]);
     page.line("instantaneous_input_kbps", kilobytes(rates.in_bytes));
     page.line("instantaneous_output_kbps", kilobytes(rates.out_bytes));
+    page.line("instantaneous_input_repl_kbps", "0.00");
+    page.line("instantaneous_output_repl_kbps", "0.00");
     page.line("rejected_connections", node.connections_rejected.load(Ordering::Relaxed));
     page.zeros(&["sync_full", "sync_partial_ok", "sync_partial_err"]);
     page.line("expired_subkeys", sums.expired_fields);
@@ -47,7 +49,7 @@ pub(super) fn stats(snapshot: &Snapshot<'_>, page: &mut Page) {
     page.line("expired_time_cap_reached_count", sums.expiry_timeouts);
     page.line("expire_cycle_cpu_milliseconds", sums.expiry_us / 1000);
     page.line("evicted_keys", sums.evicted);
-    page.zeros(&["evicted_clients"]);
+    page.line("evicted_clients", sums.evicted_clients);
     page.line("evicted_scripts", snapshot.memory.scripts.evicted);
     let (behind_ms, now_ms) = node.eviction.behind_ms(snapshot.worker.turn.steady_ms);
     page.line("total_eviction_exceeded_time", behind_ms);
@@ -59,6 +61,8 @@ pub(super) fn stats(snapshot: &Snapshot<'_>, page: &mut Page) {
     page.line("pubsubshard_channels", node.pubsub.len(Kind::Shard));
     // Nothing is forked, ever.
     page.zeros(&["latest_fork_usec", "total_forks"]);
+    // No key is moved to another server, and no replica follows this one.
+    page.zeros(&["migrate_cached_sockets", "slave_expires_tracked_keys"]);
     page.zeros(&["active_defrag_hits", "active_defrag_misses"]);
     page.zeros(&["active_defrag_key_hits", "active_defrag_key_misses"]);
     page.zeros(&["total_active_defrag_time", "current_active_defrag_time"]);

@@ -1,0 +1,126 @@
+//! Places beyond `maxclients`, so that a server whose clients have taken all others still answers
+//! PING and can be administered: by CLIENT LIST and CLIENT KILL, CONFIG SET maxclients, INFO.
+//!
+//! Who connects beyond the limit gets one of a few such places and may use no keys. With the first
+//! request for anything else it hears what Redis says to all of them at once, and is closed. When
+//! enough others have left, it becomes a client like any other.
+//!
+//! Clients of an application that connect and say nothing yet must not keep an operator out:
+//! when all places are taken, the next one gets that of the client which was silent for the longest
+//! time, unless all of them have been used for administration just now.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use command::{Flags, Group};
+use engine::{ConnectionError, Error};
+use parking_lot::Mutex;
+
+use crate::clients::record::{ClientRecord, flag};
+use crate::clients::session::Session;
+use crate::execution::table::Entry;
+use crate::execution::worker::Worker;
+
+/// Clients beyond `maxclients`.
+pub const RESERVED_CLIENTS_MAX: usize = 8;
+/// How long a place is kept after an administrator has used it, in milliseconds.
+const KEPT_MS: i64 = 60_000;
+
+/// The clients beyond `maxclients`.
+#[derive(Debug, Default)]
+pub struct Reserve(Mutex<Vec<Arc<ClientRecord>>>);
+
+impl Reserve {
+    /// Makes sure that there is a place for another client; `close` closes one that has to go.
+    /// Returns whether there is. For the thread that accepts connections, as is `add`.
+    pub fn make_place(&self, steady_ms: i64, close: impl FnOnce(&ClientRecord)) -> bool {
+        let mut clients = self.0.lock();
+        clients.retain(|record| record.has(flag::RESERVED) && !record.location.is_killed());
+        if clients.len() < RESERVED_CLIENTS_MAX {
+            return true;
+        }
+        let seen_ms = |record: &ClientRecord| record.seen_ms.load(Ordering::Relaxed);
+        let may_go = |record: &ClientRecord| {
+            !record.has(flag::ADMINISTERS) || steady_ms - seen_ms(record) > KEPT_MS
+        };
+        let all = clients.iter().enumerate().filter(|(_, record)| may_go(record));
+        let Some((at, _)) = all.min_by_key(|(_, record)| seen_ms(record)) else { return false };
+        close(&clients.remove(at));
+        true
+    }
+
+    /// Another client has got a place.
+    pub fn add(&self, record: &Arc<ClientRecord>) {
+        self.0.lock().push(Arc::clone(record));
+    }
+}
+
+/// Whether a client beyond `maxclients` may run a command.
+///
+/// # Errors
+/// It may not, and is to be closed.
+pub(crate) fn admit(worker: &Worker, session: &mut Session, entry: &Entry) -> Result<(), Error> {
+    let clients = &worker.node.clients;
+    if clients.len() <= worker.config.maxclients as usize {
+        session.leave_reserve(&worker.node.users);
+        return Ok(());
+    }
+    let Entry { spec, .. } = entry;
+    let is_admin = spec.flags.has(Flags::ADMIN);
+    let is_about_server = matches!(spec.group, Group::Connection | Group::Server)
+        && spec.keys.is_empty()
+        && !spec.flags.may_write()
+        // Who selects a database is about to use its keys.
+        && spec.name != "select";
+    if !is_admin && !is_about_server {
+        worker.node.connections_rejected.fetch_add(1, Ordering::Relaxed);
+        return Err(ConnectionError::TooManyClients.into());
+    }
+    if is_admin {
+        session.record.set_flag(flag::ADMINISTERS, true);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn silent_clients_make_place_and_administrators_stay() {
+        let reserve = Reserve::default();
+        let connect = |id: u64| {
+            let place = (Box::from("a"), Box::from("b"));
+            let record = ClientRecord::new(id, place, 1, id as i64, flag::RESERVED);
+            let record = Arc::new(record);
+            reserve.add(&record);
+            record
+        };
+        let mut closed = Vec::new();
+        let mut make_place = |steady_ms| {
+            let mut one = None;
+            let has_place = reserve.make_place(steady_ms, |record| one = Some(record.id));
+            closed.extend(one);
+            (has_place, one)
+        };
+        let clients: Vec<_> = (1..=8)
+            .map(|id| {
+                assert_eq!(make_place(10), (true, None));
+                connect(id)
+            })
+            .collect();
+        clients[0].set_flag(flag::ADMINISTERS, true);
+        assert_eq!(make_place(10), (true, Some(2)));
+        connect(9).set_flag(flag::ADMINISTERS, true);
+        clients.iter().for_each(|client| client.set_flag(flag::ADMINISTERS, true));
+        assert_eq!(make_place(10), (false, None));
+        // One becomes a client like any other, one is closed.
+        clients[3].set_flag(flag::RESERVED, false);
+        assert_eq!(make_place(10), (true, None));
+        connect(10).set_flag(flag::ADMINISTERS, true);
+        assert_eq!(make_place(10), (false, None));
+        assert_eq!(make_place(2 + KEPT_MS), (true, Some(1)));
+        assert_eq!(closed, [2, 1]);
+    }
+}

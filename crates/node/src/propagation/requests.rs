@@ -1,0 +1,153 @@
+//! MONITOR: the requests that are executed, as lines for the clients that watch them.
+//!
+//! A line is encoded once and goes to each thread with such clients as one message, in the way of
+//! pub/sub. It is sent when its command has ended and before the reply is, so what follows from an
+//! answer comes behind it. All clients see all lines in one order, by rising times; of two commands
+//! that end within a few microseconds of each other on two threads, either may come first.
+//!
+//! While nobody watches this costs nothing: threads look at each run closely only while someone
+//! does, as they do for HOTKEYS ([`account`](crate::execution::accounting::account)).
+//!
+//! A thread that does not get to take its lines in is not waited for: what waits for it is bounded,
+//! and whoever watches there is closed when it is more.
+
+use std::io::Write;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use base::quote::push_quoted;
+use command::Flags;
+use resp::Args;
+
+use super::inboxes::Delivery;
+use crate::clients::record::{ClientRecord, flag};
+use crate::execution::table::Entry;
+use crate::execution::worker::Worker;
+use crate::stats::slowlog::is_secret;
+
+/// A time in a line: seconds and microseconds since 1970 in so many digits.
+const TIME_BYTES: usize = "1700000000.000000".len();
+/// Where it begins.
+const TIME_AT: usize = 1;
+
+/// What the lines of all threads have in common.
+#[derive(Debug, Default)]
+pub(crate) struct ShownRequests {
+    /// The time of the last line, in microseconds since 1970. Written while no other line is.
+    last_us: AtomicI64,
+}
+
+impl ShownRequests {
+    /// Writes the time into a line: `unix_us`, unless the last line's is later.
+    fn stamp(&self, line: &mut [u8], unix_us: i64) {
+        let unix_us = unix_us.max(self.last_us.load(Ordering::Relaxed));
+        self.last_us.store(unix_us, Ordering::Relaxed);
+        if let Some(mut place) = line.get_mut(TIME_AT..TIME_AT + TIME_BYTES) {
+            let (seconds, micros) = (unix_us.div_euclid(1_000_000), unix_us.rem_euclid(1_000_000));
+            let written = write!(place, "{seconds:010}.{micros:06}");
+            debug_assert!(written.is_ok(), "there are ten digits of seconds until 2286");
+        }
+    }
+}
+
+impl Worker {
+    /// Shows a command that has ended at this TSC to those who watch, unless it is one of those
+    /// that are not shown.
+    pub(crate) fn show(
+        &mut self,
+        record: &ClientRecord,
+        (entry, args): (&Entry, &Args<'_>),
+        tsc: u64,
+    ) {
+        let flags = entry.spec.flags;
+        if self.shows_requests && !flags.has(Flags::ADMIN) && !flags.has(Flags::SKIP_MONITOR) {
+            self.show_always(record, (&entry.name, args), tsc);
+        }
+    }
+
+    /// The same for any command: those that run scripts are shown before what the scripts call.
+    #[cold]
+    pub(crate) fn show_always(
+        &mut self,
+        record: &ClientRecord,
+        (command, args): (&str, &Args<'_>),
+        tsc: u64,
+    ) {
+        if !self.shows_requests {
+            return;
+        }
+        let mut line = Vec::with_capacity(128);
+        line.push(b'+');
+        line.resize(TIME_AT + TIME_BYTES, b'0');
+        let db = record.db.load(Ordering::Relaxed);
+        let source = if self.turn.in_script {
+            "lua"
+        } else if record.has(flag::UNIX_SOCKET) {
+            &format!("unix:{}", self.config.unixsocket)
+        } else {
+            &*record.address
+        };
+        let written = write!(line, " [{db} {source}]");
+        debug_assert!(written.is_ok(), "a vector takes everything");
+        for (at, arg) in args.iter().enumerate() {
+            line.push(b' ');
+            match is_secret(command, args, at) {
+                true => line.extend_from_slice(b"\"(redacted)\""),
+                false => push_quoted(&mut line, arg),
+            }
+        }
+        line.extend_from_slice(b"\r\n");
+        self.send_line(line, tsc);
+    }
+
+    fn send_line(&mut self, line: Vec<u8>, tsc: u64) {
+        let unix_us = self.unix_us_at(tsc);
+        let (node, mut receivers, mut full) = (&self.node, 0u128, 0u128);
+        let stamp = |line: &mut [u8]| node.shown_requests.stamp(line, unix_us);
+        node.pubsub.show_request(line, stamp, &mut |thread, message| {
+            if node.inboxes.has_room_for_lines(thread) {
+                node.inboxes.push(thread, Delivery::Published(message));
+                receivers |= 1 << thread;
+            } else {
+                full |= 1 << thread;
+            }
+        });
+        self.receivers |= receivers;
+        while full != 0 {
+            let thread = full.trailing_zeros();
+            full &= full - 1;
+            if self.node.inboxes.begin_cut(thread as usize) {
+                self.cut_watchers(thread);
+            }
+        }
+    }
+
+    /// Marks those who watch on a thread as killed: it is behind by too many lines, and they would
+    /// miss some. It closes them when it takes in the lines that it has.
+    fn cut_watchers(&self, thread: u32) {
+        let node = &self.node;
+        for record in node.clients.all() {
+            let is_there = record.location.place().0 == thread;
+            if is_there && record.has(flag::MONITOR) && node.kill(&record) {
+                self.stats.output_limit_closes.add(1);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_times_of_lines_never_fall() {
+        let shown = ShownRequests::default();
+        let stamped = |unix_us| {
+            let mut line = b"+0000000000.000000 rest".to_vec();
+            shown.stamp(&mut line, unix_us);
+            String::from_utf8_lossy(&line).into_owned()
+        };
+        assert_eq!(stamped(1_700_000_000_000_042), "+1700000000.000042 rest");
+        assert_eq!(stamped(1_600_000_000_000_000), "+1700000000.000042 rest");
+        assert_eq!(stamped(1_700_000_001_500_000), "+1700000001.500000 rest");
+    }
+}

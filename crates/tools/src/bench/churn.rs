@@ -1,0 +1,82 @@
+//! What a year's churn leaves of a server's memory, in miniature: all values are rewritten many
+//! times, each time with other sizes and in another order. The figure is the memory afterwards over
+//! that of the same data freshly loaded.
+//!
+//! A server that can defragment its memory is told to, early and much, and gets time for it.
+
+use std::time::{Duration, Instant};
+
+use fastrand::Rng;
+
+use super::session::Session;
+use super::template::Shape;
+use crate::Error;
+
+/// How often all values are rewritten.
+const REWRITES: u64 = 50;
+/// Keys of the same size, which are written one after another.
+const CHUNK_KEYS: u64 = 20;
+/// Sizes of values, in bytes.
+const VALUE_BYTES: (u64, u64) = (16, 1000);
+/// The longest that a server may take to defragment its memory.
+const DEFRAG_TIME_MAX: Duration = Duration::from_secs(60);
+/// Between two looks whether it does.
+const DEFRAG_LOOK: Duration = Duration::from_millis(500);
+
+/// Loads so many keys, rewrites them, and returns the memory afterwards over the memory before.
+/// `memory` reads it once it is stable, in bytes beyond those of the empty server.
+pub(super) fn measure(
+    session: &mut Session,
+    keys: u64,
+    memory: &mut dyn FnMut() -> Result<f64, Error>,
+) -> Result<f64, Error> {
+    let chunks = (keys / CHUNK_KEYS).max(1);
+    for (name, value) in [
+        ("active-defrag-ignore-bytes", "1mb"),
+        ("active-defrag-threshold-lower", "5"),
+        ("activedefrag", "yes"),
+    ] {
+        // One that cannot refuses.
+        let _ = session.ask("CONFIG SET", &["CONFIG", "SET", name, value]);
+    }
+    let mut random = Rng::with_seed(1);
+    let size = |random: &mut Rng| random.u64(VALUE_BYTES.0..VALUE_BYTES.1);
+    let last: Vec<u64> = (0..chunks).map(|_| size(&mut random)).collect();
+    for (chunk, bytes) in (0..).zip(&last) {
+        write(session, chunk, *bytes)?;
+    }
+    let fresh = memory()?;
+    let mut order: Vec<usize> = (0..last.len()).collect();
+    for round in 1..=REWRITES {
+        for at in (1..order.len()).rev() {
+            order.swap(at, random.usize(..=at));
+        }
+        for chunk in &order {
+            let bytes = if round == REWRITES { last[*chunk] } else { size(&mut random) };
+            write(session, *chunk as u64, bytes)?;
+        }
+    }
+    await_defragmentation(session)?;
+    Ok(memory()? / fresh)
+}
+
+fn write(session: &mut Session, chunk: u64, value_bytes: u64) -> Result<(), Error> {
+    let shape = Shape { keys: CHUNK_KEYS, key_bytes: 16, value_bytes: value_bytes as usize };
+    session.fill(&format!("SET c{chunk}:{{key}} {{value}}"), &shape, chunk)
+}
+
+/// Waits until a server that defragments its memory has stopped.
+fn await_defragmentation(session: &mut Session) -> Result<(), Error> {
+    let start = Instant::now();
+    let mut idle = 0;
+    while idle < 4 && start.elapsed() < DEFRAG_TIME_MAX {
+        std::thread::sleep(DEFRAG_LOOK);
+        let info = session.info("memory")?;
+        let runs = info.lines().any(|line| {
+            let share = line.strip_prefix("active_defrag_running:");
+            share.is_some_and(|share| share.trim() != "0")
+        });
+        idle = if runs { 0 } else { idle + 1 };
+    }
+    Ok(())
+}

@@ -1,0 +1,170 @@
+//! `maxmemory-clients`: what counts, who goes first, and that the limit holds on all threads.
+
+use std::thread;
+
+use crate::client::{encode, request};
+use crate::server::eventually;
+use crate::{Client, Server};
+
+const MB: u64 = 1 << 20;
+
+/// A field of the line of a client, found by its name.
+fn field(admin: &mut Client, name: &str, field: &str) -> Option<u64> {
+    let list = admin.ask("CLIENT LIST").text();
+    let line = list.lines().find(|line| line.contains(&format!(" name={name} ")))?;
+    let (_, rest) = line.split_once(&format!(" {field}="))?;
+    rest.split(' ').next()?.parse().ok()
+}
+
+fn named(server: &Server, name: &str) -> Client {
+    let mut client = server.client();
+    client.ok(&format!("CLIENT SETNAME {name}"));
+    client
+}
+
+/// A client whose replies wait for it: about so many bytes, beyond what the kernel takes.
+fn reader(server: &Server, name: &str, requests: usize) -> Client {
+    let mut client = named(server, name);
+    client.send_lossy(&request("GET big").repeat(requests));
+    client
+}
+
+#[test]
+fn everything_that_a_client_makes_the_server_hold_counts() {
+    let server = Server::start(&["--io-threads", "2"]);
+    let mut admin = server.client();
+    admin.ok("CLIENT NO-EVICT ON");
+    let big = vec![b'x'; 4 << 20];
+    admin.ask_args(&[b"SET", b"big", &big[..1 << 20]]);
+    let half_request = |client: &mut Client| {
+        let request = encode(&[b"SET", b"k", &big]);
+        client.send_raw(&request[..request.len() - 1000]);
+    };
+    let queues = |client: &mut Client| {
+        client.ok("MULTI");
+        assert_eq!(client.ask_args(&[b"SET", b"k", &big]).text(), "QUEUED");
+    };
+    let subscribes = |client: &mut Client| {
+        for number in 0..4 {
+            let channel = [&big[..1 << 20], &[number]].concat();
+            client.ask_args(&[b"SUBSCRIBE", &channel]);
+        }
+    };
+    let reads_nothing = |client: &mut Client| client.send_raw(&request("GET big").repeat(12));
+    let has_long_name = |client: &mut Client| {
+        client.ask_args(&[b"CLIENT", b"SETINFO", b"LIB-NAME", &big]);
+    };
+    let cases: [(&str, &str, &dyn Fn(&mut Client)); 5] = [
+        ("half", "qbuf", &half_request),
+        ("queue", "multi-mem", &queues),
+        ("subscribed", "tot-mem", &subscribes),
+        ("output", "omem", &reads_nothing),
+        ("name", "tot-mem", &has_long_name),
+    ];
+    for (name, part, grow) in cases {
+        let mut client = named(&server, name);
+        let mut small = named(&server, "small");
+        grow(&mut client);
+        let mut bytes = 0;
+        eventually("it counts", || {
+            bytes = field(&mut admin, name, "tot-mem").unwrap_or(0);
+            bytes >= 3 * MB && field(&mut admin, name, part).unwrap_or(0) >= 3 * MB
+        });
+        let all: u64 = server.info("mem_clients_normal").parse().unwrap();
+        assert!((3 * MB..bytes + 2 * MB).contains(&all), "{name}: {all} for {bytes}");
+        let before: u64 = server.info("evicted_clients").parse().unwrap();
+        admin.ok("CONFIG SET maxmemory-clients 3mb");
+        eventually("it is closed", || field(&mut admin, name, "tot-mem").is_none());
+        assert_eq!(server.info("evicted_clients"), (before + 1).to_string(), "{name}");
+        assert_eq!(small.ask("PING").text(), "PONG", "{name}");
+        admin.ok("CONFIG SET maxmemory-clients 0");
+    }
+    server.wait_for_log("Evicting client: id=");
+}
+
+#[test]
+fn the_largest_go_first_on_all_threads_and_the_protected_stay() {
+    let server = Server::start(&["--io-threads", "5", "--io-threads-always-active", "yes"]);
+    let mut admin = named(&server, "admin");
+    admin.ok("CLIENT NO-EVICT ON");
+    admin.ask_args(&[b"SET", b"big", &vec![b'x'; 1 << 20]]);
+    // What the kernel takes for each connection differs: up to some megabytes.
+    let sizes = [12, 40, 12, 40, 12, 40, 12, 40];
+    let mut clients: Vec<Client> = (0..)
+        .zip(sizes)
+        .map(|(number, size)| reader(&server, &format!("c{number}"), size))
+        .collect();
+    let mut kept = named(&server, "kept");
+    kept.ok("CLIENT NO-EVICT ON");
+    kept.send_lossy(&request("GET big").repeat(40));
+    let wants = |size: usize| (size as u64 - 8) * MB;
+    let names = (0..).zip(sizes).map(|(number, size)| (format!("c{number}"), size));
+    for (name, size) in names.chain([("kept".to_owned(), 40)]) {
+        eventually("it has grown", || {
+            field(&mut admin, &name, "tot-mem").unwrap_or(0) >= wants(size)
+        });
+    }
+    // There is room for the smaller ones and the protected one, and not for one of the others.
+    let small = [0, 2, 4, 6].map(|number| format!("c{number}"));
+    let stays = small.iter().map(String::as_str).chain(["admin", "kept"]);
+    let stays = stays.map(|name| field(&mut admin, name, "tot-mem").unwrap_or(0));
+    let limit = stays.sum::<u64>() + 2 * MB;
+    admin.ok(&format!("CONFIG SET maxmemory-clients {limit}"));
+    eventually("the larger ones are closed", || {
+        let list = admin.ask("CLIENT LIST").text();
+        let is_there = |number: usize| list.contains(&format!(" name=c{number} "));
+        (0..8).all(|number| is_there(number) == (number % 2 == 0))
+    });
+    assert!(server.info("mem_clients_normal").parse::<u64>().unwrap() <= limit + MB);
+    assert_eq!(server.info("evicted_clients"), "4");
+    // The protected one alone is beyond this.
+    admin.ok("CONFIG SET maxmemory-clients 10mb");
+    eventually("the others are closed", || {
+        let list = admin.ask("CLIENT LIST").text();
+        !list.contains(" name=c") && list.contains(" name=kept ")
+    });
+    server.wait_for_log("Over client maxmemory after evicting all evictable clients");
+    drop(clients.drain(..));
+    (0..40).for_each(|_| assert_eq!(kept.read().text().len(), 1 << 20));
+    assert_eq!(kept.ask("PING").text(), "PONG");
+}
+
+#[test]
+fn the_limit_holds_while_four_threads_are_flooded() {
+    const LIMIT: u64 = 30 * MB;
+    let server = Server::start(&[
+        "--io-threads",
+        "5",
+        "--io-threads-always-active",
+        "yes",
+        "--maxmemory",
+        "300mb",
+        "--maxmemory-clients",
+        "10%",
+    ]);
+    let mut admin = named(&server, "admin");
+    admin.ok("CLIENT NO-EVICT ON");
+    // Short enough to be copied for each client.
+    admin.ask_args(&[b"SET", b"big", &vec![b'x'; 15_000]]);
+    let before = server.process().memory("VmRSS");
+    let mut most = 0;
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for _ in 0..15 {
+                    // Ends when the server has closed it.
+                    let mut client = server.client();
+                    client.send_lossy(&request("GET big").repeat(2000));
+                    client.end_sending();
+                    thread::sleep(std::time::Duration::from_millis(20));
+                }
+            });
+        }
+        for _ in 0..40 {
+            most = most.max(server.process().memory("VmRSS").saturating_sub(before));
+            assert_eq!(admin.ask("PING").text(), "PONG");
+            thread::sleep(std::time::Duration::from_millis(10));
+        }
+    });
+    assert!(most < LIMIT + 50 * MB, "{} MB", most / MB);
+}

@@ -1,0 +1,167 @@
+//! MONITOR on several threads: all who watch see every request in one order, and who does not read
+//! is closed and slows nobody.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::client::request;
+use crate::server::{MODELS, eventually};
+use crate::{Client, Server};
+
+/// A client that is shown all requests.
+fn watcher(server: &Server) -> Client {
+    let mut client = server.client();
+    client.ok("MONITOR");
+    client
+}
+
+/// The next line: its time and the words of its request.
+#[track_caller]
+fn next(client: &mut Client) -> (f64, Vec<String>) {
+    let line = client.read().text();
+    let (time, rest) = line.split_once(" [").expect("a time");
+    let (_, words) = rest.split_once("] ").expect("a source");
+    let words = words.split(' ').map(|word| word.trim_matches('"').to_owned()).collect();
+    (time.parse().expect("a number"), words)
+}
+
+#[test]
+fn all_watchers_see_one_order_and_rising_times() {
+    const WRITERS: usize = 4;
+    const REQUESTS: usize = 300;
+    for model in MODELS {
+        let server = Server::start(model);
+        let mut watchers: Vec<Client> = (0..3).map(|_| watcher(&server)).collect();
+        thread::scope(|scope| {
+            for writer in 0..WRITERS {
+                let mut client = server.client();
+                scope.spawn(move || {
+                    for batch in 0..REQUESTS / 10 {
+                        let requests = (0..10).flat_map(|nth| {
+                            let number = batch * 10 + nth;
+                            match number % 3 {
+                                0 => request(&format!("SET k{writer} {number}")),
+                                1 => request(&format!("GETSET k{writer} {number}")),
+                                _ => request(&format!("MSET k{writer} {number} other {number}")),
+                            }
+                        });
+                        client.send_raw(&requests.collect::<Vec<u8>>());
+                        (0..10).for_each(|_| drop(client.read()));
+                    }
+                });
+            }
+        });
+        let read = |client: &mut Client| -> Vec<(f64, Vec<String>)> {
+            (0..WRITERS * REQUESTS).map(|_| next(client)).collect()
+        };
+        let first = read(&mut watchers[0]);
+        assert!(first.is_sorted_by(|one, other| one.0 <= other.0), "{model:?}: times");
+        let mut ends = [0; WRITERS];
+        for (_, words) in &first {
+            let end = &mut ends[words[1][1..].parse::<usize>().unwrap()];
+            assert_eq!(words[2].parse::<usize>().unwrap(), *end, "{model:?}: {words:?}");
+            *end += 1;
+        }
+        assert_eq!(ends, [REQUESTS; WRITERS]);
+        for client in &mut watchers[1..] {
+            assert!(read(client) == first, "{model:?}: another order");
+        }
+    }
+}
+
+#[test]
+fn what_follows_from_an_answer_comes_behind_it() {
+    let server = Server::start(&["--io-threads", "4"]);
+    let mut watcher = watcher(&server);
+    let mut clients: Vec<Client> = (0..6).map(|_| server.client()).collect();
+    for number in 0..300 {
+        clients[number % 6].ok(&format!("SET k {number}"));
+    }
+    for number in 0..300 {
+        assert_eq!(next(&mut watcher).1, ["SET", "k", &number.to_string()]);
+    }
+}
+
+#[test]
+fn watchers_change_threads_without_losing_a_line() {
+    const REQUESTS: usize = 600;
+    let server = Server::start(&["--io-threads", "4"]);
+    let mut watchers: Vec<Client> = (0..4).map(|_| watcher(&server)).collect();
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut admin = server.client();
+            for threads in (1..=4).cycle() {
+                if done.load(Ordering::Relaxed) {
+                    return;
+                }
+                admin.ok(&format!("CONFIG SET io-threads {threads}"));
+            }
+        });
+        let mut writer = server.client();
+        for number in 0..REQUESTS {
+            writer.ok(&format!("SET k {number}"));
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+    for client in &mut watchers {
+        for number in 0..REQUESTS {
+            assert_eq!(next(client).1, ["SET", "k", &number.to_string()]);
+        }
+    }
+    // Nobody is shown anything any more, and nothing is left of them.
+    drop(watchers);
+    eventually("all are gone", || server.client().ask("CLIENT LIST").text().lines().count() == 1);
+    server.client().ok("SET k v");
+}
+
+#[test]
+fn a_watcher_that_stops_reading_is_closed_and_slows_nobody() {
+    let limit = ["--client-output-buffer-limit", "normal 4mb 0 0"];
+    let server = Server::start(&[&["--io-threads", "3"], &limit[..]].concat());
+    let mut idle: Vec<Client> = (0..3).map(|_| watcher(&server)).collect();
+    let mut quick = watcher(&server);
+    let mut writer = server.client();
+    let value = "x".repeat(10_000);
+    let before = server.process().memory("VmRSS");
+    let (start, mut longest, mut written) = (Instant::now(), Duration::ZERO, 0);
+    while server.info("client_output_buffer_limit_disconnections") != "3" {
+        assert!(start.elapsed() < crate::client::PATIENCE, "those who do not read stay");
+        for _ in 0..50 {
+            let start = Instant::now();
+            writer.ok(&format!("SET k {value}"));
+            longest = longest.max(start.elapsed());
+            written += 1;
+        }
+        for _ in 0..50 {
+            while next(&mut quick).1[0] != "SET" {}
+        }
+    }
+    assert!(written < 5000, "{written}");
+    let grown = server.process().memory("VmRSS").saturating_sub(before);
+    assert!(grown < 60 << 20, "{} MB for three times 4", grown >> 20);
+    assert!(longest < Duration::from_secs(2), "a SET took {longest:?}");
+    idle.iter_mut().for_each(|client| drop(client.read_to_end()));
+    writer.ok("SET k end");
+    while next(&mut quick).1 != ["SET", "k", "end"] {}
+}
+
+#[test]
+fn watchers_are_ended_by_reset_and_kill() {
+    let server = Server::start(&["--io-threads", "3", "--unixsocket", "weft.sock"]);
+    let (mut first, mut second) = (watcher(&server), watcher(&server));
+    let mut other = Client::unix(&server.path("weft.sock"));
+    other.ok("SET k v");
+    let line = first.read().text();
+    assert!(line.ends_with(" [0 unix:weft.sock] \"SET\" \"k\" \"v\""), "{line}");
+    second.read();
+    assert_eq!(first.ask("RESET").text(), "RESET");
+    assert_eq!(first.ask("GET k").text(), "v");
+    assert_eq!(next(&mut second).1, ["RESET"]);
+    assert_eq!(next(&mut second).1, ["GET", "k"]);
+    assert_eq!(other.ask("CLIENT KILL TYPE normal").int(), 2);
+    second.is_closed();
+    first.is_closed();
+    assert_eq!(other.ask("GET k").text(), "v");
+}
