@@ -2,6 +2,7 @@
 
 pub mod record;
 pub mod session;
+pub mod tracking;
 pub mod users;
 
 pub use record::{ClientRecord, Registry};

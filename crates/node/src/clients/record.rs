@@ -15,6 +15,7 @@ use store::Watch;
 use sync::client_location::ClientLocation;
 use sync::fd_guard::FdGuard;
 
+use super::tracking::ClientTracking;
 use crate::transactions::{Transaction, WatchedKeys};
 
 /// What CLIENT LIST TYPE and CLIENT KILL TYPE tell apart.
@@ -133,6 +134,8 @@ pub struct ClientRecord {
     /// What it is subscribed to; boxed, because most clients are to nothing. Only the thread that
     /// runs its commands changes it.
     pub(crate) subscriptions: Mutex<Option<Box<Subscriptions>>>,
+    /// How it tracks keys, and what it is to be told.
+    pub tracking: ClientTracking,
     /// Names that it gave, and its user; boxed, because most clients give none and are the default
     /// user.
     pub names: Mutex<Option<Box<Names>>>,
@@ -167,6 +170,7 @@ impl ClientRecord {
             queued_bytes: AtomicU64::new(0),
             watched: Mutex::new(None),
             subscriptions: Mutex::new(None),
+            tracking: ClientTracking::default(),
             names: Mutex::new(None),
         }
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use acl::User;
+use tracking::State;
 
 use crate::clients::record::{ClientRecord, flag};
 use crate::clients::users::UserRegistry;
@@ -46,6 +47,8 @@ pub struct Session {
     pub(crate) transaction: Option<Box<Transaction>>,
     /// What it watches.
     pub(crate) watched: Option<Box<WatchedKeys>>,
+    /// How it tracks keys; none: it does not.
+    pub(crate) tracking: Option<Box<State>>,
     /// Whom it runs as.
     user: Arc<User>,
     /// As of which generation of users that is known, with [`RESTRICTED`] if something that it may
@@ -66,6 +69,7 @@ impl Session {
             reply_mode: ReplyMode::On,
             transaction: None,
             watched: None,
+            tracking: None,
             user: Arc::clone(users.read().default_user()),
             users_seen: RESTRICTED,
         };
@@ -120,6 +124,13 @@ impl Session {
             && !self.is_in_subscribed_mode();
         self.user = user;
         self.users_seen = if is_free { seen } else { seen | RESTRICTED };
+    }
+
+    /// What CLIENT CACHING has announced is over.
+    pub(crate) fn end_announced(&mut self) {
+        if let Some(state) = &mut self.tracking {
+            state.end_announced();
+        }
     }
 
     /// Whether it has subscriptions.

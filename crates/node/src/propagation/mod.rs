@@ -4,6 +4,7 @@
 //! - [`deliveries`]: one thread's inbox, and its clients for whom something has come.
 //! - `notifications`: events of keys, as messages.
 //! - [`subscribe`]: how a client's subscriptions begin, end and change threads.
+//! - [`tracking`]: clients that track keys, and what they are told of changes.
 //!
 //! ```text
 //!   PUBLISH --> pubsub::Registry --> Inboxes::push --> (wake, outside the gate)
@@ -15,6 +16,8 @@ pub mod deliveries;
 pub mod inboxes;
 mod notifications;
 pub mod subscribe;
+pub mod tracking;
 
 pub use deliveries::Deliveries;
 pub use inboxes::{Delivery, Inboxes};
+pub use tracking::{ClientAudience, Trackers};

@@ -46,7 +46,10 @@ impl IoThread {
         let interest = client.interest();
         client.watched = Some(interest);
         match self.epoll.add(client.transport.as_fd(), slot as u64, interest) {
-            Ok(()) => self.act_on_state(slot),
+            Ok(()) => {
+                self.act_on_state(slot);
+                self.tell_here(slot);
+            }
             Err(_) => self.close(slot),
         }
     }
@@ -57,6 +60,7 @@ impl IoThread {
             self.worker.deliveries.returned();
         }
         self.send_and_act(slot);
+        self.look_at_messages(slot);
     }
 
     /// Lends a client with queued requests to the main thread.

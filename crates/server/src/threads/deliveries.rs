@@ -44,6 +44,7 @@ impl IoThread {
     pub(crate) fn deliver(&mut self) {
         if self.worker.deliveries.is_active() {
             self.deliver_some();
+            self.tell_clients();
         }
     }
 
@@ -63,6 +64,13 @@ impl IoThread {
         let here = client.filter(|(_, client)| client.session.record.id == pending.id);
         let Some((slot, client)) = here else { return self.keep(pending) };
         worker.deliveries.subscribers().write(pending, out, client.session.resp3);
+        self.send_unasked(slot);
+    }
+
+    /// Sends a client what was written for it without being asked.
+    pub(crate) fn send_unasked(&mut self, slot: usize) {
+        let Self { slots, worker, out, .. } = self;
+        let Some(client) = slots.client_mut(slot) else { return };
         if client.state.is_closing() {
             // It has had its last reply.
             out.clear();

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use node::clients::record::flag;
-use node::propagation::subscribe;
+use node::propagation::{subscribe, tracking};
 use node::{Worker, transactions};
 use resp::{Limits, Out};
 use sync::mailbox::Mailbox;
@@ -563,6 +563,7 @@ impl IoThread {
         if client.session.record.has(flag::PUBSUB) {
             subscribe::forget(&mut self.worker, &client.session.record);
         }
+        tracking::forget(&self.worker, &mut client.session);
         let locks = self.shared.enter(self.access.as_ref().map(|access| &access.pass), &Nobody);
         transactions::forget(&mut self.worker, &mut client.session, &locks);
         drop(locks);
