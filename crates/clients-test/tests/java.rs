@@ -15,8 +15,7 @@ const TOOLS: [Tool; 3] = [
 fn program() -> Option<Program> {
     let java = sources("java", "java");
     let files: Vec<_> = sources("java", "xml").into_iter().chain(java.iter().cloned()).collect();
-    let folder =
-        prepare("java", &TOOLS, &files, |folder| install(folder, &files[0], &java))?;
+    let folder = prepare("java", &TOOLS, &files, |folder| install(folder, &files[0], &java))?;
     let mut words: Vec<String> = vec!["java".into(), "-XX:TieredStopAtLevel=1".into()];
     words.extend(["-cp".into(), class_path(&folder), "Main".into()]);
     Some(Program { words })
