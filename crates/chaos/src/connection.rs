@@ -67,6 +67,8 @@ pub struct Connection {
     pub resp3: bool,
     /// Messages that came while a reply was awaited.
     pushes: VecDeque<Value>,
+    /// Nobody has asked yet whether it is new.
+    is_new: bool,
 }
 
 impl Connection {
@@ -84,7 +86,8 @@ impl Connection {
                 Stream::Tls(Box::new(StreamOwned::new(session?, socket)))
             }
         };
-        let mut own = Self { stream: BufReader::new(stream), resp3, pushes: VecDeque::new() };
+        let mut own =
+            Self { stream: BufReader::new(stream), resp3, pushes: VecDeque::new(), is_new: true };
         own.ask(&["HELLO", if resp3 { "3" } else { "2" }])?;
         Ok(own)
     }
@@ -123,6 +126,16 @@ impl Connection {
     pub fn ask_all(&mut self, requests: &[&[&str]]) -> Result<Vec<Value>, Trouble> {
         self.send(requests)?;
         requests.iter().map(|_| self.reply()).collect()
+    }
+
+    /// Whether nobody has asked this before.
+    pub fn is_new(&mut self) -> bool {
+        std::mem::take(&mut self.is_new)
+    }
+
+    /// The messages that came in front of the last reply.
+    pub fn pushes(&mut self) -> Vec<Value> {
+        self.pushes.drain(..).collect()
     }
 
     /// The next message, or a reply where messages come as replies; none within this time.

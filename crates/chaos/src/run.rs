@@ -5,7 +5,7 @@ use std::fmt;
 use std::thread;
 use std::time::Duration;
 
-use crate::actors::{bank, counter, disturber, news, queues, scratch};
+use crate::actors::{bank, cache, counter, disturber, news, queues, scratch};
 use crate::connection::{Connection, Endpoint};
 use crate::world::{Fault, Trouble, World};
 
@@ -48,12 +48,15 @@ impl fmt::Display for Report {
 pub fn run(plan: &Plan) -> Report {
     let world = World::new(plan);
     let (ledger, news) = (queues::Ledger::default(), news::News::default());
+    let versions = cache::Versions::default();
     let prepared = prepare(&world);
     if let Err(trouble) = prepared {
         world.fail(format!("the server cannot be prepared: {trouble:?}"));
     }
     thread::scope(|scope| {
-        for (number, act) in actors(plan, &world, &ledger, &news).into_iter().enumerate() {
+        for (number, act) in
+            actors(plan, &world, &ledger, (&news, &versions)).into_iter().enumerate()
+        {
             scope.spawn(move || {
                 fastrand::seed(plan.seed.wrapping_add(number as u64));
                 act();
@@ -73,7 +76,7 @@ fn actors<'a>(
     plan: &Plan,
     world: &'a World,
     ledger: &'a queues::Ledger,
-    news: &'a news::News,
+    (news, versions): (&'a news::News, &'a cache::Versions),
 ) -> Vec<Act<'a>> {
     let mut acts: Vec<Act<'a>> = vec![Box::new(|| disturber::disturb(world))];
     for number in 0..plan.clients {
@@ -83,7 +86,11 @@ fn actors<'a>(
         acts.push(Box::new(move || queues::produce(world, ledger, number)));
         acts.push(Box::new(move || queues::consume(world, ledger, number)));
         acts.push(Box::new(move || news::follow(world, news, number)));
+        acts.push(Box::new(move || cache::keep(world, versions, number)));
         acts.push(Box::new(move || scratch::scribble(world, number)));
+    }
+    for key in 0..cache::KEYS {
+        acts.push(Box::new(move || cache::write(world, versions, key)));
     }
     for channel in 0..news::CHANNELS {
         acts.push(Box::new(move || news::publish(world, news, channel)));

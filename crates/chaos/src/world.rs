@@ -63,6 +63,8 @@ pub enum Fault {
     LateMessage,
     /// A reply does not arrive.
     LostReply,
+    /// A client is not told that a key has changed.
+    LostInvalidation,
 }
 
 impl Fault {
@@ -75,6 +77,7 @@ impl Fault {
         ("repeated-message", Self::RepeatedMessage),
         ("late-message", Self::LateMessage),
         ("lost-reply", Self::LostReply),
+        ("lost-invalidation", Self::LostInvalidation),
     ];
 }
 

@@ -22,6 +22,7 @@ const MET: &[&str] = &[
     "elements taken",
     "increments",
     "looks",
+    "messages to caches",
     "messages published",
     "messages received",
     "pauses",
@@ -32,6 +33,8 @@ const MET: &[&str] = &[
     "transfers by scripts",
     "transfers by transactions",
     "transfers of watched accounts",
+    "values found in caches",
+    "versions written",
     "waits that ended without an element",
 ];
 

@@ -25,6 +25,7 @@ use connection::ConnectionError;
 use hotkeys::HotkeysError;
 use script::ScriptError;
 use server::ServerError;
+use tracking::TrackingError;
 use transaction::TransactionError;
 
 pub mod acl;
@@ -33,6 +34,7 @@ pub mod echo;
 pub mod hotkeys;
 pub mod script;
 pub mod server;
+pub mod tracking;
 pub mod transaction;
 
 /// Why a command failed.
@@ -135,6 +137,8 @@ pub enum Error {
     Stream(StreamError),
     /// An error of a string command.
     String(StringError),
+    /// An error of tracking.
+    Tracking(TrackingError),
     /// An error of a transaction.
     Transaction(TransactionError),
     /// An error of a blocking command's timeout, or the end of its wait.
@@ -265,6 +269,7 @@ from_families! {
     SortedSet(SortedSetError),
     Stream(StreamError),
     String(StringError),
+    Tracking(TrackingError),
     Transaction(TransactionError),
     Wait(WaitError),
 }

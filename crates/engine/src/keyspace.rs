@@ -111,6 +111,8 @@ fn empty(cx: &mut Cx<'_>, only: Option<usize>) -> Result<(), Error> {
     })?;
     cx.turn.counters.changes += removed.max(1);
     cx.turn.effects.note_eventless();
+    // Databases do not count for those who track keys, nor does, as in Redis, what there was.
+    cx.turn.effects.touch_all();
     Ok(())
 }
 
@@ -126,6 +128,10 @@ fn swapdb(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
     cx.turn.keys.swap(first, second);
     cx.turn.counters.changes += 1;
     cx.turn.effects.note_eventless();
+    // Redis tells nobody, and clients keep values of the other database.
+    if first != second {
+        cx.turn.effects.touch_all();
+    }
     reply.ok();
     Ok(())
 }

@@ -38,6 +38,7 @@ pub use error::echo::{echo, echo_start};
 pub use error::hotkeys::HotkeysError;
 pub use error::script::ScriptError;
 pub use error::server::ServerError;
+pub use error::tracking::TrackingError;
 pub use error::transaction::TransactionError;
 pub use exec::{BlockingHandler, Handler};
 pub use locked_shards::{HeldShards, LockedShards, ShardAccess};

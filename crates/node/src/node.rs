@@ -16,8 +16,8 @@ use crate::commands::table_with;
 use crate::config::Config;
 use crate::eviction::{ClientMemory, EvictionState};
 use crate::execution::table::Table;
-use crate::propagation::Inboxes;
 use crate::propagation::requests::ShownRequests;
+use crate::propagation::{Inboxes, Trackers};
 use crate::scripting::Scripting;
 use crate::stats::counters::ThreadCounters;
 use crate::stats::hot_keys::Session;
@@ -89,6 +89,8 @@ pub struct Node {
     pub waits: Waits,
     /// Which threads have subscribers of what.
     pub pubsub: Subscribed,
+    /// Which clients track keys, and which keys.
+    pub trackers: Trackers,
     /// Where threads find what others have for their clients.
     pub inboxes: Arc<Inboxes>,
     /// What MONITOR shows.
@@ -127,6 +129,7 @@ impl Node {
     /// The shared state of a server with this configuration.
     pub fn new(config: Config, seed: u64, shards: usize) -> Self {
         let mut random = base::random::Random::new(seed ^ 0x5bd1_e995);
+        let shard_sets = Arc::new(ShardSets::new(shards));
         let run_id = (0..40).map(|_| char::from(b"0123456789abcdef"[random.below(16) as usize]));
         Self {
             clients: Registry::default(),
@@ -134,7 +137,8 @@ impl Node {
             users: UserRegistry::new(&config),
             threads: RwLock::new(Vec::new()),
             key_counts: Arc::new(KeyCounts::new(config.databases as usize)),
-            shard_sets: Arc::new(ShardSets::new(shards)),
+            trackers: Trackers::new(shards, Arc::clone(&shard_sets)),
+            shard_sets,
             hasher: KeyHasher::new(seed),
             map: ShardMap::new(shards),
             databases: config.databases as usize,

@@ -16,7 +16,7 @@
 //! Writing to a value goes through [`Edit`], which on drop counts the change and removes a key
 //! whose value became empty, so that no command can forget them.
 
-mod marks;
+pub(crate) mod marks;
 mod pick;
 mod prefetch;
 #[cfg(test)]
@@ -33,7 +33,6 @@ use crate::key_index::{IndexEntry, KeyIndex, SizeClass};
 use crate::stored::{Kind, Object, Stored};
 use crate::string::NewString;
 use crate::turn::{Key, Turn};
-use crate::watchers::Presence;
 
 /// A type of value: how its records are seen.
 pub trait Type {
@@ -143,6 +142,7 @@ impl Db {
     pub(crate) fn expire(&mut self, turn: &mut Turn, at: usize) {
         let hash = turn.hasher.hash(self.table.at(at).key());
         let record = self.detach(turn, at, hash);
+        turn.effects.touched_by_nobody();
         turn.counters.expired += 1;
         let (db, unix_ms, unlink) = (self.number as usize, turn.unix_ms, turn.unlink_expired);
         turn.effects.change(Some(db), record.view().key());
@@ -169,9 +169,10 @@ impl Db {
     }
 
     /// Takes the record of a key with this hash out of its slot.
-    pub(crate) fn detach(&mut self, turn: &Turn, at: usize, hash: u64) -> Record<Object> {
+    pub(crate) fn detach(&mut self, turn: &mut Turn, at: usize, hash: u64) -> Record<Object> {
         let record = self.take_record(turn, at);
-        self.changed(hash, IndexEntry::of(record.view()), IndexEntry::ABSENT);
+        let told = marks::key_changes(turn, record.view().key());
+        self.changed(told, hash, IndexEntry::of(record.view()), IndexEntry::ABSENT);
         record
     }
 
@@ -333,7 +334,8 @@ impl Db {
         }
         drop(record);
         turn.counters.changes += 1;
-        self.changed(key.hash, IndexEntry::of_integer(old), IndexEntry::of_integer(sum));
+        let told = marks::key_changes(turn, key.bytes);
+        self.changed(told, key.hash, IndexEntry::of_integer(old), IndexEntry::of_integer(sum));
         Some(Some(sum))
     }
 
@@ -379,7 +381,8 @@ impl Db {
         let Some(at) = found else {
             let clock = turn.new_clock();
             let record = Record::new(key.bytes, kind as u8, payload, expires_at, clock);
-            self.changed(key.hash, IndexEntry::ABSENT, IndexEntry::of(record.view()));
+            let told = marks::key_changes(turn, key.bytes);
+            self.changed(told, key.hash, IndexEntry::ABSENT, IndexEntry::of(record.view()));
             self.add_record(turn, key.hash, record);
             turn.effects.note_new(self.number, key.bytes);
             return true;
@@ -405,7 +408,8 @@ impl Db {
         }
         let after = IndexEntry::of(record.view());
         drop(record);
-        self.changed(key.hash, before, after);
+        let told = marks::key_changes(turn, key.bytes);
+        self.changed(told, key.hash, before, after);
         false
     }
 
@@ -431,7 +435,8 @@ impl Db {
             if record.view().key() == key.bytes { record } else { record.rekeyed(key.bytes) };
         let after = IndexEntry::of(record.view());
         marks::field_expires(turn, key.hash, after.due.is_some());
-        self.changed(key.hash, IndexEntry::ABSENT, after);
+        let told = marks::key_changes(turn, key.bytes);
+        self.changed(told, key.hash, IndexEntry::ABSENT, after);
         self.add_record(turn, key.hash, record);
         turn.effects.note_new(self.number, key.bytes);
     }
@@ -445,7 +450,8 @@ impl Db {
         marks::key_expires(turn, key.hash, record.view().has_expiry());
         marks::field_expires(turn, key.hash, after.due.is_some());
         let old = std::mem::replace(&mut *self.table.at_mut(at), record);
-        self.changed(key.hash, before, after);
+        let told = marks::key_changes(turn, key.bytes);
+        self.changed(told, key.hash, before, after);
         turn.lazy_free.extend(old.into_object());
         turn.effects.note_new(self.number, key.bytes);
     }
@@ -469,7 +475,8 @@ impl Db {
         self.touch(turn, at);
         self.table.at_mut(at).set_expires_at(at_ms);
         marks::key_expires(turn, key.hash, at_ms.is_some());
-        self.rewritten(key.hash);
+        let told = marks::key_changes(turn, key.bytes);
+        self.rewritten(told, key.hash);
         true
     }
 
@@ -482,16 +489,6 @@ impl Db {
         visit: &mut dyn FnMut(Stored<'_>),
     ) -> Option<u32> {
         self.table.scan(from, count, &turn.hasher, &mut |record| visit(Stored(record)))
-    }
-
-    /// Empties the database and returns what it held, to be dropped where no lock is held.
-    pub fn clear(&mut self, turn: &Turn) -> Table<Object> {
-        turn.keys.add(self.number, -(self.len() as i64));
-        let mut watchers = self.key_index.take_watchers();
-        watchers.touch_all(|hash, name| (self.presence(turn, hash, name), Presence::Absent));
-        self.key_index = KeyIndex::default();
-        self.put_watchers(watchers);
-        std::mem::take(&mut self.table)
     }
 }
 
@@ -587,7 +584,8 @@ impl<T: Type> Drop for Edit<'_, T> {
         let after = if goes { IndexEntry::ABSENT } else { IndexEntry::of(self.record()) };
         marks::field_expires(self.turn, self.hash, after.due.is_some());
         if self.changed {
-            self.db.changed(self.hash, self.before, after);
+            let told = marks::key_changes(self.turn, self.db.table.at(self.at).key());
+            self.db.changed(told, self.hash, self.before, after);
         }
         if goes {
             let record = self.db.take_record(self.turn, self.at);

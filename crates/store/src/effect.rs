@@ -1,10 +1,13 @@
 //! The record of a write: exactly one [`Effect`], whatever the command.
 //!
-//! The append-only file, replicas and client tracking will consume effects; commands do not know
-//! them. While there is no consumer, a write costs one branch. Keyspace notifications take their
-//! events as they happen, also those of reads, and are told before the shards are let go.
+//! The append-only file and replicas will consume effects; commands do not know them. While there
+//! is no consumer, a write costs one branch. Keyspace notifications take their events as they
+//! happen, also those of reads, and are told before the shards are let go. So are those who track
+//! keys, for whom each change is noted where values change.
 
 use std::collections::BTreeSet;
+
+use crate::touched::Touched;
 
 /// The name of a keyspace event and its class, as `notify-keyspace-events` spells classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,13 +104,19 @@ const CONSUMED: u8 = 1;
 const WATCHED: u8 = 1 << 1;
 /// Clients are notified of some classes of events.
 const NOTIFIED: u8 = 1 << 2;
+/// Keys have changed that may be tracked, or all have.
+const TOUCHED: u8 = 1 << 3;
+/// What the running command reads is remembered when it ends.
+const REMEMBERED: u8 = 1 << 4;
 
 /// Collects the effects of a turn.
 #[derive(Debug, Default)]
 pub struct Effects {
-    /// Why the changes of the running command are recorded: bits `CONSUMED`, `WATCHED` and
-    /// `NOTIFIED`.
+    /// Why the changes of the running command are recorded, and what is to be done when it ends:
+    /// the bits above.
     wanted: u8,
+    /// Keys that have changed, for those who track them.
+    touched: Touched,
     /// The classes of events of which clients are notified.
     notified: EventClasses,
     /// Events of these classes that nobody has been told yet.
@@ -149,10 +158,62 @@ impl Effects {
         self.set(NOTIFIED, !classes.is_empty());
     }
 
-    /// Whether there are events of which clients are to be notified.
+    /// Whether something is to be done before the shards are let go: clients are to be notified of
+    /// events, keys have changed that may be tracked, or reads are to be remembered.
     #[inline]
+    pub fn has_news(&self) -> bool {
+        let news = self.wanted & (NOTIFIED | TOUCHED | REMEMBERED);
+        news != 0 && (news != NOTIFIED || !self.notices.is_empty())
+    }
+
+    /// Whether there are events of which clients are to be notified.
     pub fn has_notices(&self) -> bool {
         self.is(NOTIFIED) && !self.notices.is_empty()
+    }
+
+    /// Notes that a key changes, which may be tracked.
+    #[inline(never)]
+    pub(crate) fn touch(&mut self, key: &[u8]) {
+        self.touched.push(key);
+        self.set(TOUCHED, true);
+    }
+
+    /// The key that was touched last was not changed by a command: it has expired, or is evicted.
+    pub(crate) fn touched_by_nobody(&mut self) {
+        self.touched.mark_last();
+    }
+
+    /// All keys have changed: databases were emptied or swapped.
+    pub fn touch_all(&mut self) {
+        self.touched.set_all();
+        self.set(TOUCHED, true);
+    }
+
+    /// The keys that have changed since the last call, while keys were tracked; None: none has.
+    #[inline]
+    pub fn take_touched(&mut self) -> Option<Touched> {
+        if !self.is(TOUCHED) {
+            return None;
+        }
+        self.set(TOUCHED, false);
+        Some(std::mem::take(&mut self.touched))
+    }
+
+    /// Gives back what was taken, for its room.
+    pub fn reuse_touched(&mut self, touched: Touched) {
+        if !self.is(TOUCHED) {
+            self.touched = touched.emptied();
+        }
+    }
+
+    /// Sets whether what the running command reads is to be remembered when it ends.
+    pub fn set_remembered(&mut self, remembered: bool) {
+        self.set(REMEMBERED, remembered);
+    }
+
+    /// Whether what the running command reads is to be remembered when it ends.
+    pub fn is_remembered(&self) -> bool {
+        self.is(REMEMBERED)
     }
 
     /// The events of which clients are to be notified, in order, since the last call.

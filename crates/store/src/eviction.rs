@@ -164,6 +164,7 @@ impl Db {
 
     fn evict_at(&mut self, turn: &mut Turn, at: usize, hash: u64) -> Option<Object> {
         let record = self.detach(turn, at, hash);
+        turn.effects.touched_by_nobody();
         turn.counters.evicted += 1;
         let (db, unix_ms, unlink) = (self.number(), turn.unix_ms, turn.unlink_evicted);
         turn.effects.change(Some(db), record.view().key());

@@ -1,12 +1,12 @@
-//! What is known of all shards without touching them: in which there are keys, and in which
-//! something expires.
+//! What is known of all shards without touching them: in which there are keys, in which something
+//! expires, and whether someone tracks keys.
 //!
 //! One bit for each shard, all together on a few cache lines that are hardly ever written. The bit
 //! of a shard is set by whatever adds such a key to it, and cleared by those who look for such keys
 //! and find none left; both hold the shard's lock. So while a shard is not locked, a clear bit
 //! means that it has none; a set bit may be out of date, which costs who looks a visit.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Sets of shards.
 #[derive(Debug)]
@@ -17,13 +17,30 @@ pub struct ShardSets {
     pub volatile: ShardSet,
     /// With keys or fields of hashes that have an expiry.
     pub expiring: ShardSet,
+    /// Some client tracks keys.
+    tracked: AtomicBool,
 }
 
 impl ShardSets {
     /// Empty sets of `shards` shards, a power of two.
     pub fn new(shards: usize) -> Self {
         let empty = || ShardSet::new(shards);
-        Self { occupied: empty(), volatile: empty(), expiring: empty() }
+        let tracked = AtomicBool::new(false);
+        Self { occupied: empty(), volatile: empty(), expiring: empty(), tracked }
+    }
+
+    /// Whether changes of keys are [noted](crate::Effects::take_touched) for those who track them.
+    ///
+    /// Relaxed: who tracks keys says so before it reads the first one. A change of that key which
+    /// comes later is made under the same lock after the read, and so sees it.
+    #[inline]
+    pub fn are_tracked(&self) -> bool {
+        self.tracked.load(Ordering::Relaxed)
+    }
+
+    /// Says whether some client tracks keys.
+    pub fn set_tracked(&self, tracked: bool) {
+        self.tracked.store(tracked, Ordering::Relaxed);
     }
 }
 
@@ -44,7 +61,7 @@ impl ShardSet {
 
     /// Sets the bit of the shard to which keys with this hash belong. That shard is locked.
     #[inline]
-    pub(crate) fn mark(&self, hash: u64) {
+    pub fn mark(&self, hash: u64) {
         let (word, bit) = self.bit(hash & self.mask);
         // Relaxed: the lock of the shard orders this with the clearing of the bit.
         if word.load(Ordering::Relaxed) & bit == 0 {

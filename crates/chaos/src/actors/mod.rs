@@ -1,6 +1,7 @@
 //! What the clients of a run do, and what each of them must see.
 
 pub mod bank;
+pub mod cache;
 pub mod counter;
 pub mod disturber;
 pub mod news;

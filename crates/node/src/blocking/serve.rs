@@ -14,6 +14,7 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use base::hash::KeyHasher;
+use command::Flags;
 use engine::{Cx, LockedShards, ShardMap};
 use store::{Lookup, Shard, Turn};
 
@@ -274,6 +275,7 @@ fn serve_ready<L: ShardLocks>(
     elsewhere: Option<&mut Vec<Changed>>,
 ) {
     let (mut parts, node, wake_events) = worker.parts(db);
+    let served = wake_events.len();
     let cx = Cx::new(&mut parts, locked.reborrow(), &[]);
     let tsc = &|| locks.tsc();
     let ready = VecDeque::new();
@@ -282,7 +284,25 @@ fn serve_ready<L: ShardLocks>(
     while let Some((db, key)) = service.ready.pop_front() {
         service.serve_key(db, &key);
     }
+    worker.remember_served(served);
     worker.publish_events();
+}
+
+impl Worker {
+    /// Remembers what was read for blocked clients that track keys. `first` is the place of the
+    /// first one that was served. The shards are locked.
+    fn remember_served(&mut self, first: usize) {
+        for event in &self.wake_events[first..] {
+            let WakeEvent::Served { waiter, .. } = event else { continue };
+            let entry = &self.table.entries()[usize::from(waiter.command())];
+            if waiter.tracks() && entry.spec.flags.has(Flags::READONLY) {
+                for key in waiter.keys() {
+                    let hash = self.turn.hasher.hash(key);
+                    self.node.trackers.keys.remember(key, hash, waiter.record.id);
+                }
+            }
+        }
+    }
 }
 
 /// The service of blocked clients at the end of a command.

@@ -36,6 +36,8 @@ pub struct Waiter {
     pub(super) db: usize,
     pub(super) resp3: bool,
     no_touch: bool,
+    /// What it reads is remembered, because its client tracks keys.
+    tracks: bool,
     /// CLIENT REPLY says that it is not answered.
     pub(super) silent: bool,
     /// What it waits for.
@@ -105,6 +107,7 @@ impl Waiter {
             db: session.db,
             resp3: session.resp3,
             no_touch: session.no_touch,
+            tracks: session.tracking.as_ref().is_some_and(|state| state.remembers()),
             silent: session.reply_mode != ReplyMode::On,
             spans: (0..args.len()).map(Span::own).collect(),
             hashes: cx.hashes.to_vec(),
@@ -163,6 +166,11 @@ impl Waiter {
     /// it was this that ended it.
     pub(crate) fn deny(&self, error: Error) -> bool {
         self.completion.settle(|| Some(WaitEnd::Denied(error)))
+    }
+
+    /// Whether what it reads is remembered, because its client tracks keys.
+    pub(super) fn tracks(&self) -> bool {
+        self.tracks
     }
 
     /// Its command's index in the table.

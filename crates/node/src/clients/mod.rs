@@ -3,6 +3,7 @@
 pub mod record;
 pub mod reserve;
 pub mod session;
+pub mod tracking;
 pub mod users;
 
 pub use record::{ClientRecord, Registry};

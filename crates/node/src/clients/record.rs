@@ -15,6 +15,7 @@ use store::Watch;
 use sync::client_location::ClientLocation;
 use sync::fd_guard::FdGuard;
 
+use super::tracking::ClientTracking;
 use crate::clients::reserve::Reserve;
 use crate::clients::session::Session;
 use crate::eviction::Counted;
@@ -156,6 +157,8 @@ pub struct ClientRecord {
     /// What it is subscribed to; boxed, because most clients are to nothing. Only the thread that
     /// runs its commands changes it.
     pub(crate) subscriptions: Mutex<Option<Box<Subscriptions>>>,
+    /// How it tracks keys, and what it is to be told.
+    pub tracking: ClientTracking,
     /// Names that it gave, and its user; boxed, because most clients give none and are the default
     /// user.
     pub names: Mutex<Option<Box<Names>>>,
@@ -193,6 +196,7 @@ impl ClientRecord {
             queued_bytes: AtomicU64::new(0),
             watched: Mutex::new(None),
             subscriptions: Mutex::new(None),
+            tracking: ClientTracking::default(),
             names: Mutex::new(None),
         }
     }
@@ -243,7 +247,8 @@ impl ClientRecord {
         let addresses = self.address.len() + self.local_address.len();
         let queued = u64::from(self.queued.load(Ordering::Relaxed)) * QUEUED_COMMAND_BYTES;
         let requests = value(&self.query_bytes) + value(&self.argument_bytes);
-        let texts = value(&self.name_bytes) + self.subscription_bytes() as u64;
+        let followed = self.subscription_bytes() + self.tracking.memory_bytes();
+        let texts = value(&self.name_bytes) + followed as u64;
         let (watched, _) = self.watched();
         (fixed + addresses) as u64
             + texts

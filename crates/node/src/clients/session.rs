@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use acl::User;
+use tracking::State;
 
 use crate::clients::record::{ClientRecord, flag};
 use crate::clients::users::UserRegistry;
@@ -48,6 +49,8 @@ pub struct Session {
     pub(crate) transaction: Option<Box<Transaction>>,
     /// What it watches.
     pub(crate) watched: Option<Box<WatchedKeys>>,
+    /// How it tracks keys; none: it does not.
+    pub(crate) tracking: Option<Box<State>>,
     /// Whom it runs as.
     user: Arc<User>,
     /// As of which generation of users that is known, with [`RESTRICTED`] if something that it may
@@ -69,6 +72,7 @@ impl Session {
             reply_mode: ReplyMode::On,
             transaction: None,
             watched: None,
+            tracking: None,
             user: Arc::clone(users.read().default_user()),
             users_seen: RESTRICTED,
         };
@@ -130,6 +134,18 @@ impl Session {
     /// Whether it is shown all requests: as in Redis it may not use keys itself.
     pub(crate) fn watches_requests(&self) -> bool {
         self.watches_requests
+    }
+
+    /// What CLIENT CACHING has announced is over.
+    pub(crate) fn end_announced(&mut self) {
+        if let Some(state) = &mut self.tracking {
+            state.end_announced();
+        }
+    }
+
+    /// Whether it has subscriptions.
+    pub(crate) fn is_subscribed(&self) -> bool {
+        self.subscribed
     }
 
     /// Whether it may only send the few commands of clients that are subscribed and speak RESP2:

@@ -276,6 +276,8 @@ pub struct Config {
     pub proto_max_bulk_len: u64,
     /// Bytes.
     pub client_query_buffer_limit: u64,
+    /// Keys remembered at most for the clients that track them; 0: no limit.
+    pub tracking_table_max_keys: u64,
     pub client_output_buffer_limit: OutputLimits,
     pub notify_keyspace_events: NotifiedEvents,
     pub max_new_connections_per_cycle: usize,
@@ -453,6 +455,7 @@ impl Default for Config {
             acl: Acl::default(),
             proto_max_bulk_len: 512 * MB,
             client_query_buffer_limit: 1024 * MB,
+            tracking_table_max_keys: 1_000_000,
             client_output_buffer_limit: OutputLimits::default(),
             notify_keyspace_events: NotifiedEvents::default(),
             max_new_connections_per_cycle: 10,

@@ -158,7 +158,6 @@ pub static NOT_YET: &[NotYet] = &[
     entry("tls-client-key-file-pass", ""),
     entry("tls-cluster", "no"),
     entry("tls-replication", "no"),
-    entry("tracking-table-max-keys", "1000000"),
     entry("use-exit-on-panic", "no"),
     entry("watchdog-period", "0"),
 ];

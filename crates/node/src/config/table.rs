@@ -52,6 +52,7 @@ const STREAM: &str = "engine/src/stream/add.rs";
 const TITLE: &str = "node/src/config/title.rs";
 const TLS: &str = "server/src/net/tls/mod.rs";
 const TLS_FILES: &str = "server/src/net/tls/files.rs";
+const TRACKING: &str = "node/src/propagation/tracking.rs";
 const USERS: &str = "node/src/clients/users.rs";
 const USER_FILE: &str = "node/src/commands/acl/file.rs";
 const WORKER: &str = "node/src/execution/worker.rs";
@@ -224,6 +225,9 @@ pub static PARAMETERS: &[Parameter] = &[
     Parameter::new("notify-keyspace-events", Kind::Special(NOTIFIED_EVENTS),
         "Events of keys that are published: classes, and K or E for their channels; empty: none.")
         .read_in(WORKER),
+
+    number!("tracking-table-max-keys", tracking_table_max_keys, Decimal 0..=i64::MAX,
+        "Keys that clients have read and track, at most; 0 for no limit.").read_in(TRACKING),
 
     number!("max-new-connections-per-cycle", max_new_connections_per_cycle, Decimal 1..=1000,
         "Connections accepted from a listening socket in one turn.").read_in(ACCEPT),

@@ -81,6 +81,7 @@ const DEFAULTS: &[(&str, &str)] = &[
         "normal 0 0 0 slave 268435456 67108864 60 pubsub 33554432 8388608 60",
     ),
     ("notify-keyspace-events", ""),
+    ("tracking-table-max-keys", "1000000"),
     ("max-new-connections-per-cycle", "10"),
     ("max-new-tls-connections-per-cycle", "1"),
     ("io-threads", "auto"),             // Redis: 1

@@ -76,7 +76,11 @@ impl HeldCalls<'_, '_> {
         args: Args<'_>,
         hashes: &[u64],
     ) -> Outcome {
+        if self.session.tracking.is_some() {
+            self.worker.will_remember(self.session, entry, &args);
+        }
         let outcome = self.call_entry(out, entry, args, hashes);
+        self.worker.turn.effects.set_remembered(false);
         self.end_command();
         // The turn ends when all of them have run, however many these are.
         if self.worker.turn.lazy_free.is_much() {

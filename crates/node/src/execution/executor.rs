@@ -233,8 +233,9 @@ impl<L: ShardLocks> Executor<'_, L> {
         }
         self.worker.stats.note_error(&String::from_utf8_lossy(&text));
         self.reply_outside_run(|reply| reply.error(&text));
-        if let Some(transaction) = &mut self.session.transaction {
-            transaction.abort();
+        match &mut self.session.transaction {
+            Some(transaction) => transaction.abort(),
+            None => self.session.end_announced(),
         }
         Outcome::Failed
     }
@@ -268,7 +269,15 @@ impl<L: ShardLocks> Executor<'_, L> {
         outcome
     }
 
+    #[inline]
     fn run(&mut self, entry: &'static Entry, request: Request<'_>) -> Outcome {
+        match &self.session.tracking {
+            None => self.run_alone(entry, request),
+            Some(_) => self.run_tracking(entry, request),
+        }
+    }
+
+    pub(crate) fn run_alone(&mut self, entry: &'static Entry, request: Request<'_>) -> Outcome {
         if self.worker.is_limited()
             && let Some(outcome) = self.keep_to_memory(entry, &request)
         {
@@ -281,9 +290,7 @@ impl<L: ShardLocks> Executor<'_, L> {
         let mark = self.out.mark();
         let start = self.worker.last_tsc;
         let mut outcome = self.call(entry, request);
-        let is_later = matches!(outcome, Outcome::Paused | Outcome::Postponed)
-            || matches!(outcome, Outcome::ShardInUse | Outcome::Congested);
-        if is_later {
+        if outcome.is_later() {
             self.begin_later(mark, reply_mode);
             return outcome;
         }

@@ -39,3 +39,11 @@ pub enum Outcome {
     /// client's time in this turn ([`Worker::has_used_turn`](crate::Worker::has_used_turn)).
     Postponed,
 }
+
+impl Outcome {
+    /// Whether nothing was done, and the command begins anew later.
+    pub(crate) fn is_later(&self) -> bool {
+        let waits = matches!(self, Self::Paused | Self::Postponed);
+        waits || matches!(self, Self::ShardInUse | Self::Congested)
+    }
+}

@@ -17,6 +17,7 @@ use crate::execution::place;
 use crate::execution::put_off::PutOff;
 use crate::execution::table::{Call, Entry, Table};
 use crate::node::Node;
+use crate::propagation::tracking::{OwnNews, Reads};
 use crate::propagation::{Deliveries, Delivery};
 use crate::scripting::{ScriptLog, vm_bytes};
 use crate::stats::counters::ThreadCounters;
@@ -106,6 +107,10 @@ pub struct Worker {
     pub deliveries: Arc<Deliveries>,
     /// Threads for which something was put into their inboxes, as bits.
     pub(crate) receivers: u128,
+    /// What the running command reads, for a client that tracks keys.
+    pub(crate) reads: Reads,
+    /// What the client of the running command is to be told behind its reply.
+    pub(crate) own_news: OwnNews,
     /// The emptied queue of a transaction.
     next_transaction: Option<Box<Transaction>>,
     /// The thread's part of the memory in use.
@@ -172,6 +177,8 @@ impl Worker {
             put_off: PutOff::default(),
             deliveries: Arc::new(Deliveries::new(index, Arc::clone(&node.inboxes))),
             receivers: 0,
+            reads: Reads::default(),
+            own_news: OwnNews::default(),
             next_transaction: None,
             memory: node.used_memory.of_thread(index),
             limit: Limit::default(),

@@ -3,8 +3,9 @@
 //! A thread whose clients follow nothing has no business here: it does not look into its inbox, and
 //! nothing comes. It begins to look with the first subscription of one of its clients. It stops
 //! when none has one and the inbox is empty: all subscriptions were removed from the registry
-//! before, so nothing is on its way.
+//! before, so nothing is on its way. Once a client has tracked keys, all threads look.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -12,7 +13,9 @@ use parking_lot::{MappedMutexGuard, Mutex, MutexGuard};
 use pubsub::{Pending, Subscribers};
 use sync::mailbox::{Mailbox, Wake};
 
+use super::ClientAudience;
 use super::inboxes::{Delivery, Inboxes, Subscription};
+use crate::clients::ClientRecord;
 
 /// Messages taken in at once, and the deliveries that they make: what comes later is written in the
 /// next turn.
@@ -25,6 +28,7 @@ const DELIVERIES_MAX: usize = 16 * 1024;
 pub struct Deliveries {
     /// Clients follow something, or did and the inbox may not be empty.
     is_active: AtomicBool,
+    inboxes: Arc<Inboxes>,
     /// Only its thread locks it, and never waits.
     state: Mutex<State>,
 }
@@ -37,14 +41,20 @@ struct State {
     inbox: Option<Mailbox<Delivery>>,
     /// Those of its clients that have subscriptions.
     subscribers: Subscribers,
+    /// Clients in whose records something waits.
+    looks: VecDeque<Arc<ClientRecord>>,
+    /// Of changes of these prefixes clients of this thread are to be told.
+    changed: Vec<Arc<ClientAudience>>,
 }
 
 impl Deliveries {
     /// Those of a thread that does not look into its inbox.
     pub(crate) fn new(thread: usize, inboxes: Arc<Inboxes>) -> Self {
         let subscribers = Subscribers::default();
-        let state = State { thread, inboxes, inbox: None, subscribers };
-        Self { is_active: AtomicBool::new(false), state: Mutex::new(state) }
+        let (looks, changed) = (VecDeque::new(), Vec::new());
+        let of_state = Arc::clone(&inboxes);
+        let state = State { thread, inboxes: of_state, inbox: None, subscribers, looks, changed };
+        Self { is_active: AtomicBool::new(false), inboxes, state: Mutex::new(state) }
     }
 
     /// Opens the thread's inbox. `wake` ends the sleep of the thread.
@@ -57,7 +67,7 @@ impl Deliveries {
     /// Whether the thread has to look.
     #[inline]
     pub fn is_active(&self) -> bool {
-        self.is_active.load(Ordering::Relaxed)
+        self.is_active.load(Ordering::Relaxed) || self.inboxes.are_all_active()
     }
 
     /// The thread has to look from now on.
@@ -67,7 +77,12 @@ impl Deliveries {
 
     /// Announces that the thread is about to wait. False: something is here, do not sleep.
     pub fn prepare_sleep(&self) -> bool {
-        !self.is_active() || self.state.lock().inbox.as_ref().is_none_or(Mailbox::prepare_sleep)
+        if !self.is_active() {
+            return true;
+        }
+        let state = self.state.lock();
+        let is_idle = state.looks.is_empty() && state.changed.is_empty();
+        is_idle && state.inbox.as_ref().is_none_or(Mailbox::prepare_sleep)
     }
 
     /// The wait is over.
@@ -98,6 +113,29 @@ impl Deliveries {
         let is_active = has_more || !state.subscribers.is_empty();
         self.is_active.store(is_active, Ordering::Relaxed);
         has_more
+    }
+
+    /// Something waits in the record of a client of this thread.
+    pub fn look_at(&self, record: &Arc<ClientRecord>) {
+        self.state.lock().looks.push_back(Arc::clone(record));
+    }
+
+    /// The next client in whose record something waits.
+    pub fn next_look(&self) -> Option<Arc<ClientRecord>> {
+        self.state.lock().looks.pop_front()
+    }
+
+    /// Takes the prefixes of whose changes clients of this thread are to be told; none while others
+    /// have not been told what waits for them, so that rounds come together. As in Redis, in the
+    /// order of the prefixes.
+    pub fn take_changed(&self) -> Vec<Arc<ClientAudience>> {
+        let state = &mut *self.state.lock();
+        if !state.looks.is_empty() {
+            return Vec::new();
+        }
+        let mut changed = std::mem::take(&mut state.changed);
+        changed.sort_by(|one, other| one.prefix().cmp(other.prefix()));
+        changed
     }
 
     /// The clients of this thread for whom something is to be written.
@@ -150,6 +188,8 @@ impl State {
                 // What it was counted for has been taken in before.
                 self.subscribers.remove(end.client, (end.kind, &end.name, end.hash));
             }
+            Delivery::Look(record) => self.looks.push_back(record),
+            Delivery::Changed(audience) => self.changed.push(audience),
             Delivery::Mark => {}
         }
         0

@@ -17,6 +17,8 @@ use parking_lot::{Mutex, RwLock};
 use pubsub::{Kind, Name, Published};
 use sync::mailbox::{Mailbox, Sender, Wake};
 
+use super::ClientAudience;
+use crate::clients::ClientRecord;
 use crate::config::IO_THREADS_MAX;
 
 /// What waits in all inboxes at most before those who publish have to wait, in bytes that it takes
@@ -36,6 +38,10 @@ pub enum Delivery {
     Begin(Box<Subscription>),
     /// A subscription of a client that this thread has lent ends.
     End(Box<Subscription>),
+    /// Something waits in the record of a client.
+    Look(Arc<ClientRecord>),
+    /// Keys have changed of which clients of this thread are told by their prefix.
+    Changed(Arc<ClientAudience>),
     /// All that was pushed before has been taken in.
     Mark,
 }
@@ -77,6 +83,8 @@ pub struct Inboxes {
     inboxes: Box<[Inbox]>,
     /// What the messages in all inboxes weigh, in bytes, but for the lines of MONITOR.
     backlog: AtomicUsize,
+    /// Every thread looks into its inbox.
+    all_active: AtomicBool,
 }
 
 impl Inboxes {
@@ -94,7 +102,7 @@ impl Inboxes {
             Inbox { sender, wake, mailbox, lines: AtomicUsize::new(0), is_cut: false.into() }
         };
         let inboxes = (0..usize::from(IO_THREADS_MAX)).map(inbox).collect();
-        Self { inboxes, backlog: AtomicUsize::new(0) }
+        Self { inboxes, backlog: AtomicUsize::new(0), all_active: AtomicBool::new(false) }
     }
 
     /// The inbox of a thread, which `wake` wakes; none when another one has it.
@@ -145,6 +153,26 @@ impl Inboxes {
     /// Wakes a thread, if it sleeps, for what was pushed.
     pub(crate) fn wake(&self, thread: usize) {
         self.inboxes[thread].sender.wake();
+    }
+
+    /// Lets every thread look into its inbox from now on: anyone may have something for any client.
+    pub(crate) fn activate_all(&self) {
+        if self.all_active.load(Ordering::Relaxed) {
+            return;
+        }
+        self.all_active.store(true, Ordering::SeqCst);
+        // One that sleeps has not announced it.
+        for inbox in &self.inboxes {
+            if let Some(wake) = &*inbox.wake.0.read() {
+                wake.wake();
+            }
+        }
+    }
+
+    /// Whether every thread looks into its inbox.
+    #[inline]
+    pub(crate) fn are_all_active(&self) -> bool {
+        self.all_active.load(Ordering::Relaxed)
     }
 
     /// A message was taken out of a thread's inbox.

@@ -5,6 +5,7 @@
 //! - `notifications`: events of keys, as messages.
 //! - `requests`: the requests that are executed, for MONITOR.
 //! - [`subscribe`]: how a client's subscriptions begin, end and change threads.
+//! - [`tracking`]: clients that track keys, and what they are told of changes.
 //!
 //! ```text
 //!   PUBLISH --> pubsub::Registry --> Inboxes::push --> (wake, outside the gate)
@@ -17,6 +18,8 @@ pub mod inboxes;
 mod notifications;
 pub(crate) mod requests;
 pub mod subscribe;
+pub mod tracking;
 
 pub use deliveries::Deliveries;
 pub use inboxes::{Delivery, Inboxes};
+pub use tracking::{ClientAudience, Trackers};

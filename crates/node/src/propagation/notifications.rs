@@ -11,15 +11,25 @@ use store::Notice;
 use crate::execution::worker::Worker;
 
 impl Worker {
-    /// Publishes what the running command has done to keys, as far as someone wants to know.
+    /// Tells what the running command has done to keys, as far as someone wants to know.
     #[inline]
     pub(crate) fn publish_events(&mut self) {
+        if self.turn.effects.has_news() {
+            self.publish_news();
+        }
+    }
+
+    #[inline(never)]
+    fn publish_news(&mut self) {
+        self.tell_touched();
+        if self.turn.effects.is_remembered() {
+            self.remember_reads();
+        }
         if self.turn.effects.has_notices() {
             self.publish_notices();
         }
     }
 
-    #[inline(never)]
     fn publish_notices(&mut self) {
         let events = self.config.notify_keyspace_events;
         let notices = self.turn.effects.take_notices();

@@ -10,9 +10,10 @@ use std::time::Duration;
 use node::blocking::{due, finish, give_up, on_deadline};
 use node::clients::ReplyMode;
 use node::clients::record::flag;
+use node::clients::tracking::write_messages;
 use node::config::{Apply, Config};
 use node::host::{ClientWaker, GateAccess, GatedHost, ProcessInfo, Shutdown, Undo};
-use node::propagation::subscribe;
+use node::propagation::{subscribe, tracking};
 use node::scripting::busy::{BusyScript, Held};
 use node::transactions::forget;
 use node::{ClientRecord, Executor, Host, Node, Outcome, Request, Session, Waiter, Worker};
@@ -286,6 +287,23 @@ impl TestServer {
                 break;
             }
         }
+        self.tell();
+    }
+
+    /// Writes what clients that track keys are told of changes.
+    fn tell(&mut self) {
+        for audience in self.worker.deliveries.take_changed() {
+            self.worker.tell_round(&audience, 0);
+        }
+        while let Some(record) = self.worker.deliveries.next_look() {
+            let mut clients = self.clients.iter();
+            let found = clients.find(|(_, client)| client.session.record.id == record.id);
+            if let Some((name, client)) = found {
+                let mut out = Out::default();
+                write_messages(&client.session, &mut out);
+                self.received.entry(name.clone()).or_default().extend(bytes_of(&out));
+            }
+        }
     }
 
     /// Ends the waits that someone has settled.
@@ -305,6 +323,7 @@ impl TestServer {
     pub fn close(&mut self, client: &str) {
         if let Some(mut client) = self.clients.remove(client) {
             subscribe::forget(&mut self.worker, &client.session.record);
+            tracking::forget(&self.worker, &mut client.session);
             forget(&mut self.worker, &mut client.session, &self.shards);
             if let Some(waiter) = &client.waiter {
                 give_up(&mut self.worker, waiter, &self.shards);
@@ -352,9 +371,7 @@ impl TestServer {
             host: GatedHost::new(&self.host),
             out: &mut out,
         };
-        self.shards.enter();
-        let outcome = executor.execute(request);
-        self.shards.leave();
+        let outcome = execute_inside(&mut executor, request);
         let outcome = outcome.after_grace(&mut self.worker, &self.host, &mut out);
         let after = self.worker.turn.counters;
         let effects = self.worker.turn.effects.take();
@@ -391,6 +408,7 @@ impl TestServer {
         let is_closed = |client: &TestClient| closed.contains(&client.session.record.id);
         for client in self.clients.values_mut().filter(|client| is_closed(client)) {
             subscribe::forget(&mut self.worker, &client.session.record);
+            tracking::forget(&self.worker, &mut client.session);
             forget(&mut self.worker, &mut client.session, &self.shards);
             if let Some(waiter) = &client.waiter {
                 give_up(&mut self.worker, waiter, &self.shards);
@@ -411,6 +429,15 @@ impl TestServer {
         self.node.clients.add(Arc::clone(&record));
         Session::new(record, &self.node.users)
     }
+}
+
+/// Executes a request that comes alone.
+fn execute_inside(executor: &mut Executor<'_, FakeShards>, request: Request<'_>) -> Outcome {
+    executor.locks.enter();
+    executor.begin_batch();
+    let outcome = executor.execute(request);
+    executor.locks.leave();
+    outcome
 }
 
 /// Whether an effect is that of a command, and not of time or of the limit of memory.

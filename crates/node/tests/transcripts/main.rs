@@ -47,6 +47,7 @@ mod sorted_set;
 mod stream;
 mod string;
 mod time;
+mod tracking;
 mod transactions;
 mod types;
 mod waiting;

@@ -45,7 +45,10 @@ impl IoThread {
         let interest = client.interest();
         client.watched = Some(interest);
         match self.epoll.add(client.transport.as_fd(), slot as u64, interest) {
-            Ok(()) => self.act_on_state(slot),
+            Ok(()) => {
+                self.act_on_state(slot);
+                self.tell_here(slot);
+            }
             Err(_) => self.close(slot),
         }
     }
@@ -56,6 +59,7 @@ impl IoThread {
             self.worker.deliveries.returned();
         }
         self.send_and_act(slot);
+        self.look_at_messages(slot);
     }
 
     /// Lends a client with queued requests to the main thread.

@@ -19,6 +19,9 @@ use crate::warning;
 const KEYS_A_STEP: usize = 20;
 /// Fields of hashes removed in one step on one database of one shard.
 const FIELDS_A_STEP: usize = 64;
+/// How often keys that clients track are forgotten in a tick, some each time, while there are too
+/// many.
+const FORGETS: usize = 16;
 /// A tick's share of time, per cent of the time between two ticks, at `active-expire-effort 1`.
 const TIME_PERCENT: i64 = 25;
 
@@ -42,6 +45,7 @@ impl Cron {
             if let Some(codes) = thread.worker.node.excess_error_codes() {
                 warn_of_codes(&codes);
             }
+            let _ = (0..FORGETS).take_while(|_| thread.worker.limit_tracked_keys()).count();
         }
         if tends_shards {
             self.expire(thread, interval_ms);

@@ -49,6 +49,7 @@ impl IoThread {
     pub(crate) fn deliver(&mut self) {
         if self.worker.deliveries.is_active() {
             self.deliver_some();
+            self.tell_clients();
         }
     }
 
@@ -70,8 +71,20 @@ impl IoThread {
         worker.deliveries.subscribers().write(pending, out, client.session.resp3);
         let is_silent =
             client.session.reply_mode == ReplyMode::Off && !client.session.record.has(flag::PUBSUB);
-        if client.state.is_closing() || is_silent {
-            // It has had its last reply, or wants none: lines of MONITOR are no pushes.
+        if is_silent {
+            // Lines of MONITOR are no pushes.
+            out.clear();
+            return;
+        }
+        self.send_unasked(slot);
+    }
+
+    /// Sends a client what was written for it without being asked.
+    pub(crate) fn send_unasked(&mut self, slot: usize) {
+        let Self { slots, worker, out, .. } = self;
+        let Some(client) = slots.client_mut(slot) else { return };
+        if client.state.is_closing() {
+            // It has had its last reply.
             out.clear();
             return;
         }

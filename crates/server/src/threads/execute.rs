@@ -209,6 +209,7 @@ impl IoThread {
             context.execute_batch(&mut client, (read_batch, batch), next, since_tsc)
         });
         self.slots.put_back(batch.slot, client);
+        self.look_at_messages(batch.slot);
         outcome
     }
 
@@ -263,6 +264,7 @@ impl IoThread {
         let Some(mut client) = self.slots.take_out(slot) else { return };
         self.execute_queue(&mut client, Which::All);
         self.slots.put_back(slot, client);
+        self.look_at_messages(slot);
         self.send_and_act(slot);
     }
 
@@ -384,6 +386,7 @@ impl ExecutionContext<'_> {
             host: GatedHost::new(&host),
             out: &mut *self.out,
         };
+        executor.begin_batch();
         while *next < batch.requests.end {
             if executor.out.bytes.len() > OUT_BYTES_MAX {
                 return None;
@@ -503,6 +506,7 @@ impl ExecutionContext<'_> {
             host: GatedHost::new(&host),
             out: self.out,
         };
+        executor.begin_batch();
         let outcome = executor.execute(Request { entry, args, hash });
         let wait = match outcome {
             Outcome::ShardInUse => {

@@ -14,7 +14,7 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use node::propagation::subscribe;
+use node::propagation::{subscribe, tracking};
 use node::{Worker, transactions};
 use resp::{Limits, Out};
 use sync::mailbox::Mailbox;
@@ -542,6 +542,7 @@ impl IoThread {
         if client.session.record.follows() {
             subscribe::forget(&mut self.worker, &client.session.record);
         }
+        tracking::forget(&self.worker, &mut client.session);
         let locks = self.shared.enter(self.access.as_ref().map(|access| &access.pass), &Nobody);
         transactions::forget(&mut self.worker, &mut client.session, &locks);
         drop(locks);

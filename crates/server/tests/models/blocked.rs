@@ -267,6 +267,11 @@ impl Owner {
         false
     }
 
+    /// The number of a client.
+    pub(crate) fn client(&self, slot: usize) -> u64 {
+        self.slots.client(slot).expect("it is here").id()
+    }
+
     /// Executes a request of a client that does not block it. Returns the reply.
     pub(crate) fn ask(&mut self, slot: usize, words: &str) -> String {
         assert!(!self.request(slot, words), "it is answered");
@@ -322,6 +327,7 @@ impl Owner {
             host: GatedHost::new(&*self.world),
             out: &mut out,
         };
+        executor.begin_batch();
         let outcome = executor.execute(Request { entry, args, hash });
         drop(locks);
         if matches!(outcome, Outcome::GracePeriod(_)) {

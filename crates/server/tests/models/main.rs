@@ -1,6 +1,6 @@
 //! Thousands of schedules of small cases of the shard locks and their queues, of clients that
-//! change threads, of their waits for keys, of CLIENT PAUSE and CLIENT KILL, of users, of EXEC and
-//! of WATCH.
+//! change threads, of their waits for keys, of CLIENT PAUSE and CLIENT KILL, of users, of EXEC, of
+//! WATCH and of CLIENT TRACKING.
 //!
 //! The sources are those of the product, included beside a `shim` of shuttle's types; the gate and
 //! the location of `sync`, which loom has explored, come along. Each model must hold as it is and
@@ -51,6 +51,7 @@ mod queue_models;
 mod script_models;
 mod shard_lock_models;
 mod shim;
+mod tracking_models;
 mod user_models;
 mod watch_models;
 

@@ -124,6 +124,12 @@ pub(crate) enum Fault {
     LetsGo,
     /// EXEC runs each queued command by itself.
     SplitExec,
+    /// What a client reads is remembered when its shard is let go.
+    RemembersLate,
+    /// What a client is told is written in front of what it has read before.
+    TellsFirst,
+    /// Those who change keys do not see yet that someone tracks them.
+    TracksLate,
     /// EXEC looks at the watched keys before it takes its shards.
     ChecksFirst,
     /// Nobody tells a thread that its client was called.

@@ -1,4 +1,5 @@
-//! Notes in the sets of shards what comes to a database, under the lock of its shard.
+//! Notes what comes to a database and what changes there, under the lock of its shard: in the sets
+//! of shards, and for those who track keys.
 
 use crate::turn::Turn;
 
@@ -26,4 +27,17 @@ pub(super) fn field_expires(turn: &Turn, hash: u64, expires: bool) {
     if expires {
         turn.shard_sets.expiring.mark(hash);
     }
+}
+
+/// Those who track keys are told of a change: proof for [`Db::changed`](super::Db::changed).
+pub(crate) struct Told(());
+
+/// A key changes, or goes. Asked under the lock of its shard, so that whoever has read the key
+/// before, and tracks it, is seen here.
+#[inline]
+pub(crate) fn key_changes(turn: &mut Turn, key: &[u8]) -> Told {
+    if turn.shard_sets.are_tracked() {
+        turn.effects.touch(key);
+    }
+    Told(())
 }

@@ -2,17 +2,20 @@
 
 use std::sync::Arc;
 
+use ds::table::Table;
+
+use super::marks::{Told, key_changes};
 use super::{Db, Edit, Type};
-use crate::key_index::IndexEntry;
-use crate::stored::Stored;
+use crate::key_index::{IndexEntry, KeyIndex};
+use crate::stored::{Object, Stored};
 use crate::turn::{Key, Turn};
 use crate::watchers::{Change, Presence, Watch, Watchers};
 
 impl Db {
     /// Every change of a key passes here, with what the key index has of its value before and
-    /// after.
+    /// after. Those who track keys have been told.
     #[inline]
-    pub(crate) fn changed(&mut self, hash: u64, before: IndexEntry, after: IndexEntry) {
+    pub(crate) fn changed(&mut self, _: Told, hash: u64, before: IndexEntry, after: IndexEntry) {
         self.key_index.changed(hash, before, after);
         if self.watched {
             let change =
@@ -23,7 +26,7 @@ impl Db {
 
     /// The same for a change that leaves the value as it is: of the expiry.
     #[inline]
-    pub(super) fn rewritten(&mut self, hash: u64) {
+    pub(super) fn rewritten(&mut self, _: Told, hash: u64) {
         if self.watched {
             self.touch_watchers(hash, Change::Written);
         }
@@ -85,6 +88,16 @@ impl Db {
         other.put_watchers(others);
     }
 
+    /// Empties the database and returns what it held, to be dropped where no lock is held.
+    pub fn clear(&mut self, turn: &Turn) -> Table<Object> {
+        turn.keys.add(self.number, -(self.len() as i64));
+        let mut watchers = self.key_index.take_watchers();
+        watchers.touch_all(|hash, name| (self.presence(turn, hash, name), Presence::Absent));
+        self.key_index = KeyIndex::default();
+        self.put_watchers(watchers);
+        std::mem::take(&mut self.table)
+    }
+
     /// Whether nothing would be lost with this part of a database.
     pub(crate) fn is_unused(&self) -> bool {
         self.is_empty() && !self.watched
@@ -92,8 +105,10 @@ impl Db {
 }
 
 impl<T: Type> Edit<'_, T> {
-    /// Lets the key count as changed for those who watch it, although the value is what it was.
+    /// Lets the key count as changed for those who watch or track it, although the value is what it
+    /// was.
     pub fn touch_watchers(&mut self) {
-        self.db.rewritten(self.hash);
+        let told = key_changes(self.turn, self.db.table.at(self.at).key());
+        self.db.rewritten(told, self.hash);
     }
 }

@@ -6,6 +6,7 @@
 //! front; commands that meet an expired field remove it too. Either way the removal leaves a
 //! separate effect, HDEL with the event `hexpired`, beside that of the running command.
 
+use crate::db::marks::key_changes;
 use crate::db::{Db, Type};
 use crate::effect::{Effect, Event};
 use crate::hash::edit::remove_from;
@@ -102,7 +103,9 @@ impl Db {
             Effect::new(db, events, command, unix_ms)
         });
         let after = if emptied { IndexEntry::ABSENT } else { IndexEntry::of(record) };
-        self.changed(hash, before, after);
+        let told = key_changes(turn, record.key());
+        turn.effects.touched_by_nobody();
+        self.changed(told, hash, before, after);
         if emptied {
             let record = self.take_record(turn, at);
             turn.lazy_free.extend(record.into_object());

@@ -214,7 +214,13 @@ fn work(
         |total: u64| total / threads as u64 + u64::from((index as u64) < total % threads as u64);
     let endpoint = loaded_endpoint(endpoint, row);
     let streams = (0..share(load.clients as u64))
-        .map(|_| Session::open(&endpoint).map(Session::into_stream))
+        .map(|_| {
+            let mut session = Session::open(&endpoint)?;
+            if let Some(text) = row.greeting {
+                session.prepare(text, &load.shape, load.seed)?;
+            }
+            Ok(session.into_stream())
+        })
         .collect::<Result<Vec<Stream>, Error>>()?;
     let seed = load.seed.wrapping_add(index as u64);
     let batches = Batches::new(row, load.ratio, &load.shape, load.pipeline, seed)?;

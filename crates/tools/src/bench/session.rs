@@ -64,6 +64,15 @@ impl Endpoint {
     }
 }
 
+/// A user that the preparation of a row creates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct User {
+    /// Its name.
+    pub name: &'static str,
+    /// Its password.
+    pub password: &'static str,
+}
+
 /// A blocking connection.
 #[derive(Debug)]
 pub struct Session {

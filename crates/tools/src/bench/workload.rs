@@ -19,6 +19,7 @@
 //! [`scripts`]: super::scripts
 
 use super::batch::Ratio;
+use super::session::User;
 use super::subscribers::{self, Subscribers};
 
 /// What a workload is measured with where the command line does not say.
@@ -30,15 +31,6 @@ pub struct Settings {
     pub pipeline: Option<usize>,
     /// Reads to writes.
     pub ratio: Option<Ratio>,
-}
-
-/// A user that the preparation of a row creates.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct User {
-    /// Its name.
-    pub name: &'static str,
-    /// Its password.
-    pub password: &'static str,
 }
 
 /// One workload.
@@ -54,6 +46,8 @@ pub struct Row {
     pub fill: Option<&'static str>,
     /// What is sent once to each server before the row runs: scripts to load, users to create.
     pub prepare: Option<&'static str>,
+    /// What each of its connections sends first.
+    pub greeting: Option<&'static str>,
     /// The user as whom its connections authenticate, if not the one of the command line.
     pub user: Option<User>,
     /// Who is subscribed while it runs.
@@ -66,8 +60,9 @@ impl Row {
     /// A row without requests.
     pub const fn new(name: &'static str) -> Row {
         let settings = Settings { clients: None, pipeline: None, ratio: None };
-        let (prepare, user, subscribers) = (None, None, None);
-        Row { name, read: None, write: None, fill: None, prepare, user, subscribers, settings }
+        let (read, write, fill) = (None, None, None);
+        let (prepare, greeting, user, subscribers) = (None, None, None, None);
+        Row { name, read, write, fill, prepare, greeting, user, subscribers, settings }
     }
 
     /// Prepared by this.
@@ -481,6 +476,8 @@ pub const TABLE: &[Row] = &[
         .mixed(4, 1),
     // What a look at the rights of a user adds to `get`.
     Row { user: Some(READER), ..read("get_acl", "GET {key}", SET).prepared(SET_READER) },
+    // What it adds that the server remembers who has read which key.
+    Row { greeting: Some("CLIENT TRACKING ON"), ..read("get_tracked", "GET {key}", SET) },
     // Messages: to nobody, past patterns, and to many, where each request makes 1,000 deliveries.
     write("publish", "PUBLISH news:{key} {value}", None),
     subscribers::PAST_PATTERNS,
@@ -551,7 +548,9 @@ mod tests {
         let shape = Shape { keys: 1000, key_bytes: 16, value_bytes: 32 };
         for row in TABLE {
             assert!(row.read.is_some() || row.write.is_some(), "{} is empty", row.name);
-            for text in [row.read, row.write, row.fill, row.prepare].into_iter().flatten() {
+            for text in
+                [row.read, row.write, row.fill, row.prepare, row.greeting].into_iter().flatten()
+            {
                 Template::compile(text, &shape).unwrap();
             }
         }

@@ -34,6 +34,7 @@ mod stuck;
 mod threads;
 mod threads_change;
 mod time;
+mod tracking;
 mod users;
 mod waiting;
 

@@ -22,6 +22,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("script", 4),
     ("acl", 4),
     ("pubsub", 4),
+    ("tracking", 4),
     ("node", 5),
     ("server", 6),
     ("tools", 7),

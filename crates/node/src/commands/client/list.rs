@@ -126,6 +126,7 @@ fn push_line(out: &mut String, record: &ClientRecord, worker: &Worker) {
     };
     let last = record.last_command.load(Ordering::Relaxed).checked_sub(1);
     let command = last.and_then(|index| worker.table.entries().get(usize::from(index)));
+    let redirect = record.tracking.mode().map_or(-1, |mode| mode.redirect as i64);
     let [channels, patterns, shard_channels] = record.subscribed();
     // Replies waiting are bytes of one buffer, not a list; arguments are slices of the query.
     let written = write!(
@@ -134,7 +135,7 @@ fn push_line(out: &mut String, record: &ClientRecord, worker: &Worker) {
          sub={channels} psub={patterns} ssub={shard_channels} multi={queued} watch={watched} \
          qbuf={query} qbuf-free=0 argv-mem={arguments} multi-mem={queued_bytes} \
          rbs={output} rbp={output} obl={output} oll=0 omem={output} tot-mem={} events={} \
-         cmd={} user={} redir=-1 resp={} lib-name={library} lib-ver={version} \
+         cmd={} user={} redir={redirect} resp={} lib-name={library} lib-ver={version} \
          io-thread={} tot-net-in={} tot-net-out={} tot-cmds={}",
         record.id,
         record.address,
@@ -169,12 +170,16 @@ fn flags(record: &ClientRecord, is_blocked: bool) -> String {
         (flag::NO_EVICT, 'e'),
         (flag::NO_TOUCH, 'T'),
     ];
+    let mode = record.tracking.mode();
     let set = LETTERS.iter().filter(|(flag, _)| record.has(*flag));
     let first = [
         (record.has(flag::MONITOR), 'O'),
         (record.has(flag::PUBSUB), 'P'),
         (record.queued().is_some(), 'x'),
         (is_blocked, 'b'),
+        (mode.is_some(), 't'),
+        (mode.is_some_and(|mode| mode.is_broken), 'R'),
+        (mode.is_some_and(|mode| mode.broadcasts), 'B'),
         (record.watched().1, 'd'),
     ];
     let first = first.into_iter().filter_map(|(is_set, letter)| is_set.then_some(letter));

@@ -1,7 +1,7 @@
 //! CLIENT (<https://redis.io/docs/latest/commands/client/>): its rows, and what a client does to
 //! itself.
 //!
-//! Other clients are known by their records alone. Tracking has no subcommands here yet.
+//! Other clients are known by their records alone.
 
 use command::{Argument, Flags, Group, Row, Shape, Spec};
 use engine::{ConnectionError, Error, echo};
@@ -16,6 +16,7 @@ use crate::execution::node_cx::{NodeCx, NodeHandler};
 mod kill;
 mod list;
 mod pause;
+mod tracking;
 
 pub use list::client_line;
 
@@ -43,13 +44,9 @@ pub const ROWS: &[Row<NodeHandler>] = &[Row::container(
         .summary("Holds the commands on client connections.")
         .complexity("Depends on the subcommand."),
     &[
+        Row::new(tracking::CACHING, tracking::caching),
         Row::new(own("getname", 2, "2.6.9").summary("Returns the name of the connection."), name),
-        Row::new(
-            own("getredir", 2, "6.0.0").summary(
-                "Returns the ID of the client that gets the connection's tracking messages, or -1.",
-            ),
-            redirection,
-        ),
+        Row::new(tracking::GETREDIR, tracking::redirection),
         Row::new(own("id", 2, "5.0.0").summary("Returns the ID of the connection."), id),
         Row::new(
             own("info", 2, "6.2.0")
@@ -110,6 +107,8 @@ pub const ROWS: &[Row<NodeHandler>] = &[Row::container(
                 .arguments(&[Argument::new("connection-name", Shape::String)]),
             rename,
         ),
+        Row::new(tracking::TRACKING, tracking::tracking),
+        Row::new(tracking::TRACKINGINFO, tracking::info),
         Row::new(
             admin("unblock", -3, "5.0.0")
                 .summary("Unblocks a client that waits in a blocking command.")
@@ -165,16 +164,6 @@ fn set_info(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> 
         *place = value.to_vec();
     });
     reply.ok();
-    Ok(())
-}
-
-/// There is no tracking, so nothing is redirected.
-fn redirection(
-    _cx: &mut NodeCx<'_>,
-    _args: &mut Args<'_>,
-    reply: &mut Reply<'_>,
-) -> Result<(), Error> {
-    reply.int(-1);
     Ok(())
 }
 

@@ -83,7 +83,7 @@ pub(super) fn clients(snapshot: &Snapshot<'_>, page: &mut Page) {
         clients.iter().filter(|client| snapshot.node.is_blocked(client)).count(),
     );
     let watched: Vec<usize> = clients.iter().map(|client| client.watched().0).collect();
-    page.zeros(&["tracking_clients"]);
+    page.line("tracking_clients", snapshot.node.trackers.clients());
     let subscribed = clients.iter().filter(|client| client.has(flag::PUBSUB));
     page.line("pubsub_clients", subscribed.count());
     page.line("watching_clients", watched.iter().filter(|keys| **keys > 0).count());

@@ -66,6 +66,9 @@ pub(super) fn stats(snapshot: &Snapshot<'_>, page: &mut Page) {
     page.zeros(&["active_defrag_hits", "active_defrag_misses"]);
     page.zeros(&["active_defrag_key_hits", "active_defrag_key_misses"]);
     page.zeros(&["total_active_defrag_time", "current_active_defrag_time"]);
+    page.line("tracking_total_keys", node.trackers.keys.len());
+    page.line("tracking_total_items", node.trackers.keys.items());
+    page.line("tracking_total_prefixes", node.trackers.prefixes());
     page.zeros(&["unexpected_error_replies"]);
     page.line("total_error_replies", sums.errors);
     // Every payload is looked through.

@@ -1,0 +1,443 @@
+//! Client-side caching: which clients track keys, and what they are told of changes.
+//!
+//! A read is remembered, and a change is told, before the shards of the command are let go
+//! (`Worker::publish_events`). Both are in the order of what happened to the key, and what is told
+//! is written behind the replies that its client's thread has made by then: so no client keeps a
+//! value that is older than what it was told last.
+//!
+//! ```text
+//!   a change --> KeyTables::take --> the record of each client --+
+//!            +-> Audience::note ---> its threads take the keys --+--> Delivery::Look, once
+//!                                                                          |
+//!                            the client's output <-- server <-- its thread-+
+//! ```
+//!
+//! Once clients have tracked keys, all threads look into their inboxes.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use engine::Error;
+use parking_lot::RwLock;
+use resp::{Args, Out};
+use store::ShardSets;
+use tracking::audience::{ChangedKeys, NOBODY};
+use tracking::{Audience, Conflict, KeyTables, Options, Prefixes, State};
+
+use super::Delivery;
+use crate::clients::record::{ClientRecord, flag};
+use crate::clients::session::Session;
+use crate::clients::tracking::{Mode, News, news_of, write, write_messages};
+use crate::execution::executor::Executor;
+use crate::execution::outcome::Outcome;
+use crate::execution::request::Request;
+use crate::execution::table::{Call, Entry};
+use crate::execution::worker::Worker;
+use crate::host::ShardLocks;
+
+/// Who is told of the changes of a prefix.
+pub type ClientAudience = Audience<Arc<ClientRecord>>;
+
+/// Keys forgotten in one go.
+const FORGOTTEN_MAX: usize = 256;
+/// Members whose thread tells them of changes before it executes a request of one of them. More of
+/// them would take too long, and are told at the end of the turn.
+const MEMBERS_MAX: usize = 64;
+
+/// Which clients track keys, and which keys.
+#[derive(Debug)]
+pub struct Trackers {
+    /// The keys that clients have read.
+    pub keys: KeyTables,
+    prefixes: RwLock<Prefixes<Arc<ClientAudience>>>,
+    /// How many there are, for those who need not look.
+    prefix_count: AtomicUsize,
+    clients: RwLock<HashMap<u64, Arc<ClientRecord>>>,
+    shard_sets: Arc<ShardSets>,
+}
+
+impl Trackers {
+    /// Nobody tracks.
+    pub(crate) fn new(shards: usize, shard_sets: Arc<ShardSets>) -> Self {
+        Self {
+            keys: KeyTables::new(shards),
+            prefixes: RwLock::default(),
+            prefix_count: AtomicUsize::new(0),
+            clients: RwLock::default(),
+            shard_sets,
+        }
+    }
+
+    /// Clients that track keys.
+    pub fn clients(&self) -> usize {
+        self.clients.read().len()
+    }
+
+    /// Prefixes that clients are told of.
+    pub fn prefixes(&self) -> usize {
+        self.prefix_count.load(Ordering::Relaxed)
+    }
+
+    fn add(&self, record: &Arc<ClientRecord>) {
+        let mut clients = self.clients.write();
+        clients.insert(record.id, Arc::clone(record));
+        self.shard_sets.set_tracked(true);
+    }
+
+    fn remove(&self, client: u64) {
+        let mut clients = self.clients.write();
+        clients.remove(&client);
+        self.shard_sets.set_tracked(!clients.is_empty());
+    }
+
+    fn find(&self, client: u64) -> Option<Arc<ClientRecord>> {
+        self.clients.read().get(&client).cloned()
+    }
+
+    /// A client has begun to track prefixes, or more than before.
+    fn join(&self, state: &State, record: &Arc<ClientRecord>, thread: usize) {
+        let mut prefixes = self.prefixes.write();
+        for prefix in state.prefixes() {
+            let audience = prefixes.or_insert_with(prefix, || Arc::new(Audience::new(prefix)));
+            audience.join(record.id, Arc::clone(record), thread);
+        }
+        self.prefix_count.store(prefixes.len(), Ordering::Relaxed);
+    }
+
+    fn leave(&self, state: &State, client: u64) {
+        let mut prefixes = self.prefixes.write();
+        for prefix in state.prefixes() {
+            if prefixes.get(prefix).is_some_and(|audience| audience.leave(client)) {
+                prefixes.remove(prefix);
+            }
+        }
+        self.prefix_count.store(prefixes.len(), Ordering::Relaxed);
+    }
+}
+
+/// What the running command reads, as far as it is remembered.
+#[derive(Debug, Default)]
+pub(crate) struct Reads {
+    /// The client that is told of changes.
+    client: u64,
+    names: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+/// The client whose command runs, if it tracks keys, and what it is to be told behind the reply.
+#[derive(Debug, Default)]
+pub(crate) struct OwnNews {
+    /// 0: none, or one that does not track.
+    pub(crate) client: u64,
+    pub(crate) news: Vec<News>,
+}
+
+/// Lets a client track keys.
+///
+/// # Errors
+/// When what it asks contradicts itself, or what it has asked before.
+pub(crate) fn begin(
+    worker: &mut Worker,
+    session: &mut Session,
+    options: &Options<'_>,
+) -> Result<(), Conflict> {
+    let state = State::begin(session.tracking.as_deref(), options)?;
+    let node = Arc::clone(&worker.node);
+    let record = &session.record;
+    // Before the first is told of anything.
+    node.inboxes.activate_all();
+    record.tracking.set_mode(Some(Mode::of(&state)));
+    node.trackers.add(record);
+    if state.broadcasts() {
+        node.trackers.join(&state, record, record.location.place().0 as usize);
+    }
+    session.tracking = Some(Box::new(state));
+    Ok(())
+}
+
+/// Ends that. What waits for the client is dropped.
+pub(crate) fn end(worker: &Worker, session: &mut Session) {
+    if let Some(state) = session.tracking.take() {
+        let (trackers, record) = (&worker.node.trackers, &session.record);
+        trackers.leave(&state, record.id);
+        trackers.remove(record.id);
+        record.tracking.set_mode(None);
+    }
+}
+
+/// Forgets a client that is closed. For its owner.
+pub fn forget(worker: &Worker, session: &mut Session) {
+    end(worker, session);
+    session.record.tracking.forget();
+}
+
+/// A client has come to this thread, and is told here from now on. For its new owner.
+pub fn arrived(worker: &mut Worker, session: &Session) {
+    let Some(state) = session.tracking.as_deref().filter(|state| state.broadcasts()) else {
+        return;
+    };
+    let record = Arc::clone(&session.record);
+    for audience in audiences(worker, state) {
+        if let Some(changed) = audience.relocate(record.id, worker.index) {
+            worker.tell_changed(&record, &changed, &mut None);
+        }
+    }
+}
+
+fn audiences(worker: &Worker, state: &State) -> Vec<Arc<ClientAudience>> {
+    let prefixes = worker.node.trackers.prefixes.read();
+    state.prefixes().iter().filter_map(|prefix| prefixes.get(prefix).cloned()).collect()
+}
+
+/// Whether the keys of a request are remembered when it has run. What a script reads is remembered
+/// by its commands.
+fn is_read(entry: &Entry) -> bool {
+    entry.spec.flags.has(command::Flags::READONLY) && !matches!(entry.call, Call::Script(_))
+}
+
+impl Worker {
+    /// Prepares for requests of a client that tracks keys: it is told what has happened before they
+    /// came.
+    #[cold]
+    pub(crate) fn prepare_tracking(&mut self, session: &Session, out: &mut Out) {
+        self.limit_tracked_keys();
+        if let Some(state) = session.tracking.as_deref().filter(|state| state.broadcasts()) {
+            let home = session.record.location.place().0 as usize;
+            for audience in audiences(self, state) {
+                if (1..=MEMBERS_MAX).contains(&audience.untold(home)) {
+                    self.tell_round(&audience, home);
+                }
+            }
+        }
+        write_messages(session, out);
+    }
+
+    /// Has the keys of a request remembered when it has run, if its client asks for that.
+    pub(crate) fn will_remember(&mut self, session: &Session, entry: &Entry, args: &Args<'_>) {
+        let remembers = session.tracking.as_ref().is_some_and(|state| state.remembers());
+        if !remembers || !is_read(entry) {
+            return;
+        }
+        let Reads { client, names, ends } = &mut self.reads;
+        *client = session.record.id;
+        names.clear();
+        ends.clear();
+        for spec in entry.spec.keys {
+            for at in spec.positions(args) {
+                names.extend_from_slice(args.text(at));
+                ends.push(names.len());
+            }
+        }
+        if !ends.is_empty() {
+            self.turn.effects.set_remembered(true);
+        }
+    }
+
+    /// The command has run: its shards are still locked.
+    pub(crate) fn remember_reads(&mut self) {
+        self.turn.effects.set_remembered(false);
+        let Reads { client, names, ends } = &self.reads;
+        let starts = std::iter::once(0).chain(ends.iter().copied());
+        for (start, end) in starts.zip(ends) {
+            let key = self.turn.key(&names[start..*end]);
+            self.node.trackers.keys.remember(key.bytes, key.hash, *client);
+        }
+    }
+
+    /// Tells clients of the keys that have changed. The shards of these keys are locked, or it is
+    /// the end of a turn in which they were.
+    pub(crate) fn tell_touched(&mut self) {
+        let Some(touched) = self.turn.effects.take_touched() else { return };
+        let node = Arc::clone(&self.node);
+        for (name, by_command) in touched.keys() {
+            let hash = self.turn.hasher.hash(name);
+            let source = if by_command { self.own_news.client } else { NOBODY };
+            if let Some(readers) = node.trackers.keys.take(name, hash) {
+                readers.iter().for_each(|client| self.tell_reader(client, name, source));
+            }
+            if node.trackers.prefixes() > 0 {
+                // As in Redis, a script is another client than its caller.
+                self.note_changed(name, if self.turn.in_script { NOBODY } else { source });
+            }
+        }
+        if touched.are_all() {
+            node.trackers.keys.clear();
+            let clients: Vec<_> = node.trackers.clients.read().values().cloned().collect();
+            clients.iter().for_each(|record| self.tell(record, News::All));
+        }
+        self.turn.effects.reuse_touched(touched);
+    }
+
+    /// Notes a change of a key for those who are told of its prefixes.
+    fn note_changed(&mut self, name: &[u8], source: u64) {
+        let Self { node, receivers, .. } = self;
+        let prefixes = node.trackers.prefixes.read();
+        prefixes.matching(name, |audience| {
+            audience.note(name, source, |thread| {
+                node.inboxes.push(thread, Delivery::Changed(Arc::clone(audience)));
+                *receivers |= 1 << thread;
+            });
+        });
+    }
+
+    /// Tells a client that has read a key that it has changed.
+    fn tell_reader(&mut self, client: u64, name: &[u8], source: u64) {
+        let Some(record) = self.node.trackers.find(client) else { return };
+        let mode = record.tracking.mode().filter(|mode| !mode.broadcasts);
+        let is_told = mode.is_some_and(|mode| !(mode.no_loop && source == client));
+        if is_told {
+            self.tell(&record, News::Key(name.into()));
+        }
+    }
+
+    /// Tells a client, or the one that it has chosen. Of what its own command has done it is told
+    /// behind the reply.
+    fn tell(&mut self, record: &Arc<ClientRecord>, news: News) {
+        if record.id == self.own_news.client {
+            self.own_news.news.push(news);
+        } else {
+            self.tell_now(record, news);
+        }
+    }
+
+    fn tell_now(&mut self, record: &Arc<ClientRecord>, news: News) {
+        let Some(mode) = record.tracking.mode() else { return };
+        if mode.redirect == 0 {
+            return self.leave_for(record, news, false);
+        }
+        let target = self.node.clients.find(mode.redirect);
+        let is_here =
+            |target: &Arc<ClientRecord>| !target.has(flag::CLOSING) && !target.location.is_killed();
+        match target.filter(is_here) {
+            Some(target) => self.leave_for(&target, news, true),
+            None => {
+                record.tracking.set_broken();
+                self.leave_for(record, News::Broken(mode.redirect), false);
+            }
+        }
+    }
+
+    fn leave_for(&mut self, record: &Arc<ClientRecord>, news: News, redirected: bool) {
+        if record.tracking.push(news, redirected) {
+            // Or whoever takes it next looks for itself.
+            let thread = record.location.place_after().0 as usize;
+            if thread == self.index {
+                return self.deliveries.look_at(record);
+            }
+            self.node.inboxes.push(thread, Delivery::Look(Arc::clone(record)));
+            self.receivers |= 1 << thread;
+        }
+    }
+
+    /// Tells the members of a prefix on a thread of the keys that have changed.
+    pub fn tell_round(&mut self, audience: &ClientAudience, thread: usize) {
+        let Some(round) = audience.take(thread) else { return };
+        let mut encoded = None;
+        for member in &round.members {
+            self.tell_changed(member, &round.changed, &mut encoded);
+        }
+    }
+
+    fn tell_changed(
+        &mut self,
+        record: &Arc<ClientRecord>,
+        changed: &ChangedKeys,
+        encoded: &mut Option<Arc<Vec<u8>>>,
+    ) {
+        let Some(mode) = record.tracking.mode().filter(|mode| mode.broadcasts) else { return };
+        if let Some(news) = news_of(changed, mode.no_loop.then_some(record.id), encoded) {
+            self.tell_now(record, news);
+        }
+    }
+
+    /// The command of a client that tracks keys has replied: writes what it has changed itself.
+    fn end_own_news(&mut self, session: &Session, out: &mut Out) {
+        self.own_news.client = NOBODY;
+        let record = &session.record;
+        let redirects = session.tracking.as_ref().is_some_and(|state| state.redirect != 0);
+        for news in std::mem::take(&mut self.own_news.news) {
+            match redirects {
+                true => self.tell_now(&Arc::clone(record), news),
+                false => write(&news, false, session, out),
+            }
+        }
+    }
+
+    /// Forgets keys that clients have read while there are more than `tracking-table-max-keys`, and
+    /// all when nobody tracks any more. Returns whether there are still too many.
+    pub fn limit_tracked_keys(&mut self) -> bool {
+        let node = Arc::clone(&self.node);
+        let len = node.trackers.keys.len();
+        let max = match self.config.tracking_table_max_keys {
+            _ if len > 0 && !node.shard_sets.are_tracked() => 0,
+            0 => return false,
+            max => usize::try_from(max).unwrap_or(usize::MAX),
+        };
+        for _ in 0..FORGOTTEN_MAX {
+            if node.trackers.keys.len() <= max {
+                return false;
+            }
+            let start = self.random.next_u64() as usize;
+            if let Some((name, readers)) = node.trackers.keys.forget_one(start) {
+                readers.iter().for_each(|client| self.tell_reader(client, &name, NOBODY));
+            }
+        }
+        node.trackers.keys.len() > max
+    }
+}
+
+impl<L: ShardLocks> Executor<'_, L> {
+    /// Prepares for requests that have come together.
+    #[inline]
+    pub fn begin_batch(&mut self) {
+        if self.session.tracking.is_some() {
+            self.worker.prepare_tracking(self.session, self.out);
+        }
+    }
+
+    /// Runs a command of a client that tracks keys.
+    #[inline(never)]
+    pub(crate) fn run_tracking(&mut self, entry: &'static Entry, request: Request<'_>) -> Outcome {
+        // As in Redis, the client is told of keys that are evicted for the command before it runs.
+        if self.worker.is_limited() {
+            if let Some(outcome) = self.keep_to_memory(entry, &request) {
+                return outcome;
+            }
+            write_messages(self.session, self.out);
+        }
+        self.worker.will_remember(self.session, entry, &request.args);
+        if matches!(entry.call, Call::Node(_)) && self.worker.turn.effects.is_remembered() {
+            // It visits the shards of its keys, and lets them go.
+            self.worker.remember_reads();
+        }
+        self.worker.own_news.client = self.session.record.id;
+        let outcome = self.run_alone(entry, request);
+        self.worker.turn.effects.set_remembered(false);
+        self.worker.end_own_news(self.session, self.out);
+        let stays = outcome.is_later() || entry.name.starts_with("client|");
+        if !stays && self.session.transaction.is_none() {
+            self.session.end_announced();
+        }
+        outcome
+    }
+}
+
+/// Why something cannot be asked of tracking, as a reply.
+pub(crate) fn refusal(conflict: Conflict) -> Error {
+    use engine::TrackingError as E;
+    let text = |bytes: &[u8]| engine::echo(bytes);
+    let error = match conflict {
+        Conflict::PrefixWithoutBroadcast => E::PrefixWithoutBroadcast,
+        Conflict::BroadcastSwitched => E::BroadcastSwitched,
+        Conflict::ChoiceWithBroadcast => E::ChoiceWithBroadcast,
+        Conflict::InAndOut => E::InAndOut,
+        Conflict::ChoiceSwitched => E::ChoiceSwitched,
+        Conflict::OverlapsOwn(prefix, own) => E::OverlapsOwn(text(&prefix), text(&own)),
+        Conflict::OverlapsOther(prefix, other) => E::OverlapsOther(text(&prefix), text(&other)),
+        Conflict::NotTracking => E::NotTracking,
+        Conflict::DoesNotOptIn => E::DoesNotOptIn,
+        Conflict::DoesNotOptOut => E::DoesNotOptOut,
+    };
+    error.into()
+}

@@ -1,0 +1,330 @@
+//! Who is told of the changes of one prefix, and the keys that have changed and nobody was told of.
+//!
+//! The members of a thread are a part. A change is noted for each part; the thread, which is told
+//! that there is something, takes the keys later, all at once, and tells them to all members of the
+//! part. So a change costs as much as there are threads, and what comes while a thread has not kept
+//! up with telling adds to one list.
+//!
+//! ```text
+//!   note(key)  --+--> part of thread 1: {k1, k2}  members a, b    take(1) -> {k1, k2} for a, b
+//!                +--> part of thread 2: {k2}      members c
+//! ```
+//!
+//! A member belongs to one part at any time, and takes what its part has with it when it moves: it
+//! is told of every change between its [`join`](Audience::join) and its
+//! [`leave`](Audience::leave), once or twice. The lock is a leaf.
+
+use std::collections::BTreeMap;
+
+use parking_lot::Mutex;
+use resp::{Out, Reply};
+
+/// The bytes of keys that are kept for a part, about. Beyond, its members are told that any key may
+/// have changed.
+const KEYS_BYTES_MAX: usize = 4 << 20;
+/// What a key takes beside its name.
+const KEY_BYTES: usize = 64;
+
+/// The source of a change that no command of a client has made.
+pub const NOBODY: u64 = 0;
+
+/// Keys that have changed, each with the client that has changed it last.
+#[derive(Clone, Debug, Default)]
+pub struct ChangedKeys {
+    keys: BTreeMap<Box<[u8]>, u64>,
+    bytes: usize,
+    /// They were too many.
+    all: bool,
+}
+
+impl ChangedKeys {
+    fn is_empty(&self) -> bool {
+        self.keys.is_empty() && !self.all
+    }
+
+    fn add(&mut self, key: &[u8], source: u64) {
+        if self.all {
+            return;
+        }
+        if let Some(last) = self.keys.get_mut(key) {
+            *last = source;
+            return;
+        }
+        self.bytes += key.len() + KEY_BYTES;
+        if self.bytes > KEYS_BYTES_MAX {
+            *self = Self { all: true, ..Self::default() };
+            return;
+        }
+        self.keys.insert(key.into(), source);
+    }
+
+    /// Whether they were too many to name.
+    pub fn are_all(&self) -> bool {
+        self.all
+    }
+
+    /// Whether a client is the one that has changed some of them last.
+    pub fn has_source(&self, client: u64) -> bool {
+        self.keys.values().any(|source| *source == client)
+    }
+
+    /// The array of their names in the protocol, but for those that one client has changed last.
+    /// None: no other is left.
+    pub fn encode(&self, but: Option<u64>) -> Option<Vec<u8>> {
+        let is_told = |source: &u64| but.is_none_or(|client| client != *source);
+        let count = self.keys.values().filter(|source| is_told(source)).count();
+        if count == 0 {
+            return None;
+        }
+        let mut out = Out::default();
+        let mut reply = Reply::new(&mut out, false);
+        reply.array(count);
+        let told = self.keys.iter().filter(|(_, source)| is_told(source));
+        told.for_each(|(name, _)| reply.bulk(name));
+        Some(out.bytes)
+    }
+}
+
+#[derive(Debug)]
+struct Part<M> {
+    thread: usize,
+    /// By ascending number.
+    members: Vec<(u64, M)>,
+    changed: ChangedKeys,
+}
+
+/// What a thread tells its members.
+#[derive(Debug)]
+pub struct Round<M> {
+    /// The members.
+    pub members: Vec<M>,
+    /// The keys that have changed.
+    pub changed: ChangedKeys,
+}
+
+/// Who is told of the changes of one prefix.
+#[derive(Debug)]
+pub struct Audience<M> {
+    prefix: Box<[u8]>,
+    parts: Mutex<Vec<Part<M>>>,
+}
+
+impl<M: Clone> Audience<M> {
+    /// That of a prefix, without members.
+    pub fn new(prefix: &[u8]) -> Self {
+        Self { prefix: prefix.into(), parts: Mutex::new(Vec::new()) }
+    }
+
+    /// The prefix.
+    pub fn prefix(&self) -> &[u8] {
+        &self.prefix
+    }
+
+    /// Adds the client with this number to the part of a thread, unless it is a member.
+    pub fn join(&self, client: u64, member: M, thread: usize) {
+        let mut parts = self.parts.lock();
+        let is_member = |part: &Part<M>| part.place(client).is_ok();
+        if !parts.iter().any(is_member) {
+            add(&mut parts, (client, member), thread);
+        }
+    }
+
+    /// Removes a client. Returns whether there are no members any more.
+    pub fn leave(&self, client: u64) -> bool {
+        let mut parts = self.parts.lock();
+        take_out(&mut parts, client);
+        parts.is_empty()
+    }
+
+    /// Moves a client to the part of a thread, unless it is there. Returns what it has not been
+    /// told.
+    pub fn relocate(&self, client: u64, thread: usize) -> Option<ChangedKeys> {
+        let mut parts = self.parts.lock();
+        let part = parts.iter().find(|part| part.place(client).is_ok())?;
+        if part.thread == thread {
+            return None;
+        }
+        let changed = part.changed.clone();
+        let member = take_out(&mut parts, client)?;
+        add(&mut parts, (client, member), thread);
+        (!changed.is_empty()).then_some(changed)
+    }
+
+    /// Notes that a client, or [`NOBODY`], has changed a key. Calls `tell` for each thread that has
+    /// not been told that there is something to [take](Self::take).
+    pub fn note(&self, key: &[u8], source: u64, mut tell: impl FnMut(usize)) {
+        for part in self.parts.lock().iter_mut() {
+            if part.changed.is_empty() {
+                tell(part.thread);
+            }
+            part.changed.add(key, source);
+        }
+    }
+
+    /// How many members a thread has that have not been told of changes.
+    pub fn untold(&self, thread: usize) -> usize {
+        let parts = self.parts.lock();
+        let part = parts.iter().find(|part| part.thread == thread && !part.changed.is_empty());
+        part.map_or(0, |part| part.members.len())
+    }
+
+    /// Takes what a thread has to tell.
+    pub fn take(&self, thread: usize) -> Option<Round<M>> {
+        let mut parts = self.parts.lock();
+        let is_ready = |part: &&mut Part<M>| part.thread == thread && !part.changed.is_empty();
+        let part = parts.iter_mut().find(is_ready)?;
+        let members = part.members.iter().map(|(_, member)| member.clone()).collect();
+        Some(Round { members, changed: std::mem::take(&mut part.changed) })
+    }
+}
+
+impl<M> Part<M> {
+    fn place(&self, client: u64) -> Result<usize, usize> {
+        self.members.binary_search_by_key(&client, |(id, _)| *id)
+    }
+}
+
+fn add<M>(parts: &mut Vec<Part<M>>, member: (u64, M), thread: usize) {
+    let at = parts.iter().position(|part| part.thread == thread).unwrap_or_else(|| {
+        let changed = ChangedKeys::default();
+        parts.push(Part { thread, members: Vec::new(), changed });
+        parts.len() - 1
+    });
+    let part = &mut parts[at];
+    if let Err(place) = part.place(member.0) {
+        part.members.insert(place, member);
+    }
+}
+
+/// Takes a client out of its part, which goes with its last member.
+fn take_out<M>(parts: &mut Vec<Part<M>>, client: u64) -> Option<M> {
+    let found =
+        parts.iter().enumerate().find_map(|(at, part)| Some((at, part.place(client).ok()?)));
+    let (at, place) = found?;
+    let (_, member) = parts[at].members.remove(place);
+    if parts[at].members.is_empty() {
+        parts.swap_remove(at);
+    }
+    Some(member)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn text(changed: &ChangedKeys, but: Option<u64>) -> Option<String> {
+        changed.encode(but).map(|bytes| String::from_utf8(bytes).unwrap())
+    }
+
+    #[test]
+    fn a_round_names_each_key_once() {
+        let audience = Audience::new(b"");
+        audience.join(1, (), 2);
+        let mut told = Vec::new();
+        for (key, source) in [("b", 1), ("a", NOBODY), ("b", 5), ("c", 1)] {
+            audience.note(key.as_bytes(), source, |thread| told.push(thread));
+        }
+        assert_eq!(told, [2], "once until it takes them");
+        assert!(audience.take(1).is_none());
+        let round = audience.take(2).unwrap();
+        let all = text(&round.changed, None).unwrap();
+        assert_eq!(all, "*3\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\nc\r\n");
+        let but_own = text(&round.changed, Some(1)).unwrap();
+        assert_eq!(but_own, "*2\r\n$1\r\na\r\n$1\r\nb\r\n", "the last one who has changed it");
+        assert!(round.changed.has_source(5) && !round.changed.has_source(7));
+        assert!(audience.take(2).is_none());
+        audience.note(b"c", 1, |_| {});
+        assert_eq!(text(&audience.take(2).unwrap().changed, Some(1)), None);
+    }
+
+    #[test]
+    fn too_many_keys_are_all_keys() {
+        let audience = Audience::new(b"");
+        audience.join(1, (), 0);
+        for number in 0..KEYS_BYTES_MAX / 100 {
+            audience.note(format!("a key of a length: {number:045}").as_bytes(), NOBODY, |_| {});
+        }
+        let changed = audience.take(0).unwrap().changed;
+        assert!(changed.are_all() && changed.keys.is_empty());
+        audience.note(b"k", NOBODY, |_| {});
+        assert!(!audience.take(0).unwrap().changed.are_all());
+    }
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        Join(u64, usize),
+        Leave(u64),
+        Relocate(u64, usize),
+        Note(u8),
+        Take(usize),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            1 => (1u64..5, 0usize..3).prop_map(|(client, thread)| Step::Join(client, thread)),
+            1 => (1u64..5).prop_map(Step::Leave),
+            1 => (1u64..5, 0usize..3).prop_map(|(client, thread)| Step::Relocate(client, thread)),
+            4 => (0u8..10).prop_map(Step::Note),
+            2 => (0usize..3).prop_map(Step::Take),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn members_are_told_of_all_changes_and_threads_of_all_rounds(
+            steps in proptest::collection::vec(step(), 0..100)
+        ) {
+            let audience = Audience::new(b"");
+            // What each member must be told yet.
+            let mut untold: BTreeMap<u64, BTreeSet<Vec<u8>>> = BTreeMap::new();
+            let mut threads: BTreeSet<usize> = BTreeSet::new();
+            let tell = |untold: &mut BTreeMap<u64, BTreeSet<Vec<u8>>>,
+                            client: u64, changed: &ChangedKeys| {
+                let keys = untold.get_mut(&client).unwrap();
+                changed.keys.keys().for_each(|key| { keys.remove(&key.to_vec()); });
+            };
+            for step in steps {
+                match step {
+                    Step::Join(client, thread) => {
+                        audience.join(client, client, thread);
+                        untold.entry(client).or_default();
+                    }
+                    Step::Leave(client) => {
+                        untold.remove(&client);
+                        prop_assert_eq!(audience.leave(client), untold.is_empty());
+                    }
+                    Step::Relocate(client, thread) => {
+                        if let Some(changed) = audience.relocate(client, thread) {
+                            tell(&mut untold, client, &changed);
+                        }
+                    }
+                    Step::Note(key) => {
+                        audience.note(&[key], NOBODY, |thread| { threads.insert(thread); });
+                        untold.values_mut().for_each(|keys| { keys.insert(vec![key]); });
+                    }
+                    Step::Take(thread) => {
+                        if let Some(round) = audience.take(thread) {
+                            prop_assert!(threads.remove(&thread));
+                            for client in round.members {
+                                tell(&mut untold, client, &round.changed);
+                            }
+                        }
+                    }
+                }
+            }
+            for thread in threads {
+                if let Some(round) = audience.take(thread) {
+                    for client in round.members {
+                        tell(&mut untold, client, &round.changed);
+                    }
+                }
+            }
+            prop_assert!(untold.values().all(BTreeSet::is_empty), "{untold:?}");
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! Layer 4: client-side caching: which clients have read which keys, and who is told of changes of
+//! which prefixes.
+//!
+//! ```text
+//!   a read, in the default mode             a change of a key
+//!   +----------------------------+         +---------------------------------------+
+//!   | KeyTables::remember        |         | KeyTables::take   -> clients, once    |
+//!   |  key -> clients            |         | Prefixes::matching -> audiences       |
+//!   +----------------------------+         |  Audience::note: the keys of a round  |
+//!                                          +---------------------------------------+
+//!                                                             |
+//!        Audience::take, on each thread with members: one list of keys for all of them
+//! ```
+//!
+//! - [`options`]: what CLIENT TRACKING asks, what contradicts it, and which reads are remembered.
+//! - [`keys`]: the keys that clients have read, a table for each shard.
+//! - [`prefixes`]: the prefixes whose changes are broadcast, found without trying all.
+//! - [`audience`]: who is told of the changes of one prefix, and the keys that have changed.
+//!
+//! As in Redis, keys are known by their names alone, in whichever database they are. How clients
+//! are reached and what is written to them is the business of the layers above.
+#![forbid(unsafe_code)]
+
+pub mod audience;
+pub mod keys;
+pub mod options;
+pub mod prefixes;
+
+pub use audience::{Audience, Round};
+pub use keys::KeyTables;
+pub use options::{Conflict, Options, State};
+pub use prefixes::Prefixes;

@@ -1,0 +1,261 @@
+//! What CLIENT TRACKING asks, what contradicts it, and which reads of a client are remembered.
+//!
+//! ```text
+//!             ON               ON with other options of the same mode
+//!     off  -------->  default  ---------------------------------------> default
+//!      ^              |  opts in: what CLIENT CACHING YES announces is remembered
+//!      |     OFF      |  opts out: what CLIENT CACHING NO announces is not
+//!      +--------------+
+//!      |     OFF      |        ON adds prefixes
+//!      +-------- broadcast  ------------------> broadcast
+//! ```
+
+use std::collections::BTreeSet;
+
+/// A prefix of keys.
+pub type Prefix = Box<[u8]>;
+
+/// What CLIENT TRACKING ON asks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Options<'a> {
+    /// The number of the client that is told instead; 0: the client itself.
+    pub redirect: u64,
+    /// The client is told of all changes of keys with some prefixes, whatever it has read.
+    pub broadcasts: bool,
+    /// These prefixes; none: all keys.
+    pub prefixes: Vec<&'a [u8]>,
+    /// Only what follows CLIENT CACHING YES is remembered.
+    pub opts_in: bool,
+    /// What follows CLIENT CACHING NO is not.
+    pub opts_out: bool,
+    /// The client is not told of changes that it has made itself.
+    pub no_loop: bool,
+}
+
+/// Why something cannot be asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Conflict {
+    /// Prefixes without broadcast.
+    PrefixWithoutBroadcast,
+    /// The client broadcasts and is not to, or the other way round.
+    BroadcastSwitched,
+    /// To opt in or out of a broadcast.
+    ChoiceWithBroadcast,
+    /// To opt in and out.
+    InAndOut,
+    /// The client opts in and is to opt out, or the other way round.
+    ChoiceSwitched,
+    /// A prefix overlaps with one that the client has.
+    OverlapsOwn(Vec<u8>, Vec<u8>),
+    /// A prefix overlaps with another one of the same request.
+    OverlapsOther(Vec<u8>, Vec<u8>),
+    /// CLIENT CACHING from a client that does not track.
+    NotTracking,
+    /// CLIENT CACHING YES from one that does not opt in.
+    DoesNotOptIn,
+    /// CLIENT CACHING NO from one that does not opt out.
+    DoesNotOptOut,
+}
+
+/// What a client that tracks has asked.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct State {
+    /// The number of the client that is told instead; 0: itself.
+    pub redirect: u64,
+    broadcasts: bool,
+    opts_in: bool,
+    opts_out: bool,
+    no_loop: bool,
+    /// CLIENT CACHING has announced what comes next.
+    caching: bool,
+    prefixes: BTreeSet<Prefix>,
+}
+
+impl State {
+    /// What a client has asked that asks for `options`, and has asked for `before` if it tracks
+    /// already.
+    ///
+    /// # Errors
+    /// When that is a contradiction.
+    pub fn begin(before: Option<&Self>, options: &Options<'_>) -> Result<Self, Conflict> {
+        let Options { redirect, broadcasts, opts_in, opts_out, no_loop, .. } = *options;
+        if !broadcasts && !options.prefixes.is_empty() {
+            return Err(Conflict::PrefixWithoutBroadcast);
+        }
+        if before.is_some_and(|before| before.broadcasts != broadcasts) {
+            return Err(Conflict::BroadcastSwitched);
+        }
+        if broadcasts && (opts_in || opts_out) {
+            return Err(Conflict::ChoiceWithBroadcast);
+        }
+        if opts_in && opts_out {
+            return Err(Conflict::InAndOut);
+        }
+        let switches = |before: &Self| opts_in && before.opts_out || opts_out && before.opts_in;
+        if before.is_some_and(switches) {
+            return Err(Conflict::ChoiceSwitched);
+        }
+        let mut prefixes = before.map(|before| before.prefixes.clone()).unwrap_or_default();
+        check_overlaps(&prefixes, &options.prefixes)?;
+        if broadcasts && options.prefixes.is_empty() {
+            prefixes.insert(Prefix::default());
+        }
+        prefixes.extend(options.prefixes.iter().map(|prefix| Prefix::from(*prefix)));
+        let caching = before.is_some_and(|before| before.caching);
+        Ok(Self { redirect, broadcasts, opts_in, opts_out, no_loop, caching, prefixes })
+    }
+
+    /// CLIENT CACHING: `yes` or not.
+    ///
+    /// # Errors
+    /// When the client does not choose so.
+    pub fn announce(&mut self, yes: bool) -> Result<(), Conflict> {
+        match yes {
+            true if !self.opts_in => Err(Conflict::DoesNotOptIn),
+            false if !self.opts_out => Err(Conflict::DoesNotOptOut),
+            _ => {
+                self.caching = true;
+                Ok(())
+            }
+        }
+    }
+
+    /// What was announced is over.
+    pub fn end_announced(&mut self) {
+        self.caching = false;
+    }
+
+    /// Whether the keys that the running command reads are remembered.
+    pub fn remembers(&self) -> bool {
+        let is_chosen = match self.caching {
+            true => !self.opts_out,
+            false => !self.opts_in,
+        };
+        is_chosen && !self.broadcasts
+    }
+
+    /// Whether it is told of all changes of keys with its prefixes.
+    pub fn broadcasts(&self) -> bool {
+        self.broadcasts
+    }
+
+    /// Whether it is not told of changes that it has made itself.
+    pub fn no_loop(&self) -> bool {
+        self.no_loop
+    }
+
+    /// The prefixes, in ascending order.
+    pub fn prefixes(&self) -> &BTreeSet<Prefix> {
+        &self.prefixes
+    }
+
+    /// What CLIENT TRACKINGINFO calls the options, beside `on`.
+    pub fn words(&self) -> Vec<&'static str> {
+        let words = [
+            (self.broadcasts, "bcast"),
+            (self.opts_in, "optin"),
+            (self.opts_in && self.caching, "caching-yes"),
+            (self.opts_out, "optout"),
+            (self.opts_out && self.caching, "caching-no"),
+            (self.no_loop, "noloop"),
+        ];
+        words.into_iter().filter_map(|(is_so, word)| is_so.then_some(word)).collect()
+    }
+}
+
+/// Whether keys can begin with both: one of them is the beginning of the other.
+fn overlap(one: &[u8], other: &[u8]) -> bool {
+    one.starts_with(other) || other.starts_with(one)
+}
+
+fn check_overlaps(own: &BTreeSet<Prefix>, asked: &[&[u8]]) -> Result<(), Conflict> {
+    for (at, prefix) in asked.iter().enumerate() {
+        if let Some(own) = own.iter().find(|own| overlap(own, prefix)) {
+            return Err(Conflict::OverlapsOwn(prefix.to_vec(), own.to_vec()));
+        }
+        if let Some(other) = asked[at + 1..].iter().find(|other| overlap(other, prefix)) {
+            return Err(Conflict::OverlapsOther(prefix.to_vec(), other.to_vec()));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn begin(before: Option<&State>, words: &str) -> Result<State, Conflict> {
+        let mut options = Options::default();
+        for word in words.split_whitespace() {
+            match word {
+                "bcast" => options.broadcasts = true,
+                "optin" => options.opts_in = true,
+                "optout" => options.opts_out = true,
+                "noloop" => options.no_loop = true,
+                prefix => options.prefixes.push(prefix.as_bytes()),
+            }
+        }
+        State::begin(before, &options)
+    }
+
+    #[test]
+    fn what_contradicts_is_refused() {
+        let overlaps_own = |one: &str, own: &str| Conflict::OverlapsOwn(one.into(), own.into());
+        let overlaps = |one: &str, other: &str| Conflict::OverlapsOther(one.into(), other.into());
+        let cases = [
+            (None, "a:", Conflict::PrefixWithoutBroadcast),
+            (Some("bcast"), "", Conflict::BroadcastSwitched),
+            (Some(""), "bcast", Conflict::BroadcastSwitched),
+            (None, "bcast optin", Conflict::ChoiceWithBroadcast),
+            (None, "optin optout", Conflict::InAndOut),
+            (Some("optin"), "optout", Conflict::ChoiceSwitched),
+            (Some("optout"), "optin", Conflict::ChoiceSwitched),
+            (Some("bcast ab"), "bcast abc", overlaps_own("abc", "ab")),
+            (Some("bcast ab"), "bcast x a", overlaps_own("a", "ab")),
+            (None, "bcast x ab x", overlaps("x", "x")),
+            (None, "bcast ab x abc", overlaps("ab", "abc")),
+        ];
+        for (before, asked, conflict) in cases {
+            let before = before.map(|words| begin(None, words).unwrap());
+            assert_eq!(begin(before.as_ref(), asked), Err(conflict), "{before:?} {asked}");
+        }
+    }
+
+    #[test]
+    fn prefixes_add_up_and_the_rest_is_replaced() {
+        let first = begin(None, "bcast b noloop").unwrap();
+        let second = begin(Some(&first), "bcast a").unwrap();
+        assert!(!second.no_loop());
+        let prefixes: Vec<&[u8]> = second.prefixes().iter().map(|prefix| &**prefix).collect();
+        assert_eq!(prefixes, [&b"a"[..], b"b"]);
+        let all = begin(Some(&second), "bcast").unwrap();
+        assert_eq!(all.prefixes().len(), 3, "as in Redis, without an error");
+        // Both are kept by the choice of neither.
+        let opted = begin(None, "optin").unwrap();
+        assert!(begin(Some(&opted), "").unwrap().remembers());
+    }
+
+    #[test]
+    fn what_was_announced_decides_what_is_remembered() {
+        let remembers = |words: &str, announced: Option<bool>| {
+            let mut state = begin(None, words).unwrap();
+            if let Some(yes) = announced {
+                state.announce(yes).unwrap();
+            }
+            let remembered = state.remembers();
+            state.end_announced();
+            (remembered, state.remembers())
+        };
+        assert_eq!(remembers("", None), (true, true));
+        assert_eq!(remembers("bcast", None), (false, false));
+        assert_eq!(remembers("optin", None), (false, false));
+        assert_eq!(remembers("optin", Some(true)), (true, false));
+        assert_eq!(remembers("optout", None), (true, true));
+        assert_eq!(remembers("optout", Some(false)), (false, true));
+        let refused = |words: &str, yes| begin(None, words).unwrap().announce(yes);
+        assert_eq!(refused("optout", true), Err(Conflict::DoesNotOptIn));
+        assert_eq!(refused("optin", false), Err(Conflict::DoesNotOptOut));
+        assert_eq!(refused("", false), Err(Conflict::DoesNotOptOut));
+    }
+}
