@@ -5,6 +5,7 @@
 //! when none has one and the inbox is empty: all subscriptions were removed from the registry
 //! before, so nothing is on its way.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -18,6 +19,8 @@ use super::inboxes::{Delivery, Inboxes, Subscription};
 /// next turn.
 const MESSAGES_MAX: usize = 1024;
 const DELIVERIES_MAX: usize = 16 * 1024;
+/// Room that is kept for closed clients.
+const GONE_KEPT: usize = 64;
 
 /// What has come for the clients of one thread. The worker that answers for it beside a busy script
 /// shares it, so that messages are delivered meanwhile.
@@ -37,13 +40,15 @@ struct State {
     inbox: Option<Mailbox<Delivery>>,
     /// Those of its clients that have subscriptions.
     subscribers: Subscribers,
+    /// Closed clients whose subscriptions this thread may still be told of.
+    gone: HashSet<u64>,
 }
 
 impl Deliveries {
     /// Those of a thread that does not look into its inbox.
     pub(crate) fn new(thread: usize, inboxes: Arc<Inboxes>) -> Self {
-        let subscribers = Subscribers::default();
-        let state = State { thread, inboxes, inbox: None, subscribers };
+        let (subscribers, gone) = (Subscribers::default(), HashSet::new());
+        let state = State { thread, inboxes, inbox: None, subscribers, gone };
         Self { is_active: AtomicBool::new(false), state: Mutex::new(state) }
     }
 
@@ -121,6 +126,19 @@ impl Deliveries {
         }
     }
 
+    /// A client of this thread is closed, whose subscriptions have been removed. What has been told
+    /// of them, and is not taken in yet, is met with that: nothing is taken in here, so that to
+    /// close a client takes no longer when much has come for others.
+    pub(crate) fn forget(&self, client: u64) {
+        let state = &mut *self.state.lock();
+        state.subscribers.forget(client);
+        if state.inbox.is_some() {
+            state.gone.insert(client);
+            state.inboxes.push(state.thread, Delivery::Gone(client));
+            self.activate();
+        }
+    }
+
     /// A client has come to this thread, into this slot, after what was told of its subscriptions.
     pub fn arrived(&self, client: u64, slot: usize) {
         self.activate();
@@ -144,13 +162,20 @@ impl State {
             }
             Delivery::Begin(begin) => {
                 let Subscription { client, slot, kind, name, hash, moment } = *begin;
-                self.subscribers.add((client, slot), (kind, name, hash), moment);
+                if !self.gone.contains(&client) {
+                    self.subscribers.add((client, slot), (kind, name, hash), moment);
+                }
             }
             Delivery::End(end) => {
                 // What it was counted for has been taken in before.
                 self.subscribers.remove(end.client, (end.kind, &end.name, end.hash));
             }
             Delivery::Mark => {}
+            Delivery::Gone(client) => {
+                self.gone.remove(&client);
+                self.gone.shrink_to(GONE_KEPT);
+                self.subscribers.forget(client);
+            }
         }
         0
     }

@@ -34,6 +34,8 @@ pub enum Delivery {
     End(Box<Subscription>),
     /// All that was pushed before has been taken in.
     Mark,
+    /// Nothing more comes for a client of this thread, which is closed.
+    Gone(u64),
 }
 
 /// A subscription of a client, as another thread tells its owner.

@@ -143,14 +143,12 @@ pub(crate) fn note_change(worker: &Worker, session: &mut Session) {
 /// client's owner.
 pub fn forget(worker: &mut Worker, record: &ClientRecord) {
     let Some(subscriptions) = record.subscriptions.lock().take() else { return };
-    // One that was closed on its way is told of here, perhaps, and must not be learned of later.
-    worker.deliveries.receive_all();
     let node = &worker.node;
     for (kind, name, hash) in subscriptions.all() {
         node.pubsub.unsubscribe((kind, name, hash), worker.index, |_| {});
         worker.deliveries.subscribers().remove(record.id, (kind, name, hash));
     }
-    worker.deliveries.subscribers().forget(record.id);
+    worker.deliveries.forget(record.id);
     record.set_flag(flag::PUBSUB, false);
 }
 

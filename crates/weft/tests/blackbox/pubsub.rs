@@ -211,6 +211,43 @@ fn readers_that_are_too_slow_are_closed_and_share_a_long_message() {
     assert_eq!(next(&mut quick), "end");
 }
 
+/// One is closed while what came with its messages is written to the others.
+#[test]
+fn a_slow_reader_that_is_closed_takes_nothing_from_the_others() {
+    const MESSAGES: usize = 1000;
+    for threads in ["1", "3"] {
+        let server = Server::start(&["--io-threads", threads]);
+        let mut admin = server.client();
+        let limit = b"pubsub 1mb 0 0";
+        admin.ask_args(&[b"CONFIG", b"SET", b"client-output-buffer-limit", limit]);
+        let subscribe = |nth: usize| subscriber(&server, &format!("SUBSCRIBE c{}", nth % 3));
+        let mut quick: Vec<Client> = (0..12).map(subscribe).collect();
+        for round in 1..=3 {
+            let mut slow = subscriber(&server, "SUBSCRIBE big");
+            let script = format!(
+                "local text = string.rep('x', 12000)
+                for nth = 1, {MESSAGES} do
+                    redis.call('PUBLISH', 'c' .. nth % 3, nth)
+                    redis.call('PUBLISH', 'big', text)
+                end"
+            );
+            admin.ask_args(&[b"EVAL", script.as_bytes(), b"0"]);
+            for (at, client) in quick.iter_mut().enumerate() {
+                for number in (1..=MESSAGES).filter(|number| number % 3 == at % 3) {
+                    let message = client.read();
+                    assert_eq!(message.items()[1].text(), format!("c{}", at % 3), "{number}");
+                    assert_eq!(message.items()[2].text(), number.to_string());
+                }
+                assert_eq!(client.ask("PING").items()[0].text(), "pong");
+            }
+            slow.read_to_end();
+            eventually("the slow one is closed", || server.info("pubsub_clients") == "12");
+            let closed = server.info("client_output_buffer_limit_disconnections");
+            assert_eq!(closed, round.to_string());
+        }
+    }
+}
+
 #[test]
 fn blocked_and_busy_clients_receive_in_between() {
     let server = Server::start(&["--io-threads", "3"]);
