@@ -16,7 +16,7 @@ use crate::commands::table_with;
 use crate::config::Config;
 use crate::eviction::EvictionState;
 use crate::execution::table::Table;
-use crate::propagation::Inboxes;
+use crate::propagation::{Inboxes, subscribe};
 use crate::scripting::Scripting;
 use crate::stats::counters::ThreadCounters;
 use crate::stats::hot_keys::Session;
@@ -199,10 +199,12 @@ impl Node {
         client.has(flag::PAUSED) || self.waits.find(client.id).is_some()
     }
 
-    /// Marks a client as one to be closed, so that nothing leaves the keyspace for it any more.
-    /// Returns whether this caller was the first.
+    /// Marks a client as one to be closed, so that nothing leaves the keyspace for it any more, and
+    /// it counts among no subscribers. Returns whether this caller was the first.
     pub fn kill(&self, client: &ClientRecord) -> bool {
         let first = client.location.kill();
+        // A subscription that begins meanwhile is found here, or it finds the mark.
+        subscribe::stop_counting(self, client);
         // A wait that begins meanwhile is found here, or it finds the mark.
         if let Some(waiter) = self.waits.find_surely(client.id) {
             waiter.give_up();

@@ -248,6 +248,33 @@ fn a_slow_reader_that_is_closed_takes_nothing_from_the_others() {
     }
 }
 
+/// Clients that are killed receive nothing from the answer on, wherever they are.
+#[test]
+fn killed_subscribers_count_no_more() {
+    for model in MODELS {
+        let server = Server::start(model);
+        let mut admin = server.client();
+        for _ in 0..5 {
+            let mut killed: Vec<Client> =
+                (0..6).map(|_| subscriber(&server, "PSUBSCRIBE c* *")).collect();
+            killed.extend((0..6).map(|_| subscriber(&server, "SUBSCRIBE c d")));
+            let requests = ["CLIENT KILL TYPE pubsub", "PUBSUB NUMSUB c", "PUBSUB NUMPAT"];
+            let publish = ["PUBLISH c x", "PUBLISH d x", "PUBSUB CHANNELS"];
+            admin.send_raw(
+                &[requests, publish].concat().into_iter().flat_map(request).collect::<Vec<u8>>(),
+            );
+            assert_eq!(admin.read().int(), 12, "{model:?}");
+            assert_eq!(admin.read().items()[1].int(), 0, "{model:?}");
+            (0..3).for_each(|_| assert_eq!(admin.read().int(), 0, "{model:?}"));
+            assert_eq!(admin.read().items().len(), 0, "{model:?}");
+            killed.iter_mut().for_each(|client| drop(client.read_to_end()));
+        }
+        let mut client = subscriber(&server, "SUBSCRIBE c");
+        assert_eq!(admin.ask("PUBLISH c x").int(), 1);
+        assert_eq!(next(&mut client), "x");
+    }
+}
+
 #[test]
 fn blocked_and_busy_clients_receive_in_between() {
     let server = Server::start(&["--io-threads", "3"]);
