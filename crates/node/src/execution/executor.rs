@@ -32,6 +32,7 @@ use crate::execution::table::{Call, Entry};
 use crate::execution::worker::Worker;
 use crate::host::{GatedHost, ShardLocks};
 use crate::node::PAUSE_NONE;
+use crate::propagation::subscribe;
 
 /// What an error repeats of a name, and of all arguments together, in bytes.
 pub(crate) const ECHOED_BYTES_MAX: usize = 128;
@@ -302,6 +303,8 @@ impl<L: ShardLocks> Executor<'_, L> {
             if self.session.reply_mode == ReplyMode::Skip {
                 self.session.reply_mode = ReplyMode::On;
             }
+            // Messages are no replies.
+            subscribe::write_own(self.worker, self.session, self.out);
         }
         if matches!(outcome, Outcome::Close) {
             self.session.record.set_flag(flag::CLOSING, true);
@@ -379,7 +382,18 @@ impl<L: ShardLocks> Executor<'_, L> {
                 finish(result, cx.outcome, mark, &mut reply)
             }
             Call::Exec => self.exec(),
-            Call::Script(call) => self.run_script(call, entry, request),
+            Call::Script(call) => {
+                let outcome = self.run_script(call, entry, request);
+                let has_run = match outcome {
+                    Outcome::Done => true,
+                    Outcome::Failed => self.worker.refusal.is_none(),
+                    _ => false,
+                };
+                if has_run && self.session.reply_mode == ReplyMode::On {
+                    subscribe::write_own(self.worker, self.session, self.out);
+                }
+                outcome
+            }
             Call::Container => Outcome::Failed,
         }
     }

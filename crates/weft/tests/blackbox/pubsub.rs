@@ -275,6 +275,40 @@ fn killed_subscribers_count_no_more() {
     }
 }
 
+/// Own messages stay between the requests of their client that is not answered.
+#[test]
+fn what_a_client_publishes_itself_comes_before_what_it_asks_next() {
+    let server = Server::start(&["--io-threads", "3"]);
+    let mut client = server.client();
+    client.ask("HELLO 3");
+    client.send("SUBSCRIBE c");
+    client.read();
+    let requests = [
+        "CLIENT REPLY SKIP",
+        "PUBLISH c skipped",
+        "PING",
+        "EVAL return(redis.call('PUBLISH','c','script')) 0",
+        "CLIENT REPLY OFF",
+        "PUBLISH c off",
+        "SUBSCRIBE d",
+        "MULTI",
+        "PUBLISH d transaction",
+        "EXEC",
+        "UNSUBSCRIBE d",
+        "CLIENT REPLY ON",
+    ];
+    client.send_raw(&requests.map(request).concat());
+    assert_eq!(next(&mut client), "skipped");
+    assert_eq!(client.read().text(), "PONG");
+    assert_eq!(client.read().int(), 1);
+    assert_eq!(next(&mut client), "script");
+    assert_eq!(next(&mut client), "off");
+    assert_eq!(client.read().items()[0].text(), "subscribe");
+    assert_eq!(next(&mut client), "transaction");
+    assert_eq!(client.read().items()[0].text(), "unsubscribe");
+    assert_eq!(client.read().text(), "OK");
+}
+
 #[test]
 fn blocked_and_busy_clients_receive_in_between() {
     let server = Server::start(&["--io-threads", "3"]);
