@@ -212,6 +212,12 @@ impl Node {
         first
     }
 
+    /// Whether events of keys would go to a thread for which too much waits already.
+    pub(crate) fn holds_events(&self) -> bool {
+        let inboxes = &self.inboxes;
+        inboxes.are_some_full() && self.pubsub.reaches_events(|thread| inboxes.is_full(thread))
+    }
+
     /// Postpones commands, or only writes, from now on. While a pause runs, the stricter mode
     /// stays. When all that began before is over, [`run_pause`](Self::run_pause) says for how
     /// long; it is to be called with what this returns.

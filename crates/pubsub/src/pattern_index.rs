@@ -202,7 +202,7 @@ impl PatternIndex {
 }
 
 /// The literal bytes with which everything begins that a pattern matches, as far as they count.
-fn prefix_of(pattern: &[u8]) -> &[u8] {
+pub(crate) fn prefix_of(pattern: &[u8]) -> &[u8] {
     let is_special = |byte: &u8| matches!(byte, b'*' | b'?' | b'[' | b'\\');
     let len = pattern.iter().take(PREFIX_BYTES_MAX).position(is_special);
     &pattern[..len.unwrap_or(pattern.len().min(PREFIX_BYTES_MAX))]

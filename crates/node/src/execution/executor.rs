@@ -114,7 +114,7 @@ impl<L: ShardLocks> Executor<'_, L> {
     ) -> Option<Outcome> {
         let Some(remote) = self.worker.remote_otherwise else {
             return match place & self.worker.remote & !NOTIFIES {
-                0 => self.worker.node.inboxes.are_full().then_some(Outcome::Congested),
+                0 => self.worker.node.holds_events().then_some(Outcome::Congested),
                 SCRIPT => Some(Outcome::Script),
                 _ => Some(Outcome::MainThread),
             };

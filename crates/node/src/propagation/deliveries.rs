@@ -157,7 +157,7 @@ impl State {
     fn take_in(&mut self, delivery: Delivery) -> usize {
         match delivery {
             Delivery::Published(message) => {
-                self.inboxes.taken(&message);
+                self.inboxes.taken(self.thread, &message);
                 return self.subscribers.receive(message);
             }
             Delivery::Begin(begin) => {
@@ -186,7 +186,7 @@ impl Drop for State {
         if let Some(inbox) = self.inbox.take() {
             while let Some(delivery) = inbox.pop() {
                 if let Delivery::Published(message) = delivery {
-                    self.inboxes.taken(&message);
+                    self.inboxes.taken(self.thread, &message);
                 }
             }
             self.inboxes.close(self.thread, inbox);

@@ -19,8 +19,8 @@ use sync::mailbox::{Mailbox, Sender, Wake};
 
 use crate::config::IO_THREADS_MAX;
 
-/// What waits in all inboxes at most before those who publish have to wait, in bytes that it takes
-/// when it is delivered: small enough that it is delivered soon.
+/// What waits in an inbox at most before those who would add to it have to wait, in bytes that it
+/// takes when it is delivered: small enough that it is delivered soon.
 const BACKLOG_BYTES_MAX: usize = 16 << 20;
 
 /// Something for the clients of a thread.
@@ -64,13 +64,17 @@ struct Inbox {
     wake: Arc<ThreadWake>,
     /// The receiving end, while no thread has it.
     mailbox: Mutex<Option<Mailbox<Delivery>>>,
+    /// What the messages in it weigh, in bytes.
+    backlog: AtomicUsize,
 }
 
 /// One inbox for each thread that there can be.
 pub struct Inboxes {
     inboxes: Box<[Inbox]>,
-    /// What the messages in all inboxes weigh, in bytes.
-    backlog: AtomicUsize,
+    /// Inboxes that are full: how often one has become so, less how often one has ended to be.
+    full: AtomicUsize,
+    /// How often one has ended to be full.
+    relieved: AtomicUsize,
 }
 
 impl Inboxes {
@@ -84,10 +88,12 @@ impl Inboxes {
                     wake.wake();
                 }
             });
-            Inbox { sender: mailbox.sender(), wake, mailbox: Mutex::new(Some(mailbox)) }
+            let sender = mailbox.sender();
+            let mailbox = Mutex::new(Some(mailbox));
+            Inbox { sender, wake, mailbox, backlog: AtomicUsize::new(0) }
         };
         let inboxes = (0..usize::from(IO_THREADS_MAX)).map(inbox).collect();
-        Self { inboxes, backlog: AtomicUsize::new(0) }
+        Self { inboxes, full: AtomicUsize::new(0), relieved: AtomicUsize::new(0) }
     }
 
     /// The inbox of a thread, which `wake` wakes; none when another one has it.
@@ -107,10 +113,15 @@ impl Inboxes {
 
     /// Puts something into a thread's inbox. The caller [wakes](Self::wake) the thread later.
     pub(crate) fn push(&self, thread: usize, delivery: Delivery) {
+        let inbox = &self.inboxes[thread];
         if let Delivery::Published(message) = &delivery {
-            self.backlog.fetch_add(message.weight(), Ordering::Relaxed);
+            let weight = message.weight();
+            let before = inbox.backlog.fetch_add(weight, Ordering::Relaxed);
+            if before <= BACKLOG_BYTES_MAX && before + weight > BACKLOG_BYTES_MAX {
+                self.full.fetch_add(1, Ordering::Relaxed);
+            }
         }
-        self.inboxes[thread].sender.push(delivery);
+        inbox.sender.push(delivery);
     }
 
     /// Wakes a thread, if it sleeps, for what was pushed.
@@ -118,20 +129,37 @@ impl Inboxes {
         self.inboxes[thread].sender.wake();
     }
 
-    /// A message was taken out of an inbox.
-    pub(crate) fn taken(&self, message: &Published) {
-        self.backlog.fetch_sub(message.weight(), Ordering::Relaxed);
+    /// A message was taken out of a thread's inbox.
+    pub(crate) fn taken(&self, thread: usize, message: &Published) {
+        let weight = message.weight();
+        let before = self.inboxes[thread].backlog.fetch_sub(weight, Ordering::Relaxed);
+        if before > BACKLOG_BYTES_MAX && before - weight <= BACKLOG_BYTES_MAX {
+            self.full.fetch_sub(1, Ordering::Relaxed);
+            self.relieved.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
-    /// Whether so much waits to be delivered that those who publish have to wait.
-    pub fn are_full(&self) -> bool {
-        self.backlog.load(Ordering::Relaxed) > BACKLOG_BYTES_MAX
+    /// Whether so much waits for some thread that those who would add to it have to wait.
+    #[inline]
+    pub fn are_some_full(&self) -> bool {
+        self.full.load(Ordering::Relaxed) != 0
+    }
+
+    /// Whether so much waits for this thread.
+    pub fn is_full(&self, thread: usize) -> bool {
+        self.inboxes[thread].backlog.load(Ordering::Relaxed) > BACKLOG_BYTES_MAX
+    }
+
+    /// How often a thread has had room again for which too much waited. When this grows, those who
+    /// wait may go on.
+    pub fn relieved(&self) -> usize {
+        self.relieved.load(Ordering::Relaxed)
     }
 }
 
 impl std::fmt::Debug for Inboxes {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Inboxes").field("backlog", &self.backlog).finish_non_exhaustive()
+        f.debug_struct("Inboxes").field("full", &self.full).finish_non_exhaustive()
     }
 }
 
@@ -152,9 +180,15 @@ mod tests {
         for _ in 0..1000 {
             registry.subscribe(name, 1, |_| {});
         }
+        let other = (Kind::Channel, &b"other"[..], registry.hash(b"other"));
+        registry.subscribe(other, 2, |_| {});
+        let waits = |channel: &[u8]| {
+            inboxes.are_some_full()
+                && registry.reaches(Kind::Channel, channel, |thread| inboxes.is_full(thread))
+        };
         let payload = [b'x'; 1000];
         let mut published = 0;
-        while !inboxes.are_full() {
+        while !waits(b"c") {
             published += 1;
             registry.publish(Kind::Channel, (b"c", &payload), &mut |thread, message| {
                 inboxes.push(thread, Delivery::Published(message));
@@ -162,11 +196,21 @@ mod tests {
         }
         // Each takes a megabyte in the outputs of the subscribers.
         assert!((10..20).contains(&published), "{published}");
+        // Who publishes to others only goes on.
+        assert!(!waits(b"other") && !waits(b"nobody"));
+        assert!(!registry.reaches_events(|thread| inboxes.is_full(thread)));
+        let pattern = (Kind::Pattern, &b"*r"[..], registry.hash(b"*r"));
+        registry.subscribe(pattern, 1, |_| {});
+        assert!(waits(b"other") && !waits(b"nobody"));
+        assert!(registry.reaches_events(|thread| inboxes.is_full(thread)));
+        registry.transfer(pattern, (1, 2), |_| {});
+        assert!(!waits(b"other") && !registry.reaches_events(|thread| inboxes.is_full(thread)));
+        assert_eq!(inboxes.relieved(), 0);
         while let Some(Delivery::Published(message)) = mailbox.pop() {
-            inboxes.taken(&message);
+            inboxes.taken(1, &message);
         }
-        assert!(!inboxes.are_full());
-        assert_eq!(inboxes.backlog.load(Ordering::Relaxed), 0);
+        assert!(!inboxes.are_some_full() && inboxes.relieved() == 1);
+        assert_eq!(inboxes.inboxes[1].backlog.load(Ordering::Relaxed), 0);
         inboxes.close(1, mailbox);
         assert!(inboxes.open(1, Arc::new(|| {})).is_some());
     }

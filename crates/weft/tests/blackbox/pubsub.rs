@@ -2,11 +2,12 @@
 //! one order, whoever comes, goes or changes threads; and what those cost who do not read.
 
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use crate::client::request;
+use crate::client::{encode, request};
 use crate::server::{MODELS, eventually};
 use crate::{Client, Server, Value};
 
@@ -307,6 +308,52 @@ fn what_a_client_publishes_itself_comes_before_what_it_asks_next() {
     assert_eq!(next(&mut client), "transaction");
     assert_eq!(client.read().items()[0].text(), "unsubscribe");
     assert_eq!(client.read().text(), "OK");
+}
+
+/// Only those wait for a busy thread whose messages go there.
+#[test]
+fn a_busy_thread_holds_only_who_publishes_to_its_clients() {
+    const MESSAGES: usize = 250;
+    let options = ["--io-threads", "3", "--io-threads-always-active", "yes"];
+    let events = ["--notify-keyspace-events", "KEA", "--busy-reply-threshold", "100000"];
+    let server = Server::start(&[options, events].concat());
+    let mut on_threads = BTreeMap::<String, Vec<Client>>::new();
+    eventually("two threads have two clients", || {
+        let mut client = server.client();
+        on_threads.entry(thread_of(&mut client)).or_default().push(client);
+        on_threads.values().filter(|clients| clients.len() > 1).count() > 1
+    });
+    let mut pairs = on_threads.values_mut().filter(|clients| clients.len() > 1);
+    let [busy, receiver, ..] = &mut pairs.next().unwrap()[..] else { unreachable!() };
+    let [publisher, other, ..] = &mut pairs.next().unwrap()[..] else { unreachable!() };
+    receiver.send("SUBSCRIBE c");
+    receiver.read();
+    busy.send_raw(&encode(&[b"EVAL", b"while true do end", b"0"]));
+    eventually("the script runs", || other.ask("CLIENT LIST").text().contains("cmd=eval"));
+    let message = request(&format!("PUBLISH c {}", "x".repeat(100_000)));
+    let mut writer = publisher.writer();
+    thread::scope(|scope| {
+        scope.spawn(move || writer.write_all(&message.repeat(MESSAGES)).unwrap());
+        let mut published = 0;
+        // As much as may wait for a thread.
+        while published < 150 || !publisher.is_silent_for(Duration::from_millis(200)) {
+            assert_eq!(publisher.read().int(), 1);
+            published += 1;
+        }
+        assert!(published < MESSAGES, "it waits");
+        assert_eq!(other.ask("PUBLISH nobody x").int(), 0);
+        other.ok("SET k v");
+        other.ok("SCRIPT KILL");
+        (0..MESSAGES).for_each(|_| assert_eq!(next(receiver).len(), 100_000));
+        (published..MESSAGES).for_each(|_| assert_eq!(publisher.read().int(), 1));
+    });
+    assert_eq!(busy.read().text().split(' ').next(), Some("ERR"));
+}
+
+/// The thread that serves a client.
+fn thread_of(client: &mut Client) -> String {
+    let info = client.ask("CLIENT INFO").text();
+    info.split(' ').find_map(|field| field.strip_prefix("io-thread=")).unwrap().to_owned()
 }
 
 #[test]
