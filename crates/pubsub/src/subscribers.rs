@@ -21,7 +21,7 @@ use std::sync::Arc;
 use hashbrown::HashTable;
 use resp::Out;
 
-use crate::message::{Kind, Name, Published, write};
+use crate::message::{DELIVERY_BYTES, Kind, Name, Published, write};
 
 /// The end of a subscription that goes on.
 const NEVER: u64 = u64::MAX;
@@ -75,10 +75,13 @@ struct Client {
     slot: Option<usize>,
     subscriptions: usize,
     kept: Vec<Kept>,
-    kept_bytes: usize,
     pending: Vec<Item>,
+    /// What both take in its output, about.
+    waiting_bytes: usize,
     /// It is among those for whom something is pending.
     is_ready: bool,
+    /// Too much was. It receives nothing any more.
+    is_given_up: bool,
 }
 
 /// A client for whom something is to be written.
@@ -179,9 +182,10 @@ impl Subscribers {
             slot,
             subscriptions: 0,
             kept: Vec::new(),
-            kept_bytes: 0,
             pending: Vec::new(),
+            waiting_bytes: 0,
             is_ready: false,
+            is_given_up: false,
         });
         self.by_id.insert(id, at);
         at
@@ -247,17 +251,22 @@ impl Subscribers {
         let number = self.first.wrapping_add(self.messages.len() as u32);
         let Self { clients, channels, patterns, shard_channels, ready, .. } = self;
         let mut receivers = 0;
+        let bytes = message.body().len() + DELIVERY_BYTES;
         let mut give = |followed: &Followed, moment: u64, pattern: u32| {
             for place in &followed.clients {
                 if !(place.since..place.until).contains(&moment) {
                     continue;
                 }
                 let Some(Some(client)) = clients.get_mut(place.at) else { continue };
+                if client.is_given_up {
+                    continue;
+                }
                 if !client.is_ready {
                     client.is_ready = true;
                     ready.push(place.at);
                 }
                 client.pending.push(Item { message: number, pattern });
+                client.waiting_bytes += bytes;
                 receivers += 1;
             }
         };
@@ -300,8 +309,8 @@ impl Subscribers {
             for Kept { kind, pattern, body } in std::mem::take(&mut client.kept) {
                 write(&body, kind, pattern.as_ref(), (out, resp3));
             }
-            client.kept_bytes = 0;
         }
+        client.waiting_bytes = 0;
         for item in client.pending.drain(..) {
             let Some((message, pattern)) = resolve(&self.messages, self.first, item) else {
                 continue;
@@ -314,8 +323,8 @@ impl Subscribers {
         }
     }
 
-    /// Keeps what is pending for a client for whom nothing can be written now. Returns the bytes
-    /// that are kept for it.
+    /// Keeps what is pending for a client for whom nothing can be written now. Returns how many
+    /// bytes wait for it, about.
     pub fn keep(&mut self, pending: Pending) -> usize {
         let Some(client) = client_of(&mut self.clients, pending) else { return 0 };
         for item in client.pending.drain(..) {
@@ -323,14 +332,45 @@ impl Subscribers {
                 continue;
             };
             let body = Arc::clone(message.body());
-            client.kept_bytes += body.len();
             client.kept.push(Kept { kind: message.kind, pattern: pattern.cloned(), body });
         }
         if !client.is_ready {
             client.is_ready = true;
             self.ready.push(pending.at);
         }
-        client.kept_bytes
+        client.waiting_bytes
+    }
+
+    /// Gives up the clients for whom so many bytes or more wait: those are dropped, and they
+    /// receive nothing any more. Returns their numbers. They stay among those for whom something
+    /// is to be written, so that their thread looks at them.
+    pub fn give_up(&mut self, bytes_max: usize) -> Vec<u64> {
+        let mut given_up = Vec::new();
+        for client in self.clients.iter_mut().flatten() {
+            if client.waiting_bytes >= bytes_max {
+                (client.kept, client.pending) = (Vec::new(), Vec::new());
+                client.waiting_bytes = 0;
+                client.is_given_up = true;
+                given_up.push(client.id);
+            }
+        }
+        if !given_up.is_empty() {
+            self.drop_unwanted();
+        }
+        given_up
+    }
+
+    /// Drops what no client waits for of the messages that are here. They keep their numbers.
+    fn drop_unwanted(&mut self) {
+        let mut is_wanted = vec![false; self.messages.len()];
+        for item in self.clients.iter().flatten().flat_map(|client| &client.pending) {
+            if let Some(wanted) = is_wanted.get_mut(item.message.wrapping_sub(self.first) as usize)
+            {
+                *wanted = true;
+            }
+        }
+        let all = self.messages.iter_mut().zip(is_wanted);
+        all.filter(|(_, wanted)| !wanted).for_each(|(message, _)| message.drop_body());
     }
 
     /// Writes all that is pending for one client, in the middle of a round.

@@ -126,6 +126,13 @@ impl Deliveries {
         }
     }
 
+    /// Takes in what has come, and gives up the clients for whom so many bytes or more wait by now.
+    /// Returns their numbers.
+    pub(crate) fn give_up(&self, bytes_max: usize) -> Vec<u64> {
+        self.receive_all();
+        self.subscribers().give_up(bytes_max)
+    }
+
     /// A client of this thread is closed, whose subscriptions have been removed. What has been told
     /// of them, and is not taken in yet, is met with that: nothing is taken in here, so that to
     /// close a client takes no longer when much has come for others.

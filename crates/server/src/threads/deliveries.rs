@@ -65,6 +65,10 @@ impl IoThread {
         let here = client.filter(|(_, client)| client.session.record.id == pending.id);
         let Some((slot, client)) = here else { return self.keep(pending) };
         worker.deliveries.subscribers().write(pending, out, client.session.resp3);
+        if client.session.record.location.is_killed() {
+            out.clear();
+            return self.close(slot);
+        }
         if client.state.is_closing() {
             // It has had its last reply.
             out.clear();

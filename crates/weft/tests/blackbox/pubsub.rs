@@ -310,6 +310,40 @@ fn what_a_client_publishes_itself_comes_before_what_it_asks_next() {
     assert_eq!(client.read().text(), "OK");
 }
 
+/// What a script or a transaction publishes cannot be written before its end, and is bounded by the
+/// limit of those who are to receive it.
+#[test]
+fn a_script_that_publishes_much_costs_its_readers_not_the_memory() {
+    let publish = "local text = string.rep('x', 1000000)
+        for nth = 1, 400 do
+            redis.call('PUBLISH', 'c', text)
+            if nth % 100 == 0 then redis.call('PUBLISH', 'd', nth) end
+        end";
+    let notify = "local key = string.rep('x', 500000)
+        for nth = 1, 400 do
+            redis.call('SET', key, nth)
+            redis.call('DEL', key)
+            if nth % 100 == 0 then redis.call('PUBLISH', 'd', nth) end
+        end";
+    for script in [publish, notify] {
+        let server = Server::start(&["--io-threads", "1", "--notify-keyspace-events", "KA"]);
+        let mut admin = server.client();
+        let limit = b"pubsub 8mb 0 0";
+        admin.ask_args(&[b"CONFIG", b"SET", b"client-output-buffer-limit", limit]);
+        let mut quiet = subscriber(&server, "SUBSCRIBE d");
+        let mut readers: Vec<Client> =
+            (0..3).map(|_| subscriber(&server, "PSUBSCRIBE c* __key*")).collect();
+        let before = server.process().memory("VmHWM");
+        admin.ask_args(&[b"EVAL", script.as_bytes(), b"0"]);
+        let grown = server.process().memory("VmHWM").saturating_sub(before);
+        assert!(grown < 100 << 20, "{} MB", grown >> 20);
+        (1..=4).for_each(|nth| assert_eq!(next(&mut quiet), (100 * nth).to_string()));
+        readers.iter_mut().for_each(|client| drop(client.read_to_end()));
+        assert_eq!(server.info("client_output_buffer_limit_disconnections"), "3");
+        assert_eq!(admin.ask("PUBLISH d x").int(), 1);
+    }
+}
+
 /// Only those wait for a busy thread whose messages go there.
 #[test]
 fn a_busy_thread_holds_only_who_publishes_to_its_clients() {
