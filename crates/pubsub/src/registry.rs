@@ -23,6 +23,7 @@ use hashbrown::HashTable;
 use super::shim::{AtomicUsize, Mutex, Ordering, RwLock};
 use crate::message::{COPIED_BYTES_MAX, Kind, Matches, Name, Published, encode};
 use crate::pattern_index::{PatternIndex, prefix_of};
+use crate::subscribers::shrink;
 use crate::threads::Threads;
 
 /// Locks for each of the two kinds of channels.
@@ -190,6 +191,7 @@ impl Registry {
             found.get_mut().threads.remove(thread);
             if found.get().threads.is_empty() {
                 found.remove();
+                shrink(&mut bucket.channels, |channel| channel.hash);
                 channels.count.fetch_sub(1, Ordering::Relaxed);
             }
         }

@@ -210,6 +210,7 @@ impl Subscribers {
         clients.remove(place);
         if clients.is_empty() {
             found.remove();
+            shrink(self.table(kind), |followed| followed.hash);
         }
         let Some(Some(client)) = self.clients.get_mut(at) else { return };
         client.subscriptions -= 1;
@@ -399,6 +400,18 @@ impl Subscribers {
         self.messages.shrink_to(PENDING_KEPT);
     }
 }
+
+/// Gives back most of the room of a table that needs a small part of it.
+pub(crate) fn shrink<T>(table: &mut HashTable<T>, hash: impl Fn(&T) -> u64) {
+    let len = table.len();
+    if table.capacity() > SHRINK_FROM && table.capacity() / SHRINK_RATIO >= len {
+        table.shrink_to(2 * len, hash);
+    }
+}
+
+/// Places from which on a table shrinks, and those that it has for each one in use when it does.
+pub(crate) const SHRINK_FROM: usize = 64;
+pub(crate) const SHRINK_RATIO: usize = 8;
 
 /// Places that lists keep from round to round.
 const PENDING_KEPT: usize = 64;
