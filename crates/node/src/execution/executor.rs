@@ -114,7 +114,8 @@ impl<L: ShardLocks> Executor<'_, L> {
     ) -> Option<Outcome> {
         let Some(remote) = self.worker.remote_otherwise else {
             return match place & self.worker.remote & !NOTIFIES {
-                0 => self.worker.node.holds_events().then_some(Outcome::Congested),
+                0 if self.worker.node.holds_events() => Some(Outcome::Congested),
+                0 => self.execute_notified(entry, request),
                 SCRIPT => Some(Outcome::Script),
                 _ => Some(Outcome::MainThread),
             };
@@ -126,6 +127,29 @@ impl<L: ShardLocks> Executor<'_, L> {
             return Some(Outcome::MainThread);
         }
         Some(self.run(entry, request))
+    }
+
+    /// A command that changes keys, of a client that may be notified of that itself: the events
+    /// follow its reply at once. None: it is an ordinary command after all.
+    fn execute_notified(&mut self, entry: &'static Entry, request: Request<'_>) -> Option<Outcome> {
+        let is_paused = self.worker.node.pause.load(Ordering::Relaxed) != PAUSE_NONE;
+        if is_paused || !self.session.is_subscribed() {
+            return None;
+        }
+        let outcome = self.run(entry, request);
+        if self.has_run(&outcome) {
+            subscribe::write_own(self.worker, self.session, self.out);
+        }
+        Some(outcome)
+    }
+
+    /// Whether nothing of a command is to come any more.
+    fn has_run(&self, outcome: &Outcome) -> bool {
+        match outcome {
+            Outcome::Done => true,
+            Outcome::Failed => self.worker.refusal.is_none(),
+            _ => false,
+        }
     }
 
     /// Answers that a script has run for too long.
@@ -384,12 +408,7 @@ impl<L: ShardLocks> Executor<'_, L> {
             Call::Exec => self.exec(),
             Call::Script(call) => {
                 let outcome = self.run_script(call, entry, request);
-                let has_run = match outcome {
-                    Outcome::Done => true,
-                    Outcome::Failed => self.worker.refusal.is_none(),
-                    _ => false,
-                };
-                if has_run && self.session.reply_mode == ReplyMode::On {
+                if self.has_run(&outcome) && self.session.reply_mode == ReplyMode::On {
                     subscribe::write_own(self.worker, self.session, self.out);
                 }
                 outcome

@@ -308,6 +308,16 @@ fn what_a_client_publishes_itself_comes_before_what_it_asks_next() {
     assert_eq!(next(&mut client), "transaction");
     assert_eq!(client.read().items()[0].text(), "unsubscribe");
     assert_eq!(client.read().text(), "OK");
+    client.ok("CONFIG SET notify-keyspace-events KEA");
+    client.send("PSUBSCRIBE __keyevent*");
+    client.read();
+    client.send_raw(&["SET k v", "INCR k", "DEL k", "PING"].map(request).concat());
+    assert_eq!(client.read().text(), "OK");
+    assert_eq!(next(&mut client), "k");
+    assert!(client.read().text().starts_with("ERR"));
+    assert_eq!(client.read().int(), 1);
+    assert_eq!(next(&mut client), "k");
+    assert_eq!(client.read().text(), "PONG");
 }
 
 /// What a script or a transaction publishes cannot be written before its end, and is bounded by the
