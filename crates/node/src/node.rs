@@ -17,7 +17,7 @@ use crate::config::Config;
 use crate::eviction::{ClientMemory, EvictionState};
 use crate::execution::table::Table;
 use crate::propagation::requests::ShownRequests;
-use crate::propagation::{Inboxes, Trackers};
+use crate::propagation::{Inboxes, Trackers, subscribe};
 use crate::scripting::Scripting;
 use crate::stats::counters::ThreadCounters;
 use crate::stats::hot_keys::Session;
@@ -218,15 +218,23 @@ impl Node {
         client.has(flag::PAUSED) || self.waits.find(client.id).is_some()
     }
 
-    /// Marks a client as one to be closed, so that nothing leaves the keyspace for it any more.
-    /// Returns whether this caller was the first.
+    /// Marks a client as one to be closed, so that nothing leaves the keyspace for it any more, and
+    /// it counts among no subscribers. Returns whether this caller was the first.
     pub fn kill(&self, client: &ClientRecord) -> bool {
         let first = client.location.kill();
+        // A subscription that begins meanwhile is found here, or it finds the mark.
+        subscribe::stop_counting(self, client);
         // A wait that begins meanwhile is found here, or it finds the mark.
         if let Some(waiter) = self.waits.find_surely(client.id) {
             waiter.give_up();
         }
         first
+    }
+
+    /// Whether events of keys would go to a thread for which too much waits already.
+    pub(crate) fn holds_events(&self) -> bool {
+        let inboxes = &self.inboxes;
+        inboxes.are_some_full() && self.pubsub.reaches_events(|thread| inboxes.is_full(thread))
     }
 
     /// Postpones commands, or only writes, from now on. While a pause runs, the stricter mode

@@ -72,8 +72,8 @@ pub struct Published {
     receivers: u32,
 }
 
-/// What a delivery of a message takes whose body is shared, about, in bytes.
-const DELIVERY_BYTES: usize = 64;
+/// What a delivery of a message takes beside its body, about, in bytes.
+pub(crate) const DELIVERY_BYTES: usize = 64;
 
 impl Published {
     pub(crate) fn new(
@@ -102,6 +102,11 @@ impl Published {
     /// The same for a thread with so many subscriptions that receive it.
     pub(crate) fn to(&self, receivers: usize) -> Self {
         Self { receivers: u32::try_from(receivers).unwrap_or(u32::MAX), ..self.clone() }
+    }
+
+    /// Drops the body: nobody waits for it.
+    pub(crate) fn drop_body(&mut self) {
+        (self.body, self.channel, self.matches) = (Arc::default(), 0..0, None);
     }
 
     /// Bytes that it will have taken in memory when it is delivered, about.

@@ -20,6 +20,7 @@ use base::hash::KeyHasher;
 use hashbrown::HashTable;
 
 use crate::message::Name;
+use crate::subscribers::{SHRINK_FROM, SHRINK_RATIO};
 use crate::threads::Threads;
 
 /// Bytes of a literal beginning by which patterns are told apart.
@@ -106,6 +107,22 @@ impl PatternIndex {
         found.threads.remove(thread);
         if found.threads.is_empty() {
             self.take_out(at);
+            if self.patterns.len() > SHRINK_FROM && self.patterns.len() / SHRINK_RATIO >= self.len()
+            {
+                self.shrink();
+            }
+        }
+    }
+
+    /// Makes everything anew for the few patterns that are left of many.
+    fn shrink(&mut self) {
+        let before = std::mem::replace(self, Self::new(self.hasher));
+        self.patterns.reserve_exact(2 * before.by_name.len());
+        for Pattern { name, hash, threads, .. } in before.patterns.into_iter().flatten() {
+            let at = self.insert(hash, name);
+            if let Some(pattern) = &mut self.patterns[at] {
+                pattern.threads = threads;
+            }
         }
     }
 
@@ -202,7 +219,7 @@ impl PatternIndex {
 }
 
 /// The literal bytes with which everything begins that a pattern matches, as far as they count.
-fn prefix_of(pattern: &[u8]) -> &[u8] {
+pub(crate) fn prefix_of(pattern: &[u8]) -> &[u8] {
     let is_special = |byte: &u8| matches!(byte, b'*' | b'?' | b'[' | b'\\');
     let len = pattern.iter().take(PREFIX_BYTES_MAX).position(is_special);
     &pattern[..len.unwrap_or(pattern.len().min(PREFIX_BYTES_MAX))]
@@ -258,6 +275,25 @@ mod tests {
             prop_assert!(index.is_empty() && index.by_prefix.is_empty());
             prop_assert_eq!(index.lengths, [0; PREFIX_BYTES_MAX + 1]);
         }
+    }
+
+    #[test]
+    fn patterns_that_are_gone_leave_no_room_behind() {
+        let mut index = PatternIndex::new(KeyHasher::new(1));
+        let name = |number: usize| format!("{number}.*");
+        (0..10_000).for_each(|number| drop(index.add(name(number).as_bytes(), number % 3)));
+        for number in (0..10_000).filter(|number| number % 100 != 0) {
+            index.remove(name(number).as_bytes(), number % 3);
+        }
+        assert_eq!(index.len(), 100);
+        let room = [index.patterns.capacity(), index.free.capacity(), index.by_name.capacity()];
+        assert!(room.iter().all(|places| *places < 2000), "{room:?}");
+        assert!(index.by_prefix.capacity() < 2000, "{}", index.by_prefix.capacity());
+        for number in (0..10_000).step_by(100) {
+            assert_eq!(matching(&index, format!("{number}.x").as_bytes()).len(), 1);
+            index.remove(name(number).as_bytes(), number % 3);
+        }
+        assert!(index.is_empty() && index.patterns.capacity() <= SHRINK_FROM);
     }
 
     #[test]

@@ -22,7 +22,8 @@ use hashbrown::HashTable;
 
 use super::shim::{AtomicUsize, Mutex, Ordering, RwLock};
 use crate::message::{COPIED_BYTES_MAX, Kind, Matches, Name, Published, encode};
-use crate::pattern_index::PatternIndex;
+use crate::pattern_index::{PatternIndex, prefix_of};
+use crate::subscribers::shrink;
 use crate::threads::Threads;
 
 /// Locks for each of the two kinds of channels.
@@ -94,6 +95,8 @@ pub struct Registry {
     patterns: RwLock<Patterns>,
     /// Patterns in the index.
     pattern_count: AtomicUsize,
+    /// Where those are who may receive events of keys.
+    event_followers: Mutex<Threads>,
 }
 
 impl Registry {
@@ -106,6 +109,7 @@ impl Registry {
             requests: Channels::new(1),
             patterns: RwLock::new(Patterns { index: PatternIndex::new(hasher), moment: 0 }),
             pattern_count: AtomicUsize::new(0),
+            event_followers: Mutex::new(Threads::default()),
         }
     }
 
@@ -130,6 +134,9 @@ impl Registry {
         thread: usize,
         announce: impl FnOnce(&Registered),
     ) -> Registered {
+        if may_be_event(kind, name) {
+            self.event_followers.lock().add(thread);
+        }
         if kind == Kind::Pattern {
             let mut patterns = self.patterns.write();
             patterns.moment += 1;
@@ -170,6 +177,9 @@ impl Registry {
         thread: usize,
         announce: impl FnOnce(u64),
     ) -> u64 {
+        if may_be_event(kind, name) {
+            self.event_followers.lock().remove(thread);
+        }
         if kind == Kind::Pattern {
             let mut patterns = self.patterns.write();
             patterns.moment += 1;
@@ -188,6 +198,7 @@ impl Registry {
             found.get_mut().threads.remove(thread);
             if found.get().threads.is_empty() {
                 found.remove();
+                shrink(&mut bucket.channels, |channel| channel.hash);
                 channels.count.fetch_sub(1, Ordering::Relaxed);
             }
         }
@@ -204,6 +215,11 @@ impl Registry {
         (from, to): (usize, usize),
         announce: impl FnOnce(u64),
     ) -> u64 {
+        if may_be_event(kind, name) {
+            let mut followers = self.event_followers.lock();
+            followers.add(to);
+            followers.remove(from);
+        }
         if kind == Kind::Pattern {
             let mut patterns = self.patterns.write();
             patterns.moment += 1;
@@ -309,6 +325,33 @@ impl Registry {
         found.threads.iter().for_each(|(thread, clients)| send(thread, message.to(clients)));
     }
 
+    /// Whether a message to a channel would go to one of the threads that are asked for.
+    pub fn reaches(
+        &self,
+        kind: Kind,
+        channel: &[u8],
+        is_asked_for: impl Fn(usize) -> bool,
+    ) -> bool {
+        let reaches = |threads: &Threads| threads.iter().any(|(thread, _)| is_asked_for(thread));
+        let hash = self.hasher.hash(channel);
+        let bucket = self.of(kind).bucket(hash).lock();
+        if bucket.find(hash, channel).is_some_and(|found| reaches(&found.threads)) {
+            return true;
+        }
+        drop(bucket);
+        let mut reached = false;
+        if kind != Kind::Shard && self.pattern_count.load(Ordering::Relaxed) != 0 {
+            let patterns = self.patterns.read();
+            patterns.index.matching(channel, |_, _, threads| reached |= reaches(threads));
+        }
+        reached
+    }
+
+    /// Whether events of keys may go to one of the threads that are asked for.
+    pub fn reaches_events(&self, is_asked_for: impl Fn(usize) -> bool) -> bool {
+        self.event_followers.lock().iter().any(|(thread, _)| is_asked_for(thread))
+    }
+
     fn has_receivers(&self, kind: Kind, is_matched: bool, (channel, hash): (&[u8], u64)) -> bool {
         let mut matches = self.of(kind).bucket(hash).lock().find(hash, channel).is_some();
         if is_matched && !matches {
@@ -340,5 +383,20 @@ impl Registry {
             names.extend(bucket.lock().channels.iter().map(|channel| channel.name.clone()));
         }
         names
+    }
+}
+
+/// What the channels of all events of keys begin with.
+const EVENTS: &[u8] = b"__key";
+
+/// Whether events of keys may be published to a channel, or one that matches a pattern.
+fn may_be_event(kind: Kind, name: &[u8]) -> bool {
+    match kind {
+        Kind::Channel => name.starts_with(EVENTS),
+        Kind::Pattern => {
+            let start = prefix_of(name);
+            start.starts_with(EVENTS) || EVENTS.starts_with(start)
+        }
+        Kind::Shard | Kind::Requests => false,
     }
 }

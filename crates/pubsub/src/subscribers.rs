@@ -9,6 +9,9 @@
 //! A round takes messages in, then everything that waits for a client is written at once. A client
 //! for which nothing can be written now, because it is away, keeps its messages in order.
 //!
+//! Messages have numbers that go on from round to round, so what is taken in while a round is
+//! written belongs to the next one: it outlives the end of the round, and its numbers stay true.
+//!
 //! A client that has no subscriptions left stays until its messages are written. It deliberately
 //! knows nothing of sockets: `slot` is where its thread keeps the client, and means nothing here.
 
@@ -18,7 +21,7 @@ use std::sync::Arc;
 use hashbrown::HashTable;
 use resp::Out;
 
-use crate::message::{Kind, Name, Published, write};
+use crate::message::{DELIVERY_BYTES, Kind, Name, Published, write};
 
 /// The end of a subscription that goes on.
 const NEVER: u64 = u64::MAX;
@@ -50,9 +53,10 @@ impl Followed {
     }
 }
 
-/// A message of the round, and the pattern by which a client receives it.
+/// A message that is here, and the pattern by which a client receives it.
 #[derive(Clone, Copy, Debug)]
 struct Item {
+    /// Its number.
     message: u32,
     pattern: u32,
 }
@@ -71,10 +75,13 @@ struct Client {
     slot: Option<usize>,
     subscriptions: usize,
     kept: Vec<Kept>,
-    kept_bytes: usize,
     pending: Vec<Item>,
+    /// What both take in its output, about.
+    waiting_bytes: usize,
     /// It is among those for whom something is pending.
     is_ready: bool,
+    /// Too much was. It receives nothing any more.
+    is_given_up: bool,
 }
 
 /// A client for whom something is to be written.
@@ -97,8 +104,12 @@ pub struct Subscribers {
     patterns: HashTable<Followed>,
     shard_channels: HashTable<Followed>,
     requests: HashTable<Followed>,
-    /// The messages of the round.
+    /// The messages of the round, and behind them those of the next one.
     messages: Vec<Published>,
+    /// The number of the first one. It wraps.
+    first: u32,
+    /// How many of them belong to the round that is written.
+    in_round: usize,
     ready: Vec<usize>,
 }
 
@@ -173,9 +184,10 @@ impl Subscribers {
             slot,
             subscriptions: 0,
             kept: Vec::new(),
-            kept_bytes: 0,
             pending: Vec::new(),
+            waiting_bytes: 0,
             is_ready: false,
+            is_given_up: false,
         });
         self.by_id.insert(id, at);
         at
@@ -200,17 +212,22 @@ impl Subscribers {
         clients.remove(place);
         if clients.is_empty() {
             found.remove();
+            shrink(self.table(kind), |followed| followed.hash);
         }
         let Some(Some(client)) = self.clients.get_mut(at) else { return };
         client.subscriptions -= 1;
-        if client.subscriptions == 0 && !client.is_ready {
+        // Of one that the round has not reached something is pending, too.
+        let has_pending = client.is_ready || !client.pending.is_empty() || !client.kept.is_empty();
+        if client.subscriptions == 0 && !has_pending {
             self.leave(at);
         }
     }
 
-    /// Forgets a client with whatever is pending for it. Its subscriptions have been removed.
+    /// Forgets a client with whatever is pending for it, if its subscriptions have been removed.
     pub fn forget(&mut self, id: u64) {
-        if let Some(at) = self.by_id.get(&id).copied() {
+        if let Some(at) = self.by_id.get(&id).copied()
+            && self.clients[at].as_ref().is_some_and(|client| client.subscriptions == 0)
+        {
             self.leave(at);
         }
     }
@@ -226,26 +243,33 @@ impl Subscribers {
         }
         if self.by_id.is_empty() {
             // What thousands of clients have needed.
-            *self = Self { messages: std::mem::take(&mut self.messages), ..Self::default() };
+            let messages = std::mem::take(&mut self.messages);
+            let (first, in_round) = (self.first, self.in_round);
+            *self = Self { messages, first, in_round, ..Self::default() };
         }
     }
 
     /// Takes in a message. Returns to how many subscriptions it goes.
     pub fn receive(&mut self, message: Published) -> usize {
-        let number = self.messages.len() as u32;
+        let number = self.first.wrapping_add(self.messages.len() as u32);
         let Self { clients, channels, patterns, shard_channels, requests, ready, .. } = self;
         let mut receivers = 0;
+        let bytes = message.body().len() + DELIVERY_BYTES;
         let mut give = |followed: &Followed, moment: u64, pattern: u32| {
             for place in &followed.clients {
                 if !(place.since..place.until).contains(&moment) {
                     continue;
                 }
                 let Some(Some(client)) = clients.get_mut(place.at) else { continue };
+                if client.is_given_up {
+                    continue;
+                }
                 if !client.is_ready {
                     client.is_ready = true;
                     ready.push(place.at);
                 }
                 client.pending.push(Item { message: number, pattern });
+                client.waiting_bytes += bytes;
                 receivers += 1;
             }
         };
@@ -271,10 +295,12 @@ impl Subscribers {
         receivers
     }
 
-    /// The clients for whom something is to be written. For each of them, call either
-    /// [`write`](Self::write) or [`keep`](Self::keep), and then [`end_round`](Self::end_round).
+    /// Begins a round: lists the clients for whom something is to be written. For each of them,
+    /// unless it is [forgotten](Self::forget) meanwhile, call either [`write`](Self::write) or
+    /// [`keep`](Self::keep), and then [`end_round`](Self::end_round).
     pub fn take_ready(&mut self, ready: &mut Vec<Pending>) {
         ready.clear();
+        self.in_round = self.messages.len();
         for at in self.ready.drain(..) {
             if let Some(Some(client)) = self.clients.get_mut(at) {
                 client.is_ready = false;
@@ -283,19 +309,19 @@ impl Subscribers {
         }
     }
 
-    /// Writes all that is pending for a client.
+    /// Writes all that is pending for a client, if it is still here.
     pub fn write(&mut self, pending: Pending, out: &mut Out, resp3: bool) {
-        let Some(client) = self.clients.get_mut(pending.at).and_then(Option::as_mut) else {
-            return;
-        };
+        let Some(client) = client_of(&mut self.clients, pending) else { return };
         if !client.kept.is_empty() {
             for Kept { kind, pattern, body } in std::mem::take(&mut client.kept) {
                 write(&body, kind, pattern.as_ref(), (out, resp3));
             }
-            client.kept_bytes = 0;
         }
+        client.waiting_bytes = 0;
         for item in client.pending.drain(..) {
-            let (message, pattern) = resolve(&self.messages, item);
+            let Some((message, pattern)) = resolve(&self.messages, self.first, item) else {
+                continue;
+            };
             write(message.body(), message.kind, pattern, (out, resp3));
         }
         client.pending.shrink_to(PENDING_KEPT);
@@ -304,21 +330,54 @@ impl Subscribers {
         }
     }
 
-    /// Keeps what is pending for a client for whom nothing can be written now. Returns the bytes
-    /// that are kept for it.
+    /// Keeps what is pending for a client for whom nothing can be written now. Returns how many
+    /// bytes wait for it, about.
     pub fn keep(&mut self, pending: Pending) -> usize {
-        let Some(client) = self.clients.get_mut(pending.at).and_then(Option::as_mut) else {
-            return 0;
-        };
+        let Some(client) = client_of(&mut self.clients, pending) else { return 0 };
         for item in client.pending.drain(..) {
-            let (message, pattern) = resolve(&self.messages, item);
+            let Some((message, pattern)) = resolve(&self.messages, self.first, item) else {
+                continue;
+            };
             let body = Arc::clone(message.body());
-            client.kept_bytes += body.len();
             client.kept.push(Kept { kind: message.kind, pattern: pattern.cloned(), body });
         }
-        client.is_ready = true;
-        self.ready.push(pending.at);
-        client.kept_bytes
+        if !client.is_ready {
+            client.is_ready = true;
+            self.ready.push(pending.at);
+        }
+        client.waiting_bytes
+    }
+
+    /// Gives up the clients for whom so many bytes or more wait: those are dropped, and they
+    /// receive nothing any more. Returns their numbers. They stay among those for whom something
+    /// is to be written, so that their thread looks at them.
+    pub fn give_up(&mut self, bytes_max: usize) -> Vec<u64> {
+        let mut given_up = Vec::new();
+        for client in self.clients.iter_mut().flatten() {
+            if client.waiting_bytes >= bytes_max {
+                (client.kept, client.pending) = (Vec::new(), Vec::new());
+                client.waiting_bytes = 0;
+                client.is_given_up = true;
+                given_up.push(client.id);
+            }
+        }
+        if !given_up.is_empty() {
+            self.drop_unwanted();
+        }
+        given_up
+    }
+
+    /// Drops what no client waits for of the messages that are here. They keep their numbers.
+    fn drop_unwanted(&mut self) {
+        let mut is_wanted = vec![false; self.messages.len()];
+        for item in self.clients.iter().flatten().flat_map(|client| &client.pending) {
+            if let Some(wanted) = is_wanted.get_mut(item.message.wrapping_sub(self.first) as usize)
+            {
+                *wanted = true;
+            }
+        }
+        let all = self.messages.iter_mut().zip(is_wanted);
+        all.filter(|(_, wanted)| !wanted).for_each(|(message, _)| message.drop_body());
     }
 
     /// Writes all that is pending for one client, in the middle of a round.
@@ -339,18 +398,42 @@ impl Subscribers {
         !self.ready.is_empty()
     }
 
-    /// Ends a round: whatever came in it is written or kept.
+    /// Ends a round: whatever came in it is written or kept. What has come since it began stays.
     pub fn end_round(&mut self) {
-        self.messages.clear();
+        let ended = std::mem::take(&mut self.in_round);
+        self.messages.drain(..ended);
+        self.first = self.first.wrapping_add(ended as u32);
         self.messages.shrink_to(PENDING_KEPT);
     }
 }
 
+/// Gives back most of the room of a table that needs a small part of it.
+pub(crate) fn shrink<T>(table: &mut HashTable<T>, hash: impl Fn(&T) -> u64) {
+    let len = table.len();
+    if table.capacity() > SHRINK_FROM && table.capacity() / SHRINK_RATIO >= len {
+        table.shrink_to(2 * len, hash);
+    }
+}
+
+/// Places from which on a table shrinks, and those that it has for each one in use when it does.
+pub(crate) const SHRINK_FROM: usize = 64;
+pub(crate) const SHRINK_RATIO: usize = 8;
+
 /// Places that lists keep from round to round.
 const PENDING_KEPT: usize = 64;
 
-fn resolve(messages: &[Published], item: Item) -> (&Published, Option<&Name>) {
-    let message = &messages[item.message as usize];
+/// The client in a place, unless that has passed to another one.
+fn client_of(clients: &mut [Option<Client>], pending: Pending) -> Option<&mut Client> {
+    clients.get_mut(pending.at)?.as_mut().filter(|client| client.id == pending.id)
+}
+
+/// A message that is here, of which the first has the number `first`, and the pattern by which a
+/// client receives it.
+fn resolve(messages: &[Published], first: u32, item: Item) -> Option<(&Published, Option<&Name>)> {
+    let message = messages.get(item.message.wrapping_sub(first) as usize);
+    debug_assert!(message.is_some(), "what is pending is here");
+    let message = message?;
     let matches = message.matches.as_ref().filter(|_| item.pattern != NO_PATTERN);
-    (message, matches.map(|matches| &matches.patterns[item.pattern as usize].0))
+    let pattern = matches.and_then(|matches| matches.patterns.get(item.pattern as usize));
+    Some((message, pattern.map(|(name, _)| name)))
 }

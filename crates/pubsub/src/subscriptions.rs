@@ -20,9 +20,26 @@ pub struct Subscriptions {
     shard_channels: BTreeMap<Name, u64>,
     requests: BTreeMap<Name, u64>,
     bytes: usize,
+    /// On which thread the registry counts the client; none: nowhere any more.
+    counted_on: Option<usize>,
 }
 
 impl Subscriptions {
+    /// None yet, of a client that the registry counts on a thread, or nowhere.
+    pub fn new(counted_on: Option<usize>) -> Self {
+        Self { counted_on, ..Self::default() }
+    }
+
+    /// On which thread the registry counts the client; none: nowhere any more.
+    pub fn counted_on(&self) -> Option<usize> {
+        self.counted_on
+    }
+
+    /// Says on which thread the registry counts the client from now on. Returns where it did.
+    pub fn count_on(&mut self, thread: Option<usize>) -> Option<usize> {
+        std::mem::replace(&mut self.counted_on, thread)
+    }
+
     fn of(&self, kind: Kind) -> &BTreeMap<Name, u64> {
         match kind {
             Kind::Channel => &self.channels,

@@ -160,7 +160,11 @@ fn publish(
     args: &mut Args<'_>,
     reply: &mut Reply<'_>,
 ) -> Result<(), Error> {
-    if !cx.is_nested && cx.worker.node.inboxes.are_full() {
+    let (pubsub, inboxes) = (&cx.worker.node.pubsub, &cx.worker.node.inboxes);
+    if !cx.is_nested
+        && inboxes.are_some_full()
+        && pubsub.reaches(kind, args.text(1), |thread| inboxes.is_full(thread))
+    {
         cx.outcome = Outcome::Congested;
         return Ok(());
     }

@@ -107,11 +107,14 @@ impl Worker {
             return Room::Enough;
         }
         let Some(mut evictor) = self.evictor.take() else { return Room::Enough };
-        let (none_left, in_use) = match self.evict(&mut evictor, locks) {
+        let start = locks.tsc();
+        let (none_left, in_use) = match self.evict(&mut evictor, locks, start) {
             Evicted::NoneLeft => (true, false),
             Evicted::InUse => (false, true),
             Evicted::Some => (false, false),
         };
+        let took_us = self.micros(locks.tsc().wrapping_sub(start));
+        self.note_latency("eviction-cycle", took_us / 1000);
         self.evictor = Some(evictor);
         blocking::deliver(self, waker);
         let used = self.used_bytes(locks);
@@ -131,16 +134,21 @@ impl Worker {
     }
 
     /// Evicts until memory is below its limit, or will be when what waits is freed, or until the
-    /// time is over.
-    fn evict<L: ShardLocks>(&mut self, evictor: &mut Evictor, locks: &L) -> Evicted {
+    /// time is over, which began at `start`.
+    fn evict<L: ShardLocks>(&mut self, evictor: &mut Evictor, locks: &L, start: u64) -> Evicted {
         let limit = self.limit;
         let Some(choice) = limit.choice else { return Evicted::NoneLeft };
-        let start = locks.tsc();
+        let is_measured = self.config.latency.monitor_threshold_ms != 0;
         let (mut steps, mut misses, mut in_use) = (0, 0, 0);
         while self.used_bytes(locks) - self.node.used_memory.doomed() > limit.bytes {
+            let step_start = is_measured.then(|| locks.tsc());
             match evictor.step(self, locks, (&limit, choice)) {
                 Step::NoneLeft => return Evicted::NoneLeft,
                 Step::Evicted => {
+                    if let Some(start) = step_start {
+                        let took_us = self.micros(locks.tsc().wrapping_sub(start));
+                        self.note_latency("evict-del", took_us / 1000);
+                    }
                     (misses, in_use) = (0, 0);
                     steps += 1;
                 }

@@ -32,6 +32,7 @@ use crate::execution::table::{Call, Entry};
 use crate::execution::worker::Worker;
 use crate::host::{GatedHost, ShardLocks};
 use crate::node::PAUSE_NONE;
+use crate::propagation::subscribe;
 
 /// What an error repeats of a name, and of all arguments together, in bytes.
 pub(crate) const ECHOED_BYTES_MAX: usize = 128;
@@ -117,7 +118,8 @@ impl<L: ShardLocks> Executor<'_, L> {
     ) -> Option<Outcome> {
         let Some(remote) = self.worker.remote_otherwise else {
             return match place & self.worker.remote & !NOTIFIES {
-                0 => self.worker.node.inboxes.are_full().then_some(Outcome::Congested),
+                0 if self.worker.node.holds_events() => Some(Outcome::Congested),
+                0 => self.execute_notified(entry, request),
                 SCRIPT => Some(Outcome::Script),
                 _ => Some(Outcome::MainThread),
             };
@@ -129,6 +131,29 @@ impl<L: ShardLocks> Executor<'_, L> {
             return Some(Outcome::MainThread);
         }
         Some(self.run(entry, request))
+    }
+
+    /// A command that changes keys, of a client that may be notified of that itself: the events
+    /// follow its reply at once. None: it is an ordinary command after all.
+    fn execute_notified(&mut self, entry: &'static Entry, request: Request<'_>) -> Option<Outcome> {
+        let is_paused = self.worker.node.pause.load(Ordering::Relaxed) != PAUSE_NONE;
+        if is_paused || !self.session.is_subscribed() {
+            return None;
+        }
+        let outcome = self.run(entry, request);
+        if self.has_run(&outcome) {
+            subscribe::write_own(self.worker, self.session, self.out);
+        }
+        Some(outcome)
+    }
+
+    /// Whether nothing of a command is to come any more.
+    fn has_run(&self, outcome: &Outcome) -> bool {
+        match outcome {
+            Outcome::Done => true,
+            Outcome::Failed => self.worker.refusal.is_none(),
+            _ => false,
+        }
     }
 
     /// Answers that a script has run for too long.
@@ -314,6 +339,8 @@ impl<L: ShardLocks> Executor<'_, L> {
             if self.session.reply_mode == ReplyMode::Skip {
                 self.session.reply_mode = ReplyMode::On;
             }
+            // Messages are no replies.
+            subscribe::write_own(self.worker, self.session, self.out);
         }
         if matches!(outcome, Outcome::Close) {
             self.session.record.set_flag(flag::CLOSING, true);
@@ -391,7 +418,13 @@ impl<L: ShardLocks> Executor<'_, L> {
                 finish(result, cx.outcome, mark, &mut reply)
             }
             Call::Exec => self.exec(),
-            Call::Script(call) => self.run_script(call, entry, request),
+            Call::Script(call) => {
+                let outcome = self.run_script(call, entry, request);
+                if self.has_run(&outcome) && self.session.reply_mode == ReplyMode::On {
+                    subscribe::write_own(self.worker, self.session, self.out);
+                }
+                outcome
+            }
             Call::Container => Outcome::Failed,
         }
     }

@@ -423,10 +423,32 @@ impl Worker {
     pub(crate) fn publish(&mut self, kind: Kind, channel: &[u8], payload: &[u8]) -> usize {
         // Redis replicates PUBLISH, and does not log it: as soon as there are replicas, here.
         let Self { node, receivers, .. } = self;
-        node.pubsub.publish(kind, (channel, payload), &mut |thread, message| {
+        let count = node.pubsub.publish(kind, (channel, payload), &mut |thread, message| {
             node.inboxes.push(thread, Delivery::Published(message));
             *receivers |= 1 << thread;
-        })
+        });
+        if count > 0 && node.inboxes.is_full(self.index) {
+            self.give_up_slow_readers();
+        }
+        count
+    }
+
+    /// A script, a transaction or a command on many keys publishes more than this thread can write
+    /// meanwhile: gives up those of its clients for whom more waits than may.
+    #[cold]
+    fn give_up_slow_readers(&mut self) {
+        let bytes_max = self.config.client_output_buffer_limit.pubsub.hard_bytes;
+        if bytes_max == 0 {
+            return;
+        }
+        for client in self.deliveries.give_up(usize::try_from(bytes_max).unwrap_or(usize::MAX)) {
+            if let Some(record) = self.node.clients.find(client)
+                && self.node.kill(&record)
+            {
+                // The thread closes it when it writes to it the next time.
+                self.stats.output_limit_closes.add(1);
+            }
+        }
     }
 
     /// Whether threads are to be [woken](Self::wake_receivers).

@@ -5,7 +5,7 @@
 //! when none has one and the inbox is empty: all subscriptions were removed from the registry
 //! before, so nothing is on its way. Once a client has tracked keys, all threads look.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -21,6 +21,8 @@ use crate::clients::ClientRecord;
 /// next turn.
 const MESSAGES_MAX: usize = 1024;
 const DELIVERIES_MAX: usize = 16 * 1024;
+/// Room that is kept for closed clients.
+const GONE_KEPT: usize = 64;
 
 /// What has come for the clients of one thread. The worker that answers for it beside a busy script
 /// shares it, so that messages are delivered meanwhile.
@@ -45,15 +47,22 @@ struct State {
     looks: VecDeque<Arc<ClientRecord>>,
     /// Of changes of these prefixes clients of this thread are to be told.
     changed: Vec<Arc<ClientAudience>>,
+    /// Closed clients whose subscriptions this thread may still be told of.
+    gone: HashSet<u64>,
 }
 
 impl Deliveries {
     /// Those of a thread that does not look into its inbox.
     pub(crate) fn new(thread: usize, inboxes: Arc<Inboxes>) -> Self {
-        let subscribers = Subscribers::default();
-        let (looks, changed) = (VecDeque::new(), Vec::new());
-        let of_state = Arc::clone(&inboxes);
-        let state = State { thread, inboxes: of_state, inbox: None, subscribers, looks, changed };
+        let state = State {
+            thread,
+            inboxes: Arc::clone(&inboxes),
+            inbox: None,
+            subscribers: Subscribers::default(),
+            looks: VecDeque::new(),
+            changed: Vec::new(),
+            gone: HashSet::new(),
+        };
         Self { is_active: AtomicBool::new(false), inboxes, state: Mutex::new(state) }
     }
 
@@ -159,6 +168,26 @@ impl Deliveries {
         }
     }
 
+    /// Takes in what has come, and gives up the clients for whom so many bytes or more wait by now.
+    /// Returns their numbers.
+    pub(crate) fn give_up(&self, bytes_max: usize) -> Vec<u64> {
+        self.receive_all();
+        self.subscribers().give_up(bytes_max)
+    }
+
+    /// A client of this thread is closed, whose subscriptions have been removed. What has been told
+    /// of them, and is not taken in yet, is met with that: nothing is taken in here, so that to
+    /// close a client takes no longer when much has come for others.
+    pub(crate) fn forget(&self, client: u64) {
+        let state = &mut *self.state.lock();
+        state.subscribers.forget(client);
+        if state.inbox.is_some() {
+            state.gone.insert(client);
+            state.inboxes.push(state.thread, Delivery::Gone(client));
+            self.activate();
+        }
+    }
+
     /// A client has come to this thread, into this slot, after what was told of its subscriptions.
     pub fn arrived(&self, client: u64, slot: usize) {
         self.activate();
@@ -182,7 +211,9 @@ impl State {
             }
             Delivery::Begin(begin) => {
                 let Subscription { client, slot, kind, name, hash, moment } = *begin;
-                self.subscribers.add((client, slot), (kind, name, hash), moment);
+                if !self.gone.contains(&client) {
+                    self.subscribers.add((client, slot), (kind, name, hash), moment);
+                }
             }
             Delivery::End(end) => {
                 // What it was counted for has been taken in before.
@@ -191,6 +222,11 @@ impl State {
             Delivery::Look(record) => self.looks.push_back(record),
             Delivery::Changed(audience) => self.changed.push(audience),
             Delivery::Mark => {}
+            Delivery::Gone(client) => {
+                self.gone.remove(&client);
+                self.gone.shrink_to(GONE_KEPT);
+                self.subscribers.forget(client);
+            }
         }
         0
     }

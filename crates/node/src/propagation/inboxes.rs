@@ -21,8 +21,8 @@ use super::ClientAudience;
 use crate::clients::ClientRecord;
 use crate::config::IO_THREADS_MAX;
 
-/// What waits in all inboxes at most before those who publish have to wait, in bytes that it takes
-/// when it is delivered: small enough that it is delivered soon.
+/// What waits in an inbox at most before those who would add to it have to wait, in bytes that it
+/// takes when it is delivered: small enough that it is delivered soon.
 const BACKLOG_BYTES_MAX: usize = 16 << 20;
 
 /// Lines of MONITOR that wait in the inbox of one thread at most, in the same bytes. Nobody waits
@@ -44,6 +44,8 @@ pub enum Delivery {
     Changed(Arc<ClientAudience>),
     /// All that was pushed before has been taken in.
     Mark,
+    /// Nothing more comes for a client of this thread, which is closed.
+    Gone(u64),
 }
 
 /// A subscription of a client, as another thread tells its owner.
@@ -72,6 +74,8 @@ struct Inbox {
     wake: Arc<ThreadWake>,
     /// The receiving end, while no thread has it.
     mailbox: Mutex<Option<Mailbox<Delivery>>>,
+    /// What the messages in it weigh, in bytes, but for the lines of MONITOR.
+    backlog: AtomicUsize,
     /// What the lines of MONITOR in it weigh, in bytes.
     lines: AtomicUsize,
     /// Those who watch on this thread are told to go, because there were too many.
@@ -81,10 +85,12 @@ struct Inbox {
 /// One inbox for each thread that there can be.
 pub struct Inboxes {
     inboxes: Box<[Inbox]>,
-    /// What the messages in all inboxes weigh, in bytes, but for the lines of MONITOR.
-    backlog: AtomicUsize,
     /// Every thread looks into its inbox.
     all_active: AtomicBool,
+    /// Inboxes that are full: how often one has become so, less how often one has ended to be.
+    full: AtomicUsize,
+    /// How often one has ended to be full.
+    relieved: AtomicUsize,
 }
 
 impl Inboxes {
@@ -98,11 +104,21 @@ impl Inboxes {
                     wake.wake();
                 }
             });
-            let (sender, mailbox) = (mailbox.sender(), Mutex::new(Some(mailbox)));
-            Inbox { sender, wake, mailbox, lines: AtomicUsize::new(0), is_cut: false.into() }
+            Inbox {
+                sender: mailbox.sender(),
+                wake,
+                mailbox: Mutex::new(Some(mailbox)),
+                backlog: AtomicUsize::new(0),
+                lines: AtomicUsize::new(0),
+                is_cut: AtomicBool::new(false),
+            }
         };
-        let inboxes = (0..usize::from(IO_THREADS_MAX)).map(inbox).collect();
-        Self { inboxes, backlog: AtomicUsize::new(0), all_active: AtomicBool::new(false) }
+        Self {
+            inboxes: (0..usize::from(IO_THREADS_MAX)).map(inbox).collect(),
+            all_active: AtomicBool::new(false),
+            full: AtomicUsize::new(0),
+            relieved: AtomicUsize::new(0),
+        }
     }
 
     /// The inbox of a thread, which `wake` wakes; none when another one has it.
@@ -122,15 +138,23 @@ impl Inboxes {
 
     /// Puts something into a thread's inbox. The caller [wakes](Self::wake) the thread later.
     pub(crate) fn push(&self, thread: usize, delivery: Delivery) {
+        let inbox = &self.inboxes[thread];
         if let Delivery::Published(message) = &delivery {
-            self.counter(thread, message).fetch_add(message.weight(), Ordering::Relaxed);
+            self.count_pushed(inbox, message);
         }
-        self.inboxes[thread].sender.push(delivery);
+        inbox.sender.push(delivery);
     }
 
-    /// What counts a message on its way to a thread.
-    fn counter(&self, thread: usize, message: &Published) -> &AtomicUsize {
-        if message.is_request() { &self.inboxes[thread].lines } else { &self.backlog }
+    fn count_pushed(&self, inbox: &Inbox, message: &Published) {
+        let weight = message.weight();
+        if message.is_request() {
+            inbox.lines.fetch_add(weight, Ordering::Relaxed);
+            return;
+        }
+        let before = inbox.backlog.fetch_add(weight, Ordering::Relaxed);
+        if before <= BACKLOG_BYTES_MAX && before + weight > BACKLOG_BYTES_MAX {
+            self.full.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     /// Whether a thread may get more lines of MONITOR.
@@ -177,18 +201,39 @@ impl Inboxes {
 
     /// A message was taken out of a thread's inbox.
     pub(crate) fn taken(&self, thread: usize, message: &Published) {
-        self.counter(thread, message).fetch_sub(message.weight(), Ordering::Relaxed);
+        let (inbox, weight) = (&self.inboxes[thread], message.weight());
+        if message.is_request() {
+            inbox.lines.fetch_sub(weight, Ordering::Relaxed);
+            return;
+        }
+        let before = inbox.backlog.fetch_sub(weight, Ordering::Relaxed);
+        if before > BACKLOG_BYTES_MAX && before - weight <= BACKLOG_BYTES_MAX {
+            self.full.fetch_sub(1, Ordering::Relaxed);
+            self.relieved.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
-    /// Whether so much waits to be delivered that those who publish have to wait.
-    pub fn are_full(&self) -> bool {
-        self.backlog.load(Ordering::Relaxed) > BACKLOG_BYTES_MAX
+    /// Whether so much waits for some thread that those who would add to it have to wait.
+    #[inline]
+    pub fn are_some_full(&self) -> bool {
+        self.full.load(Ordering::Relaxed) != 0
+    }
+
+    /// Whether so much waits for this thread.
+    pub fn is_full(&self, thread: usize) -> bool {
+        self.inboxes[thread].backlog.load(Ordering::Relaxed) > BACKLOG_BYTES_MAX
+    }
+
+    /// How often a thread has had room again for which too much waited. When this grows, those who
+    /// wait may go on.
+    pub fn relieved(&self) -> usize {
+        self.relieved.load(Ordering::Relaxed)
     }
 }
 
 impl std::fmt::Debug for Inboxes {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Inboxes").field("backlog", &self.backlog).finish_non_exhaustive()
+        f.debug_struct("Inboxes").field("full", &self.full).finish_non_exhaustive()
     }
 }
 
@@ -209,9 +254,15 @@ mod tests {
         for _ in 0..1000 {
             registry.subscribe(name, 1, |_| {});
         }
+        let other = (Kind::Channel, &b"other"[..], registry.hash(b"other"));
+        registry.subscribe(other, 2, |_| {});
+        let waits = |channel: &[u8]| {
+            inboxes.are_some_full()
+                && registry.reaches(Kind::Channel, channel, |thread| inboxes.is_full(thread))
+        };
         let payload = [b'x'; 1000];
         let mut published = 0;
-        while !inboxes.are_full() {
+        while !waits(b"c") {
             published += 1;
             registry.publish(Kind::Channel, (b"c", &payload), &mut |thread, message| {
                 inboxes.push(thread, Delivery::Published(message));
@@ -219,11 +270,21 @@ mod tests {
         }
         // Each takes a megabyte in the outputs of the subscribers.
         assert!((10..20).contains(&published), "{published}");
+        // Who publishes to others only goes on.
+        assert!(!waits(b"other") && !waits(b"nobody"));
+        assert!(!registry.reaches_events(|thread| inboxes.is_full(thread)));
+        let pattern = (Kind::Pattern, &b"*r"[..], registry.hash(b"*r"));
+        registry.subscribe(pattern, 1, |_| {});
+        assert!(waits(b"other") && !waits(b"nobody"));
+        assert!(registry.reaches_events(|thread| inboxes.is_full(thread)));
+        registry.transfer(pattern, (1, 2), |_| {});
+        assert!(!waits(b"other") && !registry.reaches_events(|thread| inboxes.is_full(thread)));
+        assert_eq!(inboxes.relieved(), 0);
         while let Some(Delivery::Published(message)) = mailbox.pop() {
             inboxes.taken(1, &message);
         }
-        assert!(!inboxes.are_full());
-        assert_eq!(inboxes.backlog.load(Ordering::Relaxed), 0);
+        assert!(!inboxes.are_some_full() && inboxes.relieved() == 1);
+        assert_eq!(inboxes.inboxes[1].backlog.load(Ordering::Relaxed), 0);
         inboxes.close(1, mailbox);
         assert!(inboxes.open(1, Arc::new(|| {})).is_some());
     }

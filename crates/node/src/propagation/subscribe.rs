@@ -18,6 +18,7 @@ use super::inboxes::{Delivery, Subscription};
 use crate::clients::record::{ClientRecord, flag};
 use crate::clients::session::Session;
 use crate::execution::worker::Worker;
+use crate::node::Node;
 
 /// Whether a client may have so many more subscriptions, with so many bytes of names together.
 pub(crate) fn has_room(session: &Session, names: usize, bytes: usize) -> bool {
@@ -43,15 +44,23 @@ pub(crate) fn count(session: &Session, kind: Kind) -> usize {
 /// Begins a subscription, unless the client has it. Returns the count to confirm it with.
 pub(crate) fn begin(worker: &mut Worker, session: &Session, kind: Kind, name: &[u8]) -> usize {
     let record = &session.record;
+    let (client, (home, slot)) = (record.id, record.location.place());
+    let (home, slot) = (home as usize, Some(slot as usize));
     let mut subscriptions = record.subscriptions.lock();
-    let subscriptions = subscriptions.get_or_insert_default();
+    let subscriptions = subscriptions.get_or_insert_with(|| {
+        // One that was killed before is not found among the subscribers by whoever has done that.
+        let counted_on = (!record.location.is_killed()).then_some(home);
+        Box::new(Subscriptions::new(counted_on))
+    });
     if subscriptions.contains(kind, name) {
         return subscriptions.counted(kind);
     }
     let node = Arc::clone(&worker.node);
-    let (client, (home, slot)) = (record.id, record.location.place());
-    let (home, slot) = (home as usize, Some(slot as usize));
     let hash = node.pubsub.hash(name);
+    if subscriptions.counted_on().is_none() {
+        subscriptions.add(kind, name.into(), hash);
+        return subscriptions.counted(kind);
+    }
     let begun = node.pubsub.subscribe((kind, name, hash), home, |begun| {
         if home != worker.index {
             let (name, moment) = (Name::clone(&begun.name), begun.since);
@@ -92,13 +101,20 @@ pub(crate) fn end(
     let owned = names.iter().filter(|name| subscriptions.contains(kind, name));
     let ending: BTreeMap<&Name, u64> = owned.map(|name| (name, node.pubsub.hash(name))).collect();
     for (&name, &hash) in &ending {
-        let until = node.pubsub.unsubscribe((kind, name, hash), home, |moment| {
+        let tell_home = |moment| {
             if !is_home {
                 let (slot, name) = (None, Name::clone(name));
                 let end = Subscription { client, slot, kind, name, hash, moment };
                 node.inboxes.push(home, Delivery::End(Box::new(end)));
             }
-        });
+        };
+        let until = match subscriptions.counted_on() {
+            Some(home) => node.pubsub.unsubscribe((kind, name, hash), home, tell_home),
+            None => {
+                tell_home(0);
+                0
+            }
+        };
         if is_home {
             worker.deliveries.subscribers().end(client, (kind, name, hash), until);
         }
@@ -141,18 +157,27 @@ pub(crate) fn note_change(worker: &Worker, session: &mut Session) {
     session.set_subscribed(has_some, watches, &worker.node.users);
 }
 
+/// Counts a client that is to be closed among no subscribers any more. For anyone: the client's
+/// owner still has to [forget](forget) it.
+pub(crate) fn stop_counting(node: &Node, record: &ClientRecord) {
+    let mut subscriptions = record.subscriptions.lock();
+    let Some(subscriptions) = subscriptions.as_mut() else { return };
+    if let Some(home) = subscriptions.count_on(None) {
+        for (kind, name, hash) in subscriptions.all() {
+            node.pubsub.unsubscribe((kind, name, hash), home, |_| {});
+        }
+    }
+}
+
 /// Ends all subscriptions of a client that is closed, which receives nothing any more. For the
 /// client's owner.
 pub fn forget(worker: &mut Worker, record: &ClientRecord) {
+    stop_counting(&worker.node, record);
     let Some(subscriptions) = record.subscriptions.lock().take() else { return };
-    // One that was closed on its way is told of here, perhaps, and must not be learned of later.
-    worker.deliveries.receive_all();
-    let node = &worker.node;
     for (kind, name, hash) in subscriptions.all() {
-        node.pubsub.unsubscribe((kind, name, hash), worker.index, |_| {});
         worker.deliveries.subscribers().remove(record.id, (kind, name, hash));
     }
-    worker.deliveries.subscribers().forget(record.id);
+    worker.deliveries.forget(record.id);
     record.set_flag(flag::PUBSUB, false);
     if record.has(flag::MONITOR) {
         record.set_flag(flag::MONITOR, false);
@@ -167,12 +192,16 @@ pub fn forget(worker: &mut Worker, record: &ClientRecord) {
 /// those to different channels.
 pub fn hand_over(worker: &mut Worker, session: &Session, to: usize, out: &mut Out) {
     let record = &session.record;
-    let subscriptions = record.subscriptions.lock();
-    let Some(subscriptions) = subscriptions.as_ref() else { return };
+    let mut subscriptions = record.subscriptions.lock();
+    let Some(subscriptions) = subscriptions.as_mut() else { return };
     let (node, from, client) = (Arc::clone(&worker.node), worker.index, record.id);
     // Some may have been begun elsewhere.
     worker.deliveries.receive_all();
-    for (kind, name, hash) in subscriptions.all() {
+    let is_counted = subscriptions.counted_on().is_some();
+    if is_counted {
+        subscriptions.count_on(Some(to));
+    }
+    for (kind, name, hash) in subscriptions.all().filter(|_| is_counted) {
         let until = node.pubsub.transfer((kind, name, hash), (from, to), |moment| {
             let (slot, name) = (None, Name::clone(name));
             let begin = Subscription { client, slot, kind, name, hash, moment };

@@ -1,5 +1,7 @@
 //! LATENCY, `# Latencystats` of INFO, and the parameters of both.
 
+use std::time::Duration;
+
 use crate::check::{check, run};
 use crate::fake::TestServer;
 
@@ -83,6 +85,39 @@ OK
     );
     server.host.ticks.set(1_000_000);
     run(&mut server, "> GET k\n\"v\"\n> LATENCY LATEST\n[]\n");
+}
+
+#[test]
+fn evictions_are_events() {
+    let mut server = TestServer::new(1);
+    run(
+        &mut server,
+        "> CONFIG SET latency-monitor-threshold 20 maxmemory-policy allkeys-random
+OK
+> SET a 1
+OK
+> SET b 1
+OK
+> CONFIG SET maxmemory 1001500
+OK
+> LATENCY RESET
+0
+",
+    );
+    server.look_takes(Duration::from_millis(30));
+    run(&mut server, "> SET c 1\nOK\n> SET d 1\nOK\n");
+    server.look_takes(Duration::ZERO);
+    run(
+        &mut server,
+        r##"
+> LATENCY HISTORY evict-del
+[[1700000000, 30]]
+> LATENCY HISTORY eviction-cycle
+[[1700000000, 90]]
+> LATENCY DOCTOR
+~~ *evict-del: 1 events*eviction-cycle: 1 events*below maxmemory*
+"##,
+    );
 }
 
 #[test]

@@ -92,3 +92,8 @@ fn a_client_that_leaves_its_messages_behind_loses_them() {
 fn a_thread_that_takes_a_client_before_its_subscriptions_reorders() {
     fails_with(Fault::TakesFirst, "counted for");
 }
+
+#[test]
+fn what_is_taken_in_while_a_round_is_written_belongs_to_the_next() {
+    fails_with(Fault::EndsTheNextRound, "what is pending is here");
+}

@@ -40,6 +40,8 @@ pub(crate) enum Fault {
     MovesInHaste,
     /// A thread takes a client and forgets what it was told of its subscriptions.
     TakesFirst,
+    /// What is taken in while a round is written ends with it.
+    EndsTheNextRound,
 }
 
 enum Delivery {
@@ -107,7 +109,11 @@ struct Owner {
     world: Arc<World>,
     index: usize,
     clients: Vec<Client>,
+    /// Those that were closed.
+    closed: Vec<Client>,
     subscribers: Subscribers,
+    /// The next client that is written to is found closed.
+    closes: bool,
 }
 
 impl Owner {
@@ -125,7 +131,11 @@ impl Owner {
             _ => {}
         }
         if thread_rng().gen_range(0..2) == 0 {
+            // One that is closed has no order.
+            let may_close = !self.world.has(Fault::SendsUnlocked);
+            self.closes = may_close && thread_rng().gen_range(0..4) == 0;
             self.turn();
+            self.closes = false;
         }
     }
 
@@ -175,13 +185,42 @@ impl Owner {
                     let mut out = Out::default();
                     self.subscribers.write(pending, &mut out, false);
                     read(&out, &mut client.received);
+                    if std::mem::take(&mut self.closes) {
+                        self.close(pending.id);
+                    }
                 }
                 None => {
                     self.subscribers.keep(pending);
                 }
             }
         }
+        if self.world.has(Fault::EndsTheNextRound) {
+            self.subscribers.take_ready(&mut Vec::new());
+        }
         self.subscribers.end_round();
+    }
+
+    /// Closes a client in the middle of a round. It receives what it was counted for, so more is
+    /// taken in for the others, too.
+    fn close(&mut self, id: u64) {
+        let Some(at) = self.clients.iter().position(|client| client.id == id) else { return };
+        let mut client = self.clients.remove(at);
+        let subscribed = std::mem::take(&mut client.subscribed);
+        for (which, name) in &subscribed {
+            let subject = (SUBJECTS[*which].0, &**name, self.world.registry.hash(name));
+            let until = self.world.registry.unsubscribe(subject, self.index, |_| {});
+            self.subscribers.end(id, subject, until);
+        }
+        self.receive();
+        let mut out = Out::default();
+        self.subscribers.write_of(id, &mut out, false);
+        read(&out, &mut client.received);
+        for (which, name) in &subscribed {
+            let hash = self.world.registry.hash(name);
+            self.subscribers.remove(id, (SUBJECTS[*which].0, name, hash));
+        }
+        self.subscribers.forget(id);
+        self.closed.push(client);
     }
 
     fn subscribe(&mut self, at: usize) {
@@ -281,7 +320,8 @@ pub(crate) fn run(fault: Option<Fault>) {
                     (0..2).map(|nth| Client { id: (index * 2 + nth) as u64, ..Client::default() });
                 let clients = clients.collect();
                 let subscribers = Subscribers::default();
-                let mut owner = Owner { world, index, clients, subscribers };
+                let closed = Vec::new();
+                let mut owner = Owner { world, index, clients, closed, subscribers, closes: false };
                 for step in 0..STEPS {
                     owner.step((index * STEPS + step) as u64);
                 }
@@ -291,7 +331,8 @@ pub(crate) fn run(fault: Option<Fault>) {
         .collect();
     let mut owners: Vec<Owner> = threads.into_iter().map(|thread| thread.join().unwrap()).collect();
     owners.iter_mut().for_each(Owner::turn);
-    let clients: Vec<Client> = owners.into_iter().flat_map(|owner| owner.clients).collect();
+    let all = owners.into_iter().flat_map(|owner| owner.clients.into_iter().chain(owner.closed));
+    let clients: Vec<Client> = all.collect();
     check(&clients, &world.counted.lock().unwrap());
 }
 

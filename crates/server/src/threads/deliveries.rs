@@ -4,8 +4,8 @@
 //! Messages are written between two requests of their client, never within its reply. For a client
 //! that is lent, or for which something is executed, they wait in order, and count for its limit.
 //!
-//! A client that publishes faster than messages are delivered is held until there is room, so what
-//! waits for slow threads is bounded; what waits for a slow client is bounded by the limit of its
+//! A client that publishes faster than messages are delivered is held until the threads of the
+//! receivers have room, so what waits for slow threads is bounded; what waits for a slow client is bounded by the limit of its
 //! output.
 
 use node::clients::ReplyMode;
@@ -34,6 +34,8 @@ pub(crate) struct Deliverer {
     ready: Vec<Pending>,
     /// Clients that are held until they may publish.
     publishers: Vec<usize>,
+    /// How often threads had had room again when these were last looked at.
+    relieved: usize,
 }
 
 impl Deliverer {
@@ -69,6 +71,10 @@ impl IoThread {
         let here = client.filter(|(_, client)| client.session.record.id == pending.id);
         let Some((slot, client)) = here else { return self.keep(pending) };
         worker.deliveries.subscribers().write(pending, out, client.session.resp3);
+        if client.session.record.location.is_killed() {
+            out.clear();
+            return self.close(slot);
+        }
         let is_silent =
             client.session.reply_mode == ReplyMode::Off && !client.session.record.has(flag::PUBSUB);
         if is_silent {
@@ -121,9 +127,15 @@ impl IoThread {
         self.after_send(slot);
     }
 
-    /// Goes on with those who wait to publish, if there is room.
+    /// Goes on with those who wait to publish, if some thread has room that had none.
     pub(crate) fn go_on_with_publishers(&mut self) {
-        if self.deliverer.publishers.is_empty() || self.worker.node.inboxes.are_full() {
+        if self.deliverer.publishers.is_empty() {
+            return;
+        }
+        let inboxes = &self.worker.node.inboxes;
+        let relieved = inboxes.relieved();
+        let before = std::mem::replace(&mut self.deliverer.relieved, relieved);
+        if relieved == before && inboxes.are_some_full() {
             return;
         }
         for slot in std::mem::take(&mut self.deliverer.publishers) {

@@ -2,11 +2,12 @@
 //! one order, whoever comes, goes or changes threads; and what those cost who do not read.
 
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use crate::client::request;
+use crate::client::{encode, request};
 use crate::server::{MODELS, eventually};
 use crate::{Client, Server, Value};
 
@@ -209,6 +210,194 @@ fn readers_that_are_too_slow_are_closed_and_share_a_long_message() {
     slow.iter_mut().for_each(|client| drop(client.read_to_end()));
     assert_eq!(admin.ask("PUBLISH c end").int(), 1);
     assert_eq!(next(&mut quick), "end");
+}
+
+/// One is closed while what came with its messages is written to the others.
+#[test]
+fn a_slow_reader_that_is_closed_takes_nothing_from_the_others() {
+    const MESSAGES: usize = 1000;
+    for threads in ["1", "3"] {
+        let server = Server::start(&["--io-threads", threads]);
+        let mut admin = server.client();
+        let limit = b"pubsub 1mb 0 0";
+        admin.ask_args(&[b"CONFIG", b"SET", b"client-output-buffer-limit", limit]);
+        let subscribe = |nth: usize| subscriber(&server, &format!("SUBSCRIBE c{}", nth % 3));
+        let mut quick: Vec<Client> = (0..12).map(subscribe).collect();
+        for round in 1..=3 {
+            let mut slow = subscriber(&server, "SUBSCRIBE big");
+            let script = format!(
+                "local text = string.rep('x', 12000)
+                for nth = 1, {MESSAGES} do
+                    redis.call('PUBLISH', 'c' .. nth % 3, nth)
+                    redis.call('PUBLISH', 'big', text)
+                end"
+            );
+            admin.ask_args(&[b"EVAL", script.as_bytes(), b"0"]);
+            for (at, client) in quick.iter_mut().enumerate() {
+                for number in (1..=MESSAGES).filter(|number| number % 3 == at % 3) {
+                    let message = client.read();
+                    assert_eq!(message.items()[1].text(), format!("c{}", at % 3), "{number}");
+                    assert_eq!(message.items()[2].text(), number.to_string());
+                }
+                assert_eq!(client.ask("PING").items()[0].text(), "pong");
+            }
+            slow.read_to_end();
+            eventually("the slow one is closed", || server.info("pubsub_clients") == "12");
+            let closed = server.info("client_output_buffer_limit_disconnections");
+            assert_eq!(closed, round.to_string());
+        }
+    }
+}
+
+/// Clients that are killed receive nothing from the answer on, wherever they are.
+#[test]
+fn killed_subscribers_count_no_more() {
+    for model in MODELS {
+        let server = Server::start(model);
+        let mut admin = server.client();
+        for _ in 0..5 {
+            let mut killed: Vec<Client> =
+                (0..6).map(|_| subscriber(&server, "PSUBSCRIBE c* *")).collect();
+            killed.extend((0..6).map(|_| subscriber(&server, "SUBSCRIBE c d")));
+            let requests = ["CLIENT KILL TYPE pubsub", "PUBSUB NUMSUB c", "PUBSUB NUMPAT"];
+            let publish = ["PUBLISH c x", "PUBLISH d x", "PUBSUB CHANNELS"];
+            admin.send_raw(
+                &[requests, publish].concat().into_iter().flat_map(request).collect::<Vec<u8>>(),
+            );
+            assert_eq!(admin.read().int(), 12, "{model:?}");
+            assert_eq!(admin.read().items()[1].int(), 0, "{model:?}");
+            (0..3).for_each(|_| assert_eq!(admin.read().int(), 0, "{model:?}"));
+            assert_eq!(admin.read().items().len(), 0, "{model:?}");
+            killed.iter_mut().for_each(|client| drop(client.read_to_end()));
+        }
+        let mut client = subscriber(&server, "SUBSCRIBE c");
+        assert_eq!(admin.ask("PUBLISH c x").int(), 1);
+        assert_eq!(next(&mut client), "x");
+    }
+}
+
+/// Own messages stay between the requests of their client that is not answered.
+#[test]
+fn what_a_client_publishes_itself_comes_before_what_it_asks_next() {
+    let server = Server::start(&["--io-threads", "3"]);
+    let mut client = server.client();
+    client.ask("HELLO 3");
+    client.send("SUBSCRIBE c");
+    client.read();
+    let requests = [
+        "CLIENT REPLY SKIP",
+        "PUBLISH c skipped",
+        "PING",
+        "EVAL return(redis.call('PUBLISH','c','script')) 0",
+        "CLIENT REPLY OFF",
+        "PUBLISH c off",
+        "SUBSCRIBE d",
+        "MULTI",
+        "PUBLISH d transaction",
+        "EXEC",
+        "UNSUBSCRIBE d",
+        "CLIENT REPLY ON",
+    ];
+    client.send_raw(&requests.map(request).concat());
+    assert_eq!(next(&mut client), "skipped");
+    assert_eq!(client.read().text(), "PONG");
+    assert_eq!(client.read().int(), 1);
+    assert_eq!(next(&mut client), "script");
+    assert_eq!(next(&mut client), "off");
+    assert_eq!(client.read().items()[0].text(), "subscribe");
+    assert_eq!(next(&mut client), "transaction");
+    assert_eq!(client.read().items()[0].text(), "unsubscribe");
+    assert_eq!(client.read().text(), "OK");
+    client.ok("CONFIG SET notify-keyspace-events KEA");
+    client.send("PSUBSCRIBE __keyevent*");
+    client.read();
+    client.send_raw(&["SET k v", "INCR k", "DEL k", "PING"].map(request).concat());
+    assert_eq!(client.read().text(), "OK");
+    assert_eq!(next(&mut client), "k");
+    assert!(client.read().text().starts_with("ERR"));
+    assert_eq!(client.read().int(), 1);
+    assert_eq!(next(&mut client), "k");
+    assert_eq!(client.read().text(), "PONG");
+}
+
+/// What a script or a transaction publishes cannot be written before its end, and is bounded by the
+/// limit of those who are to receive it.
+#[test]
+fn a_script_that_publishes_much_costs_its_readers_not_the_memory() {
+    let publish = "local text = string.rep('x', 1000000)
+        for nth = 1, 400 do
+            redis.call('PUBLISH', 'c', text)
+            if nth % 100 == 0 then redis.call('PUBLISH', 'd', nth) end
+        end";
+    let notify = "local key = string.rep('x', 500000)
+        for nth = 1, 400 do
+            redis.call('SET', key, nth)
+            redis.call('DEL', key)
+            if nth % 100 == 0 then redis.call('PUBLISH', 'd', nth) end
+        end";
+    for script in [publish, notify] {
+        let server = Server::start(&["--io-threads", "1", "--notify-keyspace-events", "KA"]);
+        let mut admin = server.client();
+        let limit = b"pubsub 8mb 0 0";
+        admin.ask_args(&[b"CONFIG", b"SET", b"client-output-buffer-limit", limit]);
+        let mut quiet = subscriber(&server, "SUBSCRIBE d");
+        let mut readers: Vec<Client> =
+            (0..3).map(|_| subscriber(&server, "PSUBSCRIBE c* __key*")).collect();
+        let before = server.process().memory("VmHWM");
+        admin.ask_args(&[b"EVAL", script.as_bytes(), b"0"]);
+        let grown = server.process().memory("VmHWM").saturating_sub(before);
+        assert!(grown < 100 << 20, "{} MB", grown >> 20);
+        (1..=4).for_each(|nth| assert_eq!(next(&mut quiet), (100 * nth).to_string()));
+        readers.iter_mut().for_each(|client| drop(client.read_to_end()));
+        assert_eq!(server.info("client_output_buffer_limit_disconnections"), "3");
+        assert_eq!(admin.ask("PUBLISH d x").int(), 1);
+    }
+}
+
+/// Only those wait for a busy thread whose messages go there.
+#[test]
+fn a_busy_thread_holds_only_who_publishes_to_its_clients() {
+    const MESSAGES: usize = 250;
+    let options = ["--io-threads", "3", "--io-threads-always-active", "yes"];
+    let events = ["--notify-keyspace-events", "KEA", "--busy-reply-threshold", "100000"];
+    let server = Server::start(&[options, events].concat());
+    let mut on_threads = BTreeMap::<String, Vec<Client>>::new();
+    eventually("two threads have two clients", || {
+        let mut client = server.client();
+        on_threads.entry(thread_of(&mut client)).or_default().push(client);
+        on_threads.values().filter(|clients| clients.len() > 1).count() > 1
+    });
+    let mut pairs = on_threads.values_mut().filter(|clients| clients.len() > 1);
+    let [busy, receiver, ..] = &mut pairs.next().unwrap()[..] else { unreachable!() };
+    let [publisher, other, ..] = &mut pairs.next().unwrap()[..] else { unreachable!() };
+    receiver.send("SUBSCRIBE c");
+    receiver.read();
+    busy.send_raw(&encode(&[b"EVAL", b"while true do end", b"0"]));
+    eventually("the script runs", || other.ask("CLIENT LIST").text().contains("cmd=eval"));
+    let message = request(&format!("PUBLISH c {}", "x".repeat(100_000)));
+    let mut writer = publisher.writer();
+    thread::scope(|scope| {
+        scope.spawn(move || writer.write_all(&message.repeat(MESSAGES)).unwrap());
+        let mut published = 0;
+        // As much as may wait for a thread.
+        while published < 150 || !publisher.is_silent_for(Duration::from_millis(200)) {
+            assert_eq!(publisher.read().int(), 1);
+            published += 1;
+        }
+        assert!(published < MESSAGES, "it waits");
+        assert_eq!(other.ask("PUBLISH nobody x").int(), 0);
+        other.ok("SET k v");
+        other.ok("SCRIPT KILL");
+        (0..MESSAGES).for_each(|_| assert_eq!(next(receiver).len(), 100_000));
+        (published..MESSAGES).for_each(|_| assert_eq!(publisher.read().int(), 1));
+    });
+    assert_eq!(busy.read().text().split(' ').next(), Some("ERR"));
+}
+
+/// The thread that serves a client.
+fn thread_of(client: &mut Client) -> String {
+    let info = client.ask("CLIENT INFO").text();
+    info.split(' ').find_map(|field| field.strip_prefix("io-thread=")).unwrap().to_owned()
 }
 
 #[test]

@@ -16,6 +16,7 @@ use crate::clients::record::{ClientRecord, ClientType};
 use crate::clients::users::UserRegistry;
 use crate::execution::node_cx::NodeCx;
 use crate::execution::outcome::Outcome;
+use crate::propagation::subscribe;
 
 const TYPES: Shape = Shape::OneOf(&[
     Argument::word("normal", "NORMAL"),
@@ -95,6 +96,7 @@ pub(super) fn kill(
         }
         killed += 1;
         if is_me {
+            subscribe::stop_counting(node, &record);
             kills_me = true;
         } else {
             others.push(record);

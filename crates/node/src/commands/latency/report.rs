@@ -156,7 +156,7 @@ fn advice(events: &LatencyEvents, config: &Config) -> Vec<String> {
                 .to_owned(),
         );
     }
-    if happened("eviction-cycle") || happened("eviction-del") {
+    if happened("eviction-cycle") || happened("evict-del") {
         advice.push(
             "Much is evicted at once: leave more room below maxmemory, and avoid to write large \
              values at a time."
@@ -215,5 +215,11 @@ mod tests {
         config.slowlog_log_slower_than = 100;
         let text = diagnosis(&events(&[(1, 5)]), &config, 3);
         assert!(!text.contains("slowlog-log-slower-than"), "{text}");
+        for event in ["eviction-cycle", "evict-del"] {
+            let mut events = LatencyEvents::default();
+            events.add(event, 1, 5);
+            let text = diagnosis(&events, &config, 3);
+            assert!(text.contains("below maxmemory"), "{text}");
+        }
     }
 }
