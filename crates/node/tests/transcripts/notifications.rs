@@ -213,8 +213,14 @@ OK
 > SUBSCRIBE __keyevent@0__:set
 >["subscribe", "__keyevent@0__:set", 1]
 > SET k v
-OK
-a< >["message", "__keyevent@0__:set", "k"]
+OK >["message", "__keyevent@0__:set", "k"]
+> CLIENT REPLY SKIP
+> SET k v
+>["message", "__keyevent@0__:set", "k"]
+> INCR k
+-ERR value is not an integer or out of range
+> GET k
+"v"
 "#,
     );
 }

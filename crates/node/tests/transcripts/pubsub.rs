@@ -215,8 +215,7 @@ PONG
 > PUBLISH c m
 1 >["message", "c", "m"]
 > EVAL "redis.call('publish', 'c', 'a') return redis.call('publish', 'd', 'b')" 0
-1
-a< >["message", "c", "a"] >["message", "d", "b"]
+1 >["message", "c", "a"] >["message", "d", "b"]
 > CLIENT REPLY OFF
 > SET k v
 > SUBSCRIBE e

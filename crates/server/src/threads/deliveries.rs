@@ -5,8 +5,8 @@
 //! that is lent, or for which something is executed, they wait in order, and count for its limit.
 //!
 //! A client that publishes faster than messages are delivered is held until the threads of the
-//! receivers have room, so what waits for slow threads is bounded; what waits for a slow client is bounded by the limit of its
-//! output.
+//! receivers have room, so what waits for slow threads is bounded; what waits for a slow client is
+//! bounded by the limit of its output.
 
 use node::clients::ReplyMode;
 use node::clients::record::flag;
