@@ -16,6 +16,7 @@
 //! Writing to a value goes through [`Edit`], which on drop counts the change and removes a key
 //! whose value became empty, so that no command can forget them.
 
+pub(crate) mod keys;
 mod marks;
 mod pick;
 mod prefetch;
@@ -27,9 +28,11 @@ use std::marker::PhantomData;
 
 use ds::record::{Payload, Record, RecordRef};
 use ds::table::{RecordMut, Table};
+use keys::{Cleared, Keys};
 
 use crate::effect::{Effect, Event};
 use crate::key_index::{IndexEntry, KeyIndex, SizeClass};
+use crate::snapshot::debt::Debt;
 use crate::stored::{Kind, Object, Stored};
 use crate::string::NewString;
 use crate::turn::{Key, Turn};
@@ -78,7 +81,7 @@ pub enum ExpiryChange {
 /// One shard's part of one database.
 #[derive(Debug, Default)]
 pub struct Db {
-    pub(crate) table: Table<Object>,
+    pub(crate) table: Keys,
     /// The database's number, for effects.
     pub(crate) number: u32,
     /// In database 0: whether a client is in the queues of the shard's
@@ -86,6 +89,8 @@ pub struct Db {
     pub(crate) awaited: bool,
     /// Whether a client watches a key.
     pub(crate) watched: bool,
+    /// Whether a snapshot must be told of changes.
+    pub(crate) in_snapshot: bool,
     /// Hashes that expire and sizes of values.
     pub(crate) key_index: KeyIndex,
 }
@@ -156,21 +161,28 @@ impl Db {
         turn.lazy_free.extend(record.into_object());
     }
 
-    fn add_record(&mut self, turn: &Turn, hash: u64, record: Record<Object>) -> usize {
+    fn add_record(
+        &mut self,
+        turn: &Turn,
+        hash: u64,
+        record: Record<Object>,
+        cleared: Cleared,
+    ) -> usize {
         turn.keys.add(self.number, 1);
         marks::key_comes(turn, hash, self.table.is_empty());
         marks::key_expires(turn, hash, record.view().has_expiry());
-        self.table.insert(hash, record, &turn.hasher)
+        self.table.insert(hash, record, &turn.hasher, cleared)
     }
 
-    pub(crate) fn take_record(&mut self, turn: &Turn, at: usize) -> Record<Object> {
+    pub(crate) fn take_record(&mut self, turn: &Turn, at: usize, hash: u64) -> Record<Object> {
         turn.keys.add(self.number, -1);
-        self.table.remove(at, &turn.hasher)
+        let cleared = self.before_change(&turn.hasher, hash);
+        self.table.remove(at, &turn.hasher, cleared)
     }
 
     /// Takes the record of a key with this hash out of its slot.
     pub(crate) fn detach(&mut self, turn: &Turn, at: usize, hash: u64) -> Record<Object> {
-        let record = self.take_record(turn, at);
+        let record = self.take_record(turn, at, hash);
         self.changed(hash, IndexEntry::of(record.view()), IndexEntry::ABSENT);
         record
     }
@@ -201,7 +213,7 @@ impl Db {
         let before = self.table.at(at).access_clock();
         let clock = turn.used_clock(before);
         if before != clock {
-            self.table.at_mut(at).set_access_clock(clock);
+            self.table.set_access_clock(at, clock);
         }
     }
 
@@ -302,7 +314,8 @@ impl Db {
                 let empty = Payload::Bytes(b"");
                 let clock = turn.new_clock();
                 let record = Record::new(key.bytes, T::EMPTY as u8, empty, None, clock);
-                (self.add_record(turn, key.hash, record), true)
+                let cleared = self.before_change(&turn.hasher, key.hash);
+                (self.add_record(turn, key.hash, record, cleared), true)
             }
         };
         Ok(Edit::new(self, turn, at, key.hash, created))
@@ -325,7 +338,8 @@ impl Db {
         }
         let old = i64::from_le_bytes(record.bytes()?.try_into().ok()?);
         let Some(sum) = old.checked_add(increment) else { return Some(None) };
-        let mut record = self.table.at_mut(at);
+        let cleared = self.before_change(&turn.hasher, key.hash);
+        let mut record = self.table.at_mut(at, cleared);
         record.bytes_mut()?.copy_from_slice(&sum.to_le_bytes());
         if turn.touch {
             let clock = turn.used_clock(record.view().access_clock());
@@ -376,17 +390,18 @@ impl Db {
             (ExpiryChange::At(at), _) => Some(at),
             (ExpiryChange::Keep, Some(at)) => self.table.at(at).expires_at(),
         };
+        let cleared = self.before_change(&turn.hasher, key.hash);
         let Some(at) = found else {
             let clock = turn.new_clock();
             let record = Record::new(key.bytes, kind as u8, payload, expires_at, clock);
             self.changed(key.hash, IndexEntry::ABSENT, IndexEntry::of(record.view()));
-            self.add_record(turn, key.hash, record);
+            self.add_record(turn, key.hash, record, cleared);
             turn.effects.note_new(self.number, key.bytes);
             return true;
         };
         marks::key_expires(turn, key.hash, expires_at.is_some());
         let before = IndexEntry::of(self.table.at(at));
-        let mut record = self.table.at_mut(at);
+        let mut record = self.table.at_mut(at, cleared);
         let old = record.view();
         let clock = turn.used_clock(old.access_clock());
         match payload {
@@ -432,7 +447,9 @@ impl Db {
         let after = IndexEntry::of(record.view());
         marks::field_expires(turn, key.hash, after.due.is_some());
         self.changed(key.hash, IndexEntry::ABSENT, after);
-        self.add_record(turn, key.hash, record);
+        let cleared = self.before_change(&turn.hasher, key.hash);
+        self.note_arrival(key, record.view().object().and_then(Debt::of));
+        self.add_record(turn, key.hash, record, cleared);
         turn.effects.note_new(self.number, key.bytes);
     }
 
@@ -444,7 +461,9 @@ impl Db {
         let (before, after) = (IndexEntry::of(self.table.at(at)), IndexEntry::of(record.view()));
         marks::key_expires(turn, key.hash, record.view().has_expiry());
         marks::field_expires(turn, key.hash, after.due.is_some());
-        let old = std::mem::replace(&mut *self.table.at_mut(at), record);
+        let cleared = self.before_change(&turn.hasher, key.hash);
+        self.note_arrival(key, record.view().object().and_then(Debt::of));
+        let old = std::mem::replace(&mut *self.table.at_mut(at, cleared), record);
         self.changed(key.hash, before, after);
         turn.lazy_free.extend(old.into_object());
         turn.effects.note_new(self.number, key.bytes);
@@ -467,7 +486,8 @@ impl Db {
         let Some(at) = self.find(turn, key) else { return false };
         turn.counters.changes += 1;
         self.touch(turn, at);
-        self.table.at_mut(at).set_expires_at(at_ms);
+        let cleared = self.before_change(&turn.hasher, key.hash);
+        self.table.at_mut(at, cleared).set_expires_at(at_ms);
         marks::key_expires(turn, key.hash, at_ms.is_some());
         self.rewritten(key.hash);
         true
@@ -484,14 +504,18 @@ impl Db {
         self.table.scan(from, count, &turn.hasher, &mut |record| visit(Stored(record)))
     }
 
-    /// Empties the database and returns what it held, to be dropped where no lock is held.
+    /// Empties the database and returns what it held, to be dropped where no lock is held. What a
+    /// snapshot may need of that goes there.
     pub fn clear(&mut self, turn: &Turn) -> Table<Object> {
         turn.keys.add(self.number, -(self.len() as i64));
         let mut watchers = self.key_index.take_watchers();
         watchers.touch_all(|hash, name| (self.presence(turn, hash, name), Presence::Absent));
+        let part = self.key_index.take_part();
         self.key_index = KeyIndex::default();
+        self.key_index.set_part(part);
         self.put_watchers(watchers);
-        std::mem::take(&mut self.table)
+        let table = self.table.take();
+        self.hand_emptied(table)
     }
 }
 
@@ -530,7 +554,7 @@ impl<T: Type> Edit<'_, T> {
     /// The record for writing; from here on the value counts as changed.
     pub(crate) fn record_mut(&mut self) -> RecordMut<'_, Object> {
         self.changed = true;
-        self.db.table.at_mut(self.at)
+        self.record_unchanged_mut()
     }
 
     /// The value was changed through `record_unchanged_mut`.
@@ -550,12 +574,19 @@ impl<T: Type> Edit<'_, T> {
 
     /// The record for writing what is no change of the value: another form of the same.
     pub(crate) fn record_unchanged_mut(&mut self) -> RecordMut<'_, Object> {
-        self.db.table.at_mut(self.at)
+        let cleared = self.before_change();
+        self.db.table.at_mut(self.at, cleared)
+    }
+
+    #[inline]
+    fn before_change(&mut self) -> Cleared {
+        self.db.before_change(&self.turn.hasher, self.hash)
     }
 
     /// The object for writing where it lies; the caller says whether that is a change.
     pub(crate) fn object_mut(&mut self) -> Option<&mut Object> {
-        self.db.table.object_mut(self.at)
+        let cleared = self.before_change();
+        self.db.table.object_mut(self.at, cleared)
     }
 
     /// Moves an object to the lazy-free list before the record is given another payload.
@@ -568,7 +599,7 @@ impl<T: Type> Edit<'_, T> {
                 self.record().expires_at(),
                 self.record().access_clock(),
             );
-            let old = std::mem::replace(&mut *self.db.table.at_mut(self.at), empty);
+            let old = std::mem::replace(&mut *self.record_unchanged_mut(), empty);
             self.turn.lazy_free.extend(old.into_object());
         }
     }
@@ -590,7 +621,7 @@ impl<T: Type> Drop for Edit<'_, T> {
             self.db.changed(self.hash, self.before, after);
         }
         if goes {
-            let record = self.db.take_record(self.turn, self.at);
+            let record = self.db.take_record(self.turn, self.at, self.hash);
             self.turn.lazy_free.extend(record.into_object());
         }
     }

@@ -13,6 +13,7 @@ mod progress;
 mod range;
 mod trim;
 mod varint;
+mod walk;
 
 pub use chunk::{Element, Entry, Pairs};
 pub use chunks::{ChunkEntry, ChunkRef, NewChunk, Unfit};
@@ -22,6 +23,7 @@ pub use log::{ChunkLimits, ENTRY_BYTES_MAX, Log};
 pub use progress::UNKNOWN;
 pub use range::{Range, RangeBack};
 pub use trim::{Bound, References, Trim};
+pub use walk::{Ended, Head, Part};
 
 use crate::table::prefetch_bytes;
 

@@ -87,7 +87,7 @@ impl Db {
 
     /// Whether nothing would be lost with this part of a database.
     pub(crate) fn is_unused(&self) -> bool {
-        self.is_empty() && !self.watched
+        self.is_empty() && !self.watched && !self.in_snapshot
     }
 }
 
