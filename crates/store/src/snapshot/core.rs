@@ -96,6 +96,10 @@ impl Core {
         lock(&self.emptied).pop()
     }
 
+    pub(super) fn has_emptied(&self) -> bool {
+        !lock(&self.emptied).is_empty()
+    }
+
     pub(super) fn note_loss(&self) {
         self.lost.store(true, Ordering::Relaxed);
     }

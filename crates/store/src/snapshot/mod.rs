@@ -257,9 +257,11 @@ impl Snapshot {
                 return;
             }
         }
-        // It has gone elsewhere since the task was given; if not, it should have been here.
+        // Since the task was given it has gone elsewhere, or its database was emptied; if not, it
+        // should have been here.
         let mut place = debt.place();
-        if matches!(*place, Place::Key(_, hash) if hash == sought) {
+        let is_still_here = matches!(*place, Place::Key(_, hash) if hash == sought);
+        if is_still_here && self.emptied.is_none() && !self.core.has_emptied() {
             *place = Place::Gone;
             self.core.note_loss();
         }
