@@ -173,3 +173,101 @@ impl Dict {
         }
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use base::random::Random;
+
+    use super::*;
+    use crate::record::Payload;
+
+    type Model = BTreeMap<Vec<u8>, Vec<u8>>;
+
+    /// What is done wrong on purpose.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    enum Fault {
+        /// Changes are not told to the walk.
+        HookSkipped,
+        /// The walk leaves hashes out.
+        PlaceAhead,
+        /// What has changed is forgotten.
+        ChangesForgotten,
+    }
+
+    /// Members with values come, change and go, up to `names` different ones.
+    fn change(dict: &mut Dict, hasher: &KeyHasher, random: &mut Random, names: u64) {
+        let name = random.below(names).to_string().into_bytes();
+        let (hash, value) = (hasher.hash(&name), random.below(100).to_string());
+        match (dict.place(hash, &name), random.below(3)) {
+            (Some(place), 0) => drop(dict.remove_at(place, hasher)),
+            (Some(place), _) => dict.at_mut(place).set_bytes(0, value.as_bytes()),
+            (None, 0..2) => {
+                let member = Member::new(&name, 0, Payload::Bytes(value.as_bytes()), None, 0);
+                dict.insert(hash, member, hasher);
+            }
+            (None, _) => {}
+        }
+    }
+
+    fn run(seed: u64, fault: Option<Fault>) {
+        let (mut random, hasher) = (Random::new(seed), KeyHasher::new(seed));
+        let (mut dict, mut sink) = (Dict::new(), Model::new());
+        // Segments hold 64 members in tests, so these are split and joined.
+        let names = [40, 2000][random.below(2) as usize];
+        (0..random.below(6000)).for_each(|_| change(&mut dict, &hasher, &mut random, names));
+        let entry = |member: MemberRef<'_>| {
+            (member.key().to_vec(), member.bytes().unwrap_or_default().to_vec())
+        };
+        let wanted: Model = dict.iter().map(entry).collect();
+        dict.walker().begin(Ticket(Box::new(seed)), &hasher);
+        // All may go meanwhile, or many come.
+        let names_later = [1, names, 4 * names][random.below(3) as usize];
+        loop {
+            for _ in 0..random.below(40) {
+                let walk = (fault == Some(Fault::HookSkipped)).then(|| dict.walk.0.take());
+                let names = if random.below(2) == 0 { names } else { names_later };
+                change(&mut dict, &hasher, &mut random, names);
+                if names_later == 1 && let Some(place) = dict.random(&mut random) {
+                    drop(dict.remove_at(place, &hasher));
+                }
+                dict.walk.0 = walk.unwrap_or_else(|| dict.walk.0.take());
+            }
+            let walk = dict.walk.0.as_mut().unwrap();
+            match fault {
+                Some(Fault::PlaceAhead) => walk.from = walk.from.map(|from| from + (1 << 54)),
+                Some(Fault::ChangesForgotten) => walk.changed.clear(),
+                _ => {}
+            }
+            let mut budget = Budget::of_bytes(1 + random.below(3000) as usize);
+            let done = dict.walker().step(&mut budget, &mut |member| {
+                let (name, value) = entry(member);
+                assert!(sink.insert(name, value).is_none(), "twice");
+            });
+            if done {
+                break;
+            }
+        }
+        assert!(sink == wanted);
+        assert_eq!(dict.walker().end().unwrap().ticket.0.downcast_ref(), Some(&seed));
+        assert!(dict.ticket().is_none());
+    }
+
+    #[test]
+    fn a_walk_visits_what_was_there() {
+        for seed in 0..300 {
+            run(seed, None);
+        }
+    }
+
+    #[test]
+    fn planted_faults_are_found() {
+        for fault in [Fault::HookSkipped, Fault::PlaceAhead, Fault::ChangesForgotten] {
+            let fails = |seed| catch_unwind(AssertUnwindSafe(|| run(seed, Some(fault)))).is_err();
+            assert!((0..50).any(fails), "{fault:?} is not found");
+        }
+    }
+}

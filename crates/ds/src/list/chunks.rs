@@ -294,3 +294,7 @@ impl Chunks {
         Some(Ended { ticket, _saved: saved })
     }
 }
+
+#[cfg(test)]
+#[path = "walk_tests.rs"]
+mod tests;
