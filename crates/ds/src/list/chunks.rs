@@ -251,11 +251,7 @@ impl Chunks {
     }
 
     /// Visits chunks in their order until the budget is spent. Returns whether all have been.
-    pub(super) fn step_walk(
-        &mut self,
-        budget: &mut Budget,
-        visit: &mut dyn FnMut(&Chunk),
-    ) -> bool {
+    pub(super) fn step_walk(&mut self, budget: &mut Budget, visit: &mut dyn FnMut(&Chunk)) -> bool {
         let Some(walk) = self.walk.0.as_deref_mut() else { return true };
         while !budget.is_spent() && walk.from <= walk.last {
             let at = self.deque.partition_point(|chunk| u64::from(chunk.number) < walk.from);

@@ -293,11 +293,7 @@ impl List {
     }
 
     /// Visits chunks in their order until the budget is spent. Returns whether all have been.
-    pub fn step_walk(
-        &mut self,
-        budget: &mut Budget,
-        visit: &mut dyn FnMut(ChunkRef<'_>),
-    ) -> bool {
+    pub fn step_walk(&mut self, budget: &mut Budget, visit: &mut dyn FnMut(ChunkRef<'_>)) -> bool {
         let limit = self.limit;
         self.chunks.step_walk(budget, &mut |chunk| visit(limit.view(chunk)))
     }

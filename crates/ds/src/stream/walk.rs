@@ -182,11 +182,7 @@ impl Stream {
 
     /// Visits chunks in their order and then groups, until the budget is spent. Returns whether all
     /// have been visited.
-    pub fn step_walk(
-        &mut self,
-        budget: &mut Budget,
-        visit: &mut dyn FnMut(Part<'_>),
-    ) -> bool {
+    pub fn step_walk(&mut self, budget: &mut Budget, visit: &mut dyn FnMut(Part<'_>)) -> bool {
         let Some(mut walk) = self.log.walk.0.take() else { return true };
         while !budget.is_spent()
             && let Some((base, saved)) = walk.chunks.next(|from| self.log.base_from(from))

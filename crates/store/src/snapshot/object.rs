@@ -78,9 +78,9 @@ impl Object {
             Self::SortedSet(set) => members(set.walker(), |member| {
                 Part::Scored(member.key(), ds::ranked::score_of(member))
             }),
-            Self::Hash(fields) => members(fields.walker(), |member| {
-                Part::Field(member.key(), value_of(member))
-            }),
+            Self::Hash(fields) => {
+                members(fields.walker(), |member| Part::Field(member.key(), value_of(member)))
+            }
             Self::List(list) => list.step_walk(budget, &mut |chunk| sink.part(Part::Chunk(chunk))),
             Self::Stream(stream) => {
                 stream.step_walk(budget, &mut |part| sink.part(Part::Stream(part)))

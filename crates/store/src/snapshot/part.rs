@@ -126,8 +126,9 @@ impl Db {
         let mut large = Vec::new();
         let from = u64::from(from) << 32;
         let next = self.table.scan_until(from, step.hasher, false, &mut |hash, record| {
-            if !changed.contains_key(&hash) {
-                step.budget.spend(record.allocated_bytes());
+            let is_owed = !changed.contains_key(&hash);
+            step.budget.spend(if is_owed { record.allocated_bytes() } else { 0 });
+            if is_owed {
                 match record.object() {
                     // It may be so long that it is better read where no shard is locked.
                     Some(Object::String(_)) => {

@@ -55,8 +55,8 @@ fn value_of(stored: Stored<'_>) -> Value {
     }
     if let Some(hash) = stored.view::<Hash>() {
         let fields = hash.iter();
-        let fields = fields
-            .map(|(field, value)| (field.to_vec(), (value.entry.to_vec(), value.expires_at)));
+        let fields =
+            fields.map(|(field, value)| (field.to_vec(), (value.entry.to_vec(), value.expires_at)));
         return Value::Fields(fields.collect());
     }
     let mut text = String::new();

@@ -82,7 +82,12 @@ impl World {
         format!("{kind}{number}").into_bytes()
     }
 
-    fn with_db<R>(&mut self, db: usize, name: &[u8], work: impl FnOnce(&mut Db, &mut Turn) -> R) -> R {
+    fn with_db<R>(
+        &mut self,
+        db: usize,
+        name: &[u8],
+        work: impl FnOnce(&mut Db, &mut Turn) -> R,
+    ) -> R {
         let hash = self.turn.key(name).hash;
         work(self.shards[Self::shard_of(hash)].db(db), &mut self.turn)
     }
@@ -300,8 +305,7 @@ impl World {
                     if let Some(group) = edit.stream_mut().groups.find_mut(group.as_bytes()) {
                         let name = random.below(3).to_string();
                         let (consumer, _) = group.find_or_add(name.as_bytes(), START_MS);
-                        let pending =
-                            Pending { consumer, delivered_ms: START_MS, deliveries: 1 };
+                        let pending = Pending { consumer, delivered_ms: START_MS, deliveries: 1 };
                         group.deliver(Id::new(from, 0), pending);
                         group.acknowledge(Id::new(random.below(ms), 0));
                     }
