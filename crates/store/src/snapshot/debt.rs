@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use ds::walk::Ticket;
 
-use super::core::Core;
+use super::shared::Shared;
 use super::sink::Head;
 use crate::stored::Object;
 use crate::turn::Key;
@@ -16,7 +16,7 @@ use crate::turn::Key;
 #[derive(Debug)]
 pub(crate) struct Debt {
     pub(super) head: Head,
-    core: Weak<Core>,
+    shared: Weak<Shared>,
     place: Mutex<Place>,
     paid: AtomicBool,
 }
@@ -41,9 +41,9 @@ struct Owed(Arc<Debt>);
 impl Drop for Owed {
     fn drop(&mut self) {
         if !self.0.paid.load(Ordering::Relaxed)
-            && let Some(core) = self.0.core.upgrade()
+            && let Some(shared) = self.0.shared.upgrade()
         {
-            core.note_loss();
+            shared.note_loss();
             *self.0.place() = Place::Gone;
         }
     }
@@ -51,9 +51,9 @@ impl Drop for Owed {
 
 impl Debt {
     /// Notes that a collection is owed, and returns the ticket for its walk.
-    pub(super) fn record(core: &Arc<Core>, head: Head, place: Place) -> (Arc<Self>, Ticket) {
-        let (core, place) = (Arc::downgrade(core), Mutex::new(place));
-        let debt = Arc::new(Self { head, core, place, paid: AtomicBool::new(false) });
+    pub(super) fn record(shared: &Arc<Shared>, head: Head, place: Place) -> (Arc<Self>, Ticket) {
+        let (shared, place) = (Arc::downgrade(shared), Mutex::new(place));
+        let debt = Arc::new(Self { head, shared, place, paid: AtomicBool::new(false) });
         (Arc::clone(&debt), Ticket(Box::new(Owed(debt))))
     }
 
@@ -76,8 +76,8 @@ impl Debt {
         self.paid.store(true, Ordering::Relaxed);
     }
 
-    pub(super) fn core(&self) -> Option<Arc<Core>> {
-        self.core.upgrade()
+    pub(super) fn shared(&self) -> Option<Arc<Shared>> {
+        self.shared.upgrade()
     }
 }
 

@@ -24,23 +24,22 @@
 //! What it does not do: divide a single element. The step that visits a member, a chunk or an
 //! inline value takes as long as this one needs, beyond any budget.
 
-pub(crate) mod core;
 pub(crate) mod debt;
 mod object;
 pub(crate) mod part;
+pub(crate) mod shared;
 mod sink;
 
+use std::mem;
 use std::sync::Arc;
 
-use ::core::mem;
-use base::hash::{ByKeyHash, KeyHasher};
-use ds::table::IntoRecords;
+use base::hash::KeyHasher;
 pub use ds::walk::Budget;
 
-use self::core::{Core, Saved};
 use self::debt::{Debt, Place};
 use self::object::Ended;
 use self::part::Step;
+use self::shared::{Emptied, Saved, Shared};
 pub use self::sink::{Head, Part, Shape, Sink};
 use crate::shard::Shard;
 use crate::stored::{Object, Stored};
@@ -65,10 +64,11 @@ enum Phase {
     Leaving,
 }
 
-/// A snapshot being taken. At most one is at any time.
+/// A snapshot being taken. At most one is at any time, and it is taken to [`Task::Done`], whole or
+/// aborted, before it is dropped.
 #[derive(Debug)]
 pub struct Snapshot {
-    core: Arc<Core>,
+    shared: Arc<Shared>,
     hasher: KeyHasher,
     phase: Phase,
     shards: usize,
@@ -76,8 +76,8 @@ pub struct Snapshot {
     shard: usize,
     /// Saved keys that are being written.
     saved: Vec<Saved>,
-    /// An emptied database that is being walked, and what is owed of it.
-    emptied: Option<(IntoRecords<Object>, (u32, Option<u32>, ByKeyHash<()>))>,
+    /// An emptied database that is being walked.
+    emptied: Option<Emptied>,
     /// The collection whose turn it is.
     current: Option<Collection>,
     /// What is to be dropped where no shard is locked.
@@ -100,7 +100,7 @@ impl Snapshot {
     /// A snapshot of nothing yet, of keys that are hashed so.
     pub fn new(hasher: KeyHasher) -> Self {
         Self {
-            core: Arc::default(),
+            shared: Arc::default(),
             hasher,
             phase: Phase::Keys,
             shards: 0,
@@ -116,26 +116,26 @@ impl Snapshot {
     /// Makes the keys that a shard holds now a part of the snapshot. All shards are marked while
     /// nothing is executed: that is the cut.
     pub fn mark(&mut self, shard: &mut Shard) {
-        shard.dbs().filter(|db| !db.is_empty()).for_each(|db| db.join_snapshot(&self.core));
+        shard.dbs().filter(|db| !db.is_empty()).for_each(|db| db.join_snapshot(&self.shared));
         self.shards += 1;
     }
 
     /// Bytes of keys that have been saved before they changed, and have not been visited yet.
     pub fn saved_bytes(&self) -> usize {
-        self.core.saved_bytes()
+        self.shared.saved_bytes()
     }
 
     /// Whether something that was there at the cut was dropped: then what the sink got is not
     /// whole. Nothing known does that.
     pub fn is_damaged(&self) -> bool {
-        self.core.has_lost()
+        self.shared.has_lost()
     }
 
     /// Ends the snapshot before it is whole. The tasks that follow give its memory back, and the
     /// sink gets nothing more.
     pub fn abort(&mut self) {
         self.aborted = true;
-        self.core.end();
+        self.shared.end();
         if self.phase == Phase::Keys {
             (self.phase, self.shard) = (Phase::Collections, 0);
         }
@@ -163,13 +163,10 @@ impl Snapshot {
 
     fn has_unlocked(&mut self) -> bool {
         if self.saved.is_empty() {
-            self.saved = self.core.take_saved();
+            self.saved = self.shared.take_saved();
         }
-        if self.emptied.is_none()
-            && let Some(emptied) = self.core.next_emptied()
-        {
-            let owed = (emptied.db, emptied.from, emptied.changed);
-            self.emptied = Some((emptied.table.into_iter(), owed));
+        if self.emptied.is_none() {
+            self.emptied = self.shared.next_emptied();
         }
         !self.saved.is_empty() || self.emptied.is_some() || !self.leftover.is_empty()
     }
@@ -177,7 +174,7 @@ impl Snapshot {
     /// Where the collection is whose turn it is; none: there is none left.
     fn place(&mut self) -> Option<Task> {
         if self.current.is_none() {
-            let debt = self.core.next_debt()?;
+            let debt = self.shared.next_debt()?;
             self.current = Some(Collection { debt, begun: false, sought: 0, object: None });
         }
         let current = self.current.as_mut()?;
@@ -204,21 +201,21 @@ impl Snapshot {
         while !budget.is_spent()
             && let Some(Saved { db, record }) = self.saved.pop()
         {
-            self.core.forget(&record);
-            budget.spend(core::bytes_of(&record));
+            self.shared.forget(&record);
+            budget.spend(shared::bytes_of(&record));
             if !self.aborted {
                 sink.entry(db, Stored(record.view()));
             }
         }
         let mut step = Step { hasher: &self.hasher, budget, sink };
         while !step.budget.is_spent()
-            && let Some((records, owed)) = &mut self.emptied
+            && let Some(emptied) = &mut self.emptied
         {
             if self.aborted {
-                owed.1 = None;
+                emptied.from = None;
             }
-            match records.next() {
-                Some(record) => part::visit_emptied(&self.core, owed, record, &mut step),
+            match emptied.records.next() {
+                Some(record) => part::visit_emptied(&self.shared, emptied, record, &mut step),
                 None => self.emptied = None,
             }
         }
@@ -261,9 +258,9 @@ impl Snapshot {
         // should have been here.
         let mut place = debt.place();
         let is_still_here = matches!(*place, Place::Key(_, hash) if hash == sought);
-        if is_still_here && self.emptied.is_none() && !self.core.has_emptied() {
+        if is_still_here && self.emptied.is_none() && !self.shared.has_emptied() {
             *place = Place::Gone;
-            self.core.note_loss();
+            self.shared.note_loss();
         }
     }
 
@@ -289,6 +286,14 @@ impl Snapshot {
         self.leftover.extend(object.end_walk());
         self.current = None;
         true
+    }
+}
+
+impl Drop for Snapshot {
+    /// Nothing more is saved of keys. But what is there goes only with the tasks after
+    /// [`Snapshot::abort`].
+    fn drop(&mut self) {
+        self.shared.end();
     }
 }
 

@@ -17,8 +17,8 @@ use ds::record::Record;
 use ds::table::Table;
 use ds::walk::Budget;
 
-use super::core::{Core, Emptied};
 use super::debt::{Debt, Place};
+use super::shared::{Emptied, Shared};
 use super::sink::{Head, Sink};
 use crate::db::Db;
 use crate::stored::{Object, Stored};
@@ -26,7 +26,7 @@ use crate::turn::Key;
 
 #[derive(Debug)]
 pub(crate) struct Part {
-    core: Arc<Core>,
+    shared: Arc<Shared>,
     /// The number of the database at the cut, which SWAPDB may change.
     number: u32,
     /// The least position that has not been visited; none: all have been.
@@ -49,13 +49,13 @@ pub(super) struct Step<'a> {
 
 impl Db {
     /// Makes the keys that are here now a part of a snapshot.
-    pub(super) fn join_snapshot(&mut self, core: &Arc<Core>) {
-        self.set_part(core, Some(0));
+    pub(super) fn join_snapshot(&mut self, shared: &Arc<Shared>) {
+        self.set_part(shared, Some(0));
     }
 
-    fn set_part(&mut self, core: &Arc<Core>, from: Option<u32>) {
-        let (core, number) = (Arc::clone(core), self.number);
-        let part = Part { core, number, from, changed: ByKeyHash::default() };
+    fn set_part(&mut self, shared: &Arc<Shared>, from: Option<u32>) {
+        let (shared, number) = (Arc::clone(shared), self.number);
+        let part = Part { shared, number, from, changed: ByKeyHash::default() };
         self.key_index.set_part(Some(Box::new(part)));
         self.in_snapshot = true;
     }
@@ -73,15 +73,15 @@ impl Db {
     #[inline(never)]
     pub(crate) fn save_for_snapshot(&mut self, hasher: &KeyHasher, hash: u64) {
         let Some(part) = self.key_index.part() else { return };
-        if !owes(part.from, &part.changed, hash) || part.core.is_over() {
+        if !owes(part.from, &part.changed, hash) || part.shared.is_over() {
             return;
         }
         part.changed.insert(hash, ());
-        let (core, number) = (Arc::clone(&part.core), part.number);
+        let (shared, number) = (Arc::clone(&part.shared), part.number);
         for at in self.table.slots_of(hash, hasher) {
-            if !self.owe(&core, number, hasher, at, hash) {
+            if !self.owe(&shared, number, hasher, at, hash) {
                 let record = self.table.at(at);
-                core.save(hash, number, record.duplicate(record.key()));
+                shared.save(hash, number, record.duplicate(record.key()));
             }
         }
     }
@@ -89,7 +89,7 @@ impl Db {
     /// Begins the walk over the large collection in a slot. Returns whether one is there.
     fn owe(
         &mut self,
-        core: &Arc<Core>,
+        shared: &Arc<Shared>,
         number: u32,
         hasher: &KeyHasher,
         at: usize,
@@ -105,11 +105,11 @@ impl Db {
             access_clock: record.access_clock(),
             shape,
         };
-        let (debt, ticket) = Debt::record(core, head, place);
+        let (debt, ticket) = Debt::record(shared, head, place);
         if let Some(object) = self.table.walked_object(at) {
             object.begin_walk(ticket, hasher);
         }
-        core.owe(debt);
+        shared.owe(debt);
         true
     }
 
@@ -120,8 +120,8 @@ impl Db {
         if step.budget.is_spent() {
             return false;
         }
-        let Part { core, number, changed, .. } = part;
-        let (core, number) = (Arc::clone(core), *number);
+        let Part { shared, number, changed, .. } = part;
+        let (shared, number) = (Arc::clone(shared), *number);
         let changed = std::mem::take(changed);
         let mut large = Vec::new();
         let from = u64::from(from) << 32;
@@ -132,7 +132,7 @@ impl Db {
                 match record.object() {
                     // It may be so long that it is better read where no shard is locked.
                     Some(Object::String(_)) => {
-                        core.save(hash, number, record.duplicate(record.key()));
+                        shared.save(hash, number, record.duplicate(record.key()));
                     }
                     Some(object) if object.shape().is_some() => large.push(hash),
                     _ => step.sink.entry(number, Stored(record)),
@@ -143,7 +143,7 @@ impl Db {
         large.dedup();
         for hash in large {
             for at in self.table.slots_of(hash, step.hasher) {
-                self.owe(&core, number, step.hasher, at, hash);
+                self.owe(&shared, number, step.hasher, at, hash);
             }
         }
         if let Some(part) = self.key_index.part() {
@@ -161,10 +161,10 @@ impl Db {
         let Some(debt) = object else { return };
         debt.moved_to(key);
         if !self.in_snapshot
-            && let Some(core) = debt.core()
+            && let Some(shared) = debt.shared()
         {
             // Nothing is owed of other keys here; but if they are emptied, the collection is.
-            self.set_part(&core, None);
+            self.set_part(&shared, None);
         }
     }
 
@@ -172,7 +172,7 @@ impl Db {
     pub(crate) fn hand_emptied(&mut self, table: Table<Object>) -> Table<Object> {
         let Some(part) = self.key_index.part() else { return table };
         let (from, changed) = (part.from.take(), std::mem::take(&mut part.changed));
-        part.core.empty(Emptied { db: part.number, table, from, changed });
+        part.shared.empty(Emptied { db: part.number, records: table.into_iter(), from, changed });
         Table::default()
     }
 
@@ -194,12 +194,12 @@ impl Db {
 
 /// A record of an emptied database: what of it is written at once, owed, or nothing any more.
 pub(super) fn visit_emptied(
-    core: &Arc<Core>,
-    emptied: &(u32, Option<u32>, ByKeyHash<()>),
+    shared: &Arc<Shared>,
+    emptied: &Emptied,
     record: Record<Object>,
     step: &mut Step<'_>,
 ) {
-    let (db, from, changed) = emptied;
+    let Emptied { db, from, changed, .. } = emptied;
     let hash = step.hasher.hash(record.view().key());
     step.budget.spend(record.view().allocated_bytes());
     if !owes(*from, changed, hash) {
@@ -213,12 +213,12 @@ pub(super) fn visit_emptied(
     };
     let (expires_at, access_clock) = (view.expires_at(), view.access_clock());
     let head = Head { db: *db, key: view.key().into(), expires_at, access_clock, shape };
-    let (debt, ticket) = Debt::record(core, head, Place::Taken);
+    let (debt, ticket) = Debt::record(shared, head, Place::Taken);
     if let Some(mut object) = record.into_object() {
         object.begin_walk(ticket, step.hasher);
         *debt.place() = Place::Here(object);
     }
-    core.owe(debt);
+    shared.owe(debt);
 }
 
 #[cfg(test)]

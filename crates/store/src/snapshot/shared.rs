@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use base::hash::ByKeyHash;
 use ds::record::Record;
-use ds::table::Table;
+use ds::table::IntoRecords;
 
 use super::debt::Debt;
 use crate::stored::Object;
@@ -17,7 +17,7 @@ use crate::stored::Object;
 const LANES: usize = 16;
 
 #[derive(Debug, Default)]
-pub(crate) struct Core {
+pub(crate) struct Shared {
     saved: [Mutex<Vec<Saved>>; LANES],
     saved_bytes: AtomicUsize,
     debts: Mutex<VecDeque<Arc<Debt>>>,
@@ -39,7 +39,7 @@ pub(super) struct Saved {
 #[derive(Debug)]
 pub(super) struct Emptied {
     pub(super) db: u32,
-    pub(super) table: Table<Object>,
+    pub(super) records: IntoRecords<Object>,
     /// See [`Part`](super::part::Part).
     pub(super) from: Option<u32>,
     pub(super) changed: ByKeyHash<()>,
@@ -59,7 +59,7 @@ pub(super) fn bytes_of(record: &Record<Object>) -> usize {
     }
 }
 
-impl Core {
+impl Shared {
     pub(super) fn save(&self, hash: u64, db: u32, record: Record<Object>) {
         self.saved_bytes.fetch_add(bytes_of(&record), Ordering::Relaxed);
         lock(&self.saved[hash as usize % LANES]).push(Saved { db, record });
