@@ -160,10 +160,12 @@ impl LazyFree {
     /// Drops the value of an evicted key, for its memory is needed. A big one waits. Returns about
     /// how many bytes that does not free yet.
     pub fn evict(&mut self, object: Object) -> i64 {
-        let bytes = bytes_of(&object);
-        let Some(object) = unless_owed(object) else {
+        if object.ticket().is_some() {
+            // A snapshot keeps it.
+            let bytes = bytes_of(&object);
+            self.extend(Some(object));
             return i64::try_from(bytes).unwrap_or(i64::MAX);
-        };
+        }
         if cost_of(&object) <= SMALL_COST_MAX {
             return 0;
         }

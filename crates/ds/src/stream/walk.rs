@@ -2,16 +2,16 @@
 //! [`crate::walk`].
 //!
 //! Chunks are told apart by the identifiers at their bases, and the walk has a place in that order.
-//! The groups are copied when the walk begins: that takes time in proportion to their pending
-//! entries.
+//! So are pending entries by their own; see `group_walk`.
 
 use std::collections::BTreeMap;
 
 use crate::stream::chunk::Chunk;
-use crate::stream::{ChunkRef, Group, Groups, Id, Log, Stream};
+use crate::stream::group_walk::{GroupHead, GroupsEnded};
+use crate::stream::{ChunkRef, Id, Log, Pending, Stream};
 use crate::walk::{Budget, Ticket};
 
-/// What the entries of a stream are told apart from others by, beside the entries themselves.
+/// What a stream is beside its chunks and groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
     /// Chunks.
@@ -75,9 +75,17 @@ impl<T> Ahead<T> {
         self.saved.insert(id, old);
     }
 
+    /// Whether all has been visited.
+    pub(super) fn is_done(&self) -> bool {
+        self.from.is_none()
+    }
+
     /// What comes next: the identifier, and what was saved for it. `own` is the next one that is
     /// there.
-    fn next(&mut self, own: impl FnOnce(Id) -> Option<Id>) -> Option<(Id, Option<Option<T>>)> {
+    pub(super) fn next(
+        &mut self,
+        own: impl FnOnce(Id) -> Option<Id>,
+    ) -> Option<(Id, Option<Option<T>>)> {
         let from = self.from?;
         let saved = self.saved.first_key_value().map(|(id, _)| *id);
         let next = [own(from), saved].into_iter().flatten().min();
@@ -93,9 +101,6 @@ impl<T> Ahead<T> {
 pub(super) struct Walk {
     ticket: Ticket,
     pub(super) chunks: Ahead<Chunk>,
-    groups: Groups,
-    /// Groups that have been visited.
-    visited: usize,
 }
 
 /// A part of a stream.
@@ -103,8 +108,10 @@ pub(super) struct Walk {
 pub enum Part<'a> {
     /// A chunk. They come in order, before the groups.
     Chunk(ChunkRef<'a>),
-    /// A group with its name.
-    Group(&'a [u8], &'a Group),
+    /// A group, before what is pending in it.
+    Group(&'a GroupHead),
+    /// An entry that is pending in the group before it. They ascend.
+    Pending(Id, Pending),
 }
 
 /// What a walk leaves: memory that is better freed where it delays nobody.
@@ -113,7 +120,7 @@ pub struct Ended {
     /// The ticket with which it began.
     pub ticket: Ticket,
     _chunks: Ahead<Chunk>,
-    _groups: Groups,
+    _groups: GroupsEnded,
 }
 
 impl Log {
@@ -176,8 +183,8 @@ impl Stream {
         let sealed = || self.log.sealed.last_key_value().map(|(base, _)| *base);
         let last = self.log.tail.as_ref().map(|tail| tail.base).or_else(sealed);
         let chunks = Ahead::up_to(last);
-        let walk = Walk { ticket, chunks, groups: self.groups.clone(), visited: 0 };
-        self.log.walk.0 = Some(Box::new(walk));
+        self.log.walk.0 = Some(Box::new(Walk { ticket, chunks }));
+        self.groups.begin_walk();
     }
 
     /// Visits chunks in their order and then groups, until the budget is spent. Returns whether all
@@ -193,14 +200,7 @@ impl Stream {
                 budget.spend(chunk.bytes.len());
             }
         }
-        while !budget.is_spent()
-            && let Some((name, group)) = walk.groups.iter().nth(walk.visited)
-        {
-            visit(Part::Group(name, group));
-            budget.spend(group.memory_bytes());
-            walk.visited += 1;
-        }
-        let done = walk.chunks.from.is_none() && walk.visited == walk.groups.len();
+        let done = walk.chunks.is_done() && self.groups.step_walk(budget, visit);
         self.log.walk.0 = Some(walk);
         done
     }
@@ -213,7 +213,7 @@ impl Stream {
 
     /// Ends the walk.
     pub fn end_walk(&mut self) -> Option<Ended> {
-        let Walk { ticket, chunks, groups, .. } = *self.log.walk.0.take()?;
-        Some(Ended { ticket, _chunks: chunks, _groups: groups })
+        let Walk { ticket, chunks } = *self.log.walk.0.take()?;
+        Some(Ended { ticket, _chunks: chunks, _groups: self.groups.end_walk() })
     }
 }

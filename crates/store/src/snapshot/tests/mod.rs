@@ -11,7 +11,7 @@ use self::values::{Collector, dump};
 use self::world::{Fault, World};
 
 /// Schedules of a run, unless `SNAPSHOT_SCHEDULES` in the environment says how many.
-const SCHEDULES: u64 = 600;
+const SCHEDULES: u64 = 300;
 /// Schedules in which a planted fault is found.
 const SCHEDULES_TO_FAIL: u64 = 300;
 
@@ -59,7 +59,7 @@ fn planted_faults_are_found() {
 
 #[test]
 fn an_aborted_snapshot_leaves_nothing() {
-    for seed in 0..SCHEDULES / 10 {
+    for seed in 0..SCHEDULES / 5 {
         let mut world = World::new(seed);
         (0..world.below(600)).for_each(|_| world.happen());
         let mut snapshot = world.cut();

@@ -3,9 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use ds::Stream as Entries;
 use ds::list::ChunkRef;
-use ds::stream;
+use ds::stream::{self, GroupHead, Id};
 
 use super::super::{Head, Part, Shape, Sink};
 use crate::shard::Shard;
@@ -63,10 +62,12 @@ fn value_of(stored: Stored<'_>) -> Value {
     if let Some(stream) = stored.view::<Stream>() {
         write_head(&mut text, &stream.head());
         stream.log.chunk_refs().for_each(|chunk| write_part(&mut text, stream::Part::Chunk(chunk)));
-        Entries::clone(stream)
-            .groups
-            .iter()
-            .for_each(|(name, group)| write_part(&mut text, stream::Part::Group(name, group)));
+        for (name, group) in stream.groups.iter() {
+            write_part(&mut text, stream::Part::Group(&GroupHead::of(name, group)));
+            for (id, pending) in group.pending_range(Id::MIN..=Id::MAX) {
+                write_part(&mut text, stream::Part::Pending(id, *pending));
+            }
+        }
     }
     Value::Stream(text)
 }
@@ -81,7 +82,8 @@ fn write_part(text: &mut String, part: stream::Part<'_>) {
             let entries: Vec<_> = chunk.entries().collect();
             write!(text, "{:?} {:?} {entries:?} ", chunk.base(), chunk.fields())
         }
-        stream::Part::Group(name, group) => write!(text, "{name:?} {group:?} "),
+        stream::Part::Group(head) => write!(text, "{head:?} "),
+        stream::Part::Pending(id, pending) => write!(text, "{id:?} {pending:?} "),
     };
 }
 
@@ -123,6 +125,12 @@ impl Sink for Collector {
     fn part(&mut self, part: Part<'_>) {
         let (head, value, parts) = self.open.as_mut().expect("it was begun");
         *parts += 1;
+        if let (Shape::Stream(head), Part::Stream(stream::Part::Group(group))) =
+            (&mut head.shape, part)
+        {
+            // Each has as many more parts.
+            head.chunks += group.pending;
+        }
         let is_new = match (value, part) {
             (Value::Set(members), Part::Member(member)) => members.insert(member.to_vec()),
             (Value::Scores(scores), Part::Scored(member, score)) => {

@@ -305,9 +305,16 @@ impl World {
                     if let Some(group) = edit.stream_mut().groups.find_mut(group.as_bytes()) {
                         let name = random.below(3).to_string();
                         let (consumer, _) = group.find_or_add(name.as_bytes(), START_MS);
-                        let pending = Pending { consumer, delivered_ms: START_MS, deliveries: 1 };
-                        group.deliver(Id::new(from, 0), pending);
-                        group.acknowledge(Id::new(random.below(ms), 0));
+                        for seq in 0..random.below(20) {
+                            let deliveries = random.below(9) as i64;
+                            let pending = Pending { consumer, delivered_ms: 7, deliveries };
+                            group.deliver(Id::new(from, seq), pending);
+                            group.acknowledge(Id::new(random.below(ms), seq));
+                        }
+                        if random.below(9) == 0 {
+                            group.remove(random.below(3).to_string().as_bytes());
+                        }
+                        group.last_id = Id::new(from, 0);
                     }
                 }
             }
