@@ -20,11 +20,16 @@
 //! interval holds its hash. Records never move while they are in the dict, unless they are resized
 //! through a guard: a second index may keep their addresses.
 
+mod walk;
+
+pub use walk::{Ended, Walker};
+
 use base::hash::KeyHasher;
 use base::random::Random;
 
 use crate::record::{Record, RecordRef};
 use crate::table::{Positions, RecordMut, Records, Table};
+use crate::walk::Slot;
 
 /// Members a segment has on average when the next one is split. A segment that is not split yet
 /// holds twice as many.
@@ -71,6 +76,8 @@ pub struct Dict {
     len: usize,
     /// No segment has more slots; may be higher than needed until a round ends.
     slots_max: usize,
+    /// Told of each member before it comes, changes or goes.
+    walk: Slot<walk::Walk>,
 }
 
 /// Hashes within one segment: what is left of a hash when the segment is known.
@@ -111,6 +118,7 @@ impl Clone for Dict {
         Self {
             first: self.first.duplicate(),
             rest: self.rest.iter().map(Table::duplicate).collect(),
+            walk: Slot::EMPTY,
             ..*self
         }
     }
@@ -119,7 +127,15 @@ impl Clone for Dict {
 impl Dict {
     /// A dict without members, which allocates nothing.
     pub fn new() -> Self {
-        Self { first: Table::default(), rest: Vec::new(), whole: 1, split: 0, len: 0, slots_max: 0 }
+        Self {
+            first: Table::default(),
+            rest: Vec::new(),
+            whole: 1,
+            split: 0,
+            len: 0,
+            slots_max: 0,
+            walk: Slot::EMPTY,
+        }
     }
 
     /// A dict without members that has room for so many: adding them seldom moves any.
@@ -215,14 +231,14 @@ impl Dict {
         Within { hasher, intervals: self.intervals(segment) }
     }
 
+    /// Which of the intervals of its width a segment is.
+    fn interval(&self, segment: usize) -> usize {
+        if segment < 2 * self.split { segment } else { segment - self.split }
+    }
+
     /// The least hash of a segment.
     fn first_hash(&self, segment: usize) -> u64 {
-        let (interval, intervals) = if segment < 2 * self.split {
-            (segment, 2 * self.whole)
-        } else {
-            (segment - self.split, self.whole)
-        };
-        hash_from(interval, 0, intervals)
+        hash_from(self.interval(segment), 0, self.intervals(segment))
     }
 
     /// Prefetches the first slots that a search for `hash` reads.
@@ -283,11 +299,13 @@ impl Dict {
     /// As for `at`.
     #[inline]
     pub fn at_mut(&mut self, place: Place) -> MemberMut<'_> {
+        self.before_change_at(place);
         self.segment_mut(place.segment).at_mut(place.slot)
     }
 
     /// Adds a member whose key is not in the dict, and returns its place.
     pub fn insert(&mut self, hash: u64, member: Member, hasher: &KeyHasher) -> Place {
+        self.before_change(hash);
         if self.len >= (self.whole + self.split) * SEGMENT_LEN {
             self.split_next(hasher);
         }
@@ -306,11 +324,12 @@ impl Dict {
     /// # Panics
     /// As for `at`.
     pub fn remove_at(&mut self, place: Place, hasher: &KeyHasher) -> Member {
+        self.before_change_at(place);
         let positions = self.within(place.segment, hasher);
         let member = self.segment_mut(place.segment).remove(place.slot, &positions);
         self.len -= 1;
         if self.len == 0 {
-            *self = Self::new();
+            *self = Self { walk: std::mem::take(&mut self.walk), ..Self::new() };
         } else if !self.rest.is_empty() && self.len < self.rest.len() * SEGMENT_LEN_MIN {
             self.merge_last(hasher);
         }
@@ -419,9 +438,8 @@ impl Dict {
                 visit(member);
             });
             if let Some(position) = next {
-                let interval =
-                    if segment < 2 * self.split { segment } else { segment - self.split };
-                let hash = hash_from(interval, u64::from(position) << 32, positions.intervals);
+                let within = u64::from(position) << 32;
+                let hash = hash_from(self.interval(segment), within, positions.intervals);
                 return Some((hash >> CURSOR_SHIFT).max(1));
             }
             segment += 1;

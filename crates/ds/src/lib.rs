@@ -15,6 +15,7 @@ pub mod record;
 pub mod sorted_set;
 pub mod stream;
 pub mod table;
+pub mod walk;
 
 pub use dict::{Dict, Nothing};
 pub use intset::IntSet;

@@ -18,6 +18,7 @@
 //! to be stored. The address fits 48 bits and is a multiple of 8.
 
 use std::alloc::{self, Layout};
+use std::fmt;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
@@ -391,6 +392,12 @@ impl<P> Record<P> {
         // SAFETY: `into_raw` gave the address of a live allocation, which is not null.
         let base = unsafe { NonNull::new_unchecked(address as *mut u8) };
         Self { base, owns: PhantomData }
+    }
+}
+
+impl<P> fmt::Debug for Record<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Record").field("key", &self.view().key()).finish()
     }
 }
 

@@ -15,7 +15,7 @@ use std::ops::Range;
 use base::hash::KeyHasher;
 use base::random::Random;
 
-use crate::dict::{Dict, Member, MemberRef, Nothing, Place};
+use crate::dict::{Dict, Member, MemberRef, Nothing, Place, Walker};
 use crate::ranked::{Ranked, Walk, score_of};
 use crate::record::Payload;
 
@@ -136,6 +136,11 @@ impl SortedSet {
     /// The members by their hashes.
     pub fn dict(&self) -> &Dict {
         &self.dict
+    }
+
+    /// The walk over the members.
+    pub fn walker(&mut self) -> Walker<'_> {
+        self.dict.walker()
     }
 
     /// Where a member is, until a member is added or removed.

@@ -16,6 +16,9 @@
 //! survives growth and shrinking without losing or repeating a record.
 
 mod resize;
+mod scan;
+
+pub use scan::{IntoRecords, Records};
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -386,51 +389,6 @@ impl<P> Table<P> {
         true
     }
 
-    /// Visits records in the order of their hash position, from position `from`, until at least
-    /// `count` were visited and a position is complete. Returns where to go on, or `None` at the
-    /// end. A record present during a whole scan is visited exactly once, whatever the table does.
-    pub fn scan(
-        &self,
-        from: u32,
-        count: usize,
-        hasher: &impl Positions,
-        visit: &mut dyn FnMut(RecordRef<'_, P>),
-    ) -> Option<u32> {
-        self.scan_hashes(u64::from(from) << 32, count, hasher, visit)
-    }
-
-    /// The same from the hash `from` on: a place finer than a position.
-    pub fn scan_hashes(
-        &self,
-        from: u64,
-        count: usize,
-        hasher: &impl Positions,
-        visit: &mut dyn FnMut(RecordRef<'_, P>),
-    ) -> Option<u32> {
-        let mut home = home_of(from, self.homes);
-        let mut at = home;
-        let mut visited = 0;
-        while let Some(&slot) = self.slots.get(at) {
-            let distance = distance_of(slot, at);
-            if slot != 0 && at - distance > home {
-                // All residents of the previous home are behind us.
-                if visited >= count {
-                    return Some(position_of(home + 1, self.homes));
-                }
-                home = at - distance;
-            }
-            if slot != 0 && at - distance == home {
-                let record = self.view(slot);
-                if hasher.hash(record.key()) >= from {
-                    visit(record);
-                    visited += 1;
-                }
-            }
-            at += 1;
-        }
-        None
-    }
-
     /// The home of a hash position: the number of the first slot where its records may lie.
     pub fn home_of(&self, position: u32) -> usize {
         home_of(u64::from(position) << 32, self.homes)
@@ -451,11 +409,6 @@ impl<P> Table<P> {
         self.slots.get(at..)?.iter().position(|slot| *slot != 0).map(|i| at + i)
     }
 
-    /// All records, in the order of their hash positions.
-    pub fn iter(&self) -> Records<'_, P> {
-        Records { table: self, at: 0 }
-    }
-
     /// The next slot at or after `at` whose record expires, if there is one.
     pub fn next_expiring(&self, at: usize) -> Option<usize> {
         self.slots.get(at..)?.iter().position(|slot| slot & EXPIRES != 0).map(|i| at + i)
@@ -472,30 +425,6 @@ impl<P> Table<P> {
     /// Prefetches the beginning of the record in a slot.
     pub fn prefetch_at(&self, at: usize) {
         prefetch((self.slots[at] & ADDRESS_MASK) as *const u8);
-    }
-}
-
-/// Walks over all records of a table.
-pub struct Records<'a, P> {
-    table: &'a Table<P>,
-    at: usize,
-}
-
-impl<'a, P> Iterator for Records<'a, P> {
-    type Item = RecordRef<'a, P>;
-
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            let slot = *self.table.slots.get(self.at)?;
-            self.at += 1;
-            if slot != 0 {
-                if let Some(ahead) = self.table.slots.get(self.at + PREFETCH_AHEAD) {
-                    prefetch((ahead & ADDRESS_MASK) as *const u8);
-                }
-                return Some(self.table.view(slot));
-            }
-        }
     }
 }
 

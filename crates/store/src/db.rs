@@ -16,6 +16,8 @@
 //! Writing to a value goes through [`Edit`], which on drop counts the change and removes a key
 //! whose value became empty, so that no command can forget them.
 
+mod edit;
+pub(crate) mod keys;
 pub(crate) mod marks;
 mod pick;
 mod prefetch;
@@ -23,16 +25,19 @@ mod prefetch;
 mod tests;
 mod watch;
 
-use std::marker::PhantomData;
-
 use ds::record::{Payload, Record, RecordRef};
-use ds::table::{RecordMut, Table};
+use ds::table::Table;
+
+pub use edit::Edit;
+use keys::{Cleared, Keys};
 
 use crate::effect::{Effect, Event};
 use crate::key_index::{IndexEntry, KeyIndex, SizeClass};
+use crate::snapshot::debt::Debt;
 use crate::stored::{Kind, Object, Stored};
 use crate::string::NewString;
 use crate::turn::{Key, Turn};
+use crate::watchers::Presence;
 
 /// A type of value: how its records are seen.
 pub trait Type {
@@ -77,7 +82,7 @@ pub enum ExpiryChange {
 /// One shard's part of one database.
 #[derive(Debug, Default)]
 pub struct Db {
-    pub(crate) table: Table<Object>,
+    pub(crate) table: Keys,
     /// The database's number, for effects.
     pub(crate) number: u32,
     /// In database 0: whether a client is in the queues of the shard's
@@ -85,6 +90,8 @@ pub struct Db {
     pub(crate) awaited: bool,
     /// Whether a client watches a key.
     pub(crate) watched: bool,
+    /// Whether a snapshot must be told of changes.
+    pub(crate) in_snapshot: bool,
     /// Hashes that expire and sizes of values.
     pub(crate) key_index: KeyIndex,
 }
@@ -156,21 +163,28 @@ impl Db {
         turn.lazy_free.extend(record.into_object());
     }
 
-    fn add_record(&mut self, turn: &Turn, hash: u64, record: Record<Object>) -> usize {
+    fn add_record(
+        &mut self,
+        turn: &Turn,
+        hash: u64,
+        record: Record<Object>,
+        cleared: Cleared,
+    ) -> usize {
         turn.keys.add(self.number, 1);
         marks::key_comes(turn, hash, self.table.is_empty());
         marks::key_expires(turn, hash, record.view().has_expiry());
-        self.table.insert(hash, record, &turn.hasher)
+        self.table.insert(hash, record, &turn.hasher, cleared)
     }
 
-    pub(crate) fn take_record(&mut self, turn: &Turn, at: usize) -> Record<Object> {
+    pub(crate) fn take_record(&mut self, turn: &Turn, at: usize, hash: u64) -> Record<Object> {
         turn.keys.add(self.number, -1);
-        self.table.remove(at, &turn.hasher)
+        let cleared = self.before_change(&turn.hasher, hash);
+        self.table.remove(at, &turn.hasher, cleared)
     }
 
     /// Takes the record of a key with this hash out of its slot.
     pub(crate) fn detach(&mut self, turn: &mut Turn, at: usize, hash: u64) -> Record<Object> {
-        let record = self.take_record(turn, at);
+        let record = self.take_record(turn, at, hash);
         let told = marks::key_changes(turn, record.view().key());
         self.changed(told, hash, IndexEntry::of(record.view()), IndexEntry::ABSENT);
         record
@@ -202,7 +216,7 @@ impl Db {
         let before = self.table.at(at).access_clock();
         let clock = turn.used_clock(before);
         if before != clock {
-            self.table.at_mut(at).set_access_clock(clock);
+            self.table.set_access_clock(at, clock);
         }
     }
 
@@ -303,7 +317,8 @@ impl Db {
                 let empty = Payload::Bytes(b"");
                 let clock = turn.new_clock();
                 let record = Record::new(key.bytes, T::EMPTY as u8, empty, None, clock);
-                (self.add_record(turn, key.hash, record), true)
+                let cleared = self.before_change(&turn.hasher, key.hash);
+                (self.add_record(turn, key.hash, record, cleared), true)
             }
         };
         Ok(Edit::new(self, turn, at, key.hash, created))
@@ -326,7 +341,8 @@ impl Db {
         }
         let old = i64::from_le_bytes(record.bytes()?.try_into().ok()?);
         let Some(sum) = old.checked_add(increment) else { return Some(None) };
-        let mut record = self.table.at_mut(at);
+        let cleared = self.before_change(&turn.hasher, key.hash);
+        let mut record = self.table.at_mut(at, cleared);
         record.bytes_mut()?.copy_from_slice(&sum.to_le_bytes());
         if turn.touch {
             let clock = turn.used_clock(record.view().access_clock());
@@ -378,18 +394,19 @@ impl Db {
             (ExpiryChange::At(at), _) => Some(at),
             (ExpiryChange::Keep, Some(at)) => self.table.at(at).expires_at(),
         };
+        let cleared = self.before_change(&turn.hasher, key.hash);
         let Some(at) = found else {
             let clock = turn.new_clock();
             let record = Record::new(key.bytes, kind as u8, payload, expires_at, clock);
             let told = marks::key_changes(turn, key.bytes);
             self.changed(told, key.hash, IndexEntry::ABSENT, IndexEntry::of(record.view()));
-            self.add_record(turn, key.hash, record);
+            self.add_record(turn, key.hash, record, cleared);
             turn.effects.note_new(self.number, key.bytes);
             return true;
         };
         marks::key_expires(turn, key.hash, expires_at.is_some());
         let before = IndexEntry::of(self.table.at(at));
-        let mut record = self.table.at_mut(at);
+        let mut record = self.table.at_mut(at, cleared);
         let old = record.view();
         let clock = turn.used_clock(old.access_clock());
         match payload {
@@ -437,7 +454,9 @@ impl Db {
         marks::field_expires(turn, key.hash, after.due.is_some());
         let told = marks::key_changes(turn, key.bytes);
         self.changed(told, key.hash, IndexEntry::ABSENT, after);
-        self.add_record(turn, key.hash, record);
+        let cleared = self.before_change(&turn.hasher, key.hash);
+        self.note_arrival(key, record.view().object().and_then(Debt::of));
+        self.add_record(turn, key.hash, record, cleared);
         turn.effects.note_new(self.number, key.bytes);
     }
 
@@ -449,7 +468,9 @@ impl Db {
         let (before, after) = (IndexEntry::of(self.table.at(at)), IndexEntry::of(record.view()));
         marks::key_expires(turn, key.hash, record.view().has_expiry());
         marks::field_expires(turn, key.hash, after.due.is_some());
-        let old = std::mem::replace(&mut *self.table.at_mut(at), record);
+        let cleared = self.before_change(&turn.hasher, key.hash);
+        self.note_arrival(key, record.view().object().and_then(Debt::of));
+        let old = std::mem::replace(&mut *self.table.at_mut(at, cleared), record);
         let told = marks::key_changes(turn, key.bytes);
         self.changed(told, key.hash, before, after);
         turn.lazy_free.extend(old.into_object());
@@ -473,7 +494,8 @@ impl Db {
         let Some(at) = self.find(turn, key) else { return false };
         turn.counters.changes += 1;
         self.touch(turn, at);
-        self.table.at_mut(at).set_expires_at(at_ms);
+        let cleared = self.before_change(&turn.hasher, key.hash);
+        self.table.at_mut(at, cleared).set_expires_at(at_ms);
         marks::key_expires(turn, key.hash, at_ms.is_some());
         let told = marks::key_changes(turn, key.bytes);
         self.rewritten(told, key.hash);
@@ -490,106 +512,18 @@ impl Db {
     ) -> Option<u32> {
         self.table.scan(from, count, &turn.hasher, &mut |record| visit(Stored(record)))
     }
-}
 
-/// A value opened for writing.
-pub struct Edit<'a, T: Type> {
-    db: &'a mut Db,
-    turn: &'a mut Turn,
-    at: usize,
-    changed: bool,
-    created: bool,
-    hash: u64,
-    /// What the key index has of the value.
-    before: IndexEntry,
-    of: PhantomData<T>,
-}
-
-impl<'a, T: Type> Edit<'a, T> {
-    #[inline]
-    fn new(db: &'a mut Db, turn: &'a mut Turn, at: usize, hash: u64, created: bool) -> Self {
-        let before = if created { IndexEntry::ABSENT } else { IndexEntry::of(db.table.at(at)) };
-        Self { db, turn, at, changed: false, created, hash, before, of: PhantomData }
-    }
-}
-
-impl<T: Type> Edit<'_, T> {
-    /// Whether the key was not there before.
-    pub fn is_new(&self) -> bool {
-        self.created
-    }
-
-    /// The record for reading.
-    pub(crate) fn record(&self) -> RecordRef<'_, Object> {
-        self.db.table.at(self.at)
-    }
-
-    /// The record for writing; from here on the value counts as changed.
-    pub(crate) fn record_mut(&mut self) -> RecordMut<'_, Object> {
-        self.changed = true;
-        self.db.table.at_mut(self.at)
-    }
-
-    /// The value was changed through `record_unchanged_mut`.
-    pub(crate) fn mark_changed(&mut self) {
-        self.changed = true;
-    }
-
-    /// The turn: for what a change takes out of the value, and for room to work in.
-    pub(crate) fn turn(&mut self) -> &mut Turn {
-        self.turn
-    }
-
-    /// The same for reading.
-    pub(crate) fn turn_ref(&self) -> &Turn {
-        self.turn
-    }
-
-    /// The record for writing what is no change of the value: another form of the same.
-    pub(crate) fn record_unchanged_mut(&mut self) -> RecordMut<'_, Object> {
-        self.db.table.at_mut(self.at)
-    }
-
-    /// The object for writing where it lies; the caller says whether that is a change.
-    pub(crate) fn object_mut(&mut self) -> Option<&mut Object> {
-        self.db.table.object_mut(self.at)
-    }
-
-    /// Moves an object to the lazy-free list before the record is given another payload.
-    pub(crate) fn discard_object(&mut self) {
-        if self.record().object().is_some() {
-            let empty = Record::new(
-                self.record().key(),
-                0,
-                Payload::Bytes(b""),
-                self.record().expires_at(),
-                self.record().access_clock(),
-            );
-            let old = std::mem::replace(&mut *self.db.table.at_mut(self.at), empty);
-            self.turn.lazy_free.extend(old.into_object());
-        }
-    }
-}
-
-impl<T: Type> Drop for Edit<'_, T> {
-    fn drop(&mut self) {
-        if !self.changed && !self.created {
-            return;
-        }
-        self.turn.counters.changes += u64::from(self.changed);
-        if self.created && self.changed {
-            self.turn.effects.note_new(self.db.number, self.db.table.at(self.at).key());
-        }
-        let goes = !self.changed || T::is_empty(self.record());
-        let after = if goes { IndexEntry::ABSENT } else { IndexEntry::of(self.record()) };
-        marks::field_expires(self.turn, self.hash, after.due.is_some());
-        if self.changed {
-            let told = marks::key_changes(self.turn, self.db.table.at(self.at).key());
-            self.db.changed(told, self.hash, self.before, after);
-        }
-        if goes {
-            let record = self.db.take_record(self.turn, self.at);
-            self.turn.lazy_free.extend(record.into_object());
-        }
+    /// Empties the database and returns what it held, to be dropped where no lock is held. What a
+    /// snapshot may need of that goes there.
+    pub fn clear(&mut self, turn: &Turn) -> Table<Object> {
+        turn.keys.add(self.number, -(self.len() as i64));
+        let mut watchers = self.key_index.take_watchers();
+        watchers.touch_all(|hash, name| (self.presence(turn, hash, name), Presence::Absent));
+        let part = self.key_index.take_part();
+        self.key_index = KeyIndex::default();
+        self.key_index.set_part(part);
+        self.put_watchers(watchers);
+        let table = self.table.take();
+        self.hand_emptied(table)
     }
 }

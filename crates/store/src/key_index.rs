@@ -16,6 +16,7 @@ use crate::hash::Hash;
 use crate::large_keys::LargeKeys;
 use crate::list::List;
 use crate::set::Set;
+use crate::snapshot::part::Part;
 use crate::sorted_set::SortedSet;
 use crate::stored::{Kind, Object};
 use crate::stream::Stream;
@@ -142,6 +143,8 @@ struct Contents {
     /// How long keys with an expiry have to live on average, as far as the walks have seen.
     mean_ttl_ms: f64,
     watchers: Watchers,
+    /// The database's part in a snapshot.
+    part: Option<Box<Part>>,
 }
 
 impl KeyIndex {
@@ -176,7 +179,10 @@ impl KeyIndex {
     fn drop_empty(&mut self) {
         let is_empty = |contents: &Contents| {
             // No key is large where there is none.
-            contents.sizes.is_empty() && contents.due.is_empty() && contents.watchers.is_empty()
+            contents.sizes.is_empty()
+                && contents.due.is_empty()
+                && contents.watchers.is_empty()
+                && contents.part.is_none()
         };
         if self.0.as_deref().is_some_and(is_empty) {
             self.0 = None;
@@ -202,6 +208,23 @@ impl KeyIndex {
         let taken = self.0.as_mut().map(|contents| std::mem::take(&mut contents.watchers));
         self.drop_empty();
         taken.unwrap_or_default()
+    }
+
+    /// The database's part in a snapshot.
+    #[inline]
+    pub(crate) fn part(&mut self) -> Option<&mut Part> {
+        self.0.as_mut()?.part.as_deref_mut()
+    }
+
+    pub(crate) fn set_part(&mut self, part: Option<Box<Part>>) {
+        if part.is_some() || self.0.is_some() {
+            self.0.get_or_insert_default().part = part;
+            self.drop_empty();
+        }
+    }
+
+    pub(crate) fn take_part(&mut self) -> Option<Box<Part>> {
+        self.0.as_mut()?.part.take()
     }
 
     /// Hashes with fields that expire.

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use ds::table::Table;
 
+use crate::snapshot::debt::unless_owed;
 use crate::stored::Object;
 
 /// Pieces that cost more than this are big: below it, handing them over costs more.
@@ -145,7 +146,10 @@ pub struct LazyFree {
 impl LazyFree {
     /// Adds a value or a table.
     pub fn push(&mut self, piece: impl Into<Piece>) {
-        self.pieces.push(piece.into());
+        match piece.into() {
+            Piece::Object(object) => self.extend(Some(object)),
+            table => self.pieces.push(table),
+        }
     }
 
     /// Whether there is nothing to drop.
@@ -156,6 +160,12 @@ impl LazyFree {
     /// Drops the value of an evicted key, for its memory is needed. A big one waits. Returns about
     /// how many bytes that does not free yet.
     pub fn evict(&mut self, object: Object) -> i64 {
+        if object.ticket().is_some() {
+            // A snapshot keeps it.
+            let bytes = bytes_of(&object);
+            self.extend(Some(object));
+            return i64::try_from(bytes).unwrap_or(i64::MAX);
+        }
         if cost_of(&object) <= SMALL_COST_MAX {
             return 0;
         }
@@ -214,7 +224,9 @@ impl LazyFree {
 
 impl Extend<Object> for LazyFree {
     fn extend<I: IntoIterator<Item = Object>>(&mut self, objects: I) {
-        self.pieces.extend(objects.into_iter().map(Piece::Object));
+        // A snapshot gets what it needs; all that is dropped of the keyspace comes by here.
+        let objects = objects.into_iter().filter_map(unless_owed);
+        self.pieces.extend(objects.map(Piece::Object));
     }
 }
 

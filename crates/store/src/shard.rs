@@ -101,6 +101,13 @@ impl Shard {
         std::iter::once(&mut self.first).chain(others.filter(|db| !db.is_empty()))
     }
 
+    /// All databases, those that are empty or absent included.
+    pub(crate) fn all_dbs(&mut self) -> impl Iterator<Item = &mut Db> {
+        let Rest { others, spare, .. } = &mut *self.rest;
+        let others = others.iter_mut().chain(std::iter::once(spare));
+        std::iter::once(&mut self.first).chain(others)
+    }
+
     /// A database at random, each as likely as it has keys by `weight`; None: there are none. Takes
     /// time in proportion to the databases that hold keys here.
     pub fn random_db(&mut self, random: u64, weight: impl Fn(&Db) -> usize) -> Option<&mut Db> {

@@ -29,6 +29,8 @@ pub(super) struct Chunk {
     end: u32,
     /// Elements: kept here so that an index is found without reading the chunks before it.
     count: u32,
+    /// See `Chunks`, which sets it.
+    pub(super) number: u32,
 }
 
 impl Chunk {
@@ -52,6 +54,12 @@ impl Chunk {
         let mut chunk = Self { room, ..Self::default() };
         chunk.edit(|own| own.append(list));
         chunk
+    }
+
+    /// The same with a number.
+    #[inline]
+    pub(super) fn numbered(self, number: u32) -> Self {
+        Self { number, ..self }
     }
 
     #[inline]

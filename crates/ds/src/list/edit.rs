@@ -21,16 +21,17 @@ impl List {
         let element = element.into();
         self.len += 1;
         let limit = self.limit;
-        match self.chunks.back_mut() {
-            Some(last) if limit.admits_to(last, &element) => {
+        if self.chunks.back().is_some_and(|last| limit.admits_to(last, &element)) {
+            if let Some(last) = self.chunks.edit_back() {
                 last.edit(|list| list.push_back(element));
             }
-            last => {
-                last.into_iter().for_each(Chunk::seal);
-                self.reserve_chunk();
-                self.chunks.push_back(Chunk::of(element));
-            }
+            return;
         }
+        if let Some(last) = self.chunks.len().checked_sub(1) {
+            self.chunks.seal(last);
+        }
+        self.reserve_chunk();
+        self.chunks.push_back(Chunk::of(element));
     }
 
     /// Adds a chunk with the elements of a packed list, of which it has some, behind the last, as
@@ -55,16 +56,17 @@ impl List {
         let element = element.into();
         self.len += 1;
         let limit = self.limit;
-        match self.chunks.front_mut() {
-            Some(first) if limit.admits_to(first, &element) => {
+        if self.chunks.front().is_some_and(|first| limit.admits_to(first, &element)) {
+            if let Some(first) = self.chunks.edit_front() {
                 first.edit(|list| list.push_front(element));
             }
-            first => {
-                first.into_iter().for_each(Chunk::seal);
-                self.reserve_chunk();
-                self.chunks.push_front(Chunk::of(element));
-            }
+            return;
         }
+        if !self.chunks.is_empty() {
+            self.chunks.seal(0);
+        }
+        self.reserve_chunk();
+        self.chunks.push_front(Chunk::of(element));
     }
 
     /// Puts an element before the one at a place.
@@ -82,20 +84,21 @@ impl List {
     fn insert(&mut self, Place { chunk: number, at }: Place, after: bool, element: Encoded<'_>) {
         self.len += 1;
         let limit = self.limit;
-        let chunk = &mut self.chunks[number];
+        let chunk = &self.chunks[number];
         let at = if after { chunk.view().after(at) } else { at };
         if limit.admits_to(chunk, &element) {
-            return chunk.edit(|list| list.insert(at, element));
+            return self.chunks.edit(number).edit(|list| list.insert(at, element));
         }
         let is_edge = if after { at == chunk.view().end() } else { at == 0 };
         if !is_edge {
             return self.insert_splitting(number, at, after, element);
         }
         let neighbour = if after { Some(number + 1) } else { number.checked_sub(1) };
-        if let Some(other) = neighbour.and_then(|other| self.chunks.get_mut(other))
-            && limit.admits_to(other, &element)
-        {
-            other.edit(|list| match after {
+        let admits = |other: &usize| {
+            self.chunks.get(*other).is_some_and(|other| limit.admits_to(other, &element))
+        };
+        if let Some(other) = neighbour.filter(admits) {
+            self.chunks.edit(other).edit(|list| match after {
                 true => list.push_front(element),
                 false => list.push_back(element),
             });
@@ -116,17 +119,17 @@ impl List {
     /// Splits a chunk before the element at a position and puts another one between the halves: to
     /// the half that it was not to stand beside, although that may lead beyond the limit.
     fn insert_splitting(&mut self, number: usize, at: usize, after: bool, element: Encoded<'_>) {
-        let right = self.chunks[number].split_off(at);
+        let right = self.chunks.edit(number).split_off(at);
         self.chunks.insert(number + 1, right);
         if self.limit.is_large(&element) {
-            self.chunks[number].seal();
+            self.chunks.seal(number);
             self.chunks.insert(number + 1, Chunk::of(element));
         } else if after {
-            self.chunks[number].seal();
-            self.chunks[number + 1].edit(|list| list.push_front(element));
+            self.chunks.seal(number);
+            self.chunks.edit(number + 1).edit(|list| list.push_front(element));
             self.merge_around(number);
         } else {
-            self.chunks[number].edit(|list| list.push_back(element));
+            self.chunks.edit(number).edit(|list| list.push_back(element));
             self.merge_around(number + 1);
         }
     }
@@ -140,12 +143,11 @@ impl List {
         let limit = self.limit;
         let (is_large, was_large) =
             (limit.is_large(&element), limit.stands_alone(&self.chunks[place.chunk]));
-        let chunk = &mut self.chunks[place.chunk];
-        let view = chunk.view();
+        let view = self.chunks[place.chunk].view();
         let old = view.after(place.at) - place.at;
         let is_beyond = view.end() - old + element.len() > REPLACED_BYTES_MAX;
         if is_large == was_large && (is_large || !is_beyond) {
-            chunk.edit(|list| list.replace(place.at, element));
+            self.chunks.edit(place.chunk).edit(|list| list.replace(place.at, element));
         } else if was_large {
             // The next chunk may have room for it.
             self.insert(place, true, element);
@@ -161,15 +163,15 @@ impl List {
         let view = self.chunks[number].view();
         let (is_first, after, end) = (at == 0, view.after(at), view.end());
         if after < end {
-            let right = self.chunks[number].split_off(after);
+            let right = self.chunks.edit(number).split_off(after);
             self.chunks.insert(number + 1, right);
         }
         if is_first {
-            self.chunks[number] = Chunk::of(element);
+            self.chunks.replace(number, Chunk::of(element));
             return;
         }
-        self.chunks[number].edit(|list| list.remove(at, 1));
-        self.chunks[number].seal();
+        self.chunks.edit(number).edit(|list| list.remove(at, 1));
+        self.chunks.seal(number);
         number += 1;
         self.chunks.insert(number, Chunk::of(element));
         self.merge_around(number);
@@ -187,7 +189,7 @@ impl List {
         let (mut number, offset) = self.chunk_of(range.start);
         self.len -= left;
         if offset > 0 {
-            let removed = self.chunks[number].edit(|list| {
+            let removed = self.chunks.edit(number).edit(|list| {
                 let at = list.view().position(offset);
                 list.remove(at, left)
             });
@@ -199,15 +201,16 @@ impl List {
             && chunk.len() <= left
         {
             left -= chunk.len();
-            whole.len += chunk.len();
             after += 1;
         }
         if after > number {
-            whole.chunks = self.chunks.drain(number..after).collect();
+            let drained = self.chunks.drain(number..after);
+            whole.len = drained.iter().map(Chunk::len).sum();
+            whole.chunks = drained.into();
             self.shrink();
         }
         if left > 0 {
-            self.chunks[number].edit(|list| list.remove(0, left));
+            self.chunks.edit(number).edit(|list| list.remove(0, left));
         }
         whole
     }
@@ -219,7 +222,11 @@ impl List {
         let chunks = self.chunks.len();
         for step in 0..chunks {
             let number = if from_back { chunks - 1 - step } else { step };
-            let chunk = &mut self.chunks[number];
+            // What is left as it is need not be saved.
+            if self.chunks.is_walked() && self.chunks[number].view().find(element, 0, 1).is_none() {
+                continue;
+            }
+            let chunk = self.chunks.edit(number);
             removed += chunk.edit(|list| list.remove_equal(&element, max - removed, from_back));
             if removed == max {
                 break;
@@ -227,7 +234,7 @@ impl List {
         }
         if removed > 0 {
             self.len -= removed;
-            self.chunks.retain(|chunk| chunk.len() > 0);
+            self.chunks.drop_empty();
             self.shrink();
         }
         removed
@@ -257,7 +264,7 @@ impl List {
             return false;
         }
         if let Some(right) = self.chunks.remove(number + 1) {
-            self.chunks[number].edit(|list| list.append(right.view()));
+            self.chunks.edit(number).edit(|list| list.append(right.view()));
         }
         true
     }

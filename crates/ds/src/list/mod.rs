@@ -13,14 +13,16 @@
 //! one chunk may go back to the packed form. Chunks are never compressed.
 
 mod chunk;
+mod chunks;
 mod edit;
-
-use std::collections::VecDeque;
 
 use crate::packed::{Buffer, Encoded, Entry, Packed};
 use crate::record::class_bytes;
 use crate::table::prefetch_bytes;
+use crate::walk::{Budget, Ticket};
 use chunk::Chunk;
+use chunks::Chunks;
+pub use chunks::Ended;
 
 /// How much one chunk holds at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +76,13 @@ impl ChunkLimit {
         chunk.len() == 1 && chunk.view().first().is_some_and(is_large)
     }
 
+    fn view(self, chunk: &Chunk) -> ChunkRef<'_> {
+        match chunk.view().first() {
+            Some(only) if self.stands_alone(chunk) => ChunkRef::Large(only),
+            _ => ChunkRef::Packed(chunk.view()),
+        }
+    }
+
     /// The limit that is half of this one.
     pub fn halved(self) -> Self {
         match self.elements {
@@ -97,7 +106,7 @@ impl ChunkLimit {
 /// A list in chunks.
 #[derive(Clone, Debug)]
 pub struct List {
-    chunks: VecDeque<Chunk>,
+    chunks: Chunks,
     len: usize,
     limit: ChunkLimit,
 }
@@ -121,7 +130,7 @@ pub struct Place {
 impl List {
     /// An empty list whose chunks keep to a limit.
     pub fn new(limit: ChunkLimit) -> Self {
-        Self { chunks: VecDeque::new(), len: 0, limit }
+        Self { chunks: Chunks::default(), len: 0, limit }
     }
 
     /// A list with the elements of a packed one, as one chunk even if it is beyond the limit.
@@ -275,10 +284,29 @@ impl List {
 
     /// The chunks, from the front.
     pub fn chunks(&self) -> impl ExactSizeIterator<Item = ChunkRef<'_>> {
-        self.chunks.iter().map(|chunk| match chunk.view().first() {
-            Some(only) if self.limit.stands_alone(chunk) => ChunkRef::Large(only),
-            _ => ChunkRef::Packed(chunk.view()),
-        })
+        self.chunks.iter().map(|chunk| self.limit.view(chunk))
+    }
+
+    /// Begins a walk over the chunks that are there now, in place of any other.
+    pub fn begin_walk(&mut self, ticket: Ticket) {
+        self.chunks.begin_walk(ticket);
+    }
+
+    /// Visits chunks in their order until the budget is spent. Returns whether all have been.
+    pub fn step_walk(&mut self, budget: &mut Budget, visit: &mut dyn FnMut(ChunkRef<'_>)) -> bool {
+        let limit = self.limit;
+        self.chunks.step_walk(budget, &mut |chunk| visit(limit.view(chunk)))
+    }
+
+    /// The ticket of the walk, if there is one.
+    #[inline]
+    pub fn ticket(&self) -> Option<&Ticket> {
+        self.chunks.ticket()
+    }
+
+    /// Ends the walk.
+    pub fn end_walk(&mut self) -> Option<Ended> {
+        self.chunks.end_walk()
     }
 
     /// Bytes of memory that the list takes, itself included.

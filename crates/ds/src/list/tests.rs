@@ -13,7 +13,7 @@ fn check(list: &List, model: &[Vec<u8>]) {
     assert_eq!(texts(list.iter_from(0)), model);
     assert_eq!(list.len(), model.len());
     assert_eq!(list.chunks.iter().map(Chunk::len).sum::<usize>(), model.len());
-    for chunk in &list.chunks {
+    for chunk in list.chunks.iter() {
         let view = chunk.view();
         assert!(!view.is_empty() && view.len() == chunk.len());
         let replaced_bytes_max = edit::REPLACED_BYTES_MAX + 2 * list.limit.bytes;

@@ -11,8 +11,8 @@ use crate::stream::{Id, Log, varint};
 /// A chunk of a stream.
 #[derive(Clone, Copy, Debug)]
 pub struct ChunkRef<'a> {
-    base: Id,
-    chunk: &'a Chunk,
+    pub(super) base: Id,
+    pub(super) chunk: &'a Chunk,
 }
 
 /// An entry of a chunk, deleted or not.
@@ -141,6 +141,7 @@ impl Log {
         if tail.chunk.live() == 0 {
             return Ok(());
         }
+        self.before_change(tail.base);
         self.len += tail.chunk.live() as u64;
         tail.chunk.seal();
         if let Some(last) = self.tail.replace(tail) {

@@ -9,6 +9,8 @@ use std::ops::RangeInclusive;
 
 use crate::btree::btree_bytes;
 use crate::stream::Id;
+use crate::stream::walk::Ahead;
+use crate::walk::Slot;
 
 /// A group of consumers that share the entries of a stream.
 #[derive(Clone, Debug)]
@@ -26,6 +28,8 @@ pub struct Group {
     free: Vec<Handle>,
     /// The consumers in the order of their names.
     order: Vec<Ordered>,
+    /// Told of each pending entry before it comes, changes or goes.
+    pub(super) walk: Slot<Ahead<Pending>>,
 }
 
 /// A consumer in its place. Most names differ in their first bytes, so that a search among many
@@ -37,7 +41,7 @@ struct Ordered {
 }
 
 /// Names a consumer within its group, for as long as it is there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Handle(u32);
 
 /// One consumer.
@@ -91,7 +95,28 @@ impl Group {
             consumers: Vec::new(),
             free: Vec::new(),
             order: Vec::new(),
+            walk: Slot::EMPTY,
         }
+    }
+
+    /// Before what is pending under an identifier changes.
+    #[inline]
+    fn before_change(&mut self, id: Id) {
+        if let Some(walk) = &mut self.walk.0
+            && walk.owes(id)
+        {
+            walk.save(id, self.pending.get(&id).copied());
+        }
+    }
+
+    /// The consumers with their handles, by name.
+    pub(super) fn handles(&self) -> impl Iterator<Item = (Handle, &Consumer)> {
+        self.order.iter().map(|ordered| (ordered.handle, self.consumer(ordered.handle)))
+    }
+
+    /// The highest identifier that is pending.
+    pub(super) fn last_pending(&self) -> Option<Id> {
+        self.pending.last_key_value().map(|(id, _)| *id)
     }
 
     /// The consumers, by name.
@@ -163,6 +188,7 @@ impl Group {
         let consumer = self.consumers[handle.0 as usize].take()?;
         self.free.push(handle);
         for id in &consumer.pending {
+            self.before_change(*id);
             if let Some(old) = self.pending.remove(id) {
                 self.forget_time(*id, &old);
             }
@@ -205,6 +231,7 @@ impl Group {
 
     /// Makes an entry pending, for whichever consumer it was pending before.
     pub fn deliver(&mut self, id: Id, pending: Pending) {
+        self.before_change(id);
         let old = self.pending.insert(id, pending);
         if let Some(old) = &old {
             self.forget_time(id, old);
@@ -222,6 +249,7 @@ impl Group {
 
     /// Makes an entry no longer pending. Returns whether it was.
     pub fn acknowledge(&mut self, id: Id) -> bool {
+        self.before_change(id);
         let Some(old) = self.pending.remove(&id) else { return false };
         self.forget_time(id, &old);
         self.consumer_mut(old.consumer).pending.remove(&id);

@@ -15,7 +15,9 @@ use std::collections::BTreeMap;
 
 use crate::btree::btree_bytes;
 use crate::stream::chunk::Chunk;
+use crate::stream::walk::Walk;
 use crate::stream::{Entry, Id, Range, RangeBack};
+use crate::walk::Slot;
 
 /// The texts of an entry together are no longer, and a chunk that has as many bytes takes no other
 /// entry, so that offsets in a chunk fit in 32 bits: both together have 2 GB, and frames come to
@@ -38,6 +40,8 @@ pub struct Log {
     pub(super) sealed: BTreeMap<Id, Chunk>,
     pub(super) tail: Option<Tail>,
     pub(super) len: u64,
+    /// Told of each chunk before it comes, changes or goes.
+    pub(super) walk: Slot<Walk>,
     /// The highest identifier ever given.
     pub last_id: Id,
     /// The highest identifier of an entry that was deleted other than by trimming.
@@ -68,6 +72,7 @@ impl Log {
             sealed: BTreeMap::new(),
             tail: None,
             len: 0,
+            walk: Slot::EMPTY,
             last_id: Id::MIN,
             max_deleted_id: Id::MIN,
             entries_added: 0,
@@ -110,7 +115,7 @@ impl Log {
         self.range_back(Id::MIN, Id::MAX).next().map(|entry| entry.id)
     }
 
-    fn first_chunk(&self) -> Option<(Id, &Chunk)> {
+    pub(super) fn first_chunk(&self) -> Option<(Id, &Chunk)> {
         let sealed = self.sealed.first_key_value().map(|(base, chunk)| (*base, chunk));
         sealed.or_else(|| self.tail.as_ref().map(|tail| (tail.base, &tail.chunk)))
     }
@@ -130,6 +135,9 @@ impl Log {
         if let Some(mut full) = full {
             full.chunk.seal();
             self.sealed.insert(full.base, full.chunk);
+        }
+        if self.walk.is_some() {
+            self.before_change(self.tail.as_ref().map_or(id, |tail| tail.base));
         }
         let tail = self.tail.get_or_insert_with(|| {
             let chunk = Chunk::new(pairs, &text);
@@ -185,6 +193,9 @@ impl Log {
 
     /// Removes an entry without remembering that it was deleted.
     pub(super) fn remove(&mut self, id: Id) -> bool {
+        if let Some((base, _)) = self.chunk_of(id) {
+            self.before_change(base);
+        }
         if let Some(tail) = self.tail.as_mut().filter(|tail| tail.base <= id) {
             if !tail.chunk.delete(tail.base, id) {
                 return false;

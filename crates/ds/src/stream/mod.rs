@@ -7,23 +7,28 @@
 mod chunk;
 mod chunks;
 mod group;
+mod group_walk;
 mod id;
 mod log;
 mod progress;
 mod range;
 mod trim;
 mod varint;
+mod walk;
 
 pub use chunk::{Element, Entry, Pairs};
 pub use chunks::{ChunkEntry, ChunkRef, NewChunk, Unfit};
 pub use group::{Consumer, Group, Handle, Pending};
+pub use group_walk::{ConsumerHead, GroupHead};
 pub use id::Id;
 pub use log::{ChunkLimits, ENTRY_BYTES_MAX, Log};
 pub use progress::UNKNOWN;
 pub use range::{Range, RangeBack};
 pub use trim::{Bound, References, Trim};
+pub use walk::{Ended, Head, Part};
 
 use crate::table::prefetch_bytes;
+use crate::walk::Slot;
 
 /// A stream.
 #[derive(Clone, Debug, Default)]
@@ -36,7 +41,11 @@ pub struct Stream {
 
 /// The groups of a stream, by name. They are few, so a sorted array of them takes the least memory.
 #[derive(Clone, Debug, Default)]
-pub struct Groups(Vec<Named>);
+pub struct Groups {
+    named: Vec<Named>,
+    /// What a walk over the stream has yet to visit of groups, those included that are gone.
+    walk: Slot<group_walk::GroupsWalk>,
+}
 
 #[derive(Clone, Debug)]
 struct Named {
@@ -47,7 +56,7 @@ struct Named {
 impl Stream {
     /// A stream without entries and groups.
     pub const fn new() -> Self {
-        Self { log: Log::new(), groups: Groups(Vec::new()) }
+        Self { log: Log::new(), groups: Groups { named: Vec::new(), walk: Slot::EMPTY } }
     }
 
     /// Prefetches the stream itself.
@@ -79,48 +88,49 @@ impl Stream {
 impl Groups {
     /// The number of groups.
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.named.len()
     }
 
     /// Whether there is no group.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.named.is_empty()
     }
 
     /// The groups with their names, by name.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&[u8], &Group)> {
-        self.0.iter().map(|named| (&*named.name, &*named.group))
+        self.named.iter().map(|named| (&*named.name, &*named.group))
     }
 
     fn place(&self, name: &[u8]) -> Result<usize, usize> {
-        self.0.binary_search_by(|named| (*named.name).cmp(name))
+        self.named.binary_search_by(|named| (*named.name).cmp(name))
     }
 
     /// A group by its name.
     pub fn find(&self, name: &[u8]) -> Option<&Group> {
-        self.place(name).ok().map(|at| &*self.0[at].group)
+        self.place(name).ok().map(|at| &*self.named[at].group)
     }
 
     /// The same for writing.
     pub fn find_mut(&mut self, name: &[u8]) -> Option<&mut Group> {
-        self.place(name).ok().map(|at| &mut *self.0[at].group)
+        self.place(name).ok().map(|at| &mut *self.named[at].group)
     }
 
     /// Adds a group. Returns false when there is one of this name already.
     pub fn add(&mut self, name: &[u8], group: Group) -> bool {
         let Err(at) = self.place(name) else { return false };
-        if self.0.len() == self.0.capacity() {
+        if self.named.len() == self.named.capacity() {
             // Most streams have one group, and room for others would be most of what it takes.
-            self.0.reserve_exact(self.0.len() / 2 + 1);
+            self.named.reserve_exact(self.named.len() / 2 + 1);
         }
-        self.0.insert(at, Named { name: name.into(), group: Box::new(group) });
+        self.named.insert(at, Named { name: name.into(), group: Box::new(group) });
         true
     }
 
-    /// Removes a group.
+    /// Removes a group. Returns what nobody needs any more of it.
     pub fn remove(&mut self, name: &[u8]) -> Option<Group> {
         let at = self.place(name).ok()?;
-        Some(*self.0.remove(at).group)
+        let named = self.named.remove(at);
+        self.keep(named)
     }
 
     /// Whether a group has not read an entry yet, or has it pending.
@@ -131,7 +141,7 @@ impl Groups {
     /// Removes an entry from the pending entries of all groups. Returns whether any had it.
     pub fn forget(&mut self, id: Id) -> bool {
         let mut any = false;
-        for named in &mut self.0 {
+        for named in &mut self.named {
             any |= named.group.acknowledge(id);
         }
         any

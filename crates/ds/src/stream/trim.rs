@@ -147,22 +147,28 @@ impl Log {
 
     /// Takes the first chunks away and returns them when they are many.
     fn drop_first(&mut self, chunks: usize) -> BTreeMap<Id, Chunk> {
-        if chunks > self.sealed.len() {
-            self.tail = None;
+        if chunks > self.sealed.len()
+            && let Some(tail) = self.tail.take()
+        {
+            self.keep_one(tail.base, tail.chunk);
         }
         if chunks >= self.sealed.len() {
-            return std::mem::take(&mut self.sealed);
+            let all = std::mem::take(&mut self.sealed);
+            return self.keep(all);
         }
         if chunks <= DROPPED_CHUNKS_MAX {
             for _ in 0..chunks {
-                self.sealed.pop_first();
+                if let Some((base, chunk)) = self.sealed.pop_first() {
+                    self.keep_one(base, chunk);
+                }
             }
             return BTreeMap::new();
         }
         match self.sealed.keys().nth(chunks).copied() {
             Some(kept) => {
                 let kept = self.sealed.split_off(&kept);
-                std::mem::replace(&mut self.sealed, kept)
+                let taken = std::mem::replace(&mut self.sealed, kept);
+                self.keep(taken)
             }
             None => BTreeMap::new(),
         }
@@ -176,6 +182,9 @@ impl Log {
             Bound::Len(_) => None,
             Bound::Id(id) => Some(id),
         };
+        if let Some((base, _)) = self.first_chunk() {
+            self.before_change(base);
+        }
         let mut first = self.sealed.first_entry();
         let (base, chunk) = match (&mut first, &mut self.tail) {
             (Some(first), _) => (*first.key(), first.get_mut()),

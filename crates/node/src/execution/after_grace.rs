@@ -26,6 +26,8 @@ type Rest = Box<dyn FnOnce(&mut Worker, &dyn Host) -> Outcome + Send>;
 pub struct AfterGrace {
     rest: Rest,
     reply: Out,
+    /// The command counts as failed.
+    has_failed: bool,
 }
 
 impl AfterGrace {
@@ -33,17 +35,25 @@ impl AfterGrace {
     pub(crate) fn outcome(
         rest: impl FnOnce(&mut Worker, &dyn Host) -> Outcome + Send + 'static,
     ) -> Outcome {
-        Outcome::GracePeriod(Box::new(Self { rest: Box::new(rest), reply: Out::default() }))
+        Self::of(false, rest)
+    }
+
+    fn of(
+        has_failed: bool,
+        rest: impl FnOnce(&mut Worker, &dyn Host) -> Outcome + Send + 'static,
+    ) -> Outcome {
+        let (rest, reply) = (Box::new(rest), Out::default());
+        Outcome::GracePeriod(Box::new(Self { rest, reply, has_failed }))
     }
 
     /// The same for several commands. The client is [closed](Outcome::Close) if that comes of one
-    /// of them, or if it `closes` anyway.
-    pub(crate) fn outcome_of_all(all: Vec<Self>, mut closes: bool) -> Outcome {
+    /// of them, or if it `closes` anyway; what they belong to may have `failed` nevertheless.
+    pub(crate) fn outcome_of_all(all: Vec<Self>, mut closes: bool, failed: bool) -> Outcome {
         let end = |closes| if closes { Outcome::Close } else { Outcome::Done };
         if all.is_empty() {
-            return end(closes);
+            return if failed && !closes { Outcome::Failed } else { end(closes) };
         }
-        Self::outcome(move |worker, host| {
+        Self::of(failed, move |worker, host| {
             for after in all {
                 closes |= matches!(after.end(worker, host), Outcome::Close);
             }
@@ -73,6 +83,15 @@ impl AfterGrace {
 }
 
 impl Outcome {
+    /// Whether the command counts as failed.
+    pub(crate) fn has_failed(&self) -> bool {
+        match self {
+            Self::Failed => true,
+            Self::GracePeriod(after) => after.has_failed,
+            _ => false,
+        }
+    }
+
     /// The outcome when the grace period is over, if the command has left something for its end.
     pub fn after_grace(self, worker: &mut Worker, host: &dyn Host, out: &mut Out) -> Self {
         match self {

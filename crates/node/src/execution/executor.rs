@@ -439,7 +439,7 @@ impl<L: ShardLocks> Executor<'_, L> {
         mark: Mark,
         (tsc, now): (u64, u64),
     ) {
-        let failed = matches!(outcome, Outcome::Failed);
+        let failed = outcome.has_failed();
         if failed && let Some(refusal) = self.worker.refusal.take() {
             self.out.truncate(mark);
             self.reject(Some(entry), &refusal.into());

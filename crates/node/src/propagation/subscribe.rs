@@ -16,7 +16,7 @@ use resp::Out;
 
 use super::inboxes::{Delivery, Subscription};
 use crate::clients::record::{ClientRecord, flag};
-use crate::clients::session::Session;
+use crate::clients::session::{ReplyMode, Session};
 use crate::execution::worker::Worker;
 use crate::node::Node;
 
@@ -135,9 +135,12 @@ pub(crate) fn end(
 }
 
 /// Writes what has come for a client that is subscribed and may have published it itself: it
-/// follows the reply at once, as in Redis.
+/// follows the reply at once, as in Redis. Lines of MONITOR are no pushes: who wants no replies gets
+/// none of them.
 pub(crate) fn write_own(worker: &mut Worker, session: &Session, out: &mut Out) {
-    if session.record.follows() {
+    if session.record.has(flag::PUBSUB)
+        || session.record.has(flag::MONITOR) && session.reply_mode != ReplyMode::Off
+    {
         worker.deliveries.receive_all();
         worker.deliveries.subscribers().write_of(session.record.id, out, session.resp3);
     }

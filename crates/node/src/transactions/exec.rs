@@ -172,11 +172,7 @@ fn call_queued(mut calls: HeldCalls<'_, '_>, out: &mut Out, transaction: &Transa
         out.truncate(replied);
     }
     // As in Redis, EXEC has failed when a command did not run.
-    match AfterGrace::outcome_of_all(left, closes) {
-        Outcome::Done if denied => {
-            calls.worker.error_counted = true;
-            Outcome::Failed
-        }
-        outcome => outcome,
-    }
+    let outcome = AfterGrace::outcome_of_all(left, closes, denied);
+    calls.worker.error_counted = outcome.has_failed();
+    outcome
 }

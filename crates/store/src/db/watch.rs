@@ -2,12 +2,10 @@
 
 use std::sync::Arc;
 
-use ds::table::Table;
-
-use super::marks::{Told, key_changes};
+use super::marks::Told;
 use super::{Db, Edit, Type};
-use crate::key_index::{IndexEntry, KeyIndex};
-use crate::stored::{Object, Stored};
+use crate::key_index::IndexEntry;
+use crate::stored::Stored;
 use crate::turn::{Key, Turn};
 use crate::watchers::{Change, Presence, Watch, Watchers};
 
@@ -88,19 +86,9 @@ impl Db {
         other.put_watchers(others);
     }
 
-    /// Empties the database and returns what it held, to be dropped where no lock is held.
-    pub fn clear(&mut self, turn: &Turn) -> Table<Object> {
-        turn.keys.add(self.number, -(self.len() as i64));
-        let mut watchers = self.key_index.take_watchers();
-        watchers.touch_all(|hash, name| (self.presence(turn, hash, name), Presence::Absent));
-        self.key_index = KeyIndex::default();
-        self.put_watchers(watchers);
-        std::mem::take(&mut self.table)
-    }
-
     /// Whether nothing would be lost with this part of a database.
     pub(crate) fn is_unused(&self) -> bool {
-        self.is_empty() && !self.watched
+        self.is_empty() && !self.watched && !self.in_snapshot
     }
 }
 
@@ -108,7 +96,6 @@ impl<T: Type> Edit<'_, T> {
     /// Lets the key count as changed for those who watch or track it, although the value is what it
     /// was.
     pub fn touch_watchers(&mut self) {
-        let told = key_changes(self.turn, self.db.table.at(self.at).key());
-        self.db.rewritten(told, self.hash);
+        self.rewritten();
     }
 }

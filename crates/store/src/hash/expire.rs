@@ -81,7 +81,8 @@ impl Db {
     /// Removes fields of the hash in a slot, and its key when none is left.
     fn drop_fields(&mut self, turn: &mut Turn, at: usize, hash: u64, names: &[Vec<u8>]) -> usize {
         let before = IndexEntry::of(self.table.at(at));
-        let mut record = self.table.at_mut(at);
+        let cleared = self.before_change(&turn.hasher, hash);
+        let mut record = self.table.at_mut(at, cleared);
         let removed: Vec<&Vec<u8>> =
             names.iter().filter(|name| remove_from(&mut record, &turn.hasher, name)).collect();
         drop(record);
@@ -107,7 +108,7 @@ impl Db {
         turn.effects.touched_by_nobody();
         self.changed(told, hash, before, after);
         if emptied {
-            let record = self.take_record(turn, at);
+            let record = self.take_record(turn, at, hash);
             turn.lazy_free.extend(record.into_object());
         }
         removed.len()

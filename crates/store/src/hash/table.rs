@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use base::hash::KeyHasher;
 use ds::Dict;
 use ds::btree::btree_bytes;
-use ds::dict::{Member, MemberRef, Place};
+use ds::dict::{Member, MemberRef, Place, Walker};
 use ds::record::Payload;
 
 /// See the module's description.
@@ -39,6 +39,11 @@ impl FieldTable {
     /// The members, for walking, scanning and drawing.
     pub fn dict(&self) -> &Dict {
         &self.dict
+    }
+
+    /// The walk over the fields.
+    pub(crate) fn walker(&mut self) -> Walker<'_> {
+        self.dict.walker()
     }
 
     /// About how many allocations dropping it frees.

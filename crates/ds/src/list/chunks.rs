@@ -1,0 +1,296 @@
+//! The chunks of a list, and the walk over those that were there at one moment; see
+//! [`crate::walk`].
+//!
+//! ```text
+//! numbers   0 ............ from ............. last
+//! chunks    | visited      | visited later       | came after the walk began
+//! saved                       5      9  10         what has changed or gone since
+//! ```
+//!
+//! Chunks have ascending numbers, which stay when others come and go. A number is shared only by
+//! chunks that are made from one while a walk goes on, or when the numbers have run out: such
+//! chunks are saved together. Whoever changes a chunk gets it from here, and it is saved first.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::{Deref, Range};
+
+use crate::list::chunk::Chunk;
+use crate::packed::Buffer;
+use crate::walk::{Budget, Slot, Ticket};
+
+/// The number of the first chunk, so that as many fit before as behind it.
+const NUMBER_AT_FIRST: u32 = 1 << 31;
+
+/// See the module's description.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Chunks {
+    deque: VecDeque<Chunk>,
+    walk: Slot<Walk>,
+}
+
+#[derive(Debug)]
+struct Walk {
+    ticket: Ticket,
+    /// The least number that has not been visited.
+    from: u64,
+    /// The last chunk's number when the walk began.
+    last: u64,
+    /// What the chunks of a number were, for each that has changed or come since.
+    saved: BTreeMap<u32, Vec<Chunk>>,
+}
+
+/// What a walk leaves: memory that is better freed where it delays nobody.
+#[derive(Debug)]
+pub struct Ended {
+    /// The ticket with which it began.
+    pub ticket: Ticket,
+    _saved: BTreeMap<u32, Vec<Chunk>>,
+}
+
+impl Walk {
+    fn is_ahead(&self, number: u32) -> bool {
+        (self.from..=self.last).contains(&u64::from(number))
+    }
+
+    fn owes(&self, number: u32) -> bool {
+        self.is_ahead(number) && !self.saved.contains_key(&number)
+    }
+}
+
+impl Deref for Chunks {
+    type Target = VecDeque<Chunk>;
+    fn deref(&self) -> &VecDeque<Chunk> {
+        &self.deque
+    }
+}
+
+impl From<VecDeque<Chunk>> for Chunks {
+    fn from(deque: VecDeque<Chunk>) -> Self {
+        Self { deque, walk: Slot::EMPTY }
+    }
+}
+
+impl Chunks {
+    /// A chunk for changes of its elements.
+    #[inline]
+    pub(super) fn edit(&mut self, at: usize) -> &mut Chunk {
+        if self.walk.is_some() {
+            self.save(at);
+        }
+        &mut self.deque[at]
+    }
+
+    /// The last one.
+    #[inline]
+    pub(super) fn edit_back(&mut self) -> Option<&mut Chunk> {
+        let last = self.deque.len().checked_sub(1)?;
+        Some(self.edit(last))
+    }
+
+    /// The first one.
+    #[inline]
+    pub(super) fn edit_front(&mut self) -> Option<&mut Chunk> {
+        (!self.deque.is_empty()).then(|| self.edit(0))
+    }
+
+    /// Gives back the slack of a chunk, which changes nothing in it.
+    pub(super) fn seal(&mut self, at: usize) {
+        self.deque[at].seal();
+    }
+
+    /// Puts another chunk in the place of one.
+    pub(super) fn replace(&mut self, at: usize, chunk: Chunk) {
+        let own = self.edit(at);
+        let number = own.number;
+        *own = chunk.numbered(number);
+    }
+
+    /// Adds a chunk behind the last.
+    pub(super) fn push_back(&mut self, chunk: Chunk) {
+        let last = self.deque.back().map(|last| last.number.saturating_add(1));
+        let number = last.unwrap_or(NUMBER_AT_FIRST);
+        self.number_is_new(number);
+        self.deque.push_back(chunk.numbered(number));
+    }
+
+    /// Adds a chunk before the first.
+    pub(super) fn push_front(&mut self, chunk: Chunk) {
+        let first = self.deque.front().map(|first| first.number.saturating_sub(1));
+        let number = first.unwrap_or(NUMBER_AT_FIRST);
+        self.number_is_new(number);
+        self.deque.push_front(chunk.numbered(number));
+    }
+
+    /// Adds a chunk before the one at a place.
+    pub(super) fn insert(&mut self, at: usize, chunk: Chunk) {
+        if at == 0 {
+            return self.push_front(chunk);
+        }
+        if at == self.deque.len() {
+            return self.push_back(chunk);
+        }
+        let mut number = self.deque[at - 1].number;
+        if self.walk.is_some() {
+            self.save(at - 1);
+        } else {
+            number = number.saturating_add(1);
+            let mut taken = number;
+            for behind in self.deque.range_mut(at..) {
+                if behind.number > taken {
+                    break;
+                }
+                taken = taken.saturating_add(1);
+                behind.number = taken;
+            }
+        }
+        self.deque.insert(at, chunk.numbered(number));
+    }
+
+    /// Takes a chunk out.
+    pub(super) fn remove(&mut self, at: usize) -> Option<Chunk> {
+        if self.walk.is_some() && at < self.deque.len() {
+            self.save(at);
+        }
+        self.deque.remove(at)
+    }
+
+    /// Takes chunks out and returns those that no walk has yet to visit.
+    pub(super) fn drain(&mut self, range: Range<usize>) -> VecDeque<Chunk> {
+        if self.walk.is_some() && !range.is_empty() {
+            self.save_divided(&range);
+        }
+        let Some(walk) = self.walk.0.as_deref_mut() else {
+            return self.deque.drain(range).collect();
+        };
+        let mut free = VecDeque::new();
+        let mut saving = None;
+        for chunk in self.deque.drain(range) {
+            let number = chunk.number;
+            if saving == Some(number) || walk.owes(number) {
+                saving = Some(number);
+                walk.saved.entry(number).or_default().push(chunk);
+            } else {
+                free.push_back(chunk);
+            }
+        }
+        free
+    }
+
+    /// Saves those at the ends of a range whose number others outside have too.
+    fn save_divided(&mut self, range: &Range<usize>) {
+        for edge in [range.start, range.end - 1] {
+            let group = self.group(self.deque[edge].number);
+            if group.start < range.start || group.end > range.end {
+                self.save(edge);
+            }
+        }
+    }
+
+    /// Takes out those that have become empty.
+    pub(super) fn drop_empty(&mut self) {
+        self.deque.retain(|chunk| chunk.len() > 0);
+    }
+
+    /// Makes room for so many more, and no more than that.
+    pub(super) fn reserve_exact(&mut self, chunks: usize) {
+        self.deque.reserve_exact(chunks);
+    }
+
+    /// See [`VecDeque::shrink_to`].
+    pub(super) fn shrink_to(&mut self, chunks: usize) {
+        self.deque.shrink_to(chunks);
+    }
+
+    /// Whether what is not visited yet is to be kept when it changes.
+    pub(super) fn is_walked(&self) -> bool {
+        self.walk.is_some()
+    }
+
+    /// The places of the chunks with a number.
+    fn group(&self, number: u32) -> Range<usize> {
+        let start = self.deque.partition_point(|chunk| chunk.number < number);
+        let behind = self.deque.range(start..).take_while(|chunk| chunk.number == number);
+        start..start + behind.count()
+    }
+
+    /// A chunk of this number comes, which no other one there has.
+    fn number_is_new(&mut self, number: u32) {
+        if let Some(walk) = &mut self.walk.0
+            && walk.owes(number)
+        {
+            let saved = walk.saved.entry(number).or_default();
+            // Those that share the last number of all are told apart no more.
+            saved.extend(self.deque.iter().filter(|chunk| chunk.number == number).cloned());
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn save(&mut self, at: usize) {
+        let number = self.deque[at].number;
+        let group = self.group(number);
+        if let Some(walk) = &mut self.walk.0
+            && walk.owes(number)
+        {
+            walk.saved.insert(number, self.deque.range(group).cloned().collect());
+        }
+    }
+
+    /// Begins a walk over the chunks that are there now.
+    pub(super) fn begin_walk(&mut self, ticket: Ticket) {
+        let ends = [self.deque.front(), self.deque.back()].map(|end| end.map(|end| end.number));
+        if ends.contains(&Some(u32::MIN)) || ends.contains(&Some(u32::MAX)) {
+            // The numbers have run out, after billions of chunks.
+            let first = NUMBER_AT_FIRST - (self.deque.len() / 2) as u32;
+            self.deque.iter_mut().zip(first..).for_each(|(chunk, number)| chunk.number = number);
+        }
+        let last = self.deque.back().map_or(0, |last| u64::from(last.number));
+        let from = if self.deque.is_empty() { 1 } else { 0 };
+        let walk = Walk { ticket, from, last, saved: BTreeMap::new() };
+        self.walk.0 = Some(Box::new(walk));
+    }
+
+    /// Visits chunks in their order until the budget is spent. Returns whether all have been.
+    pub(super) fn step_walk(&mut self, budget: &mut Budget, visit: &mut dyn FnMut(&Chunk)) -> bool {
+        let Some(walk) = self.walk.0.as_deref_mut() else { return true };
+        while !budget.is_spent() && walk.from <= walk.last {
+            let at = self.deque.partition_point(|chunk| u64::from(chunk.number) < walk.from);
+            let own = self.deque.get(at).map(|chunk| chunk.number);
+            let saved = walk.saved.first_key_value().map(|(number, _)| *number);
+            let next = [own, saved].into_iter().flatten().min();
+            let Some(number) = next.filter(|number| walk.is_ahead(*number)) else {
+                walk.from = walk.last + 1;
+                break;
+            };
+            walk.from = u64::from(number) + 1;
+            let mut see = |chunk: &Chunk| {
+                visit(chunk);
+                budget.spend(chunk.bytes().len());
+            };
+            match walk.saved.remove(&number) {
+                Some(saved) => saved.iter().for_each(see),
+                None => {
+                    let own = self.deque.range(at..);
+                    own.take_while(|chunk| chunk.number == number).for_each(&mut see);
+                }
+            }
+        }
+        walk.from > walk.last
+    }
+
+    /// The ticket of the walk, if there is one.
+    #[inline]
+    pub(super) fn ticket(&self) -> Option<&Ticket> {
+        self.walk.0.as_ref().map(|walk| &walk.ticket)
+    }
+
+    /// Ends the walk.
+    pub(super) fn end_walk(&mut self) -> Option<Ended> {
+        let Walk { ticket, saved, .. } = *self.walk.0.take()?;
+        Some(Ended { ticket, _saved: saved })
+    }
+}
+
+#[cfg(test)]
+#[path = "walk_tests.rs"]
+mod tests;

@@ -1,0 +1,133 @@
+//! A value opened for writing: what it gives to the types, and what it does when it is closed.
+
+use std::marker::PhantomData;
+
+use ds::record::{Payload, Record, RecordRef};
+use ds::table::RecordMut;
+
+use super::keys::Cleared;
+use super::{Db, Type, marks};
+use crate::key_index::IndexEntry;
+use crate::stored::Object;
+use crate::turn::Turn;
+
+/// A value opened for writing.
+pub struct Edit<'a, T: Type> {
+    pub(super) db: &'a mut Db,
+    turn: &'a mut Turn,
+    at: usize,
+    changed: bool,
+    created: bool,
+    pub(super) hash: u64,
+    /// What the key index has of the value.
+    before: IndexEntry,
+    of: PhantomData<T>,
+}
+
+impl<'a, T: Type> Edit<'a, T> {
+    #[inline]
+    pub(super) fn new(
+        db: &'a mut Db,
+        turn: &'a mut Turn,
+        at: usize,
+        hash: u64,
+        created: bool,
+    ) -> Self {
+        let before = if created { IndexEntry::ABSENT } else { IndexEntry::of(db.table.at(at)) };
+        Self { db, turn, at, changed: false, created, hash, before, of: PhantomData }
+    }
+}
+
+impl<T: Type> Edit<'_, T> {
+    /// Whether the key was not there before.
+    pub fn is_new(&self) -> bool {
+        self.created
+    }
+
+    /// The record for reading.
+    pub(crate) fn record(&self) -> RecordRef<'_, Object> {
+        self.db.table.at(self.at)
+    }
+
+    /// The record for writing; from here on the value counts as changed.
+    pub(crate) fn record_mut(&mut self) -> RecordMut<'_, Object> {
+        self.changed = true;
+        self.record_unchanged_mut()
+    }
+
+    /// The value was changed through `record_unchanged_mut`.
+    pub(crate) fn mark_changed(&mut self) {
+        self.changed = true;
+    }
+
+    /// The turn: for what a change takes out of the value, and for room to work in.
+    pub(crate) fn turn(&mut self) -> &mut Turn {
+        self.turn
+    }
+
+    /// The same for reading.
+    pub(crate) fn turn_ref(&self) -> &Turn {
+        self.turn
+    }
+
+    /// The record for writing what is no change of the value: another form of the same.
+    pub(crate) fn record_unchanged_mut(&mut self) -> RecordMut<'_, Object> {
+        let cleared = self.before_change();
+        self.db.table.at_mut(self.at, cleared)
+    }
+
+    /// The key counts as changed, although the value is what it was.
+    pub(super) fn rewritten(&mut self) {
+        let told = marks::key_changes(self.turn, self.db.table.at(self.at).key());
+        self.db.rewritten(told, self.hash);
+    }
+
+    #[inline]
+    fn before_change(&mut self) -> Cleared {
+        self.db.before_change(&self.turn.hasher, self.hash)
+    }
+
+    /// The object for writing where it lies; the caller says whether that is a change.
+    pub(crate) fn object_mut(&mut self) -> Option<&mut Object> {
+        let cleared = self.before_change();
+        self.db.table.object_mut(self.at, cleared)
+    }
+
+    /// Moves an object to the lazy-free list before the record is given another payload.
+    pub(crate) fn discard_object(&mut self) {
+        if self.record().object().is_some() {
+            let empty = Record::new(
+                self.record().key(),
+                0,
+                Payload::Bytes(b""),
+                self.record().expires_at(),
+                self.record().access_clock(),
+            );
+            let old = std::mem::replace(&mut *self.record_unchanged_mut(), empty);
+            self.turn.lazy_free.extend(old.into_object());
+        }
+    }
+}
+
+impl<T: Type> Drop for Edit<'_, T> {
+    fn drop(&mut self) {
+        if !self.changed && !self.created {
+            return;
+        }
+        self.turn.counters.changes += u64::from(self.changed);
+        if self.created && self.changed {
+            self.turn.effects.note_new(self.db.number, self.db.table.at(self.at).key());
+        }
+        let goes = !self.changed || T::is_empty(self.record());
+        let after = if goes { IndexEntry::ABSENT } else { IndexEntry::of(self.record()) };
+        marks::field_expires(self.turn, self.hash, after.due.is_some());
+        if self.changed {
+            let told = marks::key_changes(self.turn, self.db.table.at(self.at).key());
+            self.db.changed(told, self.hash, self.before, after);
+        }
+        if goes {
+            let record = self.db.take_record(self.turn, self.at, self.hash);
+            self.turn.lazy_free.extend(record.into_object());
+        }
+    }
+}

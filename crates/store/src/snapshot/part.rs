@@ -1,0 +1,235 @@
+//! One shard's part of one database in a snapshot: how far its keys have been visited, and what of
+//! the rest has changed.
+//!
+//! ```text
+//! hash positions   0 .......... from .......................... 2^32
+//! keys             | visited    | visited later, but for the changed ones |
+//!                                 changed: the old key, if there was one, is saved
+//! ```
+//!
+//! A position survives growth and shrinking of the table. Keys are told apart by their hashes:
+//! those that share all 64 bits are saved together, before the first of them changes.
+
+use std::sync::Arc;
+
+use base::hash::{ByKeyHash, KeyHasher};
+use ds::record::Record;
+use ds::table::Table;
+use ds::walk::Budget;
+
+use super::debt::{Debt, Place};
+use super::shared::{Emptied, Shared};
+use super::sink::{Head, Sink};
+use crate::db::Db;
+use crate::stored::{Object, Stored};
+use crate::turn::Key;
+
+#[derive(Debug)]
+pub(crate) struct Part {
+    shared: Arc<Shared>,
+    /// The number of the database at the cut, which SWAPDB may change.
+    number: u32,
+    /// The least position that has not been visited; none: all have been.
+    from: Option<u32>,
+    /// Hashes of higher positions whose keys have changed.
+    changed: ByKeyHash<()>,
+}
+
+/// Whether what is at a hash has yet to be visited.
+pub(super) fn owes(from: Option<u32>, changed: &ByKeyHash<()>, hash: u64) -> bool {
+    from.is_some_and(|from| (hash >> 32) as u32 >= from) && !changed.contains_key(&hash)
+}
+
+/// What a walker gives to each step.
+pub(super) struct Step<'a> {
+    pub(super) hasher: &'a KeyHasher,
+    pub(super) budget: &'a mut Budget,
+    pub(super) sink: &'a mut dyn Sink,
+}
+
+impl Db {
+    /// Makes the keys that are here now a part of a snapshot.
+    pub(super) fn join_snapshot(&mut self, shared: &Arc<Shared>) {
+        self.set_part(shared, Some(0));
+    }
+
+    fn set_part(&mut self, shared: &Arc<Shared>, from: Option<u32>) {
+        let (shared, number) = (Arc::clone(shared), self.number);
+        let part = Part { shared, number, from, changed: ByKeyHash::default() };
+        self.key_index.set_part(Some(Box::new(part)));
+        self.in_snapshot = true;
+    }
+
+    /// Ends that.
+    pub(super) fn leave_snapshot(&mut self) {
+        if self.in_snapshot {
+            self.key_index.set_part(None);
+            self.in_snapshot = false;
+        }
+    }
+
+    /// See [`Db::before_change`].
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn save_for_snapshot(&mut self, hasher: &KeyHasher, hash: u64) {
+        let Some(part) = self.key_index.part() else { return };
+        if !owes(part.from, &part.changed, hash) || part.shared.is_over() {
+            return;
+        }
+        part.changed.insert(hash, ());
+        let (shared, number) = (Arc::clone(&part.shared), part.number);
+        for at in self.table.slots_of(hash, hasher) {
+            if !self.owe(&shared, number, hasher, at, hash) {
+                let record = self.table.at(at);
+                shared.save(hash, number, record.duplicate(record.key()));
+            }
+        }
+    }
+
+    /// Begins the walk over the large collection in a slot. Returns whether one is there.
+    fn owe(
+        &mut self,
+        shared: &Arc<Shared>,
+        number: u32,
+        hasher: &KeyHasher,
+        at: usize,
+        hash: u64,
+    ) -> bool {
+        let record = self.table.at(at);
+        let Some(shape) = record.object().and_then(Object::shape) else { return false };
+        let place = Place::Key(record.key().into(), hash);
+        let head = Head {
+            db: number,
+            key: record.key().into(),
+            expires_at: record.expires_at(),
+            access_clock: record.access_clock(),
+            shape,
+        };
+        let (debt, ticket) = Debt::record(shared, head, place);
+        if let Some(object) = self.table.walked_object(at) {
+            object.begin_walk(ticket, hasher);
+        }
+        shared.owe(debt);
+        true
+    }
+
+    /// Visits the keys until the budget is spent. Returns whether all have been visited.
+    pub(super) fn visit_keys(&mut self, step: &mut Step<'_>) -> bool {
+        let Some(part) = self.key_index.part() else { return true };
+        let Some(from) = part.from else { return true };
+        if step.budget.is_spent() {
+            return false;
+        }
+        let Part { shared, number, changed, .. } = part;
+        let (shared, number) = (Arc::clone(shared), *number);
+        let changed = std::mem::take(changed);
+        let mut large = Vec::new();
+        let from = u64::from(from) << 32;
+        let next = self.table.scan_until(from, step.hasher, false, &mut |hash, record| {
+            let is_owed = !changed.contains_key(&hash);
+            step.budget.spend(if is_owed { record.allocated_bytes() } else { 0 });
+            if is_owed {
+                match record.object() {
+                    // It may be so long that it is better read where no shard is locked.
+                    Some(Object::String(_)) => {
+                        shared.save(hash, number, record.duplicate(record.key()));
+                    }
+                    Some(object) if object.shape().is_some() => large.push(hash),
+                    _ => step.sink.entry(number, Stored(record)),
+                }
+            }
+            step.budget.is_spent()
+        });
+        large.dedup();
+        for hash in large {
+            for at in self.table.slots_of(hash, step.hasher) {
+                self.owe(&shared, number, step.hasher, at, hash);
+            }
+        }
+        if let Some(part) = self.key_index.part() {
+            part.from = next;
+            if next.is_some() {
+                part.changed = changed;
+            }
+        }
+        next.is_none()
+    }
+
+    /// A record has come from elsewhere: a collection in it may be owed.
+    #[inline]
+    pub(crate) fn note_arrival(&mut self, key: Key<'_>, object: Option<&Arc<Debt>>) {
+        let Some(debt) = object else { return };
+        debt.moved_to(key);
+        if !self.in_snapshot
+            && let Some(shared) = debt.shared()
+        {
+            // Nothing is owed of other keys here; but if they are emptied, the collection is.
+            self.set_part(&shared, None);
+        }
+    }
+
+    /// All records have been taken away. The snapshot gets them if it may still need them.
+    pub(crate) fn hand_emptied(&mut self, table: Table<Object>) -> Table<Object> {
+        let Some(part) = self.key_index.part() else { return table };
+        let (from, changed) = (part.from.take(), std::mem::take(&mut part.changed));
+        part.shared.empty(Emptied { db: part.number, records: table.into_iter(), from, changed });
+        Table::default()
+    }
+
+    /// Goes on with the walk over the collection that is owed, under a key with this hash. Returns
+    /// none if it is not here, and otherwise what `work` returns.
+    pub(super) fn with_owed<R>(
+        &mut self,
+        debt: &Arc<Debt>,
+        hash: u64,
+        work: impl FnOnce(&mut Object) -> R,
+    ) -> Option<R> {
+        let at = self.table.find_where(hash, |record| {
+            let own = record.object().and_then(Debt::of);
+            own.is_some_and(|own| Arc::ptr_eq(own, debt))
+        })?;
+        self.table.walked_object(at).map(work)
+    }
+}
+
+/// A record of an emptied database: what of it is written at once, owed, or nothing any more.
+pub(super) fn visit_emptied(
+    shared: &Arc<Shared>,
+    emptied: &Emptied,
+    record: Record<Object>,
+    step: &mut Step<'_>,
+) {
+    let Emptied { db, from, changed, .. } = emptied;
+    let hash = step.hasher.hash(record.view().key());
+    step.budget.spend(record.view().allocated_bytes());
+    if !owes(*from, changed, hash) {
+        // A collection in it may have come from elsewhere, or be owed already.
+        drop(record.into_object().and_then(super::debt::unless_owed));
+        return;
+    }
+    let view = record.view();
+    let Some(shape) = view.object().and_then(Object::shape) else {
+        return step.sink.entry(*db, Stored(view));
+    };
+    let (expires_at, access_clock) = (view.expires_at(), view.access_clock());
+    let head = Head { db: *db, key: view.key().into(), expires_at, access_clock, shape };
+    let (debt, ticket) = Debt::record(shared, head, Place::Taken);
+    if let Some(mut object) = record.into_object() {
+        object.begin_walk(ticket, step.hasher);
+        *debt.place() = Place::Here(object);
+    }
+    shared.owe(debt);
+}
+
+#[cfg(test)]
+impl Part {
+    /// Moves the place of the walk, which is wrong.
+    pub(super) fn shift(&mut self, by: i32) {
+        self.from = self.from.map(|from| from.saturating_add_signed(by));
+    }
+
+    /// Forgets what has changed, which is wrong.
+    pub(super) fn forget(&mut self) {
+        self.changed.clear();
+    }
+}

@@ -1,0 +1,171 @@
+//! Values as plain data, from the keyspace and from what a sink gets.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+use ds::list::ChunkRef;
+use ds::stream::{self, GroupHead, Id};
+
+use super::super::{Head, Part, Shape, Sink};
+use crate::shard::Shard;
+use crate::sorted_set::SortedSetRef;
+use crate::stored::Stored;
+use crate::string::Digits;
+use crate::{Hash, List, Set, SortedSet, Stream, StringValue};
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Value {
+    Text(Vec<u8>),
+    List(Vec<Vec<u8>>),
+    Set(BTreeSet<Vec<u8>>),
+    Scores(BTreeMap<Vec<u8>, u64>),
+    Fields(BTreeMap<Vec<u8>, (Vec<u8>, Option<i64>)>),
+    Stream(String),
+}
+
+/// All keys with their expiry.
+pub type Dump = BTreeMap<(u32, Vec<u8>), (Option<i64>, Value)>;
+
+pub fn dump(shards: &mut [Shard]) -> Dump {
+    let mut dump = Dump::new();
+    for db in shards.iter_mut().flat_map(Shard::all_dbs) {
+        for record in db.table.iter() {
+            let value = (record.expires_at(), value_of(Stored(record)));
+            assert!(dump.insert((db.number, record.key().to_vec()), value).is_none());
+        }
+    }
+    dump
+}
+
+fn value_of(stored: Stored<'_>) -> Value {
+    if let Some(text) = stored.view::<StringValue>() {
+        return Value::Text(text.bytes(&mut Digits::default()).to_vec());
+    }
+    if let Some(list) = stored.view::<List>() {
+        return Value::List(list.iter_from(0).map(|element| element.to_vec()).collect());
+    }
+    if let Some(set) = stored.view::<Set>() {
+        return Value::Set(set.iter().map(|member| member.to_vec()).collect());
+    }
+    if let Some(set) = stored.view::<SortedSet>() {
+        let scores = SortedSetRef::walk(set, 0..set.len(), false);
+        let scores = scores.map(|pair| (pair.member.to_vec(), pair.score().to_bits()));
+        return Value::Scores(scores.collect());
+    }
+    if let Some(hash) = stored.view::<Hash>() {
+        let fields = hash.iter();
+        let fields =
+            fields.map(|(field, value)| (field.to_vec(), (value.entry.to_vec(), value.expires_at)));
+        return Value::Fields(fields.collect());
+    }
+    let mut text = String::new();
+    if let Some(stream) = stored.view::<Stream>() {
+        write_head(&mut text, &stream.head());
+        stream.log.chunk_refs().for_each(|chunk| write_part(&mut text, stream::Part::Chunk(chunk)));
+        for (name, group) in stream.groups.iter() {
+            write_part(&mut text, stream::Part::Group(&GroupHead::of(name, group)));
+            for (id, pending) in group.pending_range(Id::MIN..=Id::MAX) {
+                write_part(&mut text, stream::Part::Pending(id, *pending));
+            }
+        }
+    }
+    Value::Stream(text)
+}
+
+fn write_head(text: &mut String, head: &stream::Head) {
+    let _ = write!(text, "{head:?} ");
+}
+
+fn write_part(text: &mut String, part: stream::Part<'_>) {
+    let _ = match part {
+        stream::Part::Chunk(chunk) => {
+            let entries: Vec<_> = chunk.entries().collect();
+            write!(text, "{:?} {:?} {entries:?} ", chunk.base(), chunk.fields())
+        }
+        stream::Part::Group(head) => write!(text, "{head:?} "),
+        stream::Part::Pending(id, pending) => write!(text, "{id:?} {pending:?} "),
+    };
+}
+
+/// Collects what a snapshot gives, and looks that nothing comes twice or is missing in a part.
+#[derive(Default)]
+pub struct Collector {
+    pub dump: Dump,
+    open: Option<(Head, Value, usize)>,
+}
+
+impl Collector {
+    fn add(&mut self, db: u32, key: &[u8], expires_at: Option<i64>, value: Value) {
+        let key = (db, key.to_vec());
+        assert!(self.dump.insert(key.clone(), (expires_at, value)).is_none(), "twice: {key:?}");
+    }
+}
+
+impl Sink for Collector {
+    fn entry(&mut self, db: u32, value: Stored<'_>) {
+        assert!(self.open.is_none(), "a collection is not whole");
+        self.add(db, value.key(), value.expires_at(), value_of(value));
+    }
+
+    fn begin(&mut self, head: &Head) {
+        let value = match &head.shape {
+            Shape::Set(_) => Value::Set(BTreeSet::new()),
+            Shape::SortedSet(_) => Value::Scores(BTreeMap::new()),
+            Shape::Hash(..) => Value::Fields(BTreeMap::new()),
+            Shape::List(_) => Value::List(Vec::new()),
+            Shape::Stream(head) => {
+                let mut text = String::new();
+                write_head(&mut text, head);
+                Value::Stream(text)
+            }
+        };
+        assert!(self.open.replace((head.clone(), value, 0)).is_none(), "a collection is not whole");
+    }
+
+    fn part(&mut self, part: Part<'_>) {
+        let (head, value, parts) = self.open.as_mut().expect("it was begun");
+        *parts += 1;
+        if let (Shape::Stream(head), Part::Stream(stream::Part::Group(group))) =
+            (&mut head.shape, part)
+        {
+            // Each has as many more parts.
+            head.chunks += group.pending;
+        }
+        let is_new = match (value, part) {
+            (Value::Set(members), Part::Member(member)) => members.insert(member.to_vec()),
+            (Value::Scores(scores), Part::Scored(member, score)) => {
+                scores.insert(member.to_vec(), score.to_bits()).is_none()
+            }
+            (Value::Fields(fields), Part::Field(field, value)) => {
+                let value = (value.entry.to_vec(), value.expires_at);
+                fields.insert(field.to_vec(), value).is_none()
+            }
+            (Value::List(elements), Part::Chunk(chunk)) => {
+                match chunk {
+                    ChunkRef::Packed(list) => elements.extend(list.iter().map(|e| e.to_vec())),
+                    ChunkRef::Large(element) => elements.push(element.to_vec()),
+                }
+                true
+            }
+            (Value::Stream(text), Part::Stream(part)) => {
+                write_part(text, part);
+                true
+            }
+            _ => false,
+        };
+        assert!(is_new, "twice in {head:?}: {part:?}");
+    }
+
+    fn end(&mut self) {
+        let (head, value, parts) = self.open.take().expect("it was begun");
+        let announced = match head.shape {
+            Shape::Set(len) | Shape::SortedSet(len) | Shape::Hash(len, _) | Shape::List(len) => len,
+            Shape::Stream(head) => head.chunks + head.groups,
+        };
+        assert_eq!(parts, announced, "{head:?}");
+        if let (Shape::Hash(_, earliest), Value::Fields(fields)) = (head.shape, &value) {
+            assert_eq!(earliest, fields.values().filter_map(|(_, at)| *at).min(), "{head:?}");
+        }
+        self.add(head.db, &head.key, head.expires_at, value);
+    }
+}
