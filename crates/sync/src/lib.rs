@@ -5,6 +5,7 @@
 //! - [`client_location`]: where a client is, and whether it is to be closed.
 //! - [`completion`]: an outcome that several threads may decide, and one does.
 //! - [`fd_guard`]: a client's descriptor, for threads that do not own the client.
+//! - [`log_positions`]: who writes which bytes of the log, and how far it can be read.
 //!
 //! They take their atomics, locks and queue from `shim`, so that `tests/models` can compile the
 //! same sources against loom and try every interleaving of small cases; no flag or feature is
@@ -16,5 +17,6 @@ pub mod client_location;
 pub mod completion;
 pub mod fd_guard;
 pub mod gate;
+pub mod log_positions;
 pub mod mailbox;
 mod shim;

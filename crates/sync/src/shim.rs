@@ -1,5 +1,5 @@
-//! The primitives under the mailbox, the gate, the location, the completion and the guard, by one
-//! name each.
+//! The primitives under the mailbox, the gate, the location, the completion, the guard and the
+//! positions of the log, by one name each.
 //!
 //! The sources name them `super::shim::...`; `tests/models` includes the same sources beside a shim
 //! made of loom's types. Nothing else belongs here.

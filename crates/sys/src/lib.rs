@@ -10,6 +10,7 @@ pub mod eventfd;
 pub mod luau;
 pub mod process;
 pub mod random;
+pub mod shared_memory;
 pub mod signal;
 pub mod socket;
 pub mod syslog;

@@ -1,5 +1,5 @@
 //! Every interleaving, and every stale value the memory model permits, of small cases of the
-//! mailbox, the gate, the location, the completion and the guard.
+//! mailbox, the gate, the location, the completion, the guard and the positions of the log.
 //!
 //! The sources are those of the product, included beside a `shim` of loom's types. Each model is
 //! run twice over: as it is, when it must hold, and with a [`Fault`](shim::Fault) planted in the
@@ -23,6 +23,10 @@ mod gate;
 #[allow(dead_code)]
 mod mailbox;
 
+#[path = "../../src/log_positions.rs"]
+#[allow(dead_code)]
+mod log_positions;
+
 #[path = "../../src/client_location.rs"]
 #[allow(dead_code)]
 mod client_location;
@@ -31,6 +35,7 @@ mod client_location_models;
 mod completion_models;
 mod fd_guard_models;
 mod gate_models;
+mod log_models;
 mod mailbox_models;
 mod shim;
 

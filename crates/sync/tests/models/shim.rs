@@ -48,6 +48,8 @@ pub(crate) enum Fault {
     NoCount,
     /// A lock is let go and taken again between a look at what it guards and the change.
     TornLock,
+    /// A thread does not announce a reservation before it makes it.
+    Unannounced,
 }
 
 thread_local! {
@@ -153,6 +155,13 @@ atomic!(AtomicIsize, isize, fetch_add, fetch_sub);
 atomic!(AtomicU64, u64, fetch_or);
 
 impl AtomicU64 {
+    pub(crate) fn store(&self, value: u64, order: Ordering) {
+        let is_announcement = value != u64::MAX && value >> 63 == 1;
+        if !(is_announcement && Fault::Unannounced.is_planted()) {
+            self.0.store(value, weaken(order));
+        }
+    }
+
     pub(crate) fn fetch_add(&self, value: u64, order: Ordering) -> u64 {
         let found = self.0.fetch_add(value, weaken(order));
         if Fault::NoCount.is_planted() { 0 } else { found }

@@ -1,0 +1,242 @@
+//! Memory that several threads write to at once, and that may be a file's: then what was written
+//! there is still in the file after the process was killed (mmap(2), MAP_SHARED).
+//!
+//! Who writes which bytes is decided elsewhere. Two threads that access the same bytes at once read
+//! or leave unspecified bytes there, and do no other harm: the copies are made by instructions that
+//! the compiler does not look into, so it assumes nothing of what others do.
+//!
+//! A file must not be made shorter by anybody while it is mapped: the kernel answers an access behind
+//! its end with SIGBUS.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::ptr::NonNull;
+use std::sync::atomic::AtomicU64;
+
+/// Mapped memory, zero where nothing was written.
+#[derive(Debug)]
+pub struct SharedMemory {
+    start: NonNull<u8>,
+    bytes: usize,
+}
+
+// SAFETY: the memory belongs to this value until it is dropped, and every access to it is either an
+// atomic one or a copy that tolerates others at the same time.
+unsafe impl Send for SharedMemory {}
+// SAFETY: as above.
+unsafe impl Sync for SharedMemory {}
+
+impl SharedMemory {
+    /// The first `bytes` of a file, whose blocks are allocated, so that a full disk shows here.
+    ///
+    /// # Errors
+    /// When the file cannot be extended or mapped.
+    pub fn of_file(file: &File, bytes: usize) -> io::Result<Self> {
+        let length = libc::off_t::try_from(bytes).map_err(io::Error::other)?;
+        // SAFETY: no pointers are involved.
+        match unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, length) } {
+            0 => Self::map(libc::MAP_SHARED, file.as_raw_fd(), bytes),
+            error => Err(io::Error::from_raw_os_error(error)),
+        }
+    }
+
+    /// Memory of no file.
+    ///
+    /// # Errors
+    /// When there is not as much.
+    pub fn anonymous(bytes: usize) -> io::Result<Self> {
+        Self::map(libc::MAP_SHARED | libc::MAP_ANONYMOUS, -1, bytes)
+    }
+
+    fn map(flags: libc::c_int, fd: libc::c_int, bytes: usize) -> io::Result<Self> {
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: the kernel chooses an address where nothing is.
+        let start = unsafe { libc::mmap(std::ptr::null_mut(), bytes, access, flags, fd, 0) };
+        if start == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        NonNull::new(start.cast())
+            .map(|start| Self { start, bytes })
+            .ok_or_else(|| io::Error::other("the kernel mapped memory at address zero"))
+    }
+
+    /// Bytes in all.
+    #[allow(clippy::len_without_is_empty)]
+    pub fn len(&self) -> usize {
+        self.bytes
+    }
+
+    /// The first `count` words of 8 bytes, for counters that threads share.
+    ///
+    /// # Panics
+    /// If there are fewer.
+    pub fn words(&self, count: usize) -> &[AtomicU64] {
+        assert!(count <= self.bytes / 8, "the words are within the memory");
+        // SAFETY: a mapping begins at a page, so words are aligned; they lie within it, as was just
+        // checked, and live as long as it. Atomics may be shared.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr().cast::<AtomicU64>(), count) }
+    }
+
+    /// Where bytes begin that lie within the memory.
+    fn at(&self, offset: usize, bytes: usize) -> *mut u8 {
+        let fits = offset.checked_add(bytes).is_some_and(|end| end <= self.bytes);
+        assert!(fits, "the bytes are within the memory");
+        // SAFETY: the offset is within the mapping, as was just checked.
+        unsafe { self.start.as_ptr().add(offset) }
+    }
+
+    /// Writes bytes.
+    ///
+    /// # Panics
+    /// If they reach beyond the memory.
+    #[inline]
+    pub fn write(&self, offset: usize, bytes: &[u8]) {
+        let to = self.at(offset, bytes.len());
+        // SAFETY: both places have so many bytes, and a slice does not lie in the mapping.
+        unsafe { copy(bytes.as_ptr(), to, bytes.len()) }
+    }
+
+    /// Reads bytes.
+    ///
+    /// # Panics
+    /// If they reach beyond the memory.
+    pub fn read(&self, offset: usize, bytes: &mut [u8]) {
+        let from = self.at(offset, bytes.len());
+        // SAFETY: both places have so many bytes, and a slice does not lie in the mapping.
+        unsafe { copy(from, bytes.as_mut_ptr(), bytes.len()) }
+    }
+
+    /// Writes zeros.
+    ///
+    /// # Panics
+    /// If they reach beyond the memory.
+    pub fn clear(&self, offset: usize, bytes: usize) {
+        let to = self.at(offset, bytes);
+        // SAFETY: so many bytes lie within the mapping.
+        unsafe { clear(to, bytes) }
+    }
+
+    /// Writes bytes of the memory to a file, which may take fewer. Returns how many it took.
+    ///
+    /// # Errors
+    /// Those of write(2).
+    ///
+    /// # Panics
+    /// If they reach beyond the memory.
+    pub fn write_to(&self, file: &File, offset: usize, bytes: usize) -> io::Result<usize> {
+        let from = self.at(offset, bytes);
+        // SAFETY: so many bytes lie within the mapping; the kernel copies them.
+        let written = unsafe { libc::write(file.as_raw_fd(), from.cast(), bytes) };
+        usize::try_from(written).map_err(|_| io::Error::last_os_error())
+    }
+}
+
+impl Drop for SharedMemory {
+    fn drop(&mut self) {
+        // SAFETY: nobody borrows the memory any more, and it was mapped with this length.
+        unsafe { libc::munmap(self.start.as_ptr().cast(), self.bytes) };
+    }
+}
+
+/// Copies bytes.
+///
+/// # Safety
+/// Both places have so many bytes, and do not overlap.
+#[inline]
+unsafe fn copy(from: *const u8, to: *mut u8, bytes: usize) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: the caller says that the bytes are there; the direction flag is clear by the ABI.
+    unsafe {
+        std::arch::asm!(
+            "rep movsb",
+            inout("rcx") bytes => _, inout("rsi") from => _, inout("rdi") to => _,
+            options(nostack, preserves_flags)
+        );
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    for at in 0..bytes {
+        use std::sync::atomic::{AtomicU8, Ordering};
+        // SAFETY: the caller says that the bytes are there; atomics of a byte are always aligned.
+        unsafe {
+            let byte = AtomicU8::from_ptr(from.add(at).cast_mut()).load(Ordering::Relaxed);
+            AtomicU8::from_ptr(to.add(at)).store(byte, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Writes zeros.
+///
+/// # Safety
+/// There are so many bytes.
+unsafe fn clear(to: *mut u8, bytes: usize) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: the caller says that the bytes are there; the direction flag is clear by the ABI.
+    unsafe {
+        std::arch::asm!(
+            "rep stosb",
+            inout("rcx") bytes => _, inout("rdi") to => _, in("al") 0u8,
+            options(nostack, preserves_flags)
+        );
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    for at in 0..bytes {
+        use std::sync::atomic::{AtomicU8, Ordering};
+        // SAFETY: the caller says that the bytes are there; atomics of a byte are always aligned.
+        unsafe { AtomicU8::from_ptr(to.add(at)) }.store(0, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Seek};
+    use std::sync::atomic::Ordering;
+
+    use super::*;
+
+    #[test]
+    fn what_was_written_is_read() -> io::Result<()> {
+        let memory = SharedMemory::anonymous(8192)?;
+        memory.write(8190, b"ab");
+        memory.write(100, &[b'x'; 300]);
+        let mut bytes = [1; 302];
+        memory.read(99, &mut bytes);
+        assert!(bytes[1..301] == [b'x'; 300] && bytes[0] == 0 && bytes[301] == 0);
+        memory.clear(101, 298);
+        memory.read(99, &mut bytes);
+        assert_eq!([bytes[1], bytes[2], bytes[299], bytes[300]], [b'x', 0, 0, b'x']);
+        memory.words(2)[1].store(7, Ordering::Relaxed);
+        let mut word = [0; 8];
+        memory.read(8, &mut word);
+        assert_eq!(u64::from_ne_bytes(word), 7);
+        Ok(())
+    }
+
+    #[test]
+    fn a_file_has_what_was_written_to_its_mapping() -> io::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let open = || {
+            let path = folder.path().join("mapped");
+            File::options().read(true).write(true).create(true).truncate(false).open(path)
+        };
+        let memory = SharedMemory::of_file(&open()?, 4096)?;
+        memory.write(10, b"kept");
+        drop(memory);
+        let memory = SharedMemory::of_file(&open()?, 4096)?;
+        let mut copy = open()?;
+        assert_eq!(memory.write_to(&copy, 10, 4)?, 4);
+        let mut bytes = [0; 4];
+        copy.rewind()?;
+        copy.read_exact(&mut bytes)?;
+        assert_eq!(&bytes, b"kept");
+        Ok(())
+    }
+
+    #[test]
+    #[should_panic(expected = "within the memory")]
+    fn nothing_is_written_beyond_the_end() {
+        if let Ok(memory) = SharedMemory::anonymous(4096) {
+            memory.write(usize::MAX, b"ab");
+        }
+    }
+}
