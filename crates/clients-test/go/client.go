@@ -42,6 +42,12 @@ type subject interface {
 	close()
 }
 
+// caching is a library that keeps what it reads until the server says that it changed.
+type caching interface {
+	// cached gives a client and what closes it.
+	cached() (get func(key string) any, end func())
+}
+
 // receiver gets a message, and whether it came by the pattern.
 type receiver func(byPattern bool, text string)
 

@@ -177,3 +177,10 @@ func (s goRedis) blPop(seconds float64, keys ...string) any {
 	wait := time.Duration(seconds * float64(time.Second))
 	return answer(s.r.BLPop(ctx, wait, keys...).Result())
 }
+
+func (s goRedis) cached() (get func(key string) any, end func()) {
+	options := *s.r.Options()
+	options.ClientSideCacheConfig = &redis.ClientSideCacheConfig{}
+	own := goRedis{redis.NewClient(&options)}
+	return own.get, own.close
+}

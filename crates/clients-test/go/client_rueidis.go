@@ -8,21 +8,24 @@ import (
 	"errors"
 	"io"
 	"strconv"
+	"time"
 
 	"github.com/redis/rueidis"
 )
 
 type rueidisClient struct {
-	r rueidis.Client
+	r       rueidis.Client
+	options rueidis.ClientOption
 }
 
 func openRueidis(address string, protocol int, config *tls.Config) subject {
-	client, err := rueidis.NewClient(rueidis.ClientOption{
+	options := rueidis.ClientOption{
 		InitAddress: []string{address}, AlwaysRESP2: protocol == 2, TLSConfig: config,
 		DisableCache: true,
-	})
+	}
+	client, err := rueidis.NewClient(options)
 	must("a client of rueidis", err)
-	return rueidisClient{client}
+	return rueidisClient{client, options}
 }
 
 // rueidisReply is an answer as the cases take it.
@@ -233,4 +236,15 @@ func (s rueidisClient) blPop(seconds float64, keys ...string) any {
 			return rueidisReply(result.AsStrSlice())
 		}
 	}
+}
+
+func (s rueidisClient) cached() (get func(key string) any, end func()) {
+	options := s.options
+	options.DisableCache = false
+	own, err := rueidis.NewClient(options)
+	must("a client of rueidis with a cache", err)
+	get = func(key string) any {
+		return rueidisReply(own.DoCache(ctx, own.B().Get().Key(key).Cache(), time.Minute).ToString())
+	}
+	return get, own.Close
 }

@@ -48,6 +48,7 @@ var everyClientCases = map[string]func(clientCases){
 	"blocking: served":                      clientCases.served,
 	"blocking: out of time":                 clientCases.outOfTime,
 	"reconnection: after CLIENT KILL":       clientCases.reconnection,
+	"caching: until invalidated":            clientCases.cached,
 }
 
 // everyClient runs the cases with a library, on each kind of connection that it has.
@@ -70,6 +71,10 @@ func everyClient(library string) {
 		}
 		s := clientCases{libraries[library](address, protocol, config), admin}
 		for _, name := range caseNames("clients.txt") {
+			_, caches := s.subject.(caching)
+			if strings.HasPrefix(name, "caching: ") && (kind == "resp2" || !caches) {
+				continue
+			}
 			must("FLUSHALL", admin.FlushAll(ctx).Err())
 			everyClientCases[name](s)
 			fmt.Printf("ok case %s: %s\n", kind, name)
@@ -264,6 +269,26 @@ func (s clientCases) reconnection() {
 	s.kill()
 	eventually("after", func() bool { return s.get("k") == "v" })
 	eventually("it goes on", func() bool { return s.incrBy("n", 1) == int64(1) })
+}
+
+func (s clientCases) cached() {
+	get, end := s.subject.(caching).cached()
+	calls := regexp.MustCompile(`cmdstat_get:calls=\d+`)
+	gets := func() string { return calls.FindString(s.admin.Info(ctx, "commandstats").Val()) }
+	must("SET", s.admin.Set(ctx, "k", "old", 0).Err())
+	equal("the first GET", get("k"), "old")
+	before := gets()
+	for range 10 {
+		equal("more of them", get("k"), "old")
+	}
+	equal("they stay in the client", gets(), before)
+	must("SET", s.admin.Set(ctx, "k", "new", 0).Err())
+	eventually("SET invalidates it", func() bool { return get("k") == "new" })
+	before = gets()
+	equal("it is cached again", []any{get("k"), gets()}, []any{"new", before})
+	must("FLUSHALL", s.admin.FlushAll(ctx).Err())
+	eventually("FLUSHALL does so too", func() bool { return get("k") == nil })
+	end()
 }
 
 // kill ends all connections but that of the admin, and returns when they are gone.

@@ -47,7 +47,8 @@ final class Clients {
       entry("pubsub: after CLIENT KILL", Clients::pubsubKilled),
       entry("blocking: served", Clients::served),
       entry("blocking: out of time", Clients::outOfTime),
-      entry("reconnection: after CLIENT KILL", Clients::reconnection));
+      entry("reconnection: after CLIENT KILL", Clients::reconnection),
+      entry("caching: until invalidated", Clients::cached));
 
   private final Subject s;
   private final Jedis admin;
@@ -70,7 +71,9 @@ final class Clients {
       for (Map.Entry<String, Subject.Address> kind : kinds.entrySet()) {
         try (Subject subject = LIBRARIES.get(library).apply(kind.getValue())) {
           for (String name : Session.names("clients.txt")) {
-            if (library.equals("redisson") && name.equals("transaction: a watched key")) {
+            boolean watch = library.equals("redisson") && name.equals("transaction: a watched key");
+            boolean caching = kind.getKey().equals("resp2") && name.startsWith("caching: ");
+            if (watch || caching) {
               continue;
             }
             admin.flushAll();
@@ -267,6 +270,39 @@ final class Clients {
       }
     });
     Check.equal("it goes on", s.incrBy("n", 1), 1);
+  }
+
+  private void cached() throws InterruptedException {
+    try (Subject.Cached own = s.cached()) {
+      admin.set("k", "old");
+      Check.equal("the first GET", own.get("k"), "old");
+      String before = gets();
+      for (int i = 0; i < 10; i++) {
+        Check.equal("more of them", own.get("k"), "old");
+      }
+      Check.equal("they stay in the client", gets(), before);
+      admin.set("k", "new");
+      Check.eventually("SET invalidates it", () -> "new".equals(own.get("k")));
+      String after = gets();
+      Check.equal("it is cached again", own.get("k"), "new");
+      Check.equal("that stays in the client", gets(), after);
+      if (s instanceof JedisSubject) {
+        admin.flushAll();
+      } else {
+        // Lettuce and Redisson do not understand what the server sends for FLUSHALL.
+        admin.del("k");
+      }
+      Check.eventually("its end does so too", () -> own.get("k") == null);
+    }
+  }
+
+  /** How often GET ran, as INFO says it. */
+  private String gets() {
+    return admin.info("commandstats").lines()
+        .filter(line -> line.startsWith("cmdstat_get:"))
+        .map(line -> line.substring(0, line.indexOf(',')))
+        .findFirst()
+        .orElse("");
   }
 
   /** Kills all connections but that of the admin, and returns when they are gone. */

@@ -7,30 +7,34 @@ import java.util.Map;
 import java.util.Set;
 import redis.clients.jedis.AbstractTransaction;
 import redis.clients.jedis.DefaultJedisClientConfig;
+import redis.clients.jedis.HostAndPort;
+import redis.clients.jedis.JedisClientConfig;
 import redis.clients.jedis.JedisPubSub;
 import redis.clients.jedis.Pipeline;
 import redis.clients.jedis.RedisClient;
 import redis.clients.jedis.RedisProtocol;
 import redis.clients.jedis.Response;
 import redis.clients.jedis.StreamEntryID;
+import redis.clients.jedis.csc.CacheConfig;
 import redis.clients.jedis.exceptions.JedisConnectionException;
 import redis.clients.jedis.exceptions.JedisNoScriptException;
 import redis.clients.jedis.params.XAddParams;
 import redis.clients.jedis.util.KeyValue;
 
 final class JedisSubject implements Subject {
+  private final HostAndPort address;
+  private final JedisClientConfig config;
   private final RedisClient r;
 
-  JedisSubject(Address address) {
-    DefaultJedisClientConfig.Builder config = DefaultJedisClientConfig.builder()
-        .protocol(address.resp3() ? RedisProtocol.RESP3 : RedisProtocol.RESP2);
-    if (address.tls() != null) {
-      config.ssl(true).sslSocketFactory(address.tls().sockets());
+  JedisSubject(Address to) {
+    address = new HostAndPort(to.host(), to.port());
+    DefaultJedisClientConfig.Builder builder = DefaultJedisClientConfig.builder()
+        .protocol(to.resp3() ? RedisProtocol.RESP3 : RedisProtocol.RESP2);
+    if (to.tls() != null) {
+      builder.ssl(true).sslSocketFactory(to.tls().sockets());
     }
-    r = RedisClient.builder()
-        .hostAndPort(address.host(), address.port())
-        .clientConfig(config.build())
-        .build();
+    config = builder.build();
+    r = RedisClient.builder().hostAndPort(address).clientConfig(config).build();
   }
 
   @Override
@@ -262,5 +266,25 @@ final class JedisSubject implements Subject {
   public List<String> blPop(double seconds, String... keys) {
     KeyValue<String, String> popped = r.blpop(seconds, keys);
     return popped == null ? null : Arrays.asList(popped.getKey(), popped.getValue());
+  }
+
+  @Override
+  public Cached cached() {
+    RedisClient own = RedisClient.builder()
+        .hostAndPort(address)
+        .clientConfig(config)
+        .cacheConfig(CacheConfig.builder().maxSize(1_000).build())
+        .build();
+    return new Cached() {
+      @Override
+      public String get(String key) {
+        return own.get(key);
+      }
+
+      @Override
+      public void close() {
+        own.close();
+      }
+    };
   }
 }

@@ -9,6 +9,7 @@ import io.lettuce.core.RedisNoScriptException;
 import io.lettuce.core.RedisURI;
 import io.lettuce.core.ScriptOutputType;
 import io.lettuce.core.SslOptions;
+import io.lettuce.core.TrackingArgs;
 import io.lettuce.core.TransactionResult;
 import io.lettuce.core.api.StatefulRedisConnection;
 import io.lettuce.core.api.async.RedisAsyncCommands;
@@ -17,11 +18,15 @@ import io.lettuce.core.codec.ByteArrayCodec;
 import io.lettuce.core.protocol.ProtocolVersion;
 import io.lettuce.core.pubsub.RedisPubSubAdapter;
 import io.lettuce.core.pubsub.StatefulRedisPubSubConnection;
+import io.lettuce.core.support.caching.CacheAccessor;
+import io.lettuce.core.support.caching.CacheFrontend;
+import io.lettuce.core.support.caching.ClientSideCaching;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
 import java.util.function.Consumer;
 
@@ -257,5 +262,23 @@ final class LettuceSubject implements Subject {
       KeyValue<String, String> popped = own.sync().blpop(seconds, keys);
       return popped == null ? null : List.of(popped.getKey(), popped.getValue());
     }
+  }
+
+  @Override
+  public Cached cached() {
+    StatefulRedisConnection<String, String> own = client.connect();
+    CacheFrontend<String, String> cache = ClientSideCaching.enable(
+        CacheAccessor.forMap(new ConcurrentHashMap<>()), own, TrackingArgs.Builder.enabled());
+    return new Cached() {
+      @Override
+      public String get(String key) {
+        return cache.get(key);
+      }
+
+      @Override
+      public void close() {
+        own.close();
+      }
+    };
   }
 }

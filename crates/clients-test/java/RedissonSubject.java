@@ -12,11 +12,13 @@ import java.util.concurrent.TimeUnit;
 import org.redisson.Redisson;
 import org.redisson.api.BatchOptions;
 import org.redisson.api.RBatch;
+import org.redisson.api.RClientSideCaching;
 import org.redisson.api.RFuture;
 import org.redisson.api.RPatternTopic;
 import org.redisson.api.RScript;
 import org.redisson.api.RTopic;
 import org.redisson.api.RedissonClient;
+import org.redisson.api.options.ClientSideCachingOptions;
 import org.redisson.api.stream.StreamAddArgs;
 import org.redisson.api.stream.StreamMessageId;
 import org.redisson.client.RedisException;
@@ -242,5 +244,21 @@ final class RedissonSubject implements Subject {
     } catch (InterruptedException e) {
       throw new IllegalStateException(e);
     }
+  }
+
+  @Override
+  public Cached cached() {
+    RClientSideCaching own = r.getClientSideCaching(ClientSideCachingOptions.defaults());
+    return new Cached() {
+      @Override
+      public String get(String key) {
+        return own.<String>getBucket(key).get();
+      }
+
+      @Override
+      public void close() {
+        own.destroy();
+      }
+    };
   }
 }

@@ -29,6 +29,14 @@ interface Subject extends AutoCloseable {
     void close();
   }
 
+  /** A client that keeps what it reads until the server says that it changed. */
+  interface Cached extends AutoCloseable {
+    String get(String key);
+
+    @Override
+    void close();
+  }
+
   /** A script with two keys and an amount. */
   interface Script {
     List<Long> run(String from, String to, int amount);
@@ -88,6 +96,8 @@ interface Subject extends AutoCloseable {
 
   /** The key and the value, or null. */
   List<String> blPop(double seconds, String... keys);
+
+  Cached cached();
 
   @Override
   void close();

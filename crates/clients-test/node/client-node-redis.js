@@ -2,12 +2,10 @@
 
 import { RESP_TYPES, WatchError, createClient, defineScript } from 'redis';
 
-/** `kind` is `{ RESP, socket }`. */
 export async function open({ protocol, port, tls }) {
   const socket = { host: 'localhost', port, ...(tls && { tls: true, ca: tls.ca }) };
   const options = { RESP: protocol, socket };
-  const subject = new Subject(options, await connect(options));
-  return subject;
+  return new Subject(options, await connect(options));
 }
 
 async function connect(options) {
@@ -121,5 +119,11 @@ class Subject {
     const popped = await own.blPop(keys, seconds);
     await own.close();
     return popped && [popped.key, popped.element];
+  }
+
+  /** A client that keeps what it reads until the server says that it changed. */
+  async cached() {
+    const own = await connect({ ...this.options, clientSideCache: { ttl: 0, maxEntries: 0 } });
+    return { get: (key) => own.get(key), close: () => own.close() };
   }
 }

@@ -157,6 +157,25 @@ async function reconnection(s) {
   check.equal('it goes on', await s.incrBy('n', 1), 1);
 }
 
+async function cached(s) {
+  const own = await s.cached();
+  const gets = async () => (
+    (await admin.info('commandstats')).match(/cmdstat_get:calls=(\d+)/)?.[1] ?? '0');
+  await admin.set('k', 'old');
+  check.equal('the first GET', await own.get('k'), 'old');
+  const before = await gets();
+  const more = await Promise.all(Array.from({ length: 10 }, () => own.get('k')));
+  check.equal('more of them', more, Array(10).fill('old'));
+  check.equal('they stay in the client', await gets(), before);
+  await admin.set('k', 'new');
+  await check.eventually('SET invalidates it', async () => (await own.get('k')) === 'new');
+  const after = await gets();
+  check.equal('it is cached again', [await own.get('k'), await gets()], ['new', after]);
+  await admin.flushAll();
+  await check.eventually('FLUSHALL does so too', async () => (await own.get('k')) === null);
+  await own.close();
+}
+
 /** Kills all connections but that of the admin, and gives their ids. */
 async function kill() {
   const own = await admin.clientId();
@@ -183,6 +202,7 @@ const cases = {
   'blocking: served': served,
   'blocking: out of time': outOfTime,
   'reconnection: after CLIENT KILL': reconnection,
+  'caching: until invalidated': cached,
 };
 
 /** `library` is the name of a client. */
@@ -200,6 +220,7 @@ export async function run(library) {
   for (const [kind, options] of Object.entries(kinds)) {
     const subject = await open(options);
     for (const name of shared.names('clients.txt')) {
+      if (name.startsWith('caching: ') && (kind === 'resp2' || !subject.cached)) continue;
       await admin.flushAll();
       await cases[name](subject);
       console.log(`ok case ${kind}: ${name}`);

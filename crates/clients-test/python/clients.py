@@ -212,6 +212,27 @@ def reconnection(s):
     check.equal("after", (s.r.get("k"), s.r.incr("n")), ("v", 1))
 
 
+def cached(s):
+    # redis-py has a configuration for it, valkey-py a switch.
+    option = {"cache_enabled": True}
+    if hasattr(s.library, "cache"):
+        option = {"cache_config": s.library.cache.CacheConfig()}
+    r = s.connect(decode_responses=True, single_connection_client=True, **option)
+    gets = lambda: admin.info("commandstats").get("cmdstat_get", {}).get("calls", 0)
+    admin.set("k", "old")
+    check.equal("the first GET", r.get("k"), "old")
+    before = gets()
+    check.equal("more of them", {r.get("k") for _ in range(10)}, {"old"})
+    check.equal("they stay in the client", gets(), before)
+    admin.set("k", "new")
+    check.eventually("SET invalidates it", lambda: r.get("k") == "new")
+    before = gets()
+    check.equal("it is cached again", (r.get("k"), gets()), ("new", before))
+    admin.flushall()
+    check.eventually("FLUSHALL does so too", lambda: r.get("k") is None)
+    r.close()
+
+
 def kill():
     """Kills all connections but that of the admin, and gives their ids."""
     own = str(admin.client_id())
@@ -239,6 +260,7 @@ CASES = {
     "blocking: served": served,
     "blocking: out of time": out_of_time,
     "reconnection: after CLIENT KILL": reconnection,
+    "caching: until invalidated": cached,
 }
 
 
@@ -253,6 +275,8 @@ def run(library):
     }.items():
         subject = Subject(library, options)
         for name in shared.names("clients.txt"):
+            if name.startswith("caching: ") and kind == "resp2":
+                continue
             admin.flushall()
             CASES[name](subject)
             print(f"ok case {kind}: {name}", flush=True)

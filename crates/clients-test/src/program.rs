@@ -118,6 +118,8 @@ impl Program {
         let due: Vec<String> = kinds
             .iter()
             .flat_map(|kind| list.iter().map(move |name| format!("{kind}: {name}")))
+            // The server tells in RESP3 alone that a cached value changed.
+            .filter(|case| !case.starts_with("resp2: caching: "))
             .filter(|case| !without.iter().any(|name| case.ends_with(&format!(": {name}"))))
             .collect();
         assert_eq!(cases_held(&said), due, "the cases of {library} are those of the list");
