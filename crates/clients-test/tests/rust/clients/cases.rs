@@ -5,9 +5,9 @@ use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
 
 use clients_test::shared_file;
-use redis::Connection;
+use redis::{Connection, InfoDict};
 
-use super::{Subject, Subscription};
+use super::{Cached, Subject, Subscription};
 use crate::check::{ask, equal, eventually, holds};
 
 const CHANNEL: &str = "news:sport";
@@ -58,6 +58,7 @@ impl<S: Subject> Cases<'_, S> {
             "blocking: served" => self.served().await,
             "blocking: out of time" => self.out_of_time().await,
             "reconnection: after CLIENT KILL" => self.reconnection().await,
+            "caching: until invalidated" => self.cached().await,
             name => panic!("no such case: {name}"),
         }
     }
@@ -237,6 +238,32 @@ impl<S: Subject> Cases<'_, S> {
         equal("it goes on", self.s.incr_by("n", 1).await, Ok(1));
     }
 
+    async fn cached(&mut self) {
+        let own = self.s.cached().await;
+        let text = |text: &str| Some(text.to_owned());
+        ask::<()>(self.admin, "SET k old");
+        equal("the first GET", own.get("k").await, text("old"));
+        let before = self.gets();
+        for _ in 0..10 {
+            equal("more of them", own.get("k").await, text("old"));
+        }
+        equal("they stay in the client", self.gets(), before);
+        ask::<()>(self.admin, "SET k new");
+        reads("SET invalidates it", &own, text("new")).await;
+        let before = self.gets();
+        equal("it is cached again", own.get("k").await, text("new"));
+        equal("that stays in the client", self.gets(), before);
+        ask::<()>(self.admin, if S::SEES_FLUSHALL { "FLUSHALL" } else { "DEL k" });
+        reads("its end does so too", &own, None).await;
+    }
+
+    /// How often GET ran.
+    fn gets(&mut self) -> Option<String> {
+        ask::<InfoDict>(self.admin, "INFO commandstats")
+            .get::<String>("cmdstat_get")
+            .and_then(|stats| stats.split(',').next().map(str::to_owned))
+    }
+
     /// Waits until the library has a connection again: a request may be what shows it the loss.
     async fn connected(&self) {
         let again = async {
@@ -264,4 +291,14 @@ impl<S: Subject> Cases<'_, S> {
         let ids = list.lines().filter_map(|line| line.split(' ').next());
         ids.filter(|id| *id != own).map(str::to_owned).collect()
     }
+}
+
+/// Waits until a cache gives the value.
+async fn reads(name: &str, own: &impl Cached, want: Option<String>) {
+    let changed = async {
+        while own.get("k").await != want {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, changed).await.expect(name);
 }

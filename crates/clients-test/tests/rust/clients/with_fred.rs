@@ -1,8 +1,10 @@
 //! fred.
 
 use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
 
 use fred::clients::SubscriberClient;
+use fred::interfaces::TrackingInterface;
 use fred::prelude::*;
 use fred::types::config::TlsConnector;
 use fred::types::scripts::Script;
@@ -11,7 +13,7 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
 
-use super::{Address, Answer, Entry, Receiver, Subject, Subscription};
+use super::{Address, Answer, Cached, Entry, Receiver, Subject, Subscription};
 
 /// How long fred waits before it connects again.
 const RECONNECT_MILLISECONDS: u32 = 10;
@@ -27,6 +29,8 @@ fn text(error: Error) -> String {
 
 impl Subject for Fred {
     type Subscription = Subscriber;
+    type Cached = WithCache;
+    const SEES_FLUSHALL: bool = false;
 
     async fn open(address: &Address) -> Fred {
         let tls = address.authority.as_ref().map(|pem| {
@@ -201,6 +205,41 @@ impl Subject for Fred {
             Err(error) if *error.kind() == ErrorKind::Timeout => Ok(None),
             Err(error) => Err(text(error)),
         }
+    }
+
+    async fn cached(&self) -> WithCache {
+        let own = self.r.clone_new();
+        own.init().await.unwrap();
+        let values = Values::default();
+        let of_task = Arc::clone(&values);
+        own.on_invalidation(move |invalidation| {
+            let mut values = of_task.lock().unwrap();
+            for key in invalidation.keys {
+                values.remove(key.as_str().unwrap_or_default());
+            }
+            Ok(())
+        });
+        own.start_tracking(None, false, false, false, false).await.unwrap();
+        WithCache { own, values }
+    }
+}
+
+type Values = Arc<Mutex<HashMap<String, Option<String>>>>;
+
+/// fred tells what became invalid, and leaves the values to its users.
+pub struct WithCache {
+    own: Client,
+    values: Values,
+}
+
+impl Cached for WithCache {
+    async fn get(&self, key: &str) -> Option<String> {
+        if let Some(value) = self.values.lock().unwrap().get(key) {
+            return value.clone();
+        }
+        let value: Option<String> = self.own.get(key).await.unwrap();
+        self.values.lock().unwrap().insert(key.to_owned(), value.clone());
+        value
     }
 }
 

@@ -7,13 +7,14 @@ use std::thread;
 use std::time::Duration;
 
 use redis::aio::{ConnectionManager, ConnectionManagerConfig};
+use redis::caching::CacheConfig;
 use redis::streams::StreamRangeReply;
 use redis::{
     AsyncCommands, AsyncConnectionConfig, Client, IntoConnectionInfo, ProtocolVersion, PushInfo,
     PushKind, RedisConnectionInfo, RedisError, RedisResult, Script, TlsCertificates, pipe,
 };
 
-use super::{Address, Answer, Entry, Receiver, Subject, Subscription};
+use super::{Address, Answer, Cached, Entry, Receiver, Subject, Subscription};
 
 /// How often a subscriber in RESP2 looks whether it is to do something else than read.
 const READ_MILLISECONDS_MAX: u64 = 20;
@@ -54,6 +55,8 @@ fn text(error: RedisError) -> String {
 
 impl Subject for RedisRs {
     type Subscription = Subscriber;
+    type Cached = WithCache;
+    const SEES_FLUSHALL: bool = true;
 
     async fn open(address: &Address) -> RedisRs {
         let client = client(address);
@@ -215,6 +218,19 @@ impl Subject for RedisRs {
         let mut own =
             self.client.get_connection_manager_with_config(config()).await.map_err(text)?;
         own.blpop(keys, seconds).await.map_err(text)
+    }
+
+    async fn cached(&self) -> WithCache {
+        let config = config().set_cache_config(CacheConfig::new());
+        WithCache(self.client.get_connection_manager_with_config(config).await.unwrap())
+    }
+}
+
+pub struct WithCache(ConnectionManager);
+
+impl Cached for WithCache {
+    async fn get(&self, key: &str) -> Option<String> {
+        self.0.clone().get(key).await.unwrap()
     }
 }
 
