@@ -37,7 +37,9 @@ func (s goRedis) rPush(key string, values ...string) any {
 	return answer(s.r.RPush(ctx, key, values).Result())
 }
 func (s goRedis) lPush(key, value string) any { return answer(s.r.LPush(ctx, key, value).Result()) }
-func (s goRedis) lRange(key string) any       { return answer(s.r.LRange(ctx, key, 0, -1).Result()) }
+func (s goRedis) lRange(key string) any {
+	return answer(s.r.LRange(ctx, key, 0, -1).Result())
+}
 func (s goRedis) sAdd(key string, members ...string) any {
 	return answer(s.r.SAdd(ctx, key, members).Result())
 }

@@ -48,8 +48,10 @@ func (s redigo) do(command string, args ...any) (any, error) {
 	return own.Do(command, args...)
 }
 
-func (s redigo) set(key, value string) any { return redigoReply(redis.String(s.do("SET", key, value))) }
-func (s redigo) get(key string) any        { return redigoReply(redis.String(s.do("GET", key))) }
+func (s redigo) set(key, value string) any {
+	return redigoReply(redis.String(s.do("SET", key, value)))
+}
+func (s redigo) get(key string) any { return redigoReply(redis.String(s.do("GET", key))) }
 func (s redigo) incrBy(key string, amount int64) any {
 	return redigoReply(redis.Int64(s.do("INCRBY", key, amount)))
 }
@@ -59,7 +61,9 @@ func (s redigo) hSet(key string, fields map[string]string) any {
 	args := redis.Args{key}.AddFlat(fields)
 	return redigoReply(redis.Int64(s.do("HSET", args...)))
 }
-func (s redigo) hGetAll(key string) any { return redigoReply(redis.StringMap(s.do("HGETALL", key))) }
+func (s redigo) hGetAll(key string) any {
+	return redigoReply(redis.StringMap(s.do("HGETALL", key)))
+}
 func (s redigo) rPush(key string, values ...string) any {
 	return redigoReply(redis.Int64(s.do("RPUSH", redis.Args{key}.AddFlat(values)...)))
 }
@@ -72,7 +76,9 @@ func (s redigo) lRange(key string) any {
 func (s redigo) sAdd(key string, members ...string) any {
 	return redigoReply(redis.Int64(s.do("SADD", redis.Args{key}.AddFlat(members)...)))
 }
-func (s redigo) sMembers(key string) any { return redigoReply(redis.Strings(s.do("SMEMBERS", key))) }
+func (s redigo) sMembers(key string) any {
+	return redigoReply(redis.Strings(s.do("SMEMBERS", key)))
+}
 
 func (s redigo) zAdd(key string, scores map[string]float64) any {
 	args := redis.Args{key}

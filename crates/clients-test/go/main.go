@@ -1,6 +1,7 @@
 // go-redis drives the server; go-redis, rueidis and redigo do what each client does.
 //
-// Usage: clients-test resp2|resp3|auth|tls|unix|go-redis|rueidis|redigo, with the addresses in WEFT_* variables.
+// Usage: clients-test resp2|resp3|auth|tls|unix|go-redis|rueidis|redigo, with the addresses in
+// WEFT_* variables.
 package main
 
 import (

@@ -14,13 +14,13 @@
 //!
 //! Invariants, each with a model in `tests/models`:
 //! - What is readable is written, and its writer's bytes are visible to who asked.
-//! - Reservations neither overlap nor leave gaps. Their order is that in which threads reserved: two
-//!   that reserve under the same lock do so in the order in which they held it.
+//! - Reservations neither overlap nor leave gaps. Their order is that in which threads reserved:
+//!   two that reserve under the same lock do so in the order in which they held it.
 //! - A reservation that its thread did not finish, because the process was killed, can be found
 //!   afterwards: all numbers lie in words that may outlive the process.
 //!
-//! What it deliberately does not do: hold the bytes, wait for room, or wake who reads. A thread asks
-//! for [room](LogPositions::has_room) before it takes the lock under which it reserves.
+//! What it deliberately does not do: hold the bytes, wait for room, or wake who reads. A thread
+//! asks for [room](LogPositions::has_room) before it takes the lock under which it reserves.
 
 use super::shim::{AtomicU64, Ordering};
 

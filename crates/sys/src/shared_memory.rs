@@ -5,8 +5,8 @@
 //! or leave unspecified bytes there, and do no other harm: the copies are made by instructions that
 //! the compiler does not look into, so it assumes nothing of what others do.
 //!
-//! A file must not be made shorter by anybody while it is mapped: the kernel answers an access behind
-//! its end with SIGBUS.
+//! A file must not be made shorter by anybody while it is mapped: the kernel answers an access
+//! behind its end with SIGBUS.
 
 use std::fs::File;
 use std::io;

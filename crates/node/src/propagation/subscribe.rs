@@ -135,8 +135,8 @@ pub(crate) fn end(
 }
 
 /// Writes what has come for a client that is subscribed and may have published it itself: it
-/// follows the reply at once, as in Redis. Lines of MONITOR are no pushes: who wants no replies gets
-/// none of them.
+/// follows the reply at once, as in Redis. Lines of MONITOR are no pushes: who wants no replies
+/// gets none of them.
 pub(crate) fn write_own(worker: &mut Worker, session: &Session, out: &mut Out) {
     if session.record.has(flag::PUBSUB)
         || session.record.has(flag::MONITOR) && session.reply_mode != ReplyMode::Off

@@ -15,6 +15,7 @@ mod connection;
 mod dump;
 mod expire;
 mod fake;
+mod fake_host;
 mod fake_shards;
 mod functions;
 mod generic;

@@ -29,6 +29,9 @@ fn reader(server: &Server, name: &str, requests: usize) -> Client {
     client
 }
 
+/// A client's name, the field of CLIENT LIST that shows what it takes, and how it grows.
+type Case<'a> = (&'a str, &'a str, &'a dyn Fn(&mut Client));
+
 #[test]
 fn everything_that_a_client_makes_the_server_hold_counts() {
     let server = Server::start(&["--io-threads", "2"]);
@@ -54,7 +57,7 @@ fn everything_that_a_client_makes_the_server_hold_counts() {
     let has_long_name = |client: &mut Client| {
         client.ask_args(&[b"CLIENT", b"SETINFO", b"LIB-NAME", &big]);
     };
-    let cases: [(&str, &str, &dyn Fn(&mut Client)); 5] = [
+    let cases: [Case<'_>; 5] = [
         ("half", "qbuf", &half_request),
         ("queue", "multi-mem", &queues),
         ("subscribed", "tot-mem", &subscribes),
