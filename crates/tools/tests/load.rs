@@ -13,10 +13,11 @@ use tools::Error;
 use tools::bench::floor::{Floor, Stop};
 use tools::bench::load::{Extent, Load, Outcome, drive, make_ready};
 use tools::bench::requests::RequestCounter;
+use tools::bench::session::User;
 use tools::bench::session::{Endpoint, Resp, Session};
 use tools::bench::template::Shape;
 use tools::bench::tls::{Tls, TlsOptions};
-use tools::bench::workload::{self, Row, User};
+use tools::bench::workload::{self, Row};
 
 /// A floor server on its own thread, ended when dropped.
 struct Running {
