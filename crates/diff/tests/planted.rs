@@ -19,7 +19,7 @@ use diff::run::Tally;
 use diff::{Difference, Found, Pair, Peer, Plan, Request, Step, Summary};
 
 /// Requests of one test: enough to meet each planted fault many times over.
-const REQUESTS: u64 = 8_000;
+const REQUESTS: u64 = 12_000;
 
 /// Kinds of differences that one fault may show itself by.
 const DIFFERENCES_MAX: usize = 3;
