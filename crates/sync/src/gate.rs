@@ -397,19 +397,16 @@ impl Pass {
         Some(work())
     }
 
-    /// Whether all other threads that are inside at this moment leave while `goes_on` says so.
-    /// Stops nobody: others may have entered since, and the same ones again.
-    pub fn others_leave_while(&self, goes_on: &mut dyn FnMut() -> bool) -> bool {
-        let mut period = self.gate.grace_period();
-        loop {
-            if period.is_over_but_for(|slot| slot == self.slot, false) {
-                return true;
-            }
-            if !goes_on() {
-                return false;
-            }
-            spin_loop();
-        }
+    /// Begins a [grace period](Gate::grace_period).
+    pub fn grace_period(&self) -> GracePeriod {
+        self.gate.grace_period()
+    }
+
+    /// How many visits of a grace period go on, but for this thread's own. Stops nobody.
+    pub fn visits_left(&self, period: &mut GracePeriod) -> usize {
+        period.is_over();
+        let others = period.visits.iter().filter(|(slot, _)| *slot != self.slot);
+        others.count() + usize::from(period.alone.is_some())
     }
 
     fn slot(&self) -> &Slot {

@@ -35,7 +35,12 @@ impl Reserve {
     /// Returns whether there is. For the thread that accepts connections, as is `add`.
     pub fn make_place(&self, steady_ms: i64, close: impl FnOnce(&ClientRecord)) -> bool {
         let mut clients = self.0.lock();
-        clients.retain(|record| record.has(flag::RESERVED) && !record.location.is_killed());
+        // Whoever has left is known to nobody else.
+        clients.retain(|record| {
+            record.has(flag::RESERVED)
+                && !record.location.is_killed()
+                && Arc::strong_count(record) > 1
+        });
         if clients.len() < RESERVED_CLIENTS_MAX {
             return true;
         }
@@ -66,20 +71,24 @@ pub(crate) fn admit(worker: &Worker, session: &mut Session, entry: &Entry) -> Re
         return Ok(());
     }
     let Entry { spec, .. } = entry;
-    let is_admin = spec.flags.has(Flags::ADMIN);
     let is_about_server = matches!(spec.group, Group::Connection | Group::Server)
         && spec.keys.is_empty()
         && !spec.flags.may_write()
         // Who selects a database is about to use its keys.
         && spec.name != "select";
-    if !is_admin && !is_about_server {
+    if !spec.flags.has(Flags::ADMIN) && !is_about_server {
         worker.node.connections_rejected.fetch_add(1, Ordering::Relaxed);
         return Err(ConnectionError::TooManyClients.into());
     }
-    if is_admin {
+    Ok(())
+}
+
+/// A client beyond `maxclients` runs a command that its user may run: an administrator keeps the
+/// place.
+pub(crate) fn note_use(session: &Session, entry: &Entry) {
+    if entry.spec.flags.has(Flags::ADMIN) {
         session.record.set_flag(flag::ADMINISTERS, true);
     }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -112,13 +121,21 @@ mod tests {
             .collect();
         clients[0].set_flag(flag::ADMINISTERS, true);
         assert_eq!(make_place(10), (true, Some(2)));
-        connect(9).set_flag(flag::ADMINISTERS, true);
+        let ninth = connect(9);
+        ninth.set_flag(flag::ADMINISTERS, true);
         clients.iter().for_each(|client| client.set_flag(flag::ADMINISTERS, true));
         assert_eq!(make_place(10), (false, None));
         // One becomes a client like any other, one is closed.
         clients[3].set_flag(flag::RESERVED, false);
         assert_eq!(make_place(10), (true, None));
-        connect(10).set_flag(flag::ADMINISTERS, true);
+        let tenth = connect(10);
+        tenth.set_flag(flag::ADMINISTERS, true);
+        assert_eq!(make_place(10), (false, None));
+        // An administrator leaves.
+        drop(ninth);
+        assert_eq!(make_place(10), (true, None));
+        let eleventh = connect(11);
+        eleventh.set_flag(flag::ADMINISTERS, true);
         assert_eq!(make_place(10), (false, None));
         assert_eq!(make_place(2 + KEPT_MS), (true, Some(1)));
         assert_eq!(closed, [2, 1]);

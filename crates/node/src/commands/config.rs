@@ -68,7 +68,11 @@ pub const ROWS: &[Row<NodeHandler>] = &[Row::container(
 
 fn matching(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let patterns: Vec<&[u8]> = args.iter().skip(2).collect();
-    let found = cx.worker.node.config().matching(&patterns);
+    // A transaction sees one configuration from its beginning on, and its own changes.
+    if !cx.is_nested {
+        cx.worker.take_over_config();
+    }
+    let found = cx.worker.config.matching(&patterns);
     reply.map(found.len());
     for (name, value) in found {
         reply.bulk(&name);

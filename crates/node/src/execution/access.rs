@@ -76,6 +76,9 @@ pub(crate) fn admit(
     if session.watches_requests() && (flags.may_write() || flags.has(Flags::READONLY)) {
         return Err(ConnectionError::Watches.into());
     }
+    if session.record.has(flag::RESERVED) {
+        reserve::note_use(session, entry);
+    }
     Ok(())
 }
 

@@ -93,6 +93,7 @@ impl<L: ShardLocks> Executor<'_, L> {
             *begun = true;
             // By its shards' time, which the holder before it may have used.
             worker.go_on(locks.tsc(), || locks.time());
+            worker.take_over_config();
             if let Some(watched) = watched {
                 let changed = watched.have_changed(worker, &mut shards);
                 watched.leave_locked(worker, &mut shards);

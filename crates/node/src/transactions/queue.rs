@@ -217,6 +217,8 @@ impl Needs {
         match entry.spec.scope.with(args) {
             ShardScope::EachFree => Self::Free,
             ShardScope::EachShard => Self::All,
+            // Others see all that it changes, or nothing.
+            ShardScope::Keys if entry.name == "config|set" => Self::World,
             ShardScope::Keys => Self::Keys,
             ShardScope::Exclusive | ShardScope::KeysOrExclusive(_) => Self::World,
         }

@@ -2,5 +2,7 @@
 
 mod shard_guards;
 pub(crate) mod shard_locks;
+#[cfg(test)]
+mod shard_queue_tests;
 pub(crate) mod shard_queues;
 mod shim;

@@ -7,10 +7,10 @@ pub(crate) use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 pub(crate) use parking_lot::{Mutex, MutexGuard};
+pub(crate) use std::hint::spin_loop;
 use store::Time;
-pub(crate) use sync::gate::Pass;
+pub(crate) use sync::gate::{GracePeriod, Pass};
 
-use std::hint::spin_loop;
 use sys::clock::{tsc, tsc_per_micro};
 
 use crate::threads::clock::time_at;

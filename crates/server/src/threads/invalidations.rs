@@ -23,8 +23,11 @@ impl IoThread {
         for audience in self.worker.deliveries.take_changed() {
             self.worker.tell_round(&audience, thread);
         }
-        for _ in 0..TOLD_MAX {
+        let mut told = 0;
+        while told < TOLD_MAX {
             let Some(record) = self.worker.deliveries.next_look() else { return };
+            // Others have been told with a reply.
+            told += usize::from(record.tracking.has_messages());
             self.tell(&record);
         }
         self.deliverer.has_more = true;

@@ -12,7 +12,7 @@ use store::Time;
 
 use store::Shard;
 
-pub(crate) use crate::gate::Pass;
+pub(crate) use crate::gate::{GracePeriod, Pass};
 pub(crate) use shuttle::hint::spin_loop;
 pub(crate) use shuttle::sync::atomic::{AtomicBool, AtomicIsize, AtomicU64, AtomicUsize, Ordering};
 

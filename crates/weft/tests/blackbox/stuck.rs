@@ -172,7 +172,7 @@ fn a_pause_ends_though_its_client_has_gone() {
 #[test]
 fn a_slow_command_behind_one_for_the_main_thread_does_not_stop_that() {
     let threads = ["--io-threads", "4", "--io-threads-always-active", "yes"];
-    for first in ["CONFIG GET hz", "INFO server"] {
+    for first in ["CONFIG SET hz 10", "INFO server"] {
         let server = Server::start(&[&threads[..], &["--busy-reply-threshold", "0"]].concat());
         let (thread, [mut slow, mut same]) = neighbours(&server, &[]);
         let (_, [mut other]) = neighbours(&server, &[thread]);

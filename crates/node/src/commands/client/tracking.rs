@@ -3,7 +3,7 @@
 //!
 //! What they do is in `propagation::tracking`.
 
-use command::{Argument, Shape, Spec};
+use command::{Argument, Flags, Shape, Spec};
 use engine::{Error, TrackingError};
 use resp::{Args, Reply};
 use tracking::{Conflict, Options};
@@ -13,6 +13,7 @@ use crate::execution::node_cx::NodeCx;
 use crate::propagation::tracking::{begin, end, refusal};
 
 pub(super) const CACHING: Spec = own("caching", 3, "6.0.0")
+    .flags(Flags::SESSION)
     .summary("Sets whether the keys of the next command are tracked.")
     .complexity("O(1)")
     .arguments(&[Argument::new(
@@ -24,6 +25,7 @@ pub(super) const GETREDIR: Spec = own("getredir", 2, "6.0.0")
     .summary("Returns the ID of the client that gets the connection's tracking messages, or -1.");
 
 pub(super) const TRACKING: Spec = own("tracking", -3, "6.0.0")
+    .flags(Flags::SESSION)
     .summary("Sets whether the connection is told of changes of the keys that it has read.")
     .complexity("O(N) in the prefixes")
     .arguments(&[

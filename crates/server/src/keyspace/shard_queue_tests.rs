@@ -1,0 +1,106 @@
+//! The queues of shards in one thread. Beside their source they would be run by the models, too,
+//! whose locks need a schedule.
+
+use super::shard_queues::{Call, Owner, ShardQueues, Ticket};
+
+const SHARD: usize = 3;
+
+fn ticket(since_us: u64, client: u64) -> Ticket {
+    Ticket { since_us, client }
+}
+
+fn on_thread(thread: usize) -> Owner {
+    Owner { thread, slot: 5 }
+}
+
+/// A queue of clients 1, 2, ... that wait since these times, each on the thread of its number.
+fn queue<const COUNT: usize>(since_us: [u64; COUNT]) -> (ShardQueues, [Ticket; COUNT]) {
+    let queues = ShardQueues::new(8);
+    let mut client = 0;
+    let tickets = since_us.map(|since_us| {
+        client += 1;
+        let ticket = ticket(since_us, client);
+        queues.stand(SHARD, ticket, on_thread(client as usize));
+        ticket
+    });
+    (queues, tickets)
+}
+
+fn called(call: Option<Call>) -> u64 {
+    call.map_or(0, |call| call.client)
+}
+
+#[test]
+fn who_waits_for_longest_is_called_and_nobody_else_is_admitted() {
+    let (queues, [second, first]) = queue([200, 100]);
+    assert!(queues.has(SHARD) && !queues.has(SHARD + 1));
+    assert_eq!(queues.let_go(SHARD, 5000), Some(Call { client: 2, owner: on_thread(2) }));
+    assert_eq!(queues.let_go(SHARD, 5000), None, "it knows");
+    assert!(!queues.admits(SHARD, None, 5100));
+    assert!(!queues.admits(SHARD, Some(second), 5100));
+    assert!(queues.admits(SHARD + 1, None, 5100));
+    assert!(queues.admits(SHARD, Some(first), 5100));
+    assert_eq!(called(queues.let_go(SHARD, 5200)), 1);
+    assert!(queues.admits(SHARD, Some(second), 5200));
+    assert!(!queues.has(SHARD) && !queues.any());
+}
+
+#[test]
+fn who_finds_a_shard_free_lets_it_go_for_the_first_one() {
+    let (queues, [first]) = queue([100]);
+    assert!(!queues.admits(SHARD, None, 5000));
+    assert_eq!(called(queues.let_go(SHARD, 5000)), 1);
+    assert_eq!(queues.first(SHARD, 7, 5000), Some(first));
+}
+
+#[test]
+fn others_may_be_faster_at_the_beginning() {
+    let (queues, [first]) = queue([100]);
+    assert_eq!(called(queues.let_go(SHARD, 1099)), 1);
+    assert!(queues.admits(SHARD, None, 1099));
+    assert!(!queues.admits(SHARD, None, 1100));
+    assert_eq!(queues.let_go(SHARD, 1100), None, "it was called before");
+    // It has tried in vain.
+    queues.stand(SHARD, first, on_thread(1));
+    assert_eq!(called(queues.let_go(SHARD, 1100)), 1);
+}
+
+#[test]
+fn a_reservation_ends_and_who_comes_back_has_its_place() {
+    let (queues, [first, second]) = queue([100, 200]);
+    queues.stand(SHARD, ticket(150, 9), on_thread(1));
+    assert_eq!(called(queues.let_go(SHARD, 2100)), 1);
+    assert!(!queues.admits(SHARD, None, 3099));
+    assert_eq!(called(queues.let_go(SHARD, 3100)), 2, "both clients of thread 1 are missed");
+    assert!(queues.admits(SHARD, Some(second), 3200));
+    assert!(queues.admits(SHARD, None, 3200), "only the missed are left");
+    assert_eq!(queues.first(SHARD, 1, 3300), Some(first));
+    queues.stand(SHARD, first, on_thread(1));
+    assert_eq!(called(queues.let_go(SHARD, 4000)), 1);
+    assert!(queues.admits(SHARD, Some(first), 40_000), "late, but first");
+    assert_eq!(called(queues.let_go(SHARD, 40_100)), 9);
+}
+
+#[test]
+fn the_longer_a_client_has_waited_the_longer_a_shard_is_reserved() {
+    for (waited_us, reserved_us) in [(1000, 1000), (20_000, 5000), (1_000_000, 10_000)] {
+        let (queues, [_]) = queue([0]);
+        assert_eq!(called(queues.let_go(SHARD, waited_us)), 1);
+        let end_us = waited_us + reserved_us;
+        assert!(!queues.admits(SHARD, None, end_us - 1), "{waited_us}");
+        assert!(queues.admits(SHARD, None, end_us), "{waited_us}");
+    }
+}
+
+#[test]
+fn who_leaves_takes_its_reservation_along() {
+    let (queues, [first, second]) = queue([100, 200]);
+    assert_eq!(called(queues.let_go(SHARD, 5000)), 1);
+    queues.leave(SHARD, first);
+    queues.leave(SHARD, first);
+    queues.leave(SHARD + 1, first);
+    assert_eq!(called(queues.let_go(SHARD, 5001)), 2);
+    queues.leave(SHARD, second);
+    assert!(!queues.any());
+    assert!(queues.admits(SHARD, None, 5002));
+}
