@@ -6,3 +6,4 @@ pub(crate) mod shard_locks;
 mod shard_queue_tests;
 pub(crate) mod shard_queues;
 mod shim;
+mod stop_waits;

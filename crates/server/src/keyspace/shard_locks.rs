@@ -43,10 +43,8 @@ use store::{Db, Shard, Time};
 use super::shard_guards::{AllShardGuards, ShardGuard, ShardGuards};
 use super::shard_queues::{Call, Owner, ShardQueues, Ticket};
 pub(crate) use super::shim::now_us;
-use super::shim::{
-    AtomicUsize, GracePeriod, Mutex, MutexGuard, Ordering, Pass, WAITS_MAX, spin_loop, time,
-    try_lock_for, wait_to_lock,
-};
+use super::shim::{Mutex, MutexGuard, Pass, WAITS_MAX, time, try_lock_for, wait_to_lock};
+use super::stop_waits::{StopWaits, Stoppers};
 
 /// All shards, and who waits for them.
 pub struct Shards {
@@ -54,8 +52,7 @@ pub struct Shards {
     /// fills the first of them. So what is known of its queue is elsewhere.
     cells: Box<[CachePadded<Mutex<Shard>>]>,
     pub(super) queues: ShardQueues,
-    /// Threads that look whether all others leave the gate.
-    stoppers: AtomicUsize,
+    stoppers: Stoppers,
 }
 
 impl Shards {
@@ -63,7 +60,7 @@ impl Shards {
     pub fn new(shards: usize) -> Self {
         let shard = || CachePadded::new(Mutex::new(Shard::default()));
         let cells = (0..shards).map(|_| shard()).collect();
-        Self { cells, queues: ShardQueues::new(shards + 1), stoppers: AtomicUsize::new(0) }
+        Self { cells, queues: ShardQueues::new(shards + 1), stoppers: Stoppers::default() }
     }
 
     /// The number of a queue behind those of the shards: of the scripts that have to be alone among
@@ -128,17 +125,6 @@ impl Shards {
     }
 }
 
-/// A command that stops all others looks for so long whether those that run are over: their threads
-/// come out of the gate. Usual ones are within that time. In microseconds.
-const STOP_LOOK_US: u64 = 100;
-/// How often it waits for all that runs at a moment to be over. Then others run, which may be as
-/// quick as usual: it stops them, and does not wait for the next ones without end.
-const STOP_PERIODS_MAX: u32 = 4;
-/// Clients for which a thread keeps such waits, before it drops those of clients that have gone.
-const STOP_WAITS_MAX: usize = 64;
-/// After so long, in microseconds, it stops the others whatever they do.
-const STOP_WAIT_US_MAX: u64 = 5_000_000;
-
 /// A shorter wait is none: waking up takes longer, and many of them would take many times as long.
 const WAIT_MIN: Duration = Duration::from_micros(10);
 
@@ -170,16 +156,7 @@ pub struct ThreadWaits {
     /// Clients that may take their shards now. Their threads are told so outside the gate.
     calls: RefCell<Vec<Call>>,
     /// Clients whose commands stop all others, and wait for those that run.
-    stops: RefCell<Vec<StopWait>>,
-}
-
-/// A wait for what other threads were doing at a moment.
-#[derive(Debug)]
-struct StopWait {
-    client: u64,
-    period: GracePeriod,
-    /// How many there have been before.
-    periods: u32,
+    stops: StopWaits,
 }
 
 impl ThreadWaits {
@@ -187,30 +164,6 @@ impl ThreadWaits {
     #[inline]
     pub fn has_calls(&self) -> bool {
         !self.calls.borrow().is_empty()
-    }
-
-    /// Whether what other threads were doing when this was first asked for a client is over, and
-    /// they are `quick` now, or have not been so for a number of times.
-    fn may_stop_others(&self, client: u64, pass: &Pass, quick: impl FnOnce() -> bool) -> bool {
-        let mut stops = self.stops.borrow_mut();
-        if stops.len() > STOP_WAITS_MAX {
-            stops.retain_mut(|stop| pass.visits_left(&mut stop.period) != 0);
-        }
-        let Some(at) = stops.iter().position(|stop| stop.client == client) else {
-            stops.push(StopWait { client, period: pass.grace_period(), periods: 0 });
-            return false;
-        };
-        let stop = &mut stops[at];
-        if pass.visits_left(&mut stop.period) != 0 {
-            return false;
-        }
-        stop.periods += 1;
-        if stop.periods < STOP_PERIODS_MAX && !quick() {
-            stop.period = pass.grace_period();
-            return false;
-        }
-        stops.swap_remove(at);
-        true
     }
 
     /// The clients that were called since the last time. Their threads are to be told.
@@ -449,25 +402,6 @@ impl ThreadShards<'_> {
         self.admit(locked, shard).ok_or(refusal)
     }
 
-    /// Whether the other threads leave the gate within a moment. Those who ask for the same wait for
-    /// nobody else.
-    fn others_leave(&self, pass: &Pass) -> bool {
-        let stoppers = &self.shards.stoppers;
-        stoppers.fetch_add(1, Ordering::Relaxed);
-        let (mut period, until_us) = (pass.grace_period(), now_us() + STOP_LOOK_US);
-        let leave = loop {
-            if pass.visits_left(&mut period) < stoppers.load(Ordering::Relaxed) {
-                break true;
-            }
-            if now_us() >= until_us {
-                break false;
-            }
-            spin_loop();
-        };
-        stoppers.fetch_sub(1, Ordering::Relaxed);
-        leave
-    }
-
     /// Runs `work` behind the closed gate.
     fn exclusively<R>(&self, work: impl FnOnce() -> R) -> Result<R, ScriptError> {
         self.waited.set(true);
@@ -578,9 +512,7 @@ impl ShardLocks for ThreadShards<'_> {
             return true;
         }
         waits.in_use.set(None);
-        let Some(ticket) = self.ticket else { return self.others_leave(pass) };
-        now_us().saturating_sub(ticket.since_us) >= STOP_WAIT_US_MAX
-            || waits.may_stop_others(ticket.client, pass, || self.others_leave(pass))
+        waits.stops.may_stop_others(self.ticket, pass, &self.shards.stoppers)
     }
 
     fn keeps_alone(&self) -> bool {

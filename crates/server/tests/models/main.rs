@@ -37,6 +37,9 @@ mod shard_queues;
 #[path = "../../src/threads/slots.rs"]
 #[allow(dead_code)]
 mod slots;
+#[path = "../../src/keyspace/stop_waits.rs"]
+#[allow(dead_code)]
+mod stop_waits;
 #[path = "../../src/threads/thread_count.rs"]
 #[allow(dead_code)]
 mod thread_count;
