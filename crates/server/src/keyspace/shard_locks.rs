@@ -482,9 +482,13 @@ impl ShardLocks for ThreadShards<'_> {
                         self.rounds.set(0);
                         return Ok(work(&mut locked));
                     }
-                    Err(in_use) => held = Some(self.wait_for(in_use)?),
+                    Err(in_use) => {
+                        // Counted also when it is put aside: two such commands, each called for the
+                        // shard that the other one needs next, would go on like that for ever.
+                        self.rounds.set(self.rounds.get() + 1);
+                        held = Some(self.wait_for(in_use)?);
+                    }
                 }
-                self.rounds.set(self.rounds.get() + 1);
             }
             drop(held);
             self.rounds.set(0);
