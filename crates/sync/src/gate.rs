@@ -409,6 +409,11 @@ impl Pass {
         others.count() + usize::from(period.alone.is_some())
     }
 
+    /// The pass's number.
+    pub fn number(&self) -> usize {
+        self.slot
+    }
+
     fn slot(&self) -> &Slot {
         &self.gate.shared.slots[self.slot]
     }

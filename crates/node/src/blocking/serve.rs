@@ -59,6 +59,7 @@ impl<L: ShardLocks> ExecutionScope<'_, L> {
             if awaited && !matches!(locked, LockedShards::All(_)) {
                 let missing = missing(&mut locked, &fed(&worker.node.hasher), map);
                 if !missing.is_empty() {
+                    locks.keep_turn();
                     return Err(missing);
                 }
             }

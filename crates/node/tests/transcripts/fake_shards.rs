@@ -199,6 +199,8 @@ impl ShardLocks for FakeShards {
         Ok(work(&mut FakeHeldShards { all: self, held }))
     }
 
+    fn keep_turn(&self) {}
+
     fn may_stop_others(&self) -> bool {
         true
     }

@@ -177,7 +177,7 @@ impl ThreadWaits {
 pub struct Waited {
     /// How it stands in the queues of shards.
     pub ticket: Option<Ticket>,
-    /// How often its first command has got one of several shards and then found another in use.
+    /// How often its first command has waited for a shard and got it, or found it reserved.
     pub rounds: u32,
 }
 
@@ -211,8 +211,17 @@ pub struct ThreadShards<'a> {
     waits: Option<&'a ThreadWaits>,
     /// How its client stands in the queues of shards.
     ticket: Option<Ticket>,
-    /// How often the command has got one of several shards and then found another in use.
-    rounds: Cell<u32>,
+    tries: Cell<Tries>,
+}
+
+/// How the command that runs has tried to get its shards.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Tries {
+    /// How often it has waited for a shard and got it, or found it reserved for another one.
+    rounds: u32,
+    /// It has had the shards of its keys in its turn, and has let go of them only to take them
+    /// again: see [`ShardLocks::keep_turn`].
+    keeps_turn: bool,
 }
 
 impl Drop for ThreadShards<'_> {
@@ -232,8 +241,8 @@ impl<'a> ThreadShards<'a> {
         others: &'a dyn ServesOthers,
     ) -> Self {
         let (is_inside, waited) = (Cell::new(false), Cell::new(false));
-        let (waits, ticket, rounds) = (None, None, Cell::new(0));
-        let locks = Self { shards, pass, is_inside, waited, busy, others, waits, ticket, rounds };
+        let (waits, ticket, tries) = (None, None, Cell::default());
+        let locks = Self { shards, pass, is_inside, waited, busy, others, waits, ticket, tries };
         locks.enter_gate();
         locks
     }
@@ -244,14 +253,38 @@ impl<'a> ThreadShards<'a> {
     pub fn waiting(mut self, waits: &'a ThreadWaits, waited: Waited) -> Self {
         self.waits = Some(waits);
         self.ticket = waited.ticket;
-        self.rounds.set(waited.rounds);
+        self.tries.set(Tries { rounds: waited.rounds, keeps_turn: false });
         self
     }
 
-    /// How often the command that did not get its shards has got one of them. It goes on from here
-    /// when it is tried again, so that it gets them in the end.
+    /// How often the command that did not get its shards has waited for one and got it, or found it
+    /// reserved. It goes on from here when it is tried again, so that it gets them in the end.
     pub fn rounds(&self) -> u32 {
-        self.rounds.get()
+        self.tries.get().rounds
+    }
+
+    /// A command is over, and another one of the client follows.
+    #[inline]
+    pub fn end_command(&self) {
+        if self.tries.get() != Tries::default() {
+            self.tries.set(Tries::default());
+        }
+    }
+
+    fn count_round(&self) {
+        self.set_rounds(self.rounds().saturating_add(1));
+    }
+
+    fn set_rounds(&self, rounds: u32) {
+        self.tries.set(Tries { rounds, ..self.tries.get() });
+    }
+
+    /// Whether the command takes a shard that is free, whoever stands in its queue. From a number
+    /// of waits on it does, so that it is over some time.
+    fn is_let_through(&self) -> bool {
+        // Who cannot be put aside is let through.
+        let Tries { rounds, keeps_turn } = self.tries.get();
+        self.waits.is_none() || keeps_turn || rounds >= WAITS_MAX
     }
 
     /// What the command waits for that has ended with [`ShardInUse`](ScriptError::ShardInUse): a
@@ -348,9 +381,14 @@ impl ThreadShards<'_> {
     /// Keeps a shard that has just been locked, unless it is someone else's turn.
     #[cold]
     fn admit<'a>(&'a self, locked: MutexGuard<'a, Shard>, shard: usize) -> Option<ShardGuard<'a>> {
-        let guard = ShardGuard::new(locked, self, shard);
-        // Who cannot be put aside is let through.
-        let stays = self.waits.is_none() || self.shards.queues.admits(shard, self.ticket, now_us());
+        let (guard, queues) = (ShardGuard::new(locked, self, shard), &self.shards.queues);
+        let stays = match self.ticket {
+            Some(ticket) if self.is_let_through() => {
+                queues.leave(shard, ticket);
+                true
+            }
+            ticket => self.is_let_through() || queues.admits(shard, ticket, now_us()),
+        };
         stays.then_some(guard)
     }
 
@@ -369,16 +407,22 @@ impl ThreadShards<'_> {
         }
         self.waited.set(true);
         if let Some(refusal) = self.busy.holder(shard) {
-            self.rounds.set(0);
+            self.set_rounds(0);
             return Err(refusal);
         }
         let Some(waits) = self.waits else { return Err(ScriptError::ShardInUse) };
         // Nobody is faster than those who stand in the queue already.
-        if !self.shards.queues.has(shard)
+        if (self.is_let_through() || !self.shards.queues.has(shard))
             && let Some(locked) = wait_to_lock(self.shards.mutex(shard))
             && let Some(guard) = self.admit(locked, shard)
         {
+            self.count_round();
             return Ok(guard);
+        }
+        // Two commands, each called for the shard that is reserved for the other one next, would go
+        // on like that for ever. While a command holds it, nothing is gained by closing the gate.
+        if !self.shards.is_in_use(shard) {
+            self.count_round();
         }
         waits.in_use.set(Some(shard));
         Err(ScriptError::ShardInUse)
@@ -476,22 +520,14 @@ impl ShardLocks for ThreadShards<'_> {
     ) -> Result<R, ScriptError> {
         while self.is_inside.get() {
             let mut held = None;
-            while self.rounds.get() < WAITS_MAX {
+            while self.rounds() < WAITS_MAX {
                 match self.try_lock_all(shards, held) {
-                    Ok(mut locked) => {
-                        self.rounds.set(0);
-                        return Ok(work(&mut locked));
-                    }
-                    Err(in_use) => {
-                        // Counted also when it is put aside: two such commands, each called for the
-                        // shard that the other one needs next, would go on like that for ever.
-                        self.rounds.set(self.rounds.get() + 1);
-                        held = Some(self.wait_for(in_use)?);
-                    }
+                    Ok(mut locked) => return Ok(work(&mut locked)),
+                    Err(in_use) => held = Some(self.wait_for(in_use)?),
                 }
             }
             drop(held);
-            self.rounds.set(0);
+            self.set_rounds(0);
             let locked = self.exclusively(|| {
                 let lock = |shard| ShardGuard::new(self.shards.lock(shard), self, shard);
                 ShardGuards { locks: self, held: shards.iter().copied().map(lock).collect() }
@@ -507,6 +543,10 @@ impl ShardLocks for ThreadShards<'_> {
 
     fn exclusive<R>(&self, work: impl FnOnce(&mut dyn HeldShards) -> R) -> Result<R, ScriptError> {
         self.exclusively(|| work(&mut AllShardGuards::new(self.shards)))
+    }
+
+    fn keep_turn(&self) {
+        self.tries.set(Tries { keeps_turn: true, ..self.tries.get() });
     }
 
     fn may_stop_others(&self) -> bool {

@@ -8,7 +8,7 @@
 use std::cell::RefCell;
 
 use super::shard_queues::Ticket;
-use super::shim::{AtomicUsize, GracePeriod, Ordering, Pass, now_us, spin_loop};
+use super::shim::{GracePeriod, Mutex, Pass, now_us, spin_loop};
 
 /// A command that stops all others looks for so long whether those that run are over: their threads
 /// come out of the gate. Usual ones are within that time. In microseconds.
@@ -18,21 +18,21 @@ const STOP_LOOK_US: u64 = 100;
 const STOP_PERIODS_MAX: u32 = 4;
 /// Clients for which a thread keeps such waits, before it drops those of clients that have gone.
 const STOP_WAITS_MAX: usize = 64;
-/// After so long, in microseconds, it stops the others whatever they do.
+/// After so long, in microseconds, it does not wait again.
 const STOP_WAIT_US_MAX: u64 = 5_000_000;
 
-/// The threads that look whether all others leave the gate.
+/// The threads that look whether all others leave the gate, by their passes.
 #[derive(Debug, Default)]
-pub(super) struct Stoppers(AtomicUsize);
+pub(super) struct Stoppers(Mutex<Vec<usize>>);
 
 impl Stoppers {
     /// Whether the other threads leave the gate within a moment. Those who ask for the same wait
     /// for nobody else.
     fn others_leave(&self, pass: &Pass) -> bool {
-        self.0.fetch_add(1, Ordering::Relaxed);
+        self.0.lock().push(pass.number());
         let (mut period, until_us) = (pass.grace_period(), now_us() + STOP_LOOK_US);
         let leave = loop {
-            if pass.visits_left(&mut period) < self.0.load(Ordering::Relaxed) {
+            if self.all_left_ask(&mut period) {
                 break true;
             }
             if now_us() >= until_us {
@@ -40,8 +40,14 @@ impl Stoppers {
             }
             spin_loop();
         };
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        self.0.lock().retain(|asking| *asking != pass.number());
         leave
+    }
+
+    /// Whether all visits that go on are of threads that ask for the same.
+    fn all_left_ask(&self, period: &mut GracePeriod) -> bool {
+        let asking = self.0.lock();
+        period.is_over_but_for(|pass| asking.contains(&pass), false)
     }
 }
 
@@ -77,10 +83,11 @@ impl StopWaits {
             waits.len() - 1
         });
         let wait = &mut waits[at];
+        // It waits for these in any case, and the others need not.
+        if pass.visits_left(&mut wait.period) != 0 {
+            return false;
+        }
         if now_us().saturating_sub(since_us) < STOP_WAIT_US_MAX {
-            if pass.visits_left(&mut wait.period) != 0 {
-                return false;
-            }
             wait.periods += 1;
             if wait.periods < STOP_PERIODS_MAX && !stoppers.others_leave(pass) {
                 wait.period = pass.grace_period();

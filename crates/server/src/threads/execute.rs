@@ -415,6 +415,7 @@ impl ExecutionContext<'_> {
             }
             *commands += 1;
             *next += 1;
+            locks.end_command();
             let goes_on = *next < batch.requests.end;
             if goes_on && executor.worker.has_used_turn(since_tsc) {
                 return Some(Outcome::Postponed);

@@ -50,7 +50,7 @@ pub(crate) const VISIT_WAIT_MAX: Duration = Duration::from_micros(500);
 pub struct ShardWait {
     /// Since when, in microseconds.
     pub since_us: u64,
-    /// How often it has got one of several shards and then found another in use.
+    /// How often it has waited for a shard and got it, or found it reserved for another one.
     pub rounds: u32,
     /// In whose queue it stands. None: in no queue, and it is tried again without being called.
     pub shard: Option<usize>,

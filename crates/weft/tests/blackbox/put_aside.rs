@@ -311,3 +311,31 @@ fn clients_that_wait_change_threads() {
     assert_eq!(waiting.read().int(), 1);
     assert_eq!(other.read().items().len(), 2);
 }
+
+/// What a client waits for, a command that feeds it, and which type the slow command looks at.
+const FED: [(&str, &str); 3] = [
+    ("BLPOP key 0", "RPUSH key element"),
+    ("BZPOPMIN key 0", "ZADD key 1 member"),
+    ("XREAD BLOCK 0 STREAMS key 0", "XADD key * field value"),
+];
+
+#[test]
+fn who_feeds_a_client_that_waits_gets_its_turn() {
+    for (wait, feed) in FED {
+        let server = server(&[]);
+        let mut waiting = server.client();
+        waiting.send(wait);
+        let mut probe = server.client();
+        eventually("it waits", || probe.ask("INFO clients").text().contains("blocked_clients:1\r"));
+        let (mut slow, _others) = Slow::start::<0>(&server, "key");
+        let mut feeding: Vec<Client> = (0..8).map(|_| server.client()).collect();
+        feeding.iter_mut().for_each(|client| client.send(feed));
+        feeding.iter_mut().for_each(silent);
+        slow.end();
+        for client in &mut feeding {
+            let reply = client.read();
+            assert!(matches!(reply, Value::Int(_) | Value::Bulk(_)), "{feed}: {reply:?}");
+        }
+        assert!(matches!(waiting.read(), Value::Array(_)), "{wait}");
+    }
+}
