@@ -58,6 +58,19 @@ b< ~~ * "AUTH" "(redacted)"
 > HELLO 2 AUTH default secret SETNAME me
 ~~ ?"server"*
 b< ~~ * "HELLO" "2" "AUTH" "(redacted)" "(redacted)" "SETNAME" "me"
+# A name is none, whatever it is.
+> HELLO 2 SETNAME auth SETNAME AUTH
+~~ ?"server"*
+b< ~~ * "HELLO" "2" "SETNAME" "auth" "SETNAME" "AUTH"
+> HELLO 2 SETNAME auth auth default auth setname me
+~~ ?"server"*
+b< ~~ * "HELLO" "2" "SETNAME" "auth" "auth" "(redacted)" "(redacted)" "setname" "me"
+> HELLO 2 SETNAME AUTH default secret
+-ERR Syntax error in HELLO option 'default'
+b< ~~ * "HELLO" "2" "SETNAME" "AUTH" "(redacted)" "(redacted)"
+> HELLO AUTH default secret
+-ERR Protocol version is not an integer or out of range
+b< ~~ * "HELLO" "AUTH" "(redacted)" "(redacted)"
 "#,
     );
 }
