@@ -6,7 +6,7 @@ use crate::message::{Kind, Name};
 
 /// What a subscription takes besides its name, about, in bytes: its places here, in the registry
 /// and on its thread.
-const SUBSCRIPTION_BYTES: usize = 200;
+const SUBSCRIPTION_BYTES: usize = 320;
 
 /// What the subscriptions of one client take of memory at most, in bytes: some millions of short
 /// names.

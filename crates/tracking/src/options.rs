@@ -11,9 +11,15 @@
 //! ```
 
 use std::collections::BTreeSet;
+use std::ops::Bound;
+
+use crate::prefixes::Prefixes;
 
 /// A prefix of keys.
 pub type Prefix = Box<[u8]>;
+
+/// What a prefix takes of memory beside its bytes, about: with its client, and among all prefixes.
+const PREFIX_BYTES: usize = 256;
 
 /// What CLIENT TRACKING ON asks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -69,19 +75,25 @@ pub struct State {
     /// CLIENT CACHING has announced what comes next.
     caching: bool,
     prefixes: BTreeSet<Prefix>,
+    prefix_bytes: usize,
 }
 
 impl State {
-    /// What a client has asked that asks for `options`, and has asked for `before` if it tracks
-    /// already.
+    /// A client asks for `options`, and has asked for `state` if it tracks already. Returns the
+    /// prefixes that it has not asked for before: a client may ask for very many one by one, and
+    /// nothing is done with those that it has.
     ///
     /// # Errors
-    /// When that is a contradiction.
-    pub fn begin(before: Option<&Self>, options: &Options<'_>) -> Result<Self, Conflict> {
+    /// When that is a contradiction. `state` stays as it is.
+    pub fn begin(
+        state: &mut Option<Box<Self>>,
+        options: &Options<'_>,
+    ) -> Result<Vec<Prefix>, Conflict> {
         let Options { redirect, broadcasts, opts_in, opts_out, no_loop, .. } = *options;
         if !broadcasts && !options.prefixes.is_empty() {
             return Err(Conflict::PrefixWithoutBroadcast);
         }
+        let before = state.as_deref();
         if before.is_some_and(|before| before.broadcasts != broadcasts) {
             return Err(Conflict::BroadcastSwitched);
         }
@@ -95,14 +107,20 @@ impl State {
         if before.is_some_and(switches) {
             return Err(Conflict::ChoiceSwitched);
         }
-        let mut prefixes = before.map(|before| before.prefixes.clone()).unwrap_or_default();
-        check_overlaps(&prefixes, &options.prefixes)?;
-        if broadcasts && options.prefixes.is_empty() {
-            prefixes.insert(Prefix::default());
+        let none = BTreeSet::new();
+        check_overlaps(before.map_or(&none, |before| &before.prefixes), &options.prefixes)?;
+        let mut added: Vec<Prefix> = options.prefixes.iter().map(|&prefix| prefix.into()).collect();
+        if broadcasts && added.is_empty() {
+            added.push(Prefix::default());
         }
-        prefixes.extend(options.prefixes.iter().map(|prefix| Prefix::from(*prefix)));
-        let caching = before.is_some_and(|before| before.caching);
-        Ok(Self { redirect, broadcasts, opts_in, opts_out, no_loop, caching, prefixes })
+        let state = state.get_or_insert_default();
+        added.retain(|prefix| state.prefixes.insert(prefix.clone()));
+        // Its bytes are kept by the client, by the map of all prefixes and by who is told.
+        state.prefix_bytes +=
+            added.iter().map(|prefix| 3 * prefix.len() + PREFIX_BYTES).sum::<usize>();
+        (state.redirect, state.broadcasts, state.no_loop) = (redirect, broadcasts, no_loop);
+        (state.opts_in, state.opts_out) = (opts_in, opts_out);
+        Ok(added)
     }
 
     /// CLIENT CACHING: `yes` or not.
@@ -149,6 +167,11 @@ impl State {
         &self.prefixes
     }
 
+    /// Bytes of memory that the prefixes take, about.
+    pub fn prefix_bytes(&self) -> usize {
+        self.prefix_bytes
+    }
+
     /// What CLIENT TRACKINGINFO calls the options, beside `on`.
     pub fn words(&self) -> Vec<&'static str> {
         let words = [
@@ -163,17 +186,40 @@ impl State {
     }
 }
 
-/// Whether keys can begin with both: one of them is the beginning of the other.
-fn overlap(one: &[u8], other: &[u8]) -> bool {
-    one.starts_with(other) || other.starts_with(one)
+/// The first of a client's prefixes that can begin the same key as this one: that begins with it,
+/// or is its beginning. Those of a client do not overlap, but for the empty one.
+fn overlapping<'a>(own: &'a BTreeSet<Prefix>, prefix: &[u8]) -> Option<&'a Prefix> {
+    let empty = own.first().filter(|first| first.is_empty());
+    let before = || own.range::<[u8], _>((Bound::Unbounded, Bound::Included(prefix))).next_back();
+    let behind = || own.range::<[u8], _>((Bound::Included(prefix), Bound::Unbounded)).next();
+    empty
+        .or_else(|| before().filter(|own| prefix.starts_with(own)))
+        .or_else(|| behind().filter(|own| own.starts_with(prefix)))
+}
+
+/// The first of the prefixes that overlaps with one behind it.
+fn first_overlapping(asked: &[&[u8]]) -> Option<usize> {
+    let mut behind = Prefixes::default();
+    let mut first = None;
+    for (at, prefix) in asked.iter().enumerate().rev() {
+        if behind.overlaps(prefix) {
+            first = Some(at);
+        }
+        behind.or_insert_with(prefix, || ());
+    }
+    first
 }
 
 fn check_overlaps(own: &BTreeSet<Prefix>, asked: &[&[u8]]) -> Result<(), Conflict> {
+    let overlap = |one: &[u8], other: &[u8]| one.starts_with(other) || other.starts_with(one);
+    let first = first_overlapping(asked);
     for (at, prefix) in asked.iter().enumerate() {
-        if let Some(own) = own.iter().find(|own| overlap(own, prefix)) {
+        if let Some(own) = overlapping(own, prefix) {
             return Err(Conflict::OverlapsOwn(prefix.to_vec(), own.to_vec()));
         }
-        if let Some(other) = asked[at + 1..].iter().find(|other| overlap(other, prefix)) {
+        if first == Some(at)
+            && let Some(other) = asked[at + 1..].iter().find(|other| overlap(other, prefix))
+        {
             return Err(Conflict::OverlapsOther(prefix.to_vec(), other.to_vec()));
         }
     }
@@ -196,7 +242,12 @@ mod tests {
                 prefix => options.prefixes.push(prefix.as_bytes()),
             }
         }
-        State::begin(before, &options)
+        let mut state = before.cloned().map(Box::new);
+        let begun = State::begin(&mut state, &options);
+        if begun.is_err() {
+            assert_eq!(state.as_deref(), before);
+        }
+        begun.map(|_| *state.unwrap())
     }
 
     #[test]
@@ -213,6 +264,11 @@ mod tests {
             (Some("optout"), "optin", Conflict::ChoiceSwitched),
             (Some("bcast ab"), "bcast abc", overlaps_own("abc", "ab")),
             (Some("bcast ab"), "bcast x a", overlaps_own("a", "ab")),
+            (Some("bcast ac ab b"), "bcast x a", overlaps_own("a", "ab")),
+            (Some("bcast"), "bcast x x", overlaps_own("x", "")),
+            (Some("bcast y"), "bcast a ab y", overlaps("a", "ab")),
+            (Some("bcast y"), "bcast ab y a", overlaps("ab", "a")),
+            (Some("bcast y"), "bcast z y a ab", overlaps_own("y", "y")),
             (None, "bcast x ab x", overlaps("x", "x")),
             (None, "bcast ab x abc", overlaps("ab", "abc")),
         ];
@@ -234,6 +290,27 @@ mod tests {
         // Both are kept by the choice of neither.
         let opted = begin(None, "optin").unwrap();
         assert!(begin(Some(&opted), "").unwrap().remembers());
+    }
+
+    /// Beside what a client of many prefixes has, the next one costs next to nothing.
+    #[test]
+    fn very_many_prefixes_add_up_quickly() {
+        let begin = std::time::Instant::now();
+        let names: Vec<String> = (0..60_000).map(|nth| format!("{nth}:")).collect();
+        let (one_by_one, together) = names.split_at(30_000);
+        let mut state = None;
+        let mut ask = |names: &[String]| {
+            let prefixes = names.iter().map(|name| name.as_bytes()).collect();
+            let options = Options { broadcasts: true, prefixes, ..Options::default() };
+            State::begin(&mut state, &options).unwrap().len()
+        };
+        assert!(one_by_one.chunks(1).all(|one| ask(one) == 1));
+        assert_eq!(ask(together), 30_000);
+        let state = state.unwrap();
+        assert_eq!(state.prefixes().len(), 60_000);
+        assert!(state.prefix_bytes() > 60_000 * PREFIX_BYTES);
+        // A look at all of them each time would take a minute.
+        assert!(begin.elapsed().as_secs() < 10, "{:?}", begin.elapsed());
     }
 
     #[test]

@@ -38,6 +38,20 @@ impl<T> Prefixes<T> {
         self.0.entry(prefix.into()).or_insert_with(make)
     }
 
+    /// Whether some key can begin with both this and one of the prefixes.
+    pub fn overlaps(&self, prefix: &[u8]) -> bool {
+        let behind = (Bound::Included(prefix), Bound::Unbounded);
+        let mut overlaps = self
+            .0
+            .range::<[u8], _>(behind)
+            .next()
+            .is_some_and(|(next, _)| next.starts_with(prefix));
+        if !overlaps {
+            self.matching(prefix, |_| overlaps = true);
+        }
+        overlaps
+    }
+
     /// Takes out what stands for a prefix.
     pub fn remove(&mut self, prefix: &[u8]) {
         self.0.remove(prefix);

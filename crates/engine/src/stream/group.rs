@@ -224,7 +224,8 @@ fn set_id(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
         group.entries_read = options.entries_read;
     }
     drop(edit);
-    cx.wrote(Event::new('t', "xgroup-setid"), args.text(2));
+    // As in Redis, readers that wait are not served with what is new to the group.
+    cx.turn.effects.note_unawaited(Event::new('t', "xgroup-setid"), args.text(2));
     reply.ok();
     Ok(())
 }

@@ -109,6 +109,7 @@ impl<L: ShardLocks> ExecutionScope<'_, L> {
             let outcome = if_admitted(admission, worker, locked, hashes, work);
             if worker.node.waits.count() != 0 {
                 worker.turn.effects.set_watched(true);
+                worker.turn.advance_time(locks.time());
                 change_awaited(worker, &mut LockedShards::All(all));
                 serve_ready((worker, db, locks), LockedShards::All(all), None);
                 worker.turn.effects.set_watched(false);
@@ -136,6 +137,8 @@ pub(crate) fn serve_grown<L: ShardLocks>(
     locked: LockedShards<'_>,
 ) {
     if worker.turn.effects.has_changed() {
+        // What expires meanwhile is served to nobody.
+        worker.turn.advance_time(locks.time());
         let mut elsewhere = Vec::new();
         serve_ready((&mut *worker, db, locks), locked, Some(&mut elsewhere));
         for (db, key) in elsewhere {

@@ -5,7 +5,7 @@
 //! client; a thread that gets the client looks for itself.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use resp::{Out, Reply};
@@ -86,6 +86,8 @@ struct Shared {
 pub struct ClientTracking {
     /// Something waits for it.
     has_messages: AtomicBool,
+    /// What the prefixes take that it tracks.
+    prefix_bytes: AtomicUsize,
     /// Boxed, because most clients do not track.
     shared: Mutex<Option<Box<Shared>>>,
 }
@@ -109,6 +111,11 @@ impl ClientTracking {
             }
         }
         shared.get_or_insert_default().mode = mode;
+    }
+
+    /// Says what the prefixes take that the client tracks. Only its owner does.
+    pub(crate) fn set_prefix_bytes(&self, bytes: usize) {
+        self.prefix_bytes.store(bytes, Ordering::Relaxed);
     }
 
     /// Notes that the client that was to be told instead is gone.
@@ -144,9 +151,11 @@ impl ClientTracking {
         self.has_messages.load(Ordering::Relaxed)
     }
 
-    /// Bytes of memory that wait, about.
+    /// Bytes of memory that its prefixes and what waits for it take, about.
     pub fn memory_bytes(&self) -> usize {
-        self.shared.lock().as_ref().map_or(0, |shared| size_of::<Shared>() + shared.bytes)
+        let shared = self.shared.lock();
+        let waiting = shared.as_ref().map_or(0, |shared| size_of::<Shared>() + shared.bytes);
+        self.prefix_bytes.load(Ordering::Relaxed) + waiting
     }
 
     fn take(&self) -> Vec<Message> {

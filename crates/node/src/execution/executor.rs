@@ -297,9 +297,20 @@ impl<L: ShardLocks> Executor<'_, L> {
     #[inline]
     fn run(&mut self, entry: &'static Entry, request: Request<'_>) -> Outcome {
         match &self.session.tracking {
-            None => self.run_alone(entry, request),
+            None if !self.session.watches_requests() => self.run_alone(entry, request),
+            None => self.run_watching(entry, request),
             Some(_) => self.run_tracking(entry, request),
         }
+    }
+
+    /// Runs a command of a client that watches requests: its line follows the reply at once.
+    #[inline(never)]
+    fn run_watching(&mut self, entry: &'static Entry, request: Request<'_>) -> Outcome {
+        let outcome = self.run_alone(entry, request);
+        if self.has_run(&outcome) && self.worker.remote_otherwise.is_none() {
+            subscribe::write_own(self.worker, self.session, self.out);
+        }
+        outcome
     }
 
     pub(crate) fn run_alone(&mut self, entry: &'static Entry, request: Request<'_>) -> Outcome {

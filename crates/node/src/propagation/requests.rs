@@ -22,7 +22,7 @@ use super::inboxes::Delivery;
 use crate::clients::record::{ClientRecord, flag};
 use crate::execution::table::Entry;
 use crate::execution::worker::Worker;
-use crate::stats::slowlog::is_secret;
+use crate::stats::slowlog::shown;
 
 /// A time in a line: seconds and microseconds since 1970 in so many digits.
 const TIME_BYTES: usize = "1700000000.000000".len();
@@ -88,11 +88,11 @@ impl Worker {
         };
         let written = write!(line, " [{db} {source}]");
         debug_assert!(written.is_ok(), "a vector takes everything");
-        for (at, arg) in args.iter().enumerate() {
+        for arg in shown(command, args) {
             line.push(b' ');
-            match is_secret(command, args, at) {
-                true => line.extend_from_slice(b"\"(redacted)\""),
-                false => push_quoted(&mut line, arg),
+            match arg {
+                None => line.extend_from_slice(b"\"(redacted)\""),
+                Some(arg) => push_quoted(&mut line, arg),
             }
         }
         line.extend_from_slice(b"\r\n");

@@ -23,6 +23,7 @@ use parking_lot::RwLock;
 use resp::{Args, Out};
 use store::ShardSets;
 use tracking::audience::{ChangedKeys, NOBODY};
+use tracking::options::Prefix;
 use tracking::{Audience, Conflict, KeyTables, Options, Prefixes, State};
 
 use super::Delivery;
@@ -44,6 +45,10 @@ const FORGOTTEN_MAX: usize = 256;
 /// Members whose thread tells them of changes before it executes a request of one of them. More of
 /// them would take too long, and are told at the end of the turn.
 const MEMBERS_MAX: usize = 64;
+/// The same for the prefixes of a client that sends requests.
+const PREFIXES_MAX: usize = 64;
+/// Prefixes that a client begins or ends to track while nobody else looks at them.
+const PREFIXES_LOCKED_MAX: usize = 256;
 
 /// Which clients track keys, and which keys.
 #[derive(Debug)]
@@ -95,24 +100,29 @@ impl Trackers {
         self.clients.read().get(&client).cloned()
     }
 
-    /// A client has begun to track prefixes, or more than before.
-    fn join(&self, state: &State, record: &Arc<ClientRecord>, thread: usize) {
-        let mut prefixes = self.prefixes.write();
-        for prefix in state.prefixes() {
-            let audience = prefixes.or_insert_with(prefix, || Arc::new(Audience::new(prefix)));
-            audience.join(record.id, Arc::clone(record), thread);
+    /// A client has begun to track prefixes, or these beside others.
+    fn join(&self, added: &[Prefix], record: &Arc<ClientRecord>, thread: usize) {
+        for some in added.chunks(PREFIXES_LOCKED_MAX) {
+            let mut prefixes = self.prefixes.write();
+            for prefix in some {
+                let audience = prefixes.or_insert_with(prefix, || Arc::new(Audience::new(prefix)));
+                audience.join(record.id, Arc::clone(record), thread);
+            }
+            self.prefix_count.store(prefixes.len(), Ordering::Relaxed);
         }
-        self.prefix_count.store(prefixes.len(), Ordering::Relaxed);
     }
 
     fn leave(&self, state: &State, client: u64) {
-        let mut prefixes = self.prefixes.write();
-        for prefix in state.prefixes() {
-            if prefixes.get(prefix).is_some_and(|audience| audience.leave(client)) {
-                prefixes.remove(prefix);
+        let mut left = state.prefixes().iter().peekable();
+        while left.peek().is_some() {
+            let mut prefixes = self.prefixes.write();
+            for prefix in left.by_ref().take(PREFIXES_LOCKED_MAX) {
+                if prefixes.get(prefix).is_some_and(|audience| audience.leave(client)) {
+                    prefixes.remove(prefix);
+                }
             }
+            self.prefix_count.store(prefixes.len(), Ordering::Relaxed);
         }
-        self.prefix_count.store(prefixes.len(), Ordering::Relaxed);
     }
 }
 
@@ -142,17 +152,16 @@ pub(crate) fn begin(
     session: &mut Session,
     options: &Options<'_>,
 ) -> Result<(), Conflict> {
-    let state = State::begin(session.tracking.as_deref(), options)?;
+    let added = State::begin(&mut session.tracking, options)?;
+    let Some(state) = &session.tracking else { return Ok(()) };
     let node = Arc::clone(&worker.node);
     let record = &session.record;
     // Before the first is told of anything.
     node.inboxes.activate_all();
-    record.tracking.set_mode(Some(Mode::of(&state)));
+    record.tracking.set_mode(Some(Mode::of(state)));
+    record.tracking.set_prefix_bytes(state.prefix_bytes());
     node.trackers.add(record);
-    if state.broadcasts() {
-        node.trackers.join(&state, record, record.location.place().0 as usize);
-    }
-    session.tracking = Some(Box::new(state));
+    node.trackers.join(&added, record, record.location.place().0 as usize);
     Ok(())
 }
 
@@ -163,6 +172,7 @@ pub(crate) fn end(worker: &Worker, session: &mut Session) {
         trackers.leave(&state, record.id);
         trackers.remove(record.id);
         record.tracking.set_mode(None);
+        record.tracking.set_prefix_bytes(0);
     }
 }
 
@@ -202,7 +212,8 @@ impl Worker {
     #[cold]
     pub(crate) fn prepare_tracking(&mut self, session: &Session, out: &mut Out) {
         self.limit_tracked_keys();
-        if let Some(state) = session.tracking.as_deref().filter(|state| state.broadcasts()) {
+        let is_told = |state: &&State| state.broadcasts() && state.prefixes().len() <= PREFIXES_MAX;
+        if let Some(state) = session.tracking.as_deref().filter(is_told) {
             let home = session.record.location.place().0 as usize;
             for audience in audiences(self, state) {
                 if (1..=MEMBERS_MAX).contains(&audience.untold(home)) {

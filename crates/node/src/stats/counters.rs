@@ -16,6 +16,8 @@ use super::latency_histogram::{Latencies, LatencyHistogram};
 /// The most error codes that are counted one by one. When there are more, which only scripts can
 /// cause, none is until the next reset.
 pub const ERROR_CODES_MAX: usize = 128;
+/// What is kept of an error code, in bytes: scripts can make it as long as a string.
+pub const ERROR_CODE_BYTES_MAX: usize = 128;
 
 /// A count with one writer: adding is a load and a store, no locked instruction.
 #[derive(Debug, Default)]
@@ -235,6 +237,7 @@ impl ThreadCounters {
         self.errors.add(1);
         // A text of one word has no code.
         let code = text.split_once(' ').map_or("ERR", |(code, _)| code);
+        let code = &code[..code.floor_char_boundary(ERROR_CODE_BYTES_MAX)];
         let mut codes = self.codes.lock();
         if let Some(count) = codes.get_mut(code) {
             *count += 1;
@@ -281,6 +284,16 @@ mod tests {
         assert_eq!(stats.error_codes().len(), ERROR_CODES_MAX + 1);
         assert_eq!(stats.code_count(), ERROR_CODES_MAX as u64 + 1);
         assert_eq!(stats.errors.value(), 203);
+    }
+
+    #[test]
+    fn the_beginning_of_a_long_error_code_is_kept() {
+        let stats = ThreadCounters::new(0);
+        for nth in 0..3 {
+            stats.note_error(&format!("x{}{nth} made up", "\u{20ac}".repeat(1 << 20)));
+        }
+        let kept = format!("x{}", "\u{20ac}".repeat((ERROR_CODE_BYTES_MAX - 1) / 3));
+        assert_eq!(stats.error_codes().into_iter().collect::<Vec<_>>(), [(kept.into(), 3)]);
     }
 
     #[test]

@@ -70,14 +70,15 @@ impl SlowLog {
 /// What an entry keeps of the arguments of a command, which is named in full.
 pub(crate) fn kept(command: &str, args: &Args<'_>) -> Vec<Vec<u8>> {
     let whole = if args.len() > ARGUMENTS_MAX { ARGUMENTS_MAX - 1 } else { args.len() };
-    let mut kept: Vec<Vec<u8>> = (0..whole)
-        .map(|at| match args.text(at) {
-            _ if is_secret(command, args, at) => b"(redacted)".to_vec(),
-            long if long.len() > ARGUMENT_BYTES_MAX => {
+    let mut kept: Vec<Vec<u8>> = shown(command, args)
+        .take(whole)
+        .map(|arg| match arg {
+            None => b"(redacted)".to_vec(),
+            Some(long) if long.len() > ARGUMENT_BYTES_MAX => {
                 let (start, rest) = long.split_at(ARGUMENT_BYTES_MAX);
                 [start, format!("... ({} more bytes)", rest.len()).as_bytes()].concat()
             }
-            arg => arg.to_vec(),
+            Some(arg) => arg.to_vec(),
         })
         .collect();
     if whole < args.len() {
@@ -86,15 +87,51 @@ pub(crate) fn kept(command: &str, args: &Args<'_>) -> Vec<Vec<u8>> {
     kept
 }
 
-/// Whether an argument may be a password, which no log must show.
-pub(crate) fn is_secret(command: &str, args: &Args<'_>, at: usize) -> bool {
-    match command {
-        "auth" => at > 0,
-        "acl|setuser" | "acl|deluser" | "acl|getuser" => at > 1,
-        // HELLO 3 AUTH user password
-        "hello" => args.iter().take(at).rev().take(2).any(|arg| arg.eq_ignore_ascii_case(b"auth")),
-        // CONFIG SET name value name value ...
-        "config|set" if at > 2 && at % 2 == 1 => config::is_secret(args.text(at - 1)),
-        _ => false,
+/// The arguments of a command, without those that may be a password, which no log must show.
+pub(crate) fn shown<'a>(
+    command: &str,
+    args: &'a Args<'_>,
+) -> impl Iterator<Item = Option<&'a [u8]>> {
+    let mut options = HelloOptions::default();
+    args.iter().enumerate().map(move |(at, arg)| {
+        let is_secret = match command {
+            "auth" => at > 0,
+            "acl|setuser" | "acl|deluser" | "acl|getuser" => at > 1,
+            "hello" => options.is_secret(at, arg),
+            // CONFIG SET name value name value ...
+            "config|set" if at > 2 && at % 2 == 1 => config::is_secret(args.text(at - 1)),
+            _ => false,
+        };
+        (!is_secret).then_some(arg)
+    })
+}
+
+/// Where the reading of `HELLO 3 AUTH user password SETNAME name` is.
+#[derive(Default)]
+struct HelloOptions {
+    /// Where the next option is; what is before it belongs to the last one.
+    next: usize,
+    /// The values of the last one are secret.
+    is_secret: bool,
+}
+
+impl HelloOptions {
+    /// Whether the next argument is secret.
+    fn is_secret(&mut self, at: usize, arg: &[u8]) -> bool {
+        if at < self.next {
+            return self.is_secret;
+        }
+        (self.next, self.is_secret) = if arg.eq_ignore_ascii_case(b"auth") {
+            (at + 3, true)
+        } else if arg.eq_ignore_ascii_case(b"setname") {
+            (at + 2, false)
+        } else if at < 2 {
+            // The command's name and the version of the protocol.
+            (at + 1, false)
+        } else {
+            // Something is missing or misspelt: a password may come anywhere.
+            (usize::MAX, true)
+        };
+        self.next == usize::MAX
     }
 }

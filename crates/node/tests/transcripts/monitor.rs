@@ -58,6 +58,19 @@ b< ~~ * "AUTH" "(redacted)"
 > HELLO 2 AUTH default secret SETNAME me
 ~~ ?"server"*
 b< ~~ * "HELLO" "2" "AUTH" "(redacted)" "(redacted)" "SETNAME" "me"
+# A name is none, whatever it is.
+> HELLO 2 SETNAME auth SETNAME AUTH
+~~ ?"server"*
+b< ~~ * "HELLO" "2" "SETNAME" "auth" "SETNAME" "AUTH"
+> HELLO 2 SETNAME auth auth default auth setname me
+~~ ?"server"*
+b< ~~ * "HELLO" "2" "SETNAME" "auth" "auth" "(redacted)" "(redacted)" "setname" "me"
+> HELLO 2 SETNAME AUTH default secret
+-ERR Syntax error in HELLO option 'default'
+b< ~~ * "HELLO" "2" "SETNAME" "AUTH" "(redacted)" "(redacted)"
+> HELLO AUTH default secret
+-ERR Protocol version is not an integer or out of range
+b< ~~ * "HELLO" "AUTH" "(redacted)" "(redacted)"
 "#,
     );
 }
@@ -156,40 +169,34 @@ b< -ERR Replica can't interact with the keyspace
 b> EVAL "return 1" 0
 b< -ERR Replica can't interact with the keyspace
 b> MULTI
-b< OK
-b< ~~ * "MULTI"
+b< ~~ OK * "MULTI"
 b> SET k v
 b< -ERR Replica can't interact with the keyspace
 b> DISCARD
-b< OK
-b< ~~ * "DISCARD"
+b< ~~ OK * "DISCARD"
 # Once is enough, and there is no answer.
 b> MONITOR
 b<
 b> PING
-b< PONG
-b< ~~ * "PING"
+b< ~~ PONG * "PING"
 > CLIENT LIST TYPE normal
 ~~ *id=* flags=O *id=* flags=N *
 b> SUBSCRIBE c
-b< ["subscribe", "c", 1]
-b< ~~ * "SUBSCRIBE" "c"
+b< ~~ ?"subscribe", "c", 1? * "SUBSCRIBE" "c"
 > CLIENT LIST TYPE pubsub
 ~~ *id=* flags=OP *sub=1 *
 > PUBLISH c m
 1
 b< ~~ ?"message", "c", "m"? * "PUBLISH" "c" "m"
 b> UNSUBSCRIBE
-b< ["unsubscribe", "c", 0]
-b< ~~ * "UNSUBSCRIBE"
+b< ~~ ?"unsubscribe", "c", 0? * "UNSUBSCRIBE"
 b> CLIENT REPLY OFF
 b<
 > PING
 PONG
 b<
 b> CLIENT REPLY ON
-b< OK
-b< ~~ * "CLIENT" "REPLY" "ON"
+b< ~~ OK * "CLIENT" "REPLY" "ON"
 b> RESET
 b< RESET
 b> GET k

@@ -18,6 +18,9 @@ use crate::script::{Script, Sha, lower};
 /// all: to compile one again takes some microseconds.
 const COMPILED_SCRIPTS_MAX: usize = 4096;
 
+/// Functions that a VM holds before it looks for those that are gone.
+const FUNCTIONS_SWEEP_MIN: usize = 64;
+
 /// A script that is compiled in a VM.
 #[derive(Debug)]
 pub struct LoadedScript {
@@ -51,6 +54,8 @@ pub struct Cache {
     by_sha: HashMap<Sha, Rc<LoadedScript>, RandomState>,
     by_body: HashMap<Arc<[u8]>, Rc<LoadedScript>, RandomState>,
     functions: HashMap<Vec<u8>, Rc<LoadedFunction>, RandomState>,
+    /// Functions that were left by the last look for those that are gone.
+    functions_kept: usize,
 }
 
 impl Cache {
@@ -87,8 +92,12 @@ impl Cache {
 
     /// Takes the functions of a library, in the order in which it has registered them.
     pub fn add_library(&mut self, library: &Arc<Library>, callbacks: Vec<Code>) {
-        // What was deleted meanwhile goes, so the cache holds no more than the register.
-        self.functions.retain(|_, function| function.library.is_live());
+        // What was deleted or replaced goes when there is as much again, so the cache holds no more
+        // than twice the register, and looking at all costs each library next to nothing.
+        if self.functions.len() >= FUNCTIONS_SWEEP_MIN.max(2 * self.functions_kept) {
+            self.functions.retain(|_, function| function.library.is_live());
+            self.functions_kept = self.functions.len();
+        }
         for ((index, info), code) in library.functions().iter().enumerate().zip(callbacks) {
             let loaded =
                 LoadedFunction { library: Arc::clone(library), index, flags: info.flags, code };
@@ -107,5 +116,6 @@ impl Cache {
         self.by_sha.retain(|_, loaded| loaded.script.is_live());
         self.by_body.retain(|_, loaded| loaded.script.is_live());
         self.functions.retain(|_, function| function.library.is_live());
+        self.functions_kept = self.functions.len();
     }
 }

@@ -4,6 +4,7 @@
 //! is that of the call, or else that of FUNCTION LOAD.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use resp::{Out, Reply};
 use script::{
@@ -322,4 +323,29 @@ fn a_dump_of_redis_is_restored() {
     let mut server = Server::default();
     assert_eq!(fcall(&mut vm, &libraries, "f", &mut server), "\"short\"");
     assert_eq!(fcall(&mut vm, &libraries, "g9", &mut server), "\"long 9\"");
+}
+
+/// The least time that some libraries take, of several times so many.
+fn quickest(vm: &mut Vm, libraries: &mut Libraries, numbers: std::ops::Range<usize>) -> Duration {
+    let numbers: Vec<usize> = numbers.collect();
+    let times = numbers.chunks(100).map(|some| {
+        let begin = Instant::now();
+        for number in some {
+            let code = format!(
+                "#!lua name=l{number}\nredis.register_function('f{number}', function() end)"
+            );
+            load(vm, libraries, &code, false).unwrap();
+        }
+        begin.elapsed()
+    });
+    times.min().unwrap()
+}
+
+#[test]
+fn one_of_many_libraries_loads_as_quickly_as_the_first() {
+    let (mut vm, mut libraries) = (vm(), Libraries::default());
+    let first = quickest(&mut vm, &mut libraries, 0..500);
+    quickest(&mut vm, &mut libraries, 500..10_000);
+    let last = quickest(&mut vm, &mut libraries, 10_000..10_500);
+    assert!(last < 2 * first, "{last:?} after {first:?}");
 }

@@ -57,7 +57,14 @@ fn everything_that_a_client_makes_the_server_hold_counts() {
     let has_long_name = |client: &mut Client| {
         client.ask_args(&[b"CLIENT", b"SETINFO", b"LIB-NAME", &big]);
     };
-    let cases: [Case<'_>; 5] = [
+    let tracks = |client: &mut Client| {
+        for number in 0..2 {
+            let prefix = [&[number], &big[..1 << 20]].concat();
+            client.ask_args(&[b"CLIENT", b"TRACKING", b"ON", b"BCAST", b"PREFIX", &prefix]);
+        }
+    };
+    let cases: [Case<'_>; 6] = [
+        ("tracks", "tot-mem", &tracks),
         ("half", "qbuf", &half_request),
         ("queue", "multi-mem", &queues),
         ("subscribed", "tot-mem", &subscribes),

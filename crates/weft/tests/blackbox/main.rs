@@ -16,6 +16,7 @@ mod connections;
 mod control_group;
 mod delays;
 mod ending;
+mod fan_out;
 mod fields;
 mod fuzz;
 mod limits;

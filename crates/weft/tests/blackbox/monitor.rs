@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::client::request;
 use crate::server::{MODELS, eventually};
-use crate::{Client, Server};
+use crate::{Client, Server, Value};
 
 /// A client that is shown all requests.
 fn watcher(server: &Server) -> Client {
@@ -24,6 +24,54 @@ fn next(client: &mut Client) -> (f64, Vec<String>) {
     let (_, words) = rest.split_once("] ").expect("a source");
     let words = words.split(' ').map(|word| word.trim_matches('"').to_owned()).collect();
     (time.parse().expect("a number"), words)
+}
+
+/// As in Redis, the line of an own request comes behind its reply and before that of the next one.
+#[test]
+fn own_requests_are_shown_between_their_replies() {
+    for threads in ["1", "3"] {
+        let server = Server::start(&["--io-threads", threads]);
+        let mut client = server.client();
+        let requests = [
+            "MONITOR",
+            "PING",
+            "GET k",
+            "MULTI",
+            "ECHO a",
+            "EXEC",
+            "CLIENT REPLY SKIP",
+            "ECHO b",
+            "PING x",
+            "CLIENT TRACKING ON",
+            "PING y",
+        ];
+        client.send_raw(&requests.map(request).concat());
+        let refused = "ERR Replica can't interact with the keyspace";
+        let lines = [
+            &["OK", "PONG", "PING", refused, "OK", "MULTI", "QUEUED", "[a]", "ECHO a", "EXEC"][..],
+            &[
+                "CLIENT REPLY SKIP",
+                "ECHO b",
+                "x",
+                "PING x",
+                "OK",
+                "CLIENT TRACKING ON",
+                "y",
+                "PING y",
+            ],
+        ];
+        for expected in lines.concat() {
+            let shown = match client.read() {
+                Value::Array(items) => format!("[{}]", items[0].text()),
+                value => value.text(),
+            };
+            let text = match shown.split_once("] ") {
+                Some((_, words)) => words.replace('"', ""),
+                None => shown,
+            };
+            assert_eq!(text, expected, "{threads}");
+        }
+    }
 }
 
 #[test]

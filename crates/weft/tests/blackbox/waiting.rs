@@ -404,3 +404,26 @@ fn a_stream_that_expires_unseen_ends_the_wait_of_its_groups() {
         assert_eq!(server.info("total_blocking_keys_on_nokey"), "0");
     }
 }
+
+/// What a transaction or script adds may expire before it ends: then nobody is served with it.
+#[test]
+fn what_expires_before_the_end_of_a_transaction_is_served_to_nobody() {
+    for model in MODELS {
+        let server = Server::start(&[model, &["--enable-debug-command", "yes"]].concat());
+        let (mut waiter, mut client) = (server.client(), server.client());
+        waiter.send("BLPOP q 0");
+        blocked(&server, 1);
+        for command in ["RPUSH q a", "PEXPIRE q 20", "DEBUG SLEEP 0.05", "GET k", "EXEC"] {
+            if command == "RPUSH q a" {
+                client.ok("MULTI");
+            }
+            client.ask(command);
+        }
+        let script = "redis.call('RPUSH', 'q', 'b') redis.call('PEXPIRE', 'q', 20)
+            local start = os.clock() while os.clock() < start + 0.05 do end";
+        client.ask_args(&[b"EVAL", script.as_bytes(), b"0"]);
+        client.ask_args(&[b"EVAL", script.as_bytes(), b"1", b"q"]);
+        assert_eq!(client.ask("RPUSH q c").int(), 1, "{model:?}");
+        assert_eq!(texts(&waiter.read()), ["q", "c"], "{model:?}");
+    }
+}

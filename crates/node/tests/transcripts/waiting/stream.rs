@@ -28,6 +28,25 @@ w< ~~ *blocked_clients:0*total_blocking_keys:0*
 }
 
 #[test]
+fn a_group_that_goes_back_serves_readers_with_the_next_entry() {
+    check(
+        r#"
+w> XADD s 0-1 f v
+w< "0-1"
+w> XGROUP CREATE s g $
+w< OK
+a> XREADGROUP GROUP g consumer BLOCK 0 STREAMS s >
+w> XGROUP SETID s g 0
+w< OK
+a<
+w> XADD s 0-2 f w
+w< "0-2"
+a< [["s", [["0-1", ["f", "v"]], ["0-2", ["f", "w"]]]]]
+"#,
+    );
+}
+
+#[test]
 fn a_group_s_reader_hears_of_the_end_of_its_stream() {
     let gone = "-NOGROUP No such key 's' or consumer group 'g' in XREADGROUP with GROUP option";
     let wrong = "-WRONGTYPE Operation against a key holding the wrong kind of value";

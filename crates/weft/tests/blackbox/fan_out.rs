@@ -1,0 +1,196 @@
+//! What subscribers make the server hold at most: names of any length, any number of subscriptions,
+//! and large messages for thousands who do not read, over TLS too.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use rcgen::generate_simple_self_signed;
+use tools::bench::pin::allow_open_files;
+use tools::bench::tls::{Tls, TlsOptions};
+
+use crate::client::{encode, request};
+use crate::server::{eventually, free_port};
+use crate::{Client, Server, Value};
+
+const MB: u64 = 1 << 20;
+
+fn rss(server: &Server) -> u64 {
+    server.process().memory("VmRSS")
+}
+
+#[test]
+fn a_channel_s_name_may_have_100_mb() {
+    let server = Server::start(&["--io-threads", "2"]);
+    let mut subscribers = [server.client(), server.client()];
+    let mut other = server.client();
+    let name = vec![b'c'; 100 << 20];
+    // The confirmation has it, too: it is more than may wait for a subscriber.
+    let mut closed = server.client();
+    closed.send_raw(&encode(&[b"SUBSCRIBE", &name]));
+    closed.read_to_end();
+    eventually("it is closed", || server.info("client_output_buffer_limit_disconnections") == "1");
+    assert_eq!(other.ask("PUBSUB CHANNELS").items().len(), 0);
+    other.ask_args(&[b"CONFIG", b"SET", b"client-output-buffer-limit", b"pubsub 0 0 0"]);
+    let before = rss(&server);
+    for client in &mut subscribers {
+        let confirmed = client.ask_args(&[b"SUBSCRIBE", &name]);
+        assert!(matches!(&confirmed.items()[1], Value::Bulk(told) if *told == name));
+    }
+    assert_eq!(other.ask_args(&[b"PUBLISH", &name, b"m"]).int(), 2);
+    assert_eq!(other.ask_args(&[b"PUBLISH", &name[1..], b"m"]).int(), 0);
+    for client in &mut subscribers {
+        let message = client.read();
+        assert!(matches!(&message.items()[1], Value::Bulk(told) if *told == name));
+        assert_eq!(message.items()[2].text(), "m");
+    }
+    // The name, and the requests and replies that it came in: not another one for each place.
+    let peak = server.process().memory("VmHWM") - before;
+    assert!(peak < 650 * MB, "{} MB", peak / MB);
+    for client in &mut subscribers {
+        assert_eq!(client.ask_args(&[b"UNSUBSCRIBE", &name]).items()[2].int(), 0);
+    }
+    assert_eq!(other.ask("PUBSUB CHANNELS").items().len(), 0);
+    eventually("the memory is free", || rss(&server) < before + 60 * MB);
+}
+
+#[test]
+fn a_million_subscriptions_of_one_client_take_what_it_is_said_to_take() {
+    const NAMES: usize = 1_000_000;
+    let server = Server::start(&["--io-threads", "2"]);
+    let (mut client, mut other) = (server.client(), server.client());
+    other.ok("CLIENT NO-EVICT ON");
+    let before = rss(&server);
+    for first in (0..NAMES).step_by(10_000) {
+        let names: Vec<String> = (first..first + 10_000).map(|nth| format!("c{nth}")).collect();
+        let mut args = vec![&b"SUBSCRIBE"[..]];
+        args.extend(names.iter().map(String::as_bytes));
+        client.send_raw(&encode(&args));
+        for nth in first..first + 10_000 {
+            assert_eq!(client.read().items()[2].int(), nth as i64 + 1);
+        }
+    }
+    assert_eq!(other.ask("PUBLISH c999999 m").int(), 1);
+    assert_eq!(client.read().items()[2].text(), "m");
+    let list = other.ask("CLIENT LIST TYPE pubsub").text();
+    let shown = list.split(' ').find_map(|field| field.strip_prefix("tot-mem="));
+    let shown: u64 = shown.unwrap().parse().unwrap();
+    let grown = rss(&server) - before;
+    assert!(grown < shown + 20 * MB, "{} MB, said to be {} MB", grown / MB, shown / MB);
+    assert!(shown < 400 * MB, "{} MB", shown / MB);
+    // So the limit of all clients' memory is one for subscriptions, too.
+    other.ok("CONFIG SET maxmemory-clients 50mb");
+    client.is_closed();
+    eventually("none is left", || server.info("pubsub_channels") == "0");
+    assert_eq!(other.ask("PUBLISH c1 m").int(), 0);
+    assert_eq!(server.info("evicted_clients"), "1");
+}
+
+/// Each holds what the kernel takes of its own, and all share what is left of a message.
+#[test]
+fn two_thousand_slow_subscribers_share_a_large_message() {
+    const SLOW: usize = 2000;
+    allow_open_files(2 * SLOW as u64).unwrap();
+    let server = Server::start(&["--io-threads", "3", "--unixsocket", "weft.sock"]);
+    let mut admin = server.client();
+    let limit = b"pubsub 4mb 0 0";
+    admin.ask_args(&[b"CONFIG", b"SET", b"client-output-buffer-limit", limit]);
+    let path = server.path("weft.sock");
+    let mut slow: Vec<Client> = (0..SLOW).map(|_| Client::unix(&path)).collect();
+    slow.iter_mut().for_each(|client| client.send("SUBSCRIBE c"));
+    slow.iter_mut().for_each(|client| drop(client.read()));
+    let mut quick = server.client();
+    quick.ask("SUBSCRIBE c");
+    let before = rss(&server);
+    let message = vec![b'x'; 1 << 20];
+    for round in 0..3 {
+        let receivers = admin.ask_args(&[b"PUBLISH", b"c", &message]).int();
+        assert_eq!(receivers, SLOW as i64 + 1, "round {round}");
+        assert_eq!(quick.read().items()[2].text().len(), message.len());
+    }
+    // One each would be six gigabytes.
+    let grown = rss(&server).saturating_sub(before);
+    assert!(grown < 100 * MB, "{} MB", grown / MB);
+    // The fifth is beyond the limit of each.
+    while admin.ask("PUBSUB NUMSUB c").items()[1].int() > 1 {
+        admin.ask_args(&[b"PUBLISH", b"c", &message]);
+        assert_eq!(quick.read().items()[2].text().len(), message.len());
+    }
+    assert_eq!(server.info("client_output_buffer_limit_disconnections"), SLOW.to_string());
+    drop(slow);
+    assert_eq!(admin.ask("PUBLISH c end").int(), 1);
+    assert_eq!(quick.read().items()[2].text(), "end");
+}
+
+/// A server that also speaks TLS, on this port.
+fn tls_server() -> (Server, u16) {
+    let port = free_port();
+    let folder = tempfile::tempdir().unwrap();
+    let made = generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let [cert, key] = ["cert.pem", "key.pem"].map(|name| folder.path().join(name));
+    std::fs::write(&cert, made.cert.pem()).unwrap();
+    std::fs::write(&key, made.key_pair.serialize_pem()).unwrap();
+    let files = [&cert, &key].map(|path| path.to_str().unwrap());
+    let number = port.to_string();
+    let ports = ["--tls-port", &number, "--tls-auth-clients", "no", "--io-threads", "3"];
+    let options = ["--tls-cert-file", files[0], "--tls-key-file", files[1]];
+    (Server::start(&[&ports[..], &options].concat()), port)
+}
+
+/// What waits for those who do not read is encrypted for each: it counts all the same.
+#[test]
+fn limits_of_output_hold_over_tls() {
+    let (server, port) = tls_server();
+    let options = TlsOptions { insecure: true, ..TlsOptions::default() };
+    let tls = Tls::new(&options, "localhost").unwrap();
+    let mut admin = server.client();
+    let limits = b"normal 6mb 0 0 pubsub 4mb 0 0";
+    admin.ask_args(&[b"CONFIG", b"SET", b"client-output-buffer-limit", limits]);
+    let value = vec![b'x'; 1 << 20];
+    admin.ask_args(&[b"SET", b"big", &value]);
+    let before = rss(&server);
+    let cases = [("GET big", "normal"), ("SUBSCRIBE c", "pubsub")];
+    for (at, (command, class)) in cases.into_iter().enumerate() {
+        let mut clients: Vec<_> = (0..8)
+            .map(|_| {
+                let mut socket = TcpStream::connect(("127.0.0.1", port)).unwrap();
+                socket.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+                let mut session = tls.connection().unwrap();
+                while session.is_handshaking() {
+                    session.complete_io(&mut socket).unwrap();
+                }
+                session.writer().write_all(&request(command)).unwrap();
+                session.complete_io(&mut socket).unwrap();
+                (session, socket)
+            })
+            .collect();
+        let count = |admin: &mut Client| {
+            let list = admin.ask(&format!("CLIENT LIST TYPE {class}")).text();
+            list.lines().filter(|line| !line.contains("cmd=client|list")).count()
+        };
+        eventually("all have begun", || count(&mut admin) >= 8);
+        for (session, socket) in &mut clients {
+            // The server closes while this is written, or before.
+            let more = request("GET big").repeat(if class == "normal" { 40 } else { 0 });
+            session.writer().write_all(&more).unwrap();
+            let _ = session.complete_io(socket);
+        }
+        let closed = ((at + 1) * 8).to_string();
+        eventually("all are closed", || {
+            if class == "pubsub" {
+                admin.ask_args(&[b"PUBLISH", b"c", &value]);
+            }
+            server.info("client_output_buffer_limit_disconnections") == closed
+        });
+        // Eight times the limit, and what is on its way.
+        let peak = server.process().memory("VmHWM").saturating_sub(before);
+        assert!(peak < 150 * MB, "{class}: {} MB", peak / MB);
+        for (_, socket) in &mut clients {
+            let mut rest = Vec::new();
+            // Whether by an end or by a reset.
+            let _ = socket.read_to_end(&mut rest);
+            assert!(rest.len() < 20 << 20, "{class}: {}", rest.len());
+        }
+        assert_eq!(admin.ask("PING"), Value::Simple("PONG".to_owned()));
+    }
+}
