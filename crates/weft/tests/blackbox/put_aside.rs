@@ -200,6 +200,33 @@ fn a_transaction_that_looks_at_all_shards_stops_nobody() {
     }
 }
 
+/// What needs all keys, and what a script replies that calls it.
+const NEEDS_ALL: [(&str, &str); 4] = [
+    ("'FLUSHALL'", "+OK"),
+    ("'SWAPDB', 1, 2", "+OK"),
+    ("'KEYS', 'none'", "[]"),
+    ("'SORT', KEYS[1], 'BY', 'w_*'", "[]"),
+];
+
+#[test]
+fn a_script_that_needs_all_keys_stops_nobody() {
+    let server = server(&[]);
+    let key = key_beside(&server, &["mine", "none"]);
+    for (call, reply) in NEEDS_ALL {
+        let script = format!("redis.call('GET', 'mine') return redis.call({call})");
+        // The first time, and when it is known what it needs.
+        for time in 0..2 {
+            let (mut slow, [mut waiting]) = Slow::start(&server, &key);
+            waiting.send_raw(&encode(&[b"EVAL", script.as_bytes(), b"1", b"none"]));
+            slow.stops_only(&mut waiting);
+            assert_eq!(slow.neighbour.ask("STRLEN mine").int(), 0, "{call} {time}");
+            assert_eq!(slow.neighbour.ask("SCARD none").int(), 0, "{call} {time}");
+            slow.end();
+            assert_eq!(format!("{:?}", waiting.read()), reply, "{call} {time}");
+        }
+    }
+}
+
 #[test]
 fn a_scan_ends_a_page_before_a_shard_in_use_and_waits_for_it_then() {
     let server = server(&[]);
