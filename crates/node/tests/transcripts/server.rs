@@ -164,6 +164,21 @@ OK
 @advance 5000
 > DEBUG OBJECT k
 ~~ * lru_seconds_idle:5
+> DEBUG SET-ACTIVE-EXPIRE 0
+OK
+> PEXPIRE k 10
+1
+@advance 11
+> DEBUG OBJECT k
+~~ Value at:0x* encoding:embstr *
+> GET k
+nil
+> DEBUG OBJECT k
+-ERR no such key
+> SET k v
+OK
+> DEBUG SET-ACTIVE-EXPIRE 1
+OK
 > DEBUG LISTPACK nokey
 -ERR no such key
 > DEBUG LISTPACK k
