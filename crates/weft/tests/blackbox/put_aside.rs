@@ -3,7 +3,10 @@
 //!
 //! The slow command is a script that runs until it is killed.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
+use std::thread;
 use std::time::Duration;
 
 use crate::client::encode;
@@ -160,7 +163,7 @@ fn requests_of_one_client_stay_in_order() {
 }
 
 /// Queued commands, and whether EXEC waits for a key that is in use and none of theirs.
-const QUEUED: [(&str, bool); 13] = [
+const QUEUED: [(&str, bool); 14] = [
     ("INFO", false),
     ("MEMORY STATS", false),
     ("CONFIG GET maxmemory", false),
@@ -174,6 +177,8 @@ const QUEUED: [(&str, bool); 13] = [
     // They are answered when all that had begun is over.
     ("ACL SETUSER somebody on", true),
     ("CLIENT PAUSE 0 WRITE", true),
+    // Nobody sees half of what several of them change.
+    ("CONFIG SET slowlog-max-len 200", true),
     ("FLUSHDB", true),
 ];
 
@@ -312,7 +317,7 @@ fn slow_commands_that_follow_one_another_do_not_overtake_who_waits() {
     slow.end();
     // Its thread has other work all the time.
     let (replied, reply) = mpsc::channel();
-    let awaits = std::thread::spawn(move || replied.send(waiting.read().int()));
+    let awaits = thread::spawn(move || replied.send(waiting.read().int()));
     let overtaken = loop {
         assert_eq!(busy.ask("PING").text(), "PONG");
         if let Ok(count) = reply.try_recv() {
@@ -337,4 +342,42 @@ fn clients_that_wait_change_threads() {
     slow.end();
     assert_eq!(waiting.read().int(), 1);
     assert_eq!(other.read().items().len(), 2);
+}
+
+/// Commands that stop all others.
+const STOP: [&str; 4] = ["FLUSHALL", "FLUSHDB", "SWAPDB 0 1", "SORT none BY w_*"];
+
+/// Scripts that begin while such a command waits. There are four moments at each of which it waits
+/// for those that run then; it looks once in a turn, in which its thread has run three. Until it
+/// waits no more, after five seconds, there are several times as many.
+const BEGUN_MAX: usize = 200;
+
+#[test]
+fn who_stops_all_others_is_not_kept_waiting_by_scripts_that_follow_one_another() {
+    let server = Server::start(&["--io-threads", "4", "--io-threads-always-active", "yes"]);
+    let (begun, ended) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
+    let streams: Vec<_> = (0..8)
+        .map(|number| {
+            let (begun, ended, mut client) =
+                (Arc::clone(&begun), Arc::clone(&ended), server.client());
+            let script = encode(&[b"EVAL", TEN_MS, b"1", format!("key{number}").as_bytes()]);
+            thread::spawn(move || {
+                while !ended.load(Ordering::Relaxed) {
+                    begun.fetch_add(1, Ordering::Relaxed);
+                    client.send_raw(&script);
+                    assert!(client.read().int() > 0);
+                }
+            })
+        })
+        .collect();
+    let mut client = server.client();
+    eventually("scripts run", || begun.load(Ordering::Relaxed) > 20);
+    for command in STOP {
+        let before = begun.load(Ordering::Relaxed);
+        client.ask(command);
+        let others = begun.load(Ordering::Relaxed) - before;
+        assert!(others <= BEGUN_MAX, "{command} waited for {others} scripts");
+    }
+    ended.store(true, Ordering::Relaxed);
+    streams.into_iter().for_each(|stream| stream.join().unwrap());
 }
