@@ -1,6 +1,8 @@
 //! Waits of commands that stop all others, in one thread. Beside their source they would be run by
 //! the models, too, whose locks need a schedule.
 
+#![allow(clippy::expect_used)]
+
 use std::time::{Duration, Instant};
 
 use sync::gate::{Gate, Pass};

@@ -296,17 +296,15 @@ fn a_client_that_leaves() {
 }
 
 /// Two clients with commands on the same two shards. Others have one of them in between, so that
-/// each may be called for the shard that the other one needs next, and hold the other one meanwhile.
+/// each may be called for the shard that the other one needs next, and hold what it has itself.
 fn clients_that_need_both() {
     let queues = Queues::new(3, LONG_US);
     let mut threads: Vec<_> =
         (0..2).map(|thread| queues.spawn(thread, |client| client.runs_both())).collect();
     threads.push(queues.spawn(2, |client| {
+        let world = &client.queues.world;
         for shard in BOTH {
-            client
-                .queues
-                .world
-                .execute(&client.pass, |world, locks| world.add_on_one(locks, shard));
+            world.execute(&client.pass, |world, locks| world.add_on_one(locks, shard));
         }
     }));
     threads.into_iter().for_each(|thread| thread.join().expect("it ends"));
