@@ -38,12 +38,15 @@ pub const PAUSE_FOR_EVER: u8 = 3;
 /// The end of a pause that waits for what began before it.
 const UNTIL_BEGUN_MS: i64 = i64::MAX;
 
-/// Pauses that wait for what began before them.
+/// CLIENT PAUSE, apart from the end of the server, which may be called off.
 #[derive(Debug, Default)]
-struct BeginningPauses {
+struct Pauses {
     /// Changes when all pauses are ended.
     generation: u64,
-    count: usize,
+    /// Pauses that wait for what began before them.
+    beginning: usize,
+    /// What is postponed.
+    mode: u8,
     /// When the pauses that do not wait end, in milliseconds on the steady scale.
     until_ms: i64,
     /// The server goes down.
@@ -80,7 +83,7 @@ pub struct Node {
     /// When the pause ends, in milliseconds on the steady scale.
     pub pause_until_ms: AtomicI64,
     /// Locked to change the two above.
-    pauses: Mutex<BeginningPauses>,
+    pauses: Mutex<Pauses>,
     /// Whether expired keys are removed that nobody asks for; DEBUG SET-ACTIVE-EXPIRE.
     pub active_expire: AtomicBool,
     /// Whether background ticks do nothing; DEBUG PAUSE-CRON.
@@ -241,41 +244,33 @@ impl Node {
     /// stays. When all that began before is over, [`run_pause`](Self::run_pause) says for how
     /// long; it is to be called with what this returns.
     pub fn begin_pause(&self, writes_only: bool, steady_ms: i64) -> u64 {
-        let mut beginning = self.pauses.lock();
-        if beginning.for_ever {
-            return beginning.generation;
+        let mut pauses = self.pauses.lock();
+        let waits = pauses.beginning > 0;
+        let runs = pauses.mode != PAUSE_NONE && (waits || steady_ms < pauses.until_ms);
+        if !waits && !runs {
+            pauses.until_ms = steady_ms;
         }
-        let running_until_ms = self.pause_until_ms.load(Ordering::Relaxed);
-        let mode = self.pause.load(Ordering::Relaxed);
-        let runs = steady_ms < running_until_ms && mode != PAUSE_NONE;
-        if beginning.count == 0 {
-            beginning.until_ms = if runs { running_until_ms } else { steady_ms };
-        }
-        beginning.count += 1;
-        self.pause_until_ms.store(UNTIL_BEGUN_MS, Ordering::Release);
-        let stays_all = runs && mode == PAUSE_ALL;
-        let mode = if writes_only && !stays_all { PAUSE_WRITE } else { PAUSE_ALL };
-        self.pause.store(mode, Ordering::Release);
-        beginning.generation
+        pauses.beginning += 1;
+        let stays_all = runs && pauses.mode == PAUSE_ALL;
+        pauses.mode = if writes_only && !stays_all { PAUSE_WRITE } else { PAUSE_ALL };
+        self.publish_pause(&pauses);
+        pauses.generation
     }
 
     /// Lets a pause that was [begun](Self::begin_pause) end at a moment, unless it has been ended
     /// meanwhile. Of several pauses the longest counts.
     pub fn run_pause(&self, generation: u64, until_ms: i64, steady_ms: i64) {
-        let mut beginning = self.pauses.lock();
-        if generation != beginning.generation || beginning.for_ever {
+        let mut pauses = self.pauses.lock();
+        if generation != pauses.generation {
             return;
         }
-        beginning.count -= 1;
+        pauses.beginning -= 1;
         // The greatest time says that a pause begins.
-        beginning.until_ms = beginning.until_ms.max(until_ms.min(UNTIL_BEGUN_MS - 1));
-        if beginning.count > 0 {
-            return;
+        pauses.until_ms = pauses.until_ms.max(until_ms.min(UNTIL_BEGUN_MS - 1));
+        if pauses.beginning == 0 && pauses.until_ms <= steady_ms {
+            pauses.mode = PAUSE_NONE;
         }
-        if beginning.until_ms <= steady_ms {
-            self.pause.store(PAUSE_NONE, Ordering::Release);
-        }
-        self.pause_until_ms.store(beginning.until_ms, Ordering::Release);
+        self.publish_pause(&pauses);
     }
 
     /// Whether a pause waits for what began before it.
@@ -285,35 +280,50 @@ impl Node {
 
     /// Ends all pauses.
     pub fn unpause_clients(&self) {
-        let mut beginning = self.pauses.lock();
-        if beginning.for_ever {
-            return;
-        }
-        let generation = beginning.generation + 1;
-        *beginning = BeginningPauses { generation, ..BeginningPauses::default() };
-        self.pause.store(PAUSE_NONE, Ordering::Release);
-        self.pause_until_ms.store(0, Ordering::Release);
+        let mut pauses = self.pauses.lock();
+        let (generation, for_ever) = (pauses.generation + 1, pauses.for_ever);
+        *pauses = Pauses { generation, for_ever, ..Pauses::default() };
+        self.publish_pause(&pauses);
     }
 
     /// The server goes down: from now on no command begins but those that may end a script. What
     /// has begun is over after a grace period.
     pub fn pause_for_ever(&self) {
-        let mut beginning = self.pauses.lock();
-        beginning.for_ever = true;
-        self.pause_until_ms.store(i64::MAX, Ordering::Release);
-        self.pause.store(PAUSE_FOR_EVER, Ordering::Release);
+        self.end_begins(true);
     }
 
-    /// The server does not go down after all.
+    /// The server does not go down after all, and CLIENT PAUSE goes on if it has not ended
+    /// meanwhile.
     pub fn end_pause_for_ever(&self) {
-        self.pauses.lock().for_ever = false;
-        self.unpause_clients();
+        self.end_begins(false);
+    }
+
+    fn end_begins(&self, begins: bool) {
+        let mut pauses = self.pauses.lock();
+        pauses.for_ever = begins;
+        self.publish_pause(&pauses);
+    }
+
+    /// Lets the threads see what is postponed. The time comes first: who sees the mode has it.
+    fn publish_pause(&self, pauses: &Pauses) {
+        let (mode, until_ms) = match pauses {
+            Pauses { for_ever: true, .. } => (PAUSE_FOR_EVER, UNTIL_BEGUN_MS),
+            Pauses { beginning: 1.., mode, .. } => (*mode, UNTIL_BEGUN_MS),
+            Pauses { mode, until_ms, .. } => (*mode, *until_ms),
+        };
+        self.pause_until_ms.store(until_ms, Ordering::Release);
+        self.pause.store(mode, Ordering::Release);
+    }
+
+    /// Whether the server goes down, as far as nobody calls it off.
+    pub(crate) fn goes_down(&self) -> bool {
+        self.pause.load(Ordering::Acquire) == PAUSE_FOR_EVER
     }
 
     /// Whether the server goes down, beside a script that has run for too long: nobody waits for
     /// that, so commands are refused.
     pub fn refuses_all(&self) -> bool {
-        self.pause.load(Ordering::Acquire) == PAUSE_FOR_EVER && self.scripting.busy.any()
+        self.goes_down() && self.scripting.busy.any()
     }
 
     /// How long CLIENT PAUSE goes on, in milliseconds; 0 when none runs.

@@ -12,14 +12,17 @@ pub enum KeyUse {
     Declared,
     /// It has used other keys.
     Beyond,
+    /// A command that it called when it ran last needs all keys.
+    All,
 }
 
-/// The same, as all threads learn it. What is beyond stays so.
+/// The same, as all threads learn it. What is beyond stays so, or needs all keys.
 #[derive(Debug, Default)]
 pub struct KeyUseSeen(AtomicU8);
 
 const DECLARED: u8 = 1;
 const BEYOND: u8 = 2;
+const ALL: u8 = 3;
 
 impl KeyUseSeen {
     /// What has been seen so far.
@@ -28,17 +31,20 @@ impl KeyUseSeen {
         match self.0.load(Ordering::Relaxed) {
             DECLARED => KeyUse::Declared,
             BEYOND => KeyUse::Beyond,
+            ALL => KeyUse::All,
             _ => KeyUse::Unknown,
         }
     }
 
-    /// It ran to its end and has used only declared keys.
-    pub fn saw_declared(&self) {
-        let _ = self.0.compare_exchange(0, DECLARED, Ordering::Relaxed, Ordering::Relaxed);
-    }
-
-    /// It has used another key.
-    pub fn saw_beyond(&self) {
-        self.0.store(BEYOND, Ordering::Relaxed);
+    /// It has run; to its end, if it has used only declared keys.
+    pub fn saw(&self, used: KeyUse) {
+        let seen = match (self.known(), used) {
+            (_, KeyUse::All) => ALL,
+            // It has had all keys, so it is not known which of them it used.
+            (_, KeyUse::Beyond) | (KeyUse::All, KeyUse::Declared) => BEYOND,
+            (KeyUse::Unknown, KeyUse::Declared) => DECLARED,
+            _ => return,
+        };
+        self.0.store(seen, Ordering::Relaxed);
     }
 }

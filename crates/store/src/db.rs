@@ -254,6 +254,12 @@ impl Db {
         Some(Stored(self.table.at(at))).filter(|stored| !stored.is_expired(turn))
     }
 
+    /// The same, also if the key has expired and is still there.
+    pub fn lookup_even_expired(&self, key: Key<'_>) -> Option<Stored<'_>> {
+        let at = self.table.find(key.hash, key.bytes)?;
+        Some(Stored(self.table.at(at)))
+    }
+
     /// Opens a key's value of type `T` for writing.
     ///
     /// # Errors

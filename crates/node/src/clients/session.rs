@@ -43,6 +43,8 @@ pub struct Session {
     authenticated: bool,
     /// Its reads do not count as uses of keys.
     pub no_touch: bool,
+    /// It has sent SHUTDOWN, which waits for the commands that run.
+    pub(crate) awaits_shutdown: bool,
     /// Which replies it gets.
     pub reply_mode: ReplyMode,
     /// What it has queued since MULTI.
@@ -69,6 +71,7 @@ impl Session {
             watches_requests: false,
             authenticated: false,
             no_touch: false,
+            awaits_shutdown: false,
             reply_mode: ReplyMode::On,
             transaction: None,
             watched: None,

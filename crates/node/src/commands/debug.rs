@@ -120,10 +120,11 @@ fn allow_noscript(cx: &mut NodeCx<'_>, on: bool) {
 fn object(cx: &mut NodeCx<'_>, key: &[u8], reply: &mut Reply<'_>) -> Result<(), Error> {
     let key = cx.worker.turn.key(key);
     let shard = cx.worker.node.map.shard_of(key.hash);
-    let (db, turn) = (cx.session.db, &mut cx.worker.turn);
+    let (db, turn) = (cx.session.db, &cx.worker.turn);
     let mut text = None;
     cx.shards.visit(shard, &mut |shard| {
-        text = shard.db(db).lookup(turn, key, Lookup::Quiet).map(|stored| {
+        // As in Redis, one that has expired is not removed, and shown.
+        text = shard.db(db).lookup_even_expired(key).map(|stored| {
             let (place, encoding) = (stored.key().as_ptr(), stored.encoding());
             // As in Redis, these are seconds also where the policy counts how often keys are used.
             let (used, idle) = (stored.access_clock(), stored.seconds_since_use(turn));
@@ -206,13 +207,13 @@ fn digest(cx: &mut NodeCx<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
 
 /// The digests of the values under keys, whatever the keys.
 fn digest_values(cx: &mut NodeCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
-    let (db, turn) = (cx.session.db, &mut cx.worker.turn);
+    let (db, turn) = (cx.session.db, &cx.worker.turn);
     reply.array(args.len() - 2);
     for name in args.iter().skip(2) {
         let key = turn.key(name);
         let mut digest = Digest::default();
         cx.shards.visit(cx.worker.node.map.shard_of(key.hash), &mut |shard| {
-            if let Some(stored) = shard.db(db).lookup(turn, key, Lookup::Quiet) {
+            if let Some(stored) = shard.db(db).lookup_even_expired(key) {
                 digest.chain_value(stored);
             }
         })?;

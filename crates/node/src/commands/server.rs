@@ -80,6 +80,10 @@ fn shutdown(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> 
         reply.ok();
         return Ok(());
     }
+    if std::mem::take(&mut cx.session.awaits_shutdown) {
+        // It was called off, if its client is asked for it again and the server does not go down.
+        return await_shutdown(cx);
+    }
     let scripting = &cx.worker.node.scripting;
     if scripting.busy.any() && !nosave {
         return Err(scripting.busy.error(None).into());
@@ -92,7 +96,22 @@ fn shutdown(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> 
     if nosave {
         cx.worker.node.scripting.end_all();
     }
-    // As in Redis there is no reply: the connection ends with the server.
-    cx.outcome = Outcome::Close;
+    // It goes on while the server goes down.
+    cx.worker.node.pause_for_ever();
+    await_shutdown(cx)
+}
+
+/// As in Redis the client that has sent SHUTDOWN waits for what runs, and its connection ends with
+/// the server, without a reply. If SHUTDOWN ABORT comes before, that is an error.
+///
+/// # Errors
+/// The server does not go down.
+fn await_shutdown(cx: &mut NodeCx<'_>) -> Result<(), Error> {
+    if !cx.worker.node.goes_down() {
+        return Err(ServerError::Shutdown.into());
+    }
+    // It is held like those who wait for the end of CLIENT PAUSE, and comes back here.
+    cx.session.awaits_shutdown = true;
+    cx.outcome = Outcome::Paused;
     Ok(())
 }

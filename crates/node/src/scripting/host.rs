@@ -8,7 +8,7 @@ use command::{Flags, Group, ShardScope};
 use engine::{AclError, Error, LockedShards, ScriptError};
 use parking_lot::{Mutex, MutexGuard};
 use resp::{Args, Out, Reply};
-use script::{Host, LogLevel, Replication, Tick};
+use script::{Host, KeyUse, LogLevel, Replication, Tick};
 
 use super::busy::{BusyScript, Held};
 use super::registry::{Fate, Running};
@@ -25,6 +25,8 @@ use crate::transactions::changes_server;
 pub(super) enum Reach<'c> {
     /// It waits for them, as the only script that does.
     Waits,
+    /// The same, but if it needs all shards, it is begun again on them.
+    BeginsAgain,
     /// It takes them if nobody holds them. If somebody does, it tries to lock the mutex: the script
     /// that has its guard is the only one that may wait, and waits.
     Tries(&'c Mutex<()>, Option<MutexGuard<'c, ()>>),
@@ -34,7 +36,7 @@ impl Reach<'_> {
     /// Whether it may wait for a shard while it holds others, from now on.
     fn may_wait(&mut self) -> bool {
         match self {
-            Self::Waits => true,
+            Self::Waits | Self::BeginsAgain => true,
             Self::Tries(alone, held) => {
                 if held.is_none() {
                     *held = alone.try_lock();
@@ -46,7 +48,7 @@ impl Reach<'_> {
 
     /// Whether it may wait already.
     fn waits(&self) -> bool {
-        matches!(self, Self::Waits | Self::Tries(_, Some(_)))
+        matches!(self, Self::Waits | Self::BeginsAgain | Self::Tries(_, Some(_)))
     }
 }
 
@@ -70,8 +72,10 @@ pub(super) struct ScriptHost<'a, 's, 'c> {
     pub(super) read_only: bool,
     /// Its commands may take memory even when it is short.
     pub(super) allows_oom: bool,
-    /// It has used keys that it has not declared.
-    pub(super) is_beyond: bool,
+    /// Whether it has used keys that it has not declared.
+    pub(super) key_use: KeyUse,
+    /// It has written or published.
+    has_acted: bool,
     /// It needed a shard that another holds. What it does from here on does not count.
     pub(super) is_refused: bool,
     pub(super) fate: Arc<Fate>,
@@ -107,7 +111,8 @@ impl<'a, 's, 'c> ScriptHost<'a, 's, 'c> {
             reach,
             read_only,
             allows_oom: false,
-            is_beyond: false,
+            key_use: KeyUse::Declared,
+            has_acted: false,
             is_refused: false,
             has_closed: false,
             fate,
@@ -262,18 +267,16 @@ impl<'a, 's, 'c> ScriptHost<'a, 's, 'c> {
 
     /// Locks what a command needs besides what is locked.
     fn reach_shards(&mut self, entry: &Entry, args: &Args<'_>) -> Result<(), ScriptError> {
-        let HeldCalls { worker, shards, .. } = &mut self.calls;
+        let HeldCalls { worker, .. } = &mut self.calls;
         self.hashes.clear();
         push_hashes(&mut self.hashes, &worker.node.hasher, entry, args);
-        let LockedShards::Many(_) = shards else { return Ok(()) };
         let map = worker.node.map;
         let needs_all = match entry.spec.scope.with(args) {
             ShardScope::Keys => changes_server(entry),
             scope => scope != ShardScope::EachFree,
         };
-        let all = needs_all.then(|| 0..map.len()).into_iter().flatten();
-        for number in all {
-            self.reach_shard(number)?;
+        if needs_all {
+            self.reach_all(map.len())?;
         }
         for at in 0..self.hashes.len() {
             self.reach_shard(map.shard_of(self.hashes[at]))?;
@@ -281,11 +284,27 @@ impl<'a, 's, 'c> ScriptHost<'a, 's, 'c> {
         Ok(())
     }
 
+    /// Locks all shards. Whoever waits for one of them with the others in hand stops everyone who
+    /// uses keys, so a script that has done nothing yet is begun again when it can have them all.
+    fn reach_all(&mut self, shards: usize) -> Result<(), ScriptError> {
+        self.key_use = KeyUse::All;
+        let begins_again = !matches!(self.reach, Reach::Waits) && !self.has_acted && !self.is_busy;
+        if begins_again && let LockedShards::Many(held) = &mut self.calls.shards {
+            let mut all = 0..shards;
+            if !all.all(|number| held.try_add(number)) {
+                return Err(ScriptError::ShardInUse);
+            }
+        }
+        (0..shards).try_for_each(|number| self.reach_shard(number))
+    }
+
     /// Locks a shard besides what is locked.
     fn reach_shard(&mut self, number: usize) -> Result<(), ScriptError> {
         let LockedShards::Many(held) = &mut self.calls.shards else { return Ok(()) };
         if !held.holds(number) {
-            self.is_beyond = true;
+            if self.key_use == KeyUse::Declared {
+                self.key_use = KeyUse::Beyond;
+            }
             if !held.try_add(number) {
                 self.wait_for(number)?;
             }
@@ -341,6 +360,7 @@ impl<'a, 's, 'c> ScriptHost<'a, 's, 'c> {
         if entry.spec.flags.has(Flags::WRITE) && !self.fate.write() {
             return Err(ScriptError::Killed.into());
         }
+        self.has_acted |= entry.spec.flags.may_write();
         let start = (self.calls.tsc)();
         let mark = out.mark();
         let session = &mut self.calls.session;

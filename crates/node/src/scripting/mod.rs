@@ -9,7 +9,12 @@
 //!                                           somebody holds it becomes the one that waits; if there
 //!                                           is one, it is begun again, or fails if it has written
 //! new, seen to reach beyond, or in EXEC     alone among such scripts; it waits for further shards
+//! has called what needs all, as FLUSHALL    alone among such scripts, on all shards
 //! ```
+//!
+//! A script that calls FLUSHALL or its like for the first time takes all shards if they are free,
+//! and is begun again on all of them otherwise: waiting for one with the others in hand would stop
+//! everyone. If it has written by then, or runs in EXEC, there is no other way than that.
 //!
 //! Who waits for a shard while holding others must be the only one who does: a script that runs
 //! alone. It gets every shard in the end, since all others let go of theirs before they wait.

@@ -65,8 +65,8 @@ impl Code {
         }
     }
 
-    fn is_known_to_keep(&self) -> bool {
-        self.key_use().is_some_and(|seen| seen.known() == KeyUse::Declared)
+    fn known_key_use(&self) -> KeyUse {
+        self.key_use().map_or(KeyUse::Unknown, KeyUseSeen::known)
     }
 }
 
@@ -314,26 +314,39 @@ impl<'e, L: ShardLocks> Executor<'e, L> {
         let node = Arc::clone(&self.worker.node);
         // Who kills it before it begins again has killed it.
         let fate = Arc::<Fate>::default();
-        if code.is_known_to_keep() && self.worker.config.scripts.parallel {
-            let reach = (Reach::Tries(&node.scripting.alone, None), &fate);
-            let outcome = self.run_once(vm, code, (call, keys), &request.args, &hashes, reach);
-            if let Some(outcome) = outcome {
+        let run = |executor: &mut Self, reach, extent| {
+            let how = (reach, extent, &fate);
+            executor.run_once(vm, code, (call, keys), &request.args, &hashes, how)
+        };
+        if code.known_key_use() == KeyUse::Declared && self.worker.config.scripts.parallel {
+            let reach = Reach::Tries(&node.scripting.alone, None);
+            if let Some(outcome) = run(self, reach, Extent::Growing) {
                 return outcome;
             }
         }
         let _alone = match self.be_alone(&node.scripting) {
             Ok(alone) => alone,
-            // From here on nobody kills it, should it come back later.
-            Err(outcome) if fate.write() => return outcome,
-            Err(_) => {
-                self.worker.refusal = None;
-                let reply = &mut Reply::new(self.out, self.session.resp3);
-                return fail(ScriptError::Killed.into(), reply);
-            }
+            Err(outcome) => return self.come_back_later(outcome, &fate),
         };
-        let reach = (Reach::Waits, &fate);
-        let outcome = self.run_once(vm, code, (call, keys), &request.args, &hashes, reach);
-        outcome.unwrap_or(Outcome::Failed)
+        if code.known_key_use() != KeyUse::All
+            && let Some(outcome) = run(self, Reach::BeginsAgain, Extent::Growing)
+        {
+            return outcome;
+        }
+        match run(self, Reach::Waits, Extent::All) {
+            Some(outcome @ Outcome::ShardInUse) => self.come_back_later(outcome, &fate),
+            outcome => outcome.unwrap_or(Outcome::Failed),
+        }
+    }
+
+    /// What comes of a script that has to come back later: if it has been killed meanwhile, that.
+    fn come_back_later(&mut self, outcome: Outcome, fate: &Fate) -> Outcome {
+        // From here on nobody kills it.
+        if fate.write() {
+            return outcome;
+        }
+        self.worker.refusal = None;
+        fail(ScriptError::Killed.into(), &mut Reply::new(self.out, self.session.resp3))
     }
 
     /// Makes a script the only one that may wait for shards.
@@ -366,7 +379,7 @@ impl<'e, L: ShardLocks> Executor<'e, L> {
         (call, keys): (ScriptCall, usize),
         args: &Args<'_>,
         hashes: &[u64],
-        (reach, fate): (Reach<'_>, &Arc<Fate>),
+        (reach, extent, fate): (Reach<'_>, Extent, &Arc<Fate>),
     ) -> Option<Outcome> {
         let record = Arc::clone(&self.session.record);
         let may_write = !is_read_only(call, code);
@@ -393,7 +406,6 @@ impl<'e, L: ShardLocks> Executor<'e, L> {
             again = outcome.is_none();
             outcome.unwrap_or(Outcome::Failed)
         };
-        let extent = Extent::Growing;
         let mut scope = ExecutionScope { worker: self.worker, db, locks, admission, extent };
         let outcome = scope.run_growing(hashes, &mut work);
         (!again).then_some(outcome)
@@ -435,7 +447,7 @@ fn run_held(
     };
     host.end();
     let errors = vm.take_returned_errors();
-    let (is_beyond, is_refused, has_closed) = (host.is_beyond, host.is_refused, host.has_closed);
+    let (key_use, is_refused, has_closed) = (host.key_use, host.is_refused, host.has_closed);
     let has_written = host.fate.has_written();
     let HeldCalls { worker, session, .. } = host.calls;
     if session.db != db {
@@ -444,10 +456,7 @@ fn run_held(
     worker.turn.effects.set_logged(true);
     worker.turn.effects.end_transaction();
     if let Some(seen) = code.key_use() {
-        match is_beyond {
-            true => seen.saw_beyond(),
-            false => seen.saw_declared(),
-        }
+        seen.saw(key_use);
     }
     if is_refused && !has_written {
         reply.truncate(mark);

@@ -127,6 +127,28 @@ OK
 }
 
 #[test]
+fn debug_shows_expired_keys_that_are_still_there() {
+    let config = Config { enable_debug_command: Permit::Local, ..Config::default() };
+    let mut server = TestServer::with_config(4, config);
+    run(
+        &mut server,
+        r#"
+> DEBUG SET-ACTIVE-EXPIRE 0
+OK
+> SET k v PX 10
+OK
+@advance 11
+> DEBUG OBJECT k
+~~ Value at:0x* encoding:embstr *
+> GET k
+nil
+> DEBUG OBJECT k
+-ERR no such key
+"#,
+    );
+}
+
+#[test]
 fn debug_is_for_those_who_may() {
     let forbidden = "-ERR DEBUG command not allowed. *";
     check(&format!("> DEBUG SLEEP 0\n~~ {forbidden}\n> DEBUG HELP\n~~ {forbidden}\n"));

@@ -6,4 +6,6 @@ pub(crate) mod shard_locks;
 mod shard_queue_tests;
 pub(crate) mod shard_queues;
 mod shim;
+#[cfg(test)]
+mod stop_wait_tests;
 mod stop_waits;

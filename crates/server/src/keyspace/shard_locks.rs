@@ -60,7 +60,7 @@ impl Shards {
     pub fn new(shards: usize) -> Self {
         let shard = || CachePadded::new(Mutex::new(Shard::default()));
         let cells = (0..shards).map(|_| shard()).collect();
-        Self { cells, queues: ShardQueues::new(shards + 1), stoppers: Stoppers::default() }
+        Self { cells, queues: ShardQueues::new(shards + 1), stoppers: Stoppers::new() }
     }
 
     /// The number of a queue behind those of the shards: of the scripts that have to be alone among
@@ -177,7 +177,7 @@ impl ThreadWaits {
 pub struct Waited {
     /// How it stands in the queues of shards.
     pub ticket: Option<Ticket>,
-    /// How often its first command has waited for a shard and got it, or found it reserved.
+    /// How often its first command has found a shard in use or reserved for another one.
     pub rounds: u32,
 }
 
@@ -217,7 +217,7 @@ pub struct ThreadShards<'a> {
 /// How the command that runs has tried to get its shards.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Tries {
-    /// How often it has waited for a shard and got it, or found it reserved for another one.
+    /// How often it has found a shard in use or reserved for another one.
     rounds: u32,
     /// It has had the shards of its keys in its turn, and has let go of them only to take them
     /// again: see [`ShardLocks::keep_turn`].
@@ -257,8 +257,8 @@ impl<'a> ThreadShards<'a> {
         self
     }
 
-    /// How often the command that did not get its shards has waited for one and got it, or found it
-    /// reserved. It goes on from here when it is tried again, so that it gets them in the end.
+    /// How often the command that did not get its shards has found one in use or reserved. It goes on
+    /// from here when it is tried again, so that it gets them in the end.
     pub fn rounds(&self) -> u32 {
         self.tries.get().rounds
     }
@@ -269,10 +269,6 @@ impl<'a> ThreadShards<'a> {
         if self.tries.get() != Tries::default() {
             self.tries.set(Tries::default());
         }
-    }
-
-    fn count_round(&self) {
-        self.set_rounds(self.rounds().saturating_add(1));
     }
 
     fn set_rounds(&self, rounds: u32) {
@@ -411,18 +407,15 @@ impl ThreadShards<'_> {
             return Err(refusal);
         }
         let Some(waits) = self.waits else { return Err(ScriptError::ShardInUse) };
+        // Counted also when it is put aside: two commands, each called for the shard that the other
+        // one needs next, would go on like that for ever.
+        self.set_rounds(self.rounds().saturating_add(1));
         // Nobody is faster than those who stand in the queue already.
         if (self.is_let_through() || !self.shards.queues.has(shard))
             && let Some(locked) = wait_to_lock(self.shards.mutex(shard))
             && let Some(guard) = self.admit(locked, shard)
         {
-            self.count_round();
             return Ok(guard);
-        }
-        // Two commands, each called for the shard that is reserved for the other one next, would go
-        // on like that for ever. While a command holds it, nothing is gained by closing the gate.
-        if !self.shards.is_in_use(shard) {
-            self.count_round();
         }
         waits.in_use.set(Some(shard));
         Err(ScriptError::ShardInUse)

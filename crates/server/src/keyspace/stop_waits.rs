@@ -22,10 +22,13 @@ const STOP_WAITS_MAX: usize = 64;
 const STOP_WAIT_US_MAX: u64 = 5_000_000;
 
 /// The threads that look whether all others leave the gate, by their passes.
-#[derive(Debug, Default)]
-pub(super) struct Stoppers(Mutex<Vec<usize>>);
+pub(super) struct Stoppers(pub(super) Mutex<Vec<usize>>);
 
 impl Stoppers {
+    pub(super) fn new() -> Self {
+        Self(Mutex::new(Vec::new()))
+    }
+
     /// Whether the other threads leave the gate within a moment. Those who ask for the same wait
     /// for nobody else.
     fn others_leave(&self, pass: &Pass) -> bool {
@@ -45,7 +48,7 @@ impl Stoppers {
     }
 
     /// Whether all visits that go on are of threads that ask for the same.
-    fn all_left_ask(&self, period: &mut GracePeriod) -> bool {
+    pub(super) fn all_left_ask(&self, period: &mut GracePeriod) -> bool {
         let asking = self.0.lock();
         period.is_over_but_for(|pass| asking.contains(&pass), false)
     }

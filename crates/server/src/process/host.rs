@@ -43,7 +43,6 @@ impl Host for ProcessHost<'_> {
 
     fn shut_down(&self, how: Shutdown) -> Result<(), String> {
         self.0.control.lock().shutdown = Some(how);
-        self.0.node.pause_for_ever();
         Ok(())
     }
 

@@ -12,7 +12,7 @@ use node::{Node, Worker, version};
 use parking_lot::{Mutex, RwLock};
 use sync::gate::Gate;
 use sys::epoll::{Event, Interest};
-use sys::signal::{Signal, Signals};
+use sys::signal::Signals;
 use sys::title::ProcessTitle;
 
 use crate::keyspace::shard_locks::Shards;
@@ -114,6 +114,7 @@ fn serve(mut config: Config, file: Option<&OsStr>, warnings: &[Warning]) -> Resu
     {
         let mut control = shared.control.lock();
         control.epoll = Some(Arc::clone(&main.epoll));
+        control.signals = Some(signals);
         control.title = title;
         control.show_title(&config);
         let tls = tls::configure(&config).map(|setup| control.tls = setup);
@@ -127,7 +128,7 @@ fn serve(mut config: Config, file: Option<&OsStr>, warnings: &[Warning]) -> Resu
     }
     write_pidfile(&config);
     announce(&config, &shared, file.is_some());
-    run_main(&mut main, &shared, &signals);
+    run_main(&mut main, &shared);
     end(&mut main, &shared, &config);
     Ok(())
 }
@@ -285,23 +286,14 @@ fn announce(config: &Config, shared: &Shared, with_file: bool) {
     crate::process::notify::ready(config);
 }
 
-fn run_main(main: &mut IoThread, shared: &Shared, signals: &Signals) {
+fn run_main(main: &mut IoThread, shared: &Shared) {
     let scripting = &shared.node.scripting;
     let mut ending = false;
     let mut sample_at_ms = 0;
     // As in Redis, what runs is waited for, and nothing begins meanwhile but what ends a script.
     while !(ending && main.has_come_to_end()) {
         main.turn(&mut |main: &mut IoThread, event: Event| match event.token() {
-            SIGNAL_TOKEN => {
-                while let Some(signal) = signals.next() {
-                    let name = match signal {
-                        Signal::Terminate => "SIGTERM",
-                        Signal::Interrupt => "SIGINT",
-                    };
-                    warning!("Received {name} scheduling shutdown...");
-                    shared.control.lock().shutdown.get_or_insert_default();
-                }
-            }
+            SIGNAL_TOKEN => shared.control.lock().take_signals(),
             token => {
                 shared.control.lock().make_room(shared);
                 accept::accept(shared, token, main.steady_ms());
@@ -310,7 +302,10 @@ fn run_main(main: &mut IoThread, shared: &Shared, signals: &Signals) {
         let now_ms = main.steady_ms();
         let mut control = shared.control.lock();
         // It may have been called off.
-        ending = control.shutdown.is_some();
+        let was_ending = std::mem::replace(&mut ending, control.shutdown.is_some());
+        if ending && !was_ending {
+            warning!("User requested shutdown...");
+        }
         match ending {
             true => scripting.end_harmless(),
             false => main.forget_end(),
@@ -330,7 +325,6 @@ fn run_main(main: &mut IoThread, shared: &Shared, signals: &Signals) {
 
 /// Lets the other threads send what they have, closes the sockets and says goodbye.
 fn end(main: &mut IoThread, shared: &Shared, config: &Config) {
-    warning!("User requested shutdown...");
     shared.node.scripting.end_when_busy();
     {
         let mut control = shared.control.lock();

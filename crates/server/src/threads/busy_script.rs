@@ -204,6 +204,7 @@ impl IoThread {
                 }
                 // A signal, which ends the server when the script is over.
                 token if token > MAILBOX_TOKEN => {
+                    self.shared.control.lock().take_signals();
                     self.shared.node.pause_for_ever();
                     self.shared.node.scripting.end_harmless();
                 }

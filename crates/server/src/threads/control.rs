@@ -11,6 +11,7 @@ use node::config::{Config, IoThreads, process_title};
 use node::host::Shutdown;
 use rustls::ServerConfig;
 use sys::epoll::Epoll;
+use sys::signal::{Signal, Signals};
 use sys::title::ProcessTitle;
 
 use crate::net::listener::Listener;
@@ -47,6 +48,8 @@ pub struct Control {
     pub tls: Option<Arc<ServerConfig>>,
     /// Someone asked to end the process.
     pub shutdown: Option<Shutdown>,
+    /// The signals that ask for it.
+    pub signals: Option<Signals>,
     /// The process's score when memory is short.
     pub oom_score: OomScore,
     /// What `ps` shows of the process, if that can be changed, and the name it was started by.
@@ -71,6 +74,18 @@ impl Control {
     /// Control of a process that has not opened anything.
     pub fn new(executable: String, config_file: String) -> Self {
         Self { executable, config_file, ..Self::default() }
+    }
+
+    /// Takes the signals that have come, which ask to end the process.
+    pub fn take_signals(&mut self) {
+        while let Some(signal) = self.signals.as_ref().and_then(Signals::next) {
+            let name = match signal {
+                Signal::Terminate => "SIGTERM",
+                Signal::Interrupt => "SIGINT",
+            };
+            warning!("Received {name} scheduling shutdown...");
+            self.shutdown.get_or_insert_default();
+        }
     }
 
     /// Shows the title that a configuration asks for.

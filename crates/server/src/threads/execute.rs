@@ -513,7 +513,7 @@ impl ExecutionContext<'_> {
             Outcome::ShardInUse => {
                 let (rounds, shard) = (locks.rounds(), locks.take_in_use());
                 let since = waited.unwrap_or_else(ShardWait::begin);
-                Some(ShardWait { rounds, shard, ..since })
+                Some(since.after_try(&self.shared.shards, rounds, shard))
             }
             // Its try is still to come.
             Outcome::MainThread | Outcome::Script => waited,

@@ -50,7 +50,7 @@ pub(crate) const VISIT_WAIT_MAX: Duration = Duration::from_micros(500);
 pub struct ShardWait {
     /// Since when, in microseconds.
     pub since_us: u64,
-    /// How often it has waited for a shard and got it, or found it reserved for another one.
+    /// How often it has found a shard in use or reserved for another one.
     pub rounds: u32,
     /// In whose queue it stands. None: in no queue, and it is tried again without being called.
     pub shard: Option<usize>,
@@ -60,6 +60,14 @@ impl ShardWait {
     /// One that begins now.
     pub(crate) fn begin() -> Self {
         Self { since_us: now_us(), rounds: 0, shard: None }
+    }
+
+    /// The same after another try, which has come so far.
+    pub(crate) fn after_try(self, shards: &Shards, rounds: u32, shard: Option<usize>) -> Self {
+        // It was tried for another reason than that its turn had come. Closing the gate would not
+        // help it: that waits for the same command.
+        let is_as_before = shard.is_some_and(|it| self.shard == Some(it) && shards.is_in_use(it));
+        Self { rounds: if is_as_before { self.rounds } else { rounds }, shard, ..self }
     }
 
     fn ticket(&self, client: u64) -> Ticket {

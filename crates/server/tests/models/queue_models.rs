@@ -17,7 +17,7 @@ use crate::gate::Pass;
 use crate::shard_lock_models::World;
 use crate::shard_locks::{Nobody, ThreadShards, ThreadWaits, Waited};
 use crate::shard_queues::{Owner, Ticket};
-use crate::shim::{Fault, begin_time, give_up_shards, now_us};
+use crate::shim::{Fault, WAITS_MAX, begin_time, give_up_shards, now_us};
 use crate::{fails_with, holds};
 
 /// Schedules of each kind for a model that holds.
@@ -25,6 +25,8 @@ const SCHEDULES: usize = 800;
 /// The most schedules until a planted fault is found.
 const SCHEDULES_TO_FAIL: usize = 5000;
 const SHARD: usize = 0;
+/// The shards of a command on two.
+const BOTH: [usize; 2] = [0, 1];
 /// What passes with each look at the clock, in microseconds: some looks make a reservation, and
 /// some more end it.
 const SHORT_US: u64 = 400;
@@ -159,6 +161,54 @@ impl Client<'_> {
     }
 }
 
+impl Client<'_> {
+    /// Tries a command on two shards once. Returns the shard that it has not got, if it did not
+    /// run, and how often it has come so far.
+    fn tries_both(&self, waited: Waited) -> (Option<usize>, u32) {
+        let world = &self.queues.world;
+        let waits = ThreadWaits::default();
+        let locks = ThreadShards::enter(&world.shards, Some(&self.pass), &world.busy, &Nobody);
+        let locks = locks.waiting(&waits, waited);
+        let done = locks.many(&BOTH, |_| {
+            thread::yield_now();
+            BOTH.iter().for_each(|shard| world.add(*shard));
+        });
+        let (in_use, rounds) = (locks.take_in_use(), locks.rounds());
+        assert_eq!(in_use.is_some(), done.is_err());
+        drop(locks);
+        waits.take_calls();
+        (in_use, rounds)
+    }
+
+    /// Runs a command on two shards. As its thread does, it tries when it is the first of the shard
+    /// for which it waits, and that is free. It is not put aside without end.
+    fn runs_both(&self) {
+        let shards = &self.queues.world.shards;
+        let (mut waited, mut stood, mut tries) = (Waited::default(), None, 0);
+        loop {
+            let (in_use, rounds) = self.tries_both(waited);
+            tries += 1;
+            let ticket = waited.ticket.unwrap_or_else(|| self.ticket());
+            if let Some(shard) = stood.filter(|stood| in_use != Some(*stood)) {
+                shards.leave_queue(shard, ticket);
+            }
+            let Some(shard) = in_use else { return };
+            assert!(tries <= WAITS_MAX, "put aside {tries} times");
+            PUT_ASIDE.set(PUT_ASIDE.get() + 1);
+            if !Fault::ForgetsRounds.is_planted() {
+                waited.rounds = rounds;
+            }
+            (waited.ticket, stood) = (Some(ticket), Some(shard));
+            shards.stand_in_queue(shard, ticket, Owner { thread: self.thread, slot: 0 });
+            while shards.is_in_use(shard)
+                || shards.first_in_queue(shard, self.thread) != Some(ticket)
+            {
+                thread::yield_now();
+            }
+        }
+    }
+}
+
 fn waits_anyway() -> bool {
     Fault::TakesAnyway.is_planted()
 }
@@ -243,6 +293,36 @@ fn a_client_that_leaves() {
     })];
     threads.extend([1, 2].map(|thread| queues.spawn(thread, |client| client.runs(true))));
     end(&queues, threads, 2);
+}
+
+/// Two clients with commands on the same two shards. Others have one of them in between, so that
+/// each may be called for the shard that the other one needs next, and hold what it has itself.
+fn clients_that_need_both() {
+    let queues = Queues::new(3, LONG_US);
+    let mut threads: Vec<_> =
+        (0..2).map(|thread| queues.spawn(thread, |client| client.runs_both())).collect();
+    threads.push(queues.spawn(2, |client| {
+        let world = &client.queues.world;
+        for shard in BOTH {
+            world.execute(&client.pass, |world, locks| world.add_on_one(locks, shard));
+        }
+    }));
+    threads.into_iter().for_each(|thread| thread.join().expect("it ends"));
+    assert_eq!(BOTH.map(|shard| queues.world.read(shard)), [3, 3], "an update was lost");
+    let first = BOTH.map(|shard| queues.world.shards.first_in_queue(shard, 0));
+    assert_eq!(first, [None, None], "someone stands in a queue for ever");
+}
+
+#[test]
+fn who_needs_several_shards_is_put_aside_a_number_of_times() {
+    PUT_ASIDE.set(0);
+    holds(SCHEDULES, clients_that_need_both);
+    assert!(PUT_ASIDE.get() > 0, "nobody found a shard in use");
+}
+
+#[test]
+fn who_forgets_how_often_it_has_come_is_put_aside_without_end() {
+    fails_with(Fault::ForgetsRounds, "put aside", SCHEDULES_TO_FAIL, clients_that_need_both);
 }
 
 #[test]

@@ -142,6 +142,8 @@ pub(crate) enum Fault {
     TakesAnyway,
     /// A reservation has no end.
     EndlessReservation,
+    /// A command on several shards that is put aside begins to count anew.
+    ForgetsRounds,
     /// Who is closed stays in the queue.
     StaysInQueue,
     /// WATCH does not register at a shard that is busy.

@@ -1,6 +1,7 @@
 //! The end of a server beside commands that run: they are waited for, and nothing begins any more
 //! but what ends them.
 
+use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -8,13 +9,19 @@ use std::time::Duration;
 
 use crate::client::{encode, request};
 use crate::server::eventually;
-use crate::{Client, Server};
+use crate::{Client, Server, Value};
 
 /// Runs for about 50 ms, so that hardly ever none of four threads runs it.
 const SHORT: &[u8] = b"local t = os.clock() while os.clock() - t < 0.05 do end return 1";
 const ENDLESS: &[u8] = b"redis.call('get', KEYS[1]) while true do end";
+const READS: &[u8] = b"#!lua flags=no-writes\nredis.call('get', KEYS[1]) while true do end";
+/// Runs for a second, and cannot be killed.
+const WRITES_FOR_A_WHILE: &[u8] = b"redis.call('incr', KEYS[1])
+    local t = os.clock() while os.clock() - t < 1 do end return 'done'";
 const WRITES: &[u8] = b"while true do redis.call('incr', KEYS[1]) end";
 const KILLED: &str = "ERR Script killed by user with SCRIPT KILL...";
+const CALLED_OFF: &str = "ERR Errors trying to SHUTDOWN. Check logs.";
+const BEGUN: &str = "User requested shutdown...";
 const BUSY: &str =
     "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.";
 /// Nobody who is held back is answered within this time.
@@ -85,17 +92,23 @@ fn shutdown_ends_a_server_on_which_scripts_follow_one_another() {
 
 #[test]
 fn nothing_begins_after_shutdown_but_what_ends_a_script() {
-    let mut server = start(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("socket");
+    let mut server = start(&["--unixsocket", socket.to_str().unwrap()]);
     let (mut runner, [mut first, mut second, mut third, mut fourth]) = begin(&server, ENDLESS);
-    first.send("SHUTDOWN");
-    first.is_closed();
+    first.send_raw(&[request("SHUTDOWN"), request("INCR n")].concat());
+    server.wait_for_log(BEGUN);
     second.send_raw(&[request("INCR n"), request("INCR n")].concat());
     third.send_raw(&encode(&[b"EVAL", b"return redis.call('incr', 'n')", b"0"]));
     assert!(second.is_silent_for(WHILE), "executed: {:?}", second.read());
     assert!(third.is_silent_for(WHILE), "executed: {:?}", third.read());
+    assert!(first.is_silent_for(WHILE), "answered: {:?}", first.read());
     eventually("the script is killed", || fourth.ask("SCRIPT KILL").text() == "OK");
     // What is on its way arrives.
     assert!(runner.read().text().starts_with(KILLED));
+    // Who has sent SHUTDOWN and sees that its connection has ended connects nowhere.
+    first.is_closed();
+    assert!(UnixStream::connect(&socket).is_err());
     for client in [&mut runner, &mut second, &mut third, &mut fourth] {
         client.is_closed();
     }
@@ -108,11 +121,13 @@ fn shutdown_is_called_off_while_it_waits_for_a_script() {
     let (mut runner, [mut first, mut second, mut third]) = begin(&server, ENDLESS);
     let refusal = "ERR No shutdown in progress.";
     assert_eq!(third.ask("SHUTDOWN ABORT").text(), refusal);
-    first.send("SHUTDOWN");
-    first.is_closed();
+    first.send_raw(&[request("SHUTDOWN"), request("PING")].concat());
+    server.wait_for_log(BEGUN);
     second.send("INCR n");
     assert!(second.is_silent_for(WHILE), "executed: {:?}", second.read());
     assert_eq!(third.ask("SHUTDOWN ABORT").text(), "OK");
+    assert_eq!(first.read().text(), CALLED_OFF);
+    assert_eq!(first.read().text(), "PONG");
     assert_eq!(second.read().int(), 1);
     assert_eq!(third.ask("SHUTDOWN ABORT").text(), refusal);
     third.ok("SCRIPT KILL");
@@ -120,6 +135,40 @@ fn shutdown_is_called_off_while_it_waits_for_a_script() {
     assert_eq!(runner.ask("INCR n").int(), 2);
     server.signal("TERM");
     assert!(server.wait().success());
+}
+
+#[test]
+fn a_pause_outlives_a_shutdown_that_is_called_off() {
+    let server = start(&[]);
+    server.client().ok("CLIENT PAUSE 100000 WRITE");
+    let (mut runner, [mut first, mut second, mut third]) = begin(&server, READS);
+    first.send("SHUTDOWN");
+    server.wait_for_log(BEGUN);
+    second.send("GET n");
+    assert!(second.is_silent_for(WHILE), "executed: {:?}", second.read());
+    assert_eq!(third.ask("SHUTDOWN ABORT").text(), "OK");
+    assert_eq!(first.read().text(), CALLED_OFF);
+    assert_eq!(second.read(), Value::Nil);
+    second.send("INCR n");
+    assert!(second.is_silent_for(WHILE), "executed: {:?}", second.read());
+    third.ok("CLIENT UNPAUSE");
+    assert_eq!(second.read().int(), 1);
+    third.ok("SCRIPT KILL");
+    assert!(runner.read().text().starts_with(KILLED));
+}
+
+#[test]
+fn a_signal_is_called_off_beside_a_busy_script_on_the_only_thread() {
+    let server = Server::start(&["--io-threads", "1", "--busy-reply-threshold", "30"]);
+    let (mut runner, mut other) = (server.client(), server.client());
+    runner.send_raw(&encode(&[b"EVAL", WRITES_FOR_A_WHILE, b"1", b"held"]));
+    eventually("the script is busy", || other.ask("GET held").text() == BUSY);
+    server.signal("TERM");
+    server.wait_for_log("Received SIGTERM");
+    assert_eq!(other.ask("SHUTDOWN ABORT").text(), "OK");
+    assert_eq!(other.ask("SHUTDOWN ABORT").text(), "ERR No shutdown in progress.");
+    assert_eq!(runner.read().text(), "done");
+    assert_eq!(runner.ask("INCR held").int(), 2);
 }
 
 #[test]

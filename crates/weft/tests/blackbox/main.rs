@@ -12,6 +12,7 @@ mod bench;
 mod busy;
 mod client;
 mod client_limit;
+mod configuration;
 mod connections;
 mod control_group;
 mod delays;

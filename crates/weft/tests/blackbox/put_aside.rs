@@ -3,8 +3,11 @@
 //!
 //! The slow command is a script that runs until it is killed.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::client::encode;
 use crate::server::eventually;
@@ -160,7 +163,7 @@ fn requests_of_one_client_stay_in_order() {
 }
 
 /// Queued commands, and whether EXEC waits for a key that is in use and none of theirs.
-const QUEUED: [(&str, bool); 13] = [
+const QUEUED: [(&str, bool); 14] = [
     ("INFO", false),
     ("MEMORY STATS", false),
     ("CONFIG GET maxmemory", false),
@@ -174,6 +177,8 @@ const QUEUED: [(&str, bool); 13] = [
     // They are answered when all that had begun is over.
     ("ACL SETUSER somebody on", true),
     ("CLIENT PAUSE 0 WRITE", true),
+    // Nobody sees half of what several of them change.
+    ("CONFIG SET slowlog-max-len 200", true),
     ("FLUSHDB", true),
 ];
 
@@ -196,6 +201,33 @@ fn a_transaction_that_looks_at_all_shards_stops_nobody() {
         assert!(!matches!(reply.items(), [Value::Error(_)]), "{words}: {reply:?}");
         if !waits {
             slow.end();
+        }
+    }
+}
+
+/// What needs all keys, and what a script replies that calls it.
+const NEEDS_ALL: [(&str, &str); 4] = [
+    ("'FLUSHALL'", "+OK"),
+    ("'SWAPDB', 1, 2", "+OK"),
+    ("'KEYS', 'none'", "[]"),
+    ("'SORT', KEYS[1], 'BY', 'w_*'", "[]"),
+];
+
+#[test]
+fn a_script_that_needs_all_keys_stops_nobody() {
+    let server = server(&[]);
+    let key = key_beside(&server, &["mine", "none"]);
+    for (call, reply) in NEEDS_ALL {
+        let script = format!("redis.call('GET', 'mine') return redis.call({call})");
+        // The first time, and when it is known what it needs.
+        for time in 0..2 {
+            let (mut slow, [mut waiting]) = Slow::start(&server, &key);
+            waiting.send_raw(&encode(&[b"EVAL", script.as_bytes(), b"1", b"none"]));
+            slow.stops_only(&mut waiting);
+            assert_eq!(slow.neighbour.ask("STRLEN mine").int(), 0, "{call} {time}");
+            assert_eq!(slow.neighbour.ask("SCARD none").int(), 0, "{call} {time}");
+            slow.end();
+            assert_eq!(format!("{:?}", waiting.read()), reply, "{call} {time}");
         }
     }
 }
@@ -285,7 +317,7 @@ fn slow_commands_that_follow_one_another_do_not_overtake_who_waits() {
     slow.end();
     // Its thread has other work all the time.
     let (replied, reply) = mpsc::channel();
-    let awaits = std::thread::spawn(move || replied.send(waiting.read().int()));
+    let awaits = thread::spawn(move || replied.send(waiting.read().int()));
     let overtaken = loop {
         assert_eq!(busy.ask("PING").text(), "PONG");
         if let Ok(count) = reply.try_recv() {
@@ -312,7 +344,7 @@ fn clients_that_wait_change_threads() {
     assert_eq!(other.read().items().len(), 2);
 }
 
-/// What a client waits for, a command that feeds it, and which type the slow command looks at.
+/// What a client waits for, and a command that feeds it.
 const FED: [(&str, &str); 3] = [
     ("BLPOP key 0", "RPUSH key element"),
     ("BZPOPMIN key 0", "ZADD key 1 member"),
@@ -322,7 +354,7 @@ const FED: [(&str, &str); 3] = [
 #[test]
 fn who_feeds_a_client_that_waits_gets_its_turn() {
     for (wait, feed) in FED {
-        let server = server(&[]);
+        let server = Server::start(&["--io-threads", "4", "--io-threads-always-active", "yes"]);
         let mut waiting = server.client();
         waiting.send(wait);
         let mut probe = server.client();
@@ -332,10 +364,51 @@ fn who_feeds_a_client_that_waits_gets_its_turn() {
         feeding.iter_mut().for_each(|client| client.send(feed));
         feeding.iter_mut().for_each(silent);
         slow.end();
+        let ended = Instant::now();
         for client in &mut feeding {
             let reply = client.read();
             assert!(matches!(reply, Value::Int(_) | Value::Bulk(_)), "{feed}: {reply:?}");
         }
         assert!(matches!(waiting.read(), Value::Array(_)), "{wait}");
+        // It takes a millisecond, and took many seconds when they handed the key to one another.
+        assert!(ended.elapsed() < Duration::from_secs(2), "{feed}: {:?}", ended.elapsed());
     }
+}
+
+/// Commands that stop all others.
+const STOP: [&str; 4] = ["FLUSHALL", "FLUSHDB", "SWAPDB 0 1", "SORT none BY w_*"];
+
+/// Scripts that begin while such a command waits. There are four moments at each of which it waits
+/// for those that run then; it looks once in a turn, in which its thread has run three. Until it
+/// waits no more, after five seconds, there are several times as many.
+const BEGUN_MAX: usize = 200;
+
+#[test]
+fn who_stops_all_others_is_not_kept_waiting_by_scripts_that_follow_one_another() {
+    let server = Server::start(&["--io-threads", "4", "--io-threads-always-active", "yes"]);
+    let (begun, ended) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
+    let streams: Vec<_> = (0..8)
+        .map(|number| {
+            let (begun, ended, mut client) =
+                (Arc::clone(&begun), Arc::clone(&ended), server.client());
+            let script = encode(&[b"EVAL", TEN_MS, b"1", format!("key{number}").as_bytes()]);
+            thread::spawn(move || {
+                while !ended.load(Ordering::Relaxed) {
+                    begun.fetch_add(1, Ordering::Relaxed);
+                    client.send_raw(&script);
+                    assert!(client.read().int() > 0);
+                }
+            })
+        })
+        .collect();
+    let mut client = server.client();
+    eventually("scripts run", || begun.load(Ordering::Relaxed) > 20);
+    for command in STOP {
+        let before = begun.load(Ordering::Relaxed);
+        client.ask(command);
+        let others = begun.load(Ordering::Relaxed) - before;
+        assert!(others <= BEGUN_MAX, "{command} waited for {others} scripts");
+    }
+    ended.store(true, Ordering::Relaxed);
+    streams.into_iter().for_each(|stream| stream.join().unwrap());
 }

@@ -111,11 +111,12 @@ pub fn run(
         stream.set_nonblocking(false).map_err(Error::io("make a socket blocking"))?;
         send(stream, &bytes)?;
         stream.set_nonblocking(true).map_err(Error::io("make a socket non-blocking"))?;
-        busy.push(Busy { stream, counter: ReplyCounter::default(), tally: Tally::default() });
+        let counter = ReplyCounter::new(template.answer());
+        busy.push(Busy { stream, counter, tally: Tally::default() });
     }
     let (start, mut buffer) = (Instant::now(), vec![0; READ_BYTES]);
     loop {
-        busy.retain(|busy| busy.tally.replies < row.times);
+        busy.retain(|busy| busy.tally.requests < row.times);
         if busy.is_empty() {
             return Ok(());
         }

@@ -46,7 +46,7 @@ pub struct Row {
     pub before: &'static [Fill],
     /// Further connections.
     pub crowd: Option<Crowd>,
-    /// The commands, each on a connection to itself, 5 ms apart.
+    /// The commands, each on a connection to itself, 5 ms apart. A transaction is one.
     pub commands: &'static [&'static str],
     /// How many times the commands are sent in one pipeline.
     pub times: u64,
@@ -181,6 +181,27 @@ pub const TABLE: &[Row] = &[
         "sort-info",
         "INFO beside SORT .. STORE of N",
         &["SORT list STORE sorted", "INFO everything"],
+    )
+    .data(LIST),
+    Row::new(
+        "sort-flushall",
+        "FLUSHALL beside SORT .. STORE of N",
+        &["SORT list STORE sorted", "FLUSHALL"],
+    )
+    .before(LIST),
+    Row::new(
+        "sort-exec-config",
+        "EXEC with CONFIG SET beside SORT .. STORE of N",
+        &[
+            "SORT list STORE sorted",
+            "MULTI ; CONFIG SET slowlog-max-len 128 ; GET unrelated ; EXEC",
+        ],
+    )
+    .data(LIST),
+    Row::new(
+        "sort-exec-pause",
+        "EXEC with CLIENT PAUSE WRITE beside SORT .. STORE of N",
+        &["SORT list STORE sorted", "MULTI ; CLIENT PAUSE 1 WRITE ; GET unrelated ; EXEC"],
     )
     .data(LIST),
     Row::new("zpopmin", "ZPOPMIN of N members", &["ZPOPMIN doomed {N}"]).data(ZSET).before(DOOMED),
