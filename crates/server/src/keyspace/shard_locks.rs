@@ -257,8 +257,8 @@ impl<'a> ThreadShards<'a> {
         self
     }
 
-    /// How often the command that did not get its shards has found one in use or reserved. It goes on
-    /// from here when it is tried again, so that it gets them in the end.
+    /// How often the command that did not get its shards has found one in use or reserved. It goes
+    /// on from here when it is tried again, so that it gets them in the end.
     pub fn rounds(&self) -> u32 {
         self.tries.get().rounds
     }
