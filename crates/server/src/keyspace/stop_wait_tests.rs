@@ -81,7 +81,9 @@ fn who_asks_for_the_same_is_not_taken_for_someone_at_work() {
     let gate = Gate::new(3);
     let [own, asking, working] = [(); 3].map(|()| gate.register().expect("there are three"));
     let stoppers = Stoppers::new();
-    [&own, &asking, &working].into_iter().for_each(|pass| drop(pass.enter()));
+    [&own, &asking, &working].into_iter().for_each(|pass| {
+        pass.enter();
+    });
     stoppers.0.lock().push(own.number());
     let mut period = own.grace_period();
     assert!(!stoppers.all_left_ask(&mut period));
