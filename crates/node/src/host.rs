@@ -51,9 +51,9 @@ pub trait ShardLocks: ShardAccess + GateAccess {
     fn exclusive<R>(&self, work: impl FnOnce(&mut dyn HeldShards) -> R) -> Result<R, ScriptError>;
 
     /// The command has had the shards of its keys, has found that it needs more, and lets go of
-    /// them without having done anything. Until it is over it keeps its turn: it takes what is free,
-    /// whoever has waited for longer. Otherwise several such commands call one another for the
-    /// first shard, and nobody gets as far as the second.
+    /// them without having done anything. Until it is over it keeps its turn: it takes what is
+    /// free, whoever has waited for longer. Otherwise several such commands call one another for
+    /// the first shard, and nobody gets as far as the second.
     fn keep_turn(&self);
 
     /// Whether a command that needs [all shards](Self::exclusive) may stop the others now: those
