@@ -91,5 +91,6 @@ fn leave<L: ShardLocks>(worker: &mut Worker, waiter: &Arc<Waiter>, locks: &L) ->
         }
     }
     worker.node.waits.remove(waiter.record.id);
+    waiter.record.set_wait_bytes(0);
     true
 }
