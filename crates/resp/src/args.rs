@@ -43,6 +43,59 @@ impl Span {
     }
 }
 
+/// The arguments of a request that outlives the buffer it was received in: copied, one behind the
+/// other.
+#[derive(Clone, Debug, Default)]
+pub struct CopiedArgs {
+    buffer: Vec<u8>,
+    spans: Vec<Span>,
+    own: Vec<Arc<Vec<u8>>>,
+}
+
+impl CopiedArgs {
+    /// Copies of arguments.
+    pub fn of<'a>(args: impl Iterator<Item = &'a [u8]> + Clone) -> Self {
+        let mut copied = Self::default();
+        copied.reserve(args.clone().count(), args.clone().map(<[u8]>::len).sum());
+        args.for_each(|arg| copied.push(arg));
+        copied
+    }
+
+    fn reserve(&mut self, args: usize, bytes: usize) {
+        self.spans.reserve_exact(args);
+        self.buffer.reserve_exact(bytes.min(OWN as usize));
+    }
+
+    fn push(&mut self, arg: &[u8]) {
+        let start = self.buffer.len();
+        if arg.len() < (OWN as usize).saturating_sub(start) {
+            self.buffer.extend_from_slice(arg);
+            self.spans.push(Span::new(start, arg.len()));
+        } else {
+            // No span reaches that far.
+            self.share(&Arc::new(arg.to_vec()));
+        }
+    }
+
+    fn share(&mut self, own: &Arc<Vec<u8>>) {
+        self.spans.push(Span::own(self.own.len()));
+        self.own.push(Arc::clone(own));
+    }
+
+    /// The arguments.
+    pub fn args(&self) -> Args<'_> {
+        Args::new(&self.buffer, &self.spans, &self.own)
+    }
+
+    /// Bytes of memory that they take, about; shared ones included.
+    pub fn memory_bytes(&self) -> usize {
+        const OWN_BYTES: usize = 64;
+        self.buffer.capacity()
+            + self.spans.capacity() * size_of::<Span>()
+            + self.own.iter().map(|own| OWN_BYTES + own.len()).sum::<usize>()
+    }
+}
+
 /// The arguments of one request, the command's name first.
 #[derive(Clone, Copy, Debug)]
 pub struct Args<'a> {
@@ -105,6 +158,19 @@ impl<'a> Args<'a> {
     pub fn to_owned_args(&self) -> Vec<Arc<Vec<u8>>> {
         let copy = |at| self.own(at).map_or_else(|| Arc::new(self.text(at).to_vec()), Arc::clone);
         (0..self.len()).map(copy).collect()
+    }
+
+    /// The same in one buffer, for a request that waits for long.
+    pub fn copied(&self) -> CopiedArgs {
+        let all = || (0..self.len()).map(|at| (self.text(at), self.own(at)));
+        let bytes = all().filter(|(_, own)| own.is_none()).map(|(arg, _)| arg.len()).sum();
+        let mut copied = CopiedArgs::default();
+        copied.reserve(self.len(), bytes);
+        all().for_each(|(arg, own)| match own {
+            Some(own) => copied.share(own),
+            None => copied.push(arg),
+        });
+        copied
     }
 
     /// The arguments from `index` on as a request, whose name is the first of them.

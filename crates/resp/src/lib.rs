@@ -10,7 +10,7 @@ pub mod out;
 pub mod reply;
 pub mod request;
 
-pub use args::{Args, Span};
+pub use args::{Args, CopiedArgs, Span};
 pub use out::Out;
 pub use reply::Reply;
 pub use request::{Limits, Parsed, Parser, ProtocolError};

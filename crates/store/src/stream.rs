@@ -65,6 +65,13 @@ impl Edit<'_, Stream> {
         let _ = self.record_mut();
     }
 
+    /// Marks its groups as changed, and the entries as what they were. As in Redis this is no
+    /// change for those who watch or track the key: a transaction does not fail because someone
+    /// reads from a group.
+    pub fn set_groups_changed(&mut self) {
+        self.mark_part_changed();
+    }
+
     /// Removes the oldest entries. Returns how many.
     pub fn trim(&mut self, trim: &Trim) -> u64 {
         let (removed, garbage) = self.stream_unchanged_mut().trim(trim);
@@ -78,7 +85,7 @@ impl Edit<'_, Stream> {
     /// Removes a group. Returns whether it was there.
     pub fn remove_group(&mut self, name: &[u8]) -> bool {
         let Some(group) = self.stream_unchanged_mut().groups.remove(name) else { return false };
-        self.set_changed();
+        self.set_groups_changed();
         let mut garbage = Entries::new();
         garbage.groups.add(name, group);
         self.discard(Some(garbage));

@@ -52,6 +52,12 @@ pub struct BlockedClient {
     pub target: Option<u64>,
 }
 
+/// What a client's place in the queue of a key takes beside the key's name, in bytes, about.
+pub const PLACE_BYTES: usize = 256;
+
+/// Room for keys that a shard keeps when fewer are waited for.
+const KEYS_KEPT: usize = 8;
+
 /// The blocked clients of one shard.
 #[derive(Debug, Default)]
 pub struct Waiters {
@@ -114,6 +120,8 @@ impl Waiters {
         }
         let queue = Queue { db, key: key.bytes.into(), clients: VecDeque::from([client]) };
         let queues = self.queues.entry(key.hash).or_default();
+        // Hardly ever do keys share a hash.
+        queues.of_keys.reserve_exact(1);
         queues.of_keys.push(queue);
         queues.count_target(client.target);
         true
@@ -154,6 +162,10 @@ impl Waiters {
             queues.of_keys.retain(|queue| !queue.clients.is_empty());
             if queues.of_keys.is_empty() {
                 self.queues.remove(&key.hash);
+                let kept = KEYS_KEPT.max(2 * self.queues.len());
+                if self.queues.capacity() > 4 * kept {
+                    self.queues.shrink_to(kept);
+                }
             }
         }
         true
@@ -274,5 +286,14 @@ mod tests {
         assert!(!waiters.leave(0, key(b"l"), 1));
         assert!(!waiters.is_awaited(7));
         assert!(waiters.queues.is_empty());
+        // Nor of their room.
+        let keys = |hash: u64| Key { bytes: b"k", hash };
+        for hash in 0..10_000 {
+            waiters.add(0, keys(hash), a);
+        }
+        for hash in 0..10_000 {
+            assert!(waiters.leave(0, keys(hash), 1));
+            assert!(waiters.queues.capacity() <= 4 * KEYS_KEPT.max(2 * waiters.queues.len()));
+        }
     }
 }

@@ -5,6 +5,10 @@
 //! part. So a change costs as much as there are threads, and what comes while a thread has not kept
 //! up with telling adds to one list.
 //!
+//! A member that sends requests is told before that of what it has not been told: it catches up.
+//! What it is told then costs as much as the keys, however many members there are. It may be told
+//! of them again with the others.
+//!
 //! ```text
 //!   note(key)  --+--> part of thread 1: {k1, k2}  members a, b    take(1) -> {k1, k2} for a, b
 //!                +--> part of thread 2: {k2}      members c
@@ -28,10 +32,19 @@ const KEY_BYTES: usize = 64;
 /// The source of a change that no command of a client has made.
 pub const NOBODY: u64 = 0;
 
+/// The last change of a key.
+#[derive(Clone, Copy, Debug)]
+struct Change {
+    /// The client that has made it.
+    source: u64,
+    /// Its number among those of the part.
+    number: u64,
+}
+
 /// Keys that have changed, each with the client that has changed it last.
 #[derive(Clone, Debug, Default)]
 pub struct ChangedKeys {
-    keys: BTreeMap<Box<[u8]>, u64>,
+    keys: BTreeMap<Box<[u8]>, Change>,
     bytes: usize,
     /// They were too many.
     all: bool,
@@ -42,12 +55,12 @@ impl ChangedKeys {
         self.keys.is_empty() && !self.all
     }
 
-    fn add(&mut self, key: &[u8], source: u64) {
+    fn add(&mut self, key: &[u8], change: Change) {
         if self.all {
             return;
         }
         if let Some(last) = self.keys.get_mut(key) {
-            *last = source;
+            *last = change;
             return;
         }
         self.bytes += key.len() + KEY_BYTES;
@@ -55,7 +68,14 @@ impl ChangedKeys {
             *self = Self { all: true, ..Self::default() };
             return;
         }
-        self.keys.insert(key.into(), source);
+        self.keys.insert(key.into(), change);
+    }
+
+    /// Those that have changed after this change.
+    fn since(&self, number: u64) -> Self {
+        let newer = self.keys.iter().filter(|(_, change)| change.number > number);
+        let keys = newer.map(|(key, change)| (key.clone(), *change)).collect();
+        Self { keys, bytes: self.bytes, all: self.all }
     }
 
     /// Whether they were too many to name.
@@ -65,32 +85,44 @@ impl ChangedKeys {
 
     /// Whether a client is the one that has changed some of them last.
     pub fn has_source(&self, client: u64) -> bool {
-        self.keys.values().any(|source| *source == client)
+        self.keys.values().any(|change| change.source == client)
     }
 
     /// The array of their names in the protocol, but for those that one client has changed last.
     /// None: no other is left.
     pub fn encode(&self, but: Option<u64>) -> Option<Vec<u8>> {
-        let is_told = |source: &u64| but.is_none_or(|client| client != *source);
-        let count = self.keys.values().filter(|source| is_told(source)).count();
+        let is_told = |change: &Change| but.is_none_or(|client| client != change.source);
+        let count = self.keys.values().filter(|change| is_told(change)).count();
         if count == 0 {
             return None;
         }
         let mut out = Out::default();
         let mut reply = Reply::new(&mut out, false);
         reply.array(count);
-        let told = self.keys.iter().filter(|(_, source)| is_told(source));
+        let told = self.keys.iter().filter(|(_, change)| is_told(change));
         told.for_each(|(name, _)| reply.bulk(name));
         Some(out.bytes)
     }
 }
 
 #[derive(Debug)]
+struct Member<M> {
+    client: u64,
+    member: M,
+    /// The number of the last change that it has been told of by itself.
+    told: u64,
+}
+
+#[derive(Debug)]
 struct Part<M> {
     thread: usize,
     /// By ascending number.
-    members: Vec<(u64, M)>,
+    members: Vec<Member<M>>,
     changed: ChangedKeys,
+    /// Changes so far.
+    changes: u64,
+    /// The thread knows that there is something.
+    knows: bool,
 }
 
 /// What a thread tells its members.
@@ -125,7 +157,7 @@ impl<M: Clone> Audience<M> {
         let mut parts = self.parts.lock();
         let is_member = |part: &Part<M>| part.place(client).is_ok();
         if !parts.iter().any(is_member) {
-            add(&mut parts, (client, member), thread);
+            add(&mut parts, Member { client, member, told: 0 }, thread);
         }
     }
 
@@ -146,52 +178,63 @@ impl<M: Clone> Audience<M> {
         }
         let changed = part.changed.clone();
         let member = take_out(&mut parts, client)?;
-        add(&mut parts, (client, member), thread);
+        add(&mut parts, Member { client, member, told: 0 }, thread);
         (!changed.is_empty()).then_some(changed)
     }
 
-    /// Notes that a client, or [`NOBODY`], has changed a key. Calls `tell` for each thread that has
-    /// not been told that there is something to [take](Self::take).
+    /// Notes that a client, or [`NOBODY`], has changed a key. Calls `tell` for each thread that
+    /// does not know that there is something to [take](Self::take).
     pub fn note(&self, key: &[u8], source: u64, mut tell: impl FnMut(usize)) {
         for part in self.parts.lock().iter_mut() {
-            if part.changed.is_empty() {
+            if !std::mem::replace(&mut part.knows, true) {
                 tell(part.thread);
             }
-            part.changed.add(key, source);
+            part.changes += 1;
+            part.changed.add(key, Change { source, number: part.changes });
         }
     }
 
-    /// How many members a thread has that have not been told of changes.
-    pub fn untold(&self, thread: usize) -> usize {
-        let parts = self.parts.lock();
-        let part = parts.iter().find(|part| part.thread == thread && !part.changed.is_empty());
-        part.map_or(0, |part| part.members.len())
+    /// Takes what one client of a thread has not been told, before the others are.
+    pub fn catch_up(&self, client: u64, thread: usize) -> Option<ChangedKeys> {
+        let mut parts = self.parts.lock();
+        let part = parts.iter_mut().find(|part| part.thread == thread)?;
+        let member = part.place(client).ok()?;
+        let is_alone = part.members.len() == 1;
+        let told = std::mem::replace(&mut part.members[member].told, part.changes);
+        if part.changed.is_empty() || told == part.changes {
+            return None;
+        }
+        Some(if is_alone { std::mem::take(&mut part.changed) } else { part.changed.since(told) })
     }
 
-    /// Takes what a thread has to tell.
+    /// Takes what a thread has to tell, which it knows of no more.
     pub fn take(&self, thread: usize) -> Option<Round<M>> {
         let mut parts = self.parts.lock();
-        let is_ready = |part: &&mut Part<M>| part.thread == thread && !part.changed.is_empty();
-        let part = parts.iter_mut().find(is_ready)?;
-        let members = part.members.iter().map(|(_, member)| member.clone()).collect();
+        let part = parts.iter_mut().find(|part| part.thread == thread)?;
+        part.knows = false;
+        if part.changed.is_empty() {
+            return None;
+        }
+        let untold = part.members.iter().filter(|member| member.told < part.changes);
+        let members = untold.map(|member| member.member.clone()).collect();
         Some(Round { members, changed: std::mem::take(&mut part.changed) })
     }
 }
 
 impl<M> Part<M> {
     fn place(&self, client: u64) -> Result<usize, usize> {
-        self.members.binary_search_by_key(&client, |(id, _)| *id)
+        self.members.binary_search_by_key(&client, |member| member.client)
     }
 }
 
-fn add<M>(parts: &mut Vec<Part<M>>, member: (u64, M), thread: usize) {
+fn add<M>(parts: &mut Vec<Part<M>>, member: Member<M>, thread: usize) {
     let at = parts.iter().position(|part| part.thread == thread).unwrap_or_else(|| {
         let changed = ChangedKeys::default();
-        parts.push(Part { thread, members: Vec::new(), changed });
+        parts.push(Part { thread, members: Vec::new(), changed, changes: 0, knows: false });
         parts.len() - 1
     });
     let part = &mut parts[at];
-    if let Err(place) = part.place(member.0) {
+    if let Err(place) = part.place(member.client) {
         part.members.insert(place, member);
     }
 }
@@ -201,7 +244,7 @@ fn take_out<M>(parts: &mut Vec<Part<M>>, client: u64) -> Option<M> {
     let found =
         parts.iter().enumerate().find_map(|(at, part)| Some((at, part.place(client).ok()?)));
     let (at, place) = found?;
-    let (_, member) = parts[at].members.remove(place);
+    let Member { member, .. } = parts[at].members.remove(place);
     if parts[at].members.is_empty() {
         parts.swap_remove(at);
     }
@@ -243,6 +286,35 @@ mod tests {
     }
 
     #[test]
+    fn who_has_caught_up_is_told_what_is_new() {
+        let audience = Audience::new(b"");
+        (1..4).for_each(|client| audience.join(client, client, 2));
+        let told = std::cell::Cell::new(0);
+        let note = |key: &str| audience.note(key.as_bytes(), NOBODY, |_| told.set(told.get() + 1));
+        let caught_up =
+            |client: u64| audience.catch_up(client, 2).map(|changed| text(&changed, None).unwrap());
+        assert_eq!(caught_up(1), None);
+        note("a");
+        note("b");
+        assert_eq!(caught_up(1).unwrap(), "*2\r\n$1\r\na\r\n$1\r\nb\r\n");
+        assert_eq!((caught_up(1), audience.catch_up(2, 1).is_some()), (None, false));
+        note("a");
+        assert_eq!(caught_up(1).unwrap(), "*1\r\n$1\r\na\r\n");
+        let round = audience.take(2).unwrap();
+        assert_eq!((round.members, round.changed.keys.len()), (vec![2, 3], 2));
+        assert_eq!(caught_up(2), None);
+        note("c");
+        assert_eq!(caught_up(2).unwrap(), "*1\r\n$1\r\nc\r\n");
+        assert!(!audience.leave(2) && !audience.leave(3));
+        // Nobody else has to be told, and the thread does not know.
+        assert_eq!(caught_up(1).unwrap(), "*1\r\n$1\r\nc\r\n");
+        note("d");
+        assert_eq!(audience.take(2).unwrap().members, [1]);
+        assert!(audience.take(2).is_none());
+        assert_eq!(told.get(), 2);
+    }
+
+    #[test]
     fn too_many_keys_are_all_keys() {
         let audience = Audience::new(b"");
         audience.join(1, (), 0);
@@ -261,6 +333,7 @@ mod tests {
         Leave(u64),
         Relocate(u64, usize),
         Note(u8),
+        CatchUp(u64, usize),
         Take(usize),
     }
 
@@ -270,6 +343,7 @@ mod tests {
             1 => (1u64..5).prop_map(Step::Leave),
             1 => (1u64..5, 0usize..3).prop_map(|(client, thread)| Step::Relocate(client, thread)),
             4 => (0u8..10).prop_map(Step::Note),
+            2 => (1u64..5, 0usize..3).prop_map(|(client, thread)| Step::CatchUp(client, thread)),
             2 => (0usize..3).prop_map(Step::Take),
         ]
     }
@@ -307,9 +381,15 @@ mod tests {
                         audience.note(&[key], NOBODY, |thread| { threads.insert(thread); });
                         untold.values_mut().for_each(|keys| { keys.insert(vec![key]); });
                     }
+                    Step::CatchUp(client, thread) => {
+                        if let Some(changed) = audience.catch_up(client, thread) {
+                            tell(&mut untold, client, &changed);
+                        }
+                    }
                     Step::Take(thread) => {
+                        let knows = threads.remove(&thread);
                         if let Some(round) = audience.take(thread) {
-                            prop_assert!(threads.remove(&thread));
+                            prop_assert!(knows);
                             for client in round.members {
                                 tell(&mut untold, client, &round.changed);
                             }

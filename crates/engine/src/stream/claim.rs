@@ -267,7 +267,7 @@ fn xclaim(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
     }
     reply.finish(deferred, len);
     if changes.len() > 0 {
-        edit.set_changed();
+        edit.set_groups_changed();
     }
     drop(edit);
     changes.note(cx, reader(args));
@@ -319,7 +319,7 @@ fn xautoclaim(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Re
     reply.array(deleted.len());
     deleted.iter().for_each(|id| reply_id(reply, *id));
     if changes.len() > 0 {
-        edit.set_changed();
+        edit.set_groups_changed();
     }
     drop(edit);
     changes.note(cx, reader(args));

@@ -201,7 +201,10 @@ fn create(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
     if !edit.stream_unchanged_mut().groups.add(args.text(3), group) {
         return Err(StreamError::Busy.into());
     }
-    edit.set_changed();
+    match edit.is_new() {
+        true => edit.set_changed(),
+        false => edit.set_groups_changed(),
+    }
     drop(edit);
     cx.wrote(Event::new('t', "xgroup-create"), key.bytes);
     reply.ok();
@@ -219,7 +222,8 @@ fn set_id(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
         b"$" => edit.stream().log.last_id,
         id => parse_end(id, 0)?,
     };
-    if let Some(group) = edit.stream_mut().groups.find_mut(args.text(3)) {
+    edit.set_groups_changed();
+    if let Some(group) = edit.stream_unchanged_mut().groups.find_mut(args.text(3)) {
         group.last_id = last_id;
         group.entries_read = options.entries_read;
     }
@@ -251,7 +255,7 @@ fn create_consumer(
     let group = edit.stream_unchanged_mut().groups.find_mut(args.text(3));
     let made = group.is_some_and(|group| group.find_or_add(args.text(4), now_ms).1);
     if made {
-        edit.set_changed();
+        edit.set_groups_changed();
     }
     drop(edit);
     if made {
@@ -270,7 +274,7 @@ fn delete_consumer(
     let group = edit.stream_unchanged_mut().groups.find_mut(args.text(3));
     let pending = group.and_then(|group| group.remove(args.text(4)));
     if pending.is_some() {
-        edit.set_changed();
+        edit.set_groups_changed();
     }
     drop(edit);
     if pending.is_some() {

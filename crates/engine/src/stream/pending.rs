@@ -68,7 +68,7 @@ fn xack(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(
         acknowledged += u64::from(group.acknowledge(parse(args.text(at), 0)?));
     }
     if acknowledged > 0 {
-        edit.set_changed();
+        edit.set_groups_changed();
     }
     drop(edit);
     if acknowledged > 0 {

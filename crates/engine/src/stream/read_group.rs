@@ -193,7 +193,7 @@ fn serve(
         };
         let delivered = changes.any_claims || changes.read.is_some();
         if changes.made || delivered {
-            edit.set_changed();
+            edit.set_groups_changed();
         }
         drop(edit);
         // Redis looks at each stream twice, also at a single one.

@@ -47,7 +47,7 @@ pub fn finish<L: ShardLocks>(
             let text = error.text();
             reply.error(&text);
             worker.stats.commands[usize::from(waiter.command())].rejected.add(1);
-            worker.stats.note_error(&String::from_utf8_lossy(&text));
+            worker.stats.note_error(&text);
         }
         WaitEnd::Gone => {}
     }
@@ -91,5 +91,6 @@ fn leave<L: ShardLocks>(worker: &mut Worker, waiter: &Arc<Waiter>, locks: &L) ->
         }
     }
     worker.node.waits.remove(waiter.record.id);
+    waiter.record.set_wait_bytes(0);
     true
 }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use engine::{BlockRequest, Cx, Error, ServeOutcome, exec};
 use resp::out::Mark;
-use resp::{Args, Out, Reply, Span};
+use resp::{Args, CopiedArgs, Out, Reply};
+use store::waiters::PLACE_BYTES;
 use store::{BlockedClient, BlockedOn, Key, Lookup};
 use sync::completion::Completion;
 
@@ -43,8 +44,7 @@ pub struct Waiter {
     /// What it waits for.
     request: BlockRequest,
     /// The request's arguments, for serving it.
-    args: Vec<Arc<Vec<u8>>>,
-    spans: Vec<Span>,
+    args: CopiedArgs,
     /// The hashes of the request's keys, in the order of its row's positions.
     hashes: Vec<u64>,
     /// The hash of the key that serving it writes to.
@@ -97,9 +97,9 @@ impl Waiter {
         // How long it waits does not depend on the system's clock.
         let until_ms = request.until_ms.map(|at_ms| at_ms.saturating_sub(cx.turn.unix_ms));
         let until_ms = until_ms.map(|wait_ms| cx.turn.steady_ms.saturating_add(wait_ms));
-        let args: Vec<_> = match request.args.take() {
-            Some(args) => args.into_iter().map(Arc::new).collect(),
-            None => args.to_owned_args(),
+        let args = match request.args.take() {
+            Some(args) => CopiedArgs::of(args.iter().map(Vec::as_slice)),
+            None => args.copied(),
         };
         let waiter = Arc::new(Self {
             record: Arc::clone(&session.record),
@@ -109,9 +109,8 @@ impl Waiter {
             no_touch: session.no_touch,
             tracks: session.tracking.as_ref().is_some_and(|state| state.remembers()),
             silent: session.reply_mode != ReplyMode::On,
-            spans: (0..args.len()).map(Span::own).collect(),
             hashes: cx.hashes.to_vec(),
-            target: request.target.map(|at| cx.key(&args[at]).hash),
+            target: request.target.map(|at| cx.key(args.args().text(at)).hash),
             retries: RetryTimes::new(&request.retry_at_ms),
             tsc,
             until_ms,
@@ -120,6 +119,7 @@ impl Waiter {
             args,
         });
         waits.add(&waiter);
+        session.record.set_wait_bytes(waiter.memory_bytes());
         // A killer that comes later finds the waiter; an earlier one is found here.
         if session.record.location.is_killed() {
             waiter.give_up();
@@ -180,7 +180,7 @@ impl Waiter {
 
     /// The request's arguments.
     pub(crate) fn args(&self) -> Args<'_> {
-        Args::new(&[], &self.spans, &self.args)
+        self.args.args()
     }
 
     pub(super) fn has_several_keys(&self) -> bool {
@@ -188,7 +188,8 @@ impl Waiter {
     }
 
     pub(super) fn keys(&self) -> impl Iterator<Item = &[u8]> {
-        self.request.keys.clone().map(|at| self.args[at].as_slice())
+        let args = self.args();
+        self.request.keys.clone().map(move |at| args.text(at))
     }
 
     /// The key that answers it when `key` has something for it: a key before that one, of those in
@@ -254,6 +255,13 @@ impl Waiter {
         let tried = self.keys().map(|own| own == key.bytes);
         let is_sooner = self.retries.record(outcome, tried, cx.turn.unix_ms);
         is_sooner.then_some(WakeEvent::RetrySooner(self))
+    }
+
+    /// Bytes of memory that the wait takes, about, its places in the queues of its keys included.
+    fn memory_bytes(&self) -> usize {
+        let places = self.keys().map(|key| PLACE_BYTES + key.len()).sum::<usize>();
+        let hashes = self.hashes.capacity() * size_of::<u64>();
+        size_of::<Self>() + self.args.memory_bytes() + hashes + places
     }
 
     fn attempt(&self, cx: &mut Cx<'_>, key: Key<'_>, out: &mut Out) -> Result<ServeOutcome, Error> {

@@ -144,6 +144,8 @@ pub struct ClientRecord {
     pub output_bytes: AtomicU64,
     /// Bytes of whole requests that wait because the client is held.
     pub argument_bytes: AtomicU64,
+    /// Bytes of what it is blocked by: the request, and its places in the queues of the keys.
+    wait_bytes: AtomicU64,
     /// Bytes of the names that it gave.
     name_bytes: AtomicU64,
     /// What counts of the memory that it takes, while that is limited.
@@ -190,6 +192,7 @@ impl ClientRecord {
             query_bytes: AtomicU64::new(0),
             output_bytes: AtomicU64::new(0),
             argument_bytes: AtomicU64::new(0),
+            wait_bytes: AtomicU64::new(0),
             name_bytes: AtomicU64::new(0),
             counted: Counted::default(),
             queued: AtomicU32::new(0),
@@ -246,7 +249,7 @@ impl ClientRecord {
         let fixed = size_of::<Self>() + size_of::<Session>() + OTHER_BYTES;
         let addresses = self.address.len() + self.local_address.len();
         let queued = u64::from(self.queued.load(Ordering::Relaxed)) * QUEUED_COMMAND_BYTES;
-        let requests = value(&self.query_bytes) + value(&self.argument_bytes);
+        let requests = value(&self.query_bytes) + self.held_bytes();
         let followed = self.subscription_bytes() + self.tracking.memory_bytes();
         let texts = value(&self.name_bytes) + followed as u64;
         let (watched, _) = self.watched();
@@ -257,6 +260,16 @@ impl ClientRecord {
             + value(&self.queued_bytes)
             + queued
             + watched as u64 * WATCHED_KEY_BYTES
+    }
+
+    /// Says what the wait takes that it has begun; 0: it has ended.
+    pub(crate) fn set_wait_bytes(&self, bytes: usize) {
+        self.wait_bytes.store(bytes as u64, Ordering::Relaxed);
+    }
+
+    /// Bytes of whole requests that are held: those that wait, and the one that it is blocked by.
+    pub fn held_bytes(&self) -> u64 {
+        self.argument_bytes.load(Ordering::Relaxed) + self.wait_bytes.load(Ordering::Relaxed)
     }
 
     /// Bytes of memory that its subscriptions take, about.

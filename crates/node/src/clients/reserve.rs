@@ -7,7 +7,9 @@
 //!
 //! Clients of an application that connect and say nothing yet must not keep an operator out:
 //! when all places are taken, the next one gets that of the client which was silent for the longest
-//! time, unless all of them have been used for administration just now.
+//! time, unless all of them have been used for administration just now. Nor may clients that
+//! connect again and again push out an operator before the first request: a new client keeps its
+//! place for a moment, and who finds none is told so.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -25,6 +27,8 @@ use crate::execution::worker::Worker;
 pub const RESERVED_CLIENTS_MAX: usize = 8;
 /// How long a place is kept after an administrator has used it, in milliseconds.
 const KEPT_MS: i64 = 60_000;
+/// How long a place is kept in any case, in milliseconds.
+const NEW_MS: i64 = 200;
 
 /// The clients beyond `maxclients`.
 #[derive(Debug, Default)]
@@ -46,7 +50,8 @@ impl Reserve {
         }
         let seen_ms = |record: &ClientRecord| record.seen_ms.load(Ordering::Relaxed);
         let may_go = |record: &ClientRecord| {
-            !record.has(flag::ADMINISTERS) || steady_ms - seen_ms(record) > KEPT_MS
+            let is_kept = record.has(flag::ADMINISTERS) && steady_ms - seen_ms(record) <= KEPT_MS;
+            !is_kept && steady_ms - record.created_ms >= NEW_MS
         };
         let all = clients.iter().enumerate().filter(|(_, record)| may_go(record));
         let Some((at, _)) = all.min_by_key(|(_, record)| seen_ms(record)) else { return false };
@@ -98,6 +103,7 @@ mod tests {
 
     #[test]
     fn silent_clients_make_place_and_administrators_stay() {
+        const LATER_MS: i64 = 10 + NEW_MS;
         let reserve = Reserve::default();
         let connect = |id: u64| {
             let place = (Box::from("a"), Box::from("b"));
@@ -120,23 +126,25 @@ mod tests {
             })
             .collect();
         clients[0].set_flag(flag::ADMINISTERS, true);
-        assert_eq!(make_place(10), (true, Some(2)));
+        // The second one has just come.
+        assert_eq!(make_place(1 + NEW_MS), (false, None));
+        assert_eq!(make_place(2 + NEW_MS), (true, Some(2)));
         let ninth = connect(9);
         ninth.set_flag(flag::ADMINISTERS, true);
         clients.iter().for_each(|client| client.set_flag(flag::ADMINISTERS, true));
-        assert_eq!(make_place(10), (false, None));
+        assert_eq!(make_place(LATER_MS), (false, None));
         // One becomes a client like any other, one is closed.
         clients[3].set_flag(flag::RESERVED, false);
-        assert_eq!(make_place(10), (true, None));
+        assert_eq!(make_place(LATER_MS), (true, None));
         let tenth = connect(10);
         tenth.set_flag(flag::ADMINISTERS, true);
-        assert_eq!(make_place(10), (false, None));
+        assert_eq!(make_place(LATER_MS), (false, None));
         // An administrator leaves.
         drop(ninth);
-        assert_eq!(make_place(10), (true, None));
+        assert_eq!(make_place(LATER_MS), (true, None));
         let eleventh = connect(11);
         eleventh.set_flag(flag::ADMINISTERS, true);
-        assert_eq!(make_place(10), (false, None));
+        assert_eq!(make_place(LATER_MS), (false, None));
         assert_eq!(make_place(2 + KEPT_MS), (true, Some(1)));
         assert_eq!(closed, [2, 1]);
     }

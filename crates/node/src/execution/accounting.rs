@@ -56,7 +56,7 @@ pub(crate) fn account<'a>(
 pub(crate) fn note_error(worker: &Worker, out: &Out, mark: Mark) {
     // The reply is the error and nothing else.
     let error = out.bytes[mark.bytes..].strip_prefix(b"-").unwrap_or_default();
-    worker.stats.note_error(&String::from_utf8_lossy(error));
+    worker.stats.note_error(error);
 }
 
 /// Looks at a run that took long, at one of a sample, or at any while HOTKEYS measures.

@@ -256,7 +256,7 @@ impl<L: ShardLocks> Executor<'_, L> {
             let cause = text.strip_prefix(b"ERR ").unwrap_or(&text);
             text = [b"EXECABORT Transaction discarded because of: ", cause].concat();
         }
-        self.worker.stats.note_error(&String::from_utf8_lossy(&text));
+        self.worker.stats.note_error(&text);
         self.reply_outside_run(|reply| reply.error(&text));
         match &mut self.session.transaction {
             Some(transaction) => transaction.abort(),
@@ -483,7 +483,7 @@ impl Worker {
     /// Answers bytes that break the protocol, which ends the client.
     pub fn refuse(&self, error: &ProtocolError, session: &Session, out: &mut Out) -> Outcome {
         let text = error.text();
-        self.stats.note_error(&String::from_utf8_lossy(&text));
+        self.stats.note_error(&text);
         if session.reply_mode == ReplyMode::On {
             Reply::new(out, session.resp3).error(&text);
         }

@@ -267,7 +267,13 @@ impl Worker {
     /// come first.
     #[inline]
     pub fn has_used_turn(&self, since_tsc: u64) -> bool {
-        self.last_tsc.wrapping_sub(since_tsc) >= self.client_tsc_max
+        self.is_turn_used(since_tsc, self.last_tsc)
+    }
+
+    /// The same at this TSC.
+    #[inline]
+    pub fn is_turn_used(&self, since_tsc: u64, tsc: u64) -> bool {
+        tsc.wrapping_sub(since_tsc) >= self.client_tsc_max
     }
 
     /// Takes over a changed configuration, so that what follows in the batch sees it.

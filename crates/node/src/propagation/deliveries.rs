@@ -13,7 +13,6 @@ use parking_lot::{MappedMutexGuard, Mutex, MutexGuard};
 use pubsub::{Pending, Subscribers};
 use sync::mailbox::{Mailbox, Wake};
 
-use super::ClientAudience;
 use super::inboxes::{Delivery, Inboxes, Subscription};
 use crate::clients::ClientRecord;
 
@@ -45,8 +44,10 @@ struct State {
     subscribers: Subscribers,
     /// Clients in whose records something waits.
     looks: VecDeque<Arc<ClientRecord>>,
-    /// Of changes of these prefixes clients of this thread are to be told.
-    changed: Vec<Arc<ClientAudience>>,
+    /// Clients of this thread are to be told of changes of prefixes: there may be some.
+    changed: bool,
+    /// Of those in `looks` so many were there before that.
+    before_changed: usize,
     /// Closed clients whose subscriptions this thread may still be told of.
     gone: HashSet<u64>,
 }
@@ -60,7 +61,9 @@ impl Deliveries {
             inbox: None,
             subscribers: Subscribers::default(),
             looks: VecDeque::new(),
-            changed: Vec::new(),
+            // Those who had the number before may have left some.
+            changed: true,
+            before_changed: 0,
             gone: HashSet::new(),
         };
         Self { is_active: AtomicBool::new(false), inboxes, state: Mutex::new(state) }
@@ -90,7 +93,7 @@ impl Deliveries {
             return true;
         }
         let state = self.state.lock();
-        let is_idle = state.looks.is_empty() && state.changed.is_empty();
+        let is_idle = state.looks.is_empty() && !state.changed;
         is_idle && state.inbox.as_ref().is_none_or(Mailbox::prepare_sleep)
     }
 
@@ -131,20 +134,22 @@ impl Deliveries {
 
     /// The next client in whose record something waits.
     pub fn next_look(&self) -> Option<Arc<ClientRecord>> {
-        self.state.lock().looks.pop_front()
+        let state = &mut *self.state.lock();
+        state.before_changed = state.before_changed.saturating_sub(1);
+        state.looks.pop_front()
     }
 
-    /// Takes the prefixes of whose changes clients of this thread are to be told; none while others
-    /// have not been told what waits for them, so that rounds come together. As in Redis, in the
-    /// order of the prefixes.
-    pub fn take_changed(&self) -> Vec<Arc<ClientAudience>> {
+    /// Whether clients of this thread are now to be told of changes of prefixes, for which the
+    /// caller looks. Those who were to be looked at before come first, so that rounds come
+    /// together; those who have come since do not, or it might never be.
+    pub(crate) fn begins_round(&self) -> bool {
         let state = &mut *self.state.lock();
-        if !state.looks.is_empty() {
-            return Vec::new();
-        }
-        let mut changed = std::mem::take(&mut state.changed);
-        changed.sort_by(|one, other| one.prefix().cmp(other.prefix()));
-        changed
+        state.before_changed == 0 && std::mem::take(&mut state.changed)
+    }
+
+    /// Clients of this thread are to be told of changes of prefixes.
+    pub(crate) fn note_changed(&self) {
+        self.state.lock().note_changed();
     }
 
     /// The clients of this thread for whom something is to be written.
@@ -202,6 +207,12 @@ impl Deliveries {
 }
 
 impl State {
+    fn note_changed(&mut self) {
+        if !std::mem::replace(&mut self.changed, true) {
+            self.before_changed = self.looks.len();
+        }
+    }
+
     /// Returns to how many subscriptions a delivery goes.
     fn take_in(&mut self, delivery: Delivery) -> usize {
         match delivery {
@@ -220,7 +231,7 @@ impl State {
                 self.subscribers.remove(end.client, (end.kind, &end.name, end.hash));
             }
             Delivery::Look(record) => self.looks.push_back(record),
-            Delivery::Changed(audience) => self.changed.push(audience),
+            Delivery::Changed => self.note_changed(),
             Delivery::Mark => {}
             Delivery::Gone(client) => {
                 self.gone.remove(&client);
@@ -242,5 +253,39 @@ impl Drop for State {
             }
             self.inboxes.close(self.thread, inbox);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Those who have read keys that change all the time keep nobody from hearing of prefixes.
+    #[test]
+    fn a_round_comes_behind_those_who_were_there_before() {
+        let inboxes = Arc::new(Inboxes::new());
+        let deliveries = Deliveries::new(1, Arc::clone(&inboxes));
+        inboxes.activate_all();
+        deliveries.open(Arc::new(|| {}));
+        assert!(deliveries.begins_round(), "another thread may have left something");
+        let record = |id| Arc::new(ClientRecord::new(id, ("a".into(), "b".into()), 1, 0, 0));
+        let next = || deliveries.next_look().map(|record| record.id);
+        (1..3).for_each(|id| deliveries.look_at(&record(id)));
+        for _ in 0..2 {
+            inboxes.push(1, Delivery::Changed);
+            deliveries.receive(&mut Vec::new());
+            deliveries.look_at(&record(9));
+        }
+        assert!(!deliveries.prepare_sleep());
+        for id in 1..3 {
+            assert!(!deliveries.begins_round());
+            assert_eq!(next(), Some(id));
+        }
+        assert!(deliveries.begins_round() && !deliveries.begins_round());
+        deliveries.note_changed();
+        // Those of the round before come first, so that rounds come together.
+        assert_eq!((next(), deliveries.begins_round()), (Some(9), false));
+        assert_eq!((next(), deliveries.begins_round()), (Some(9), true));
+        assert!(deliveries.prepare_sleep());
     }
 }

@@ -17,7 +17,6 @@ use parking_lot::{Mutex, RwLock};
 use pubsub::{Kind, Name, Published};
 use sync::mailbox::{Mailbox, Sender, Wake};
 
-use super::ClientAudience;
 use crate::clients::ClientRecord;
 use crate::config::IO_THREADS_MAX;
 
@@ -40,8 +39,9 @@ pub enum Delivery {
     End(Box<Subscription>),
     /// Something waits in the record of a client.
     Look(Arc<ClientRecord>),
-    /// Keys have changed of which clients of this thread are told by their prefix.
-    Changed(Arc<ClientAudience>),
+    /// Keys have changed of which clients of this thread are told by their prefix: there is a list
+    /// of such prefixes.
+    Changed,
     /// All that was pushed before has been taken in.
     Mark,
     /// Nothing more comes for a client of this thread, which is closed.

@@ -9,20 +9,27 @@
 //! does, as they do for HOTKEYS ([`account`](crate::execution::accounting::account)).
 //!
 //! A thread that does not get to take its lines in is not waited for: what waits for it is bounded,
-//! and whoever watches there is closed when it is more.
+//! and whoever watches there is closed when it is more. What waits for those who do not read is
+//! bounded for all of them together.
 
 use std::io::Write;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use base::quote::push_quoted;
 use command::Flags;
+use pubsub::Kind;
 use resp::Args;
 
 use super::inboxes::Delivery;
 use crate::clients::record::{ClientRecord, flag};
 use crate::execution::table::Entry;
 use crate::execution::worker::Worker;
+use crate::node::Node;
 use crate::stats::slowlog::shown;
+
+/// Lines that may wait for all who watch, in bytes, whatever `client-output-buffer-limit` says: the
+/// class of these clients, that of ordinary ones, has no limit by default.
+const OUTPUT_BYTES_MAX: u64 = 256 << 20;
 
 /// A time in a line: seconds and microseconds since 1970 in so many digits.
 const TIME_BYTES: usize = "1700000000.000000".len();
@@ -46,6 +53,15 @@ impl ShownRequests {
             let written = write!(place, "{seconds:010}.{micros:06}");
             debug_assert!(written.is_ok(), "there are ten digits of seconds until 2286");
         }
+    }
+}
+
+impl Node {
+    /// Whether so many bytes of lines are too much for a client, if it is one that watches: more
+    /// than its share, since each of them may have stopped reading.
+    pub fn is_behind(&self, record: &ClientRecord, bytes: u64) -> bool {
+        let watchers = || self.pubsub.clients(Kind::Requests, b"").max(1);
+        record.has(flag::MONITOR) && bytes > OUTPUT_BYTES_MAX / watchers() as u64
     }
 }
 

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use engine::Error;
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use resp::{Args, Out};
 use store::ShardSets;
 use tracking::audience::{ChangedKeys, NOBODY};
@@ -30,6 +30,7 @@ use super::Delivery;
 use crate::clients::record::{ClientRecord, flag};
 use crate::clients::session::Session;
 use crate::clients::tracking::{Mode, News, news_of, write, write_messages};
+use crate::config::IO_THREADS_MAX;
 use crate::execution::executor::Executor;
 use crate::execution::outcome::Outcome;
 use crate::execution::request::Request;
@@ -42,11 +43,8 @@ pub type ClientAudience = Audience<Arc<ClientRecord>>;
 
 /// Keys forgotten in one go.
 const FORGOTTEN_MAX: usize = 256;
-/// Members whose thread tells them of changes before it executes a request of one of them. More of
-/// them would take too long, and are told at the end of the turn.
-const MEMBERS_MAX: usize = 64;
-/// The same for the prefixes of a client that sends requests.
-const PREFIXES_MAX: usize = 64;
+/// Room that is kept for prefixes of whose changes a thread has to tell its clients.
+const CHANGED_KEPT: usize = 64;
 /// Prefixes that a client begins or ends to track while nobody else looks at them.
 const PREFIXES_LOCKED_MAX: usize = 256;
 
@@ -58,6 +56,8 @@ pub struct Trackers {
     prefixes: RwLock<Prefixes<Arc<ClientAudience>>>,
     /// How many there are, for those who need not look.
     prefix_count: AtomicUsize,
+    /// For each thread, the prefixes of whose changes it has to tell its clients.
+    changed: Box<[Mutex<Vec<Arc<ClientAudience>>>]>,
     clients: RwLock<HashMap<u64, Arc<ClientRecord>>>,
     shard_sets: Arc<ShardSets>,
 }
@@ -69,6 +69,7 @@ impl Trackers {
             keys: KeyTables::new(shards),
             prefixes: RwLock::default(),
             prefix_count: AtomicUsize::new(0),
+            changed: (0..IO_THREADS_MAX).map(|_| Mutex::default()).collect(),
             clients: RwLock::default(),
             shard_sets,
         }
@@ -98,6 +99,23 @@ impl Trackers {
 
     fn find(&self, client: u64) -> Option<Arc<ClientRecord>> {
         self.clients.read().get(&client).cloned()
+    }
+
+    /// Who is told of the prefixes of a client.
+    fn audiences(&self, state: &State) -> Vec<Arc<ClientAudience>> {
+        let prefixes = self.prefixes.read();
+        state.prefixes().iter().filter_map(|prefix| prefixes.get(prefix).cloned()).collect()
+    }
+
+    /// The same as far as a thread has to tell its clients of changes, or more.
+    fn changed(&self, state: &State, thread: usize) -> Vec<Arc<ClientAudience>> {
+        let changed = self.changed[thread].lock();
+        if changed.len() > state.prefixes().len() {
+            drop(changed);
+            return self.audiences(state);
+        }
+        let is_own = |audience: &&Arc<ClientAudience>| state.prefixes().contains(audience.prefix());
+        changed.iter().filter(is_own).cloned().collect()
     }
 
     /// A client has begun to track prefixes, or these beside others.
@@ -188,16 +206,11 @@ pub fn arrived(worker: &mut Worker, session: &Session) {
         return;
     };
     let record = Arc::clone(&session.record);
-    for audience in audiences(worker, state) {
+    for audience in worker.node.trackers.audiences(state) {
         if let Some(changed) = audience.relocate(record.id, worker.index) {
             worker.tell_changed(&record, &changed, &mut None);
         }
     }
-}
-
-fn audiences(worker: &Worker, state: &State) -> Vec<Arc<ClientAudience>> {
-    let prefixes = worker.node.trackers.prefixes.read();
-    state.prefixes().iter().filter_map(|prefix| prefixes.get(prefix).cloned()).collect()
 }
 
 /// Whether the keys of a request are remembered when it has run. What a script reads is remembered
@@ -212,12 +225,12 @@ impl Worker {
     #[cold]
     pub(crate) fn prepare_tracking(&mut self, session: &Session, out: &mut Out) {
         self.limit_tracked_keys();
-        let is_told = |state: &&State| state.broadcasts() && state.prefixes().len() <= PREFIXES_MAX;
-        if let Some(state) = session.tracking.as_deref().filter(is_told) {
-            let home = session.record.location.place().0 as usize;
-            for audience in audiences(self, state) {
-                if (1..=MEMBERS_MAX).contains(&audience.untold(home)) {
-                    self.tell_round(&audience, home);
+        if let Some(state) = session.tracking.as_deref().filter(|state| state.broadcasts()) {
+            let record = &session.record;
+            let home = record.location.place().0 as usize;
+            for audience in self.node.trackers.changed(state, home) {
+                if let Some(changed) = audience.catch_up(record.id, home) {
+                    self.tell_changed(record, &changed, &mut None);
                 }
             }
         }
@@ -286,8 +299,12 @@ impl Worker {
         let prefixes = node.trackers.prefixes.read();
         prefixes.matching(name, |audience| {
             audience.note(name, source, |thread| {
-                node.inboxes.push(thread, Delivery::Changed(Arc::clone(audience)));
-                *receivers |= 1 << thread;
+                let mut changed = node.trackers.changed[thread].lock();
+                changed.push(Arc::clone(audience));
+                if changed.len() == 1 {
+                    node.inboxes.push(thread, Delivery::Changed);
+                    *receivers |= 1 << thread;
+                }
             });
         });
     }
@@ -341,12 +358,29 @@ impl Worker {
         }
     }
 
-    /// Tells the members of a prefix on a thread of the keys that have changed.
-    pub fn tell_round(&mut self, audience: &ClientAudience, thread: usize) {
-        let Some(round) = audience.take(thread) else { return };
-        let mut encoded = None;
-        for member in &round.members {
-            self.tell_changed(member, &round.changed, &mut encoded);
+    /// Tells the clients of this thread of the keys with their prefixes that have changed, if it is
+    /// time for that. As in Redis, in the order of the prefixes.
+    pub fn tell_rounds(&mut self) {
+        if !self.deliveries.begins_round() {
+            return;
+        }
+        let (node, thread) = (Arc::clone(&self.node), self.index);
+        let mut changed = node.trackers.changed[thread].lock().clone();
+        let count = changed.len();
+        changed.sort_by(|one, other| one.prefix().cmp(other.prefix()));
+        for audience in changed {
+            let Some(round) = audience.take(thread) else { continue };
+            let mut encoded = None;
+            for member in &round.members {
+                self.tell_changed(member, &round.changed, &mut encoded);
+            }
+        }
+        // Only now: the main thread may look for a client that is lent to it.
+        let mut changed = node.trackers.changed[thread].lock();
+        changed.drain(..count);
+        changed.shrink_to(CHANGED_KEPT);
+        if !changed.is_empty() {
+            self.deliveries.note_changed();
         }
     }
 

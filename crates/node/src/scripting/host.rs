@@ -390,7 +390,7 @@ impl Host for ScriptHost<'_, '_, '_> {
     fn call(&mut self, args: Args<'_>, resp3: bool, out: &mut Out) {
         if let Err(error) = self.run(args, resp3, out) {
             let text = error.text();
-            self.calls.worker.stats.note_error(&String::from_utf8_lossy(&text));
+            self.calls.worker.stats.note_error(&text);
             Reply::new(out, resp3).error(&text);
         }
     }

@@ -467,7 +467,7 @@ fn run_held(
         _ if is_refused => Failure::new(ScriptError::ShardInUse.to_string()),
         Ok(()) => {
             for error in &errors {
-                worker.stats.note_error(&String::from_utf8_lossy(error));
+                worker.stats.note_error(error);
             }
             return Some(if has_closed { Outcome::Close } else { Outcome::Done });
         }

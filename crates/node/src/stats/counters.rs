@@ -233,13 +233,11 @@ impl ThreadCounters {
     }
 
     /// Counts an error reply, by the code that its text begins with.
-    pub fn note_error(&self, text: &str) {
+    pub fn note_error(&self, text: impl AsRef<[u8]>) {
         self.errors.add(1);
-        // A text of one word has no code.
-        let code = text.split_once(' ').map_or("ERR", |(code, _)| code);
-        let code = &code[..code.floor_char_boundary(ERROR_CODE_BYTES_MAX)];
+        let code = String::from_utf8_lossy(code_of(text.as_ref()));
         let mut codes = self.codes.lock();
-        if let Some(count) = codes.get_mut(code) {
+        if let Some(count) = codes.get_mut(&*code) {
             *count += 1;
         } else if codes.len() <= ERROR_CODES_MAX {
             // One too many says that there are too many.
@@ -266,6 +264,20 @@ impl ThreadCounters {
     }
 }
 
+/// The code at the beginning of an error's text, or the beginning of a long one. A text of one word
+/// has none.
+fn code_of(text: &[u8]) -> &[u8] {
+    let kept = &text[..text.len().min(ERROR_CODE_BYTES_MAX)];
+    if let Some(end) = kept.iter().position(|byte| *byte == b' ') {
+        return &text[..end];
+    }
+    let Some(next) = text.get(kept.len()) else { return b"ERR" };
+    let is_inside = |byte: u8| byte & 0b1100_0000 == 0b1000_0000;
+    // No part of a character of UTF-8.
+    let start = || kept.iter().rposition(|byte| !is_inside(*byte)).unwrap_or_default();
+    if is_inside(*next) { &text[..start()] } else { kept }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -279,7 +291,7 @@ mod tests {
         let codes: Vec<_> = stats.error_codes().into_iter().collect();
         assert_eq!(codes, [("ERR".into(), 2), ("WRONGTYPE".into(), 1)]);
         for number in 0..200 {
-            stats.note_error(&format!("E{number} made up"));
+            stats.note_error(format!("E{number} made up"));
         }
         assert_eq!(stats.error_codes().len(), ERROR_CODES_MAX + 1);
         assert_eq!(stats.code_count(), ERROR_CODES_MAX as u64 + 1);
@@ -290,10 +302,27 @@ mod tests {
     fn the_beginning_of_a_long_error_code_is_kept() {
         let stats = ThreadCounters::new(0);
         for nth in 0..3 {
-            stats.note_error(&format!("x{}{nth} made up", "\u{20ac}".repeat(1 << 20)));
+            stats.note_error(format!("x{}{nth} made up", "\u{20ac}".repeat(1 << 20)));
         }
         let kept = format!("x{}", "\u{20ac}".repeat((ERROR_CODE_BYTES_MAX - 1) / 3));
         assert_eq!(stats.error_codes().into_iter().collect::<Vec<_>>(), [(kept.into(), 3)]);
+    }
+
+    #[test]
+    fn a_code_is_what_comes_before_the_first_space() {
+        let long = "x".repeat(ERROR_CODE_BYTES_MAX);
+        let cases: [(&[u8], &[u8]); 7] = [
+            (b"WRONGTYPE Operation", b"WRONGTYPE"),
+            (b" x", b""),
+            (b"", b"ERR"),
+            (b"word", b"ERR"),
+            (long.as_bytes(), b"ERR"),
+            (&[long.as_bytes(), b" x"].concat(), long.as_bytes()),
+            (&[0x80; 200], b""),
+        ];
+        for (text, code) in cases {
+            assert_eq!(code_of(text), code, "{}", String::from_utf8_lossy(text));
+        }
     }
 
     #[test]

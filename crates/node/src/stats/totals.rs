@@ -315,7 +315,7 @@ mod tests {
         let node = Node::new(Config::default(), 1, 1);
         let threads = [0, 1].map(|index| node.thread_counters(index, 4));
         for number in 0..ERROR_CODES_MAX {
-            threads[number % 2].note_error(&format!("E{number} made up"));
+            threads[number % 2].note_error(format!("E{number} made up"));
             threads[0].note_error("E1 made up");
         }
         assert_eq!(node.error_codes().len(), ERROR_CODES_MAX);

@@ -291,9 +291,7 @@ impl TestServer {
 
     /// Writes what clients that track keys are told of changes.
     fn tell(&mut self) {
-        for audience in self.worker.deliveries.take_changed() {
-            self.worker.tell_round(&audience, 0);
-        }
+        self.worker.tell_rounds();
         while let Some(record) = self.worker.deliveries.next_look() {
             let mut clients = self.clients.iter();
             let found = clients.find(|(_, client)| client.session.record.id == record.id);

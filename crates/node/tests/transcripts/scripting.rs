@@ -459,6 +459,10 @@ fn errors_within_a_reply_are_counted() {
 [-BAZ a, -one, [-BAZ b], -ERR Unknown Redis command called from script]
 > INFO errorstats
 "# Errorstats\r\nerrorstat_BAZ:count=2\r\nerrorstat_ERR:count=2\r\n"
+> EVAL "return {err='#A=b,c:d x'}" 0
+-#A=b,c:d x
+> INFO errorstats
+"# Errorstats\r\nerrorstat__A=b,c_d:count=1\r\nerrorstat_BAZ:count=2\r\nerrorstat_ERR:count=2\r\n"
 "##,
     );
 }

@@ -33,10 +33,6 @@ pub const SEND_BYTES_MAX: usize = 256 * 1024;
 /// `client-output-buffer-limit` says; as in Redis (CVE-2025-21605).
 const UNAUTHENTICATED_OUTPUT_BYTES_MAX: usize = 1024;
 
-/// Lines of MONITOR that may wait for a client, whatever `client-output-buffer-limit` says: its
-/// class, that of ordinary clients, has no limit by default.
-pub(crate) const MONITOR_OUTPUT_BYTES_MAX: u64 = 256 << 20;
-
 /// A request whose arguments have been copied out of the buffer they arrived in, because it is
 /// executed by another thread or later.
 #[derive(Debug)]
@@ -362,9 +358,16 @@ impl Connection {
         self.output.is_some() || self.transport.is_buffered()
     }
 
+    /// Whether too much output waits for it.
+    pub fn is_over(&mut self, worker: &Worker) -> bool {
+        let Worker { config, node, turn, .. } = worker;
+        self.is_over_limit(config, &node.users, turn.steady_ms)
+            || node.is_behind(&self.session.record, self.output_bytes() as u64)
+    }
+
     /// Whether the waiting output is beyond the limit, at this time in milliseconds on the steady
     /// scale.
-    pub fn is_over(&mut self, config: &Config, users: &UserRegistry, steady_ms: i64) -> bool {
+    pub fn is_over_limit(&mut self, config: &Config, users: &UserRegistry, steady_ms: i64) -> bool {
         if self.output_bytes() > UNAUTHENTICATED_OUTPUT_BYTES_MAX
             && self.session.must_authenticate(users)
         {
@@ -373,9 +376,6 @@ impl Connection {
         let record = &self.session.record;
         let limit = config.client_output_buffer_limit.of(record.client_type());
         let bytes = self.output_bytes() as u64;
-        if record.has(flag::MONITOR) && bytes > MONITOR_OUTPUT_BYTES_MAX {
-            return true;
-        }
         if limit.hard_bytes != 0 && bytes >= limit.hard_bytes {
             return true;
         }

@@ -156,7 +156,6 @@ fn warn_of_codes(codes: &[Box<str>]) {
 /// not end.
 fn close_idle(thread: &mut IoThread, steady_ms: i64) {
     let timeout_ms = i64::from(thread.worker.config.timeout) * 1000;
-    let (config, users) = (&thread.worker.config, &thread.worker.node.users);
     let mut doomed = Vec::new();
     for (slot, client) in thread.slots.iter_mut() {
         let seen_ms = client.session.record.seen_ms.load(Ordering::Relaxed);
@@ -166,7 +165,7 @@ fn close_idle(thread: &mut IoThread, steady_ms: i64) {
         let created_ms = client.session.record.created_ms;
         let overdue =
             client.transport.is_handshaking() && steady_ms - created_ms > HANDSHAKE_MS_MAX;
-        let over = client.wants_write() && client.is_over(config, users, steady_ms);
+        let over = client.wants_write() && client.is_over(&thread.worker);
         thread.worker.stats.output_limit_closes.add(u64::from(over));
         if idle || overdue || over {
             doomed.push(slot);

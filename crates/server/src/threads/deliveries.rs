@@ -15,7 +15,7 @@ use node::{Pending, ShardLocks};
 use resp::out::Mark;
 
 use crate::keyspace::shard_locks::Nobody;
-use crate::net::connection::{Connection, MONITOR_OUTPUT_BYTES_MAX, SEND_BYTES_MAX};
+use crate::net::connection::{Connection, SEND_BYTES_MAX};
 use crate::threads::client_state::ClientState;
 use crate::threads::io_thread::IoThread;
 
@@ -114,7 +114,7 @@ impl IoThread {
         let Some(record) = self.worker.node.clients.find(pending.id) else { return };
         let limit = self.worker.config.client_output_buffer_limit.of(record.client_type());
         let is_over = limit.hard_bytes != 0 && kept_bytes >= limit.hard_bytes
-            || record.has(flag::MONITOR) && kept_bytes > MONITOR_OUTPUT_BYTES_MAX;
+            || self.worker.node.is_behind(&record, kept_bytes);
         if is_over && self.worker.node.kill(&record) {
             // Whoever has it closes it.
             self.worker.stats.output_limit_closes.add(1);

@@ -530,8 +530,7 @@ impl ExecutionContext<'_> {
         client.keep(self.out, Mark::default(), self.out.mark());
         self.out.clear();
         let sent = client.send_pending(bytes_max);
-        let (config, users) = (&self.worker.config, &self.worker.node.users);
-        let over = client.is_over(config, users, self.worker.turn.steady_ms);
+        let over = client.is_over(self.worker);
         if over {
             self.worker.stats.output_limit_closes.add(1);
             warn_over(client);

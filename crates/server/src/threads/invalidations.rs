@@ -4,7 +4,7 @@
 //! executed, it waits in the record, which is looked at when the client is back. One whose wait for
 //! a key is over gets the reply first: what it has read may have changed since.
 //!
-//! A thread tells a bounded number of clients in a turn, so that the others do not wait for
+//! A thread tells clients for a bounded time in a turn, so that the others do not wait for
 //! thousands of them. What changes meanwhile adds to what those are told who come later.
 
 use node::ClientRecord;
@@ -13,24 +13,18 @@ use node::propagation::tracking;
 
 use crate::threads::io_thread::IoThread;
 
-/// Clients told in one turn.
-const TOLD_MAX: usize = 64;
-
 impl IoThread {
     /// Tells the thread's clients what waits for them.
     pub(crate) fn tell_clients(&mut self) {
-        let thread = self.worker.index;
-        for audience in self.worker.deliveries.take_changed() {
-            self.worker.tell_round(&audience, thread);
-        }
-        let mut told = 0;
-        while told < TOLD_MAX {
-            let Some(record) = self.worker.deliveries.next_look() else { return };
-            // Others have been told with a reply.
-            told += usize::from(record.tracking.has_messages());
+        self.worker.tell_rounds();
+        let since_tsc = sys::clock::tsc();
+        while let Some(record) = self.worker.deliveries.next_look() {
             self.tell(&record);
+            if self.worker.is_turn_used(since_tsc, sys::clock::tsc()) {
+                self.deliverer.has_more = true;
+                return;
+            }
         }
-        self.deliverer.has_more = true;
     }
 
     fn tell(&mut self, record: &ClientRecord) {

@@ -64,9 +64,7 @@ impl IoThread {
     /// whether it did.
     pub(crate) fn close_if_over(&mut self, slot: usize) -> bool {
         let Some(client) = self.slots.client_mut(slot) else { return false };
-        let steady_ms = self.worker.turn.steady_ms;
-        let (config, users) = (&self.worker.config, &self.worker.node.users);
-        let over = client.wants_write() && client.is_over(config, users, steady_ms);
+        let over = client.wants_write() && client.is_over(&self.worker);
         let killed = client.session.record.location.is_killed();
         if over && !killed {
             self.worker.stats.output_limit_closes.add(1);

@@ -17,6 +17,8 @@ pub struct Edit<'a, T: Type> {
     turn: &'a mut Turn,
     at: usize,
     changed: bool,
+    /// Something of the value has changed that those who watch or track the key do not look at.
+    part_changed: bool,
     created: bool,
     pub(super) hash: u64,
     /// What the key index has of the value.
@@ -34,7 +36,17 @@ impl<'a, T: Type> Edit<'a, T> {
         created: bool,
     ) -> Self {
         let before = if created { IndexEntry::ABSENT } else { IndexEntry::of(db.table.at(at)) };
-        Self { db, turn, at, changed: false, created, hash, before, of: PhantomData }
+        Self {
+            db,
+            turn,
+            at,
+            changed: false,
+            part_changed: false,
+            created,
+            hash,
+            before,
+            of: PhantomData,
+        }
     }
 }
 
@@ -58,6 +70,12 @@ impl<T: Type> Edit<'_, T> {
     /// The value was changed through `record_unchanged_mut`.
     pub(crate) fn mark_changed(&mut self) {
         self.changed = true;
+    }
+
+    /// Something of the value was changed through `record_unchanged_mut` that those who watch or
+    /// track the key do not look at.
+    pub(crate) fn mark_part_changed(&mut self) {
+        self.part_changed = true;
     }
 
     /// The turn: for what a change takes out of the value, and for room to work in.
@@ -111,10 +129,10 @@ impl<T: Type> Edit<'_, T> {
 
 impl<T: Type> Drop for Edit<'_, T> {
     fn drop(&mut self) {
+        self.turn.counters.changes += u64::from(self.changed || self.part_changed);
         if !self.changed && !self.created {
             return;
         }
-        self.turn.counters.changes += u64::from(self.changed);
         if self.created && self.changed {
             self.turn.effects.note_new(self.db.number, self.db.table.at(self.at).key());
         }

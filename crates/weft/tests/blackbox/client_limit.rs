@@ -63,7 +63,8 @@ fn everything_that_a_client_makes_the_server_hold_counts() {
             client.ask_args(&[b"CLIENT", b"TRACKING", b"ON", b"BCAST", b"PREFIX", &prefix]);
         }
     };
-    let cases: [Case<'_>; 6] = [
+    let cases: [Case<'_>; 7] = [
+        ("blocked", "argv-mem", &wait_for_many_keys),
         ("tracks", "tot-mem", &tracks),
         ("half", "qbuf", &half_request),
         ("queue", "multi-mem", &queues),
@@ -90,6 +91,28 @@ fn everything_that_a_client_makes_the_server_hold_counts() {
         admin.ok("CONFIG SET maxmemory-clients 0");
     }
     server.wait_for_log("Evicting client: id=");
+}
+
+/// Blocks a client on 10,000 keys.
+fn wait_for_many_keys(client: &mut Client) {
+    let keys: Vec<_> = (0..10_000).map(|nth| format!("{nth:0100}")).collect();
+    let mut request: Vec<_> = keys.iter().map(String::as_bytes).collect();
+    request.insert(0, b"BLPOP");
+    request.push(b"0");
+    client.send_raw(&encode(&request));
+}
+
+#[test]
+fn what_a_client_waits_for_counts_until_the_wait_ends() {
+    let server = Server::start(&["--io-threads", "2"]);
+    let mut admin = server.client();
+    let mut client = named(&server, "waits");
+    wait_for_many_keys(&mut client);
+    eventually("it counts", || field(&mut admin, "waits", "argv-mem") > Some(3 * MB));
+    let key = format!("{:0100}", 9_999);
+    admin.ask(&format!("RPUSH {key} x"));
+    assert_eq!(client.read().items()[1].text(), "x");
+    eventually("it does not count", || field(&mut admin, "waits", "argv-mem") == Some(0));
 }
 
 #[test]

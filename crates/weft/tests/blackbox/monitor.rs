@@ -164,6 +164,26 @@ fn watchers_change_threads_without_losing_a_line() {
     server.client().ok("SET k v");
 }
 
+/// Without a limit for each of them, they keep 256 MB together.
+#[test]
+fn those_who_stop_reading_share_what_may_wait() {
+    const WATCHERS: usize = 16;
+    let server = Server::start(&["--io-threads", "3"]);
+    let watchers: Vec<Client> = (0..WATCHERS).map(|_| watcher(&server)).collect();
+    let mut writer = server.client();
+    let value = "x".repeat(1 << 20);
+    // What the kernel takes for each of them comes first.
+    for _ in 0..100 {
+        writer.ok(&format!("SET k {value}"));
+    }
+    // Those who are left have larger shares.
+    eventually("some are closed", || {
+        let closed = server.info("client_output_buffer_limit_disconnections");
+        closed.parse::<usize>().unwrap() >= WATCHERS / 2
+    });
+    drop(watchers);
+}
+
 #[test]
 fn a_watcher_that_stops_reading_is_closed_and_slows_nobody() {
     let limit = ["--client-output-buffer-limit", "normal 4mb 0 0"];

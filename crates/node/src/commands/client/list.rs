@@ -118,7 +118,7 @@ fn push_line(out: &mut String, record: &ClientRecord, worker: &Worker) {
     let idle = now - seconds(record.seen_ms.load(Ordering::Relaxed));
     let query = record.query_bytes.load(Ordering::Relaxed);
     let output = record.output_bytes.load(Ordering::Relaxed);
-    let arguments = record.argument_bytes.load(Ordering::Relaxed);
+    let arguments = record.held_bytes();
     let (watched, _) = record.watched();
     let (queued, queued_bytes) = match record.queued() {
         Some((queued, bytes)) => (i64::from(queued), bytes),

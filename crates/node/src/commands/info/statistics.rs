@@ -147,6 +147,8 @@ pub(super) fn latencies(snapshot: &Snapshot<'_>, page: &mut Page) {
 
 pub(super) fn errors(snapshot: &Snapshot<'_>, page: &mut Page) {
     for (code, count) in snapshot.node.error_codes() {
+        // Those of scripts may be anything.
+        let code = code.replace(['#', ':', '\r', '\n'], "_");
         page.line(&format!("errorstat_{code}"), format_args!("count={count}"));
     }
 }

@@ -1,5 +1,6 @@
 //! MULTI, EXEC and DISCARD.
 
+mod groups;
 mod watch;
 
 use crate::check::check;

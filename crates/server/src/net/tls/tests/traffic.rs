@@ -245,7 +245,7 @@ fn what_is_encrypted_and_unsent_counts_as_output() {
     let mut client = Connection::new(Session::new(record, &users), transport);
     // It does not read. The first reply for which the wire has no room is not sent in the end.
     while !client.wants_write() {
-        assert!(!client.is_over(&config, &users, 0));
+        assert!(!client.is_over_limit(&config, &users, 0));
         let mut out = Out::default();
         out.bytes = noise(8 * 1024);
         client.send(&mut out, usize::MAX).unwrap();
@@ -256,5 +256,5 @@ fn what_is_encrypted_and_unsent_counts_as_output() {
     while client.output_bytes() <= 1024 {
         client.send(&mut out, usize::MAX).unwrap();
     }
-    assert!(client.is_over(&config, &users, 0), "{} bytes", client.output_bytes());
+    assert!(client.is_over_limit(&config, &users, 0), "{} bytes", client.output_bytes());
 }
