@@ -244,21 +244,31 @@ fn fail(failed: Failed, reply: &mut Reply<'_>) -> Outcome {
     Outcome::Failed
 }
 
+/// How often a library is loaded for a call, because others replace it meanwhile.
+const LOADS_MAX: usize = 3;
+
 /// The function that a request calls; its library is loaded in this VM if it is not yet.
 fn function(
     vm: &mut Vm,
-    worker: (&mut Worker, &dyn Fn() -> u64),
+    (worker, tsc): (&mut Worker, &dyn Fn() -> u64),
     args: &Args<'_>,
 ) -> Result<Rc<LoadedFunction>, Failed> {
     let name = args.text(1);
-    if let Some(found) = vm.function(name) {
-        return Ok(found);
+    let node = Arc::clone(&worker.node);
+    let mut replaced = None;
+    for _ in 0..LOADS_MAX {
+        if let Some(found) = vm.function(name) {
+            return Ok(found);
+        }
+        let libraries = node.scripting.libraries.read();
+        let library = libraries.function(name).map(|(library, _)| Arc::clone(library));
+        drop(libraries);
+        let library = library.ok_or(ScriptError::NoSuchFunction)?;
+        vm.load_again(&mut Loading::for_call((&mut *worker, tsc), *args, name), &library)?;
+        replaced = vm.function_of(&library, name);
     }
-    let libraries = &worker.0.node.scripting.libraries;
-    let library = libraries.read().function(name).map(|(library, _)| Arc::clone(library));
-    let library = library.ok_or(ScriptError::NoSuchFunction)?;
-    vm.load_again(&mut Loading::for_call(worker, *args, name), &library)?;
-    vm.function(name).ok_or_else(|| ScriptError::NoSuchFunction.into())
+    // The last one may have been replaced as well: it was there after the request had come.
+    replaced.ok_or_else(|| ScriptError::NoSuchFunction.into())
 }
 
 impl<'e, L: ShardLocks> Executor<'e, L> {
@@ -477,4 +487,54 @@ fn run_held(
     reply.error(&failure.text);
     worker.error_counted = failure.counted;
     Some(Outcome::Failed)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::cell::Cell;
+
+    use resp::Span;
+    use script::{Draft, FunctionInfo, Library};
+
+    use super::*;
+    use crate::config::Config;
+
+    /// A library that takes a while to load.
+    fn library() -> Arc<Library> {
+        let name = b"f".to_vec();
+        let function = FunctionInfo { name, description: None, flags: Flags::default() };
+        let text = b"#!lua name=l\nfor i = 1, 1e5 do end redis.register_function('f', function() end)";
+        Arc::new(Draft::new(text).unwrap().with_functions(vec![function]))
+    }
+
+    /// Calls a function whose library is replaced so often, at most, while it is loaded. Returns
+    /// whether it is found, and is that of the library that is there in the end.
+    fn find_while_replaced(times: usize) -> (bool, bool) {
+        let node = Arc::new(Node::new(Config::default(), 1, 1));
+        let mut worker = Worker::new(Arc::clone(&node), 0, crate::table(), 1, 1.0);
+        let replace = || node.scripting.libraries.write().insert(&library(), true).unwrap();
+        replace();
+        let left = Cell::new(times);
+        let tsc = || {
+            if let Some(rest) = left.get().checked_sub(1) {
+                left.set(rest);
+                replace();
+            }
+            0
+        };
+        let texts = [b"FCALL".to_vec(), b"f".to_vec(), b"0".to_vec()].map(Arc::new);
+        let spans = [0, 1, 2].map(Span::own);
+        let args = Args::new(&[], &spans, &texts);
+        let found = with_vm(&node, |vm| function(vm, (&mut worker, &tsc), &args)).unwrap();
+        assert!(times == 0 || left.get() < times, "the load has been disturbed");
+        (found.is_ok(), found.is_ok_and(|found| found.library.is_live()))
+    }
+
+    #[test]
+    fn a_function_is_found_while_its_library_is_replaced() {
+        assert_eq!(find_while_replaced(0), (true, true));
+        assert_eq!(find_while_replaced(1), (true, true));
+        assert_eq!(find_while_replaced(usize::MAX), (true, false));
+    }
 }

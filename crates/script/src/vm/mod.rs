@@ -234,6 +234,11 @@ impl Vm {
         self.cache.function(name)
     }
 
+    /// The same of a library that has just been loaded in this VM, and may have been replaced since.
+    pub fn function_of(&self, library: &Arc<Library>, name: &[u8]) -> Option<Rc<LoadedFunction>> {
+        self.cache.function_of(library, name)
+    }
+
     /// Runs the code of a new library, which registers its functions: the second step of FUNCTION
     /// LOAD. With `is_limited` it ends after [`LOAD_TIMEOUT`]. They are found here once the library
     /// is registered and [added](Vm::add_library).
