@@ -233,7 +233,7 @@ impl Needs {
     }
 }
 
-/// Whether a command runs scripts or functions, or asks which there are, or changes that. Who ends a
+/// Whether a command runs scripts or functions, asks which there are, or changes that. Who ends a
 /// script that runs does not wait for its end.
 fn asks_for_scripts(entry: &Entry) -> bool {
     entry.spec.group == Group::Scripting && !entry.spec.flags.has(Flags::ALLOW_BUSY)

@@ -30,6 +30,7 @@ use sys::luau::{self, Returned};
 
 use self::cache::Cache;
 pub use self::cache::{LoadedFunction, LoadedScript};
+pub use self::compile::LARGE_SOURCE_BYTES;
 pub use self::natives::hex;
 pub use self::state::State;
 use self::state::{KILLED, Registration, Registrations, STATE};

@@ -163,7 +163,7 @@ fn requests_of_one_client_stay_in_order() {
 }
 
 /// Queued commands, and whether EXEC waits for a key that is in use and none of theirs.
-const QUEUED: [(&str, bool); 14] = [
+const QUEUED: [(&str, bool); 15] = [
     ("INFO", false),
     ("MEMORY STATS", false),
     ("CONFIG GET maxmemory", false),
@@ -178,16 +178,17 @@ const QUEUED: [(&str, bool); 14] = [
     ("CLIENT PAUSE 0 WRITE", true),
     // Nobody sees half of what several of them change.
     ("CONFIG SET slowlog-max-len 200", true),
-    ("FLUSHDB", true),
     ("ACL SETUSER somebody on", true),
     ("FUNCTION FLUSH", true),
+    ("FLUSHDB", true),
 ];
 
 /// Transactions, and commands that change which scripts there are. EXEC sees these all along.
-const BESIDE_A_TRANSACTION: [(&[&str], &str); 4] = [
+const BESIDE_A_TRANSACTION: [(&[&str], &str); 5] = [
     (&["SCRIPT LOAD return"], "$\"63143b6f8007b98c53ca2149822777b3566f9241\""),
     (&["SCRIPT FLUSH"], "+OK"),
     (&["FUNCTION FLUSH"], "+OK"),
+    (&["EVAL return 0"], "nil"),
     (&["MULTI", "SCRIPT EXISTS x", "EXEC"], "[[:0]]"),
 ];
 
