@@ -100,6 +100,9 @@ impl Flags {
     pub const PUSHES: Self = Self(1 << 26);
     /// Changes how its client is served: as whom, in which form, with what besides replies.
     pub const SESSION: Self = Self(1 << 27);
+    /// Changes what commands of all clients go by: the configuration, users, scripts. Others see
+    /// all changes of a transaction or none.
+    pub const GLOBAL: Self = Self(1 << 28);
 
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)

@@ -32,5 +32,6 @@ pub use key_use::{KeyUse, KeyUseSeen};
 pub use library::{Draft, ENGINE, FunctionInfo, Libraries, Library, RestorePolicy};
 pub use script::{EVALUATED_SCRIPTS_MAX, Script, Scripts, Sha};
 pub use vm::{
-    Input, LOAD_AGAIN_TIMEOUT, LOAD_TIMEOUT, LoadedFunction, LoadedScript, NewLibrary, Vm,
+    Input, LARGE_SOURCE_BYTES, LOAD_AGAIN_TIMEOUT, LOAD_TIMEOUT, LoadedFunction, LoadedScript,
+    NewLibrary, Vm,
 };

@@ -123,6 +123,16 @@ pub fn purge() {
     let _ = unsafe { ctl::raw::write(b"arena.4096.purge\0", ()) };
 }
 
+/// Returns unused memory of the C library's allocator to the system: that of code in C++, such as
+/// the compiler of Luau. Without glibc it does nothing.
+pub fn trim_c_heap() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // SAFETY: it takes the locks of the heap, and touches no memory that is handed out.
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}
+
 /// Lets jemalloc return unused pages on a background thread instead of on the request path.
 pub fn set_background_thread(on: bool) -> bool {
     ctl::background_thread::write(on).is_ok()

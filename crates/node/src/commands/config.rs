@@ -57,7 +57,7 @@ pub const ROWS: &[Row<NodeHandler>] = &[Row::container(
             part("set", -4, "2.0.0")
                 .summary("Changes parameters, all of them or none.")
                 .complexity("O(N) with N parameters.")
-                .flags(CHANGE)
+                .flags(CHANGE.with(Flags::GLOBAL))
                 .arguments(&[Argument::new("data", Shape::Block(PAIR)).multiple()])
                 .history(&[("7.0.0", "Takes several parameters.")])
                 .tips(EVERYWHERE),

@@ -24,7 +24,7 @@ pub(super) const FLUSH_TYPE: &[Argument] = &[Argument::new(
 )
 .optional()];
 
-const WRITES: Flags = Flags::NOSCRIPT.with(Flags::WRITE);
+const WRITES: Flags = Flags::NOSCRIPT.with(Flags::WRITE).with(Flags::GLOBAL);
 const ALL_SHARDS: &[&str] = &["request_policy:all_shards", "response_policy:all_succeeded"];
 
 /// The commands on functions and their libraries.

@@ -132,7 +132,7 @@ const SCRIPT: &[Row<Call>] = &[
         spec("flush", -2, "2.6.0")
             .summary("Forgets all scripts.")
             .complexity("O(N) in the scripts known")
-            .flags(Flags::NOSCRIPT)
+            .flags(Flags::NOSCRIPT.with(Flags::GLOBAL))
             .tips(ALL_NODES)
             .history(&[("6.2.0", "Takes `ASYNC` and `SYNC`.")])
             .arguments(super::function::FLUSH_TYPE),
@@ -150,7 +150,7 @@ const SCRIPT: &[Row<Call>] = &[
         spec("load", 3, "2.6.0")
             .summary("Keeps a script for EVALSHA.")
             .complexity("O(N) in the bytes of the text")
-            .flags(Flags::NOSCRIPT.with(Flags::STALE))
+            .flags(Flags::NOSCRIPT.with(Flags::STALE).with(Flags::GLOBAL))
             .tips(ALL_NODES)
             .arguments(&[Argument::new("script", Shape::String)]),
         Call::Node(load),

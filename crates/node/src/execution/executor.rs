@@ -10,6 +10,7 @@
 //! [`Executor::execute`], which locks shards (`scope`) and calls the handler in `engine`; the
 //! [`Outcome`] goes back to the event loop, where it decides the client's next state.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use command::Flags;
@@ -23,7 +24,7 @@ use crate::clients::session::{ReplyMode, Session};
 use crate::execution::access;
 use crate::execution::accounting::{Run, account, note_error};
 use crate::execution::call::{call_data, finish};
-use crate::execution::node_cx::NodeCx;
+use crate::execution::node_cx::{NodeCx, NodeHandler};
 use crate::execution::outcome::Outcome;
 use crate::execution::place::{self, NOTIFIES, SCRIPT};
 use crate::execution::request::Request;
@@ -33,6 +34,7 @@ use crate::execution::worker::Worker;
 use crate::host::{GatedHost, ShardLocks};
 use crate::node::PAUSE_NONE;
 use crate::propagation::subscribe;
+use crate::transactions::changes_scripts;
 
 /// What an error repeats of a name, and of all arguments together, in bytes.
 pub(crate) const ECHOED_BYTES_MAX: usize = 128;
@@ -416,18 +418,14 @@ impl<L: ShardLocks> Executor<'_, L> {
                     outcome
                 })
             }
-            Call::Node(handler) => {
-                let (worker, session, host) = (&mut *self.worker, &mut *self.session, self.host);
-                follow_time(locks, &mut worker.turn);
-                let (shards, gate, outcome) = (LockedShards::Each(locks), locks, Outcome::Done);
-                let tsc = &|| locks.tsc();
-                let is_nested = false;
-                let mut cx =
-                    NodeCx { worker, session, entry, shards, gate, tsc, host, outcome, is_nested };
-                let result = handler(&mut cx, &mut args, &mut reply);
-                cx.worker.publish_events();
-                finish(result, cx.outcome, mark, &mut reply)
+            Call::Node(handler) if changes_scripts(entry) => {
+                let node = Arc::clone(&self.worker.node);
+                match self.be_alone(&node.scripting) {
+                    Ok(_alone) => self.call_node(handler, entry, args),
+                    Err(outcome) => outcome,
+                }
             }
+            Call::Node(handler) => self.call_node(handler, entry, args),
             Call::Exec => self.exec(),
             Call::Script(call) => {
                 let outcome = self.run_script(call, entry, request);
@@ -438,6 +436,27 @@ impl<L: ShardLocks> Executor<'_, L> {
             }
             Call::Container => Outcome::Failed,
         }
+    }
+
+    /// Calls the handler of a command on sessions or the server.
+    #[inline]
+    fn call_node(
+        &mut self,
+        handler: NodeHandler,
+        entry: &'static Entry,
+        mut args: Args<'_>,
+    ) -> Outcome {
+        let mut reply = Reply::new(self.out, self.session.resp3);
+        let mark = reply.mark();
+        let (locks, host) = (self.locks, self.host);
+        let (worker, session) = (&mut *self.worker, &mut *self.session);
+        follow_time(locks, &mut worker.turn);
+        let (shards, gate, outcome) = (LockedShards::Each(locks), locks, Outcome::Done);
+        let (tsc, is_nested) = (&|| locks.tsc(), false);
+        let mut cx = NodeCx { worker, session, entry, shards, gate, tsc, host, outcome, is_nested };
+        let result = handler(&mut cx, &mut args, &mut reply);
+        cx.worker.publish_events();
+        finish(result, cx.outcome, mark, &mut reply)
     }
 
     /// Ends a run that failed, blocked its client, or served blocked clients.

@@ -6,7 +6,10 @@ use std::sync::Arc;
 use engine::{LockedShards, ScriptError};
 use parking_lot::MutexGuard;
 use resp::{Args, Reply};
-use script::{Failure, Flags, Input, KeyUse, KeyUseSeen, LoadedFunction, LoadedScript, Script, Vm};
+use script::{
+    Failure, Flags, Input, KeyUse, KeyUseSeen, LARGE_SOURCE_BYTES, LoadedFunction, LoadedScript,
+    Script, Vm,
+};
 
 use super::host::{Name, Reach, ScriptHost};
 use super::registry::{Fate, Scripting};
@@ -89,6 +92,8 @@ impl<L: ShardLocks> Drop for AfterAlone<'_, L> {
 enum Failed {
     Before(ScriptError),
     Run(Failure),
+    /// Who is not alone among scripts may not register it, or not compile it.
+    NotAlone,
 }
 
 impl From<ScriptError> for Failed {
@@ -116,12 +121,14 @@ impl ScriptCall {
         usize::try_from(number).map_err(|_| ScriptError::NegativeKeys)
     }
 
-    /// Finds or compiles what a request names.
+    /// Finds or compiles what a request names. A script that is new is registered by who is alone
+    /// among scripts, so that EXEC finds the same ones all along.
     fn resolve(
         self,
         vm: &mut Vm,
         (worker, tsc): (&mut Worker, &dyn Fn() -> u64),
         args: &Args<'_>,
+        is_alone: bool,
     ) -> Result<Code, Failed> {
         let name = args.text(1);
         let scripting = &worker.node.scripting;
@@ -129,25 +136,32 @@ impl ScriptCall {
         let found = match self.what {
             Named::Body => vm.script_by_body(name),
             Named::Sha => vm.script_by_sha(name),
-            Named::Function => return function(vm, (worker, tsc), args).map(Code::Function),
+            Named::Function => {
+                return function(vm, (worker, tsc), args, is_alone).map(Code::Function);
+            }
         };
         if let Some(found) = found {
             found.script.touch(now_ms);
             return Ok(Code::Script(found));
         }
-        let known = match self.what {
+        let (script, is_new) = match self.what {
             Named::Body => {
                 let script = Arc::new(Script::new(name)?);
-                scripting.scripts.read().find(script.sha()).cloned().unwrap_or(script)
+                let known = scripting.scripts.read().find(script.sha()).cloned();
+                let is_new = known.is_none();
+                (known.unwrap_or(script), is_new)
             }
             _ => {
                 let known = scripting.scripts.read().find(name).cloned();
-                known.ok_or(ScriptError::NoSuchScript)?
+                (known.ok_or(ScriptError::NoSuchScript)?, false)
             }
         };
-        let loaded = vm.load_script(&known)?;
-        if self.what == Named::Body {
-            scripting.add_evaluated(&known, now_ms);
+        if !is_alone && (is_new || script.body().len() > LARGE_SOURCE_BYTES) {
+            return Err(Failed::NotAlone);
+        }
+        let loaded = vm.load_script(&script)?;
+        if is_new {
+            scripting.add_evaluated(&script, now_ms);
         }
         Ok(Code::Script(loaded))
     }
@@ -160,6 +174,7 @@ impl ScriptCall {
         vm: &mut Vm,
         worker: (&mut Worker, &dyn Fn() -> u64),
         args: &Args<'_>,
+        is_alone: bool,
     ) -> Result<(usize, Code), Failed> {
         // A function is looked for before its keys are counted, a script afterwards, as in Redis.
         let keys = self.keys(args);
@@ -167,7 +182,7 @@ impl ScriptCall {
             keys?;
         }
         let out_of_memory = worker.0.out_of_memory;
-        let code = self.resolve(vm, worker, args)?;
+        let code = self.resolve(vm, worker, args, is_alone)?;
         let keys = keys?;
         let may_write = code.flags().is_some_and(|flags| !flags.contains(Flags::NO_WRITES));
         if self.read_only && may_write {
@@ -224,7 +239,7 @@ pub(crate) fn run_queued(
     let node = Arc::clone(&calls.worker.node);
     calls.worker.show_always(&calls.session.record, (SHOWN_AS, args), (calls.tsc)());
     let outcome =
-        with_vm(&node, |vm| match call.prepare(vm, (&mut *calls.worker, calls.tsc), args) {
+        with_vm(&node, |vm| match call.prepare(vm, (&mut *calls.worker, calls.tsc), args, true) {
             Ok((keys, code)) => {
                 let reach = (Reach::Waits, Arc::default());
                 let ran = run_held(vm, &code, calls, (call, keys), args, reach, reply);
@@ -240,25 +255,40 @@ fn fail(failed: Failed, reply: &mut Reply<'_>) -> Outcome {
     match failed {
         Failed::Before(error) => reply.error(error.to_string().as_bytes()),
         Failed::Run(failure) => reply.error(&failure.text),
+        Failed::NotAlone => return Outcome::ShardInUse,
     }
     Outcome::Failed
 }
 
+/// How often a library is loaded for a call, because others replace it meanwhile.
+const LOADS_MAX: usize = 3;
+
 /// The function that a request calls; its library is loaded in this VM if it is not yet.
 fn function(
     vm: &mut Vm,
-    worker: (&mut Worker, &dyn Fn() -> u64),
+    (worker, tsc): (&mut Worker, &dyn Fn() -> u64),
     args: &Args<'_>,
+    is_alone: bool,
 ) -> Result<Rc<LoadedFunction>, Failed> {
     let name = args.text(1);
-    if let Some(found) = vm.function(name) {
-        return Ok(found);
+    let node = Arc::clone(&worker.node);
+    let mut replaced = None;
+    for _ in 0..LOADS_MAX {
+        if let Some(found) = vm.function(name) {
+            return Ok(found);
+        }
+        let libraries = node.scripting.libraries.read();
+        let library = libraries.function(name).map(|(library, _)| Arc::clone(library));
+        drop(libraries);
+        let library = library.ok_or(ScriptError::NoSuchFunction)?;
+        if !is_alone && library.source().len() > LARGE_SOURCE_BYTES {
+            return Err(Failed::NotAlone);
+        }
+        vm.load_again(&mut Loading::for_call((&mut *worker, tsc), *args, name), &library)?;
+        replaced = vm.function_of(&library, name);
     }
-    let libraries = &worker.0.node.scripting.libraries;
-    let library = libraries.read().function(name).map(|(library, _)| Arc::clone(library));
-    let library = library.ok_or(ScriptError::NoSuchFunction)?;
-    vm.load_again(&mut Loading::for_call(worker, *args, name), &library)?;
-    vm.function(name).ok_or_else(|| ScriptError::NoSuchFunction.into())
+    // The last one may have been replaced as well: it was there after the request had come.
+    replaced.ok_or_else(|| ScriptError::NoSuchFunction.into())
 }
 
 impl<'e, L: ShardLocks> Executor<'e, L> {
@@ -272,13 +302,22 @@ impl<'e, L: ShardLocks> Executor<'e, L> {
         let node = Arc::clone(&self.worker.node);
         let locks = self.locks;
         let outcome = with_vm(&node, |vm| {
-            let worker = (&mut *self.worker, &(|| locks.tsc()) as &dyn Fn() -> u64);
-            match call.prepare(vm, worker, &request.args) {
-                Ok((keys, code)) => self.run_code(vm, &code, (call, keys), entry, request),
-                Err(failed) => {
-                    let request = (SHOWN_AS, &request.args);
-                    self.worker.show_always(&self.session.record, request, locks.tsc());
-                    fail(failed, &mut Reply::new(self.out, self.session.resp3))
+            let mut alone = None;
+            loop {
+                let worker = (&mut *self.worker, &(|| locks.tsc()) as &dyn Fn() -> u64);
+                match call.prepare(vm, worker, &request.args, alone.is_some()) {
+                    Ok((keys, code)) => {
+                        return self.run_code(vm, &code, alone, (call, keys), entry, request);
+                    }
+                    Err(Failed::NotAlone) => match self.be_alone(&node.scripting) {
+                        Ok(is_alone) => alone = Some(is_alone),
+                        Err(outcome) => return outcome,
+                    },
+                    Err(failed) => {
+                        let request = (SHOWN_AS, &request.args);
+                        self.worker.show_always(&self.session.record, request, locks.tsc());
+                        return fail(failed, &mut Reply::new(self.out, self.session.resp3));
+                    }
                 }
             }
         });
@@ -301,10 +340,12 @@ impl<'e, L: ShardLocks> Executor<'e, L> {
     }
 
     /// Runs a script on the shards of its declared keys: beside others, if that is known to do.
+    /// `alone`: it is alone already.
     fn run_code(
         &mut self,
         vm: &Vm,
         code: &Code,
+        mut alone: Option<Alone<'_, L>>,
         (call, keys): (ScriptCall, usize),
         entry: &'static Entry,
         request: Request<'_>,
@@ -319,12 +360,13 @@ impl<'e, L: ShardLocks> Executor<'e, L> {
             executor.run_once(vm, code, (call, keys), &request.args, &hashes, how)
         };
         if code.known_key_use() == KeyUse::Declared && self.worker.config.scripts.parallel {
+            drop(alone.take());
             let reach = Reach::Tries(&node.scripting.alone, None);
             if let Some(outcome) = run(self, reach, Extent::Growing) {
                 return outcome;
             }
         }
-        let _alone = match self.be_alone(&node.scripting) {
+        let _alone = match alone.map_or_else(|| self.be_alone(&node.scripting), Ok) {
             Ok(alone) => alone,
             Err(outcome) => return self.come_back_later(outcome, &fate),
         };
@@ -478,3 +520,6 @@ fn run_held(
     worker.error_counted = failure.counted;
     Some(Outcome::Failed)
 }
+
+#[cfg(test)]
+mod tests;

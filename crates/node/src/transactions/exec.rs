@@ -75,8 +75,7 @@ impl<L: ShardLocks> Executor<'_, L> {
             }
         };
         let node = Arc::clone(&self.worker.node);
-        // Its scripts may need further shards, and nothing of it can be begun again.
-        let _alone = match transaction.has_scripts().then(|| self.be_alone(&node.scripting)) {
+        let _alone = match transaction.is_alone().then(|| self.be_alone(&node.scripting)) {
             Some(Err(outcome)) => return outcome,
             alone => alone,
         };

@@ -9,6 +9,6 @@ mod exec;
 mod queue;
 mod watched_keys;
 
-pub(crate) use queue::{Transaction, changes_server};
+pub(crate) use queue::{Transaction, changes_scripts, changes_server};
 pub(crate) use watched_keys::WatchedKeys;
 pub use watched_keys::forget;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use base::hash::KeyHasher;
 use base::room::clear;
-use command::{Flags, ShardScope};
+use command::{Flags, Group, ShardScope};
 use resp::{Args, Span};
 
 use crate::execution::place;
@@ -43,6 +43,8 @@ pub(crate) struct Transaction {
     /// Bits of [`place`].
     place: u8,
     has_scripts: bool,
+    /// A command runs scripts, or asks which there are.
+    is_alone: bool,
     needs: Needs,
 }
 
@@ -118,6 +120,7 @@ impl Transaction {
         self.may_take_memory |= entry.spec.flags.has(Flags::DENYOOM);
         self.place |= entry.place;
         self.has_scripts |= is_script;
+        self.is_alone |= asks_for_scripts(entry);
         self.needs = self.needs.max(Needs::of(entry, args));
         self.commands.push(Queued { entry, span, hash: hash_at });
         true
@@ -176,6 +179,12 @@ impl Transaction {
         self.needs
     }
 
+    /// Whether EXEC is alone among scripts: its scripts may need further shards, and nothing of it
+    /// can be begun again; and all its commands see the same scripts and libraries.
+    pub(super) fn is_alone(&self) -> bool {
+        self.is_alone
+    }
+
     /// Whether a command runs a script.
     pub(super) fn has_scripts(&self) -> bool {
         self.has_scripts
@@ -217,15 +226,60 @@ impl Needs {
         match entry.spec.scope.with(args) {
             ShardScope::EachFree => Self::Free,
             ShardScope::EachShard => Self::All,
-            // Others see all that it changes, or nothing.
-            ShardScope::Keys if entry.name == "config|set" => Self::World,
+            ShardScope::Keys if entry.spec.flags.has(Flags::GLOBAL) => Self::World,
             ShardScope::Keys => Self::Keys,
             ShardScope::Exclusive | ShardScope::KeysOrExclusive(_) => Self::World,
         }
     }
 }
 
+/// Whether a command runs scripts or functions, asks which there are, or changes that. Who ends a
+/// script that runs does not wait for its end.
+fn asks_for_scripts(entry: &Entry) -> bool {
+    entry.spec.group == Group::Scripting && !entry.spec.flags.has(Flags::ALLOW_BUSY)
+}
+
+/// Whether a command changes which scripts or libraries there are. It does so alone among scripts,
+/// so that EXEC with scripts sees it whole.
+pub(crate) fn changes_scripts(entry: &Entry) -> bool {
+    entry.spec.flags.has(Flags::GLOBAL) && entry.spec.group == Group::Scripting
+}
+
 /// Whether a command that names no shards belongs to the main thread, and so changes the server.
 pub(crate) fn changes_server(entry: &Entry) -> bool {
     matches!(entry.call, Call::Node(_)) && entry.spec.flags.has(Flags::MAIN)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    /// What EXEC needs for a command, and whether it is alone among scripts.
+    #[track_caller]
+    fn check(command: &str, subcommands: &[&str], needs: Needs, is_alone: bool) {
+        let table = crate::table();
+        let container = table.find(command.as_bytes()).unwrap();
+        for name in subcommands {
+            let entry = table.find_subcommand(container, name.as_bytes()).unwrap();
+            let found = (Needs::of(entry, &Args::new(&[], &[], &[])), asks_for_scripts(entry));
+            assert_eq!(found, (needs, is_alone), "{command} {name}");
+        }
+    }
+
+    #[test]
+    fn others_see_all_that_a_transaction_changes_for_them_or_nothing() {
+        check("config", &["set"], Needs::World, false);
+        check("acl", &["setuser", "deluser", "load"], Needs::World, false);
+        check("function", &["delete", "flush", "load", "restore"], Needs::World, true);
+        check("script", &["flush", "load"], Needs::World, true);
+        check("acl", &["getuser", "list", "save"], Needs::Keys, false);
+    }
+
+    #[test]
+    fn a_transaction_sees_the_same_scripts_all_along() {
+        check("function", &["dump", "list"], Needs::Keys, true);
+        check("script", &["exists", "show"], Needs::Keys, true);
+        check("script", &["kill"], Needs::Keys, false);
+    }
 }

@@ -74,6 +74,28 @@ OK
 QUEUED
 > EXEC
 ~~ -EXECABORT Transaction discarded because of: BUSY *
+> MULTI
+OK
+> SCRIPT EXISTS x
+QUEUED
+> EXEC
+~~ -EXECABORT Transaction discarded because of: BUSY *
+> SCRIPT FLUSH
+~~ -BUSY *
+> SCRIPT LOAD "return 1"
+~~ -BUSY *
+> FUNCTION LOAD x
+~~ -BUSY *
+> FUNCTION RESTORE x
+~~ -BUSY *
+> FUNCTION DELETE l
+~~ -BUSY *
+> FUNCTION FLUSH
+~~ -BUSY *
+> SCRIPT EXISTS x
+[0]
+> FUNCTION LIST
+[]
 "#,
     );
     drop(alone);

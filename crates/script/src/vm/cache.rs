@@ -74,6 +74,12 @@ impl Cache {
             .map(Rc::clone)
     }
 
+    /// Those of a library that may not be registered any more.
+    pub fn function_of(&self, library: &Arc<Library>, name: &[u8]) -> Option<Rc<LoadedFunction>> {
+        let found = self.functions.get(&*lower_name(name));
+        found.filter(|found| Arc::ptr_eq(&found.library, library)).map(Rc::clone)
+    }
+
     pub fn add_script(&mut self, script: &Arc<Script>, code: Code) -> Rc<LoadedScript> {
         if self.by_sha.len() >= COMPILED_SCRIPTS_MAX {
             self.by_sha.retain(|_, loaded| loaded.script.is_live());

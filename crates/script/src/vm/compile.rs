@@ -12,6 +12,9 @@ use super::zero_bytes::without_zero_bytes;
 /// Longest script or library. The compiler takes up to 80 times as much memory while it works, and
 /// half a second for each megabyte.
 const SOURCE_BYTES_MAX: usize = 16 << 20;
+/// Longer scripts and libraries are to be compiled by one thread at a time: what the compiler takes
+/// is not within the limit of a VM. It is given back to the system afterwards.
+pub const LARGE_SOURCE_BYTES: usize = 1 << 20;
 /// Longest source that is optimised.
 const OPTIMISED_BYTES_MAX: usize = 256 << 10;
 /// Longest source of `loadstring`, within which a script cannot be killed.
@@ -40,7 +43,12 @@ pub fn compile(lua: &Lua, source: &[u8], name: &str, globals: &Table) -> Result<
         .set_debug_level(1)
         .set_disabled_builtins(REPLACED_BUILTINS);
     // The message begins with the line.
-    let bytecode = compiler.compile(source).map_err(|error| match error {
+    let is_large = source.len() > LARGE_SOURCE_BYTES;
+    let bytecode = compiler.compile(source);
+    if is_large {
+        sys::allocator::trim_c_heap();
+    }
+    let bytecode = bytecode.map_err(|error| match error {
         mlua::Error::SyntaxError { message, .. } => format!("{place}:{message}"),
         other => super::message(&other),
     })?;

@@ -17,10 +17,12 @@ mod state;
 mod to_resp;
 mod zero_bytes;
 
+use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use foldhash::fast::RandomState;
 use mlua::chunk::{ChunkMode, Compiler};
 use mlua::{Error, Function, IntoLua, Lua, LuaOptions, LuaString, StdLib, Table, Value};
 use resp::{Args, Reply};
@@ -28,9 +30,10 @@ use sys::luau::{self, Returned};
 
 use self::cache::Cache;
 pub use self::cache::{LoadedFunction, LoadedScript};
+pub use self::compile::LARGE_SOURCE_BYTES;
 pub use self::natives::hex;
 pub use self::state::State;
-use self::state::{KILLED, Registration, STATE};
+use self::state::{KILLED, Registration, Registrations, STATE};
 pub use self::state::{LOAD_AGAIN_TIMEOUT, LOAD_TIMEOUT};
 use self::to_resp::{Writer, error_text};
 use crate::failure::{CALL_OF_NIL, Failure, Place, name_call, one_line, until_nul};
@@ -234,6 +237,11 @@ impl Vm {
         self.cache.function(name)
     }
 
+    /// The same of a library that has been loaded in this VM, and may have been replaced since.
+    pub fn function_of(&self, library: &Arc<Library>, name: &[u8]) -> Option<Rc<LoadedFunction>> {
+        self.cache.function_of(library, name)
+    }
+
     /// Runs the code of a new library, which registers its functions: the second step of FUNCTION
     /// LOAD. With `is_limited` it ends after [`LOAD_TIMEOUT`]. They are found here once the library
     /// is registered and [added](Vm::add_library).
@@ -275,10 +283,12 @@ impl Vm {
     ) -> Result<(), Failure> {
         let registered = self.register(host, library.code(), Some(LOAD_AGAIN_TIMEOUT))?;
         let (functions, callbacks) = split(registered);
-        let mut again: Vec<_> = functions.into_iter().zip(callbacks).collect();
+        let names = functions.iter().map(|function| function.name.clone()).collect::<Vec<_>>();
+        let mut again: HashMap<_, _, RandomState> =
+            names.into_iter().zip(functions.into_iter().zip(callbacks)).collect();
         let mut take = |known: &FunctionInfo| {
-            let at = again.iter().position(|(function, _)| function == known)?;
-            Some(again.swap_remove(at).1)
+            let (function, code) = again.remove(&known.name)?;
+            (function == *known).then_some(code)
         };
         let callbacks: Option<Vec<Code>> = library.functions().iter().map(&mut take).collect();
         let Some(callbacks) = callbacks.filter(|_| again.is_empty()) else {
@@ -299,9 +309,9 @@ impl Vm {
             .compile(code, "@user_function", &self.library_env)
             .map_err(|message| Failure::new(format!("ERR Error compiling function: {message}")))?;
         self.state.begin(timeout);
-        self.state.registrations.replace(Some(Vec::new()));
+        self.state.registrations.replace(Some(Registrations::default()));
         let ran = self.limited(host, || self.load_library.call::<Loaded>(&code.0));
-        let registered = self.state.registrations.take().unwrap_or_default();
+        let registered = self.state.registrations.take().unwrap_or_default().into_vec();
         let failed = |text: &[u8]| {
             Failure::new([b"ERR Error registering functions: ", until_nul(text)].concat())
         };

@@ -321,10 +321,9 @@ fn register_function(state: &State, lua: &Lua, args: MultiValue) -> Returned {
     if !crate::library::is_name(&registration.name) {
         return refused(lua, crate::library::INVALID_NAME);
     }
-    if registered.iter().any(|known| known.name == registration.name) {
+    if !registered.add(registration) {
         return refused(lua, "Function already exists in the library");
     }
-    registered.push(registration);
     done(lua, Value::Nil)
 }
 

@@ -4,10 +4,12 @@
 //! [`HOST`]. Nothing here outlives a run but the capacity of the buffers, which is bounded.
 
 use std::cell::{Cell, RefCell};
+use std::collections::HashSet;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use foldhash::fast::RandomState;
 use mlua::{Error, Function, Lua};
 use resp::{Out, Span};
 use scoped_tls_hkt::scoped_thread_local;
@@ -59,6 +61,29 @@ pub struct Registration {
     pub callback: Function,
 }
 
+/// What a library has registered so far.
+#[derive(Default)]
+pub struct Registrations {
+    in_order: Vec<Registration>,
+    names: HashSet<Vec<u8>, RandomState>,
+}
+
+impl Registrations {
+    /// Adds a function. Returns false if there is one of this name.
+    pub fn add(&mut self, registration: Registration) -> bool {
+        let is_new = self.names.insert(registration.name.clone());
+        if is_new {
+            self.in_order.push(registration);
+        }
+        is_new
+    }
+
+    /// The functions in the order of their registration.
+    pub fn into_vec(self) -> Vec<Registration> {
+        self.in_order
+    }
+}
+
 /// The arguments and the reply of one command.
 #[derive(Default)]
 pub struct CallBuffers {
@@ -102,7 +127,7 @@ pub struct State {
     /// The state of `math.random`, once it was asked or seeded in this run.
     pub random: Cell<Option<u64>>,
     /// What the library registers, while one is loaded.
-    pub registrations: RefCell<Option<Vec<Registration>>>,
+    pub registrations: RefCell<Option<Registrations>>,
     /// Errors within what the script has returned, until they are counted.
     pub returned_errors: RefCell<Vec<Vec<u8>>>,
     /// The settings of the `cjson` that scripts share.

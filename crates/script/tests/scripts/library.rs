@@ -174,6 +174,20 @@ fn another_load_may_register_in_another_order() {
     assert!(vm.load_again(&mut server, &other).is_err());
 }
 
+/// Without an end if each function were compared with all others.
+#[test]
+fn a_library_may_have_very_many_functions() {
+    const COUNT: usize = 100_000;
+    let code = format!(
+        "#!lua name=a\nlocal function f() end
+         for i = 1, {COUNT} do redis.register_function('f' .. i, f) end"
+    );
+    let draft = Draft::new(code.as_bytes()).unwrap();
+    let new = vm().load_library(&mut Server::default(), draft, false).unwrap();
+    assert_eq!(new.library.functions().len(), COUNT);
+    assert_eq!(vm().load_again(&mut Server::default(), &new.library), Ok(()));
+}
+
 #[test]
 fn a_load_that_is_refused_leaves_no_function() {
     let (mut vm, mut libraries) = (vm(), Libraries::default());

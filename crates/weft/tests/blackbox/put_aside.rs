@@ -163,7 +163,7 @@ fn requests_of_one_client_stay_in_order() {
 }
 
 /// Queued commands, and whether EXEC waits for a key that is in use and none of theirs.
-const QUEUED: [(&str, bool); 14] = [
+const QUEUED: [(&str, bool); 15] = [
     ("INFO", false),
     ("MEMORY STATS", false),
     ("CONFIG GET maxmemory", false),
@@ -175,12 +175,37 @@ const QUEUED: [(&str, bool); 14] = [
     ("DEBUG OBJECT mine", true),
     ("CONFIG RESETSTAT", false),
     // They are answered when all that had begun is over.
-    ("ACL SETUSER somebody on", true),
     ("CLIENT PAUSE 0 WRITE", true),
     // Nobody sees half of what several of them change.
     ("CONFIG SET slowlog-max-len 200", true),
+    ("ACL SETUSER somebody on", true),
+    ("FUNCTION FLUSH", true),
     ("FLUSHDB", true),
 ];
+
+/// Transactions, and commands that change which scripts there are. EXEC sees these all along.
+const BESIDE_A_TRANSACTION: [(&[&str], &str); 5] = [
+    (&["SCRIPT LOAD return"], "$\"63143b6f8007b98c53ca2149822777b3566f9241\""),
+    (&["SCRIPT FLUSH"], "+OK"),
+    (&["FUNCTION FLUSH"], "+OK"),
+    (&["EVAL return 0"], "nil"),
+    (&["MULTI", "SCRIPT EXISTS x", "EXEC"], "[[:0]]"),
+];
+
+/// A script that is new may wait for further shards, as those of a transaction may.
+#[test]
+fn scripts_do_not_change_beside_one_that_is_alone() {
+    for (lines, reply) in BESIDE_A_TRANSACTION {
+        let server = server(&[]);
+        let (mut slow, [mut waiting]) = Slow::start(&server, "key");
+        let [before @ .., last] = lines else { continue };
+        before.iter().for_each(|line| drop(waiting.ask(line)));
+        waiting.send(last);
+        slow.stops_only(&mut waiting);
+        slow.end();
+        assert_eq!(format!("{:?}", waiting.read()), reply, "{lines:?}");
+    }
+}
 
 #[test]
 fn a_transaction_that_looks_at_all_shards_stops_nobody() {

@@ -18,6 +18,7 @@ mod show;
 const ANYTIME: Flags = Flags::NOSCRIPT.with(Flags::LOADING).with(Flags::STALE);
 const ADMIN: Flags = ANYTIME.with(Flags::ADMIN);
 const CHANGE: Flags = ADMIN.with(Flags::MAIN);
+const USERS: Flags = CHANGE.with(Flags::GLOBAL);
 const EVERYWHERE: &[&str] = &["request_policy:all_nodes", "response_policy:all_succeeded"];
 
 const USER: Argument = Argument::new("username", Shape::String);
@@ -42,7 +43,7 @@ pub const ROWS: &[Row<NodeHandler>] = &[Row::container(
             rules::categories,
         ),
         Row::new(
-            part("deluser", -3, CHANGE)
+            part("deluser", -3, USERS)
                 .summary("Deletes users and closes their connections.")
                 .complexity("O(N) in the connections.")
                 .arguments(&[USER.multiple()])
@@ -85,7 +86,7 @@ pub const ROWS: &[Row<NodeHandler>] = &[Row::container(
             show::list,
         ),
         Row::new(
-            part("load", 2, CHANGE)
+            part("load", 2, USERS)
                 .summary("Replaces all users by those of the ACL file, unless it has errors.")
                 .complexity("O(N) with N rules of all users."),
             file::load,
@@ -106,7 +107,7 @@ pub const ROWS: &[Row<NodeHandler>] = &[Row::container(
             file::save,
         ),
         Row::new(
-            part("setuser", -3, CHANGE)
+            part("setuser", -3, USERS)
                 .summary("Adds a user or changes its rules, all as told or none.")
                 .complexity("O(N) with N rules given, and in the connections.")
                 .arguments(&[USER, Argument::new("rule", Shape::String).optional().multiple()])
