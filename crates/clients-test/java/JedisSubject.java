@@ -208,6 +208,7 @@ final class JedisSubject implements Subject {
     private final String pattern;
     private final Receiver receiver;
     private volatile boolean closed;
+    private int kinds = 2;
 
     Listener(String channel, String pattern, Receiver receiver) {
       this.channel = channel;
@@ -244,18 +245,22 @@ final class JedisSubject implements Subject {
 
     @Override
     public void leaveChannel() {
+      kinds--;
       unsubscribe(channel);
     }
 
     @Override
     public void leavePattern() {
+      kinds--;
       punsubscribe(pattern);
     }
 
     @Override
     public void close() {
       closed = true;
-      if (isSubscribed()) {
+      // Once both are left the connection goes back to the pool: replies to more commands would
+      // meet its next user.
+      if (kinds > 0 && isSubscribed()) {
         unsubscribe();
         punsubscribe();
       }
