@@ -31,6 +31,9 @@ pub trait Log: Debug + Send {
     /// Appends what one write has left. The shards are locked that it has changed, so it waits for
     /// nothing.
     fn append(&mut self, unit: Unit<'_>);
+
+    /// Whether there is room for what a command may leave that has not begun.
+    fn has_room(&self) -> bool;
 }
 
 /// What is logged at once: commands, and between their bytes long arguments.
@@ -97,6 +100,10 @@ pub(crate) struct Commands {
 }
 
 impl Commands {
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -243,7 +250,7 @@ impl CommandWriter<'_> {
 
 /// The arguments of each command in what was encoded here.
 fn decode(mut bytes: &[u8]) -> Vec<Vec<Vec<u8>>> {
-    let mut number = |bytes: &mut &[u8]| {
+    let number = |bytes: &mut &[u8]| {
         let end = bytes.iter().position(|byte| *byte == b'\r').unwrap_or(bytes.len());
         let value = base::number::parse_u64(bytes.get(1..end).unwrap_or_default()).unwrap_or(0);
         *bytes = bytes.get(end + 2..).unwrap_or_default();
@@ -267,8 +274,7 @@ mod tests {
     use super::*;
 
     fn text(unit: &Unit<'_>) -> Vec<u8> {
-        let text: Vec<u8> =
-            unit.parts().flat_map(|part| part.as_slice().iter().copied()).collect();
+        let text: Vec<u8> = unit.parts().flat_map(|part| part.as_slice().iter().copied()).collect();
         assert_eq!(text.len(), unit.len());
         text
     }

@@ -9,9 +9,7 @@ use crate::log_waits::{LogSleep, Mark};
 use crate::shim::{Fault, PRODUCER};
 use crate::{fails_with, holds};
 
-fn producer<T: Send + 'static>(
-    work: impl FnOnce() -> T + Send + 'static,
-) -> thread::JoinHandle<T> {
+fn producer<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> thread::JoinHandle<T> {
     let builder = thread::Builder::new().name(PRODUCER.to_owned());
     builder.spawn(work).expect("there is memory")
 }
