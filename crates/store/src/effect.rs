@@ -160,6 +160,11 @@ impl Effects {
         self.log = log;
     }
 
+    /// Whether effects are logged.
+    pub fn is_logged(&self) -> bool {
+        self.is(LOGGED)
+    }
+
     /// Whether the log has room for what a command may leave. There is room if there is no log.
     pub fn has_log_room(&self) -> bool {
         self.log.as_ref().is_none_or(|log| log.has_room())

@@ -22,7 +22,7 @@ const EXEC: &[u8] = b"exec";
 
 /// A log whose process has ended.
 pub(crate) struct LeftLog {
-    memory: Arc<SharedMemory>,
+    pub(super) memory: Arc<SharedMemory>,
     positions: LogPositions<Words>,
     capacity: u64,
     threads: usize,

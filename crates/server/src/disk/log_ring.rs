@@ -422,3 +422,29 @@ impl AsidePart {
         }
     }
 }
+
+/// For tests of what a process leaves.
+#[cfg(test)]
+impl LogRing {
+    /// The memory as it is now.
+    pub(super) fn copy_memory(&self) -> SharedMemory {
+        let (mut bytes, mut at) = (vec![0; READ_BYTES_MAX], 0);
+        let copy = SharedMemory::anonymous(self.memory.len()).expect("there is memory");
+        while at < self.memory.len() {
+            let count = bytes.len().min(self.memory.len() - at);
+            self.memory.read(at, &mut bytes[..count]);
+            if bytes[..count].iter().any(|byte| *byte != 0) {
+                copy.write(at, &bytes[..count]);
+            }
+            at += count;
+        }
+        copy
+    }
+
+    /// A thread reserves a unit, and writes its first bytes.
+    pub(super) fn begin_unit(&self, thread: usize, bytes: u64, start: &[u8]) {
+        let wanted = Wanted { db: 0, bytes, select_bytes: 0, selects_others: false };
+        let reservation = self.positions.reserve(thread, wanted).expect("there is room");
+        self.write(reservation.position, start);
+    }
+}

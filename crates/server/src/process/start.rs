@@ -15,6 +15,7 @@ use sys::epoll::{Event, Interest};
 use sys::signal::Signals;
 use sys::title::ProcessTitle;
 
+use crate::disk::log_slot::LogSlot;
 use crate::keyspace::shard_locks::Shards;
 use crate::net::{accept, tls};
 use crate::process::files;
@@ -214,6 +215,7 @@ fn share(config: &Config, config_file: String) -> Result<Arc<Shared>, String> {
         handles: RwLock::new(Vec::new()),
         control: Mutex::new(Control::new(executable, config_file)),
         garbage,
+        log: LogSlot::default(),
         started_ms: sys::clock::steady_micros() / 1000,
         // No other thread has begun yet.
         startup_bytes: u64::try_from(sys::allocator::thread_bytes()).unwrap_or(0),

@@ -46,6 +46,7 @@ impl IoThread {
         client.watched = Some(interest);
         match self.epoll.add(client.transport.as_fd(), slot as u64, interest) {
             Ok(()) => {
+                self.take_over_hold(slot);
                 self.act_on_state(slot);
                 self.tell_here(slot);
             }

@@ -18,6 +18,7 @@ mod grace;
 mod invalidations;
 pub mod io_thread;
 pub(crate) mod listeners;
+pub(crate) mod log_holds;
 mod memory;
 pub(crate) mod message;
 mod output;
