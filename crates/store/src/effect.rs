@@ -1,9 +1,9 @@
 //! The record of a write: exactly one effect, whatever the command.
 //!
 //! The log takes effects in the form in which they are replayed, written once where they are
-//! sealed: under the lock of the shards that they have changed, so that its order is that of memory.
-//! Commands do not know it. While there is no consumer, a write costs one branch. Tests take each
-//! as an [`Effect`]. Keyspace notifications take their events as they
+//! sealed: under the lock of the shards that they have changed, so that its order is that of
+//! memory. Commands do not know it. While there is no consumer, a write costs one branch. Tests
+//! take each as an [`Effect`]. Keyspace notifications take their events as they
 //! happen, also those of reads, and are told before the shards are let go. So are those who track
 //! keys, for whom each change is noted where values change.
 

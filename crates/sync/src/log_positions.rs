@@ -16,8 +16,8 @@
 //! its own from where on it has not finished.
 //!
 //! A unit for another database than the selected one begins with the command that selects it. A
-//! unit for which the ring has no room is kept *aside*, elsewhere in memory, and has its place among
-//! the positions all the same.
+//! unit for which the ring has no room is kept *aside*, elsewhere in memory, and has its place
+//! among the positions all the same.
 //!
 //! Invariants, each with a model in `tests/models`:
 //! - What is readable is written, and its writer's bytes are visible to who asked.

@@ -13,8 +13,8 @@
 //! aside is little: what commands append that run at that moment.
 //!
 //! Invariants:
-//! - A thread appends under the locks of the shards that it has changed, and waits for nothing there
-//!   but, aside, for a lock that is never held for long.
+//! - A thread appends under the locks of the shards that it has changed, and waits for nothing
+//!   there but, aside, for a lock that is never held for long.
 //! - Bytes that are not reserved are zero, so a reservation of which nothing was written is seen.
 //!
 //! One thread reads and releases ([`LogRing::readable_until`] and below); what a process has left
@@ -141,8 +141,8 @@ impl AsideUnit {
 }
 
 impl LogRing {
-    /// A log that begins at a position, in memory of [`memory_bytes`] that is zero. `boot` tells one
-    /// start of the machine from another.
+    /// A log that begins at a position, in memory of [`memory_bytes`] that is zero. `boot` tells
+    /// one start of the machine from another.
     ///
     /// # Errors
     /// When the memory has another size.
@@ -333,8 +333,8 @@ impl LogRing {
         self.positions.release(until);
     }
 
-    /// Replies may leave that wait for what is in front of a position. `tell` tells a thread to look
-    /// at those that wait.
+    /// Replies may leave that wait for what is in front of a position. `tell` tells a thread to
+    /// look at those that wait.
     pub(crate) fn release_replies(&self, until: u64, tell: impl FnMut(usize)) {
         self.replies.advance(until, tell);
     }
@@ -344,8 +344,8 @@ impl LogRing {
         self.sleep.take_urgent()
     }
 
-    /// Sleeps until the log ends at a position or behind, somebody waits for the reader, or the time
-    /// is over. It may end earlier.
+    /// Sleeps until the log ends at a position or behind, somebody waits for the reader, or the
+    /// time is over. It may end earlier.
     pub(crate) fn sleep(&self, until: u64, time: Duration) {
         if self.sleep.prepare_sleep(until, || self.end()) {
             std::thread::park_timeout(time);
@@ -427,9 +427,10 @@ impl AsidePart {
 #[cfg(test)]
 impl LogRing {
     /// The memory as it is now.
+    #[allow(clippy::unwrap_used)]
     pub(super) fn copy_memory(&self) -> SharedMemory {
         let (mut bytes, mut at) = (vec![0; READ_BYTES_MAX], 0);
-        let copy = SharedMemory::anonymous(self.memory.len()).expect("there is memory");
+        let copy = SharedMemory::anonymous(self.memory.len()).unwrap();
         while at < self.memory.len() {
             let count = bytes.len().min(self.memory.len() - at);
             self.memory.read(at, &mut bytes[..count]);
@@ -442,9 +443,10 @@ impl LogRing {
     }
 
     /// A thread reserves a unit, and writes its first bytes.
+    #[allow(clippy::unwrap_used)]
     pub(super) fn begin_unit(&self, thread: usize, bytes: u64, start: &[u8]) {
         let wanted = Wanted { db: 0, bytes, select_bytes: 0, selects_others: false };
-        let reservation = self.positions.reserve(thread, wanted).expect("there is room");
+        let reservation = self.positions.reserve(thread, wanted).unwrap();
         self.write(reservation.position, start);
     }
 }

@@ -69,8 +69,8 @@ pub struct Connection {
     /// The last write ended at its bound: the socket may take more. Nothing is read until it has,
     /// so that requests do not come faster than their replies leave.
     pub held_back: bool,
-    /// What it is to receive waits until the log has come to this position. Until then nothing of it
-    /// is sent, and nothing is read.
+    /// What it is to receive waits until the log has come to this position. Until then nothing of
+    /// it is sent, and nothing is read.
     pub log_hold: Option<u64>,
     /// What epoll watches it for, as last told. None: it is not in the epoll instance.
     pub watched: Option<Interest>,

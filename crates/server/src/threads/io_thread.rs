@@ -315,6 +315,13 @@ impl IoThread {
             return;
         }
         match self.slots.client_mut(slot) {
+            Some(client) if client.log_hold.is_some() => {
+                // Nothing is read now; it is watched as before when that is over.
+                match event.hung_up() {
+                    true => self.close(slot),
+                    false => self.watch(slot, Interest::NONE),
+                }
+            }
             // The next wait reports it again.
             Some(client)
                 if matches!(client.state, ClientState::Batched | ClientState::Postponed) => {}
@@ -335,11 +342,6 @@ impl IoThread {
                     self.handshakes_left = left;
                     self.receive(slot);
                 }
-            }
-            Some(client) if client.log_hold.is_some() => {
-                // Nothing is read now; its interest is as before when that is over.
-                let end = client.interest().end;
-                self.watch(slot, Interest { end, ..Interest::NONE });
             }
             // It is ready again at once, in the next turn.
             Some(client) if client.held_back => {}

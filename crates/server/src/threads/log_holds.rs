@@ -3,8 +3,9 @@
 //! A reply leaves when all is safe that its request wrote or saw: when the log has come to where it
 //! ended as the reply was made. While there is something to wait for
 //! ([`LogRing::hold`](crate::disk::log_ring::LogRing::hold)), a client's output is *held*: it stays
-//! in the client, whatever state this is in, and nothing more is read of it. Its thread goes on with the others and is told by one message when the log has come on. Whoever
-//! waits in one turn is reported to the reader of the log at once, at its end.
+//! in the client, whatever state this is in, and nothing more is read of it. Its thread goes on
+//! with the others and is told by one message when the log has come on. Whoever waits in one turn
+//! is reported to the reader of the log at once, at its end.
 //!
 //! Without a log that costs a branch for each client that is answered.
 
@@ -13,7 +14,6 @@ use std::sync::Arc;
 use resp::out::Mark;
 
 use crate::disk::log_ring::LogRing;
-use crate::net::connection::Connection;
 use crate::threads::io_thread::IoThread;
 use crate::threads::message::Message;
 
@@ -168,8 +168,8 @@ impl IoThread {
         client.log_hold = None;
         self.send_pending(slot);
         // One that is held back goes on when more of its output has left.
-        let goes_on = |client: &Box<Connection>| !client.held_back && client.is_to_be_looked_at();
-        if self.slots.client(slot).is_some_and(goes_on) {
+        let Some(client) = self.slots.client(slot) else { return };
+        if !client.held_back && client.is_to_be_looked_at() {
             self.look_again(slot);
         }
     }

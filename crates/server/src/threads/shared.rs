@@ -89,6 +89,7 @@ impl Shared {
 
     /// Sets the log, or that there is none. All threads follow; [`LogSlot::is_followed`] tells when
     /// they have. For the main thread.
+    #[allow(dead_code)]
     pub(crate) fn set_log(&self, ring: Option<Arc<LogRing>>) {
         self.log.set(ring);
         for thread in 0..self.handles.read().len() {
