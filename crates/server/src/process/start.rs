@@ -197,7 +197,7 @@ fn limit_clients(config: &mut Config) -> Result<(), String> {
     Ok(())
 }
 
-fn share(config: &Config, config_file: String) -> Result<Arc<Shared>, String> {
+pub(crate) fn share(config: &Config, config_file: String) -> Result<Arc<Shared>, String> {
     let seed = base::random::entropy_seed();
     let node = Arc::new(Node::new(config.clone(), seed, SHARDS));
     let read = |path: &str| std::fs::read(path).map_err(|error| files::reason(&error));
@@ -234,7 +234,7 @@ fn warn_of_disabled_users(node: &Node) {
     }
 }
 
-fn main_thread(shared: &Arc<Shared>) -> Result<IoThread, String> {
+pub(crate) fn main_thread(shared: &Arc<Shared>) -> Result<IoThread, String> {
     let post = ThreadMailbox::new().map_err(|error| error.to_string())?;
     let seed = base::random::entropy_seed();
     let rate = sys::clock::tsc_per_micro();
