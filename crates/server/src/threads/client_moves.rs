@@ -132,8 +132,10 @@ impl IoThread {
     /// it in time.
     pub(crate) fn finish(&mut self) {
         self.wait_for_those_away();
+        self.look_at_log();
         let start = Instant::now();
         loop {
+            self.release_held();
             let mut waiting = false;
             for slot in 0..self.slots.len() {
                 if self.slots.client(slot).is_some_and(|client| client.wants_write()) {

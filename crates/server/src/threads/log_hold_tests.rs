@@ -178,3 +178,14 @@ fn writers_wait_for_room_and_readers_do_not() {
     assert_eq!(writer.received(), "+OK\r\n:1\r\n");
     assert_eq!(server.ask(&mut reader, "GET k\r\n"), "$1\r\n2\r\n");
 }
+
+#[test]
+fn replies_that_are_held_leave_before_the_server_ends() {
+    let mut server = Server::new(true);
+    let mut writer = server.connect();
+    assert_eq!(server.ask(&mut writer, "SET k 1\r\n"), "");
+    let until = server.ring.readable_until();
+    server.ring.release_replies(until, |_| {});
+    server.thread.finish();
+    assert_eq!(writer.received(), "+OK\r\n");
+}
