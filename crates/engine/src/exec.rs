@@ -5,6 +5,8 @@
 
 use resp::{Args, Reply};
 
+use store::CommandWriter;
+
 use crate::blocking::BlockRequest;
 use crate::cx::Cx;
 use crate::error::Error;
@@ -22,5 +24,16 @@ pub type BlockingHandler =
 #[inline]
 pub fn seal(cx: &mut Cx<'_>, sent: &Args<'_>) {
     let (db, unix_ms) = (cx.db, cx.turn.unix_ms);
-    cx.turn.effects.seal(db, unix_ms, || sent.iter().map(<[u8]>::to_vec).collect());
+    cx.turn.effects.seal(db, unix_ms, |replay| {
+        (0..sent.len()).for_each(|at| write_arg(replay, sent, at));
+    });
+}
+
+/// Writes an argument of a request into the command by which it is replayed.
+#[inline]
+pub fn write_arg(replay: &mut CommandWriter<'_>, args: &Args<'_>, at: usize) {
+    match args.own(at) {
+        Some(own) => replay.own(own),
+        None => replay.arg(args.text(at)),
+    }
 }

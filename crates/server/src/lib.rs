@@ -3,9 +3,11 @@
 //! - `process`: start and end of the process, the configuration file, the log.
 //! - `threads`: an I/O thread's event loop, its clients, and what threads ask of one another.
 //! - `net`: sockets, TLS, and the bytes that clients send and get.
+//! - `disk`: what outlives the process: the log.
 //! - `keyspace`: the shards, their locks and the gate around them.
 #![forbid(unsafe_code)]
 
+mod disk;
 mod keyspace;
 mod net;
 mod process;

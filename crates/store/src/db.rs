@@ -31,7 +31,7 @@ use ds::table::Table;
 pub use edit::Edit;
 use keys::{Cleared, Keys};
 
-use crate::effect::{Effect, Event};
+use crate::effect::Event;
 use crate::key_index::{IndexEntry, KeyIndex, SizeClass};
 use crate::snapshot::debt::Debt;
 use crate::stored::{Kind, Object, Stored};
@@ -153,12 +153,11 @@ impl Db {
         turn.counters.expired += 1;
         let (db, unix_ms, unlink) = (self.number as usize, turn.unix_ms, turn.unlink_expired);
         turn.effects.change(Some(db), record.view().key());
-        turn.effects.push(|| {
-            let key = record.view().key().to_vec();
-            let name = if unlink { &b"UNLINK"[..] } else { b"DEL" };
-            let command = vec![name.to_vec(), key.clone()];
-            let events = vec![(Event::new('x', "expired"), key)];
-            Effect::new(db, events, command, unix_ms)
+        let (key, name) = (record.view().key(), if unlink { "UNLINK" } else { "DEL" });
+        let events = [(Event::new('x', "expired"), key)];
+        turn.effects.push((db, unix_ms), events, |command| {
+            command.arg(name);
+            command.arg(key);
         });
         turn.lazy_free.extend(record.into_object());
     }

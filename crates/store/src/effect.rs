@@ -1,12 +1,15 @@
-//! The record of a write: exactly one [`Effect`], whatever the command.
+//! The record of a write: exactly one effect, whatever the command.
 //!
-//! The append-only file and replicas will consume effects; commands do not know them. While there
-//! is no consumer, a write costs one branch. Keyspace notifications take their events as they
+//! The log takes effects in the form in which they are replayed, written once where they are
+//! sealed: under the lock of the shards that they have changed, so that its order is that of
+//! memory. Commands do not know it. While there is no consumer, a write costs one branch. Tests
+//! take each as an [`Effect`]. Keyspace notifications take their events as they
 //! happen, also those of reads, and are told before the shards are let go. So are those who track
 //! keys, for whom each change is noted where values change.
 
 use std::collections::BTreeSet;
 
+use crate::log::{CommandWriter, Commands, Log};
 use crate::touched::Touched;
 
 /// The name of a keyspace event and its class, as `notify-keyspace-events` spells classes.
@@ -91,14 +94,7 @@ pub struct Replay {
     pub args: Vec<Vec<u8>>,
 }
 
-impl Effect {
-    /// The effect of a command that is replayed as `args`.
-    pub fn new(db: usize, events: Vec<(Event, Vec<u8>)>, args: Vec<Vec<u8>>, unix_ms: i64) -> Self {
-        Self { db, events, commands: vec![Replay { db, args }], unix_ms }
-    }
-}
-
-/// Effects have a consumer.
+/// Effects are collected, for tests.
 const CONSUMED: u8 = 1;
 /// Clients may be blocked on keys that the running command changes.
 const WATCHED: u8 = 1 << 1;
@@ -108,6 +104,10 @@ const NOTIFIED: u8 = 1 << 2;
 const TOUCHED: u8 = 1 << 3;
 /// What the running command reads is remembered when it ends.
 const REMEMBERED: u8 = 1 << 4;
+/// Effects are logged.
+const LOGGED: u8 = 1 << 5;
+/// Either: what is to be replayed is written.
+const REPLAYED: u8 = CONSUMED | LOGGED;
 
 /// Collects the effects of a turn.
 #[derive(Debug, Default)]
@@ -129,22 +129,45 @@ pub struct Effects {
     /// The same keys, to be found.
     ended_keys: BTreeSet<(usize, Vec<u8>)>,
     events: Vec<(Event, Vec<u8>)>,
-    replay: Option<Vec<Vec<u8>>>,
-    more: Vec<Vec<Vec<u8>>>,
+    /// The running command has noted something that is to be replayed.
+    noted: bool,
     eventless: bool,
+    /// How the running command is replayed, if not as it was sent.
+    replay: Commands,
+    /// What the transaction that has not ended has left so far.
+    unit: Commands,
+    /// The databases of its first and its last command, and whether there is another one.
+    unit_dbs: (usize, usize, bool),
     /// The effect of a transaction that has not ended.
     transaction: Option<Effect>,
-    /// Effects are not logged: a script says so.
+    /// Effects are not replayed: a script says so.
     unlogged: bool,
     /// Transactions and scripts that have begun and not ended, one within the other.
     depth: u32,
-    log: Vec<Effect>,
+    collected: Vec<Effect>,
+    log: Option<Box<dyn Log>>,
 }
 
 impl Effects {
-    /// Sets whether effects have a consumer.
+    /// Sets whether effects are collected for [`take`](Self::take).
     pub fn set_consumed(&mut self, consumed: bool) {
         self.set(CONSUMED, consumed);
+    }
+
+    /// Sets where effects are logged, if they are. No command runs.
+    pub fn set_log(&mut self, log: Option<Box<dyn Log>>) {
+        self.set(LOGGED, log.is_some());
+        self.log = log;
+    }
+
+    /// Whether effects are logged.
+    pub fn is_logged(&self) -> bool {
+        self.is(LOGGED)
+    }
+
+    /// Whether the log has room for what a command may leave. There is room if there is no log.
+    pub fn has_log_room(&self) -> bool {
+        self.log.as_ref().is_none_or(|log| log.has_room())
     }
 
     /// Sets whether changed keys are remembered for [`take_changed`](Self::take_changed).
@@ -311,9 +334,9 @@ impl Effects {
         std::mem::take(&mut self.changed)
     }
 
-    /// Whether effects have a consumer: for what is worth collecting only then.
+    /// Whether effects are replayed: for what is worth collecting only then.
     pub fn is_consumed(&self) -> bool {
-        self.is(CONSUMED)
+        self.is(REPLAYED)
     }
 
     /// Notes what the running command did to a key.
@@ -326,6 +349,7 @@ impl Effects {
 
     /// The same for a change that no blocked client can be served with: none is tried.
     pub fn note_unawaited(&mut self, event: Event, key: &[u8]) {
+        self.noted |= self.is(REPLAYED);
         if self.is(CONSUMED) {
             self.events.push((event, key.to_vec()));
         }
@@ -340,6 +364,7 @@ impl Effects {
             self.notify(event.db, event, key);
         }
         self.change(event.db, key);
+        self.noted |= self.is(REPLAYED);
         if self.is(CONSUMED) {
             self.events.push((event, key.to_vec()));
         }
@@ -350,60 +375,75 @@ impl Effects {
         self.eventless = true;
     }
 
-    /// Sets how the running command is replayed, when not as it was sent.
+    /// Writes how the running command is replayed, when not as it was sent.
     #[inline]
-    pub fn replay_as(&mut self, command: impl FnOnce() -> Vec<Vec<u8>>) {
-        if self.is(CONSUMED) {
-            self.replay = Some(command());
+    pub fn replay_as(&mut self, write: impl FnOnce(&mut CommandWriter<'_>)) {
+        if self.is(REPLAYED) {
+            self.replay.clear();
+            self.replay.add(write);
         }
     }
 
-    /// Adds a command to those that [`Effects::replay_as`] and this have named, for a change that
+    /// Adds a command to those that [`Effects::replay_as`] and this have written, for a change that
     /// no single command can replay. They are replayed as one transaction.
-    pub fn also_replay(&mut self, command: impl FnOnce() -> Vec<Vec<u8>>) {
-        if !self.is(CONSUMED) {
-            return;
-        }
-        match self.replay {
-            None => self.replay = Some(command()),
-            Some(_) => self.more.push(command()),
+    pub fn also_replay(&mut self, write: impl FnOnce(&mut CommandWriter<'_>)) {
+        if self.is(REPLAYED) {
+            self.replay.add(write);
         }
     }
 
     /// Ends a command: what it noted becomes one effect, replayed as it was sent unless it said
     /// otherwise. A command that noted nothing leaves none.
     #[inline]
-    pub fn seal(&mut self, db: usize, unix_ms: i64, sent: impl FnOnce() -> Vec<Vec<u8>>) {
+    pub fn seal(&mut self, db: usize, unix_ms: i64, sent: impl FnOnce(&mut CommandWriter<'_>)) {
         let eventless = std::mem::take(&mut self.eventless);
-        if !self.is(CONSUMED) && !self.is(NOTIFIED) {
-            return;
-        }
-        self.notices.iter_mut().for_each(|notice| {
-            notice.db.get_or_insert(db);
-        });
-        if !self.is(CONSUMED) {
-            return;
-        }
-        let replay = self.replay.take();
-        let more = std::mem::take(&mut self.more);
-        if eventless || !self.events.is_empty() {
-            let events = std::mem::take(&mut self.events);
-            let first = std::iter::once(replay.unwrap_or_else(sent));
-            let commands = first.chain(more).map(|args| Replay { db, args }).collect();
-            self.add(Effect { db, events, commands, unix_ms });
+        if self.is(REPLAYED | NOTIFIED) {
+            self.seal_wanted((db, unix_ms), eventless, sent);
         }
     }
 
-    /// Adds a separate effect beside the running command's: an expired key.
-    #[inline]
-    pub fn push(&mut self, effect: impl FnOnce() -> Effect) {
-        if self.is(CONSUMED) || self.is(NOTIFIED) {
-            let effect = effect();
-            for (event, key) in &effect.events {
-                self.notify(Some(event.db.unwrap_or(effect.db)), *event, key);
+    fn seal_wanted(
+        &mut self,
+        (db, unix_ms): (usize, i64),
+        eventless: bool,
+        sent: impl FnOnce(&mut CommandWriter<'_>),
+    ) {
+        self.notices.iter_mut().for_each(|notice| {
+            notice.db.get_or_insert(db);
+        });
+        if std::mem::take(&mut self.noted) || eventless && self.is(REPLAYED) {
+            if self.replay.is_empty() && !self.unlogged {
+                self.replay.add(sent);
             }
-            if self.is(CONSUMED) {
-                self.add(effect);
+            let events = std::mem::take(&mut self.events);
+            self.add(db, unix_ms, events);
+        }
+        self.replay.clear();
+    }
+
+    /// Adds a separate effect beside the running command's, on a database: an expired key. `write`
+    /// writes the command to be replayed.
+    #[inline]
+    pub fn push<'k>(
+        &mut self,
+        (db, unix_ms): (usize, i64),
+        events: impl IntoIterator<Item = (Event, &'k [u8])>,
+        write: impl FnOnce(&mut CommandWriter<'_>),
+    ) {
+        if self.is(REPLAYED | NOTIFIED) {
+            let events = events.into_iter().map(|(event, key)| {
+                self.notify(Some(event.db.unwrap_or(db)), event, key);
+                (event, key.to_vec())
+            });
+            let events: Vec<_> = events.collect();
+            if self.is(REPLAYED) {
+                // What the running command has written so far comes behind.
+                let replay = std::mem::take(&mut self.replay);
+                if !self.unlogged {
+                    self.replay.add(write);
+                }
+                self.add(db, unix_ms, events);
+                self.replay = replay;
             }
         }
     }
@@ -418,7 +458,8 @@ impl Effects {
         }
     }
 
-    /// Ends a transaction. One that changed nothing leaves no effect.
+    /// Ends a transaction. One that changed nothing leaves no effect. The shards that it has
+    /// changed are still locked.
     pub fn end_transaction(&mut self) {
         self.depth -= 1;
         if self.depth > 0 {
@@ -426,7 +467,10 @@ impl Effects {
         }
         let effect = self.transaction.take();
         let is_left = |effect: &Effect| !effect.commands.is_empty() || !effect.events.is_empty();
-        self.log.extend(effect.filter(is_left));
+        self.collected.extend(effect.filter(is_left));
+        if !self.unit.is_empty() {
+            self.log_transaction();
+        }
     }
 
     /// Whether the effects that follow are to be replayed; `redis.set_repl` turns that off. Their
@@ -435,12 +479,51 @@ impl Effects {
         self.unlogged = !logged;
     }
 
-    fn add(&mut self, mut effect: Effect) {
+    /// Adds an effect whose commands are written: to the transaction, if there is one.
+    fn add(&mut self, db: usize, unix_ms: i64, events: Vec<(Event, Vec<u8>)>) {
         if self.unlogged {
-            effect.commands.clear();
+            self.replay.clear();
         }
-        let Some(whole) = &mut self.transaction else { return self.log.push(effect) };
-        let (db, whole_db) = (effect.db, whole.db);
+        if self.is(CONSUMED) {
+            self.collect(db, unix_ms, events);
+        }
+        if !self.is(LOGGED) || self.replay.is_empty() {
+            return;
+        }
+        if self.depth == 0 && self.replay.len() == 1 {
+            if let Some(log) = &mut self.log {
+                log.append(self.replay.unit(db));
+            }
+            return;
+        }
+        if self.unit.is_empty() {
+            self.unit.begin();
+            self.unit_dbs = (db, db, false);
+        }
+        let (_, last, several) = &mut self.unit_dbs;
+        if *last != db {
+            self.unit.select(db);
+            (*last, *several) = (db, true);
+        }
+        self.unit.append(&self.replay);
+        if self.depth == 0 {
+            self.log_transaction();
+        }
+    }
+
+    fn log_transaction(&mut self) {
+        let (db, _, several) = self.unit_dbs;
+        if let Some(log) = &mut self.log {
+            log.append(self.unit.transaction(db, several));
+        }
+        self.unit.clear();
+    }
+
+    fn collect(&mut self, db: usize, unix_ms: i64, events: Vec<(Event, Vec<u8>)>) {
+        let commands = self.replay.decode().into_iter().map(|args| Replay { db, args });
+        let effect = Effect { db, events, commands: commands.collect(), unix_ms };
+        let Some(whole) = &mut self.transaction else { return self.collected.push(effect) };
+        let whole_db = whole.db;
         whole.commands.extend(effect.commands);
         whole.events.extend(effect.events.into_iter().map(|(event, key)| {
             let db = event.db.unwrap_or(db);
@@ -450,7 +533,7 @@ impl Effects {
 
     /// Takes what has been collected, oldest first.
     pub fn take(&mut self) -> Vec<Effect> {
-        std::mem::take(&mut self.log)
+        std::mem::take(&mut self.collected)
     }
 }
 

@@ -10,7 +10,7 @@
 //! Which shard, when, and how many: the caller decides (`node::eviction`).
 
 use crate::db::Db;
-use crate::effect::{Effect, Event};
+use crate::effect::Event;
 use crate::stored::{Object, Stored};
 use crate::turn::Turn;
 
@@ -168,11 +168,11 @@ impl Db {
         turn.counters.evicted += 1;
         let (db, unix_ms, unlink) = (self.number(), turn.unix_ms, turn.unlink_evicted);
         turn.effects.change(Some(db), record.view().key());
-        turn.effects.push(|| {
-            let key = record.view().key().to_vec();
-            let name = if unlink { &b"UNLINK"[..] } else { b"DEL" };
-            let command = vec![name.to_vec(), key.clone()];
-            Effect::new(db, vec![(Event::new('e', "evicted"), key)], command, unix_ms)
+        let (key, name) = (record.view().key(), if unlink { "UNLINK" } else { "DEL" });
+        let events = [(Event::new('e', "evicted"), key)];
+        turn.effects.push((db, unix_ms), events, |command| {
+            command.arg(name);
+            command.arg(key);
         });
         record.into_object()
     }

@@ -6,6 +6,7 @@
 //! - [`completion`]: an outcome that several threads may decide, and one does.
 //! - [`fd_guard`]: a client's descriptor, for threads that do not own the client.
 //! - [`log_positions`]: who writes which bytes of the log, and how far it can be read.
+//! - [`log_waits`]: who waits until the log has come somewhere.
 //!
 //! They take their atomics, locks and queue from `shim`, so that `tests/models` can compile the
 //! same sources against loom and try every interleaving of small cases; no flag or feature is
@@ -18,5 +19,6 @@ pub mod completion;
 pub mod fd_guard;
 pub mod gate;
 pub mod log_positions;
+pub mod log_waits;
 pub mod mailbox;
 mod shim;

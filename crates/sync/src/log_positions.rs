@@ -6,29 +6,39 @@
 //!   -----+================+====....===..=====--+------> position, in bytes since the log began
 //!        | whole, for     | reserved: whole (=)
 //!        | whoever reads  | or being written (.)
+//!
+//!   the word of the end:   position (55 bits) | units lie aside (1) | selected database (8)
 //! ```
 //!
-//! A thread reserves room by one atomic addition, writes its bytes there, and says so. Bytes are
-//! *readable* when everything in front of them is written as well. To know that, a reader does not
-//! look at bytes: each thread says in a word of its own from where on it has not finished.
+//! What is appended at once is a *unit*. A thread reserves room for it by one compare-and-exchange,
+//! writes its bytes there, and says so. Bytes are *readable* when everything in front of them is
+//! written as well. To know that, a reader does not look at bytes: each thread says in a word of
+//! its own from where on it has not finished.
+//!
+//! A unit for another database than the selected one begins with the command that selects it. A
+//! unit for which the ring has no room is kept *aside*, elsewhere in memory, and has its place
+//! among the positions all the same.
 //!
 //! Invariants, each with a model in `tests/models`:
 //! - What is readable is written, and its writer's bytes are visible to who asked.
 //! - Reservations neither overlap nor leave gaps. Their order is that in which threads reserved:
 //!   two that reserve under the same lock do so in the order in which they held it.
 //! - A reservation that its thread did not finish, because the process was killed, can be found
-//!   afterwards: all numbers lie in words that may outlive the process.
+//!   afterwards and left out: all numbers lie in words that may outlive the process, and no unit
+//!   relies on a database that was selected by a unit which was not finished before.
+//! - Whoever reserves behind a unit that lies aside, or sees the end behind it, knows of it.
 //!
 //! What it deliberately does not do: hold the bytes, wait for room, or wake who reads. A thread
 //! asks for [room](LogPositions::has_room) before it takes the lock under which it reserves.
 
 use super::shim::{AtomicU64, Ordering};
 
-/// Words in front of those of the threads: the end, what is released, and room to keep either on a
-/// cache line of its own.
-const COMMON_WORDS: usize = 16;
+/// Words in front of those of the threads, each on a cache line of its own: the end, what is
+/// released, and the first unit aside.
+const COMMON_WORDS: usize = 24;
 const END: usize = 0;
 const RELEASED: usize = 8;
+const FIRST_ASIDE: usize = 16;
 
 /// Words of a thread: from where on it has not finished and how much, on a cache line of its own.
 const THREAD_WORDS: usize = 8;
@@ -36,8 +46,16 @@ const LENGTH: usize = 1;
 
 /// A thread's first word when it has finished all it reserved.
 const FINISHED: u64 = u64::MAX;
-/// Set in a thread's first word while it only knows that its reservation is not in front of there.
-const AT_OR_BEHIND: u64 = 1 << 63;
+/// Set in a thread's first word while it does not know yet whether its reservation begins there.
+const UNCONFIRMED: u64 = 1 << 63;
+
+/// In the word of the end.
+const DATABASE: u64 = 0xff;
+const ASIDE: u64 = 1 << 8;
+const POSITION_SHIFT: u32 = 9;
+
+/// The number of no database: which one is selected is not known.
+pub const UNKNOWN_DATABASE: u8 = u8::MAX;
 
 /// The positions of one log.
 pub struct LogPositions<W> {
@@ -46,16 +64,41 @@ pub struct LogPositions<W> {
     capacity: u64,
 }
 
+/// How much a thread wants to append.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// The unit's database.
+    pub db: u8,
+    /// The unit's bytes when that is selected.
+    pub bytes: u64,
+    /// Bytes of the command that selects it.
+    pub select_bytes: u64,
+    /// The unit itself selects others: behind it nobody knows which one is.
+    pub selects_others: bool,
+}
+
+/// What a thread has reserved and has to write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reservation {
+    /// Where it begins.
+    pub position: u64,
+    /// It begins with the command that selects its database.
+    pub selects: bool,
+    /// The word of the end behind it, while nobody else has reserved.
+    end: u64,
+    db: u8,
+}
+
 /// A reservation that was not finished when the process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unfinished {
-    /// Where it begins; if not `is_exact`, it begins there or behind.
+    /// Where it begins.
     pub position: u64,
     /// Its bytes.
     pub length: u64,
-    /// The thread had learned where its reservation begins. If not, it has written none of it, and
-    /// may not have made it.
-    pub is_exact: bool,
+    /// The thread had learned that it has made the reservation. If not, it has written none of it,
+    /// and another may have made one there.
+    pub is_confirmed: bool,
 }
 
 impl<W: AsRef<[AtomicU64]>> LogPositions<W> {
@@ -70,7 +113,8 @@ impl<W: AsRef<[AtomicU64]>> LogPositions<W> {
     /// If there are too few words.
     pub fn new(words: W, threads: usize, capacity: u64, begin: u64) -> Self {
         let positions = Self::over(words, threads, capacity);
-        positions.word(END).store(begin, Ordering::Relaxed);
+        let end = begin << POSITION_SHIFT | u64::from(UNKNOWN_DATABASE);
+        positions.word(END).store(end, Ordering::Relaxed);
         positions.word(RELEASED).store(begin, Ordering::Relaxed);
         for thread in 0..threads {
             positions.of_thread(thread).store(FINISHED, Ordering::Relaxed);
@@ -95,48 +139,111 @@ impl<W: AsRef<[AtomicU64]>> LogPositions<W> {
         self.word(COMMON_WORDS + thread * THREAD_WORDS)
     }
 
-    /// The position behind all that was reserved.
-    #[inline]
-    pub fn end(&self) -> u64 {
-        self.word(END).load(Ordering::Relaxed)
+    /// Bytes of the ring.
+    pub fn capacity(&self) -> u64 {
+        self.capacity
     }
 
-    /// Whether each thread can reserve so many bytes without reaching what is not released.
+    /// The position behind all that was reserved, and whether units lie aside.
     #[inline]
-    pub fn has_room(&self, thread_bytes_max: u64) -> bool {
-        let needed = self.threads as u64 * thread_bytes_max;
+    pub fn end(&self) -> (u64, bool) {
+        let end = self.word(END).load(Ordering::Relaxed);
+        (end >> POSITION_SHIFT, end & ASIDE != 0)
+    }
+
+    /// Whether the ring has room for so many bytes.
+    #[inline]
+    pub fn has_room(&self, bytes: u64) -> bool {
         let released = self.word(RELEASED).load(Ordering::Acquire);
-        self.end().saturating_sub(released) + needed <= self.capacity
+        self.end().0.saturating_sub(released).saturating_add(bytes) <= self.capacity
     }
 
-    /// Reserves bytes for a thread that has found [room](Self::has_room) and finished what it had
-    /// reserved before. Returns the position of the first.
+    /// Reserves what a thread wants that has finished what it had reserved before. None: the ring
+    /// has no room for it.
     #[inline]
-    pub fn reserve(&self, thread: usize, bytes: u64) -> u64 {
-        let (from, end) = (self.of_thread(thread), self.word(END));
-        self.word(COMMON_WORDS + thread * THREAD_WORDS + LENGTH).store(bytes, Ordering::Relaxed);
-        // Who sees the end behind this reservation also sees this word, or a later one.
-        from.store(end.load(Ordering::Relaxed) | AT_OR_BEHIND, Ordering::Release);
-        let position = end.fetch_add(bytes, Ordering::AcqRel);
-        from.store(position, Ordering::Release);
-        position
+    pub fn reserve(&self, thread: usize, wanted: Wanted) -> Option<Reservation> {
+        let mut end = self.word(END).load(Ordering::Relaxed);
+        loop {
+            let reservation = wanted.behind(end);
+            // What is released was read, and is not written again.
+            let released = self.word(RELEASED).load(Ordering::Acquire);
+            if (reservation.end >> POSITION_SHIFT) - released > self.capacity {
+                // Another may have made the attempt before fail.
+                self.finish_word(thread);
+                return None;
+            }
+            self.announce(thread, &reservation);
+            match self.advance(thread, end, reservation) {
+                Ok(reserved) => return Some(reserved),
+                Err(found) => end = found,
+            }
+        }
     }
 
-    /// A thread has written the bytes that it reserved.
+    /// Reserves what lies aside. Callers exclude one another, and whoever takes units from there.
+    pub fn reserve_aside(&self, thread: usize, wanted: Wanted) -> Reservation {
+        let mut end = self.word(END).load(Ordering::Relaxed);
+        loop {
+            let mut reservation = wanted.behind(end);
+            self.announce(thread, &reservation);
+            if end & ASIDE == 0 {
+                // It counts from the moment when the end says that there are some.
+                self.word(FIRST_ASIDE).store(reservation.position, Ordering::Relaxed);
+            }
+            reservation.end |= ASIDE;
+            match self.advance(thread, end, reservation) {
+                Ok(reserved) => return reserved,
+                Err(found) => end = found,
+            }
+        }
+    }
+
+    /// Says where a thread is about to reserve. Who sees the end behind its reservation also sees
+    /// this, or what it says later.
     #[inline]
-    pub fn finish(&self, thread: usize) {
+    fn announce(&self, thread: usize, reservation: &Reservation) {
+        let bytes = (reservation.end >> POSITION_SHIFT) - reservation.position;
+        let length = COMMON_WORDS + thread * THREAD_WORDS + LENGTH;
+        self.word(length).store(bytes, Ordering::Relaxed);
+        self.of_thread(thread).store(reservation.position | UNCONFIRMED, Ordering::Release);
+    }
+
+    /// Moves the end behind a reservation, unless another thread has moved it meanwhile: to what is
+    /// returned then.
+    #[inline]
+    fn advance(&self, thread: usize, end: u64, made: Reservation) -> Result<Reservation, u64> {
+        let word = self.word(END);
+        word.compare_exchange(end, made.end, Ordering::AcqRel, Ordering::Relaxed)?;
+        self.of_thread(thread).store(made.position, Ordering::Release);
+        Ok(made)
+    }
+
+    /// A thread has written what it reserved.
+    #[inline]
+    pub fn finish(&self, thread: usize, reservation: Reservation) {
+        self.finish_word(thread);
+        if reservation.selects {
+            // From here on it is certain what is selected behind it. Whoever has reserved meanwhile
+            // has selected its own.
+            let selected = reservation.end & !DATABASE | u64::from(reservation.db);
+            let (order, end) = (Ordering::AcqRel, reservation.end);
+            let _ = self.word(END).compare_exchange(end, selected, order, Ordering::Relaxed);
+        }
+    }
+
+    fn finish_word(&self, thread: usize) {
         self.of_thread(thread).store(FINISHED, Ordering::Release);
     }
 
     /// Everything in front of the returned position is written. It may be less than what was
     /// returned before, which holds all the same.
     pub fn readable_until(&self) -> u64 {
-        let end = self.word(END).load(Ordering::Acquire);
+        let end = self.word(END).load(Ordering::Acquire) >> POSITION_SHIFT;
         let from = |thread| self.of_thread(thread).load(Ordering::Acquire);
         (0..self.threads)
             .map(from)
             .filter(|from| *from != FINISHED)
-            .fold(end, |until, from| until.min(from & !AT_OR_BEHIND))
+            .fold(end, |until, from| until.min(from & !UNCONFIRMED))
     }
 
     /// What is in front of this position is needed by nobody: its room is free.
@@ -149,16 +256,57 @@ impl<W: AsRef<[AtomicU64]>> LogPositions<W> {
         self.word(RELEASED).store(until, Ordering::Release);
     }
 
+    /// Of the units that lie aside, this is the first. Callers exclude whoever adds one.
+    pub fn set_first_aside(&self, position: u64) {
+        self.word(FIRST_ASIDE).store(position, Ordering::Release);
+    }
+
+    /// None lies aside any more. Callers exclude whoever adds one.
+    pub fn end_aside(&self) {
+        let word = self.word(END);
+        let mut end = word.load(Ordering::Relaxed);
+        while end & ASIDE != 0 {
+            let order = (Ordering::AcqRel, Ordering::Relaxed);
+            match word.compare_exchange(end, end & !ASIDE, order.0, order.1) {
+                Ok(_) => return,
+                Err(found) => end = found,
+            }
+        }
+    }
+
+    /// The first unit that lies aside, if any does.
+    pub fn first_aside(&self) -> Option<u64> {
+        let end = self.word(END).load(Ordering::Acquire);
+        (end & ASIDE != 0).then(|| self.word(FIRST_ASIDE).load(Ordering::Relaxed))
+    }
+
     /// What threads had not finished, for a log whose process has ended.
     pub fn unfinished(&self) -> impl Iterator<Item = Unfinished> {
         (0..self.threads).filter_map(|thread| {
             let from = self.of_thread(thread).load(Ordering::Relaxed);
             let length = COMMON_WORDS + thread * THREAD_WORDS + LENGTH;
             (from != FINISHED).then(|| Unfinished {
-                position: from & !AT_OR_BEHIND,
+                position: from & !UNCONFIRMED,
                 length: self.word(length).load(Ordering::Relaxed),
-                is_exact: from & AT_OR_BEHIND == 0,
+                is_confirmed: from & UNCONFIRMED == 0,
             })
         })
+    }
+}
+
+impl Wanted {
+    /// What it becomes behind this end.
+    #[inline]
+    fn behind(self, end: u64) -> Reservation {
+        let selected = end & DATABASE;
+        let knows = selected == u64::from(self.db) && self.db != UNKNOWN_DATABASE;
+        let bytes = if knows { self.bytes } else { self.bytes + self.select_bytes };
+        // Until a unit that selects is finished, nobody may rely on it.
+        let keeps = knows && !self.selects_others;
+        let db = if keeps { selected } else { u64::from(UNKNOWN_DATABASE) };
+        let position = end >> POSITION_SHIFT;
+        let end = (position + bytes) << POSITION_SHIFT | end & ASIDE | db;
+        let db = if self.selects_others { UNKNOWN_DATABASE } else { self.db };
+        Reservation { position, selects: !knows, end, db }
     }
 }

@@ -19,7 +19,7 @@ use crate::args::number::integer;
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::event::DEL;
-use crate::exec::Handler;
+use crate::exec::{Handler, write_arg};
 use command::Row;
 use command::{Access, Argument, Category, Flags, KeySpec, Shape};
 
@@ -159,11 +159,11 @@ fn restore(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resul
     let (db, turn) = cx.db(key);
     db.put_record(turn, key, record);
     if let Some(expires_at) = expires_at.filter(|_| !options.absolute) {
-        cx.turn.effects.replay_as(|| {
-            let mut command: Vec<Vec<u8>> = args.iter().map(<[u8]>::to_vec).collect();
-            command[2] = expires_at.to_string().into_bytes();
-            command.push(b"ABSTTL".to_vec());
-            command
+        cx.turn.effects.replay_as(|replay| {
+            replay.args(args.iter().take(2));
+            replay.int(expires_at);
+            (3..args.len()).for_each(|at| write_arg(replay, args, at));
+            replay.arg("ABSTTL");
         });
     }
     cx.wrote(RESTORED, key.bytes);
@@ -197,6 +197,6 @@ fn remove(cx: &mut Cx<'_>, key: Key<'_>) {
         return;
     }
     let name: &[u8] = if turn.unlink_emptied { b"UNLINK" } else { b"DEL" };
-    turn.effects.replay_as(|| vec![name.to_vec(), key.bytes.to_vec()]);
+    turn.effects.replay_as(|replay| replay.args([name, key.bytes]));
     cx.wrote(DEL, key.bytes);
 }

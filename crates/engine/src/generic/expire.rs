@@ -4,7 +4,6 @@
 //! is what is replayed: a replica or a log read later must not add its own delay. The replayed
 //! command has no condition, since the condition was decided here.
 
-use base::number::push_i64;
 use resp::{Args, Reply};
 use store::Lookup;
 
@@ -163,14 +162,13 @@ fn expire(
     if at_ms <= turn.unix_ms {
         db.remove(turn, key);
         let del: &[u8] = if turn.unlink_expired { b"UNLINK" } else { b"DEL" };
-        turn.effects.replay_as(|| vec![del.to_vec(), key.bytes.to_vec()]);
+        turn.effects.replay_as(|replay| replay.args([del, key.bytes]));
         cx.wrote(event::DEL, key.bytes);
     } else {
         db.set_expiry(turn, key, Some(at_ms));
-        turn.effects.replay_as(|| {
-            let mut digits = Vec::new();
-            push_i64(&mut digits, at_ms);
-            vec![b"PEXPIREAT".to_vec(), key.bytes.to_vec(), digits]
+        turn.effects.replay_as(|replay| {
+            replay.args([b"PEXPIREAT", key.bytes]);
+            replay.int(at_ms);
         });
         cx.wrote(event::EXPIRE, key.bytes);
     }

@@ -5,7 +5,7 @@
 use base::geohash::Point;
 use resp::{Args, Reply};
 use store::sorted_set::Change;
-use store::{Edit, Event, Limits, SortedSet};
+use store::{CommandWriter, Edit, Event, Limits, SortedSet};
 
 use super::{LATITUDE, LONGITUDE, MEMBER, WRITE, point, spec};
 use crate::cx::Cx;
@@ -88,7 +88,7 @@ fn geoadd(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
     let (added, updated) = apply(set, args, options, limits)?;
     if added + updated > 0 {
         cx.wrote(Event::new('z', "zadd"), key.bytes);
-        cx.turn.effects.replay_as(|| as_zadd(args, options));
+        cx.turn.effects.replay_as(|replay| as_zadd(replay, args, options));
     }
     reply.len(added + if options.ch { updated } else { 0 });
     Ok(())
@@ -119,13 +119,12 @@ fn apply(
 }
 
 /// The request with scores instead of positions, which have been read before.
-fn as_zadd(args: &Args<'_>, options: Options) -> Vec<Vec<u8>> {
-    let mut words = vec![b"ZADD".to_vec()];
-    words.extend(args.iter().take(options.at).skip(1).map(<[u8]>::to_vec));
+fn as_zadd(replay: &mut CommandWriter<'_>, args: &Args<'_>, options: Options) {
+    replay.arg("ZADD");
+    replay.args(args.iter().take(options.at).skip(1));
     for at in (options.at..args.len()).step_by(3) {
         let score = point(args.text(at), args.text(at + 1)).map_or(0, Point::score);
-        words.push(score.to_string().into_bytes());
-        words.push(args.text(at + 2).to_vec());
+        replay.arg(score.to_string());
+        replay.arg(args.text(at + 2));
     }
-    words
 }

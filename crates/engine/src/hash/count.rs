@@ -11,7 +11,7 @@ use store::hash::FieldExpiry;
 use store::{Event, Hash};
 
 use super::error::HashError;
-use super::{FAST, FIELD, GROW, command, expire_named, spec};
+use super::{FAST, FIELD, GROW, expire_named, spec};
 use crate::args::number::integer;
 use crate::cx::Cx;
 use crate::error::Error;
@@ -75,8 +75,8 @@ fn hincrbyfloat(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> 
     })?;
     let key = cx.first_key(args, 1);
     cx.wrote(Event::new('h', "hincrbyfloat"), key.bytes);
-    cx.turn.effects.replay_as(|| {
-        command([b"HSETEX", key.bytes, b"KEEPTTL", b"FIELDS", b"1", args.text(2), &sum])
+    cx.turn.effects.replay_as(|replay| {
+        replay.args([b"HSETEX", key.bytes, b"KEEPTTL", b"FIELDS", b"1", args.text(2), &sum]);
     });
     reply.bulk(&sum);
     Ok(())

@@ -5,13 +5,11 @@
 //! at once and is replayed as HDEL.
 
 use resp::{Args, Reply};
-use store::{Event, Hash, Lookup};
+use store::{CommandWriter, Event, Hash, Lookup};
 
 use super::error::HashError;
 use super::expiry_args::{FieldArgs, parse_expiry};
-use super::{
-    FAST, FIELDS, READ, READ_KEY, UPDATE_KEY, WRITE, command, expire_named, spec, wrote_deletion,
-};
+use super::{FAST, FIELDS, READ, READ_KEY, UPDATE_KEY, WRITE, expire_named, spec, wrote_deletion};
 use crate::args::expiry::{Base, CONDITION, ExpiryCondition, ExpiryForm, Unit};
 use crate::cx::Cx;
 use crate::error::Error;
@@ -183,23 +181,28 @@ fn expire(
     if removed > 0 {
         cx.turn.counters.expired_fields += removed;
         wrote_deletion(cx, key, emptied);
-        cx.turn.effects.replay_as(|| replay_deletion(key.bytes, &changed));
+        cx.turn.effects.replay_as(|replay| replay_deletion(replay, key.bytes, &changed));
     } else if updated > 0 {
         cx.wrote(EXPIRED, key.bytes);
-        cx.turn.effects.replay_as(|| {
-            let (at_ms, number) = (at_ms.to_string(), changed.len().to_string());
-            let words = (3..=word_at).map(|at| args.text(at));
-            let head = [b"HPEXPIREAT", key.bytes, at_ms.as_bytes()];
-            let fields = changed.into_iter();
-            command(head.into_iter().chain(words).chain([number.as_bytes()]).chain(fields))
+        cx.turn.effects.replay_as(|replay| {
+            replay.args([b"HPEXPIREAT", key.bytes]);
+            replay.int(at_ms);
+            replay.args((3..=word_at).map(|at| args.text(at)));
+            replay.int(changed.len() as i64);
+            replay.args(changed);
         });
     }
     Ok(())
 }
 
 /// The command that replays the removal of these fields.
-pub(super) fn replay_deletion(key: &[u8], fields: &[&[u8]]) -> Vec<Vec<u8>> {
-    command([&b"HDEL"[..], key].into_iter().chain(fields.iter().copied()))
+pub(super) fn replay_deletion<F: AsRef<[u8]>>(
+    replay: &mut CommandWriter<'_>,
+    key: &[u8],
+    fields: impl IntoIterator<Item = F>,
+) {
+    replay.args([b"HDEL", key]);
+    replay.args(fields);
 }
 
 /// Checks the type of the value, which comes before the checks of arguments.

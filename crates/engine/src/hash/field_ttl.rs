@@ -11,8 +11,8 @@ use super::error::HashError;
 use super::expiry::{EXPIRED, PERSISTED, check_type, replay_deletion};
 use super::expiry_args::{FieldArgs, parse_expiry};
 use super::{
-    FAST, FIELDS, FIELDS_DELETED, GROW, PAIRS, SET, UPDATE_KEY, WRITE, command, expire_named,
-    reply_entry, spec, wrote_deletion,
+    FAST, FIELDS, FIELDS_DELETED, GROW, PAIRS, SET, UPDATE_KEY, WRITE, expire_named, reply_entry,
+    spec, wrote_deletion,
 };
 use crate::args::count::positive;
 use crate::args::expiry::{EX, EXAT, ExpiryForm, PX, PXAT};
@@ -111,8 +111,8 @@ fn hgetdel(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resul
     drop(edit);
     if removed {
         wrote_deletion(cx, key, emptied);
-        let names = || fields.iter(args).collect::<Vec<_>>();
-        cx.turn.effects.replay_as(|| replay_deletion(key.bytes, &names()));
+        let names = fields.iter(args);
+        cx.turn.effects.replay_as(|replay| replay_deletion(replay, key.bytes, names));
     }
     Ok(())
 }
@@ -173,8 +173,8 @@ fn hgetex(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
         if past {
             cx.turn.counters.expired_fields += changed;
             wrote_deletion(cx, key, emptied);
-            let names = || fields.iter(args).collect::<Vec<_>>();
-            cx.turn.effects.replay_as(|| replay_deletion(key.bytes, &names()));
+            let names = fields.iter(args);
+            cx.turn.effects.replay_as(|replay| replay_deletion(replay, key.bytes, names));
         } else {
             wrote_change(cx, key, args, change, word_at);
         }
@@ -184,21 +184,22 @@ fn hgetex(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
 
 /// Records that HGETEX changed the expiry of fields, which is replayed without reading them.
 fn wrote_change(cx: &mut Cx<'_>, key: Key<'_>, args: &Args<'_>, change: Change, word_at: usize) {
-    let fields = || args.iter().skip(word_at);
+    let fields = args.iter().skip(word_at);
     match change {
         Change::Until(at_ms) => {
             cx.wrote(EXPIRED, key.bytes);
-            cx.turn.effects.replay_as(|| {
-                let at_ms = at_ms.to_string().into_bytes();
-                let mut words = command([b"HPEXPIREAT", key.bytes, &at_ms]);
-                words.extend(fields().map(<[u8]>::to_vec));
-                words
+            cx.turn.effects.replay_as(|replay| {
+                replay.args([b"HPEXPIREAT", key.bytes]);
+                replay.int(at_ms);
+                replay.args(fields);
             });
         }
         Change::Persist | Change::None => {
             cx.wrote(PERSISTED, key.bytes);
-            let head = [b"HPERSIST", key.bytes];
-            cx.turn.effects.replay_as(|| command(head.into_iter().chain(fields())));
+            cx.turn.effects.replay_as(|replay| {
+                replay.args([b"HPERSIST", key.bytes]);
+                replay.args(fields);
+            });
         }
     }
 }
@@ -321,15 +322,15 @@ fn hsetex(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
     if past {
         cx.turn.counters.expired_fields += pairs as u64;
         cx.wrote(FIELDS_DELETED, key.bytes);
-        let names = || args.iter().skip(words.first).step_by(2).collect::<Vec<_>>();
-        cx.turn.effects.replay_as(|| replay_deletion(key.bytes, &names()));
+        let names = args.iter().skip(words.first).step_by(2);
+        cx.turn.effects.replay_as(|replay| replay_deletion(replay, key.bytes, names));
     } else if let Some((at_ms, time_at)) = words.until {
         cx.wrote(EXPIRED, key.bytes);
-        cx.turn.effects.replay_as(|| {
-            let mut words = command(args.iter());
-            words[time_at - 1] = b"PXAT".to_vec();
-            words[time_at] = at_ms.to_string().into_bytes();
-            words
+        cx.turn.effects.replay_as(|replay| {
+            replay.args(args.iter().take(time_at - 1));
+            replay.arg("PXAT");
+            replay.int(at_ms);
+            replay.args(args.iter().skip(time_at + 1));
         });
     }
     if emptied {

@@ -146,8 +146,3 @@ pub(crate) fn read_field<'d>(
     let hash = read_rest(db, turn, key, removed)?;
     Ok(hash.and_then(|hash| hash.get(&hasher, field)?.live(unix_ms)))
 }
-
-/// A command to replay.
-fn command<'a>(words: impl IntoIterator<Item = &'a [u8]>) -> Vec<Vec<u8>> {
-    words.into_iter().map(<[u8]>::to_vec).collect()
-}

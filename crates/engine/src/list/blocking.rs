@@ -135,8 +135,8 @@ fn pop_one(
     let emptied = list.list().is_empty();
     drop(list);
     cx.wrote_removal(popped(side), key.bytes, emptied);
-    let name = if side == Side::Left { b"LPOP" } else { b"RPOP" };
-    cx.turn.effects.replay_as(|| vec![name.to_vec(), key.bytes.to_vec()]);
+    let name: &[u8] = if side == Side::Left { b"LPOP" } else { b"RPOP" };
+    cx.turn.effects.replay_as(|replay| replay.args([name, key.bytes]));
     Ok(true)
 }
 
@@ -167,7 +167,7 @@ fn serve_move(
     let moved = transfer(cx, (source, from), (destination, to), reply)?;
     if moved {
         let words = [b"LMOVE", source.bytes, destination.bytes, args.text(3), args.text(4)];
-        cx.turn.effects.replay_as(|| words.map(<[u8]>::to_vec).into());
+        cx.turn.effects.replay_as(|replay| replay.args(words));
     }
     Ok(moved.into())
 }
@@ -182,7 +182,7 @@ fn serve_rpoplpush(
     let moved = transfer(cx, (source, Side::Right), (destination, Side::Left), reply)?;
     if moved {
         let words = [b"RPOPLPUSH", source.bytes, destination.bytes];
-        cx.turn.effects.replay_as(|| words.map(<[u8]>::to_vec).into());
+        cx.turn.effects.replay_as(|replay| replay.args(words));
     }
     Ok(moved.into())
 }

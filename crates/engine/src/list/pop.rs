@@ -129,9 +129,10 @@ pub(super) fn pop_from(
         reply.bulk(key.bytes);
     })?;
     let Some(taken) = taken else { return Ok(false) };
-    cx.turn.effects.replay_as(|| {
-        let name = if request.end == Side::Left { b"LPOP" } else { b"RPOP" };
-        vec![name.to_vec(), key.bytes.to_vec(), taken.to_string().into_bytes()]
+    cx.turn.effects.replay_as(|replay| {
+        replay.arg(if request.end == Side::Left { "LPOP" } else { "RPOP" });
+        replay.arg(key.bytes);
+        replay.int(taken as i64);
     });
     Ok(true)
 }

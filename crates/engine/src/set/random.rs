@@ -76,7 +76,7 @@ fn pop_one(cx: &mut Cx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<()
     let emptied = edit.set().is_empty();
     drop(edit);
     cx.wrote_removal(POPPED, key.bytes, emptied);
-    cx.turn.effects.replay_as(|| vec![b"SREM".to_vec(), key.bytes.to_vec(), popped]);
+    cx.turn.effects.replay_as(|replay| replay.args([b"SREM", key.bytes, &popped]));
     Ok(())
 }
 
@@ -104,22 +104,22 @@ fn pop_many(cx: &mut Cx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(
         db.remove(turn, key);
         cx.wrote_removal(POPPED, key.bytes, true);
         let removal: &[u8] = if cx.turn.unlink_emptied { b"UNLINK" } else { b"DEL" };
-        cx.turn.effects.replay_as(|| vec![removal.to_vec(), key.bytes.to_vec()]);
+        cx.turn.effects.replay_as(|replay| replay.args([removal, key.bytes]));
         return Ok(());
     }
-    let mut replay = Vec::new();
-    if consumed {
-        replay.extend([b"SREM".to_vec(), key.bytes.to_vec()]);
-    }
+    let mut members = Vec::new();
     edit.pop_many(count, &mut random, limits, &mut |member: Entry<'_>| {
         reply_member(reply, member);
         if consumed {
-            replay.push(member.to_vec());
+            members.push(member.to_vec());
         }
     });
     drop(edit);
     cx.wrote_removal(POPPED, key.bytes, false);
-    cx.turn.effects.replay_as(|| replay);
+    cx.turn.effects.replay_as(|replay| {
+        replay.args([b"SREM", key.bytes]);
+        replay.args(members);
+    });
     Ok(())
 }
 

@@ -209,8 +209,11 @@ fn pop_from(
 ) -> Result<bool, Error> {
     let popped = pop(cx, key, request.end, request.count, Form::KeyedPairs, reply)?;
     if popped > 0 {
-        let (name, count) = (request.end.name().to_ascii_uppercase(), popped.to_string());
-        cx.turn.effects.replay_as(|| vec![name.into(), key.bytes.to_vec(), count.into()]);
+        cx.turn.effects.replay_as(|replay| {
+            replay.arg(request.end.name().to_ascii_uppercase());
+            replay.arg(key.bytes);
+            replay.int(popped as i64);
+        });
     }
     Ok(popped > 0)
 }
@@ -244,8 +247,10 @@ fn bzmpop(
 fn bpop_one(cx: &mut Cx<'_>, key: Key<'_>, end: End, reply: &mut Reply<'_>) -> Result<bool, Error> {
     let taken = pop(cx, key, end, 1, Form::Keyed, reply)? > 0;
     if taken {
-        let name = end.name().to_ascii_uppercase();
-        cx.turn.effects.replay_as(|| vec![name.into(), key.bytes.to_vec()]);
+        cx.turn.effects.replay_as(|replay| {
+            replay.arg(end.name().to_ascii_uppercase());
+            replay.arg(key.bytes);
+        });
     }
     Ok(taken)
 }

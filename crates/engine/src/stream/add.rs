@@ -93,13 +93,9 @@ fn xadd(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(
     let rest = options.trim.map(|_| (edit.stream().log.len(), edit.stream().log.first_id()));
     drop(edit);
     let shown = Shown::new(id);
-    cx.turn.effects.replay_as(|| {
-        let (len, first) = rest.unwrap_or_default();
-        let mut command = options.replay(args, len, first);
-        if !matches!(options.id, NewId::At(_)) {
-            command[options.replayed_id_at()] = shown.as_bytes().to_vec();
-        }
-        command
+    cx.turn.effects.replay_as(|replay| {
+        let id = Some(shown.as_bytes()).filter(|_| !matches!(options.id, NewId::At(_)));
+        options.replay(replay, args, rest.unwrap_or_default(), id);
     });
     cx.wrote(ADDED, key.bytes);
     if trimmed {

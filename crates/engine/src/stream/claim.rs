@@ -186,13 +186,13 @@ impl Changes {
             return;
         }
         if self.claims.is_empty() && self.made {
-            effects.also_replay(|| reader.create());
+            effects.also_replay(|replay| replay.args(reader.create()));
         }
         for command in reader.claims(&self.claims, self.last_id) {
-            effects.also_replay(|| command);
+            effects.also_replay(|replay| replay.args(command));
         }
         if let Some(entries_read) = self.moved.filter(|_| self.claims.is_empty()) {
-            effects.also_replay(|| reader.set_id(self.last_id, entries_read));
+            effects.also_replay(|replay| replay.args(reader.set_id(self.last_id, entries_read)));
         }
     }
 }

@@ -342,13 +342,13 @@ impl Reading<'_> {
         let reader = Reader { key, group: self.group, consumer: self.consumer };
         let effects = &mut cx.turn.effects;
         if changes.made && !changes.any_claims {
-            effects.also_replay(|| reader.create());
+            effects.also_replay(|replay| replay.args(reader.create()));
         }
         for command in reader.claims(&changes.claims, changes.last_id) {
-            effects.also_replay(|| command);
+            effects.also_replay(|replay| replay.args(command));
         }
         if let Some((last_id, entries_read)) = changes.read {
-            effects.also_replay(|| reader.set_id(last_id, entries_read));
+            effects.also_replay(|replay| replay.args(reader.set_id(last_id, entries_read)));
         }
     }
 }

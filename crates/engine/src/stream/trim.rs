@@ -2,7 +2,7 @@
 
 use ds::stream::{Bound, Id, References, Trim};
 use resp::{Args, Reply};
-use store::{Event, Limits, Stream};
+use store::{CommandWriter, Event, Limits, Stream};
 
 use crate::args::number::integer;
 use crate::cx::Cx;
@@ -190,32 +190,30 @@ impl TrimOptions {
 
     /// The request as it must be replayed: inexact trimming as the exact one to what has become of
     /// the stream, without its limit.
-    pub(super) fn replay(&self, args: &Args<'_>, len: u64, first: Option<Id>) -> Vec<Vec<u8>> {
+    pub(super) fn replay(
+        &self,
+        replay: &mut CommandWriter<'_>,
+        args: &Args<'_>,
+        (len, first): (u64, Option<Id>),
+        id: Option<&[u8]>,
+    ) {
         let inexact = self.trim.filter(|trim| !trim.exact);
-        let mut command = Vec::with_capacity(args.len());
         for (at, arg) in args.iter().enumerate() {
             if inexact.is_some()
                 && self.limit_at.is_some_and(|limit| at == limit || at == limit + 1)
             {
                 continue;
             }
-            let arg = match inexact {
-                Some(_) if at + 1 == self.threshold_at => b"=".to_vec(),
-                Some(trim) if at == self.threshold_at => match trim.bound {
-                    Bound::Len(_) => len.to_string().into_bytes(),
-                    Bound::Id(_) => to_vec(first.unwrap_or(Id::MAX)),
+            match (inexact, id) {
+                (Some(_), _) if at + 1 == self.threshold_at => replay.arg("="),
+                (Some(trim), _) if at == self.threshold_at => match trim.bound {
+                    Bound::Len(_) => replay.arg(len.to_string()),
+                    Bound::Id(_) => replay.arg(to_vec(first.unwrap_or(Id::MAX))),
                 },
-                _ => arg.to_vec(),
-            };
-            command.push(arg);
+                (_, Some(id)) if at == self.id_at => replay.arg(id),
+                _ => replay.arg(arg),
+            }
         }
-        command
-    }
-
-    /// Where the identifier stands in the replayed request.
-    pub(super) fn replayed_id_at(&self) -> usize {
-        let inexact = self.trim.is_some_and(|trim| !trim.exact);
-        self.id_at - if inexact && self.limit_at.is_some() { 2 } else { 0 }
     }
 }
 
@@ -242,7 +240,7 @@ fn xtrim(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<
         let (len, first) = (edit.stream().log.len(), edit.stream().log.first_id());
         drop(edit);
         cx.turn.counters.changes += removed - 1;
-        cx.turn.effects.replay_as(|| options.replay(args, len, first));
+        cx.turn.effects.replay_as(|replay| options.replay(replay, args, (len, first), None));
         cx.wrote(TRIMMED, key.bytes);
     }
     reply.int(removed as i64);

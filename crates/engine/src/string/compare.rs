@@ -11,7 +11,7 @@ use store::{Db, Key, StringRef, StringValue, Turn};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::error::StringError;
-use super::{READ, READ_KEY, VALUE, command, spec};
+use super::{READ, READ_KEY, VALUE, spec};
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::event::DEL;
@@ -166,7 +166,7 @@ fn remove(cx: &mut Cx<'_>, key: Key<'_>) -> bool {
     let removed = db.remove(turn, key);
     if removed {
         cx.wrote(DEL, key.bytes);
-        cx.turn.effects.replay_as(|| command([b"DEL", key.bytes]));
+        cx.turn.effects.replay_as(|replay| replay.args([b"DEL", key.bytes]));
     }
     removed
 }

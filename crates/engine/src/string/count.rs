@@ -8,7 +8,7 @@ use resp::{Args, Reply};
 use store::string::{Digits, NewString};
 use store::{Event, ExpiryChange, StringRef, StringValue};
 
-use super::{UPDATE_KEY, WRITE, command, spec};
+use super::{UPDATE_KEY, WRITE, spec};
 use crate::args::number::integer;
 use crate::cx::Cx;
 use crate::error::Error;
@@ -116,7 +116,7 @@ fn incrbyfloat(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> R
     // As bytes even when it looks like an integer: that is the encoding Redis gives it.
     db.put(turn, key, NewString::raw(&text, None), ExpiryChange::Keep);
     cx.wrote(Event::new('$', "incrbyfloat"), key.bytes);
-    cx.turn.effects.replay_as(|| command([b"SET", key.bytes, &text, b"KEEPTTL"]));
+    cx.turn.effects.replay_as(|replay| replay.args([b"SET", key.bytes, &text, b"KEEPTTL"]));
     reply.bulk(&text);
     Ok(())
 }

@@ -4,7 +4,7 @@ use resp::{Args, Reply};
 use store::{Lookup, StringValue};
 
 use super::options::{Command, ExpiryOption, GETEX_EXPIRY, SetOptions};
-use super::{READ, READ_KEY, UPDATE, command, command_until, reply_text, spec};
+use super::{READ, READ_KEY, UPDATE, reply_text, spec};
 use crate::args::expiry::Base;
 use crate::cx::Cx;
 use crate::error::Error;
@@ -78,7 +78,7 @@ fn getdel(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
     reply_text(reply, db.read::<StringValue>(turn, key)?);
     if db.remove(turn, key) {
         cx.wrote(DEL, key.bytes);
-        cx.turn.effects.replay_as(|| command([b"DEL", key.bytes]));
+        cx.turn.effects.replay_as(|replay| replay.args([b"DEL", key.bytes]));
     }
     Ok(())
 }
@@ -103,7 +103,7 @@ fn getex(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<
             {
                 db.set_expiry(turn, key, None);
                 cx.wrote(PERSIST, key.bytes);
-                cx.turn.effects.replay_as(|| command([b"PERSIST", key.bytes]));
+                cx.turn.effects.replay_as(|replay| replay.args([b"PERSIST", key.bytes]));
             }
         }
         ExpiryOption::At(expiry) => {
@@ -111,12 +111,14 @@ fn getex(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<
             if expiry.form.base == Base::Epoch && at_ms <= turn.unix_ms {
                 db.remove(turn, key);
                 cx.wrote(DEL, key.bytes);
-                cx.turn.effects.replay_as(|| command([b"DEL", key.bytes]));
+                cx.turn.effects.replay_as(|replay| replay.args([b"DEL", key.bytes]));
             } else {
                 db.set_expiry(turn, key, Some(at_ms));
                 cx.wrote(EXPIRE, key.bytes);
-                let replay = || command_until([b"PEXPIREAT", key.bytes], at_ms);
-                cx.turn.effects.replay_as(replay);
+                cx.turn.effects.replay_as(|replay| {
+                    replay.args([b"PEXPIREAT", key.bytes]);
+                    replay.int(at_ms);
+                });
             }
         }
     }

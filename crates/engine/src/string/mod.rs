@@ -78,18 +78,6 @@ pub(crate) fn reply_text(reply: &mut Reply<'_>, text: Option<StringRef<'_>>) {
     }
 }
 
-/// A command to replay.
-fn command<const N: usize>(words: [&[u8]; N]) -> Vec<Vec<u8>> {
-    words.map(<[u8]>::to_vec).into()
-}
-
-/// A command to replay that ends with a time in milliseconds since 1970.
-fn command_until<const N: usize>(words: [&[u8]; N], at_ms: i64) -> Vec<Vec<u8>> {
-    let mut command: Vec<Vec<u8>> = command(words);
-    command.push(at_ms.to_string().into_bytes());
-    command
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests;

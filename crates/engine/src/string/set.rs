@@ -13,15 +13,13 @@ use store::{Event, ExpiryChange, StringValue};
 use super::compare;
 use super::error::StringError;
 use super::options::{Command, Condition, Expiry, MSETEX_EXPIRY, SET_EXPIRY, SetOptions};
-use super::{
-    OVERWRITE, UPDATE, UPDATE_KEY, VALUE, WRITE, command, command_until, reply_text, spec,
-};
+use super::{OVERWRITE, UPDATE, UPDATE_KEY, VALUE, WRITE, reply_text, spec};
 use crate::args::count::{NUMKEYS, positive};
 use crate::args::expiry::ExpiryForm;
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::event::EXPIRE;
-use crate::exec::Handler;
+use crate::exec::{Handler, write_arg};
 use command::Row;
 use command::{Access, Argument, Find, Flags, KeySpec, Shape, Spec};
 
@@ -175,9 +173,9 @@ fn set(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<()
         if matches!(expires_at, ExpiryChange::At(_)) {
             // Replayed as it was put.
         } else if let Some(Condition::Compares(_)) = options.condition {
-            cx.turn.effects.replay_as(|| unconditional(args, expires_at));
+            cx.turn.effects.replay_as(|replay| replay.args(unconditional(args, expires_at)));
         } else if options.get {
-            cx.turn.effects.replay_as(|| without_get(args));
+            cx.turn.effects.replay_as(|replay| replay.args(without_get(args)));
         }
     }
     match (options.get, met) {
@@ -198,23 +196,25 @@ fn put(cx: &mut Cx<'_>, args: &Args<'_>, value_at: usize, expires_at: ExpiryChan
     cx.wrote(WRITTEN, key.bytes);
     if let ExpiryChange::At(at_ms) = expires_at {
         cx.wrote(EXPIRE, key.bytes);
-        let words = [b"SET", key.bytes, args.text(value_at), b"PXAT"];
-        cx.turn.effects.replay_as(|| command_until(words, at_ms));
+        cx.turn.effects.replay_as(|replay| {
+            replay.args([b"SET", key.bytes]);
+            write_arg(replay, args, value_at);
+            replay.arg("PXAT");
+            replay.int(at_ms);
+        });
     }
 }
 
 /// The request without GET, which changes only the reply.
-fn without_get(args: &Args<'_>) -> Vec<Vec<u8>> {
+fn without_get<'a>(args: &Args<'a>) -> impl Iterator<Item = &'a [u8]> {
     let (head, words) = (args.iter().take(3), args.iter().skip(3));
     head.chain(words.filter(|word| !word.eq_ignore_ascii_case(b"GET")))
-        .map(<[u8]>::to_vec)
-        .collect()
 }
 
 /// The request without its comparison, which has been made.
-fn unconditional(args: &Args<'_>, expires_at: ExpiryChange) -> Vec<Vec<u8>> {
+fn unconditional<'a>(args: &Args<'a>, expires_at: ExpiryChange) -> impl Iterator<Item = &'a [u8]> {
     let keep = (expires_at == ExpiryChange::Keep).then_some(&b"KEEPTTL"[..]);
-    args.iter().take(3).chain(keep).map(<[u8]>::to_vec).collect()
+    args.iter().take(3).chain(keep)
 }
 
 fn setnx(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
@@ -255,7 +255,10 @@ fn getset(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
     let (db, turn) = cx.db(key);
     reply_text(reply, db.read::<StringValue>(turn, key)?);
     put(cx, args, 2, ExpiryChange::Clear);
-    cx.turn.effects.replay_as(|| command([b"SET", key.bytes, args.text(2)]));
+    cx.turn.effects.replay_as(|replay| {
+        replay.args([b"SET", key.bytes]);
+        write_arg(replay, args, 2);
+    });
     Ok(())
 }
 
@@ -302,10 +305,10 @@ fn msetex(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
     if met {
         put_pairs(cx, args, 2..end, expires_at);
         if let ExpiryChange::At(at_ms) = expires_at {
-            cx.turn.effects.replay_as(|| {
-                let mut words: Vec<Vec<u8>> = args.iter().take(end).map(<[u8]>::to_vec).collect();
-                words.extend([b"PXAT".to_vec(), at_ms.to_string().into_bytes()]);
-                words
+            cx.turn.effects.replay_as(|replay| {
+                (0..end).for_each(|at| write_arg(replay, args, at));
+                replay.arg("PXAT");
+                replay.int(at_ms);
             });
         }
     }

@@ -149,7 +149,7 @@ fn wrote(cx: &mut NodeCx<'_>, args: &Args<'_>) {
     let turn = &mut cx.worker.turn;
     turn.counters.changes += 1;
     turn.effects.note_eventless();
-    turn.effects.seal(db, unix_ms, || args.iter().map(<[u8]>::to_vec).collect());
+    turn.effects.seal(db, unix_ms, |replay| replay.args(args.iter()));
 }
 
 fn delete(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {

@@ -26,7 +26,7 @@ use crate::execution::accounting::{Run, account, note_error};
 use crate::execution::call::{call_data, finish};
 use crate::execution::node_cx::{NodeCx, NodeHandler};
 use crate::execution::outcome::Outcome;
-use crate::execution::place::{self, NOTIFIES, SCRIPT};
+use crate::execution::place::{self, LOGS, NOTIFIES, SCRIPT};
 use crate::execution::request::Request;
 use crate::execution::scope::{Admission, ExecutionScope, Extent, follow_time};
 use crate::execution::table::{Call, Entry};
@@ -119,7 +119,12 @@ impl<L: ShardLocks> Executor<'_, L> {
         place: u8,
     ) -> Option<Outcome> {
         let Some(remote) = self.worker.remote_otherwise else {
-            return match place & self.worker.remote & !NOTIFIES {
+            let asked = place & self.worker.remote;
+            return match asked & !(NOTIFIES | LOGS) {
+                0 if asked & LOGS != 0 && !self.worker.turn.effects.has_log_room() => {
+                    Some(Outcome::Congested)
+                }
+                0 if asked & NOTIFIES == 0 => None,
                 0 if self.worker.node.holds_events() => Some(Outcome::Congested),
                 0 => self.execute_notified(entry, request),
                 SCRIPT => Some(Outcome::Script),

@@ -12,6 +12,8 @@ pub const SCRIPT: u8 = 1 << 3;
 pub const HOME: u8 = 1 << 4;
 /// It changes keys. Clients are notified of that, and it waits while too much is to be delivered.
 pub const NOTIFIES: u8 = 1 << 5;
+/// It may leave an effect, and waits while the log has no room for that.
+pub const LOGS: u8 = 1 << 6;
 
 /// Where EXEC runs, given its own bits and those of what is queued. What changes subscriptions runs
 /// on the client's own thread, but what only the main thread may run comes first.

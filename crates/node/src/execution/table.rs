@@ -239,5 +239,6 @@ fn place_of(spec: &Spec) -> u8 {
         matches!(spec.keys, [key] if key.only().is_some()) && spec.scope == ShardScope::Keys;
     let main = if spec.flags.has(Flags::MAIN) { place::MAIN } else { 0 };
     let writes = if spec.flags.has(Flags::WRITE) { place::NOTIFIES } else { 0 };
-    main | writes | place::ANY | if simple { 0 } else { place::NOT_SIMPLE }
+    let logs = if spec.flags.may_write() { place::LOGS } else { 0 };
+    main | writes | logs | place::ANY | if simple { 0 } else { place::NOT_SIMPLE }
 }

@@ -7,7 +7,7 @@ use base::room::clear;
 use command::Flags;
 use engine::{CxParts, ScriptError};
 use pubsub::Kind;
-use store::{Time, Turn};
+use store::{Log, Time, Turn};
 
 use crate::blocking::WakeEvent;
 use crate::clients::session::Session;
@@ -313,12 +313,21 @@ impl Worker {
         place & self.places_of_main() != 0
     }
 
+    /// Sets where what is written is logged, if it is. No command runs.
+    pub fn set_log(&mut self, log: Option<Box<dyn Log>>) {
+        self.turn.effects.set_log(log);
+        self.follow_config();
+    }
+
     fn follow_config(&mut self) {
         self.remote = if self.index == 0 { 0 } else { self.places_of_main() };
         let notified = self.config.notify_keyspace_events.classes();
         self.turn.effects.set_notified(notified);
         if !notified.is_empty() {
             self.remote |= place::NOTIFIES;
+        }
+        if self.turn.effects.is_logged() {
+            self.remote |= place::LOGS;
         }
         self.admit_scripts(self.admits_scripts);
         if self.remote_otherwise.is_some() {

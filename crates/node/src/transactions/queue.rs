@@ -170,7 +170,8 @@ impl Transaction {
 
     /// Bits of [`place`] that EXEC has because of the queued commands.
     pub(crate) fn place(&self) -> u8 {
-        const PLACES: u8 = place::MAIN | place::SCRIPT | place::HOME | place::NOTIFIES;
+        const PLACES: u8 =
+            place::MAIN | place::SCRIPT | place::HOME | place::NOTIFIES | place::LOGS;
         if self.is_aborted { 0 } else { self.place & PLACES }
     }
 

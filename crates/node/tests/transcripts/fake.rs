@@ -20,6 +20,7 @@ use store::{Effect, Time};
 
 use crate::fake_host::FakeHost;
 use crate::fake_shards::FakeShards;
+use crate::logged::Logged;
 
 /// Where every transcript's clock begins: a round second of the year 2023.
 pub const START_MS: i64 = 1_700_000_000_000;
@@ -32,6 +33,7 @@ pub struct TestServer {
     /// What the process would do.
     pub host: FakeHost,
     worker: Worker,
+    logged: Option<Logged>,
     shards: FakeShards,
     clients: BTreeMap<String, TestClient>,
     /// When to see to those that wait.
@@ -72,12 +74,15 @@ impl TestServer {
         let host = FakeHost::default();
         let mut worker = Worker::new(Arc::clone(&node), 0, node.table, 7, TICKS_PER_MICRO);
         worker.turn.effects.set_consumed(true);
+        let logged = Logged::default();
+        worker.turn.effects.set_log(Some(Box::new(logged.clone())));
         worker.deliveries.open(Arc::new(|| {}));
         Self {
             node: Arc::clone(&node),
             shards: FakeShards::new(node, shards, &host.inside),
             host,
             worker,
+            logged: Some(logged),
             clients: BTreeMap::new(),
             due_ms: BTreeMap::new(),
             received: BTreeMap::new(),
@@ -88,6 +93,12 @@ impl TestServer {
             number: SERVERS.fetch_add(1, Ordering::Relaxed),
             default_config: false,
         }
+    }
+
+    /// Nothing is logged any more.
+    pub fn end_log(&mut self) {
+        self.worker.set_log(None);
+        self.logged = None;
     }
 
     /// Whether its configuration differs from the default from the start.
@@ -125,7 +136,7 @@ impl TestServer {
                 let before = self.worker.turn.counters;
                 on_deadline(&mut self.worker, waiter, &self.shards, &self.host);
                 let changed = self.worker.turn.counters.changes > before.changes;
-                let effects = self.worker.turn.effects.take();
+                let effects = take_effects(&mut self.worker, self.logged.as_ref());
                 let any_own = effects.iter().any(is_own);
                 assert_eq!(any_own, changed, "effects for writes: {effects:?}");
                 self.worker.end_turn();
@@ -371,7 +382,7 @@ impl TestServer {
         let outcome = execute_inside(&mut executor, request);
         let outcome = outcome.after_grace(&mut self.worker, &self.host, &mut out);
         let after = self.worker.turn.counters;
-        let effects = self.worker.turn.effects.take();
+        let effects = take_effects(&mut self.worker, self.logged.as_ref());
         let own: Vec<_> = effects.iter().filter(|effect| is_own(effect)).collect();
         let changed = after.changes > before.changes;
         let wake_events = self.host.woken.borrow().len();
@@ -435,6 +446,15 @@ fn execute_inside(executor: &mut Executor<'_, FakeShards>, request: Request<'_>)
     let outcome = executor.execute(request);
     executor.locks.leave();
     outcome
+}
+
+/// Takes what was left, which is also what was logged.
+fn take_effects(worker: &mut Worker, logged: Option<&Logged>) -> Vec<Effect> {
+    let effects = worker.turn.effects.take();
+    if let Some(logged) = logged {
+        logged.check(&effects);
+    }
+    effects
 }
 
 /// Whether an effect is that of a command, and not of time or of the limit of memory.

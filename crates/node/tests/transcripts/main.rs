@@ -29,6 +29,7 @@ mod info;
 mod keyspace;
 mod latency;
 mod list;
+mod logged;
 mod memory_limit;
 mod monitor;
 mod movable_keys;

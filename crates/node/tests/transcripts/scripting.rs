@@ -501,6 +501,8 @@ fn errors_have_the_bytes_of_arguments() {
 fn what_a_script_or_transaction_replaces_is_dropped_while_it_runs() {
     let check = |requests: &[&str]| {
         let mut server = TestServer::new(4);
+        // The log has it all until the end.
+        server.end_log();
         for request in requests {
             let args = split_args(request.as_bytes()).expect("it is quoted well");
             let (reply, _) = server.request("a", &args);

@@ -66,7 +66,8 @@ fn is_unprotected(node: &Node) -> bool {
     node.users.read().default_user().needs_no_password()
 }
 
-fn admit(
+/// Takes a new connection, or turns it away.
+pub(crate) fn admit(
     shared: &Shared,
     config: &Config,
     mut accepted: Accepted,

@@ -69,6 +69,9 @@ pub struct Connection {
     /// The last write ended at its bound: the socket may take more. Nothing is read until it has,
     /// so that requests do not come faster than their replies leave.
     pub held_back: bool,
+    /// What it is to receive waits until the log has come to this position. Until then nothing of
+    /// it is sent, and nothing is read.
+    pub log_hold: Option<u64>,
     /// What epoll watches it for, as last told. None: it is not in the epoll instance.
     pub watched: Option<Interest>,
     /// Its next request has found a shard in use, and waits for it.
@@ -243,6 +246,7 @@ impl Connection {
             broken: None,
             output: None,
             held_back: false,
+            log_hold: None,
             watched: None,
             shard_wait: None,
             commands: 0,
@@ -264,6 +268,8 @@ impl Connection {
     pub fn interest(&self) -> Interest {
         let reads = self.watched.is_some_and(|watched| watched.read);
         let (read, end) = match self.state {
+            // For a moment, after which it is as before.
+            _ if self.log_hold.is_some() => (reads, false),
             ClientState::Reading | ClientState::Batched => (!self.held_back, false),
             ClientState::Blocked(_) => (reads, !reads),
             // Mostly for a moment, after which it is as before.
@@ -274,7 +280,7 @@ impl Connection {
             | ClientState::Congested
             | ClientState::Closing => (false, false),
         };
-        Interest { read, write: self.wants_write(), end }
+        Interest { read, write: self.wants_write() && self.log_hold.is_none(), end }
     }
 
     /// Whether there is something to do for it that no event of the socket will report: input has
@@ -341,6 +347,9 @@ impl Connection {
     /// # Errors
     /// When the connection is broken.
     pub fn send_pending(&mut self, bytes_max: usize) -> io::Result<usize> {
+        if self.log_hold.is_some() {
+            return Ok(0);
+        }
         let sent = match &mut self.output {
             Some(pending) => pending.send(&mut self.transport, bytes_max)?,
             None => 0,

@@ -15,6 +15,7 @@ use sys::epoll::{Event, Interest};
 use sys::signal::Signals;
 use sys::title::ProcessTitle;
 
+use crate::disk::log_slot::LogSlot;
 use crate::keyspace::shard_locks::Shards;
 use crate::net::{accept, tls};
 use crate::process::files;
@@ -196,7 +197,7 @@ fn limit_clients(config: &mut Config) -> Result<(), String> {
     Ok(())
 }
 
-fn share(config: &Config, config_file: String) -> Result<Arc<Shared>, String> {
+pub(crate) fn share(config: &Config, config_file: String) -> Result<Arc<Shared>, String> {
     let seed = base::random::entropy_seed();
     let node = Arc::new(Node::new(config.clone(), seed, SHARDS));
     let read = |path: &str| std::fs::read(path).map_err(|error| files::reason(&error));
@@ -214,6 +215,7 @@ fn share(config: &Config, config_file: String) -> Result<Arc<Shared>, String> {
         handles: RwLock::new(Vec::new()),
         control: Mutex::new(Control::new(executable, config_file)),
         garbage,
+        log: LogSlot::default(),
         started_ms: sys::clock::steady_micros() / 1000,
         // No other thread has begun yet.
         startup_bytes: u64::try_from(sys::allocator::thread_bytes()).unwrap_or(0),
@@ -232,7 +234,7 @@ fn warn_of_disabled_users(node: &Node) {
     }
 }
 
-fn main_thread(shared: &Arc<Shared>) -> Result<IoThread, String> {
+pub(crate) fn main_thread(shared: &Arc<Shared>) -> Result<IoThread, String> {
     let post = ThreadMailbox::new().map_err(|error| error.to_string())?;
     let seed = base::random::entropy_seed();
     let rate = sys::clock::tsc_per_micro();

@@ -217,6 +217,7 @@ impl IoThread {
         self.handle_messages();
         self.end_graces();
         self.deliver();
+        self.look_at_log();
         self.worker.end_turn();
     }
 

@@ -46,6 +46,7 @@ impl IoThread {
         client.watched = Some(interest);
         match self.epoll.add(client.transport.as_fd(), slot as u64, interest) {
             Ok(()) => {
+                self.take_over_hold(slot);
                 self.act_on_state(slot);
                 self.tell_here(slot);
             }
@@ -131,8 +132,10 @@ impl IoThread {
     /// it in time.
     pub(crate) fn finish(&mut self) {
         self.wait_for_those_away();
+        self.look_at_log();
         let start = Instant::now();
         loop {
+            self.release_held();
             let mut waiting = false;
             for slot in 0..self.slots.len() {
                 if self.slots.client(slot).is_some_and(|client| client.wants_write()) {

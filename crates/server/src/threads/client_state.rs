@@ -20,7 +20,9 @@
 //! A client that is Blocked, Paused, OnMainThread, Postponed, Congested, in a GracePeriod or
 //! AwaitsShard is *held*: its next requests stay in its queue and nothing more is read.
 //! `IoThread::proceed` is the way on from every held state: the queue is executed, which may lead
-//! to the next held state. MONITOR and links to replicas add their states here.
+//! to the next held state. Beside its state, a client's output may wait for the log (`log_holds`):
+//! then nothing is read of it, and what its state asks for is done as far as it needs no output.
+//! MONITOR and links to replicas add their states here.
 
 use std::sync::Arc;
 

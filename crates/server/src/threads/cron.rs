@@ -61,7 +61,8 @@ impl Cron {
     fn expire(&mut self, thread: &mut IoThread, interval_ms: i64) {
         let node = &thread.worker.node;
         let paused = node.pause_left_ms(thread.steady_ms()) > 0;
-        if paused || !node.active_expire.load(Ordering::Relaxed) {
+        let may_expire = thread.log.has_room() && node.active_expire.load(Ordering::Relaxed);
+        if paused || !may_expire {
             return;
         }
         let threads = thread.shared.cron_threads();

@@ -132,6 +132,9 @@ impl IoThread {
         if self.deliverer.publishers.is_empty() {
             return;
         }
+        if !self.log.has_room() {
+            return;
+        }
         let inboxes = &self.worker.node.inboxes;
         let relieved = inboxes.relieved();
         let before = std::mem::replace(&mut self.deliverer.relieved, relieved);

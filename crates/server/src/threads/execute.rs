@@ -99,6 +99,11 @@ impl IoThread {
             if !self.send_replies(batch.slot, bytes_max) {
                 break;
             }
+            // What is held is not added to.
+            if self.log.is_on() && self.is_held_for_log(batch.slot) {
+                self.finish_batch(read_batch, batch, next, Outcome::Postponed);
+                break;
+            }
         }
         self.out.clear_to(OUT_KEPT_BYTES_MAX);
         self.tell_called();
@@ -292,6 +297,9 @@ impl IoThread {
             // Its state is acted on below: that its output leaves is no news then.
             client.held_back = false;
         }
+        if self.log.is_on() {
+            self.hold_output(slot);
+        }
         self.send_pending(slot);
         self.act_on_state(slot);
     }
@@ -308,7 +316,7 @@ impl IoThread {
             ClientState::Batched => {}
             ClientState::Postponed => {
                 // One that is held back goes on when more of its output has left.
-                if !client.held_back {
+                if !client.held_back && client.log_hold.is_none() {
                     self.look_again(slot);
                 }
                 self.after_send(slot);
@@ -461,6 +469,10 @@ impl ExecutionContext<'_> {
                 break;
             }
             if self.out.bytes.len() > OUT_BYTES_MAX {
+                if self.shared.log.holds() {
+                    client.enter(Outcome::Postponed);
+                    break;
+                }
                 self.send_part(client);
             }
         }

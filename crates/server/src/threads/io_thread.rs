@@ -32,6 +32,7 @@ use crate::threads::cron_schedule::Cron;
 use crate::threads::deadlines::Deadlines;
 use crate::threads::deliveries::Deliverer;
 use crate::threads::grace::Graces;
+use crate::threads::log_holds::LogHolds;
 use crate::threads::message::Message;
 use crate::threads::shard_waits::{ShardWaits, VISIT_WAIT_MAX};
 use crate::threads::shared::{Shared, ThreadHandle};
@@ -95,6 +96,8 @@ pub struct IoThread {
     ended: bool,
     /// It is to end, and does when it has its access back.
     ends_later: bool,
+    /// The log, and clients whose replies wait for it.
+    pub(crate) log: LogHolds,
     /// Handshakes that may still go on in this turn.
     pub(crate) handshakes_left: usize,
     /// Clients that are to move to other threads.
@@ -155,7 +158,7 @@ impl IoThread {
         worker.begin_turn(now.time, now.tsc);
         let signal = Arc::clone(&post.wake);
         worker.deliveries.open(Arc::new(move || signal.signal()));
-        Ok(Self {
+        let mut thread = Self {
             clock,
             access: Some(KeyspaceAccess::new(Arc::clone(&shared), pass, &mut worker)),
             ran_nested_turn: false,
@@ -178,12 +181,15 @@ impl IoThread {
             catch_up_ms: 0,
             ended: false,
             ends_later: false,
+            log: LogHolds::default(),
             handshakes_left: 0,
             moves: None,
             turn_tsc: post.turn_tsc,
             worker: Box::new(worker),
             shared,
-        })
+        };
+        thread.follow_log();
+        Ok(thread)
     }
 
     /// Runs until the thread is told to end.
@@ -253,6 +259,7 @@ impl IoThread {
             self.shared.garbage.send(garbage, bytes);
         }
         self.worker.wake_receivers();
+        self.look_at_log();
         self.keep_clients_small();
         self.worker.end_turn();
         self.worker.publish_memory(sys::allocator::thread_bytes());
@@ -308,6 +315,13 @@ impl IoThread {
             return;
         }
         match self.slots.client_mut(slot) {
+            Some(client) if client.log_hold.is_some() => {
+                // Nothing is read now; it is watched as before when that is over.
+                match event.hung_up() {
+                    true => self.close(slot),
+                    false => self.watch(slot, Interest::NONE),
+                }
+            }
             // The next wait reports it again.
             Some(client)
                 if matches!(client.state, ClientState::Batched | ClientState::Postponed) => {}
@@ -415,7 +429,8 @@ impl IoThread {
     /// Goes on with a client that has used its time in an earlier turn.
     fn go_on(&mut self, slot: usize) {
         let Some(client) = self.slots.client(slot) else { return };
-        if matches!(client.state, ClientState::Postponed) && !client.held_back {
+        let is_held = client.held_back || client.log_hold.is_some();
+        if matches!(client.state, ClientState::Postponed) && !is_held {
             self.proceed(slot);
         }
     }
@@ -433,7 +448,7 @@ impl IoThread {
             }
             return;
         }
-        if !matches!(client.state, ClientState::Reading) {
+        if !matches!(client.state, ClientState::Reading) || client.log_hold.is_some() {
             return;
         }
         if client.query_buffer.is_none() || client.transport.has_received() {
@@ -489,6 +504,8 @@ impl IoThread {
             Action::MoveSurplus => self.moves = Some(Moves { next: 0, all: false }),
             Action::Left(thread) => shared.control.lock().thread_left(shared, thread),
             Action::PauseChanged => self.resume_paused(),
+            Action::FollowLog => self.follow_log(),
+            Action::LogReached => self.release_held(),
             Action::ShutDown if self.access.is_none() => self.ends_later = true,
             Action::ShutDown => self.end(),
         }

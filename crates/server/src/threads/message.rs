@@ -32,6 +32,10 @@ pub enum Message<C> {
     },
     /// CLIENT PAUSE began or ended.
     PauseChanged,
+    /// There is a log, another one, or none any more.
+    FollowLog,
+    /// The log has come to where some of the thread's clients wait for it.
+    LogReached,
     /// Move all clients to the threads that take clients, and go on.
     MoveAll,
     /// There are more threads: move the surplus of clients.

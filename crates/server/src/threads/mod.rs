@@ -18,6 +18,9 @@ mod grace;
 mod invalidations;
 pub mod io_thread;
 pub(crate) mod listeners;
+#[cfg(test)]
+mod log_hold_tests;
+pub(crate) mod log_holds;
 mod memory;
 pub(crate) mod message;
 mod output;

@@ -23,6 +23,9 @@ impl IoThread {
         if limit != 0 && self.is_too_long(slot, limit) {
             return false;
         }
+        if self.log.is_on() && self.hold_replies(slot) {
+            return !self.close_if_over(slot);
+        }
         let Some(client) = self.slots.client_mut(slot) else { return false };
         let was_held_back = client.held_back;
         let sent = client.send(&mut self.out, bytes_max);

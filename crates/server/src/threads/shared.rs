@@ -8,6 +8,8 @@ use parking_lot::{Mutex, RwLock};
 use sync::gate::{Gate, Pass};
 use sync::mailbox::Sender;
 
+use crate::disk::log_ring::LogRing;
+use crate::disk::log_slot::LogSlot;
 use crate::keyspace::shard_locks::{ServesOthers, Shards, ThreadShards};
 use crate::net::connection::Connection;
 use crate::process::garbage::Garbage;
@@ -57,6 +59,8 @@ pub struct Shared {
     pub control: Mutex<Control>,
     /// Dropped values on their way to the thread that frees them.
     pub garbage: Garbage,
+    /// The log, if there is one.
+    pub log: LogSlot,
     /// When the process started, in milliseconds on the steady scale.
     pub started_ms: i64,
     /// Bytes in use when the server was ready.
@@ -81,6 +85,16 @@ impl Shared {
         others: &'a dyn ServesOthers,
     ) -> ThreadShards<'a> {
         ThreadShards::enter(&self.shards, pass, &self.node.scripting.busy, others)
+    }
+
+    /// Sets the log, or that there is none. All threads follow; [`LogSlot::is_followed`] tells when
+    /// they have. For the main thread.
+    #[allow(dead_code)]
+    pub(crate) fn set_log(&self, ring: Option<Arc<LogRing>>) {
+        self.log.set(ring);
+        for thread in 0..self.handles.read().len() {
+            self.send(thread, Message::FollowLog);
+        }
     }
 
     /// Sends a message to a thread.

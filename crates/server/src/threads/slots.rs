@@ -85,6 +85,10 @@ pub enum Action<C> {
     Left(usize),
     /// CLIENT PAUSE began or ended.
     PauseChanged,
+    /// There is a log, another one, or none any more.
+    FollowLog,
+    /// The log has come on: release the clients that waited for that.
+    LogReached,
     /// The server is going down.
     ShutDown,
 }
@@ -153,6 +157,8 @@ impl<C: Client> Slots<C> {
                 Action::MoveAll
             }
             Message::PauseChanged => Action::PauseChanged,
+            Message::FollowLog => Action::FollowLog,
+            Message::LogReached => Action::LogReached,
             Message::ShutDown => Action::ShutDown,
         }
     }

@@ -175,6 +175,7 @@ impl Owner {
                     self.serve(slot);
                 }
             }
+            Action::FollowLog | Action::LogReached => {}
             Action::ShutDown => self.ended = true,
         }
         self.ended |= self.slots.has_left();

@@ -8,7 +8,7 @@
 
 use crate::db::marks::key_changes;
 use crate::db::{Db, Type};
-use crate::effect::{Effect, Event};
+use crate::effect::Event;
 use crate::hash::edit::remove_from;
 use crate::hash::{Hash, HashRef, TRIPLE, expiry_of};
 use crate::key_index::IndexEntry;
@@ -93,15 +93,13 @@ impl Db {
         let record = self.table.at(at);
         let emptied = Hash::is_empty(record);
         let (db, unix_ms) = (self.number as usize, turn.unix_ms);
-        turn.effects.push(|| {
-            let key = record.key().to_vec();
-            let mut events = vec![(Event::new('h', "hexpired"), key.clone())];
-            if emptied {
-                events.push((Event::new('g', "del"), key.clone()));
-            }
-            let mut command = vec![b"HDEL".to_vec(), key];
-            command.extend(removed.iter().map(|name| (*name).clone()));
-            Effect::new(db, events, command, unix_ms)
+        let key = record.key();
+        let gone = emptied.then_some((Event::new('g', "del"), key));
+        let events = [(Event::new('h', "hexpired"), key)].into_iter().chain(gone);
+        turn.effects.push((db, unix_ms), events, |command| {
+            command.arg("HDEL");
+            command.arg(key);
+            command.args(&removed);
         });
         let after = if emptied { IndexEntry::ABSENT } else { IndexEntry::of(record) };
         let told = key_changes(turn, record.key());

@@ -1,38 +1,55 @@
-//! Models of the log's positions: what is readable is written, and reservations follow one another.
+//! Models of the log's positions: what is readable is written, reservations follow one another, and
+//! what a process leaves that was killed can be told apart.
 
 use std::sync::Arc;
 
+use loom::sync::Mutex;
 use loom::sync::atomic::{AtomicU64 as Byte, Ordering};
 use loom::thread;
 
-use crate::log_positions::{LogPositions, Unfinished};
+use crate::log_positions::{LogPositions, Reservation, UNKNOWN_DATABASE, Unfinished, Wanted};
 use crate::shim::{AtomicU64, Fault};
 use crate::{fails_with, holds};
 
 const THREADS: usize = 2;
-const CAPACITY: u64 = 8;
+const CAPACITY: u64 = 12;
+/// What selecting a database takes.
+const SELECT_BYTES: u64 = 1;
 
 struct Log {
     positions: LogPositions<Box<[AtomicU64]>>,
     bytes: Vec<Byte>,
 }
 
+fn wanted(db: u8, bytes: u64) -> Wanted {
+    Wanted { db, bytes, select_bytes: SELECT_BYTES, selects_others: false }
+}
+
+/// Without databases.
+fn plain(bytes: u64) -> Wanted {
+    Wanted { select_bytes: 0, ..wanted(UNKNOWN_DATABASE, bytes) }
+}
+
 impl Log {
-    fn new() -> Self {
-        let words = LogPositions::<Box<[AtomicU64]>>::words(THREADS);
+    fn new(threads: usize, capacity: u64, begin: u64) -> Self {
+        let words = LogPositions::<Box<[AtomicU64]>>::words(threads);
         let words = (0..words).map(|_| AtomicU64::new(0)).collect();
-        let positions = LogPositions::new(words, THREADS, CAPACITY, 0);
-        Self { positions, bytes: (0..CAPACITY).map(|_| Byte::new(0)).collect() }
+        let positions = LogPositions::new(words, threads, capacity, begin);
+        Self { positions, bytes: (0..capacity).map(|_| Byte::new(0)).collect() }
+    }
+
+    fn reserve(&self, thread: usize, wanted: Wanted) -> Reservation {
+        self.positions.reserve(thread, wanted).expect("there is room")
     }
 
     /// Appends a thread's mark, so many times.
     fn append(&self, thread: usize, length: u64) -> u64 {
-        let position = self.positions.reserve(thread, length);
-        for at in position..position + length {
+        let reservation = self.reserve(thread, plain(length));
+        for at in reservation.position..reservation.position + length {
             self.bytes[at as usize].store(thread as u64 + 1, Ordering::Relaxed);
         }
-        self.positions.finish(thread);
-        position
+        self.positions.finish(thread, reservation);
+        reservation.position
     }
 
     fn read(&self) -> Vec<u64> {
@@ -43,7 +60,7 @@ impl Log {
 
 /// Two threads append, one of them twice, while a third reads.
 fn appended_and_read() {
-    let log = Arc::new(Log::new());
+    let log = Arc::new(Log::new(THREADS, CAPACITY, 0));
     let appends = [(0, &[1, 1][..]), (1, &[2][..])].map(|(thread, lengths)| {
         let log = Arc::clone(&log);
         thread::spawn(move || lengths.iter().map(|length| log.append(thread, *length)).collect())
@@ -73,27 +90,30 @@ fn missing_orders_are_found() {
     fails_with(Fault::Relaxed, "what is readable is written", 2, appended_and_read);
 }
 
+#[test]
+fn reservations_that_overlap_are_found() {
+    fails_with(Fault::TornExchange, "all is readable in the end", 2, appended_and_read);
+}
+
 /// A thread appends while another reads and releases, in a ring of two bytes.
 fn no_byte_is_overwritten_before_it_was_read() {
-    let words = LogPositions::<Box<[AtomicU64]>>::words(1);
-    let words = (0..words).map(|_| AtomicU64::new(0)).collect::<Box<[_]>>();
-    let log = Arc::new((LogPositions::new(words, 1, 2, 10), [Byte::new(0), Byte::new(0)]));
+    let log = Arc::new(Log::new(1, 2, 10));
     let writer = Arc::clone(&log);
     let writer = thread::spawn(move || {
-        let (positions, bytes) = &*writer;
+        let Log { positions, bytes } = &*writer;
         let mut written = 10;
         for _ in 0..4 {
-            if positions.has_room(1) {
-                let at = positions.reserve(0, 1);
+            if let Some(reservation) = positions.reserve(0, plain(1)) {
+                let at = reservation.position;
                 assert_eq!(at, written);
                 bytes[at as usize % 2].store(at, Ordering::Relaxed);
-                positions.finish(0);
+                positions.finish(0, reservation);
                 written += 1;
             }
         }
         written
     });
-    let (positions, bytes) = &*log;
+    let Log { positions, bytes } = &*log;
     let mut read = 10;
     for _ in 0..2 {
         while read < positions.readable_until() {
@@ -122,13 +142,107 @@ fn a_release_without_order_is_found() {
 #[test]
 fn what_was_not_finished_is_found() {
     holds(1, || {
-        let log = Log::new();
+        let log = Log::new(THREADS, CAPACITY, 0);
         assert_eq!(log.positions.unfinished().count(), 0);
         log.append(0, 2);
-        assert_eq!(log.positions.reserve(1, 3), 2);
+        assert_eq!(log.reserve(1, plain(3)).position, 2);
         log.append(0, 1);
-        let expected = Unfinished { position: 2, length: 3, is_exact: true };
+        let expected = Unfinished { position: 2, length: 3, is_confirmed: true };
         assert_eq!(log.positions.unfinished().collect::<Vec<_>>(), [expected]);
-        assert_eq!((log.positions.readable_until(), log.positions.end()), (2, 6));
+        assert_eq!((log.positions.readable_until(), log.positions.end()), (2, (6, false)));
     });
+}
+
+/// A thread is killed before it has finished a unit that selects a database. Another one appends to
+/// the same database: twice, so that it may find it selected.
+fn nothing_relies_on_what_was_not_finished() {
+    let log = Arc::new(Log::new(THREADS, CAPACITY, 0));
+    let other = Arc::clone(&log);
+    let other = thread::spawn(move || {
+        let append = || {
+            let reservation = other.reserve(1, wanted(1, 1));
+            other.positions.finish(1, reservation);
+            reservation
+        };
+        [append(), append()]
+    });
+    let killed = log.reserve(0, wanted(1, 1));
+    let appended = other.join().expect("it ends");
+    let unfinished: Vec<Unfinished> = log.positions.unfinished().collect();
+    assert!(unfinished.len() == 1 && unfinished[0].position == killed.position);
+    let first = appended[0];
+    assert!(first.selects, "nothing relies on what was not finished");
+    let follows = killed.position > first.position && killed.position < appended[1].position;
+    assert!(follows || !appended[1].selects, "what was finished can be relied on");
+}
+
+#[test]
+fn a_database_counts_as_selected_when_that_is_finished() {
+    holds(3, nothing_relies_on_what_was_not_finished);
+}
+
+#[test]
+fn a_database_that_counts_too_early_is_found() {
+    let failure = "nothing relies on what was not finished";
+    fails_with(Fault::SelectedEarly, failure, 3, nothing_relies_on_what_was_not_finished);
+}
+
+#[test]
+fn a_unit_that_selects_others_leaves_none_selected() {
+    holds(1, || {
+        let log = Log::new(1, CAPACITY, 0);
+        let append = |wanted| {
+            let reservation = log.reserve(0, wanted);
+            log.positions.finish(0, reservation);
+            (reservation.position, reservation.selects)
+        };
+        assert_eq!(append(wanted(3, 1)), (0, true));
+        assert_eq!(append(wanted(3, 1)), (2, false));
+        assert_eq!(append(Wanted { selects_others: true, ..wanted(3, 1) }), (3, false));
+        assert_eq!(append(wanted(3, 1)), (4, true));
+        assert_eq!(append(wanted(UNKNOWN_DATABASE, 1)), (6, true));
+        assert_eq!(append(wanted(UNKNOWN_DATABASE, 1)), (8, true));
+    });
+}
+
+/// A thread keeps a unit aside, and takes it from there when it has read it; another one appends.
+fn who_comes_behind_knows() {
+    let log = Arc::new(Log::new(THREADS, CAPACITY, 0));
+    let aside = Arc::new(Mutex::new(Vec::new()));
+    let (other, others) = (Arc::clone(&log), Arc::clone(&aside));
+    let other = thread::spawn(move || {
+        let position = other.append(1, 1);
+        let (end, knows) = other.positions.end();
+        let (first, readable) = (other.positions.first_aside(), other.positions.readable_until());
+        let units = others.lock().expect("not poisoned").len();
+        (position, (end, knows, first), (readable, units))
+    });
+    let mut units = aside.lock().expect("not poisoned");
+    let reservation = log.positions.reserve_aside(0, plain(2));
+    units.push(reservation.position);
+    drop(units);
+    log.positions.finish(0, reservation);
+    let (position, (end, knows, first), (readable, units_seen)) = other.join().expect("it ends");
+    if position > reservation.position {
+        assert!(knows && end > position, "who comes behind a unit aside knows of it");
+        assert_eq!(first, Some(reservation.position));
+    }
+    if readable > reservation.position {
+        assert_eq!(units_seen, 1, "what is readable lies there");
+    }
+    let mut units = aside.lock().expect("not poisoned");
+    units.clear();
+    log.positions.end_aside();
+    assert_eq!(log.positions.end(), (3, false), "nobody waits for it any more");
+}
+
+#[test]
+fn who_reserves_behind_a_unit_aside_knows_of_it() {
+    holds(3, who_comes_behind_knows);
+}
+
+#[test]
+fn a_unit_aside_that_is_not_told_of_is_found() {
+    let failure = "who comes behind a unit aside knows of it";
+    fails_with(Fault::UntoldAside, failure, 3, who_comes_behind_knows);
 }

@@ -1,5 +1,6 @@
 //! Every interleaving, and every stale value the memory model permits, of small cases of the
-//! mailbox, the gate, the location, the completion, the guard and the positions of the log.
+//! mailbox, the gate, the location, the completion, the guard, the positions of the log
+//! and the waits for it.
 //!
 //! The sources are those of the product, included beside a `shim` of loom's types. Each model is
 //! run twice over: as it is, when it must hold, and with a [`Fault`](shim::Fault) planted in the
@@ -27,6 +28,10 @@ mod mailbox;
 #[allow(dead_code)]
 mod log_positions;
 
+#[path = "../../src/log_waits.rs"]
+#[allow(dead_code)]
+mod log_waits;
+
 #[path = "../../src/client_location.rs"]
 #[allow(dead_code)]
 mod client_location;
@@ -36,6 +41,7 @@ mod completion_models;
 mod fd_guard_models;
 mod gate_models;
 mod log_models;
+mod log_wait_models;
 mod mailbox_models;
 mod shim;
 

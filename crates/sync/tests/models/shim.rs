@@ -50,6 +50,10 @@ pub(crate) enum Fault {
     TornLock,
     /// A thread does not announce a reservation before it makes it.
     Unannounced,
+    /// A database counts as selected as soon as a unit that selects it has its place.
+    SelectedEarly,
+    /// The end does not tell that a unit lies aside.
+    UntoldAside,
 }
 
 thread_local! {
@@ -91,6 +95,28 @@ pub(crate) fn spin_loop() {
     loom::hint::spin_loop();
 }
 
+/// What a value becomes under a fault.
+trait Altered: Sized {
+    fn altered(self) -> Self {
+        self
+    }
+}
+
+impl Altered for bool {}
+impl Altered for u8 {}
+impl Altered for isize {}
+
+/// The word of the log's end.
+impl Altered for u64 {
+    fn altered(self) -> Self {
+        if Fault::SelectedEarly.is_planted() && self & 0xff == 0xff {
+            // The models of this fault have one database.
+            return self & !0xff | 1;
+        }
+        if Fault::UntoldAside.is_planted() { self & !(1 << 8) } else { self }
+    }
+}
+
 macro_rules! atomic {
     ($name:ident, $value:ty $(, $update:ident)*) => {
         pub(crate) struct $name(loom::sync::atomic::$name);
@@ -113,7 +139,7 @@ macro_rules! atomic {
                 failure: Ordering,
             ) -> Result<$value, $value> {
                 let zeroed = Fault::ZeroStore.is_planted() && success == Ordering::AcqRel;
-                let new = if zeroed { <$value>::default() } else { new };
+                let new = if zeroed { <$value>::default() } else { new.altered() };
                 if Fault::TornExchange.is_planted() {
                     let found = self.0.load(Ordering::Acquire);
                     if found != current {
@@ -134,7 +160,7 @@ macro_rules! atomic {
     };
 }
 
-atomic!(AtomicBool, bool);
+atomic!(AtomicBool, bool, swap);
 
 impl AtomicBool {
     pub(crate) fn store(&self, value: bool, order: Ordering) {
@@ -152,7 +178,7 @@ impl AtomicU8 {
 }
 
 atomic!(AtomicIsize, isize, fetch_add, fetch_sub);
-atomic!(AtomicU64, u64, fetch_or);
+atomic!(AtomicU64, u64, fetch_or, swap);
 
 impl AtomicU64 {
     pub(crate) fn store(&self, value: u64, order: Ordering) {

@@ -1,0 +1,51 @@
+//! Which log there is, and which threads follow it.
+//!
+//! A log begins in two steps: it is [set](LogSlot::set), and every thread attaches to it when it
+//! gets the message. From the moment when [all have](LogSlot::is_followed), all that is written is
+//! appended. A thread that starts later attaches at once. Both steps are made by the main thread,
+//! which starts threads.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use parking_lot::{Mutex, RwLock};
+
+use super::log_ring::LogRing;
+
+/// The log of the process.
+#[derive(Debug, Default)]
+pub struct LogSlot {
+    ring: RwLock<Option<Arc<LogRing>>>,
+    /// Threads that have attached to it, by their numbers.
+    followers: Mutex<BTreeSet<usize>>,
+}
+
+impl LogSlot {
+    /// The log, if there is one.
+    pub(crate) fn ring(&self) -> Option<Arc<LogRing>> {
+        self.ring.read().clone()
+    }
+
+    /// Sets the log. Threads are to be told by `Message::FollowLog`.
+    pub(crate) fn set(&self, ring: Option<Arc<LogRing>>) {
+        let mut slot = self.ring.write();
+        self.followers.lock().clear();
+        *slot = ring;
+    }
+
+    /// A thread has attached to the log, or to none if there is none.
+    pub(crate) fn followed(&self, thread: usize) {
+        self.followers.lock().insert(thread);
+    }
+
+    /// Whether so many threads, all that there are, have attached.
+    pub(crate) fn is_followed(&self, threads: usize) -> bool {
+        let followers = self.followers.lock();
+        (0..threads).all(|thread| followers.contains(&thread))
+    }
+
+    /// Whether replies that are made now have to wait.
+    pub(crate) fn holds(&self) -> bool {
+        self.ring.read().as_ref().is_some_and(|ring| ring.hold().is_some())
+    }
+}

@@ -1,0 +1,176 @@
+//! Replies that wait for the log, and how a thread follows that there is one.
+//!
+//! A reply leaves when all is safe that its request wrote or saw: when the log has come to where it
+//! ended as the reply was made. While there is something to wait for
+//! ([`LogRing::hold`](crate::disk::log_ring::LogRing::hold)), a client's output is *held*: it stays
+//! in the client, whatever state this is in, and nothing more is read of it. Its thread goes on
+//! with the others and is told by one message when the log has come on. Whoever waits in one turn
+//! is reported to the reader of the log at once, at its end.
+//!
+//! Without a log that costs a branch for each client that is answered.
+
+use std::sync::Arc;
+
+use resp::out::Mark;
+
+use crate::disk::log_ring::LogRing;
+use crate::threads::io_thread::IoThread;
+use crate::threads::message::Message;
+
+/// A thread's part in the log.
+#[derive(Debug, Default)]
+pub(crate) struct LogHolds {
+    /// The log, if there is one.
+    ring: Option<Arc<LogRing>>,
+    /// Clients whose output is held, with their slots.
+    held: Vec<(usize, u64)>,
+    /// Some have come to them in this turn.
+    is_urgent: bool,
+    /// The log is another one, which the thread follows when it has its access back.
+    follows_later: bool,
+}
+
+impl LogHolds {
+    /// Whether there is a log.
+    #[inline]
+    pub(crate) fn is_on(&self) -> bool {
+        self.ring.is_some()
+    }
+
+    /// Whether a command that may write finds room.
+    pub(crate) fn has_room(&self) -> bool {
+        self.ring.as_ref().is_none_or(|ring| ring.has_room())
+    }
+}
+
+impl IoThread {
+    /// Follows that there is a log, another one, or none any more.
+    pub(crate) fn follow_log(&mut self) {
+        self.log.follows_later = self.access.is_none();
+        if self.log.follows_later {
+            return;
+        }
+        let (ring, index) = (self.shared.log.ring(), self.worker.index);
+        let producer = ring.as_ref().map(|ring| Box::new(ring.producer(index)) as _);
+        self.worker.set_log(producer);
+        self.log.ring = ring;
+        self.shared.log.followed(index);
+        // They wait for one that is no more, or has begun anew.
+        self.release_held();
+    }
+
+    /// At the end of a turn: the reader of the log hears of what was appended and who waits.
+    #[inline]
+    pub(crate) fn look_at_log(&mut self) {
+        if self.log.is_on() {
+            self.report_to_log();
+        }
+        if self.log.follows_later {
+            self.follow_log();
+        }
+    }
+
+    fn report_to_log(&mut self) {
+        let LogHolds { ring, is_urgent, .. } = &mut self.log;
+        let Some(ring) = ring else { return };
+        match std::mem::take(is_urgent) {
+            true => ring.urge(),
+            false => ring.look(),
+        }
+    }
+
+    /// Keeps the replies so far in a client if they have to wait for the log. Returns whether they
+    /// do.
+    #[inline(never)]
+    pub(crate) fn hold_replies(&mut self, slot: usize) -> bool {
+        let Some(until) = self.log.ring.as_ref().and_then(|ring| ring.hold()) else { return false };
+        let Some(client) = self.slots.client_mut(slot) else { return false };
+        client.keep(&self.out, Mark::default(), self.out.mark());
+        self.out.clear();
+        client.log_hold = Some(until);
+        client.publish(&self.worker, 0, 0);
+        self.begin_hold(slot, until)
+    }
+
+    /// The same for what waits in the client already.
+    pub(crate) fn hold_output(&mut self, slot: usize) {
+        let Some(client) = self.slots.client_mut(slot) else { return };
+        if client.output.is_none() {
+            return;
+        }
+        // What it has waited for elsewhere is in front of that.
+        client.log_hold = self.log.ring.as_ref().and_then(|ring| ring.hold());
+        if let Some(until) = client.log_hold {
+            self.begin_hold(slot, until);
+        }
+    }
+
+    /// A client that has come here has output that is held.
+    pub(crate) fn take_over_hold(&mut self, slot: usize) {
+        if let Some(until) = self.slots.client(slot).and_then(|client| client.log_hold) {
+            self.begin_hold(slot, until);
+        }
+    }
+
+    /// Waits until the log has come to a position. Returns whether it has to.
+    fn begin_hold(&mut self, slot: usize, until: u64) -> bool {
+        let Some(client) = self.slots.client_mut(slot) else { return false };
+        let waits = match &self.log.ring {
+            Some(ring) => ring.replies.wait(self.worker.index, until),
+            None => false,
+        };
+        if !waits {
+            client.log_hold = None;
+            return false;
+        }
+        self.log.is_urgent = true;
+        self.log.held.push((slot, client.session.record.id));
+        true
+    }
+
+    /// The log has come on: sends what need not wait any more, and goes on with those clients.
+    pub(crate) fn release_held(&mut self) {
+        let reached = self.log.ring.as_ref().map_or(u64::MAX, |ring| ring.replies.reached());
+        let mut first = u64::MAX;
+        let mut held = std::mem::take(&mut self.log.held);
+        let mut ready = Vec::new();
+        held.retain(|(slot, id)| {
+            let client = self.slots.client(*slot).filter(|client| client.session.record.id == *id);
+            let Some(until) = client.and_then(|client| client.log_hold) else { return false };
+            if until <= reached {
+                ready.push(*slot);
+            } else {
+                first = first.min(until);
+            }
+            until > reached
+        });
+        held.append(&mut self.log.held);
+        self.log.held = held;
+        if let Some(ring) = &self.log.ring
+            && first != u64::MAX
+            && !ring.replies.wait(self.worker.index, first)
+        {
+            // It has come on meanwhile, and may not tell of that.
+            self.shared.send(self.worker.index, Message::LogReached);
+        }
+        for slot in ready {
+            self.release_client(slot);
+        }
+    }
+
+    /// Whether the output of a client is held.
+    pub(crate) fn is_held_for_log(&self, slot: usize) -> bool {
+        self.slots.client(slot).is_some_and(|client| client.log_hold.is_some())
+    }
+
+    fn release_client(&mut self, slot: usize) {
+        let Some(client) = self.slots.client_mut(slot) else { return };
+        client.log_hold = None;
+        self.send_pending(slot);
+        // One that is held back goes on when more of its output has left.
+        let Some(client) = self.slots.client(slot) else { return };
+        if !client.held_back && client.is_to_be_looked_at() {
+            self.look_again(slot);
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Who waits for the log, and until when: the one who reads it sleeps until there is something to
+//! do, and threads have clients whose replies wait until the log is written or synced.
+//!
+//! ```text
+//!   a thread                                          who reads the log
+//!   append ... end of the turn: look() ---- wakes --> prepare_sleep(), awake()
+//!   a reply waits: Mark::wait(), urge() --- wakes -->
+//!              <------- tells the thread ------------ Mark::advance()
+//! ```
+//!
+//! Invariants, each with a model in `tests/models`:
+//! - What is appended, or urged, is seen before the reader sleeps, or the reader is woken.
+//! - A thread that waits for a position is told when it is reached.
+//!
+//! Why nothing is lost: each side writes its own word, has a sequentially consistent fence, and
+//! reads the other's. The two fences have an order, and the side that comes second sees what the
+//! other wrote first.
+
+use crossbeam_utils::CachePadded;
+
+use super::shim::{AtomicBool, AtomicU64, Ordering, fence};
+
+/// No position.
+const NEVER: u64 = u64::MAX;
+
+/// The sleep of who reads the log.
+pub struct LogSleep {
+    /// It sleeps until the log ends here. [`NEVER`]: it is awake.
+    wake_at: CachePadded<AtomicU64>,
+    /// Somebody waits for it.
+    is_urgent: CachePadded<AtomicBool>,
+}
+
+impl Default for LogSleep {
+    fn default() -> Self {
+        Self {
+            wake_at: CachePadded::new(AtomicU64::new(NEVER)),
+            is_urgent: CachePadded::new(AtomicBool::new(false)),
+        }
+    }
+}
+
+impl LogSleep {
+    /// Announces that the reader is about to sleep until the log ends at `wake_at`, or somebody
+    /// waits for it. `end` tells where it ends. False: one of both is so already.
+    #[must_use]
+    pub fn prepare_sleep(&self, wake_at: u64, end: impl FnOnce() -> u64) -> bool {
+        self.wake_at.store(wake_at.min(NEVER - 1), Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        let sleeps = end() < wake_at && !self.is_urgent.load(Ordering::Relaxed);
+        if !sleeps {
+            self.awake();
+        }
+        sleeps
+    }
+
+    /// The reader does not sleep any more.
+    pub fn awake(&self) {
+        self.wake_at.store(NEVER, Ordering::Relaxed);
+    }
+
+    /// Whether somebody has waited since the last call. The reader sees all that they have appended
+    /// before.
+    pub fn take_urgent(&self) -> bool {
+        self.is_urgent.load(Ordering::Relaxed) && self.is_urgent.swap(false, Ordering::AcqRel)
+    }
+
+    /// A thread has appended, and the log ends at `end` or behind. True: it has to wake the reader.
+    #[must_use]
+    pub fn look(&self, end: u64) -> bool {
+        fence(Ordering::SeqCst);
+        end >= self.wake_at.load(Ordering::Relaxed) && self.wake()
+    }
+
+    /// A thread waits for the reader. True: it has to wake it.
+    #[must_use]
+    pub fn urge(&self) -> bool {
+        self.is_urgent.store(true, Ordering::Release);
+        fence(Ordering::SeqCst);
+        self.wake()
+    }
+
+    /// Ends the sleep. True: the reader sleeps, and nobody else wakes it.
+    fn wake(&self) -> bool {
+        self.wake_at.load(Ordering::Relaxed) != NEVER
+            && self.wake_at.swap(NEVER, Ordering::Relaxed) != NEVER
+    }
+}
+
+/// How far something has come with the log, and which threads wait for that.
+pub struct Mark {
+    reached: CachePadded<AtomicU64>,
+    /// For each thread, the position for which it waits.
+    waiting: Box<[CachePadded<AtomicU64>]>,
+}
+
+impl Mark {
+    /// It has come to a position. So many threads may wait.
+    pub fn new(threads: usize, reached: u64) -> Self {
+        let waiting = (0..threads).map(|_| CachePadded::new(AtomicU64::new(NEVER))).collect();
+        Self { reached: CachePadded::new(AtomicU64::new(reached)), waiting }
+    }
+
+    /// How far it has come.
+    #[inline]
+    pub fn reached(&self) -> u64 {
+        self.reached.load(Ordering::Acquire)
+    }
+
+    /// A thread waits until a position is reached, and is told then; also of one for which it
+    /// waited before. False: it is reached already.
+    #[must_use]
+    pub fn wait(&self, thread: usize, position: u64) -> bool {
+        let Some(waiting) = self.waiting.get(thread) else { return false };
+        // If it is told meanwhile of an earlier one, it looks at all for which it waits.
+        if position < waiting.load(Ordering::Relaxed) {
+            waiting.store(position, Ordering::Relaxed);
+        }
+        fence(Ordering::SeqCst);
+        self.reached() < position
+    }
+
+    /// It has come to a position. `tell` tells a thread.
+    pub fn advance(&self, position: u64, mut tell: impl FnMut(usize)) {
+        self.reached.store(position, Ordering::Release);
+        fence(Ordering::SeqCst);
+        for (thread, waiting) in self.waiting.iter().enumerate() {
+            if waiting.load(Ordering::Relaxed) <= position {
+                waiting.store(NEVER, Ordering::Relaxed);
+                tell(thread);
+            }
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Models of the waits for the log: whoever sleeps is woken, whoever waits is told.
+
+use std::sync::Arc;
+
+use loom::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use loom::thread;
+
+use crate::log_waits::{LogSleep, Mark};
+use crate::shim::{Fault, PRODUCER};
+use crate::{fails_with, holds};
+
+fn producer<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> thread::JoinHandle<T> {
+    let builder = thread::Builder::new().name(PRODUCER.to_owned());
+    builder.spawn(work).expect("there is memory")
+}
+
+struct Reader {
+    sleep: LogSleep,
+    end: AtomicU64,
+    woken: AtomicBool,
+}
+
+impl Reader {
+    fn new() -> Self {
+        let (sleep, end, woken) = (LogSleep::default(), AtomicU64::new(0), AtomicBool::new(false));
+        Self { sleep, end, woken }
+    }
+}
+
+/// A reader that wants to sleep until the log ends at 2, beside a thread that appends twice.
+fn the_reader_is_woken() {
+    let shared = Arc::new(Reader::new());
+    let appends = Arc::clone(&shared);
+    let appends = producer(move || {
+        for end in [1, 2] {
+            appends.end.store(end, Ordering::Relaxed);
+            if appends.sleep.look(end) {
+                assert!(end == 2, "nobody is woken too early");
+                appends.woken.store(true, Ordering::Relaxed);
+            }
+        }
+    });
+    let sleeps = shared.sleep.prepare_sleep(2, || shared.end.load(Ordering::Relaxed));
+    appends.join().expect("it ends");
+    assert!(!sleeps || shared.woken.load(Ordering::Relaxed), "a sleep ends");
+}
+
+#[test]
+fn a_reader_sees_what_was_appended_or_is_woken() {
+    holds(3, the_reader_is_woken);
+}
+
+#[test]
+fn a_reader_without_a_fence_is_found() {
+    fails_with(Fault::NoOwnerFence, "a sleep ends", 3, the_reader_is_woken);
+}
+
+#[test]
+fn a_writer_without_a_fence_is_found() {
+    fails_with(Fault::NoProducerFence, "a sleep ends", 3, the_reader_is_woken);
+}
+
+/// The same with somebody who waits for the reader.
+fn the_reader_is_urged() {
+    let shared = Arc::new(Reader::new());
+    let waits = Arc::clone(&shared);
+    let waits = producer(move || {
+        if waits.sleep.urge() {
+            waits.woken.store(true, Ordering::Relaxed);
+        }
+    });
+    let has_seen = shared.sleep.take_urgent();
+    let sleeps = shared.sleep.prepare_sleep(100, || 0);
+    waits.join().expect("it ends");
+    let woken = shared.woken.load(Ordering::Relaxed);
+    assert!(!sleeps || woken || has_seen, "nobody waits for ever");
+}
+
+#[test]
+fn a_reader_sees_that_somebody_waits_or_is_woken() {
+    holds(3, the_reader_is_urged);
+}
+
+#[test]
+fn a_reader_that_is_urged_without_a_fence_is_found() {
+    fails_with(Fault::NoProducerFence, "nobody waits for ever", 3, the_reader_is_urged);
+}
+
+/// A thread waits for one position and then for another, while both are reached. Whenever it is
+/// told, it looks whether it still has to wait.
+fn who_waits_is_told() {
+    let shared = Arc::new((Mark::new(1, 0), AtomicU64::new(0)));
+    let other = Arc::clone(&shared);
+    let waits = producer(move || {
+        let (mark, told) = &*other;
+        let mut seen = 0;
+        let mut waits = mark.wait(0, 1);
+        for _ in 0..2 {
+            let now = told.load(Ordering::Acquire);
+            if !waits || now > seen {
+                seen = now;
+                waits = mark.wait(0, 2);
+            }
+        }
+        (waits, seen)
+    });
+    let (mark, told) = &*shared;
+    for position in [1, 2] {
+        mark.advance(position, |_| {
+            told.fetch_add(1, Ordering::AcqRel);
+        });
+    }
+    let (waits, seen) = waits.join().expect("it ends");
+    assert!(!waits || told.load(Ordering::Acquire) > seen, "who waits is told");
+}
+
+#[test]
+fn a_thread_that_waits_is_told() {
+    holds(3, who_waits_is_told);
+}
+
+#[test]
+fn an_advance_without_a_fence_is_found() {
+    fails_with(Fault::NoOwnerFence, "who waits is told", 3, who_waits_is_told);
+}
+
+#[test]
+fn a_wait_without_a_fence_is_found() {
+    fails_with(Fault::NoProducerFence, "who waits is told", 3, who_waits_is_told);
+}
