@@ -35,4 +35,13 @@ pub use program::{
 };
 pub use python::python_program;
 pub use server::Server;
+
+/// The path of the `weft` binary, built first when it is missing or stale.
+///
+/// # Panics
+/// When it does not build.
+pub fn weft_program() -> String {
+    binary::weft().display().to_string()
+}
+
 pub use toolchain::{Tool, prepare, run_step, sources};

@@ -83,7 +83,7 @@ impl Server {
         let (reader, writer) = std::io::pipe().expect("a pipe can be made");
         let mut command = command();
         command.args(["--port", &port.to_string(), "--bind", "127.0.0.1"]);
-        command.args(["--unixsocket", &socket]);
+        command.args(["--unixsocket", &socket, "--save", ""]);
         if tls_port != 0 {
             command.args(["--tls-port", &tls_port.to_string()]);
         }

@@ -50,11 +50,11 @@ pub trait ShardLocks: ShardAccess + GateAccess {
     /// A script has run for too long.
     fn exclusive<R>(&self, work: impl FnOnce(&mut dyn HeldShards) -> R) -> Result<R, ScriptError>;
 
-    /// The command has had the shards of its keys, has found that it needs more, and lets go of
-    /// them without having done anything. Until it is over it keeps its turn: it takes what is
-    /// free, whoever has waited for longer. Otherwise several such commands call one another for
-    /// the first shard, and nobody gets as far as the second.
-    fn keep_turn(&self);
+    /// The command has had these shards, has found that it needs more, and has done nothing. Until
+    /// it is over it keeps its turn for them: it takes them if they are free, whoever has waited
+    /// for longer. Otherwise several such commands call one another for the first shard, and nobody
+    /// gets as far as the second.
+    fn keep_turn(&self, shards: &[usize]);
 
     /// Whether a command that needs [all shards](Self::exclusive) may stop the others now: those
     /// that run on other threads are over in a moment, or it has waited for that for long.
@@ -93,13 +93,69 @@ pub trait ShardLocks: ShardAccess + GateAccess {
     fn time_after_wait(&self) -> Option<Time>;
 }
 
+/// Whether the keyspace is saved when the server ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SaveAtEnd {
+    /// If it is saved by itself: `save`.
+    #[default]
+    ByConfig,
+    /// In any case.
+    Yes,
+    /// Not at all.
+    No,
+}
+
+/// Why there is no new RDB file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SaveError {
+    /// One is being written.
+    Saving,
+    /// Another snapshot is being written.
+    SnapshotTaken,
+    /// The log says why.
+    Failed,
+}
+
+/// What DEBUG RELOAD does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reload {
+    /// Saves before it loads.
+    pub saves: bool,
+    /// Keys that are there are replaced by those in the file.
+    pub merges: bool,
+}
+
+/// What [`Host::load`] has loaded.
+#[derive(Debug, Default)]
+pub struct Reloaded {
+    /// Keys that each database has got, to be counted.
+    pub db_keys: Vec<i64>,
+    /// The sources of libraries of functions, to be loaded.
+    pub functions: Vec<Vec<u8>>,
+}
+
 /// How to shut down.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shutdown {
+    /// Whether to save.
+    pub save: SaveAtEnd,
     /// Do not wait for anything.
     pub now: bool,
     /// Whatever fails, end.
     pub force: bool,
+}
+
+/// What came of the wish for a rewrite of the append-only file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RewriteBegin {
+    /// It begins.
+    Started,
+    /// It begins as soon as it can.
+    Scheduled,
+    /// One is in progress.
+    InProgress,
+    /// It cannot begin; the log says why.
+    Failed,
 }
 
 /// What the process tells about itself.
@@ -240,6 +296,52 @@ pub trait Host: ClientWaker {
     /// Wakes clients that wait for the end of CLIENT PAUSE.
     fn pause_changed(&self);
 
+    /// Writes the keyspace to its RDB file, and waits until it is there.
+    ///
+    /// # Errors
+    /// Why it is not.
+    fn save(&self) -> Result<(), SaveError>;
+
+    /// Begins to write the keyspace to its RDB file, in the background.
+    ///
+    /// # Errors
+    /// Why it has not begun.
+    fn begin_save(&self) -> Result<(), SaveError>;
+
+    /// Begins to write the keyspace to another file, in the background.
+    ///
+    /// # Errors
+    /// Why it has not begun. None: another snapshot is being written.
+    fn begin_backup(&self, path: &str) -> Result<(), Option<String>>;
+
+    /// Saves the keyspace, if that is wanted, while no command changes it any more: they are paused
+    /// until [`end_reload`](Self::end_reload), which is to be called with what this returns.
+    ///
+    /// # Errors
+    /// It could not be saved; nothing is paused then.
+    fn begin_reload(&self, how: Reload) -> Result<u64, SaveError>;
+
+    /// Loads the RDB file into the keyspace, as [begun](Self::begin_reload).
+    ///
+    /// # Errors
+    /// Why it was not loaded, or not all of it.
+    fn load(&self, how: Reload) -> Result<Reloaded, String>;
+
+    /// Writes all that was logged to the append-only file.
+    ///
+    /// # Errors
+    /// What the disk said.
+    fn flush_append_only(&self) -> Result<(), String>;
+
+    /// Loads the append-only file into the empty keyspace, as [begun](Self::begin_reload).
+    ///
+    /// # Errors
+    /// Why it was not loaded, or not all of it.
+    fn load_append_only(&self) -> Result<(), String>;
+
+    /// Lets commands go on.
+    fn end_reload(&self, pause: u64);
+
     /// Begins to end the process.
     ///
     /// # Errors
@@ -249,6 +351,9 @@ pub trait Host: ClientWaker {
     /// Calls off an end that has [begun](Self::shut_down) and waits for the commands that run.
     /// Returns false when there is none.
     fn call_off_shutdown(&self) -> bool;
+
+    /// Begins a rewrite of the append-only file; `later` for one that a transaction asks for.
+    fn rewrite_append_only(&self, later: bool) -> RewriteBegin;
 
     /// What the process tells about itself.
     fn process_info(&self) -> ProcessInfo;

@@ -14,6 +14,7 @@ pub mod execution;
 pub mod host;
 #[allow(clippy::module_inception)]
 pub mod node;
+pub mod persistence;
 pub mod propagation;
 pub mod scripting;
 pub mod stats;
@@ -26,6 +27,7 @@ pub use commands::{client_line, table};
 pub use execution::after_grace::AfterGrace;
 pub use execution::executor::Executor;
 pub use execution::outcome::Outcome;
+pub use execution::replay::{Replayed, Replayer};
 pub use execution::request::Request;
 pub use execution::table::{Entry, Table};
 pub use execution::worker::Worker;

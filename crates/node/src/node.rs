@@ -16,6 +16,7 @@ use crate::commands::table_with;
 use crate::config::Config;
 use crate::eviction::{ClientMemory, EvictionState};
 use crate::execution::table::Table;
+use crate::persistence::{AppendOnlyFigures, Refusals, Snapshots};
 use crate::propagation::requests::ShownRequests;
 use crate::propagation::{Inboxes, Trackers, subscribe};
 use crate::scripting::Scripting;
@@ -112,6 +113,12 @@ pub struct Node {
     pub lazy_free_pending: AtomicU64,
     /// Values of keys freed in the background.
     pub lazy_freed: AtomicU64,
+    /// Why commands that change keys are refused.
+    pub(crate) refusals: Refusals,
+    /// What is known of RDB files.
+    pub snapshots: Snapshots,
+    /// What INFO tells of the append-only file.
+    pub append_only: Mutex<AppendOnlyFigures>,
     /// Serializes changes of the configuration.
     pub config_change: Mutex<()>,
     /// Scripts and functions.
@@ -162,6 +169,9 @@ impl Node {
             client_memory: ClientMemory::default(),
             lazy_free_pending: AtomicU64::new(0),
             lazy_freed: AtomicU64::new(0),
+            refusals: Refusals::default(),
+            snapshots: Snapshots::default(),
+            append_only: Mutex::default(),
             config_change: Mutex::new(()),
             scripting: Scripting::default(),
             slowlog: Mutex::default(),
@@ -197,6 +207,11 @@ impl Node {
 
     /// A client begins or ends to watch requests; threads follow at their next turn.
     pub(crate) fn requests_watched(&self) {
+        self.generation.fetch_add(1, Ordering::Release);
+    }
+
+    /// Threads take over at their next turn what has changed.
+    pub(crate) fn follow_change(&self) {
         self.generation.fetch_add(1, Ordering::Release);
     }
 

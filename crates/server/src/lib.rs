@@ -3,7 +3,7 @@
 //! - `process`: start and end of the process, the configuration file, the log.
 //! - `threads`: an I/O thread's event loop, its clients, and what threads ask of one another.
 //! - `net`: sockets, TLS, and the bytes that clients send and get.
-//! - `disk`: what outlives the process: the log.
+//! - `disk`: what outlives the process: the log, and files of the keyspace.
 //! - `keyspace`: the shards, their locks and the gate around them.
 #![forbid(unsafe_code)]
 
@@ -13,4 +13,5 @@ mod net;
 mod process;
 mod threads;
 
+pub use disk::real_disk::{RealDisk, RealFile};
 pub use process::{log, start::run};

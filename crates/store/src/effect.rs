@@ -146,6 +146,8 @@ pub struct Effects {
     depth: u32,
     collected: Vec<Effect>,
     log: Option<Box<dyn Log>>,
+    /// How often something was appended to a log.
+    logged_units: u64,
 }
 
 impl Effects {
@@ -163,6 +165,11 @@ impl Effects {
     /// Whether effects are logged.
     pub fn is_logged(&self) -> bool {
         self.is(LOGGED)
+    }
+
+    /// How often something was appended to a log.
+    pub fn logged_units(&self) -> u64 {
+        self.logged_units
     }
 
     /// Whether the log has room for what a command may leave. There is room if there is no log.
@@ -492,6 +499,7 @@ impl Effects {
         }
         if self.depth == 0 && self.replay.len() == 1 {
             if let Some(log) = &mut self.log {
+                self.logged_units += 1;
                 log.append(self.replay.unit(db));
             }
             return;
@@ -514,6 +522,7 @@ impl Effects {
     fn log_transaction(&mut self) {
         let (db, _, several) = self.unit_dbs;
         if let Some(log) = &mut self.log {
+            self.logged_units += 1;
             log.append(self.unit.transaction(db, several));
         }
         self.unit.clear();

@@ -82,7 +82,7 @@ impl KeyCounts {
 impl KeyCount {
     /// Counts `keys` keys that this thread has added to a database, or removed when negative.
     #[inline]
-    pub(crate) fn add(&self, database: u32, keys: i64) {
+    pub fn add(&self, database: u32, keys: i64) {
         match self.keeps.get() {
             false => self.store(database, keys),
             true => self.note(database, keys),

@@ -171,7 +171,7 @@ impl<'a> Stored<'a> {
     /// Whether the key has expired. At the millisecond of its expiry it has not, as in Redis.
     #[inline]
     pub fn is_expired(self, turn: &Turn) -> bool {
-        self.0.has_expiry() && self.0.expires_at().is_some_and(|at| at < turn.unix_ms)
+        self.0.has_expiry() && self.0.expires_at().is_some_and(|at| at < turn.expired_before_ms)
     }
 
     /// The encoding's name, as OBJECT ENCODING replies.

@@ -52,6 +52,10 @@ pub struct Turn {
     pub unix_ms: i64,
     /// The same in microseconds, exact to about a millisecond.
     pub unix_us: i64,
+    /// What expires before this moment is gone: that time, or the beginning of all times while
+    /// commands are [replayed](Self::replay).
+    pub expired_before_ms: i64,
+    replays: bool,
     /// Milliseconds by the steady clock, as of the same moment; see [`Time`].
     pub steady_ms: i64,
     /// Whether reading a key counts as using it; CLIENT NO-TOUCH turns it off.
@@ -103,6 +107,8 @@ impl Turn {
         Self {
             unix_ms: 0,
             unix_us: 0,
+            expired_before_ms: 0,
+            replays: false,
             steady_ms: 0,
             touch: true,
             access: Access::default(),
@@ -131,6 +137,21 @@ impl Turn {
     pub fn set_time(&mut self, unix_us: i64) {
         self.unix_us = unix_us;
         self.unix_ms = unix_us / 1000;
+        self.expired_before_ms = if self.replays { i64::MIN } else { self.unix_ms };
+    }
+
+    /// From here on nothing has expired: commands are replayed that were logged, among them those
+    /// that remove what had expired when others ran.
+    pub fn replay(&mut self) {
+        self.replays = true;
+        self.expired_before_ms = i64::MIN;
+    }
+
+    /// Whether what is to expire at this moment, in milliseconds since 1970, need not be kept at
+    /// all.
+    #[inline]
+    pub fn is_past(&self, at_ms: i64) -> bool {
+        at_ms <= self.expired_before_ms
     }
 
     /// A key with its hash.

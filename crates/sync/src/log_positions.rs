@@ -235,6 +235,12 @@ impl<W: AsRef<[AtomicU64]>> LogPositions<W> {
         self.of_thread(thread).store(FINISHED, Ordering::Release);
     }
 
+    /// Which database is selected is not known any more: the next unit selects its own. Nobody
+    /// reserves meanwhile.
+    pub fn forget_database(&self) {
+        self.word(END).fetch_or(DATABASE, Ordering::AcqRel);
+    }
+
     /// Everything in front of the returned position is written. It may be less than what was
     /// returned before, which holds all the same.
     pub fn readable_until(&self) -> u64 {

@@ -3,6 +3,8 @@
 //! Without a subcommand it is the server, so that the command lines of redis-server work unchanged.
 #![forbid(unsafe_code)]
 
+mod check;
+
 use std::ffi::OsString;
 use std::process::ExitCode;
 
@@ -26,6 +28,14 @@ fn main() -> ExitCode {
         Some("server") => server::run(&args[1..]),
         Some("bench") => match bench::run(Bench::parse_from(&args).args) {
             Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("{error}");
+                ExitCode::FAILURE
+            }
+        },
+        Some("check") => match check::Check::parse_from(&args).run() {
+            Ok(check::Finding::Whole) => ExitCode::SUCCESS,
+            Ok(check::Finding::Damaged) => ExitCode::FAILURE,
             Err(error) => {
                 eprintln!("{error}");
                 ExitCode::FAILURE

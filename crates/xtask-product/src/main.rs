@@ -11,6 +11,7 @@ use xtask::workspace_root;
 
 mod bench;
 mod chaos;
+mod crash;
 mod diff;
 mod docs;
 mod lin;
@@ -37,6 +38,8 @@ enum Command {
     Diff(diff::Options),
     /// Kill, pause and move the clients of Weft, and check what each of them sees
     Chaos(chaos::Options),
+    /// Kill Weft while clients write, and check that nothing acknowledged is lost
+    Crash(crash::Options),
     /// Send concurrent operations to Weft, and check that their history is linearizable
     Lin(lin::Options),
     /// Update the expectations of the transcripts, or replay them on another server
@@ -51,6 +54,7 @@ fn main() -> ExitCode {
         Command::Bench(options) => bench::run(&root, &options),
         Command::Diff(options) => diff::run(&root, &options),
         Command::Chaos(options) => chaos::run(&root, &options),
+        Command::Crash(options) => crash::run(&root, &options),
         Command::Lin(options) => lin::run(&root, &options),
         Command::Transcripts(options) => transcripts::run(&root, &options),
     });

@@ -40,6 +40,9 @@ enum Command {
     /// Kill, pause and move the clients of Weft, and check what each of them sees
     #[command(disable_help_flag = true)]
     Chaos(Forwarded),
+    /// Kill Weft while clients write, and check that nothing acknowledged is lost
+    #[command(disable_help_flag = true)]
+    Crash(Forwarded),
     /// Send concurrent operations to Weft, and check that their history is linearizable
     #[command(disable_help_flag = true)]
     Lin(Forwarded),
@@ -65,6 +68,7 @@ fn main() -> ExitCode {
         Command::Bench(forwarded) => forward("bench", &forwarded),
         Command::Diff(forwarded) => forward("diff", &forwarded),
         Command::Chaos(forwarded) => forward("chaos", &forwarded),
+        Command::Crash(forwarded) => forward("crash", &forwarded),
         Command::Lin(forwarded) => forward("lin", &forwarded),
         Command::Transcripts(forwarded) => forward("transcripts", &forwarded),
     });

@@ -68,7 +68,7 @@ impl<'a> Entry<'a> {
 
     /// The fields with their values, as they were added.
     pub fn pairs(&self) -> Pairs<'a> {
-        Pairs { fields: self.fields, values: self.values, field_at: 0, value_at: 0 }
+        Pairs::new(self.fields, self.values)
     }
 }
 
@@ -80,6 +80,12 @@ pub struct Pairs<'a> {
     values: &'a [u8],
     field_at: usize,
     value_at: usize,
+}
+
+impl<'a> Pairs<'a> {
+    pub(super) fn new(fields: &'a [u8], values: &'a [u8]) -> Self {
+        Self { fields, values, field_at: 0, value_at: 0 }
+    }
 }
 
 impl<'a> Iterator for Pairs<'a> {

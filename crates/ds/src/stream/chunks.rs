@@ -4,7 +4,7 @@
 //! because a listpack holds the same bytes. Deleted entries come along: they count where a limit is
 //! one of entries.
 
-use crate::stream::chunk::{Chunk, Frame};
+use crate::stream::chunk::{Chunk, Frame, Pairs};
 use crate::stream::log::Tail;
 use crate::stream::{Id, Log, varint};
 
@@ -28,6 +28,13 @@ pub struct ChunkEntry<'a> {
     pub pairs: usize,
     /// The values, or fields and values in turn.
     pub content: &'a [u8],
+}
+
+impl<'a> ChunkEntry<'a> {
+    /// Its fields with their values, when its chunk has these names.
+    pub fn texts(self, names: &'a [u8]) -> Pairs<'a> {
+        Pairs::new(if self.same_fields { names } else { &[] }, self.content)
+    }
 }
 
 impl<'a> ChunkRef<'a> {

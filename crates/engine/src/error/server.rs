@@ -43,6 +43,26 @@ pub enum ServerError {
     NoLatencySamples(String),
     /// The reply type exists only in RESP3.
     NeedsResp3,
+    /// What would be changed could not be kept on the disk; the whole text.
+    NotKept(String),
+    /// Keys are being loaded.
+    Loading,
+    /// SAVE or BGSAVE while there is one.
+    Saving,
+    /// BGSAVE while another snapshot is being written.
+    SnapshotTaken,
+    /// WEFT BACKUP while a snapshot is being written.
+    BackupTaken,
+    /// SAVE or BGSAVE could not be done.
+    NotSaved,
+    /// WEFT BACKUP could not begin.
+    NoBackup(String),
+    /// DEBUG RELOAD could not save or load.
+    Reload(&'static str),
+    /// BGREWRITEAOF while one is in progress.
+    Rewriting,
+    /// BGREWRITEAOF could not begin.
+    CannotRewrite,
 }
 
 impl fmt::Display for ServerError {
@@ -83,6 +103,23 @@ impl fmt::Display for ServerError {
                 return write!(f, "ERR No samples available for event '{event}'");
             }
             Self::NotPacked => "ERR Not a listpack encoded object.",
+            Self::NotKept(text) => text,
+            Self::Loading => "LOADING Redis is loading the dataset in memory",
+            Self::Saving => "ERR Background save already in progress",
+            Self::SnapshotTaken => {
+                "ERR Another child process is active (AOF?): can't BGSAVE right now. Use BGSAVE \
+                 SCHEDULE in order to schedule a BGSAVE whenever possible."
+            }
+            Self::BackupTaken => "ERR Another snapshot is being written. Try again later.",
+            // As Redis's, it has no text.
+            Self::NotSaved => "ERR",
+            Self::NoBackup(why) => return write!(f, "ERR The backup cannot begin: {why}"),
+            Self::Reload(text) => text,
+            Self::Rewriting => "ERR Background append only file rewriting already in progress",
+            Self::CannotRewrite => {
+                "ERR Can't execute an AOF background rewriting. Please check the server logs for \
+                 more information."
+            }
             Self::NeedsResp3 => "ERR RESP2 is not supported by this command",
         })
     }

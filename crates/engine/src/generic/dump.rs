@@ -152,7 +152,7 @@ fn restore(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resul
     };
     let record = read(cx, args.text(3), key, expires_at, &options)?;
     reply.ok();
-    if expires_at.is_some_and(|at| at <= cx.turn.unix_ms) {
+    if expires_at.is_some_and(|at| cx.turn.is_past(at)) {
         remove(cx, key);
         return Ok(());
     }

@@ -159,7 +159,7 @@ fn expire(
         reply.int(0);
         return Ok(());
     }
-    if at_ms <= turn.unix_ms {
+    if turn.is_past(at_ms) {
         db.remove(turn, key);
         let del: &[u8] = if turn.unlink_expired { b"UNLINK" } else { b"DEL" };
         turn.effects.replay_as(|replay| replay.args([del, key.bytes]));

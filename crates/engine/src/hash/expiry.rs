@@ -149,7 +149,7 @@ fn expire(
     let (mut updated, mut removed, mut emptied) = (0, 0, false);
     let mut changed = Vec::new();
     let (db, turn) = cx.db(key);
-    let past = at_ms <= turn.unix_ms;
+    let past = turn.is_past(at_ms);
     let mut edit = db.edit::<Hash>(turn, key)?;
     reply.array(fields.iter(args).len());
     for field in fields.iter(args) {

@@ -142,7 +142,7 @@ fn hgetex(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
     let fields = FieldArgs::parse(args, word_at, HashError::NotPositive)?;
     expire_named(cx, key, args, fields.first(), 1);
     let (db, turn) = cx.db(key);
-    let past = matches!(change, Change::Until(at_ms) if at_ms <= turn.unix_ms);
+    let past = matches!(change, Change::Until(at_ms) if turn.is_past(at_ms));
     let mut edit = db.edit::<Hash>(turn, key)?;
     let (mut changed, mut emptied) = (0, false);
     reply.array(fields.iter(args).len());
@@ -283,7 +283,7 @@ fn hsetex(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
     if is_renewed {
         turn.effects.take_back(DEL.name);
     }
-    let past = words.until.is_some_and(|(at_ms, _)| at_ms <= turn.unix_ms);
+    let past = words.until.is_some_and(|(at_ms, _)| turn.is_past(at_ms));
     let mut edit = db.edit_or_create::<Hash>(turn, key)?;
     let there = |field| edit.get(field).is_some() == words.fields_are_there.unwrap_or(true);
     let mut fields = args.iter().skip(words.first).step_by(2);

@@ -142,7 +142,7 @@ pub(crate) fn read_field<'d>(
     field: &[u8],
 ) -> Result<Option<Entry<'d>>, WrongType> {
     let removed = db.expire_fields(turn, key, std::iter::once(field));
-    let (hasher, unix_ms) = (turn.hasher, turn.unix_ms);
+    let (hasher, unix_ms) = (turn.hasher, turn.expired_before_ms);
     let hash = read_rest(db, turn, key, removed)?;
     Ok(hash.and_then(|hash| hash.get(&hasher, field)?.live(unix_ms)))
 }

@@ -50,7 +50,7 @@ fn hrandfield(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Re
     let mut random = Random::new(cx.random.next_u64());
     let (db, turn) = cx.db(key);
     let removed = db.expire_all_fields(turn, key);
-    let unix_ms = turn.unix_ms;
+    let unix_ms = turn.expired_before_ms;
     let hash = read_rest(db, turn, key, removed)?;
     let pool = hash.map(|hash| Pool::of(hash, unix_ms)).filter(|pool| pool.len() > 0);
     let Some((count, with_values)) = count else {

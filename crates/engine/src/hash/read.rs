@@ -99,7 +99,7 @@ fn hmget(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<
     let key = cx.first_key(args, 1);
     let removed = expire_named(cx, key, args, 2, 1);
     let (db, turn) = cx.db(key);
-    let (hasher, unix_ms) = (turn.hasher, turn.unix_ms);
+    let (hasher, unix_ms) = (turn.hasher, turn.expired_before_ms);
     let hash = read_rest(db, turn, key, removed)?;
     reply.array(args.len() - 2);
     for field in args.iter().skip(2) {
@@ -153,7 +153,7 @@ fn reply_live(
 ) -> Result<(), Error> {
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
-    let unix_ms = turn.unix_ms;
+    let unix_ms = turn.expired_before_ms;
     let Some(hash) = db.read::<Hash>(turn, key)? else {
         header(reply, 0);
         return Ok(());

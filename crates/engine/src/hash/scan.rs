@@ -29,7 +29,7 @@ pub(super) const HSCAN: Row<Handler> = Row::new(
 );
 
 fn hscan(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
-    let (hasher, unix_ms) = (cx.turn.hasher, cx.turn.unix_ms);
+    let (hasher, unix_ms) = (cx.turn.hasher, cx.turn.expired_before_ms);
     reply_page::<Hash>(cx, args, reply, Scanned::Fields, |hash, cursor, wanted, reply| {
         let mut found = 0;
         let mut digits = Default::default();

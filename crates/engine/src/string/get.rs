@@ -108,7 +108,7 @@ fn getex(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<
         }
         ExpiryOption::At(expiry) => {
             let at_ms = expiry.at_ms(turn.unix_ms, "getex")?;
-            if expiry.form.base == Base::Epoch && at_ms <= turn.unix_ms {
+            if expiry.form.base == Base::Epoch && turn.is_past(at_ms) {
                 db.remove(turn, key);
                 cx.wrote(DEL, key.bytes);
                 cx.turn.effects.replay_as(|replay| replay.args([b"DEL", key.bytes]));

@@ -59,7 +59,6 @@ impl<L: ShardLocks> ExecutionScope<'_, L> {
             if awaited && !matches!(locked, LockedShards::All(_)) {
                 let missing = missing(&mut locked, &fed(&worker.node.hasher), map);
                 if !missing.is_empty() {
-                    locks.keep_turn();
                     return Err(missing);
                 }
             }
@@ -79,7 +78,10 @@ impl<L: ShardLocks> ExecutionScope<'_, L> {
         for _ in 0..ROUNDS_MAX {
             match lock_all(locks, &shards, lock_as, &mut attempt) {
                 Ok(Ok(outcome)) => return outcome,
-                Ok(Err(missing)) => shards.extend(missing),
+                Ok(Err(missing)) => {
+                    locks.keep_turn(&shards);
+                    shards.extend(missing);
+                }
                 Err(refusal) => return worker.refuse_run(refusal),
             }
             shards.sort_unstable();

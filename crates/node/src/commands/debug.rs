@@ -65,9 +65,17 @@ fn debug(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Res
             size.filter(|size| *size <= PACKED_BYTES_MAX).ok_or(ServerError::PackedThreshold)?;
             reply.ok();
         }
+        (b"loadaof", 2) => {
+            super::reload::load_append_only(cx)?;
+            reply.ok();
+        }
         (b"pause-cron", 3) => {
             let paused = base::number::parse_i64(args.text(2)).is_some_and(|number| number != 0);
             cx.worker.node.cron_paused.store(paused, Ordering::Relaxed);
+            reply.ok();
+        }
+        (b"reload", 2..) => {
+            super::reload::reload(cx, args)?;
             reply.ok();
         }
         (b"replybuffer", 4) => {
@@ -290,6 +298,8 @@ fn help(reply: &mut Reply<'_>) {
         "    Prints this text.",
         "LISTPACK <key>",
         "    Returns what is packed under a key, in its order: also members' scores, fields' ends.",
+        "LOADAOF",
+        "    Empties the keyspace and loads the append-only file, while nobody else does anything.",
         "LOG <text>",
         "    Writes a line to the server's log.",
         "OBJECT <key>",
@@ -299,6 +309,9 @@ fn help(reply: &mut Reply<'_>) {
         "    attrib, push, verbatim, true or false.",
         "QUICKLIST-PACKED-THRESHOLD <size>",
         "    Does nothing: from the limit of a chunk on, elements of lists stand alone.",
+        "RELOAD [NOSAVE] [NOFLUSH] [MERGE]",
+        "    Saves all data, removes them and loads them. NOSAVE loads the file that is there;",
+        "    NOFLUSH keeps the data, of whose keys the file must have none without MERGE.",
         "SET-ACTIVE-EXPIRE <0|1>",
         "    Whether expired keys are looked for, or removed only when someone asks for them.",
         "SET-DISABLE-DENY-SCRIPTS <0|1>",

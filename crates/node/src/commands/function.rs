@@ -11,6 +11,8 @@ use script::{Draft, ENGINE, Failure, Libraries, Library, NewLibrary, RestorePoli
 use super::help::{help, help_spec};
 use super::scripting::kill_running;
 use crate::execution::node_cx::{NodeCx, NodeHandler};
+use crate::execution::worker::Worker;
+use crate::host::Host;
 use crate::node::Node;
 use crate::scripting::{Loading, with_vm};
 
@@ -198,7 +200,7 @@ fn load(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resu
     let node = Arc::clone(&cx.worker.node);
     let code = args.peek().unwrap_or_default();
     let draft: Draft = node.scripting.libraries.read().draft(code, replace).map_err(failed)?;
-    let new = run_library(cx, draft)?;
+    let new = run_library_in(cx, draft)?;
     let library = Arc::clone(&new.library);
     node.scripting.libraries.write().insert(&library, replace).map_err(failed)?;
     add_libraries(&node, vec![new]);
@@ -213,14 +215,24 @@ fn add_libraries(node: &Node, new: Vec<NewLibrary>) {
     let _ = with_vm(node, |vm| new.into_iter().for_each(|new| vm.add_library(new)));
 }
 
-/// Runs the code of a library in this thread's VM.
-fn run_library(cx: &mut NodeCx<'_>, draft: Draft) -> Result<NewLibrary, Error> {
-    let (node, tsc) = (Arc::clone(&cx.worker.node), cx.tsc);
-    let ran = with_vm(&node, |vm| vm.load_library(&mut Loading::new(cx.worker, tsc), draft, true));
+/// Runs the code of a library in this thread's VM, and writes what it logs.
+fn run_library_in(cx: &mut NodeCx<'_>, draft: Draft) -> Result<NewLibrary, Error> {
+    let ran = run_library(cx.worker, cx.tsc, draft);
     if !cx.worker.script_log.is_empty() {
         let log = std::mem::take(&mut cx.worker.script_log);
         cx.outside(|host| log.write(host));
     }
+    ran
+}
+
+/// Runs the code of a library in this thread's VM.
+fn run_library(
+    worker: &mut Worker,
+    tsc: &dyn Fn() -> u64,
+    draft: Draft,
+) -> Result<NewLibrary, Error> {
+    let node = Arc::clone(&worker.node);
+    let ran = with_vm(&node, |vm| vm.load_library(&mut Loading::new(worker, tsc), draft, true));
     ran.map_err(|why| Error::ScriptFailure(format!("ERR {why}").into_bytes()))?.map_err(failed)
 }
 
@@ -235,7 +247,13 @@ fn restore(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> R
         _ if args.take_word("flush") => RestorePolicy::Flush,
         _ => return Err(ScriptError::RestorePolicy.into()),
     };
-    let (restored, new) = run_sources(cx, &script::sources(args.text(2)).map_err(failed)?)?;
+    let sources = script::sources(args.text(2)).map_err(failed)?;
+    let ran = run_sources(cx.worker, cx.tsc, &sources);
+    if !cx.worker.script_log.is_empty() {
+        let log = std::mem::take(&mut cx.worker.script_log);
+        cx.outside(|host| log.write(host));
+    }
+    let (restored, new) = ran?;
     let node = Arc::clone(&cx.worker.node);
     node.scripting.libraries.write().restore(restored, policy).map_err(failed)?;
     add_libraries(&node, new);
@@ -247,17 +265,40 @@ fn restore(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> R
 /// Runs the sources of a payload. Each has the time that FUNCTION LOAD gives it, unlike in Redis,
 /// where one without an end stops the server.
 fn run_sources(
-    cx: &mut NodeCx<'_>,
+    worker: &mut Worker,
+    tsc: &dyn Fn() -> u64,
     sources: &[Vec<u8>],
 ) -> Result<(Libraries, Vec<NewLibrary>), Error> {
     let (mut libraries, mut all) = (Libraries::default(), Vec::new());
     for source in sources {
         let draft = libraries.draft(source, false).map_err(failed)?;
-        let new = run_library(cx, draft)?;
+        let new = run_library(worker, tsc, draft)?;
         libraries.insert(&new.library, false).map_err(failed)?;
         all.push(new);
     }
     Ok((libraries, all))
+}
+
+/// Loads libraries from a file, on the main thread.
+///
+/// # Errors
+/// Why one cannot be loaded; then none is.
+pub fn load_sources(
+    worker: &mut Worker,
+    tsc: &dyn Fn() -> u64,
+    host: &dyn Host,
+    sources: &[Vec<u8>],
+    policy: RestorePolicy,
+) -> Result<(), String> {
+    let text = |error: Error| String::from_utf8_lossy(&error.text()).into_owned();
+    let ran = run_sources(worker, tsc, sources);
+    std::mem::take(&mut worker.script_log).write(host);
+    let (restored, new) = ran.map_err(text)?;
+    let node = Arc::clone(&worker.node);
+    let added = node.scripting.libraries.write().restore(restored, policy);
+    added.map_err(|failure| text(failed(failure)))?;
+    add_libraries(&node, new);
+    Ok(())
 }
 
 fn list(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {

@@ -1,6 +1,7 @@
 //! Commands on sessions and on the server itself: one file per family, as in `engine`.
 
 mod acl;
+mod append_only;
 mod client;
 mod command;
 mod config;
@@ -17,7 +18,9 @@ mod lolwut;
 mod memory;
 mod module;
 mod monitor;
+mod persistence;
 mod pubsub;
+mod reload;
 mod scripting;
 mod server;
 mod slowlog;
@@ -26,5 +29,6 @@ mod transactions;
 mod weft;
 
 pub use client::client_line;
+pub use function::load_sources;
 pub use table::table;
 pub(crate) use table::{acl_commands, table_with};

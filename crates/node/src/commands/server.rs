@@ -6,7 +6,7 @@ use resp::{Args, Reply};
 
 use crate::execution::node_cx::{NodeCx, NodeHandler};
 use crate::execution::outcome::Outcome;
-use crate::host::Shutdown;
+use crate::host::{SaveAtEnd, Shutdown};
 
 const SAVE_SELECTOR: &[Argument] =
     &[Argument::word("nosave", "NOSAVE"), Argument::word("save", "SAVE")];
@@ -73,6 +73,11 @@ fn shutdown(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> 
     if save && nosave || abort && (save || nosave || how != Shutdown::default()) {
         return Err(Error::Syntax);
     }
+    how.save = match (save, nosave) {
+        (true, _) => SaveAtEnd::Yes,
+        (_, true) => SaveAtEnd::No,
+        _ => SaveAtEnd::ByConfig,
+    };
     if abort {
         if !cx.outside(|host| host.call_off_shutdown()) {
             return Err(ServerError::NoShutdown.into());
@@ -87,10 +92,6 @@ fn shutdown(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> 
     let scripting = &cx.worker.node.scripting;
     if scripting.busy.any() && !nosave {
         return Err(scripting.busy.error(None).into());
-    }
-    // Nothing can be saved, and data that the client wants saved must not be lost silently.
-    if save && !how.force {
-        return Err(ServerError::Shutdown.into());
     }
     cx.outside(|host| host.shut_down(how)).map_err(|_| ServerError::Shutdown)?;
     if nosave {

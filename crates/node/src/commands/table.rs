@@ -7,8 +7,9 @@ use ::command::Row;
 use engine::{BLOCKING_FAMILIES, FAMILIES};
 
 use super::{
-    acl, client, command, config, connection, debug, function, hotkeys, info, latency, lolwut,
-    memory, module, monitor, pubsub, scripting, server, slowlog, transactions, weft,
+    acl, append_only, client, command, config, connection, debug, function, hotkeys, info, latency,
+    lolwut, memory, module, monitor, persistence, pubsub, scripting, server, slowlog, transactions,
+    weft,
 };
 use crate::config::RenamedCommands;
 use crate::execution::node_cx::NodeHandler;
@@ -17,6 +18,7 @@ use crate::execution::table::{Call, Table};
 /// The rows of all families that work on sessions or the server.
 const NODE_FAMILIES: &[&[Row<NodeHandler>]] = &[
     acl::ROWS,
+    append_only::ROWS,
     client::ROWS,
     connection::ROWS,
     command::ROWS,
@@ -29,6 +31,7 @@ const NODE_FAMILIES: &[&[Row<NodeHandler>]] = &[
     lolwut::ROWS,
     module::ROWS,
     monitor::ROWS,
+    persistence::ROWS,
     pubsub::ROWS,
     server::ROWS,
     slowlog::ROWS,

@@ -14,6 +14,7 @@ use resp::{Args, Reply};
 use store::large_keys::LARGE_KEYS_MAX;
 
 use super::help::{help, help_spec};
+use super::persistence::backup;
 use crate::execution::node_cx::{NodeCx, NodeHandler};
 use crate::stats::hot_keys::{HotKeys, hottest};
 use crate::stats::top_keys::KEY_BYTES_MAX;
@@ -37,6 +38,14 @@ pub const ROWS: &[Row<NodeHandler>] = &[Row::container(
         .summary("Holds commands that Redis does not have.")
         .complexity("That of the subcommand."),
     &[
+        Row::new(
+            Spec::new("backup", 3, Group::Server, "8.0.0")
+                .summary("Writes a consistent RDB file to a path, in the background.")
+                .complexity("O(1), and O(N) in the background for N keys in all databases.")
+                .flags(Flags::ADMIN.with(Flags::NOSCRIPT).with(Flags::NO_MULTI).with(Flags::MAIN))
+                .arguments(&[Argument::new("path", Shape::String)]),
+            backup,
+        ),
         Row::new(
             part("bigkeys", -2)
                 .summary("Returns the largest keys of each type.")

@@ -57,6 +57,18 @@ choice!(
 );
 
 choice!(
+    /// `appendfsync`: when what was appended is made certain to be on the disk.
+    Fsync {
+        /// In the background, once a second.
+        EverySecond = "everysec",
+        /// Before the answer.
+        Always = "always",
+        /// When the system likes.
+        No = "no",
+    }
+);
+
+choice!(
     /// `loglevel`: the least grave line that is still logged.
     LogLevel {
         /// Everything.

@@ -7,10 +7,10 @@ use store::Limits;
 use store::limits::STRING_BYTES_MAX;
 
 pub use super::choices::{
-    ClientCerts, EvictionPolicy, Execute, LogLevel, OomScoreAdj, Permit, PubsubDefault, Sanitize,
-    Supervised, SyslogFacility,
+    ClientCerts, EvictionPolicy, Execute, Fsync, LogLevel, OomScoreAdj, Permit, PubsubDefault,
+    Sanitize, Supervised, SyslogFacility,
 };
-use super::{HZ_MAX, HZ_MIN, Latency, NotifiedEvents, RenamedCommands};
+use super::{AppendOnly, HZ_MAX, HZ_MIN, Latency, NotifiedEvents, RenamedCommands, Saving};
 use crate::clients::record::ClientType;
 
 /// `shutdown-on-sigint`, `shutdown-on-sigterm`: options of the shutdown; all off is `default`.
@@ -166,6 +166,20 @@ impl Default for Syslog {
     }
 }
 
+/// The `crash-` parameters; nothing reads them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the table's row of the same name says what it means")]
+pub struct CrashLog {
+    pub enabled: bool,
+    pub memcheck_enabled: bool,
+}
+
+impl Default for CrashLog {
+    fn default() -> Self {
+        Self { enabled: true, memcheck_enabled: true }
+    }
+}
+
 /// The limit of memory and what happens at it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the table's row of the same name says what it means")]
@@ -315,13 +329,15 @@ pub struct Config {
     pub syslog: Syslog,
     pub hide_user_data_from_log: bool,
 
+    pub append_only: AppendOnly,
+    pub saving: Saving,
+
     /// The working directory. The server stores the absolute path here once it went there.
     pub dir: String,
     pub daemonize: bool,
     pub supervised: Supervised,
     pub pidfile: String,
-    pub crash_log_enabled: bool,
-    pub crash_memcheck_enabled: bool,
+    pub crash_log: CrashLog,
     pub ignore_warnings: String,
     pub always_show_logo: bool,
     pub set_proc_title: bool,
@@ -486,12 +502,13 @@ impl Default for Config {
             logfile: String::new(),
             syslog: Syslog::default(),
             hide_user_data_from_log: false,
+            append_only: AppendOnly::default(),
+            saving: Saving::default(),
             dir: ".".to_owned(),
             daemonize: false,
             supervised: Supervised::No,
             pidfile: String::new(),
-            crash_log_enabled: true,
-            crash_memcheck_enabled: true,
+            crash_log: CrashLog::default(),
             ignore_warnings: String::new(),
             always_show_logo: false,
             set_proc_title: true,

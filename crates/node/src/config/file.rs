@@ -132,8 +132,7 @@ impl Loader<'_, '_> {
             return if args.len() == 1 { Ok(()) } else { Err(BAD_DIRECTIVE.into()) };
         }
         let entry = NotYet::find(name).ok_or(BAD_DIRECTIVE)?;
-        // `save` alone says that there are no save points.
-        if args.is_empty() && entry.name != "save" {
+        if args.is_empty() {
             return Err(WRONG_NUMBER.into());
         }
         if entry.asks_for_more(args) {

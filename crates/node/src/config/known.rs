@@ -56,31 +56,12 @@ pub(crate) fn is_secret(name: &[u8]) -> bool {
         || SECRETS.iter().any(|secret| name.eq_ignore_ascii_case(secret.as_bytes()))
 }
 
-/// What CONFIG GET answers for two parameters that tools ask every server for (redis-benchmark
-/// does before it starts): that nothing is saved. CONFIG SET accepts the same value and no other.
-pub(super) const FIXED: &[(&str, &str)] = &[("save", ""), ("appendonly", "no")];
-
 const fn entry(name: &'static str, quiet: &'static str) -> NotYet {
     NotYet { name, quiet }
 }
 
 /// Every parameter of Redis 8 that is neither in the table nor above.
 pub static NOT_YET: &[NotYet] = &[
-    entry("aof-disable-auto-gc", "no"),
-    entry("aof-load-truncated", "yes"),
-    entry("aof-rewrite-cpulist", ""),
-    entry("aof-rewrite-incremental-fsync", "yes"),
-    entry("aof-timestamp-enabled", "no"),
-    entry("aof-use-rdb-preamble", "yes"),
-    entry("aof_rewrite_cpulist", ""),
-    entry("appenddirname", "appendonlydir"),
-    entry("appendfilename", "appendonly.aof"),
-    entry("appendfsync", "everysec"),
-    entry("appendonly", "no"),
-    entry("auto-aof-rewrite-min-size", "67108864"),
-    entry("auto-aof-rewrite-percentage", "100"),
-    entry("bgsave-cpulist", ""),
-    entry("bgsave_cpulist", ""),
     entry("bind-source-addr", ""),
     entry("cluster-allow-pubsubshard-when-down", "yes"),
     entry("cluster-allow-reads-when-down", "no"),
@@ -105,9 +86,7 @@ pub static NOT_YET: &[NotYet] = &[
     entry("cluster-require-full-coverage", "yes"),
     entry("cluster-slave-no-failover", "no"),
     entry("cluster-slave-validity-factor", "10"),
-    entry("dbfilename", "dump.rdb"),
     entry("enable-debug-assert", "no"),
-    entry("key-load-delay", "0"),
     entry("loading-process-events-interval-bytes", "524288"),
     entry("lua-enable-deprecated-api", "no"),
     entry("masterauth", ""),
@@ -116,13 +95,7 @@ pub static NOT_YET: &[NotYet] = &[
     entry("min-replicas-to-write", "0"),
     entry("min-slaves-max-lag", "10"),
     entry("min-slaves-to-write", "0"),
-    entry("no-appendfsync-on-rewrite", "no"),
     entry("propagation-error-behavior", "ignore"),
-    entry("rdb-del-sync-files", "no"),
-    entry("rdb-key-save-delay", "0"),
-    entry("rdb-save-incremental-fsync", "yes"),
-    entry("rdbchecksum", "yes"),
-    entry("rdbcompression", "yes"),
     entry("repl-backlog-size", "1048576"),
     entry("repl-backlog-ttl", "3600"),
     entry("repl-disable-tcp-nodelay", "no"),
@@ -144,7 +117,6 @@ pub static NOT_YET: &[NotYet] = &[
     entry("replica-read-only", "yes"),
     entry("replica-serve-stale-data", "yes"),
     entry("replicaof", "no one"),
-    entry("save", ""),
     entry("slave-announce-ip", ""),
     entry("slave-announce-port", "0"),
     entry("slave-lazy-flush", "no"),
@@ -152,7 +124,6 @@ pub static NOT_YET: &[NotYet] = &[
     entry("slave-read-only", "yes"),
     entry("slave-serve-stale-data", "yes"),
     entry("slaveof", "no one"),
-    entry("stop-writes-on-bgsave-error", "yes"),
     entry("tls-client-cert-file", ""),
     entry("tls-client-key-file", ""),
     entry("tls-client-key-file-pass", ""),

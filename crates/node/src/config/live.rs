@@ -3,7 +3,6 @@
 //! SET is all or nothing: every value is read into a copy, which replaces the configuration when
 //! all were good. The caller applies what changed, and keeps the old copy to return to.
 
-use super::known::FIXED;
 use super::parameter::{Apply, Parameter};
 use super::{Config, PARAMETERS, SetError, find};
 
@@ -30,8 +29,7 @@ impl Config {
             Vec::with_capacity(pairs.len());
         for (name, value) in pairs {
             let Some(row) = find(name) else {
-                check_fixed(name, value)?;
-                continue;
+                return Err(SetError::unknown(name));
             };
             if row.immutable {
                 return Err(SetError::failed(name, "can't set immutable config"));
@@ -46,6 +44,8 @@ impl Config {
         }
         let mut new = self.clone();
         let mut changes: Vec<Change> = Vec::new();
+        // CONFIG SET replaces, unlike a further line of a file.
+        new.saving.begin_points();
         for (row, name, value) in rows {
             row.read(&mut new, &split(row, value))
                 .map_err(|reason| SetError::failed(name.as_bytes(), &reason))?;
@@ -84,22 +84,8 @@ impl Config {
                     }
                 }
             }
-            for (name, value) in FIXED {
-                if fits(name) {
-                    push(shown(name), &|| value.as_bytes().to_vec());
-                }
-            }
         }
         found
-    }
-}
-
-/// A parameter outside the table may be set to what CONFIG GET says of it.
-fn check_fixed(name: &[u8], value: &[u8]) -> Result<(), SetError> {
-    match FIXED.iter().find(|(fixed, _)| name.eq_ignore_ascii_case(fixed.as_bytes())) {
-        None => Err(SetError::unknown(name)),
-        Some((_, only)) if value.eq_ignore_ascii_case(only.as_bytes()) => Ok(()),
-        Some(_) => Err(SetError::failed(name, "can't set immutable config")),
     }
 }
 
@@ -233,15 +219,43 @@ mod tests {
         get(&["por*", "PORT", "[p]ort"], &["port"]);
         get(&["server?cpulist"], &["server-cpulist", "server_cpulist"]);
         get(&["SERVER_CPULIST"], &["SERVER_CPULIST"]);
-        get(&["p\\ort", "nothing", "rdbchecksum"], &[]);
+        get(&["p\\ort", "nothing", "repl-timeout"], &[]);
         get(&["slowlog-*", "HZ"], &["slowlog-log-slower-than", "slowlog-max-len", "HZ"]);
     }
 
     #[test]
-    fn tools_that_ask_whether_data_is_saved_hear_that_it_is_not() {
-        get(&["save", "append*"], &["save", "appendonly"]);
+    fn names_of_files_are_no_paths() {
         let mut config = Config::default();
-        assert_eq!(set(&mut config, &[("save", ""), ("appendonly", "no")]), Ok(vec![]));
-        failed(&[("appendonly", "yes")], "appendonly", "can't set immutable config");
+        for (name, what) in [("appendfilename", "file"), ("appenddirname", "dir")] {
+            let row = PARAMETERS.iter().find(|row| row.name == name);
+            for path in ["a/b", "", "..", "."] {
+                let refused = row.map(|row| row.read(&mut config, &[path.into()]));
+                let reason = format!("append{what}name can't be a path, just a {what}name");
+                assert_eq!(refused, Some(Err(reason.into())), "{path}");
+            }
+            let read = row.map(|row| row.read(&mut config, &[b"other".to_vec()]));
+            assert_eq!(read, Some(Ok(())));
+            failed(&[(name, "x")], name, "can't set immutable config");
+        }
+        assert_eq!(config.append_only.appenddirname, "other");
+    }
+
+    #[test]
+    fn points_of_save_are_replaced() {
+        let mut config = Config::default();
+        let mut check = |value: &str, printed: &str| {
+            let saving = Ok(vec![Change { apply: Apply::Saving, name: "save" }]);
+            assert_eq!(set(&mut config, &[("save", value)]), saving, "{value}");
+            assert_eq!(config.matching(&[b"save"])[0].1, printed.as_bytes());
+        };
+        check("60 1", "60 1");
+        check("900 1 30 0", "900 1 30 0");
+        check("", "");
+        check("7 8", "7 8");
+        for wrong in ["60", "a b", "1 2 3", "0 1", "1 -1", "5000000000 1"] {
+            failed(&[("save", wrong)], "save", "Invalid save parameters");
+        }
+        failed(&[("dbfilename", "x")], "dbfilename", "can't set protected config");
+        failed(&[("rdbchecksum", "no")], "rdbchecksum", "can't set immutable config");
     }
 }

@@ -21,6 +21,7 @@
 //! Nothing here opens a file, reads a clock or talks to the running server: texts come in, and
 //! what must be applied goes out.
 
+mod append_only;
 mod arguments;
 mod choices;
 mod error;
@@ -34,6 +35,7 @@ mod parameter;
 mod renamed;
 mod rewrite;
 mod sample;
+mod saving;
 mod special;
 mod table;
 mod title;
@@ -41,13 +43,14 @@ mod title;
 #[cfg(test)]
 mod tests;
 
+pub use append_only::AppendOnly;
 pub use arguments::{Invocation, USAGE, parse_arguments};
 pub use error::{ConfigError, Origin, SetError, Warning};
 pub use events::NotifiedEvents;
 pub use fields::{
-    Acl, ActiveDefrag, ClientCerts, ClientsLimit, Config, Eviction, EvictionPolicy, Execute,
-    IoThreads, LazyFree, LogLevel, OomScoreAdj, OutputLimit, OutputLimits, Permit, PubsubDefault,
-    SignalShutdown, Supervised, Syslog, SyslogFacility, Tls, UserLine,
+    Acl, ActiveDefrag, ClientCerts, ClientsLimit, Config, CrashLog, Eviction, EvictionPolicy,
+    Execute, Fsync, IoThreads, LazyFree, LogLevel, OomScoreAdj, OutputLimit, OutputLimits, Permit,
+    PubsubDefault, SignalShutdown, Supervised, Syslog, SyslogFacility, Tls, UserLine,
 };
 pub use file::{Included, Reader};
 pub(crate) use known::is_secret;
@@ -57,6 +60,7 @@ pub use live::Change;
 pub use parameter::{Apply, Kind, Notation, Parameter, Reason, Slot, Special};
 pub use renamed::RenamedCommands;
 pub use sample::sample;
+pub use saving::{SavePoint, Saving};
 pub use special::cpus;
 pub use table::PARAMETERS;
 pub use title::process_title;

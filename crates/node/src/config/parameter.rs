@@ -36,10 +36,14 @@ pub enum Apply {
     Log,
     /// The working directory.
     Directory,
+    /// Whether writes are refused after a save has failed.
+    Saving,
     /// The allocator's background thread.
     Allocator,
     /// What `ps` shows of the process.
     Title,
+    /// The append-only file: it begins or ends.
+    AppendOnly,
     /// The score by which the kernel chooses a process to end when memory is short.
     OomScore,
 }

@@ -22,7 +22,9 @@ const HEADINGS: &[(&str, &str)] = &[
     ("maxclients", "Clients"),
     ("io-threads", "Threads"),
     ("databases", "Keys and memory"),
+    ("appendonly", "Append-only file"),
     ("loglevel", "Logs"),
+    ("save", "Snapshots"),
     ("dir", "Process"),
 ];
 

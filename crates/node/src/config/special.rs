@@ -75,11 +75,27 @@ pub(super) const CPU_LIST: Special = Special {
     form: CPU_LIST_FORM,
 };
 
+/// `aof-rewrite-cpulist`: the same.
+pub(super) const REWRITE_CPU_LIST: Special = Special {
+    print: |config| config.append_only.aof_rewrite_cpulist.clone(),
+    read: |config, args| read_cpu_list(&mut config.append_only.aof_rewrite_cpulist, args),
+    lines: |config| vec![format!("\"{}\"", config.append_only.aof_rewrite_cpulist)],
+    form: CPU_LIST_FORM,
+};
+
 /// `bio-cpulist`: the same.
 pub(super) const BIO_CPU_LIST: Special = Special {
     print: |config| config.bio_cpulist.clone(),
     read: |config, args| read_cpu_list(&mut config.bio_cpulist, args),
     lines: |config| vec![format!("\"{}\"", config.bio_cpulist)],
+    form: CPU_LIST_FORM,
+};
+
+/// `bgsave-cpulist`: the same.
+pub(super) const SAVE_CPU_LIST: Special = Special {
+    print: |config| config.saving.bgsave_cpulist.clone(),
+    read: |config, args| read_cpu_list(&mut config.saving.bgsave_cpulist, args),
+    lines: |config| vec![format!("\"{}\"", config.saving.bgsave_cpulist)],
     form: CPU_LIST_FORM,
 };
 

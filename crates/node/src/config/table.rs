@@ -3,16 +3,18 @@
 //! Ranges and names are those of Redis 8, which clients and tools check. What has no meaning yet
 //! is not here but in [`super::NOT_YET`].
 
+use super::append_only::{DIRECTORY_NAME, FILE_NAME};
 use super::events::NOTIFIED_EVENTS;
 use super::fields::{
-    ClientCerts, EvictionPolicy, Execute, LogLevel, OomScoreAdj, Permit, PubsubDefault, Sanitize,
-    Supervised, SyslogFacility,
+    ClientCerts, EvictionPolicy, Execute, Fsync, LogLevel, OomScoreAdj, Permit, PubsubDefault,
+    Sanitize, Supervised, SyslogFacility,
 };
 use super::latency::PERCENTILES;
 use super::parameter::{Apply, Kind, Notation, Parameter, Slot};
+use super::saving::{FILENAME, SAVE};
 use super::special::{
     ACTIVE_DEFRAG, BIND, BIO_CPU_LIST, CLIENTS_LIMIT, CPU_LIST, IO_THREADS, ON_SIGINT, ON_SIGTERM,
-    OOM_SCORES, OUTPUT_LIMITS,
+    OOM_SCORES, OUTPUT_LIMITS, REWRITE_CPU_LIST, SAVE_CPU_LIST,
 };
 use super::title::TITLE_TEMPLATE;
 use super::{HZ_MAX, HZ_MIN};
@@ -26,6 +28,7 @@ const ACCESS: &str = "node/src/execution/access.rs";
 const ACCEPT: &str = "server/src/net/accept.rs";
 const ACCOUNTING: &str = "node/src/execution/accounting.rs";
 const CONNECTION: &str = "server/src/net/connection.rs";
+const APPEND_ONLY: &str = "server/src/disk/append_only.rs";
 const APPLY: &str = "server/src/threads/apply.rs";
 const CONTROL: &str = "server/src/threads/control.rs";
 const CRON: &str = "server/src/threads/cron.rs";
@@ -37,11 +40,17 @@ const HYPERLOGLOG: &str = "engine/src/hyperloglog/mod.rs";
 const IO_THREAD: &str = "server/src/threads/io_thread.rs";
 const LIST: &str = "store/src/list.rs";
 const LISTENER: &str = "server/src/net/listener.rs";
+const LOAD_AOF: &str = "server/src/disk/load_aof.rs";
+const LOG_THREAD: &str = "server/src/disk/log_thread.rs";
+const REWRITE: &str = "server/src/disk/rewrite.rs";
 const LIVE: &str = "node/src/config/live.rs";
 const MODULE: &str = "node/src/commands/module.rs";
 const NODE: &str = "node/src/node.rs";
 const NOTIFY: &str = "server/src/process/notify.rs";
 const OOM: &str = "server/src/process/oom_score.rs";
+const SAVES: &str = "server/src/disk/saves.rs";
+const SNAPSHOTS: &str = "node/src/persistence/snapshots.rs";
+const STARTUP: &str = "server/src/disk/startup.rs";
 const SCRIPTING: &str = "node/src/scripting/run.rs";
 const SCRIPT_HOST: &str = "node/src/scripting/host.rs";
 const SET: &str = "store/src/set/new.rs";
@@ -59,7 +68,6 @@ const WORKER: &str = "node/src/execution/worker.rs";
 
 // Why parameters have no effect, where several share a reason.
 const NO_DEFRAG: &str = "nothing is moved against fragmentation";
-const PLAIN_SHUTDOWN: &str = "a shutdown saves nothing and waits for nothing";
 
 /// Where a field is.
 macro_rules! slot {
@@ -365,6 +373,43 @@ pub static PARAMETERS: &[Parameter] = &[
         "Bytes of each member of a packed sorted set.")
         .alias("zset-max-ziplist-value").read_in(SORTED_SET),
 
+    // Append-only file.
+    flag!("appendonly", append_only.appendonly,
+        "Write each change to an append-only file, which is loaded at start.")
+        .applies(Apply::AppendOnly).read_in(STARTUP),
+    Parameter::new("appendfilename", Kind::Special(FILE_NAME),
+        "How the names of its files begin.").immutable().read_in(APPEND_ONLY),
+    Parameter::new("appenddirname", Kind::Special(DIRECTORY_NAME),
+        "The directory of its files, within the working directory.").immutable()
+        .read_in(APPEND_ONLY),
+    choice!("appendfsync", append_only.appendfsync, Fsync,
+        "When it is synced to the disk: everysec, always (before the answer) or no.")
+        .applies(Apply::AppendOnly).read_in(LOG_THREAD),
+    flag!("no-appendfsync-on-rewrite", append_only.no_appendfsync_on_rewrite,
+        "Do not sync it while a base is written, which may take long on a busy disk.")
+        .read_in(LOG_THREAD),
+    number!("auto-aof-rewrite-percentage", append_only.auto_aof_rewrite_percentage,
+        Decimal 0..=I32_MAX,
+        "Rewrite it when it has grown by so many per cent since the last time; 0: never.")
+        .read_in(LOG_THREAD),
+    number!("auto-aof-rewrite-min-size", append_only.auto_aof_rewrite_min_size,
+        Bytes 0..=i64::MAX,
+        "But not before it has so many bytes.").read_in(LOG_THREAD),
+    flag!("aof-load-truncated", append_only.aof_load_truncated,
+        "Drop the tail that a crash leaves in a file. Otherwise the server does not start.")
+        .read_in(LOAD_AOF),
+    flag!("aof-use-rdb-preamble", append_only.aof_use_rdb_preamble,
+        "Write bases as RDB files, not as commands.").read_in(LOG_THREAD),
+    flag!("aof-timestamp-enabled", append_only.aof_timestamp_enabled,
+        "Write the time between commands, once a second.").read_in(LOG_THREAD),
+    flag!("aof-rewrite-incremental-fsync", append_only.aof_rewrite_incremental_fsync,
+        "Sync a base every few megabytes while it is written.").read_in(REWRITE),
+    Parameter::new("aof-rewrite-cpulist", Kind::Special(REWRITE_CPU_LIST),
+        "Processors of the thread that writes bases; empty for all.")
+        .alias("aof_rewrite_cpulist").immutable().read_in(REWRITE),
+    flag!("aof-disable-auto-gc", append_only.aof_disable_auto_gc,
+        "Keep the files that a rewrite has made superfluous.").read_in(LOG_THREAD),
+
     // Logs.
     choice!("loglevel", loglevel, LogLevel,
         "The least grave line to log: debug, verbose, notice, warning or nothing.")
@@ -380,10 +425,10 @@ pub static PARAMETERS: &[Parameter] = &[
     flag!("hide-user-data-from-log", hide_user_data_from_log,
         "Keep keys, values and names of users out of the log.").applies(Apply::Log)
         .without_effect("the log never holds keys or values"),
-    flag!("crash-log-enabled", crash_log_enabled,
+    flag!("crash-log-enabled", crash_log.enabled,
         "Log registers and the stack when the process crashes.")
         .without_effect("the process has no crash handler"),
-    flag!("crash-memcheck-enabled", crash_memcheck_enabled,
+    flag!("crash-memcheck-enabled", crash_log.memcheck_enabled,
         "Test the memory when the process crashes.")
         .without_effect("the process has no crash handler"),
     text!("ignore-warnings", ignore_warnings,
@@ -402,6 +447,34 @@ pub static PARAMETERS: &[Parameter] = &[
         "Record how long commands take, for INFO and LATENCY HISTOGRAM.").read_in(WORKER),
     Parameter::new("latency-tracking-info-percentiles", Kind::Special(PERCENTILES),
         "The percentiles of that in INFO, 0 to 100.").multi().read_in(STATISTICS),
+
+    // Snapshots.
+    Parameter::new("save", Kind::Special(SAVE),
+        "Save when so many seconds have passed and so many keys changed: pairs, or \"\" for never.")
+        .multi().keeps_empty().applies(Apply::Saving).read_in(SNAPSHOTS),
+    Parameter::new("dbfilename", Kind::Special(FILENAME),
+        "The file, in the working directory.").protected().read_in(SAVES),
+    flag!("rdbcompression", saving.rdbcompression,
+        "Compress strings in the file.").read_in(SAVES),
+    flag!("rdbchecksum", saving.rdbchecksum,
+        "End the file with a checksum, and check it when it is loaded.").immutable()
+        .read_in(SAVES),
+    flag!("rdb-save-incremental-fsync", saving.rdb_save_incremental_fsync,
+        "Have the disk write while the file grows, not all of it at its end.").read_in(SAVES),
+    flag!("stop-writes-on-bgsave-error", saving.stop_writes_on_bgsave_error,
+        "Refuse commands that change keys after a save has failed, until one succeeds.")
+        .applies(Apply::Saving).read_in(SNAPSHOTS),
+    Parameter::new("bgsave-cpulist", Kind::Special(SAVE_CPU_LIST),
+        "Processors that the thread which saves may use, as taskset takes them; empty: all.")
+        .alias("bgsave_cpulist").immutable().read_in(SAVES),
+    flag!("rdb-del-sync-files", saving.rdb_del_sync_files,
+        "Remove files that were only for replicas.")
+        .without_effect("no file is written for replicas"),
+    number!("rdb-key-save-delay", saving.rdb_key_save_delay, Decimal (-I32_MAX)..=I32_MAX,
+        "For tests: microseconds to wait after each key saved; negative: one after so many keys.")
+        .read_in(SAVES),
+    number!("key-load-delay", saving.key_load_delay, Decimal (-I32_MAX)..=I32_MAX,
+        "The same for keys that are loaded.").read_in(STARTUP),
 
     // Process.
     text!("dir", dir,
@@ -429,9 +502,9 @@ pub static PARAMETERS: &[Parameter] = &[
         "Seconds that a shutdown waits for replicas that lag.")
         .without_effect("there are no replicas that a shutdown could wait for"),
     Parameter::new("shutdown-on-sigint", Kind::Special(ON_SIGINT),
-        "Options of the shutdown after SIGINT.").multi().without_effect(PLAIN_SHUTDOWN),
+        "Options of the shutdown after SIGINT.").multi().read_in(CONTROL),
     Parameter::new("shutdown-on-sigterm", Kind::Special(ON_SIGTERM),
-        "Options of the shutdown after SIGTERM.").multi().without_effect(PLAIN_SHUTDOWN),
+        "Options of the shutdown after SIGTERM.").multi().read_in(CONTROL),
     choice!("enable-protected-configs", enable_protected_configs, Permit,
         "Who may CONFIG SET protected parameters: no, yes or local clients.").immutable()
         .read_in(LIVE),

@@ -132,6 +132,19 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("stream-node-max-entries", "100"),
     ("zset-max-listpack-entries", "128"),
     ("zset-max-listpack-value", "64"),
+    ("appendonly", "no"),
+    ("appendfilename", "appendonly.aof"),
+    ("appenddirname", "appendonlydir"),
+    ("appendfsync", "everysec"),
+    ("no-appendfsync-on-rewrite", "no"),
+    ("auto-aof-rewrite-percentage", "100"),
+    ("auto-aof-rewrite-min-size", "67108864"),
+    ("aof-load-truncated", "yes"),
+    ("aof-use-rdb-preamble", "yes"),
+    ("aof-timestamp-enabled", "no"),
+    ("aof-rewrite-incremental-fsync", "yes"),
+    ("aof-rewrite-cpulist", ""),
+    ("aof-disable-auto-gc", "no"),
     ("loglevel", "notice"),
     ("logfile", ""),
     ("syslog-enabled", "no"),
@@ -147,6 +160,16 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("latency-monitor-threshold", "0"),
     ("latency-tracking", "yes"),
     ("latency-tracking-info-percentiles", "50 99 99.9"),
+    ("save", "3600 1 300 100 60 10000"),
+    ("dbfilename", "dump.rdb"),
+    ("rdbcompression", "yes"),
+    ("rdbchecksum", "yes"),
+    ("rdb-save-incremental-fsync", "yes"),
+    ("stop-writes-on-bgsave-error", "yes"),
+    ("bgsave-cpulist", ""),
+    ("rdb-del-sync-files", "no"),
+    ("rdb-key-save-delay", "0"),
+    ("key-load-delay", "0"),
     ("dir", "."), // Redis: the absolute path, which only the server knows
     ("daemonize", "no"),
     ("supervised", "no"),
@@ -195,7 +218,12 @@ fn other_value(row: &Parameter, config: &Config) -> Vec<u8> {
             "bind" => b"127.0.0.1 -::1".to_vec(),
             "maxmemory-clients" => b"7%".to_vec(),
             "io-threads" => b"128".to_vec(),
-            "server-cpulist" | "bio-cpulist" => b"0-6:2,7".to_vec(),
+            "save" => b"900 1 30 0".to_vec(),
+            "dbfilename" => "däta \"1\".rdb".as_bytes().to_vec(),
+            "appendfilename" | "appenddirname" => "däta \"1\"".as_bytes().to_vec(),
+            "server-cpulist" | "bio-cpulist" | "bgsave-cpulist" | "aof-rewrite-cpulist" => {
+                b"0-6:2,7".to_vec()
+            }
             "proc-title-template" => "{{ünusual \"{title}\"\\".as_bytes().to_vec(),
             "latency-tracking-info-percentiles" => b"0 12.5 99.999999 100".to_vec(),
             "notify-keyspace-events" => b"g$lKEm".to_vec(),
@@ -212,6 +240,7 @@ fn every_parameter_takes_back_what_it_prints() {
     for row in PARAMETERS.iter().filter(|row| row.name != "activedefrag") {
         let mut config = Config::default();
         for value in [row.print(&config), other_value(row, &config)] {
+            config = Config::default();
             let args: Vec<Vec<u8>> = match row.multi {
                 true => value.split(|byte| *byte == b' ').map(<[u8]>::to_vec).collect(),
                 false => vec![value.clone()],
@@ -421,18 +450,34 @@ fn a_fatal_error_names_file_line_and_reason() {
 
 #[test]
 fn parameters_without_effect_warn_when_they_ask_for_something() {
-    let quiet = "rdbcompression YES\nsave \"\"\nauto-aof-rewrite-min-size 64mb\nappendonly no\n\
+    let quiet = "repl-timeout 60\nrepl-backlog-size 1mb\nreplica-priority 100\n\
                  oom-score-adj-values 0 200 800\nio-threads-do-reads yes\naclfile \"\"";
     assert_eq!(load(quiet).unwrap(), (Config::default(), vec![]));
-    let (config, warnings) = load("save 60 1 30 5\nrdbchecksum no\nAppendOnly yes").unwrap();
+    let (config, warnings) = load("repl-timeout 61\nmasterauth x\nReplicaOf a 1").unwrap();
     assert_eq!(config, Config::default());
     let named: Vec<_> = warnings.iter().map(|w| (w.line, w.name.as_str())).collect();
-    assert_eq!(named, [(1, "save"), (2, "rdbchecksum"), (3, "appendonly")]);
-    let text = "'save' has no effect yet (in the configuration file a.conf, at line 1)";
+    assert_eq!(named, [(1, "repl-timeout"), (2, "masterauth"), (3, "replicaof")]);
+    let text = "'repl-timeout' has no effect yet (in the configuration file a.conf, at line 1)";
     assert_eq!(warnings[0].to_string(), text);
-    refuses("rdbcompression", 1, "wrong number of arguments");
-    assert_eq!(load("save").unwrap(), (Config::default(), vec![]));
+    refuses("repl-timeout", 1, "wrong number of arguments");
     refuses("io-threads-do-reads", 1, "Bad directive or wrong number of arguments");
+}
+
+#[test]
+fn lines_of_save_add_up_and_replace_the_default() {
+    for (text, printed) in [
+        ("", "3600 1 300 100 60 10000"),
+        ("save 900 1\nsave 30 5", "900 1 30 5"),
+        ("save 900 1 30 5", "900 1 30 5"),
+        ("save 900 1\nsave \"\"", ""),
+        ("save 900 1\nsave \"\"\nsave 5 6", "5 6"),
+        ("save", ""),
+        ("save \"900 1\"", "900 1"),
+    ] {
+        assert_eq!(print("save", &loads(text)), printed, "{text}");
+    }
+    refuses("save 900", 1, "Invalid save parameters");
+    refuses("dbfilename folder/file", 1, "dbfilename can't be a path, just a filename");
 }
 
 #[test]

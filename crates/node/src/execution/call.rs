@@ -166,7 +166,8 @@ impl<'s> HeldCalls<'_, 's> {
     }
 }
 
-fn call_without_blocking(
+/// Calls a command that would block its client, which behaves as if its time were over.
+pub(super) fn call_without_blocking(
     handler: BlockingHandler,
     (worker, db): (&mut Worker, usize),
     (mut shards, hashes): (LockedShards<'_>, &[u64]),

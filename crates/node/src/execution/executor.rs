@@ -14,7 +14,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use command::Flags;
-use engine::{ConnectionError, Cx, Error, LockedShards, TransactionError, echo_start, exec};
+use engine::{
+    ConnectionError, Cx, Error, LockedShards, ServerError, TransactionError, echo_start, exec,
+};
 use resp::out::Mark;
 use resp::{Args, Out, ProtocolError, Reply};
 
@@ -26,7 +28,7 @@ use crate::execution::accounting::{Run, account, note_error};
 use crate::execution::call::{call_data, finish};
 use crate::execution::node_cx::{NodeCx, NodeHandler};
 use crate::execution::outcome::Outcome;
-use crate::execution::place::{self, LOGS, NOTIFIES, SCRIPT};
+use crate::execution::place::{self, KEPT, LOGS, NOT_LOADED, NOTIFIES, SCRIPT};
 use crate::execution::request::Request;
 use crate::execution::scope::{Admission, ExecutionScope, Extent, follow_time};
 use crate::execution::table::{Call, Entry};
@@ -94,7 +96,7 @@ impl<L: ShardLocks> Executor<'_, L> {
         &mut self,
         entry: &'static Entry,
         request: Request<'_>,
-        place: u8,
+        place: u16,
         may_write: bool,
     ) -> Outcome {
         if place & self.worker.remote != 0
@@ -109,18 +111,27 @@ impl<L: ShardLocks> Executor<'_, L> {
     }
 
     /// A command that the main thread executes, or that runs scripts; or any while the thread has
-    /// no access to the keyspace; or one that changes keys, while clients are notified of that.
+    /// no access to the keyspace; or one that changes keys, while clients are notified of that or
+    /// nothing can be kept on the disk.
     /// None: it runs here and now after all.
     #[inline(never)]
     fn execute_remote(
         &mut self,
         entry: &'static Entry,
         request: Request<'_>,
-        place: u8,
+        place: u16,
     ) -> Option<Outcome> {
         let Some(remote) = self.worker.remote_otherwise else {
+            if place & KEPT != 0
+                && let Some(error) = self.worker.refusal_of_writes()
+            {
+                return Some(self.reject(Some(entry), &error));
+            }
+            if place & self.worker.remote & NOT_LOADED != 0 {
+                return Some(self.reject(Some(entry), &ServerError::Loading.into()));
+            }
             let asked = place & self.worker.remote;
-            return match asked & !(NOTIFIES | LOGS) {
+            return match asked & !(NOTIFIES | LOGS | KEPT) {
                 0 if asked & LOGS != 0 && !self.worker.turn.effects.has_log_room() => {
                     Some(Outcome::Congested)
                 }
@@ -193,6 +204,14 @@ impl<L: ShardLocks> Executor<'_, L> {
             && let Some(outcome) = self.keep_to_memory(entry, &request)
         {
             return outcome;
+        }
+        if entry.place & KEPT != 0
+            && let Some(error) = self.worker.refusal_of_writes()
+        {
+            return self.reject(Some(entry), &error);
+        }
+        if entry.place & self.worker.remote & NOT_LOADED != 0 {
+            return self.reject(Some(entry), &ServerError::Loading.into());
         }
         let Some(transaction) = &mut self.session.transaction else { return Outcome::Failed };
         let (node, steady_ms) = (&self.worker.node, self.worker.turn.steady_ms);
@@ -379,7 +398,7 @@ impl<L: ShardLocks> Executor<'_, L> {
 
     /// Calls the command's handler.
     #[inline]
-    fn call(&mut self, entry: &'static Entry, request: Request<'_>) -> Outcome {
+    pub(crate) fn call(&mut self, entry: &'static Entry, request: Request<'_>) -> Outcome {
         let mut args = request.args;
         let session = &*self.session;
         let db = session.db;

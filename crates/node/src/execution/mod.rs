@@ -11,6 +11,7 @@ pub mod node_cx;
 pub mod outcome;
 pub mod place;
 mod put_off;
+pub mod replay;
 pub mod request;
 pub(crate) mod scope;
 pub mod table;

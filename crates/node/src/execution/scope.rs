@@ -201,7 +201,7 @@ impl<L: ShardLocks> ExecutionScope<'_, L> {
         let outcome = locks.one(number, |shard| {
             follow_time(locks, &mut worker.turn);
             if shard.is_awaited(hash) {
-                locks.keep_turn();
+                locks.keep_turn(&[number]);
                 return None;
             }
             Some(work(worker, LockedShards::One(number, shard), &[hash]))
@@ -236,7 +236,7 @@ impl<L: ShardLocks> ExecutionScope<'_, L> {
             let awaited = worker.node.waits.count() != 0
                 && (extent == Extent::All || hashes.iter().any(is_awaited));
             if awaited {
-                locks.keep_turn();
+                locks.keep_turn(&shards);
                 return None;
             }
             worker.turn.keys.keep();

@@ -44,7 +44,7 @@ pub struct Entry {
     /// What it runs.
     pub call: Call,
     /// Bits of [`place`]: reasons not to run it here and now.
-    pub place: u8,
+    pub place: u16,
     /// Where its first key is, when that is known before the arguments are looked at.
     single_key_at: usize,
     /// The most arguments with which that is the only key; 0 when nothing says so.
@@ -231,14 +231,18 @@ fn slot_of(name: Called<'_>) -> usize {
     (name.hash() >> 53) as usize % SLOTS
 }
 
-fn place_of(spec: &Spec) -> u8 {
+fn place_of(spec: &Spec) -> u16 {
     if spec.flags.has(Flags::HOME) {
         return place::HOME;
     }
     let simple =
         matches!(spec.keys, [key] if key.only().is_some()) && spec.scope == ShardScope::Keys;
     let main = if spec.flags.has(Flags::MAIN) { place::MAIN } else { 0 };
-    let writes = if spec.flags.has(Flags::WRITE) { place::NOTIFIES } else { 0 };
+    let writes = if spec.flags.has(Flags::WRITE) { place::NOTIFIES | place::KEPT } else { 0 };
     let logs = if spec.flags.may_write() { place::LOGS } else { 0 };
-    main | writes | logs | place::ANY | if simple { 0 } else { place::NOT_SIMPLE }
+    // As in Redis, who asks a server whether it is there hears that it cannot keep anything.
+    let asks = if spec.name == "ping" { place::KEPT } else { 0 };
+    let not_loaded = if spec.flags.has(Flags::LOADING) { 0 } else { place::NOT_LOADED };
+    let not_simple = if simple { 0 } else { place::NOT_SIMPLE };
+    main | writes | logs | asks | not_loaded | not_simple | place::ANY
 }

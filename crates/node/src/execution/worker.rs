@@ -56,12 +56,12 @@ pub struct Worker {
     pub index: usize,
     /// Commands with one of these bits of [`place`] are not executed here and now: they are handed
     /// to the main thread, or are scripts.
-    pub remote: u8,
+    pub remote: u16,
     admits_scripts: bool,
     /// What `remote` would be otherwise, if this is what a thread serves its clients with that has
     /// no access to the keyspace because of a busy script. Every command has a bit of `remote`
     /// then.
-    pub(crate) remote_otherwise: Option<u8>,
+    pub(crate) remote_otherwise: Option<u16>,
     /// Fresh random numbers.
     pub random: Random,
     /// The TSC when the last command ended.
@@ -278,7 +278,7 @@ impl Worker {
 
     /// Takes over a changed configuration, so that what follows in the batch sees it.
     #[inline]
-    pub(crate) fn take_over_config(&mut self) {
+    pub fn take_over_config(&mut self) {
         let generation = self.node.generation();
         if generation != self.generation {
             self.generation = generation;
@@ -288,7 +288,7 @@ impl Worker {
     }
 
     /// The bits of [`place`] that send a command to the main thread.
-    fn places_of_main(&self) -> u8 {
+    fn places_of_main(&self) -> u16 {
         match self.config.io_threads_execute {
             // A script that may call anything may need the main thread.
             Execute::All if self.config.scripts.allow_noscript => place::MAIN | place::NOT_SIMPLE,
@@ -325,6 +325,12 @@ impl Worker {
         self.turn.effects.set_notified(notified);
         if !notified.is_empty() {
             self.remote |= place::NOTIFIES;
+        }
+        if self.node.refuses_writes() {
+            self.remote |= place::KEPT;
+        }
+        if self.node.is_loading() {
+            self.remote |= place::NOT_LOADED;
         }
         if self.turn.effects.is_logged() {
             self.remote |= place::LOGS;
@@ -431,6 +437,12 @@ impl Worker {
     /// The same with what is less than a microsecond.
     pub(crate) fn fractional_micros(&self, tsc: f64) -> f64 {
         tsc / self.tsc_per_micro
+    }
+
+    /// Why commands that change keys are refused, if they are.
+    #[inline]
+    pub(crate) fn refusal_of_writes(&self) -> Option<engine::Error> {
+        (self.remote & place::KEPT != 0).then(|| self.node.refusal()).flatten()
     }
 
     /// Publishes a message to a channel of a kind. Returns how many receivers it has.

@@ -246,6 +246,12 @@ impl<'a, 's, 'c> ScriptHost<'a, 's, 'c> {
         if is_refused {
             return Err(Error::OutOfMemory);
         }
+        if flags.has(Flags::WRITE)
+            && let Some(error) = self.calls.worker.refusal_of_writes()
+            && !self.fate.has_written()
+        {
+            return Err(error);
+        }
         denied_option.map_or(Ok(()), Err)
     }
 

@@ -182,11 +182,15 @@ impl ScriptCall {
             keys?;
         }
         let out_of_memory = worker.0.out_of_memory;
+        let refusal = worker.0.refusal_of_writes();
         let code = self.resolve(vm, worker, args, is_alone)?;
         let keys = keys?;
         let may_write = code.flags().is_some_and(|flags| !flags.contains(Flags::NO_WRITES));
         if self.read_only && may_write {
             return Err(ScriptError::WritesInReadOnly.into());
+        }
+        if let Some(refusal) = refusal.filter(|_| may_write) {
+            return Err(Failed::Run(Failure::new(refusal.text())));
         }
         if out_of_memory && code.flags().is_some_and(needs_memory) {
             return Err(ScriptError::OutOfMemory.into());

@@ -41,7 +41,7 @@ pub(crate) struct Transaction {
     may_write: bool,
     may_take_memory: bool,
     /// Bits of [`place`].
-    place: u8,
+    place: u16,
     has_scripts: bool,
     /// A command runs scripts, or asks which there are.
     is_alone: bool,
@@ -169,9 +169,14 @@ impl Transaction {
     }
 
     /// Bits of [`place`] that EXEC has because of the queued commands.
-    pub(crate) fn place(&self) -> u8 {
-        const PLACES: u8 =
-            place::MAIN | place::SCRIPT | place::HOME | place::NOTIFIES | place::LOGS;
+    pub(crate) fn place(&self) -> u16 {
+        const PLACES: u16 = place::MAIN
+            | place::SCRIPT
+            | place::HOME
+            | place::NOTIFIES
+            | place::NOT_LOADED
+            | place::KEPT
+            | place::LOGS;
         if self.is_aborted { 0 } else { self.place & PLACES }
     }
 

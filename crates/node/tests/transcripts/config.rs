@@ -25,7 +25,7 @@ fn parameters_are_read() {
 > HELLO 3
 ~~ {*
 > CONFIG GET save timeout
-{"save": "", "timeout": "0"}
+{"save": "3600 1 300 100 60 10000", "timeout": "0"}
 "#,
     );
 }

@@ -6,7 +6,9 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use node::config::{Apply, Config};
-use node::host::{ClientWaker, ProcessInfo, Shutdown, Undo};
+use node::host::{
+    ClientWaker, ProcessInfo, Reload, Reloaded, RewriteBegin, SaveError, Shutdown, Undo,
+};
 use node::{ClientRecord, Host};
 use store::LazyFree;
 
@@ -33,6 +35,8 @@ pub struct FakeHost {
     pub applied: RefCell<Vec<Apply>>,
     /// A step that it cannot follow.
     pub unfollowed: RefCell<Option<Apply>>,
+    /// Why the next save does not begin.
+    pub saves: Cell<Option<SaveError>>,
     /// Ticks that each command takes; a tick is a microsecond.
     pub ticks: Cell<u64>,
     /// How often removed values were dropped before the end of a turn.
@@ -77,8 +81,55 @@ impl Host for FakeHost {
         self.is_used();
     }
 
+    fn flush_append_only(&self) -> Result<(), String> {
+        self.is_used();
+        Ok(())
+    }
+
+    fn load_append_only(&self) -> Result<(), String> {
+        self.is_used();
+        Ok(())
+    }
+
+    fn rewrite_append_only(&self, later: bool) -> RewriteBegin {
+        // Also of a transaction, which stays inside.
+        if later { RewriteBegin::Scheduled } else { RewriteBegin::Started }
+    }
+
     fn call_off_shutdown(&self) -> bool {
         false
+    }
+
+    fn save(&self) -> Result<(), SaveError> {
+        self.is_used();
+        self.saves.take().map_or(Ok(()), Err)
+    }
+
+    fn begin_save(&self) -> Result<(), SaveError> {
+        self.save()
+    }
+
+    fn begin_backup(&self, path: &str) -> Result<(), Option<String>> {
+        self.is_used();
+        match self.saves.take() {
+            None => Ok(()),
+            Some(SaveError::Failed) => Err(Some(format!("'{path}' is there"))),
+            Some(_) => Err(None),
+        }
+    }
+
+    fn begin_reload(&self, _: Reload) -> Result<u64, SaveError> {
+        self.save().map(|()| 7)
+    }
+
+    fn load(&self, how: Reload) -> Result<Reloaded, String> {
+        self.is_used();
+        if how.merges { Err("damaged".to_owned()) } else { Ok(Reloaded::default()) }
+    }
+
+    fn end_reload(&self, pause: u64) {
+        self.is_used();
+        assert_eq!(pause, 7);
     }
 
     fn shut_down(&self, how: Shutdown) -> Result<(), String> {

@@ -199,7 +199,7 @@ impl ShardLocks for FakeShards {
         Ok(work(&mut FakeHeldShards { all: self, held }))
     }
 
-    fn keep_turn(&self) {}
+    fn keep_turn(&self, _: &[usize]) {}
 
     fn may_stop_others(&self) -> bool {
         true

@@ -110,7 +110,7 @@ OK
   \\n*used_memory_peak_perc:75.00%\\r\\n*allocator_muzzy:8192\\r\\n*mem_allocator:fake-1.0\\r\\n*
 > INFO persistence
 ~~ "# Persistence\\r\\nloading:0\\r\\n*rdb_changes_since_last_save:3\\r\\nrdb_bgsave_in_progress:0
-  \\r\\nrdb_last_save_time:1699909939\\r\\n*aof_enabled:0\\r\\n*
+  \\r\\nrdb_last_save_time:0\\r\\n*aof_enabled:0\\r\\n*
 > INFO replication
 ~~ "# Replication\\r\\nrole:master\\r\\nconnected_slaves:0\\r\\n*master_repl_offset:0\\r\\nsecond_re
   pl_offset:-1\\r\\n*

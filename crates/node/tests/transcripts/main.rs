@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod acl;
+mod append_only;
 mod bitmap;
 mod busy;
 mod check;
@@ -35,6 +36,7 @@ mod monitor;
 mod movable_keys;
 mod noscript;
 mod notifications;
+mod persistence;
 mod pubsub;
 mod record;
 mod reply;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::check::{check, run};
 use crate::fake::TestServer;
 use node::config::{Config, Permit};
-use node::host::Shutdown;
+use node::host::{SaveAtEnd, Shutdown};
 
 #[test]
 fn time() {
@@ -24,15 +24,16 @@ fn time() {
 
 #[test]
 fn shutdown_ends_the_process_without_a_reply() {
-    for (request, now, force) in [
-        ("SHUTDOWN", false, false),
-        ("SHUTDOWN NOSAVE", false, false),
-        ("shutdown nosave now force", true, true),
-        ("SHUTDOWN FORCE SAVE", false, true),
+    for (request, save, now, force) in [
+        ("SHUTDOWN", SaveAtEnd::ByConfig, false, false),
+        ("SHUTDOWN NOSAVE", SaveAtEnd::No, false, false),
+        ("SHUTDOWN SAVE", SaveAtEnd::Yes, false, false),
+        ("shutdown nosave now force", SaveAtEnd::No, true, true),
+        ("SHUTDOWN FORCE SAVE", SaveAtEnd::Yes, false, true),
     ] {
         let mut server = TestServer::new(1);
         run(&mut server, &format!("> {request}\n"));
-        assert_eq!(*server.host.shutdowns.borrow(), [Shutdown { now, force }], "{request}");
+        assert_eq!(*server.host.shutdowns.borrow(), [Shutdown { save, now, force }], "{request}");
     }
     let mut server = TestServer::new(1);
     run(
@@ -50,8 +51,6 @@ fn shutdown_ends_the_process_without_a_reply() {
 -ERR syntax error
 > SHUTDOWN NOSAVE ABORT
 -ERR syntax error
-> SHUTDOWN SAVE
--ERR Errors trying to SHUTDOWN. Check logs.
 "#,
     );
     assert!(server.host.shutdowns.borrow().is_empty());

@@ -380,6 +380,22 @@ impl<D: Disk> Aof<D> {
         !self.segment.as_ref().is_some_and(|segment| segment.is_trusted)
     }
 
+    /// Whether what is appended is found again when the files are opened anew: not while it goes to
+    /// a file that the manifest does not name yet.
+    pub fn is_found_again(&self) -> bool {
+        self.segment.as_ref().is_some_and(|segment| segment.is_listed)
+    }
+
+    /// Whether a sync is on its way.
+    pub fn is_syncing(&self) -> bool {
+        self.is_syncing
+    }
+
+    /// Whether a base is being written.
+    pub fn is_rewriting(&self) -> bool {
+        self.rewrite.is_some()
+    }
+
     /// Bytes of the file that is appended to.
     pub fn segment_bytes(&self) -> u64 {
         self.segment.as_ref().map_or(0, |segment| segment.len)

@@ -57,6 +57,8 @@ pub struct End {
     pub valid_to: u64,
     /// The position in the log behind them, where a batch tells it.
     pub log_end: Option<u64>,
+    /// A batch is the last of them: whoever wrote that position has written nothing behind it.
+    pub ends_with_batch: bool,
     /// Commands up to there.
     pub commands: u64,
     /// Bytes of them that no checksum covers.
@@ -513,8 +515,9 @@ impl<F: DiskFile> Reader<F> {
         let Keep { at, batch, commands, unsealed, .. } = self.keep;
         let kept = batch.filter(|batch| at > batch.body);
         let log_end = kept.map(|batch| batch.log_at(at)).or(self.keep.log_end);
+        let ends_with_batch = kept.is_some() || self.batch_end == Some(at) && log_end.is_some();
         let repair = self.repair()?;
-        Ok(Some(End { valid_to, log_end, commands, unsealed, tail, repair }))
+        Ok(Some(End { valid_to, log_end, ends_with_batch, commands, unsealed, tail, repair }))
     }
 
     /// What makes the file end behind the last whole command or transaction that was read, if it

@@ -25,6 +25,8 @@ const REDIS: &[u8] = b"REDIS";
 const VALKEY: &[u8] = b"VALKEY";
 /// Older files end without a checksum.
 const CHECKSUM_VERSION_MIN: u16 = 5;
+/// The earliest expiry of a field, in front of a hash.
+const EARLIEST_BYTES: usize = 8;
 /// How an expiry that is none was written.
 const NO_EXPIRY: i64 = -1;
 
@@ -135,6 +137,11 @@ impl<S: Source> Reader<S> {
         }
         let (key, text) = (Vec::new(), Vec::new());
         Ok(Self { input, version, is_valkey, checks, key, text, due: None })
+    }
+
+    /// Bytes that are known to follow; 0 when none are.
+    pub fn announced(&self) -> u64 {
+        self.input.room_for(u64::MAX, 1) as u64
     }
 
     /// The version of the file.
@@ -250,6 +257,17 @@ impl<S: Source> Reader<S> {
             }
             _ => Ok(()),
         }
+    }
+
+    /// How much the last key's value is said to hold: bytes of a string, or elements. 0 when that
+    /// does not stand in front of it, as for what is packed or compressed.
+    pub fn announced_len(&self) -> u64 {
+        let before = match self.due {
+            Some((ValueType::HashExpiring, _)) => EARLIEST_BYTES,
+            _ => 0,
+        };
+        let mut front = Input::new(self.input.rest().get(before..).unwrap_or_default());
+        length::read(&mut front).unwrap_or(0)
     }
 
     /// Reads the value of the last key to a record.

@@ -114,10 +114,17 @@ impl<S: Sink> Writer<S> {
     /// # Errors
     /// See `new`.
     pub fn database(&mut self, number: u64, sizes: Sizes) -> Result<(), S::Error> {
-        self.out.put(&[opcode::SELECT_DB])?;
-        length::write(&mut self.out, number)?;
+        self.select(number)?;
         self.out.put(&[opcode::RESIZE_DB])?;
         self.sizes(sizes)
+    }
+
+    /// The keys that follow are in this database.
+    ///
+    /// # Errors
+    /// See `new`.
+    pub fn select(&mut self, number: u64) -> Result<(), S::Error> {
+        self.encoder.select(number, &mut self.out)
     }
 
     /// The keys that follow are in this slot of a cluster, of which the sizes are told.
@@ -164,7 +171,26 @@ impl<S: Sink> Writer<S> {
     }
 }
 
+/// For an [`Encoder`] that writes keys: see [`Writer::keys`].
+impl<S: Sink> Sink for Writer<S> {
+    type Error = S::Error;
+
+    #[inline]
+    fn put(&mut self, bytes: &[u8]) -> Result<(), S::Error> {
+        self.out.put(bytes)
+    }
+}
+
 impl Encoder {
+    /// Writes that the keys that follow are in this database.
+    ///
+    /// # Errors
+    /// Those of the sink.
+    pub fn select<S: Sink>(&mut self, number: u64, out: &mut S) -> Result<(), S::Error> {
+        out.put(&[opcode::SELECT_DB])?;
+        length::write(out, number)
+    }
+
     /// Writes a key with its value as it stands in a file.
     ///
     /// # Errors
@@ -175,19 +201,27 @@ impl Encoder {
         attributes: Attributes,
         out: &mut S,
     ) -> Result<(), S::Error> {
-        if let Some(at) = attributes.expires_at {
-            out.put(&[opcode::EXPIRES_AT_MS])?;
-            out.put(&at.to_le_bytes())?;
-        }
-        if let Some(seconds) = attributes.idle_seconds {
-            out.put(&[opcode::IDLE])?;
-            length::write(out, seconds)?;
-        }
-        if let Some(frequency) = attributes.frequency {
-            out.put(&[opcode::FREQUENCY, frequency])?;
-        }
+        attributes.write(out)?;
         out.put(&[value_type(value).number()])?;
         self.string(value.key(), out)?;
         self.value(value, out)
+    }
+}
+
+impl Attributes {
+    /// Writes what stands before a value's type.
+    pub(super) fn write<S: Sink>(self, out: &mut S) -> Result<(), S::Error> {
+        if let Some(at) = self.expires_at {
+            out.put(&[opcode::EXPIRES_AT_MS])?;
+            out.put(&at.to_le_bytes())?;
+        }
+        if let Some(seconds) = self.idle_seconds {
+            out.put(&[opcode::IDLE])?;
+            length::write(out, seconds)?;
+        }
+        match self.frequency {
+            Some(frequency) => out.put(&[opcode::FREQUENCY, frequency]),
+            None => Ok(()),
+        }
     }
 }

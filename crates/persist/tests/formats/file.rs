@@ -77,8 +77,6 @@ fn record_contents(
     found: &mut Found,
     attributes: Attributes,
 ) {
-    // Whatever time it is, nothing has expired yet.
-    keyspace.turn.unix_ms = i64::MIN;
     let place = keyspace.turn.key(key);
     keyspace.db.put_record(&mut keyspace.turn, place, record);
     let contents = keyspace.look(key, contents);

@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering;
 use sync::log_positions::LogPositions;
 use sys::shared_memory::SharedMemory;
 
-use super::log_ring::{LogId, Words, header, offset};
+use super::log_ring::{Words, header, offset};
 
 /// The commands that a transaction begins and ends with, in lower case.
 const MULTI: &[u8] = b"multi";
@@ -26,7 +26,6 @@ pub(crate) struct LeftLog {
     positions: LogPositions<Words>,
     capacity: u64,
     threads: usize,
-    id: LogId,
 }
 
 /// What can be replayed of it.
@@ -53,7 +52,7 @@ impl LeftLog {
         if word(header::MAGIC) != header::KNOWN || two(header::BOOT) != boot {
             return None;
         }
-        let (id, capacity) = (LogId(two(header::ID)), word(header::CAPACITY));
+        let capacity = word(header::CAPACITY);
         // Neither is taken from what would not fit: it is a file.
         let threads = usize::try_from(word(header::THREADS)).ok().filter(|it| *it <= 1 << 16)?;
         let bytes = offset(threads).checked_add(usize::try_from(capacity).ok()?)?;
@@ -63,12 +62,7 @@ impl LeftLog {
         let memory = Arc::new(memory);
         let words = Words { memory: Arc::clone(&memory), threads };
         let positions = LogPositions::over(words, threads, capacity);
-        Some(Self { memory, positions, capacity, threads, id })
-    }
-
-    /// What tells it from others.
-    pub(crate) fn id(&self) -> LogId {
-        self.id
+        Some(Self { memory, positions, capacity, threads })
     }
 
     /// The commands from a position on, where the append-only file ends. None: the log does not

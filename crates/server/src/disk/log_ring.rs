@@ -98,6 +98,8 @@ pub(crate) struct LogRing {
     aside: Mutex<BTreeMap<u64, Arc<AsideUnit>>>,
     /// Replies wait until the log is synced, also when nothing lies aside.
     waits_always: AtomicBool,
+    /// Nothing can be written or synced: replies to who has written nothing do not wait.
+    serves_reads: AtomicBool,
     /// Up to where replies may leave: what was written, or synced if they wait for that.
     pub(crate) replies: Mark,
     /// Up to where the log is synced.
@@ -171,6 +173,7 @@ impl LogRing {
             positions,
             aside: Mutex::default(),
             waits_always: AtomicBool::new(false),
+            serves_reads: AtomicBool::new(false),
             replies: Mark::new(threads, begin),
             synced: Mark::new(threads, begin),
             sleep: LogSleep::default(),
@@ -206,6 +209,16 @@ impl LogRing {
     /// Sets whether all replies wait: `appendfsync always`.
     pub(crate) fn set_waits_always(&self, waits: bool) {
         self.waits_always.store(waits, Ordering::Relaxed);
+    }
+
+    /// Whether replies to who has written nothing need not wait, because the log does not come on.
+    pub(crate) fn serves_reads(&self) -> bool {
+        self.serves_reads.load(Ordering::Relaxed)
+    }
+
+    /// Sets that; threads look at those that wait when they are told.
+    pub(crate) fn set_serves_reads(&self, serves: bool) {
+        self.serves_reads.store(serves, Ordering::Relaxed);
     }
 
     /// At the end of a turn: wakes the reader, if it sleeps until the log is as long as it is now.
@@ -252,6 +265,12 @@ impl LogRing {
     /// Everything in front of this position can be read.
     pub(crate) fn readable_until(&self) -> u64 {
         self.positions.readable_until()
+    }
+
+    /// The log ends here for a file, and the next unit selects its database. Nothing is executed.
+    pub(crate) fn cut(&self) -> u64 {
+        self.positions.forget_database();
+        self.end()
     }
 
     /// What was read and released.

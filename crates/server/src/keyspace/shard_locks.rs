@@ -211,17 +211,18 @@ pub struct ThreadShards<'a> {
     waits: Option<&'a ThreadWaits>,
     /// How its client stands in the queues of shards.
     ticket: Option<Ticket>,
-    tries: Cell<Tries>,
+    tries: Tries,
 }
 
 /// How the command that runs has tried to get its shards.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Default)]
 struct Tries {
+    /// There is something to be forgotten when it is over.
+    any: Cell<bool>,
     /// How often it has found a shard in use or reserved for another one.
-    rounds: u32,
-    /// It has had the shards of its keys in its turn, and has let go of them only to take them
-    /// again: see [`ShardLocks::keep_turn`].
-    keeps_turn: bool,
+    rounds: Cell<u32>,
+    /// Shards that it has had in its turn: see [`ShardLocks::keep_turn`].
+    kept: RefCell<Vec<usize>>,
 }
 
 impl Drop for ThreadShards<'_> {
@@ -241,7 +242,7 @@ impl<'a> ThreadShards<'a> {
         others: &'a dyn ServesOthers,
     ) -> Self {
         let (is_inside, waited) = (Cell::new(false), Cell::new(false));
-        let (waits, ticket, tries) = (None, None, Cell::default());
+        let (waits, ticket, tries) = (None, None, Tries::default());
         let locks = Self { shards, pass, is_inside, waited, busy, others, waits, ticket, tries };
         locks.enter_gate();
         locks
@@ -253,34 +254,35 @@ impl<'a> ThreadShards<'a> {
     pub fn waiting(mut self, waits: &'a ThreadWaits, waited: Waited) -> Self {
         self.waits = Some(waits);
         self.ticket = waited.ticket;
-        self.tries.set(Tries { rounds: waited.rounds, keeps_turn: false });
+        self.tries.rounds.set(waited.rounds);
         self
     }
 
     /// How often the command that did not get its shards has found one in use or reserved. It goes
     /// on from here when it is tried again, so that it gets them in the end.
     pub fn rounds(&self) -> u32 {
-        self.tries.get().rounds
+        self.tries.rounds.get()
     }
 
     /// A command is over, and another one of the client follows.
     #[inline]
     pub fn end_command(&self) {
-        if self.tries.get() != Tries::default() {
-            self.tries.set(Tries::default());
+        if self.tries.any.take() {
+            self.tries.rounds.set(0);
+            self.tries.kept.borrow_mut().clear();
         }
     }
 
     fn set_rounds(&self, rounds: u32) {
-        self.tries.set(Tries { rounds, ..self.tries.get() });
+        self.tries.rounds.set(rounds);
+        self.tries.any.set(true);
     }
 
-    /// Whether the command takes a shard that is free, whoever stands in its queue. From a number
-    /// of waits on it does, so that it is over some time.
-    fn is_let_through(&self) -> bool {
-        // Who cannot be put aside is let through.
-        let Tries { rounds, keeps_turn } = self.tries.get();
-        self.waits.is_none() || keeps_turn || rounds >= WAITS_MAX
+    /// Whether the command takes this shard if it is free, whoever stands in its queue: it is not
+    /// put aside, or has had it in its turn, or has waited so often that it takes any.
+    fn is_let_through(&self, shard: usize) -> bool {
+        let kept = self.tries.kept.borrow();
+        self.waits.is_none() || self.rounds() >= WAITS_MAX || kept.contains(&shard)
     }
 
     /// What the command waits for that has ended with [`ShardInUse`](ScriptError::ShardInUse): a
@@ -378,14 +380,11 @@ impl ThreadShards<'_> {
     #[cold]
     fn admit<'a>(&'a self, locked: MutexGuard<'a, Shard>, shard: usize) -> Option<ShardGuard<'a>> {
         let (guard, queues) = (ShardGuard::new(locked, self, shard), &self.shards.queues);
-        let stays = match self.ticket {
-            Some(ticket) if self.is_let_through() => {
-                queues.leave(shard, ticket);
-                true
-            }
-            ticket => self.is_let_through() || queues.admits(shard, ticket, now_us()),
-        };
-        stays.then_some(guard)
+        if self.is_let_through(shard) {
+            self.ticket.inspect(|ticket| queues.leave(shard, *ticket));
+            return Some(guard);
+        }
+        queues.admits(shard, self.ticket, now_us()).then_some(guard)
     }
 
     /// A shard was let go while somebody waits for some shard.
@@ -411,7 +410,7 @@ impl ThreadShards<'_> {
         // one needs next, would go on like that for ever.
         self.set_rounds(self.rounds().saturating_add(1));
         // Nobody is faster than those who stand in the queue already.
-        if (self.is_let_through() || !self.shards.queues.has(shard))
+        if (self.is_let_through(shard) || !self.shards.queues.has(shard))
             && let Some(locked) = wait_to_lock(self.shards.mutex(shard))
             && let Some(guard) = self.admit(locked, shard)
         {
@@ -538,8 +537,9 @@ impl ShardLocks for ThreadShards<'_> {
         self.exclusively(|| work(&mut AllShardGuards::new(self.shards)))
     }
 
-    fn keep_turn(&self) {
-        self.tries.set(Tries { keeps_turn: true, ..self.tries.get() });
+    fn keep_turn(&self, shards: &[usize]) {
+        self.tries.any.set(true);
+        self.tries.kept.borrow_mut().extend_from_slice(shards);
     }
 
     fn may_stop_others(&self) -> bool {

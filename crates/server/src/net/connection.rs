@@ -72,6 +72,8 @@ pub struct Connection {
     /// What it is to receive waits until the log has come to this position. Until then nothing of
     /// it is sent, and nothing is read.
     pub log_hold: Option<u64>,
+    /// Its replies that have not been sent may tell of something that was written for it.
+    pub log_wrote: bool,
     /// What epoll watches it for, as last told. None: it is not in the epoll instance.
     pub watched: Option<Interest>,
     /// Its next request has found a shard in use, and waits for it.
@@ -247,6 +249,7 @@ impl Connection {
             output: None,
             held_back: false,
             log_hold: None,
+            log_wrote: false,
             watched: None,
             shard_wait: None,
             commands: 0,

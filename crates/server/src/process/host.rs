@@ -4,18 +4,51 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use node::config::{Apply, Config};
-use node::host::{ClientWaker, ProcessInfo, Shutdown, Undo};
+use node::host::{
+    ClientWaker, ProcessInfo, Reload, Reloaded, RewriteBegin, SaveError, Shutdown, Undo,
+};
+use node::persistence::Purpose;
 use node::{ClientRecord, Host};
 use script::LogLevel;
 use store::LazyFree;
 
+use crate::disk::begin_log;
+use crate::disk::saves::NotBegun;
+use crate::disk::startup;
 use crate::process::files;
 use crate::process::log::{self, Level};
+use crate::threads::control::SNAPSHOT_PASS;
 use crate::threads::shared::Shared;
 use crate::{notice, warning};
 
 /// The process, as commands see it.
 pub struct ProcessHost<'a>(pub &'a Shared);
+
+impl ProcessHost<'_> {
+    fn begin(&self, purpose: Purpose) -> Result<(), SaveError> {
+        let shared = self.0.me.upgrade().ok_or(SaveError::Failed)?;
+        self.0.saves.begin_save(&shared, purpose).map_err(|error| match error {
+            NotBegun::Running(true) => SaveError::Saving,
+            NotBegun::Running(false) => SaveError::SnapshotTaken,
+            NotBegun::Failed(_) => SaveError::Failed,
+        })
+    }
+
+    /// The server does not go down after all.
+    pub fn go_on(&self) {
+        self.0.control.lock().shutdown = None;
+        self.0.node.scripting.go_on();
+        self.0.node.end_pause_for_ever();
+        self.0.pause_changed();
+    }
+
+    /// Waits until all commands are over that have begun.
+    fn wait_for_all(&self) -> Result<(), SaveError> {
+        let pass = self.0.gate.register_as(SNAPSHOT_PASS).ok_or(SaveError::SnapshotTaken)?;
+        let busy = &self.0.node.scripting.busy;
+        pass.exclusively_unless(&|| busy.any(), || ()).ok_or(SaveError::Failed)
+    }
+}
 
 impl ClientWaker for ProcessHost<'_> {
     fn wake_client(&self, client: &ClientRecord) {
@@ -41,6 +74,67 @@ impl Host for ProcessHost<'_> {
         self.0.pause_changed();
     }
 
+    fn rewrite_append_only(&self, later: bool) -> RewriteBegin {
+        self.0.append_only.rewrite(self.0, later)
+    }
+
+    fn save(&self) -> Result<(), SaveError> {
+        self.begin(Purpose::Save)?;
+        if self.0.saves.wait() { Ok(()) } else { Err(SaveError::Failed) }
+    }
+
+    fn begin_save(&self) -> Result<(), SaveError> {
+        self.begin(Purpose::Background)
+    }
+
+    fn begin_backup(&self, path: &str) -> Result<(), Option<String>> {
+        let shared = self.0.me.upgrade().ok_or(None)?;
+        let path = std::path::Path::new(path);
+        if path.symlink_metadata().is_ok() {
+            return Err(Some("File exists".to_owned()));
+        }
+        self.0.saves.begin(&shared, Purpose::Backup, path).map_err(|error| match error {
+            NotBegun::Running(_) => None,
+            NotBegun::Failed(why) => Some(why),
+        })
+    }
+
+    fn begin_reload(&self, how: Reload) -> Result<u64, SaveError> {
+        let node = &self.0.node;
+        let steady_ms = sys::clock::steady_micros() / 1000;
+        let pause = node.begin_pause(false, steady_ms);
+        let saved = match how.saves {
+            true => self.save(),
+            // What has begun is over.
+            false => self.wait_for_all(),
+        };
+        saved.map(|()| pause).inspect_err(|_| self.end_reload(pause))
+    }
+
+    fn load(&self, how: Reload) -> Result<Reloaded, String> {
+        let loaded = startup::load_dump(self.0, how.merges);
+        self.0.node.snapshots.loading.end();
+        let loaded = loaded.inspect_err(|why| warning!("{why}"))?;
+        Ok(Reloaded { db_keys: loaded.db_keys, functions: loaded.functions })
+    }
+
+    fn flush_append_only(&self) -> Result<(), String> {
+        self.0.append_only.flush()
+    }
+
+    fn load_append_only(&self) -> Result<(), String> {
+        let shared = self.0.me.upgrade().ok_or_else(String::new)?;
+        let loaded = begin_log::load_again(&shared);
+        self.0.node.snapshots.loading.end();
+        loaded.inspect_err(|why| warning!("{why}"))
+    }
+
+    fn end_reload(&self, pause: u64) {
+        let steady_ms = sys::clock::steady_micros() / 1000;
+        self.0.node.run_pause(pause, steady_ms, steady_ms);
+        self.0.pause_changed();
+    }
+
     fn shut_down(&self, how: Shutdown) -> Result<(), String> {
         self.0.control.lock().shutdown = Some(how);
         Ok(())
@@ -51,9 +145,7 @@ impl Host for ProcessHost<'_> {
             return false;
         }
         notice!("Shutdown manually aborted.");
-        self.0.node.scripting.go_on();
-        self.0.node.end_pause_for_ever();
-        self.0.pause_changed();
+        self.go_on();
         true
     }
 

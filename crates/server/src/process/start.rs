@@ -8,6 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use node::config::{Config, Invocation, USAGE, Warning, cpus, parse_arguments};
+use node::host::SaveAtEnd;
+use node::persistence::Purpose;
 use node::{Node, Worker, version};
 use parking_lot::{Mutex, RwLock};
 use sync::gate::Gate;
@@ -15,15 +17,19 @@ use sys::epoll::{Event, Interest};
 use sys::signal::Signals;
 use sys::title::ProcessTitle;
 
+use crate::disk::append_only::AppendOnly;
 use crate::disk::log_slot::LogSlot;
+use crate::disk::saves::Saves;
+use crate::disk::startup::Startup;
 use crate::keyspace::shard_locks::Shards;
 use crate::net::{accept, tls};
 use crate::process::files;
 use crate::process::garbage::Garbage;
+use crate::process::host::ProcessHost;
 use crate::process::load::load;
 use crate::threads::apply;
 use crate::threads::carriers::SAMPLE_MS;
-use crate::threads::control::{self, Control, RESERVED_FILES, THREADS_MAX};
+use crate::threads::control::{self, Control, PASSES_MAX, RESERVED_FILES};
 use crate::threads::io_thread::{IoThread, ThreadMailbox};
 use crate::threads::listeners::LISTENER_TOKEN;
 use crate::threads::message::Message;
@@ -109,6 +115,7 @@ fn serve(mut config: Config, file: Option<&OsStr>, warnings: &[Warning]) -> Resu
     let shared = share(&config, config_file)?;
     sys::process::name_thread(c"weft-main");
     let mut main = main_thread(&shared)?;
+    let startup = Startup::begin(&shared)?;
     main.epoll
         .add(signals.as_fd(), SIGNAL_TOKEN, Interest::READ)
         .map_err(|error| error.to_string())?;
@@ -128,8 +135,8 @@ fn serve(mut config: Config, file: Option<&OsStr>, warnings: &[Warning]) -> Resu
         control.set_threads(&shared, control::threads_wanted(&config))?;
     }
     write_pidfile(&config);
-    announce(&config, &shared, file.is_some());
-    run_main(&mut main, &shared);
+    let ready = || announce(&config, &shared, file.is_some());
+    run_main(&mut main, &shared, Start { startup, ready: &ready })?;
     end(&mut main, &shared, &config);
     Ok(())
 }
@@ -155,7 +162,7 @@ fn absolute(path: &OsStr) -> Result<String, String> {
 }
 
 /// Lets the calling thread, and those that it starts, run on the processors of a parameter only.
-fn bind_to_processors(parameter: &str, list: &str) {
+pub fn bind_to_processors(parameter: &str, list: &str) {
     let cpus = cpus(list).unwrap_or_default();
     if cpus.is_empty() {
         return;
@@ -211,10 +218,12 @@ pub(crate) fn share(config: &Config, config_file: String) -> Result<Arc<Shared>,
         me: me.clone(),
         node,
         shards: Shards::new(SHARDS),
-        gate: Gate::new(THREADS_MAX + 1),
+        gate: Gate::new(PASSES_MAX),
         handles: RwLock::new(Vec::new()),
         control: Mutex::new(Control::new(executable, config_file)),
+        append_only: AppendOnly::default(),
         garbage,
+        saves: Saves::default(),
         log: LogSlot::default(),
         started_ms: sys::clock::steady_micros() / 1000,
         // No other thread has begun yet.
@@ -288,14 +297,42 @@ fn announce(config: &Config, shared: &Shared, with_file: bool) {
     crate::process::notify::ready(config);
 }
 
-fn run_main(main: &mut IoThread, shared: &Shared) {
+/// What is to be done before the server is ready.
+struct Start<'a> {
+    /// Keys are being loaded.
+    startup: Option<Startup>,
+    /// Says that it is ready.
+    ready: &'a dyn Fn(),
+}
+
+impl Start<'_> {
+    /// Looks whether the server has become ready. Returns whether it is.
+    fn look(&mut self, main: &mut IoThread) -> Result<bool, String> {
+        if let Some(startup) = &mut self.startup
+            && !startup.look(main)?
+        {
+            return Ok(false);
+        }
+        self.startup = None;
+        (self.ready)();
+        Ok(true)
+    }
+}
+
+fn run_main(main: &mut IoThread, shared: &Shared, start: Start<'_>) -> Result<(), String> {
+    let mut start = Some(start);
     let scripting = &shared.node.scripting;
     let mut ending = false;
     let mut sample_at_ms = 0;
     // As in Redis, what runs is waited for, and nothing begins meanwhile but what ends a script.
-    while !(ending && main.has_come_to_end()) {
+    while !(ending && main.has_come_to_end() && has_saved(shared)) {
+        if let Some(own) = &mut start
+            && own.look(main).inspect_err(|why| warning!("{why}"))?
+        {
+            start = None;
+        }
         main.turn(&mut |main: &mut IoThread, event: Event| match event.token() {
-            SIGNAL_TOKEN => shared.control.lock().take_signals(),
+            SIGNAL_TOKEN => shared.control.lock().take_signals(&shared.node.config()),
             token => {
                 shared.control.lock().make_room(shared);
                 accept::accept(shared, token, main.steady_ms());
@@ -323,6 +360,36 @@ fn run_main(main: &mut IoThread, shared: &Shared) {
             *shared.main_cpu.lock() = sys::process::thread_cpu_time();
         }
     }
+    Ok(())
+}
+
+/// Saves before the end, if that is wanted, when nothing is executed any more. Returns false if
+/// that has failed: then the server does not end.
+fn has_saved(shared: &Shared) -> bool {
+    let Some(how) = shared.control.lock().shutdown else { return false };
+    let (node, config) = (&shared.node, shared.node.config());
+    // It would be without what has changed since it began.
+    shared.saves.cancel();
+    let is_wanted = match how.save {
+        SaveAtEnd::ByConfig => !config.saving.save.is_empty(),
+        SaveAtEnd::Yes => true,
+        SaveAtEnd::No => false,
+    };
+    if !is_wanted || node.is_loading() {
+        return true;
+    }
+    notice!("Saving the final RDB snapshot before exiting.");
+    let begun = shared.me.upgrade().map(|own| shared.saves.begin_save(&own, Purpose::Save));
+    if matches!(begun, Some(Ok(()))) && shared.saves.wait() {
+        return true;
+    }
+    if how.force {
+        warning!("Error trying to save the DB, but the shutdown is forced. Exiting.");
+        return true;
+    }
+    warning!("Error trying to save the DB, can't exit.");
+    ProcessHost(shared).go_on();
+    false
 }
 
 /// Lets the other threads send what they have, closes the sockets and says goodbye.
@@ -340,6 +407,7 @@ fn end(main: &mut IoThread, shared: &Shared, config: &Config) {
     }
     main.outlive_others();
     main.finish();
+    shared.append_only.end();
     for slot in 0..main.slots.len() {
         main.close(slot);
     }

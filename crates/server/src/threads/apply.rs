@@ -102,12 +102,41 @@ pub fn apply<'a>(
             follow(new)?;
             Ok(Box::new(move || log_error(follow(old))))
         }
+        Apply::AppendOnly => follow_append_only(shared, old, new),
+        Apply::Saving => {
+            shared.node.follow_saves(new);
+            Ok(Box::new(|| shared.node.follow_saves(old)))
+        }
         Apply::Tls => follow_tls(shared, new),
         Apply::NoEffect(name, reason) => {
             warning!("'{name}' has no effect: {reason}");
             Ok(nothing_to_undo())
         }
         Apply::Nothing => Ok(nothing_to_undo()),
+    }
+}
+
+/// Begins or ends the append-only file, or lets its thread know of another policy.
+fn follow_append_only<'a>(
+    shared: &'a Shared,
+    old: &Config,
+    new: &Config,
+) -> Result<Undo<'a>, String> {
+    let (was_on, is_on) = (old.append_only.appendonly, new.append_only.appendonly);
+    let append_only = &shared.append_only;
+    match (was_on, is_on) {
+        (false, true) => {
+            append_only.start(shared)?;
+            Ok(Box::new(|| append_only.stop(shared)))
+        }
+        (true, false) => {
+            append_only.stop(shared);
+            Ok(Box::new(|| log_error(append_only.start(shared))))
+        }
+        _ => {
+            append_only.configured();
+            Ok(nothing_to_undo())
+        }
     }
 }
 

@@ -12,7 +12,9 @@ use crate::threads::io_thread::IoThread;
 impl IoThread {
     /// Keeps a blocked client: its wait began, or it came here waiting.
     pub(crate) fn begin_wait(&mut self, slot: usize) {
-        let Some(client) = self.slots.client(slot) else { return };
+        let Some(client) = self.slots.client_mut(slot) else { return };
+        // Whoever serves it writes for it.
+        client.log_wrote = true;
         let Some(blocked) = client.state.blocked() else { return };
         // A message that it is over, or due sooner, may have missed a client on its way.
         if blocked.waiter.waits() {

@@ -204,7 +204,8 @@ impl IoThread {
                 }
                 // A signal, which ends the server when the script is over.
                 token if token > MAILBOX_TOKEN => {
-                    self.shared.control.lock().take_signals();
+                    let config = self.shared.node.config();
+                    self.shared.control.lock().take_signals(&config);
                     self.shared.node.pause_for_ever();
                     self.shared.node.scripting.end_harmless();
                 }

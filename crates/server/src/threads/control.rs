@@ -7,8 +7,8 @@ use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 
 use node::Worker;
-use node::config::{Config, IoThreads, process_title};
-use node::host::Shutdown;
+use node::config::{Config, IoThreads, SignalShutdown, process_title};
+use node::host::{SaveAtEnd, Shutdown};
 use rustls::ServerConfig;
 use sys::epoll::Epoll;
 use sys::signal::{Signal, Signals};
@@ -26,6 +26,12 @@ use crate::warning;
 
 /// The most threads that there can be, the main thread included.
 pub const THREADS_MAX: usize = node::config::IO_THREADS_MAX as usize;
+/// The pass of the gate that the snapshot has which is being taken.
+pub const SNAPSHOT_PASS: usize = THREADS_MAX;
+/// The pass of the thread that replays a log.
+pub const LOAD_PASS: usize = SNAPSHOT_PASS + 1;
+/// Passes of the gate in all.
+pub const PASSES_MAX: usize = LOAD_PASS + 1;
 /// Between two looks at the processors that the process may use.
 const PROCESSORS_LOOK_MS: i64 = 1000;
 /// The load of all carriers, in processors, below and above which the main thread does the
@@ -77,14 +83,20 @@ impl Control {
     }
 
     /// Takes the signals that have come, which ask to end the process.
-    pub fn take_signals(&mut self) {
+    pub fn take_signals(&mut self, config: &Config) {
         while let Some(signal) = self.signals.as_ref().and_then(Signals::next) {
-            let name = match signal {
-                Signal::Terminate => "SIGTERM",
-                Signal::Interrupt => "SIGINT",
+            let (name, how) = match signal {
+                Signal::Terminate => ("SIGTERM", config.shutdown_on_sigterm),
+                Signal::Interrupt => ("SIGINT", config.shutdown_on_sigint),
             };
             warning!("Received {name} scheduling shutdown...");
-            self.shutdown.get_or_insert_default();
+            let save = match how {
+                SignalShutdown { save: true, .. } => SaveAtEnd::Yes,
+                SignalShutdown { nosave: true, .. } => SaveAtEnd::No,
+                _ => SaveAtEnd::ByConfig,
+            };
+            let SignalShutdown { now, force, .. } = how;
+            self.shutdown.get_or_insert(Shutdown { save, now, force });
         }
     }
 

@@ -45,6 +45,8 @@ impl Cron {
             if let Some(codes) = thread.worker.node.excess_error_codes() {
                 warn_of_codes(&codes);
             }
+            let unix_seconds = thread.worker.turn.unix_ms.div_euclid(1000);
+            thread.shared.saves.begin_if_due(&thread.shared, unix_seconds);
             let _ = (0..FORGETS).take_while(|_| thread.worker.limit_tracked_keys()).count();
         }
         if tends_shards {
@@ -62,7 +64,7 @@ impl Cron {
         let node = &thread.worker.node;
         let paused = node.pause_left_ms(thread.steady_ms()) > 0;
         let may_expire = thread.log.has_room() && node.active_expire.load(Ordering::Relaxed);
-        if paused || !may_expire {
+        if paused || node.is_loading() || !may_expire {
             return;
         }
         let threads = thread.shared.cron_threads();

@@ -88,6 +88,9 @@ impl IoThread {
         let mut next = batch.requests.start;
         let since_tsc = self.worker.last_tsc();
         loop {
+            if self.log.is_on() {
+                self.log.begin_batch(self.worker.turn.effects.logged_units());
+            }
             let outcome = self.execute_batch((read_batch, batch, behind), &mut next, since_tsc);
             if let Some(outcome) = outcome {
                 self.finish_batch(read_batch, batch, next, outcome);
@@ -442,11 +445,13 @@ impl ExecutionContext<'_> {
     fn execute_queue(&mut self, client: &mut Connection, which: Which) -> Result<(), Outside> {
         client.enter(Outcome::Done);
         let since_tsc = self.worker.last_tsc();
+        let units = self.worker.turn.effects.logged_units();
         while let Some(owned) = client.queue.pop_front() {
             let Ok(outcome) = self.execute_one(client, &owned, which) else {
                 client.queue.push_front(owned);
                 client.keep(self.out, Mark::default(), self.out.mark());
                 self.out.clear();
+                client.log_wrote = true;
                 return Err(Outside);
             };
             match outcome {
@@ -482,6 +487,7 @@ impl ExecutionContext<'_> {
             let outcome = self.worker.refuse(&error, &client.session, self.out);
             client.enter(outcome);
         }
+        client.log_wrote |= self.worker.turn.effects.logged_units() != units;
         client.keep(self.out, Mark::default(), self.out.mark());
         self.out.clear_to(OUT_KEPT_BYTES_MAX);
         if client.queue.is_empty() {

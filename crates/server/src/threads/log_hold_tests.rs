@@ -1,6 +1,6 @@
 //! Replies that wait for the log, on a thread whose turns the test takes, with a log that the test
 //! reads.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -30,7 +30,9 @@ struct Server {
 impl Server {
     /// With a log that replies wait for, or not.
     fn new(waits_always: bool) -> Self {
-        let shared = share(&Config::default(), String::new()).unwrap();
+        let mut config = Config::default();
+        config.saving.save.clear();
+        let shared = share(&config, String::new()).unwrap();
         let mut thread = main_thread(&shared).unwrap();
         let memory = SharedMemory::anonymous(memory_bytes()).unwrap();
         let ring = Arc::new(LogRing::new(memory, LogId([1, 2]), [3, 4], 100).unwrap());

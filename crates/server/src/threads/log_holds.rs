@@ -26,6 +26,8 @@ pub(crate) struct LogHolds {
     held: Vec<(usize, u64)>,
     /// Some have come to them in this turn.
     is_urgent: bool,
+    /// What the thread had appended when the requests began whose replies are next.
+    units: Option<u64>,
     /// The log is another one, which the thread follows when it has its access back.
     follows_later: bool,
 }
@@ -35,6 +37,11 @@ impl LogHolds {
     #[inline]
     pub(crate) fn is_on(&self) -> bool {
         self.ring.is_some()
+    }
+
+    /// Requests begin whose replies are next. The thread has appended so many units.
+    pub(crate) fn begin_batch(&mut self, units: u64) {
+        self.units = Some(units);
     }
 
     /// Whether a command that may write finds room.
@@ -83,11 +90,16 @@ impl IoThread {
     /// do.
     #[inline(never)]
     pub(crate) fn hold_replies(&mut self, slot: usize) -> bool {
-        let Some(until) = self.log.ring.as_ref().and_then(|ring| ring.hold()) else { return false };
+        let wrote = self.log.units.take() != Some(self.worker.turn.effects.logged_units());
+        let Some(ring) = &self.log.ring else { return false };
+        let Some(until) = ring.hold().filter(|_| wrote || !ring.serves_reads()) else {
+            return false;
+        };
         let Some(client) = self.slots.client_mut(slot) else { return false };
         client.keep(&self.out, Mark::default(), self.out.mark());
         self.out.clear();
         client.log_hold = Some(until);
+        client.log_wrote = wrote;
         client.publish(&self.worker, 0, 0);
         self.begin_hold(slot, until)
     }
@@ -99,7 +111,10 @@ impl IoThread {
             return;
         }
         // What it has waited for elsewhere is in front of that.
-        client.log_hold = self.log.ring.as_ref().and_then(|ring| ring.hold());
+        let wrote = client.log_wrote;
+        let hold = self.log.ring.as_ref().filter(|ring| wrote || !ring.serves_reads());
+        client.log_hold = hold.and_then(|ring| ring.hold());
+        client.log_wrote &= client.log_hold.is_some();
         if let Some(until) = client.log_hold {
             self.begin_hold(slot, until);
         }
@@ -131,18 +146,21 @@ impl IoThread {
     /// The log has come on: sends what need not wait any more, and goes on with those clients.
     pub(crate) fn release_held(&mut self) {
         let reached = self.log.ring.as_ref().map_or(u64::MAX, |ring| ring.replies.reached());
+        let serves_reads = self.log.ring.as_ref().is_some_and(|ring| ring.serves_reads());
         let mut first = u64::MAX;
         let mut held = std::mem::take(&mut self.log.held);
         let mut ready = Vec::new();
         held.retain(|(slot, id)| {
             let client = self.slots.client(*slot).filter(|client| client.session.record.id == *id);
-            let Some(until) = client.and_then(|client| client.log_hold) else { return false };
-            if until <= reached {
-                ready.push(*slot);
-            } else {
+            let hold = client.and_then(|client| Some((client.log_hold?, client.log_wrote)));
+            let Some((until, wrote)) = hold else { return false };
+            let waits = until > reached && (wrote || !serves_reads);
+            if waits {
                 first = first.min(until);
+            } else {
+                ready.push(*slot);
             }
-            until > reached
+            waits
         });
         held.append(&mut self.log.held);
         self.log.held = held;
@@ -166,6 +184,7 @@ impl IoThread {
     fn release_client(&mut self, slot: usize) {
         let Some(client) = self.slots.client_mut(slot) else { return };
         client.log_hold = None;
+        client.log_wrote = false;
         self.send_pending(slot);
         // One that is held back goes on when more of its output has left.
         let Some(client) = self.slots.client(slot) else { return };

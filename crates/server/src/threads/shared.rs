@@ -8,8 +8,10 @@ use parking_lot::{Mutex, RwLock};
 use sync::gate::{Gate, Pass};
 use sync::mailbox::Sender;
 
+use crate::disk::append_only::AppendOnly;
 use crate::disk::log_ring::LogRing;
 use crate::disk::log_slot::LogSlot;
+use crate::disk::saves::Saves;
 use crate::keyspace::shard_locks::{ServesOthers, Shards, ThreadShards};
 use crate::net::connection::Connection;
 use crate::process::garbage::Garbage;
@@ -57,8 +59,12 @@ pub struct Shared {
     pub handles: RwLock<Vec<ThreadHandle>>,
     /// Listening sockets and whatever else a change of configuration may touch.
     pub control: Mutex<Control>,
+    /// The thread that writes the log.
+    pub append_only: AppendOnly,
     /// Dropped values on their way to the thread that frees them.
     pub garbage: Garbage,
+    /// Who writes RDB files.
+    pub saves: Saves,
     /// The log, if there is one.
     pub log: LogSlot,
     /// When the process started, in milliseconds on the steady scale.
@@ -89,7 +95,6 @@ impl Shared {
 
     /// Sets the log, or that there is none. All threads follow; [`LogSlot::is_followed`] tells when
     /// they have. For the main thread.
-    #[allow(dead_code)]
     pub(crate) fn set_log(&self, ring: Option<Arc<LogRing>>) {
         self.log.set(ring);
         for thread in 0..self.handles.read().len() {

@@ -8,7 +8,9 @@ use store::Time;
 
 use node::blocking::{due, finish, give_up, on_deadline};
 use node::config::{Apply, Config};
-use node::host::{ClientWaker, GatedHost, ProcessInfo, Shutdown, Undo};
+use node::host::{
+    ClientWaker, GatedHost, ProcessInfo, Reload, Reloaded, RewriteBegin, SaveError, Shutdown, Undo,
+};
 use node::{ClientRecord, Executor, Host, Node, Outcome, Request, Session, Worker};
 use node::{table, transactions};
 use resp::{Args, Out, Span};
@@ -166,6 +168,40 @@ impl Host for World {
     fn call_off_shutdown(&self) -> bool {
         false
     }
+
+    fn rewrite_append_only(&self, _: bool) -> RewriteBegin {
+        RewriteBegin::Failed
+    }
+
+    fn flush_append_only(&self) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn load_append_only(&self) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn save(&self) -> Result<(), SaveError> {
+        Ok(())
+    }
+
+    fn begin_save(&self) -> Result<(), SaveError> {
+        Ok(())
+    }
+
+    fn begin_backup(&self, _: &str) -> Result<(), Option<String>> {
+        Ok(())
+    }
+
+    fn begin_reload(&self, _: Reload) -> Result<u64, SaveError> {
+        Ok(0)
+    }
+
+    fn load(&self, _: Reload) -> Result<Reloaded, String> {
+        Ok(Reloaded::default())
+    }
+
+    fn end_reload(&self, _: u64) {}
 
     fn shut_down(&self, _: Shutdown) -> Result<(), String> {
         Ok(())

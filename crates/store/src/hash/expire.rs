@@ -29,7 +29,8 @@ impl Db {
     ) -> usize {
         let Some((at, hash)) = self.with_expired(turn, key) else { return 0 };
         let is_expired = |field: &&[u8]| {
-            hash.get(&turn.hasher, field).is_some_and(|value| value.is_expired(turn.unix_ms))
+            hash.get(&turn.hasher, field)
+                .is_some_and(|value| value.is_expired(turn.expired_before_ms))
         };
         let names: Vec<Vec<u8>> = fields.filter(is_expired).map(<[u8]>::to_vec).collect();
         self.drop_fields(turn, at, key.hash, &names)
@@ -49,17 +50,17 @@ impl Db {
             return None;
         }
         // Nothing to look for in most databases.
-        self.key_index.first_due().filter(|(at, _)| *at < turn.unix_ms)?;
+        self.key_index.first_due().filter(|(at, _)| *at < turn.expired_before_ms)?;
         let at = self.table.find(key.hash, key.bytes)?;
         let hash = Hash::view(self.table.at(at))?;
-        hash.has_expired(turn.unix_ms).then_some((at, hash))
+        hash.has_expired(turn.expired_before_ms).then_some((at, hash))
     }
 
     /// Removes expired fields of any hash, up to a maximum. Returns how many.
     pub fn expire_due_fields(&mut self, turn: &mut Turn, fields_max: usize) -> usize {
         let mut removed = 0;
         while removed < fields_max {
-            let first = self.key_index.first_due().filter(|(at, _)| *at < turn.unix_ms);
+            let first = self.key_index.first_due().filter(|(at, _)| *at < turn.expired_before_ms);
             let Some((at_ms, hash)) = first else { break };
             let found = self.table.find_where(hash, |record| {
                 Hash::due(record) == Some(at_ms) && turn.hasher.hash(record.key()) == hash
@@ -124,7 +125,7 @@ fn expired_names(hash: HashRef<'_>, turn: &Turn, fields_max: usize) -> Vec<Vec<u
             while let (Some(field), Some(_), Some(expiry)) =
                 (entries.next(), entries.next(), entries.next())
             {
-                let expired = expiry_of(expiry).is_some_and(|at| at < turn.unix_ms);
+                let expired = expiry_of(expiry).is_some_and(|at| at < turn.expired_before_ms);
                 if !expired || names.len() == fields_max {
                     break;
                 }
@@ -133,8 +134,10 @@ fn expired_names(hash: HashRef<'_>, turn: &Turn, fields_max: usize) -> Vec<Vec<u
             debug_assert!(names.len() <= fields.len() / TRIPLE);
             names
         }
-        HashRef::Table(table) => {
-            table.ending(&turn.hasher, turn.unix_ms).take(fields_max).map(<[u8]>::to_vec).collect()
-        }
+        HashRef::Table(table) => table
+            .ending(&turn.hasher, turn.expired_before_ms)
+            .take(fields_max)
+            .map(<[u8]>::to_vec)
+            .collect(),
     }
 }

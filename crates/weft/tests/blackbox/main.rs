@@ -8,6 +8,8 @@
 // A panic with a reason is how a test fails.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod append_only;
+mod append_only_faults;
 mod bench;
 mod busy;
 mod client;
@@ -24,12 +26,15 @@ mod limits;
 mod memory;
 mod memory_limit;
 mod monitor;
+mod peer_files;
 mod pending;
 mod protocol;
 mod pubsub;
 mod put_aside;
 mod scripts;
 mod server;
+mod snapshot_faults;
+mod snapshots;
 mod stall;
 mod start;
 mod stuck;

@@ -34,7 +34,7 @@ pub struct Server {
     pub port: u16,
     child: Child,
     log: Arc<Log>,
-    pub folder: TempDir,
+    folder: Option<TempDir>,
 }
 
 /// What the server has printed so far.
@@ -78,16 +78,28 @@ impl Server {
 
     /// The same, with a last word on how the process is started.
     pub fn start_by(options: &[&str], edit: impl Fn(&mut Command) -> &mut Command) -> Self {
-        let mut last = String::new();
+        Self::start_in(tempfile::tempdir().unwrap(), options, READY, edit)
+    }
+
+    /// The same, in a folder with files of another one, and only until its log has these words.
+    /// Nothing is saved by itself unless the options say so.
+    pub fn start_in(
+        folder: TempDir,
+        options: &[&str],
+        words: &str,
+        edit: impl Fn(&mut Command) -> &mut Command,
+    ) -> Self {
+        let (mut folder, mut last) = (Some(folder), String::new());
         for _ in 0..STARTS_MAX {
             let port = free_port();
-            let folder = tempfile::tempdir().unwrap();
             let mut command = weft();
             command.arg("server").args(["--port", &port.to_string()]);
-            if !options.contains(&"--bind") {
-                command.args(["--bind", "127.0.0.1"]);
+            for default in [["--bind", "127.0.0.1"], ["--save", ""]] {
+                if !options.contains(&default[0]) {
+                    command.args(default);
+                }
             }
-            command.args(options).current_dir(folder.path());
+            command.args(options).current_dir(folder.as_ref().unwrap().path());
             edit(&mut command);
             let (reader, writer) = std::io::pipe().unwrap();
             command.stdin(Stdio::null()).stdout(writer.try_clone().unwrap()).stderr(writer);
@@ -96,16 +108,37 @@ impl Server {
             let log = Arc::new(Log::default());
             let other = Arc::clone(&log);
             thread::spawn(move || other.read(reader));
-            let server = Self { port, child, log, folder };
-            if server.log.wait_for(READY) {
+            let mut server = Self { port, child, log, folder };
+            if server.log.wait_for(words) {
                 return server;
             }
             last = server.log.text();
             if !last.contains("Address already in use") {
                 break;
             }
+            folder = server.folder.take();
         }
         panic!("the server did not start:\n{last}");
+    }
+
+    /// Kills the server and starts another one on its files.
+    pub fn kill_and_start(mut self, options: &[&str]) -> Self {
+        self.signal("KILL");
+        self.wait();
+        let folder = self.folder.take().unwrap();
+        Self::start_in(folder, options, READY, |command| command)
+    }
+
+    /// Ends the server as a signal does, and starts another one on its files.
+    pub fn restart(mut self, options: &[&str]) -> Self {
+        self.signal("TERM");
+        assert!(self.wait().success(), "{}", self.log());
+        let folder = self.folder.take().unwrap();
+        Self::start_in(folder, options, READY, |command| command)
+    }
+
+    pub fn folder(&self) -> &TempDir {
+        self.folder.as_ref().unwrap()
     }
 
     pub fn address(&self) -> SocketAddr {
@@ -126,7 +159,7 @@ impl Server {
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
+        self.folder().path().join(name)
     }
 
     pub fn signal(&self, name: &str) {

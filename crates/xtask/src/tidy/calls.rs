@@ -32,6 +32,7 @@ const CALL_HOMES: &[&str] = &[
     "xtask-product",
     "clients-test",
     "chaos",
+    "crash",
     "diff",
     "lin",
     "model-harness",

@@ -3,6 +3,8 @@
 //! Names are Redis's, because tools look for them; a line is there only when its value is true.
 //! What a feature that is not there yet would count is zero, and tools that read it are told so.
 
+mod append_only;
+mod persistence;
 mod sections;
 mod statistics;
 
@@ -44,7 +46,7 @@ const SECTIONS: &[Section] = &[
     Section { name: "Server", default: true, write: sections::server },
     Section { name: "Clients", default: true, write: sections::clients },
     Section { name: "Memory", default: true, write: sections::memory },
-    Section { name: "Persistence", default: true, write: sections::persistence },
+    Section { name: "Persistence", default: true, write: persistence::write },
     Section { name: "Threads", default: true, write: statistics::threads },
     Section { name: "Stats", default: true, write: statistics::stats },
     Section { name: "Replication", default: true, write: sections::replication },

@@ -159,33 +159,6 @@ fn scripts(scripts: &ScriptFigures, page: &mut Page) {
     page.bytes("used_memory_scripts", of_scripts + of_libraries);
 }
 
-/// There is no persistence yet. Tools ask whether something is being loaded or saved, and alert
-/// when the last attempt failed: the answers are those of a Redis that never saved.
-pub(super) fn persistence(snapshot: &Snapshot<'_>, page: &mut Page) {
-    let uptime = i64::try_from(snapshot.memory.process.uptime_seconds).unwrap_or(0);
-    let started = snapshot.worker.turn.unix_ms.div_euclid(1000).saturating_sub(uptime);
-    page.zeros(&["loading", "async_loading"]);
-    // Nothing is ever forked, so nothing is copied for a child.
-    page.zeros(&["current_cow_peak", "current_cow_size", "current_cow_size_age"]);
-    page.line("current_fork_perc", "0.00");
-    page.zeros(&["current_save_keys_processed", "current_save_keys_total"]);
-    page.line("rdb_changes_since_last_save", snapshot.node.changes());
-    page.zeros(&["rdb_bgsave_in_progress"]);
-    page.line("rdb_last_save_time", started);
-    page.line("rdb_last_bgsave_status", "ok");
-    page.line("rdb_last_bgsave_time_sec", -1);
-    page.line("rdb_current_bgsave_time_sec", -1);
-    page.zeros(&["rdb_saves", "rdb_last_cow_size", "rdb_last_load_keys_expired"]);
-    page.zeros(&["rdb_last_load_keys_loaded", "aof_enabled", "aof_rewrite_in_progress"]);
-    page.zeros(&["aof_rewrite_scheduled"]);
-    page.line("aof_last_rewrite_time_sec", -1);
-    page.line("aof_current_rewrite_time_sec", -1);
-    page.line("aof_last_bgrewrite_status", "ok");
-    page.line("aof_last_write_status", "ok");
-    page.zeros(&["aof_rewrites", "aof_rewrites_consecutive_failures", "aof_last_cow_size"]);
-    page.zeros(&["module_fork_in_progress", "module_fork_last_cow_size"]);
-}
-
 /// There is no replication yet: a master that nobody follows, as Redis shows it. The run's own
 /// number is as good a replication id as any for a history that nobody shares.
 pub(super) fn replication(snapshot: &Snapshot<'_>, page: &mut Page) {

@@ -15,6 +15,7 @@
 //! compression needs them in one piece.
 
 mod packed;
+pub mod parts;
 pub(super) mod stream;
 
 use ds::list::ChunkRef;

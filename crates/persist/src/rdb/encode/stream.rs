@@ -17,7 +17,7 @@
 
 use ds::Stream;
 use ds::packed::Encoded;
-use ds::stream::{ChunkEntry, ChunkRef, Consumer, Group, Id};
+use ds::stream::{ChunkEntry, ChunkRef, Consumer, Group, Head, Id, Pending};
 
 use super::Encoder;
 use super::packed::{LISTPACK_END, listpack_header};
@@ -75,12 +75,7 @@ impl Encoder {
         for chunk in log.chunk_refs() {
             self.stream_chunk(chunk, out)?;
         }
-        length::write(out, log.len())?;
-        write_id(log.last_id, out)?;
-        write_id(log.first_id().unwrap_or(Id::MIN), out)?;
-        write_id(log.max_deleted_id, out)?;
-        length::write(out, log.entries_added)?;
-        length::write(out, stream.groups.len() as u64)?;
+        write_head(&stream.head(), out)?;
         for (name, group) in stream.groups.iter() {
             self.group(name, group, out)?;
         }
@@ -118,14 +113,9 @@ impl Encoder {
 
     fn group<S: Sink>(&mut self, name: &[u8], group: &Group, out: &mut S) -> Result<(), S::Error> {
         self.string(name, out)?;
-        write_id(group.last_id, out)?;
-        // -1, when it is not known, is the highest length.
-        length::write(out, group.entries_read as u64)?;
-        length::write(out, group.pending_len() as u64)?;
+        write_group_head(group.last_id, group.entries_read, group.pending_len(), out)?;
         for (id, pending) in group.pending_range(Id::MIN..=Id::MAX) {
-            out.put(&raw_id(id))?;
-            out.put(&pending.delivered_ms.to_le_bytes())?;
-            length::write(out, pending.deliveries as u64)?;
+            write_pending(id, *pending, out)?;
         }
         length::write(out, group.consumers().len() as u64)?;
         group.consumers().try_for_each(|consumer| self.consumer(consumer, out))
@@ -133,11 +123,54 @@ impl Encoder {
 
     fn consumer<S: Sink>(&mut self, consumer: &Consumer, out: &mut S) -> Result<(), S::Error> {
         self.string(consumer.name(), out)?;
-        out.put(&consumer.seen_ms.to_le_bytes())?;
-        out.put(&consumer.active_ms.to_le_bytes())?;
-        length::write(out, consumer.pending_len() as u64)?;
+        write_consumer(consumer.seen_ms, consumer.active_ms, consumer.pending_len(), out)?;
         consumer.pending_ids(Id::MIN..=Id::MAX).try_for_each(|id| out.put(&raw_id(id)))
     }
+}
+
+/// What stands behind the chunks.
+pub(super) fn write_head<S: Sink>(head: &Head, out: &mut S) -> Result<(), S::Error> {
+    length::write(out, head.len)?;
+    write_id(head.last_id, out)?;
+    write_id(head.first_id, out)?;
+    write_id(head.max_deleted_id, out)?;
+    length::write(out, head.entries_added)?;
+    length::write(out, head.groups as u64)
+}
+
+/// What stands behind a group's name, before what is pending in it.
+pub(super) fn write_group_head<S: Sink>(
+    last_id: Id,
+    entries_read: i64,
+    pending: usize,
+    out: &mut S,
+) -> Result<(), S::Error> {
+    write_id(last_id, out)?;
+    // -1, when it is not known, is the highest length.
+    length::write(out, entries_read as u64)?;
+    length::write(out, pending as u64)
+}
+
+pub(super) fn write_pending<S: Sink>(
+    id: Id,
+    pending: Pending,
+    out: &mut S,
+) -> Result<(), S::Error> {
+    out.put(&raw_id(id))?;
+    out.put(&pending.delivered_ms.to_le_bytes())?;
+    length::write(out, pending.deliveries as u64)
+}
+
+/// What stands behind a consumer's name, before what is pending of it.
+pub(super) fn write_consumer<S: Sink>(
+    seen_ms: i64,
+    active_ms: i64,
+    pending: usize,
+    out: &mut S,
+) -> Result<(), S::Error> {
+    out.put(&seen_ms.to_le_bytes())?;
+    out.put(&active_ms.to_le_bytes())?;
+    length::write(out, pending as u64)
 }
 
 fn write_id<S: Sink>(id: Id, out: &mut S) -> Result<(), S::Error> {
@@ -146,6 +179,6 @@ fn write_id<S: Sink>(id: Id, out: &mut S) -> Result<(), S::Error> {
 }
 
 /// An identifier as 16 bytes.
-fn raw_id(id: Id) -> [u8; 16] {
+pub(super) fn raw_id(id: Id) -> [u8; 16] {
     (u128::from(id.ms) << 64 | u128::from(id.seq)).to_be_bytes()
 }

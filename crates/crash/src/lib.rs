@@ -1,0 +1,180 @@
+//! Rounds in which a server is killed at a random moment while writers remember what it has
+//! acknowledged, and is started again on the same files.
+//!
+//! ```text
+//!   start -> check what was acknowledged -> write, rewrite, change policy -> kill -9 -> start ...
+//! ```
+//!
+//! What is checked: of each writer's commands all that were acknowledged are there, and of those
+//! that were sent and not acknowledged a beginning; what a transaction or script wrote is there
+//! whole or not at all. A [`Fault`] spoils the files between two rounds: it has to be found.
+
+#![forbid(unsafe_code)]
+
+mod connection;
+mod process;
+mod writer;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use connection::Connection;
+use process::Process;
+use writer::{Sent, Writer};
+
+/// What spoils the files of a server that was killed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The last commands are lost.
+    Forget,
+    /// A half of a transaction has come by.
+    Tear,
+}
+
+impl Fault {
+    /// All of them, by their names.
+    pub const NAMES: &'static [(&'static str, Self)] =
+        &[("forget", Self::Forget), ("tear", Self::Tear)];
+}
+
+/// What to run.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The program and its first arguments.
+    pub program: Vec<String>,
+    /// How often the server is killed.
+    pub rounds: u32,
+    /// Where the random numbers begin; when threads meet differs all the same.
+    pub seed: u64,
+    /// Clients that write.
+    pub writers: usize,
+    /// The longest time between a start and its kill.
+    pub round_max: Duration,
+    /// What spoils the files between two rounds.
+    pub fault: Option<Fault>,
+}
+
+/// What came of a run.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// Times the server was killed.
+    pub kills: u32,
+    /// Commands and transactions that were acknowledged.
+    pub acknowledged: u64,
+    /// Those that were sent and not acknowledged, and were there nevertheless.
+    pub kept: u64,
+    /// Rewrites that were asked for.
+    pub rewrites: u32,
+    /// What must not be.
+    pub failures: Vec<String>,
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kills, acknowledged, kept, rewrites, failures } = self;
+        writeln!(
+            f,
+            "{kills} kills, {rewrites} rewrites, {acknowledged} writes acknowledged, {kept} kept \
+             that were not"
+        )?;
+        failures.iter().try_for_each(|failure| writeln!(f, "FAILED: {failure}"))
+    }
+}
+
+/// Runs the rounds of a plan, up to the first failure.
+///
+/// # Errors
+/// When the server cannot be started or its files cannot be changed.
+pub fn run(plan: &Plan) -> Result<Report, String> {
+    let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+    let mut random = fastrand::Rng::with_seed(plan.seed);
+    let mut writers: Vec<Sent> = (0..plan.writers).map(|_| Sent::default()).collect();
+    let mut report = Report::default();
+    for round in 0..=plan.rounds {
+        let always = random.bool();
+        let threads = random.usize(1..=4);
+        let mut server = Process::start(&plan.program, folder.path(), always, threads)?;
+        let mut client = server.connect()?;
+        for (number, sent) in writers.iter_mut().enumerate() {
+            match sent.check(number, &mut client) {
+                Ok(kept) => report.kept += kept,
+                Err(failure) => report.failures.push(format!(
+                    "round {round}, {threads} threads, {}: {failure}",
+                    if always { "always" } else { "everysec" }
+                )),
+            }
+        }
+        if !report.failures.is_empty() || round == plan.rounds {
+            break;
+        }
+        report.rewrites +=
+            write_and_kill(plan, &mut server, &mut client, &mut writers, &mut random);
+        report.kills += 1;
+        if let Some(fault) = plan.fault {
+            spoil(folder.path(), fault)?;
+        }
+    }
+    report.acknowledged = writers.iter().map(Sent::acknowledged).sum();
+    Ok(report)
+}
+
+/// Has the writers write until the server is killed. Returns how many rewrites were asked for.
+fn write_and_kill(
+    plan: &Plan,
+    server: &mut Process,
+    client: &mut Connection,
+    writers: &mut [Sent],
+    random: &mut fastrand::Rng,
+) -> u32 {
+    let is_over = AtomicBool::new(false);
+    let mut rewrites = 0;
+    let address = server.address();
+    let connections: Vec<_> = writers.iter().map(|_| Connection::open(address)).collect();
+    thread::scope(|scope| {
+        for ((number, sent), connection) in writers.iter_mut().enumerate().zip(connections) {
+            let Ok(connection) = connection else { continue };
+            let (is_over, seed) = (&is_over, random.u64(..));
+            scope.spawn(move || Writer::new(number, connection, sent, seed).run(is_over));
+        }
+        let length = plan.round_max.mul_f64(random.f64());
+        if random.bool() {
+            thread::sleep(length / 2);
+            rewrites += u32::from(client.ask(&[b"BGREWRITEAOF"]).is_ok());
+        }
+        if random.u32(0..4) == 0 {
+            let policy: &[u8] = if random.bool() { b"always" } else { b"everysec" };
+            let _ = client.ask(&[b"CONFIG", b"SET", b"appendfsync", policy]);
+        }
+        thread::sleep(length / 2);
+        server.kill();
+        is_over.store(true, Ordering::Relaxed);
+    });
+    rewrites
+}
+
+/// Spoils the files of a server.
+fn spoil(folder: &Path, fault: Fault) -> Result<(), String> {
+    let failed = |error: std::io::Error| error.to_string();
+    let directory = folder.join("appendonlydir");
+    let entries = std::fs::read_dir(&directory).map_err(failed)?;
+    let mut files: Vec<PathBuf> =
+        entries.map(|entry| Ok(entry?.path())).collect::<Result<_, _>>().map_err(failed)?;
+    files.sort();
+    let ends_with = |file: &&PathBuf, end: &str| file.to_string_lossy().ends_with(end);
+    for ring in files.iter().filter(|file| ends_with(file, ".log")) {
+        std::fs::remove_file(ring).map_err(failed)?;
+    }
+    let manifest = files.iter().find(|file| ends_with(file, ".aof.manifest"));
+    let text = std::fs::read_to_string(manifest.ok_or("no manifest")?).map_err(failed)?;
+    let last = text.lines().filter_map(|line| line.split(' ').nth(1)).next_back();
+    let path = directory.join(last.ok_or("no file in the manifest")?);
+    let mut bytes = std::fs::read(&path).map_err(failed)?;
+    match fault {
+        Fault::Forget => bytes.truncate(bytes.len() / 2),
+        Fault::Tear => bytes.extend(connection::encode(&[b"INCR", b"tx:a:0"])),
+    }
+    std::fs::write(&path, bytes).map_err(failed)
+}

@@ -1,0 +1,152 @@
+//! A client that writes and remembers what was acknowledged.
+//!
+//! A writer has a counter and a list to which each value of the counter is pushed, by a transaction
+//! or a script; and three more counters, which one transaction increments together.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::connection::{Connection, Reply, encode};
+
+/// Requests sent at once.
+const BATCH_MAX: u64 = 20;
+/// Both writes of a step, as a script.
+const SCRIPT: &[u8] = b"redis.call('SET', KEYS[1], ARGV[1]) redis.call('RPUSH', KEYS[2], ARGV[1])";
+
+/// What a writer has sent, and what of it was acknowledged.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sent {
+    steps: Counter,
+    transfers: Counter,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Counter {
+    sent: u64,
+    acknowledged: u64,
+}
+
+impl Counter {
+    /// Compares with what is there, and goes on from that. Returns how much more is there than was
+    /// acknowledged.
+    fn check(&mut self, what: &str, found: u64) -> Result<u64, String> {
+        let Self { sent, acknowledged } = *self;
+        if !(acknowledged..=sent).contains(&found) {
+            return Err(format!("{what} {found}: {acknowledged} acknowledged, {sent} sent"));
+        }
+        (self.sent, self.acknowledged) = (found, found);
+        Ok(found - acknowledged)
+    }
+}
+
+fn keys(number: usize) -> [Vec<u8>; 5] {
+    let key = |name: &str| format!("{name}:{number}").into_bytes();
+    [key("step"), key("list"), key("tx:a"), key("tx:b"), key("tx:c")]
+}
+
+impl Sent {
+    /// Commands that were acknowledged.
+    pub fn acknowledged(&self) -> u64 {
+        self.steps.acknowledged + self.transfers.acknowledged
+    }
+
+    /// Checks what is there after a start. Returns how much of it was not acknowledged.
+    ///
+    /// # Errors
+    /// What must not be.
+    pub fn check(&mut self, number: usize, client: &mut Connection) -> Result<u64, String> {
+        let [step, list, a, b, c] = keys(number);
+        let ask = |client: &mut Connection, args: &[&[u8]]| {
+            client.ask(args).map_err(|error| format!("{number}: {error}"))
+        };
+        let found = ask(client, &[b"GET", &step])?.number();
+        let kept = self.steps.check(&format!("the counter of writer {number} is"), found)?;
+        let len = ask(client, &[b"LLEN", &list])?.number();
+        let last = ask(client, &[b"LINDEX", &list, b"-1"])?.number();
+        if (len, last) != (found, found) {
+            return Err(format!("writer {number}: {found} steps, {len} elements, the last {last}"));
+        }
+        let counters = ask(client, &[b"MGET", &a, &b, &c])?;
+        let Reply::Array(Some(counters)) = counters else { return Err(format!("{counters:?}")) };
+        let counters: Vec<u64> = counters.iter().map(Reply::number).collect();
+        if counters.iter().any(|counter| *counter != counters[0]) {
+            return Err(format!("writer {number}: a transaction is not whole: {counters:?}"));
+        }
+        let transfers = format!("the transactions of writer {number} are");
+        Ok(kept + self.transfers.check(&transfers, counters[0])?)
+    }
+}
+
+/// See the module's description.
+pub struct Writer<'a> {
+    keys: [Vec<u8>; 5],
+    connection: Connection,
+    sent: &'a mut Sent,
+    random: fastrand::Rng,
+}
+
+impl<'a> Writer<'a> {
+    /// A writer with a connection of its own.
+    pub fn new(number: usize, connection: Connection, sent: &'a mut Sent, seed: u64) -> Self {
+        let random = fastrand::Rng::with_seed(seed);
+        Self { keys: keys(number), connection, sent, random }
+    }
+
+    /// Writes until the server is gone.
+    pub fn run(mut self, is_over: &AtomicBool) {
+        while !is_over.load(Ordering::Relaxed) {
+            if self.steps().and_then(|()| self.transfer()).is_err() {
+                return;
+            }
+        }
+    }
+
+    fn steps(&mut self) -> io::Result<()> {
+        let count = self.random.u64(1..=BATCH_MAX);
+        let [step, list, ..] = &self.keys;
+        let (mut bytes, mut replies) = (Vec::new(), Vec::new());
+        for _ in 0..count {
+            self.sent.steps.sent += 1;
+            let value = self.sent.steps.sent.to_string().into_bytes();
+            if self.random.bool() {
+                let eval = [&b"EVAL"[..], SCRIPT, b"2", step, list, &value];
+                bytes.extend(encode(&eval));
+                replies.push(1);
+            } else {
+                bytes.extend(encode(&[b"MULTI"]));
+                bytes.extend(encode(&[b"SET", step, &value]));
+                bytes.extend(encode(&[b"RPUSH", list, &value]));
+                bytes.extend(encode(&[b"EXEC"]));
+                replies.push(4);
+            }
+        }
+        self.connection.send(&bytes)?;
+        for replies in replies {
+            self.read(replies)?;
+            self.sent.steps.acknowledged += 1;
+        }
+        Ok(())
+    }
+
+    fn transfer(&mut self) -> io::Result<()> {
+        self.sent.transfers.sent += 1;
+        let [_, _, a, b, c] = &self.keys;
+        let mut bytes = encode(&[b"MULTI"]);
+        [a, b, c].iter().for_each(|key| bytes.extend(encode(&[b"INCR", key])));
+        bytes.extend(encode(&[b"EXEC"]));
+        self.connection.send(&bytes)?;
+        self.read(5)?;
+        self.sent.transfers.acknowledged += 1;
+        Ok(())
+    }
+
+    /// Reads so many replies; an error among them acknowledges nothing.
+    fn read(&mut self, replies: usize) -> io::Result<()> {
+        for _ in 0..replies {
+            if let Reply::Error(text) = self.connection.reply()? {
+                return Err(io::Error::other(text));
+            }
+        }
+        Ok(())
+    }
+}

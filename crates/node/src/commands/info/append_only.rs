@@ -1,0 +1,35 @@
+//! The part of INFO persistence that is about the append-only file.
+
+use super::{Page, Snapshot};
+
+/// The lines that are always there.
+pub(super) fn write(snapshot: &Snapshot<'_>, page: &mut Page) {
+    let figures = snapshot.node.append_only.lock().clone();
+    let steady_ms = snapshot.worker.turn.steady_ms;
+    let status = |ok| if ok { "ok" } else { "err" };
+    let running = figures.rewrite_began_ms.map(|began| (steady_ms - began).max(0) / 1000);
+    page.line("aof_enabled", u8::from(figures.is_enabled));
+    page.line("aof_rewrite_in_progress", u8::from(running.is_some()));
+    page.line("aof_rewrite_scheduled", u8::from(figures.is_rewrite_scheduled));
+    page.line("aof_last_rewrite_time_sec", figures.last_rewrite_seconds.unwrap_or(-1));
+    page.line("aof_current_rewrite_time_sec", running.unwrap_or(-1));
+    page.line("aof_last_bgrewrite_status", status(figures.is_last_rewrite_ok));
+    page.line("aof_rewrites", figures.rewrites);
+    page.line("aof_rewrites_consecutive_failures", figures.rewrites_failed_in_row);
+    page.line("aof_last_write_status", status(figures.is_last_write_ok));
+    page.line("aof_last_cow_size", figures.last_saved_bytes);
+}
+
+/// The lines that are there while the file is written.
+pub(super) fn write_sizes(snapshot: &Snapshot<'_>, page: &mut Page) {
+    let figures = snapshot.node.append_only.lock().clone();
+    if !figures.is_enabled {
+        return;
+    }
+    page.line("aof_current_size", figures.current_bytes);
+    page.line("aof_base_size", figures.base_bytes);
+    page.line("aof_pending_rewrite", u8::from(figures.is_rewrite_scheduled));
+    page.line("aof_buffer_length", figures.buffered_bytes);
+    page.line("aof_pending_bio_fsync", figures.pending_syncs);
+    page.line("aof_delayed_fsync", figures.delayed_syncs);
+}

@@ -1,0 +1,89 @@
+//! INFO PERSISTENCE: RDB files, the append-only file, and loading.
+
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+
+use super::{Page, Snapshot, append_only};
+use crate::persistence::snapshots::Ended;
+use crate::persistence::{Purpose, SnapshotFigures};
+
+fn value(count: &AtomicU64) -> u64 {
+    count.load(Ordering::Relaxed)
+}
+
+fn status(ended: Option<Ended>) -> &'static str {
+    if ended.is_none_or(|ended| ended.is_ok) { "ok" } else { "err" }
+}
+
+fn seconds(ms: Option<i64>) -> i64 {
+    ms.map_or(-1, |ms| ms / 1000)
+}
+
+fn percent(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { 100.0 * part as f64 / whole as f64 }
+}
+
+pub(super) fn write(snapshot: &Snapshot<'_>, page: &mut Page) {
+    let node = snapshot.node;
+    let (figures, progress) = (node.snapshots.figures.lock().clone(), &node.snapshots.progress);
+    page.line("loading", u8::from(node.is_loading()));
+    page.zeros(&["async_loading"]);
+    let is_running = figures.running.is_some();
+    let while_running = |count: &AtomicU64| if is_running { value(count) } else { 0 };
+    // Nothing is forked: this is what was saved before it changed, and has not been written yet.
+    page.line("current_cow_peak", while_running(&progress.saved_bytes_peak));
+    page.line("current_cow_size", while_running(&progress.saved_bytes));
+    page.zeros(&["current_cow_size_age"]);
+    let (keys, keys_total) = (while_running(&progress.keys), while_running(&progress.keys_total));
+    page.line("current_fork_perc", format_args!("{:.2}", percent(keys, keys_total)));
+    page.line("current_save_keys_processed", keys);
+    page.line("current_save_keys_total", keys_total);
+    rdb(snapshot, &figures, page);
+    append_only::write(snapshot, page);
+    page.zeros(&["module_fork_in_progress", "module_fork_last_cow_size"]);
+    append_only::write_sizes(snapshot, page);
+    if node.is_loading() {
+        loading(snapshot, page);
+    }
+}
+
+fn rdb(snapshot: &Snapshot<'_>, figures: &SnapshotFigures, page: &mut Page) {
+    let running = |purpose| figures.running.filter(|running| running.purpose == purpose);
+    let background = running(Purpose::Background);
+    page.line("rdb_changes_since_last_save", snapshot.node.unsaved_changes());
+    page.line("rdb_bgsave_in_progress", u8::from(background.is_some()));
+    page.line("rdb_last_save_time", figures.last_save_unix);
+    page.line("rdb_last_bgsave_status", status(figures.last_background));
+    page.line(
+        "rdb_last_bgsave_time_sec",
+        seconds(figures.last_background.map(|ended| ended.took_ms)),
+    );
+    let now_ms = snapshot.worker.turn.steady_ms;
+    page.line(
+        "rdb_current_bgsave_time_sec",
+        seconds(background.map(|running| now_ms - running.began_ms)),
+    );
+    page.line("rdb_saves", figures.saves);
+    page.line("rdb_last_cow_size", figures.last_saved_bytes);
+    let (loaded, expired) = figures.loaded;
+    page.line("rdb_last_load_keys_expired", expired);
+    page.line("rdb_last_load_keys_loaded", loaded);
+    page.line("weft_backup_in_progress", u8::from(running(Purpose::Backup).is_some()));
+    page.line("weft_last_backup_status", status(figures.last_backup));
+    page.line("weft_backups", figures.backups);
+}
+
+fn loading(snapshot: &Snapshot<'_>, page: &mut Page) {
+    let progress = &snapshot.node.snapshots.loading;
+    let began = AtomicI64::load(&progress.began_unix, Ordering::Relaxed);
+    let (bytes, total) = (value(&progress.bytes), value(&progress.bytes_total));
+    let done = percent(bytes, total);
+    let passed = snapshot.worker.turn.unix_ms.div_euclid(1000) - began;
+    page.line("loading_start_time", began);
+    page.line("loading_total_bytes", total);
+    page.line("loading_rdb_used_mem", value(&progress.writer_used_bytes));
+    page.line("loading_loaded_bytes", bytes);
+    page.line("loading_loaded_perc", format_args!("{done:.2}"));
+    let left = if done > 0.0 { passed as f64 * (100.0 - done) / done } else { 1.0 };
+    page.line("loading_eta_seconds", left as i64);
+    page.line("weft_loading_loaded_keys", value(&progress.keys));
+}

@@ -1,0 +1,147 @@
+//! When and how the keyspace is saved: `save` and what belongs to it.
+
+use base::number::parse_i64;
+
+use super::Config;
+use super::parameter::{Reason, Special, WRONG_NUMBER, parse_text};
+
+/// A point of `save`: after so many seconds, if so many keys have changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SavePoint {
+    /// Seconds since the last save.
+    pub seconds: u32,
+    /// Changes since then.
+    pub changes: u32,
+}
+
+/// What parameters say of RDB files; each field is called as its parameter.
+#[derive(Clone, Debug)]
+#[allow(missing_docs)]
+pub struct Saving {
+    /// When the keyspace is saved by itself. None: never.
+    pub save: Vec<SavePoint>,
+    /// A line or option has named points, and further ones are added to them.
+    points_given: bool,
+    pub dbfilename: String,
+    pub rdbcompression: bool,
+    pub rdbchecksum: bool,
+    pub rdb_save_incremental_fsync: bool,
+    pub stop_writes_on_bgsave_error: bool,
+    pub bgsave_cpulist: String,
+    pub rdb_del_sync_files: bool,
+    /// Microseconds for each key, or one after so many keys when negative.
+    pub rdb_key_save_delay: i64,
+    pub key_load_delay: i64,
+}
+
+impl Default for Saving {
+    fn default() -> Self {
+        let points = [(3600, 1), (300, 100), (60, 10_000)];
+        let points = points.map(|(seconds, changes)| SavePoint { seconds, changes });
+        Self {
+            save: points.to_vec(),
+            points_given: false,
+            dbfilename: "dump.rdb".to_owned(),
+            rdbcompression: true,
+            rdbchecksum: true,
+            rdb_save_incremental_fsync: true,
+            stop_writes_on_bgsave_error: true,
+            bgsave_cpulist: String::new(),
+            rdb_del_sync_files: false,
+            rdb_key_save_delay: 0,
+            key_load_delay: 0,
+        }
+    }
+}
+
+impl Eq for Saving {}
+
+/// What is said counts, and not from where.
+impl PartialEq for Saving {
+    fn eq(&self, other: &Self) -> bool {
+        let numbers = |own: &Self| (own.rdb_key_save_delay, own.key_load_delay);
+        let flags = |own: &Self| {
+            (
+                own.rdbcompression,
+                own.rdbchecksum,
+                own.rdb_save_incremental_fsync,
+                own.stop_writes_on_bgsave_error,
+            )
+        };
+        (&self.save, &self.dbfilename, &self.bgsave_cpulist, self.rdb_del_sync_files)
+            == (&other.save, &other.dbfilename, &other.bgsave_cpulist, other.rdb_del_sync_files)
+            && numbers(self) == numbers(other)
+            && flags(self) == flags(other)
+    }
+}
+
+impl Saving {
+    /// The points that come next replace those that there are.
+    pub(super) fn begin_points(&mut self) {
+        self.points_given = false;
+    }
+}
+
+/// `save`: pairs of seconds and changes, or an empty argument for none. In files, the first line
+/// replaces the default and the others add to it.
+pub(super) const SAVE: Special = Special {
+    print: print_points,
+    read: read_points,
+    lines: point_lines,
+    form: "seconds changes ...",
+};
+
+fn print_points(config: &Config) -> String {
+    let points = config.saving.save.iter();
+    let points = points.map(|SavePoint { seconds, changes }| format!("{seconds} {changes}"));
+    points.collect::<Vec<_>>().join(" ")
+}
+
+fn point_lines(config: &Config) -> Vec<String> {
+    let points = print_points(config);
+    vec![if points.is_empty() { "\"\"".to_owned() } else { points }]
+}
+
+fn read_points(config: &mut Config, args: &[Vec<u8>]) -> Result<(), Reason> {
+    const INVALID: &str = "Invalid save parameters";
+    let args = if matches!(args, [only] if only.is_empty()) { &[] } else { args };
+    let number = |arg: &[u8], min: i64| {
+        let number = parse_i64(arg).filter(|number| *number >= min);
+        number.and_then(|number| u32::try_from(number).ok()).ok_or(INVALID)
+    };
+    let (pairs, rest) = args.as_chunks::<2>();
+    if !rest.is_empty() {
+        return Err(INVALID.into());
+    }
+    let points = pairs.iter().map(|[seconds, changes]| {
+        Ok(SavePoint { seconds: number(seconds, 1)?, changes: number(changes, 0)? })
+    });
+    let points = points.collect::<Result<Vec<_>, &str>>()?;
+    let saving = &mut config.saving;
+    if !saving.points_given || points.is_empty() {
+        saving.save.clear();
+    }
+    saving.points_given = true;
+    saving.save.extend(points);
+    Ok(())
+}
+
+/// `dbfilename`: a name without a folder.
+pub(super) const FILENAME: Special = Special {
+    print: |config| config.saving.dbfilename.clone(),
+    read: |config, args| {
+        let [arg] = args else { return Err(WRONG_NUMBER.into()) };
+        let name = parse_text(arg)?;
+        if name.contains('/') {
+            return Err("dbfilename can't be a path, just a filename".into());
+        }
+        config.saving.dbfilename = name;
+        Ok(())
+    },
+    lines: |config| {
+        let mut out = Vec::new();
+        base::quote::push_quoted(&mut out, config.saving.dbfilename.as_bytes());
+        vec![String::from_utf8_lossy(&out).into_owned()]
+    },
+    form: "name",
+};

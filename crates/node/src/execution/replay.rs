@@ -1,0 +1,221 @@
+//! Commands from the log, executed anew: when an append-only file is loaded.
+//!
+//! They are executed as a client's are, on the same handlers and shards, by a session that may do
+//! everything. What differs is what the log has decided before: nothing is evicted, no limit of
+//! length counts, nothing has expired that the log does not remove, and nobody is told of what they
+//! reply. They leave no effects and are not counted among the commands of clients.
+//!
+//! What it does not know: transactions. Who reads a log hands over their commands when it has seen
+//! the end.
+
+use std::sync::Arc;
+
+use acl::User;
+use command::Flags;
+use resp::{Args, Out, Reply};
+use script::RestorePolicy;
+use store::Time;
+
+use crate::blocking;
+use crate::clients::record::ClientRecord;
+use crate::clients::session::Session;
+use crate::clients::users::context_of;
+use crate::config::{Config, IO_THREADS_MAX, NotifiedEvents};
+use crate::execution::call::{call_data, call_without_blocking};
+use crate::execution::executor::Executor;
+use crate::execution::outcome::Outcome;
+use crate::execution::request::Request;
+use crate::execution::scope::{ExecutionScope, Extent};
+use crate::execution::table::{Call, Entry};
+use crate::execution::worker::Worker;
+use crate::host::{GatedHost, Host, ShardLocks};
+use crate::node::{Node, PAUSE_FOR_EVER};
+use crate::stats::counters::ThreadCounters;
+
+/// The number by which it counts keys and memory: behind those of all threads.
+const THREAD: usize = IO_THREADS_MAX as usize + 32;
+/// Memory for replies that is kept from command to command.
+const OUT_KEPT_BYTES_MAX: usize = 64 * 1024;
+
+/// Executes commands from a log; see the module's description.
+#[derive(Debug)]
+pub struct Replayer {
+    worker: Worker,
+    session: Session,
+    out: Out,
+}
+
+/// What came of a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Replayed {
+    /// It replied.
+    Done,
+    /// It replied this error.
+    Failed(Vec<u8>),
+    /// There is no such command.
+    Unknown,
+    /// It did nothing, because commands are paused or its shards are in use: it is to be tried
+    /// again.
+    Later,
+    /// It did nothing, because the server goes down.
+    ShutDown,
+}
+
+impl Replayer {
+    /// A session for the commands of one log.
+    pub fn new(node: &Arc<Node>, seed: u64, tsc_per_micro: f64) -> Self {
+        let mut worker = Worker::new(Arc::clone(node), 0, node.table, seed, tsc_per_micro);
+        worker.turn.keys = node.key_counts.of_thread(THREAD);
+        worker.turn.replay();
+        worker.memory = node.used_memory.of_thread(THREAD);
+        worker.stats = Arc::new(ThreadCounters::new(node.table.entries().len()));
+        worker.config = Arc::new(Config {
+            proto_max_bulk_len: u64::MAX,
+            notify_keyspace_events: NotifiedEvents::default(),
+            ..Config::clone(&node.config())
+        });
+        worker.turn.effects.set_notified(worker.config.notify_keyspace_events.classes());
+        let record = ClientRecord::new(0, ("".into(), "".into()), -1, 0, 0);
+        let session = Session::new(Arc::new(record), &node.users);
+        let mut replayer = Self { worker, session, out: Out::default() };
+        replayer.follow_users();
+        replayer
+    }
+
+    fn follow_users(&mut self) {
+        let users = &self.worker.node.users;
+        let user = Arc::new(User::unrestricted_default(context_of(&self.worker.config)));
+        self.session.log_in(user, users.generation(), users);
+    }
+
+    /// The database that is selected.
+    pub fn database(&self) -> usize {
+        self.session.db
+    }
+
+    /// Selects a database, as at the beginning of a file.
+    pub fn select(&mut self, database: usize) {
+        self.session.select(database);
+    }
+
+    /// Sets the time of the commands that follow.
+    pub fn set_time(&mut self, time: Time) {
+        self.worker.turn.set_time(time.unix_us);
+        self.worker.turn.steady_ms = time.steady_ms;
+    }
+
+    /// So many keys have come into each database by another way.
+    pub fn add_keys(&mut self, db_keys: &[i64]) {
+        for (number, keys) in (0..).zip(db_keys) {
+            self.worker.turn.keys.add(number, *keys);
+        }
+    }
+
+    /// Loads libraries of functions from their sources.
+    ///
+    /// # Errors
+    /// Why one of them cannot be loaded.
+    pub fn load_functions(
+        &mut self,
+        sources: &[Vec<u8>],
+        policy: RestorePolicy,
+        tsc: &dyn Fn() -> u64,
+        host: &dyn Host,
+    ) -> Result<(), String> {
+        crate::commands::load_sources(&mut self.worker, tsc, host, sources, policy)
+    }
+
+    /// Executes a command, inside the gate.
+    pub fn command<L: ShardLocks>(
+        &mut self,
+        args: Args<'_>,
+        locks: &L,
+        host: &dyn Host,
+    ) -> Replayed {
+        let Some(entry) = self.worker.table.resolve(&args) else { return Replayed::Unknown };
+        if entry.lacks_subcommand(&args) || entry.spec.flags.has(Flags::NOT_QUEUED) {
+            return Replayed::Unknown;
+        }
+        if !entry.spec.accepts(args.len()) {
+            let text = engine::Error::Arity(entry.name.clone()).text();
+            return Replayed::Failed(text);
+        }
+        let hasher = self.worker.turn.hasher;
+        let hash = entry.single_key_hash(&args, |key| hasher.hash(key));
+        let request = Request { entry: Some(entry), args, hash };
+        let outcome = match entry.call {
+            Call::Data(_) | Call::Blocking(_) => self.change(entry, request, locks),
+            _ => {
+                let mut executor = Executor {
+                    worker: &mut self.worker,
+                    session: &mut self.session,
+                    locks,
+                    host: GatedHost::new(host),
+                    out: &mut self.out,
+                };
+                executor.call(entry, request)
+            }
+        };
+        blocking::deliver(&mut self.worker, host);
+        self.came_of(&outcome)
+    }
+
+    /// Executes a command on data, also while commands of clients are paused.
+    fn change<L: ShardLocks>(
+        &mut self,
+        entry: &'static Entry,
+        request: Request<'_>,
+        locks: &L,
+    ) -> Outcome {
+        let Self { worker, session, out } = self;
+        let (db, mut args, mut reply) = (session.db, request.args, Reply::new(out, false));
+        let (admission, extent) = (None, Extent::Keys);
+        let mut scope = ExecutionScope { worker, db, locks, admission, extent };
+        scope.run(entry, request, &mut |worker, shards, hashes| {
+            let (worker, held) = ((worker, db), (shards, hashes));
+            match entry.call {
+                Call::Data(handler) => call_data(handler, worker, held, &mut args, &mut reply),
+                Call::Blocking(handler) => {
+                    call_without_blocking(handler, worker, held, &mut args, &mut reply)
+                }
+                _ => Outcome::Failed,
+            }
+        })
+    }
+
+    fn came_of(&mut self, outcome: &Outcome) -> Replayed {
+        let failed = outcome.has_failed();
+        self.worker.error_counted = false;
+        self.worker.wake_receivers();
+        if self.worker.turn.lazy_free.is_much() {
+            self.worker.turn.lazy_free.clear();
+        }
+        let text = self.out.bytes.strip_prefix(b"-").filter(|_| failed);
+        let text = text.map(|text| text.trim_ascii_end().to_vec());
+        self.out.clear_to(OUT_KEPT_BYTES_MAX);
+        if outcome.is_later() {
+            let pause = self.worker.node.pause.load(std::sync::atomic::Ordering::Acquire);
+            self.follow_users();
+            return if pause == PAUSE_FOR_EVER { Replayed::ShutDown } else { Replayed::Later };
+        }
+        match self.worker.refusal.take() {
+            Some(_) => Replayed::Later,
+            None if failed => Replayed::Failed(text.unwrap_or_default()),
+            None => Replayed::Done,
+        }
+    }
+
+    /// Lets everyone see how much memory is in use, when this thread has taken so many bytes. To be
+    /// called now and then, outside the gate.
+    pub fn publish(&mut self, thread_bytes: i64) {
+        self.worker.end_turn();
+        self.worker.publish_memory(thread_bytes);
+    }
+
+    /// Ends the session: the thread has taken so many bytes in all.
+    pub fn end(mut self, thread_bytes: i64) {
+        self.worker.end_turn();
+        let node = &self.worker.node;
+        node.used_memory.end_thread(&self.worker.memory, thread_bytes);
+    }
+}

@@ -1,0 +1,59 @@
+//! What INFO tells of the append-only file. Whoever writes it keeps this up to date.
+
+/// The state of the append-only file as INFO shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AppendOnlyFigures {
+    /// It is written, or about to be: its first base is being written.
+    pub is_enabled: bool,
+    /// When the rewrite began that is in progress, in milliseconds on the steady scale.
+    pub rewrite_began_ms: Option<i64>,
+    /// A rewrite follows as soon as one can.
+    pub is_rewrite_scheduled: bool,
+    /// Rewrites that were asked for, by BGREWRITEAOF. What was answered is shown until the thread
+    /// that writes knows of it.
+    pub asked: u64,
+    /// Seconds that the last rewrite took.
+    pub last_rewrite_seconds: Option<i64>,
+    /// Whether the last rewrite succeeded.
+    pub is_last_rewrite_ok: bool,
+    /// Rewrites that were begun.
+    pub rewrites: u64,
+    /// Rewrites that have failed since the last one that did not.
+    pub rewrites_failed_in_row: u64,
+    /// Whether what was written last could be written.
+    pub is_last_write_ok: bool,
+    /// Bytes of old state that the last rewrite had to save before they were changed.
+    pub last_saved_bytes: u64,
+    /// Bytes of all files that are loaded.
+    pub current_bytes: u64,
+    /// The same when the last rewrite was over, or at start.
+    pub base_bytes: u64,
+    /// Bytes that wait to be written.
+    pub buffered_bytes: u64,
+    /// Syncs on their way.
+    pub pending_syncs: u64,
+    /// Times that a sync was due while another one was on its way.
+    pub delayed_syncs: u64,
+}
+
+impl Default for AppendOnlyFigures {
+    fn default() -> Self {
+        Self {
+            is_enabled: false,
+            rewrite_began_ms: None,
+            is_rewrite_scheduled: false,
+            asked: 0,
+            last_rewrite_seconds: None,
+            is_last_rewrite_ok: true,
+            rewrites: 0,
+            rewrites_failed_in_row: 0,
+            is_last_write_ok: true,
+            last_saved_bytes: 0,
+            current_bytes: 0,
+            base_bytes: 0,
+            buffered_bytes: 0,
+            pending_syncs: 0,
+            delayed_syncs: 0,
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! What the server knows of its RDB files: when it has saved, whether that went well, what is being
+//! saved or loaded, and when the next save is due. Whoever writes and reads the files keeps this up
+//! to date.
+
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+
+use super::Cause;
+use crate::config::Config;
+use crate::node::Node;
+
+/// After a save has failed, the next try follows after so many milliseconds, or after twice the
+/// time that the last one took.
+const RETRY_MS: i64 = 900;
+
+/// What is refused while saves fail, in Redis's words: clients look for them.
+const NOT_SAVED: &str = "MISCONF Redis is configured to save RDB snapshots, but it's currently \
+    unable to persist to disk. Commands that may modify the data set are disabled, because this \
+    instance is configured to report errors during writes if RDB snapshotting fails \
+    (stop-writes-on-bgsave-error option). Please check the Redis logs for details about the RDB \
+    error.";
+
+/// Why a snapshot is written to a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// SAVE, or the end of the server: somebody waits for it.
+    Save,
+    /// BGSAVE, or `save`.
+    Background,
+    /// WEFT BACKUP.
+    Backup,
+}
+
+/// A snapshot that is being written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Running {
+    /// Why.
+    pub purpose: Purpose,
+    /// When it began, in milliseconds on the steady scale.
+    pub began_ms: i64,
+    /// The changes of the keyspace at its cut.
+    pub changes: u64,
+}
+
+/// How the last one ended of those that nobody waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// Whether the file is whole and has its name.
+    pub is_ok: bool,
+    /// How long it took, in milliseconds.
+    pub took_ms: i64,
+    /// When it ended, in milliseconds on the steady scale.
+    pub at_ms: i64,
+}
+
+/// RDB files as INFO tells of them.
+#[derive(Clone, Debug, Default)]
+pub struct SnapshotFigures {
+    /// The one that is being written.
+    pub running: Option<Running>,
+    /// BGSAVE waits for something else to be over.
+    pub is_scheduled: bool,
+    /// Seconds since 1970 when the last save succeeded, or when the server started.
+    pub last_save_unix: i64,
+    /// The changes of the keyspace that were saved then.
+    pub saved_changes: u64,
+    /// The last save in the background.
+    pub last_background: Option<Ended>,
+    /// The last backup.
+    pub last_backup: Option<Ended>,
+    /// Saves that succeeded.
+    pub saves: u64,
+    /// Backups that succeeded.
+    pub backups: u64,
+    /// The most bytes of old state that the last snapshot held.
+    pub last_saved_bytes: u64,
+    /// Keys that were loaded last, and those that had expired.
+    pub loaded: (u64, u64),
+}
+
+impl SnapshotFigures {
+    /// Whether the last save in the background has failed.
+    pub fn has_failed(&self) -> bool {
+        self.last_background.is_some_and(|ended| !ended.is_ok)
+    }
+}
+
+/// How far a snapshot is.
+#[derive(Debug, Default)]
+pub struct SaveProgress {
+    /// Keys that were visited.
+    pub keys: AtomicU64,
+    /// Keys at the cut.
+    pub keys_total: AtomicU64,
+    /// Bytes of keys that were saved before they changed and have not been written yet.
+    pub saved_bytes: AtomicU64,
+    /// The most of these.
+    pub saved_bytes_peak: AtomicU64,
+}
+
+impl SaveProgress {
+    /// A new snapshot begins.
+    pub fn begin(&self) {
+        for value in [&self.keys, &self.keys_total, &self.saved_bytes, &self.saved_bytes_peak] {
+            value.store(0, Ordering::Relaxed);
+        }
+    }
+}
+
+/// How far loading is.
+#[derive(Debug, Default)]
+pub struct LoadProgress {
+    /// Seconds since 1970 when it began; 0 while nothing is loaded.
+    pub began_unix: AtomicI64,
+    /// Bytes to read in all.
+    pub bytes_total: AtomicU64,
+    /// Bytes that have been read.
+    pub bytes: AtomicU64,
+    /// Keys that have been added.
+    pub keys: AtomicU64,
+    /// Bytes of memory that were in use where the file was written; 0 when it does not tell.
+    pub writer_used_bytes: AtomicU64,
+    /// Set: loading is to end at once.
+    pub cancel: AtomicBool,
+}
+
+impl LoadProgress {
+    /// Loading begins: so many bytes are to be read.
+    pub fn begin(&self, unix_seconds: i64, bytes_total: u64) {
+        for value in [&self.bytes, &self.keys, &self.writer_used_bytes] {
+            value.store(0, Ordering::Relaxed);
+        }
+        self.bytes_total.store(bytes_total, Ordering::Relaxed);
+        self.began_unix.store(unix_seconds, Ordering::Relaxed);
+    }
+
+    /// Loading is over.
+    pub fn end(&self) {
+        self.began_unix.store(0, Ordering::Relaxed);
+    }
+}
+
+/// Everything about RDB files.
+#[derive(Debug, Default)]
+pub struct Snapshots {
+    /// What happened.
+    pub figures: Mutex<SnapshotFigures>,
+    /// The snapshot that is being written, or the last one.
+    pub progress: SaveProgress,
+    /// What is being loaded, or was last.
+    pub loading: LoadProgress,
+    /// Nothing may be executed that reads or changes keys: they are being loaded.
+    is_loading: AtomicBool,
+}
+
+impl Node {
+    /// From here on commands are answered with LOADING, or are not any more. Threads follow at
+    /// their next turn.
+    pub fn set_loading(&self, loading: bool) {
+        self.snapshots.is_loading.store(loading, Ordering::Release);
+        self.follow_change();
+    }
+
+    /// Whether keys are being loaded.
+    pub fn is_loading(&self) -> bool {
+        self.snapshots.is_loading.load(Ordering::Acquire)
+    }
+
+    /// Refuses writes, or does not any more, as the configuration and the last save want it.
+    pub fn follow_saves(&self, config: &Config) {
+        let saving = &config.saving;
+        let refuses = saving.stop_writes_on_bgsave_error
+            && !saving.save.is_empty()
+            && self.snapshots.figures.lock().has_failed();
+        self.refuse_writes(Cause::Snapshot, refuses.then(|| NOT_SAVED.to_owned()));
+    }
+
+    /// Changes of the keyspace that no file has.
+    pub fn unsaved_changes(&self) -> u64 {
+        self.changes().saturating_sub(self.snapshots.figures.lock().saved_changes)
+    }
+
+    /// Why a save is due now, if it is: a point of `save`, one that had to wait, or a new try.
+    pub fn due_save(&self, config: &Config, unix_seconds: i64, steady_ms: i64) -> Option<Due> {
+        let changes = self.changes();
+        let figures = self.snapshots.figures.lock();
+        if figures.running.is_some() || self.is_loading() {
+            return None;
+        }
+        if let Some(ended) = figures.last_background.filter(|ended| !ended.is_ok) {
+            let retry_ms = RETRY_MS.max(2 * ended.took_ms);
+            let is_wanted = !config.saving.save.is_empty() || figures.is_scheduled;
+            return (is_wanted && steady_ms - ended.at_ms >= retry_ms).then_some(Due::Again);
+        }
+        if figures.is_scheduled {
+            return Some(Due::Scheduled);
+        }
+        let changes = changes.saturating_sub(figures.saved_changes);
+        let seconds = unix_seconds - figures.last_save_unix;
+        let point = config.saving.save.iter().find(|point| {
+            changes >= u64::from(point.changes) && seconds > i64::from(point.seconds)
+        });
+        point.map(|point| Due::Point { changes: point.changes, seconds: point.seconds })
+    }
+}
+
+/// Why a save is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Due {
+    /// There were so many changes in so many seconds.
+    Point {
+        /// Changes.
+        changes: u32,
+        /// Seconds.
+        seconds: u32,
+    },
+    /// BGSAVE had to wait.
+    Scheduled,
+    /// The last one has failed.
+    Again,
+}

@@ -1,0 +1,173 @@
+//! Writing a large collection part by part, as a snapshot gives it: the same bytes as of one that
+//! is written whole, but for the order of members.
+
+use std::collections::BTreeMap;
+
+use ds::stream::{self, GroupHead, Handle, Id};
+use store::snapshot::{Head, Part, Shape};
+
+use super::stream::{raw_id, write_consumer, write_group_head, write_head, write_pending};
+use super::{Encoder, distance};
+use crate::Sink;
+use crate::rdb::length;
+use crate::rdb::reader::Attributes;
+use crate::rdb::types::ValueType;
+
+/// A collection of which parts are being written.
+#[derive(Debug)]
+pub struct Parts(Form);
+
+#[derive(Debug)]
+enum Form {
+    Members,
+    /// The earliest expiry of a field.
+    Fields(Option<i64>),
+    Stream(Box<StreamParts>),
+}
+
+#[derive(Debug)]
+struct StreamParts {
+    head: stream::Head,
+    chunks_left: usize,
+    group: Option<OpenGroup>,
+}
+
+/// A group whose consumers follow what is pending in it.
+#[derive(Debug)]
+struct OpenGroup {
+    head: GroupHead,
+    /// What is pending of each consumer.
+    pending: BTreeMap<Handle, Vec<Id>>,
+}
+
+fn value_type(shape: &Shape) -> ValueType {
+    match shape {
+        Shape::Set(_) => ValueType::Set,
+        Shape::SortedSet(_) => ValueType::SortedSet2,
+        Shape::Hash(_, None) => ValueType::Hash,
+        Shape::Hash(_, Some(_)) => ValueType::HashExpiring,
+        Shape::List(_) => ValueType::ListQuicklist2,
+        Shape::Stream(_) => ValueType::Stream3,
+    }
+}
+
+impl Encoder {
+    /// Begins a key with a large collection.
+    ///
+    /// # Errors
+    /// Those of the sink, as everywhere here.
+    pub fn begin<S: Sink>(
+        &mut self,
+        head: &Head,
+        attributes: Attributes,
+        out: &mut S,
+    ) -> Result<Parts, S::Error> {
+        attributes.write(out)?;
+        out.put(&[value_type(&head.shape).number()])?;
+        self.string(&head.key, out)?;
+        let (form, parts) = match head.shape {
+            Shape::Set(len) | Shape::SortedSet(len) => (Form::Members, len),
+            Shape::List(chunks) => (Form::Members, chunks),
+            Shape::Hash(len, earliest) => {
+                if let Some(earliest) = earliest {
+                    out.put(&earliest.to_le_bytes())?;
+                }
+                (Form::Fields(earliest), len)
+            }
+            Shape::Stream(head) => {
+                let parts = StreamParts { head, chunks_left: head.chunks, group: None };
+                (Form::Stream(Box::new(parts)), head.chunks)
+            }
+        };
+        length::write(out, parts as u64)?;
+        match &form {
+            Form::Stream(stream) if parts == 0 => write_head(&stream.head, out)?,
+            _ => {}
+        }
+        Ok(Parts(form))
+    }
+
+    /// Writes a part of the collection that was begun.
+    ///
+    /// # Errors
+    /// See `begin`.
+    pub fn part<S: Sink>(
+        &mut self,
+        parts: &mut Parts,
+        part: Part<'_>,
+        out: &mut S,
+    ) -> Result<(), S::Error> {
+        match (part, &mut parts.0) {
+            (Part::Member(member), _) => self.string(member, out),
+            (Part::Scored(member, score), _) => {
+                self.string(member, out)?;
+                out.put(&score.to_le_bytes())
+            }
+            (Part::Field(field, value), form) => {
+                if let Form::Fields(Some(earliest)) = form {
+                    length::write(out, distance(*earliest, value.expires_at))?;
+                }
+                self.string(field, out)?;
+                self.entry(value.entry, out)
+            }
+            (Part::Chunk(chunk), _) => self.list_node(chunk, out),
+            (Part::Stream(part), Form::Stream(stream)) => self.stream_part(stream, part, out),
+            (Part::Stream(_), _) => Ok(()),
+        }
+    }
+
+    fn stream_part<S: Sink>(
+        &mut self,
+        stream: &mut StreamParts,
+        part: stream::Part<'_>,
+        out: &mut S,
+    ) -> Result<(), S::Error> {
+        match part {
+            stream::Part::Chunk(chunk) => {
+                self.stream_chunk(chunk, out)?;
+                stream.chunks_left = stream.chunks_left.saturating_sub(1);
+                if stream.chunks_left == 0 { write_head(&stream.head, out) } else { Ok(()) }
+            }
+            stream::Part::Group(head) => {
+                self.end_group(stream, out)?;
+                self.string(&head.name, out)?;
+                write_group_head(head.last_id, head.entries_read, head.pending, out)?;
+                stream.group = Some(OpenGroup { head: head.clone(), pending: BTreeMap::new() });
+                Ok(())
+            }
+            stream::Part::Pending(id, pending) => {
+                if let Some(group) = &mut stream.group {
+                    group.pending.entry(pending.consumer).or_default().push(id);
+                }
+                write_pending(id, pending, out)
+            }
+        }
+    }
+
+    fn end_group<S: Sink>(
+        &mut self,
+        stream: &mut StreamParts,
+        out: &mut S,
+    ) -> Result<(), S::Error> {
+        let Some(OpenGroup { head, mut pending }) = stream.group.take() else { return Ok(()) };
+        length::write(out, head.consumers.len() as u64)?;
+        for consumer in &head.consumers {
+            let ids = pending.remove(&consumer.handle).unwrap_or_default();
+            self.string(&consumer.name, out)?;
+            write_consumer(consumer.seen_ms, consumer.active_ms, ids.len(), out)?;
+            ids.iter().try_for_each(|id| out.put(&raw_id(*id)))?;
+        }
+        Ok(())
+    }
+
+    /// Ends the collection that was begun.
+    ///
+    /// # Errors
+    /// See `begin`.
+    pub fn end<S: Sink>(&mut self, parts: Parts, out: &mut S) -> Result<(), S::Error> {
+        match parts.0 {
+            Form::Stream(mut stream) => self.end_group(&mut stream, out),
+            _ => Ok(()),
+        }
+    }
+}

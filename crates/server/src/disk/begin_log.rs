@@ -1,0 +1,146 @@
+//! The append-only file at start: what there is of it is loaded, or its first base is written; then
+//! the log goes on where it ended.
+//!
+//! ```text
+//! files of the manifest -> what a killed process had beyond them, from its ring -> new ring
+//! no files              -> the RDB file, if there is one -> first base          -> new ring
+//! ```
+
+use std::sync::Arc;
+
+use node::config::Config;
+use persist::aof::{Aof, Cut};
+
+use super::append_only::{Caller, disk, names, random_position};
+use super::load_aof::AofLoader;
+use super::log_memory;
+use super::log_ring::LogRing;
+use super::log_thread::LogThread;
+use super::log_writer::LogWriter;
+use super::real_disk::RealDisk;
+use super::rewrite::{Rewrite, RewriteWatch, format_of};
+use super::snapshot_job::SnapshotJob;
+use super::startup::load_rdb_if_any;
+use crate::threads::shared::Shared;
+use crate::{notice, warning};
+
+/// Loads the append-only file, or begins one. Nobody else uses the keyspace.
+///
+/// # Errors
+/// Why the server cannot start.
+pub fn load(shared: &Arc<Shared>) -> Result<LogWriter<RealDisk>, String> {
+    let config = shared.node.config();
+    let disk = disk();
+    let fatal = |error: &dyn std::fmt::Display| format!("Can't open the append-only file: {error}");
+    let mut aof = Aof::open(disk.clone(), names(&config)).map_err(|error| fatal(&error))?;
+    if aof.upgrade_single_file().map_err(|error| fatal(&error))? {
+        let (file, directory) =
+            (&config.append_only.appendfilename, &config.append_only.appenddirname);
+        notice!("Successfully migrated an old-style AOF configuration ({file}) to {directory}");
+    }
+    let mut loader = AofLoader::new(shared, &shared.node.snapshots.loading)?;
+    if aof.manifest().has_no_data() {
+        if let Some(loaded) = load_rdb_if_any(shared)? {
+            loader.take_over(&loaded)?;
+            notice!("The append-only file begins with the data of the RDB file");
+        }
+        loader.end();
+        return begin(shared, aof, &config);
+    }
+    let loaded = loader.load(&aof, &disk)?;
+    let position = loaded.position.unwrap_or_else(random_position);
+    let left = match loaded.position {
+        Some(position) if loaded.is_last_writer => log_memory::left(&config)
+            .and_then(|log| log.commands(position))
+            .filter(|left| left.end > position),
+        _ => None,
+    };
+    let mut writer =
+        LogWriter::resume(aof, position, loaded.bytes_before).map_err(|error| fatal(&error))?;
+    if let Some(left) = left {
+        let from = writer.append_left(&left.bytes, left.end).map_err(|error| fatal(&error))?;
+        loader.load_appended(writer.aof(), from)?;
+        notice!(
+            "The last process was killed: {} bytes of commands come from its log",
+            left.bytes.len()
+        );
+        if left.lost_bytes > 0 {
+            warning!("{} bytes that nobody was answered are dropped", left.lost_bytes);
+        }
+    }
+    loader.end();
+    Ok(writer)
+}
+
+/// Loads the append-only file while it is written: for DEBUG LOADAOF. All that was logged is in it,
+/// the keyspace is empty, and commands of clients are paused.
+///
+/// # Errors
+/// Why it was not loaded, or not all of it.
+pub fn load_again(shared: &Arc<Shared>) -> Result<(), String> {
+    let config = shared.node.config();
+    if shared.node.append_only.lock().rewrite_began_ms.is_some() {
+        return Err("the append-only file is being rewritten".to_owned());
+    }
+    let disk = disk();
+    let aof = Aof::open(disk.clone(), names(&config)).map_err(|error| error.to_string())?;
+    let mut loader = AofLoader::new(shared, &shared.node.snapshots.loading)?;
+    let loaded = loader.forget_functions().and_then(|()| loader.load(&aof, &disk)).map(drop);
+    loader.end();
+    loaded
+}
+
+/// Writes the first base of an append-only file.
+fn begin(
+    shared: &Arc<Shared>,
+    aof: Aof<RealDisk>,
+    config: &Config,
+) -> Result<LogWriter<RealDisk>, String> {
+    let failed =
+        |error: &dyn std::fmt::Display| format!("Can't begin the append-only file: {error}");
+    let cut = Cut { position: random_position(), database: 0 };
+    let mut writer = LogWriter::without_base(aof, cut.position);
+    let (job, ()) = SnapshotJob::begin(shared, || ())
+        .map_err(|_| failed(&"another snapshot is being taken"))?;
+    let format = format_of(config.append_only.aof_use_rdb_preamble);
+    let base = writer.begin_rewrite(cut, format).map_err(|error| failed(&error))?;
+    let rewrite = Rewrite::new(job, base, &shared.node, config);
+    let base = rewrite.run(&RewriteWatch::default()).map_err(|error| failed(&error))?;
+    writer.finish_rewrite(base).map_err(|error| failed(&error))?;
+    notice!("Creating AOF base file on server start");
+    Ok(writer)
+}
+
+/// Starts the thread that writes the log: with a writer and what the threads log into, if there is
+/// an append-only file.
+///
+/// # Errors
+/// When the system refuses a thread.
+pub fn start_thread(
+    shared: &Arc<Shared>,
+    writer: Option<LogWriter<RealDisk>>,
+    ring: Option<Arc<LogRing>>,
+) -> Result<(), String> {
+    let own = Arc::clone(shared);
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let work = move || {
+        let thread = std::thread::current();
+        let (caller, requests) = Caller::new(move || thread.unpark());
+        let started = LogThread::new(&own, writer, (caller.clone(), requests));
+        let (thread, result) = match started {
+            Ok(thread) => (Some(thread), Ok(caller)),
+            Err(error) => (None, Err(error.to_string())),
+        };
+        let _ = sender.send(result);
+        if let Some(thread) = thread {
+            thread.run(ring);
+        }
+    };
+    std::thread::Builder::new()
+        .name("weft-log".to_owned())
+        .spawn(work)
+        .map_err(|error| error.to_string())?;
+    let caller = receiver.recv().map_err(|error| error.to_string())??;
+    shared.append_only.begin(caller);
+    Ok(())
+}

@@ -1,0 +1,364 @@
+//! Loading an append-only file: its base, then what was written since, command by command.
+//!
+//! ```text
+//! manifest -> base: RDB file, loaded on all processors, or commands -> incremental files
+//!          -> what the log of a killed process has behind them
+//! ```
+//!
+//! The commands of a transaction are kept until its EXEC and dropped when there is none. A tail
+//! that a crash has left is dropped and the file ends before it; any other damage ends loading,
+//! with what can be done about it.
+//!
+//! The caller sees to it that nobody uses the keyspace meanwhile.
+
+use std::fmt::Display;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use node::node::PAUSE_FOR_EVER;
+use node::persistence::LoadProgress;
+use node::{Replayed, Replayer};
+use persist::aof::{Aof, Damage, End, Item, LoadFile, Place, ReadError, Reader};
+use persist::disk::{Disk, FileSource};
+use resp::Args;
+use resp::args::Span;
+use script::RestorePolicy;
+use sync::gate::Pass;
+
+use super::load_rdb::{LoadOptions, Loaded, load_rdb};
+use super::real_disk::{RealDisk, RealFile};
+use crate::keyspace::shard_locks::Nobody;
+use crate::process::host::ProcessHost;
+use crate::threads::control::LOAD_PASS;
+use crate::threads::shared::Shared;
+use crate::{notice, warning};
+
+/// Commands between two looks at how far loading is and at whether it is to end.
+const COMMANDS_A_LOOK: u64 = 256;
+/// Lines of the log about commands that fail.
+const COMPLAINTS_MAX: u64 = 10;
+/// Before a command is tried again.
+const PAUSE: Duration = Duration::from_millis(1);
+/// What an error shows of a command's name, in bytes.
+const NAME_BYTES_MAX: usize = 64;
+
+/// What was loaded.
+#[derive(Debug, Default)]
+pub struct LoadedAof {
+    /// The position in the log where the files end, if they tell it.
+    pub position: Option<u64>,
+    /// Whoever wrote that position has written nothing behind it.
+    pub is_last_writer: bool,
+    /// Bytes of the files before the last one.
+    pub bytes_before: u64,
+    /// Commands.
+    pub commands: u64,
+}
+
+/// Loads files into an empty keyspace.
+pub struct AofLoader<'a> {
+    shared: &'a Arc<Shared>,
+    pass: Pass,
+    replayer: Replayer,
+    progress: &'a LoadProgress,
+    /// Bytes of the files before the one that is loaded.
+    bytes_before: u64,
+    /// The transaction that is read.
+    transaction: Option<Vec<Vec<Arc<Vec<u8>>>>>,
+    commands: u64,
+    failed: u64,
+}
+
+impl<'a> AofLoader<'a> {
+    /// A loader on this thread.
+    ///
+    /// # Errors
+    /// When another one is at work.
+    pub fn new(shared: &'a Arc<Shared>, progress: &'a LoadProgress) -> Result<Self, String> {
+        let pass = shared.gate.register_as(LOAD_PASS);
+        let pass = pass.ok_or_else(|| "loading is in progress".to_owned())?;
+        let seed = base::random::entropy_seed();
+        let replayer = Replayer::new(&shared.node, seed, sys::clock::tsc_per_micro());
+        Ok(Self {
+            shared,
+            pass,
+            replayer,
+            progress,
+            bytes_before: 0,
+            transaction: None,
+            commands: 0,
+            failed: 0,
+        })
+    }
+
+    /// Loads all files that a manifest names, and repairs the last one.
+    ///
+    /// # Errors
+    /// Why they cannot be loaded, and what can be done about it.
+    pub fn load(&mut self, aof: &Aof<RealDisk>, disk: &RealDisk) -> Result<LoadedAof, String> {
+        let files = aof.load_files().map_err(|error| fatal(&error))?;
+        let total = files.iter().map(|file| file.bytes).sum();
+        self.progress.begin(sys::clock::unix_micros().div_euclid(1_000_000), total);
+        let mut loaded = LoadedAof::default();
+        for file in &files {
+            loaded.bytes_before = self.bytes_before;
+            let end = self.load_file(file, disk)?;
+            loaded.is_last_writer = end.ends_with_batch || end.commands == 0;
+            loaded.position = match end.log_end {
+                None if end.commands == 0 => file.entry.start_offset,
+                position => position,
+            };
+            self.bytes_before += file.bytes;
+        }
+        if files
+            .last()
+            .is_some_and(|file| file.entry.file_type != persist::aof::FileType::Incremental)
+        {
+            loaded.bytes_before = self.bytes_before;
+        }
+        loaded.commands = self.commands;
+        if self.failed > 0 {
+            warning!("{} commands of the append-only file have failed", self.failed);
+        }
+        Ok(loaded)
+    }
+
+    fn load_file(&mut self, file: &LoadFile<RealFile>, disk: &RealDisk) -> Result<End, String> {
+        let began_us = sys::clock::steady_micros();
+        self.replayer.select(0);
+        let from = match file.begins_with_rdb().map_err(|error| fatal(&error))? {
+            true => self.load_base(file)?,
+            false => 0,
+        };
+        let mut reader =
+            Reader::new(file.file.clone(), from, file.place).map_err(|error| fatal(&error))?;
+        let end = self.replay(&mut reader, file)?;
+        self.transaction = None;
+        self.replayer.publish(sys::allocator::thread_bytes());
+        if let Some(tail) = &end.tail {
+            self.drop_tail(file, tail, &end, disk)?;
+        } else if let Some(repair) = &end.repair {
+            let file = disk.open_to_append(&file.path).map_err(|error| fatal(&error))?;
+            repair.apply(&file).map_err(|error| fatal(&error))?;
+        }
+        let seconds = (sys::clock::steady_micros() - began_us) as f64 / 1e6;
+        let kind = match file.entry.file_type {
+            persist::aof::FileType::Base => "base",
+            _ => "incr",
+        };
+        notice!("DB loaded from {kind} file {}: {seconds:.3} seconds", name_of(file));
+        Ok(end)
+    }
+
+    /// Loads the RDB file that a file begins with. Returns where it ends.
+    fn load_base(&mut self, file: &LoadFile<RealFile>) -> Result<u64, String> {
+        notice!("Reading RDB base file on AOF loading...");
+        let source = FileSource::new(file.file.clone(), 0).map_err(|error| fatal(&error))?;
+        let config = self.shared.node.config();
+        let options = LoadOptions {
+            checks: config.saving.rdbchecksum,
+            now_ms: sys::clock::unix_micros() / 1000,
+            keeps_expired: true,
+            replaces: false,
+            key_delay_us: config.saving.key_load_delay,
+        };
+        let loaded = load_rdb(self.shared, source, options, self.progress).map_err(|error| {
+            format!("Can't load the base file {}: {error}. {}", name_of(file), remedy())
+        })?;
+        self.take_over(&loaded)?;
+        Ok(loaded.bytes)
+    }
+
+    /// Counts what was loaded of an RDB file, and loads its functions.
+    ///
+    /// # Errors
+    /// When functions cannot be loaded.
+    pub fn take_over(&mut self, loaded: &Loaded) -> Result<(), String> {
+        self.replayer.add_keys(&loaded.db_keys);
+        let host = ProcessHost(self.shared);
+        self.replayer
+            .load_functions(&loaded.functions, RestorePolicy::Append, &sys::clock::tsc, &host)
+            .map_err(|why| format!("Functions can't be loaded: {why}"))
+    }
+
+    fn replay(
+        &mut self,
+        reader: &mut Reader<RealFile>,
+        file: &LoadFile<RealFile>,
+    ) -> Result<End, String> {
+        loop {
+            let item = match reader.item() {
+                Ok(item) => item,
+                Err(ReadError::Disk(error)) => return Err(fatal(&error)),
+                Err(ReadError::Damage(damage)) => return Err(damaged(file, &damage)),
+            };
+            match item {
+                Item::Timestamp(_) => {}
+                Item::End(end) => return Ok(end),
+                Item::Command { args, offset } => {
+                    self.command(args, || format!("{} at offset {offset}", name_of(file)))?;
+                    if self.commands.is_multiple_of(COMMANDS_A_LOOK) {
+                        let bytes = self.bytes_before + offset;
+                        self.progress.bytes.store(bytes, Ordering::Relaxed);
+                        let node = &self.shared.node;
+                        let goes_down = node.pause.load(Ordering::Relaxed) == PAUSE_FOR_EVER;
+                        if goes_down || self.progress.cancel.load(Ordering::Relaxed) {
+                            return Err("loading was ended".to_owned());
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Removes all libraries of functions.
+    ///
+    /// # Errors
+    /// When they are in use.
+    pub fn forget_functions(&mut self) -> Result<(), String> {
+        let host = ProcessHost(self.shared);
+        self.replayer.load_functions(&[], RestorePolicy::Flush, &sys::clock::tsc, &host)
+    }
+
+    /// Loads what was appended to the last file behind this offset, from what the log of a process
+    /// that was killed had beyond the file.
+    ///
+    /// # Errors
+    /// See [`load`](Self::load).
+    pub fn load_appended(&mut self, aof: &Aof<RealDisk>, from: u64) -> Result<(), String> {
+        let files = aof.load_files().map_err(|error| fatal(&error))?;
+        let Some(file) = files.last() else { return Ok(()) };
+        let mut reader =
+            Reader::new(file.file.clone(), from, file.place).map_err(|error| fatal(&error))?;
+        self.replay(&mut reader, file).map(drop)
+    }
+
+    /// Takes a command: executes it, or keeps it until its transaction is whole.
+    fn command(&mut self, args: Args<'_>, place: impl Fn() -> String) -> Result<(), String> {
+        let is = |name: &str| args.name().eq_ignore_ascii_case(name.as_bytes());
+        if is("multi") {
+            self.transaction = Some(Vec::new());
+        } else if is("exec") {
+            for owned in self.transaction.take().unwrap_or_default() {
+                let spans: Vec<Span> = (0..owned.len()).map(Span::own).collect();
+                self.execute(Args::new(&[], &spans, &owned), &place)?;
+            }
+        } else if let Some(transaction) = &mut self.transaction {
+            transaction.push(args.to_owned_args());
+        } else {
+            self.execute(args, &place)?;
+        }
+        Ok(())
+    }
+
+    fn execute(&mut self, args: Args<'_>, place: &impl Fn() -> String) -> Result<(), String> {
+        let Self { shared, pass, replayer, .. } = self;
+        let host = ProcessHost(shared);
+        if self.commands.is_multiple_of(COMMANDS_A_LOOK) {
+            let steady_ms = sys::clock::steady_micros() / 1000;
+            replayer.set_time(store::Time { unix_us: sys::clock::unix_micros(), steady_ms });
+            replayer.publish(sys::allocator::thread_bytes());
+        }
+        self.commands += 1;
+        loop {
+            let locks = shared.enter(Some(pass), &Nobody);
+            let replayed = replayer.command(args, &locks, &host);
+            drop(locks);
+            match replayed {
+                Replayed::Done => return Ok(()),
+                Replayed::Later => std::thread::sleep(PAUSE),
+                Replayed::ShutDown => return Err("loading was ended".to_owned()),
+                Replayed::Unknown => {
+                    let name = shown(args.name());
+                    let place = place();
+                    return Err(format!(
+                        "Unknown command '{name}' reading the append only file {place}"
+                    ));
+                }
+                // Commands behind it would go to another database than they did.
+                Replayed::Failed(text) if args.name().eq_ignore_ascii_case(b"select") => {
+                    let text = String::from_utf8_lossy(&text);
+                    return Err(format!("SELECT fails in {}: {text}", place()));
+                }
+                Replayed::Failed(text) => {
+                    self.failed += 1;
+                    if self.failed <= COMPLAINTS_MAX {
+                        let (name, text) = (shown(args.name()), String::from_utf8_lossy(&text));
+                        warning!("The command '{name}' of {} fails: {text}", place());
+                    }
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// Drops what a crash has left at the end of a file, if the configuration allows it.
+    fn drop_tail(
+        &self,
+        file: &LoadFile<RealFile>,
+        tail: &persist::aof::Tail,
+        end: &End,
+        disk: &RealDisk,
+    ) -> Result<(), String> {
+        let (name, offset, dropped) = (name_of(file), tail.offset, tail.dropped);
+        if !self.shared.node.config().append_only.aof_load_truncated {
+            return Err(format!(
+                "Unexpected end of file reading the append only file {name}: {} at offset \
+                 {offset}. You can: 1) Make a backup of your AOF file, then use 'weft check aof \
+                 --fix <filename.manifest>'. 2) Set the 'aof-load-truncated' configuration option \
+                 to yes and restart the server, which drops the last {dropped} bytes.",
+                tail.fault
+            ));
+        }
+        warning!(
+            "!!! Warning: short read while loading the AOF file {name}!!! At offset {offset} {}.",
+            tail.fault
+        );
+        warning!("AOF {name} loaded anyway because aof-load-truncated is enabled");
+        if let Some(repair) = &end.repair {
+            let opened = disk.open_to_append(&file.path).map_err(|error| fatal(&error))?;
+            repair.apply(&opened).map_err(|error| fatal(&error))?;
+            warning!(
+                "Truncating the AOF {name} at offset {}: {dropped} bytes are dropped.",
+                end.valid_to
+            );
+        }
+        Ok(())
+    }
+
+    /// Ends loading.
+    pub fn end(self) {
+        self.replayer.end(sys::allocator::thread_bytes());
+    }
+}
+
+fn name_of(file: &LoadFile<RealFile>) -> String {
+    String::from_utf8_lossy(&file.entry.name).into_owned()
+}
+
+fn shown(name: &[u8]) -> String {
+    name[..name.len().min(NAME_BYTES_MAX)].escape_ascii().to_string()
+}
+
+fn fatal(error: &dyn Display) -> String {
+    format!("Fatal error loading the append-only file: {error}")
+}
+
+fn remedy() -> &'static str {
+    "Make a backup, then use 'weft check aof --fix <filename.manifest>'."
+}
+
+fn damaged(file: &LoadFile<RealFile>, damage: &Damage) -> String {
+    let what = match file.place {
+        Place::Last => "what was safe on the disk once is damaged",
+        Place::BeforeOthers => "another file follows, so it was whole once",
+    };
+    format!(
+        "Bad file format reading the append only file {}: {damage} ({what}; the first {} bytes are \
+         right). {}",
+        name_of(file),
+        damage.valid_to,
+        remedy()
+    )
+}

@@ -1,0 +1,493 @@
+//! Fills the keyspace from an RDB file, on all processors.
+//!
+//! ```text
+//! reader   outline of the file, checksum -> batches of keys with the bytes of their values
+//! workers  batch -> records -> their shards, each under its lock
+//! ```
+//!
+//! The reader reads large values itself, so that their bytes are not copied. Tables get their room
+//! from what the file says of the sizes of databases, as far as so many keys can still come.
+//!
+//! The caller sees to it that nobody uses the keyspace meanwhile. After an error the keyspace has
+//! part of the keys.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, PoisonError};
+use std::thread::ScopedJoinHandle;
+
+use ds::record::Record;
+use node::persistence::LoadProgress;
+use parking_lot::Mutex;
+use persist::rdb::reader::{Attributes, KeyHead, Sizes, Skipped};
+use persist::rdb::{Decoder, Item, Reader, ValueType};
+use persist::{Error, Input, Source};
+use store::{KeyCounts, Limits, Object, Turn};
+
+use super::background::{CountedThread, LOAD_THREADS};
+use super::snapshot_job::delay;
+use crate::threads::shared::Shared;
+
+/// A batch is complete with so many bytes of values, or so many keys.
+const BATCH_BYTES: usize = 256 << 10;
+const BATCH_KEYS: usize = 1024;
+/// Batches that wait for a worker.
+const BATCHES_MAX: usize = 8;
+/// The most workers.
+const WORKERS_MAX: usize = 16;
+/// The reader reads values itself that are said to have so many bytes or elements.
+const LARGE_LEN: u64 = 64 << 10;
+/// A key takes at least so many bytes of a file.
+const KEY_BYTES_MIN: u64 = 4;
+/// How much about itself a file may tell to be kept.
+const AUX_MAX: usize = 64;
+const AUX_BYTES_MAX: usize = 1024;
+/// Keys that workers prefetch the memory of, ahead of adding them.
+const AHEAD: usize = 16;
+
+/// How a file is loaded.
+#[derive(Clone, Copy, Debug)]
+pub struct LoadOptions {
+    /// Whether the checksum must be right: `rdbchecksum`.
+    pub checks: bool,
+    /// The time, in milliseconds since 1970. Keys that expired before are left out.
+    pub now_ms: i64,
+    /// Those are not left out: commands follow that remove them.
+    pub keeps_expired: bool,
+    /// A key that is there already is replaced; otherwise that is an error.
+    pub replaces: bool,
+    /// As [`Pacing::key_delay_us`](super::snapshot_job::Pacing), for `key-load-delay`.
+    pub key_delay_us: i64,
+}
+
+/// What was loaded.
+#[derive(Debug, Default)]
+pub struct Loaded {
+    /// Keys.
+    pub keys: u64,
+    /// Keys that had expired.
+    pub expired: u64,
+    /// Keys whose collections have no elements, as old servers wrote them.
+    pub empty: u64,
+    /// The sources of libraries of functions, which are for the caller to load.
+    pub functions: Vec<Vec<u8>>,
+    /// What the file tells about itself.
+    pub aux: Vec<(String, String)>,
+    /// Modules whose data were left out.
+    pub modules: BTreeSet<String>,
+    /// Bytes of the file: what else the source has begins there.
+    pub bytes: u64,
+    /// The version of the format.
+    pub version: u16,
+    /// Keys that each database has got; to be added to the server's counts.
+    pub db_keys: Vec<i64>,
+}
+
+impl Loaded {
+    /// What the file tells under a name.
+    pub fn aux(&self, name: &str) -> Option<&str> {
+        self.aux.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_str())
+    }
+}
+
+/// Why a file was not loaded.
+#[derive(Debug)]
+pub enum LoadError {
+    /// The file cannot be read or is damaged, about there.
+    File(u64, Error),
+    /// A key that is there twice, or was there before.
+    Duplicate(Vec<u8>),
+    /// A database beyond those that the server has.
+    Database(u64),
+    /// It was to end.
+    Cancelled,
+}
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(offset, error) => write!(f, "about byte {offset}: {error}"),
+            Self::Duplicate(key) => {
+                write!(f, "the key '{}' is there twice", String::from_utf8_lossy(key))
+            }
+            Self::Database(number) => write!(
+                f,
+                "it has keys in database {number}, and the server has fewer databases (see \
+                 'databases')"
+            ),
+            Self::Cancelled => f.write_str("loading was ended"),
+        }
+    }
+}
+
+impl std::error::Error for LoadError {}
+
+/// Keys with the bytes of their values.
+#[derive(Default)]
+struct Batch {
+    db: usize,
+    /// Where the batch begins in the file.
+    offset: u64,
+    bytes: Vec<u8>,
+    keys: Vec<BatchKey>,
+}
+
+struct BatchKey {
+    key: Range<usize>,
+    value: Range<usize>,
+    value_type: ValueType,
+    attributes: Attributes,
+}
+
+/// What the threads of one load share.
+struct Load<'a> {
+    shared: &'a Shared,
+    options: LoadOptions,
+    progress: &'a LoadProgress,
+    limits: &'a Limits,
+    /// Counts of this load alone: the server's have writers of their own.
+    counts: Arc<KeyCounts>,
+    failure: Mutex<Option<LoadError>>,
+    failed: AtomicBool,
+    empty: AtomicU64,
+    added: AtomicI64,
+}
+
+/// Loads a file from a source.
+///
+/// # Errors
+/// See [`LoadError`].
+pub fn load_rdb<S: Source>(
+    shared: &Shared,
+    source: S,
+    options: LoadOptions,
+    progress: &LoadProgress,
+) -> Result<Loaded, LoadError> {
+    let config = shared.node.config();
+    let load = Load {
+        shared,
+        options,
+        progress,
+        limits: &config.limits,
+        counts: Arc::new(KeyCounts::new(shared.node.databases)),
+        failure: Mutex::new(None),
+        failed: AtomicBool::new(false),
+        empty: AtomicU64::new(0),
+        added: AtomicI64::new(0),
+    };
+    let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let (sender, receiver) = sync_channel(BATCHES_MAX);
+    let receiver = std::sync::Mutex::new(receiver);
+    let result = std::thread::scope(|scope| {
+        let (load, receiver) = (&load, &receiver);
+        let workers: Vec<ScopedJoinHandle<'_, ()>> = (0..processors.min(WORKERS_MAX))
+            .filter_map(|number| {
+                let name = format!("weft-load-{number}");
+                let work = move || Adder::new(load, number + 1).run(receiver);
+                std::thread::Builder::new().name(name).spawn_scoped(scope, work).ok()
+            })
+            .collect();
+        let has_workers = !workers.is_empty();
+        let mut own = Adder::new(load, 0);
+        let reading = Reading { load, sender: has_workers.then_some(sender), own: &mut own };
+        let read = reading.read(source);
+        // The sender is gone: the workers end.
+        workers.into_iter().for_each(|worker| drop(worker.join()));
+        read
+    });
+    let Load { failure, counts, empty, added, .. } = load;
+    if let Some(error) = failure.into_inner() {
+        return Err(error);
+    }
+    let mut loaded = result?;
+    loaded.keys = u64::try_from(added.into_inner()).unwrap_or(0);
+    loaded.empty += empty.into_inner();
+    loaded.db_keys = counts.of_thread(0).totals().map(|keys| keys as i64).collect();
+    Ok(loaded)
+}
+
+impl Load<'_> {
+    fn fail(&self, error: LoadError) {
+        self.failure.lock().get_or_insert(error);
+        self.failed.store(true, Ordering::Relaxed);
+    }
+
+    fn is_over(&self) -> bool {
+        self.failed.load(Ordering::Relaxed) || self.progress.cancel.load(Ordering::Relaxed)
+    }
+}
+
+/// Adds records to the keyspace, on one thread.
+struct Adder<'a> {
+    load: &'a Load<'a>,
+    turn: Turn,
+    decoder: Decoder<'a>,
+    memory: CountedThread<'a>,
+    delayed: u64,
+    ahead: Vec<(Record<Object>, u64)>,
+    /// The key that is being added.
+    name: Vec<u8>,
+}
+
+impl<'a> Adder<'a> {
+    fn new(load: &'a Load<'a>, number: usize) -> Self {
+        let node = &load.shared.node;
+        let keys = load.counts.of_thread(number);
+        let mut turn = Turn::new(node.hasher, keys, Arc::clone(&node.shard_sets));
+        turn.set_time(load.options.now_ms.saturating_mul(1000));
+        if load.options.keeps_expired {
+            turn.replay();
+        }
+        Self {
+            load,
+            turn,
+            decoder: Decoder::new(load.limits, node.hasher),
+            memory: CountedThread::begin(node, LOAD_THREADS + number),
+            delayed: 0,
+            ahead: Vec::with_capacity(AHEAD),
+            name: Vec::new(),
+        }
+    }
+
+    /// Adds what comes, until nothing more can come.
+    fn run(&mut self, batches: &std::sync::Mutex<Receiver<Batch>>) {
+        loop {
+            let batch = batches.lock().unwrap_or_else(PoisonError::into_inner).recv();
+            let Ok(batch) = batch else { return };
+            if self.load.is_over() {
+                continue;
+            }
+            if let Err(error) = self.add_batch(&batch) {
+                self.load.fail(error);
+            }
+        }
+    }
+
+    fn add_batch(&mut self, batch: &Batch) -> Result<(), LoadError> {
+        let mut keys = 0;
+        for chunk in batch.keys.chunks(AHEAD) {
+            for key in chunk {
+                let mut input = Input::new(&batch.bytes[key.value.clone()]);
+                match self.decoder.value(key.value_type, &mut input) {
+                    Ok(value) => {
+                        let name = &batch.bytes[key.key.clone()];
+                        let clock = key.attributes.access_clock(self.turn.access_clock());
+                        let record = value.record(name, key.attributes.expires_at, clock);
+                        self.come(record, batch.db);
+                    }
+                    Err(Error::EmptyValue) => {
+                        self.load.empty.fetch_add(1, Ordering::Relaxed);
+                    }
+                    Err(error) => return Err(LoadError::File(batch.offset, error)),
+                }
+            }
+            keys += self.add_ahead(batch.db)?;
+        }
+        self.note(keys);
+        Ok(())
+    }
+
+    /// A record that will be added in a moment.
+    fn come(&mut self, record: Record<Object>, db: usize) {
+        let hash = self.turn.hasher.hash(record.view().key());
+        let shard = self.load.shared.node.map.shard_of(hash);
+        self.load.shared.shards.try_peek(shard, db, |db| db.prefetch_slots(hash));
+        self.ahead.push((record, hash));
+    }
+
+    /// Adds the records that have come. Returns how many.
+    fn add_ahead(&mut self, db: usize) -> Result<u64, LoadError> {
+        let keys = self.ahead.len() as u64;
+        let mut ahead = std::mem::take(&mut self.ahead);
+        let added = ahead.drain(..).try_for_each(|(record, hash)| self.add(record, hash, db));
+        self.ahead = ahead;
+        added.map(|()| keys)
+    }
+
+    fn add(&mut self, record: Record<Object>, hash: u64, db: usize) -> Result<(), LoadError> {
+        self.name.clear();
+        self.name.extend_from_slice(record.view().key());
+        let key = store::Key { bytes: &self.name, hash };
+        let mut shard = self.load.shared.shards.lock(self.load.shared.node.map.shard_of(hash));
+        let db = shard.db(db);
+        if db.contains(&mut self.turn, key) {
+            if !self.load.options.replaces {
+                return Err(LoadError::Duplicate(self.name.clone()));
+            }
+            db.put_record(&mut self.turn, key, record);
+        } else {
+            db.insert(&mut self.turn, key, record);
+        }
+        Ok(())
+    }
+
+    /// So many keys were added.
+    fn note(&mut self, keys: u64) {
+        let Load { progress, added, options, .. } = self.load;
+        added.fetch_add(keys as i64, Ordering::Relaxed);
+        progress.keys.fetch_add(keys, Ordering::Relaxed);
+        self.turn.lazy_free.clear();
+        self.memory.publish();
+        if options.key_delay_us != 0 {
+            delay(options.key_delay_us, keys, &mut self.delayed, &progress.cancel);
+        }
+    }
+
+    /// Makes room for keys of a database.
+    fn reserve(&mut self, db: usize, keys: u64) {
+        let shards = self.load.shared.shards.len();
+        let mean = keys as f64 / shards as f64;
+        // Two deviations: the few shards that get more grow once.
+        let keys = (mean + 2.0 * mean.sqrt()) as usize;
+        for shard in 0..shards {
+            self.load.shared.shards.lock(shard).db(db).reserve(&self.turn, keys);
+        }
+    }
+}
+
+/// Reads the outline of a file.
+struct Reading<'a, 'b> {
+    load: &'a Load<'a>,
+    /// None: no worker could be started, and the reader adds everything itself.
+    sender: Option<SyncSender<Batch>>,
+    own: &'b mut Adder<'a>,
+}
+
+impl Reading<'_, '_> {
+    fn read<S: Source>(mut self, source: S) -> Result<Loaded, LoadError> {
+        let checks = self.load.options.checks;
+        let mut reader = Reader::new(source, checks).map_err(|error| LoadError::File(0, error))?;
+        let mut loaded = Loaded { version: reader.version(), ..Loaded::default() };
+        let mut batch = Batch::default();
+        loop {
+            let offset = reader.offset();
+            let (db, keys_max) = (batch.db, reader.announced() / KEY_BYTES_MIN);
+            let item = reader.item().map_err(|error| LoadError::File(offset, error))?;
+            let mut due = None;
+            match item {
+                Item::Key(head) => due = Some(batch.begin(&head)),
+                Item::Database(number) => {
+                    self.send(&mut batch)?;
+                    let known = usize::try_from(number).ok();
+                    let known = known.filter(|number| *number < self.load.shared.node.databases);
+                    batch.db = known.ok_or(LoadError::Database(number))?;
+                }
+                Item::Sizes(Sizes { keys, .. }) => self.own.reserve(db, keys.min(keys_max)),
+                Item::Slot(..) | Item::Skipped(Skipped::SlotImport) => {}
+                Item::Aux(name, value) => {
+                    if name == b"used-mem" {
+                        let used = base::number::parse_i64(value).unwrap_or(0).unsigned_abs();
+                        self.load.progress.writer_used_bytes.store(used, Ordering::Relaxed);
+                    }
+                    loaded.note_aux(name, value);
+                }
+                Item::Function(source) => loaded.functions.push(source.to_vec()),
+                Item::Skipped(Skipped::ModuleAux(name)) => loaded.note_module(&name),
+                Item::End => break,
+            }
+            if let Some(key) = due {
+                self.value(&mut reader, key, &mut batch, &mut loaded)?;
+            }
+            if batch.keys.len() >= BATCH_KEYS || batch.bytes.len() >= BATCH_BYTES {
+                self.load.progress.bytes.store(reader.offset(), Ordering::Relaxed);
+                self.send(&mut batch)?;
+                batch.offset = reader.offset();
+            }
+        }
+        self.send(&mut batch)?;
+        loaded.bytes = reader.offset();
+        self.load.progress.bytes.store(loaded.bytes, Ordering::Relaxed);
+        Ok(loaded)
+    }
+}
+
+impl Reading<'_, '_> {
+    /// Reads the value of a key, or gives it to the workers.
+    fn value<S: Source>(
+        &mut self,
+        reader: &mut Reader<S>,
+        mut key: BatchKey,
+        batch: &mut Batch,
+        loaded: &mut Loaded,
+    ) -> Result<(), LoadError> {
+        let offset = reader.offset();
+        let failed = |error| LoadError::File(offset, error);
+        let options = &self.load.options;
+        let has_expired = key.attributes.expires_at.is_some_and(|at| at < options.now_ms);
+        if has_expired && !options.keeps_expired {
+            loaded.expired += 1;
+            batch.bytes.truncate(key.key.start);
+            return reader.skip_value().map_err(failed);
+        }
+        let is_own = self.sender.is_none()
+            || key.value_type == ValueType::Module2
+            || reader.announced_len() >= LARGE_LEN;
+        if !is_own {
+            key.value.start = batch.bytes.len();
+            reader.copy_value(&mut batch.bytes).map_err(failed)?;
+            key.value.end = batch.bytes.len();
+            batch.keys.push(key);
+            return Ok(());
+        }
+        batch.bytes.truncate(key.key.start);
+        let own = &mut *self.own;
+        match reader.record(&mut own.decoder, own.turn.access_clock()) {
+            Ok(record) => {
+                let hash = own.turn.hasher.hash(record.view().key());
+                own.add(record, hash, batch.db)?;
+                own.note(1);
+            }
+            Err(Error::EmptyValue) => loaded.empty += 1,
+            Err(Error::Module(name)) => loaded.note_module(&name),
+            Err(error) => return Err(failed(error)),
+        }
+        Ok(())
+    }
+
+    /// Gives a batch to the workers, and begins the next one, of the same database.
+    fn send(&mut self, batch: &mut Batch) -> Result<(), LoadError> {
+        if self.load.is_over() {
+            return Err(LoadError::Cancelled);
+        }
+        if batch.keys.is_empty() {
+            return Ok(());
+        }
+        let next = Batch { db: batch.db, ..Batch::default() };
+        let full = std::mem::replace(batch, next);
+        let sent = self.sender.as_ref().map(|sender| sender.send(full));
+        match sent {
+            Some(Ok(())) => Ok(()),
+            _ => Err(LoadError::Cancelled),
+        }
+    }
+}
+
+impl Batch {
+    /// Notes a key whose value is to come.
+    fn begin(&mut self, head: &KeyHead<'_>) -> BatchKey {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(head.key);
+        BatchKey {
+            key: start..self.bytes.len(),
+            value: 0..0,
+            value_type: head.value_type,
+            attributes: head.attributes,
+        }
+    }
+}
+
+impl Loaded {
+    fn note_aux(&mut self, name: &[u8], value: &[u8]) {
+        if self.aux.len() < AUX_MAX && name.len() + value.len() <= AUX_BYTES_MAX {
+            let [name, value] = [name, value].map(|text| String::from_utf8_lossy(text).into());
+            self.aux.push((name, value));
+        }
+    }
+
+    fn note_module(&mut self, name: &[u8]) {
+        self.modules.insert(String::from_utf8_lossy(name).into());
+    }
+}

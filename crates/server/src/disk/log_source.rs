@@ -1,0 +1,147 @@
+//! The log as the thread sees it that writes it to the append-only file.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use super::log_ring::{CAPACITY, LogRing};
+use crate::threads::message::Message;
+use crate::threads::shared::Shared;
+
+/// What the buffer keeps between two reads, in bytes.
+const BUFFER_BYTES_MAX: usize = 1 << 20;
+
+/// How far the log has come to the disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LogProgress {
+    /// Everything before this position is found again after the process was killed.
+    pub written: u64,
+    /// Everything before this position is found again after a power loss.
+    pub synced: u64,
+    /// Replies wait until what they tell of is synced.
+    pub waits: bool,
+    /// It does not come on: replies to who has written nothing do not wait.
+    pub has_failed: bool,
+}
+
+/// Bytes of the log from a position on. All positions are those of whole units.
+pub trait LogSource {
+    /// Everything before this position can be read.
+    fn readable_until(&self) -> u64;
+
+    /// Shows bytes from a position on, at least those of a unit and none from `until` on, with the
+    /// position behind them.
+    fn with_bytes(&mut self, from: u64, until: u64, look: &mut dyn FnMut([&[u8]; 2], u64));
+
+    /// Nobody needs what is before a position any more.
+    fn release(&mut self, until: u64);
+}
+
+/// The ring as a source, when there is one.
+pub struct RingSource {
+    shared: Arc<Shared>,
+    ring: Option<Arc<LogRing>>,
+    /// Where the log ends while there is none.
+    end: u64,
+    buffer: Vec<u8>,
+    /// Replies may leave that wait for what is before this position.
+    replied: u64,
+}
+
+impl RingSource {
+    /// No ring yet.
+    pub fn new(shared: &Arc<Shared>) -> Self {
+        let shared = Arc::clone(shared);
+        Self { shared, ring: None, end: 0, buffer: Vec::new(), replied: 0 }
+    }
+
+    /// Reads another ring, on the calling thread, or none any more.
+    pub fn replace(&mut self, ring: Option<Arc<LogRing>>) {
+        if let Some(old) = self.ring.take() {
+            self.end = old.end();
+            // Whoever waits for it goes on.
+            let shared = &self.shared;
+            let tell = |thread| shared.send(thread, Message::LogReached);
+            old.set_waits_always(false);
+            old.release(old.readable_until());
+            old.synced.advance(u64::MAX, tell);
+            old.release_replies(u64::MAX, tell);
+        }
+        if let Some(ring) = &ring {
+            ring.begin_reading();
+            self.end = ring.end();
+            self.replied = ring.released();
+        }
+        self.ring = ring;
+    }
+
+    /// Whether all threads log into the ring.
+    pub fn is_followed(&self) -> bool {
+        let threads = self.shared.threads_active.load(Ordering::Acquire);
+        self.ring.is_some() && self.shared.log.is_followed(threads)
+    }
+
+    /// Where the log ends, while nothing is executed. What follows selects its database.
+    pub fn cut(&self) -> u64 {
+        self.ring.as_ref().map_or(self.end, |ring| ring.cut())
+    }
+
+    /// Says how far the log has come, to whoever waits for that.
+    pub fn progress(&mut self, progress: LogProgress) {
+        let Some(ring) = &self.ring else { return };
+        let LogProgress { written, synced, waits, has_failed } = progress;
+        ring.set_waits_always(waits);
+        if ring.serves_reads() != has_failed {
+            ring.set_serves_reads(has_failed);
+            for handle in self.shared.handles.read().iter().filter(|_| has_failed) {
+                handle.mailbox.send(Message::LogReached);
+            }
+        }
+        let shared = &self.shared;
+        let tell = |thread| shared.send(thread, Message::LogReached);
+        ring.synced.advance(synced, tell);
+        // A policy that waits for less may have been before.
+        self.replied = self.replied.max(if waits { synced } else { written });
+        ring.release_replies(self.replied, tell);
+    }
+
+    /// Sleeps until the log ends at `wake_at` or behind, somebody wakes or waits for this thread,
+    /// or the time is over.
+    pub fn wait(&self, time: Duration, wake_at: u64) {
+        match &self.ring {
+            Some(ring) => {
+                ring.sleep(wake_at, time);
+                ring.take_urgent();
+            }
+            None => std::thread::park_timeout(time),
+        }
+    }
+}
+
+impl LogSource for RingSource {
+    fn readable_until(&self) -> u64 {
+        self.ring.as_ref().map_or(self.end, |ring| ring.readable_until())
+    }
+
+    fn with_bytes(&mut self, from: u64, until: u64, look: &mut dyn FnMut([&[u8]; 2], u64)) {
+        let Some(ring) = &self.ring else { return };
+        self.buffer.clear();
+        let (mut piece, buffer) = (Vec::new(), &mut self.buffer);
+        let read = ring.read(from..until, &mut piece, |bytes| {
+            buffer.extend_from_slice(bytes);
+            Ok::<(), std::convert::Infallible>(())
+        });
+        let Ok(()) = read;
+        look([buffer, &[]], until);
+        base::room::clear(&mut self.buffer, BUFFER_BYTES_MAX);
+    }
+
+    fn release(&mut self, until: u64) {
+        if let Some(ring) = self.ring.as_ref().filter(|ring| ring.released() < until) {
+            ring.release(until);
+        }
+    }
+}
+
+/// Bytes that the ring has room for.
+pub const RING_BYTES: u64 = CAPACITY as u64;

@@ -1,0 +1,549 @@
+//! The thread that writes the log to the append-only file.
+//!
+//! ```text
+//!   clients' threads -> ring -> [write -> sync, by the policy] -> progress -> replies that wait
+//!                                  ^          |
+//!           requests --------------+          +--> weft-fsync, under everysec
+//!           weft-rewrite (a base) -+
+//! ```
+//!
+//! Nothing on it waits for a client, and no client's thread waits for it but for room in the ring
+//! and for what is durable under `appendfsync always`. What fails is tried again several times a
+//! second, and meanwhile commands that change keys are refused.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+use node::config::{Config, Fsync};
+use node::persistence::{AppendOnlyFigures, Cause};
+use persist::aof::{Aof, Cut, PendingSync, TriedSync, WholeBase};
+use persist::disk::Disk;
+
+use super::append_only::{Caller, Request, disk, names};
+use super::log_memory;
+use super::log_ring::LogRing;
+use super::log_source::{LogProgress, LogSource, RING_BYTES, RingSource};
+use super::log_writer::{LogWriter, reason};
+use super::real_disk::{RealDisk, RealFile};
+use super::rewrite::{self, Rewrite, RewriteWatch, format_of};
+use super::snapshot_job::{Refusal, SnapshotJob};
+use crate::threads::shared::Shared;
+use crate::{notice, warning};
+
+/// Between two syncs under everysec.
+const SYNC_MS: i64 = 1000;
+/// Between two looks at the log while it grows.
+const LOOK: Duration = Duration::from_millis(20);
+/// While nothing happens.
+const IDLE: Duration = Duration::from_secs(1);
+/// Between two tries of what has failed.
+const RETRY_MS: i64 = 100;
+/// Between two lines about the same failure.
+const COMPLAINT_MS: i64 = 30_000;
+/// Rewrites that fail in a row before the next automatic one is put off, and for how long, twice
+/// as long after each further one, as in Redis.
+const FAILURES_MAX: u64 = 3;
+const PUT_OFF_MINUTES_MAX: i64 = 60;
+
+/// See the module's description.
+pub struct LogThread {
+    shared: Arc<Shared>,
+    config: Arc<Config>,
+    generation: u64,
+    source: RingSource,
+    writer: Option<LogWriter<RealDisk>>,
+    requests: Receiver<Request>,
+    caller: Caller,
+    syncer: Sender<PendingSync<RealFile>>,
+    figures: AppendOnlyFigures,
+    /// What the ring was told last.
+    told: Option<LogProgress>,
+    rewrite: Option<RewriteWatch>,
+    /// A rewrite is to begin as soon as it can.
+    is_due: bool,
+    last_sync_ms: i64,
+    retry_ms: i64,
+    put_off_until_ms: i64,
+    complained_ms: Option<i64>,
+    /// When something was last written.
+    busy_ms: i64,
+    /// Requests for rewrites that have come here.
+    answered: u64,
+}
+
+impl LogThread {
+    /// A thread that goes on with a writer, or has none yet.
+    ///
+    /// # Errors
+    /// When the system refuses the thread that syncs.
+    pub fn new(
+        shared: &Arc<Shared>,
+        writer: Option<LogWriter<RealDisk>>,
+        (caller, requests): (Caller, Receiver<Request>),
+    ) -> io::Result<Self> {
+        let syncer = start_syncer(caller.clone())?;
+        let is_enabled = writer.is_some();
+        let mut thread = Self {
+            config: shared.node.config(),
+            generation: shared.node.generation(),
+            shared: Arc::clone(shared),
+            source: RingSource::new(shared),
+            writer,
+            requests,
+            caller,
+            syncer,
+            figures: AppendOnlyFigures { is_enabled, ..AppendOnlyFigures::default() },
+            told: None,
+            rewrite: None,
+            is_due: false,
+            last_sync_ms: now_ms(),
+            retry_ms: 0,
+            put_off_until_ms: 0,
+            complained_ms: None,
+            busy_ms: now_ms(),
+            answered: 0,
+        };
+        thread.publish();
+        Ok(thread)
+    }
+
+    /// Runs until the process ends. `ring` is what the threads log into, if they do.
+    pub fn run(mut self, ring: Option<Arc<LogRing>>) {
+        self.source.replace(ring);
+        self.tell_progress();
+        loop {
+            let (time, wake_at) = self.sleep();
+            self.source.wait(time, wake_at);
+            self.follow_config();
+            while let Ok(request) = self.requests.try_recv() {
+                if let Request::End(done) = request {
+                    self.end();
+                    let _ = done.send(());
+                    return;
+                }
+                self.handle(request);
+            }
+            self.write();
+            self.begin_due();
+            self.publish();
+        }
+    }
+
+    /// How long to sleep, and where the log has to end for that to be over before.
+    fn sleep(&self) -> (Duration, u64) {
+        let Some(writer) = &self.writer else { return (IDLE, u64::MAX) };
+        if writer.failure().is_some() || writer.needs_base() || self.is_due {
+            return (Duration::from_millis(RETRY_MS as u64), u64::MAX);
+        }
+        let next = writer.written() + 1;
+        if self.config.append_only.appendfsync == Fsync::Always {
+            return (IDLE, next);
+        }
+        let is_busy = now_ms() - self.busy_ms < SYNC_MS;
+        match is_busy || writer.has_unsynced() {
+            // Writers need not wake anyone.
+            true => (LOOK, writer.written() + RING_BYTES / 4),
+            false => (IDLE, next),
+        }
+    }
+
+    fn follow_config(&mut self) {
+        let generation = self.shared.node.generation();
+        if generation != self.generation {
+            self.generation = generation;
+            self.config = self.shared.node.config();
+        }
+    }
+
+    fn handle(&mut self, request: Request) {
+        match request {
+            Request::Start(ring, done) => {
+                let started = self.start(ring);
+                self.publish();
+                let _ = done.send(started);
+            }
+            Request::Stop(done) => {
+                let stopped = self.stop();
+                self.publish();
+                let _ = done.send(stopped);
+            }
+            Request::Flush(done) => {
+                self.write();
+                let failure = self.writer.as_ref().and_then(LogWriter::failure);
+                let _ = done.send(failure.map_or(Ok(()), |failure| Err(failure.to_string())));
+            }
+            Request::Rewrite => {
+                self.answered += 1;
+                self.is_due = true;
+                self.put_off_until_ms = 0;
+                self.figures.rewrites_failed_in_row = 0;
+            }
+            Request::Synced(tried) => self.synced(tried),
+            Request::Based(result) => self.based(result),
+            Request::Configured => {}
+            // `run` has seen to it.
+            Request::End(_) => {}
+        }
+    }
+
+    /// Writes what is there, and syncs it as the policy asks.
+    fn write(&mut self) {
+        let until = self.source.readable_until();
+        let Some(writer) = &mut self.writer else { return };
+        let now_ms = now_ms();
+        let is_new = until > writer.written();
+        let timestamps = self.config.append_only.aof_timestamp_enabled;
+        let unix_seconds = timestamps.then(|| sys::clock::unix_micros().div_euclid(1_000_000));
+        let may_try = writer.failure().is_none() || now_ms >= self.retry_ms;
+        if !may_try {
+            return;
+        }
+        if is_new {
+            self.busy_ms = now_ms;
+        }
+        let _ = writer.write(&mut self.source, until, unix_seconds);
+        self.source.release(writer.kept());
+        self.sync(now_ms);
+        let failed = self.writer.as_ref().is_some_and(|writer| writer.failure().is_some());
+        if failed {
+            self.retry_ms = now_ms + RETRY_MS;
+        }
+    }
+
+    fn rests(&self) -> bool {
+        self.config.append_only.no_appendfsync_on_rewrite && self.rewrite.is_some()
+    }
+
+    fn sync(&mut self, now_ms: i64) {
+        let rests = self.rests();
+        let Some(writer) = &mut self.writer else { return };
+        if rests || !writer.has_unsynced() || writer.needs_base() {
+            return;
+        }
+        let fsync = self.config.append_only.appendfsync;
+        let has_failed = writer.failure().is_some();
+        match fsync {
+            Fsync::Always if !writer.is_syncing() => writer.sync(),
+            Fsync::EverySecond if has_failed || now_ms - self.last_sync_ms >= SYNC_MS => {
+                if writer.is_syncing() {
+                    self.figures.delayed_syncs += u64::from(!has_failed);
+                    self.last_sync_ms = now_ms;
+                } else if let Some(pending) = writer.begin_sync() {
+                    self.last_sync_ms = now_ms;
+                    let _ = self.syncer.send(pending);
+                }
+            }
+            // A failure is over when something succeeds.
+            Fsync::No if has_failed && !writer.is_syncing() => writer.sync(),
+            _ => {}
+        }
+    }
+
+    fn synced(&mut self, tried: TriedSync) {
+        if let Some(writer) = &mut self.writer {
+            writer.finish_sync(tried);
+        }
+    }
+
+    /// Begins a rewrite that is due: asked for, or because the file has grown, or because nothing
+    /// can be written before.
+    fn begin_due(&mut self) {
+        let now_ms = now_ms();
+        if self.rewrite.is_some() || now_ms < self.put_off_until_ms {
+            return;
+        }
+        let needs_base = self.writer.as_ref().is_some_and(LogWriter::needs_base);
+        if !(self.is_due || needs_base || self.has_grown()) {
+            return;
+        }
+        if self.writer.as_ref().is_some_and(LogWriter::is_syncing) {
+            // As soon as that is over.
+            return;
+        }
+        if self.figures.is_enabled && !self.source.is_followed() {
+            // What a thread writes that does not log yet would be missing behind the cut.
+            return;
+        }
+        match self.begin_rewrite() {
+            Ok(()) | Err(None) => {}
+            Err(Some(reason)) => self.rewrite_failed(&reason),
+        }
+    }
+
+    fn has_grown(&self) -> bool {
+        let Some(writer) = &self.writer else { return false };
+        let config = &self.config.append_only;
+        let (percent, least) =
+            (config.auto_aof_rewrite_percentage, config.auto_aof_rewrite_min_size);
+        let (current, base) = (writer.current_bytes(), writer.base_bytes().max(1));
+        let growth = current.saturating_sub(base).saturating_mul(100) / base;
+        percent > 0 && current > least && growth >= percent
+    }
+
+    /// Takes the cut and begins a base.
+    ///
+    /// # Errors
+    /// Why not; none if another snapshot is being taken, and it is tried again.
+    fn begin_rewrite(&mut self) -> Result<(), Option<String>> {
+        // BGREWRITEAOF writes a base also where no append-only file is written.
+        let was_off = self.writer.is_none();
+        let source = &self.source;
+        let at_cut = || Cut { position: source.cut(), database: 0 };
+        let (job, cut) = match SnapshotJob::begin(&self.shared, at_cut) {
+            Ok(begun) => begun,
+            Err(Refusal::Running) => return Err(None),
+            Err(Refusal::BusyScript) => return Err(None),
+        };
+        if was_off {
+            let aof = Aof::open(disk(), names(&self.config));
+            let aof = aof.map_err(|error| Some(error.to_string()))?;
+            self.writer = Some(LogWriter::without_base(aof, cut.position));
+        }
+        let writer = self.writer.as_mut().ok_or(None)?;
+        let _ = writer.write(&mut self.source, cut.position, None);
+        let format = format_of(self.config.append_only.aof_use_rdb_preamble);
+        let base = match writer.begin_rewrite(cut, format) {
+            Ok(base) => base,
+            Err(error) => {
+                if was_off {
+                    self.writer = None;
+                }
+                return Err(Some(error.to_string()));
+            }
+        };
+        let watch = RewriteWatch::default();
+        let rewrite = Rewrite::new(job, base, &self.shared.node, &self.config);
+        let caller = self.caller.clone();
+        let done = move |result| caller.call(Request::Based(result));
+        if let Err(error) = rewrite::start(rewrite, watch.clone(), done) {
+            if let Some(writer) = &mut self.writer {
+                writer.abort_rewrite();
+            }
+            return Err(Some(error.to_string()));
+        }
+        notice!("Background append only file rewriting started");
+        self.is_due = false;
+        self.rewrite = Some(watch);
+        self.figures.rewrites += 1;
+        self.figures.rewrite_began_ms = Some(now_ms());
+        Ok(())
+    }
+
+    fn rewrite_failed(&mut self, reason: &str) {
+        warning!("Background AOF rewrite terminated with error: {reason}");
+        self.is_due = false;
+        self.figures.is_last_rewrite_ok = false;
+        self.figures.rewrites_failed_in_row += 1;
+        let needs_base = self.writer.as_ref().is_some_and(LogWriter::needs_base);
+        let failures = self.figures.rewrites_failed_in_row;
+        self.put_off_until_ms = now_ms()
+            + match failures {
+                _ if needs_base => RETRY_MS,
+                ..FAILURES_MAX => RETRY_MS,
+                _ => {
+                    let doublings = (failures - FAILURES_MAX).min(6);
+                    (1 << doublings).min(PUT_OFF_MINUTES_MAX) * 60_000
+                }
+            };
+    }
+
+    /// A base was tried.
+    fn based(&mut self, result: Result<WholeBase, String>) {
+        let Some(watch) = self.rewrite.take() else { return };
+        let began_ms = self.figures.rewrite_began_ms.take();
+        let seconds = began_ms.map(|began| (now_ms() - began) / 1000);
+        self.figures.last_rewrite_seconds = seconds;
+        let saved = watch.progress.saved_bytes_peak.load(Ordering::Relaxed);
+        self.figures.last_saved_bytes = saved;
+        let Some(writer) = &mut self.writer else { return };
+        let finished =
+            result.and_then(|base| writer.finish_rewrite(base).map_err(|error| error.to_string()));
+        match finished {
+            Ok(()) => {
+                notice!("Background AOF rewrite finished successfully");
+                self.figures.is_last_rewrite_ok = true;
+                self.figures.rewrites_failed_in_row = 0;
+                self.put_off_until_ms = 0;
+                self.delete_history();
+                if !self.figures.is_enabled {
+                    // It was asked for while no append-only file is written.
+                    let _ = self.close();
+                }
+            }
+            Err(reason) => {
+                writer.abort_rewrite();
+                self.rewrite_failed(&reason);
+                if !self.figures.is_enabled {
+                    self.writer = None;
+                }
+            }
+        }
+    }
+
+    fn delete_history(&mut self) {
+        if self.config.append_only.aof_disable_auto_gc {
+            return;
+        }
+        if let Some(Err(error)) = self.writer.as_mut().map(LogWriter::delete_history) {
+            warning!("Files that the append-only file does not need any more stay: {error}");
+        }
+    }
+
+    /// Begins an append-only file with a ring into which threads begin to log. Its base begins when
+    /// all of them do.
+    fn start(&mut self, ring: Arc<LogRing>) -> Result<(), String> {
+        self.config = self.shared.node.config();
+        if self.writer.is_some() {
+            // A base that BGREWRITEAOF has asked for is not of what is logged from now on.
+            self.give_up_rewrite();
+            let _ = self.close();
+        }
+        let (disk, names) = (disk(), names(&self.config));
+        disk.create_directory(&names.directory).map_err(|error| error.to_string())?;
+        let aof = Aof::open(disk, names).map_err(|error| error.to_string())?;
+        let position = ring.end();
+        self.source.replace(Some(ring));
+        self.told = None;
+        self.writer = Some(LogWriter::without_base(aof, position));
+        self.figures.is_enabled = true;
+        self.is_due = true;
+        self.put_off_until_ms = 0;
+        Ok(())
+    }
+
+    fn stop(&mut self) -> Result<(), String> {
+        if !self.figures.is_enabled {
+            return Ok(());
+        }
+        self.figures.is_enabled = false;
+        self.is_due = false;
+        self.give_up_rewrite();
+        self.write();
+        let closed = self.close();
+        self.source.replace(None);
+        log_memory::remove(&self.config);
+        self.figures = AppendOnlyFigures {
+            rewrites: self.figures.rewrites,
+            last_rewrite_seconds: self.figures.last_rewrite_seconds,
+            ..AppendOnlyFigures::default()
+        };
+        closed
+    }
+
+    fn close(&mut self) -> Result<(), String> {
+        self.wait_for_sync();
+        let Some(writer) = self.writer.take() else { return Ok(()) };
+        writer.close().map_err(|error| error.to_string())
+    }
+
+    /// Ends a rewrite that is in progress, and waits until it has ended.
+    fn give_up_rewrite(&mut self) {
+        let Some(watch) = &self.rewrite else { return };
+        watch.cancel.store(true, Ordering::Relaxed);
+        self.wait_until(|thread| thread.rewrite.is_none());
+    }
+
+    fn wait_for_sync(&mut self) {
+        self.wait_until(|thread| !thread.writer.as_ref().is_some_and(LogWriter::is_syncing));
+    }
+
+    fn wait_until(&mut self, is_over: impl Fn(&Self) -> bool) {
+        let mut later = Vec::new();
+        while !is_over(self) {
+            match self.requests.recv() {
+                Ok(Request::Synced(tried)) => self.synced(tried),
+                Ok(Request::Based(result)) => self.based(result),
+                Ok(request) => later.push(request),
+                Err(_) => return,
+            }
+        }
+        later.into_iter().for_each(|request| self.caller.call(request));
+    }
+
+    /// Writes and syncs all that the other threads have logged, which have ended.
+    fn end(&mut self) {
+        self.give_up_rewrite();
+        if self.writer.is_none() {
+            return;
+        }
+        notice!("Calling fsync() on the AOF file.");
+        self.retry_ms = 0;
+        self.write();
+        match self.close() {
+            Ok(()) => log_memory::remove(&self.config),
+            // What is not in the file is left in the ring.
+            Err(reason) => warning!("Fail to fsync the AOF file: {reason}"),
+        }
+    }
+
+    /// Tells others how far the log is, and what has failed.
+    fn publish(&mut self) {
+        let mut failure = None;
+        self.figures.is_rewrite_scheduled = self.is_due;
+        if let Some(writer) = &self.writer {
+            failure = writer.failure().map(|failure| reason(&failure.error));
+            self.figures.current_bytes = writer.current_bytes();
+            self.figures.base_bytes = writer.base_bytes();
+            let buffered = self.source.readable_until().saturating_sub(writer.written());
+            self.figures.buffered_bytes = buffered;
+            self.figures.pending_syncs = u64::from(writer.is_syncing());
+        }
+        self.complain(failure.as_deref());
+        self.figures.is_last_write_ok = failure.is_none();
+        let refusal = failure.map(|text| format!("MISCONF Errors writing to the AOF file: {text}"));
+        self.shared.node.refuse_writes(Cause::AppendOnly, refusal);
+        self.tell_progress();
+        let mut shown = self.shared.node.append_only.lock();
+        self.figures.asked = shown.asked;
+        if shown.asked == self.answered {
+            *shown = self.figures.clone();
+        }
+    }
+
+    fn tell_progress(&mut self) {
+        let is_always = self.config.append_only.appendfsync == Fsync::Always;
+        let waits = is_always && !self.rests();
+        let progress = self.writer.as_ref().map(|writer| writer.progress(waits));
+        if let Some(progress) = progress.filter(|progress| self.told != Some(*progress)) {
+            self.told = Some(progress);
+            self.source.progress(progress);
+        }
+    }
+
+    fn complain(&mut self, failure: Option<&str>) {
+        match failure {
+            None => {
+                if self.complained_ms.take().is_some() {
+                    warning!("AOF write error looks solved. The server can write again.");
+                }
+            }
+            Some(_) => {
+                let now_ms = now_ms();
+                if self.complained_ms.is_none_or(|last_ms| now_ms - last_ms > COMPLAINT_MS) {
+                    self.complained_ms = Some(now_ms);
+                    if let Some(failure) = self.writer.as_ref().and_then(LogWriter::failure) {
+                        warning!("Error writing to the AOF file: {}", reason(&failure.error));
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn now_ms() -> i64 {
+    sys::clock::steady_micros() / 1000
+}
+
+/// Starts the thread that syncs while the log is written.
+fn start_syncer(caller: Caller) -> io::Result<Sender<PendingSync<RealFile>>> {
+    let (sender, receiver) = channel::<PendingSync<RealFile>>();
+    std::thread::Builder::new().name("weft-fsync".to_owned()).spawn(move || {
+        for pending in receiver {
+            caller.call(Request::Synced(pending.run()));
+        }
+    })?;
+    Ok(sender)
+}

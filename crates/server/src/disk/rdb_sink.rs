@@ -1,0 +1,193 @@
+//! An RDB file of a snapshot.
+//!
+//! What comes while a shard is locked is encoded into memory; the rest goes straight to the writer,
+//! so that of a long string no second copy is made.
+
+use persist::rdb::encode::parts::Parts;
+use persist::rdb::reader::Attributes;
+use persist::rdb::writer::Options;
+use persist::rdb::{Encoder, Writer};
+use store::Stored;
+use store::snapshot::{Head, Part, Sink};
+
+use super::snapshot_job::{Pacing, SnapshotJob, SnapshotSink, WalkError};
+
+/// What the buffer keeps between two steps, in bytes.
+const BUFFER_BYTES_MAX: usize = 1 << 20;
+
+/// What access clocks mean, so that a file tells how keys were used. As in Redis, only where a
+/// policy asks for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Uses {
+    /// It is not told.
+    Untold,
+    /// When each key was used; the clock at the cut.
+    Recency(u32),
+    /// How often.
+    Frequency,
+}
+
+/// How a file is written, and what it tells about itself.
+#[derive(Clone, Debug)]
+pub struct RdbOptions {
+    /// Compression and checksum.
+    pub format: Options,
+    /// What it tells of the use of keys.
+    pub uses: Uses,
+    /// Names and values about the file.
+    pub aux: Vec<(&'static str, String)>,
+}
+
+impl Uses {
+    fn attributes(self, expires_at: Option<i64>, access_clock: u32) -> Attributes {
+        let mut attributes = Attributes { expires_at, ..Attributes::default() };
+        match self {
+            Self::Untold => {}
+            Self::Recency(now) => {
+                let idle = now.wrapping_sub(access_clock) & ds::record::ACCESS_CLOCK_MASK;
+                attributes.idle_seconds = Some(u64::from(idle));
+            }
+            // The lowest byte.
+            Self::Frequency => attributes.frequency = Some(access_clock as u8),
+        }
+        attributes
+    }
+}
+
+struct RdbSink<S: persist::Sink> {
+    writer: Writer<S>,
+    encoder: Encoder,
+    /// What was encoded while a shard was locked.
+    buffer: Vec<u8>,
+    uses: Uses,
+    /// The database of the last key.
+    db: u32,
+    parts: Option<Parts>,
+    keys: u64,
+    locked: bool,
+    failure: Option<S::Error>,
+}
+
+impl SnapshotJob {
+    /// Writes an RDB file. Returns the sink, which has everything then.
+    ///
+    /// # Errors
+    /// When the snapshot is not whole or the sink fails.
+    pub fn write_to<S: persist::Sink>(
+        self,
+        out: S,
+        options: &RdbOptions,
+        pacing: Pacing<'_>,
+    ) -> Result<S, WalkError<S::Error>> {
+        let mut writer = Writer::new(out, options.format).map_err(WalkError::Sink)?;
+        self.write_front(&mut writer, options).map_err(WalkError::Sink)?;
+        let mut sink = RdbSink {
+            writer,
+            encoder: Encoder::new(options.format.compress),
+            buffer: Vec::new(),
+            uses: options.uses,
+            db: u32::MAX,
+            parts: None,
+            keys: 0,
+            locked: false,
+            failure: None,
+        };
+        self.walk(&mut sink, pacing)?;
+        sink.writer.finish().map_err(WalkError::Sink)
+    }
+
+    /// What stands before the keys. The databases are told of with their sizes at once, because
+    /// their keys do not come one database after the other.
+    fn write_front<S: persist::Sink>(
+        &self,
+        writer: &mut Writer<S>,
+        options: &RdbOptions,
+    ) -> Result<(), S::Error> {
+        for (name, value) in &options.aux {
+            writer.aux(name.as_bytes(), value.as_bytes())?;
+        }
+        self.libraries.iter().try_for_each(|library| writer.function(library.source()))?;
+        let used = self.sizes.iter().enumerate().filter(|(_, sizes)| sizes.keys > 0);
+        for (number, sizes) in used {
+            writer.database(number as u64, *sizes)?;
+        }
+        Ok(())
+    }
+}
+
+/// Writes with an encoder to where things go now, and keeps the first failure.
+macro_rules! write {
+    ($sink:ident, |$encoder:ident, $out:ident| $work:expr) => {
+        if $sink.locked {
+            let ($encoder, $out) = (&mut $sink.encoder, &mut $sink.buffer);
+            let Ok(done) = $work;
+            Some(done)
+        } else if $sink.failure.is_none() {
+            let ($encoder, $out) = (&mut $sink.encoder, &mut $sink.writer);
+            match $work {
+                Ok(done) => Some(done),
+                Err(error) => {
+                    $sink.failure = Some(error);
+                    None
+                }
+            }
+        } else {
+            None
+        }
+    };
+}
+
+impl<S: persist::Sink> RdbSink<S> {
+    fn select(&mut self, db: u32) {
+        if self.db != db {
+            self.db = db;
+            write!(self, |encoder, out| encoder.select(u64::from(db), out));
+        }
+    }
+}
+
+impl<S: persist::Sink> Sink for RdbSink<S> {
+    fn entry(&mut self, db: u32, value: Stored<'_>) {
+        self.select(db);
+        self.keys += 1;
+        let attributes = self.uses.attributes(value.expires_at(), value.access_clock());
+        write!(self, |encoder, out| encoder.key(value, attributes, out));
+    }
+
+    fn begin(&mut self, head: &Head) {
+        self.select(head.db);
+        self.keys += 1;
+        let attributes = self.uses.attributes(head.expires_at, head.access_clock);
+        self.parts = write!(self, |encoder, out| encoder.begin(head, attributes, out));
+    }
+
+    fn part(&mut self, part: Part<'_>) {
+        if let Some(mut parts) = self.parts.take() {
+            write!(self, |encoder, out| encoder.part(&mut parts, part, out));
+            self.parts = Some(parts);
+        }
+    }
+
+    fn end(&mut self) {
+        if let Some(parts) = self.parts.take() {
+            write!(self, |encoder, out| encoder.end(parts, out));
+        }
+    }
+}
+
+impl<S: persist::Sink> SnapshotSink for RdbSink<S> {
+    type Error = S::Error;
+
+    fn is_locked(&mut self, locked: bool) {
+        self.locked = locked;
+    }
+
+    fn pass_on(&mut self) -> Result<u64, S::Error> {
+        if let Some(failure) = self.failure.take() {
+            return Err(failure);
+        }
+        self.writer.keys(&self.buffer)?;
+        base::room::clear(&mut self.buffer, BUFFER_BYTES_MAX);
+        Ok(std::mem::take(&mut self.keys))
+    }
+}

@@ -1,0 +1,138 @@
+//! A new base of the append-only file, written on a thread of its own from a snapshot.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use node::Node;
+use node::config::Config;
+use node::persistence::snapshots::SaveProgress;
+use persist::Sink;
+use persist::aof::{BaseFormat, NewBase, WholeBase};
+use persist::disk::{DiskError, DiskFile, FileSink};
+
+use super::background::{CountedThread, SAVE_THREAD};
+use super::rdb_sink::RdbOptions;
+use super::real_disk::RealFile;
+use super::saves::rdb_options;
+use super::snapshot_job::{Pacing, SnapshotJob, WalkError};
+
+/// Bytes of a base between two syncs.
+const SYNC_BYTES: u64 = 4 << 20;
+
+/// A base to be written.
+pub struct Rewrite {
+    node: Arc<Node>,
+    /// What it is written from.
+    pub job: SnapshotJob,
+    /// Where it goes.
+    pub base: NewBase<RealFile>,
+    /// How.
+    pub format: BaseFormat,
+    /// The same for an RDB file.
+    pub rdb: RdbOptions,
+    /// `aof-rewrite-incremental-fsync`.
+    pub syncs: bool,
+    /// `aof-rewrite-cpulist`.
+    pub cpus: String,
+}
+
+/// Whoever wants a base, and whether it still does.
+#[derive(Clone, Debug, Default)]
+pub struct RewriteWatch {
+    /// Set: it is not wanted any more.
+    pub cancel: Arc<AtomicBool>,
+    /// How far it is.
+    pub progress: Arc<SaveProgress>,
+}
+
+impl Rewrite {
+    /// What a configuration asks for.
+    pub fn new(
+        job: SnapshotJob,
+        base: NewBase<RealFile>,
+        node: &Arc<Node>,
+        config: &Config,
+    ) -> Self {
+        let rdb = rdb_options(node, config, true);
+        let config = &config.append_only;
+        Self {
+            node: Arc::clone(node),
+            job,
+            base,
+            format: format_of(config.aof_use_rdb_preamble),
+            rdb,
+            syncs: config.aof_rewrite_incremental_fsync,
+            cpus: config.aof_rewrite_cpulist.clone(),
+        }
+    }
+
+    /// Writes it and makes it certain, which may take long.
+    ///
+    /// # Errors
+    /// Why it is not whole.
+    pub fn run(self, watch: &RewriteWatch) -> Result<WholeBase, String> {
+        let Self { node, job, mut base, format, rdb, syncs, .. } = self;
+        let memory = CountedThread::begin(&node, SAVE_THREAD);
+        let pacing = Pacing {
+            cancel: &watch.cancel,
+            progress: &watch.progress,
+            key_delay_us: &|| node.config().saving.rdb_key_save_delay,
+        };
+        let result = match format {
+            BaseFormat::Rdb => {
+                let sink = SyncedSink { sink: base.sink(), syncs, synced: 0 };
+                job.write_to(sink, &rdb, pacing).map(drop)
+            }
+            BaseFormat::Commands => job.write_commands(&mut base, pacing),
+        };
+        drop(memory);
+        result.map_err(|error| match error {
+            WalkError::Sink(error) => error.to_string(),
+            WalkError::Cancelled => "it is not wanted any more".to_owned(),
+            WalkError::Lost => "a part of the data was not seen".to_owned(),
+        })?;
+        base.finish().map_err(|error| error.to_string())
+    }
+}
+
+/// The form of bases for `aof-use-rdb-preamble`.
+pub fn format_of(as_rdb: bool) -> BaseFormat {
+    if as_rdb { BaseFormat::Rdb } else { BaseFormat::Commands }
+}
+
+/// A file that is synced every few megabytes, so that no long sync is left for its end.
+struct SyncedSink<'a> {
+    sink: &'a mut FileSink<RealFile>,
+    syncs: bool,
+    synced: u64,
+}
+
+impl Sink for SyncedSink<'_> {
+    type Error = DiskError;
+
+    fn put(&mut self, bytes: &[u8]) -> Result<(), DiskError> {
+        self.sink.put(bytes)?;
+        if self.syncs && self.sink.written() - self.synced >= SYNC_BYTES {
+            self.sink.file().sync()?;
+            self.synced = self.sink.written();
+        }
+        Ok(())
+    }
+}
+
+/// Starts the thread that writes a base, and hands its result to `done`.
+///
+/// # Errors
+/// When the system refuses a thread.
+pub fn start(
+    rewrite: Rewrite,
+    watch: RewriteWatch,
+    done: impl FnOnce(Result<WholeBase, String>) + Send + 'static,
+) -> io::Result<()> {
+    std::thread::Builder::new().name("weft-rewrite".to_owned()).spawn(move || {
+        crate::process::start::bind_to_processors("aof-rewrite-cpulist", &rewrite.cpus);
+        done(rewrite.run(&watch));
+    })?;
+    Ok(())
+}

@@ -1,0 +1,290 @@
+//! Writing the keyspace to its RDB file: SAVE, BGSAVE, `save`, the end of the server, and backups.
+//!
+//! A thread of its own writes a new file beside the old one and gives it the old one's name when it
+//! is whole and certain, so whatever fails, there is a whole file. One file is written at a time.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+
+use node::Node;
+use node::config::Config;
+use node::persistence::snapshots::{Ended, Running};
+use node::persistence::{Due, Purpose};
+use parking_lot::Mutex;
+use persist::Sink;
+use persist::disk::{DiskError, DiskFile, FileSink, Replacement};
+use persist::rdb::writer::Options;
+
+use super::background::{CountedThread, SAVE_THREAD};
+use super::rdb_sink::{RdbOptions, Uses};
+use super::real_disk::RealDisk;
+use super::snapshot_job::{Pacing, Refusal, SnapshotJob, WalkError};
+use crate::process::start::bind_to_processors;
+use crate::threads::shared::Shared;
+use crate::{notice, warning};
+
+/// The disk is asked to write after so many bytes: `rdb-save-incremental-fsync`.
+const FSYNC_BYTES: u64 = 16 << 20;
+
+/// The thread that saves.
+#[derive(Default)]
+pub struct Saves {
+    thread: Mutex<Option<JoinHandle<bool>>>,
+    /// What it writes is not wanted any more.
+    cancel: AtomicBool,
+}
+
+/// Why nothing is saved.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotBegun {
+    /// Another snapshot is being taken; whether it is saved to the RDB file.
+    Running(bool),
+    /// For this reason.
+    Failed(String),
+}
+
+/// A file to be written.
+struct Target {
+    /// The working directory when it began, which CONFIG SET may change.
+    root: PathBuf,
+    directory: PathBuf,
+    temporary: PathBuf,
+    path: PathBuf,
+}
+
+impl Target {
+    fn new(purpose: Purpose, path: &Path) -> Self {
+        let directory = path.parent().unwrap_or(Path::new("")).to_owned();
+        let kind = if purpose == Purpose::Backup { "backup-" } else { "" };
+        let name = format!("temp-{kind}{}.rdb", std::process::id());
+        let root = std::env::current_dir().unwrap_or_default();
+        Self { root, temporary: directory.join(name), directory, path: path.to_owned() }
+    }
+}
+
+/// Has the disk write now and then, so that not all of a large file is written at its end.
+struct SyncingSink<'a, F> {
+    sink: &'a mut FileSink<F>,
+    synced: u64,
+    syncs: bool,
+}
+
+impl<F: DiskFile> Sink for SyncingSink<'_, F> {
+    type Error = DiskError;
+
+    fn put(&mut self, bytes: &[u8]) -> Result<(), DiskError> {
+        self.sink.put(bytes)?;
+        if self.syncs && self.sink.written() - self.synced >= FSYNC_BYTES {
+            self.synced = self.sink.written();
+            self.sink.file().sync()?;
+        }
+        Ok(())
+    }
+}
+
+/// How the RDB files of a server are written. `aof_base` says whether commands of an append-only
+/// file follow.
+pub fn rdb_options(node: &Node, config: &Config, aof_base: bool) -> RdbOptions {
+    let unix_seconds = sys::clock::unix_micros().div_euclid(1_000_000);
+    let policy = config.eviction.maxmemory_policy;
+    let saving = &config.saving;
+    RdbOptions {
+        format: Options { compress: saving.rdbcompression, checksum: saving.rdbchecksum },
+        uses: match (policy.is_lfu(), policy.is_lru()) {
+            (true, _) => Uses::Frequency,
+            (_, true) => Uses::Recency(unix_seconds as u32),
+            _ => Uses::Untold,
+        },
+        aux: vec![
+            ("redis-ver", node::version::COMPAT_VERSION.to_owned()),
+            ("redis-bits", usize::BITS.to_string()),
+            ("ctime", unix_seconds.to_string()),
+            ("used-mem", node.used_memory.total().max(0).to_string()),
+            ("aof-base", u8::from(aof_base).to_string()),
+            ("weft-ver", node::version::VERSION.to_owned()),
+        ],
+    }
+}
+
+impl Saves {
+    /// Takes a snapshot and begins to write it. The caller is outside the gate.
+    ///
+    /// # Errors
+    /// Why it has not begun.
+    pub fn begin(
+        &self,
+        shared: &Arc<Shared>,
+        purpose: Purpose,
+        path: &Path,
+    ) -> Result<(), NotBegun> {
+        let mut thread = self.thread.lock();
+        let (node, config) = (&shared.node, shared.node.config());
+        let begun = SnapshotJob::begin(shared, || node.changes());
+        let (job, changes) = begun.map_err(|refusal| match refusal {
+            Refusal::Running => {
+                let running = node.snapshots.figures.lock().running;
+                NotBegun::Running(running.is_some_and(|own| own.purpose != Purpose::Backup))
+            }
+            Refusal::BusyScript => NotBegun::Failed("a script has run for too long".to_owned()),
+        })?;
+        // Whoever held the pass before has ended.
+        thread.take().map(JoinHandle::join);
+        self.cancel.store(false, Ordering::Relaxed);
+        node.snapshots.progress.begin();
+        let running = Running { purpose, began_ms: steady_ms(), changes };
+        let mut figures = node.snapshots.figures.lock();
+        figures.running = Some(running);
+        figures.is_scheduled &= purpose == Purpose::Backup;
+        drop(figures);
+        let target = Target::new(purpose, path);
+        let own = Arc::clone(shared);
+        let work = move || {
+            bind_to_processors("bgsave-cpulist", &config.saving.bgsave_cpulist);
+            let memory = CountedThread::begin(&own.node, SAVE_THREAD);
+            let written = write(&own, job, &target, &config);
+            drop(memory);
+            finish(&own, running, &target, written)
+        };
+        match std::thread::Builder::new().name("weft-save".to_owned()).spawn(work) {
+            Ok(handle) => *thread = Some(handle),
+            Err(error) => {
+                let error = error.to_string();
+                finish(shared, running, &Target::new(purpose, path), Err(Some(error.clone())));
+                return Err(NotBegun::Failed(error));
+            }
+        }
+        if purpose == Purpose::Background {
+            notice!("Background saving started");
+        }
+        Ok(())
+    }
+
+    /// Saves to the RDB file.
+    ///
+    /// # Errors
+    /// Why it has not begun.
+    pub fn begin_save(&self, shared: &Arc<Shared>, purpose: Purpose) -> Result<(), NotBegun> {
+        let filename = shared.node.config().saving.dbfilename.clone();
+        let begun = self.begin(shared, purpose, Path::new(&filename));
+        if let Err(NotBegun::Failed(why)) = &begun {
+            warning!("Can't save: {why}");
+        }
+        begun
+    }
+
+    /// Waits until the file is there that is being written. Returns false if it is not.
+    pub fn wait(&self) -> bool {
+        let thread = self.thread.lock().take();
+        thread.is_some_and(|thread| thread.join().unwrap_or(false))
+    }
+
+    /// Gives up what is being written, and waits for the end of that.
+    pub fn cancel(&self) {
+        self.cancel.store(true, Ordering::Relaxed);
+        self.wait();
+    }
+
+    /// Begins a save that is due. For the main thread, now and then.
+    pub fn begin_if_due(&self, shared: &Shared, unix_seconds: i64) {
+        let (node, config) = (&shared.node, shared.node.config());
+        let Some(due) = node.due_save(&config, unix_seconds, steady_ms()) else { return };
+        let Some(shared) = shared.me.upgrade() else { return };
+        if node.scripting.busy.any() {
+            return;
+        }
+        if let Due::Point { changes, seconds } = due {
+            notice!("{changes} changes in {seconds} seconds. Saving...");
+        }
+        // What runs instead of it ends soon, and then this one is due again.
+        let _ = self.begin_save(&shared, Purpose::Background);
+    }
+}
+
+fn steady_ms() -> i64 {
+    sys::clock::steady_micros() / 1000
+}
+
+/// Writes the file. None: it was not wanted any more.
+fn write(
+    shared: &Shared,
+    job: SnapshotJob,
+    target: &Target,
+    config: &Config,
+) -> Result<(), Option<String>> {
+    let failed = |error: DiskError| Some(error.to_string());
+    let Target { root, directory, temporary, path } = target;
+    let disk = RealDisk::new(root);
+    let mut file =
+        Replacement::begin(&disk, directory, temporary.clone(), path.clone()).map_err(failed)?;
+    let pacing = Pacing {
+        cancel: &shared.saves.cancel,
+        progress: &shared.node.snapshots.progress,
+        key_delay_us: &|| shared.node.config().saving.rdb_key_save_delay,
+    };
+    let syncs = config.saving.rdb_save_incremental_fsync;
+    let sink = SyncingSink { sink: file.sink(), synced: 0, syncs };
+    let written = job.write_to(sink, &rdb_options(&shared.node, config, false), pacing).map(drop);
+    match written {
+        Ok(()) => file.commit(&disk).map_err(|error| failed(error.disk())),
+        Err(error) => {
+            file.abandon(&disk);
+            Err(match error {
+                WalkError::Sink(error) => failed(error),
+                WalkError::Cancelled => None,
+                WalkError::Lost => Some("a part of the data was lost on the way".to_owned()),
+            })
+        }
+    }
+}
+
+/// Notes how it ended.
+fn finish(
+    shared: &Shared,
+    running: Running,
+    target: &Target,
+    written: Result<(), Option<String>>,
+) -> bool {
+    let (node, path) = (&shared.node, target.path.display());
+    let at_ms = steady_ms();
+    let is_ok = written.is_ok();
+    let ended = Ended { is_ok, took_ms: at_ms - running.began_ms, at_ms };
+    match &written {
+        Ok(()) if running.purpose == Purpose::Backup => notice!("Backup saved to {path}"),
+        Ok(()) => notice!("DB saved on disk"),
+        Err(None) => notice!("Saving to {path} was ended before it was complete"),
+        Err(Some(why)) => warning!("Saving to {path} failed: {why}"),
+    }
+    let saved_bytes = node.snapshots.progress.saved_bytes_peak.load(Ordering::Relaxed);
+    let mut figures = node.snapshots.figures.lock();
+    figures.running = None;
+    figures.last_saved_bytes = saved_bytes;
+    let is_cancelled = matches!(written, Err(None));
+    match running.purpose {
+        Purpose::Backup => {
+            figures.last_backup = Some(ended);
+            figures.backups += u64::from(is_ok);
+        }
+        _ if is_ok => {
+            figures.last_save_unix = sys::clock::unix_micros().div_euclid(1_000_000);
+            figures.saved_changes = running.changes;
+            figures.saves += 1;
+            match (&mut figures.last_background, running.purpose) {
+                (Some(last), Purpose::Save) => last.is_ok = true,
+                (_, Purpose::Save) => {}
+                (last, _) => *last = Some(ended),
+            }
+        }
+        Purpose::Background if !is_cancelled => figures.last_background = Some(ended),
+        _ => {}
+    }
+    drop(figures);
+    if running.purpose == Purpose::Background && is_ok {
+        notice!("Background saving terminated with success");
+    } else if running.purpose == Purpose::Background && !is_cancelled {
+        warning!("Background saving error");
+    }
+    node.follow_saves(&node.config());
+    is_ok
+}

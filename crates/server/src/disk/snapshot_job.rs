@@ -1,0 +1,276 @@
+//! A snapshot of the keyspace: the cut behind the closed gate, and the walk that follows while
+//! clients go on.
+//!
+//! ```text
+//! begin    gate closed: all shards are marked, the caller notes what else belongs to the moment
+//! walk     a step in a shard, under its lock -> what it gave goes on, without any lock -> ...
+//! ```
+//!
+//! The walk is background work: it takes a shard that is free, and otherwise comes back a moment
+//! later. A step sees about [`STEP_BYTES`] and takes some 20 us. What was saved before it changed
+//! comes first, so that its memory is given back.
+//!
+//! There is at most one snapshot at a time. One that is dropped before its end is taken to it,
+//! because the keyspace may hold parts of it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use node::persistence::SaveProgress;
+use persist::rdb::reader::Sizes;
+use script::Library;
+use store::snapshot::{Budget, Sink, Task};
+use store::{Shard, Snapshot};
+use sync::gate::Pass;
+
+use crate::keyspace::shard_locks::{Nobody, ThreadWaits, Waited};
+use crate::threads::control::SNAPSHOT_PASS;
+use crate::threads::message::Message;
+use crate::threads::shared::Shared;
+
+/// What a step under a shard's lock may see, in bytes.
+const STEP_BYTES: usize = 8 << 10;
+/// What a step without a lock may see before its result goes on.
+const UNLOCKED_STEP_BYTES: usize = 256 << 10;
+/// After a look at a shard that is in use, or a gate that is not to be had.
+const PAUSE: Duration = Duration::from_micros(50);
+/// A shard that was in use so often is waited for.
+const MISSES_MAX: u32 = 20;
+/// The longest such wait. The lock is fair, and nobody waits for this thread meanwhile but who
+/// closes the gate.
+const WAIT: Duration = Duration::from_millis(1);
+
+/// Takes what a snapshot gives, in turns with [`pass_on`](Self::pass_on).
+pub trait SnapshotSink: Sink {
+    /// Why it cannot go on.
+    type Error;
+
+    /// Whether a shard is locked while the snapshot gives what comes next: then it is only
+    /// collected.
+    fn is_locked(&mut self, locked: bool);
+
+    /// Passes on what was collected, when no shard is locked. Returns how many keys have come since
+    /// the last time.
+    ///
+    /// # Errors
+    /// When the snapshot cannot be completed any more.
+    fn pass_on(&mut self) -> Result<u64, Self::Error>;
+}
+
+/// How a walk goes on.
+#[derive(Clone, Copy)]
+pub struct Pacing<'a> {
+    /// Set: the snapshot is not wanted any more.
+    pub cancel: &'a AtomicBool,
+    /// Where it tells how far it is.
+    pub progress: &'a SaveProgress,
+    /// Microseconds to wait after each key, or one after so many keys when negative; for tests.
+    pub key_delay_us: &'a dyn Fn() -> i64,
+}
+
+/// Why there is no snapshot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// Another one is being taken.
+    Running,
+    /// A script has run for too long, and all others would wait for it.
+    BusyScript,
+}
+
+/// Why a snapshot is not whole.
+#[derive(Debug)]
+pub enum WalkError<E> {
+    /// The sink failed.
+    Sink(E),
+    /// It was not wanted any more.
+    Cancelled,
+    /// A part of the keyspace was dropped before it was visited: a mistake of this program.
+    Lost,
+}
+
+/// See the module's description.
+pub struct SnapshotJob {
+    shared: Arc<Shared>,
+    snapshot: Snapshot,
+    pass: Pass,
+    waits: ThreadWaits,
+    /// How many keys each database has at the cut; those beyond have none.
+    pub sizes: Vec<Sizes>,
+    /// The libraries of functions at the cut.
+    pub libraries: Vec<Arc<Library>>,
+}
+
+impl SnapshotJob {
+    /// Takes the cut. Runs `at_cut` in the same moment, in which nothing else is executed: it must
+    /// not wait for anything. The caller is outside the gate.
+    ///
+    /// # Errors
+    /// When no snapshot can begin now.
+    pub fn begin<T>(
+        shared: &Arc<Shared>,
+        at_cut: impl FnOnce() -> T,
+    ) -> Result<(Self, T), Refusal> {
+        let pass = shared.gate.register_as(SNAPSHOT_PASS).ok_or(Refusal::Running)?;
+        let node = &shared.node;
+        let busy = &node.scripting.busy;
+        let mut snapshot = Snapshot::new(node.hasher);
+        let mut sizes = Vec::new();
+        let cut = pass.exclusively_unless(&|| busy.any(), || {
+            for shard in 0..shared.shards.len() {
+                let mut shard = shared.shards.lock(shard);
+                snapshot.mark(&mut shard);
+                shard.dbs().for_each(|db| {
+                    let none = Sizes { keys: 0, expiring: 0 };
+                    sizes.resize(sizes.len().max(db.number() + 1), none);
+                    let sizes = &mut sizes[db.number()];
+                    sizes.keys += db.len() as u64;
+                    sizes.expiring += db.expiring_len() as u64;
+                });
+            }
+            (node.scripting.libraries.read().iter().cloned().collect(), at_cut())
+        });
+        let (libraries, at_cut) = cut.ok_or(Refusal::BusyScript)?;
+        let (shared, waits) = (Arc::clone(shared), ThreadWaits::default());
+        Ok((Self { shared, snapshot, pass, waits, sizes, libraries }, at_cut))
+    }
+
+    /// Keys at the cut.
+    pub fn keys(&self) -> u64 {
+        self.sizes.iter().map(|sizes| sizes.keys).sum()
+    }
+
+    /// Gives all keys to a sink, on a thread that has nothing else to do.
+    ///
+    /// # Errors
+    /// When the snapshot is not whole.
+    pub fn walk<S: SnapshotSink>(
+        mut self,
+        sink: &mut S,
+        pacing: Pacing<'_>,
+    ) -> Result<(), WalkError<S::Error>> {
+        let Pacing { progress, key_delay_us, cancel } = pacing;
+        progress.keys_total.store(self.keys(), Ordering::Relaxed);
+        let mut left = 0;
+        loop {
+            let key_delay_us = key_delay_us();
+            if !self.step(sink, key_delay_us == 0) {
+                break;
+            }
+            let saved = self.snapshot.saved_bytes() as u64;
+            progress.saved_bytes.store(saved, Ordering::Relaxed);
+            progress.saved_bytes_peak.fetch_max(saved, Ordering::Relaxed);
+            let keys = sink.pass_on().map_err(WalkError::Sink)?;
+            progress.keys.fetch_add(keys, Ordering::Relaxed);
+            if key_delay_us != 0 {
+                delay(key_delay_us, keys, &mut left, cancel);
+            }
+            if cancel.load(Ordering::Relaxed) {
+                return Err(WalkError::Cancelled);
+            }
+        }
+        match self.snapshot.is_damaged() {
+            true => Err(WalkError::Lost),
+            false => Ok(()),
+        }
+    }
+
+    /// Makes a step. Returns false when there is nothing more to do.
+    fn step<S: SnapshotSink>(&mut self, sink: &mut S, is_quick: bool) -> bool {
+        let budget = |bytes| Budget::of_bytes(if is_quick { bytes } else { 1 });
+        let shard = match self.snapshot.next() {
+            Task::Done => return false,
+            Task::Unlocked => {
+                sink.is_locked(false);
+                self.snapshot.step_unlocked(&mut budget(UNLOCKED_STEP_BYTES), sink);
+                return true;
+            }
+            Task::Shard(shard) => shard,
+            Task::Key(_, hash) => self.shared.node.map.shard_of(hash),
+        };
+        sink.is_locked(true);
+        let Self { shared, snapshot, pass, waits, .. } = self;
+        with_shard(shared, (pass, waits), shard, |shard| {
+            snapshot.step(shard, &mut budget(STEP_BYTES), sink);
+        });
+        true
+    }
+}
+
+impl Drop for SnapshotJob {
+    fn drop(&mut self) {
+        if self.snapshot.next() == Task::Done {
+            return;
+        }
+        self.snapshot.abort();
+        while self.step(&mut Discard, true) {}
+    }
+}
+
+/// Runs `work` with a shard, as soon as it is free.
+fn with_shard(
+    shared: &Shared,
+    (pass, waits): (&Pass, &ThreadWaits),
+    shard: usize,
+    mut work: impl FnMut(&mut Shard),
+) {
+    for misses in 0.. {
+        let wait = if misses < MISSES_MAX { Duration::ZERO } else { WAIT };
+        let locks = shared.enter(Some(pass), &Nobody).waiting(waits, Waited::default());
+        let done = locks.try_one_for(shard, wait, &mut work).is_some();
+        drop(locks);
+        if waits.has_calls() {
+            for call in waits.take_calls() {
+                let wake = Message::Wake { id: call.client, slot: call.owner.slot };
+                shared.send(call.owner.thread, wake);
+            }
+        }
+        if done {
+            return;
+        }
+        std::thread::sleep(PAUSE);
+    }
+}
+
+/// Waits for so many microseconds after each of some keys, or for one after so many keys when
+/// negative, until it is not wanted any more. `left` has the keys that no wait was for yet.
+pub(super) fn delay(delay_us: i64, keys: u64, left: &mut u64, cancel: &AtomicBool) {
+    const PIECE_US: u64 = 10_000;
+    let size = delay_us.unsigned_abs().max(1);
+    let mut wait_us = match delay_us {
+        0.. => keys.saturating_mul(size),
+        _ => {
+            let all = *left + keys;
+            *left = all % size;
+            all / size
+        }
+    };
+    while wait_us > 0 && !cancel.load(Ordering::Relaxed) {
+        let piece_us = wait_us.min(PIECE_US);
+        std::thread::sleep(Duration::from_micros(piece_us));
+        wait_us -= piece_us;
+    }
+}
+
+/// Takes what nobody wants any more.
+struct Discard;
+
+impl Sink for Discard {
+    fn entry(&mut self, _: u32, _: store::Stored<'_>) {}
+
+    fn begin(&mut self, _: &store::snapshot::Head) {}
+
+    fn part(&mut self, _: store::snapshot::Part<'_>) {}
+
+    fn end(&mut self) {}
+}
+
+impl SnapshotSink for Discard {
+    type Error = std::convert::Infallible;
+
+    fn is_locked(&mut self, _: bool) {}
+
+    fn pass_on(&mut self) -> Result<u64, Self::Error> {
+        Ok(0)
+    }
+}

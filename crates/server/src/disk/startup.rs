@@ -1,0 +1,250 @@
+//! Loading at start: what was saved comes back before clients are served.
+//!
+//! A thread of its own loads, so that clients are answered meanwhile: with LOADING, and by INFO,
+//! which tells how far it is. The main thread looks now and then whether that is over.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use node::config::Config;
+use parking_lot::Mutex;
+use persist::disk::{Disk, DiskFile, FileSource};
+
+use super::begin_log;
+use super::load_rdb::{LoadOptions, Loaded, load_rdb};
+use super::log_memory;
+use super::log_ring::LogRing;
+use super::log_writer::LogWriter;
+use super::real_disk::{RealDisk, RealFile};
+use crate::process::host::ProcessHost;
+use crate::threads::io_thread::IoThread;
+use crate::threads::message::Message;
+use crate::threads::shared::Shared;
+use crate::{notice, warning};
+
+/// Between two lines of the log about how far loading is.
+const REPORT_US: i64 = 5_000_000;
+
+/// What the keyspace is loaded from.
+enum Origin {
+    Rdb(RealFile),
+    AppendOnly,
+}
+
+/// What was loaded.
+enum Outcome {
+    Rdb(Box<Loaded>),
+    AppendOnly(Box<LogWriter<RealDisk>>),
+}
+
+/// Loading at start.
+pub struct Startup {
+    outcome: Arc<Mutex<Option<Result<Outcome, String>>>>,
+    /// What the threads begin to log into.
+    log: Option<(Box<LogWriter<RealDisk>>, Arc<LogRing>)>,
+    began_us: i64,
+    report_us: i64,
+}
+
+impl Startup {
+    /// Begins to load, if there is something. No other thread runs yet.
+    ///
+    /// # Errors
+    /// Why it cannot be loaded.
+    pub fn begin(shared: &Arc<Shared>) -> Result<Option<Self>, String> {
+        let (node, config) = (&shared.node, shared.node.config());
+        node.snapshots.figures.lock().last_save_unix = unix_seconds();
+        notice!("Data lies in {}: {}", config.dir, shown_files(&config));
+        if !config.append_only.appendonly {
+            begin_log::start_thread(shared, None, None)?;
+        }
+        let Some(origin) = find(&config)? else { return Ok(None) };
+        node.set_loading(true);
+        let outcome = Arc::new(Mutex::new(None));
+        let (own, result) = (Arc::clone(shared), Arc::clone(&outcome));
+        let work = move || {
+            let loaded = match origin {
+                Origin::Rdb(file) => {
+                    load_file(&own, file, false).map(|loaded| Outcome::Rdb(Box::new(loaded)))
+                }
+                Origin::AppendOnly => begin_log::load(&own)
+                    .map(|writer| Outcome::AppendOnly(Box::new(writer)))
+                    .inspect_err(|why| warning!("{why}")),
+            };
+            *result.lock() = Some(loaded);
+            // Wakes the main thread, which looks here then.
+            own.send(0, Message::PauseChanged);
+        };
+        let thread = std::thread::Builder::new().name("weft-load".to_owned());
+        thread.spawn(work).map_err(|error| error.to_string())?;
+        let began_us = sys::clock::steady_micros();
+        Ok(Some(Self { outcome, log: None, began_us, report_us: began_us + REPORT_US }))
+    }
+
+    /// Looks whether everything is loaded, and ends the loading then. Returns whether it is over.
+    ///
+    /// # Errors
+    /// Why it was not loaded.
+    pub fn look(&mut self, main: &mut IoThread) -> Result<bool, String> {
+        let node = Arc::clone(&main.worker.node);
+        if self.log.is_some() {
+            return self.look_at_log(main);
+        }
+        let Some(outcome) = self.outcome.lock().take() else {
+            let now_us = sys::clock::steady_micros();
+            if now_us >= self.report_us {
+                self.report_us = now_us + REPORT_US;
+                let progress = &node.snapshots.loading;
+                let value = |count: &std::sync::atomic::AtomicU64| count.load(Ordering::Relaxed);
+                let (bytes, total) = (value(&progress.bytes), value(&progress.bytes_total));
+                let percent = bytes.saturating_mul(100).checked_div(total).unwrap_or(0);
+                notice!("Loading: {percent}% of the bytes, {} keys", value(&progress.keys));
+            }
+            return Ok(false);
+        };
+        let loaded = match outcome? {
+            Outcome::Rdb(loaded) => loaded,
+            Outcome::AppendOnly(writer) => {
+                let ring = log_memory::create_ring(&node.config(), writer.written());
+                let ring = ring.map_err(|error| error.to_string())?;
+                let fsync = node.config().append_only.appendfsync;
+                ring.set_waits_always(fsync == node::config::Fsync::Always);
+                main.shared.set_log(Some(Arc::clone(&ring)));
+                self.log = Some((writer, ring));
+                return Ok(false);
+            }
+        };
+        for (number, keys) in (0..).zip(&loaded.db_keys) {
+            main.worker.turn.keys.add(number, *keys);
+        }
+        let host = ProcessHost(&main.shared);
+        let policy = script::RestorePolicy::Append;
+        let tsc = &sys::clock::tsc;
+        node::commands::load_sources(&mut main.worker, tsc, &host, &loaded.functions, policy)
+            .map_err(|why| format!("Functions can't be loaded: {why}"))?;
+        notice!("DB loaded from disk: {:.3} seconds", self.seconds());
+        end_loading(main);
+        Ok(true)
+    }
+
+    fn seconds(&self) -> f64 {
+        let took = Duration::from_micros((sys::clock::steady_micros() - self.began_us) as u64);
+        took.as_secs_f64()
+    }
+
+    /// Looks whether all threads log what they write, and ends the loading then.
+    fn look_at_log(&mut self, main: &mut IoThread) -> Result<bool, String> {
+        let threads = main.shared.threads_active.load(Ordering::Acquire);
+        if !main.shared.log.is_followed(threads) {
+            // It is over in a moment.
+            main.shared.send(0, Message::PauseChanged);
+            return Ok(false);
+        }
+        let Some((writer, ring)) = self.log.take() else { return Ok(true) };
+        let shared = Arc::clone(&main.shared);
+        begin_log::start_thread(&shared, Some(*writer), Some(ring))?;
+        notice!("DB loaded from append only file: {:.3} seconds", self.seconds());
+        end_loading(main);
+        Ok(true)
+    }
+}
+
+fn end_loading(main: &mut IoThread) {
+    let node = Arc::clone(&main.worker.node);
+    node.snapshots.loading.end();
+    node.set_loading(false);
+    main.worker.take_over_config();
+}
+
+fn unix_seconds() -> i64 {
+    sys::clock::unix_micros().div_euclid(1_000_000)
+}
+
+/// What the first lines of the log say about the files.
+fn shown_files(config: &Config) -> String {
+    let saving = &config.saving;
+    let when: Vec<String> = saving
+        .save
+        .iter()
+        .map(|point| format!("{} changes in {} seconds", point.changes, point.seconds))
+        .collect();
+    match when.is_empty() {
+        true => format!("{} on request ('save' is empty)", saving.dbfilename),
+        false => format!("{} after {}", saving.dbfilename, when.join(", or ")),
+    }
+}
+
+fn find(config: &Config) -> Result<Option<Origin>, String> {
+    match config.append_only.appendonly {
+        true => Ok(Some(Origin::AppendOnly)),
+        false => Ok(find_rdb(config)?.map(Origin::Rdb)),
+    }
+}
+
+fn find_rdb(config: &Config) -> Result<Option<RealFile>, String> {
+    // The empty path is the working directory.
+    match RealDisk::new("").open(Path::new(&config.saving.dbfilename)) {
+        Ok(file) => Ok(Some(file)),
+        Err(error) if error.is_not_found() || config.saving.dbfilename.is_empty() => Ok(None),
+        Err(error) => Err(format!("Fatal error loading the DB: {error}")),
+    }
+}
+
+/// Loads the RDB file of the configuration; for DEBUG RELOAD.
+///
+/// # Errors
+/// Why it was not loaded.
+pub fn load_dump(shared: &Shared, replaces: bool) -> Result<Loaded, String> {
+    let config = shared.node.config();
+    match find_rdb(&config)? {
+        Some(file) => load_file(shared, file, replaces),
+        None => Err(format!("there is no file {}", config.saving.dbfilename)),
+    }
+}
+
+/// Loads the RDB file at start, if there is one, for an append-only file that begins.
+///
+/// # Errors
+/// Why it was not loaded.
+pub fn load_rdb_if_any(shared: &Shared) -> Result<Option<Loaded>, String> {
+    find_rdb(&shared.node.config())?.map(|file| load_file(shared, file, false)).transpose()
+}
+
+fn load_file(shared: &Shared, file: RealFile, replaces: bool) -> Result<Loaded, String> {
+    let config = shared.node.config();
+    let name = &config.saving.dbfilename;
+    let failed = |why: &dyn std::fmt::Display| format!("Can't load {name}: {why}");
+    let progress = &shared.node.snapshots.loading;
+    progress.begin(unix_seconds(), file.len().map_err(|error| failed(&error))?);
+    let source = FileSource::new(file, 0).map_err(|error| failed(&error))?;
+    let options = LoadOptions {
+        checks: config.saving.rdbchecksum,
+        now_ms: sys::clock::unix_micros() / 1000,
+        keeps_expired: false,
+        replaces,
+        key_delay_us: config.saving.key_load_delay,
+    };
+    let loaded = load_rdb(shared, source, options, progress).map_err(|error| failed(&error))?;
+    report(&loaded);
+    shared.node.snapshots.figures.lock().loaded = (loaded.keys, loaded.expired);
+    Ok(loaded)
+}
+
+/// Says in the log what was loaded.
+fn report(loaded: &Loaded) {
+    if let Some(version) = loaded.aux("redis-ver").or(loaded.aux("valkey-ver")) {
+        notice!("Loading RDB produced by version {version}, format {}", loaded.version);
+    }
+    if let Some(created) = loaded.aux("ctime").and_then(|text| text.parse::<i64>().ok()) {
+        notice!("RDB age {} seconds", unix_seconds().saturating_sub(created));
+    }
+    for module in &loaded.modules {
+        warning!("The data of the module '{module}' was left out: modules are not supported");
+    }
+    if loaded.empty > 0 {
+        notice!("{} keys with empty collections were left out", loaded.empty);
+    }
+    notice!("Done loading RDB, keys loaded: {}, keys expired: {}.", loaded.keys, loaded.expired);
+}

@@ -1,0 +1,192 @@
+//! `weft check`: looks through files without loading them, and repairs the end of an append-only
+//! file.
+
+use std::error::Error;
+use std::io::{BufRead, Write, stdin, stdout};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use clap::{Parser, Subcommand};
+use persist::aof::{Names, Place};
+use persist::check::{AofReport, RdbReport, check_aof, check_directory, check_rdb};
+use persist::disk::{Disk, FileSource};
+use server::RealDisk;
+
+/// How the name of a manifest ends.
+const MANIFEST: &str = ".manifest";
+
+/// Looks through RDB files and append-only files.
+#[derive(Parser)]
+#[command(name = "weft check", bin_name = "weft check")]
+pub struct Check {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand)]
+enum What {
+    /// An RDB file: its outline and its checksum.
+    Rdb {
+        /// The file.
+        file: PathBuf,
+    },
+    /// An append-only file: its manifest, or one of its files.
+    Aof {
+        /// The manifest, or a file.
+        file: PathBuf,
+        /// Cut off what is damaged at the end, after a question.
+        #[arg(long)]
+        fix: bool,
+        /// Do not ask.
+        #[arg(long)]
+        yes: bool,
+    },
+}
+
+/// What a check has found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Finding {
+    /// Everything is right, or is by now.
+    Whole,
+    /// Something is wrong.
+    Damaged,
+}
+
+impl Check {
+    /// Looks through what the arguments name.
+    ///
+    /// # Errors
+    /// When that cannot be read or written.
+    pub fn run(self) -> Result<Finding, Box<dyn Error>> {
+        match self.what {
+            What::Rdb { file } => rdb(&file),
+            What::Aof { file, fix, yes } => {
+                let is_manifest = file.as_os_str().as_bytes().ends_with(MANIFEST.as_bytes());
+                let fix = fix.then_some(yes);
+                if is_manifest { manifest(&file, fix) } else { single(&file, fix) }
+            }
+        }
+    }
+}
+
+/// The directory of a file, and the file's name.
+fn parts(file: &Path) -> Result<(RealDisk, PathBuf), Box<dyn Error>> {
+    let path = std::path::absolute(file)?;
+    let (directory, name) = (path.parent(), path.file_name());
+    let (Some(directory), Some(name)) = (directory, name) else { return Err("no file".into()) };
+    Ok((RealDisk::new(directory), PathBuf::from(name)))
+}
+
+fn rdb(file: &Path) -> Result<Finding, Box<dyn Error>> {
+    let (disk, name) = parts(file)?;
+    let report = check_rdb(FileSource::new(disk.open(&name)?, 0)?)?;
+    Ok(show_rdb(&name, &report))
+}
+
+fn show_rdb(name: &Path, report: &RdbReport) -> Finding {
+    let RdbReport { version, keys, valid_to, damage } = report;
+    let name = name.display();
+    match damage {
+        None => {
+            println!("{name}: RDB version {version}, {keys} keys, {valid_to} bytes: all is right");
+            Finding::Whole
+        }
+        Some((offset, error)) => {
+            println!(
+                "{name}: RDB version {version}, damaged about offset {offset}: {error}. {keys} \
+                 keys in the first {valid_to} bytes are whole."
+            );
+            Finding::Damaged
+        }
+    }
+}
+
+fn show_aof(name: &Path, report: &AofReport) {
+    if let Some(rdb) = &report.rdb {
+        show_rdb(name, rdb);
+    }
+    let AofReport { bytes, commands, unsealed, valid_to, .. } = report;
+    let name = name.display();
+    println!(
+        "{name}: {bytes} bytes, {commands} commands, valid up to offset {valid_to} \
+         ({unsealed} bytes without checksums)"
+    );
+    if let Some(tail) = &report.tail {
+        println!(
+            "{name}: at offset {} {}, as a crash leaves it; loading drops the last {} bytes",
+            tail.offset, tail.fault, tail.dropped
+        );
+    }
+    if let Some(damage) = &report.damage {
+        println!("{name}: {damage}; loading refuses it");
+    }
+}
+
+/// Looks through one file, as if it were the last.
+fn single(file: &Path, fix: Option<bool>) -> Result<Finding, Box<dyn Error>> {
+    let (disk, name) = parts(file)?;
+    let report = check_aof(&disk.open(&name)?, Place::Last)?;
+    show_aof(&name, &report);
+    if report.is_whole() {
+        println!("AOF is valid");
+        return Ok(Finding::Whole);
+    }
+    let Some(repair) = &report.repair else { return Ok(Finding::Damaged) };
+    let dropped = report.bytes.saturating_sub(report.valid_to);
+    if !may_fix(fix, &name, report.valid_to, dropped)? {
+        return Ok(Finding::Damaged);
+    }
+    repair.apply(&disk.open_to_append(&name)?)?;
+    println!("Successfully truncated AOF {}", name.display());
+    Ok(Finding::Whole)
+}
+
+fn manifest(file: &Path, fix: Option<bool>) -> Result<Finding, Box<dyn Error>> {
+    let (disk, name) = parts(file)?;
+    let name = name.as_os_str().as_bytes();
+    let name = name[..name.len() - MANIFEST.len()].to_vec();
+    let report = check_directory(&disk, &Names { directory: PathBuf::new(), file: name })?;
+    for (file, report) in &report.files {
+        show_aof(&file.path, report);
+    }
+    if report.files.iter().all(|(_, report)| report.is_whole()) {
+        println!("All AOF files and manifest are valid");
+        return Ok(Finding::Whole);
+    }
+    let Some(proposed) = report.fix() else {
+        println!(
+            "What is damaged is followed by others: nothing can be cut off without losing them"
+        );
+        return Ok(Finding::Damaged);
+    };
+    if !may_fix(fix, &proposed.file.path, proposed.kept, proposed.dropped)? {
+        return Ok(Finding::Damaged);
+    }
+    proposed.apply(&disk)?;
+    println!("Successfully truncated AOF {}", proposed.file.path.display());
+    Ok(Finding::Whole)
+}
+
+/// Whether a file may be cut: `fix` says whether that was asked for, and whether without a
+/// question.
+fn may_fix(
+    fix: Option<bool>,
+    name: &Path,
+    kept: u64,
+    dropped: u64,
+) -> Result<bool, Box<dyn Error>> {
+    let name = name.display();
+    let Some(without_question) = fix else {
+        println!("{name} is not valid. Use the --fix option to try fixing it.");
+        return Ok(false);
+    };
+    println!("This will shrink the AOF {name} to {kept} bytes: the last {dropped} are lost");
+    if without_question {
+        return Ok(true);
+    }
+    print!("Continue? [y/N]: ");
+    stdout().flush()?;
+    let mut answer = String::new();
+    stdin().lock().read_line(&mut answer)?;
+    Ok(answer.trim().eq_ignore_ascii_case("y"))
+}

@@ -1,0 +1,211 @@
+//! Append-only files: what is written is there after a restart, whatever ended the server.
+
+use std::fs;
+
+use crate::server::{eventually, weft};
+use crate::{Client, Server};
+
+const ON: &[&str] = &["--save", "", "--appendonly", "yes"];
+
+/// Writes something of every type, with expiries, a transaction, a script and a function.
+fn write_all(client: &mut Client) {
+    for words in [
+        "SET text value",
+        "SETEX expiring 1000 value",
+        "INCRBY number 42",
+        "RPUSH list a b 3",
+        "SADD set a b",
+        "SADD numbers 1 2 3",
+        "ZADD scores 1.5 a -inf b",
+        "HSET hash f v g 7",
+        "HEXPIRE hash 1000 FIELDS 1 f",
+        "XADD stream 1-1 f v g w",
+        "XADD stream 2-1 f x",
+        "XGROUP CREATE stream group 0",
+        "XREADGROUP GROUP group consumer COUNT 1 STREAMS stream >",
+        "XDEL stream 2-1",
+        "SPOP set",
+        "SELECT 5",
+        "SET other 5",
+        "SELECT 0",
+        "MULTI",
+        "INCR in",
+        "SELECT 7",
+        "INCR in",
+        "SELECT 0",
+        "EXEC",
+    ] {
+        let reply = client.ask(words);
+        assert!(!format!("{reply:?}").starts_with('-'), "{words}: {reply:?}");
+    }
+    let source = b"#!lua name=lib\nredis.register_function('f', function() return 1 end)";
+    assert_eq!(client.ask_args(&[b"FUNCTION", b"LOAD", source]).text(), "lib");
+    client.ask_args(&[b"EVAL", b"redis.call('SET', 'a', '1') redis.call('SET', 'b', '2')", b"0"]);
+    let large = vec![b'x'; 1 << 20];
+    assert_eq!(client.ask_args(&[b"SET", b"large", &large]).text(), "OK");
+    let members: Vec<Vec<u8>> = (0..1000).map(|n| format!("member:{n}").into_bytes()).collect();
+    let mut args: Vec<&[u8]> = vec![b"SADD", b"many"];
+    args.extend(members.iter().map(Vec::as_slice));
+    assert_eq!(client.ask_args(&args).int(), 1000);
+}
+
+fn digest(server: &Server) -> String {
+    let mut client = server.client();
+    let functions = format!("{:?}", client.ask("FUNCTION LIST"));
+    assert!(client.ask("TTL expiring").int() > 900);
+    client.ask("DEBUG DIGEST").text() + &functions
+}
+
+fn start(options: &[&str]) -> Server {
+    Server::start(&[ON, &["--enable-debug-command", "yes"], options].concat())
+}
+
+fn again<'a>(options: &[&'a str]) -> Vec<&'a str> {
+    [ON, &["--enable-debug-command", "yes"], options].concat()
+}
+
+#[test]
+fn everything_is_there_after_a_kill_and_after_a_restart() {
+    for policy in ["everysec", "always", "no"] {
+        let options = ["--appendfsync", policy, "--io-threads", "3"];
+        let server = start(&options);
+        write_all(&mut server.client());
+        let before = digest(&server);
+        let server = server.kill_and_start(&again(&options));
+        assert_eq!(digest(&server), before, "{policy}, killed");
+        server.client().ok("SET more 1");
+        let before = digest(&server);
+        let server = server.restart(&again(&options));
+        assert_eq!(digest(&server), before, "{policy}, restarted");
+        assert!(!server.path("appendonlydir/appendonly.aof.log").metadata().unwrap().is_dir());
+    }
+}
+
+#[test]
+fn a_rewrite_keeps_everything_in_both_forms() {
+    for preamble in ["yes", "no"] {
+        let options = ["--aof-use-rdb-preamble", preamble];
+        let server = start(&options);
+        let mut client = server.client();
+        write_all(&mut client);
+        let before = digest(&server);
+        let started = "Background append only file rewriting started";
+        assert_eq!(client.ask("BGREWRITEAOF").text(), started);
+        eventually("it ends", || server.info("aof_rewrite_in_progress") == "0");
+        assert_eq!(server.info("aof_last_bgrewrite_status"), "ok");
+        assert_eq!(
+            (server.info("aof_rewrites"), server.info("aof_enabled")),
+            ("1".into(), "1".into())
+        );
+        let base = ["base.rdb", "base.aof"][usize::from(preamble == "no")];
+        assert!(server.path(&format!("appendonlydir/appendonly.aof.2.{base}")).is_file());
+        assert!(!server.path("appendonlydir/appendonly.aof.1.base.rdb").exists(), "history goes");
+        let server = server.kill_and_start(&again(&options));
+        assert_eq!(digest(&server), before, "{preamble}");
+        server.client().ok("DEBUG LOADAOF");
+        assert_eq!(digest(&server), before, "{preamble}, loaded again");
+    }
+}
+
+#[test]
+fn it_begins_and_ends_while_the_server_runs() {
+    let server = Server::start(&["--save", "", "--enable-debug-command", "yes"]);
+    let mut client = server.client();
+    write_all(&mut client);
+    assert_eq!(server.info("aof_enabled"), "0");
+    client.ok("CONFIG SET appendonly yes");
+    assert_eq!(server.info("aof_enabled"), "1");
+    client.ok("SET later 1");
+    server.wait_for_log("Background AOF rewrite finished successfully");
+    client.ok("SET after 1");
+    let before = digest(&server);
+    let server = server.kill_and_start(&again(&[]));
+    assert_eq!(digest(&server), before);
+    let mut client = server.client();
+    client.ok("CONFIG SET appendonly no");
+    client.ok("SET not-logged 1");
+    client.ok("CONFIG SET appendonly yes");
+    client.ok("SET again 1");
+    server.wait_for_log("Background AOF rewrite finished successfully");
+    let before = digest(&server);
+    let server = server.restart(&again(&[]));
+    assert_eq!(digest(&server), before);
+}
+
+#[test]
+fn a_file_that_grows_is_rewritten_by_itself() {
+    let options = ["--auto-aof-rewrite-min-size", "20kb", "--auto-aof-rewrite-percentage", "50"];
+    let server = start(&options);
+    let mut client = server.client();
+    let value = "x".repeat(1000);
+    eventually("it is rewritten", || {
+        client.ok(&format!("SET k {value}"));
+        server.info("aof_rewrites") != "0"
+    });
+    eventually("it ends", || server.info("aof_rewrite_in_progress") == "0");
+    assert_eq!(server.info("aof_last_bgrewrite_status"), "ok");
+}
+
+#[test]
+fn a_single_file_of_an_old_redis_is_taken_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "*2\r\n$6\r\nSELECT\r\n$1\r\n0\r\n*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1\r\nv\r\n";
+    fs::write(folder.path().join("appendonly.aof"), text).unwrap();
+    let directory = folder.path().display().to_string();
+    let server = start(&["--dir", &directory]);
+    assert_eq!(server.client().ask("GET k").text(), "v");
+    assert!(folder.path().join("appendonlydir/appendonly.aof").is_file());
+    assert!(!folder.path().join("appendonly.aof").exists());
+}
+
+#[test]
+fn an_rdb_file_is_not_forgotten_when_the_append_only_file_begins() {
+    let server = Server::start(&["--save", ""]);
+    let mut client = server.client();
+    client.ok("SET k v");
+    client.ok("SAVE");
+    let server = server.restart(ON);
+    assert_eq!(server.client().ask("GET k").text(), "v");
+    let server = server.kill_and_start(ON);
+    assert_eq!(server.client().ask("GET k").text(), "v");
+}
+
+#[test]
+fn times_are_written_between_commands() {
+    let server = start(&["--aof-timestamp-enabled", "yes", "--appendfsync", "always"]);
+    server.client().ok("SET k v");
+    let path = server.path("appendonlydir/appendonly.aof.1.incr.aof");
+    let text = fs::read_to_string(path).unwrap();
+    assert!(text.contains("#TS:"), "{text}");
+    let server = server.kill_and_start(&again(&[]));
+    assert_eq!(server.client().ask("GET k").text(), "v");
+}
+
+#[test]
+fn files_are_looked_through() {
+    let server = start(&["--appendfsync", "always"]);
+    let mut client = server.client();
+    (0..10).for_each(|n| client.ok(&format!("SET key:{n} value")));
+    let manifest = server.path("appendonlydir/appendonly.aof.manifest");
+    let file = server.path("appendonlydir/appendonly.aof.1.incr.aof");
+    let check = |args: &[&str]| {
+        let output = weft().arg("check").args(args).output().unwrap();
+        (output.status.success(), String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let path = manifest.display().to_string();
+    let (is_whole, text) = check(&["aof", &path]);
+    assert!(is_whole && text.contains("All AOF files and manifest are valid"), "{text}");
+    let mut bytes = fs::read(&file).unwrap();
+    bytes.extend(b"*3\r\n$3\r\nSET\r\n$1");
+    fs::write(&file, &bytes).unwrap();
+    let (is_whole, text) = check(&["aof", &path]);
+    assert!(!is_whole && text.contains("--fix"), "{text}");
+    let (is_whole, text) = check(&["aof", "--fix", "--yes", &path]);
+    assert!(is_whole && text.contains("Successfully truncated"), "{text}");
+    assert_eq!(fs::read(&file).unwrap(), &bytes[..bytes.len() - 15]);
+    let base = server.path("appendonlydir/appendonly.aof.1.base.rdb").display().to_string();
+    let (is_whole, text) = check(&["rdb", &base]);
+    assert!(is_whole && text.contains("RDB version 12"), "{text}");
+    let (is_whole, _) = check(&["rdb", &path]);
+    assert!(!is_whole);
+}

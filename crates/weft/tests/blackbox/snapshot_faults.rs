@@ -1,0 +1,228 @@
+//! RDB files when something is in the way: a full disk, a name that is taken, a damaged file, a
+//! server that ends. The file that is there stays whole, reads are served, and writes are refused
+//! until a save succeeds.
+
+use std::fs;
+use std::process::Command;
+
+use crate::server::{READY, eventually, run_to_end};
+use crate::{Client, Server};
+
+const MISCONF: &str = "MISCONF Redis is configured to save RDB snapshots";
+
+/// Starts a server by a shell, with files of at most 256 KB: more is refused as by a full disk.
+fn with_small_files(command: &mut Command) -> &mut Command {
+    let args: Vec<_> = command.get_args().map(ToOwned::to_owned).collect();
+    let folder = command.get_current_dir().unwrap().to_owned();
+    let program = command.get_program().to_owned();
+    *command = Command::new("sh");
+    command.arg("-c").arg("trap '' XFSZ; ulimit -S -f 512; exec \"$0\" \"$@\"");
+    command.arg(program).args(args).current_dir(folder)
+}
+
+fn files(server: &Server) -> Vec<String> {
+    let files = fs::read_dir(server.folder().path()).unwrap();
+    let mut names: Vec<String> =
+        files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[track_caller]
+fn is_refused(client: &mut Client, words: &str) {
+    let reply = client.ask(words).text();
+    assert!(reply.contains(MISCONF), "{words}: {reply}");
+}
+
+/// A server whose disk has been full when it has saved, and the file that it had before.
+fn begin_full(options: &[&str]) -> (Server, Client, Vec<u8>) {
+    let options = [&["--save", "3600 1000000", "--rdbcompression", "no"], options].concat();
+    let server = Server::start_by(&options, with_small_files);
+    let mut client = server.client();
+    client.ok("SET k v");
+    client.ok("SAVE");
+    let whole = fs::read(server.path("dump.rdb")).unwrap();
+    let large = vec![b'x'; 1 << 20];
+    assert_eq!(client.ask_args(&[b"SET", b"large", &large]).text(), "OK");
+    (server, client, whole)
+}
+
+#[test]
+fn writes_are_refused_while_the_disk_is_full_and_go_on_when_it_is_not() {
+    let (server, mut client, whole) = begin_full(&[]);
+    assert_eq!(client.ask("SAVE").text(), "ERR");
+    assert_eq!(server.info("rdb_last_bgsave_status"), "ok", "it was in nobody's background");
+    assert_eq!(client.ask("BGSAVE").text(), "Background saving started");
+    server.wait_for_log("Background saving error");
+    assert_eq!(server.info("rdb_last_bgsave_status"), "err");
+    assert_eq!(
+        (files(&server), fs::read(server.path("dump.rdb")).unwrap()),
+        (vec!["dump.rdb".to_owned()], whole)
+    );
+    let log = server.log();
+    assert!(log.contains("cannot write to temp-") && log.contains("File too large"), "{log}");
+    eventually("threads follow", || client.ask("SET k other").text().starts_with(MISCONF));
+    for words in ["PING", "DEL k", "EVAL return(redis.call('set','k','v')) 0", "FLUSHALL"] {
+        is_refused(&mut client, words);
+    }
+    client.ok("MULTI");
+    is_refused(&mut client, "SET k v");
+    assert!(client.ask("EXEC").text().starts_with("EXECABORT"));
+    assert_eq!(client.ask("GET k").text(), "v");
+    // Whoever knows better may write.
+    client.ok("CONFIG SET stop-writes-on-bgsave-error no");
+    eventually("threads follow", || client.ask("SET k other").text() == "OK");
+    client.ok("CONFIG SET stop-writes-on-bgsave-error yes");
+    eventually("threads follow", || client.ask("SET k v").text().starts_with(MISCONF));
+    let id = server.process().0.to_string();
+    let raised = Command::new("prlimit").args(["--pid", &id, "--fsize=unlimited"]).status();
+    assert!(raised.unwrap().success());
+    eventually("it recovers", || client.ask("SET k v").text() == "OK");
+    assert_eq!(server.info("rdb_last_bgsave_status"), "ok");
+    let server = server.restart(&["--save", ""]);
+    assert_eq!(server.client().ask("STRLEN large").int(), 1 << 20);
+}
+
+#[test]
+fn a_server_that_cannot_save_does_not_end() {
+    let (mut server, mut client, whole) = begin_full(&[]);
+    server.signal("TERM");
+    server.wait_for_log("Error trying to save the DB, can't exit.");
+    eventually("it goes on", || client.ask("GET k").text() == "v");
+    client.ok("SET k more");
+    server.client().send("SHUTDOWN NOSAVE");
+    assert!(server.wait().success());
+    assert_eq!(
+        (files(&server), fs::read(server.path("dump.rdb")).unwrap()),
+        (vec!["dump.rdb".to_owned()], whole)
+    );
+    let (mut server, mut client, _) = begin_full(&["--shutdown-on-sigterm", "force"]);
+    client.ok("SET k more");
+    server.signal("TERM");
+    assert!(server.wait().success());
+    assert!(server.log().contains("the shutdown is forced"));
+}
+
+#[test]
+fn a_name_that_is_taken_keeps_a_file_from_its_place() {
+    let server = Server::start(&["--save", "3600 1000000", "--enable-protected-configs", "yes"]);
+    let mut client = server.client();
+    client.ok("SET k v");
+    fs::create_dir(server.path("taken")).unwrap();
+    fs::write(server.path("taken/file"), "").unwrap();
+    client.ok("CONFIG SET dbfilename taken");
+    client.ask("BGSAVE");
+    server.wait_for_log("Background saving error");
+    assert!(server.log().contains("cannot rename temp-"), "{}", server.log());
+    assert_eq!(files(&server), ["taken"]);
+    eventually("threads follow", || client.ask("SET k v").text().starts_with(MISCONF));
+    fs::remove_dir_all(server.path("taken")).unwrap();
+    eventually("it recovers", || client.ask("SET k v").text() == "OK");
+    assert!(server.path("taken").is_file());
+}
+
+#[test]
+fn clients_hear_that_keys_are_being_loaded() {
+    let server = Server::start(&["--save", "3600 1", "--io-threads", "3"]);
+    let script = b"for i = 1, 2000 do redis.call('set', 'key:' .. i, i) end";
+    server.client().ask_args(&[b"EVAL", script, b"0"]);
+    server.client().ok("SAVE");
+    let folder = tempfile::tempdir().unwrap();
+    fs::copy(server.path("dump.rdb"), folder.path().join("dump.rdb")).unwrap();
+    let options = ["--key-load-delay", "1000", "--io-threads", "3"];
+    let server = Server::start_in(folder, &options, "Data lies in", |command| command);
+    let mut client = loop {
+        // The port is opened a moment later.
+        if let Ok(client) = Client::try_tcp(server.address()) {
+            break client;
+        }
+    };
+    const LOADING: &str = "LOADING Redis is loading the dataset in memory";
+    for words in ["GET key:1", "SET k v", "PING", "EVAL return(1) 0", "DBSIZE", "SAVE"] {
+        assert_eq!(client.ask(words).text(), LOADING, "{words}");
+    }
+    client.ok("MULTI");
+    assert_eq!(client.ask("GET key:1").text(), LOADING);
+    assert!(client.ask("EXEC").text().starts_with("EXECABORT"));
+    assert_eq!(server.info("loading"), "1");
+    let total: u64 = server.info("loading_total_bytes").parse().unwrap();
+    assert_eq!(total, fs::metadata(server.path("dump.rdb")).unwrap().len());
+    server.wait_for_log(READY);
+    assert_eq!((client.ask("GET key:1").text(), client.ask("DBSIZE").int()), ("1".into(), 2000));
+    assert_eq!(server.info("loading"), "0");
+}
+
+#[test]
+fn a_server_that_is_loading_ends_without_touching_its_file() {
+    let server = Server::start(&["--save", "3600 1"]);
+    let script = b"for i = 1, 3000 do redis.call('set', 'key:' .. i, i) end";
+    server.client().ask_args(&[b"EVAL", script, b"0"]);
+    server.client().ok("SAVE");
+    let folder = tempfile::tempdir().unwrap();
+    let whole = fs::read(server.path("dump.rdb")).unwrap();
+    fs::write(folder.path().join("dump.rdb"), &whole).unwrap();
+    let options = ["--save", "3600 1", "--key-load-delay", "10000"];
+    let mut server = Server::start_in(folder, &options, "Data lies in", |command| command);
+    server.signal("TERM");
+    assert!(server.wait().success());
+    assert_eq!(fs::read(server.path("dump.rdb")).unwrap(), whole);
+}
+
+#[test]
+fn a_damaged_file_is_refused_and_kept() {
+    let server = Server::start(&["--save", "3600 1"]);
+    let mut client = server.client();
+    let script = b"for i = 1, 100 do redis.call('set', 'key:' .. i, string.rep(i, 20)) end";
+    client.ask_args(&[b"EVAL", script, b"0"]);
+    client.ok("SAVE");
+    let whole = fs::read(server.path("dump.rdb")).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("dump.rdb");
+    for at in [3, whole.len() / 2, whole.len() - 1] {
+        let mut damaged = whole.clone();
+        damaged[at] ^= 0x10;
+        fs::write(&path, &damaged).unwrap();
+        let output = run_to_end(folder.path(), &["--port", "0"]);
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "byte {at}: {text}");
+        assert!(text.contains("Can't load dump.rdb: about byte "), "byte {at}: {text}");
+        assert_eq!(fs::read(&path).unwrap(), damaged);
+    }
+    fs::write(&path, &whole[..whole.len() / 2]).unwrap();
+    let output = run_to_end(folder.path(), &["--port", "0"]);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("the data ends too early"));
+}
+
+#[test]
+fn one_snapshot_is_written_at_a_time() {
+    let mut server = Server::start(&["--save", "", "--rdb-key-save-delay", "1000000"]);
+    let mut client = server.client();
+    (0..100).for_each(|at| client.ok(&format!("SET key:{at} v")));
+    assert_eq!(client.ask("BGSAVE").text(), "Background saving started");
+    eventually("it goes on", || server.info("current_save_keys_processed") != "0");
+    assert_eq!(server.info("current_save_keys_total"), "100");
+    assert_eq!(server.info("rdb_bgsave_in_progress"), "1");
+    let refused = "ERR Background save already in progress";
+    for words in ["SAVE", "BGSAVE", "BGSAVE SCHEDULE"] {
+        assert_eq!(client.ask(words).text(), refused, "{words}");
+    }
+    assert!(client.ask("WEFT BACKUP b.rdb").text().starts_with("ERR Another snapshot"));
+    // What was there is written, whatever becomes of it.
+    client.ok("FLUSHALL");
+    client.ok("CONFIG SET rdb-key-save-delay 0");
+    eventually("it is saved", || server.info("rdb_saves") == "1");
+    let copy = tempfile::tempdir().unwrap();
+    fs::copy(server.path("dump.rdb"), copy.path().join("dump.rdb")).unwrap();
+    let loaded = Server::start_in(copy, &["--save", ""], READY, |command| command);
+    assert_eq!(loaded.client().ask("DBSIZE").int(), 100);
+    // A backup makes BGSAVE wait, and the end of the server nobody.
+    client.ok("CONFIG SET rdb-key-save-delay 1000000");
+    (0..100).for_each(|at| client.ok(&format!("SET key:{at} v")));
+    assert_eq!(client.ask("WEFT BACKUP b.rdb").text(), "Backup started");
+    let taken = client.ask("BGSAVE").text();
+    assert!(taken.starts_with("ERR Another child process is active"), "{taken}");
+    assert_eq!(client.ask("BGSAVE SCHEDULE").text(), "Background saving scheduled");
+    server.signal("TERM");
+    assert!(server.wait().success());
+    assert_eq!(files(&server), ["dump.rdb"]);
+}

@@ -1,0 +1,280 @@
+//! RDB files of a whole server: data come back after a restart, a file has one moment of the
+//! keyspace however much is written meanwhile, and backups do not touch the file that is loaded.
+
+use std::fs;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use crate::server::{READY, eventually};
+use crate::{Client, Server};
+
+const DEBUG: [&str; 2] = ["--enable-debug-command", "yes"];
+
+/// Values of all types, small and large, in several databases.
+fn fill(client: &mut Client) {
+    let script = b"
+        redis.call('select', 0)
+        redis.call('set', 'text', 'value') redis.call('set', 'number', '-123456789')
+        redis.call('set', 'long', string.rep('abc', 10000))
+        redis.call('set', 'ttl', 'x', 'ex', 5000)
+        redis.call('set', 'gone', 'x', 'px', 1)
+        redis.call('rpush', 'list', 1, 2, 'a') redis.call('sadd', 'ints', 1, 2, 3)
+        redis.call('sadd', 'set', 'a', 'b') redis.call('zadd', 'zset', 1.5, 'a', -2, 'b')
+        redis.call('hset', 'hash', 'f', 'v') redis.call('hset', 'expiring', 'f', 'v', 'g', 'w')
+        redis.call('hpexpire', 'expiring', 5000000, 'fields', 1, 'f')
+        redis.call('xadd', 'stream', '1-1', 'f', 'v')
+        redis.call('xgroup', 'create', 'stream', 'g', 0)
+        for i = 1, 3000 do
+            redis.call('rpush', 'many', 'element ' .. i .. string.rep('x', 40))
+            redis.call('sadd', 'members', 'm' .. i) redis.call('zadd', 'scores', i / 3, 'm' .. i)
+            redis.call('hset', 'fields', 'f' .. i, i) redis.call('xadd', 'entries', i, 'f', i)
+        end
+        redis.call('hpexpire', 'fields', 5000000, 'fields', 2, 'f1', 'f2999')
+        redis.call('xgroup', 'create', 'entries', 'group', 0)
+        redis.call('xgroup', 'create', 'entries', 'empty', '$')
+        redis.call('xreadgroup', 'group', 'group', 'one', 'count', 10, 'streams', 'entries', '>')
+        redis.call('xreadgroup', 'group', 'group', 'two', 'count', 900, 'streams', 'entries', '>')
+        redis.call('select', 9)
+        for i = 1, 500 do redis.call('set', 'key:' .. i, i) end
+        return 'done'";
+    assert_eq!(client.ask_args(&[b"EVAL", script, b"0"]).text(), "done");
+    let library = b"#!lua name=lib\nredis.register_function('f', function() return 42 end)";
+    assert_eq!(client.ask_args(&[b"FUNCTION", b"LOAD", library]).text(), "lib");
+}
+
+fn digest(client: &mut Client) -> String {
+    client.ask("DEBUG DIGEST").text()
+}
+
+/// The stream's groups, which digests do not tell, without how long ago something was.
+fn groups(client: &mut Client) -> String {
+    let mut text = String::new();
+    for words in ["XINFO GROUPS entries", "XPENDING entries group"] {
+        text += &format!("{:?}", client.ask(words));
+    }
+    for pending in client.ask("XPENDING entries group - + 999").items() {
+        let [id, consumer, _, count] = pending.items() else { panic!("{pending:?}") };
+        text += &format!("{id:?} {consumer:?} {count:?} ");
+    }
+    text
+}
+
+#[test]
+fn data_outlive_the_server() {
+    let mut server = Server::start(&[&DEBUG[..], &["--save", "3600 1"]].concat());
+    let mut client = server.client();
+    fill(&mut client);
+    eventually("the key expires", || client.ask("EXISTS gone").int() == 0);
+    let all = [&[][..], &["--io-threads", "1"], &["--rdbchecksum", "no", "--databases", "10"]];
+    for (round, options) in (1..).zip(all) {
+        let (before, known) = (digest(&mut client), groups(&mut client));
+        server = server.restart(&[&DEBUG[..], options, &["--save", "3600 1"]].concat());
+        client = server.client();
+        assert_eq!((digest(&mut client), groups(&mut client)), (before, known), "{options:?}");
+        assert_eq!((client.ask("DBSIZE").int(), client.ask("FCALL f 0").int()), (16, 42));
+        assert_eq!(server.info("rdb_last_load_keys_loaded"), "516");
+        // Pending entries can be acknowledged, fields expire.
+        assert_eq!(client.ask(&format!("XACK entries group {round}-0")).int(), 1);
+        assert!(client.ask("HPTTL fields FIELDS 1 f2999").items()[0].int() > 0);
+    }
+    let log = server.log();
+    assert!(log.contains("Data lies in ") && log.contains("Done loading RDB, keys loaded: 516"));
+    // Nothing else is left in the folder.
+    let files = fs::read_dir(server.folder().path()).unwrap().count();
+    assert_eq!(files, 1);
+}
+
+#[test]
+fn a_server_that_saves_nothing_by_itself_leaves_no_file() {
+    let mut server = Server::start(&["--save", ""]);
+    server.client().ok("SET k v");
+    server.signal("TERM");
+    assert!(server.wait().success());
+    assert_eq!(fs::read_dir(server.folder().path()).unwrap().count(), 0);
+    let mut server = Server::start(&["--save", ""]);
+    server.client().ok("SET k v");
+    server.client().send("SHUTDOWN SAVE");
+    assert!(server.wait().success());
+    assert!(server.path("dump.rdb").exists());
+}
+
+#[test]
+fn keys_that_expired_while_the_server_was_down_are_left_out() {
+    let server = Server::start(&[&DEBUG[..], &["--save", "3600 1"]].concat());
+    let mut client = server.client();
+    client.ok("DEBUG SET-ACTIVE-EXPIRE 0");
+    client.ok("SET stays v EX 1000");
+    client.ok("SET goes v PX 1");
+    let server = server.restart(&["--save", ""]);
+    assert_eq!(server.client().ask("DBSIZE").int(), 1);
+    let loaded = ["rdb_last_load_keys_loaded", "rdb_last_load_keys_expired"];
+    assert_eq!(loaded.map(|field| server.info(field)), ["1", "1"]);
+}
+
+#[test]
+fn a_point_of_save_saves() {
+    let server = Server::start(&["--save", "1 3"]);
+    let mut client = server.client();
+    client.ok("MSET a 1 b 2");
+    assert_eq!(server.info("rdb_changes_since_last_save"), "2");
+    client.ok("SET c 3");
+    server.wait_for_log("3 changes in 1 seconds. Saving...");
+    server.wait_for_log("Background saving terminated with success");
+    assert_eq!(server.info("rdb_changes_since_last_save"), "0");
+    assert_eq!(
+        (server.info("rdb_saves"), server.info("rdb_last_bgsave_status")),
+        ("1".into(), "ok".into())
+    );
+    assert!(server.path("dump.rdb").exists());
+}
+
+/// Writers of pairs that are equal at each moment, and of a sorted set whose scores have one sum.
+fn write_pairs(server: &Server, over: &Arc<AtomicBool>) -> Vec<thread::JoinHandle<u64>> {
+    let writers = (0..3).map(|writer: u64| {
+        let (mut client, over) = (server.client(), Arc::clone(over));
+        thread::spawn(move || {
+            let mut written = 0;
+            while !over.load(Ordering::Relaxed) {
+                let (at, member) = (written % 700, written * 7 % 3000);
+                let transaction = format!(
+                    "INCR left:{writer}:{at}|INCR right:{writer}:{at}|ZINCRBY sums 1 a{member}|\
+                     ZINCRBY sums -1 b{member}|HINCRBY pairs l{member} 1|HINCRBY pairs r{member} 1"
+                );
+                client.ok("MULTI");
+                transaction.split('|').for_each(|words| client.send(words));
+                client.send("EXEC");
+                (0..7).for_each(|_| drop(client.read()));
+                client.ok(&format!("SET last:{writer} {written}"));
+                written += 1;
+                // Keys come, go and are renamed as well.
+                let (name, other) =
+                    (format!("moving:{writer}:{at}"), format!("moved:{writer}:{at}"));
+                client.ok(&format!("SET {name} {written}"));
+                client.ok(&format!("RENAME {name} {other}"));
+                if written % 3 == 0 {
+                    client.ask(&format!("DEL {other}"));
+                }
+            }
+            written
+        })
+    });
+    writers.collect()
+}
+
+/// What must hold of a server that was loaded from a file of that one.
+fn check_pairs(server: &Server, at_least: &[u64]) {
+    let mut client = server.client();
+    let script = b"
+        for writer = 0, 2 do for at = 0, 699 do
+            local left = redis.call('get', 'left:' .. writer .. ':' .. at)
+            if left ~= redis.call('get', 'right:' .. writer .. ':' .. at) then return 'pair' end
+        end end
+        local sum = 0
+        local scores = redis.call('zrange', 'sums', 0, -1, 'withscores')
+        for i = 2, #scores, 2 do sum = sum + scores[i] end
+        if sum ~= 0 then return 'sum ' .. sum end
+        for member = 0, 2999 do
+            local values = redis.call('hmget', 'pairs', 'l' .. member, 'r' .. member)
+            if values[1] ~= values[2] then return 'field' end
+        end
+        return redis.call('zcard', 'sums') .. ' ' .. redis.call('hlen', 'pairs')";
+    assert_eq!(client.ask_args(&[b"EVAL", script, b"0"]).text(), "6000 6000");
+    for (writer, least) in at_least.iter().enumerate() {
+        let last: u64 = client.ask(&format!("GET last:{writer}")).text().parse().unwrap();
+        assert!(last >= *least, "{last} of writer {writer} is older than {least}");
+    }
+}
+
+#[test]
+fn a_file_has_one_moment_of_a_keyspace_that_changes() {
+    let server = Server::start(&["--save", "", "--io-threads", "3"]);
+    let mut client = server.client();
+    let script = b"for i = 0, 2999 do
+        redis.call('zadd', 'sums', i, 'a' .. i) redis.call('zadd', 'sums', -i, 'b' .. i)
+        redis.call('hset', 'pairs', 'l' .. i, i) redis.call('hset', 'pairs', 'r' .. i, i) end";
+    client.ask_args(&[b"EVAL", script, b"0"]);
+    let over = Arc::new(AtomicBool::new(false));
+    let writers = write_pairs(&server, &over);
+    for round in 0..3 {
+        eventually("something is written", || client.ask("EXISTS last:0 last:1 last:2").int() == 3);
+        let least: Vec<u64> = (0..3)
+            .map(|writer| client.ask(&format!("GET last:{writer}")).text().parse().unwrap())
+            .collect();
+        // Slow enough for every writer to come between the steps.
+        client.ok("CONFIG SET rdb-key-save-delay -3");
+        client.ask("BGSAVE");
+        eventually("it is saved", || server.info("rdb_saves") == (round + 1).to_string());
+        assert_eq!(server.info("rdb_last_bgsave_status"), "ok");
+        let folder = tempfile::tempdir().unwrap();
+        fs::copy(server.path("dump.rdb"), folder.path().join("dump.rdb")).unwrap();
+        let loaded = Server::start_in(folder, &["--save", ""], READY, |command| command);
+        check_pairs(&loaded, &least);
+    }
+    over.store(true, Ordering::Relaxed);
+    assert!(writers.into_iter().all(|writer| writer.join().unwrap() > 0));
+}
+
+#[test]
+fn a_backup_is_beside_what_is_loaded() {
+    let server = Server::start(&["--save", "3600 1"]);
+    let mut client = server.client();
+    client.ok("SET k v");
+    assert_eq!(client.ask("WEFT BACKUP copy.rdb").text(), "Backup started");
+    server.wait_for_log("Backup saved to copy.rdb");
+    eventually("it is over", || server.info("weft_backup_in_progress") == "0");
+    assert_eq!((server.info("weft_backups"), server.info("rdb_saves")), ("1".into(), "0".into()));
+    assert_eq!(server.info("rdb_changes_since_last_save"), "1");
+    assert!(!server.path("dump.rdb").exists());
+    let refused = "ERR The backup cannot begin: ";
+    assert_eq!(client.ask("WEFT BACKUP copy.rdb").text(), format!("{refused}File exists"));
+    let elsewhere = client.ask("WEFT BACKUP ../copy.rdb").text();
+    assert!(elsewhere.starts_with(&format!("{refused}a path outside")), "{elsewhere}");
+    let folder = tempfile::tempdir().unwrap();
+    fs::copy(server.path("copy.rdb"), folder.path().join("dump.rdb")).unwrap();
+    let loaded = Server::start_in(folder, &[], READY, |command| command);
+    assert_eq!(loaded.client().ask("GET k").text(), "v");
+}
+
+#[test]
+fn a_reload_changes_nothing() {
+    let server = Server::start(&[&DEBUG[..], &["--io-threads", "3"]].concat());
+    let mut client = server.client();
+    fill(&mut client);
+    let before = (digest(&mut client), groups(&mut client));
+    client.ok("DEBUG RELOAD");
+    assert_eq!((digest(&mut client), groups(&mut client)), before);
+    assert_eq!((client.ask("DBSIZE").int(), client.ask("FCALL f 0").int()), (16, 42));
+    client.ok("SET text other");
+    client.ok("SET new v");
+    let there = client.ask("DEBUG RELOAD NOSAVE NOFLUSH").text();
+    assert_eq!(there, "ERR Error trying to load the RDB dump, check server logs");
+    client.ok("DEBUG RELOAD NOSAVE NOFLUSH MERGE");
+    assert_eq!(
+        (client.ask("GET text").text(), client.ask("GET new").text()),
+        ("value".into(), "v".into())
+    );
+    client.ok("DEBUG RELOAD NOSAVE");
+    assert_eq!((digest(&mut client), client.ask("DBSIZE").int()), (before.0, 16));
+    // Others wait, and lose nothing.
+    let over = Arc::new(AtomicBool::new(false));
+    let writers: Vec<_> = (0..3)
+        .map(|writer| {
+            let (mut client, over) = (server.client(), Arc::clone(&over));
+            thread::spawn(move || {
+                let mut sum = 0;
+                while !over.load(Ordering::Relaxed) {
+                    sum += 1;
+                    assert_eq!(client.ask(&format!("INCR counter:{writer}")).int(), sum);
+                }
+                sum
+            })
+        })
+        .collect();
+    (0..5).for_each(|_| client.ok("DEBUG RELOAD"));
+    over.store(true, Ordering::Relaxed);
+    for (writer, sum) in writers.into_iter().enumerate() {
+        let sum = sum.join().unwrap();
+        assert_eq!(client.ask(&format!("GET counter:{writer}")).text(), sum.to_string());
+    }
+}
