@@ -63,6 +63,10 @@ pub struct Options {
     /// Bytes per key and per connection, and CPU when idle
     #[arg(long)]
     memory: bool,
+    /// SET without an append-only file and with one under two policies, all cores shared with the
+    /// load
+    #[arg(long)]
+    append_only: bool,
     /// Memory after many rewrites, with active defragmentation where there is one
     #[arg(long)]
     fragmentation: bool,
@@ -129,8 +133,9 @@ fn questions(
     certificates: Option<&Certificates>,
 ) -> Vec<Question> {
     let Options { all, transactions, threads_on: threads, tls, memory: sizes, .. } = *options;
-    let Options { fragmentation, stall, .. } = *options;
-    let plain = ![all, transactions, threads, tls, sizes, fragmentation, stall].contains(&true);
+    let Options { append_only: logged, fragmentation, stall, .. } = *options;
+    let said = [all, transactions, threads, tls, sizes, logged, fragmentation, stall];
+    let plain = !said.contains(&true);
     let mut questions = Vec::new();
     if plain {
         questions.push(pinned(options, programs));
@@ -149,6 +154,9 @@ fn questions(
     }
     if options.memory {
         questions.extend(memory(programs));
+    }
+    if options.append_only {
+        questions.push(append_only(options, programs));
     }
     if options.fragmentation {
         questions.push(churn(programs));
@@ -245,6 +253,29 @@ fn memory(programs: &Programs) -> [Question; 3] {
     ]
 }
 
+/// Servers execute commands on one thread, since the question is what the file costs beside it.
+fn append_only(options: &Options, programs: &Programs) -> Question {
+    let policies: [(&str, &[&str]); 3] = [
+        ("", &[]),
+        (", everysec", &["--appendonly", "yes", "--appendfsync", "everysec"]),
+        (", always", &["--appendonly", "yes", "--appendfsync", "always"]),
+    ];
+    let with = |(policy, more): (&str, &[&str])| {
+        let named = move |(name, command): (String, Vec<String>)| {
+            (format!("{name}{policy}"), command.into_iter().chain(words(more)).collect())
+        };
+        programs.servers(&[], 1).into_iter().map(named).collect::<Vec<_>>()
+    };
+    Question {
+        title: "SET with an append-only file: cores shared with the load, 50 clients",
+        kind: "compare",
+        servers: policies.into_iter().flat_map(with).collect(),
+        args: words(&["--workload", "set", "--pipelines", PIPELINE, "--no-floor"])
+            .chain(extent(options, 5, 5.0))
+            .collect(),
+    }
+}
+
 /// Peers have active defragmentation on.
 fn churn(programs: &Programs) -> Question {
     Question {
@@ -339,6 +370,7 @@ mod tests {
         threads_on: false,
         tls: false,
         memory: false,
+        append_only: false,
         fragmentation: false,
         stall: false,
         rounds: None,
@@ -368,6 +400,10 @@ mod tests {
         assert_eq!(names(&fragmentation), [["weft", "redis"]]);
         let stall = Options { stall: true, ..NOTHING };
         assert_eq!(names(&stall), [["weft", "redis"]]);
+        let append_only = Options { append_only: true, ..NOTHING };
+        let policies = ["", ", everysec", ", always"];
+        let both = |policy: &str| [format!("weft{policy}"), format!("redis{policy}")];
+        assert_eq!(names(&append_only), [policies.map(both).concat()]);
         assert_eq!(names(&Options { threads_on: true, memory: true, ..NOTHING }).len(), 4);
     }
 
