@@ -134,7 +134,8 @@ impl Source for Blocks<'_> {
 #[test]
 fn a_file_comes_back_however_it_is_cut_into_blocks() {
     for seed in 0..6 {
-        let options = Options { compress: seed % 2 == 0, checksum: seed % 3 > 0, ..Options::default() };
+        let options =
+            Options { compress: seed % 2 == 0, checksum: seed % 3 > 0, ..Options::default() };
         let (file, wanted) = sample(seed, options);
         assert!(file.starts_with(b"REDIS0012"));
         for block_bytes in [7, 100, 4096, 1 << 20] {

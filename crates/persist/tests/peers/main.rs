@@ -131,7 +131,8 @@ fn read(path: &Path) -> Vec<Key> {
 
 /// Writes keys that Valkey reads as well, or all.
 fn write(keys: Vec<Key>, for_valkey: bool, path: &Path) -> usize {
-    let writer = Writer::new(Vec::new(), Options { fields_expire: !for_valkey, ..Options::default() });
+    let writer =
+        Writer::new(Vec::new(), Options { fields_expire: !for_valkey, ..Options::default() });
     let mut writer = writer.unwrap();
     let mut turn = Turn::alone(KeyHasher::new(1));
     let mut by_db: BTreeMap<u64, Vec<Key>> = BTreeMap::new();
