@@ -107,7 +107,8 @@ impl Startup {
         let loaded = match outcome? {
             Outcome::Rdb(loaded) => loaded,
             Outcome::AppendOnly(writer) => {
-                let ring = log_memory::create_ring(&node.config(), writer.written());
+                let id = writer.aof().log().unwrap_or_else(log_memory::new_id);
+                let ring = log_memory::create_ring(&node.config(), id, writer.written());
                 let ring = ring.map_err(|error| error.to_string())?;
                 let fsync = node.config().append_only.appendfsync;
                 ring.set_waits_always(fsync == node::config::Fsync::Always);
