@@ -15,6 +15,8 @@ pub mod writer;
 
 pub use decode::Decoder;
 pub use encode::Encoder;
+pub(crate) use opcode::END;
+pub(crate) use reader::CHECKSUM_VERSION_MIN;
 pub use reader::{Item, Reader};
 pub use types::ValueType;
 pub use writer::Writer;
