@@ -69,9 +69,9 @@ impl Startup {
                 Origin::Rdb(file) => {
                     load_file(&own, file, false).map(|loaded| Outcome::Rdb(Box::new(loaded)))
                 }
-                Origin::AppendOnly => begin_log::load(&own)
-                    .map(|writer| Outcome::AppendOnly(Box::new(writer)))
-                    .inspect_err(|why| warning!("{why}")),
+                Origin::AppendOnly => {
+                    begin_log::load(&own).map(|writer| Outcome::AppendOnly(Box::new(writer)))
+                }
             };
             *result.lock() = Some(loaded);
             // Wakes the main thread, which looks here then.
