@@ -54,8 +54,8 @@ pub fn check_rdb<S: Source>(source: S) -> io::Result<RdbReport> {
     }
 }
 
-/// Writes the whole items of a damaged RDB file, with an end and a checksum of their own. Where only
-/// the checksum is wrong that is all of them: which one has changed is not known.
+/// Writes the whole items of a damaged RDB file, with an end and a checksum of their own. Where
+/// only the checksum is wrong that is all of them: which one has changed is not known.
 ///
 /// # Errors
 /// When the disk fails.

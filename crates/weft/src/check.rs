@@ -29,7 +29,7 @@ enum What {
     Rdb {
         /// The file.
         file: PathBuf,
-        /// Keep the whole keys before the damage, after a question. The damaged file stays beside it.
+        /// Keep the whole keys before the damage, after a question. The damaged file stays too.
         #[arg(long)]
         fix: bool,
         /// Do not ask.

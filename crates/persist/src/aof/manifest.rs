@@ -119,13 +119,13 @@ pub enum Fault {
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Empty => "the manifest is empty",
-            Self::LongLine => "a line is too long or has no end",
-            Self::Format => "the line is not of the form 'file NAME seq NUMBER type b|h|i'",
-            Self::Path => "the file is a path and should be a name",
-            Self::TwoBases => "there is a base file already",
-            Self::Order => "the number of an incremental file is not above the one before",
-            Self::Type => "the type of the file is unknown",
+            Self::Empty => "Found an empty AOF manifest",
+            Self::LongLine => "The AOF manifest file contains too long line",
+            Self::Format => "Invalid AOF manifest file format",
+            Self::Path => "File can't be a path, just a filename",
+            Self::TwoBases => "Found duplicate base file information",
+            Self::Order => "Found a non-monotonic sequence number",
+            Self::Type => "Unknown AOF file type",
             Self::Checksum => {
                 "the manifest does not have its checksum; who has changed it on purpose removes \
                  'checksum' and the word behind it"

@@ -233,7 +233,8 @@ fn a_file_that_is_missing_is_said_to_be() {
     assert!(error.to_string().starts_with("cannot open appendonlydir/appendonly.aof.1.base.aof"));
     disk.put(MANIFEST, b"file a seq 1 type b\nfile b seq 1 type b\n");
     let error = Aof::open(disk, names()).unwrap_err();
-    let wanted = "appendonlydir/appendonly.aof.manifest: there is a base file already, at line 2: \
+    let wanted = "appendonlydir/appendonly.aof.manifest: Found duplicate base file information, \
+                  at line 2: \
                   \"file b seq 1 type b\"";
     assert_eq!(error.to_string(), wanted);
 }

@@ -274,7 +274,7 @@ const BANNER: &str = "
   Stop it with Ctrl-C.
 ";
 
-/// Says that clients can connect, though nothing may be loaded yet, in the line that tools wait for.
+/// Says that clients can connect, though nothing may be loaded yet: a line that tools wait for.
 fn announce_start(shared: &Shared) {
     let threads = shared.threads_active.load(Ordering::Relaxed);
     let port = shared.control.lock().tcp_port();

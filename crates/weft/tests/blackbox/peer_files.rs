@@ -225,8 +225,8 @@ fn change(client: &mut Client, round: i64) {
     eventually("a key expires", || client.ask("EXISTS gone").int() == 0);
 }
 
-/// No command tells that an entry is pending that was deleted, so bases of commands do not, here and
-/// there.
+/// No command tells that an entry is pending that was deleted, so bases of commands do not, here
+/// and there.
 fn acknowledge_deleted(client: &mut Client) {
     for db in [0, 11] {
         client.ok(&format!("SELECT {db}"));
