@@ -8,8 +8,9 @@ use std::io;
 use crate::aof::{
     self, AofError, Damage, End, Item, LoadFile, Names, Place, ReadError, Reader, Repair, Tail,
 };
-use crate::disk::{Disk, DiskError, DiskFile, FileSource};
-use crate::{Error, Source, rdb};
+use crate::crc64::Crc64;
+use crate::disk::{BLOCK_BYTES, Disk, DiskError, DiskFile, FileSink, FileSource};
+use crate::{Error, Sink, Source, rdb};
 
 /// What an RDB file has.
 #[derive(Debug)]
@@ -53,6 +54,36 @@ pub fn check_rdb<S: Source>(source: S) -> io::Result<RdbReport> {
     }
 }
 
+/// Writes the whole items of a damaged RDB file, with an end and a checksum of their own. Where
+/// only the checksum is wrong that is all of them: which one has changed is not known.
+///
+/// # Errors
+/// When the disk fails.
+pub fn repair_rdb<F: DiskFile>(
+    file: &F,
+    report: &RdbReport,
+    out: &mut FileSink<F>,
+) -> Result<(), DiskError> {
+    let (mut crc, mut at, mut room) = (Crc64::new(), 0, vec![0; BLOCK_BYTES]);
+    while at < report.valid_to {
+        let wanted =
+            usize::try_from(report.valid_to - at).map_or(BLOCK_BYTES, |left| left.min(BLOCK_BYTES));
+        let read = file.read_at(at, &mut room[..wanted])?;
+        if read == 0 {
+            break;
+        }
+        crc.update(&room[..read]);
+        out.put(&room[..read])?;
+        at += read as u64;
+    }
+    crc.update(&[rdb::END]);
+    out.put(&[rdb::END])?;
+    match report.version < rdb::CHECKSUM_VERSION_MIN {
+        true => Ok(()),
+        false => out.put(&crc.value().to_le_bytes()),
+    }
+}
+
 fn damaged(mut report: RdbReport, offset: u64, error: Error) -> io::Result<RdbReport> {
     match error {
         Error::Source(error) => Err(error),
@@ -88,6 +119,11 @@ impl AofReport {
     /// Whether all of it is valid.
     pub fn is_whole(&self) -> bool {
         self.tail.is_none() && self.damage.is_none() && !self.has_damaged_rdb()
+    }
+
+    /// Whether there is nothing in it that an append-only file has: it is another file.
+    pub fn is_foreign(&self) -> bool {
+        self.bytes > 0 && self.rdb.is_none() && self.commands == 0 && self.valid_to == 0
     }
 
     fn has_damaged_rdb(&self) -> bool {

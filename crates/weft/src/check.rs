@@ -1,5 +1,5 @@
 //! `weft check`: looks through files without loading them, and repairs the end of an append-only
-//! file.
+//! file or an RDB file.
 
 use std::error::Error;
 use std::io::{BufRead, Write, stdin, stdout};
@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use clap::{Parser, Subcommand};
 use persist::aof::{Names, Place};
-use persist::check::{AofReport, RdbReport, check_aof, check_directory, check_rdb};
-use persist::disk::{Disk, FileSource};
+use persist::check::{AofReport, RdbReport, check_aof, check_directory, check_rdb, repair_rdb};
+use persist::disk::{Disk, DiskFile, FileSink, FileSource};
 use server::RealDisk;
 
 /// How the name of a manifest ends.
@@ -29,6 +29,12 @@ enum What {
     Rdb {
         /// The file.
         file: PathBuf,
+        /// Keep the whole keys before the damage, after a question. The damaged file stays too.
+        #[arg(long)]
+        fix: bool,
+        /// Do not ask.
+        #[arg(long)]
+        yes: bool,
     },
     /// An append-only file: its manifest, or one of its files.
     Aof {
@@ -59,7 +65,7 @@ impl Check {
     /// When that cannot be read or written.
     pub fn run(self) -> Result<Finding, Box<dyn Error>> {
         match self.what {
-            What::Rdb { file } => rdb(&file),
+            What::Rdb { file, fix, yes } => rdb(&file, fix.then_some(yes)),
             What::Aof { file, fix, yes } => {
                 let is_manifest = file.as_os_str().as_bytes().ends_with(MANIFEST.as_bytes());
                 let fix = fix.then_some(yes);
@@ -77,10 +83,41 @@ fn parts(file: &Path) -> Result<(RealDisk, PathBuf), Box<dyn Error>> {
     Ok((RealDisk::new(directory), PathBuf::from(name)))
 }
 
-fn rdb(file: &Path) -> Result<Finding, Box<dyn Error>> {
+fn rdb(file: &Path, fix: Option<bool>) -> Result<Finding, Box<dyn Error>> {
     let (disk, name) = parts(file)?;
-    let report = check_rdb(FileSource::new(disk.open(&name)?, 0)?)?;
-    Ok(show_rdb(&name, &report))
+    let opened = disk.open(&name)?;
+    let report = check_rdb(FileSource::new(opened.clone(), 0)?)?;
+    let finding = show_rdb(&name, &report);
+    let behind = opened.len()?.saturating_sub(report.valid_to);
+    if finding == Finding::Whole && behind > 0 {
+        println!("{}: {behind} bytes follow that loading passes over", name.display());
+    }
+    // What is no RDB file is not touched.
+    if finding == Finding::Whole || report.version == 0 {
+        return Ok(finding);
+    }
+    if !may_fix(fix, &name, report.valid_to, behind)? {
+        return Ok(Finding::Damaged);
+    }
+    let with = |suffix: &str| {
+        let mut name = name.clone().into_os_string();
+        name.push(suffix);
+        PathBuf::from(name)
+    };
+    let (temporary, kept) = (with(".fixed"), with(".damaged"));
+    let mut sink = FileSink::new(disk.create(&temporary)?);
+    repair_rdb(&opened, &report, &mut sink)?;
+    sink.file().sync()?;
+    disk.rename(&name, &kept)?;
+    disk.rename(&temporary, &name)?;
+    disk.sync_directory(Path::new(""))?;
+    println!(
+        "Fixed {} with {} keys; the damaged file is {}",
+        name.display(),
+        report.keys,
+        kept.display()
+    );
+    Ok(Finding::Whole)
 }
 
 fn show_rdb(name: &Path, report: &RdbReport) -> Finding {
@@ -131,6 +168,10 @@ fn single(file: &Path, fix: Option<bool>) -> Result<Finding, Box<dyn Error>> {
         println!("AOF is valid");
         return Ok(Finding::Whole);
     }
+    if report.is_foreign() {
+        println!("{} has nothing of an AOF: it is not touched", name.display());
+        return Ok(Finding::Damaged);
+    }
     let Some(repair) = &report.repair else { return Ok(Finding::Damaged) };
     let dropped = report.bytes.saturating_sub(report.valid_to);
     if !may_fix(fix, &name, report.valid_to, dropped)? {
@@ -180,7 +221,7 @@ fn may_fix(
         println!("{name} is not valid. Use the --fix option to try fixing it.");
         return Ok(false);
     };
-    println!("This will shrink the AOF {name} to {kept} bytes: the last {dropped} are lost");
+    println!("This will keep the first {kept} bytes of {name}: the last {dropped} are lost");
     if without_question {
         return Ok(true);
     }

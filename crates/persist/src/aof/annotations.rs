@@ -2,14 +2,16 @@
 //!
 //! ```text
 //! #TS:1700000000                            seconds since 1970; what follows was written from then
-//! #WC:123:45:6789:0123456789abcdef          head of a batch
+//! #WC:123:45:6789:01234567:0123456789abcdef head of a batch
 //! #WE:100:0123456789abcdef                  early end of a batch whose rest was lost
 //!
-//! head        bytes : unsynced : end : CRC64
+//! head        bytes : unsynced : end : check : CRC64
 //! early end   bytes : CRC64
 //!
+//! check       the halves of the CRC64 of the three numbers, each with its colon, one XOR the
+//!             other: whether they are right is known before the bytes are
 //! CRC64       of the bytes, of where in the file this line begins, 8 bytes little-endian, and of
-//!             this line up to here
+//!             this line up to here; that of an early end also of the head in front of the bytes
 //! ```
 //!
 //! What is written at once is a batch, and its head is written with it. `bytes` is its length
@@ -33,6 +35,7 @@ const TIMESTAMP: &[u8] = b"#TS:";
 const HEAD: &[u8] = b"#WC:";
 const EARLY_END: &[u8] = b"#WE:";
 const DIGITS: usize = 16;
+const CHECK_DIGITS: usize = 8;
 
 /// What a line says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,7 +76,10 @@ impl Head {
     /// Appends the line that begins at a place of a file, for a batch whose bytes have gone into
     /// `crc`. The checksum in `self` does not matter.
     pub fn push(&self, out: &mut Vec<u8>, at: u64, crc: Crc64) {
-        push(out, HEAD, &[self.bytes, self.unsynced, self.end], at, crc);
+        let numbers = [self.bytes, self.unsynced, self.end];
+        push_numbers(out, HEAD, &numbers);
+        out.extend_from_slice(format!("{:08x}:", check(&numbers)).as_bytes());
+        push_checksum(out, finish(crc, at, HEAD, &numbers));
     }
 
     /// Whether this is the head at a place, of the bytes that have gone into `crc`.
@@ -86,7 +92,8 @@ impl EarlyEnd {
     /// Appends the line that begins at a place of a file, for so many bytes, which have gone into
     /// `crc`.
     pub fn push(out: &mut Vec<u8>, at: u64, bytes: u64, crc: Crc64) {
-        push(out, EARLY_END, &[bytes], at, crc);
+        push_numbers(out, EARLY_END, &[bytes]);
+        push_checksum(out, finish(crc, at, EARLY_END, &[bytes]));
     }
 
     /// Whether this is the end at a place, of the bytes that have gone into `crc`.
@@ -102,8 +109,8 @@ pub fn push_timestamp(out: &mut Vec<u8>, unix_seconds: i64) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// Reads a line with its end. `None` when it is damaged: no printable text, or not what its first
-/// letters announce.
+/// Reads a line with its end. `None` when it is damaged: no printable text, not what its first
+/// letters announce, or with a checksum behind letters that announce none.
 pub fn parse(line: &[u8]) -> Option<Annotation> {
     let line = line.strip_suffix(b"\n")?;
     let line = line.strip_suffix(b"\r").unwrap_or(line);
@@ -114,14 +121,29 @@ pub fn parse(line: &[u8]) -> Option<Annotation> {
         return number::parse_i64(rest).map(Annotation::Timestamp);
     }
     if let Some(rest) = line.strip_prefix(HEAD) {
-        let ([bytes, unsynced, end], checksum) = numbers(rest)?;
+        let ([bytes, unsynced, end], rest) = numbers(rest)?;
+        let (stored, checksum) = rest.split_at_checked(CHECK_DIGITS)?;
+        let is_right = hex(stored, CHECK_DIGITS)? == u64::from(check(&[bytes, unsynced, end]));
+        let checksum = hex(checksum.strip_prefix(b":")?, DIGITS).filter(|_| is_right)?;
         return Some(Annotation::Head(Head { bytes, unsynced, end, checksum }));
     }
     if let Some(rest) = line.strip_prefix(EARLY_END) {
         let ([bytes], checksum) = numbers(rest)?;
+        let checksum = hex(checksum, DIGITS)?;
         return Some(Annotation::EarlyEnd(EarlyEnd { bytes, checksum }));
     }
-    Some(Annotation::Unknown)
+    // Nobody else ends a line so.
+    (!ends_with_checksum(line)).then_some(Annotation::Unknown)
+}
+
+/// Whether a line ends as those with a checksum do.
+fn ends_with_checksum(line: &[u8]) -> bool {
+    let (rest, end) = line.split_at(line.len().saturating_sub(DIGITS));
+    rest.ends_with(b":") && end.len() == DIGITS && end.iter().all(is_digit)
+}
+
+fn is_digit(digit: &u8) -> bool {
+    matches!(digit, b'0'..=b'9' | b'a'..=b'f')
 }
 
 /// Where the head of a batch may be in some bytes.
@@ -129,14 +151,21 @@ pub fn find_head(bytes: &[u8]) -> Option<usize> {
     memchr::memmem::find(bytes, HEAD)
 }
 
-/// Whether a line, or the beginning of one, is that of a head.
+/// Whether a line, or the beginning of one, is that of a head, or was it before its first letters
+/// were damaged.
 pub fn is_head(line: &[u8]) -> bool {
-    line.starts_with(HEAD)
+    line.starts_with(HEAD) || line.strip_suffix(b"\r\n").is_some_and(ends_with_checksum)
 }
 
-fn push(out: &mut Vec<u8>, mark: &[u8], numbers: &[u64], at: u64, crc: Crc64) {
-    push_numbers(out, mark, numbers);
-    let checksum = finish(crc, at, mark, numbers);
+/// The check of the numbers of a head.
+fn check(numbers: &[u64]) -> u32 {
+    let (mut text, mut crc) = (Vec::with_capacity(80), Crc64::new());
+    push_numbers(&mut text, &[], numbers);
+    crc.update(&text);
+    (crc.value() ^ crc.value() >> 32) as u32
+}
+
+fn push_checksum(out: &mut Vec<u8>, checksum: u64) {
     out.extend_from_slice(format!("{checksum:016x}\r\n").as_bytes());
 }
 
@@ -156,20 +185,23 @@ fn finish(mut crc: Crc64, at: u64, mark: &[u8], numbers: &[u64]) -> u64 {
     crc.value()
 }
 
-/// Numbers with a colon behind each, and a checksum.
-fn numbers<const N: usize>(mut rest: &[u8]) -> Option<([u64; N], u64)> {
+/// Numbers with a colon behind each, and what follows.
+fn numbers<const N: usize>(mut rest: &[u8]) -> Option<([u64; N], &[u8])> {
     let mut values = [0; N];
     for value in &mut values {
         let colon = memchr::memchr(b':', rest)?;
         *value = number::parse_u64(&rest[..colon])?;
         rest = &rest[colon + 1..];
     }
-    let is_digit = |digit: &u8| matches!(digit, b'0'..=b'9' | b'a'..=b'f');
-    if rest.len() != DIGITS || !rest.iter().all(is_digit) {
+    Some((values, rest))
+}
+
+/// A number in so many lower-case digits.
+pub(super) fn hex(text: &[u8], digits: usize) -> Option<u64> {
+    if text.len() != digits || !text.iter().all(is_digit) {
         return None;
     }
-    let checksum = std::str::from_utf8(rest).ok()?;
-    Some((values, u64::from_str_radix(checksum, 16).ok()?))
+    u64::from_str_radix(std::str::from_utf8(text).ok()?, 16).ok()
 }
 
 #[cfg(test)]
@@ -198,7 +230,11 @@ mod tests {
                 let mut changed = line.clone();
                 changed[at] ^= 1 << bit;
                 let same = match parse(&changed) {
-                    Some(Annotation::Head(head)) => head.matches(9, crc(b"batch")),
+                    Some(Annotation::Head(same)) => {
+                        let numbers = [same.bytes, same.unsynced, same.end];
+                        assert_eq!(numbers, [5, 70, 1 << 60], "byte {at}, bit {bit}");
+                        same.matches(9, crc(b"batch"))
+                    }
                     Some(Annotation::EarlyEnd(end)) => end.matches(9, crc(b"batch")),
                     _ => false,
                 };
@@ -232,16 +268,24 @@ mod tests {
             "#a\0b\r\n",
             "#a\x7f\r\n",
             "#WC:\r\n",
-            "#WC:1:2:3:0123\r\n",
-            "#WC:1:2:0123456789abcdef\r\n",
-            "#WC:1:2:3:0123456789ABCDEF\r\n",
-            "#WC:01:2:3:0123456789abcdef\r\n",
-            "#WC:1:2:3:0123456789abcdef \r\n",
-            "#WC:1:2:99999999999999999999:0123456789abcdef\r\n",
+            "#WC:1:2:3:CHECK:0123\r\n",
+            "#WC:1:2:3:0123456789abcdef\r\n",
+            "#WC:1:2:CHECK:0123456789abcdef\r\n",
+            "#WC:1:2:3:CHECK:0123456789ABCDEF\r\n",
+            "#WC:01:2:3:CHECK:0123456789abcdef\r\n",
+            "#WC:1:2:3:CHECK:0123456789abcdef \r\n",
+            "#WC:1:2:4:CHECK:0123456789abcdef\r\n",
+            "#WC:1:2:99999999999999999999:CHECK:0123456789abcdef\r\n",
             "#WE:0123456789abcdef\r\n",
+            "#VC:1:2:3:0123456789abcdef\r\n",
+            "#WC;1:2:3:0123456789abcdef\r\n",
+            "#wE:1:0123456789abcdef\r\n",
         ];
+        let with_check = |line: &str| line.replace("CHECK", &format!("{:08x}", check(&[1, 2, 3])));
         for line in damaged {
-            assert_eq!(parse(line.as_bytes()), None, "{line:?}");
+            assert_eq!(parse(with_check(line).as_bytes()), None, "{line:?}");
         }
+        let line = with_check("#WC:1:2:3:CHECK:0123456789abcdef\r\n");
+        assert!(matches!(parse(line.as_bytes()), Some(Annotation::Head(_))));
     }
 }

@@ -211,17 +211,18 @@ pub(super) fn commands_follow<F: DiskFile>(
     loop {
         let bytes = window.see(at, BLOCK_BYTES)?;
         let len = bytes.len() as u64;
-        let Some(found) = memchr::memmem::find(bytes, b"\n*") else {
+        let Some(found) = memchr::memchr(b'*', bytes) else {
             if at + len >= end {
                 return Ok(false);
             }
-            at += len - 1;
+            at += len;
             continue;
         };
-        at += found as u64 + 1;
+        at += found as u64;
         if is_chain(window, at, &mut left, &mut spans)? {
             return Ok(true);
         }
+        at += 1;
     }
 }
 

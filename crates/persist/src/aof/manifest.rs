@@ -9,7 +9,8 @@
 //! A line is a file: the base (`b`), of which there is one at most; incremental files (`i`) in the
 //! order of their numbers; and those of the history (`h`), which nobody needs any more. They are
 //! read in this order: base, incremental files. `startoffset` and `endoffset` are positions in the
-//! log. Lines that begin with `#` and pairs of unknown words mean nothing.
+//! log. Lines that begin with `#` and pairs of unknown words mean nothing. The first line of a
+//! manifest from here ends with a seal: see [`manifest_seal`](super::manifest_seal).
 //!
 //! Only text is looked at here, as strictly as Redis does; whether the files exist is seen when
 //! they are opened.
@@ -17,6 +18,8 @@
 use std::fmt;
 
 use base::{number, quote};
+
+use super::manifest_seal::{self, LogId};
 
 /// Bytes of a line with its end.
 pub const LINE_BYTES_MAX: usize = 1024;
@@ -77,6 +80,8 @@ pub struct Manifest {
     pub incremental: Vec<Entry>,
     /// What nobody needs.
     pub history: Vec<Entry>,
+    /// The log that goes on where the files end.
+    pub log: Option<LogId>,
 }
 
 /// Why a manifest is refused.
@@ -107,18 +112,24 @@ pub enum Fault {
     Order,
     /// A file has an unknown type.
     Type,
+    /// The text is not what was written here.
+    Checksum,
 }
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Empty => "the manifest is empty",
-            Self::LongLine => "a line is too long or has no end",
-            Self::Format => "the line is not of the form 'file NAME seq NUMBER type b|h|i'",
-            Self::Path => "the file is a path and should be a name",
-            Self::TwoBases => "there is a base file already",
-            Self::Order => "the number of an incremental file is not above the one before",
-            Self::Type => "the type of the file is unknown",
+            Self::Empty => "Found an empty AOF manifest",
+            Self::LongLine => "The AOF manifest file contains too long line",
+            Self::Format => "Invalid AOF manifest file format",
+            Self::Path => "File can't be a path, just a filename",
+            Self::TwoBases => "Found duplicate base file information",
+            Self::Order => "Found a non-monotonic sequence number",
+            Self::Type => "Unknown AOF file type",
+            Self::Checksum => {
+                "the manifest does not have its checksum; who has changed it on purpose removes \
+                 'checksum' and the word behind it"
+            }
         })
     }
 }
@@ -150,11 +161,14 @@ impl Manifest {
         if text.is_empty() {
             return Err(ManifestError { line: 0, text: Vec::new(), fault: Fault::Empty });
         }
+        let seal = manifest_seal::check(text);
         for (index, line) in Lines(text).enumerate() {
-            if line.starts_with(b"#") {
-                continue;
-            }
-            manifest.add_line(line).map_err(|fault| ManifestError {
+            let added = match seal {
+                Err(fault) if index == 0 => Err(fault),
+                _ if line.starts_with(b"#") => Ok(()),
+                _ => manifest.add_line(line, index == 0),
+            };
+            added.map_err(|fault| ManifestError {
                 line: index + 1,
                 text: line[..line.len().min(SHOWN_BYTES_MAX)].trim_ascii().to_vec(),
                 fault,
@@ -163,12 +177,14 @@ impl Manifest {
         Ok(manifest)
     }
 
-    fn add_line(&mut self, line: &[u8]) -> Result<(), Fault> {
+    fn add_line(&mut self, line: &[u8], is_first: bool) -> Result<(), Fault> {
         // Redis reads lines as C strings, which end at a zero.
         if !line.ends_with(b"\n") || line.contains(&0) {
             return Err(Fault::LongLine);
         }
-        let entry = parse_line(line)?;
+        let words = quote::split_args(line).ok_or(Fault::Format)?;
+        let entry = parse_line(&words)?;
+        self.add_seal(&words, is_first)?;
         match entry.file_type {
             FileType::Base if self.base.is_some() => return Err(Fault::TwoBases),
             FileType::Base => self.base = Some(entry),
@@ -184,7 +200,27 @@ impl Manifest {
         Ok(())
     }
 
-    /// The text.
+    /// Takes the log of a line. A checksum that was not looked at is in a wrong place.
+    fn add_seal(&mut self, words: &[Vec<u8>], is_first: bool) -> Result<(), Fault> {
+        for pair in words.chunks_exact(2) {
+            let [word, value] = pair else { return Err(Fault::Format) };
+            let is_known = is_first && word == b"checksum";
+            if !is_known && manifest_seal::is_checksum(word, value) {
+                return Err(Fault::Checksum);
+            }
+            if word == manifest_seal::LOG.as_bytes() {
+                self.log = manifest_seal::log(value);
+            }
+        }
+        Ok(())
+    }
+
+    /// The text, with a seal.
+    pub fn sealed(&self) -> Vec<u8> {
+        manifest_seal::sealed(&self.write(), self.log)
+    }
+
+    /// A line for each file.
     pub fn write(&self) -> Vec<u8> {
         let mut out = Vec::new();
         for entry in self.base.iter().chain(&self.history).chain(&self.incremental) {
@@ -234,8 +270,7 @@ impl<'a> Iterator for Lines<'a> {
     }
 }
 
-fn parse_line(line: &[u8]) -> Result<Entry, Fault> {
-    let words = quote::split_args(line).ok_or(Fault::Format)?;
+fn parse_line(words: &[Vec<u8>]) -> Result<Entry, Fault> {
     if words.len() < WORDS_MIN || !words.len().is_multiple_of(2) {
         return Err(Fault::Format);
     }

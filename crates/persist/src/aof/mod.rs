@@ -27,6 +27,7 @@ pub mod annotations;
 mod command;
 mod damage;
 pub mod manifest;
+mod manifest_seal;
 mod names;
 mod reader;
 mod rewrite;
@@ -41,6 +42,7 @@ use crate::sink::Sink;
 
 pub use damage::{Damage, Fault, ReadError, Tail};
 pub use manifest::{Entry, FileType, Manifest, ManifestError};
+pub use manifest_seal::LogId;
 pub use names::{BaseFormat, Names};
 pub use reader::{End, Item, Place, Reader, Repair};
 use rewrite::Rewrite;
@@ -61,6 +63,8 @@ pub struct Aof<D: Disk> {
     /// Whether a sync is on its way.
     is_syncing: bool,
     durable: u64,
+    /// The log that is written from now on.
+    log: Option<LogId>,
 }
 
 /// The file that is appended to.
@@ -221,6 +225,7 @@ impl<D: Disk> Aof<D> {
             rewrite: None,
             is_syncing: false,
             durable: 0,
+            log: None,
         })
     }
 
@@ -251,6 +256,24 @@ impl<D: Disk> Aof<D> {
         self.disk.sync_directory(&self.names.directory)?;
         self.disk.sync_directory(Path::new(""))?;
         Ok(true)
+    }
+
+    /// What is appended from now on is of this log. Where files are gone on with, the manifest says
+    /// so when this returns, and otherwise with the first base.
+    ///
+    /// # Errors
+    /// When the disk fails: the manifest says so when it is replaced the next time.
+    pub fn set_log(&mut self, log: LogId) -> Result<(), AofError> {
+        self.log = Some(log);
+        match self.is_segment_listed() {
+            true => self.replace_manifest(Manifest { log: self.log, ..self.manifest.clone() }),
+            false => Ok(()),
+        }
+    }
+
+    /// The log of which what is appended is, if it was set.
+    pub fn log(&self) -> Option<LogId> {
+        self.log
     }
 
     /// The manifest.
@@ -493,7 +516,7 @@ impl<D: Disk> Aof<D> {
         let path = self.names.path(&self.names.manifest());
         let replacement = Replacement::begin(&self.disk, directory, temporary, path);
         let mut replacement = replacement.map_err(CommitError::Before)?;
-        if let Err(error) = replacement.sink().put(&manifest.write()) {
+        if let Err(error) = replacement.sink().put(&manifest.sealed()) {
             replacement.abandon(&self.disk);
             return Err(CommitError::Before(error));
         }

@@ -330,8 +330,9 @@ impl<F: DiskFile> Reader<F> {
         let room = annotations::LINE_BYTES_MAX;
         let seen = self.window.see(start, room)?;
         let line = &seen[..seen.len().min(room)];
-        let is_cut = line.len() < room && !line.contains(&b'\n');
-        if annotations::is_head(line) {
+        let line_end = memchr::memchr(b'\n', line).map(|at| at + 1);
+        let is_cut = line.len() < room && line_end.is_none();
+        if annotations::is_head(&line[..line_end.unwrap_or(line.len())]) {
             // What would follow is the batch.
             self.batch_end = Some(start);
         }
@@ -359,7 +360,7 @@ impl<F: DiskFile> Reader<F> {
         }
         let until = body + head.bytes.min(left);
         let walk = self.walk(body, until)?;
-        if self.ends_early(body, walk.at)? {
+        if self.ends_early(head_at, body, walk.at)? {
             batch.end = walk.at;
             self.at = body;
             self.batch = Some(batch);
@@ -388,11 +389,11 @@ impl<F: DiskFile> Reader<F> {
     }
 
     /// Whether a batch ends early at a position.
-    fn ends_early(&mut self, body: u64, at: u64) -> Result<bool, ReadError> {
+    fn ends_early(&mut self, head_at: u64, body: u64, at: u64) -> Result<bool, ReadError> {
         let Some(end) = self.early_end(at)?.filter(|(end, _)| end.bytes == at - body) else {
             return Ok(false);
         };
-        Ok(end.0.matches(at, damage::checksum(&mut self.window, body, at - body)?))
+        Ok(end.0.matches(at, damage::checksum(&mut self.window, head_at, at - head_at)?))
     }
 
     /// The early end at a position, and the length of its line.
@@ -530,9 +531,8 @@ impl<F: DiskFile> Reader<F> {
         let mut annotation = Vec::new();
         let is_closed = |batch: &OpenBatch| batch.is_whole && at == batch.end;
         if let Some(batch) = batch.filter(|batch| at > batch.body && !is_closed(batch)) {
-            let bytes = at - batch.body;
-            let crc = damage::checksum(&mut self.window, batch.body, bytes)?;
-            EarlyEnd::push(&mut annotation, at, bytes, crc);
+            let crc = damage::checksum(&mut self.window, batch.head_at, at - batch.head_at)?;
+            EarlyEnd::push(&mut annotation, at, at - batch.body, crc);
         }
         let truncate_to = self.valid_to();
         let is_due = truncate_to < self.window.end() || !annotation.is_empty();

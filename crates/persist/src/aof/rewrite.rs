@@ -135,7 +135,7 @@ impl<D: Disk> Aof<D> {
         self.sync().map(|_| ())
     }
 
-    fn is_segment_listed(&self) -> bool {
+    pub(super) fn is_segment_listed(&self) -> bool {
         self.segment.as_ref().is_some_and(|segment| segment.is_listed)
     }
 
@@ -171,6 +171,7 @@ impl<D: Disk> Aof<D> {
         let sequence = manifest.free_sequence(FileType::Incremental);
         manifest.retire(retired);
         manifest.base = Some(base);
+        manifest.log = self.log;
         let mut new_path = None;
         if !self.is_segment_listed() {
             let name = self.names.incremental(sequence);

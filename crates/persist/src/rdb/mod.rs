@@ -15,9 +15,15 @@ pub mod writer;
 
 pub use decode::Decoder;
 pub use encode::Encoder;
+pub(crate) use opcode::END;
+pub(crate) use reader::CHECKSUM_VERSION_MIN;
 pub use reader::{Item, Reader};
 pub use types::ValueType;
 pub use writer::Writer;
 
-/// The version that is written: that of Redis 7.4 to 8.0.
+/// The highest version that is written: that of Redis 7.4 to 8.0, which has hashes whose fields
+/// expire.
 pub const VERSION: u16 = 12;
+/// The version of files without such hashes: that of Redis 7.2, the last one that Redis and Valkey
+/// share. Valkey refuses those from 12 to 79.
+pub const SHARED_VERSION: u16 = 11;

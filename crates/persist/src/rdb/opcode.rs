@@ -25,4 +25,4 @@ pub(super) const EXPIRES_AT_SECONDS: u8 = 253;
 /// The database of the keys that follow.
 pub(super) const SELECT_DB: u8 = 254;
 /// The end, with the checksum behind it.
-pub(super) const END: u8 = 255;
+pub(crate) const END: u8 = 255;

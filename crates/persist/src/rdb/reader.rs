@@ -24,7 +24,7 @@ const MAGIC_BYTES: usize = 9;
 const REDIS: &[u8] = b"REDIS";
 const VALKEY: &[u8] = b"VALKEY";
 /// Older files end without a checksum.
-const CHECKSUM_VERSION_MIN: u16 = 5;
+pub(crate) const CHECKSUM_VERSION_MIN: u16 = 5;
 /// The earliest expiry of a field, in front of a hash.
 const EARLIEST_BYTES: usize = 8;
 /// How an expiry that is none was written.

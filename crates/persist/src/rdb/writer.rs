@@ -2,9 +2,9 @@
 
 use store::Stored;
 
-use super::encode::{Encoder, value_type};
+use super::encode::Encoder;
 use super::reader::{Attributes, Sizes};
-use super::{VERSION, length, opcode, string};
+use super::{SHARED_VERSION, VERSION, length, opcode, string};
 use crate::Sink;
 use crate::crc64::Crc64;
 
@@ -57,11 +57,21 @@ pub struct Options {
     pub compress: bool,
     /// Whether the file ends with its checksum, or with 0: `rdbchecksum`.
     pub checksum: bool,
+    /// Whether fields of hashes expire. A file without such fields has the version that Valkey
+    /// reads as well.
+    pub fields_expire: bool,
+}
+
+impl Options {
+    /// The version of the file.
+    pub fn version(self) -> u16 {
+        if self.fields_expire { VERSION } else { SHARED_VERSION }
+    }
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { compress: true, checksum: true }
+        Self { compress: true, checksum: true, fields_expire: true }
     }
 }
 
@@ -81,8 +91,8 @@ impl<S: Sink> Writer<S> {
         let checksum = options.checksum.then(Crc64::new);
         let bytes = Vec::with_capacity(BUFFER_BYTES);
         let mut out = Buffer { sink, bytes, checksum, passed: 0 };
-        out.put(format!("REDIS{VERSION:04}").as_bytes())?;
-        Ok(Self { out, encoder: Encoder::new(options.compress) })
+        out.put(format!("REDIS{:04}", options.version()).as_bytes())?;
+        Ok(Self { out, encoder: Encoder::of_file(options) })
     }
 
     /// How many bytes have been written, those included that wait for more.
@@ -202,7 +212,7 @@ impl Encoder {
         out: &mut S,
     ) -> Result<(), S::Error> {
         attributes.write(out)?;
-        out.put(&[value_type(value).number()])?;
+        out.put(&[self.value_type(value).number()])?;
         self.string(value.key(), out)?;
         self.value(value, out)
     }

@@ -1,7 +1,7 @@
 //! Manifests, good and bad.
 
 use persist::aof::manifest::{Fault, LINE_BYTES_MAX, Manifest};
-use persist::aof::{Entry, FileType};
+use persist::aof::{Entry, FileType, LogId};
 
 fn check(text: &str, wanted: Result<&str, (usize, Fault)>) {
     check_bytes(text.as_bytes(), wanted);
@@ -102,4 +102,27 @@ fn lines_have_a_limit() {
     // What is behind the limit of a comment is a line of its own.
     let comment = format!("#{}\n", "x".repeat(LINE_BYTES_MAX));
     check(&comment, Err((2, Fault::Format)));
+}
+
+#[test]
+fn a_manifest_that_was_changed_is_refused_until_its_seal_is_removed() {
+    let entry = Entry::new(b"a".to_vec(), 7, FileType::Base);
+    let log = Some(LogId([1, u64::MAX]));
+    let manifest = Manifest { base: Some(entry), log, ..Manifest::default() };
+    let sealed = String::from_utf8(manifest.sealed()).unwrap_or_default();
+    assert_eq!(Manifest::parse(sealed.as_bytes()), Ok(manifest));
+    let seal = " log 0000000000000001ffffffffffffffff checksum ";
+    let (line, digits) = sealed.trim_end().split_once(seal).unwrap_or_default();
+    assert!(line == "file a seq 7 type b" && digits.len() == 16, "{sealed}");
+    check(&format!("{line}\n"), Ok("file a seq 7 type b\n"));
+    // Without a checksum anything can be changed.
+    let unsealed = sealed.replace(&format!(" checksum {digits}"), "");
+    assert_eq!(Manifest::parse(unsealed.as_bytes()).map(|manifest| manifest.log), Ok(log));
+    check(&sealed.replace("seq 7", "seq 5"), Err((1, Fault::Checksum)));
+    check(&sealed.replace("checksum", "chekcsum"), Err((1, Fault::Checksum)));
+    check(&sealed.replace("checksum", "Checksum"), Err((1, Fault::Checksum)));
+    check(&format!("# a comment\n{sealed}"), Err((2, Fault::Checksum)));
+    check(&format!("{sealed}file i seq 1 type i\n"), Err((1, Fault::Checksum)));
+    check(sealed.trim_end(), Err((1, Fault::Checksum)));
+    check(&format!("{}\n", &sealed[..sealed.len() - 2]), Err((1, Fault::Checksum)));
 }

@@ -1,6 +1,6 @@
 //! Whole files: written and read back, by hand in every version, cut and damaged.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use base::random::Random;
 use persist::rdb::reader::{Attributes, Sizes, Skipped};
@@ -134,7 +134,8 @@ impl Source for Blocks<'_> {
 #[test]
 fn a_file_comes_back_however_it_is_cut_into_blocks() {
     for seed in 0..6 {
-        let options = Options { compress: seed % 2 == 0, checksum: seed % 3 > 0 };
+        let options =
+            Options { compress: seed % 2 == 0, checksum: seed % 3 > 0, ..Options::default() };
         let (file, wanted) = sample(seed, options);
         assert!(file.starts_with(b"REDIS0012"));
         for block_bytes in [7, 100, 4096, 1 << 20] {
@@ -181,8 +182,46 @@ fn a_file_that_is_cut_or_changed_is_found_out() {
 }
 
 #[test]
+fn a_file_whose_fields_do_not_expire_is_of_the_version_that_valkey_reads() {
+    let mut keyspace = Keyspace::new(3);
+    let mut types = [BTreeSet::new(), BTreeSet::new()];
+    let mut wanted = BTreeMap::new();
+    let mut writers = [false, true].map(|fields_expire| {
+        Writer::new(Vec::new(), Options { fields_expire, ..Options::default() }).unwrap()
+    });
+    for round in 0..300u64 {
+        let name = keyspace.add(round % 6);
+        // Fields may have expired once: small hashes have another form then.
+        keyspace.persist_fields(&name);
+        for writer in &mut writers {
+            keyspace.look(&name, |stored| writer.key(stored, Attributes::default()).unwrap());
+        }
+        wanted.insert(name.clone(), keyspace.look(&name, contents));
+    }
+    for (writer, types) in writers.into_iter().zip(&mut types) {
+        let file = writer.finish().unwrap();
+        let found = read(&file[..], true, Values::Read).unwrap();
+        let found: BTreeMap<_, _> = found.keys.into_iter().map(|(key, it)| (key, it.1)).collect();
+        assert_eq!(found, wanted);
+        let mut reader = Reader::new(&file[..], true).unwrap();
+        types.insert(u16::from(file.starts_with(b"REDIS0012")));
+        assert!(file.starts_with(format!("REDIS{:04}", reader.version()).as_bytes()));
+        loop {
+            match reader.item().unwrap() {
+                Item::Key(head) => types.insert(u16::from(head.value_type.number()) + 100),
+                Item::End => break,
+                _ => true,
+            };
+        }
+    }
+    let [eleven, twelve] = types;
+    assert!(eleven.contains(&0) && *eleven.last().unwrap() == 121, "{eleven:?}");
+    assert!(twelve.contains(&1) && *twelve.last().unwrap() == 125, "{twelve:?}");
+}
+
+#[test]
 fn a_file_without_a_checksum_says_so() {
-    let (file, wanted) = sample(2, Options { checksum: false, compress: true });
+    let (file, wanted) = sample(2, Options { checksum: false, ..Options::default() });
     assert!(file.ends_with(&[0xff, 0, 0, 0, 0, 0, 0, 0, 0]));
     assert_eq!(read(&file[..], true, Values::Read).unwrap(), wanted);
     let (file, _) = sample(2, Options::default());
@@ -311,7 +350,8 @@ fn what_is_no_file_of_a_supported_version_is_refused() {
 fn damaged_files_are_refused_or_read() {
     let (mut refused, mut read_whole) = (0, 0);
     for seed in 0..4 {
-        let (sample, _) = sample(seed, Options { compress: false, checksum: false });
+        let plain = Options { compress: false, checksum: false, ..Options::default() };
+        let (sample, _) = sample(seed, plain);
         // Of the values that are not long.
         let file: Vec<u8> = sample.into_iter().take(20_000).collect();
         let mut random = Random::new(seed);

@@ -2,6 +2,7 @@
 //! wrote, and read after random damage.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
+mod decoders;
 mod file;
 mod mutations;
 mod old;

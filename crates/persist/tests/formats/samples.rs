@@ -158,6 +158,19 @@ impl Keyspace {
         }
     }
 
+    /// Fields of a hash do not expire any more.
+    pub fn persist_fields(&mut self, name: &[u8]) {
+        let key = self.turn.key(name);
+        let fields: Vec<Vec<u8>> = self.look(name, |stored| {
+            let fields = stored.view::<Hash>().into_iter().flatten();
+            fields.map(|(field, _)| field.text(&mut Digits::default()).to_vec()).collect()
+        });
+        if !fields.is_empty() {
+            let mut edit = self.db.edit_or_create::<Hash>(&mut self.turn, key).unwrap();
+            fields.iter().for_each(|field| edit.set_expiry(field, None));
+        }
+    }
+
     fn add_stream(&mut self, key: Key<'_>, max: u64) {
         let entries: Vec<_> = (0..self.below(max)).map(|_| self.texts(4)).collect();
         let steps: Vec<_> = entries.iter().map(|_| (self.below(3), self.below(3) + 1)).collect();

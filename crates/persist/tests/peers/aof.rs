@@ -236,7 +236,7 @@ fn append_only_files_from_here_are_loaded_by_peers() {
             let mut base = aof.begin_rewrite(cut, format).unwrap();
             match format {
                 BaseFormat::Rdb => {
-                    base.sink().put(b"REDIS0012\xfe\x00\xfb\x01\x00\x00\x01a\x02hi\xff").unwrap();
+                    base.sink().put(b"REDIS0011\xfe\x00\xfb\x01\x00\x00\x01a\x02hi\xff").unwrap();
                     base.sink().put(&[0; 8]).unwrap();
                 }
                 BaseFormat::Commands => {

@@ -131,7 +131,9 @@ fn read(path: &Path) -> Vec<Key> {
 
 /// Writes keys that Valkey reads as well, or all.
 fn write(keys: Vec<Key>, for_valkey: bool, path: &Path) -> usize {
-    let mut writer = Writer::new(Vec::new(), Options::default()).unwrap();
+    let writer =
+        Writer::new(Vec::new(), Options { fields_expire: !for_valkey, ..Options::default() });
+    let mut writer = writer.unwrap();
     let mut turn = Turn::alone(KeyHasher::new(1));
     let mut by_db: BTreeMap<u64, Vec<Key>> = BTreeMap::new();
     keys.into_iter().for_each(|key| by_db.entry(key.db).or_default().push(key));

@@ -45,9 +45,6 @@ impl Peer {
             command.args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", ""]);
             command.args(["--enable-debug-command", "yes", "--dir"]).arg(folder);
             command.args(args);
-            if program.ends_with("valkey-server") {
-                command.args(["--rdb-version-check", "relaxed"]);
-            }
             let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
             let mut log = BufReader::new(child.stdout.take().unwrap());
             let mut said = String::new();

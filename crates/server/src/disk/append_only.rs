@@ -100,7 +100,9 @@ impl AppendOnly {
         let caller = self.caller().ok_or("the server has not started yet")?;
         disk().create_directory(&names(&config).directory).map_err(|error| error.to_string())?;
         let begin = random_position();
-        let ring = log_memory::create_ring(&config, begin).map_err(|error| error.to_string())?;
+        let id = log_memory::new_id();
+        let ring = log_memory::create_ring(&config, id, begin);
+        let ring = ring.map_err(|error| error.to_string())?;
         let started = caller.call_and_wait(|done| Request::Start(Arc::clone(&ring), done));
         started.unwrap_or(Ok(()))?;
         shared.set_log(Some(ring));
@@ -168,8 +170,8 @@ fn is_snapshot_running(shared: &Shared) -> bool {
     shared.gate.register_as(SNAPSHOT_PASS).is_none()
 }
 
-/// Where the log of a new append-only file begins: at another position than any other, so that a
-/// ring is not taken for that of another file.
+/// Where the log of a new append-only file begins: at another position than any other, so that
+/// positions of two files are not mistaken for one another.
 pub fn random_position() -> u64 {
     base::random::entropy_seed() >> 24
 }

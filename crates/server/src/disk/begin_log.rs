@@ -9,10 +9,11 @@
 use std::sync::Arc;
 
 use node::config::Config;
-use persist::aof::{Aof, Cut};
+use persist::aof::{Aof, Cut, LogId};
 
 use super::append_only::{Caller, disk, names, random_position};
-use super::load_aof::AofLoader;
+use super::left_log::LeftCommands;
+use super::load_aof::{AofLoader, LoadedAof};
 use super::log_memory;
 use super::log_ring::LogRing;
 use super::log_thread::LogThread;
@@ -40,6 +41,8 @@ pub fn load(shared: &Arc<Shared>) -> Result<LogWriter<RealDisk>, String> {
     }
     let mut loader = AofLoader::new(shared, &shared.node.snapshots.loading)?;
     if aof.manifest().has_no_data() {
+        // It is of files that are gone: that is said.
+        left(&config, None, &LoadedAof::default());
         if let Some(loaded) = load_rdb_if_any(shared)? {
             loader.take_over(&loaded)?;
             notice!("The append-only file begins with the data of the RDB file");
@@ -49,12 +52,7 @@ pub fn load(shared: &Arc<Shared>) -> Result<LogWriter<RealDisk>, String> {
     }
     let loaded = loader.load(&aof, &disk)?;
     let position = loaded.position.unwrap_or_else(random_position);
-    let left = match loaded.position {
-        Some(position) if loaded.is_last_writer => log_memory::left(&config)
-            .and_then(|log| log.commands(position))
-            .filter(|left| left.end > position),
-        _ => None,
-    };
+    let left = left(&config, aof.manifest().log, &loaded);
     let mut writer =
         LogWriter::resume(aof, position, loaded.bytes_before).map_err(|error| fatal(&error))?;
     if let Some(left) = left {
@@ -69,7 +67,36 @@ pub fn load(shared: &Arc<Shared>) -> Result<LogWriter<RealDisk>, String> {
         }
     }
     loader.end();
+    // What the log before had is in the files now, so it may be forgotten.
+    if let Err(error) = writer.set_log(log_memory::new_id()) {
+        warning!("The manifest can't name the log: {error}");
+        warning!("Until the next rewrite, what is not written yet is lost by kill -9");
+    }
     Ok(writer)
+}
+
+/// What a process that was killed had logged beyond the files, if its log is the one that the files
+/// name, and goes on where they end.
+fn left(config: &Config, named: Option<LogId>, loaded: &LoadedAof) -> Option<LeftCommands> {
+    let logs = log_memory::left(config);
+    if logs.is_empty() {
+        return None;
+    }
+    let is_elsewhere = logs.iter().all(Option::is_none);
+    let own = logs.into_iter().flatten().find(|log| Some(log.id()) == named);
+    let found = match (own, loaded.position.filter(|_| loaded.is_last_writer)) {
+        _ if is_elsewhere => Err("it is a copy, or of an earlier start of the machine"),
+        (None, _) => Err("it is of other files"),
+        (_, None) => Err("another server has written to the files since"),
+        (Some(log), Some(position)) => match log.commands(position) {
+            Some(left) => Ok(Some(left).filter(|left| left.end > position)),
+            None => Err("it does not go on where the files end"),
+        },
+    };
+    found.unwrap_or_else(|why| {
+        warning!("The log of a process that was killed is not used: {why}");
+        None
+    })
 }
 
 /// Loads the append-only file while it is written: for DEBUG LOADAOF. All that was logged is in it,
@@ -93,12 +120,13 @@ pub fn load_again(shared: &Arc<Shared>) -> Result<(), String> {
 /// Writes the first base of an append-only file.
 fn begin(
     shared: &Arc<Shared>,
-    aof: Aof<RealDisk>,
+    mut aof: Aof<RealDisk>,
     config: &Config,
 ) -> Result<LogWriter<RealDisk>, String> {
     let failed =
         |error: &dyn std::fmt::Display| format!("Can't begin the append-only file: {error}");
     let cut = Cut { position: random_position(), database: 0 };
+    aof.set_log(log_memory::new_id()).map_err(|error| failed(&error))?;
     let mut writer = LogWriter::without_base(aof, cut.position);
     let (job, ()) = SnapshotJob::begin(shared, || ())
         .map_err(|_| failed(&"another snapshot is being taken"))?;

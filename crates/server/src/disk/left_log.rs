@@ -6,15 +6,18 @@
 //! long it is; of one whose place was not certain nothing was written, so there are zeros. Those
 //! are left out: nobody was answered. So is everything from the first unit on that lay aside.
 //!
-//! After another start of the machine it is not looked at: pages of the file may be of any age.
+//! After another start of the machine it is not looked at: pages of the file may be of any age. Nor
+//! is a copy of the file: its pages may be of as many moments. The commands belong to the
+//! append-only file whose manifest names this log, and to no other.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use persist::aof::LogId;
 use sync::log_positions::LogPositions;
 use sys::shared_memory::SharedMemory;
 
-use super::log_ring::{Words, header, offset};
+use super::log_ring::{LogPlace, Words, header, offset};
 
 /// The commands that a transaction begins and ends with, in lower case.
 const MULTI: &[u8] = b"multi";
@@ -42,14 +45,20 @@ pub(crate) struct LeftCommands {
 }
 
 impl LeftLog {
-    /// The log in some memory, if it is one, and the machine has run since.
-    pub(crate) fn open(memory: SharedMemory, boot: [u64; 2]) -> Option<Self> {
-        if memory.len() < header::WORDS * 8 {
+    /// Whether some memory has a log in the form of this program, wherever it was before.
+    pub(crate) fn is_one(memory: &SharedMemory) -> bool {
+        memory.len() >= header::WORDS * 8
+            && memory.words(header::WORDS)[header::MAGIC].load(Ordering::Acquire) == header::KNOWN
+    }
+
+    /// The log in the memory at a place, if it is one, and was there from the beginning.
+    pub(crate) fn open(memory: SharedMemory, place: LogPlace) -> Option<Self> {
+        if !Self::is_one(&memory) {
             return None;
         }
         let word = |at: usize| memory.words(header::WORDS)[at].load(Ordering::Acquire);
-        let two = |at: usize| [word(at), word(at + 1)];
-        if word(header::MAGIC) != header::KNOWN || two(header::BOOT) != boot {
+        let is_here = (0..4).all(|at| word(header::PLACE + at) == place[at]);
+        if !is_here {
             return None;
         }
         let capacity = word(header::CAPACITY);
@@ -63,6 +72,12 @@ impl LeftLog {
         let words = Words { memory: Arc::clone(&memory), threads };
         let positions = LogPositions::over(words, threads, capacity);
         Some(Self { memory, positions, capacity, threads })
+    }
+
+    /// What tells it from others.
+    pub(crate) fn id(&self) -> LogId {
+        let word = |at: usize| self.memory.words(header::WORDS)[at].load(Ordering::Acquire);
+        LogId([word(header::ID), word(header::ID + 1)])
     }
 
     /// The commands from a position on, where the append-only file ends. None: the log does not

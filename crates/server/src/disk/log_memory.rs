@@ -9,12 +9,14 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::UNIX_EPOCH;
 
 use node::config::Config;
+use persist::aof::LogId;
 use sys::shared_memory::SharedMemory;
 
 use super::left_log::LeftLog;
-use super::log_ring::{LogId, LogRing, memory_bytes};
+use super::log_ring::{LogPlace, LogRing, memory_bytes};
 use crate::warning;
 
 /// Files in memory, whichever process made them.
@@ -36,25 +38,30 @@ fn places(config: &Config) -> Vec<PathBuf> {
     places
 }
 
-/// The log that the last process has left, if it has.
-pub fn left(config: &Config) -> Option<LeftLog> {
-    let boot = boot_id();
-    places(config).into_iter().find_map(|path| {
+/// The logs that processes have left, mostly none or one. None for one that is not where it was.
+pub fn left(config: &Config) -> Vec<Option<LeftLog>> {
+    let open = |path: PathBuf| {
         let file = OpenOptions::new().read(true).write(true).open(path).ok()?;
         let bytes = usize::try_from(file.metadata().ok()?.len()).ok().filter(|bytes| *bytes > 0)?;
-        LeftLog::open(SharedMemory::of_file(&file, bytes).ok()?, boot)
-    })
+        let memory = SharedMemory::of_file(&file, bytes).ok()?;
+        LeftLog::is_one(&memory).then(|| LeftLog::open(memory, place(Some(&file))))
+    };
+    places(config).into_iter().filter_map(open).collect()
 }
 
 /// Memory for a new log. What the last process has left is gone.
 ///
 /// # Errors
 /// When there is no memory.
-fn create(config: &Config) -> io::Result<SharedMemory> {
+fn create(config: &Config) -> io::Result<(SharedMemory, LogPlace)> {
     remove(config);
     for path in places(config) {
-        match new_file(&path).and_then(|file| SharedMemory::of_file(&file, memory_bytes())) {
-            Ok(memory) => return Ok(memory),
+        let map = |file: File| {
+            let memory = SharedMemory::of_file(&file, memory_bytes())?;
+            Ok((memory, place(Some(&file))))
+        };
+        match new_file(&path).and_then(map) {
+            Ok(created) => return Ok(created),
             Err(error) => {
                 let _ = fs::remove_file(&path);
                 warning!("The log can't lie in {}: {error}", path.display());
@@ -62,20 +69,25 @@ fn create(config: &Config) -> io::Result<SharedMemory> {
         }
     }
     warning!("The log lies in ordinary memory: what is not written yet is lost by kill -9");
-    SharedMemory::anonymous(memory_bytes())
+    Ok((SharedMemory::anonymous(memory_bytes())?, place(None)))
 }
 
 fn new_file(path: &Path) -> io::Result<File> {
     OpenOptions::new().create_new(true).read(true).write(true).open(path)
 }
 
+/// What tells a new log from all others.
+pub fn new_id() -> LogId {
+    LogId([base::random::entropy_seed(), base::random::entropy_seed()])
+}
+
 /// A new log that begins at a position.
 ///
 /// # Errors
 /// When there is no memory.
-pub fn create_ring(config: &Config, begin: u64) -> io::Result<Arc<LogRing>> {
-    let id = [base::random::entropy_seed(), base::random::entropy_seed()];
-    LogRing::new(create(config)?, LogId(id), boot_id(), begin).map(Arc::new)
+pub fn create_ring(config: &Config, id: LogId, begin: u64) -> io::Result<Arc<LogRing>> {
+    let (memory, place) = create(config)?;
+    LogRing::new(memory, id, place, begin).map(Arc::new)
 }
 
 /// Removes the files of a log that nobody needs any more.
@@ -86,10 +98,16 @@ pub fn remove(config: &Config) {
     }
 }
 
-/// What tells this start of the machine from others; zeros if that is not known.
-pub fn boot_id() -> [u64; 2] {
+/// The start of the machine, and what tells a file from its copies; zeros for what is not known.
+fn place(file: Option<&File>) -> LogPlace {
     let text = fs::read_to_string(BOOT_ID).unwrap_or_default();
     let digits: String = text.chars().filter(char::is_ascii_hexdigit).collect();
-    let number = u128::from_str_radix(&digits, 16).unwrap_or(0);
-    [(number >> 64) as u64, number as u64]
+    let boot = u128::from_str_radix(&digits, 16).unwrap_or(0);
+    // Not the device: a file system may be mounted anew with another number.
+    let metadata = file.and_then(|file| file.metadata().ok());
+    let number = metadata.as_ref().map_or(0, MetadataExt::ino);
+    let created = metadata.and_then(|metadata| metadata.created().ok());
+    let created = created.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    let created = created.map_or(0, |time| time.as_nanos() as u64);
+    [(boot >> 64) as u64, boot as u64, number, created]
 }

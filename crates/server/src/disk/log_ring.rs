@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   the memory:  header | positions (sync::log_positions) | up to a page | the ring's bytes
-//!                 id, capacity, of which start of the machine
+//!                 id, capacity, where the memory is
 //! ```
 //!
 //! What lies in the ring are commands as clients send them, so what is read is written to the file
@@ -29,6 +29,7 @@ use std::thread::Thread;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use persist::aof::LogId;
 use store::log::{UnitPart, push_select};
 use store::{Log, Unit};
 use sync::log_positions::{LogPositions, Reservation, UNKNOWN_DATABASE, Wanted};
@@ -54,12 +55,12 @@ pub(super) mod header {
     pub(crate) const MAGIC: usize = 0;
     /// Two words.
     pub(crate) const ID: usize = 1;
-    /// Two words.
-    pub(crate) const BOOT: usize = 3;
-    pub(crate) const CAPACITY: usize = 5;
-    pub(crate) const THREADS: usize = 6;
+    /// Four words.
+    pub(crate) const PLACE: usize = 3;
+    pub(crate) const CAPACITY: usize = 7;
+    pub(crate) const THREADS: usize = 8;
     /// The form of the memory. Another form has another number.
-    pub(crate) const KNOWN: u64 = u64::from_le_bytes(*b"weftlog1");
+    pub(crate) const KNOWN: u64 = u64::from_le_bytes(*b"weftlog2");
 }
 
 /// Bytes in front of the ring: whole pages.
@@ -86,9 +87,9 @@ impl AsRef<[AtomicU64]> for Words {
     }
 }
 
-/// What tells one log from another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct LogId(pub(crate) [u64; 2]);
+/// Where the memory of a log is: the start of the machine and the file. A copy of the file, which
+/// may have been made while it changed, is at another place.
+pub(crate) type LogPlace = [u64; 4];
 
 /// A log.
 pub(crate) struct LogRing {
@@ -143,15 +144,14 @@ impl AsideUnit {
 }
 
 impl LogRing {
-    /// A log that begins at a position, in memory of [`memory_bytes`] that is zero. `boot` tells
-    /// one start of the machine from another.
+    /// A log that begins at a position, in memory of [`memory_bytes`] that is zero.
     ///
     /// # Errors
     /// When the memory has another size.
     pub(crate) fn new(
         memory: SharedMemory,
         id: LogId,
-        boot: [u64; 2],
+        place: LogPlace,
         begin: u64,
     ) -> io::Result<Self> {
         if memory.len() != memory_bytes() {
@@ -164,7 +164,7 @@ impl LogRing {
         let set =
             |at: usize, value| memory.words(header::WORDS)[at].store(value, Ordering::Relaxed);
         (0..2).for_each(|at| set(header::ID + at, id.0[at]));
-        (0..2).for_each(|at| set(header::BOOT + at, boot[at]));
+        (0..4).for_each(|at| set(header::PLACE + at, place[at]));
         set(header::CAPACITY, CAPACITY as u64);
         set(header::THREADS, threads as u64);
         memory.words(header::WORDS)[header::MAGIC].store(header::KNOWN, Ordering::Release);
@@ -179,6 +179,12 @@ impl LogRing {
             sleep: LogSleep::default(),
             reader: OnceLock::new(),
         })
+    }
+
+    /// What tells it from others.
+    pub(crate) fn id(&self) -> LogId {
+        let word = |at: usize| self.memory.words(header::WORDS)[at].load(Ordering::Relaxed);
+        LogId([word(header::ID), word(header::ID + 1)])
     }
 
     /// What thread `thread` appends with: one at a time for each thread.

@@ -9,19 +9,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use base::random::Random;
+use persist::aof::LogId;
 use store::{Effects, Event, Turn};
 use sys::shared_memory::SharedMemory;
 
 use super::left_log::{LeftCommands, LeftLog};
-use super::log_ring::{CAPACITY, LogId, LogRing, memory_bytes};
+use super::log_ring::{CAPACITY, LogPlace, LogRing, memory_bytes};
 
-const BOOT: [u64; 2] = [7, 8];
+const PLACE: LogPlace = [7, 8, 9, 10];
 const ID: LogId = LogId([1, 2]);
 const WRITTEN: Event = Event::new('$', "set");
 
 fn ring_at(begin: u64) -> Arc<LogRing> {
     let memory = SharedMemory::anonymous(memory_bytes()).unwrap();
-    Arc::new(LogRing::new(memory, ID, BOOT, begin).unwrap())
+    Arc::new(LogRing::new(memory, ID, PLACE, begin).unwrap())
 }
 
 /// The effects of a thread that appends to a log.
@@ -52,7 +53,7 @@ fn read_range(ring: &LogRing, range: Range<u64>) -> Vec<u8> {
 
 /// What another process finds in the memory of one that is killed now.
 fn left(ring: &LogRing, from: u64) -> Option<LeftCommands> {
-    LeftLog::open(ring.copy_memory(), BOOT).expect("it is a log").commands(from)
+    LeftLog::open(ring.copy_memory(), PLACE).expect("it is a log").commands(from)
 }
 
 fn encoded(args: &[&[u8]]) -> Vec<u8> {
@@ -205,17 +206,19 @@ fn what_was_not_finished_is_left_out() {
 }
 
 #[test]
-fn a_log_of_another_start_of_the_machine_or_another_form_is_none() {
+fn a_log_of_another_start_of_the_machine_or_file_or_form_is_none() {
     let ring = ring_at(0);
-    assert!(LeftLog::open(ring.copy_memory(), BOOT).is_some());
-    assert!(LeftLog::open(ring.copy_memory(), [7, 9]).is_none());
+    assert!(LeftLog::open(ring.copy_memory(), PLACE).is_some());
+    for other in [[6, 8, 9, 10], [7, 7, 9, 10], [7, 8, 8, 10], [7, 8, 9, 11]] {
+        assert!(LeftLog::open(ring.copy_memory(), other).is_none());
+    }
     let zeros = SharedMemory::anonymous(memory_bytes()).unwrap();
-    assert!(LeftLog::open(zeros, [0, 0]).is_none());
+    assert!(LeftLog::open(zeros, [0; 4]).is_none());
     let shorter = SharedMemory::anonymous(4096).unwrap();
     let mut head = [0; 128];
     ring.copy_memory().read(0, &mut head);
     shorter.write(0, &head);
-    assert!(LeftLog::open(shorter, BOOT).is_none());
+    assert!(LeftLog::open(shorter, PLACE).is_none());
 }
 
 #[test]
@@ -225,7 +228,7 @@ fn damaged_memory_ends_the_commands() {
     for _ in 0..20 {
         append(&mut effects, 0, &[b"SET", b"key", b"some value"]);
     }
-    let left = LeftLog::open(ring.copy_memory(), BOOT).unwrap();
+    let left = LeftLog::open(ring.copy_memory(), PLACE).unwrap();
     let whole = left.commands(0).unwrap().bytes;
     let unit = encoded(&[b"SET", b"key", b"some value"]).len();
     let mut random = Random::new(9);

@@ -403,7 +403,8 @@ impl LogThread {
         }
         let (disk, names) = (disk(), names(&self.config));
         disk.create_directory(&names.directory).map_err(|error| error.to_string())?;
-        let aof = Aof::open(disk, names).map_err(|error| error.to_string())?;
+        let mut aof = Aof::open(disk, names).map_err(|error| error.to_string())?;
+        aof.set_log(ring.id()).map_err(|error| error.to_string())?;
         let position = ring.end();
         self.source.replace(Some(ring));
         self.told = None;

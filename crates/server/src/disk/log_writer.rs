@@ -17,7 +17,7 @@
 use std::io;
 
 use persist::aof::{
-    Aof, AofError, BaseFormat, Batch, Cut, NewBase, PendingSync, TriedSync, WholeBase,
+    Aof, AofError, BaseFormat, Batch, Cut, LogId, NewBase, PendingSync, TriedSync, WholeBase,
 };
 use persist::disk::{Disk, DiskError};
 
@@ -167,6 +167,14 @@ impl<D: Disk> LogWriter<D> {
         self.written = end;
         self.keep();
         Ok(from)
+    }
+
+    /// What is written from now on is of this log.
+    ///
+    /// # Errors
+    /// See [`Aof::set_log`].
+    pub fn set_log(&mut self, log: LogId) -> Result<(), AofError> {
+        self.aof.set_log(log)
     }
 
     /// The files.

@@ -30,7 +30,7 @@ pub enum Uses {
 /// How a file is written, and what it tells about itself.
 #[derive(Clone, Debug)]
 pub struct RdbOptions {
-    /// Compression and checksum.
+    /// Compression and checksum. Whether fields of hashes expire is told by the snapshot.
     pub format: Options,
     /// What it tells of the use of keys.
     pub uses: Uses,
@@ -79,11 +79,12 @@ impl SnapshotJob {
         options: &RdbOptions,
         pacing: Pacing<'_>,
     ) -> Result<S, WalkError<S::Error>> {
-        let mut writer = Writer::new(out, options.format).map_err(WalkError::Sink)?;
+        let format = Options { fields_expire: self.fields_expire, ..options.format };
+        let mut writer = Writer::new(out, format).map_err(WalkError::Sink)?;
         self.write_front(&mut writer, options).map_err(WalkError::Sink)?;
         let mut sink = RdbSink {
             writer,
-            encoder: Encoder::new(options.format.compress),
+            encoder: Encoder::of_file(format),
             buffer: Vec::new(),
             uses: options.uses,
             db: u32::MAX,

@@ -91,7 +91,11 @@ pub fn rdb_options(node: &Node, config: &Config, aof_base: bool) -> RdbOptions {
     let policy = config.eviction.maxmemory_policy;
     let saving = &config.saving;
     RdbOptions {
-        format: Options { compress: saving.rdbcompression, checksum: saving.rdbchecksum },
+        format: Options {
+            compress: saving.rdbcompression,
+            checksum: saving.rdbchecksum,
+            ..Options::default()
+        },
         uses: match (policy.is_lfu(), policy.is_lru()) {
             (true, _) => Uses::Frequency,
             (_, true) => Uses::Recency(unix_seconds as u32),

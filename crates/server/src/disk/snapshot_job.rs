@@ -97,6 +97,8 @@ pub struct SnapshotJob {
     waits: ThreadWaits,
     /// How many keys each database has at the cut; those beyond have none.
     pub sizes: Vec<Sizes>,
+    /// Whether fields of hashes expire.
+    pub fields_expire: bool,
     /// The libraries of functions at the cut.
     pub libraries: Vec<Arc<Library>>,
 }
@@ -115,7 +117,7 @@ impl SnapshotJob {
         let node = &shared.node;
         let busy = &node.scripting.busy;
         let mut snapshot = Snapshot::new(node.hasher);
-        let mut sizes = Vec::new();
+        let (mut sizes, mut fields_expire) = (Vec::new(), false);
         let cut = pass.exclusively_unless(&|| busy.any(), || {
             for shard in 0..shared.shards.len() {
                 let mut shard = shared.shards.lock(shard);
@@ -126,13 +128,14 @@ impl SnapshotJob {
                     let sizes = &mut sizes[db.number()];
                     sizes.keys += db.len() as u64;
                     sizes.expiring += db.expiring_len() as u64;
+                    fields_expire |= db.hashes_with_expiry() > 0;
                 });
             }
             (node.scripting.libraries.read().iter().cloned().collect(), at_cut())
         });
         let (libraries, at_cut) = cut.ok_or(Refusal::BusyScript)?;
         let (shared, waits) = (Arc::clone(shared), ThreadWaits::default());
-        Ok((Self { shared, snapshot, pass, waits, sizes, libraries }, at_cut))
+        Ok((Self { shared, snapshot, pass, waits, sizes, fields_expire, libraries }, at_cut))
     }
 
     /// Keys at the cut.

@@ -69,9 +69,9 @@ impl Startup {
                 Origin::Rdb(file) => {
                     load_file(&own, file, false).map(|loaded| Outcome::Rdb(Box::new(loaded)))
                 }
-                Origin::AppendOnly => begin_log::load(&own)
-                    .map(|writer| Outcome::AppendOnly(Box::new(writer)))
-                    .inspect_err(|why| warning!("{why}")),
+                Origin::AppendOnly => {
+                    begin_log::load(&own).map(|writer| Outcome::AppendOnly(Box::new(writer)))
+                }
             };
             *result.lock() = Some(loaded);
             // Wakes the main thread, which looks here then.
@@ -107,7 +107,8 @@ impl Startup {
         let loaded = match outcome? {
             Outcome::Rdb(loaded) => loaded,
             Outcome::AppendOnly(writer) => {
-                let ring = log_memory::create_ring(&node.config(), writer.written());
+                let id = writer.aof().log().unwrap_or_else(log_memory::new_id);
+                let ring = log_memory::create_ring(&node.config(), id, writer.written());
                 let ring = ring.map_err(|error| error.to_string())?;
                 let fsync = node.config().append_only.appendfsync;
                 ring.set_waits_always(fsync == node::config::Fsync::Always);

@@ -135,6 +135,7 @@ fn serve(mut config: Config, file: Option<&OsStr>, warnings: &[Warning]) -> Resu
         control.set_threads(&shared, control::threads_wanted(&config))?;
     }
     write_pidfile(&config);
+    announce_start(&shared);
     let ready = || announce(&config, &shared, file.is_some());
     run_main(&mut main, &shared, Start { startup, ready: &ready })?;
     end(&mut main, &shared, &config);
@@ -273,12 +274,17 @@ const BANNER: &str = "
   Stop it with Ctrl-C.
 ";
 
-/// Says that the server is ready, in the lines that tools wait for.
-fn announce(config: &Config, shared: &Shared, with_file: bool) {
+/// Says that clients can connect, though nothing may be loaded yet: a line that tools wait for.
+fn announce_start(shared: &Shared) {
     let threads = shared.threads_active.load(Ordering::Relaxed);
     let port = shared.control.lock().tcp_port();
     notice!("Running mode=standalone, port={port}, threads={threads}. PID: {}", std::process::id());
     notice!("Server initialized");
+}
+
+/// Says that the server is ready, in the lines that tools wait for.
+fn announce(config: &Config, shared: &Shared, with_file: bool) {
+    let port = shared.control.lock().tcp_port();
     for (on, name) in [
         (config.port != 0, "tcp"),
         (config.tls_port != 0, "tls"),

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use node::config::Config;
 use sys::shared_memory::SharedMemory;
 
-use crate::disk::log_ring::{CAPACITY, LogId, LogRing, memory_bytes};
+use crate::disk::log_ring::{CAPACITY, LogRing, memory_bytes};
 use crate::net::accept::admit;
 use crate::net::listener::{Accepted, ListenerKind};
 use crate::net::stream::Stream;
@@ -17,6 +17,7 @@ use crate::process::start::{main_thread, share};
 use crate::threads::io_thread::IoThread;
 use crate::threads::message::Message;
 use crate::threads::shared::Shared;
+use persist::aof::LogId;
 
 /// Turns in which what is to come has come.
 const TURNS: usize = 4;
@@ -35,7 +36,7 @@ impl Server {
         let shared = share(&config, String::new()).unwrap();
         let mut thread = main_thread(&shared).unwrap();
         let memory = SharedMemory::anonymous(memory_bytes()).unwrap();
-        let ring = Arc::new(LogRing::new(memory, LogId([1, 2]), [3, 4], 100).unwrap());
+        let ring = Arc::new(LogRing::new(memory, LogId([1, 2]), [3, 4, 5, 6], 100).unwrap());
         ring.set_waits_always(waits_always);
         shared.set_log(Some(Arc::clone(&ring)));
         assert!(!shared.log.is_followed(1));

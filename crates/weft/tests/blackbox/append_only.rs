@@ -205,7 +205,43 @@ fn files_are_looked_through() {
     assert_eq!(fs::read(&file).unwrap(), &bytes[..bytes.len() - 15]);
     let base = server.path("appendonlydir/appendonly.aof.1.base.rdb").display().to_string();
     let (is_whole, text) = check(&["rdb", &base]);
-    assert!(is_whole && text.contains("RDB version 12"), "{text}");
-    let (is_whole, _) = check(&["rdb", &path]);
+    assert!(is_whole && text.contains("RDB version 11"), "{text}");
+    let (is_whole, _) = check(&["rdb", "--fix", "--yes", &path]);
     assert!(!is_whole);
+    // What is no file of ours is not touched.
+    let foreign = server.path("foreign").display().to_string();
+    fs::write(&foreign, "something else").unwrap();
+    for args in [["aof", "--fix", "--yes", &foreign], ["rdb", "--fix", "--yes", &foreign]] {
+        assert!(!check(&args).0);
+        assert_eq!(fs::read(&foreign).unwrap(), b"something else");
+    }
+}
+
+#[test]
+fn a_damaged_rdb_file_is_repaired_as_far_as_its_keys_are_whole() {
+    let server = Server::start(&["--save", ""]);
+    let mut client = server.client();
+    (0..10).for_each(|n| client.ok(&format!("SET key:{n} value:{n}")));
+    client.ok("SAVE");
+    let file = server.path("dump.rdb");
+    let whole = fs::read(&file).unwrap();
+    let fix = || {
+        let output = weft().args(["check", "rdb", "--fix", "--yes"]).arg(&file).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    for cut in [whole.len() - 1, whole.len() - 9, whole.len() - 10, whole.len() - 40] {
+        fs::write(&file, &whole[..cut]).unwrap();
+        let text = fix();
+        assert!(text.contains("Fixed dump.rdb") && fix().contains("all is right"), "{text}");
+        assert_eq!(fs::read(server.path("dump.rdb.damaged")).unwrap(), &whole[..cut]);
+    }
+    let zeros = [&whole[..], &[0; 50]].concat();
+    fs::write(&file, zeros).unwrap();
+    assert!(fix().contains("50 bytes follow that loading passes over"));
+    fs::write(&file, &whole[..whole.len() - 9]).unwrap();
+    fix();
+    assert_eq!(fs::read(&file).unwrap(), whole, "only the end was missing");
+    let server = server.restart(&["--save", ""]);
+    assert_eq!(server.client().ask("GET key:3").text(), "value:3");
 }

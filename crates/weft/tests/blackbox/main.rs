@@ -22,6 +22,7 @@ mod ending;
 mod fan_out;
 mod fields;
 mod fuzz;
+mod left_logs;
 mod limits;
 mod memory;
 mod memory_limit;

@@ -1,5 +1,5 @@
-//! RDB files of Redis and Valkey, loaded by a whole server, and those of Weft loaded there:
-//! compared key by key, for values of every type and encoding.
+//! RDB files and append-only files of Redis and Valkey, loaded by a whole server, and those of Weft
+//! loaded there: compared key by key, for values of every type and encoding.
 //!
 //! The environment variable WEFT_PEERS names a folder with `bin/redis-server` and
 //! `bin/valkey-server`. Without it, or for a program that is not there, nothing is tested.
@@ -8,7 +8,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::server::READY;
+use tempfile::TempDir;
+
+use crate::server::{READY, eventually};
 use crate::{Client, Server};
 
 const DEBUG: [&str; 2] = ["--enable-debug-command", "yes"];
@@ -29,15 +31,16 @@ fn start(program: Option<&Path>, file: Option<&Path>) -> Server {
     if let Some(file) = file {
         fs::copy(file, folder.path().join("dump.rdb")).unwrap();
     }
-    Server::start_in(folder, &DEBUG, READY, |command| {
+    start_in(program, folder, &DEBUG)
+}
+
+fn start_in(program: Option<&Path>, folder: TempDir, options: &[&str]) -> Server {
+    Server::start_in(folder, options, READY, |command| {
         if let Some(program) = program {
             let args: Vec<_> = command.get_args().skip(1).map(ToOwned::to_owned).collect();
             let folder = command.get_current_dir().unwrap().to_owned();
             *command = Command::new(program);
             command.args(args).current_dir(folder);
-            if program.ends_with("valkey-server") {
-                command.args(["--rdb-version-check", "relaxed"]);
-            }
         }
         command
     })
@@ -176,5 +179,127 @@ fn similar(program: &Path, left: &[String], right: &[String]) {
     assert_eq!(left.len(), right.len(), "{}", program.display());
     for (left, right) in left.iter().zip(right) {
         assert_eq!(left, right, "{}", program.display());
+    }
+}
+
+/// Changes values of each type by commands of their own, in transactions and alone.
+fn change(client: &mut Client, round: i64) {
+    for words in [
+        "SELECT 11".to_owned(),
+        format!("APPEND text:1 {round}"),
+        "INCRBYFLOAT float 0.25".to_owned(),
+        format!("SET later v PXAT {}", 4_000_000_000_000 + round),
+        "EXPIRE list:3 100000".to_owned(),
+        "PERSIST expires:60".to_owned(),
+        "SPOP set:60 3".to_owned(),
+        "ZINCRBY zset:60 0.5 element:2".to_owned(),
+        "HINCRBY hash:3 counter 3".to_owned(),
+        "MULTI".to_owned(),
+        format!("LPUSH list:60 {round}"),
+        "SELECT 0".to_owned(),
+        "RPOPLPUSH list:60 list:1".to_owned(),
+        format!("XADD stream:3 * round {round}"),
+        "XREADGROUP GROUP g a COUNT 1 STREAMS stream:3 >".to_owned(),
+        "HPEXPIREAT ttl:3 4000000001000 FIELDS 1 f2".to_owned(),
+        "EXEC".to_owned(),
+        format!("PFADD hll:60 {round}"),
+        "SETBIT bits 70 1".to_owned(),
+        "GEOADD places 13.3 38.1 Palermo".to_owned(),
+        "RENAME number:3 renamed".to_owned(),
+        "SET number:3 5".to_owned(),
+        "COPY renamed copied REPLACE".to_owned(),
+        "MOVE copied 11".to_owned(),
+        "DEL copied".to_owned(),
+        "SET gone v PX 1".to_owned(),
+    ] {
+        let reply = format!("{:?}", client.ask(&words));
+        assert!(!reply.starts_with('-'), "{words}: {reply}");
+    }
+    let library = format!(
+        "#!lua name=lib\nredis.register_function('f', function() return {} end)",
+        43 + round
+    );
+    let load: [&[u8]; 4] = [b"FUNCTION", b"LOAD", b"REPLACE", library.as_bytes()];
+    assert_eq!(client.ask_args(&load).text(), "lib");
+    client.ok("SELECT 0");
+    eventually("a key expires", || client.ask("EXISTS gone").int() == 0);
+}
+
+/// No command tells that an entry is pending that was deleted, so bases of commands do not, here
+/// and there.
+fn acknowledge_deleted(client: &mut Client) {
+    for db in [0, 11] {
+        client.ok(&format!("SELECT {db}"));
+        for size in [3, 60, 200, 2500] {
+            client.ask(&format!("XACK stream:{size} g 2-2"));
+        }
+    }
+}
+
+fn rewrite(server: &Server) {
+    server.client().ask("BGREWRITEAOF");
+    eventually("it is rewritten", || {
+        server.info("aof_rewrite_in_progress") == "0" && server.info("aof_rewrite_scheduled") == "0"
+    });
+    assert_eq!(server.info("aof_last_bgrewrite_status"), "ok");
+}
+
+/// Kills a server, and starts another one on its files.
+fn hand_over(mut server: Server, to: Option<&Path>, options: &[&str]) -> Server {
+    server.signal("KILL");
+    server.wait();
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("appendonlydir")).unwrap();
+    for file in fs::read_dir(server.path("appendonlydir")).unwrap() {
+        let (path, name) = file.map(|file| (file.path(), file.file_name())).unwrap();
+        fs::copy(path, folder.path().join("appendonlydir").join(name)).unwrap();
+    }
+    start_in(to, folder, options)
+}
+
+#[test]
+fn append_only_files_of_peers_are_loaded_and_ours_there() {
+    for program in programs() {
+        for (preamble, stamps) in [("yes", "no"), ("no", "yes")] {
+            let options = ["--appendonly", "yes", "--appendfsync", "always"];
+            let forms = ["--aof-use-rdb-preamble", preamble, "--aof-timestamp-enabled", stamps];
+            let options = [&DEBUG[..], &options, &forms].concat();
+            let new = |program| start_in(program, tempfile::tempdir().unwrap(), &options);
+            // Theirs here: the base of a rewrite, and what was written since.
+            let mut server = new(Some(&program));
+            fill(&mut server.client());
+            acknowledge_deleted(&mut server.client());
+            rewrite(&server);
+            change(&mut server.client(), 1);
+            let mut wanted = contents(&mut server.client());
+            for (to, round) in [(None, 2), (Some(program.as_path()), 3), (None, 4)] {
+                server = hand_over(server, to, &options);
+                similar(&program, &contents(&mut server.client()), &wanted);
+                change(&mut server.client(), round);
+                wanted = contents(&mut server.client());
+            }
+            // Ours there.
+            let mut server = new(None);
+            fill(&mut server.client());
+            acknowledge_deleted(&mut server.client());
+            change(&mut server.client(), 1);
+            if preamble == "yes" {
+                forget_unknown(&program, &mut server.client());
+            }
+            rewrite(&server);
+            let is_known = server.client().ask("EXISTS ttl:3").int() == 1;
+            if is_known {
+                change(&mut server.client(), 2);
+            }
+            let mut wanted = contents(&mut server.client());
+            for (to, round) in [(Some(program.as_path()), 3), (None, 4)] {
+                server = hand_over(server, to, &options);
+                similar(&program, &contents(&mut server.client()), &wanted);
+                if is_known {
+                    change(&mut server.client(), round);
+                }
+                wanted = contents(&mut server.client());
+            }
+        }
     }
 }

@@ -137,6 +137,11 @@ impl Server {
         Self::start_in(folder, options, READY, |command| command)
     }
 
+    /// The folder of a server that has ended.
+    pub fn into_folder(mut self) -> TempDir {
+        self.folder.take().unwrap()
+    }
+
     pub fn folder(&self) -> &TempDir {
         self.folder.as_ref().unwrap()
     }

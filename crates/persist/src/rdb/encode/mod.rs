@@ -1,4 +1,5 @@
-//! Writing values as Redis 8 writes them, so that it and its tools read them: RDB version 12.
+//! Writing values as Redis 8 writes them, so that it and its tools read them: RDB version 12, or 11
+//! in files without fields that expire.
 //!
 //! | value | packed in its record | otherwise |
 //! |---|---|---|
@@ -19,13 +20,14 @@ pub mod parts;
 pub(super) mod stream;
 
 use ds::list::ChunkRef;
-use ds::packed::Entry;
+use ds::packed::{Entry, Packed, PackedMut};
 use store::list::ListRef;
 use store::set::SetRef;
 use store::stored::Stored;
 use store::{Hash, HashRef, Kind, List, Set, SortedSet, Stream, StringRef, StringValue};
 
 use super::types::ValueType;
+use super::writer::Options;
 use super::{length, string};
 use crate::Sink;
 use crate::lzf::Compressor;
@@ -40,9 +42,11 @@ pub struct Encoder {
     compressor: Option<Compressor>,
     /// Where packed collections get the form of a file.
     room: Vec<u8>,
+    /// Hashes none of whose fields expires are written as if none ever had.
+    forgets_expiries: bool,
 }
 
-/// The type as which a value is written.
+/// The type as which a value is written by DUMP.
 pub fn value_type(value: Stored<'_>) -> ValueType {
     match value.kind() {
         Kind::Bytes | Kind::EditedBytes | Kind::Integer | Kind::Shared => ValueType::String,
@@ -65,7 +69,27 @@ pub fn value_type(value: Stored<'_>) -> ValueType {
 impl Encoder {
     /// An encoder that compresses strings, or not.
     pub fn new(compress: bool) -> Self {
-        Self { compressor: compress.then(Compressor::new), room: Vec::new() }
+        let compressor = compress.then(Compressor::new);
+        Self { compressor, ..Self::default() }
+    }
+
+    /// An encoder of what is in a file.
+    pub fn of_file(options: Options) -> Self {
+        Self { forgets_expiries: !options.fields_expire, ..Self::new(options.compress) }
+    }
+
+    /// The type as which it writes a value.
+    pub(super) fn value_type(&self, value: Stored<'_>) -> ValueType {
+        match value_type(value) {
+            ValueType::HashListpackExpiring if self.forgets(value.view::<Hash>()) => {
+                ValueType::HashListpack
+            }
+            other => other,
+        }
+    }
+
+    fn forgets(&self, hash: Option<HashRef<'_>>) -> bool {
+        self.forgets_expiries && hash.and_then(HashRef::earliest).is_none()
     }
 
     /// Writes a value without its type and key.
@@ -180,6 +204,15 @@ impl Encoder {
         let earliest = hash.earliest();
         match hash {
             HashRef::Packed(fields) => return self.packed(fields, out),
+            HashRef::Expiring(_) if self.forgets(Some(hash)) => {
+                let mut bytes = Vec::new();
+                let mut pairs = PackedMut::new(&mut bytes);
+                for (field, value) in hash {
+                    pairs.push_back(field);
+                    pairs.push_back(value.entry);
+                }
+                return self.packed(Packed::new(&bytes), out);
+            }
             HashRef::Expiring(fields) => {
                 out.put(&earliest.unwrap_or(0).to_le_bytes())?;
                 return self.packed(fields, out);
