@@ -47,6 +47,12 @@ pub fn huge_pages_are_disabled() -> bool {
     unsafe { libc::prctl(libc::PR_GET_THP_DISABLE, 0, 0, 0, 0) == 1 }
 }
 
+/// The user whose rights this process has.
+pub fn effective_user() -> u32 {
+    // SAFETY: no pointers are involved, and it never fails.
+    unsafe { libc::geteuid() }
+}
+
 /// Raises the limit of open descriptors towards `wanted` as far as it is allowed and returns the
 /// limit in force.
 pub fn raise_open_files(wanted: u64) -> u64 {

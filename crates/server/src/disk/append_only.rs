@@ -9,8 +9,8 @@ use node::config::Config;
 use node::host::RewriteBegin;
 use parking_lot::Mutex;
 use persist::aof::{Names, TriedSync, WholeBase};
-use persist::disk::Disk;
 
+use super::log_lock::LogLock;
 use super::log_memory;
 use super::log_ring::LogRing;
 use super::real_disk::RealDisk;
@@ -25,6 +25,8 @@ pub enum Request {
     Stop(Sender<Result<(), String>>),
     /// Write a new base.
     Rewrite,
+    /// Give up a rewrite that is in progress, or wait for its end if there is no base without it.
+    EndRewrite(Sender<()>),
     /// A sync was tried.
     Synced(TriedSync),
     /// A base was tried.
@@ -41,6 +43,8 @@ pub enum Request {
 #[derive(Default)]
 pub struct AppendOnly {
     thread: Mutex<Option<Caller>>,
+    /// While there is an append-only file.
+    lock: Mutex<Option<LogLock>>,
 }
 
 /// The way of requests to a thread that may sleep.
@@ -80,6 +84,15 @@ impl AppendOnly {
         *self.thread.lock() = Some(caller);
     }
 
+    /// Makes sure that no other process writes the append-only file: at start, before it is read.
+    ///
+    /// # Errors
+    /// When one does.
+    pub fn lock(&self, config: &Config) -> Result<(), String> {
+        *self.lock.lock() = Some(LogLock::wait(config)?);
+        Ok(())
+    }
+
     fn caller(&self) -> Option<Caller> {
         self.thread.lock().clone()
     }
@@ -98,7 +111,8 @@ impl AppendOnly {
     fn try_start(&self, shared: &Shared) -> Result<(), String> {
         let config = shared.node.config();
         let caller = self.caller().ok_or("the server has not started yet")?;
-        disk().create_directory(&names(&config).directory).map_err(|error| error.to_string())?;
+        let mut lock = self.lock.lock();
+        let taken = LogLock::take(&config)?;
         let begin = random_position();
         let id = log_memory::new_id();
         let ring = log_memory::create_ring(&config, id, begin);
@@ -106,6 +120,7 @@ impl AppendOnly {
         let started = caller.call_and_wait(|done| Request::Start(Arc::clone(&ring), done));
         started.unwrap_or(Ok(()))?;
         shared.set_log(Some(ring));
+        *lock = Some(taken);
         Ok(())
     }
 
@@ -116,6 +131,7 @@ impl AppendOnly {
         if let Some(Err(reason)) = stopped {
             crate::warning!("Ending the append-only file: {reason}");
         }
+        *self.lock.lock() = None;
     }
 
     /// Writes all that was logged.
@@ -148,6 +164,13 @@ impl AppendOnly {
         };
         caller.call(Request::Rewrite);
         begin
+    }
+
+    /// Ends a rewrite that is in progress, so that the keyspace can be saved at the end.
+    pub fn end_rewrite(&self) {
+        if let Some(caller) = self.caller() {
+            let _ = caller.call_and_wait(Request::EndRewrite);
+        }
     }
 
     /// The threads that execute commands have ended: writes and syncs what they have logged.

@@ -31,6 +31,7 @@ use crate::{notice, warning};
 /// Why the server cannot start.
 pub fn load(shared: &Arc<Shared>) -> Result<LogWriter<RealDisk>, String> {
     let config = shared.node.config();
+    shared.append_only.lock(&config)?;
     let disk = disk();
     let fatal = |error: &dyn std::fmt::Display| format!("Can't open the append-only file: {error}");
     let mut aof = Aof::open(disk.clone(), names(&config)).map_err(|error| fatal(&error))?;

@@ -6,7 +6,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
@@ -41,8 +41,15 @@ fn places(config: &Config) -> Vec<PathBuf> {
 /// The logs that processes have left, mostly none or one. None for one that is not where it was.
 pub fn left(config: &Config) -> Vec<Option<LeftLog>> {
     let open = |path: PathBuf| {
+        let link = fs::symlink_metadata(&path).ok()?;
         let file = OpenOptions::new().read(true).write(true).open(path).ok()?;
-        let bytes = usize::try_from(file.metadata().ok()?.len()).ok().filter(|bytes| *bytes > 0)?;
+        let metadata = file.metadata().ok()?;
+        // Anyone may put files into /dev/shm, and what is in the log is executed.
+        let is_own = link.is_file()
+            && metadata.ino() == link.ino()
+            && metadata.nlink() == 1
+            && metadata.uid() == sys::process::effective_user();
+        let bytes = usize::try_from(metadata.len()).ok().filter(|bytes| *bytes > 0 && is_own)?;
         let memory = SharedMemory::of_file(&file, bytes).ok()?;
         LeftLog::is_one(&memory).then(|| LeftLog::open(memory, place(Some(&file))))
     };
@@ -73,7 +80,7 @@ fn create(config: &Config) -> io::Result<(SharedMemory, LogPlace)> {
 }
 
 fn new_file(path: &Path) -> io::Result<File> {
-    OpenOptions::new().create_new(true).read(true).write(true).open(path)
+    OpenOptions::new().create_new(true).read(true).write(true).mode(0o600).open(path)
 }
 
 /// What tells a new log from all others.

@@ -43,6 +43,8 @@ const IDLE: Duration = Duration::from_secs(1);
 const RETRY_MS: i64 = 100;
 /// Between two lines about the same failure.
 const COMPLAINT_MS: i64 = 30_000;
+/// Tries to write the first base at the end of the server.
+const FIRST_BASE_TRIES: usize = 20;
 /// Rewrites that fail in a row before the next automatic one is put off, and for how long, twice
 /// as long after each further one, as in Redis.
 const FAILURES_MAX: u64 = 3;
@@ -180,6 +182,10 @@ impl LogThread {
                 self.is_due = true;
                 self.put_off_until_ms = 0;
                 self.figures.rewrites_failed_in_row = 0;
+            }
+            Request::EndRewrite(done) => {
+                self.end_rewrite();
+                let _ = done.send(());
             }
             Request::Synced(tried) => self.synced(tried),
             Request::Based(result) => self.based(result),
@@ -466,18 +472,57 @@ impl LogThread {
 
     /// Writes and syncs all that the other threads have logged, which have ended.
     fn end(&mut self) {
-        self.give_up_rewrite();
+        self.end_rewrite();
         if self.writer.is_none() {
             return;
         }
+        self.write_first_base();
         notice!("Calling fsync() on the AOF file.");
         self.retry_ms = 0;
         self.write();
+        let until = self.source.readable_until();
+        let has_all = self.writer.as_ref().is_some_and(|writer| writer.has_all(until));
+        if !has_all {
+            // As if the process had been killed: the next start goes on with the ring.
+            warning!("The AOF file can't be written: what it lacks is left in the log");
+            return;
+        }
         match self.close() {
             Ok(()) => log_memory::remove(&self.config),
             // What is not in the file is left in the ring.
             Err(reason) => warning!("Fail to fsync the AOF file: {reason}"),
         }
+    }
+
+    /// Ends a rewrite that is in progress: gives it up unless it writes the first base, without
+    /// which the file has nothing.
+    fn end_rewrite(&mut self) {
+        if self.writer.as_ref().is_some_and(LogWriter::is_first) {
+            self.wait_until(|thread| thread.rewrite.is_none());
+        } else {
+            self.give_up_rewrite();
+        }
+    }
+
+    /// Writes the first base of an append-only file if that has not begun yet. No other thread
+    /// writes any more.
+    fn write_first_base(&mut self) {
+        let is_due = |thread: &Self| thread.writer.as_ref().is_some_and(LogWriter::is_first);
+        for _ in 0..FIRST_BASE_TRIES {
+            if !self.figures.is_enabled || !is_due(self) {
+                return;
+            }
+            match self.begin_rewrite() {
+                Ok(()) => self.wait_until(|thread| thread.rewrite.is_none()),
+                // Another snapshot ends first.
+                Err(None) => {}
+                Err(Some(reason)) => self.rewrite_failed(&reason),
+            }
+            if is_due(self) {
+                std::thread::sleep(Duration::from_millis(RETRY_MS as u64));
+            }
+        }
+        warning!("The AOF file has no base: what was written is lost");
     }
 
     /// Tells others how far the log is, and what has failed.

@@ -247,6 +247,17 @@ impl<D: Disk> LogWriter<D> {
         self.aof.needs_base()
     }
 
+    /// Whether there is no base yet, and never was.
+    pub fn is_first(&self) -> bool {
+        self.is_first
+    }
+
+    /// Whether everything before a position is in the files, and nothing has failed.
+    pub fn has_all(&self, until: u64) -> bool {
+        let is_whole = self.is_first || !self.aof.needs_base();
+        is_whole && self.failure.is_none() && self.written >= until
+    }
+
     /// Whether a sync is on its way.
     pub fn is_syncing(&self) -> bool {
         self.aof.is_syncing()

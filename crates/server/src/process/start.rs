@@ -384,6 +384,7 @@ fn has_saved(shared: &Shared) -> bool {
     if !is_wanted || node.is_loading() {
         return true;
     }
+    shared.append_only.end_rewrite();
     notice!("Saving the final RDB snapshot before exiting.");
     let begun = shared.me.upgrade().map(|own| shared.saves.begin_save(&own, Purpose::Save));
     if matches!(begun, Some(Ok(()))) && shared.saves.wait() {

@@ -245,3 +245,33 @@ fn a_damaged_rdb_file_is_repaired_as_far_as_its_keys_are_whole() {
     let server = server.restart(&["--save", ""]);
     assert_eq!(server.client().ask("GET key:3").text(), "value:3");
 }
+
+#[test]
+fn an_append_only_file_that_has_just_begun_has_everything_at_the_end() {
+    let server = Server::start(&[ON, &["--appendfsync", "always"]].concat());
+    let mut client = server.client();
+    client.ok("SET old 1");
+    client.ok("CONFIG SET appendonly no");
+    client.ok("SET between 1");
+    // What runs instead of the base delays it.
+    client.ok("CONFIG SET rdb-key-save-delay 100000");
+    client.ask("BGSAVE");
+    client.ok("CONFIG SET appendonly yes");
+    client.ok("SET new 1");
+    let server = server.restart(ON);
+    assert_eq!(server.client().ask("EXISTS old between new").int(), 3);
+}
+
+#[test]
+fn a_rewrite_does_not_keep_the_server_from_ending() {
+    let options = [ON, &["--save", "3600 1"]].concat();
+    let server = Server::start(&options);
+    let mut client = server.client();
+    (0..100).for_each(|n| client.ok(&format!("SET key:{n} v")));
+    client.ok("CONFIG SET rdb-key-save-delay 100000");
+    client.ask("BGREWRITEAOF");
+    assert_eq!(server.info("aof_rewrite_in_progress"), "1");
+    let server = server.restart(&options);
+    assert_eq!(server.client().ask("DBSIZE").int(), 100);
+    assert!(fs::metadata(server.path("dump.rdb")).is_ok());
+}

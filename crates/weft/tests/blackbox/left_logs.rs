@@ -8,7 +8,7 @@ use std::process::Command;
 use tempfile::TempDir;
 
 use crate::Server;
-use crate::server::READY;
+use crate::server::{READY, eventually};
 
 const ON: &[&str] = &["--save", "", "--appendonly", "yes"];
 const FILES: &str = "appendonlydir";
@@ -164,4 +164,47 @@ fn a_log_is_not_used_where_its_files_have_become_shorter() {
     fs::write(&file, &bytes[..bytes.len() - 1]).unwrap();
     let said = "is not used: it does not go on where the files end";
     check(folder, &[("before", false), ("unwritten", false)], said);
+}
+
+#[test]
+fn what_could_not_be_written_when_the_server_ends_is_left_in_the_log() {
+    let mut server = start(tempfile::tempdir().unwrap());
+    let mut client = server.client();
+    client.ok("SET before 1");
+    assert_eq!(client.ask(&format!("SET filler {}", "x".repeat(8000))).text(), "OK");
+    let written = |server: &Server| server.info("aof_current_size").parse::<u64>().unwrap() > 8000;
+    eventually("it is written", || written(&server));
+    // The manifest may be written, but nothing more of the commands.
+    let id = server.process().0.to_string();
+    let limited = Command::new("prlimit").args(["--pid", &id, "--fsize=4000"]).status();
+    assert!(limited.unwrap().success());
+    client.ok("SET unwritten 1");
+    server.signal("TERM");
+    server.wait();
+    check(server.into_folder(), &[("before", true), ("unwritten", true)], USED);
+}
+
+#[test]
+fn the_log_of_another_user_is_not_executed() {
+    let folder = kill_after_unwritten(start(tempfile::tempdir().unwrap()));
+    // Only root can give files away: others would not be able to do what is tested either.
+    if std::os::unix::fs::chown(folder.path().join(LOG), Some(12345), None).is_ok() {
+        check(folder, &[("unwritten", false)], READY);
+    }
+}
+
+#[test]
+fn one_process_at_a_time_writes_an_append_only_file() {
+    let mut server = start(tempfile::tempdir().unwrap());
+    server.client().ok("SET k v");
+    let directory = server.folder().path().display().to_string();
+    let other = Server::start(&["--save", "", "--dir", &directory]);
+    let mut client = other.client();
+    let refused = client.ask("CONFIG SET appendonly yes").text();
+    assert!(refused.contains("Unable to turn on AOF. Check server logs."), "{refused}");
+    assert!(other.log().contains("in use by another process"), "{}", other.log());
+    server.signal("KILL");
+    server.wait();
+    let _folder = server.into_folder();
+    client.ok("CONFIG SET appendonly yes");
 }
