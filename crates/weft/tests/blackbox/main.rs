@@ -43,6 +43,7 @@ mod threads_change;
 mod time;
 mod tracking;
 mod users;
+mod waitaof;
 mod waiting;
 
 use client::{Client, Value};
