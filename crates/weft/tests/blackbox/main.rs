@@ -33,6 +33,7 @@ mod pubsub;
 mod put_aside;
 mod scripts;
 mod server;
+mod slow_disk;
 mod snapshot_faults;
 mod snapshots;
 mod stall;
