@@ -7,7 +7,7 @@ use std::time::Duration;
 use crash::{Fault, Plan, run};
 
 /// Rounds, unless `CRASH_ROUNDS` in the environment says how many.
-const ROUNDS: u32 = 12;
+const ROUNDS: u32 = 200;
 
 fn plan() -> Plan {
     let program = clients_test::weft_program();
@@ -17,7 +17,7 @@ fn plan() -> Plan {
         rounds: rounds.unwrap_or(ROUNDS),
         seed: 1,
         writers: 6,
-        round_max: Duration::from_millis(600),
+        round_max: Duration::from_millis(100),
         fault: None,
     }
 }

@@ -68,6 +68,7 @@ const EXCLUDED: &[(&str, &str)] = &[
     ("unsubscribe", BETWEEN),
     ("punsubscribe", BETWEEN),
     ("sunsubscribe", BETWEEN),
+    ("waitaof", "what it waits for is not on the disk of both at the same time"),
     ("object|help", "help texts are our own"),
     ("pubsub|help", "help texts are our own"),
     ("xgroup|help", "help texts are our own"),

@@ -44,6 +44,8 @@ pub use exec::{BlockingHandler, Handler};
 pub use locked_shards::{HeldShards, LockedShards, ShardAccess};
 pub use shard_map::ShardMap;
 
+pub use args::timeout::timeout_ms;
+
 use command::Row;
 
 /// The rows of all families that work on data, family by family.

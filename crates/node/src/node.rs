@@ -16,7 +16,7 @@ use crate::commands::table_with;
 use crate::config::Config;
 use crate::eviction::{ClientMemory, EvictionState};
 use crate::execution::table::Table;
-use crate::persistence::{AppendOnlyFigures, Refusals, Snapshots};
+use crate::persistence::{AppendOnlyFigures, Durability, Refusals, Snapshots};
 use crate::propagation::requests::ShownRequests;
 use crate::propagation::{Inboxes, Trackers, subscribe};
 use crate::scripting::Scripting;
@@ -119,6 +119,8 @@ pub struct Node {
     pub snapshots: Snapshots,
     /// What INFO tells of the append-only file.
     pub append_only: Mutex<AppendOnlyFigures>,
+    /// Up to where it is durable.
+    pub durability: Durability,
     /// Serializes changes of the configuration.
     pub config_change: Mutex<()>,
     /// Scripts and functions.
@@ -172,6 +174,7 @@ impl Node {
             refusals: Refusals::default(),
             snapshots: Snapshots::default(),
             append_only: Mutex::default(),
+            durability: Durability::default(),
             config_change: Mutex::new(()),
             scripting: Scripting::default(),
             slowlog: Mutex::default(),

@@ -9,7 +9,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::log::{CommandWriter, Commands, Log};
+use crate::log::{CommandWriter, Commands, Log, LogPlace};
 use crate::touched::Touched;
 
 /// The name of a keyspace event and its class, as `notify-keyspace-events` spells classes.
@@ -170,6 +170,11 @@ impl Effects {
     /// How often something was appended to a log.
     pub fn logged_units(&self) -> u64 {
         self.logged_units
+    }
+
+    /// Behind what was appended last to the log, if there is one and anything was.
+    pub fn log_place(&self) -> Option<LogPlace> {
+        self.log.as_ref().and_then(|log| log.place())
     }
 
     /// Whether the log has room for what a command may leave. There is room if there is no log.

@@ -40,7 +40,7 @@ pub use key_counts::{KeyCount, KeyCounts};
 pub use lazy_free::LazyFree;
 pub use limits::Limits;
 pub use list::{List, ListRef, Side};
-pub use log::{CommandWriter, Log, Unit};
+pub use log::{CommandWriter, Log, LogPlace, Unit};
 pub use new_value::{NewList, NewValue};
 pub use set::{NewSet, Set, SetRef};
 pub use shard::Shard;

@@ -34,6 +34,18 @@ pub trait Log: Debug + Send {
 
     /// Whether there is room for what a command may leave that has not begun.
     fn has_room(&self) -> bool;
+
+    /// Behind what was appended last here, if anything was.
+    fn place(&self) -> Option<LogPlace>;
+}
+
+/// A place in a log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogPlace {
+    /// Tells one log from another.
+    pub log: u64,
+    /// The position, which grows.
+    pub position: u64,
 }
 
 /// What is logged at once: commands, and between their bytes long arguments.

@@ -35,11 +35,11 @@ pub(crate) fn timeout(arg: &[u8], unix_ms: i64) -> Result<Option<i64>, Error> {
     until((seconds * MS_A_SECOND).ceil() as i64, unix_ms)
 }
 
-/// The same for a length in milliseconds: BLOCK of XREAD.
+/// The same for a length in milliseconds: BLOCK of XREAD, WAITAOF.
 ///
 /// # Errors
 /// When it is not an integer, negative, or out of range.
-pub(crate) fn timeout_ms(arg: &[u8], unix_ms: i64) -> Result<Option<i64>, Error> {
+pub fn timeout_ms(arg: &[u8], unix_ms: i64) -> Result<Option<i64>, Error> {
     until(parse_i64(arg).ok_or(WaitError::NotInteger)?, unix_ms)
 }
 

@@ -15,6 +15,8 @@ pub enum WaitError {
     OutOfRange,
     /// CLIENT UNBLOCK with ERROR ended the wait.
     Unblocked,
+    /// WAITAOF waits for an append-only file that is not written.
+    NoAppendOnlyFile,
 }
 
 impl fmt::Display for WaitError {
@@ -25,6 +27,9 @@ impl fmt::Display for WaitError {
             Self::Negative => "ERR timeout is negative",
             Self::OutOfRange => "ERR timeout is out of range",
             Self::Unblocked => "UNBLOCKED client unblocked via CLIENT UNBLOCK",
+            Self::NoAppendOnlyFile => {
+                "ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled."
+            }
         })
     }
 }

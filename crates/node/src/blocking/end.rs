@@ -14,6 +14,7 @@ use super::waiter::{WaitEnd, Waiter};
 use crate::execution::accounting::{self, Run};
 use crate::execution::worker::Worker;
 use crate::host::ShardLocks;
+use crate::persistence::{Durability, LogWait};
 
 /// Ends a wait that has been settled: takes the client out of all queues and writes the reply.
 /// Returns false while it is not settled, or the shard of one of its keys is in use. For the
@@ -34,15 +35,15 @@ pub fn finish<L: ShardLocks>(
     match end {
         // It was accounted for where it was served.
         WaitEnd::Served(reply) => out.append(reply),
-        WaitEnd::TimedOut => {
-            reply.null_array();
+        WaitEnd::TimedOut | WaitEnd::LogReached => {
+            match waiter.log_wait() {
+                Some(wait) => reply_durable(&worker.node.durability, wait, &mut reply),
+                None => reply.null_array(),
+            }
             account(worker, waiter, 0, None);
         }
-        WaitEnd::Unblocked => {
-            let text = WaitError::Unblocked.to_string();
-            reply.error(text.as_bytes());
-            account(worker, waiter, 0, Some(&text));
-        }
+        WaitEnd::Unblocked => fail(worker, waiter, WaitError::Unblocked, &mut reply),
+        WaitEnd::LogEnded => fail(worker, waiter, WaitError::NoAppendOnlyFile, &mut reply),
         WaitEnd::Denied(error) => {
             let text = error.text();
             reply.error(&text);
@@ -55,6 +56,20 @@ pub fn finish<L: ShardLocks>(
         out.truncate(mark);
     }
     true
+}
+
+fn fail(worker: &mut Worker, waiter: &Waiter, error: WaitError, reply: &mut Reply<'_>) {
+    let text = error.to_string();
+    reply.error(text.as_bytes());
+    account(worker, waiter, 0, Some(&text));
+}
+
+/// What WAITAOF replies: the append-only files in which what the client has written is durable, of
+/// this server and of its replicas.
+pub(crate) fn reply_durable(durability: &Durability, wait: &LogWait, reply: &mut Reply<'_>) {
+    reply.array(2);
+    reply.int(i64::from(durability.has(wait.written)));
+    reply.int(0);
 }
 
 /// Gives up a wait because its client is closed. For the client's owner, inside the gate.

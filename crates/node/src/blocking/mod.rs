@@ -1,4 +1,4 @@
-//! Clients that are blocked on keys: BLPOP and its like.
+//! Clients that are blocked: on keys, BLPOP and its like; on the log, WAITAOF.
 //!
 //! ```text
 //!                 a writer serves it             (serve)
@@ -13,6 +13,9 @@
 //! [`Completion`](sync::completion::Completion) first decides how the wait ends, on whatever
 //! thread; then the client's owner is told, and [`finish`]es it: the reply is sent, and the client
 //! goes on with its next requests.
+//!
+//! One that waits for the log ([`LogWait`](crate::persistence::LogWait)) is in no queue: its owner
+//! settles its wait when the log has come there.
 //!
 //! Invariants:
 //! - Looking for an element and beginning to wait are one step, under the locks of all keys.
@@ -30,6 +33,7 @@ mod waiter;
 mod waits;
 
 pub use deadline::{Due, due, on_deadline};
+pub(crate) use end::reply_durable;
 pub use end::{finish, give_up};
 pub(crate) use serve::{change_awaited, serve_grown, serve_key_changed};
 pub use serve::{deliver, expire_and_serve};

@@ -13,6 +13,7 @@ use super::retry_times::RetryTimes;
 use super::waits::Waits;
 use crate::clients::record::ClientRecord;
 use crate::clients::session::{ReplyMode, Session};
+use crate::persistence::LogWait;
 
 /// How a wait ended.
 #[derive(Debug)]
@@ -23,6 +24,10 @@ pub(super) enum WaitEnd {
     TimedOut,
     /// CLIENT UNBLOCK ended it with an error.
     Unblocked,
+    /// The log has come to where it waits for.
+    LogReached,
+    /// There is no log any more that could come there.
+    LogEnded,
     /// The rules of the client's user have changed, and the command is denied: the reply.
     Denied(Error),
     /// The client is closed.
@@ -42,7 +47,7 @@ pub struct Waiter {
     /// CLIENT REPLY says that it is not answered.
     pub(super) silent: bool,
     /// What it waits for.
-    request: BlockRequest,
+    awaited: Awaited,
     /// The request's arguments, for serving it.
     args: CopiedArgs,
     /// The hashes of the request's keys, in the order of its row's positions.
@@ -56,12 +61,20 @@ pub struct Waiter {
     pub(super) completion: Completion<WaitEnd>,
 }
 
+/// What a client waits for.
+enum Awaited {
+    /// A write to one of some keys.
+    Keys(BlockRequest),
+    /// What it has written itself is durable.
+    Log(LogWait),
+}
+
 /// Its client's record knows it in turn, so only the number is shown.
 impl std::fmt::Debug for Waiter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Waiter")
             .field("client", &self.record.id)
-            .field("keys", &self.request.keys)
+            .field("keys", &self.keys().count())
             .field("completion", &self.completion)
             .finish()
     }
@@ -101,7 +114,45 @@ impl Waiter {
             Some(args) => CopiedArgs::of(args.iter().map(Vec::as_slice)),
             None => args.copied(),
         };
+        let blocked_on = request.blocked_on;
         let waiter = Arc::new(Self {
+            hashes: cx.hashes.to_vec(),
+            target: request.target.map(|at| cx.key(args.args().text(at)).hash),
+            retries: RetryTimes::new(&request.retry_at_ms),
+            ..Self::new(session, command, Awaited::Keys(request), (args, until_ms, tsc))
+        });
+        waiter.register(session, waits);
+        let client = BlockedClient { id: waiter.record.id, blocked_on, target: waiter.target };
+        for key in waiter.keys() {
+            let key = cx.turn.key(key);
+            let shard = cx.shards.shard(cx.map.shard_of(key.hash));
+            shard.add_waiter(waiter.db, key, client);
+        }
+        waiter
+    }
+
+    /// Blocks the session's client until what it has written is durable, for at most so many
+    /// milliseconds. `command` and `tsc` as for [`begin`](Self::begin).
+    pub(crate) fn begin_for_log(
+        session: &Session,
+        (command, waits): (u16, &Waits),
+        (wait, until_ms): (LogWait, Option<i64>),
+        args: &Args<'_>,
+        tsc: u64,
+    ) -> Arc<Self> {
+        let about = (args.copied(), until_ms, tsc);
+        let waiter = Arc::new(Self::new(session, command, Awaited::Log(wait), about));
+        waiter.register(session, waits);
+        waiter
+    }
+
+    fn new(
+        session: &Session,
+        command: u16,
+        awaited: Awaited,
+        (args, until_ms, tsc): (CopiedArgs, Option<i64>, u64),
+    ) -> Self {
+        Self {
             record: Arc::clone(&session.record),
             command,
             db: session.db,
@@ -109,32 +160,24 @@ impl Waiter {
             no_touch: session.no_touch,
             tracks: session.tracking.as_ref().is_some_and(|state| state.remembers()),
             silent: session.reply_mode != ReplyMode::On,
-            hashes: cx.hashes.to_vec(),
-            target: request.target.map(|at| cx.key(args.args().text(at)).hash),
-            retries: RetryTimes::new(&request.retry_at_ms),
+            awaited,
+            args,
+            hashes: Vec::new(),
+            target: None,
             tsc,
+            retries: RetryTimes::new(&[]),
             until_ms,
             completion: Completion::new(),
-            request,
-            args,
-        });
-        waits.add(&waiter);
-        session.record.set_wait_bytes(waiter.memory_bytes());
+        }
+    }
+
+    fn register(self: &Arc<Self>, session: &Session, waits: &Waits) {
+        waits.add(self);
+        session.record.set_wait_bytes(self.memory_bytes());
         // A killer that comes later finds the waiter; an earlier one is found here.
         if session.record.location.is_killed() {
-            waiter.give_up();
+            self.give_up();
         }
-        let client = BlockedClient {
-            id: waiter.record.id,
-            blocked_on: waiter.request.blocked_on,
-            target: waiter.target,
-        };
-        for key in waiter.keys() {
-            let key = cx.turn.key(key);
-            let shard = cx.shards.shard(cx.map.shard_of(key.hash));
-            shard.add_waiter(waiter.db, key, client);
-        }
-        waiter
     }
 
     /// When its time is over, in milliseconds on the steady scale.
@@ -155,6 +198,26 @@ impl Waiter {
     /// Ends it with an error. Returns whether it was this that ended it.
     pub fn unblock(&self) -> bool {
         self.completion.settle(|| Some(WaitEnd::Unblocked))
+    }
+
+    /// What it waits for, if that is the log.
+    pub fn log_wait(&self) -> Option<&LogWait> {
+        match &self.awaited {
+            Awaited::Keys(_) => None,
+            Awaited::Log(wait) => Some(wait),
+        }
+    }
+
+    /// Ends it because the log has come to where it waits for. Returns whether it was this that
+    /// ended it.
+    pub fn log_reached(&self) -> bool {
+        self.completion.settle(|| Some(WaitEnd::LogReached))
+    }
+
+    /// Ends it with an error because there is no log any more. Returns whether it was this that
+    /// ended it.
+    pub fn log_ended(&self) -> bool {
+        self.completion.settle(|| Some(WaitEnd::LogEnded))
     }
 
     /// Ends it because the client will not hear of it any more.
@@ -184,12 +247,20 @@ impl Waiter {
     }
 
     pub(super) fn has_several_keys(&self) -> bool {
-        self.request.keys.len() > 1
+        self.request().is_some_and(|request| request.keys.len() > 1)
+    }
+
+    fn request(&self) -> Option<&BlockRequest> {
+        match &self.awaited {
+            Awaited::Keys(request) => Some(request),
+            Awaited::Log(_) => None,
+        }
     }
 
     pub(super) fn keys(&self) -> impl Iterator<Item = &[u8]> {
         let args = self.args();
-        self.request.keys.clone().map(move |at| args.text(at))
+        let keys = self.request().map_or(0..0, |request| request.keys.clone());
+        keys.map(move |at| args.text(at))
     }
 
     /// The key that answers it when `key` has something for it: a key before that one, of those in
@@ -197,7 +268,7 @@ impl Waiter {
     /// that longer; or that has another type, which is an error. Redis runs the command again, and
     /// so takes the first element; also from those who have waited for it longer.
     fn first_ready<'k>(&'k self, cx: &mut Cx<'_>, key: Key<'k>) -> Key<'k> {
-        let blocked_on = self.request.blocked_on;
+        let Some(BlockRequest { blocked_on, .. }) = self.request() else { return key };
         let takes = matches!(blocked_on, BlockedOn::List | BlockedOn::SortedSet);
         for own in self.keys().take_while(|own| takes && *own != key.bytes) {
             let own = cx.turn.key(own);
@@ -267,7 +338,9 @@ impl Waiter {
     fn attempt(&self, cx: &mut Cx<'_>, key: Key<'_>, out: &mut Out) -> Result<ServeOutcome, Error> {
         let args = self.args();
         let mut cx = cx.for_blocked(self.db, &self.hashes);
-        let result = (self.request.serve)(&mut cx, key, &args, &mut Reply::new(out, self.resp3));
+        // Who waits for the log is in no queue of a key.
+        let Some(request) = self.request() else { return Ok(ServeOutcome::Nothing) };
+        let result = (request.serve)(&mut cx, key, &args, &mut Reply::new(out, self.resp3));
         exec::seal(&mut cx, &args);
         result
     }

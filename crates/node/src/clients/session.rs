@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use acl::User;
+use store::LogPlace;
 use tracking::State;
 
 use crate::clients::record::{ClientRecord, flag};
@@ -53,6 +54,8 @@ pub struct Session {
     pub(crate) watched: Option<Box<WatchedKeys>>,
     /// How it tracks keys; none: it does not.
     pub(crate) tracking: Option<Box<State>>,
+    /// Behind what it has written last in the log.
+    pub(crate) written: Option<LogPlace>,
     /// Whom it runs as.
     user: Arc<User>,
     /// As of which generation of users that is known, with [`RESTRICTED`] if something that it may
@@ -76,6 +79,7 @@ impl Session {
             transaction: None,
             watched: None,
             tracking: None,
+            written: None,
             user: Arc::clone(users.read().default_user()),
             users_seen: RESTRICTED,
         };

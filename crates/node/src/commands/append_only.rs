@@ -1,19 +1,42 @@
-//! BGREWRITEAOF (<https://redis.io/docs/latest/commands/bgrewriteaof/>).
+//! BGREWRITEAOF (<https://redis.io/docs/latest/commands/bgrewriteaof/>) and WAITAOF
+//! (<https://redis.io/docs/latest/commands/waitaof/>).
 
-use command::{Flags, Group, Row, Spec};
-use engine::{Error, ServerError};
+use base::number::parse_i64;
+use command::{Argument, Category, Flags, Group, Row, Shape, Spec};
+use engine::{Error, ServerError, WaitError, timeout_ms};
 use resp::{Args, Reply};
 
+use crate::blocking::{Waiter, reply_durable};
 use crate::execution::node_cx::{NodeCx, NodeHandler};
+use crate::execution::outcome::Outcome;
 use crate::host::RewriteBegin;
+use crate::persistence::LogWait;
 
 /// The commands.
-pub const ROWS: &[Row<NodeHandler>] = &[Row::new(
-    Spec::new("bgrewriteaof", 1, Group::Server, "1.0.0")
-        .summary("Writes a new base of the append-only file, from what is in memory.")
-        .flags(Flags::ADMIN.with(Flags::NOSCRIPT).with(Flags::NO_ASYNC_LOADING).with(Flags::MAIN)),
-    rewrite,
-)];
+pub const ROWS: &[Row<NodeHandler>] = &[
+    Row::new(
+        Spec::new("bgrewriteaof", 1, Group::Server, "1.0.0")
+            .summary("Writes a new base of the append-only file, from what is in memory.")
+            .flags(
+                Flags::ADMIN.with(Flags::NOSCRIPT).with(Flags::NO_ASYNC_LOADING).with(Flags::MAIN),
+            ),
+        rewrite,
+    ),
+    Row::new(
+        Spec::new("waitaof", 4, Group::Generic, "7.2.0")
+            .summary("Waits until the connection's writes are on the disk, here or on replicas.")
+            .complexity("O(1)")
+            .flags(Flags::BLOCKING)
+            .category(Category::CONNECTION)
+            .arguments(&[
+                Argument::new("numlocal", Shape::Integer),
+                Argument::new("numreplicas", Shape::Integer),
+                Argument::new("timeout", Shape::Integer),
+            ])
+            .tips(&["request_policy:all_shards", "response_policy:agg_min"]),
+        wait,
+    ),
+];
 
 fn rewrite(cx: &mut NodeCx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let is_nested = cx.is_nested;
@@ -27,5 +50,31 @@ fn rewrite(cx: &mut NodeCx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Resu
         RewriteBegin::InProgress => return Err(ServerError::Rewriting.into()),
         RewriteBegin::Failed => return Err(ServerError::CannotRewrite.into()),
     }
+    Ok(())
+}
+
+/// WAITAOF numlocal numreplicas timeout. As in Redis it waits for what the connection itself has
+/// written, and in a transaction or script for nothing.
+fn wait(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let local = match parse_i64(args.text(1)).ok_or(Error::NotInteger)? {
+        local @ 0..=1 => local == 1,
+        _ => return Err(Error::NotBetween(0, 1)),
+    };
+    let replicas = parse_i64(args.text(2)).filter(|count| *count >= 0).ok_or(Error::NotPositive)?;
+    let until_ms = timeout_ms(args.text(3), cx.worker.turn.steady_ms)?;
+    if local && !cx.worker.config.append_only.appendonly {
+        return Err(WaitError::NoAppendOnlyFile.into());
+    }
+    cx.session.note_written(cx.worker);
+    let wait = LogWait { written: cx.session.written, local, replicas: replicas > 0 };
+    let node = &cx.worker.node;
+    if cx.is_nested || wait.is_over(&node.durability) {
+        reply_durable(&node.durability, &wait, reply);
+        return Ok(());
+    }
+    let tsc = (cx.tsc)().wrapping_sub(cx.worker.last_tsc);
+    let command = (cx.entry.index, &node.waits);
+    let about = (wait, until_ms);
+    cx.outcome = Outcome::Block(Waiter::begin_for_log(cx.session, command, about, args, tsc));
     Ok(())
 }

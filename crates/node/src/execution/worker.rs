@@ -17,6 +17,7 @@ use crate::execution::place;
 use crate::execution::put_off::PutOff;
 use crate::execution::table::{Call, Entry, Table};
 use crate::node::Node;
+use crate::persistence::durability::UNKNOWN_UNITS;
 use crate::propagation::tracking::{OwnNews, Reads};
 use crate::propagation::{Deliveries, Delivery};
 use crate::scripting::{ScriptLog, vm_bytes};
@@ -103,6 +104,8 @@ pub struct Worker {
     pub(crate) refusal: Option<ScriptError>,
     /// What waits for shards that were in use.
     pub(crate) put_off: PutOff,
+    /// How often something had been appended to the log when the requests of a client began.
+    pub(crate) units_before: u64,
     /// What has come for the thread's clients.
     pub deliveries: Arc<Deliveries>,
     /// Threads for which something was put into their inboxes, as bits.
@@ -174,6 +177,7 @@ impl Worker {
             has_run_scripts: false,
             error_counted: false,
             refusal: None,
+            units_before: UNKNOWN_UNITS,
             put_off: PutOff::default(),
             deliveries: Arc::new(Deliveries::new(index, Arc::clone(&node.inboxes))),
             receivers: 0,

@@ -12,7 +12,7 @@ use crate::node::Node;
 
 /// After a save has failed, the next try follows after so many milliseconds, or after twice the
 /// time that the last one took.
-const RETRY_MS: i64 = 900;
+const RETRY_MS: i64 = 500;
 
 /// What is refused while saves fail, in Redis's words: clients look for them.
 const NOT_SAVED: &str = "MISCONF Redis is configured to save RDB snapshots, but it's currently \

@@ -1,8 +1,10 @@
-//! BGREWRITEAOF, DEBUG LOADAOF, and what is refused while the append-only file cannot be written.
-//! What is in the files is tested elsewhere.
+//! BGREWRITEAOF, WAITAOF, DEBUG LOADAOF, and what is refused while the append-only file cannot be
+//! written. What is in the files is tested elsewhere.
 
 use node::config::{Config, Permit};
 use node::persistence::Cause;
+
+use store::LogPlace;
 
 use crate::check::{check, run};
 use crate::fake::TestServer;
@@ -49,6 +51,109 @@ OK
 OK
 "#,
     );
+}
+
+#[test]
+fn waitaof_without_an_append_only_file() {
+    check(
+        r#"
+> WAITAOF
+-ERR wrong number of arguments for 'waitaof' command
+> WAITAOF a 0 0
+-ERR value is not an integer or out of range
+> WAITAOF 2 0 0
+-ERR value is out of range, value must between 0 and 1
+> WAITAOF -1 0 0
+-ERR value is out of range, value must between 0 and 1
+> WAITAOF 0 -1 0
+-ERR value is out of range, must be positive
+> WAITAOF 0 99999999999999999999 0
+-ERR value is out of range, must be positive
+> WAITAOF 0 0 -1
+-ERR timeout is negative
+> WAITAOF 1 0 a
+-ERR timeout is not an integer or out of range
+> WAITAOF 1 0 9223372036854775807
+-ERR timeout is out of range
+> WAITAOF 1 0 0
+-ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.
+> WAITAOF 0 0 0
+[0, 0]
+> WAITAOF 0 1 20
+@advance 19
+a<
+@advance 1
+a< [0, 0]
+> MULTI
+OK
+> WAITAOF 0 1 0
+QUEUED
+> EXEC
+[[0, 0]]
+> EVAL "return redis.call('waitaof', 0, 1, 0)" 0
+[0, 0]
+"#,
+    );
+}
+
+#[test]
+fn waitaof_waits_for_what_its_client_has_written() {
+    let mut server = TestServer::with_config(4, Config::default());
+    // Up to where the log is durable; the test's log counts what was appended.
+    let synced = |server: &TestServer, position| {
+        server.node.durability.set(Some(LogPlace { log: 1, position }));
+    };
+    run(
+        &mut server,
+        "> CONFIG SET appendonly yes\nOK\n> WAITAOF 1 0 5\n@advance 5\na< [0, 0]\n> SET k v\nOK\n",
+    );
+    synced(&server, 1);
+    run(
+        &mut server,
+        r#"
+> WAITAOF 1 0 0
+[1, 0]
+> WAITAOF 1 1 20
+@advance 20
+a< [1, 0]
+# Who has written nothing waits for nothing.
+b> WAITAOF 1 0 0
+b< [1, 0]
+> SET k w
+OK
+b> WAITAOF 1 0 0
+b< [1, 0]
+> GET k
+"w"
+> WAITAOF 0 0 0
+[0, 0]
+> WAITAOF 1 0 50
+@advance 50
+a< [0, 0]
+> WAITAOF 1 0 0
+b> CLIENT UNBLOCK 1 TIMEOUT
+b< 1
+a< [0, 0]
+> WAITAOF 1 0 0
+b> CLIENT UNBLOCK 1 ERROR
+b< 1
+a< -UNBLOCKED client unblocked via CLIENT UNBLOCK
+> MULTI
+OK
+> WAITAOF 1 0 0
+QUEUED
+> EXEC
+[[0, 0]]
+> WAITAOF 1 0 0
+"#,
+    );
+    synced(&server, 2);
+    let number = server.node.waits.find(1).map(|waiter| {
+        assert!(waiter.log_wait().unwrap().is_over(&server.node.durability));
+        waiter.log_reached()
+    });
+    assert_eq!(number, Some(true));
+    run(&mut server, "b> PING\nb< PONG\na< [1, 0]\n> INFO clients\n~~ *blocked_clients:0*\n");
 }
 
 #[test]

@@ -372,6 +372,7 @@ impl TestServer {
         let request = Request { entry, args, hash };
         let mut out = Out::default();
         let before = self.worker.turn.counters;
+        self.worker.begin_requests();
         let mut executor = Executor {
             worker: &mut self.worker,
             session,
@@ -381,6 +382,7 @@ impl TestServer {
         };
         let outcome = execute_inside(&mut executor, request);
         let outcome = outcome.after_grace(&mut self.worker, &self.host, &mut out);
+        self.worker.end_requests(session);
         let after = self.worker.turn.counters;
         let effects = take_effects(&mut self.worker, self.logged.as_ref());
         let own: Vec<_> = effects.iter().filter(|effect| is_own(effect)).collect();

@@ -1,12 +1,13 @@
 //! The log of a test server: for every request, it has what the effects say.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use store::{Effect, Log, Replay, Unit};
+use store::{Effect, Log, LogPlace, Replay, Unit};
 
-/// What is logged, in order.
+/// What is logged, in order, and how much was.
 #[derive(Clone, Debug, Default)]
-pub struct Logged(Arc<Mutex<Vec<LoggedUnit>>>);
+pub struct Logged(Arc<Mutex<Vec<LoggedUnit>>>, Arc<AtomicU64>);
 
 #[derive(Debug)]
 struct LoggedUnit {
@@ -21,10 +22,16 @@ impl Log for Logged {
         assert_eq!(bytes.len(), unit.len());
         let Unit { db, selects_others, .. } = unit;
         self.0.lock().unwrap().push(LoggedUnit { db, selects_others, bytes });
+        self.1.fetch_add(1, Ordering::Relaxed);
     }
 
     fn has_room(&self) -> bool {
         true
+    }
+
+    fn place(&self) -> Option<LogPlace> {
+        let position = self.1.load(Ordering::Relaxed);
+        (position > 0).then_some(LogPlace { log: 1, position })
     }
 }
 

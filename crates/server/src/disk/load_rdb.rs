@@ -154,6 +154,8 @@ struct Load<'a> {
     failed: AtomicBool,
     empty: AtomicU64,
     added: AtomicI64,
+    /// Batches that were added, whose memory is used again.
+    used: Mutex<Vec<Batch>>,
 }
 
 /// Loads a file from a source.
@@ -177,6 +179,7 @@ pub fn load_rdb<S: Source>(
         failed: AtomicBool::new(false),
         empty: AtomicU64::new(0),
         added: AtomicI64::new(0),
+        used: Mutex::default(),
     };
     let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let (sender, receiver) = sync_channel(BATCHES_MAX);
@@ -263,6 +266,7 @@ impl<'a> Adder<'a> {
             if let Err(error) = self.add_batch(&batch) {
                 self.load.fail(error);
             }
+            self.load.used.lock().push(batch);
         }
     }
 
@@ -276,7 +280,7 @@ impl<'a> Adder<'a> {
                         let name = &batch.bytes[key.key.clone()];
                         let clock = key.attributes.access_clock(self.turn.access_clock());
                         let record = value.record(name, key.attributes.expires_at, clock);
-                        self.come(record, batch.db);
+                        self.come(record);
                     }
                     Err(Error::EmptyValue) => {
                         self.load.empty.fetch_add(1, Ordering::Relaxed);
@@ -284,6 +288,7 @@ impl<'a> Adder<'a> {
                     Err(error) => return Err(LoadError::File(batch.offset, error)),
                 }
             }
+            self.prefetch_slots(batch.db);
             keys += self.add_ahead(batch.db)?;
         }
         self.note(keys);
@@ -291,11 +296,20 @@ impl<'a> Adder<'a> {
     }
 
     /// A record that will be added in a moment.
-    fn come(&mut self, record: Record<Object>, db: usize) {
+    fn come(&mut self, record: Record<Object>) {
         let hash = self.turn.hasher.hash(record.view().key());
         let shard = self.load.shared.node.map.shard_of(hash);
-        self.load.shared.shards.try_peek(shard, db, |db| db.prefetch_slots(hash));
+        self.load.shared.shards.prefetch_shard(shard);
         self.ahead.push((record, hash));
+    }
+
+    /// Prefetches what the records need that have come, from their shards, which have come too.
+    fn prefetch_slots(&self, db: usize) {
+        let Load { shared, .. } = self.load;
+        for (_, hash) in &self.ahead {
+            let shard = shared.node.map.shard_of(*hash);
+            shared.shards.try_peek(shard, db, |db| db.prefetch_slots(*hash));
+        }
     }
 
     /// Adds the records that have come. Returns how many.
@@ -455,7 +469,8 @@ impl Reading<'_, '_> {
         if batch.keys.is_empty() {
             return Ok(());
         }
-        let next = Batch { db: batch.db, ..Batch::default() };
+        let mut next = self.load.used.lock().pop().unwrap_or_default();
+        next.clear_for(batch.db);
         let full = std::mem::replace(batch, next);
         let sent = self.sender.as_ref().map(|sender| sender.send(full));
         match sent {
@@ -466,6 +481,15 @@ impl Reading<'_, '_> {
 }
 
 impl Batch {
+    /// Makes it empty, for keys of a database.
+    fn clear_for(&mut self, db: usize) {
+        (self.db, self.offset) = (db, 0);
+        self.bytes.clear();
+        self.keys.clear();
+        // What one long value has taken is not kept.
+        self.bytes.shrink_to(2 * BATCH_BYTES);
+    }
+
     /// Notes a key whose value is to come.
     fn begin(&mut self, head: &KeyHead<'_>) -> BatchKey {
         let start = self.bytes.len();

@@ -31,7 +31,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use persist::aof::LogId;
 use store::log::{UnitPart, push_select};
-use store::{Log, Unit};
+use store::{Log, LogPlace, Unit};
 use sync::log_positions::{LogPositions, Reservation, UNKNOWN_DATABASE, Wanted};
 use sync::log_waits::{LogSleep, Mark};
 use sys::shared_memory::SharedMemory;
@@ -107,6 +107,8 @@ pub(crate) struct LogRing {
     pub(crate) synced: Mark,
     sleep: LogSleep,
     reader: OnceLock<Thread>,
+    /// Tells it from other logs of the process.
+    number: u64,
 }
 
 impl std::fmt::Debug for LogRing {
@@ -175,9 +177,11 @@ impl LogRing {
             waits_always: AtomicBool::new(false),
             serves_reads: AtomicBool::new(false),
             replies: Mark::new(threads, begin),
-            synced: Mark::new(threads, begin),
+            // Whoever reads it says what is.
+            synced: Mark::new(threads, 0),
             sleep: LogSleep::default(),
             reader: OnceLock::new(),
+            number: id.0[0],
         })
     }
 
@@ -189,7 +193,12 @@ impl LogRing {
 
     /// What thread `thread` appends with: one at a time for each thread.
     pub(crate) fn producer(self: &Arc<Self>, thread: usize) -> Producer {
-        Producer { ring: Arc::clone(self), thread, select: (usize::MAX, Vec::new()) }
+        Producer { ring: Arc::clone(self), thread, select: (usize::MAX, Vec::new()), end: None }
+    }
+
+    /// Tells it from other logs of the process.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
     }
 
     /// The position behind all that was appended.
@@ -386,6 +395,8 @@ pub(crate) struct Producer {
     thread: usize,
     /// A database and the command that selects it.
     select: (usize, Vec<u8>),
+    /// Behind what was appended last.
+    end: Option<u64>,
 }
 
 impl Log for Producer {
@@ -416,16 +427,21 @@ impl Log for Producer {
             position = ring.write(position, part.as_slice());
         }
         ring.positions.finish(self.thread, reservation);
+        self.end = Some(position);
     }
 
     fn has_room(&self) -> bool {
         self.ring.has_room()
     }
+
+    fn place(&self) -> Option<LogPlace> {
+        self.end.map(|position| LogPlace { log: self.ring.number, position })
+    }
 }
 
 impl Producer {
     #[cold]
-    fn append_aside(&self, unit: Unit<'_>, wanted: Wanted) {
+    fn append_aside(&mut self, unit: Unit<'_>, wanted: Wanted) {
         let ring = &*self.ring;
         let mut parts: Vec<AsidePart> = unit.parts().map(AsidePart::of).collect();
         let mut aside = ring.aside.lock();
@@ -433,7 +449,9 @@ impl Producer {
         if reservation.selects {
             parts.insert(0, AsidePart::Bytes(self.select.1.as_slice().into()));
         }
-        aside.insert(reservation.position, Arc::new(AsideUnit { parts }));
+        let unit = AsideUnit { parts };
+        self.end = Some(reservation.position + unit.len());
+        aside.insert(reservation.position, Arc::new(unit));
         drop(aside);
         ring.positions.finish(self.thread, reservation);
     }

@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use store::LogPlace;
+
 use super::log_ring::{CAPACITY, LogRing};
 use crate::threads::message::Message;
 use crate::threads::shared::Shared;
@@ -16,8 +18,8 @@ const BUFFER_BYTES_MAX: usize = 1 << 20;
 pub struct LogProgress {
     /// Everything before this position is found again after the process was killed.
     pub written: u64,
-    /// Everything before this position is found again after a power loss.
-    pub synced: u64,
+    /// Everything before this position is found again after a power loss. None: there is no base.
+    pub synced: Option<u64>,
     /// Replies wait until what they tell of is synced.
     pub waits: bool,
     /// It does not come on: replies to who has written nothing do not wait.
@@ -62,6 +64,7 @@ impl RingSource {
             // Whoever waits for it goes on.
             let shared = &self.shared;
             let tell = |thread| shared.send(thread, Message::LogReached);
+            shared.node.durability.set(None);
             old.set_waits_always(false);
             old.release(old.readable_until());
             old.synced.advance(u64::MAX, tell);
@@ -99,9 +102,12 @@ impl RingSource {
         }
         let shared = &self.shared;
         let tell = |thread| shared.send(thread, Message::LogReached);
-        ring.synced.advance(synced, tell);
+        let place = synced.map(|position| LogPlace { log: ring.number(), position });
+        shared.node.durability.set(place);
+        ring.synced.advance(synced.unwrap_or(0), tell);
         // A policy that waits for less may have been before.
-        self.replied = self.replied.max(if waits { synced } else { written });
+        let reached = synced.filter(|_| waits).unwrap_or(written);
+        self.replied = self.replied.max(reached);
         ring.release_replies(self.replied, tell);
     }
 

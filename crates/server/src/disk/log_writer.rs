@@ -286,7 +286,7 @@ impl<D: Disk> LogWriter<D> {
     /// How far the log has come. Replies wait for syncs if they are to and there is a base: before,
     /// nothing can be durable.
     pub fn progress(&self, waits: bool) -> LogProgress {
-        let synced = if self.is_first { self.written } else { self.aof.durable() };
+        let synced = (!self.is_first).then(|| self.aof.durable());
         let (waits, has_failed) = (waits && !self.is_first, self.failure.is_some());
         LogProgress { written: self.kept, synced, waits, has_failed }
     }

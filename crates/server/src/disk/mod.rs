@@ -15,6 +15,8 @@ pub(crate) mod log_source;
 mod log_tests;
 pub(crate) mod log_thread;
 pub(crate) mod log_writer;
+#[cfg(test)]
+mod log_writer_tests;
 pub(crate) mod rdb_sink;
 pub(crate) mod real_disk;
 pub(crate) mod rewrite;

@@ -13,13 +13,17 @@ impl IoThread {
     /// Keeps a blocked client: its wait began, or it came here waiting.
     pub(crate) fn begin_wait(&mut self, slot: usize) {
         let Some(client) = self.slots.client_mut(slot) else { return };
-        // Whoever serves it writes for it.
-        client.log_wrote = true;
         let Some(blocked) = client.state.blocked() else { return };
+        let awaits_log = blocked.waiter.log_wait().is_some();
+        // Whoever serves it writes for it.
+        client.log_wrote |= !awaits_log;
         // A message that it is over, or due sooner, may have missed a client on its way.
         if blocked.waiter.waits() {
             self.schedule(slot);
             self.after_send(slot);
+            if awaits_log {
+                self.begin_log_wait(slot);
+            }
         } else {
             self.end_wait(slot);
         }
@@ -60,6 +64,7 @@ impl IoThread {
         }
         let id = client.session.record.id;
         self.deadlines.move_to(None, &mut blocked.due_ms, id, slot);
+        self.log.waits.remove(&id);
         client.state = ClientState::Reading;
         client.commands += 1;
         client.keep(&self.out, resp::out::Mark::default(), self.out.mark());
@@ -70,6 +75,7 @@ impl IoThread {
     /// Gives up the wait of a client that is in no slot any more and is closed.
     pub(crate) fn give_up_wait(&mut self, client: &Connection) {
         if let Some(blocked) = client.state.blocked() {
+            self.log.waits.remove(&client.session.record.id);
             let locks = self.shared.enter(self.access.as_ref().map(|access| &access.pass), &Nobody);
             blocking::give_up(&mut self.worker, &blocked.waiter, &locks);
         }

@@ -90,8 +90,14 @@ impl IoThread {
         loop {
             if self.log.is_on() {
                 self.log.begin_batch(self.worker.turn.effects.logged_units());
+                self.worker.begin_requests();
             }
             let outcome = self.execute_batch((read_batch, batch, behind), &mut next, since_tsc);
+            if self.log.is_on()
+                && let Some(client) = self.slots.client_mut(batch.slot)
+            {
+                self.worker.end_requests(&mut client.session);
+            }
             if let Some(outcome) = outcome {
                 self.finish_batch(read_batch, batch, next, outcome);
                 break;
@@ -446,12 +452,14 @@ impl ExecutionContext<'_> {
         client.enter(Outcome::Done);
         let since_tsc = self.worker.last_tsc();
         let units = self.worker.turn.effects.logged_units();
+        self.worker.begin_requests();
         while let Some(owned) = client.queue.pop_front() {
             let Ok(outcome) = self.execute_one(client, &owned, which) else {
                 client.queue.push_front(owned);
                 client.keep(self.out, Mark::default(), self.out.mark());
                 self.out.clear();
                 client.log_wrote = true;
+                self.worker.end_requests(&mut client.session);
                 return Err(Outside);
             };
             match outcome {
@@ -488,6 +496,7 @@ impl ExecutionContext<'_> {
             client.enter(outcome);
         }
         client.log_wrote |= self.worker.turn.effects.logged_units() != units;
+        self.worker.end_requests(&mut client.session);
         client.keep(self.out, Mark::default(), self.out.mark());
         self.out.clear_to(OUT_KEPT_BYTES_MAX);
         if client.queue.is_empty() {

@@ -505,7 +505,7 @@ impl IoThread {
             Action::Left(thread) => shared.control.lock().thread_left(shared, thread),
             Action::PauseChanged => self.resume_paused(),
             Action::FollowLog => self.follow_log(),
-            Action::LogReached => self.release_held(),
+            Action::LogReached => self.log_reached(),
             Action::ShutDown if self.access.is_none() => self.ends_later = true,
             Action::ShutDown => self.end(),
         }

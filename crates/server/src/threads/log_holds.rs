@@ -9,6 +9,7 @@
 //!
 //! Without a log that costs a branch for each client that is answered.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use resp::out::Mark;
@@ -28,6 +29,9 @@ pub(crate) struct LogHolds {
     is_urgent: bool,
     /// What the thread had appended when the requests began whose replies are next.
     units: Option<u64>,
+    /// Clients that wait until what they have written is durable, by their numbers, with their
+    /// slots.
+    pub(crate) waits: HashMap<u64, usize>,
     /// The log is another one, which the thread follows when it has its access back.
     follows_later: bool,
 }
@@ -63,7 +67,7 @@ impl IoThread {
         self.log.ring = ring;
         self.shared.log.followed(index);
         // They wait for one that is no more, or has begun anew.
-        self.release_held();
+        self.log_reached();
     }
 
     /// At the end of a turn: the reader of the log hears of what was appended and who waits.

@@ -21,6 +21,7 @@ pub(crate) mod listeners;
 #[cfg(test)]
 mod log_hold_tests;
 pub(crate) mod log_holds;
+mod log_waits;
 mod memory;
 pub(crate) mod message;
 mod output;

@@ -34,6 +34,7 @@ mod pubsub;
 mod put_aside;
 mod scripts;
 mod server;
+mod slow_disk;
 mod snapshot_faults;
 mod snapshots;
 mod stall;
@@ -44,6 +45,7 @@ mod threads_change;
 mod time;
 mod tracking;
 mod users;
+mod waitaof;
 mod waiting;
 
 use client::{Client, Value};

@@ -1,0 +1,67 @@
+//! Clients that wait with WAITAOF until what they have written is durable.
+//!
+//! The thread of such a client is told when the log has come to where one of them waits for, and
+//! ends the waits that are over. Nobody else waits for them.
+
+use node::persistence::LogWait;
+
+use crate::threads::io_thread::IoThread;
+
+impl IoThread {
+    /// A client begins to wait, or has come here waiting.
+    pub(crate) fn begin_log_wait(&mut self, slot: usize) {
+        let Some(client) = self.slots.client(slot) else { return };
+        self.log.waits.insert(client.session.record.id, slot);
+        self.end_log_waits();
+    }
+
+    /// The log has come on, or is another one, or none any more.
+    pub(crate) fn log_reached(&mut self) {
+        self.release_held();
+        if !self.log.waits.is_empty() {
+            self.end_log_waits();
+        }
+    }
+
+    /// Ends the waits that are over, and sees to it that this thread hears when others are.
+    fn end_log_waits(&mut self) {
+        let ring = self.shared.log.ring();
+        // Told of this before it looks, it is told of what comes behind.
+        if let Some(ring) = &ring {
+            let first = self.log.waits.values().filter_map(|slot| {
+                let wait = self.log_wait(*slot).filter(|wait| wait.local && !wait.replicas)?;
+                let own = wait.written.filter(|place| place.log == ring.number());
+                // With any base it has what was written before.
+                Some(own.map_or(1, |place| place.position))
+            });
+            if let Some(first) = first.min() {
+                let _ = ring.synced.wait(self.worker.index, first);
+            }
+        }
+        let mut ended = Vec::new();
+        self.log.waits.retain(|id, slot| {
+            let client = self.slots.client(*slot).filter(|client| client.session.record.id == *id);
+            let waiter = client.and_then(|client| Some(&client.state.blocked()?.waiter));
+            let Some((waiter, wait)) = waiter.and_then(|waiter| Some((waiter, waiter.log_wait()?)))
+            else {
+                return false;
+            };
+            let is_over = match (&ring, wait.is_over(&self.worker.node.durability)) {
+                (_, true) => waiter.log_reached(),
+                (None, false) => wait.local && waiter.log_ended(),
+                (Some(_), false) => false,
+            };
+            if is_over {
+                ended.push(*slot);
+            }
+            !is_over
+        });
+        for slot in ended {
+            self.end_wait(slot);
+        }
+    }
+
+    fn log_wait(&self, slot: usize) -> Option<&LogWait> {
+        self.slots.client(slot)?.state.blocked()?.waiter.log_wait()
+    }
+}

@@ -1,0 +1,111 @@
+//! Append-only files on a disk whose fsync fails or takes seconds: `strace` makes the calls of a
+//! real server so. Where it is missing or may not trace, there is nothing to see.
+
+use std::fs;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::server::eventually;
+use crate::{Client, Server};
+
+const ON: &[&str] = &["--save", "", "--appendonly", "yes"];
+const CALLS: &str = "fdatasync,fsync";
+const MISCONF: &str = "MISCONF Errors writing to the AOF file: Input/output error";
+
+/// What makes the calls of a server special, until it is dropped.
+struct Spoiler(Child);
+
+impl Spoiler {
+    /// `how` as in `strace -e inject=CALLS:how`. None: this machine does not let one trace.
+    fn attach(server: &Server, how: &str) -> Option<Self> {
+        let id = server.process().0;
+        let tracer = Command::new("strace")
+            .args(["-f", "-qq", "-o", "/dev/null", "-p", &id.to_string()])
+            .args(["-e", &format!("trace={CALLS}"), "-e", &format!("inject={CALLS}:{how}")])
+            .stderr(Stdio::null())
+            .spawn();
+        let Ok(child) = tracer else {
+            eprintln!("strace is missing: skipped");
+            return None;
+        };
+        let mut spoiler = Self(child);
+        let is_traced = |status: String| !status.contains("TracerPid:\t0\n");
+        loop {
+            let threads = fs::read_dir(format!("/proc/{id}/task")).unwrap();
+            let mut statuses = threads.map(|thread| thread.unwrap().path().join("status"));
+            if statuses.all(|path| fs::read_to_string(path).map(is_traced).unwrap_or(true)) {
+                return Some(spoiler);
+            }
+            if spoiler.0.try_wait().unwrap().is_some() {
+                eprintln!("strace may not trace: skipped");
+                return None;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+impl Drop for Spoiler {
+    fn drop(&mut self) {
+        // It lets go of the server as it ends; when that is gone, it has ended.
+        crate::server::send_signal(self.0.id(), "INT");
+        let _ = self.0.wait();
+    }
+}
+
+fn is_durable(client: &mut Client, timeout_ms: u32) -> bool {
+    client.ask(&format!("WAITAOF 1 0 {timeout_ms}")).items()[0].int() == 1
+}
+
+#[test]
+fn after_a_failed_fsync_a_new_base_comes_first() {
+    for policy in ["everysec", "always"] {
+        let server = Server::start(&[ON, &["--appendfsync", policy]].concat());
+        let (mut client, mut writer) = (server.client(), server.client());
+        client.ok("SET k v");
+        assert!(is_durable(&mut client, 0));
+        let Some(spoiler) = Spoiler::attach(&server, "error=EIO") else { return };
+        writer.send("SET last v");
+        eventually("fsync fails", || server.info("aof_last_write_status") == "err");
+        eventually("writes are refused", || client.ask("SET k w").text().starts_with(MISCONF));
+        assert_eq!(client.ask("GET k").text(), "v", "{policy}: reads are served");
+        if policy == "everysec" {
+            assert_eq!(writer.read().text(), "OK");
+            assert!(!is_durable(&mut writer, 50), "what failed is not called durable");
+        }
+        drop(spoiler);
+        let began = Instant::now();
+        eventually("it recovers", || client.ask("SET k after").text() == "OK");
+        assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+        if policy == "always" {
+            assert_eq!(writer.read().text(), "OK");
+        }
+        assert!(is_durable(&mut writer, 0) && is_durable(&mut client, 0));
+        let manifest = fs::read_to_string(server.path("appendonlydir/appendonly.aof.manifest"));
+        let manifest = manifest.unwrap();
+        assert!(!manifest.contains("appendonly.aof.1.incr.aof"), "{manifest}");
+        let server = server.kill_and_start(ON);
+        let mut client = server.client();
+        assert_eq!(client.ask("GET k").text(), "after", "{policy}");
+        assert_eq!(client.ask("GET last").text(), "v", "{policy}");
+    }
+}
+
+#[test]
+fn nothing_is_lost_by_a_kill_while_an_fsync_takes_seconds() {
+    let server = Server::start(ON);
+    let mut client = server.client();
+    let Some(spoiler) = Spoiler::attach(&server, "delay_enter=3000000") else { return };
+    client.ok("SET first v");
+    // The fsync is on its way when this has waited for it in vain.
+    assert!(!is_durable(&mut client, 1500));
+    let began = Instant::now();
+    (0..2000).for_each(|n| client.ok(&format!("SET key:{n} {n}")));
+    assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
+    assert!(!is_durable(&mut client, 1));
+    let server = server.kill_and_start(ON);
+    drop(spoiler);
+    let mut client = server.client();
+    assert_eq!(client.ask("DBSIZE").int(), 2001);
+    assert_eq!(client.ask("GET key:1999").text(), "1999");
+}

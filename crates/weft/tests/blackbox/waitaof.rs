@@ -1,0 +1,98 @@
+//! WAITAOF: a client waits until what it has written itself is on the disk, and nobody else does.
+
+use std::time::{Duration, Instant};
+
+use crate::client::{Value, encode};
+use crate::server::eventually;
+use crate::{Client, Server};
+
+const ON: &[&str] = &["--save", "", "--appendonly", "yes", "--io-threads", "1"];
+
+fn wait(client: &mut Client, words: &str) -> (i64, i64) {
+    pair(&client.ask(&format!("WAITAOF {words}")))
+}
+
+fn pair(reply: &Value) -> (i64, i64) {
+    let items = reply.items();
+    assert_eq!(items.len(), 2, "{reply:?}");
+    (items[0].int(), items[1].int())
+}
+
+fn synced(client: &mut Client) -> i64 {
+    wait(client, "0 0 0").0
+}
+
+#[test]
+fn it_waits_for_the_next_sync_and_keeps_nobody_else() {
+    let server = Server::start(ON);
+    let (mut client, mut other) = (server.client(), server.client());
+    // Behind a sync, the next one is up to a second away.
+    client.ok("SET k v");
+    assert_eq!(wait(&mut client, "1 0 0"), (1, 0));
+    client.send_raw(
+        &[encode(&[b"SET", b"k", b"w"]), encode(&[b"WAITAOF", b"1", b"0", b"0"])].concat(),
+    );
+    assert_eq!(client.read().text(), "OK");
+    eventually("it waits", || server.info("blocked_clients") == "1");
+    assert_eq!(other.ask("GET k").text(), "w");
+    assert_eq!(pair(&client.read()), (1, 0));
+    assert_eq!(server.info("blocked_clients"), "0");
+    let began = Instant::now();
+    assert_eq!(wait(&mut client, "1 1 50"), (1, 0), "there is no replica");
+    assert!(began.elapsed() >= Duration::from_millis(50));
+}
+
+#[test]
+fn it_does_not_wait_for_the_writes_of_others() {
+    let server = Server::start(ON);
+    let (mut client, mut other) = (server.client(), server.client());
+    client.ok("SET k v");
+    assert_eq!(wait(&mut client, "1 0 0"), (1, 0));
+    client.ok("CONFIG SET appendfsync no");
+    // What is on its way is still synced.
+    eventually("nothing is synced any more", || {
+        other.ok("SET k w");
+        wait(&mut other, "1 0 1500") == (0, 0)
+    });
+    assert_eq!(wait(&mut client, "1 0 0"), (1, 0));
+    assert_eq!(client.ask("GET k").text(), "w", "to have seen it is not to have written it");
+    assert_eq!((synced(&mut client), synced(&mut other)), (1, 0));
+    client.ok("SET k v");
+    assert_eq!(synced(&mut client), 0);
+    // A new base has it.
+    other.send_raw(&encode(&[b"WAITAOF", b"1", b"0", b"0"]));
+    client.ask("BGREWRITEAOF");
+    assert_eq!(pair(&other.read()), (1, 0));
+    assert_eq!(wait(&mut client, "1 0 0"), (1, 0));
+}
+
+#[test]
+fn it_ends_with_the_append_only_file_and_waits_for_the_first_base() {
+    let server = Server::start(&[ON, &["--appendfsync", "no"]].concat());
+    let (mut client, mut other) = (server.client(), server.client());
+    client.ok("SET k v");
+    client.send_raw(&encode(&[b"WAITAOF", b"1", b"0", b"0"]));
+    eventually("it waits", || server.info("blocked_clients") == "1");
+    other.ok("CONFIG SET appendonly no");
+    let error = "ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.";
+    assert_eq!(client.read().text(), error);
+    assert_eq!(client.ask("WAITAOF 1 0 0").text(), error);
+    assert_eq!(synced(&mut client), 0);
+    client.ok("CONFIG SET rdb-key-save-delay 300000");
+    client.ok("CONFIG SET appendonly yes");
+    assert_eq!(wait(&mut client, "1 0 10"), (0, 0), "the base is being written");
+    assert_eq!(wait(&mut client, "1 0 0"), (1, 0));
+    assert_eq!(synced(&mut client), 1, "the base has what was written before");
+}
+
+#[test]
+fn under_always_it_has_been_waited_for() {
+    let server = Server::start(&[ON, &["--appendfsync", "always"]].concat());
+    let mut client = server.client();
+    for n in 0..20 {
+        let set = encode(&[b"SET", b"k", n.to_string().as_bytes()]);
+        client.send_raw(&[set, encode(&[b"WAITAOF", b"1", b"0", b"0"])].concat());
+        assert_eq!(client.read().text(), "OK");
+        assert_eq!(pair(&client.read()), (1, 0));
+    }
+}
