@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crate::client::encode;
@@ -436,4 +436,56 @@ fn who_stops_all_others_is_not_kept_waiting_by_scripts_that_follow_one_another()
     }
     ended.store(true, Ordering::Relaxed);
     streams.into_iter().for_each(|stream| stream.join().unwrap());
+}
+
+const IN_STREAMS: &[&str] = &["s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7", "s8"];
+
+/// Starts threads whose clients execute a script of ten milliseconds on one key after another,
+/// until they are told to end.
+fn streams<const COUNT: usize>(
+    clients: [Client; COUNT],
+    ended: &Arc<AtomicBool>,
+) -> [JoinHandle<()>; COUNT] {
+    let mut numbers = 0..;
+    clients.map(|mut client| {
+        let (ended, number) = (Arc::clone(ended), numbers.next().unwrap());
+        thread::spawn(move || {
+            for key in IN_STREAMS.iter().cycle().skip(2 * number) {
+                if ended.load(Ordering::Relaxed) {
+                    return;
+                }
+                client.send_raw(&encode(&[b"EVAL", TEN_MS, b"1", key.as_bytes()]));
+                assert!(client.read().int() > 0);
+            }
+        })
+    })
+}
+
+/// Such scripts are known to keep to their keys.
+fn know_script(server: &Server) {
+    let mut client = server.client();
+    for _ in 0..2 {
+        client.send_raw(&encode(&[b"EVAL", TEN_MS, b"1", b"known"]));
+        client.read().int();
+    }
+}
+
+#[test]
+fn a_command_on_many_keys_beside_slow_ones_stops_nobody() {
+    let threads = ["--io-threads", "5", "--io-threads-always-active", "yes"];
+    let server = Server::start(&[&threads[..], &["--busy-reply-threshold", "600000"]].concat());
+    let key = key_beside(&server, IN_STREAMS);
+    know_script(&server);
+    let (mut slow, [mut waiting, a, b, c, d]) = Slow::start(&server, &key);
+    let ended = Arc::new(AtomicBool::new(false));
+    let streams = streams([a, b, c, d], &ended);
+    // One that closes the gate waits for the script that does not end, and so does everyone.
+    for _ in 0..20 {
+        waiting.send(&format!("MGET {}", IN_STREAMS.join(" ")));
+        assert_eq!(waiting.read().items().len(), IN_STREAMS.len());
+        assert_eq!(slow.neighbour.ask("PING").text(), "PONG");
+    }
+    ended.store(true, Ordering::Relaxed);
+    streams.into_iter().for_each(|stream| stream.join().unwrap());
+    slow.end();
 }
