@@ -489,3 +489,45 @@ fn a_command_on_many_keys_beside_slow_ones_stops_nobody() {
     streams.into_iter().for_each(|stream| stream.join().unwrap());
     slow.end();
 }
+
+/// What a script does before it reaches for a key that it has not declared, and whether it is not
+/// begun again then.
+const BEFORE_REACHING: [(&str, bool); 2] =
+    [("'PUBLISH', 'channel', 'told'", true), ("'EXISTS', KEYS[1]", false)];
+
+#[test]
+fn what_a_script_does_before_it_is_begun_again_is_done_once() {
+    for (call, is_refused) in BEFORE_REACHING {
+        // The script that does not end is new, and so alone among scripts.
+        let server = server(&[]);
+        let script = format!(
+            "redis.call({call}) if ARGV[1] == '0' then return 0 end
+             redis.log(redis.LOG_WARNING, 'logged by the script') return redis.call('GET', 'key')"
+        );
+        let eval = |reaches: &[u8]| encode(&[b"EVAL", script.as_bytes(), b"1", b"mine", reaches]);
+        // It is known to keep to its keys from then on.
+        let mut client = server.client();
+        for _ in 0..2 {
+            client.send_raw(&eval(b"0"));
+            assert_eq!(client.read().int(), 0);
+        }
+        let mut subscriber = server.client();
+        subscriber.ask("SUBSCRIBE channel");
+        let (mut slow, [mut waiting, mut publisher]) = Slow::start(&server, "key");
+        waiting.send_raw(&eval(b"1"));
+        if is_refused {
+            assert!(waiting.read().text().starts_with("ERR Script used a key"));
+            assert_eq!(subscriber.read().items()[2].text(), "told");
+        } else {
+            slow.stops_only(&mut waiting);
+        }
+        slow.end();
+        if !is_refused {
+            assert_eq!(waiting.read(), Value::Nil);
+        }
+        publisher.ask("PUBLISH channel last");
+        assert_eq!(subscriber.read().items()[2].text(), "last");
+        let lines = server.log().matches("logged by the script").count();
+        assert_eq!(lines, 1, "{call}");
+    }
+}
