@@ -1,5 +1,5 @@
-//! How the clients of one thread wait for shards: what their commands have left, until the thread is
-//! outside the gate and acts on it. It waits for nothing itself.
+//! How the clients of one thread wait for shards: what their commands have left, until the thread
+//! is outside the gate and acts on it. It waits for nothing itself.
 
 use std::cell::{Cell, RefCell};
 use std::time::Duration;

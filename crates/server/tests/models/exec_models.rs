@@ -1,6 +1,6 @@
 //! Models of EXEC: what it changes is seen whole or not at all, nobody changes a key between its
-//! commands, and it always ends, whichever way it gets its shards: by their locks, or behind the gate
-//! because a command needs all shards.
+//! commands, and it always ends, whichever way it gets its shards: by their locks, or behind the
+//! gate because a command needs all shards.
 
 use std::cell::Cell;
 use std::sync::Arc;
