@@ -1,8 +1,6 @@
 //! The context of a data command: the shards that are locked for it, its turn, and the settings
 //! that it depends on.
 
-use std::time::Duration;
-
 use base::random::Random;
 use resp::Args;
 use store::{Db, Event, Key, Limits, Shard, Stored, Turn};
@@ -142,18 +140,6 @@ impl<'a> Cx<'a> {
         work: &mut dyn FnMut(&mut Shard, &mut Turn),
     ) -> Result<(), ScriptError> {
         (0..self.map.len()).try_for_each(|shard| self.visit(shard, work))
-    }
-
-    /// Finds out whether a shard is in use for long, before anything is done: for a command that
-    /// visits each shard and would have to begin anew.
-    ///
-    /// # Errors
-    /// As `visit`.
-    pub fn probe_shards(&mut self) -> Result<(), ScriptError> {
-        let shards = &mut self.shards;
-        let mut is_free = |shard: &usize| shards.try_visit(*shard, Duration::ZERO, &mut |_| ());
-        let in_use: Vec<usize> = (0..self.map.len()).filter(|shard| !is_free(shard)).collect();
-        in_use.into_iter().try_for_each(|shard| self.visit(shard, &mut |_, _| ()))
     }
 
     /// Calls `work` with one shard, for a command that visits shards.

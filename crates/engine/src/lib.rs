@@ -41,7 +41,7 @@ pub use error::server::ServerError;
 pub use error::tracking::TrackingError;
 pub use error::transaction::TransactionError;
 pub use exec::{BlockingHandler, Handler};
-pub use locked_shards::{HeldShards, LockedShards, ShardAccess};
+pub use locked_shards::{HeldShards, LockedShards, ShardAccess, Visited};
 pub use shard_map::ShardMap;
 
 pub use args::timeout::timeout_ms;

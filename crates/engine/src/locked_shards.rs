@@ -37,11 +37,30 @@ pub trait ShardAccess {
     /// is not called, and the answer is false.
     fn try_visit(&self, shard: usize, wait: Duration, work: &mut dyn FnMut(&mut Shard)) -> bool;
 
+    /// What the same request has kept, when it was executed before and had to wait for a shard.
+    fn take_visited(&self) -> Visited {
+        Visited::default()
+    }
+
+    /// Keeps what a request has come to that has to wait for a shard, until it is executed again.
+    fn keep_visited(&self, _: Visited) {}
+
     /// Whether the visit must leave expired keys in place, because CLIENT PAUSE has begun since the
     /// command has. Asked within the visit.
     fn keeps_expired(&self) -> bool {
         false
     }
+}
+
+/// What a command that visits one shard after another has come to.
+#[derive(Debug, Default)]
+pub struct Visited {
+    /// How many shards it has visited.
+    pub shards: usize,
+    /// How many elements it has replied.
+    pub found: usize,
+    /// These elements.
+    pub reply: Vec<u8>,
 }
 
 /// Several shards that are locked together.
@@ -169,6 +188,21 @@ impl LockedShards<'_> {
             Self::Each(shards) => shards.try_visit(number, wait, work),
             Self::Many(shards) | Self::All(shards) => shards.try_visit(number, work),
             Self::One(..) => unreachable!("the row names no visits"),
+        }
+    }
+
+    /// See [`ShardAccess::take_visited`].
+    pub fn take_visited(&self) -> Visited {
+        match self {
+            Self::Each(shards) => shards.take_visited(),
+            _ => Visited::default(),
+        }
+    }
+
+    /// See [`ShardAccess::keep_visited`].
+    pub fn keep_visited(&self, visited: Visited) {
+        if let Self::Each(shards) = self {
+            shards.keep_visited(visited);
         }
     }
 

@@ -15,6 +15,7 @@ use crate::args::count::COUNT;
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::exec::Handler;
+use crate::locked_shards::Visited;
 use command::Row;
 use command::{Argument, Category, Flags, Shape, ShardScope};
 
@@ -30,8 +31,6 @@ const SHARDS_SAMPLED: usize = 16;
 const SAMPLED_KEYS_MIN: usize = 64;
 /// How often RANDOMKEY looks for a key while there are some.
 const RANDOM_ROUNDS_MAX: usize = 64;
-/// With fewer keys KEYS is faster done again than prepared for shards that stay in use.
-const PROBED_KEYS_MIN: usize = 10_000;
 
 /// The commands on all keys.
 pub const ROWS: &[Row<Handler>] = &[
@@ -95,22 +94,29 @@ fn keys(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(
         }
         return Ok(());
     }
-    if cx.turn.keys.total(number) >= PROBED_KEYS_MIN {
-        cx.probe_shards()?;
-    }
-    let mut found = 0;
-    let header = reply.array_deferred();
-    cx.each_shard(&mut |shard, turn| {
-        if reply.is_over() {
-            return;
-        }
-        shard.db(number).scan(turn, 0, usize::MAX, &mut |stored| {
-            if pattern.matches(stored.key()) && !stored.is_expired(turn) {
-                reply.bulk(stored.key());
-                found += 1;
+    // Slow commands may use one shard or another all the time: it goes on where it had to wait.
+    let Visited { shards: start, mut found, reply: before } = cx.shards.take_visited();
+    let (header, mark) = (reply.array_deferred(), reply.mark());
+    reply.raw(&before);
+    drop(before);
+    for shard in start..cx.map.len() {
+        let seen = cx.visit(shard, &mut |shard, turn| {
+            if reply.is_over() {
+                return;
             }
+            shard.db(number).scan(turn, 0, usize::MAX, &mut |stored| {
+                if pattern.matches(stored.key()) && !stored.is_expired(turn) {
+                    reply.bulk(stored.key());
+                    found += 1;
+                }
+            });
         });
-    })?;
+        if seen == Err(ScriptError::ShardInUse) {
+            let reply = reply.out().bytes[mark.bytes..].to_vec();
+            cx.shards.keep_visited(Visited { shards: shard, found, reply });
+        }
+        seen?;
+    }
     reply.finish(header, found);
     Ok(())
 }

@@ -28,7 +28,7 @@ use crate::execution::scope::{
 use crate::execution::worker::Worker;
 use crate::host::{ClientWaker, ShardLocks};
 
-/// How often a command takes its shards anew because more are needed, before it closes the gate.
+/// How often a command takes its shards anew because more are needed, before it stops all others.
 const ROUNDS_MAX: usize = 8;
 
 /// A key that has changed, and its database.
@@ -86,6 +86,10 @@ impl<L: ShardLocks> ExecutionScope<'_, L> {
             }
             shards.sort_unstable();
             shards.dedup();
+        }
+        // Beside a slow command it begins anew, so that nobody else waits for that.
+        if !locks.may_stop_others() {
+            return Outcome::ShardInUse;
         }
         match locks.exclusive(|all| attempt(LockedShards::All(all))) {
             Ok(outcome) => outcome.unwrap_or(Outcome::Failed),

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 use acl::{DEFAULT_USER, User};
+use engine::Visited;
 use parking_lot::Mutex;
 use pubsub::{Kind, Subscriptions};
 use store::Watch;
@@ -156,6 +157,8 @@ pub struct ClientRecord {
     queued_bytes: AtomicU64,
     /// What it watches; boxed, because most clients watch nothing.
     watched: Mutex<Option<Box<Watched>>>,
+    /// What its command has come to that visits shards and waits for one of them.
+    visited: Mutex<Option<Box<Visited>>>,
     /// What it is subscribed to; boxed, because most clients are to nothing. Only the thread that
     /// runs its commands changes it.
     pub(crate) subscriptions: Mutex<Option<Box<Subscriptions>>>,
@@ -198,6 +201,7 @@ impl ClientRecord {
             queued: AtomicU32::new(0),
             queued_bytes: AtomicU64::new(0),
             watched: Mutex::new(None),
+            visited: Mutex::new(None),
             subscriptions: Mutex::new(None),
             tracking: ClientTracking::default(),
             names: Mutex::new(None),
@@ -260,9 +264,23 @@ impl ClientRecord {
             + value(&self.queued_bytes)
             + queued
             + watched as u64 * WATCHED_KEY_BYTES
+            + self.visited_bytes()
     }
 
     /// Says what the wait takes that it has begun; 0: it has ended.
+    pub(crate) fn keep_visited(&self, visited: Visited) {
+        *self.visited.lock() = Some(Box::new(visited));
+    }
+
+    /// Takes what its command has come to that visits shards, or forgets it.
+    pub fn take_visited(&self) -> Option<Visited> {
+        self.visited.lock().take().map(|visited| *visited)
+    }
+
+    fn visited_bytes(&self) -> u64 {
+        self.visited.lock().as_ref().map_or(0, |visited| visited.reply.len() as u64)
+    }
+
     pub(crate) fn set_wait_bytes(&self, bytes: usize) {
         self.wait_bytes.store(bytes as u64, Ordering::Relaxed);
     }

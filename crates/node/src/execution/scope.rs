@@ -14,7 +14,7 @@ use std::time::Duration;
 use acl::User;
 use base::hash::KeyHasher;
 use command::{Access, Flags, KeySpec, ShardScope};
-use engine::{LockedShards, ScriptError, ShardMap};
+use engine::{LockedShards, ScriptError, ShardMap, Visited};
 use resp::Args;
 use store::Turn;
 
@@ -255,7 +255,9 @@ impl<L: ShardLocks> ExecutionScope<'_, L> {
     fn run_on_each(&mut self, work: Work<'_>) -> Outcome {
         let worker = &mut *self.worker;
         let node = Arc::clone(&worker.node);
-        let access = EachShard { locks: self.locks, node: &node, steady_ms: worker.turn.steady_ms };
+        let record = self.admission.map(|admission| admission.record);
+        let steady_ms = worker.turn.steady_ms;
+        let access = EachShard { locks: self.locks, node: &node, record, steady_ms };
         let keeps_expired = worker.turn.keep_expired;
         worker.turn.effects.set_watched(node.waits.count() != 0);
         follow_time(self.locks, &mut worker.turn);
@@ -340,6 +342,8 @@ pub(crate) fn lock_all<L: ShardLocks, T>(
 struct EachShard<'a, L> {
     locks: &'a L,
     node: &'a Node,
+    /// Of the client.
+    record: Option<&'a ClientRecord>,
     /// When the command began.
     steady_ms: i64,
 }
@@ -360,6 +364,16 @@ impl<L: ShardLocks> engine::ShardAccess for EachShard<'_, L> {
         work: &mut dyn FnMut(&mut store::Shard),
     ) -> bool {
         self.locks.try_visit(shard, wait, work)
+    }
+
+    fn take_visited(&self) -> Visited {
+        self.record.and_then(ClientRecord::take_visited).unwrap_or_default()
+    }
+
+    fn keep_visited(&self, visited: Visited) {
+        if let Some(record) = self.record {
+            record.keep_visited(visited);
+        }
     }
 
     fn keeps_expired(&self) -> bool {

@@ -74,8 +74,8 @@ pub(super) struct ScriptHost<'a, 's, 'c> {
     pub(super) allows_oom: bool,
     /// Whether it has used keys that it has not declared.
     pub(super) key_use: KeyUse,
-    /// It has written or published.
-    has_acted: bool,
+    /// It has written, published or changed the server: it is not begun again.
+    pub(super) has_acted: bool,
     /// It needed a shard that another holds. What it does from here on does not count.
     pub(super) is_refused: bool,
     pub(super) fate: Arc<Fate>,
@@ -366,7 +366,8 @@ impl<'a, 's, 'c> ScriptHost<'a, 's, 'c> {
         if entry.spec.flags.has(Flags::WRITE) && !self.fate.write() {
             return Err(ScriptError::Killed.into());
         }
-        self.has_acted |= entry.spec.flags.may_write();
+        let flags = entry.spec.flags;
+        self.has_acted |= flags.may_write() || flags.has(Flags::ADMIN);
         let start = (self.calls.tsc)();
         let mark = out.mark();
         let session = &mut self.calls.session;

@@ -33,6 +33,19 @@ impl ScriptLog {
         self.lines.push((level, line.to_vec()));
     }
 
+    /// A mark to `truncate` to.
+    pub(crate) fn mark(&self) -> (usize, u64) {
+        (self.lines.len(), self.dropped)
+    }
+
+    /// Removes what was logged since the mark, by a script that is begun again.
+    pub(crate) fn truncate(&mut self, (lines, dropped): (usize, u64)) {
+        let removed = self.lines.drain(lines.min(self.lines.len())..);
+        let bytes = removed.map(|(_, line)| line.len() + size_of::<(LogLevel, Vec<u8>)>());
+        self.bytes -= bytes.sum::<usize>();
+        self.dropped = dropped;
+    }
+
     /// Whether there is nothing to write.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {

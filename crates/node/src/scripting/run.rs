@@ -463,7 +463,7 @@ fn is_read_only(call: ScriptCall, code: &Code) -> bool {
 }
 
 /// Runs a script on shards that are locked. None: it needed a shard that another holds before it
-/// wrote anything.
+/// wrote or published anything, and has left nothing.
 fn run_held(
     vm: &Vm,
     code: &Code,
@@ -475,6 +475,7 @@ fn run_held(
 ) -> Option<Outcome> {
     let mark = reply.mark();
     let db = calls.session.db;
+    let log_mark = calls.worker.script_log.mark();
     calls.worker.turn.effects.begin_transaction(db, calls.worker.turn.unix_ms);
     let name = match code {
         Code::Script(script) => Name { text: script.script.sha(), is_function: false },
@@ -494,7 +495,7 @@ fn run_held(
     host.end();
     let errors = vm.take_returned_errors();
     let (key_use, is_refused, has_closed) = (host.key_use, host.is_refused, host.has_closed);
-    let has_written = host.fate.has_written();
+    let has_acted = host.has_acted || host.fate.has_written();
     let HeldCalls { worker, session, .. } = host.calls;
     if session.db != db {
         session.select(db);
@@ -504,8 +505,9 @@ fn run_held(
     if let Some(seen) = code.key_use() {
         seen.saw(key_use);
     }
-    if is_refused && !has_written {
+    if is_refused && !has_acted {
         reply.truncate(mark);
+        worker.script_log.truncate(log_mark);
         return None;
     }
     let failure = match result {

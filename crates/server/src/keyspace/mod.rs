@@ -9,3 +9,4 @@ mod shim;
 #[cfg(test)]
 mod stop_wait_tests;
 mod stop_waits;
+mod thread_waits;

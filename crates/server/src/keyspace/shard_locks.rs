@@ -5,9 +5,8 @@
 //! Nothing can deadlock, because nobody waits for a shard while holding one. A command on several
 //! shards takes them all by try-lock. When one of them is busy, it releases the others, waits for
 //! that one alone, and then tries the others again with that one in hand. So it waits for the
-//! commands that hold its shards and stops nobody else. Only after `WAITS_MAX` such waits does it
-//! close the gate, behind which every lock is free: the gate waits for everyone inside, which
-//! turns a wait of one thread into a wait of all.
+//! commands that hold its shards and stops nobody else. After `WAITS_MAX` such waits it asks for
+//! all of its shards: its client stands in all their queues.
 //!
 //! A thread has other clients, so it waits for a command of its own kind, which is over within
 //! microseconds, and without giving up the processor. A command whose shard stays in use is told
@@ -41,10 +40,11 @@ use node::scripting::busy::BusyScripts;
 use store::{Db, Shard, Time};
 
 use super::shard_guards::{AllShardGuards, ShardGuard, ShardGuards};
-use super::shard_queues::{Call, Owner, ShardQueues, Ticket};
+use super::shard_queues::{Owner, ShardQueues, Ticket};
 pub(crate) use super::shim::now_us;
 use super::shim::{Mutex, MutexGuard, Pass, WAITS_MAX, time, try_lock_for, wait_to_lock};
-use super::stop_waits::{StopWaits, Stoppers};
+use super::stop_waits::Stoppers;
+pub use super::thread_waits::{ThreadWaits, Waited};
 
 /// All shards, and who waits for them.
 pub struct Shards {
@@ -86,15 +86,22 @@ impl Shards {
         self.cells[shard].lock()
     }
 
-    /// Puts a client that has found a shard in use into its queue. The caller looks then whether
-    /// the shard is [in use](Self::is_in_use): nobody tells it if it is not.
-    pub fn stand_in_queue(&self, shard: usize, ticket: Ticket, owner: Owner) {
-        self.queues.stand(shard, ticket, owner);
+    /// Puts a client that has found a shard in use into its queue, or into those of all that it
+    /// needs. The caller looks then whether they are [in use](Self::is_in_use): nobody tells it if
+    /// they are not.
+    pub fn stand_in_queues(&self, shards: &[usize], ticket: Ticket, owner: Owner) {
+        self.queues.stand(shards, ticket, owner);
     }
 
-    /// Takes a client out of a queue, if it stands there.
-    pub fn leave_queue(&self, shard: usize, ticket: Ticket) {
-        self.queues.leave(shard, ticket);
+    /// Takes a client out of queues, where it stands there.
+    pub fn leave_queues(&self, shards: &[usize], ticket: Ticket) {
+        self.queues.leave(shards, ticket);
+    }
+
+    /// Whether it is a client's turn to take all shards in whose queues it stands, as its thread
+    /// asks.
+    pub fn is_first_in_queues(&self, shards: &[usize], ticket: Ticket, thread: usize) -> bool {
+        self.queues.is_first(shards, ticket, thread, now_us())
     }
 
     /// Whose turn it is to take a shard that is free, as a thread asks that has somebody in the
@@ -123,62 +130,6 @@ impl Shards {
             None => T::default(),
         }
     }
-}
-
-/// A shorter wait is none: waking up takes longer, and many of them would take many times as long.
-const WAIT_MIN: Duration = Duration::from_micros(10);
-
-/// How long commands that visit shards still wait in a turn. Each wait in vain leaves half of it,
-/// so they add up to no more than twice the first.
-#[derive(Debug, Default)]
-pub struct Patience(Cell<Duration>);
-
-impl Patience {
-    /// The first wait in a turn may take this long.
-    #[inline]
-    pub fn renew(&self, wait: Duration) {
-        self.0.set(wait);
-    }
-
-    fn lose(&self) {
-        let left = self.0.get() / 2;
-        self.0.set(if left < WAIT_MIN { Duration::ZERO } else { left });
-    }
-}
-
-/// How the clients of a thread wait for shards.
-#[derive(Debug, Default)]
-pub struct ThreadWaits {
-    /// What is left in this turn.
-    pub patience: Patience,
-    /// The shard that the last command has not got.
-    in_use: Cell<Option<usize>>,
-    /// Clients that may take their shards now. Their threads are told so outside the gate.
-    calls: RefCell<Vec<Call>>,
-    /// Clients whose commands stop all others, and wait for those that run.
-    stops: StopWaits,
-}
-
-impl ThreadWaits {
-    /// Whether clients were called.
-    #[inline]
-    pub fn has_calls(&self) -> bool {
-        !self.calls.borrow().is_empty()
-    }
-
-    /// The clients that were called since the last time. Their threads are to be told.
-    pub fn take_calls(&self) -> Vec<Call> {
-        self.calls.take()
-    }
-}
-
-/// The client for which a thread takes shards, when it has been put aside before.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Waited {
-    /// How it stands in the queues of shards.
-    pub ticket: Option<Ticket>,
-    /// How often its first command has found a shard in use or reserved for another one.
-    pub rounds: u32,
 }
 
 /// What a thread does for its other clients while one of them runs a busy script.
@@ -279,16 +230,20 @@ impl<'a> ThreadShards<'a> {
     }
 
     /// Whether the command takes this shard if it is free, whoever stands in its queue: it is not
-    /// put aside, or has had it in its turn, or has waited so often that it takes any.
+    /// put aside, or has had it in its turn.
     fn is_let_through(&self, shard: usize) -> bool {
-        let kept = self.tries.kept.borrow();
-        self.waits.is_none() || self.rounds() >= WAITS_MAX || kept.contains(&shard)
+        self.waits.is_none() || self.tries.kept.borrow().contains(&shard)
     }
 
     /// What the command waits for that has ended with [`ShardInUse`](ScriptError::ShardInUse): a
     /// shard, or [to be alone](Shards::alone).
     pub fn take_in_use(&self) -> Option<usize> {
         self.waits.and_then(|waits| waits.in_use.take())
+    }
+
+    /// All shards that it needs, that one among them, if it asks for all of them at once.
+    pub fn take_needed(&self) -> Vec<usize> {
+        self.waits.map(|waits| waits.needed.take()).unwrap_or_default()
     }
 
     /// Whether it is inside the gate; otherwise it reaches no shard.
@@ -356,7 +311,9 @@ impl ThreadShards<'_> {
         {
             return Ok(guard);
         }
-        self.wait_for(shard)
+        let guard = self.wait_for(shard)?;
+        self.ticket.inspect(|ticket| self.shards.queues.leave(&[shard], *ticket));
+        Ok(guard)
     }
 
     /// Locks one shard, if it is free and it is this client's turn.
@@ -365,6 +322,16 @@ impl ThreadShards<'_> {
         let locked = self.shards.mutex(shard).try_lock()?;
         if self.shards.queues.any() {
             return self.admit(locked, shard);
+        }
+        Some(ShardGuard::new(locked, self, shard))
+    }
+
+    /// The same for one of several that the command needs.
+    #[inline]
+    fn try_lock_among(&self, shard: usize) -> Option<ShardGuard<'_>> {
+        let locked = self.shards.mutex(shard).try_lock()?;
+        if self.shards.queues.any() {
+            return self.admit_among(locked, shard);
         }
         Some(ShardGuard::new(locked, self, shard))
     }
@@ -379,12 +346,22 @@ impl ThreadShards<'_> {
     /// Keeps a shard that has just been locked, unless it is someone else's turn.
     #[cold]
     fn admit<'a>(&'a self, locked: MutexGuard<'a, Shard>, shard: usize) -> Option<ShardGuard<'a>> {
-        let (guard, queues) = (ShardGuard::new(locked, self, shard), &self.shards.queues);
-        if self.is_let_through(shard) {
-            self.ticket.inspect(|ticket| queues.leave(shard, *ticket));
-            return Some(guard);
-        }
-        queues.admits(shard, self.ticket, now_us()).then_some(guard)
+        let guard = self.admit_among(locked, shard)?;
+        self.ticket.inspect(|ticket| self.shards.queues.leave(&[shard], *ticket));
+        Some(guard)
+    }
+
+    /// The same for one of several that the command needs: its client stays in the queue until it
+    /// has all of them.
+    #[cold]
+    fn admit_among<'a>(
+        &'a self,
+        locked: MutexGuard<'a, Shard>,
+        shard: usize,
+    ) -> Option<ShardGuard<'a>> {
+        let guard = ShardGuard::new(locked, self, shard);
+        let admits = || self.shards.queues.admits(shard, self.ticket, now_us());
+        (self.is_let_through(shard) || admits()).then_some(guard)
     }
 
     /// A shard was let go while somebody waits for some shard.
@@ -397,6 +374,25 @@ impl ThreadShards<'_> {
 
     #[cold]
     fn wait_for(&self, shard: usize) -> Result<ShardGuard<'_>, ScriptError> {
+        let waits = self.may_wait_for(shard)?;
+        // Counted also when it is put aside: two commands, each called for the shard that the other
+        // one needs next, would go on like that for ever.
+        self.set_rounds(self.rounds().saturating_add(1));
+        // Nobody is faster than those who stand in the queue already.
+        let queues = &self.shards.queues;
+        let is_first = || self.ticket.is_some() && queues.admits(shard, self.ticket, now_us());
+        if (self.is_let_through(shard) || !queues.has(shard) || is_first())
+            && let Some(locked) = wait_to_lock(self.shards.mutex(shard))
+            && let Some(guard) = self.admit_among(locked, shard)
+        {
+            return Ok(guard);
+        }
+        waits.in_use.set(Some(shard));
+        Err(ScriptError::ShardInUse)
+    }
+
+    /// Whether a shard that is in use is worth a wait.
+    fn may_wait_for(&self, shard: usize) -> Result<&ThreadWaits, ScriptError> {
         if !self.is_inside.get() {
             return Err(self.busy.at_gate());
         }
@@ -405,19 +401,18 @@ impl ThreadShards<'_> {
             self.set_rounds(0);
             return Err(refusal);
         }
-        let Some(waits) = self.waits else { return Err(ScriptError::ShardInUse) };
-        // Counted also when it is put aside: two commands, each called for the shard that the other
-        // one needs next, would go on like that for ever.
-        self.set_rounds(self.rounds().saturating_add(1));
-        // Nobody is faster than those who stand in the queue already.
-        if (self.is_let_through(shard) || !self.shards.queues.has(shard))
-            && let Some(locked) = wait_to_lock(self.shards.mutex(shard))
-            && let Some(guard) = self.admit(locked, shard)
-        {
-            return Ok(guard);
+        self.waits.ok_or(ScriptError::ShardInUse)
+    }
+
+    /// The command has waited often for one of its shards, and found another one in use then. It is
+    /// put aside until it gets all of them.
+    #[cold]
+    fn ask_for_all(&self, in_use: usize, shards: &[usize]) -> ScriptError {
+        if let Some(waits) = self.waits {
+            waits.in_use.set(Some(in_use));
+            *waits.needed.borrow_mut() = shards.to_vec();
         }
-        waits.in_use.set(Some(shard));
-        Err(ScriptError::ShardInUse)
+        ScriptError::ShardInUse
     }
 
     /// Locks one of many shards that a command visits. It has been at work for a while and would
@@ -462,8 +457,13 @@ impl ThreadShards<'_> {
         for shard in shards {
             match held.take_if(|held| held.number() == *shard) {
                 Some(guard) => locked.push(guard),
-                None => locked.push(self.try_lock(*shard).ok_or(*shard)?),
+                None => locked.push(self.try_lock_among(*shard).ok_or(*shard)?),
             }
+        }
+        if self.shards.queues.any()
+            && let Some(ticket) = self.ticket
+        {
+            self.shards.queues.leave(shards, ticket);
         }
         Ok(ShardGuards { locks: self, held: locked })
     }
@@ -510,25 +510,19 @@ impl ShardLocks for ThreadShards<'_> {
         shards: &[usize],
         work: impl FnOnce(&mut dyn HeldShards) -> R,
     ) -> Result<R, ScriptError> {
+        let (mut held, rounds_max) = (None, self.rounds().saturating_add(WAITS_MAX));
         while self.is_inside.get() {
-            let mut held = None;
-            while self.rounds() < WAITS_MAX {
-                match self.try_lock_all(shards, held) {
-                    Ok(mut locked) => return Ok(work(&mut locked)),
-                    Err(in_use) => held = Some(self.wait_for(in_use)?),
+            let in_use = match self.try_lock_all(shards, held) {
+                Ok(mut locked) => return Ok(work(&mut locked)),
+                Err(in_use) => in_use,
+            };
+            held = match self.wait_for(in_use) {
+                Ok(guard) if self.rounds() < rounds_max => Some(guard),
+                Ok(_) | Err(ScriptError::ShardInUse) if self.rounds() >= WAITS_MAX => {
+                    return Err(self.ask_for_all(in_use, shards));
                 }
-            }
-            drop(held);
-            self.set_rounds(0);
-            let locked = self.exclusively(|| {
-                let lock = |shard| ShardGuard::new(self.shards.lock(shard), self, shard);
-                ShardGuards { locks: self, held: shards.iter().copied().map(lock).collect() }
-            });
-            // It may take long, so the gate is open again. If there is a busy script, it stays so,
-            // and the locks are the only way.
-            if let Ok(mut locked) = locked {
-                return Ok(work(&mut locked));
-            }
+                waited => Some(waited?),
+            };
         }
         Err(self.busy.at_gate())
     }
@@ -554,7 +548,12 @@ impl ShardLocks for ThreadShards<'_> {
 
     fn keeps_alone(&self) -> bool {
         let Shards { queues, .. } = self.shards;
-        !queues.any() || queues.admits(self.shards.alone(), self.ticket, now_us())
+        let alone = self.shards.alone();
+        let keeps = !queues.any() || queues.admits(alone, self.ticket, now_us());
+        if keeps && let Some(ticket) = self.ticket {
+            queues.leave(&[alone], ticket);
+        }
+        keeps
     }
 
     fn was_alone(&self) {

@@ -1,7 +1,7 @@
 //! The queues of shards in one thread. Beside their source they would be run by the models, too,
 //! whose locks need a schedule.
 
-use super::shard_queues::{Call, Owner, ShardQueues, Ticket};
+use super::shard_queues::{Call, Owner, RESERVED_US_MAX, ShardQueues, Ticket, gather_us};
 
 const SHARD: usize = 3;
 
@@ -20,7 +20,7 @@ fn queue<const COUNT: usize>(since_us: [u64; COUNT]) -> (ShardQueues, [Ticket; C
     let tickets = since_us.map(|since_us| {
         client += 1;
         let ticket = ticket(since_us, client);
-        queues.stand(SHARD, ticket, on_thread(client as usize));
+        queues.stand(&[SHARD], ticket, on_thread(client as usize));
         ticket
     });
     (queues, tickets)
@@ -40,8 +40,11 @@ fn who_waits_for_longest_is_called_and_nobody_else_is_admitted() {
     assert!(!queues.admits(SHARD, Some(second), 5100));
     assert!(queues.admits(SHARD + 1, None, 5100));
     assert!(queues.admits(SHARD, Some(first), 5100));
+    assert!(!queues.admits(SHARD, Some(second), 5100), "the first one has not got all yet");
+    queues.leave(&[SHARD], first);
     assert_eq!(called(queues.let_go(SHARD, 5200)), 1);
     assert!(queues.admits(SHARD, Some(second), 5200));
+    queues.leave(&[SHARD], second);
     assert!(!queues.has(SHARD) && !queues.any());
 }
 
@@ -61,23 +64,25 @@ fn others_may_be_faster_at_the_beginning() {
     assert!(!queues.admits(SHARD, None, 1100));
     assert_eq!(queues.let_go(SHARD, 1100), None, "it was called before");
     // It has tried in vain.
-    queues.stand(SHARD, first, on_thread(1));
+    queues.stand(&[SHARD], first, on_thread(1));
     assert_eq!(called(queues.let_go(SHARD, 1100)), 1);
 }
 
 #[test]
 fn a_reservation_ends_and_who_comes_back_has_its_place() {
     let (queues, [first, second]) = queue([100, 200]);
-    queues.stand(SHARD, ticket(150, 9), on_thread(1));
+    queues.stand(&[SHARD], ticket(150, 9), on_thread(1));
     assert_eq!(called(queues.let_go(SHARD, 2100)), 1);
     assert!(!queues.admits(SHARD, None, 3099));
     assert_eq!(called(queues.let_go(SHARD, 3100)), 2, "both clients of thread 1 are missed");
     assert!(queues.admits(SHARD, Some(second), 3200));
+    queues.leave(&[SHARD], second);
     assert!(queues.admits(SHARD, None, 3200), "only the missed are left");
     assert_eq!(queues.first(SHARD, 1, 3300), Some(first));
-    queues.stand(SHARD, first, on_thread(1));
+    queues.stand(&[SHARD], first, on_thread(1));
     assert_eq!(called(queues.let_go(SHARD, 4000)), 1);
     assert!(queues.admits(SHARD, Some(first), 40_000), "late, but first");
+    queues.leave(&[SHARD], first);
     assert_eq!(called(queues.let_go(SHARD, 40_100)), 9);
 }
 
@@ -96,11 +101,59 @@ fn the_longer_a_client_has_waited_the_longer_a_shard_is_reserved() {
 fn who_leaves_takes_its_reservation_along() {
     let (queues, [first, second]) = queue([100, 200]);
     assert_eq!(called(queues.let_go(SHARD, 5000)), 1);
-    queues.leave(SHARD, first);
-    queues.leave(SHARD, first);
-    queues.leave(SHARD + 1, first);
+    queues.leave(&[SHARD], first);
+    queues.leave(&[SHARD], first);
+    queues.leave(&[SHARD + 1], first);
     assert_eq!(called(queues.let_go(SHARD, 5001)), 2);
-    queues.leave(SHARD, second);
+    queues.leave(&[SHARD], second);
     assert!(!queues.any());
     assert!(queues.admits(SHARD, None, 5002));
+}
+
+#[test]
+fn who_stands_in_several_queues_has_its_turn_when_it_is_the_first_in_all() {
+    let (queues, [first]) = queue([100]);
+    let (both, later, owner) = ([SHARD, SHARD + 1], ticket(200, 2), on_thread(2));
+    queues.stand(&both, later, owner);
+    assert!(!queues.is_first(&both, later, 2, 5000));
+    assert!(!queues.admits(SHARD + 1, None, 5000), "it is kept meanwhile");
+    queues.leave(&[SHARD], first);
+    assert!(queues.is_first(&both, later, 2, 5000));
+    // A try that fails is no end.
+    assert!(queues.admits(SHARD, Some(later), 5000));
+    assert!(queues.is_first(&both, later, 2, 5000));
+    queues.leave(&both, later);
+    assert!(!queues.any() && !queues.is_first(&both, later, 2, 5000));
+}
+
+/// Otherwise two who need both shards, each called for one of them, would wait for one another.
+#[test]
+fn who_has_waited_for_longer_comes_before_who_was_called() {
+    let (queues, [called_before]) = queue([200]);
+    assert_eq!(called(queues.let_go(SHARD, 5000)), 1);
+    let older = ticket(100, 2);
+    queues.stand(&[SHARD], older, on_thread(2));
+    assert_eq!(queues.first(SHARD, 1, 5100), Some(older));
+    assert!(!queues.admits(SHARD, Some(called_before), 5100));
+    assert!(queues.admits(SHARD, Some(older), 5100));
+    assert_eq!(called(queues.let_go(SHARD, 5200)), 2);
+    assert!(queues.admits(SHARD, Some(called_before), 20_000), "its thread does not come");
+}
+
+#[test]
+fn a_shard_stays_reserved_while_the_thread_comes_back() {
+    let (queues, [first]) = queue([0]);
+    let mut now_us = 100_000;
+    assert_eq!(called(queues.let_go(SHARD, now_us)), 1);
+    for _ in 0..5 {
+        now_us += RESERVED_US_MAX - 1;
+        assert!(queues.is_first(&[SHARD], first, 1, now_us));
+        assert!(!queues.admits(SHARD, None, now_us + 1));
+    }
+    assert!(queues.admits(SHARD, None, now_us + RESERVED_US_MAX), "it is stuck");
+}
+
+#[test]
+fn shards_are_gathered_for_a_part_of_the_time_of_waiting() {
+    assert_eq!([0, 40_000, 4_000_000].map(gather_us), [10_000, 10_000, 1_000_000]);
 }

@@ -26,6 +26,10 @@
 //!   reservation ends by itself: nobody waits for a thread that is stuck in a slow command.
 //! - The lock of the queues is a leaf, and nobody who waits for it does so for long.
 //!
+//! A command on several shards that has waited often stands in the queues of all of them at once
+//! ([`shard_waits`](crate::threads::shard_waits)). Its place is the same in each, because tickets
+//! are, so the first of all who stand in several queues is the first in each of them: no circle.
+//!
 //! What it deliberately does not do: wake threads, which is for later, outside the gate; or keep
 //! out those who wait for shards while they hold others, and work that is no client's command.
 
@@ -36,7 +40,7 @@ use super::shim::{AtomicBool, AtomicUsize, Mutex, Ordering};
 /// The shortest time for which a shard is reserved, and how long its first has to have waited.
 const RESERVED_US_MIN: u64 = 1000;
 /// The longest one.
-const RESERVED_US_MAX: u64 = 10_000;
+pub(super) const RESERVED_US_MAX: u64 = 10_000;
 /// In between, it is this part of the time for which its first has waited.
 const RESERVED_PART: u64 = 4;
 
@@ -113,41 +117,38 @@ impl ShardQueues {
         self.any() && self.marks[shard].load(Ordering::Relaxed)
     }
 
-    /// Puts a client into the queue of a shard, or says that it is back. The caller looks then
-    /// whether the shard is free.
-    pub fn stand(&self, shard: usize, ticket: Ticket, owner: Owner) {
+    /// Puts a client into the queues of shards, or says that it is back. The caller looks then
+    /// whether they are free.
+    pub fn stand(&self, shards: &[usize], ticket: Ticket, owner: Owner) {
         let mut queues = self.queues.lock();
-        let queue = queues.entry(shard).or_default();
-        queue.revive(owner.thread);
-        // It has come, and in vain: it is called again.
-        queue.reserved.take_if(|(reserved, _)| *reserved == ticket);
-        let place = Place { owner, is_called: false, is_missed: false };
-        if queue.places.insert(ticket, place).is_none() {
-            self.places.fetch_add(1, Ordering::SeqCst);
+        for shard in shards {
+            let queue = queues.entry(*shard).or_default();
+            queue.revive(owner.thread);
+            // It has come, and in vain: it is called again.
+            queue.reserved.take_if(|(reserved, _)| *reserved == ticket);
+            let place = Place { owner, is_called: false, is_missed: false };
+            if queue.places.insert(ticket, place).is_none() {
+                self.places.fetch_add(1, Ordering::SeqCst);
+            }
+            self.marks[*shard].swap(true, Ordering::SeqCst);
         }
-        self.marks[shard].swap(true, Ordering::SeqCst);
     }
 
-    /// Takes a client out of the queue of a shard, if it stands there.
-    pub fn leave(&self, shard: usize, ticket: Ticket) {
+    /// Takes a client out of the queues of shards, where it stands there.
+    pub fn leave(&self, shards: &[usize], ticket: Ticket) {
         let mut queues = self.queues.lock();
-        self.remove(&mut queues, shard, ticket);
+        shards.iter().for_each(|shard| self.remove(&mut queues, *shard, ticket));
     }
 
     /// Whether who has just locked a shard may keep it; asked while it is locked. Otherwise it
-    /// [lets go](Self::let_go) at once. Who stands in the queue itself, with `ticket`, does not any
-    /// more when it may.
+    /// [lets go](Self::let_go) at once. Who stands in the queue itself, with `ticket`, stays there
+    /// until it has all that it needs.
     pub fn admits(&self, shard: usize, ticket: Option<Ticket>, now_us: u64) -> bool {
         if !self.has(shard) {
             return true;
         }
         let mut queues = self.queues.lock();
-        let Some(queue) = queues.get_mut(&shard) else { return true };
-        let admits = queue.admits(ticket, now_us);
-        if admits && let Some(ticket) = ticket {
-            self.remove(&mut queues, shard, ticket);
-        }
-        admits
+        queues.get_mut(&shard).is_none_or(|queue| queue.admits(ticket, now_us))
     }
 
     /// A shard was let go. Returns who is to be told.
@@ -167,6 +168,19 @@ impl ShardQueues {
         queue.first(now_us)
     }
 
+    /// Whether a client is the first in each of these queues, in which it stands. The asking thread
+    /// is its own, and not stuck.
+    pub fn is_first(&self, shards: &[usize], ticket: Ticket, thread: usize, now_us: u64) -> bool {
+        let mut queues = self.queues.lock();
+        let mut is_first = true;
+        for shard in shards {
+            let Some(queue) = queues.get_mut(shard) else { return false };
+            queue.come_back(thread, now_us);
+            is_first &= queue.first(now_us) == Some(ticket);
+        }
+        is_first
+    }
+
     fn remove(&self, queues: &mut HashMap<usize, Queue>, shard: usize, ticket: Ticket) {
         let Some(queue) = queues.get_mut(&shard) else { return };
         if queue.places.remove(&ticket).is_none() {
@@ -182,12 +196,13 @@ impl ShardQueues {
 }
 
 impl Queue {
-    /// The first that is not missed, or for whom the shard is reserved.
+    /// The first that is not missed. Nobody else, though it has been called: who waits for others
+    /// in several queues must wait for the same ones in each.
     fn first(&mut self, now_us: u64) -> Option<Ticket> {
-        match self.reserved {
-            Some((ticket, until_us)) if now_us < until_us => return Some(ticket),
-            Some((ticket, _)) => self.miss(ticket),
-            None => {}
+        if let Some((ticket, until_us)) = self.reserved
+            && until_us <= now_us
+        {
+            self.miss(ticket);
         }
         let mut present = self.places.iter().filter(|(_, place)| !place.is_missed);
         present.next().map(|(ticket, _)| *ticket)
@@ -204,12 +219,14 @@ impl Queue {
         of_thread.for_each(|place| place.is_missed = true);
     }
 
-    /// A thread looks at its places. Its own reservation may have ended, and it is not too late.
+    /// A thread looks at its places. Its own reservation goes on, and if it has ended, it is not
+    /// too late.
     fn come_back(&mut self, thread: usize, now_us: u64) {
-        let places = &self.places;
-        let is_own =
-            |ticket: &Ticket| places.get(ticket).is_some_and(|place| place.owner.thread == thread);
-        self.reserved.take_if(|(ticket, until_us)| *until_us <= now_us && is_own(ticket));
+        if let Some((ticket, until_us)) = &mut self.reserved
+            && self.places.get(ticket).is_some_and(|place| place.owner.thread == thread)
+        {
+            *until_us = now_us + ticket.reserved_us(now_us);
+        }
         self.revive(thread);
     }
 
@@ -233,7 +250,8 @@ impl Queue {
     /// The shard is free: reserves it for the first one. Returns that if it was not called before.
     fn call(&mut self, now_us: u64) -> Option<Call> {
         let ticket = self.first(now_us)?;
-        if self.reserved.is_none() && ticket.has_waited_long(now_us) {
+        let is_reserved = self.reserved.is_some_and(|(reserved, _)| reserved == ticket);
+        if !is_reserved && ticket.has_waited_long(now_us) {
             self.reserved = Some((ticket, now_us + ticket.reserved_us(now_us)));
         }
         let Place { owner, is_called, .. } = self.places.get_mut(&ticket)?;
@@ -256,4 +274,11 @@ impl Ticket {
     fn reserved_us(self, now_us: u64) -> u64 {
         (self.waited_us(now_us) / RESERVED_PART).clamp(RESERVED_US_MIN, RESERVED_US_MAX)
     }
+}
+
+/// For how long a client that has waited for so long gathers several shards, while one of them is
+/// in use: it keeps others from those that are free. It grows, so that it is as long as any command
+/// some time.
+pub fn gather_us(waited_us: u64) -> u64 {
+    (waited_us / RESERVED_PART).max(RESERVED_US_MAX)
 }

@@ -40,7 +40,7 @@ pub(crate) fn try_lock_for<T>(mutex: &Mutex<T>, wait: Duration) -> Option<MutexG
     if wait.is_zero() { mutex.try_lock() } else { mutex.try_lock_for(wait) }
 }
 
-/// How often a command on several shards waits for one of them before it goes through the gate.
+/// How often a command on several shards waits for one of them before it asks for all at once.
 pub(crate) const WAITS_MAX: u32 = 16;
 
 /// The time on the clock that all threads share.

@@ -420,8 +420,8 @@ impl ExecutionContext<'_> {
                     return Some(outcome);
                 }
                 Outcome::ShardInUse => {
-                    let (rounds, shard) = (locks.rounds(), locks.take_in_use());
-                    *shard_wait = Some(ShardWait { rounds, shard, ..ShardWait::begin() });
+                    let wait = ShardWait::begin().after_try(&self.shared.shards, &locks);
+                    *shard_wait = Some(wait);
                     return Some(outcome);
                 }
                 Outcome::MainThread
@@ -519,8 +519,9 @@ impl ExecutionContext<'_> {
             return Ok(Outcome::Postponed);
         }
         let id = client.session.record.id;
-        let waited = client.shard_wait;
-        let locks = self.enter(waited.map_or_else(Waited::default, |it| it.waited(id)));
+        let waited = client.shard_wait.clone();
+        let waited_before = waited.is_some();
+        let locks = self.enter(waited.as_ref().map_or_else(Waited::default, |it| it.waited(id)));
         let locks = locks.ok_or(Outside)?;
         let hasher = self.worker.turn.hasher;
         let hash = entry.and_then(|entry| entry.single_key_hash(&args, |key| hasher.hash(key)));
@@ -538,14 +539,17 @@ impl ExecutionContext<'_> {
         let outcome = executor.execute(Request { entry, args, hash });
         let wait = match outcome {
             Outcome::ShardInUse => {
-                let (rounds, shard) = (locks.rounds(), locks.take_in_use());
-                let since = waited.unwrap_or_else(ShardWait::begin);
-                Some(since.after_try(&self.shared.shards, rounds, shard))
+                let before = waited.unwrap_or_else(ShardWait::begin);
+                Some(before.after_try(&self.shared.shards, &locks))
             }
             // Its try is still to come.
             Outcome::MainThread | Outcome::Script => waited,
             _ => None,
         };
+        if wait.is_none() && waited_before {
+            // It has run, or begins from the beginning.
+            client.session.record.take_visited();
+        }
         client.wait_for_shard(&self.shared.shards, wait);
         Ok(outcome)
     }

@@ -13,13 +13,16 @@
 //! Invariants:
 //! - A request that is put aside has done nothing and holds nothing. It is executed from the
 //!   beginning, with all that it has to be admitted by. Those behind it stay in its client's queue.
-//! - A client stands in one queue at most, that of the shard which its last try has not got
+//! - A client stands in the queue of the shard which its last try has not got
 //!   ([`shard_queues`](crate::keyspace::shard_queues)), in the order of the time since when its
 //!   request waits. A thread stands its own clients there and takes them out: when they have got
 //!   the shard, leave for another thread, are closed, or wait for something else.
 //! - Nobody starves: from a millisecond of waiting on, a shard that is let go is reserved for the
-//!   first of its queue. A command on several shards closes the gate after a number of rounds in
-//!   which it got one.
+//!   first of its queue. A command on several shards stands in all their queues after a number of
+//!   rounds in which it got one, and is tried when all are free and it is the first everywhere.
+//! - While it gathers shards, others wait for those that are free already. So it does for a part of
+//!   the time for which it has waited. If one of them is in use throughout, it waits for that alone
+//!   then, and gathers them for longer when it has got that.
 //! - Nobody is tried while its shard is in use or reserved for another, unless a script has turned
 //!   out not to end, or CLIENT PAUSE runs: then all are, because some may have to be told so, or
 //!   to wait for its end.
@@ -32,8 +35,8 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use crate::keyspace::shard_locks::{Shards, Waited, now_us};
-use crate::keyspace::shard_queues::{Owner, Ticket};
+use crate::keyspace::shard_locks::{Shards, ThreadShards, Waited, now_us};
+use crate::keyspace::shard_queues::{Owner, Ticket, gather_us};
 use crate::net::connection::Connection;
 use crate::threads::client_state::ClientState;
 use crate::threads::io_thread::IoThread;
@@ -46,28 +49,55 @@ const LOOK_AGAIN_MS: i64 = 1;
 pub(crate) const VISIT_WAIT_MAX: Duration = Duration::from_micros(500);
 
 /// How a client's request waits for shards.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct ShardWait {
     /// Since when, in microseconds.
     pub since_us: u64,
     /// How often it has found a shard in use or reserved for another one.
     pub rounds: u32,
-    /// In whose queue it stands. None: in no queue, and it is tried again without being called.
-    pub shard: Option<usize>,
+    /// In whose queues it stands. None: in no queue, and it is tried again without being called.
+    /// Several: it gathers them.
+    shards: Vec<usize>,
+    /// Until when it gathers shards, in microseconds.
+    gathers_until_us: u64,
+    /// It was its turn, and it tries.
+    has_turn: bool,
 }
 
 impl ShardWait {
     /// One that begins now.
     pub(crate) fn begin() -> Self {
-        Self { since_us: now_us(), rounds: 0, shard: None }
+        let (since_us, rounds, shards) = (now_us(), 0, Vec::new());
+        Self { since_us, rounds, shards, gathers_until_us: 0, has_turn: false }
     }
 
-    /// The same after another try, which has come so far.
-    pub(crate) fn after_try(self, shards: &Shards, rounds: u32, shard: Option<usize>) -> Self {
-        // It was tried for another reason than that its turn had come. Closing the gate would not
-        // help it: that waits for the same command.
-        let is_as_before = shard.is_some_and(|it| self.shard == Some(it) && shards.is_in_use(it));
-        Self { rounds: if is_as_before { self.rounds } else { rounds }, shard, ..self }
+    /// The same after another try.
+    pub(crate) fn after_try(&self, shards: &Shards, locks: &ThreadShards<'_>) -> Self {
+        let in_use: Vec<usize> = locks.take_in_use().into_iter().collect();
+        // It was tried for another reason than that its turn had come.
+        let is_as_before = !self.has_turn
+            && !in_use.is_empty()
+            && self.shards == in_use
+            && in_use.iter().all(|it| shards.is_in_use(*it));
+        let rounds = if is_as_before { self.rounds } else { locks.rounds() };
+        let needed = locks.take_needed();
+        let mut wait = Self { rounds, has_turn: false, ..self.clone() };
+        if needed.len() > 1 && !is_as_before {
+            let now_us = now_us();
+            if !self.gathers() {
+                let waited_us = now_us.saturating_sub(self.since_us);
+                wait.gathers_until_us = now_us + gather_us(waited_us);
+            }
+            wait.shards = needed;
+        } else {
+            wait.shards = in_use;
+        }
+        wait
+    }
+
+    /// Whether it stands in several queues.
+    fn gathers(&self) -> bool {
+        self.shards.len() > 1
     }
 
     fn ticket(&self, client: u64) -> Ticket {
@@ -84,18 +114,21 @@ impl Connection {
     /// Its next request waits like this from now on, or not at all: the client leaves the queue in
     /// which it stood, if that is another.
     pub(crate) fn wait_for_shard(&mut self, shards: &Shards, wait: Option<ShardWait>) {
-        let shard = wait.and_then(|wait| wait.shard);
-        if let Some(before) = std::mem::replace(&mut self.shard_wait, wait)
-            && let Some(left) = before.shard.filter(|before| shard != Some(*before))
-        {
-            shards.leave_queue(left, before.ticket(self.session.record.id));
+        let Some(before) = std::mem::replace(&mut self.shard_wait, wait) else { return };
+        let stays: &[usize] = self.shard_wait.as_ref().map_or(&[], |wait| &wait.shards);
+        if before.shards != stays {
+            let ticket = before.ticket(self.session.record.id);
+            let mut left = before.shards;
+            left.retain(|shard| stays.binary_search(shard).is_err());
+            shards.leave_queues(&left, ticket);
         }
     }
 
     /// It goes where no call finds it, or cannot be executed. It keeps the time since when it
     /// waits.
     pub(crate) fn leave_queue(&mut self, shards: &Shards) {
-        let outside = self.shard_wait.map(|wait| ShardWait { shard: None, ..wait });
+        let outside =
+            self.shard_wait.as_ref().map(|wait| ShardWait { shards: Vec::new(), ..wait.clone() });
         self.wait_for_shard(shards, outside);
     }
 }
@@ -142,11 +175,11 @@ impl IoThread {
         let Some(client) = self.slots.client(slot) else { return };
         let id = client.session.record.id;
         self.shard_waits.waiting.push((slot, id));
-        if let Some(wait @ ShardWait { shard: Some(shard), .. }) = client.shard_wait {
+        if let Some(wait) = client.shard_wait.as_ref().filter(|wait| !wait.shards.is_empty()) {
             let (shards, thread) = (&self.shared.shards, self.worker.index);
-            shards.stand_in_queue(shard, wait.ticket(id), Owner { thread, slot });
-            let is_free = !self.is_in_use(shard)
-                && shards.first_in_queue(shard, thread) == Some(wait.ticket(id));
+            shards.stand_in_queues(&wait.shards, wait.ticket(id), Owner { thread, slot });
+            let is_free = self.in_use_of(wait).is_none()
+                && shards.is_first_in_queues(&wait.shards, wait.ticket(id), thread);
             self.shard_waits.has_free |= is_free;
         }
         self.after_send(slot);
@@ -171,8 +204,8 @@ impl IoThread {
             }
             // One that is killed is closed.
             let is_killed = client.session.record.location.is_killed();
-            let wait = client.shard_wait.filter(|_| !is_killed);
-            if client.held_back || !self.may_try(&mut firsts, id, wait) {
+            let wait = client.shard_wait.clone().filter(|_| !is_killed);
+            if client.held_back || !self.may_try(&mut firsts, (slot, id), wait) {
                 self.shard_waits.waiting.push((slot, id));
             } else {
                 self.proceed(slot);
@@ -192,25 +225,75 @@ impl IoThread {
 
     /// Tries the request of a client that was called.
     fn try_called(&mut self, slot: usize) {
-        if self.slots.client(slot).is_some_and(|client| !client.held_back) {
-            self.shard_waits.take(slot);
-            self.proceed(slot);
+        let Some(client) = self.slots.client(slot).filter(|client| !client.held_back) else {
+            return;
+        };
+        // Called for one of several, it goes on waiting for the others.
+        let wait = client.shard_wait.as_ref();
+        if wait.is_some_and(|wait| wait.gathers() && self.in_use_of(wait).is_some()) {
+            return;
+        }
+        self.has_turn(slot);
+        self.shard_waits.take(slot);
+        self.proceed(slot);
+    }
+
+    /// A client has its turn to take its shards.
+    fn has_turn(&mut self, slot: usize) {
+        if let Some(wait) =
+            self.slots.client_mut(slot).and_then(|client| client.shard_wait.as_mut())
+        {
+            wait.has_turn = true;
         }
     }
 
     /// Whether a client may get what it waits for, or an answer. Each queue is asked once in a
     /// look.
-    fn may_try(&self, firsts: &mut Firsts, id: u64, wait: Option<ShardWait>) -> bool {
-        let Some(wait @ ShardWait { shard: Some(shard), .. }) = wait else { return true };
+    fn may_try(
+        &mut self,
+        firsts: &mut Firsts,
+        (slot, id): (usize, u64),
+        wait: Option<ShardWait>,
+    ) -> bool {
+        let Some(wait) = wait else { return true };
+        let [first_shard, ..] = wait.shards[..] else { return true };
         let node = &self.worker.node;
         if node.scripting.busy.any() || node.pause_left_ms(self.steady_ms()) > 0 {
             return true;
         }
-        let first = firsts.entry(shard).or_insert_with(|| {
-            let first = self.shared.shards.first_in_queue(shard, self.worker.index);
-            first.filter(|_| !self.is_in_use(shard))
-        });
-        *first == Some(wait.ticket(id))
+        let has_turn = if wait.gathers() {
+            self.has_gathered((slot, id), &wait)
+        } else {
+            let first = firsts.entry(first_shard).or_insert_with(|| {
+                let first = self.shared.shards.first_in_queue(first_shard, self.worker.index);
+                first.filter(|_| !self.is_in_use(first_shard))
+            });
+            *first == Some(wait.ticket(id))
+        };
+        if has_turn {
+            self.has_turn(slot);
+        }
+        has_turn
+    }
+
+    /// Whether a client may take all shards in whose queues it stands. If one of them has been in
+    /// use for too long, it waits for that one only from now on.
+    fn has_gathered(&mut self, (slot, id): (usize, u64), wait: &ShardWait) -> bool {
+        let (shards, thread) = (&self.shared.shards, self.worker.index);
+        let is_first = shards.is_first_in_queues(&wait.shards, wait.ticket(id), thread);
+        let Some(in_use) = self.in_use_of(wait) else { return is_first };
+        if now_us() >= wait.gathers_until_us
+            && let Some(client) = self.slots.client_mut(slot)
+        {
+            let alone = ShardWait { shards: vec![in_use], ..wait.clone() };
+            client.wait_for_shard(shards, Some(alone));
+        }
+        false
+    }
+
+    /// One of the shards in whose queues a client stands that is in use.
+    fn in_use_of(&self, wait: &ShardWait) -> Option<usize> {
+        wait.shards.iter().copied().find(|shard| self.is_in_use(*shard))
     }
 
     fn is_in_use(&self, shard: usize) -> bool {

@@ -355,17 +355,24 @@ impl Owner {
         let hasher = self.world.node.hasher;
         let hash = entry.and_then(|entry| entry.single_key_hash(&args, |key| hasher.hash(key)));
         let mut out = Out::default();
-        let locks = self.world.enter(&self.pass, &self.waits);
-        let mut executor = Executor {
-            worker: &mut self.worker,
-            session: &mut client.session,
-            locks: &locks,
-            host: GatedHost::new(&*self.world),
-            out: &mut out,
+        let outcome = loop {
+            let locks = self.world.enter(&self.pass, &self.waits);
+            let mut executor = Executor {
+                worker: &mut self.worker,
+                session: &mut client.session,
+                locks: &locks,
+                host: GatedHost::new(&*self.world),
+                out: &mut out,
+            };
+            executor.begin_batch();
+            let outcome = executor.execute(Request { entry, args, hash });
+            if !matches!(outcome, Outcome::ShardInUse) {
+                break outcome;
+            }
+            // It is put aside, and has done nothing.
+            drop(locks);
+            yield_now();
         };
-        executor.begin_batch();
-        let outcome = executor.execute(Request { entry, args, hash });
-        drop(locks);
         if matches!(outcome, Outcome::GracePeriod(_)) {
             let mut period = self.world.gate.grace_period();
             while !Fault::NoGracePeriod.is_planted() && !period.is_over() {

@@ -43,6 +43,9 @@ mod stop_waits;
 #[path = "../../src/threads/thread_count.rs"]
 #[allow(dead_code)]
 mod thread_count;
+#[path = "../../src/keyspace/thread_waits.rs"]
+#[allow(dead_code)]
+mod thread_waits;
 
 mod barrier_models;
 mod blocked;

@@ -17,7 +17,7 @@ use crate::gate::Pass;
 use crate::shard_lock_models::World;
 use crate::shard_locks::{Nobody, ThreadShards, ThreadWaits, Waited};
 use crate::shard_queues::{Owner, Ticket};
-use crate::shim::{Fault, WAITS_MAX, begin_time, give_up_shards, now_us};
+use crate::shim::{Fault, WAITS_MAX, begin_time, give_up_shards, let_pass, now_us};
 use crate::{fails_with, holds};
 
 /// Schedules of each kind for a model that holds.
@@ -32,16 +32,30 @@ const BOTH: [usize; 2] = [0, 1];
 const SHORT_US: u64 = 400;
 /// The same where reservations last.
 const LONG_US: u64 = 50;
+/// The same where reservations last longer than a schedule, and since when clients wait there.
+const SLOW_US: u64 = 1;
+const WAITED_US: u64 = 50_000;
 /// How often others may have the shard between two moments: when a client has waited for long
 /// enough for a reservation, and when it gets the shard. One may hold it, and another may have been
 /// admitted just before.
 const OVERTAKEN_MAX: u64 = 3;
 /// Commands that follow one another.
 const STREAM: usize = 12;
+/// The same beside a client that needs both shards.
+const LONG_STREAM: u64 = 24;
+
+/// Looks at shards that are gathered, before one that is in use is waited for alone. With each try
+/// they are twice as many.
+const GATHER_LOOKS: u32 = 8;
+/// How often a client that gathers shards may try in vain: when it begins to, and when someone who
+/// had been admitted just before has one of them.
+const GATHER_TRIES_MAX: u32 = 10;
 
 thread_local! {
     /// Clients of this test that were put aside.
     static PUT_ASIDE: Cell<u64> = const { Cell::new(0) };
+    /// Clients of this test that have begun to gather shards.
+    static GATHERED: Cell<u64> = const { Cell::new(0) };
 }
 
 /// Wakes a thread.
@@ -126,15 +140,50 @@ impl Client<'_> {
         Ticket { since_us: now_us(), client: self.thread as u64 }
     }
 
+    /// Of a client that has waited for so long that shards are reserved for it.
+    fn old_ticket(&self) -> Ticket {
+        Ticket { since_us: now_us() - WAITED_US, ..self.ticket() }
+    }
+
     /// Stands in the queue. Returns whether it may try at once.
     fn stands(&self, ticket: Ticket) -> bool {
         PUT_ASIDE.set(PUT_ASIDE.get() + 1);
         let (shards, thread) = (&self.queues.world.shards, self.thread);
-        shards.stand_in_queue(SHARD, ticket, Owner { thread, slot: 0 });
+        shards.stand_in_queues(&[SHARD], ticket, Owner { thread, slot: 0 });
         if Fault::SleepsAtOnce.is_planted() {
             return false;
         }
         !shards.is_in_use(SHARD) && shards.first_in_queue(SHARD, thread) == Some(ticket)
+    }
+
+    /// Runs a command on a shard, for which it waits for as long as it has to, and looks again.
+    fn runs_on(&self, shard: usize, work: &mut dyn FnMut()) {
+        let world = &self.queues.world;
+        let mut ticket = None;
+        loop {
+            let waits = ThreadWaits::default();
+            let locks = ThreadShards::enter(&world.shards, Some(&self.pass), &world.busy, &Nobody);
+            let locks = locks.waiting(&waits, Waited { ticket, rounds: 0 });
+            let done = locks.one(shard, |_| work()).is_ok();
+            drop(locks);
+            waits.take_calls();
+            if done {
+                return;
+            }
+            let stands = *ticket.get_or_insert_with(|| self.ticket());
+            self.waits_in(&mut vec![shard], stands, 0);
+        }
+    }
+
+    /// Runs a command that takes a few steps, and that was put aside before.
+    fn runs_long(&self, shard: usize) {
+        let ticket = self.ticket();
+        self.waits_in(&mut vec![shard], ticket, 0);
+        self.queues.world.shards.leave_queues(&[shard], ticket);
+        self.runs_on(shard, &mut || {
+            (0..3).for_each(|_| thread::yield_now());
+            self.queues.world.add(shard);
+        });
     }
 
     /// Runs a command, which waits for as long as it has to. `looks`: it looks again without being
@@ -152,7 +201,7 @@ impl Client<'_> {
                 return;
             }
             if Fault::LosesPlace.is_planted() {
-                self.queues.world.shards.leave_queue(SHARD, ticket);
+                self.queues.world.shards.leave_queues(&[SHARD], ticket);
                 ticket = self.ticket();
             }
             // Its thread serves others.
@@ -162,9 +211,9 @@ impl Client<'_> {
 }
 
 impl Client<'_> {
-    /// Tries a command on two shards once. Returns the shard that it has not got, if it did not
-    /// run, and how often it has come so far.
-    fn tries_both(&self, waited: Waited) -> (Option<usize>, u32) {
+    /// Tries a command on two shards once. Returns the shards in whose queues it is to stand, if it
+    /// did not run, and how often it has come so far.
+    fn tries_both(&self, waited: Waited) -> (Vec<usize>, u32) {
         let world = &self.queues.world;
         let waits = ThreadWaits::default();
         let locks = ThreadShards::enter(&world.shards, Some(&self.pass), &world.busy, &Nobody);
@@ -173,40 +222,125 @@ impl Client<'_> {
             thread::yield_now();
             BOTH.iter().for_each(|shard| world.add(*shard));
         });
-        let (in_use, rounds) = (locks.take_in_use(), locks.rounds());
+        let (in_use, needed, rounds) = (locks.take_in_use(), locks.take_needed(), locks.rounds());
         assert_eq!(in_use.is_some(), done.is_err());
         drop(locks);
         waits.take_calls();
-        (in_use, rounds)
+        let gathers = !needed.is_empty() && !Fault::WaitsForOne.is_planted();
+        (if gathers { needed } else { in_use.into_iter().collect() }, rounds)
     }
 
     /// Runs a command on two shards. As its thread does, it tries when it is the first of the shard
-    /// for which it waits, and that is free. It is not put aside without end.
+    /// for which it waits, and that is free; or of both of them, when it gathers them, which it
+    /// does for a while. It is not put aside without end.
     fn runs_both(&self) {
         let shards = &self.queues.world.shards;
-        let (mut waited, mut stood, mut tries) = (Waited::default(), None, 0);
+        let (mut waited, mut stood, mut tries) = (Waited::default(), Vec::new(), 0);
         loop {
-            let (in_use, rounds) = self.tries_both(waited);
-            tries += 1;
-            let ticket = waited.ticket.unwrap_or_else(|| self.ticket());
-            if let Some(shard) = stood.filter(|stood| in_use != Some(*stood)) {
-                shards.leave_queue(shard, ticket);
+            let (stands, rounds) = self.tries_both(waited);
+            let ticket = waited.ticket.unwrap_or_else(|| self.old_ticket());
+            stood.retain(|shard| !stands.contains(shard));
+            shards.leave_queues(&stood, ticket);
+            if stands.is_empty() {
+                return;
             }
-            let Some(shard) = in_use else { return };
-            assert!(tries <= WAITS_MAX, "put aside {tries} times");
             PUT_ASIDE.set(PUT_ASIDE.get() + 1);
+            tries += 1;
+            assert!(tries <= WAITS_MAX + GATHER_TRIES_MAX, "put aside {tries} times");
             if !Fault::ForgetsRounds.is_planted() {
                 waited.rounds = rounds;
             }
-            (waited.ticket, stood) = (Some(ticket), Some(shard));
-            shards.stand_in_queue(shard, ticket, Owner { thread: self.thread, slot: 0 });
-            while shards.is_in_use(shard)
-                || shards.first_in_queue(shard, self.thread) != Some(ticket)
-            {
-                thread::yield_now();
+            (waited.ticket, stood) = (Some(ticket), stands);
+            if stood.len() > 1 {
+                GATHERED.set(GATHERED.get() + 1);
             }
+            // Its thread serves others. Who is about to let go of a shard does so meanwhile.
+            thread::yield_now();
+            let looks_max = GATHER_LOOKS << tries;
+            self.waits_in(&mut stood, ticket, looks_max);
         }
     }
+
+    /// Waits until a client may take the shards in whose queues it stands.
+    fn waits_in(&self, stood: &mut Vec<usize>, ticket: Ticket, looks_max: u32) {
+        let shards = &self.queues.world.shards;
+        shards.stand_in_queues(stood, ticket, Owner { thread: self.thread, slot: 0 });
+        let mut looks = 0;
+        loop {
+            let is_first = shards.is_first_in_queues(stood, ticket, self.thread);
+            let in_use = stood.iter().copied().find(|shard| shards.is_in_use(*shard));
+            if is_first && in_use.is_none() {
+                return;
+            }
+            looks += 1;
+            if let Some(in_use) = in_use.filter(|_| looks > looks_max)
+                && !Fault::GathersOn.is_planted()
+            {
+                stood.retain(|shard| *shard != in_use);
+                shards.leave_queues(stood, ticket);
+                *stood = vec![in_use];
+            }
+            thread::yield_now();
+        }
+    }
+}
+
+/// A client with a command on two shards, beside streams of commands on each of them.
+fn a_client_that_needs_both_beside_streams() {
+    let queues = Queues::new(3, SLOW_US);
+    let_pass(WAITED_US);
+    let mut threads: Vec<_> = BOTH
+        .into_iter()
+        .map(|shard| {
+            queues.spawn(shard, move |client| {
+                (0..LONG_STREAM).for_each(|_| client.runs_long(shard));
+            })
+        })
+        .collect();
+    threads.push(queues.spawn(2, |client| client.runs_both()));
+    threads.into_iter().for_each(|thread| thread.join().expect("it ends"));
+    let counts = BOTH.map(|shard| queues.world.read(shard));
+    assert_eq!(counts, [LONG_STREAM + 1; 2], "an update was lost");
+}
+
+/// A client that gathers two shards, one of which a command holds until another one has had the
+/// other shard.
+fn a_client_that_gathers_beside_a_long_command() {
+    let queues = Queues::new(3, LONG_US);
+    let is_over = Arc::new(AtomicU64::new(0));
+    let waits_for_it = Arc::clone(&is_over);
+    let gathers = Arc::new(AtomicU64::new(0));
+    let gathers_too = Arc::clone(&gathers);
+    let threads = vec![
+        queues.spawn(0, move |client| {
+            client.runs_on(SHARD, &mut || {
+                while waits_for_it.load(Ordering::Relaxed) == 0 {
+                    thread::yield_now();
+                }
+            });
+        }),
+        queues.spawn(1, move |client| {
+            while gathers_too.load(Ordering::Relaxed) == 0 {
+                thread::yield_now();
+            }
+            client.runs_on(BOTH[1], &mut || client.queues.world.add(BOTH[1]));
+            is_over.store(1, Ordering::Relaxed);
+        }),
+        queues.spawn(2, move |client| {
+            let ticket = client.ticket();
+            let (shards, owner) = (&client.queues.world.shards, Owner { thread: 2, slot: 0 });
+            while !shards.is_in_use(SHARD) {
+                thread::yield_now();
+            }
+            shards.stand_in_queues(&BOTH, ticket, owner);
+            while now_us() - ticket.since_us < 1000 {}
+            gathers.store(1, Ordering::Relaxed);
+            let mut stood = BOTH.to_vec();
+            client.waits_in(&mut stood, ticket, GATHER_LOOKS);
+            client.queues.world.shards.leave_queues(&stood, ticket);
+        }),
+    ];
+    threads.into_iter().for_each(|thread| thread.join().expect("it ends"));
 }
 
 fn waits_anyway() -> bool {
@@ -256,7 +390,7 @@ fn a_client_beside_streams() {
                 break;
             }
             if Fault::LosesPlace.is_planted() {
-                client.queues.world.shards.leave_queue(SHARD, ticket);
+                client.queues.world.shards.leave_queues(&[SHARD], ticket);
                 ticket = client.ticket();
             }
         }
@@ -288,7 +422,7 @@ fn a_client_that_leaves() {
         client.stands(ticket);
         thread::yield_now();
         if !Fault::StaysInQueue.is_planted() {
-            client.queues.world.shards.leave_queue(SHARD, ticket);
+            client.queues.world.shards.leave_queues(&[SHARD], ticket);
         }
     })];
     threads.extend([1, 2].map(|thread| queues.spawn(thread, |client| client.runs(true))));
@@ -298,14 +432,13 @@ fn a_client_that_leaves() {
 /// Two clients with commands on the same two shards. Others have one of them in between, so that
 /// each may be called for the shard that the other one needs next, and hold what it has itself.
 fn clients_that_need_both() {
-    let queues = Queues::new(3, LONG_US);
+    let queues = Queues::new(3, SLOW_US);
+    let_pass(WAITED_US);
     let mut threads: Vec<_> =
         (0..2).map(|thread| queues.spawn(thread, |client| client.runs_both())).collect();
     threads.push(queues.spawn(2, |client| {
         let world = &client.queues.world;
-        for shard in BOTH {
-            world.execute(&client.pass, |world, locks| world.add_on_one(locks, shard));
-        }
+        BOTH.into_iter().for_each(|shard| client.runs_on(shard, &mut || world.add(shard)));
     }));
     threads.into_iter().for_each(|thread| thread.join().expect("it ends"));
     assert_eq!(BOTH.map(|shard| queues.world.read(shard)), [3, 3], "an update was lost");
@@ -323,6 +456,30 @@ fn who_needs_several_shards_is_put_aside_a_number_of_times() {
 #[test]
 fn who_forgets_how_often_it_has_come_is_put_aside_without_end() {
     fails_with(Fault::ForgetsRounds, "put aside", SCHEDULES_TO_FAIL, clients_that_need_both);
+}
+
+#[test]
+fn who_gathers_shards_gets_them() {
+    GATHERED.set(0);
+    holds(SCHEDULES, a_client_that_needs_both_beside_streams);
+    assert!(GATHERED.get() > 0, "nobody has gathered shards");
+}
+
+#[test]
+fn who_waits_for_one_shard_at_a_time_is_put_aside_without_end() {
+    let model = a_client_that_needs_both_beside_streams;
+    fails_with(Fault::WaitsForOne, "put aside", SCHEDULES_TO_FAIL, model);
+}
+
+#[test]
+fn who_gathers_shards_does_not_stop_others_for_as_long_as_one_is_in_use() {
+    holds(SCHEDULES, a_client_that_gathers_beside_a_long_command);
+}
+
+#[test]
+fn who_gathers_shards_without_end_stops_others() {
+    let model = a_client_that_gathers_beside_a_long_command;
+    fails_with(Fault::GathersOn, "exceeded max_steps", SCHEDULES_TO_FAIL, model);
 }
 
 #[test]

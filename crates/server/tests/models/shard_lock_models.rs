@@ -16,7 +16,7 @@ use shuttle::thread;
 
 use crate::gate::{Gate, Pass};
 use crate::shard_locks::{Nobody, Shards, ThreadShards, ThreadWaits, Waited};
-use crate::shim::{Fault, WAITS_MAX, give_up_shards, take_waits};
+use crate::shim::{Command, Fault, give_up_shards, take_exec_closings};
 use crate::{fails, fails_with, holds};
 
 /// Schedules of each kind for a model that holds.
@@ -37,8 +37,8 @@ pub(crate) struct World {
 }
 
 thread_local! {
-    /// Commands on several shards that this test sent through the gate, and all of them.
-    static THROUGH_GATE: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
+    /// Commands on several shards of this test that asked for all of them at once, and all tries.
+    static ASKED_FOR_ALL: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
     /// Commands that visit each shard in this test and had a closer between two visits.
     static INTERRUPTED: Cell<u64> = const { Cell::new(0) };
     /// Commands of this test that did not get a shard and were tried again later.
@@ -112,13 +112,9 @@ impl World {
     }
 
     fn on_many<R>(&self, locks: &ThreadShards<'_>, shards: &[usize], work: impl Fn() -> R) -> R {
-        take_waits();
+        // That it closes the gate would be seen.
+        Command::begin("EXEC");
         let run = |held: &mut dyn HeldShards| {
-            let through_gate = take_waits() >= WAITS_MAX;
-            THROUGH_GATE.set({
-                let (gate, all) = THROUGH_GATE.get();
-                (gate + u64::from(through_gate), all + 1)
-            });
             self.working.fetch_add(1, Ordering::Relaxed);
             for shard in shards {
                 held.shard(*shard);
@@ -127,7 +123,14 @@ impl World {
             self.working.fetch_sub(1, Ordering::Relaxed);
             result
         };
-        self.until_free(locks, || locks.many(shards, run)).expect("no script is busy")
+        let try_many = || {
+            let done = locks.many(shards, run);
+            let (asked, tries) = ASKED_FOR_ALL.get();
+            let asks = u64::from(!locks.take_needed().is_empty());
+            ASKED_FOR_ALL.set((asked + asks, tries + 1));
+            done
+        };
+        self.until_free(locks, try_many).expect("no script is busy")
     }
 
     pub(crate) fn add_on_many(&self, locks: &ThreadShards<'_>, shards: &[usize]) {
@@ -296,17 +299,18 @@ fn waiting_while_holding() {
 
 #[test]
 fn commands_on_several_shards_end_and_lose_nothing() {
-    THROUGH_GATE.set((0, 0));
+    ASKED_FOR_ALL.set((0, 0));
+    take_exec_closings();
     holds(SCHEDULES, a_ring_of_writers);
-    let (gate, all) = THROUGH_GATE.get();
-    assert!(gate > 0 && gate < all, "both ways are taken: {gate} of {all} through the gate");
+    let (asked, tries) = ASKED_FOR_ALL.get();
+    assert!(asked > 0 && asked < tries, "both ways are taken: {asked} of {tries}");
+    assert_eq!(take_exec_closings(), 0, "the gate was closed");
 }
 
 #[test]
 fn commands_that_are_put_aside_end_and_lose_nothing() {
     give_up_shards();
     PUT_ASIDE.set(0);
-    THROUGH_GATE.set((0, 0));
     holds(SCHEDULES, a_ring_of_writers);
     holds(SCHEDULES, the_world_is_alone);
     assert!(PUT_ASIDE.get() > 0, "nobody found a shard in use");
@@ -325,10 +329,9 @@ fn nobody_works_while_the_world_is_stopped() {
 
 #[test]
 fn a_command_that_waits_for_a_shard_does_not_close_the_gate() {
-    THROUGH_GATE.set((0, 0));
+    take_exec_closings();
     holds(SCHEDULES, a_long_command_and_one_on_two_shards);
-    let (gate, all) = THROUGH_GATE.get();
-    assert!(gate == 0 && all > 0, "{gate} of {all} through the gate");
+    assert_eq!(take_exec_closings(), 0, "the gate was closed");
 }
 
 #[test]

@@ -18,7 +18,7 @@ pub(crate) use shuttle::sync::atomic::{AtomicBool, AtomicIsize, AtomicU64, Atomi
 
 /// One look before a closer sleeps: both ways out of the spin are explored, and no more.
 pub(crate) const SPINS_MAX: u32 = 1;
-/// Few enough for the way through the gate to be explored as often as the other.
+/// Few enough for shards to be gathered as often as they are got without.
 pub(crate) const WAITS_MAX: u32 = 2;
 
 /// Waits for a notice; in models in which [time passes](let_time_pass), for no longer than a while.
@@ -40,11 +40,8 @@ pub(crate) fn wait_for_a_while<'a, T>(
 /// vain: whoever [gives up](give_up_shards) does so at once.
 pub(crate) fn wait_to_lock(mutex: &Mutex<Shard>) -> Option<MutexGuard<'_, Shard>> {
     if GIVES_UP.get() {
-        let guard = mutex.try_hold();
-        WAITS.with(|waits| waits.set(waits.get() + u32::from(guard.is_some())));
-        return guard;
+        return mutex.try_hold();
     }
-    WAITS.with(|waits| waits.set(waits.get() + 1));
     lock_for_a_while(mutex)
 }
 
@@ -81,6 +78,12 @@ pub(crate) fn now_us() -> u64 {
 /// The clock of [`now_us`] begins anew, and goes on by `look_us` with each look.
 pub(crate) fn begin_time(look_us: u64) {
     CLOCK.set((0, look_us));
+}
+
+/// So much time passes at once.
+pub(crate) fn let_pass(us: u64) {
+    let (now_us, look_us) = CLOCK.get();
+    CLOCK.set((now_us + us, look_us));
 }
 
 /// What is broken in the shim or in a model.
@@ -144,6 +147,10 @@ pub(crate) enum Fault {
     EndlessReservation,
     /// A command on several shards that is put aside begins to count anew.
     ForgetsRounds,
+    /// A command on several shards always waits for one of them.
+    WaitsForOne,
+    /// Who gathers shards goes on with that while one of them is in use.
+    GathersOn,
     /// Who is closed stays in the queue.
     StaysInQueue,
     /// WATCH does not register at a shard that is busy.
@@ -215,11 +222,6 @@ thread_local! {
     static GIVES_UP: Cell<bool> = const { Cell::new(false) };
 }
 
-shuttle::thread_local! {
-    /// Locks of shards that the model's thread has waited for.
-    static WAITS: Cell<u32> = Cell::new(0);
-}
-
 /// From now on whoever waits for no longer than a while looks again instead of sleeping. Then those
 /// who wait for ever do not block: the schedule never ends.
 pub(crate) fn let_time_pass() {
@@ -229,11 +231,6 @@ pub(crate) fn let_time_pass() {
 /// From now on whoever waits for a shard that is in use does so in vain.
 pub(crate) fn give_up_shards() {
     GIVES_UP.set(true);
-}
-
-/// Locks of shards that this thread has waited for since the last call.
-pub(crate) fn take_waits() -> u32 {
-    WAITS.with(Cell::take)
 }
 
 /// From now on threads may be switched before a lock that is free, and before EXEC uses one that it

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crate::client::encode;
@@ -436,4 +436,129 @@ fn who_stops_all_others_is_not_kept_waiting_by_scripts_that_follow_one_another()
     }
     ended.store(true, Ordering::Relaxed);
     streams.into_iter().for_each(|stream| stream.join().unwrap());
+}
+
+const IN_STREAMS: &[&str] = &["s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7", "s8"];
+
+/// Starts threads whose clients execute a script on one key after another, until they are told to
+/// end. Counts them.
+fn streams<const COUNT: usize>(
+    clients: [Client; COUNT],
+    script: &'static [u8],
+    (begun, ended): (&Arc<AtomicUsize>, &Arc<AtomicBool>),
+) -> [JoinHandle<()>; COUNT] {
+    let mut numbers = 0..;
+    clients.map(|mut client| {
+        let (begun, ended) = (Arc::clone(begun), Arc::clone(ended));
+        let number = numbers.next().unwrap();
+        thread::spawn(move || {
+            for key in IN_STREAMS.iter().cycle().skip(number).step_by(3) {
+                if ended.load(Ordering::Relaxed) {
+                    return;
+                }
+                begun.fetch_add(1, Ordering::Relaxed);
+                client.send_raw(&encode(&[b"EVAL", script, b"1", key.as_bytes()]));
+                assert!(client.read().int() > 0);
+            }
+        })
+    })
+}
+
+/// Such scripts are known to keep to their keys.
+fn know_script(server: &Server, script: &[u8]) {
+    let mut client = server.client();
+    for _ in 0..2 {
+        client.send_raw(&encode(&[b"EVAL", script, b"1", b"known"]));
+        client.read().int();
+    }
+}
+
+#[test]
+fn a_command_on_many_keys_beside_slow_ones_stops_nobody() {
+    let threads = ["--io-threads", "5", "--io-threads-always-active", "yes"];
+    let server = Server::start(&[&threads[..], &["--busy-reply-threshold", "600000"]].concat());
+    let key = key_beside(&server, IN_STREAMS);
+    know_script(&server, TEN_MS);
+    let (mut slow, [mut waiting, a, b, c, d]) = Slow::start(&server, &key);
+    let (begun, ended) = (Arc::default(), Arc::new(AtomicBool::new(false)));
+    let streams = streams([a, b, c, d], TEN_MS, (&begun, &ended));
+    // One that closes the gate waits for the script that does not end, and so does everyone.
+    for _ in 0..20 {
+        waiting.send(&format!("MGET {}", IN_STREAMS.join(" ")));
+        assert_eq!(waiting.read().items().len(), IN_STREAMS.len());
+        assert_eq!(slow.neighbour.ask("PING").text(), "PONG");
+    }
+    ended.store(true, Ordering::Relaxed);
+    streams.into_iter().for_each(|stream| stream.join().unwrap());
+    slow.end();
+}
+
+/// What a script does before it reaches for a key that it has not declared, and whether it is not
+/// begun again then.
+const BEFORE_REACHING: [(&str, bool); 2] =
+    [("'PUBLISH', 'channel', 'told'", true), ("'EXISTS', KEYS[1]", false)];
+
+#[test]
+fn what_a_script_does_before_it_is_begun_again_is_done_once() {
+    for (call, is_refused) in BEFORE_REACHING {
+        // The script that does not end is new, and so alone among scripts.
+        let server = server(&[]);
+        let script = format!(
+            "redis.call({call}) if ARGV[1] == '0' then return 0 end
+             redis.log(redis.LOG_WARNING, 'logged by the script') return redis.call('GET', 'key')"
+        );
+        let eval = |reaches: &[u8]| encode(&[b"EVAL", script.as_bytes(), b"1", b"mine", reaches]);
+        // It is known to keep to its keys from then on.
+        let mut client = server.client();
+        for _ in 0..2 {
+            client.send_raw(&eval(b"0"));
+            assert_eq!(client.read().int(), 0);
+        }
+        let mut subscriber = server.client();
+        subscriber.ask("SUBSCRIBE channel");
+        let (mut slow, [mut waiting, mut publisher]) = Slow::start(&server, "key");
+        waiting.send_raw(&eval(b"1"));
+        if is_refused {
+            assert!(waiting.read().text().starts_with("ERR Script used a key"));
+            assert_eq!(subscriber.read().items()[2].text(), "told");
+        } else {
+            slow.stops_only(&mut waiting);
+        }
+        slow.end();
+        if !is_refused {
+            assert_eq!(waiting.read(), Value::Nil);
+        }
+        publisher.ask("PUBLISH channel last");
+        assert_eq!(subscriber.read().items()[2].text(), "last");
+        let lines = server.log().matches("logged by the script").count();
+        assert_eq!(lines, 1, "{call}");
+    }
+}
+
+/// A script of a hundred milliseconds.
+const HUNDRED_MS: &[u8] = b"local till = os.clock() + 0.1 while os.clock() < till do end
+    return redis.call('INCR', KEYS[1])";
+
+/// Scripts that begin while KEYS, five times, waits for one shard after another: each time it waits
+/// for each of the nine at most once, for a script that runs and for those that came before it.
+const BESIDE_KEYS_MAX: usize = 300;
+
+#[test]
+fn who_visits_each_shard_goes_on_where_it_had_to_wait() {
+    let server = Server::start(&["--io-threads", "6", "--io-threads-always-active", "yes"]);
+    know_script(&server, HUNDRED_MS);
+    let (begun, ended) = (Arc::<AtomicUsize>::default(), Arc::new(AtomicBool::new(false)));
+    let clients = [(); 4].map(|()| server.client());
+    let streams = streams(clients, HUNDRED_MS, (&begun, &ended));
+    let mut client = server.client();
+    eventually("each key is there", || client.ask("DBSIZE").int() == 10);
+    let before = begun.load(Ordering::Relaxed);
+    let mut keys: Vec<String> = client.ask("KEYS s*").items().iter().map(Value::text).collect();
+    (1..5).for_each(|_| assert_eq!(client.ask("KEYS s*").items().len(), IN_STREAMS.len()));
+    let others = begun.load(Ordering::Relaxed) - before;
+    ended.store(true, Ordering::Relaxed);
+    streams.into_iter().for_each(|stream| stream.join().unwrap());
+    keys.sort_unstable();
+    assert_eq!(keys, IN_STREAMS);
+    assert!(others <= BESIDE_KEYS_MAX, "waited for {others} scripts");
 }

@@ -1,0 +1,66 @@
+//! How the clients of one thread wait for shards: what their commands have left, until the thread
+//! is outside the gate and acts on it. It waits for nothing itself.
+
+use std::cell::{Cell, RefCell};
+use std::time::Duration;
+
+use super::shard_queues::{Call, Ticket};
+use super::stop_waits::StopWaits;
+
+/// A shorter wait is none: waking up takes longer, and many of them would take many times as long.
+const WAIT_MIN: Duration = Duration::from_micros(10);
+
+/// How long commands that visit shards still wait in a turn. Each wait in vain leaves half of it,
+/// so they add up to no more than twice the first.
+#[derive(Debug, Default)]
+pub struct Patience(pub(super) Cell<Duration>);
+
+impl Patience {
+    /// The first wait in a turn may take this long.
+    #[inline]
+    pub fn renew(&self, wait: Duration) {
+        self.0.set(wait);
+    }
+
+    pub(super) fn lose(&self) {
+        let left = self.0.get() / 2;
+        self.0.set(if left < WAIT_MIN { Duration::ZERO } else { left });
+    }
+}
+
+/// How the clients of a thread wait for shards.
+#[derive(Debug, Default)]
+pub struct ThreadWaits {
+    /// What is left in this turn.
+    pub patience: Patience,
+    /// The shard that the last command has not got.
+    pub(super) in_use: Cell<Option<usize>>,
+    /// All that it needs, when it has waited for one of them so often that it asks for all.
+    pub(super) needed: RefCell<Vec<usize>>,
+    /// Clients that may take their shards now. Their threads are told so outside the gate.
+    pub(super) calls: RefCell<Vec<Call>>,
+    /// Clients whose commands stop all others, and wait for those that run.
+    pub(super) stops: StopWaits,
+}
+
+impl ThreadWaits {
+    /// Whether clients were called.
+    #[inline]
+    pub fn has_calls(&self) -> bool {
+        !self.calls.borrow().is_empty()
+    }
+
+    /// The clients that were called since the last time. Their threads are to be told.
+    pub fn take_calls(&self) -> Vec<Call> {
+        self.calls.take()
+    }
+}
+
+/// The client for which a thread takes shards, when it has been put aside before.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Waited {
+    /// How it stands in the queues of shards.
+    pub ticket: Option<Ticket>,
+    /// How often its first command has found a shard in use or reserved for another one.
+    pub rounds: u32,
+}
