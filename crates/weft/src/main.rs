@@ -41,6 +41,7 @@ fn main() -> ExitCode {
                 ExitCode::FAILURE
             }
         },
+        Some("cli") => tools::cli::run(&args),
         _ => server::run(&args),
     }
 }
