@@ -11,6 +11,7 @@ mod cases;
 #[path = "../blackbox/client.rs"]
 mod client;
 mod failures;
+mod first_word;
 mod modes;
 #[allow(dead_code, reason = "shared with the tests of the server")]
 #[path = "../blackbox/server.rs"]
