@@ -1,12 +1,14 @@
-//! Layer 7: the bench, the canned-reply server (the floor), and comparisons.
+//! Layer 7: the tools beside the server: the bench with its floor, and the client.
 //!
 //! Everything here talks to a server as any client does, over a socket, and reads what the kernel
 //! says about its process. It knows nothing of how Weft works inside and depends on none of the
-//! other layers, so that a mistake there cannot hide itself in the measurement.
+//! other layers, so that a mistake there cannot hide itself in the measurement; but for `base`,
+//! whose quoting the client shares.
 
 #![forbid(unsafe_code)]
 
 pub mod bench;
+pub mod cli;
 mod error;
 
 pub use error::Error;

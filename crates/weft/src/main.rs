@@ -6,10 +6,21 @@
 mod check;
 
 use std::ffi::OsString;
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser;
 use tools::bench::{self, BenchArgs};
+
+/// What `weft` can do, for who names something else.
+const PARTS: &str = "\
+weft server [FILE] [OPTIONS]  serves: the configuration file and the options of redis-server
+weft FILE [OPTIONS]           the same
+weft cli [OPTIONS] [COMMAND]  talks to a server
+weft bench [OPTIONS]          measures a server
+weft check rdb|aof FILE       looks through files, and repairs them
+
+weft PART --help tells more.";
 
 #[global_allocator]
 static ALLOCATOR: sys::allocator::Allocator = sys::allocator::Allocator;
@@ -41,6 +52,11 @@ fn main() -> ExitCode {
                 ExitCode::FAILURE
             }
         },
+        Some("cli") => tools::cli::run(&args),
+        Some(first) if !first.starts_with('-') && !Path::new(first).exists() => {
+            eprintln!("'{first}' is neither a part of weft nor a configuration file.\n\n{PARTS}");
+            ExitCode::FAILURE
+        }
         _ => server::run(&args),
     }
 }

@@ -81,13 +81,13 @@ impl Tls {
     }
 }
 
-fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Error> {
+pub(crate) fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Error> {
     CertificateDer::pem_file_iter(path)
         .and_then(Iterator::collect)
         .map_err(|error| Error::Tls(format!("{}: {error}", path.display())))
 }
 
-fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, Error> {
+pub(crate) fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, Error> {
     PrivateKeyDer::from_pem_file(path)
         .map_err(|error| Error::Tls(format!("{}: {error}", path.display())))
 }
@@ -103,8 +103,8 @@ fn authorities(path: &Path) -> Result<RootCertStore, Error> {
 
 /// Verifies nothing: `--insecure` says that encryption is all that is wanted.
 #[derive(Debug)]
-struct AcceptAnything {
-    provider: Arc<CryptoProvider>,
+pub(crate) struct AcceptAnything {
+    pub(crate) provider: Arc<CryptoProvider>,
 }
 
 impl ServerCertVerifier for AcceptAnything {

@@ -1,0 +1,449 @@
+//! One connection to a server: TCP or unix socket, plain or TLS, with the replies that come.
+//!
+//! Whoever waits for the server can be woken by Ctrl-C, if an [`Interrupt`] is given.
+
+use std::fmt;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::sockopt;
+use rustls::ClientConnection;
+use signal_hook::consts::SIGINT;
+use signal_hook::flag;
+use signal_hook::low_level::pipe;
+
+use super::reply::{Parser, Reply};
+use super::tls::TlsFiles;
+
+/// What one read of the socket brings at most.
+const READ_BYTES_MAX: usize = 64 * 1024;
+
+/// Idle connections are checked so often, as long commands keep them silent.
+const KEEPALIVE: Duration = Duration::from_secs(15);
+
+/// Where a server listens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// A name or address, and a port.
+    Tcp {
+        /// Name or address.
+        host: String,
+        /// Port.
+        port: u16,
+    },
+    /// A unix socket.
+    Unix(PathBuf),
+}
+
+impl Place {
+    /// As prompts have it, with brackets around IPv6.
+    pub fn prompt(&self) -> String {
+        match self {
+            Place::Tcp { host, port } if host.contains(':') => format!("[{host}]:{port}"),
+            Place::Tcp { host, port } => format!("{host}:{port}"),
+            Place::Unix(path) => format!("redis {}", path.display()),
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Tcp { host, port } => write!(f, "{host}:{port}"),
+            Place::Unix(path) => write!(f, "{}", path.display()),
+        }
+    }
+}
+
+/// Which addresses of a name are tried first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Family {
+    /// As the system orders them.
+    Any,
+    /// IPv4.
+    V4,
+    /// IPv6.
+    V6,
+}
+
+/// A server and the way to it.
+#[derive(Debug, Clone)]
+pub struct Target {
+    /// Where it listens.
+    pub place: Place,
+    /// Which of its addresses are tried first.
+    pub family: Family,
+    /// How long connecting may take.
+    pub timeout: Option<Duration>,
+    /// Set for TLS.
+    pub tls: Option<TlsFiles>,
+}
+
+/// Why a conversation cannot go on.
+#[derive(Debug)]
+pub enum Failure {
+    /// The server closed the connection.
+    Closed,
+    /// What the system says.
+    Io(io::Error),
+    /// The server's bytes are not RESP.
+    Protocol(String),
+    /// Ctrl-C.
+    Interrupted,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::Closed => f.write_str("Server closed the connection"),
+            Failure::Io(error) => f.write_str(&reason(error)),
+            Failure::Protocol(reason) => f.write_str(reason),
+            Failure::Interrupted => f.write_str("Interrupted"),
+        }
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            ErrorKind::UnexpectedEof => Failure::Closed,
+            _ => Failure::Io(error),
+        }
+    }
+}
+
+/// What the system says, without the number that the standard library adds.
+pub fn reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    let text = text.strip_prefix("failed to lookup address information: ").unwrap_or(&text);
+    text.split(" (os error").next().unwrap_or(text).to_owned()
+}
+
+/// Ctrl-C as something that waiting ends on, while it is [`Caught`]. Otherwise it ends the process
+/// with 1, whatever that is doing.
+#[derive(Debug)]
+pub struct Interrupt {
+    pipe: UnixStream,
+    ends: Arc<AtomicBool>,
+}
+
+impl Interrupt {
+    /// From now on Ctrl-C can be caught.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn watch() -> io::Result<Self> {
+        let (reader, writer) = UnixStream::pair()?;
+        reader.set_nonblocking(true)?;
+        let ends = Arc::new(AtomicBool::new(true));
+        // In this order: where one is not noticed, the next one ends the process.
+        flag::register_conditional_shutdown(SIGINT, 1, Arc::clone(&ends))?;
+        flag::register(SIGINT, Arc::clone(&ends))?;
+        pipe::register(SIGINT, writer)?;
+        Ok(Self { pipe: reader, ends })
+    }
+
+    /// Whether Ctrl-C has come since the last time.
+    pub fn take(&self) -> bool {
+        let mut bytes = [0; 64];
+        matches!((&self.pipe).read(&mut bytes), Ok(1..))
+    }
+}
+
+impl AsFd for Interrupt {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.pipe.as_fd()
+    }
+}
+
+/// Ctrl-C ends a wait, and not the process, until this is dropped.
+pub struct Caught(Rc<Interrupt>);
+
+impl Caught {
+    /// Begins to catch it.
+    pub fn begin(interrupt: Rc<Interrupt>) -> Self {
+        interrupt.take();
+        interrupt.ends.store(false, Ordering::Relaxed);
+        Self(interrupt)
+    }
+
+    /// Whether it has come since the last time.
+    pub fn take(&self) -> bool {
+        self.0.take()
+    }
+}
+
+impl Drop for Caught {
+    fn drop(&mut self) {
+        self.0.ends.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Waits until one of the descriptors can be read; says which can. A time of `None` waits forever.
+///
+/// # Errors
+/// What the system says.
+pub fn wait_readable(fds: &[BorrowedFd<'_>], time: Option<Duration>) -> io::Result<Vec<bool>> {
+    let mut polled: Vec<PollFd<'_>> =
+        fds.iter().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)).collect();
+    let time = time.and_then(|time| Timespec::try_from(time).ok());
+    match poll(&mut polled, time.as_ref()) {
+        Ok(_) => Ok(polled.iter().map(|fd| !fd.revents().is_empty()).collect()),
+        Err(error) if error == rustix::io::Errno::INTR => Ok(vec![false; fds.len()]),
+        Err(error) => Err(error.into()),
+    }
+}
+
+#[derive(Debug)]
+enum Socket {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+impl Read for Socket {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Socket::Tcp(socket) => socket.read(buffer),
+            Socket::Unix(socket) => socket.read(buffer),
+        }
+    }
+}
+
+impl Write for Socket {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Socket::Tcp(socket) => socket.write(bytes),
+            Socket::Unix(socket) => socket.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A connection.
+#[derive(Debug)]
+pub struct Connection {
+    socket: Socket,
+    tls: Option<Box<ClientConnection>>,
+    parser: Parser,
+    /// What is read into.
+    buffer: Vec<u8>,
+    interrupt: Option<Rc<Interrupt>>,
+}
+
+impl Connection {
+    /// Connects and, with TLS, completes the handshake.
+    ///
+    /// # Errors
+    /// A sentence.
+    pub fn open(target: &Target, interrupt: Option<Rc<Interrupt>>) -> Result<Self, String> {
+        let failed = |error: io::Error| {
+            format!("Could not connect to Redis at {}: {}", target.place, reason(&error))
+        };
+        let (mut socket, host) = match &target.place {
+            Place::Unix(path) => {
+                (Socket::Unix(UnixStream::connect(path).map_err(failed)?), "localhost")
+            }
+            Place::Tcp { host, port } => {
+                let socket = connect(host, *port, target).map_err(failed)?;
+                let _ = socket.set_nodelay(true);
+                keep_alive(&socket);
+                (Socket::Tcp(socket), host.as_str())
+            }
+        };
+        let mut tls = None;
+        if let Some(files) = &target.tls {
+            let failed = |reason| format!("Could not negotiate a TLS connection: {reason}");
+            let mut connection = files.connection(host).map_err(failed)?;
+            while connection.is_handshaking() {
+                let step = connection.complete_io(&mut socket);
+                step.map_err(|error| failed(reason(&error)))?;
+            }
+            connection.set_buffer_limit(None);
+            tls = Some(Box::new(connection));
+        }
+        let buffer = vec![0; READ_BYTES_MAX];
+        Ok(Self { socket, tls, parser: Parser::default(), buffer, interrupt })
+    }
+
+    /// Sends a command.
+    ///
+    /// # Errors
+    /// When the connection is gone.
+    pub fn send(&mut self, words: &[impl AsRef<[u8]>]) -> Result<(), Failure> {
+        let mut bytes = format!("*{}\r\n", words.len()).into_bytes();
+        for word in words {
+            let word = word.as_ref();
+            bytes.extend_from_slice(format!("${}\r\n", word.len()).as_bytes());
+            bytes.extend_from_slice(word);
+            bytes.extend_from_slice(b"\r\n");
+        }
+        match &mut self.tls {
+            None => self.socket.write_all(&bytes)?,
+            Some(tls) => {
+                tls.writer().write_all(&bytes)?;
+                while tls.wants_write() {
+                    tls.write_tls(&mut self.socket)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends a command and waits for its reply; pushes before it are dropped.
+    ///
+    /// # Errors
+    /// When the connection is gone.
+    pub fn ask(&mut self, words: &[impl AsRef<[u8]>]) -> Result<Reply, Failure> {
+        self.send(words)?;
+        loop {
+            match self.receive()? {
+                Reply::Push(_) => {}
+                reply => return Ok(reply),
+            }
+        }
+    }
+
+    /// Waits for the next reply.
+    ///
+    /// # Errors
+    /// When the connection is gone, or Ctrl-C came.
+    pub fn receive(&mut self) -> Result<Reply, Failure> {
+        loop {
+            if let Some(reply) = self.received()? {
+                return Ok(reply);
+            }
+            if let Some(interrupt) = &self.interrupt {
+                let ready = wait_readable(&[self.as_fd(), interrupt.as_fd()], None)?;
+                if ready[1] && interrupt.take() {
+                    return Err(Failure::Interrupted);
+                }
+                if !ready[0] {
+                    continue;
+                }
+            }
+            self.fill()?;
+        }
+    }
+
+    /// A reply that has come already.
+    ///
+    /// # Errors
+    /// When the server's bytes are not RESP.
+    pub fn received(&mut self) -> Result<Option<Reply>, Failure> {
+        self.parser.reply().map_err(Failure::Protocol)
+    }
+
+    /// Reads once from the socket.
+    ///
+    /// # Errors
+    /// `WouldBlock` if the socket does not wait, and what ends the connection.
+    pub fn fill(&mut self) -> Result<(), Failure> {
+        let buffer = &mut self.buffer;
+        let Some(tls) = &mut self.tls else {
+            let count = self.socket.read(buffer)?;
+            if count == 0 {
+                return Err(Failure::Closed);
+            }
+            self.parser.push(&buffer[..count]);
+            return Ok(());
+        };
+        let count = tls.read_tls(&mut self.socket)?;
+        let state = tls.process_new_packets();
+        state.map_err(|error| Failure::Io(io::Error::new(ErrorKind::InvalidData, error)))?;
+        loop {
+            match tls.reader().read(buffer) {
+                Ok(0) => return Err(Failure::Closed),
+                Ok(count) => self.parser.push(&buffer[..count]),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        if count == 0 { Err(Failure::Closed) } else { Ok(()) }
+    }
+
+    /// Whether reads and writes wait.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn set_nonblocking(&self, on: bool) -> io::Result<()> {
+        match &self.socket {
+            Socket::Tcp(socket) => socket.set_nonblocking(on),
+            Socket::Unix(socket) => socket.set_nonblocking(on),
+        }
+    }
+
+    /// Writes as much as the socket takes; with TLS, takes all and keeps what it does not.
+    ///
+    /// # Errors
+    /// `WouldBlock` when nothing was taken, and what ends the connection.
+    pub fn push(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let Some(tls) = &mut self.tls else { return self.socket.write(bytes) };
+        while tls.wants_write() {
+            tls.write_tls(&mut self.socket)?;
+        }
+        let count = tls.writer().write(bytes)?;
+        while tls.wants_write() {
+            match tls.write_tls(&mut self.socket) {
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(count)
+    }
+
+    /// Whether encrypted bytes wait inside for the socket.
+    pub fn holds_back(&self) -> bool {
+        self.tls.as_ref().is_some_and(|tls| tls.wants_write())
+    }
+}
+
+impl AsFd for Connection {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match &self.socket {
+            Socket::Tcp(socket) => socket.as_fd(),
+            Socket::Unix(socket) => socket.as_fd(),
+        }
+    }
+}
+
+/// Tries the addresses of a name in turn.
+fn connect(host: &str, port: u16, target: &Target) -> io::Result<TcpStream> {
+    let mut addresses: Vec<SocketAddr> = (host, port).to_socket_addrs()?.collect();
+    match target.family {
+        Family::Any => {}
+        Family::V4 => addresses.sort_by_key(|address| !address.is_ipv4()),
+        Family::V6 => addresses.sort_by_key(|address| !address.is_ipv6()),
+    }
+    let mut last = io::Error::new(ErrorKind::NotFound, "the name has no address");
+    for address in addresses {
+        let connected = match target.timeout {
+            None => TcpStream::connect(address),
+            Some(time) => TcpStream::connect_timeout(&address, time),
+        };
+        match connected {
+            Ok(socket) => return Ok(socket),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+/// A server that vanished is noticed. A system that cannot do this does without it.
+fn keep_alive(socket: &TcpStream) {
+    let _ = sockopt::set_socket_keepalive(socket, true);
+    let _ = sockopt::set_tcp_keepidle(socket, KEEPALIVE);
+    let _ = sockopt::set_tcp_keepintvl(socket, KEEPALIVE / 3);
+    let _ = sockopt::set_tcp_keepcnt(socket, 3);
+}

@@ -1,0 +1,351 @@
+//! Replies as text: for a terminal, raw, as CSV and as JSON, byte by byte as redis-cli writes them.
+
+use base::quote::push_quoted;
+
+use super::reply::Reply;
+
+/// The forms of output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Output {
+    /// With types and indexes: for people.
+    Standard,
+    /// The bytes alone: for other programs.
+    Raw,
+    /// One line of comma-separated values.
+    Csv,
+    /// JSON, with strings as they are.
+    Json,
+    /// JSON in ASCII: strings are quoted as for a terminal first.
+    QuotedJson,
+}
+
+/// A form of output and what separates its parts.
+#[derive(Debug, Clone)]
+pub struct Style {
+    /// The form.
+    pub output: Output,
+    /// Between the elements of a raw reply.
+    pub element_delimiter: Vec<u8>,
+    /// Behind each raw reply.
+    pub reply_delimiter: Vec<u8>,
+}
+
+impl Style {
+    /// The text of a reply. A verbatim one is raw and without an end, whatever the form.
+    pub fn format(&self, reply: &Reply, verbatim: bool) -> Vec<u8> {
+        let mut out = Vec::new();
+        match self.output {
+            _ if verbatim => self.raw(reply, &mut out),
+            Output::Standard => standard(reply, &mut Vec::new(), &mut out),
+            Output::Raw => {
+                self.raw(reply, &mut out);
+                out.extend_from_slice(&self.reply_delimiter);
+            }
+            Output::Csv => {
+                csv(reply, &mut out);
+                out.push(b'\n');
+            }
+            Output::Json | Output::QuotedJson => {
+                json(reply, self.output == Output::QuotedJson, &mut out);
+                out.push(b'\n');
+            }
+        }
+        out
+    }
+
+    fn raw(&self, reply: &Reply, out: &mut Vec<u8>) {
+        match reply {
+            Reply::Nil => {}
+            Reply::Error(text) => {
+                out.extend_from_slice(text);
+                out.push(b'\n');
+            }
+            Reply::Status(text)
+            | Reply::Bulk(text)
+            | Reply::Verbatim(text)
+            | Reply::Decimal(text) => out.extend_from_slice(text),
+            Reply::Bool(value) => {
+                out.extend_from_slice(if *value { b"(true)" } else { b"(false)" })
+            }
+            Reply::Int(value) => push_int(*value, out),
+            Reply::Array(items) | Reply::Set(items) | Reply::Push(items) => {
+                for (at, item) in items.iter().enumerate() {
+                    if at > 0 {
+                        out.extend_from_slice(&self.element_delimiter);
+                    }
+                    self.raw(item, out);
+                }
+            }
+            Reply::Map(items) => {
+                for (at, pair) in items.chunks_exact(2).enumerate() {
+                    if at > 0 {
+                        out.extend_from_slice(&self.element_delimiter);
+                    }
+                    self.raw(&pair[0], out);
+                    out.push(b' ');
+                    self.raw(&pair[1], out);
+                }
+            }
+        }
+    }
+}
+
+/// The text of an invalidation for a terminal; `None` when the push is something else.
+pub fn invalidation(reply: &Reply) -> Option<Vec<u8>> {
+    let Reply::Push(items) = reply else { return None };
+    let [name, Reply::Array(keys)] = items.as_slice() else { return None };
+    if name.text() != Some(b"invalidate") {
+        return None;
+    }
+    let mut out = b"-> invalidate: ".to_vec();
+    for (at, key) in keys.iter().enumerate() {
+        if at > 0 {
+            out.extend_from_slice(b", ");
+        }
+        out.push(b'\'');
+        out.extend_from_slice(key.text().unwrap_or_default());
+        out.push(b'\'');
+    }
+    out.push(b'\n');
+    Some(out)
+}
+
+fn push_int(value: i64, out: &mut Vec<u8>) {
+    out.extend_from_slice(value.to_string().as_bytes());
+}
+
+/// Writes a reply with its type. `prefix` is what the lines of an element start with below the
+/// first, which follows its index.
+fn standard(reply: &Reply, prefix: &mut Vec<u8>, out: &mut Vec<u8>) {
+    match reply {
+        Reply::Error(text) => {
+            out.extend_from_slice(b"(error) ");
+            out.extend_from_slice(text);
+        }
+        Reply::Status(text) | Reply::Verbatim(text) => out.extend_from_slice(text),
+        Reply::Int(value) => {
+            out.extend_from_slice(b"(integer) ");
+            push_int(*value, out);
+        }
+        Reply::Decimal(text) => {
+            out.extend_from_slice(b"(double) ");
+            out.extend_from_slice(text);
+        }
+        Reply::Bulk(text) => push_quoted(out, text),
+        Reply::Nil => out.extend_from_slice(b"(nil)"),
+        Reply::Bool(value) => out.extend_from_slice(if *value { b"(true)" } else { b"(false)" }),
+        Reply::Array(items) => return aggregate(items, "(empty array)", 1, b')', prefix, out),
+        Reply::Map(items) => return aggregate(items, "(empty hash)", 2, b'#', prefix, out),
+        Reply::Set(items) => return aggregate(items, "(empty set)", 1, b'~', prefix, out),
+        Reply::Push(items) => return aggregate(items, "(empty push)", 1, b')', prefix, out),
+    }
+    out.push(b'\n');
+}
+
+/// Numbered lines, one for each group of elements: one element, or a key with its value.
+fn aggregate(
+    items: &[Reply],
+    empty: &str,
+    group: usize,
+    mark: u8,
+    prefix: &mut Vec<u8>,
+    out: &mut Vec<u8>,
+) {
+    if items.is_empty() {
+        out.extend_from_slice(empty.as_bytes());
+        out.push(b'\n');
+        return;
+    }
+    let width = (items.len() / group).to_string().len();
+    let outer = prefix.len();
+    for (at, group) in items.chunks(group).enumerate() {
+        if at > 0 {
+            out.extend_from_slice(&prefix[..outer]);
+        }
+        let number = format!("{:>width$}{} ", at + 1, char::from(mark));
+        out.extend_from_slice(number.as_bytes());
+        prefix.resize(outer + width + 2, b' ');
+        standard(&group[0], prefix, out);
+        if let Some(value) = group.get(1) {
+            out.pop();
+            out.extend_from_slice(b" => ");
+            if takes_lines(value) {
+                out.push(b'\n');
+                out.extend_from_slice(prefix);
+            }
+            standard(value, prefix, out);
+        }
+        prefix.truncate(outer);
+    }
+}
+
+/// Whether a reply takes more than one line.
+fn takes_lines(reply: &Reply) -> bool {
+    match reply {
+        Reply::Map(items) => match items.as_slice() {
+            [] => false,
+            [_, value] => takes_lines(value),
+            _ => true,
+        },
+        other => match other.items() {
+            None | Some([]) => false,
+            Some([one]) => takes_lines(one),
+            Some(_) => true,
+        },
+    }
+}
+
+fn csv(reply: &Reply, out: &mut Vec<u8>) {
+    match reply {
+        Reply::Error(text) => {
+            out.extend_from_slice(b"ERROR,");
+            push_quoted(out, text);
+        }
+        Reply::Status(text) | Reply::Bulk(text) | Reply::Verbatim(text) => push_quoted(out, text),
+        Reply::Int(value) => push_int(*value, out),
+        Reply::Decimal(text) => out.extend_from_slice(text),
+        Reply::Nil => out.extend_from_slice(b"NULL"),
+        Reply::Bool(value) => out.extend_from_slice(if *value { b"true" } else { b"false" }),
+        Reply::Array(items) | Reply::Set(items) | Reply::Push(items) | Reply::Map(items) => {
+            for (at, item) in items.iter().enumerate() {
+                if at > 0 {
+                    out.push(b',');
+                }
+                csv(item, out);
+            }
+        }
+    }
+}
+
+fn json(reply: &Reply, quoted: bool, out: &mut Vec<u8>) {
+    match reply {
+        Reply::Error(text) => {
+            out.extend_from_slice(b"error:");
+            json_string(text, quoted, out);
+        }
+        Reply::Status(text) | Reply::Bulk(text) | Reply::Verbatim(text) => {
+            json_string(text, quoted, out);
+        }
+        Reply::Int(value) => push_int(*value, out),
+        Reply::Decimal(text) => out.extend_from_slice(text),
+        Reply::Nil => out.extend_from_slice(b"null"),
+        Reply::Bool(value) => out.extend_from_slice(if *value { b"true" } else { b"false" }),
+        Reply::Array(items) | Reply::Set(items) | Reply::Push(items) => {
+            out.push(b'[');
+            for (at, item) in items.iter().enumerate() {
+                if at > 0 {
+                    out.push(b',');
+                }
+                json(item, quoted, out);
+            }
+            out.push(b']');
+        }
+        Reply::Map(items) => {
+            out.push(b'{');
+            for (at, pair) in items.chunks_exact(2).enumerate() {
+                if at > 0 {
+                    out.push(b',');
+                }
+                json_key(&pair[0], quoted, out);
+                out.push(b':');
+                json(&pair[1], quoted, out);
+            }
+            out.push(b'}');
+        }
+    }
+}
+
+/// Keys of JSON are strings: others are put between quotes.
+fn json_key(key: &Reply, quoted: bool, out: &mut Vec<u8>) {
+    let is_string = key.text().is_some() && !matches!(key, Reply::Decimal(_));
+    if is_string {
+        return json(key, quoted, out);
+    }
+    out.push(b'"');
+    json(key, quoted, out);
+    out.push(b'"');
+}
+
+fn json_string(text: &[u8], quoted: bool, out: &mut Vec<u8>) {
+    if quoted {
+        let mut ascii = Vec::new();
+        push_quoted(&mut ascii, text);
+        for byte in ascii {
+            if byte == b'\\' {
+                out.push(b'\\');
+            }
+            out.push(byte);
+        }
+        return;
+    }
+    out.push(b'"');
+    for byte in text {
+        match byte {
+            b'\\' | b'"' => out.extend_from_slice(&[b'\\', *byte]),
+            b'\n' => out.extend_from_slice(b"\\n"),
+            b'\r' => out.extend_from_slice(b"\\r"),
+            b'\t' => out.extend_from_slice(b"\\t"),
+            0x0c => out.extend_from_slice(b"\\f"),
+            0x08 => out.extend_from_slice(b"\\b"),
+            0..=0x1f => out.extend_from_slice(format!("\\u{byte:04x}").as_bytes()),
+            _ => out.push(*byte),
+        }
+    }
+    out.push(b'"');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bulk(text: &str) -> Reply {
+        Reply::Bulk(text.as_bytes().to_vec())
+    }
+
+    #[track_caller]
+    fn check(reply: &Reply, output: Output, expected: &str) {
+        let delimiter = b"\n".to_vec();
+        let style =
+            Style { output, element_delimiter: delimiter.clone(), reply_delimiter: delimiter };
+        let text = style.format(reply, false);
+        assert_eq!(String::from_utf8_lossy(&text), expected, "{reply:?} as {output:?}");
+    }
+
+    #[test]
+    fn maps_nest_in_every_form() {
+        let pair = Reply::Array(vec![bulk("x"), bulk("y\n\u{e9}")]);
+        let map = Reply::Map(vec![
+            bulk("a"),
+            Reply::Int(1),
+            Reply::Int(2),
+            pair,
+            Reply::Status(b"c".to_vec()),
+            Reply::Map(vec![Reply::Decimal(b"1.5".to_vec()), Reply::Bool(true)]),
+        ]);
+        let standard = "1# \"a\" => (integer) 1\n2# (integer) 2 => \n   1) \"x\"\n   \
+            2) \"y\\n\\xc3\\xa9\"\n3# c => 1# (double) 1.5 => (true)\n";
+        check(&map, Output::Standard, standard);
+        check(&map, Output::Raw, "a 1\n2 x\ny\n\u{e9}\nc 1.5 (true)\n");
+        check(&map, Output::Csv, "\"a\",1,2,\"x\",\"y\\n\\xc3\\xa9\",\"c\",1.5,true\n");
+        let json = "{\"a\":1,\"2\":[\"x\",\"y\\n\u{e9}\"],\"c\":{\"1.5\":true}}\n";
+        check(&map, Output::Json, json);
+        let quoted = "{\"a\":1,\"2\":[\"x\",\"y\\\\n\\\\xc3\\\\xa9\"],\"c\":{\"1.5\":true}}\n";
+        check(&map, Output::QuotedJson, quoted);
+    }
+
+    #[test]
+    fn indexes_are_as_wide_as_the_last() {
+        let items: Vec<Reply> = (0..10).map(Reply::Int).collect();
+        let lines: Vec<String> =
+            (0..10).map(|i| format!("{:>2}) (integer) {i}\n", i + 1)).collect();
+        check(&Reply::Array(items), Output::Standard, &lines.concat());
+    }
+
+    #[test]
+    fn an_invalidation_names_its_keys() {
+        let keys = Reply::Array(vec![bulk("a"), bulk("b")]);
+        let push = Reply::Push(vec![bulk("invalidate"), keys]);
+        assert_eq!(invalidation(&push).as_deref(), Some(&b"-> invalidate: 'a', 'b'\n"[..]));
+        assert_eq!(invalidation(&Reply::Push(vec![bulk("message")])), None);
+    }
+}

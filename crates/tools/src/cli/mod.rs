@@ -1,0 +1,216 @@
+//! `weft cli`: a client for people and scripts, with the options and the output of redis-cli.
+//!
+//! Reading order: `options` is the command line; `reply` reads what a server sends and
+//! `format` writes it; `connection` is the socket, `session` the conversation; `repl` the
+//! loop over commands, with what `docs` and `hint` know of them; `modes` is everything that
+//! is not one command. What a script sees is compared with redis-cli byte by byte.
+
+mod connection;
+mod docs;
+mod format;
+mod hint;
+mod history;
+mod modes;
+mod options;
+mod repl;
+mod reply;
+mod session;
+mod terminal;
+mod tls;
+mod uri;
+
+use std::ffi::OsString;
+use std::io::{IsTerminal, Read};
+use std::os::unix::ffi::OsStringExt;
+use std::process::ExitCode;
+use std::rc::Rc;
+
+use clap::{CommandFactory, Parser};
+
+use self::connection::Interrupt;
+use self::options::Options;
+use self::session::{Obstacle, Protocol, Session, Terms};
+
+/// Whom the exit code tells that nobody read the output, as if SIGPIPE had ended the process.
+const OUTPUT_CLOSED_CODE: u8 = 141;
+
+/// Why the client ends early.
+#[derive(Debug)]
+pub enum End {
+    /// With a sentence, and 1.
+    Failed(String),
+    /// With a code; everything has been said.
+    Code(u8),
+    /// Nobody reads the output any more.
+    OutputClosed,
+}
+
+impl End {
+    fn failed(reason: impl Into<String>) -> End {
+        End::Failed(reason.into())
+    }
+}
+
+/// Runs the client: `args` begins with its own name.
+pub fn run(args: &[OsString]) -> ExitCode {
+    let options = match read_options(args) {
+        Ok(options) => options,
+        Err(code) => return code,
+    };
+    match start(&options) {
+        Ok(code) | Err(End::Code(code)) => ExitCode::from(code),
+        Err(End::OutputClosed) => ExitCode::from(OUTPUT_CLOSED_CODE),
+        Err(End::Failed(reason)) => {
+            eprintln!("{reason}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn read_options(args: &[OsString]) -> Result<Options, ExitCode> {
+    let options = Options::try_parse_from(args).map_err(|error| {
+        // As for redis-cli, `-h` with nothing behind it asks for help.
+        if args.last().is_some_and(|last| last == "-h") {
+            let _ = Options::command().print_help();
+            return ExitCode::SUCCESS;
+        }
+        let _ = error.print();
+        ExitCode::FAILURE
+    })?;
+    if options.help {
+        let _ = Options::command().print_help();
+        return Err(ExitCode::SUCCESS);
+    }
+    if options.version {
+        let _ = session::print(format!("weft cli {}\n", env!("CARGO_PKG_VERSION")).as_bytes());
+        return Err(ExitCode::SUCCESS);
+    }
+    Ok(options)
+}
+
+fn start(options: &Options) -> Result<u8, End> {
+    let is_terminal = std::io::stdout().is_terminal();
+    let (user, password) = options.server.credentials();
+    if password.is_some() && !options.server.no_auth_warning {
+        eprintln!(
+            "Warning: Using a password with '-a' or '-u' option on the command line interface \
+             may not be safe."
+        );
+    }
+    let password = match options.server.askpass {
+        true => Some(terminal::ask_password("Please input password: ")?),
+        false => password.or_else(|| std::env::var_os("REDISCLI_AUTH").map(OsString::into_vec)),
+    };
+    let words = options.words();
+    let json = options.shown.json || options.shown.quoted_json;
+    let terms = Terms {
+        user,
+        password,
+        protocol: match &options.server {
+            server if server.resp2 => Protocol::Two,
+            server if server.resp3 => Protocol::Three,
+            _ if json => Protocol::ThreeIfKnown,
+            _ => Protocol::Two,
+        },
+        style: options.style(is_terminal),
+        shows_pushes: options.shown.show_pushes.unwrap_or(is_terminal),
+        interactive: words.is_empty() && options.modes.eval.is_none(),
+        errors_end: options.errors_end,
+        cluster: options.cluster,
+        interval: options.interval.unwrap_or_default(),
+    };
+    let mut session = Session::new(options.server.target(), options.server.database(), terms);
+    if let Some(result) = modes::run(options, &mut session) {
+        return result.map(|()| 0);
+    }
+    if let Some(file) = &options.modes.eval {
+        let script = std::fs::read(file);
+        let script = script.map_err(|error| {
+            let reason = connection::reason(&error);
+            End::failed(format!("Can't open file '{}': {reason}", file.display()))
+        })?;
+        let command = eval_command(script, words);
+        return send_one(&mut session, &command, options.repeat);
+    }
+    if words.is_empty() {
+        return converse(&mut session);
+    }
+    if matches!(words[0].to_ascii_lowercase().as_slice(), b"help" | b"?") {
+        let _ = session.connect(true);
+        docs::print_help(&mut session, None, &words[1..])?;
+        return Ok(0);
+    }
+    let command = complete(options, words)?;
+    send_one(&mut session, &command, options.repeat)
+}
+
+/// Commands from standard input until it ends.
+fn converse(session: &mut Session) -> Result<u8, End> {
+    let watched = Interrupt::watch();
+    let interrupt =
+        watched.map_err(|error| End::failed(format!("cannot watch Ctrl-C: {error}")))?;
+    session.interrupt = Some(Rc::new(interrupt));
+    let connected = session.connect(false);
+    if std::io::stdin().is_terminal() {
+        return repl::in_terminal(session).map(|()| 0);
+    }
+    if connected == Err(Obstacle::Refused) {
+        return Ok(1);
+    }
+    repl::from_pipe(session)?;
+    Ok(u8::from(session.failed))
+}
+
+/// One command, and the messages that may follow it.
+fn send_one(session: &mut Session, command: &[Vec<u8>], repeat: i64) -> Result<u8, End> {
+    // Who cannot be reached is asked once more for the command, which says so.
+    if session.connect(true) == Err(Obstacle::Refused) {
+        return Ok(1);
+    }
+    session.issue(command, repeat)?;
+    session.follow_messages()?;
+    Ok(u8::from(session.failed))
+}
+
+/// The words of the command line as -x, -X and --quoted-input have them.
+fn complete(options: &Options, words: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, End> {
+    let mut command = words;
+    if options.quoted_input {
+        for word in &mut command {
+            let Some(unquoted) = options::unquote(word) else {
+                session::print(b"Invalid quoted string\n")?;
+                return Err(End::Code(1));
+            };
+            *word = unquoted;
+        }
+    }
+    if options.last_from_stdin {
+        command.push(read_stdin()?);
+    } else if let Some(tag) = &options.tag_from_stdin {
+        let tag = tag.clone().into_vec();
+        let Some(word) = command.iter_mut().find(|word| **word == tag) else {
+            return Err(End::failed("Using -X option but stdin tag not match."));
+        };
+        *word = read_stdin()?;
+    }
+    Ok(command)
+}
+
+fn read_stdin() -> Result<Vec<u8>, End> {
+    let mut bytes = Vec::new();
+    let read = std::io::stdin().lock().read_to_end(&mut bytes);
+    read.map_err(|error| End::failed(format!("Reading from standard input: {error}")))?;
+    Ok(bytes)
+}
+
+/// EVAL of a script with the words of the command line: keys, a comma by itself, arguments.
+fn eval_command(script: Vec<u8>, mut words: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
+    let keys = words.iter().position(|word| word == b",");
+    if let Some(comma) = keys {
+        words.remove(comma);
+    }
+    let count = keys.unwrap_or(words.len()).to_string().into_bytes();
+    let mut command = vec![b"EVAL".to_vec(), script, count];
+    command.append(&mut words);
+    command
+}

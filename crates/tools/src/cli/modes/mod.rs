@@ -1,0 +1,75 @@
+//! What `weft cli` does instead of sending one command.
+
+mod keys;
+mod latency;
+mod pipe;
+mod spectrum;
+mod stat;
+mod walk;
+
+use std::rc::Rc;
+use std::thread;
+use std::time::Duration;
+
+use super::End;
+use super::connection::{Caught, Failure, Interrupt};
+use super::options::Options;
+use super::reply::Reply;
+use super::session::{Session, print};
+
+/// Runs the mode that the options name; `None` when they name none.
+pub fn run(options: &Options, session: &mut Session) -> Option<Result<(), End>> {
+    let modes = &options.modes;
+    if let Some(seconds) = modes.intrinsic_latency {
+        return Some(latency::intrinsic(seconds));
+    }
+    let mode: fn(&Options, &mut Session) -> Result<(), End> = match modes {
+        modes if modes.latency || modes.latency_history => latency::sample,
+        modes if modes.latency_dist => spectrum::sample,
+        modes if modes.pipe => pipe::transfer,
+        modes if modes.bigkeys => keys::find_big,
+        modes if modes.memkeys || modes.memkeys_samples.is_some() => keys::find_large,
+        modes if modes.hotkeys => keys::find_hot,
+        modes if modes.stat => stat::follow,
+        modes if modes.scan => keys::list,
+        _ => return None,
+    };
+    Some(match session.connect(false) {
+        Err(_) => Err(End::Code(1)),
+        Ok(()) => mode(options, session),
+    })
+}
+
+/// From now on Ctrl-C ends the work; a second one, the process.
+fn catch_interrupt() -> Result<Caught, End> {
+    let interrupt = Interrupt::watch();
+    let failed = |error| End::failed(format!("cannot watch Ctrl-C: {error}"));
+    Ok(Caught::begin(Rc::new(interrupt.map_err(failed)?)))
+}
+
+fn lost(failure: Failure) -> End {
+    End::failed(format!("Error: {failure}"))
+}
+
+/// Asks; a terminal waits until a server that is gone is back.
+fn ask_again(session: &mut Session, words: &[&str], is_terminal: bool) -> Result<Reply, End> {
+    let mut tries = 0;
+    loop {
+        match session.ask(words) {
+            Ok(reply) => {
+                if tries > 0 {
+                    print(b"\r\x1b[0K")?;
+                }
+                return Ok(reply);
+            }
+            Err(failure) if !is_terminal => return Err(lost(failure)),
+            Err(_) => {
+                tries += 1;
+                print(format!("\r\x1b[0KReconnecting... {tries}\r").as_bytes())?;
+                if session.connect(true).is_err() {
+                    thread::sleep(Duration::from_secs(1));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,537 @@
+//! A conversation with a server: what has been agreed with it, and what a command changes in that.
+//!
+//! A connection that was lost is opened again for the next command, with the same user, database
+//! and protocol. Two things differ from redis-cli, because a command must not hit the wrong data:
+//! if the database cannot be selected, nothing is sent; and a command that is refused after the
+//! login was refused counts as failed (see [`Session::failed`]).
+
+use std::io::{self, ErrorKind, Write};
+use std::rc::Rc;
+use std::thread;
+use std::time::Duration;
+
+use super::End;
+use super::connection::{Caught, Connection, Failure, Interrupt, Place, Target};
+use super::format::{Output, Style, invalidation};
+use super::reply::Reply;
+
+/// How often a cluster may send the same command to another node.
+const REDIRECTIONS_MAX: usize = 16;
+
+/// Whether to speak RESP3.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protocol {
+    /// RESP2.
+    Two,
+    /// RESP3, and nothing else will do.
+    Three,
+    /// RESP3 if the server speaks it.
+    ThreeIfKnown,
+}
+
+/// What stays the same during a conversation.
+#[derive(Debug)]
+pub struct Terms {
+    /// The user.
+    pub user: Option<Vec<u8>>,
+    /// The password.
+    pub password: Option<Vec<u8>>,
+    /// The protocol.
+    pub protocol: Protocol,
+    /// How replies are shown.
+    pub style: Style,
+    /// Whether pushes are shown.
+    pub shows_pushes: bool,
+    /// Whether commands come one after another, so that a lost connection is no end.
+    pub interactive: bool,
+    /// Whether an error ends it all.
+    pub errors_end: bool,
+    /// Whether MOVED and ASK are followed.
+    pub cluster: bool,
+    /// The pause after each command.
+    pub interval: Duration,
+}
+
+/// Why a connection cannot be used as it was meant to be. What happened has been said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Obstacle {
+    /// There is none.
+    Unreachable,
+    /// The password is wrong.
+    Login,
+    /// The server refuses the database or the protocol.
+    Refused,
+}
+
+/// A command's part of the conversation.
+enum Turn {
+    /// It was answered.
+    Answered,
+    /// The node of a cluster sends it elsewhere.
+    Redirected(Place, bool),
+}
+
+/// The conversation.
+#[derive(Debug)]
+pub struct Session {
+    /// What stays the same.
+    pub terms: Terms,
+    /// Where the server is.
+    pub target: Target,
+    /// The connection, unless it is lost.
+    pub connection: Option<Connection>,
+    /// What Ctrl-C wakes.
+    pub interrupt: Option<Rc<Interrupt>>,
+    /// The database that is wanted.
+    db_wanted: i64,
+    /// The database that is selected.
+    db: i64,
+    db_before_multi: i64,
+    in_multi: bool,
+    resp3: bool,
+    /// Whether messages come.
+    pub subscribed: bool,
+    shuts_down: bool,
+    login_refused: bool,
+    /// Whether the last command did not reach the server as it was meant to.
+    pub failed: bool,
+}
+
+impl Session {
+    /// A conversation that has not begun.
+    pub fn new(target: Target, db: i64, terms: Terms) -> Self {
+        Self {
+            terms,
+            target,
+            connection: None,
+            interrupt: None,
+            db_wanted: db,
+            db: 0,
+            db_before_multi: 0,
+            in_multi: false,
+            resp3: false,
+            subscribed: false,
+            shuts_down: false,
+            login_refused: false,
+            failed: false,
+        }
+    }
+
+    /// What a terminal shows before each command.
+    pub fn prompt(&self) -> String {
+        if self.connection.is_none() {
+            return "not connected> ".into();
+        }
+        let mut prompt = self.target.place.prompt();
+        if self.db != 0 {
+            prompt.push_str(&format!("[{}]", self.db));
+        }
+        if self.in_multi {
+            prompt.push_str("(TX)");
+        }
+        if self.subscribed {
+            prompt.push_str("(subscribed mode)");
+        }
+        prompt + "> "
+    }
+
+    /// Whether a request beside the user's has no effect on those.
+    pub fn is_plain(&self) -> bool {
+        self.connection.is_some() && !self.in_multi && !self.subscribed && !self.login_refused
+    }
+
+    /// Opens the connection anew.
+    ///
+    /// # Errors
+    /// What is in the way, which has been said unless the server could not be reached and
+    /// `quiet` is set.
+    pub fn connect(&mut self, quiet: bool) -> Result<(), Obstacle> {
+        self.connection = None;
+        (self.db, self.in_multi, self.subscribed, self.resp3) = (0, false, false, false);
+        self.login_refused = false;
+        match Connection::open(&self.target, self.interrupt.clone()) {
+            Ok(connection) => self.connection = Some(connection),
+            Err(error) => {
+                if !quiet {
+                    eprintln!("{error}");
+                }
+                return Err(Obstacle::Unreachable);
+            }
+        }
+        self.log_in()?;
+        self.select()?;
+        self.switch_protocol()
+    }
+
+    /// Asks what the conversation itself needs; says it when the connection is lost.
+    fn arrange(&mut self, words: &[&[u8]]) -> Result<Reply, Obstacle> {
+        let Some(connection) = &mut self.connection else { return Err(Obstacle::Unreachable) };
+        connection.ask(words).map_err(|failure| {
+            eprintln!("Error: {failure}");
+            self.connection = None;
+            Obstacle::Refused
+        })
+    }
+
+    fn log_in(&mut self) -> Result<(), Obstacle> {
+        let Some(password) = self.terms.password.clone() else { return Ok(()) };
+        let user = self.terms.user.clone();
+        let mut words: Vec<&[u8]> = vec![b"AUTH"];
+        words.extend(user.as_deref());
+        words.push(&password);
+        if let Reply::Error(error) = self.arrange(&words)? {
+            eprintln!("AUTH failed: {}", String::from_utf8_lossy(&error));
+            self.login_refused = true;
+            return Err(Obstacle::Login);
+        }
+        Ok(())
+    }
+
+    fn select(&mut self) -> Result<(), Obstacle> {
+        let wanted = self.db_wanted;
+        if wanted == self.db {
+            return Ok(());
+        }
+        if let Reply::Error(error) = self.arrange(&[b"SELECT", wanted.to_string().as_bytes()])? {
+            eprintln!("SELECT {wanted} failed: {}", String::from_utf8_lossy(&error));
+            return Err(Obstacle::Refused);
+        }
+        self.db = wanted;
+        Ok(())
+    }
+
+    fn switch_protocol(&mut self) -> Result<(), Obstacle> {
+        if self.terms.protocol == Protocol::Two {
+            return Ok(());
+        }
+        if let Reply::Error(error) = self.arrange(&[b"HELLO", b"3"])? {
+            eprintln!("HELLO 3 failed: {}", String::from_utf8_lossy(&error));
+            return match self.terms.protocol {
+                Protocol::Three => Err(Obstacle::Refused),
+                _ => Ok(()),
+            };
+        }
+        self.resp3 = true;
+        Ok(())
+    }
+
+    /// Asks something whose answer nobody is shown.
+    ///
+    /// # Errors
+    /// The connection is lost.
+    pub fn ask(&mut self, words: &[impl AsRef<[u8]>]) -> Result<Reply, Failure> {
+        self.connection.as_mut().ok_or(Failure::Closed)?.ask(words)
+    }
+
+    /// Sends a command as often as asked and shows the replies.
+    ///
+    /// # Errors
+    /// When that is the end of it all; [`failed`](Self::failed) tells of lesser failures.
+    pub fn issue(&mut self, words: &[Vec<u8>], repeat: i64) -> Result<(), End> {
+        self.failed = true;
+        let mut asking = false;
+        for _ in 0..REDIRECTIONS_MAX {
+            if self.connection.is_none() {
+                match self.connect(false) {
+                    Ok(()) | Err(Obstacle::Login) => {}
+                    Err(_) => return Ok(()),
+                }
+            }
+            if asking {
+                let Ok(reply) = self.arrange(&[b"ASKING"]) else { return Ok(()) };
+                if let Reply::Error(error) = reply {
+                    eprintln!("ASKING failed: {}", String::from_utf8_lossy(&error));
+                    return Ok(());
+                }
+            }
+            match self.issue_here(words, repeat) {
+                Ok(Turn::Answered) => return Ok(()),
+                Ok(Turn::Redirected(place, asks)) => {
+                    (self.target.place, asking) = (place, asks);
+                    self.connection = None;
+                }
+                Err(Trouble::End(end)) => return Err(end),
+                Err(Trouble::Failure(failure)) => return self.lose(failure),
+            }
+        }
+        Err(End::failed("Error: the cluster keeps sending the command elsewhere"))
+    }
+
+    /// The connection is lost: the end, or a reason to open it again.
+    fn lose(&mut self, failure: Failure) -> Result<(), End> {
+        self.connection = None;
+        match failure {
+            Failure::Interrupted => return Err(End::Code(1)),
+            Failure::Closed | Failure::Io(_) if self.shuts_down => {
+                (self.shuts_down, self.failed) = (false, false);
+                return Ok(());
+            }
+            failure if !self.terms.interactive => {
+                return Err(End::failed(format!("Error: {failure}")));
+            }
+            _ => {}
+        }
+        eprintln!("Error: {failure}");
+        self.subscribed = false;
+        Ok(())
+    }
+
+    fn issue_here(&mut self, words: &[Vec<u8>], repeat: i64) -> Result<Turn, Trouble> {
+        let name = lower(words.first());
+        self.shuts_down |= name == "shutdown";
+        let mut left = repeat;
+        while left != 0 {
+            left = left.saturating_sub(i64::from(left > 0));
+            self.connection.as_mut().ok_or(Failure::Closed)?.send(words)?;
+            if name == "monitor" {
+                self.follow_requests()?;
+                self.failed = false;
+                return Ok(Turn::Answered);
+            }
+            let (reply, redirection) = self.take_answer(words, &name)?;
+            if let Some((place, asks)) = redirection {
+                return Ok(Turn::Redirected(place, asks));
+            }
+            self.failed = self.login_refused && reply.is_error();
+            self.notice(words, &name, &reply);
+            if !self.terms.interval.is_zero() {
+                thread::sleep(self.terms.interval);
+            }
+        }
+        self.failed &= repeat != 0;
+        Ok(Turn::Answered)
+    }
+
+    /// Shows what MONITOR sends until Ctrl-C comes.
+    fn follow_requests(&mut self) -> Result<(), Trouble> {
+        let _caught = self.interrupt.clone().map(Caught::begin);
+        loop {
+            match self.receive(true) {
+                Ok(reply) => {
+                    self.show(&reply, false)?;
+                    if reply.is_error() {
+                        return Ok(());
+                    }
+                }
+                Err(Trouble::Failure(Failure::Interrupted)) => {
+                    let _ = self.connect(false);
+                    return Ok(());
+                }
+                Err(trouble) => return Err(trouble),
+            }
+        }
+    }
+
+    /// Shows the answers of one command: one reply, or a confirmation for each channel.
+    fn take_answer(
+        &mut self,
+        words: &[Vec<u8>],
+        name: &str,
+    ) -> Result<(Reply, Option<(Place, bool)>), Trouble> {
+        let verbatim = is_verbatim(words, name);
+        let subscribes = matches!(name, "subscribe" | "psubscribe" | "ssubscribe");
+        let confirmed =
+            subscribes || matches!(name, "unsubscribe" | "punsubscribe" | "sunsubscribe");
+        let mut due = if confirmed { words.len().saturating_sub(1).max(1) } else { 0 };
+        loop {
+            let pushes_answer = due > 0 || self.subscribed;
+            let reply = self.receive(pushes_answer)?;
+            if let Some(redirection) = self.redirection(&reply) {
+                return Ok((reply, Some(redirection)));
+            }
+            if self.terms.errors_end
+                && !self.terms.interactive
+                && let Reply::Error(text) = &reply
+            {
+                return Err(End::failed(String::from_utf8_lossy(text).into_owned()).into());
+            }
+            self.show(&reply, verbatim)?;
+            if pushes_answer && let Some(kind) = self.message_kind(&reply) {
+                if due == 0 || !kind.eq_ignore_ascii_case(name.as_bytes()) {
+                    continue;
+                }
+                self.subscribed |= subscribes;
+                due -= 1;
+                if due > 0 {
+                    continue;
+                }
+            } else if pushes_answer && matches!(reply, Reply::Push(_)) {
+                continue;
+            }
+            return Ok((reply, None));
+        }
+    }
+
+    /// The first word of a message or of a confirmation.
+    fn message_kind<'a>(&self, reply: &'a Reply) -> Option<&'a [u8]> {
+        let items = match reply {
+            Reply::Push(items) if self.resp3 => items,
+            Reply::Array(items) if !self.resp3 => items,
+            _ => return None,
+        };
+        let kind = items.first().filter(|_| items.len() >= 3)?.text()?;
+        (kind.ends_with(b"message") || kind.ends_with(b"subscribe")).then_some(kind)
+    }
+
+    /// Where a node of a cluster sends the command, and whether it says ASK.
+    fn redirection(&self, reply: &Reply) -> Option<(Place, bool)> {
+        let Reply::Error(text) = reply else { return None };
+        let text = std::str::from_utf8(text).ok().filter(|_| self.terms.cluster)?;
+        let mut words = text.split(' ');
+        let asks = match words.next()? {
+            "MOVED" => false,
+            "ASK" => true,
+            _ => return None,
+        };
+        let (slot, address) = (words.next()?, words.next()?);
+        let (host, port) = address.rsplit_once(':')?;
+        let port = port.parse().ok()?;
+        let host = match &self.target.place {
+            // A node that does not know its own name leaves it out.
+            Place::Tcp { host: this, .. } if host.is_empty() => this.clone(),
+            _ => host.to_owned(),
+        };
+        if self.terms.interactive {
+            println!("-> Redirected to slot [{slot}] located at {host}:{port}");
+        }
+        Some((Place::Tcp { host, port }, asks))
+    }
+
+    /// The next reply. Pushes are shown or dropped on the way, unless they are the answer.
+    fn receive(&mut self, pushes_answer: bool) -> Result<Reply, Trouble> {
+        loop {
+            let reply = self.connection.as_mut().ok_or(Failure::Closed)?.receive()?;
+            if pushes_answer || !matches!(reply, Reply::Push(_)) {
+                return Ok(reply);
+            }
+            if self.terms.shows_pushes {
+                let standard = self.terms.style.output == Output::Standard;
+                match invalidation(&reply).filter(|_| standard) {
+                    Some(text) => print(&text)?,
+                    None => self.show(&reply, false)?,
+                }
+            }
+        }
+    }
+
+    fn show(&self, reply: &Reply, verbatim: bool) -> Result<(), End> {
+        print(&self.terms.style.format(reply, verbatim))
+    }
+
+    /// Shows messages until something comes from standard input; without one, forever.
+    ///
+    /// # Errors
+    /// When that is the end of it all.
+    pub fn follow_messages(&mut self) -> Result<(), End> {
+        while self.subscribed {
+            let received = match &mut self.connection {
+                None => Err(Failure::Closed),
+                Some(connection) => connection.receive(),
+            };
+            match received {
+                Ok(reply) => self.show(&reply, false)?,
+                Err(failure) => return Err(End::failed(format!("Error: {failure}"))),
+            }
+        }
+        Ok(())
+    }
+
+    /// Shows the messages that have come already.
+    ///
+    /// # Errors
+    /// When that is the end of it all.
+    pub fn show_received(&mut self) -> Result<(), End> {
+        let Some(connection) = &mut self.connection else { return Ok(()) };
+        match connection.received() {
+            Ok(None) => Ok(()),
+            Ok(Some(reply)) => {
+                self.show(&reply, false)?;
+                self.show_received()
+            }
+            Err(failure) => Err(End::failed(format!("Error: {failure}"))),
+        }
+    }
+
+    /// What a command changes in the conversation.
+    fn notice(&mut self, words: &[Vec<u8>], name: &str, reply: &Reply) {
+        let refused = reply.is_error();
+        match (name, words.len()) {
+            ("select", 2) if !refused => {
+                let db = std::str::from_utf8(&words[1]).ok().and_then(|db| db.parse().ok());
+                self.db = db.unwrap_or(0);
+                self.db_wanted = self.db;
+            }
+            ("auth", 2 | 3) => {
+                self.login_refused &= refused;
+                let _ = self.select();
+            }
+            ("multi", 1) if !refused => (self.in_multi, self.db_before_multi) = (true, self.db),
+            ("exec", 1) if self.in_multi => {
+                self.in_multi = false;
+                if refused || *reply == Reply::Nil {
+                    (self.db, self.db_wanted) = (self.db_before_multi, self.db_before_multi);
+                }
+            }
+            ("discard", 1) if !refused => {
+                self.in_multi = false;
+                (self.db, self.db_wanted) = (self.db_before_multi, self.db_before_multi);
+            }
+            ("reset", 1) if !refused => {
+                (self.in_multi, self.resp3, self.subscribed) = (false, false, false);
+                (self.db, self.db_wanted) = (0, 0);
+            }
+            ("hello", _) if matches!(reply, Reply::Map(_)) => self.resp3 = true,
+            ("hello", _) if matches!(reply, Reply::Array(_)) => self.resp3 = false,
+            _ => {}
+        }
+    }
+}
+
+/// What stops a command.
+enum Trouble {
+    Failure(Failure),
+    End(End),
+}
+
+impl From<Failure> for Trouble {
+    fn from(failure: Failure) -> Self {
+        Trouble::Failure(failure)
+    }
+}
+
+impl From<End> for Trouble {
+    fn from(end: End) -> Self {
+        Trouble::End(end)
+    }
+}
+
+/// Writes to standard output, at once.
+///
+/// # Errors
+/// When nobody reads it any more.
+pub fn print(bytes: &[u8]) -> Result<(), End> {
+    let mut out = io::stdout().lock();
+    out.write_all(bytes).and_then(|()| out.flush()).map_err(|error| match error.kind() {
+        ErrorKind::BrokenPipe => End::OutputClosed,
+        _ => End::failed(format!("cannot write the output: {error}")),
+    })
+}
+
+fn lower(word: Option<&Vec<u8>>) -> String {
+    word.map(|word| String::from_utf8_lossy(word).to_ascii_lowercase()).unwrap_or_default()
+}
+
+/// Whether the reply is a text for people, which is shown as it is in every form of output.
+fn is_verbatim(words: &[Vec<u8>], name: &str) -> bool {
+    let second = lower(words.get(1));
+    matches!(
+        (name, second.as_str(), words.len()),
+        ("info" | "lolwut", ..)
+            | ("debug", "htstats" | "htstats-key" | "client-eviction", _)
+            | ("memory", "malloc-stats" | "doctor", _)
+            | ("cluster", "nodes" | "info", 2)
+            | ("client", "list" | "info", _)
+            | ("latency", "graph", 3)
+            | ("latency", "doctor", 2)
+    )
+}

@@ -1,0 +1,59 @@
+//! The terminal while nobody edits a line: passwords without echo, single keys.
+
+use std::io::{self, BufRead, IsTerminal, Write};
+
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+
+use super::End;
+
+/// The terminal of standard input in another mode; ends with the value.
+pub struct Mode {
+    before: Termios,
+}
+
+impl Mode {
+    /// Keys arrive at once and are not shown. `None` when standard input is no terminal.
+    pub fn single_keys() -> Option<Mode> {
+        Mode::without(LocalModes::ICANON | LocalModes::ECHO)
+    }
+
+    fn without(modes: LocalModes) -> Option<Mode> {
+        let stdin = io::stdin();
+        let before = stdin.is_terminal().then(|| tcgetattr(&stdin).ok()).flatten()?;
+        let mut changed = before.clone();
+        changed.local_modes.remove(modes);
+        tcsetattr(&stdin, OptionalActions::Now, &changed).ok()?;
+        Some(Mode { before })
+    }
+}
+
+impl Drop for Mode {
+    fn drop(&mut self) {
+        let _ = tcsetattr(io::stdin(), OptionalActions::Now, &self.before);
+    }
+}
+
+/// Asks for a password; a terminal does not show it.
+///
+/// # Errors
+/// When there is none.
+pub fn ask_password(question: &str) -> Result<Vec<u8>, End> {
+    let hidden = Mode::without(LocalModes::ECHO);
+    if hidden.is_some() {
+        eprint!("{question}");
+        let _ = io::stderr().flush();
+    }
+    let mut line = Vec::new();
+    let read = io::stdin().lock().read_until(b'\n', &mut line);
+    if hidden.is_some() {
+        eprintln!();
+    }
+    match read {
+        Ok(1..) => {}
+        _ => return Err(End::failed("no password was given")),
+    }
+    while line.last().is_some_and(|byte| matches!(byte, b'\n' | b'\r')) {
+        line.pop();
+    }
+    Ok(line)
+}

@@ -1,0 +1,61 @@
+//! `weft cli` from outside: what scripts and people see of it.
+//!
+//! `cases.txt` holds command lines with what they print, which is compared with redis-cli where it
+//! is at hand. What takes time, fails or draws on a terminal has tests of its own.
+#![forbid(unsafe_code)]
+// A panic with a reason is how a test fails.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod cases;
+#[allow(dead_code, reason = "shared with the tests of the server")]
+#[path = "../blackbox/client.rs"]
+mod client;
+mod failures;
+mod first_word;
+mod modes;
+#[allow(dead_code, reason = "shared with the tests of the server")]
+#[path = "../blackbox/server.rs"]
+mod server;
+mod terminal;
+mod tls;
+
+use client::Client;
+use server::Server;
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+/// Runs a program with some input until it ends.
+fn run(command: &mut Command, input: &[u8]) -> Output {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let input = input.to_vec();
+    let writer = std::thread::spawn(move || {
+        // A program that needs no input ends before it has read any.
+        let _ = stdin.write_all(&input);
+    });
+    let output = child.wait_with_output().unwrap();
+    writer.join().unwrap();
+    output
+}
+
+/// `weft cli` in a folder that is its home, too.
+fn cli(folder: &Path) -> Command {
+    let mut command = server::weft();
+    command.arg("cli").current_dir(folder).env("HOME", folder).env_remove("REDISCLI_AUTH");
+    command
+}
+
+/// What `weft cli` prints with these arguments and this input, and its exit code.
+fn ask(server: &Server, args: &[&str], input: &str) -> (String, String, Option<i32>) {
+    let mut command = cli(server.folder().path());
+    command.args(["-p", &server.port.to_string()]).args(args);
+    texts(&run(&mut command, input.as_bytes()))
+}
+
+fn texts(output: &Output) -> (String, String, Option<i32>) {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (text(&output.stdout), text(&output.stderr), output.status.code())
+}

@@ -1,0 +1,140 @@
+//! TLS: whom the client trusts and who it is, and what it says when that fails.
+
+use std::fs;
+use std::path::Path;
+
+use rcgen::{BasicConstraints, CertificateParams, CertifiedKey, IsCa, KeyPair};
+use rcgen::{DnType, generate_simple_self_signed};
+
+use crate::{Server, ask, cli, run, texts};
+
+/// A server with a certificate for `localhost` that an authority of the test has signed. The same
+/// authority signs the certificate of its clients.
+fn start(auth_clients: &str) -> Server {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let key = KeyPair::generate().unwrap();
+    let mut params = CertificateParams::new(Vec::<String>::new()).unwrap();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    params.distinguished_name.push(DnType::CommonName, "authority");
+    let authority = params.self_signed(&key).unwrap();
+    fs::write(path("ca.pem"), authority.pem()).unwrap();
+    for (name, host) in [("server", "localhost"), ("client", "client")] {
+        let own = KeyPair::generate().unwrap();
+        let params = CertificateParams::new(vec![host.to_owned()]).unwrap();
+        let signed = params.signed_by(&own, &authority, &key).unwrap();
+        fs::write(path(&format!("{name}.pem")), signed.pem()).unwrap();
+        fs::write(path(&format!("{name}.key")), own.serialize_pem()).unwrap();
+    }
+    let CertifiedKey { cert, .. } = generate_simple_self_signed(vec!["localhost".into()]).unwrap();
+    fs::write(path("other.pem"), cert.pem()).unwrap();
+    fs::create_dir(path("authorities")).unwrap();
+    fs::write(path("authorities/readme"), "no certificate").unwrap();
+    fs::write(path("authorities/ca.pem"), authority.pem()).unwrap();
+    fs::create_dir(path("empty")).unwrap();
+    let options = [
+        ["--tls-port", "0"],
+        ["--tls-cert-file", "server.pem"],
+        ["--tls-key-file", "server.key"],
+        ["--tls-ca-cert-file", "ca.pem"],
+        ["--tls-auth-clients", auth_clients],
+        ["--io-threads", "1"],
+    ];
+    let tls_port = crate::server::free_port().to_string();
+    let mut options = options.concat();
+    options[1] = &tls_port;
+    let server = Server::start_in(folder, &options, crate::server::READY, |command| command);
+    fs::write(server.path("port"), tls_port).unwrap();
+    server
+}
+
+/// The answer to PING with these options.
+fn ping(server: &Server, options: &str) -> (String, String, Option<i32>) {
+    let port = fs::read_to_string(server.path("port")).unwrap();
+    let mut command = cli(server.folder().path());
+    command.args(["-h", "localhost", "-p", &port]).args(options.split(' ')).arg("ping");
+    texts(&run(&mut command, b""))
+}
+
+#[track_caller]
+fn is_refused(server: &Server, options: &str, expected: &str) {
+    let (out, errors, code) = ping(server, options);
+    assert_eq!((out.as_str(), code), ("", Some(1)), "{options}: {errors}");
+    assert!(errors.contains(expected), "{options}: {errors}");
+    assert_eq!(errors.lines().count(), 1, "{options}: {errors}");
+}
+
+#[test]
+fn a_trusted_server_answers() {
+    let server = start("no");
+    for options in [
+        "--tls --cacert ca.pem",
+        "--tls --cacertdir authorities",
+        "--tls --insecure",
+        "-h 127.0.0.1 --sni localhost --tls --cacert ca.pem",
+        "--tls --cacert ca.pem --tls-ciphersuites TLS_AES_128_GCM_SHA256",
+        "--tls --cacert ca.pem --tls-ciphers ECDHE-ECDSA-AES256-GCM-SHA384",
+    ] {
+        let expected = ("PONG\n".to_owned(), String::new(), Some(0));
+        assert_eq!(ping(&server, options), expected, "{options}");
+    }
+    let port = fs::read_to_string(server.path("port")).unwrap();
+    let uri = format!("rediss://localhost:{port}");
+    let mut command = cli(server.folder().path());
+    let output = run(command.args(["-u", &uri, "--cacert", "ca.pem", "--scan"]), b"");
+    assert_eq!(texts(&output), (String::new(), String::new(), Some(0)));
+}
+
+#[test]
+fn a_server_that_cannot_be_trusted_is_refused() {
+    let server = start("no");
+    let begin = "Could not negotiate a TLS connection: ";
+    is_refused(&server, "--tls --cacert other.pem", begin);
+    is_refused(&server, "--tls --cacert other.pem", "UnknownIssuer");
+    is_refused(&server, "--tls --cacert ca.pem --sni elsewhere", "not valid for name");
+    is_refused(&server, "--tls --cacert none.pem", "none.pem");
+    is_refused(&server, "--tls --cacert server.key", "no certificate");
+    is_refused(&server, "--tls --cacertdir empty", "no certificate");
+    is_refused(&server, "--tls --cacertdir none", "No such file");
+    is_refused(&server, "--tls --cacert ca.pem --sni a..b", "no name of a server");
+    is_refused(&server, "--tls --cacert ca.pem --tls-ciphers RC4", "none of the ciphers");
+    let words = ["-h", "localhost", "--tls", "--insecure", "ping"];
+    let (_, errors, code) = ask(&server, &words, "");
+    assert!(errors.starts_with(begin), "{errors}");
+    assert_eq!(code, Some(1), "no TLS there: {errors}");
+}
+
+#[test]
+fn a_client_shows_who_it_is() {
+    let server = start("yes");
+    let own = "--tls --cacert ca.pem --cert client.pem --key client.key";
+    assert_eq!(ping(&server, own), ("PONG\n".into(), String::new(), Some(0)));
+    let (out, errors, code) = ping(&server, "--tls --cacert ca.pem");
+    assert_eq!((out.as_str(), code), ("", Some(1)));
+    assert!(errors.starts_with("Error: "), "{errors}");
+    is_refused(&server, "--tls --cacert ca.pem --cert ca.pem --key client.key", "certificate");
+}
+
+#[test]
+fn a_long_transfer_passes_through_tls() {
+    let server = start("no");
+    let value = "x".repeat(100_000);
+    let mut input = Vec::new();
+    for number in 0..50 {
+        input.extend(format!("SET k{number} {value}\r\nGET k{number}\r\n").into_bytes());
+    }
+    let port = fs::read_to_string(server.path("port")).unwrap();
+    let folder: &Path = server.folder().path();
+    let options = ["-h", "localhost", "--tls", "--cacert", "ca.pem", "-p", &port, "--pipe"];
+    // Inline requests are short, these are not.
+    let input = encode(&input);
+    let (out, errors, code) = texts(&run(cli(folder).args(options), &input));
+    assert!(out.ends_with("errors: 0, replies: 100\n"), "{out}{errors}");
+    assert_eq!(code, Some(0));
+}
+
+/// Lines of words as requests.
+fn encode(lines: &[u8]) -> Vec<u8> {
+    let lines = std::str::from_utf8(lines).unwrap().lines();
+    lines.flat_map(crate::client::request).collect()
+}
