@@ -1,6 +1,7 @@
-//! Layer 7: the bench, the canned-reply server (the floor), and comparisons.
+//! Layer 7: the bench, the canned-reply server (the floor), comparisons, and what a host should be
+//! set to.
 //!
-//! Everything here talks to a server as any client does, over a socket, and reads what the kernel
+//! The bench talks to a server as any client does, over a socket, and reads what the kernel
 //! says about its process. It knows nothing of how Weft works inside and depends on none of the
 //! other layers, so that a mistake there cannot hide itself in the measurement.
 
@@ -8,5 +9,6 @@
 
 pub mod bench;
 mod error;
+pub mod tune;
 
 pub use error::Error;
