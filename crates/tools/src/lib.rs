@@ -1,6 +1,7 @@
-//! Layer 7: the tools beside the server: the bench with its floor, and the client.
+//! Layer 7: the tools beside the server: the bench with its floor, the client, and what a host
+//! should be set to.
 //!
-//! Everything here talks to a server as any client does, over a socket, and reads what the kernel
+//! The bench talks to a server as any client does, over a socket, and reads what the kernel
 //! says about its process. It knows nothing of how Weft works inside and depends on none of the
 //! other layers, so that a mistake there cannot hide itself in the measurement; but for `base`,
 //! whose quoting the client shares.
@@ -10,5 +11,6 @@
 pub mod bench;
 pub mod cli;
 mod error;
+pub mod tune;
 
 pub use error::Error;

@@ -10,7 +10,9 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser;
+use node::config::{IoThreads, Machine};
 use tools::bench::{self, BenchArgs};
+use tools::tune::{self, TuneArgs};
 
 /// What `weft` can do, for who names something else.
 const PARTS: &str = "\
@@ -33,12 +35,37 @@ struct Bench {
     args: BenchArgs,
 }
 
+/// Looks at the settings of the host.
+#[derive(Parser)]
+#[command(name = "weft tune", bin_name = "weft tune")]
+struct Tune {
+    #[command(flatten)]
+    args: TuneArgs,
+}
+
+/// What `weft tune` has to know of the server.
+const SERVER: tune::Server = tune::Server {
+    threads: |processors| IoThreads::Auto.threads(processors),
+    config: |tune::Machine { processors, memory_bytes }| {
+        let config = Machine { processors, memory_bytes }.config();
+        config.map_err(|error| error.to_string())
+    },
+};
+
 fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().skip(1).collect();
     match args.first().and_then(|first| first.to_str()) {
         Some("server") => server::run(&args[1..]),
         Some("bench") => match bench::run(Bench::parse_from(&args).args) {
             Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("{error}");
+                ExitCode::FAILURE
+            }
+        },
+        Some("tune") => match tune::run(&Tune::parse_from(&args).args, SERVER) {
+            Ok(true) => ExitCode::SUCCESS,
+            Ok(false) => ExitCode::FAILURE,
             Err(error) => {
                 eprintln!("{error}");
                 ExitCode::FAILURE

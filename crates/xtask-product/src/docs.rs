@@ -1,14 +1,17 @@
 //! `cargo xtask docs`: the documents that are derived from tables in the source.
 //!
-//! `docs/commands.md` comes from the rows of all commands, `weft.conf` from those of the
-//! configuration. Nobody edits them: tidy refuses a committed one that is not what the tables give,
-//! as `--check` does. Rustdoc's pages are another matter, and cargo's.
+//! `docs/commands.md` comes from the rows of all commands, `docs/configuration.md`, `weft.conf` and
+//! `deploy/weft.conf` from those of the configuration. Nobody edits them: tidy refuses a committed
+//! one that is not what the tables give, as `--check` does. Rustdoc's pages are another matter, and
+//! cargo's.
 
 use std::path::Path;
 
+use node::config::Machine;
 use xtask::Failure;
 
 mod commands;
+mod configuration;
 
 /// One generated file.
 pub struct Document {
@@ -21,8 +24,22 @@ pub struct Document {
 /// Every generated file.
 pub const DOCUMENTS: &[Document] = &[
     Document { path: "docs/commands.md", text: || commands::page(node::table()) },
+    Document { path: "docs/configuration.md", text: configuration::page },
     Document { path: "weft.conf", text: node::config::sample },
+    Document { path: "deploy/weft.conf", text: deployed },
 ];
+
+/// The machine that `deploy/terraform` asks for: c6i.4xlarge.
+const DEPLOYED: Machine = Machine { processors: 16, memory_bytes: 32 << 30 };
+
+fn deployed() -> String {
+    let text = "# Made by `cargo xtask docs` for a machine of the size of c6i.4xlarge. `weft tune \
+                --config`\n# prints such a file for the machine that it runs on.\n#\n";
+    match DEPLOYED.config() {
+        Ok(config) => format!("{text}{config}"),
+        Err(error) => error.to_string(),
+    }
+}
 
 /// How to run docs.
 #[derive(clap::Args)]

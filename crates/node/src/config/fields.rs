@@ -80,6 +80,18 @@ pub enum IoThreads {
     Count(u16),
 }
 
+impl IoThreads {
+    /// How many threads that is for a process that may use so many processors: `auto` takes one
+    /// for each, and one more for the main thread's own work.
+    pub fn threads(self, processors: usize) -> usize {
+        match (self, processors) {
+            (Self::Count(count), _) => usize::from(count),
+            (Self::Auto, 0 | 1) => 1,
+            (Self::Auto, _) => processors.saturating_add(1).min(super::IO_THREADS_MAX.into()),
+        }
+    }
+}
+
 /// How much unsent output one client may have. 0 means no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutputLimit {

@@ -28,12 +28,17 @@ const HEADINGS: &[(&str, &str)] = &[
     ("dir", "Process"),
 ];
 
+/// The heading of the part of the table that a parameter opens.
+pub fn heading(name: &str) -> Option<&'static str> {
+    HEADINGS.iter().find(|(first, _)| *first == name).map(|(_, heading)| *heading)
+}
+
 /// The text of a configuration file that sets every parameter to its default.
 pub fn sample() -> String {
     let config = Config::default();
     let mut text = INTRODUCTION.to_owned();
     for row in PARAMETERS {
-        if let Some((_, heading)) = HEADINGS.iter().find(|(first, _)| *first == row.name) {
+        if let Some(heading) = heading(row.name) {
             text.push_str(&format!("\n#### {heading} ####\n"));
         }
         text.push_str(&format!("\n# {}\n", row.about));

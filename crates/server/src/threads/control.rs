@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 
 use node::Worker;
-use node::config::{Config, IoThreads, SignalShutdown, process_title};
+use node::config::{Config, SignalShutdown, process_title};
 use node::host::{SaveAtEnd, Shutdown};
 use rustls::ServerConfig;
 use sys::epoll::Epoll;
@@ -260,16 +260,9 @@ fn start_thread(shared: &Shared, index: usize) -> io::Result<JoinHandle<()>> {
     })
 }
 
-/// Threads that a configuration asks for. `auto` takes the processors that the process may use, and
-/// one thread more for the main thread's own work.
+/// Threads that a configuration asks for.
 pub fn threads_wanted(config: &Config) -> usize {
-    match config.io_threads {
-        IoThreads::Count(count) => usize::from(count),
-        IoThreads::Auto => match processors() {
-            1 => 1,
-            processors => (processors + 1).min(THREADS_MAX),
-        },
-    }
+    config.io_threads.threads(processors())
 }
 
 /// Processors that the process may use: its affinity mask, and the quota of its control groups in

@@ -31,6 +31,7 @@ const CALL_HOMES: &[&str] = &[
     "xtask",
     "xtask-product",
     "clients-test",
+    "deploy-test",
     "chaos",
     "crash",
     "diff",
@@ -49,6 +50,7 @@ const PRINT_HOMES: &[&str] = &[
     "xtask",
     "xtask-product",
     "clients-test",
+    "deploy-test",
     "crates/server/src/process/log.rs",
     "crates/server/src/process/start.rs",
 ];

@@ -31,7 +31,7 @@ const LAYERS: &[(&str, u8)] = &[
 
 /// Crates outside the layers: they may depend on any layer, and no layer depends on them.
 const OUTSIDE: &[&str] =
-    &["xtask", "xtask-product", "clients-test", "chaos", "crash", "diff", "lin"];
+    &["xtask", "xtask-product", "clients-test", "deploy-test", "chaos", "crash", "diff", "lin"];
 
 /// Crates outside the layers that every layer may depend on in its tests. They depend on no layer.
 const TEST_ONLY: &[&str] = &["model-harness"];

@@ -1,0 +1,144 @@
+//! What a server has of processors and memory, and how many threads that calls for.
+
+use super::Needs;
+use super::finding::{Finding, Setting};
+use super::groups::Granted;
+use super::host::{Host, processors};
+
+const ONLINE: &str = "/sys/devices/system/cpu/online";
+const MEMORY: &str = "/proc/meminfo";
+/// One part of so many is left beside `maxmemory`.
+const MEMORY_PARTS: u64 = 4;
+const MB: u64 = 1024 * 1024;
+
+/// What a server has for itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Machine {
+    /// Processors that it may use: of its affinity, and whole ones of its quota.
+    pub processors: usize,
+    /// Bytes of memory, or of the limit of its control group.
+    pub memory_bytes: u64,
+}
+
+impl Machine {
+    /// What the process of a host has; None when the host does not tell.
+    pub fn of(host: &Host) -> Option<Self> {
+        let granted = Granted::read(host);
+        let allowed = allowed(host).len();
+        let quota = granted.processors.map_or(usize::MAX, |quota| (quota as usize).max(1));
+        let memory = total_memory(host)?;
+        let limit = granted.memory_bytes.unwrap_or(u64::MAX);
+        (allowed > 0)
+            .then(|| Self { processors: allowed.min(quota), memory_bytes: memory.min(limit) })
+    }
+}
+
+/// The processors that the process may run on.
+pub fn allowed(host: &Host) -> Vec<usize> {
+    let status = host.of_process("status").unwrap_or_default();
+    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    processors(list.unwrap_or_default())
+}
+
+/// The processors of the host.
+pub fn online(host: &Host) -> Vec<usize> {
+    host.read(ONLINE).map(|list| processors(&list)).unwrap_or_default()
+}
+
+fn total_memory(host: &Host) -> Option<u64> {
+    let text = host.read(MEMORY)?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let kilobytes: u64 = line.split_whitespace().next()?.parse().ok()?;
+    kilobytes.checked_mul(1024)
+}
+
+/// Processors and threads.
+pub fn threads(host: &Host, needs: &Needs) -> Finding {
+    let why = "Every I/O thread executes what it reads, so each processor serves one. `io-threads \
+               auto` starts one for each and the main thread, and only as many have clients as \
+               the load needs. More threads than processors bring nothing.";
+    let Some(machine) = Machine::of(host) else {
+        return Finding::unknown("/proc/PID/status", why);
+    };
+    let (own, all) = (allowed(host).len(), online(host).len());
+    let threads = (needs.threads)(machine.processors);
+    let mut found = format!("{own} of {all} processors by affinity");
+    if machine.processors < own {
+        found.push_str(&format!(", {} by the quota", machine.processors));
+    }
+    found.push_str(&format!(": io-threads auto is {threads}"));
+    Finding::good(found, why)
+}
+
+/// The quota of processor time.
+pub fn quota(host: &Host, _: &Needs) -> Finding {
+    let why = "A control group with a quota stops all threads when the time of a period (mostly \
+               100 ms) is used up: every client waits for the rest of the period. Weft starts \
+               threads for whole processors of the quota.";
+    let granted = Granted::read(host);
+    let Some(quota) = granted.processors else { return Finding::good("none", why) };
+    let found = match granted.throttled {
+        0 => format!("{quota:.2} processors"),
+        count => format!("{quota:.2} processors, used up in {count} periods so far"),
+    };
+    let advice = "a cpuset of whole processors in place of the quota (AllowedCPUs= of systemd, \
+                  --cpuset-cpus of docker, the static CPU manager of Kubernetes), or a greater \
+                  quota";
+    if granted.throttled > 0 {
+        return Finding::by_hand(found, advice, why);
+    }
+    if quota.fract() != 0.0 || quota < 1.0 {
+        return Finding::by_hand(found, "whole processors", why);
+    }
+    Finding::good(found, why)
+}
+
+/// Memory that there is for `maxmemory`.
+pub fn memory(host: &Host, _: &Needs) -> Finding {
+    let why = "maxmemory counts keys and clients. Beside it there is room for what a save holds \
+               of keys that change meanwhile, for memory between values, and for the kernel's \
+               cache of files: to begin with, a quarter. At the limit of a control group the \
+               kernel kills the server.";
+    let (Some(machine), Some(total)) = (Machine::of(host), total_memory(host)) else {
+        return Finding::unknown(MEMORY, why);
+    };
+    let granted = Granted::read(host);
+    let most = machine.memory_bytes / MEMORY_PARTS * (MEMORY_PARTS - 1) / MB;
+    let mut found = format!("{} MB", machine.memory_bytes / MB);
+    if machine.memory_bytes < total {
+        found.push_str(&format!(" by the control group, of {} MB", total / MB));
+    }
+    found.push_str(&format!(": maxmemory {most}mb at most"));
+    match granted.memory_high_bytes {
+        Some(high) if high < machine.memory_bytes => Finding::by_hand(
+            format!("{found}; memory.high is {} MB", high / MB),
+            format!("maxmemory {}mb, or no memory.high", high / MEMORY_PARTS * 3 / MB),
+            why,
+        ),
+        _ => Finding::good(found, why),
+    }
+}
+
+/// How the frequency of processors is chosen.
+pub fn governor(host: &Host, _: &Needs) -> Finding {
+    let why = "Other governors lower the frequency between bursts, and the first requests of the \
+               next burst run slowly.";
+    let mut settings = Vec::new();
+    let mut seen = Vec::new();
+    for processor in allowed(host) {
+        let path = format!("/sys/devices/system/cpu/cpu{processor}/cpufreq/scaling_governor");
+        let Some(name) = host.read(&path) else { continue };
+        if name != "performance" {
+            settings.push(Setting::new(path, "performance"));
+        }
+        if !seen.contains(&name) {
+            seen.push(name);
+        }
+    }
+    let found = seen.join(", ");
+    match (seen.is_empty(), settings.is_empty()) {
+        (true, _) => Finding::good("not set on this host", why),
+        (_, true) => Finding::good(found, why),
+        _ => Finding::change(found, "performance", why, settings),
+    }
+}

@@ -1,0 +1,110 @@
+//! The two outputs: a text that explains, and JSON with the same facts.
+
+use serde_json::{Value, json};
+
+use super::apply::Applied;
+use super::finding::{Setting, State};
+use super::{Checked, Finding};
+
+/// The widest line of the text.
+const COLUMNS: usize = 96;
+/// Where explanations begin.
+const INDENT: &str = "                       ";
+
+/// What a person reads.
+pub fn text(all: &[Checked], applied: Option<&Applied>) -> String {
+    let mut text = String::new();
+    for Checked { name, finding } in all {
+        let Finding { state, found, wanted, why, settings } = finding;
+        text.push_str(&format!("{:<8} {name:<13}", state.name()));
+        text.push_str(&wrapped(found));
+        if !wanted.is_empty() {
+            text.push_str(&format!("{:<22}", " "));
+            text.push_str(&wrapped(&format!("-> {wanted}")));
+        }
+        text.push_str(&format!("{:<22}", " "));
+        text.push_str(&wrapped(why));
+        for Setting { path, value } in settings {
+            text.push_str(&format!("{INDENT}  {path} = {value}\n"));
+        }
+    }
+    if let Some(Applied { set, kept }) = applied {
+        text.push('\n');
+        for (Setting { path, value }, reason) in set {
+            text.push_str(&match reason {
+                None => format!("set      {path} = {value}\n"),
+                Some(reason) => format!("failed   {path} = {value}: {reason}\n"),
+            });
+        }
+        for (file, reason) in kept {
+            text.push_str(&match reason {
+                None => format!("kept     in {file}\n"),
+                Some(reason) => format!("failed   {file}: {reason}\n"),
+            });
+        }
+    }
+    text + "\n" + &summary(all)
+}
+
+/// The last line.
+fn summary(all: &[Checked]) -> String {
+    let count = |state| all.iter().filter(|checked| checked.finding.state == state).count();
+    match (count(State::Change), count(State::ByHand)) {
+        (0, 0) => "Nothing is to be changed.\n".to_owned(),
+        (0, by_hand) => format!("To be changed by hand: {by_hand}.\n"),
+        (change, 0) => format!("To be changed: {change}; `weft tune --apply` as root does it.\n"),
+        (change, by_hand) => format!(
+            "To be changed: {change}, which `weft tune --apply` does as root, and {by_hand} by \
+             hand.\n"
+        ),
+    }
+}
+
+/// Lines that begin below each other, the first one behind what is there already.
+fn wrapped(text: &str) -> String {
+    let mut out = String::new();
+    let mut column = INDENT.len();
+    for word in text.split_whitespace() {
+        let is_first = column == INDENT.len();
+        if !is_first && column + 1 + word.chars().count() > COLUMNS {
+            out.push_str(&format!("\n{INDENT}"));
+            column = INDENT.len();
+        } else if !is_first || out.is_empty() {
+            out.push(' ');
+        }
+        if column != INDENT.len() {
+            column += 1;
+        }
+        out.push_str(word);
+        column += word.chars().count();
+    }
+    out + "\n"
+}
+
+/// What a program reads.
+pub fn json(all: &[Checked], applied: Option<&Applied>) -> Value {
+    let setting = |Setting { path, value }: &Setting| json!({ "path": path, "value": value });
+    let check = |Checked { name, finding }: &Checked| {
+        let Finding { state, found, wanted, why, settings } = finding;
+        json!({
+            "name": name,
+            "state": state.name(),
+            "found": found,
+            "wanted": wanted,
+            "why": why,
+            "settings": settings.iter().map(setting).collect::<Vec<_>>(),
+        })
+    };
+    let mut all = json!({ "checks": all.iter().map(check).collect::<Vec<_>>() });
+    if let Some(Applied { set, kept }) = applied {
+        let set = set.iter().map(|(Setting { path, value }, reason)| {
+            json!({ "path": path, "value": value, "error": reason })
+        });
+        let kept = kept.iter().map(|(file, reason)| json!({ "file": file, "error": reason }));
+        all["applied"] = json!({
+            "settings": set.collect::<Vec<_>>(),
+            "kept": kept.collect::<Vec<_>>(),
+        });
+    }
+    all
+}
