@@ -21,6 +21,7 @@ weft FILE [OPTIONS]           the same
 weft cli [OPTIONS] [COMMAND]  talks to a server
 weft bench [OPTIONS]          measures a server
 weft check rdb|aof FILE       looks through files, and repairs them
+weft tune [--apply]           looks at the settings of the host, and changes them
 
 weft PART --help tells more.";
 

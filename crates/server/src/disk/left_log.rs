@@ -17,7 +17,7 @@ use persist::aof::LogId;
 use sync::log_positions::LogPositions;
 use sys::shared_memory::SharedMemory;
 
-use super::log_ring::{LogPlace, Words, header, offset};
+use super::log_ring::{MemoryPlace, Words, header, offset};
 
 /// The commands that a transaction begins and ends with, in lower case.
 const MULTI: &[u8] = b"multi";
@@ -52,7 +52,7 @@ impl LeftLog {
     }
 
     /// The log in the memory at a place, if it is one, and was there from the beginning.
-    pub(crate) fn open(memory: SharedMemory, place: LogPlace) -> Option<Self> {
+    pub(crate) fn open(memory: SharedMemory, place: MemoryPlace) -> Option<Self> {
         if !Self::is_one(&memory) {
             return None;
         }

@@ -16,7 +16,7 @@ use persist::aof::LogId;
 use sys::shared_memory::SharedMemory;
 
 use super::left_log::LeftLog;
-use super::log_ring::{LogPlace, LogRing, memory_bytes};
+use super::log_ring::{LogRing, MemoryPlace, memory_bytes};
 use crate::warning;
 
 /// Files in memory, whichever process made them.
@@ -60,7 +60,7 @@ pub fn left(config: &Config) -> Vec<Option<LeftLog>> {
 ///
 /// # Errors
 /// When there is no memory.
-fn create(config: &Config) -> io::Result<(SharedMemory, LogPlace)> {
+fn create(config: &Config) -> io::Result<(SharedMemory, MemoryPlace)> {
     remove(config);
     for path in places(config) {
         let map = |file: File| {
@@ -106,7 +106,7 @@ pub fn remove(config: &Config) {
 }
 
 /// The start of the machine, and what tells a file from its copies; zeros for what is not known.
-fn place(file: Option<&File>) -> LogPlace {
+fn place(file: Option<&File>) -> MemoryPlace {
     let text = fs::read_to_string(BOOT_ID).unwrap_or_default();
     let digits: String = text.chars().filter(char::is_ascii_hexdigit).collect();
     let boot = u128::from_str_radix(&digits, 16).unwrap_or(0);

@@ -89,7 +89,7 @@ impl AsRef<[AtomicU64]> for Words {
 
 /// Where the memory of a log is: the start of the machine and the file. A copy of the file, which
 /// may have been made while it changed, is at another place.
-pub(crate) type LogPlace = [u64; 4];
+pub(crate) type MemoryPlace = [u64; 4];
 
 /// A log.
 pub(crate) struct LogRing {
@@ -153,7 +153,7 @@ impl LogRing {
     pub(crate) fn new(
         memory: SharedMemory,
         id: LogId,
-        place: LogPlace,
+        place: MemoryPlace,
         begin: u64,
     ) -> io::Result<Self> {
         if memory.len() != memory_bytes() {

@@ -14,9 +14,9 @@ use store::{Effects, Event, Turn};
 use sys::shared_memory::SharedMemory;
 
 use super::left_log::{LeftCommands, LeftLog};
-use super::log_ring::{CAPACITY, LogPlace, LogRing, memory_bytes};
+use super::log_ring::{CAPACITY, LogRing, MemoryPlace, memory_bytes};
 
-const PLACE: LogPlace = [7, 8, 9, 10];
+const PLACE: MemoryPlace = [7, 8, 9, 10];
 const ID: LogId = LogId([1, 2]);
 const WRITTEN: Event = Event::new('$', "set");
 
