@@ -438,6 +438,39 @@ fn who_stops_all_others_is_not_kept_waiting_by_scripts_that_follow_one_another()
     streams.into_iter().for_each(|stream| stream.join().unwrap());
 }
 
+/// A script of ten milliseconds that feeds nobody.
+const LOOKS_TEN_MS: &[u8] = b"local till = os.clock() + 0.01 while os.clock() < till do end
+    return redis.call('EXISTS', KEYS[1])";
+
+#[test]
+fn who_has_its_turn_for_one_key_does_not_pass_those_who_wait_for_another() {
+    let server = Server::start(&["--io-threads", "4", "--io-threads-always-active", "yes"]);
+    know_script(&server, LOOKS_TEN_MS);
+    // Each script on the first key looks then who is to be served, and needs the other one for that.
+    let mut waiting = server.client();
+    waiting.send("BLMOVE from to LEFT RIGHT 0");
+    let mut probe = server.client();
+    eventually("it waits", || probe.ask("INFO clients").text().contains("blocked_clients:1\r"));
+    let (begun, ended) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
+    let streams = [(); 4].map(|()| {
+        let (begun, ended, mut client) = (Arc::clone(&begun), Arc::clone(&ended), server.client());
+        thread::spawn(move || {
+            while !ended.load(Ordering::Relaxed) {
+                begun.fetch_add(1, Ordering::Relaxed);
+                client.send_raw(&encode(&[b"EVAL", LOOKS_TEN_MS, b"1", b"from"]));
+                assert_eq!(client.read().int(), 0);
+            }
+        })
+    });
+    eventually("scripts run", || begun.load(Ordering::Relaxed) > 20);
+    let before = begun.load(Ordering::Relaxed);
+    (0..10).for_each(|_| assert_eq!(probe.ask("EXISTS to").int(), 0));
+    let others = begun.load(Ordering::Relaxed) - before;
+    ended.store(true, Ordering::Relaxed);
+    streams.into_iter().for_each(|stream| stream.join().unwrap());
+    assert!(others <= BEGUN_MAX, "waited for {others} scripts");
+}
+
 const IN_STREAMS: &[&str] = &["s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7", "s8"];
 
 /// Starts threads whose clients execute a script on one key after another, until they are told to
