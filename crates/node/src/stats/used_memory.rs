@@ -21,7 +21,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 
 /// What a thread may keep to itself, in bytes.
 const UNSHARED_BYTES_MAX: i64 = 64 * 1024;
@@ -41,6 +41,15 @@ pub struct UsedMemory {
     /// The part of the thread that frees in the background.
     pub background: ThreadMemory,
     threads: RwLock<Vec<Arc<ThreadMemory>>>,
+    others: Mutex<Others>,
+}
+
+/// The parts of threads that have no number.
+#[derive(Debug, Default)]
+struct Others {
+    all: Vec<Arc<ThreadMemory>>,
+    /// Those whose threads have ended.
+    free: Vec<Arc<ThreadMemory>>,
 }
 
 /// Alone on its cache lines.
@@ -84,6 +93,23 @@ impl UsedMemory {
             threads.push(Arc::default());
         }
         Arc::clone(&threads[thread])
+    }
+
+    /// The part of a thread that serves no clients and has no number, until it
+    /// [ends](Self::end_other).
+    pub fn of_other(&self) -> Arc<ThreadMemory> {
+        let mut others = self.others.lock();
+        others.free.pop().unwrap_or_else(|| {
+            let own = Arc::<ThreadMemory>::default();
+            others.all.push(Arc::clone(&own));
+            own
+        })
+    }
+
+    /// Such a thread ends.
+    pub fn end_other(&self, own: Arc<ThreadMemory>, thread_bytes: i64) {
+        self.end_thread(&own, thread_bytes);
+        self.others.lock().free.push(own);
     }
 
     /// What the threads have shared.
@@ -161,7 +187,9 @@ impl UsedMemory {
         let threads = self.threads.read();
         let latest = |thread: &ThreadMemory| thread.latest.load(Ordering::Relaxed);
         let sum: i64 = threads.iter().map(|thread| latest(thread)).sum();
-        let sum = sum + latest(&self.background);
+        drop(threads);
+        let others: i64 = self.others.lock().all.iter().map(|thread| latest(thread)).sum();
+        let sum = sum + others + latest(&self.background);
         self.peak.fetch_max(sum, Ordering::Relaxed);
         u64::try_from(sum).unwrap_or(0)
     }
@@ -219,6 +247,22 @@ mod tests {
         assert_eq!(used.look(&next, 10, 0), 4010);
         used.end_thread(&next, -3000);
         assert_eq!(used.sum(&used.of_thread(1), 0), 1000);
+    }
+
+    #[test]
+    fn others_have_parts_of_their_own_while_they_run() {
+        let used = UsedMemory::default();
+        let (first, second, own) = (used.of_other(), used.of_other(), used.of_thread(0));
+        used.end_turn(&first, 500, LIMIT);
+        used.end_turn(&second, -200, LIMIT);
+        assert_eq!((used.sum(&own, 1000), used.total()), (1300, 300));
+        used.end_other(first, 400);
+        used.end_other(second, -300);
+        let next = used.of_other();
+        used.end_turn(&next, 50, LIMIT);
+        assert_eq!((used.sum(&own, 1000), used.total()), (1150, 150));
+        used.end_turn(&used.of_other(), 7, LIMIT);
+        assert_eq!((used.sum(&own, 1000), used.others.lock().all.len()), (1157, 2));
     }
 
     #[test]

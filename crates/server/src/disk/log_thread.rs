@@ -17,12 +17,14 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
+use node::Node;
 use node::config::{Config, Fsync};
 use node::persistence::{AppendOnlyFigures, Cause};
 use persist::aof::{Aof, Cut, PendingSync, TriedSync, WholeBase};
 use persist::disk::Disk;
 
 use super::append_only::{Caller, Request, disk, names};
+use super::background::CountedThread;
 use super::log_memory;
 use super::log_ring::LogRing;
 use super::log_source::{LogProgress, LogSource, RING_BYTES, RingSource};
@@ -84,7 +86,7 @@ impl LogThread {
         writer: Option<LogWriter<RealDisk>>,
         (caller, requests): (Caller, Receiver<Request>),
     ) -> io::Result<Self> {
-        let syncer = start_syncer(caller.clone())?;
+        let syncer = start_syncer(&shared.node, caller.clone())?;
         let is_enabled = writer.is_some();
         let mut thread = Self {
             config: shared.node.config(),
@@ -111,7 +113,7 @@ impl LogThread {
     }
 
     /// Runs until the process ends. `ring` is what the threads log into, if they do.
-    pub fn run(mut self, ring: Option<Arc<LogRing>>) {
+    pub fn run(mut self, ring: Option<Arc<LogRing>>, memory: &CountedThread<'_>) {
         self.source.replace(ring);
         self.tell_progress();
         loop {
@@ -129,6 +131,7 @@ impl LogThread {
             self.write();
             self.begin_due();
             self.publish();
+            memory.publish();
         }
     }
 
@@ -538,12 +541,16 @@ fn now_ms() -> i64 {
 }
 
 /// Starts the thread that syncs while the log is written.
-fn start_syncer(caller: Caller) -> io::Result<Sender<PendingSync<RealFile>>> {
+fn start_syncer(node: &Arc<Node>, caller: Caller) -> io::Result<Sender<PendingSync<RealFile>>> {
     let (sender, receiver) = channel::<PendingSync<RealFile>>();
+    let node = Arc::clone(node);
     std::thread::Builder::new().name("weft-fsync".to_owned()).spawn(move || {
-        for pending in receiver {
-            caller.call(Request::Synced(pending.run()));
-        }
+        CountedThread::run(&node, |memory| {
+            for pending in receiver {
+                caller.call(Request::Synced(pending.run()));
+                memory.publish();
+            }
+        });
     })?;
     Ok(sender)
 }
