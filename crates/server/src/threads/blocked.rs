@@ -13,8 +13,6 @@ impl IoThread {
     /// Keeps a blocked client: its wait began, or it came here waiting.
     pub(crate) fn begin_wait(&mut self, slot: usize) {
         let Some(client) = self.slots.client_mut(slot) else { return };
-        // Whoever serves it writes for it.
-        client.log_wrote = true;
         let Some(blocked) = client.state.blocked() else { return };
         // A message that it is over, or due sooner, may have missed a client on its way.
         if blocked.waiter.waits() {
@@ -61,6 +59,8 @@ impl IoThread {
         let id = client.session.record.id;
         self.deadlines.move_to(None, &mut blocked.due_ms, id, slot);
         client.state = ClientState::Reading;
+        // Whoever serves it writes for it.
+        client.log_wrote = true;
         client.commands += 1;
         client.keep(&self.out, resp::out::Mark::default(), self.out.mark());
         self.out.clear();

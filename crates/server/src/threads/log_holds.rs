@@ -14,6 +14,7 @@ use std::sync::Arc;
 use resp::out::Mark;
 
 use crate::disk::log_ring::LogRing;
+use crate::net::connection::Connection;
 use crate::threads::io_thread::IoThread;
 use crate::threads::message::Message;
 
@@ -42,6 +43,12 @@ impl LogHolds {
     /// Requests begin whose replies are next. The thread has appended so many units.
     pub(crate) fn begin_batch(&mut self, units: u64) {
         self.units = Some(units);
+    }
+
+    /// More waits in a client that is on its way to another thread.
+    pub(crate) fn raise_hold(&self, client: &mut Connection) {
+        let ring = self.ring.as_ref().filter(|ring| !ring.serves_reads());
+        client.log_hold = ring.and_then(|ring| ring.hold()).or(client.log_hold);
     }
 
     /// Whether a command that may write finds room.
@@ -99,7 +106,7 @@ impl IoThread {
         client.keep(&self.out, Mark::default(), self.out.mark());
         self.out.clear();
         client.log_hold = Some(until);
-        client.log_wrote = wrote;
+        client.log_wrote |= wrote;
         client.publish(&self.worker, 0, 0);
         self.begin_hold(slot, until)
     }
@@ -186,6 +193,9 @@ impl IoThread {
         client.log_hold = None;
         client.log_wrote = false;
         self.send_pending(slot);
+        // What has come for it meanwhile is written now.
+        self.look_at_messages(slot);
+        self.deliverer.has_more |= self.worker.deliveries.is_active();
         // One that is held back goes on when more of its output has left.
         let Some(client) = self.slots.client(slot) else { return };
         if !client.held_back && client.is_to_be_looked_at() {
