@@ -287,3 +287,19 @@ fn messages_come_while_the_log_fails_and_replies_to_writers_do_not() {
     assert_eq!(writer.received(), "+OK\r\n");
     assert!(blocked.received().ends_with("x\r\n"));
 }
+
+#[test]
+fn replies_wait_for_a_log_that_has_ended_until_all_of_it_is_safe() {
+    let mut server = Server::new(true);
+    let (mut writer, mut other) = (server.connect(), server.connect());
+    assert_eq!(server.ask(&mut writer, "SET k 1\r\n"), "");
+    let old = Arc::clone(&server.ring);
+    server.shared.set_log(None);
+    server.turns();
+    assert_eq!(writer.received(), "");
+    assert_eq!(server.ask(&mut other, "SET k 2\r\n"), "+OK\r\n", "this one is not logged");
+    let shared = Arc::clone(&server.shared);
+    old.release_replies(u64::MAX, |thread| shared.send(thread, Message::LogReached));
+    server.turns();
+    assert_eq!(writer.received(), "+OK\r\n");
+}

@@ -23,6 +23,8 @@ use crate::threads::message::Message;
 pub(crate) struct LogHolds {
     /// The log, if there is one.
     ring: Option<Arc<LogRing>>,
+    /// The one that has ended: some wait until all of it is safe.
+    ended: Option<Arc<LogRing>>,
     /// Clients whose output is held, with their slots.
     held: Vec<(usize, u64)>,
     /// Some have come to them in this turn.
@@ -38,6 +40,11 @@ impl LogHolds {
     #[inline]
     pub(crate) fn is_on(&self) -> bool {
         self.ring.is_some()
+    }
+
+    /// What those wait for whose output is held.
+    fn awaited(&self) -> Option<&Arc<LogRing>> {
+        self.ring.as_ref().or(self.ended.as_ref())
     }
 
     /// Requests begin whose replies are next. The thread has appended so many units.
@@ -67,9 +74,18 @@ impl IoThread {
         let (ring, index) = (self.shared.log.ring(), self.worker.index);
         let producer = ring.as_ref().map(|ring| Box::new(ring.producer(index)) as _);
         self.worker.set_log(producer);
-        self.log.ring = ring;
+        let is_same = ring.as_ref().map(Arc::as_ptr) == self.log.ring.as_ref().map(Arc::as_ptr);
+        let before = std::mem::replace(&mut self.log.ring, ring);
         self.shared.log.followed(index);
-        // They wait for one that is no more, or has begun anew.
+        if is_same {
+            return;
+        }
+        self.log.ended = before;
+        if self.log.is_on() {
+            // It begins when the one before has ended.
+            self.release_held_before(u64::MAX);
+            self.log.ended = None;
+        }
         self.release_held();
     }
 
@@ -129,15 +145,17 @@ impl IoThread {
 
     /// A client that has come here has output that is held.
     pub(crate) fn take_over_hold(&mut self, slot: usize) {
-        if let Some(until) = self.slots.client(slot).and_then(|client| client.log_hold) {
-            self.begin_hold(slot, until);
+        if let Some(until) = self.slots.client(slot).and_then(|client| client.log_hold)
+            && !self.begin_hold(slot, until)
+        {
+            self.send_pending(slot);
         }
     }
 
     /// Waits until the log has come to a position. Returns whether it has to.
     fn begin_hold(&mut self, slot: usize, until: u64) -> bool {
         let Some(client) = self.slots.client_mut(slot) else { return false };
-        let waits = match &self.log.ring {
+        let waits = match self.log.awaited() {
             Some(ring) => ring.replies.wait(self.worker.index, until),
             None => false,
         };
@@ -152,8 +170,13 @@ impl IoThread {
 
     /// The log has come on: sends what need not wait any more, and goes on with those clients.
     pub(crate) fn release_held(&mut self) {
-        let reached = self.log.ring.as_ref().map_or(u64::MAX, |ring| ring.replies.reached());
-        let serves_reads = self.log.ring.as_ref().is_some_and(|ring| ring.serves_reads());
+        self.release_held_before(
+            self.log.awaited().map_or(u64::MAX, |ring| ring.replies.reached()),
+        );
+    }
+
+    fn release_held_before(&mut self, reached: u64) {
+        let serves_reads = self.log.awaited().is_some_and(|ring| ring.serves_reads());
         let mut first = u64::MAX;
         let mut held = std::mem::take(&mut self.log.held);
         let mut ready = Vec::new();
@@ -171,7 +194,10 @@ impl IoThread {
         });
         held.append(&mut self.log.held);
         self.log.held = held;
-        if let Some(ring) = &self.log.ring
+        if self.log.held.is_empty() {
+            self.log.ended = None;
+        }
+        if let Some(ring) = self.log.awaited()
             && first != u64::MAX
             && !ring.replies.wait(self.worker.index, first)
         {
