@@ -36,6 +36,9 @@ pub struct UsedMemory {
     doomed: OwnLine<AtomicI64>,
     /// Bytes in the total that threads are about to take.
     announced: OwnLine<AtomicI64>,
+    /// Bytes that the log keeps until they are written. They are in use and not in the total, so
+    /// that nothing is evicted for them.
+    logged: OwnLine<AtomicI64>,
     /// The most that the total has been.
     peak: AtomicI64,
     /// The part of the thread that frees in the background.
@@ -199,6 +202,18 @@ impl UsedMemory {
         u64::try_from(self.peak.load(Ordering::Relaxed)).unwrap_or(0)
     }
 
+    /// The log keeps so many bytes more that wait to be written; fewer when negative. Those that
+    /// are free by now have been given back before.
+    pub fn keep_for_log(&self, bytes: i64) {
+        self.logged.0.fetch_add(bytes, Ordering::Relaxed);
+        self.total.0.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// Bytes that the log keeps until they are written.
+    pub fn kept_for_log(&self) -> u64 {
+        u64::try_from(self.logged.0.load(Ordering::Relaxed)).unwrap_or(0)
+    }
+
     /// So many bytes more wait to be freed in the background; fewer when negative. Those that are
     /// free by now have been given back before.
     pub fn doom(&self, bytes: i64) {
@@ -263,6 +278,19 @@ mod tests {
         assert_eq!((used.sum(&own, 1000), used.total()), (1150, 150));
         used.end_turn(&used.of_other(), 7, LIMIT);
         assert_eq!((used.sum(&own, 1000), used.others.lock().all.len()), (1157, 2));
+    }
+
+    #[test]
+    fn what_the_log_keeps_is_in_use_and_not_in_the_total() {
+        let used = UsedMemory::default();
+        let (own, log) = (used.of_thread(0), used.of_other());
+        used.end_turn(&own, 1000, LIMIT);
+        used.keep_for_log(700);
+        assert_eq!((used.look(&own, 1000, LIMIT), used.sum(&own, 1000)), (300, 1000));
+        assert_eq!(used.kept_for_log(), 700);
+        used.end_turn(&log, -700, LIMIT);
+        used.keep_for_log(-700);
+        assert_eq!((used.look(&own, 1000, LIMIT), used.sum(&own, 1000)), (300, 300));
     }
 
     #[test]

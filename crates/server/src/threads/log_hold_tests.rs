@@ -303,3 +303,25 @@ fn replies_wait_for_a_log_that_has_ended_until_all_of_it_is_safe() {
     server.turns();
     assert_eq!(writer.received(), "+OK\r\n");
 }
+
+#[test]
+fn what_lies_aside_is_not_counted_against_maxmemory() {
+    let mut server = Server::new(false);
+    let mut writer = server.connect();
+    let node = Arc::clone(&server.shared.node);
+    let uncounted = |server: &Server| {
+        let used = &server.shared.node.used_memory;
+        let own = used.of_thread(0);
+        let bytes = sys::allocator::thread_bytes();
+        used.sum(&own, bytes).cast_signed() - used.look(&own, bytes, 1)
+    };
+    assert_eq!((node.used_memory.kept_for_log(), uncounted(&server)), (0, 0));
+    let script = "for i = 1, 20000 do redis.call('SET', 'k', string.rep('v', 1000)) end";
+    assert_eq!(server.ask(&mut writer, &format!("EVAL \"{script}\" 0\r\n")), "");
+    let kept = node.used_memory.kept_for_log();
+    assert!(kept > 20_000_000, "{kept}");
+    assert_eq!(uncounted(&server), kept.cast_signed());
+    assert_eq!(server.ring.release(server.ring.readable_until()), kept.cast_signed());
+    node.used_memory.keep_for_log(-kept.cast_signed());
+    assert_eq!(uncounted(&server), 0);
+}
