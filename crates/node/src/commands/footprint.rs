@@ -44,6 +44,8 @@ pub(crate) struct Footprint {
     pub awaited: (usize, usize),
     /// Scripts and functions.
     pub scripts: ScriptFigures,
+    /// What the log keeps until it is written.
+    pub log_bytes: u64,
 }
 
 /// The sizes of all databases, and the keys that are waited for.
@@ -81,6 +83,7 @@ impl Footprint {
             client_bytes: clients.iter().map(|client| client.memory_bytes()).sum(),
             awaited,
             scripts: cx.worker.node.scripting.figures(),
+            log_bytes: cx.worker.node.used_memory.kept_for_log(),
         }
     }
 
@@ -94,9 +97,9 @@ impl Footprint {
         self.process.used_peak_bytes.max(self.used())
     }
 
-    /// Bytes that hold no data: the empty server, tables, clients.
+    /// Bytes that hold no data: the empty server, tables, clients, the log.
     pub(crate) fn overhead(&self) -> u64 {
-        self.process.startup_bytes + self.slot_bytes() + self.client_bytes
+        self.process.startup_bytes + self.slot_bytes() + self.client_bytes + self.log_bytes
     }
 
     /// Bytes of the tables' slots in all databases.

@@ -246,7 +246,8 @@ mod tests {
     fn check(process: ProcessInfo, client_bytes: u64, starts: &[&str]) {
         let awaited = (0, 0);
         let scripts = ScriptFigures::default();
-        let memory = Footprint { process, dbs: Vec::new(), client_bytes, awaited, scripts };
+        let memory =
+            Footprint { process, dbs: Vec::new(), client_bytes, awaited, scripts, log_bytes: 0 };
         let text = diagnosis(&memory, 1);
         let remarks: Vec<&str> = text.split("\n\n").collect();
         assert_eq!(remarks.len(), starts.len(), "{text}");

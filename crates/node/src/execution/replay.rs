@@ -31,8 +31,9 @@ use crate::execution::worker::Worker;
 use crate::host::{GatedHost, Host, ShardLocks};
 use crate::node::{Node, PAUSE_FOR_EVER};
 use crate::stats::counters::ThreadCounters;
+use crate::stats::used_memory::ThreadMemory;
 
-/// The number by which it counts keys and memory: behind those of all threads.
+/// The number by which it counts keys: behind those of all threads.
 const THREAD: usize = IO_THREADS_MAX as usize + 32;
 /// Memory for replies that is kept from command to command.
 const OUT_KEPT_BYTES_MAX: usize = 64 * 1024;
@@ -62,12 +63,17 @@ pub enum Replayed {
 }
 
 impl Replayer {
-    /// A session for the commands of one log.
-    pub fn new(node: &Arc<Node>, seed: u64, tsc_per_micro: f64) -> Self {
+    /// A session for the commands of one log, on a thread that has this part of the memory in use.
+    pub fn new(
+        node: &Arc<Node>,
+        memory: &Arc<ThreadMemory>,
+        seed: u64,
+        tsc_per_micro: f64,
+    ) -> Self {
         let mut worker = Worker::new(Arc::clone(node), 0, node.table, seed, tsc_per_micro);
         worker.turn.keys = node.key_counts.of_thread(THREAD);
         worker.turn.replay();
-        worker.memory = node.used_memory.of_thread(THREAD);
+        worker.memory = Arc::clone(memory);
         worker.stats = Arc::new(ThreadCounters::new(node.table.entries().len()));
         worker.config = Arc::new(Config {
             proto_max_bulk_len: u64::MAX,
@@ -214,8 +220,6 @@ impl Replayer {
 
     /// Ends the session: the thread has taken so many bytes in all.
     pub fn end(mut self, thread_bytes: i64) {
-        self.worker.end_turn();
-        let node = &self.worker.node;
-        node.used_memory.end_thread(&self.worker.memory, thread_bytes);
+        self.publish(thread_bytes);
     }
 }

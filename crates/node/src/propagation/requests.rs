@@ -10,10 +10,11 @@
 //!
 //! A thread that does not get to take its lines in is not waited for: what waits for it is bounded,
 //! and whoever watches there is closed when it is more. What waits for those who do not read is
-//! bounded for all of them together.
+//! bounded for all of them together, but for one line, which may wait for each: however long it is,
+//! those who read are never closed.
 
 use std::io::Write;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use base::quote::push_quoted;
 use command::Flags;
@@ -30,6 +31,8 @@ use crate::stats::slowlog::shown;
 /// Lines that may wait for all who watch, in bytes, whatever `client-output-buffer-limit` says: the
 /// class of these clients, that of ordinary ones, has no limit by default.
 const OUTPUT_BYTES_MAX: u64 = 256 << 20;
+/// By how much it may grow until it is added up again.
+const GROWTH_BYTES_MAX: u64 = OUTPUT_BYTES_MAX / 16;
 
 /// A time in a line: seconds and microseconds since 1970 in so many digits.
 const TIME_BYTES: usize = "1700000000.000000".len();
@@ -41,6 +44,13 @@ const TIME_AT: usize = 1;
 pub(crate) struct ShownRequests {
     /// The time of the last line, in microseconds since 1970. Written while no other line is.
     last_us: AtomicI64,
+    /// Bytes of all lines.
+    bytes: AtomicU64,
+    /// Those of the longest line that may be waiting.
+    longest: AtomicU64,
+    /// What waited for all who watch when it was last added up, and the bytes of all lines then.
+    waiting: AtomicU64,
+    waiting_at: AtomicU64,
 }
 
 impl ShownRequests {
@@ -58,10 +68,37 @@ impl ShownRequests {
 
 impl Node {
     /// Whether so many bytes of lines are too much for a client, if it is one that watches: more
-    /// than its share, since each of them may have stopped reading.
+    /// than its share, while more waits for all together than may.
     pub fn is_behind(&self, record: &ClientRecord, bytes: u64) -> bool {
-        let watchers = || self.pubsub.clients(Kind::Requests, b"").max(1);
-        record.has(flag::MONITOR) && bytes > OUTPUT_BYTES_MAX / watchers() as u64
+        record.has(flag::MONITOR) && self.is_watcher_behind(record, bytes)
+    }
+
+    #[cold]
+    fn is_watcher_behind(&self, record: &ClientRecord, bytes: u64) -> bool {
+        let shown = &self.shown_requests;
+        let value = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        let watchers = self.pubsub.clients(Kind::Requests, b"").max(1) as u64;
+        if bytes.saturating_sub(value(&shown.longest)) <= OUTPUT_BYTES_MAX / watchers {
+            return false;
+        }
+        let all = value(&shown.bytes);
+        let growth = all.wrapping_sub(value(&shown.waiting_at)).saturating_mul(watchers);
+        if value(&shown.waiting) <= OUTPUT_BYTES_MAX && growth < GROWTH_BYTES_MAX {
+            return false;
+        }
+        let clients = self.clients.all();
+        let others = clients.iter().filter(|other| other.id != record.id);
+        let watching =
+            others.filter(|other| other.has(flag::MONITOR) && !other.location.is_killed());
+        let outputs: Vec<u64> = watching.map(|other| value(&other.output_bytes)).collect();
+        let largest = outputs.iter().copied().fold(bytes, u64::max);
+        // No longer one waits.
+        let longest = shown.longest.fetch_min(largest, Ordering::Relaxed).min(largest);
+        let beyond = |bytes: &u64| bytes.saturating_sub(longest);
+        let waiting = longest + beyond(&bytes) + outputs.iter().map(beyond).sum::<u64>();
+        shown.waiting.store(waiting, Ordering::Relaxed);
+        shown.waiting_at.store(all, Ordering::Relaxed);
+        waiting > OUTPUT_BYTES_MAX
     }
 }
 
@@ -118,6 +155,8 @@ impl Worker {
     fn send_line(&mut self, line: Vec<u8>, tsc: u64) {
         let unix_us = self.unix_us_at(tsc);
         let (node, mut receivers, mut full) = (&self.node, 0u128, 0u128);
+        node.shown_requests.bytes.fetch_add(line.len() as u64, Ordering::Relaxed);
+        node.shown_requests.longest.fetch_max(line.len() as u64, Ordering::Relaxed);
         let stamp = |line: &mut [u8]| node.shown_requests.stamp(line, unix_us);
         node.pubsub.show_request(line, stamp, &mut |thread, message| {
             if node.inboxes.has_room_for_lines(thread) {

@@ -21,7 +21,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 
 /// What a thread may keep to itself, in bytes.
 const UNSHARED_BYTES_MAX: i64 = 64 * 1024;
@@ -36,11 +36,23 @@ pub struct UsedMemory {
     doomed: OwnLine<AtomicI64>,
     /// Bytes in the total that threads are about to take.
     announced: OwnLine<AtomicI64>,
+    /// Bytes that the log keeps until they are written. They are in use and not in the total, so
+    /// that nothing is evicted for them.
+    logged: OwnLine<AtomicI64>,
     /// The most that the total has been.
     peak: AtomicI64,
     /// The part of the thread that frees in the background.
     pub background: ThreadMemory,
     threads: RwLock<Vec<Arc<ThreadMemory>>>,
+    others: Mutex<Others>,
+}
+
+/// The parts of threads that have no number.
+#[derive(Debug, Default)]
+struct Others {
+    all: Vec<Arc<ThreadMemory>>,
+    /// Those whose threads have ended.
+    free: Vec<Arc<ThreadMemory>>,
 }
 
 /// Alone on its cache lines.
@@ -84,6 +96,23 @@ impl UsedMemory {
             threads.push(Arc::default());
         }
         Arc::clone(&threads[thread])
+    }
+
+    /// The part of a thread that serves no clients and has no number, until it
+    /// [ends](Self::end_other).
+    pub fn of_other(&self) -> Arc<ThreadMemory> {
+        let mut others = self.others.lock();
+        others.free.pop().unwrap_or_else(|| {
+            let own = Arc::<ThreadMemory>::default();
+            others.all.push(Arc::clone(&own));
+            own
+        })
+    }
+
+    /// Such a thread ends.
+    pub fn end_other(&self, own: Arc<ThreadMemory>, thread_bytes: i64) {
+        self.end_thread(&own, thread_bytes);
+        self.others.lock().free.push(own);
     }
 
     /// What the threads have shared.
@@ -161,7 +190,9 @@ impl UsedMemory {
         let threads = self.threads.read();
         let latest = |thread: &ThreadMemory| thread.latest.load(Ordering::Relaxed);
         let sum: i64 = threads.iter().map(|thread| latest(thread)).sum();
-        let sum = sum + latest(&self.background);
+        drop(threads);
+        let others: i64 = self.others.lock().all.iter().map(|thread| latest(thread)).sum();
+        let sum = sum + others + latest(&self.background);
         self.peak.fetch_max(sum, Ordering::Relaxed);
         u64::try_from(sum).unwrap_or(0)
     }
@@ -169,6 +200,18 @@ impl UsedMemory {
     /// The most that has been in use, as far as anyone has seen.
     pub fn peak(&self) -> u64 {
         u64::try_from(self.peak.load(Ordering::Relaxed)).unwrap_or(0)
+    }
+
+    /// The log keeps so many bytes more that wait to be written; fewer when negative. Those that
+    /// are free by now have been given back before.
+    pub fn keep_for_log(&self, bytes: i64) {
+        self.logged.0.fetch_add(bytes, Ordering::Relaxed);
+        self.total.0.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// Bytes that the log keeps until they are written.
+    pub fn kept_for_log(&self) -> u64 {
+        u64::try_from(self.logged.0.load(Ordering::Relaxed)).unwrap_or(0)
     }
 
     /// So many bytes more wait to be freed in the background; fewer when negative. Those that are
@@ -219,6 +262,35 @@ mod tests {
         assert_eq!(used.look(&next, 10, 0), 4010);
         used.end_thread(&next, -3000);
         assert_eq!(used.sum(&used.of_thread(1), 0), 1000);
+    }
+
+    #[test]
+    fn others_have_parts_of_their_own_while_they_run() {
+        let used = UsedMemory::default();
+        let (first, second, own) = (used.of_other(), used.of_other(), used.of_thread(0));
+        used.end_turn(&first, 500, LIMIT);
+        used.end_turn(&second, -200, LIMIT);
+        assert_eq!((used.sum(&own, 1000), used.total()), (1300, 300));
+        used.end_other(first, 400);
+        used.end_other(second, -300);
+        let next = used.of_other();
+        used.end_turn(&next, 50, LIMIT);
+        assert_eq!((used.sum(&own, 1000), used.total()), (1150, 150));
+        used.end_turn(&used.of_other(), 7, LIMIT);
+        assert_eq!((used.sum(&own, 1000), used.others.lock().all.len()), (1157, 2));
+    }
+
+    #[test]
+    fn what_the_log_keeps_is_in_use_and_not_in_the_total() {
+        let used = UsedMemory::default();
+        let (own, log) = (used.of_thread(0), used.of_other());
+        used.end_turn(&own, 1000, LIMIT);
+        used.keep_for_log(700);
+        assert_eq!((used.look(&own, 1000, LIMIT), used.sum(&own, 1000)), (300, 1000));
+        assert_eq!(used.kept_for_log(), 700);
+        used.end_turn(&log, -700, LIMIT);
+        used.keep_for_log(-700);
+        assert_eq!((used.look(&own, 1000, LIMIT), used.sum(&own, 1000)), (300, 300));
     }
 
     #[test]

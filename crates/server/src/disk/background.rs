@@ -1,37 +1,52 @@
 //! Threads that read and write files: their part of the memory in use.
+//!
+//! Each frees what others have taken, or the other way round, so that the sum is right only if all
+//! of them are in it, from their begin to their end. A thread that serves clients is counted
+//! already, and loads with its own part.
 
 use std::sync::Arc;
 
 use node::Node;
 use node::stats::used_memory::ThreadMemory;
 
-use crate::threads::control::THREADS_MAX;
-
-/// The thread that writes a snapshot.
-pub const SAVE_THREAD: usize = THREADS_MAX;
-/// The first of those that load.
-pub const LOAD_THREADS: usize = THREADS_MAX + 1;
-
-/// A thread's count of the memory that it has taken, until it is dropped.
+/// The part of the calling thread in the memory in use.
+#[derive(Debug)]
 pub struct CountedThread<'a> {
     node: &'a Node,
     own: Arc<ThreadMemory>,
+    /// It is counted from here to the end of this.
+    is_other: bool,
 }
 
 impl<'a> CountedThread<'a> {
-    /// The calling thread, which is the only one of this number.
-    pub fn begin(node: &'a Node, number: usize) -> Self {
-        Self { node, own: node.used_memory.of_thread(number) }
+    /// Does the work of a thread that begins, and counts it.
+    pub fn run<T>(node: &'a Node, work: impl FnOnce(&Self) -> T) -> T {
+        let thread = Self { node, own: node.used_memory.of_other(), is_other: true };
+        work(&thread)
     }
 
-    /// Lets others see what it has taken. The limit is that of memory, or 0.
+    /// The calling thread, which is counted as the main thread is.
+    pub fn main(node: &'a Node) -> Self {
+        Self { node, own: node.used_memory.of_thread(0), is_other: false }
+    }
+
+    /// Its part, for whoever looks at the sum on this thread.
+    pub fn own(&self) -> &Arc<ThreadMemory> {
+        &self.own
+    }
+
+    /// Lets others see what it has taken.
     pub fn publish(&self) {
+        // A limit that is not 0 has all of it shared.
         self.node.used_memory.end_turn(&self.own, sys::allocator::thread_bytes(), 1);
     }
 }
 
 impl Drop for CountedThread<'_> {
     fn drop(&mut self) {
-        self.node.used_memory.end_thread(&self.own, sys::allocator::thread_bytes());
+        if self.is_other {
+            let used = &self.node.used_memory;
+            used.end_other(Arc::clone(&self.own), sys::allocator::thread_bytes());
+        }
     }
 }

@@ -12,6 +12,7 @@ use node::config::Config;
 use persist::aof::{Aof, Cut, LogId};
 
 use super::append_only::{Caller, disk, names, random_position};
+use super::background::CountedThread;
 use super::left_log::LeftCommands;
 use super::load_aof::{AofLoader, LoadedAof};
 use super::log_memory;
@@ -29,7 +30,10 @@ use crate::{notice, warning};
 ///
 /// # Errors
 /// Why the server cannot start.
-pub fn load(shared: &Arc<Shared>) -> Result<LogWriter<RealDisk>, String> {
+pub fn load(
+    shared: &Arc<Shared>,
+    memory: &CountedThread<'_>,
+) -> Result<LogWriter<RealDisk>, String> {
     let config = shared.node.config();
     shared.append_only.lock(&config)?;
     let disk = disk();
@@ -40,11 +44,11 @@ pub fn load(shared: &Arc<Shared>) -> Result<LogWriter<RealDisk>, String> {
             (&config.append_only.appendfilename, &config.append_only.appenddirname);
         notice!("Successfully migrated an old-style AOF configuration ({file}) to {directory}");
     }
-    let mut loader = AofLoader::new(shared, &shared.node.snapshots.loading)?;
+    let mut loader = AofLoader::new(shared, (memory, &shared.node.snapshots.loading))?;
     if aof.manifest().has_no_data() {
         // It is of files that are gone: that is said.
         left(&config, None, &LoadedAof::default());
-        if let Some(loaded) = load_rdb_if_any(shared)? {
+        if let Some(loaded) = load_rdb_if_any(shared, memory)? {
             loader.take_over(&loaded)?;
             notice!("The append-only file begins with the data of the RDB file");
         }
@@ -112,7 +116,9 @@ pub fn load_again(shared: &Arc<Shared>) -> Result<(), String> {
     }
     let disk = disk();
     let aof = Aof::open(disk.clone(), names(&config)).map_err(|error| error.to_string())?;
-    let mut loader = AofLoader::new(shared, &shared.node.snapshots.loading)?;
+    // Commands that load run on the main thread.
+    let memory = CountedThread::main(&shared.node);
+    let mut loader = AofLoader::new(shared, (&memory, &shared.node.snapshots.loading))?;
     let loaded = loader.forget_functions().and_then(|()| loader.load(&aof, &disk)).map(drop);
     loader.end();
     loaded
@@ -162,7 +168,7 @@ pub fn start_thread(
         };
         let _ = sender.send(result);
         if let Some(thread) = thread {
-            thread.run(ring);
+            CountedThread::run(&own.node, |memory| thread.run(ring, memory));
         }
     };
     std::thread::Builder::new()

@@ -26,6 +26,7 @@ use resp::args::Span;
 use script::RestorePolicy;
 use sync::gate::Pass;
 
+use super::background::CountedThread;
 use super::load_rdb::{LoadOptions, Loaded, load_rdb};
 use super::real_disk::{RealDisk, RealFile};
 use crate::keyspace::shard_locks::Nobody;
@@ -61,6 +62,7 @@ pub struct AofLoader<'a> {
     shared: &'a Arc<Shared>,
     pass: Pass,
     replayer: Replayer,
+    memory: &'a CountedThread<'a>,
     progress: &'a LoadProgress,
     /// Bytes of the files before the one that is loaded.
     bytes_before: u64,
@@ -75,15 +77,20 @@ impl<'a> AofLoader<'a> {
     ///
     /// # Errors
     /// When another one is at work.
-    pub fn new(shared: &'a Arc<Shared>, progress: &'a LoadProgress) -> Result<Self, String> {
+    pub fn new(
+        shared: &'a Arc<Shared>,
+        (memory, progress): (&'a CountedThread<'a>, &'a LoadProgress),
+    ) -> Result<Self, String> {
         let pass = shared.gate.register_as(LOAD_PASS);
         let pass = pass.ok_or_else(|| "loading is in progress".to_owned())?;
         let seed = base::random::entropy_seed();
-        let replayer = Replayer::new(&shared.node, seed, sys::clock::tsc_per_micro());
+        let ticks = sys::clock::tsc_per_micro();
+        let replayer = Replayer::new(&shared.node, memory.own(), seed, ticks);
         Ok(Self {
             shared,
             pass,
             replayer,
+            memory,
             progress,
             bytes_before: 0,
             transaction: None,
@@ -163,7 +170,8 @@ impl<'a> AofLoader<'a> {
             replaces: false,
             key_delay_us: config.saving.key_load_delay,
         };
-        let loaded = load_rdb(self.shared, source, options, self.progress).map_err(|error| {
+        let to = (self.memory, self.progress);
+        let loaded = load_rdb(self.shared, source, options, to).map_err(|error| {
             format!("Can't load the base file {}: {error}. {}", name_of(file), remedy())
         })?;
         self.take_over(&loaded)?;

@@ -27,7 +27,7 @@ use persist::rdb::{Decoder, Item, Reader, ValueType};
 use persist::{Error, Input, Source};
 use store::{KeyCounts, Limits, Object, Turn};
 
-use super::background::{CountedThread, LOAD_THREADS};
+use super::background::CountedThread;
 use super::snapshot_job::delay;
 use crate::threads::shared::Shared;
 
@@ -158,7 +158,7 @@ struct Load<'a> {
     used: Mutex<Vec<Batch>>,
 }
 
-/// Loads a file from a source.
+/// Loads a file from a source, on the calling thread and more of its own.
 ///
 /// # Errors
 /// See [`LoadError`].
@@ -166,7 +166,7 @@ pub fn load_rdb<S: Source>(
     shared: &Shared,
     source: S,
     options: LoadOptions,
-    progress: &LoadProgress,
+    (memory, progress): (&CountedThread<'_>, &LoadProgress),
 ) -> Result<Loaded, LoadError> {
     let config = shared.node.config();
     let load = Load {
@@ -189,12 +189,16 @@ pub fn load_rdb<S: Source>(
         let workers: Vec<ScopedJoinHandle<'_, ()>> = (0..processors.min(WORKERS_MAX))
             .filter_map(|number| {
                 let name = format!("weft-load-{number}");
-                let work = move || Adder::new(load, number + 1).run(receiver);
+                let work = move || {
+                    CountedThread::run(&load.shared.node, |memory| {
+                        Adder::new(load, number + 1, memory).run(receiver);
+                    });
+                };
                 std::thread::Builder::new().name(name).spawn_scoped(scope, work).ok()
             })
             .collect();
         let has_workers = !workers.is_empty();
-        let mut own = Adder::new(load, 0);
+        let mut own = Adder::new(load, 0, memory);
         let reading = Reading { load, sender: has_workers.then_some(sender), own: &mut own };
         let read = reading.read(source);
         // The sender is gone: the workers end.
@@ -228,7 +232,7 @@ struct Adder<'a> {
     load: &'a Load<'a>,
     turn: Turn,
     decoder: Decoder<'a>,
-    memory: CountedThread<'a>,
+    memory: &'a CountedThread<'a>,
     delayed: u64,
     ahead: Vec<(Record<Object>, u64)>,
     /// The key that is being added.
@@ -236,7 +240,7 @@ struct Adder<'a> {
 }
 
 impl<'a> Adder<'a> {
-    fn new(load: &'a Load<'a>, number: usize) -> Self {
+    fn new(load: &'a Load<'a>, number: usize, memory: &'a CountedThread<'a>) -> Self {
         let node = &load.shared.node;
         let keys = load.counts.of_thread(number);
         let mut turn = Turn::new(node.hasher, keys, Arc::clone(&node.shard_sets));
@@ -248,7 +252,7 @@ impl<'a> Adder<'a> {
             load,
             turn,
             decoder: Decoder::new(load.limits, node.hasher),
-            memory: CountedThread::begin(node, LOAD_THREADS + number),
+            memory,
             delayed: 0,
             ahead: Vec::with_capacity(AHEAD),
             name: Vec::new(),
@@ -473,6 +477,7 @@ impl Reading<'_, '_> {
         next.clear_for(batch.db);
         let full = std::mem::replace(batch, next);
         let sent = self.sender.as_ref().map(|sender| sender.send(full));
+        self.own.memory.publish();
         match sent {
             Some(Ok(())) => Ok(()),
             _ => Err(LoadError::Cancelled),

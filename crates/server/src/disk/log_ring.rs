@@ -28,6 +28,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread::Thread;
 use std::time::Duration;
 
+use node::Node;
 use parking_lot::Mutex;
 use persist::aof::LogId;
 use store::log::{UnitPart, push_select};
@@ -109,6 +110,8 @@ pub(crate) struct LogRing {
     reader: OnceLock<Thread>,
     /// Tells it from other logs of the process.
     number: u64,
+    /// Where it is counted what lies aside.
+    node: OnceLock<Arc<Node>>,
 }
 
 impl std::fmt::Debug for LogRing {
@@ -142,6 +145,12 @@ impl AsidePart {
 impl AsideUnit {
     fn len(&self) -> u64 {
         self.parts.iter().map(|part| part.as_slice().len() as u64).sum()
+    }
+
+    /// What it takes beside arguments, which may be in the keyspace as well.
+    fn own_bytes(&self) -> u64 {
+        let own = |part: &AsidePart| matches!(part, AsidePart::Bytes(_));
+        self.parts.iter().filter(|part| own(part)).map(|part| part.as_slice().len() as u64).sum()
     }
 }
 
@@ -182,6 +191,7 @@ impl LogRing {
             sleep: LogSleep::default(),
             reader: OnceLock::new(),
             number: id.0[0],
+            node: OnceLock::new(),
         })
     }
 
@@ -189,6 +199,11 @@ impl LogRing {
     pub(crate) fn id(&self) -> LogId {
         let word = |at: usize| self.memory.words(header::WORDS)[at].load(Ordering::Relaxed);
         LogId([word(header::ID), word(header::ID + 1)])
+    }
+
+    /// What lies aside is counted for this node from now on.
+    pub(crate) fn count_for(&self, node: &Arc<Node>) {
+        let _ = self.node.set(Arc::clone(node));
     }
 
     /// What thread `thread` appends with: one at a time for each thread.
@@ -343,12 +358,15 @@ impl LogRing {
         Ok(())
     }
 
-    /// What is in front of a position is safe elsewhere: its room is free.
-    pub(crate) fn release(&self, until: u64) {
+    /// What is in front of a position is safe elsewhere: its room is free. Returns the bytes that
+    /// were [kept](node::stats::used_memory::UsedMemory::keep_for_log) for it and are free now.
+    pub(crate) fn release(&self, until: u64) -> i64 {
+        let mut freed = 0;
         let mut aside = self.aside.lock();
         if !aside.is_empty() {
             let left = aside.split_off(&until);
-            *aside = left;
+            let released = std::mem::replace(&mut *aside, left);
+            freed = released.values().map(|unit| unit.own_bytes()).sum();
             match aside.first_key_value() {
                 Some((first, _)) => self.positions.set_first_aside(*first),
                 None => self.positions.end_aside(),
@@ -365,6 +383,7 @@ impl LogRing {
             position += count as u64;
         }
         self.positions.release(until);
+        if self.node.get().is_some() { freed.cast_signed() } else { 0 }
     }
 
     /// Replies may leave that wait for what is in front of a position. `tell` tells a thread to
@@ -451,6 +470,9 @@ impl Producer {
         }
         let unit = AsideUnit { parts };
         self.end = Some(reservation.position + unit.len());
+        if let Some(node) = ring.node.get() {
+            node.used_memory.keep_for_log(unit.own_bytes().cast_signed());
+        }
         aside.insert(reservation.position, Arc::new(unit));
         drop(aside);
         ring.positions.finish(self.thread, reservation);

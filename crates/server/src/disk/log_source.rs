@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use node::stats::used_memory::ThreadMemory;
 use store::LogPlace;
 
 use super::log_ring::{CAPACITY, LogRing};
@@ -48,13 +49,15 @@ pub struct RingSource {
     buffer: Vec<u8>,
     /// Replies may leave that wait for what is before this position.
     replied: u64,
+    /// The part of its thread in the memory in use.
+    memory: Option<Arc<ThreadMemory>>,
 }
 
 impl RingSource {
     /// No ring yet.
     pub fn new(shared: &Arc<Shared>) -> Self {
         let shared = Arc::clone(shared);
-        Self { shared, ring: None, end: 0, buffer: Vec::new(), replied: 0 }
+        Self { shared, ring: None, end: 0, buffer: Vec::new(), replied: 0, memory: None }
     }
 
     /// Reads another ring, on the calling thread, or none any more.
@@ -66,7 +69,7 @@ impl RingSource {
             let tell = |thread| shared.send(thread, Message::LogReached);
             shared.node.durability.set(None);
             old.set_waits_always(false);
-            old.release(old.readable_until());
+            self.release_of(&old, old.readable_until());
             old.synced.advance(u64::MAX, tell);
             old.release_replies(u64::MAX, tell);
         }
@@ -76,6 +79,21 @@ impl RingSource {
             self.replied = ring.released();
         }
         self.ring = ring;
+    }
+
+    /// This thread has a part in the memory in use.
+    pub fn count_as(&mut self, memory: &Arc<ThreadMemory>) {
+        self.memory = Some(Arc::clone(memory));
+    }
+
+    fn release_of(&self, ring: &LogRing, until: u64) {
+        let freed = ring.release(until);
+        let used = &self.shared.node.used_memory;
+        if let Some(memory) = &self.memory {
+            // In this order: nothing is evicted for what is free.
+            used.end_turn(memory, sys::allocator::thread_bytes(), 1);
+        }
+        used.keep_for_log(-freed);
     }
 
     /// Whether all threads log into the ring.
@@ -144,7 +162,7 @@ impl LogSource for RingSource {
 
     fn release(&mut self, until: u64) {
         if let Some(ring) = self.ring.as_ref().filter(|ring| ring.released() < until) {
-            ring.release(until);
+            self.release_of(ring, until);
         }
     }
 }

@@ -17,12 +17,14 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
+use node::Node;
 use node::config::{Config, Fsync};
 use node::persistence::{AppendOnlyFigures, Cause};
 use persist::aof::{Aof, Cut, PendingSync, TriedSync, WholeBase};
 use persist::disk::Disk;
 
 use super::append_only::{Caller, Request, disk, names};
+use super::background::CountedThread;
 use super::log_memory;
 use super::log_ring::LogRing;
 use super::log_source::{LogProgress, LogSource, RING_BYTES, RingSource};
@@ -70,6 +72,8 @@ pub struct LogThread {
     retry_ms: i64,
     put_off_until_ms: i64,
     complained_ms: Option<i64>,
+    /// Why the last rewrite has failed, and when the log was told so.
+    rewrite_complaint: Option<(String, i64)>,
     /// When something was last written.
     busy_ms: i64,
     /// Requests for rewrites that have come here.
@@ -86,7 +90,7 @@ impl LogThread {
         writer: Option<LogWriter<RealDisk>>,
         (caller, requests): (Caller, Receiver<Request>),
     ) -> io::Result<Self> {
-        let syncer = start_syncer(caller.clone())?;
+        let syncer = start_syncer(&shared.node, caller.clone())?;
         let is_enabled = writer.is_some();
         let mut thread = Self {
             config: shared.node.config(),
@@ -105,6 +109,7 @@ impl LogThread {
             retry_ms: 0,
             put_off_until_ms: 0,
             complained_ms: None,
+            rewrite_complaint: None,
             busy_ms: now_ms(),
             answered: 0,
         };
@@ -113,7 +118,8 @@ impl LogThread {
     }
 
     /// Runs until the process ends. `ring` is what the threads log into, if they do.
-    pub fn run(mut self, ring: Option<Arc<LogRing>>) {
+    pub fn run(mut self, ring: Option<Arc<LogRing>>, memory: &CountedThread<'_>) {
+        self.source.count_as(memory.own());
         self.source.replace(ring);
         self.tell_progress();
         loop {
@@ -131,6 +137,7 @@ impl LogThread {
             self.write();
             self.begin_due();
             self.publish();
+            memory.publish();
         }
     }
 
@@ -261,8 +268,7 @@ impl LogThread {
         if self.rewrite.is_some() || now_ms < self.put_off_until_ms {
             return;
         }
-        let needs_base = self.writer.as_ref().is_some_and(LogWriter::needs_base);
-        if !(self.is_due || needs_base || self.has_grown()) {
+        if !(self.is_due || self.needs_base() || self.has_grown()) {
             return;
         }
         if self.writer.as_ref().is_some_and(LogWriter::is_syncing) {
@@ -277,6 +283,10 @@ impl LogThread {
             Ok(()) | Err(None) => {}
             Err(Some(reason)) => self.rewrite_failed(&reason),
         }
+    }
+
+    fn needs_base(&self) -> bool {
+        self.writer.as_ref().is_some_and(LogWriter::needs_base)
     }
 
     fn has_grown(&self) -> bool {
@@ -296,6 +306,7 @@ impl LogThread {
     fn begin_rewrite(&mut self) -> Result<(), Option<String>> {
         // BGREWRITEAOF writes a base also where no append-only file is written.
         let was_off = self.writer.is_none();
+        let is_again = self.needs_base() && self.has_complained_of_rewrite(|_| true);
         let source = &self.source;
         let at_cut = || Cut { position: source.cut(), database: 0 };
         let (job, cut) = match SnapshotJob::begin(&self.shared, at_cut) {
@@ -330,7 +341,9 @@ impl LogThread {
             }
             return Err(Some(error.to_string()));
         }
-        notice!("Background append only file rewriting started");
+        if !is_again {
+            notice!("Background append only file rewriting started");
+        }
         self.is_due = false;
         self.rewrite = Some(watch);
         self.figures.rewrites += 1;
@@ -339,13 +352,17 @@ impl LogThread {
     }
 
     fn rewrite_failed(&mut self, reason: &str) {
-        warning!("Background AOF rewrite terminated with error: {reason}");
+        let now_ms = now_ms();
+        if !self.has_complained_of_rewrite(|last| last == reason) {
+            warning!("Background AOF rewrite terminated with error: {reason}");
+            self.rewrite_complaint = Some((reason.to_owned(), now_ms));
+        }
         self.is_due = false;
         self.figures.is_last_rewrite_ok = false;
         self.figures.rewrites_failed_in_row += 1;
-        let needs_base = self.writer.as_ref().is_some_and(LogWriter::needs_base);
+        let needs_base = self.needs_base();
         let failures = self.figures.rewrites_failed_in_row;
-        self.put_off_until_ms = now_ms()
+        self.put_off_until_ms = now_ms
             + match failures {
                 _ if needs_base => RETRY_MS,
                 ..FAILURES_MAX => RETRY_MS,
@@ -354,6 +371,13 @@ impl LogThread {
                     (1 << doublings).min(PUT_OFF_MINUTES_MAX) * 60_000
                 }
             };
+    }
+
+    /// Whether the log has been told lately why a rewrite has failed: a base that is needed is
+    /// tried several times a second.
+    fn has_complained_of_rewrite(&self, is_same: impl Fn(&str) -> bool) -> bool {
+        let last = self.rewrite_complaint.as_ref();
+        last.is_some_and(|(last, told_ms)| is_same(last) && now_ms() - told_ms <= COMPLAINT_MS)
     }
 
     /// A base was tried.
@@ -370,6 +394,7 @@ impl LogThread {
         match finished {
             Ok(()) => {
                 notice!("Background AOF rewrite finished successfully");
+                self.rewrite_complaint = None;
                 self.figures.is_last_rewrite_ok = true;
                 self.figures.rewrites_failed_in_row = 0;
                 self.put_off_until_ms = 0;
@@ -584,12 +609,16 @@ fn now_ms() -> i64 {
 }
 
 /// Starts the thread that syncs while the log is written.
-fn start_syncer(caller: Caller) -> io::Result<Sender<PendingSync<RealFile>>> {
+fn start_syncer(node: &Arc<Node>, caller: Caller) -> io::Result<Sender<PendingSync<RealFile>>> {
     let (sender, receiver) = channel::<PendingSync<RealFile>>();
+    let node = Arc::clone(node);
     std::thread::Builder::new().name("weft-fsync".to_owned()).spawn(move || {
-        for pending in receiver {
-            caller.call(Request::Synced(pending.run()));
-        }
+        CountedThread::run(&node, |memory| {
+            for pending in receiver {
+                caller.call(Request::Synced(pending.run()));
+                memory.publish();
+            }
+        });
     })?;
     Ok(sender)
 }

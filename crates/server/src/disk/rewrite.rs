@@ -11,7 +11,7 @@ use persist::Sink;
 use persist::aof::{BaseFormat, NewBase, WholeBase};
 use persist::disk::{DiskError, DiskFile, FileSink};
 
-use super::background::{CountedThread, SAVE_THREAD};
+use super::background::CountedThread;
 use super::rdb_sink::RdbOptions;
 use super::real_disk::RealFile;
 use super::saves::rdb_options;
@@ -73,7 +73,6 @@ impl Rewrite {
     /// Why it is not whole.
     pub fn run(self, watch: &RewriteWatch) -> Result<WholeBase, String> {
         let Self { node, job, mut base, format, rdb, syncs, .. } = self;
-        let memory = CountedThread::begin(&node, SAVE_THREAD);
         let pacing = Pacing {
             cancel: &watch.cancel,
             progress: &watch.progress,
@@ -86,7 +85,6 @@ impl Rewrite {
             }
             BaseFormat::Commands => job.write_commands(&mut base, pacing),
         };
-        drop(memory);
         result.map_err(|error| match error {
             WalkError::Sink(error) => error.to_string(),
             WalkError::Cancelled => "it is not wanted any more".to_owned(),
@@ -132,7 +130,8 @@ pub fn start(
 ) -> io::Result<()> {
     std::thread::Builder::new().name("weft-rewrite".to_owned()).spawn(move || {
         crate::process::start::bind_to_processors("aof-rewrite-cpulist", &rewrite.cpus);
-        done(rewrite.run(&watch));
+        let node = Arc::clone(&rewrite.node);
+        CountedThread::run(&node, |_| done(rewrite.run(&watch)));
     })?;
     Ok(())
 }

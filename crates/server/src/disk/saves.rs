@@ -17,7 +17,7 @@ use persist::Sink;
 use persist::disk::{DiskError, DiskFile, FileSink, Replacement};
 use persist::rdb::writer::Options;
 
-use super::background::{CountedThread, SAVE_THREAD};
+use super::background::CountedThread;
 use super::rdb_sink::{RdbOptions, Uses};
 use super::real_disk::RealDisk;
 use super::snapshot_job::{Pacing, Refusal, SnapshotJob, WalkError};
@@ -146,10 +146,11 @@ impl Saves {
         let own = Arc::clone(shared);
         let work = move || {
             bind_to_processors("bgsave-cpulist", &config.saving.bgsave_cpulist);
-            let memory = CountedThread::begin(&own.node, SAVE_THREAD);
-            let written = write(&own, job, &target, &config);
-            drop(memory);
-            finish(&own, running, &target, written)
+            CountedThread::run(&own.node, |memory| {
+                let written = write(&own, job, &target, &config);
+                memory.publish();
+                finish(&own, running, &target, written)
+            })
         };
         match std::thread::Builder::new().name("weft-save".to_owned()).spawn(work) {
             Ok(handle) => *thread = Some(handle),

@@ -12,6 +12,7 @@ use node::config::Config;
 use parking_lot::Mutex;
 use persist::disk::{Disk, DiskFile, FileSource};
 
+use super::background::CountedThread;
 use super::begin_log;
 use super::load_rdb::{LoadOptions, Loaded, load_rdb};
 use super::log_memory;
@@ -64,21 +65,21 @@ impl Startup {
         node.set_loading(true);
         let outcome = Arc::new(Mutex::new(None));
         let (own, result) = (Arc::clone(shared), Arc::clone(&outcome));
-        let work = move || {
+        let work = move |memory: &CountedThread<'_>| {
             let loaded = match origin {
-                Origin::Rdb(file) => {
-                    load_file(&own, file, false).map(|loaded| Outcome::Rdb(Box::new(loaded)))
-                }
-                Origin::AppendOnly => {
-                    begin_log::load(&own).map(|writer| Outcome::AppendOnly(Box::new(writer)))
-                }
+                Origin::Rdb(file) => load_file(&own, file, false, memory)
+                    .map(|loaded| Outcome::Rdb(Box::new(loaded))),
+                Origin::AppendOnly => begin_log::load(&own, memory)
+                    .map(|writer| Outcome::AppendOnly(Box::new(writer))),
             };
             *result.lock() = Some(loaded);
             // Wakes the main thread, which looks here then.
             own.send(0, Message::PauseChanged);
         };
         let thread = std::thread::Builder::new().name("weft-load".to_owned());
-        thread.spawn(work).map_err(|error| error.to_string())?;
+        let node = Arc::clone(node);
+        let counted = move || CountedThread::run(&node, work);
+        thread.spawn(counted).map_err(|error| error.to_string())?;
         let began_us = sys::clock::steady_micros();
         Ok(Some(Self { outcome, log: None, began_us, report_us: began_us + REPORT_US }))
     }
@@ -200,7 +201,8 @@ fn find_rdb(config: &Config) -> Result<Option<RealFile>, String> {
 pub fn load_dump(shared: &Shared, replaces: bool) -> Result<Loaded, String> {
     let config = shared.node.config();
     match find_rdb(&config)? {
-        Some(file) => load_file(shared, file, replaces),
+        // Commands that load run on the main thread.
+        Some(file) => load_file(shared, file, replaces, &CountedThread::main(&shared.node)),
         None => Err(format!("there is no file {}", config.saving.dbfilename)),
     }
 }
@@ -209,11 +211,20 @@ pub fn load_dump(shared: &Shared, replaces: bool) -> Result<Loaded, String> {
 ///
 /// # Errors
 /// Why it was not loaded.
-pub fn load_rdb_if_any(shared: &Shared) -> Result<Option<Loaded>, String> {
-    find_rdb(&shared.node.config())?.map(|file| load_file(shared, file, false)).transpose()
+pub fn load_rdb_if_any(
+    shared: &Shared,
+    memory: &CountedThread<'_>,
+) -> Result<Option<Loaded>, String> {
+    let file = find_rdb(&shared.node.config())?;
+    file.map(|file| load_file(shared, file, false, memory)).transpose()
 }
 
-fn load_file(shared: &Shared, file: RealFile, replaces: bool) -> Result<Loaded, String> {
+fn load_file(
+    shared: &Shared,
+    file: RealFile,
+    replaces: bool,
+    memory: &CountedThread<'_>,
+) -> Result<Loaded, String> {
     let config = shared.node.config();
     let name = &config.saving.dbfilename;
     let failed = |why: &dyn std::fmt::Display| format!("Can't load {name}: {why}");
@@ -227,7 +238,8 @@ fn load_file(shared: &Shared, file: RealFile, replaces: bool) -> Result<Loaded, 
         replaces,
         key_delay_us: config.saving.key_load_delay,
     };
-    let loaded = load_rdb(shared, source, options, progress).map_err(|error| failed(&error))?;
+    let loaded = load_rdb(shared, source, options, (memory, progress));
+    let loaded = loaded.map_err(|error| failed(&error))?;
     report(&loaded);
     shared.node.snapshots.figures.lock().loaded = (loaded.keys, loaded.expired);
     Ok(loaded)

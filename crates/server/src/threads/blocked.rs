@@ -66,6 +66,8 @@ impl IoThread {
         self.deadlines.move_to(None, &mut blocked.due_ms, id, slot);
         self.log.waits.remove(&id);
         client.state = ClientState::Reading;
+        // Whoever serves it writes for it.
+        client.log_wrote = true;
         client.commands += 1;
         client.keep(&self.out, resp::out::Mark::default(), self.out.mark());
         self.out.clear();

@@ -2,7 +2,8 @@
 //! client leaves in one write.
 //!
 //! Messages are written between two requests of their client, never within its reply. For a client
-//! that is lent, or for which something is executed, they wait in order, and count for its limit.
+//! that is lent, for which something is executed, or whose output is held for the log, they wait in
+//! order, and count for its limit. What they tell of is in the log: they are held as replies are.
 //!
 //! A client that publishes faster than messages are delivered is held until the threads of the
 //! receivers have room, so what waits for slow threads is bounded; what waits for a slow client is
@@ -69,6 +70,11 @@ impl IoThread {
         let Self { slots, worker, out, .. } = self;
         let client = pending.slot.and_then(|slot| Some((slot, slots.client_mut(slot)?)));
         let here = client.filter(|(_, client)| client.session.record.id == pending.id);
+        // What it tells of is behind what a held client waits for, which must not become more as long
+        // as messages come.
+        let here = here.filter(|(_, client)| {
+            client.log_hold.is_none() || client.session.record.location.is_killed()
+        });
         let Some((slot, client)) = here else { return self.keep(pending) };
         worker.deliveries.subscribers().write(pending, out, client.session.resp3);
         if client.session.record.location.is_killed() {
@@ -85,7 +91,7 @@ impl IoThread {
         self.send_unasked(slot);
     }
 
-    /// Sends a client what was written for it without being asked.
+    /// Sends a client whose output is not held what was written for it without being asked.
     pub(crate) fn send_unasked(&mut self, slot: usize) {
         let Self { slots, worker, out, .. } = self;
         let Some(client) = slots.client_mut(slot) else { return };
@@ -99,9 +105,18 @@ impl IoThread {
             client.keep(out, Mark::default(), out.mark());
             out.clear();
             client.publish(worker, 0, 0);
+            if self.log.is_on() {
+                self.hold_output(slot);
+            }
             self.close_if_over(slot);
-        } else if self.send_replies(slot, SEND_BYTES_MAX) {
-            self.after_send(slot);
+        } else {
+            if self.log.is_on() {
+                // It is told what others wrote, as one that reads.
+                self.log.begin_batch(worker.turn.effects.logged_units());
+            }
+            if self.send_replies(slot, SEND_BYTES_MAX) {
+                self.after_send(slot);
+            }
         }
     }
 
@@ -162,7 +177,10 @@ impl IoThread {
             // A busy script is not waited for.
             subscribe::hand_over(worker, &client.session, thread, out);
         }
-        client.keep(out, Mark::default(), out.mark());
-        out.clear();
+        if out.mark() != Mark::default() {
+            client.keep(out, Mark::default(), out.mark());
+            out.clear();
+            self.log.raise_hold(client);
+        }
     }
 }

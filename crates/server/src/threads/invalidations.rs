@@ -48,8 +48,9 @@ impl IoThread {
                 return;
             }
         }
+        // One whose output is held is looked at when that has left.
         let Self { slots, out, .. } = self;
-        if let Some(client) = slots.client_mut(slot) {
+        if let Some(client) = slots.client_mut(slot).filter(|client| client.log_hold.is_none()) {
             write_messages(&client.session, out);
             self.send_unasked(slot);
         }

@@ -75,7 +75,10 @@ impl Server {
 
     /// The log is written and synced up to its end.
     fn release(&mut self) {
-        let until = self.ring.readable_until();
+        self.release_to(self.ring.readable_until());
+    }
+
+    fn release_to(&mut self, until: u64) {
         let shared = &self.shared;
         self.ring.release_replies(until, |thread| shared.send(thread, Message::LogReached));
         self.ring.release(until);
@@ -191,4 +194,135 @@ fn replies_that_are_held_leave_before_the_server_ends() {
     server.ring.release_replies(until, |_| {});
     server.thread.finish();
     assert_eq!(writer.received(), "+OK\r\n");
+}
+
+#[test]
+fn what_subscribers_are_told_waits_for_the_log() {
+    let mut server = Server::new(true);
+    let (mut subscriber, mut writer) = (server.connect(), server.connect());
+    server.ask(&mut writer, "CONFIG SET notify-keyspace-events KEA\r\n");
+    server.ask(&mut subscriber, "HELLO 3\r\nSUBSCRIBE __keyevent@0__:set\r\n");
+    assert_eq!(server.ask(&mut writer, "SET first 1\r\n"), "");
+    assert_eq!(subscriber.received(), "", "nothing waits for it yet");
+    server.release();
+    assert_eq!(writer.received(), "+OK\r\n");
+    assert!(subscriber.received().contains("first"));
+    // One whose replies are held.
+    assert_eq!(server.ask(&mut subscriber, "SET own 1\r\n"), "");
+    let until = server.ring.readable_until();
+    assert_eq!(server.ask(&mut writer, "SET second 1\r\n"), "");
+    server.release_to(until);
+    let told = subscriber.received();
+    assert!(told.starts_with("+OK") && !told.contains("second"), "{told}");
+    server.release();
+    assert!(subscriber.received().contains("second"));
+    assert_eq!(writer.received(), "+OK\r\n");
+}
+
+#[test]
+fn what_waits_for_a_full_socket_waits_for_the_log_as_well() {
+    let mut server = Server::new(true);
+    let (mut subscriber, mut writer) = (server.connect(), server.connect());
+    server.ask(&mut writer, "CONFIG SET notify-keyspace-events KEA\r\n");
+    server.ask(&mut subscriber, "SUBSCRIBE channel __keyevent@0__:set\r\n");
+    let message = "m".repeat(64 << 10);
+    let full = |server: &Server| {
+        let slots =
+            (0..server.thread.slots.len()).filter_map(|slot| server.thread.slots.client(slot));
+        slots.filter(|client| client.wants_write()).count() == 1
+    };
+    while !full(&server) {
+        assert_eq!(server.ask(&mut writer, &format!("PUBLISH channel {message}\r\n")), ":1\r\n");
+    }
+    assert_eq!(server.ask(&mut writer, "SET second 1\r\n"), "");
+    let mut told = subscriber.received();
+    while let more = server.ask(&mut subscriber, "")
+        && !more.is_empty()
+    {
+        told += &more;
+    }
+    assert!(!told.contains("second"));
+    server.release();
+    while !told.contains("second") {
+        told += &server.ask(&mut subscriber, "");
+    }
+}
+
+#[test]
+fn changes_of_tracked_keys_are_told_when_they_are_in_the_log() {
+    let mut server = Server::new(true);
+    let (mut tracker, mut writer) = (server.connect(), server.connect());
+    server.ask(&mut tracker, "HELLO 3\r\nCLIENT TRACKING ON\r\nGET k\r\n");
+    assert_eq!(server.ask(&mut tracker, "SET own 1\r\n"), "");
+    let until = server.ring.readable_until();
+    assert_eq!(server.ask(&mut writer, "SET k 1\r\n"), "");
+    server.release_to(until);
+    assert_eq!(tracker.received(), "+OK\r\n");
+    server.release();
+    assert!(tracker.received().contains("invalidate"));
+}
+
+#[test]
+fn messages_come_while_the_log_fails_and_replies_to_writers_do_not() {
+    let mut server = Server::new(true);
+    let (mut subscriber, mut writer) = (server.connect(), server.connect());
+    let (mut watcher, mut blocked) = (server.connect(), server.connect());
+    server.ask(&mut writer, "CONFIG SET notify-keyspace-events KEA\r\n");
+    server.ask(&mut subscriber, "SUBSCRIBE __keyevent@0__:set channel\r\n");
+    server.ask(&mut watcher, "MONITOR\r\n");
+    assert_eq!(server.ask(&mut blocked, "BLPOP l 0\r\n"), "");
+    assert!(watcher.received().contains("BLPOP"));
+    assert_eq!(server.ask(&mut writer, "SET k 1\r\n"), "");
+    server.ring.set_serves_reads(true);
+    server.thread.release_held();
+    server.turns();
+    assert!(subscriber.received().contains("__:set"));
+    assert!(watcher.received().contains("SET"));
+    let mut other = server.connect();
+    assert_eq!(server.ask(&mut other, "PUBLISH channel message\r\n"), ":1\r\n");
+    assert!(subscriber.received().contains("message"));
+    assert_eq!(server.ask(&mut subscriber, "UNSUBSCRIBE\r\nGET k\r\n").lines().last(), Some("1"));
+    assert_eq!(server.ask(&mut other, "RPUSH l x\r\n"), "");
+    assert_eq!((writer.received().as_str(), blocked.received().as_str()), ("", ""));
+    server.release();
+    assert_eq!(writer.received(), "+OK\r\n");
+    assert!(blocked.received().ends_with("x\r\n"));
+}
+
+#[test]
+fn replies_wait_for_a_log_that_has_ended_until_all_of_it_is_safe() {
+    let mut server = Server::new(true);
+    let (mut writer, mut other) = (server.connect(), server.connect());
+    assert_eq!(server.ask(&mut writer, "SET k 1\r\n"), "");
+    let old = Arc::clone(&server.ring);
+    server.shared.set_log(None);
+    server.turns();
+    assert_eq!(writer.received(), "");
+    assert_eq!(server.ask(&mut other, "SET k 2\r\n"), "+OK\r\n", "this one is not logged");
+    let shared = Arc::clone(&server.shared);
+    old.release_replies(u64::MAX, |thread| shared.send(thread, Message::LogReached));
+    server.turns();
+    assert_eq!(writer.received(), "+OK\r\n");
+}
+
+#[test]
+fn what_lies_aside_is_not_counted_against_maxmemory() {
+    let mut server = Server::new(false);
+    let mut writer = server.connect();
+    let node = Arc::clone(&server.shared.node);
+    let uncounted = |server: &Server| {
+        let used = &server.shared.node.used_memory;
+        let own = used.of_thread(0);
+        let bytes = sys::allocator::thread_bytes();
+        used.sum(&own, bytes).cast_signed() - used.look(&own, bytes, 1)
+    };
+    assert_eq!((node.used_memory.kept_for_log(), uncounted(&server)), (0, 0));
+    let script = "for i = 1, 20000 do redis.call('SET', 'k', string.rep('v', 1000)) end";
+    assert_eq!(server.ask(&mut writer, &format!("EVAL \"{script}\" 0\r\n")), "");
+    let kept = node.used_memory.kept_for_log();
+    assert!(kept > 20_000_000, "{kept}");
+    assert_eq!(uncounted(&server), kept.cast_signed());
+    assert_eq!(server.ring.release(server.ring.readable_until()), kept.cast_signed());
+    node.used_memory.keep_for_log(-kept.cast_signed());
+    assert_eq!(uncounted(&server), 0);
 }

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use resp::out::Mark;
 
 use crate::disk::log_ring::LogRing;
+use crate::net::connection::Connection;
 use crate::threads::io_thread::IoThread;
 use crate::threads::message::Message;
 
@@ -23,6 +24,8 @@ use crate::threads::message::Message;
 pub(crate) struct LogHolds {
     /// The log, if there is one.
     ring: Option<Arc<LogRing>>,
+    /// The one that has ended: some wait until all of it is safe.
+    ended: Option<Arc<LogRing>>,
     /// Clients whose output is held, with their slots.
     held: Vec<(usize, u64)>,
     /// Some have come to them in this turn.
@@ -43,9 +46,20 @@ impl LogHolds {
         self.ring.is_some()
     }
 
+    /// What those wait for whose output is held.
+    fn awaited(&self) -> Option<&Arc<LogRing>> {
+        self.ring.as_ref().or(self.ended.as_ref())
+    }
+
     /// Requests begin whose replies are next. The thread has appended so many units.
     pub(crate) fn begin_batch(&mut self, units: u64) {
         self.units = Some(units);
+    }
+
+    /// More waits in a client that is on its way to another thread.
+    pub(crate) fn raise_hold(&self, client: &mut Connection) {
+        let ring = self.ring.as_ref().filter(|ring| !ring.serves_reads());
+        client.log_hold = ring.and_then(|ring| ring.hold()).or(client.log_hold);
     }
 
     /// Whether a command that may write finds room.
@@ -64,9 +78,18 @@ impl IoThread {
         let (ring, index) = (self.shared.log.ring(), self.worker.index);
         let producer = ring.as_ref().map(|ring| Box::new(ring.producer(index)) as _);
         self.worker.set_log(producer);
-        self.log.ring = ring;
+        let is_same = ring.as_ref().map(Arc::as_ptr) == self.log.ring.as_ref().map(Arc::as_ptr);
+        let before = std::mem::replace(&mut self.log.ring, ring);
         self.shared.log.followed(index);
-        // They wait for one that is no more, or has begun anew.
+        if is_same {
+            return;
+        }
+        self.log.ended = before;
+        if self.log.is_on() {
+            // It begins when the one before has ended.
+            self.release_held_before(u64::MAX);
+            self.log.ended = None;
+        }
         self.log_reached();
     }
 
@@ -103,7 +126,7 @@ impl IoThread {
         client.keep(&self.out, Mark::default(), self.out.mark());
         self.out.clear();
         client.log_hold = Some(until);
-        client.log_wrote = wrote;
+        client.log_wrote |= wrote;
         client.publish(&self.worker, 0, 0);
         self.begin_hold(slot, until)
     }
@@ -126,15 +149,17 @@ impl IoThread {
 
     /// A client that has come here has output that is held.
     pub(crate) fn take_over_hold(&mut self, slot: usize) {
-        if let Some(until) = self.slots.client(slot).and_then(|client| client.log_hold) {
-            self.begin_hold(slot, until);
+        if let Some(until) = self.slots.client(slot).and_then(|client| client.log_hold)
+            && !self.begin_hold(slot, until)
+        {
+            self.send_pending(slot);
         }
     }
 
     /// Waits until the log has come to a position. Returns whether it has to.
     fn begin_hold(&mut self, slot: usize, until: u64) -> bool {
         let Some(client) = self.slots.client_mut(slot) else { return false };
-        let waits = match &self.log.ring {
+        let waits = match self.log.awaited() {
             Some(ring) => ring.replies.wait(self.worker.index, until),
             None => false,
         };
@@ -149,8 +174,13 @@ impl IoThread {
 
     /// The log has come on: sends what need not wait any more, and goes on with those clients.
     pub(crate) fn release_held(&mut self) {
-        let reached = self.log.ring.as_ref().map_or(u64::MAX, |ring| ring.replies.reached());
-        let serves_reads = self.log.ring.as_ref().is_some_and(|ring| ring.serves_reads());
+        self.release_held_before(
+            self.log.awaited().map_or(u64::MAX, |ring| ring.replies.reached()),
+        );
+    }
+
+    fn release_held_before(&mut self, reached: u64) {
+        let serves_reads = self.log.awaited().is_some_and(|ring| ring.serves_reads());
         let mut first = u64::MAX;
         let mut held = std::mem::take(&mut self.log.held);
         let mut ready = Vec::new();
@@ -168,7 +198,10 @@ impl IoThread {
         });
         held.append(&mut self.log.held);
         self.log.held = held;
-        if let Some(ring) = &self.log.ring
+        if self.log.held.is_empty() {
+            self.log.ended = None;
+        }
+        if let Some(ring) = self.log.awaited()
             && first != u64::MAX
             && !ring.replies.wait(self.worker.index, first)
         {
@@ -190,6 +223,9 @@ impl IoThread {
         client.log_hold = None;
         client.log_wrote = false;
         self.send_pending(slot);
+        // What has come for it meanwhile is written now.
+        self.look_at_messages(slot);
+        self.deliverer.has_more |= self.worker.deliveries.is_active();
         // One that is held back goes on when more of its output has left.
         let Some(client) = self.slots.client(slot) else { return };
         if !client.held_back && client.is_to_be_looked_at() {

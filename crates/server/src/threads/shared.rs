@@ -96,6 +96,9 @@ impl Shared {
     /// Sets the log, or that there is none. All threads follow; [`LogSlot::is_followed`] tells when
     /// they have. For the main thread.
     pub(crate) fn set_log(&self, ring: Option<Arc<LogRing>>) {
+        if let Some(ring) = &ring {
+            ring.count_for(&self.node);
+        }
         self.log.set(ring);
         for thread in 0..self.handles.read().len() {
             self.send(thread, Message::FollowLog);

@@ -72,6 +72,21 @@ fn writes_are_refused_while_the_disk_is_full_and_go_on_within_a_second() {
 }
 
 #[test]
+fn a_base_that_fails_again_and_again_is_told_of_once() {
+    let server = Server::start_by(&["--save", "", "--rdbcompression", "no"], with_small_files);
+    let mut client = server.client();
+    let large = vec![b'x'; 300 << 10];
+    assert_eq!(client.ask_args(&[b"SET", b"large", &large]).text(), "OK");
+    client.ok("CONFIG SET appendonly yes");
+    eventually("it is tried again", || server.info("aof_rewrites").parse::<u64>().unwrap() > 4);
+    for line in ["rewriting started", "rewrite terminated with error"] {
+        assert_eq!(server.log().matches(line).count(), 1, "{line}");
+    }
+    end_limit(&server);
+    server.wait_for_log("Background AOF rewrite finished successfully");
+}
+
+#[test]
 fn under_always_nothing_is_acknowledged_that_is_not_on_the_disk() {
     let options = [ON, &["--appendfsync", "always"]].concat();
     let server = Server::start_by(&options, with_small_files);

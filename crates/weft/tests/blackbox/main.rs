@@ -17,6 +17,7 @@ mod client_limit;
 mod configuration;
 mod connections;
 mod control_group;
+mod counted_memory;
 mod delays;
 mod ending;
 mod fan_out;

@@ -184,6 +184,23 @@ fn those_who_stop_reading_share_what_may_wait() {
     drop(watchers);
 }
 
+/// The share of each is smaller than the line.
+#[test]
+fn one_line_is_never_too_long_for_those_who_read() {
+    const WATCHERS: usize = 100;
+    let server = Server::start(&["--io-threads", "2"]);
+    let mut watchers: Vec<Client> = (0..WATCHERS).map(|_| watcher(&server)).collect();
+    let mut writer = server.client();
+    let value = "x".repeat(4 << 20);
+    writer.ok(&format!("SET k {value}"));
+    writer.ok("SET k short");
+    for watcher in &mut watchers {
+        assert_eq!(next(watcher).1[2].len(), value.len());
+        assert_eq!(next(watcher).1, ["SET", "k", "short"]);
+    }
+    assert_eq!(server.info("client_output_buffer_limit_disconnections"), "0");
+}
+
 #[test]
 fn a_watcher_that_stops_reading_is_closed_and_slows_nobody() {
     let limit = ["--client-output-buffer-limit", "normal 4mb 0 0"];

@@ -29,7 +29,9 @@ pub(super) fn write_sizes(snapshot: &Snapshot<'_>, page: &mut Page) {
     page.line("aof_current_size", figures.current_bytes);
     page.line("aof_base_size", figures.base_bytes);
     page.line("aof_pending_rewrite", u8::from(figures.is_rewrite_scheduled));
-    page.line("aof_buffer_length", figures.buffered_bytes);
+    // The first is what the thread that writes it saw last.
+    let kept = snapshot.node.used_memory.kept_for_log();
+    page.line("aof_buffer_length", figures.buffered_bytes.max(kept));
     page.line("aof_pending_bio_fsync", figures.pending_syncs);
     page.line("aof_delayed_fsync", figures.delayed_syncs);
 }

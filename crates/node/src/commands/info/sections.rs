@@ -128,12 +128,15 @@ pub(super) fn memory(snapshot: &Snapshot<'_>, page: &mut Page) {
         page.line(&format!("{name}_ratio"), format_args!("{ratio:.2}"));
         page.line(&format!("{name}_bytes"), bytes);
     }
-    // What replicas and the append-only file will hold.
-    page.zeros(&["mem_not_counted_for_evict", "mem_replication_backlog"]);
+    let kept_for_log = snapshot.node.used_memory.kept_for_log();
+    page.line("mem_not_counted_for_evict", kept_for_log);
+    // What replicas will hold.
+    page.zeros(&["mem_replication_backlog"]);
     page.zeros(&["mem_replica_full_sync_buffer"]);
     page.zeros(&["mem_total_replication_buffers", "mem_clients_slaves"]);
     page.line("mem_clients_normal", memory.client_bytes);
-    page.zeros(&["mem_cluster_links", "mem_aof_buffer"]);
+    page.zeros(&["mem_cluster_links"]);
+    page.line("mem_aof_buffer", kept_for_log);
     page.line("mem_allocator", &memory.process.allocator);
     // A table grows without a second one beside it, and nothing is moved against fragmentation.
     page.zeros(&["mem_overhead_db_hashtable_rehashing", "active_defrag_running"]);
