@@ -69,14 +69,16 @@ fn xsetid(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
     if added.is_some_and(|added| added < log.len()) {
         return Err(StreamError::FewAdded.into());
     }
-    let log = &mut edit.stream_mut().log;
+    edit.set_groups_changed();
+    let log = &mut edit.stream_unchanged_mut().log;
     log.last_id = last_id;
     log.entries_added = added.unwrap_or(log.entries_added);
     if max_deleted_id != Id::MIN {
         log.max_deleted_id = max_deleted_id;
     }
     drop(edit);
-    cx.wrote(Event::new('t', "xsetid"), key.bytes);
+    // As in Redis, who watches or tracks the stream sees no change.
+    cx.turn.effects.note_unawaited(Event::new('t', "xsetid"), key.bytes);
     reply.ok();
     Ok(())
 }

@@ -70,8 +70,8 @@ impl IoThread {
         let Self { slots, worker, out, .. } = self;
         let client = pending.slot.and_then(|slot| Some((slot, slots.client_mut(slot)?)));
         let here = client.filter(|(_, client)| client.session.record.id == pending.id);
-        // What it tells of is behind what a held client waits for, which must not become more as long
-        // as messages come.
+        // What it tells of is behind what a held client waits for, which must not become more as
+        // long as messages come.
         let here = here.filter(|(_, client)| {
             client.log_hold.is_none() || client.session.record.location.is_killed()
         });

@@ -31,6 +31,8 @@ b< OK
 > XACK s g 1-1
 ~~ *
 > XGROUP SETID s g 0
+OK
+> XSETID s 1-2
 ~~ *
 > XREADGROUP GROUP g c STREAMS s >
 ~~ *
