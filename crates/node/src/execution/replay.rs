@@ -30,6 +30,7 @@ use crate::execution::table::{Call, Entry};
 use crate::execution::worker::Worker;
 use crate::host::{GatedHost, Host, ShardLocks};
 use crate::node::{Node, PAUSE_FOR_EVER};
+use crate::scripting::end_file_vm;
 use crate::stats::counters::ThreadCounters;
 
 /// The number by which it counts keys and memory: behind those of all threads.
@@ -54,8 +55,8 @@ pub enum Replayed {
     Failed(Vec<u8>),
     /// There is no such command.
     Unknown,
-    /// It did nothing, because commands are paused or its shards are in use: it is to be tried
-    /// again.
+    /// It did nothing, because commands are paused, its shards are in use, or the server goes down,
+    /// which may be called off: it is to be tried again.
     Later,
     /// It did nothing, because the server goes down.
     ShutDown,
@@ -67,6 +68,7 @@ impl Replayer {
         let mut worker = Worker::new(Arc::clone(node), 0, node.table, seed, tsc_per_micro);
         worker.turn.keys = node.key_counts.of_thread(THREAD);
         worker.turn.replay();
+        worker.loads_files = true;
         worker.memory = node.used_memory.of_thread(THREAD);
         worker.stats = Arc::new(ThreadCounters::new(node.table.entries().len()));
         worker.config = Arc::new(Config {
@@ -215,6 +217,7 @@ impl Replayer {
     /// Ends the session: the thread has taken so many bytes in all.
     pub fn end(mut self, thread_bytes: i64) {
         self.worker.end_turn();
+        end_file_vm();
         let node = &self.worker.node;
         node.used_memory.end_thread(&self.worker.memory, thread_bytes);
     }

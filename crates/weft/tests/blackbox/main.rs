@@ -23,6 +23,7 @@ mod fan_out;
 mod fields;
 mod fuzz;
 mod limits;
+mod load_libraries;
 mod memory;
 mod memory_limit;
 mod monitor;
