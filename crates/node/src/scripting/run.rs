@@ -494,13 +494,21 @@ fn run_held(
     host.end();
     let errors = vm.take_returned_errors();
     let (key_use, is_refused, has_closed) = (host.key_use, host.is_refused, host.has_closed);
-    let has_written = host.fate.has_written();
+    let (has_written, is_forced) = (host.fate.has_written(), host.fate.is_forced());
     let HeldCalls { worker, session, .. } = host.calls;
     if session.db != db {
         session.select(db);
     }
     worker.turn.effects.set_logged(true);
+    if is_forced {
+        worker.turn.effects.abandon_transaction();
+    }
     worker.turn.effects.end_transaction();
+    if is_forced {
+        // As in Redis, where the process ends at once.
+        reply.truncate(mark);
+        return Some(Outcome::Close);
+    }
     if let Some(seen) = code.key_use() {
         seen.saw(key_use);
     }

@@ -388,8 +388,7 @@ fn has_saved(shared: &Shared) -> bool {
         return true;
     }
     warning!("Error trying to save the DB, can't exit.");
-    ProcessHost(shared).go_on();
-    false
+    !ProcessHost(shared).go_on()
 }
 
 /// Lets the other threads send what they have, closes the sockets and says goodbye.
