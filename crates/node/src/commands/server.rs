@@ -88,13 +88,18 @@ fn shutdown(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> 
         reply.ok();
         return Ok(());
     }
-    if std::mem::take(&mut cx.session.awaits_shutdown) {
-        // It was called off, if its client is asked for it again and the server does not go down.
+    let awaits = std::mem::take(&mut cx.session.awaits_shutdown);
+    if awaits && cx.worker.node.goes_down() {
         return await_shutdown(cx);
     }
+    // It was called off, if its client is asked for it again and the server does not go down:
+    // because a script has become busy, or by SHUTDOWN ABORT.
     let scripting = &cx.worker.node.scripting;
     if scripting.busy.any() && !nosave {
         return Err(scripting.busy.error(None).into());
+    }
+    if awaits {
+        return Err(ServerError::Shutdown.into());
     }
     cx.outside(|host| host.shut_down(how)).map_err(|_| ServerError::Shutdown)?;
     // It goes on while the server goes down. Who waits for a script that is ended sees it: nobody

@@ -274,13 +274,11 @@ impl Scripting {
         }
     }
 
-    /// Ends the busy scripts that have not written.
-    pub fn end_harmless(&self) {
-        for (thread, running) in self.running.lock().iter() {
-            if self.busy.runs_on(*thread) {
-                running.fate.kill();
-            }
-        }
+    /// Ends the busy scripts that have not written. Returns whether there are no others.
+    pub fn end_harmless(&self) -> bool {
+        let running = self.running.lock();
+        let busy = running.iter().filter(|(thread, _)| self.busy.runs_on(**thread));
+        busy.fold(true, |all, (_, running)| running.fate.kill() && all)
     }
 }
 

@@ -39,7 +39,11 @@ impl ProcessHost<'_> {
         if !self.0.node.scripting.go_on() {
             return false;
         }
-        self.0.control.lock().shutdown = None;
+        {
+            let mut control = self.0.control.lock();
+            control.shutdown = None;
+            control.is_signalled = false;
+        }
         self.0.node.end_pause_for_ever();
         self.0.pause_changed();
         true

@@ -221,3 +221,15 @@ fn of_a_script_that_shutdown_ends_nothing_is_kept() {
         assert_eq!(keys.items().len(), 1, "EXEC {exec}: {keys:?}");
     }
 }
+
+#[test]
+fn shutdown_is_refused_when_a_script_that_has_written_becomes_busy() {
+    let mut server = start(&["--busy-reply-threshold", "1000"]);
+    let (_runner, [mut first, mut second]) = begin(&server, WRITES);
+    first.send_raw(&[request("SHUTDOWN"), request("SHUTDOWN ABORT")].concat());
+    assert_eq!(first.read().text(), BUSY);
+    assert_eq!(first.read().text(), "ERR No shutdown in progress.");
+    second.ok("SET free 1");
+    second.send("SHUTDOWN NOSAVE");
+    assert!(server.wait().success());
+}
