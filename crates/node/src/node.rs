@@ -334,7 +334,7 @@ impl Node {
     }
 
     /// Whether the server goes down, as far as nobody calls it off.
-    pub(crate) fn goes_down(&self) -> bool {
+    pub fn goes_down(&self) -> bool {
         self.pause.load(Ordering::Acquire) == PAUSE_FOR_EVER
     }
 

@@ -142,6 +142,8 @@ pub struct Effects {
     transaction: Option<Effect>,
     /// Effects are not replayed: a script says so.
     unlogged: bool,
+    /// The transaction that has not ended leaves nothing.
+    is_abandoned: bool,
     /// Transactions and scripts that have begun and not ended, one within the other.
     depth: u32,
     collected: Vec<Effect>,
@@ -477,12 +479,27 @@ impl Effects {
         if self.depth > 0 {
             return;
         }
-        let effect = self.transaction.take();
+        let mut effect = self.transaction.take();
+        if std::mem::take(&mut self.is_abandoned) {
+            effect = None;
+            self.unit.clear();
+        }
         let is_left = |effect: &Effect| !effect.commands.is_empty() || !effect.events.is_empty();
         self.collected.extend(effect.filter(is_left));
         if !self.unit.is_empty() {
             self.log_transaction();
         }
+    }
+
+    /// What the transaction has changed and changes from here on is not replayed. It was ended by
+    /// force, and would be there in part after a restart.
+    pub fn abandon_transaction(&mut self) {
+        self.is_abandoned = self.depth > 0;
+    }
+
+    /// Whether the transaction that has not ended leaves nothing.
+    pub fn is_abandoned(&self) -> bool {
+        self.is_abandoned
     }
 
     /// Whether the effects that follow are to be replayed; `redis.set_repl` turns that off. Their

@@ -13,8 +13,7 @@ use super::scripting::kill_running;
 use crate::execution::node_cx::{NodeCx, NodeHandler};
 use crate::execution::worker::Worker;
 use crate::host::Host;
-use crate::node::Node;
-use crate::scripting::{Loading, with_vm};
+use crate::scripting::{Loading, end_file_vm, with_file_vm, with_vm};
 
 const fn spec(name: &'static str, arity: i32) -> Spec {
     Spec::new(name, arity, Group::Scripting, "7.0.0")
@@ -203,16 +202,18 @@ fn load(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resu
     let new = run_library_in(cx, draft)?;
     let library = Arc::clone(&new.library);
     node.scripting.libraries.write().insert(&library, replace).map_err(failed)?;
-    add_libraries(&node, vec![new]);
+    add_libraries(cx.worker, vec![new]);
     wrote(cx, args);
     reply.bulk(library.name());
     Ok(())
 }
 
 /// Lets this thread's VM find the functions of libraries that are registered now. Without a VM it
-/// will run their code again.
-fn add_libraries(node: &Node, new: Vec<NewLibrary>) {
-    let _ = with_vm(node, |vm| new.into_iter().for_each(|new| vm.add_library(new)));
+/// will run their code again, as it will that of libraries from a file.
+fn add_libraries(worker: &Worker, new: Vec<NewLibrary>) {
+    if !worker.loads_files {
+        let _ = with_vm(&worker.node, |vm| new.into_iter().for_each(|new| vm.add_library(new)));
+    }
 }
 
 /// Runs the code of a library in this thread's VM, and writes what it logs.
@@ -225,14 +226,19 @@ fn run_library_in(cx: &mut NodeCx<'_>, draft: Draft) -> Result<NewLibrary, Error
     ran
 }
 
-/// Runs the code of a library in this thread's VM.
+/// Runs the code of a library in this thread's VM. One from a file was accepted before, by a thread
+/// that had less to do or whose VM had room: it may take its time, and has a VM for itself.
 fn run_library(
     worker: &mut Worker,
     tsc: &dyn Fn() -> u64,
     draft: Draft,
 ) -> Result<NewLibrary, Error> {
-    let node = Arc::clone(&worker.node);
-    let ran = with_vm(&node, |vm| vm.load_library(&mut Loading::new(worker, tsc), draft, true));
+    let ran = if worker.loads_files {
+        with_file_vm(|vm| vm.load_library(&mut Loading::from_file(worker, tsc), draft, false))
+    } else {
+        let node = Arc::clone(&worker.node);
+        with_vm(&node, |vm| vm.load_library(&mut Loading::new(worker, tsc), draft, true))
+    };
     ran.map_err(|why| Error::ScriptFailure(format!("ERR {why}").into_bytes()))?.map_err(failed)
 }
 
@@ -256,14 +262,14 @@ fn restore(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> R
     let (restored, new) = ran?;
     let node = Arc::clone(&cx.worker.node);
     node.scripting.libraries.write().restore(restored, policy).map_err(failed)?;
-    add_libraries(&node, new);
+    add_libraries(cx.worker, new);
     wrote(cx, args);
     reply.ok();
     Ok(())
 }
 
-/// Runs the sources of a payload. Each has the time that FUNCTION LOAD gives it, unlike in Redis,
-/// where one without an end stops the server.
+/// Runs the sources of a payload. Those of FUNCTION RESTORE have the time that FUNCTION LOAD gives
+/// them, unlike in Redis, where one without an end stops the server.
 fn run_sources(
     worker: &mut Worker,
     tsc: &dyn Fn() -> u64,
@@ -279,7 +285,7 @@ fn run_sources(
     Ok((libraries, all))
 }
 
-/// Loads libraries from a file, on the main thread.
+/// Loads libraries from a file. Their code may take as long as it does, until the server goes down.
 ///
 /// # Errors
 /// Why one cannot be loaded; then none is.
@@ -291,14 +297,16 @@ pub fn load_sources(
     policy: RestorePolicy,
 ) -> Result<(), String> {
     let text = |error: Error| String::from_utf8_lossy(&error.text()).into_owned();
+    let loads_files = std::mem::replace(&mut worker.loads_files, true);
     let ran = run_sources(worker, tsc, sources);
+    worker.loads_files = loads_files;
+    end_file_vm();
+    // It was set if the server goes down: for commands.
+    worker.refusal = None;
     std::mem::take(&mut worker.script_log).write(host);
-    let (restored, new) = ran.map_err(text)?;
-    let node = Arc::clone(&worker.node);
-    let added = node.scripting.libraries.write().restore(restored, policy);
-    added.map_err(|failure| text(failed(failure)))?;
-    add_libraries(&node, new);
-    Ok(())
+    let (restored, _) = ran.map_err(text)?;
+    let added = worker.node.scripting.libraries.write().restore(restored, policy);
+    added.map_err(|failure| text(failed(failure)))
 }
 
 fn list(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {

@@ -78,6 +78,9 @@ fn shutdown(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> 
         (_, true) => SaveAtEnd::No,
         _ => SaveAtEnd::ByConfig,
     };
+    if cx.worker.node.scripting.must_end() {
+        return await_shutdown(cx);
+    }
     if abort {
         if !cx.outside(|host| host.call_off_shutdown()) {
             return Err(ServerError::NoShutdown.into());
@@ -85,20 +88,26 @@ fn shutdown(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> 
         reply.ok();
         return Ok(());
     }
-    if std::mem::take(&mut cx.session.awaits_shutdown) {
-        // It was called off, if its client is asked for it again and the server does not go down.
+    let awaits = std::mem::take(&mut cx.session.awaits_shutdown);
+    if awaits && cx.worker.node.goes_down() {
         return await_shutdown(cx);
     }
+    // It was called off, if its client is asked for it again and the server does not go down:
+    // because a script has become busy, or by SHUTDOWN ABORT.
     let scripting = &cx.worker.node.scripting;
     if scripting.busy.any() && !nosave {
         return Err(scripting.busy.error(None).into());
     }
+    if awaits {
+        return Err(ServerError::Shutdown.into());
+    }
     cx.outside(|host| host.shut_down(how)).map_err(|_| ServerError::Shutdown)?;
+    // It goes on while the server goes down. Who waits for a script that is ended sees it: nobody
+    // uses what that has written.
+    cx.worker.node.pause_for_ever();
     if nosave {
         cx.worker.node.scripting.end_all();
     }
-    // It goes on while the server goes down.
-    cx.worker.node.pause_for_ever();
     await_shutdown(cx)
 }
 

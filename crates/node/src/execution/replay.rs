@@ -30,6 +30,7 @@ use crate::execution::table::{Call, Entry};
 use crate::execution::worker::Worker;
 use crate::host::{GatedHost, Host, ShardLocks};
 use crate::node::{Node, PAUSE_FOR_EVER};
+use crate::scripting::end_file_vm;
 use crate::stats::counters::ThreadCounters;
 use crate::stats::used_memory::ThreadMemory;
 
@@ -55,8 +56,8 @@ pub enum Replayed {
     Failed(Vec<u8>),
     /// There is no such command.
     Unknown,
-    /// It did nothing, because commands are paused or its shards are in use: it is to be tried
-    /// again.
+    /// It did nothing, because commands are paused, its shards are in use, or the server goes down,
+    /// which may be called off: it is to be tried again.
     Later,
     /// It did nothing, because the server goes down.
     ShutDown,
@@ -74,6 +75,7 @@ impl Replayer {
         worker.turn.keys = node.key_counts.of_thread(THREAD);
         worker.turn.replay();
         worker.memory = Arc::clone(memory);
+        worker.loads_files = true;
         worker.stats = Arc::new(ThreadCounters::new(node.table.entries().len()));
         worker.config = Arc::new(Config {
             proto_max_bulk_len: u64::MAX,
@@ -221,5 +223,6 @@ impl Replayer {
     /// Ends the session: the thread has taken so many bytes in all.
     pub fn end(mut self, thread_bytes: i64) {
         self.publish(thread_bytes);
+        end_file_vm();
     }
 }

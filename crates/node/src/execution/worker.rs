@@ -96,6 +96,8 @@ pub struct Worker {
     pub(crate) wake_events: Vec<WakeEvent>,
     /// What scripts log, until the thread is outside the gate.
     pub(crate) script_log: ScriptLog,
+    /// What it executes comes from files: libraries were accepted before.
+    pub(crate) loads_files: bool,
     /// A script has run in this turn.
     pub(crate) has_run_scripts: bool,
     /// The error of the running command has been counted where it arose.
@@ -174,6 +176,7 @@ impl Worker {
             shards: Vec::new(),
             wake_events: Vec::new(),
             script_log: ScriptLog::default(),
+            loads_files: false,
             has_run_scripts: false,
             error_counted: false,
             refusal: None,

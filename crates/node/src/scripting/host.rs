@@ -413,7 +413,8 @@ impl Host for ScriptHost<'_, '_, '_> {
     }
 
     fn set_replication(&mut self, targets: Replication) {
-        self.calls.worker.turn.effects.set_logged(targets.aof || targets.replicas);
+        // The log is the append-only file's, which nobody else reads.
+        self.calls.worker.turn.effects.set_logged(targets.aof);
     }
 
     fn clock(&mut self) -> Duration {

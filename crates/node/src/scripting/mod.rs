@@ -37,4 +37,4 @@ pub use registry::Scripting;
 pub use run::ScriptCall;
 pub(crate) use run::{Named, run_queued};
 pub use vm::end_thread;
-pub(crate) use vm::{Loading, vm_bytes, with_vm};
+pub(crate) use vm::{Loading, end_file_vm, vm_bytes, with_file_vm, with_vm};

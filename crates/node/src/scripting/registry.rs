@@ -37,6 +37,8 @@ pub struct Scripting {
     is_ending: AtomicBool,
     /// The same for those that become busy.
     ends_busy: AtomicBool,
+    /// A script was ended that had written.
+    must_end: AtomicBool,
 }
 
 /// What scripts and functions take, and how many there are.
@@ -71,6 +73,8 @@ pub struct Fate(AtomicU8);
 
 const WROTE: u8 = 1;
 const KILLED: u8 = 2;
+/// Killed after it has written.
+const FORCED: u8 = 3;
 
 impl Fate {
     /// It is about to write. Returns false when it has been killed.
@@ -91,14 +95,23 @@ impl Fate {
         }
     }
 
-    /// Ends it whatever it has done: the server goes down.
-    pub fn force(&self) {
-        self.0.store(KILLED, Ordering::Release);
+    /// Ends it whatever it has done: the server goes down. Returns whether it has written.
+    fn force(&self) -> bool {
+        if self.kill() {
+            return false;
+        }
+        self.0.store(FORCED, Ordering::Release);
+        true
     }
 
     /// Whether it is to end.
     pub fn is_killed(&self) -> bool {
-        self.0.load(Ordering::Acquire) == KILLED
+        self.0.load(Ordering::Acquire) >= KILLED
+    }
+
+    /// Whether it is to end although it has written: what it has done is to be forgotten.
+    pub fn is_forced(&self) -> bool {
+        self.0.load(Ordering::Acquire) == FORCED
     }
 
     /// Whether it has written.
@@ -121,6 +134,7 @@ impl Default for Scripting {
             busy: BusyScripts::default(),
             is_ending: AtomicBool::new(false),
             ends_busy: AtomicBool::new(false),
+            must_end: AtomicBool::new(false),
             vm_bytes: Mutex::default(),
         }
     }
@@ -172,7 +186,7 @@ impl Scripting {
     pub fn begin(&self, thread: usize, running: Arc<Running>) {
         let mut all = self.running.lock();
         if self.is_ending.load(Ordering::Relaxed) {
-            running.fate.force();
+            self.force(&running.fate);
         }
         all.insert(thread, running);
     }
@@ -223,12 +237,28 @@ impl Scripting {
     pub fn end_all(&self) {
         let running = self.running.lock();
         self.is_ending.store(true, Ordering::Relaxed);
-        running.values().for_each(|running| running.fate.force());
+        running.values().for_each(|running| self.force(&running.fate));
     }
 
-    /// The server does not go down after all.
-    pub fn go_on(&self) {
-        self.is_ending.store(false, Ordering::Relaxed);
+    fn force(&self, fate: &Fate) {
+        if fate.force() {
+            self.must_end.store(true, Ordering::Release);
+        }
+    }
+
+    /// Whether the server goes down for good: memory has what a script has written that was ended,
+    /// in part, and what is kept of the keyspace has nothing of it.
+    pub fn must_end(&self) -> bool {
+        self.must_end.load(Ordering::Acquire)
+    }
+
+    /// The server does not go down after all. Returns false if it [must](Self::must_end).
+    pub fn go_on(&self) -> bool {
+        let _running = self.running.lock();
+        if !self.must_end() {
+            self.is_ending.store(false, Ordering::Relaxed);
+        }
+        !self.must_end()
     }
 
     /// Ends scripts that become busy from now on, because no client could.
@@ -240,17 +270,15 @@ impl Scripting {
     pub(super) fn begin_busy(&self, script: BusyScript, fate: &Fate) {
         self.busy.begin(script);
         if self.ends_busy.load(Ordering::Relaxed) {
-            fate.force();
+            self.force(fate);
         }
     }
 
-    /// Ends the busy scripts that have not written.
-    pub fn end_harmless(&self) {
-        for (thread, running) in self.running.lock().iter() {
-            if self.busy.runs_on(*thread) {
-                running.fate.kill();
-            }
-        }
+    /// Ends the busy scripts that have not written. Returns whether there are no others.
+    pub fn end_harmless(&self) -> bool {
+        let running = self.running.lock();
+        let busy = running.iter().filter(|(thread, _)| self.busy.runs_on(**thread));
+        busy.fold(true, |all, (_, running)| running.fate.kill() && all)
     }
 }
 
@@ -263,7 +291,24 @@ mod tests {
         let (wrote, killed) = (Fate::default(), Fate::default());
         assert!(wrote.write() && wrote.write() && !wrote.kill() && !wrote.is_killed());
         assert!(killed.kill() && killed.kill() && !killed.write() && killed.is_killed());
-        wrote.force();
-        assert!(wrote.is_killed());
+        assert!(wrote.force() && wrote.is_killed() && wrote.is_forced());
+        assert!(!wrote.write() && !wrote.has_written());
+        assert!(!killed.force() && !killed.is_forced());
+    }
+
+    #[test]
+    fn a_server_that_has_ended_a_script_in_part_does_not_go_on() {
+        let (scripting, wrote) = (Scripting::default(), Fate::default());
+        let running = |fate: Fate| {
+            let (function, command, began_ms) = (None, Vec::new(), 0);
+            Arc::new(Running { function, command, began_ms, fate: Arc::new(fate) })
+        };
+        scripting.begin(1, running(Fate::default()));
+        scripting.end_all();
+        assert!(scripting.go_on(), "it had not written");
+        scripting.end_all();
+        assert!(wrote.write());
+        scripting.begin(2, running(wrote));
+        assert!(scripting.must_end() && !scripting.go_on());
     }
 }

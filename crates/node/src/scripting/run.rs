@@ -367,7 +367,7 @@ impl<'e, L: ShardLocks> Executor<'e, L> {
             drop(alone.take());
             let reach = Reach::Tries(&node.scripting.alone, None);
             if let Some(outcome) = run(self, reach, Extent::Growing) {
-                return outcome;
+                return self.ended(outcome, &fate);
             }
         }
         let _alone = match alone.map_or_else(|| self.be_alone(&node.scripting), Ok) {
@@ -377,11 +377,17 @@ impl<'e, L: ShardLocks> Executor<'e, L> {
         if code.known_key_use() != KeyUse::All
             && let Some(outcome) = run(self, Reach::BeginsAgain, Extent::Growing)
         {
-            return outcome;
+            return self.ended(outcome, &fate);
         }
-        match run(self, Reach::Waits, Extent::All) {
-            Some(outcome @ Outcome::ShardInUse) => self.come_back_later(outcome, &fate),
-            outcome => outcome.unwrap_or(Outcome::Failed),
+        let outcome = run(self, Reach::Waits, Extent::All);
+        self.ended(outcome.unwrap_or(Outcome::Failed), &fate)
+    }
+
+    /// What a run has come to.
+    fn ended(&mut self, outcome: Outcome, fate: &Fate) -> Outcome {
+        match outcome {
+            Outcome::ShardInUse => self.come_back_later(outcome, fate),
+            outcome => outcome,
         }
     }
 
@@ -495,13 +501,22 @@ fn run_held(
     host.end();
     let errors = vm.take_returned_errors();
     let (key_use, is_refused, has_closed) = (host.key_use, host.is_refused, host.has_closed);
+    let is_forced = host.fate.is_forced();
     let has_acted = host.has_acted || host.fate.has_written();
     let HeldCalls { worker, session, .. } = host.calls;
     if session.db != db {
         session.select(db);
     }
     worker.turn.effects.set_logged(true);
+    if is_forced {
+        worker.turn.effects.abandon_transaction();
+    }
     worker.turn.effects.end_transaction();
+    if is_forced {
+        // As in Redis, where the process ends at once.
+        reply.truncate(mark);
+        return Some(Outcome::Close);
+    }
     if let Some(seen) = code.key_use() {
         seen.saw(key_use);
     }

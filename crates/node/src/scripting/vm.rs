@@ -5,6 +5,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Duration;
 
+use engine::ScriptError;
 use resp::{Args, Out, Reply};
 use script::{Host, LogLevel, Replication, Tick, Vm};
 
@@ -14,6 +15,9 @@ use crate::node::Node;
 
 /// Memory that one run may take.
 const VM_BYTES_MAX: usize = 256 * 1024 * 1024;
+/// The same of a library that is loaded from a file: what it may have taken when it was accepted,
+/// and as much for what libraries before it have left.
+const FILE_VM_BYTES_MAX: usize = 2 * VM_BYTES_MAX;
 
 struct ThreadVm {
     /// The number of the server that it belongs to: a thread of a test may have several.
@@ -26,6 +30,8 @@ struct ThreadVm {
 thread_local! {
     /// The thread's VM.
     static VM: Cell<Option<Box<ThreadVm>>> = const { Cell::new(None) };
+    /// That for libraries from files.
+    static FILE_VM: Cell<Option<Box<Vm>>> = const { Cell::new(None) };
 }
 
 /// Calls `work` with the thread's VM. Within it the thread has none.
@@ -46,6 +52,26 @@ pub(crate) fn with_vm<R>(node: &Node, work: impl FnOnce(&mut Vm) -> R) -> Result
     let result = work(&mut kept.vm);
     VM.set(Some(kept));
     Ok(result)
+}
+
+/// Calls `work` with a VM for libraries from files, which keeps none of them: the VMs of several
+/// threads may have held together what one cannot.
+///
+/// # Errors
+/// The interpreter could not be set up.
+pub(crate) fn with_file_vm<R>(work: impl FnOnce(&mut Vm) -> R) -> Result<R, String> {
+    let mut vm = match FILE_VM.take() {
+        Some(vm) => vm,
+        None => Box::new(Vm::new(FILE_VM_BYTES_MAX)?),
+    };
+    let result = work(&mut vm);
+    FILE_VM.set(Some(vm));
+    Ok(result)
+}
+
+/// Gives the interpreter for libraries from files back.
+pub(crate) fn end_file_vm() {
+    drop(FILE_VM.take());
 }
 
 /// Gives the thread's interpreter back: what a thread holds when it ends would count for ever.
@@ -71,6 +97,8 @@ pub(crate) struct Loading<'a> {
     first_tick: Option<Duration>,
     /// Whether it is to end, once the server knows that it runs.
     fate: Option<Arc<Fate>>,
+    /// It ends when the server goes down.
+    is_from_file: bool,
 }
 
 /// When the server knows that a library is loaded again, as of a script that runs.
@@ -79,7 +107,13 @@ const KNOWN_AFTER: Duration = Duration::from_millis(1);
 impl<'a> Loading<'a> {
     /// For a library that this thread loads. `tsc` reads the TSC.
     pub(crate) fn new(worker: &'a mut Worker, tsc: &'a dyn Fn() -> u64) -> Self {
-        Self { worker, tsc, call: None, first_tick: None, fate: None }
+        Self { worker, tsc, call: None, first_tick: None, fate: None, is_from_file: false }
+    }
+
+    /// The same for a library from a file, which may take as long as the server runs. The command
+    /// that loads it has done nothing if the server goes down before.
+    pub(crate) fn from_file(worker: &'a mut Worker, tsc: &'a dyn Fn() -> u64) -> Self {
+        Self { worker, tsc, call: None, first_tick: None, fate: None, is_from_file: true }
     }
 
     /// The same for the call of a function, by its name, of a library that another thread has
@@ -89,7 +123,8 @@ impl<'a> Loading<'a> {
         request: Args<'a>,
         name: &'a [u8],
     ) -> Self {
-        Self { worker, tsc, call: Some((request, name)), first_tick: None, fate: None }
+        let call = Some((request, name));
+        Self { worker, tsc, call, first_tick: None, fate: None, is_from_file: false }
     }
 
     fn become_known(&mut self) {
@@ -142,6 +177,10 @@ impl Host for Loading<'_> {
         let first_tick = *self.first_tick.get_or_insert(now);
         if now.saturating_sub(first_tick) >= KNOWN_AFTER {
             self.become_known();
+        }
+        if self.is_from_file && self.worker.node.goes_down() {
+            self.worker.refusal = Some(ScriptError::Killed);
+            return Tick::Kill;
         }
         match &self.fate {
             Some(fate) if fate.is_killed() => Tick::Kill,

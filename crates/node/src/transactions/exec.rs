@@ -131,6 +131,7 @@ fn call_queued(mut calls: HeldCalls<'_, '_>, out: &mut Out, transaction: &Transa
     let (mut closes, mut denied) = (false, false);
     let (mut replied, mut left) = (None, Vec::new());
     let (db, unix_ms) = (calls.session.db, calls.worker.turn.unix_ms);
+    let begin = out.mark();
     Reply::new(out, calls.session.resp3).array(transaction.len());
     calls.worker.turn.effects.begin_transaction(db, unix_ms);
     let mut start = (calls.tsc)();
@@ -144,6 +145,12 @@ fn call_queued(mut calls: HeldCalls<'_, '_>, out: &mut Out, transaction: &Transa
             continue;
         }
         let came_of = calls.call(out, entry, args, hashes);
+        if calls.worker.turn.effects.is_abandoned() {
+            // A script was ended that had written, because the server goes down.
+            calls.worker.turn.effects.end_transaction();
+            out.truncate(begin);
+            return Outcome::Close;
+        }
         let failed = matches!(came_of, Outcome::Failed);
         let worker = &mut *calls.worker;
         if failed && !std::mem::take(&mut worker.error_counted) {

@@ -25,6 +25,7 @@ use persist::disk::Disk;
 
 use super::append_only::{Caller, Request, disk, names};
 use super::background::CountedThread;
+use super::complaint::Complaint;
 use super::log_memory;
 use super::log_ring::LogRing;
 use super::log_source::{LogProgress, LogSource, RING_BYTES, RingSource};
@@ -43,8 +44,6 @@ const LOOK: Duration = Duration::from_millis(20);
 const IDLE: Duration = Duration::from_secs(1);
 /// Between two tries of what has failed.
 const RETRY_MS: i64 = 100;
-/// Between two lines about the same failure.
-const COMPLAINT_MS: i64 = 30_000;
 /// Tries to write the first base at the end of the server.
 const FIRST_BASE_TRIES: usize = 20;
 /// Rewrites that fail in a row before the next automatic one is put off, and for how long, twice
@@ -71,9 +70,9 @@ pub struct LogThread {
     last_sync_ms: i64,
     retry_ms: i64,
     put_off_until_ms: i64,
-    complained_ms: Option<i64>,
-    /// Why the last rewrite has failed, and when the log was told so.
-    rewrite_complaint: Option<(String, i64)>,
+    complaint: Complaint,
+    /// Of rewrites: a base that is needed is tried several times a second.
+    rewrite_complaint: Complaint,
     /// When something was last written.
     busy_ms: i64,
     /// Requests for rewrites that have come here.
@@ -108,8 +107,8 @@ impl LogThread {
             last_sync_ms: now_ms(),
             retry_ms: 0,
             put_off_until_ms: 0,
-            complained_ms: None,
-            rewrite_complaint: None,
+            complaint: Complaint::default(),
+            rewrite_complaint: Complaint::default(),
             busy_ms: now_ms(),
             answered: 0,
         };
@@ -306,7 +305,7 @@ impl LogThread {
     fn begin_rewrite(&mut self) -> Result<(), Option<String>> {
         // BGREWRITEAOF writes a base also where no append-only file is written.
         let was_off = self.writer.is_none();
-        let is_again = self.needs_base() && self.has_complained_of_rewrite(|_| true);
+        let is_again = self.needs_base() && self.rewrite_complaint.is_fresh(now_ms());
         let source = &self.source;
         let at_cut = || Cut { position: source.cut(), database: 0 };
         let (job, cut) = match SnapshotJob::begin(&self.shared, at_cut) {
@@ -353,9 +352,8 @@ impl LogThread {
 
     fn rewrite_failed(&mut self, reason: &str) {
         let now_ms = now_ms();
-        if !self.has_complained_of_rewrite(|last| last == reason) {
+        if self.rewrite_complaint.is_due(reason, now_ms) {
             warning!("Background AOF rewrite terminated with error: {reason}");
-            self.rewrite_complaint = Some((reason.to_owned(), now_ms));
         }
         self.is_due = false;
         self.figures.is_last_rewrite_ok = false;
@@ -373,13 +371,6 @@ impl LogThread {
             };
     }
 
-    /// Whether the log has been told lately why a rewrite has failed: a base that is needed is
-    /// tried several times a second.
-    fn has_complained_of_rewrite(&self, is_same: impl Fn(&str) -> bool) -> bool {
-        let last = self.rewrite_complaint.as_ref();
-        last.is_some_and(|(last, told_ms)| is_same(last) && now_ms() - told_ms <= COMPLAINT_MS)
-    }
-
     /// A base was tried.
     fn based(&mut self, result: Result<WholeBase, String>) {
         let Some(watch) = self.rewrite.take() else { return };
@@ -394,7 +385,7 @@ impl LogThread {
         match finished {
             Ok(()) => {
                 notice!("Background AOF rewrite finished successfully");
-                self.rewrite_complaint = None;
+                self.rewrite_complaint.end();
                 self.figures.is_last_rewrite_ok = true;
                 self.figures.rewrites_failed_in_row = 0;
                 self.put_off_until_ms = 0;
@@ -586,20 +577,13 @@ impl LogThread {
 
     fn complain(&mut self, failure: Option<&str>) {
         match failure {
-            None => {
-                if self.complained_ms.take().is_some() {
-                    warning!("AOF write error looks solved. The server can write again.");
-                }
+            None if self.complaint.end() => {
+                warning!("AOF write error looks solved. The server can write again.");
             }
-            Some(_) => {
-                let now_ms = now_ms();
-                if self.complained_ms.is_none_or(|last_ms| now_ms - last_ms > COMPLAINT_MS) {
-                    self.complained_ms = Some(now_ms);
-                    if let Some(failure) = self.writer.as_ref().and_then(LogWriter::failure) {
-                        warning!("Error writing to the AOF file: {}", reason(&failure.error));
-                    }
-                }
+            Some(why) if self.complaint.is_due(why, now_ms()) => {
+                warning!("Error writing to the AOF file: {why}");
             }
+            _ => {}
         }
     }
 }

@@ -74,7 +74,7 @@ pub struct Pacing<'a> {
 pub enum Refusal {
     /// Another one is being taken.
     Running,
-    /// A script has run for too long, and all others would wait for it.
+    /// A script has run for too long, and all others would wait for it; or it was ended in part.
     BusyScript,
 }
 
@@ -119,6 +119,9 @@ impl SnapshotJob {
         let mut snapshot = Snapshot::new(node.hasher);
         let (mut sizes, mut fields_expire) = (Vec::new(), false);
         let cut = pass.exclusively_unless(&|| busy.any(), || {
+            if node.scripting.must_end() {
+                return None;
+            }
             for shard in 0..shared.shards.len() {
                 let mut shard = shared.shards.lock(shard);
                 snapshot.mark(&mut shard);
@@ -131,9 +134,9 @@ impl SnapshotJob {
                     fields_expire |= db.hashes_with_expiry() > 0;
                 });
             }
-            (node.scripting.libraries.read().iter().cloned().collect(), at_cut())
+            Some((node.scripting.libraries.read().iter().cloned().collect(), at_cut()))
         });
-        let (libraries, at_cut) = cut.ok_or(Refusal::BusyScript)?;
+        let (libraries, at_cut) = cut.flatten().ok_or(Refusal::BusyScript)?;
         let (shared, waits) = (Arc::clone(shared), ThreadWaits::default());
         Ok((Self { shared, snapshot, pass, waits, sizes, fields_expire, libraries }, at_cut))
     }

@@ -14,12 +14,12 @@ use persist::disk::{Disk, DiskFile, FileSource};
 
 use super::background::CountedThread;
 use super::begin_log;
+use super::load_aof::AofLoader;
 use super::load_rdb::{LoadOptions, Loaded, load_rdb};
 use super::log_memory;
 use super::log_ring::LogRing;
 use super::log_writer::LogWriter;
 use super::real_disk::{RealDisk, RealFile};
-use crate::process::host::ProcessHost;
 use crate::threads::io_thread::IoThread;
 use crate::threads::message::Message;
 use crate::threads::shared::Shared;
@@ -36,7 +36,7 @@ enum Origin {
 
 /// What was loaded.
 enum Outcome {
-    Rdb(Box<Loaded>),
+    Rdb,
     AppendOnly(Box<LogWriter<RealDisk>>),
 }
 
@@ -67,8 +67,7 @@ impl Startup {
         let (own, result) = (Arc::clone(shared), Arc::clone(&outcome));
         let work = move |memory: &CountedThread<'_>| {
             let loaded = match origin {
-                Origin::Rdb(file) => load_file(&own, file, false, memory)
-                    .map(|loaded| Outcome::Rdb(Box::new(loaded))),
+                Origin::Rdb(file) => load_rdb_file(&own, file, memory).map(|()| Outcome::Rdb),
                 Origin::AppendOnly => begin_log::load(&own, memory)
                     .map(|writer| Outcome::AppendOnly(Box::new(writer))),
             };
@@ -93,7 +92,9 @@ impl Startup {
         if self.log.is_some() {
             return self.look_at_log(main);
         }
-        let Some(outcome) = self.outcome.lock().take() else {
+        // It has ended early if the server goes down, which is no failure.
+        let outcome = if node.goes_down() { None } else { self.outcome.lock().take() };
+        let Some(outcome) = outcome else {
             let now_us = sys::clock::steady_micros();
             if now_us >= self.report_us {
                 self.report_us = now_us + REPORT_US;
@@ -105,8 +106,12 @@ impl Startup {
             }
             return Ok(false);
         };
-        let loaded = match outcome? {
-            Outcome::Rdb(loaded) => loaded,
+        match outcome? {
+            Outcome::Rdb => {
+                notice!("DB loaded from disk: {:.3} seconds", self.seconds());
+                end_loading(main);
+                Ok(true)
+            }
             Outcome::AppendOnly(writer) => {
                 let id = writer.aof().log().unwrap_or_else(log_memory::new_id);
                 let ring = log_memory::create_ring(&node.config(), id, writer.written());
@@ -115,20 +120,9 @@ impl Startup {
                 ring.set_waits_always(fsync == node::config::Fsync::Always);
                 main.shared.set_log(Some(Arc::clone(&ring)));
                 self.log = Some((writer, ring));
-                return Ok(false);
+                Ok(false)
             }
-        };
-        for (number, keys) in (0..).zip(&loaded.db_keys) {
-            main.worker.turn.keys.add(number, *keys);
         }
-        let host = ProcessHost(&main.shared);
-        let policy = script::RestorePolicy::Append;
-        let tsc = &sys::clock::tsc;
-        node::commands::load_sources(&mut main.worker, tsc, &host, &loaded.functions, policy)
-            .map_err(|why| format!("Functions can't be loaded: {why}"))?;
-        notice!("DB loaded from disk: {:.3} seconds", self.seconds());
-        end_loading(main);
-        Ok(true)
     }
 
     fn seconds(&self) -> f64 {
@@ -217,6 +211,19 @@ pub fn load_rdb_if_any(
 ) -> Result<Option<Loaded>, String> {
     let file = find_rdb(&shared.node.config())?;
     file.map(|file| load_file(shared, file, false, memory)).transpose()
+}
+
+/// Loads an RDB file at start, with its functions.
+fn load_rdb_file(
+    shared: &Arc<Shared>,
+    file: RealFile,
+    memory: &CountedThread<'_>,
+) -> Result<(), String> {
+    let mut loader = AofLoader::new(shared, (memory, &shared.node.snapshots.loading))?;
+    let loaded = load_file(shared, file, false, memory)?;
+    loader.take_over(&loaded)?;
+    loader.end();
+    Ok(())
 }
 
 fn load_file(

@@ -34,12 +34,19 @@ impl ProcessHost<'_> {
         })
     }
 
-    /// The server does not go down after all.
-    pub fn go_on(&self) {
-        self.0.control.lock().shutdown = None;
-        self.0.node.scripting.go_on();
+    /// The server does not go down after all. Returns false if it has to.
+    pub fn go_on(&self) -> bool {
+        if !self.0.node.scripting.go_on() {
+            return false;
+        }
+        {
+            let mut control = self.0.control.lock();
+            control.shutdown = None;
+            control.is_signalled = false;
+        }
         self.0.node.end_pause_for_ever();
         self.0.pause_changed();
+        true
     }
 
     /// Waits until all commands are over that have begun.
@@ -141,11 +148,10 @@ impl Host for ProcessHost<'_> {
     }
 
     fn call_off_shutdown(&self) -> bool {
-        if self.0.control.lock().shutdown.take().is_none() {
+        if self.0.control.lock().shutdown.is_none() || !self.go_on() {
             return false;
         }
         notice!("Shutdown manually aborted.");
-        self.go_on();
         true
     }
 

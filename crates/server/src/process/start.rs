@@ -351,16 +351,20 @@ fn run_main(main: &mut IoThread, shared: &Shared, start: Start<'_>) -> Result<()
         if ending && !was_ending {
             warning!("User requested shutdown...");
         }
-        match ending {
-            true => scripting.end_harmless(),
-            false => main.forget_end(),
-        }
+        let is_refused = ending && !scripting.end_harmless() && control.is_refused_when_busy();
         control.resume_accepting(now_ms);
         let samples = now_ms >= sample_at_ms;
         if samples {
             control.balance(shared);
         }
         drop(control);
+        if is_refused && ProcessHost(shared).go_on() {
+            warning!("Shutdown called off: a script runs for too long that has written.");
+            ending = false;
+        }
+        if !ending {
+            main.forget_end();
+        }
         if samples {
             sample_at_ms = now_ms + SAMPLE_MS;
             *shared.main_cpu.lock() = sys::process::thread_cpu_time();
@@ -395,8 +399,7 @@ fn has_saved(shared: &Shared) -> bool {
         return true;
     }
     warning!("Error trying to save the DB, can't exit.");
-    ProcessHost(shared).go_on();
-    false
+    !ProcessHost(shared).go_on()
 }
 
 /// Lets the other threads send what they have, closes the sockets and says goodbye.

@@ -54,6 +54,8 @@ pub struct Control {
     pub tls: Option<Arc<ServerConfig>>,
     /// Someone asked to end the process.
     pub shutdown: Option<Shutdown>,
+    /// A signal did, which waits for scripts that have written.
+    pub is_signalled: bool,
     /// The signals that ask for it.
     pub signals: Option<Signals>,
     /// The process's score when memory is short.
@@ -96,8 +98,15 @@ impl Control {
                 _ => SaveAtEnd::ByConfig,
             };
             let SignalShutdown { now, force, .. } = how;
+            self.is_signalled = true;
             self.shutdown.get_or_insert(Shutdown { save, now, force });
         }
+    }
+
+    /// Whether the end of the server waits for no script that has run for too long and has written:
+    /// as in Redis SHUTDOWN is refused beside one.
+    pub fn is_refused_when_busy(&self) -> bool {
+        !self.is_signalled && self.shutdown.is_some_and(|how| how.save != SaveAtEnd::No)
     }
 
     /// Shows the title that a configuration asks for.

@@ -108,6 +108,22 @@ fn a_rewrite_keeps_everything_in_both_forms() {
 }
 
 #[test]
+fn what_a_script_leaves_to_replicas_is_not_in_the_file() {
+    let server = start(&[]);
+    let script =
+        b"for key, targets in pairs({none = redis.REPL_NONE, replicas = redis.REPL_REPLICA,
+        file = redis.REPL_AOF, all = redis.REPL_ALL}) do
+        redis.set_repl(targets) redis.call('SET', key, '1') end";
+    server.client().ask_args(&[b"EVAL", script, b"0"]);
+    let kept = |server: &Server| {
+        ["none", "replicas", "file", "all"].map(|key| server.client().ask(&format!("GET {key}")))
+    };
+    let there = || crate::Value::Bulk(b"1".to_vec());
+    let server = server.kill_and_start(&again(&[]));
+    assert_eq!(kept(&server), [crate::Value::Nil, crate::Value::Nil, there(), there()]);
+}
+
+#[test]
 fn it_begins_and_ends_while_the_server_runs() {
     let server = Server::start(&["--save", "", "--enable-debug-command", "yes"]);
     let mut client = server.client();

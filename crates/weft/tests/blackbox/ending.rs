@@ -184,3 +184,52 @@ fn commands_are_refused_while_a_signal_waits_for_a_script_that_does_not_end() {
     second.send("SHUTDOWN NOSAVE");
     assert!(server.wait().success());
 }
+
+/// Begins a script that writes and goes on, alone or within EXEC.
+fn begin_to_write(server: &Server, exec: bool) -> Client {
+    const SCRIPT: &[u8] =
+        b"redis.call('set', KEYS[1], '1') while true do redis.call('get', KEYS[1]) end
+        redis.call('set', KEYS[2], '1')";
+    let (mut runner, mut other) = (server.client(), server.client());
+    let script = encode(&[b"EVAL", SCRIPT, b"2", b"first", b"last"]);
+    if exec {
+        runner.send_raw(&[request("MULTI"), request("SET before 1"), script].concat());
+        (0..3).for_each(|_| drop(runner.read()));
+        runner.send("EXEC");
+    } else {
+        runner.send_raw(&script);
+    }
+    let busy = Value::Error(BUSY.to_owned());
+    eventually("the script is busy", || other.ask("GET first") == busy);
+    runner
+}
+
+#[test]
+fn of_a_script_that_shutdown_ends_nothing_is_kept() {
+    for (exec, policy) in [(false, "always"), (true, "everysec"), (true, "always")] {
+        let options =
+            ["--busy-reply-threshold", "30", "--appendonly", "yes", "--appendfsync", policy];
+        let server = start(&options);
+        server.client().ok("SET kept 1");
+        let mut runner = begin_to_write(&server, exec);
+        let mut other = server.client();
+        other.send("SHUTDOWN NOSAVE");
+        assert_eq!(runner.read_to_end(), b"", "EXEC {exec}");
+        other.is_closed();
+        let server = server.wait_and_start(&options);
+        let keys = server.client().ask("KEYS *");
+        assert_eq!(keys.items().len(), 1, "EXEC {exec}: {keys:?}");
+    }
+}
+
+#[test]
+fn shutdown_is_refused_when_a_script_that_has_written_becomes_busy() {
+    let mut server = start(&["--busy-reply-threshold", "1000"]);
+    let (_runner, [mut first, mut second]) = begin(&server, WRITES);
+    first.send_raw(&[request("SHUTDOWN"), request("SHUTDOWN ABORT")].concat());
+    assert_eq!(first.read().text(), BUSY);
+    assert_eq!(first.read().text(), "ERR No shutdown in progress.");
+    second.ok("SET free 1");
+    second.send("SHUTDOWN NOSAVE");
+    assert!(server.wait().success());
+}

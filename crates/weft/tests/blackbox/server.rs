@@ -130,8 +130,13 @@ impl Server {
     }
 
     /// Ends the server as a signal does, and starts another one on its files.
-    pub fn restart(mut self, options: &[&str]) -> Self {
+    pub fn restart(self, options: &[&str]) -> Self {
         self.signal("TERM");
+        self.wait_and_start(options)
+    }
+
+    /// Starts another server on the files of this one, when it has ended.
+    pub fn wait_and_start(mut self, options: &[&str]) -> Self {
         assert!(self.wait().success(), "{}", self.log());
         let folder = self.folder.take().unwrap();
         Self::start_in(folder, options, READY, |command| command)

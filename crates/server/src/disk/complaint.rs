@@ -1,0 +1,47 @@
+//! A failure that comes again and again, and is told in the log now and then.
+
+/// Between two lines about the same failure.
+const PAUSE_MS: i64 = 30_000;
+
+/// The failure that was told last, and when.
+#[derive(Debug, Default)]
+pub struct Complaint(Option<(String, i64)>);
+
+impl Complaint {
+    /// Whether a failure is to be told: it is another one, or the last line was long ago. The
+    /// caller tells it then.
+    pub fn is_due(&mut self, failure: &str, now_ms: i64) -> bool {
+        let last = self.0.as_ref().filter(|(last, _)| last == failure);
+        let is_due = last.is_none_or(|(_, told_ms)| now_ms - told_ms > PAUSE_MS);
+        if is_due {
+            self.0 = Some((failure.to_owned(), now_ms));
+        }
+        is_due
+    }
+
+    /// Whether something was told lately.
+    pub fn is_fresh(&self, now_ms: i64) -> bool {
+        self.0.as_ref().is_some_and(|(_, told_ms)| now_ms - told_ms <= PAUSE_MS)
+    }
+
+    /// Nothing fails any more. Returns whether something was told.
+    pub fn end(&mut self) -> bool {
+        self.0.take().is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_is_told_once_in_half_a_minute() {
+        let mut complaint = Complaint::default();
+        assert!(!complaint.end());
+        assert!(complaint.is_due("full", 0));
+        assert!(!complaint.is_due("full", PAUSE_MS) && complaint.is_fresh(PAUSE_MS));
+        assert!(!complaint.is_fresh(PAUSE_MS + 1) && complaint.is_due("full", PAUSE_MS + 1));
+        assert!(complaint.is_due("broken", PAUSE_MS + 2));
+        assert!(complaint.end() && complaint.is_due("broken", PAUSE_MS + 3));
+    }
+}

@@ -1,0 +1,104 @@
+//! Libraries of functions that come from files: what was accepted once is there after a restart,
+//! however much the machine has to do, and a server that loads them can be ended.
+
+use std::fs;
+
+use tempfile::TempDir;
+
+use crate::client::encode;
+use crate::server::{READY, eventually};
+use crate::{Client, Server};
+
+const ON: &[&str] = &["--appendonly", "yes", "--enable-debug-command", "yes"];
+const ENDLESS: &str = "#!lua name=endless\nwhile true do end";
+
+/// Starts a server on an append-only file with these libraries, and with a key behind them.
+fn start_on(libraries: &[&str], words: &str) -> Server {
+    let folder = TempDir::new().unwrap();
+    let commands = libraries.iter().map(|text| encode(&[b"FUNCTION", b"LOAD", text.as_bytes()]));
+    let mut file: Vec<u8> = commands.flatten().collect();
+    file.extend(encode(&[b"SET", b"key", b"value"]));
+    fs::write(folder.path().join("appendonly.aof"), file).unwrap();
+    Server::start_in(folder, ON, words, |command| command)
+}
+
+/// A library whose code takes longer than FUNCTION LOAD may, as one does that is accepted while the
+/// machine has less to do.
+fn slow_library() -> String {
+    let server = Server::start(&[]);
+    let mut client = server.client();
+    let library = |rounds: u64| {
+        format!(
+            "#!lua name=slow\nlocal n = 0 for i = 1, {rounds} do n = n + i end
+            redis.register_function('slow', function() return n end)"
+        )
+    };
+    let mut tries = (20..40).map(|power| library(1 << power));
+    let is_refused = |text: &String| {
+        let reply = client.ask_args(&[b"FUNCTION", b"LOAD", b"REPLACE", text.as_bytes()]).text();
+        reply.contains("FUNCTION LOAD timeout")
+    };
+    tries.find(is_refused).unwrap()
+}
+
+fn libraries(server: &Server) -> usize {
+    server.client().ask("FUNCTION LIST").items().len()
+}
+
+#[track_caller]
+fn has_loaded(server: &Server, how: &str) {
+    assert_eq!(libraries(server), 1, "{how}");
+    assert_eq!(server.client().ask("GET key").text(), "value", "{how}");
+}
+
+#[test]
+fn a_library_may_take_longer_from_a_file_than_when_it_was_accepted() {
+    let server = start_on(&[&slow_library()], READY);
+    has_loaded(&server, "from commands");
+    let mut client = server.client();
+    client.ask("BGREWRITEAOF");
+    eventually("it ends", || server.info("aof_rewrite_in_progress") == "0");
+    client.ok("SAVE");
+    client.ok("DEBUG RELOAD");
+    has_loaded(&server, "reloaded");
+    client.ok("DEBUG LOADAOF");
+    has_loaded(&server, "the append-only file loaded again");
+    let server = server.kill_and_start(ON);
+    has_loaded(&server, "from the base");
+    let server = server.restart(&["--appendonly", "no"]);
+    has_loaded(&server, "from the RDB file");
+}
+
+#[test]
+fn libraries_that_one_interpreter_cannot_hold_are_loaded() {
+    let [first, second, third] = ["a", "b", "c"].map(|name| {
+        format!(
+            "#!lua name={name}\nlocal text = 'x' while #text < 100000000 do text = text .. text end
+            redis.register_function('{name}', function() return #text end)"
+        )
+    });
+    let options = [ON, &["--io-threads", "2"]].concat();
+    let server = start_on(&[&first, &second, &third], READY);
+    assert_eq!((libraries(&server), server.client().ask("FCALL a 0").int()), (3, 1 << 27));
+    server.client().ask("BGREWRITEAOF");
+    eventually("it ends", || server.info("aof_rewrite_in_progress") == "0");
+    let server = server.kill_and_start(&options);
+    assert_eq!((libraries(&server), server.client().ask("FCALL c 0").int()), (3, 1 << 27));
+}
+
+#[test]
+fn a_server_ends_that_loads_a_library_without_an_end() {
+    let start = || {
+        let server = start_on(&[ENDLESS], "Data lies in");
+        eventually("clients are served", || Client::try_tcp(server.address()).is_ok());
+        eventually("it is loaded", || server.info("loading_total_bytes") != "0");
+        server
+    };
+    let mut server = start();
+    assert!(server.client().ask("GET key").text().starts_with("LOADING "));
+    server.client().send("SHUTDOWN NOSAVE");
+    assert!(server.wait().success());
+    let mut server = start();
+    server.signal("TERM");
+    assert!(server.wait().success());
+}
