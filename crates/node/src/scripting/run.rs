@@ -479,8 +479,7 @@ fn run_held(
     (reach, fate): (Reach<'_>, Arc<Fate>),
     reply: &mut Reply<'_>,
 ) -> Option<Outcome> {
-    let mark = reply.mark();
-    let db = calls.session.db;
+    let (db, mark) = (calls.session.db, reply.mark());
     let log_mark = calls.worker.script_log.mark();
     calls.worker.turn.effects.begin_transaction(db, calls.worker.turn.unix_ms);
     let name = match code {

@@ -14,10 +14,9 @@
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender};
 use std::time::Duration;
 
-use node::Node;
 use node::config::{Config, Fsync};
 use node::persistence::{AppendOnlyFigures, Cause};
 use persist::aof::{Aof, Cut, PendingSync, TriedSync, WholeBase};
@@ -26,6 +25,7 @@ use persist::disk::Disk;
 use super::append_only::{Caller, Request, disk, names};
 use super::background::CountedThread;
 use super::complaint::Complaint;
+use super::fsync_thread;
 use super::log_memory;
 use super::log_ring::LogRing;
 use super::log_source::{LogProgress, LogSource, RING_BYTES, RingSource};
@@ -89,7 +89,7 @@ impl LogThread {
         writer: Option<LogWriter<RealDisk>>,
         (caller, requests): (Caller, Receiver<Request>),
     ) -> io::Result<Self> {
-        let syncer = start_syncer(&shared.node, caller.clone())?;
+        let syncer = fsync_thread::start(&shared.node, caller.clone())?;
         let is_enabled = writer.is_some();
         let mut thread = Self {
             config: shared.node.config(),
@@ -590,19 +590,4 @@ impl LogThread {
 
 fn now_ms() -> i64 {
     sys::clock::steady_micros() / 1000
-}
-
-/// Starts the thread that syncs while the log is written.
-fn start_syncer(node: &Arc<Node>, caller: Caller) -> io::Result<Sender<PendingSync<RealFile>>> {
-    let (sender, receiver) = channel::<PendingSync<RealFile>>();
-    let node = Arc::clone(node);
-    std::thread::Builder::new().name("weft-fsync".to_owned()).spawn(move || {
-        CountedThread::run(&node, |memory| {
-            for pending in receiver {
-                caller.call(Request::Synced(pending.run()));
-                memory.publish();
-            }
-        });
-    })?;
-    Ok(sender)
 }

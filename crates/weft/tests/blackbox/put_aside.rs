@@ -446,7 +446,7 @@ const LOOKS_TEN_MS: &[u8] = b"local till = os.clock() + 0.01 while os.clock() < 
 fn who_has_its_turn_for_one_key_does_not_pass_those_who_wait_for_another() {
     let server = Server::start(&["--io-threads", "4", "--io-threads-always-active", "yes"]);
     know_script(&server, LOOKS_TEN_MS);
-    // Each script on the first key looks then who is to be served, and needs the other one for that.
+    // Each script on the first key looks then who is to be served, and needs the other one, too.
     let mut waiting = server.client();
     waiting.send("BLMOVE from to LEFT RIGHT 0");
     let mut probe = server.client();
