@@ -10,7 +10,7 @@
 //! order of their numbers; and those of the history (`h`), which nobody needs any more. They are
 //! read in this order: base, incremental files. `startoffset` and `endoffset` are positions in the
 //! log. Lines that begin with `#` and pairs of unknown words mean nothing. The first line of a
-//! manifest from here ends with a seal: see [`manifest_seal`](super::manifest_seal).
+//! manifest from here ends with a seal: see `manifest_seal`.
 //!
 //! Only text is looked at here, as strictly as Redis does; whether the files exist is seen when
 //! they are opened.

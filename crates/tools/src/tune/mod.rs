@@ -1,9 +1,9 @@
 //! `weft tune`: the settings of a host that a server depends on, what each is there for, and how to
 //! change it.
 //!
-//! Each check looks at files of the kernel below one root folder ([`host`]) and says what it found
-//! ([`finding`]). With `--apply` the settings that it asks for are written, kept for the next start
-//! of the host ([`apply`]), and everything is looked at again.
+//! Each check looks at files of the kernel below one root folder (`host`) and says what it found
+//! (`finding`). With `--apply` the settings that it asks for are written, kept for the next start
+//! of the host (`apply`), and everything is looked at again.
 //!
 //! It deliberately changes nothing that belongs to somebody else: limits of control groups and of
 //! service managers, and interrupts that a daemon moves, are told and left alone.
