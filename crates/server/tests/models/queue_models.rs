@@ -455,7 +455,8 @@ fn who_needs_several_shards_is_put_aside_a_number_of_times() {
 
 #[test]
 fn who_forgets_how_often_it_has_come_is_put_aside_without_end() {
-    fails_with(Fault::ForgetsRounds, "put aside", SCHEDULES_TO_FAIL, clients_that_need_both);
+    let model = a_client_that_needs_both_beside_streams;
+    fails_with(Fault::ForgetsRounds, "put aside", SCHEDULES_TO_FAIL, model);
 }
 
 #[test]
