@@ -4,7 +4,7 @@
 //! Where that is not possible, as on a full disk, it lies in `/dev/shm`, and if there is no room
 //! either in ordinary memory: then nothing is left of what was not written to the append-only file.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -42,18 +42,27 @@ fn places(config: &Config) -> Vec<PathBuf> {
 pub fn left(config: &Config) -> Vec<Option<LeftLog>> {
     let open = |path: PathBuf| {
         let link = fs::symlink_metadata(&path).ok()?;
-        let file = OpenOptions::new().read(true).write(true).open(path).ok()?;
+        let file = OpenOptions::new().read(true).write(true).open(&path).ok()?;
         let metadata = file.metadata().ok()?;
-        // Anyone may put files into /dev/shm, and what is in the log is executed.
-        let is_own = link.is_file()
-            && metadata.ino() == link.ino()
-            && metadata.nlink() == 1
-            && metadata.uid() == sys::process::effective_user();
-        let bytes = usize::try_from(metadata.len()).ok().filter(|bytes| *bytes > 0 && is_own)?;
+        // Anyone may put files there, and what is in the log is executed. Whoever can put one beside
+        // the append-only file can write that as well.
+        if path.starts_with(MEMORY_FILES) && !is_own(&link, &metadata) {
+            warning!("{} is not used: it is another user's", path.display());
+            return None;
+        }
+        let bytes = usize::try_from(metadata.len()).ok().filter(|bytes| *bytes > 0)?;
         let memory = SharedMemory::of_file(&file, bytes).ok()?;
         LeftLog::is_one(&memory).then(|| LeftLog::open(memory, place(Some(&file))))
     };
     places(config).into_iter().filter_map(open).collect()
+}
+
+/// Whether a file, and the link to it that was found, are of the user who runs this process.
+fn is_own(link: &Metadata, file: &Metadata) -> bool {
+    link.is_file()
+        && file.ino() == link.ino()
+        && file.nlink() == 1
+        && file.uid() == sys::process::effective_user()
 }
 
 /// Memory for a new log. What the last process has left is gone.

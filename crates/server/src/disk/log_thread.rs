@@ -121,6 +121,8 @@ impl LogThread {
         self.source.count_as(memory.own());
         self.source.replace(ring);
         self.tell_progress();
+        // The process before may not have come to it.
+        self.delete_history();
         loop {
             let (time, wake_at) = self.sleep();
             self.source.wait(time, wake_at);

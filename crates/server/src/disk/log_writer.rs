@@ -158,10 +158,17 @@ impl<D: Disk> LogWriter<D> {
     /// Writes and syncs what the log of a killed process had beyond the files, up to a position.
     /// Returns where it begins in the last file.
     ///
+    /// Without bytes nothing is written, so the files and the log go on at the position before: the
+    /// files would not tell of a later one, and whoever is killed then leaves a log that does not
+    /// go on where they end.
+    ///
     /// # Errors
     /// What the disk said.
     pub fn append_left(&mut self, bytes: &[u8], end: u64) -> Result<u64, AofError> {
         let from = self.aof.segment_bytes();
+        if bytes.is_empty() {
+            return Ok(from);
+        }
         self.aof.append(&Batch { parts: [bytes, &[]], end, unix_seconds: None })?;
         self.aof.sync()?;
         self.written = end;

@@ -2,8 +2,10 @@
 //! with no other, whatever became of the files meanwhile.
 
 use std::fs;
-use std::path::Path;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::UNIX_EPOCH;
 
 use tempfile::TempDir;
 
@@ -184,13 +186,87 @@ fn what_could_not_be_written_when_the_server_ends_is_left_in_the_log() {
     check(server.into_folder(), &[("before", true), ("unwritten", true)], USED);
 }
 
+/// Words of a log, of 8 bytes each: where its memory is, where it ends, and what the first thread
+/// has not finished.
+const PLACE: u64 = 3;
+const END: u64 = 16;
+const THREAD: u64 = 40;
+
+fn words(file: &fs::File, at: u64, count: usize) -> Vec<u64> {
+    let mut bytes = vec![0; count * 8];
+    file.read_exact_at(&mut bytes, at * 8).unwrap();
+    bytes.chunks(8).map(|word| u64::from_le_bytes(word.try_into().unwrap())).collect()
+}
+
+fn set_words(file: &fs::File, at: u64, words: &[u64]) {
+    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    file.write_all_at(&bytes, at * 8).unwrap();
+}
+
+fn open(path: &Path) -> fs::File {
+    fs::File::options().read(true).write(true).open(path).unwrap()
+}
+
 #[test]
-fn the_log_of_another_user_is_not_executed() {
-    let folder = kill_after_unwritten(start(tempfile::tempdir().unwrap()));
-    // Only root can give files away: others would not be able to do what is tested either.
-    if std::os::unix::fs::chown(folder.path().join(LOG), Some(12345), None).is_ok() {
-        check(folder, &[("unwritten", false)], READY);
+fn nothing_is_lost_by_two_kills_of_which_the_first_hits_an_unfinished_write() {
+    const BYTES: u64 = 100;
+    let mut server = start(tempfile::tempdir().unwrap());
+    server.client().ok("SET before 1");
+    let file = server.folder().path().join(FILES).join("appendonly.aof.1.incr.aof");
+    eventually("it is written", || fs::read(&file).unwrap().ends_with(b"$6\r\nbefore\r\n$1\r\n1\r\n"));
+    server.signal("KILL");
+    server.wait();
+    let folder = server.into_folder();
+    let log = open(&folder.path().join(LOG));
+    let end = words(&log, END, 1)[0];
+    // As of a thread that has reserved its place and written nothing.
+    set_words(&log, THREAD, &[end >> 9, BYTES]);
+    set_words(&log, END, &[end + (BYTES << 9)]);
+    let folder = kill_after_unwritten(start(folder));
+    check(folder, &[("before", true), ("unwritten", true)], USED);
+}
+
+/// Moves the log of a folder to where it lies when its own disk is full.
+fn move_to_memory(folder: &TempDir) -> TempFile {
+    let facts = fs::metadata(folder.path().join(FILES)).unwrap();
+    let name = format!("/dev/shm/weft-{:x}-{:x}-appendonly.aof.log", facts.dev(), facts.ino());
+    let (from, to) = (folder.path().join(LOG), TempFile(name.into()));
+    fs::copy(&from, &to.0).unwrap();
+    fs::remove_file(from).unwrap();
+    let log = open(&to.0);
+    let facts = log.metadata().unwrap();
+    let created = facts.created().unwrap().duration_since(UNIX_EPOCH).unwrap();
+    set_words(&log, PLACE + 2, &[facts.ino(), created.as_nanos() as u64]);
+    to
+}
+
+/// A file that is removed in the end.
+struct TempFile(PathBuf);
+
+impl Drop for TempFile {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
     }
+}
+
+#[test]
+fn a_log_in_shared_memory_is_used_if_it_is_the_users_own() {
+    let folder = kill_after_unwritten(start(tempfile::tempdir().unwrap()));
+    let _log = move_to_memory(&folder);
+    check(folder, &[("unwritten", true)], USED);
+    let folder = kill_after_unwritten(start(tempfile::tempdir().unwrap()));
+    let log = move_to_memory(&folder);
+    // Only root can give files away: others would not be able to do what is tested either.
+    if std::os::unix::fs::chown(&log.0, Some(12345), None).is_ok() {
+        check(folder, &[("unwritten", false)], "is not used: it is another user's");
+    }
+}
+
+#[test]
+fn a_log_beside_its_file_is_used_after_the_servers_user_has_changed() {
+    let folder = kill_after_unwritten(start(tempfile::tempdir().unwrap()));
+    let _ = std::os::unix::fs::chown(folder.path().join(LOG), Some(12345), None);
+    check(folder, &[("unwritten", true)], USED);
 }
 
 #[test]
