@@ -45,8 +45,9 @@ pub(crate) const CAPACITY: usize = 64 << 20;
 const UNIT_BYTES_MAX: u64 = CAPACITY as u64 / 4;
 /// What is free before a command begins that may write.
 const HEADROOM: u64 = CAPACITY as u64 / 8;
-/// Bytes that are read from the ring at once.
-const READ_BYTES_MAX: usize = 256 * 1024;
+
+/// Bytes that are prefetched of what comes behind a unit.
+const PREFETCH_BYTES_MAX: u64 = 512;
 
 /// Where words of the header are.
 pub(super) mod header {
@@ -273,6 +274,15 @@ impl LogRing {
         }
     }
 
+    /// What comes next is about as long as a unit that ends at a position. Its place was cleared by
+    /// another processor some time ago, and whoever unlocks the shard waits until it is written.
+    #[inline]
+    fn prefetch(&self, position: u64, bytes: u64) {
+        let at = position as usize % CAPACITY;
+        let bytes = bytes.min(PREFETCH_BYTES_MAX) as usize;
+        self.memory.prefetch(offset(THREADS_MAX) + at, bytes.min(CAPACITY - at));
+    }
+
     fn write(&self, position: u64, bytes: &[u8]) -> u64 {
         let at = position as usize % CAPACITY;
         let first = bytes.len().min(CAPACITY - at);
@@ -308,20 +318,11 @@ impl LogRing {
         self.positions.released()
     }
 
-    /// Gives the bytes of a range that is readable and not released, in order and in pieces.
-    /// `buffer` is used on the way.
-    ///
-    /// # Errors
-    /// That of `take`, and it is not called any more.
-    pub(crate) fn read<E>(
-        &self,
-        range: Range<u64>,
-        buffer: &mut Vec<u8>,
-        mut take: impl FnMut(&[u8]) -> Result<(), E>,
-    ) -> Result<(), E> {
+    /// Appends the bytes of a range that is readable and not released to `out`.
+    pub(crate) fn read(&self, range: Range<u64>, out: &mut Vec<u8>) {
         let mut at = range.start;
         while at < range.end {
-            // One at a time: the lock is not held while it is taken.
+            // One at a time: the lock is not held while it is copied.
             let next = self
                 .aside
                 .lock()
@@ -329,33 +330,26 @@ impl LogRing {
                 .next()
                 .map(|(at, unit)| (*at, Arc::clone(unit)));
             let until = next.as_ref().map_or(range.end, |(position, _)| *position);
-            self.read_ring(at..until, buffer, &mut take)?;
+            self.read_ring(at..until, out);
             at = until;
             if let Some((position, unit)) = next {
-                unit.parts.iter().try_for_each(|part| take(part.as_slice()))?;
+                unit.parts.iter().for_each(|part| out.extend_from_slice(part.as_slice()));
                 at = position + unit.len();
             }
         }
-        Ok(())
     }
 
-    fn read_ring<E>(
-        &self,
-        range: Range<u64>,
-        buffer: &mut Vec<u8>,
-        take: &mut impl FnMut(&[u8]) -> Result<(), E>,
-    ) -> Result<(), E> {
+    fn read_ring(&self, range: Range<u64>, out: &mut Vec<u8>) {
         let mut position = range.start;
         while position < range.end {
             let at = position as usize % CAPACITY;
             let left = usize::try_from(range.end - position).unwrap_or(usize::MAX);
-            let count = left.min(CAPACITY - at).min(READ_BYTES_MAX);
-            buffer.resize(count, 0);
-            self.memory.read(offset(THREADS_MAX) + at, buffer);
-            take(buffer)?;
+            let count = left.min(CAPACITY - at);
+            let behind = out.len();
+            out.resize(behind + count, 0);
+            self.memory.read(offset(THREADS_MAX) + at, &mut out[behind..]);
             position += count as u64;
         }
-        Ok(())
     }
 
     /// What is in front of a position is safe elsewhere: its room is free. Returns the bytes that
@@ -446,6 +440,7 @@ impl Log for Producer {
             position = ring.write(position, part.as_slice());
         }
         ring.positions.finish(self.thread, reservation);
+        ring.prefetch(position, wanted.bytes);
         self.end = Some(position);
     }
 
@@ -494,7 +489,7 @@ impl LogRing {
     /// The memory as it is now.
     #[allow(clippy::unwrap_used)]
     pub(super) fn copy_memory(&self) -> SharedMemory {
-        let (mut bytes, mut at) = (vec![0; READ_BYTES_MAX], 0);
+        let (mut bytes, mut at) = (vec![0; 256 * 1024], 0);
         let copy = SharedMemory::anonymous(self.memory.len()).unwrap();
         while at < self.memory.len() {
             let count = bytes.len().min(self.memory.len() - at);

@@ -11,8 +11,9 @@ use super::log_ring::{CAPACITY, LogRing};
 use crate::threads::message::Message;
 use crate::threads::shared::Shared;
 
-/// What the buffer keeps between two reads, in bytes.
-const BUFFER_BYTES_MAX: usize = 1 << 20;
+/// What the buffer keeps between two reads, in bytes: of several batches, since this thread may be
+/// late, and memory that is taken anew costs as much as all the rest.
+const BUFFER_BYTES_MAX: usize = 8 * BATCH_BYTES as usize;
 
 /// How far the log has come to the disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -150,13 +151,8 @@ impl LogSource for RingSource {
     fn with_bytes(&mut self, from: u64, until: u64, look: &mut dyn FnMut([&[u8]; 2], u64)) {
         let Some(ring) = &self.ring else { return };
         self.buffer.clear();
-        let (mut piece, buffer) = (Vec::new(), &mut self.buffer);
-        let read = ring.read(from..until, &mut piece, |bytes| {
-            buffer.extend_from_slice(bytes);
-            Ok::<(), std::convert::Infallible>(())
-        });
-        let Ok(()) = read;
-        look([buffer, &[]], until);
+        ring.read(from..until, &mut self.buffer);
+        look([&self.buffer, &[]], until);
         base::room::clear(&mut self.buffer, BUFFER_BYTES_MAX);
     }
 
@@ -167,5 +163,7 @@ impl LogSource for RingSource {
     }
 }
 
-/// Bytes that the ring has room for.
-pub const RING_BYTES: u64 = CAPACITY as u64;
+/// Bytes that are worth a batch: as many as processors keep in their cache while they are copied,
+/// checksummed and cleared. Those of a larger batch come from memory each time, which takes three
+/// times as long.
+pub const BATCH_BYTES: u64 = CAPACITY as u64 / 128;

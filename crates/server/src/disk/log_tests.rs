@@ -2,7 +2,6 @@
 //! was killed leaves.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-use std::convert::Infallible;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -42,12 +41,8 @@ fn read(ring: &LogRing, from: u64) -> Vec<u8> {
 }
 
 fn read_range(ring: &LogRing, range: Range<u64>) -> Vec<u8> {
-    let (mut bytes, mut buffer) = (Vec::new(), Vec::new());
-    let take = |piece: &[u8]| {
-        bytes.extend_from_slice(piece);
-        Ok::<(), Infallible>(())
-    };
-    ring.read(range, &mut buffer, take).unwrap();
+    let mut bytes = Vec::new();
+    ring.read(range, &mut bytes);
     bytes
 }
 

@@ -28,7 +28,7 @@ use super::complaint::Complaint;
 use super::fsync_thread;
 use super::log_memory;
 use super::log_ring::LogRing;
-use super::log_source::{LogProgress, LogSource, RING_BYTES, RingSource};
+use super::log_source::{BATCH_BYTES, LogProgress, LogSource, RingSource};
 use super::log_writer::{LogWriter, reason};
 use super::real_disk::{RealDisk, RealFile};
 use super::rewrite::{self, Rewrite, RewriteWatch, format_of};
@@ -154,8 +154,8 @@ impl LogThread {
         }
         let is_busy = now_ms() - self.busy_ms < SYNC_MS;
         match is_busy || writer.has_unsynced() {
-            // Writers need not wake anyone.
-            true => (LOOK, writer.written() + RING_BYTES / 4),
+            // Writers wake it seldom.
+            true => (LOOK, writer.written() + BATCH_BYTES),
             false => (IDLE, next),
         }
     }

@@ -213,7 +213,9 @@ fn nothing_is_lost_by_two_kills_of_which_the_first_hits_an_unfinished_write() {
     let mut server = start(tempfile::tempdir().unwrap());
     server.client().ok("SET before 1");
     let file = server.folder().path().join(FILES).join("appendonly.aof.1.incr.aof");
-    eventually("it is written", || fs::read(&file).unwrap().ends_with(b"$6\r\nbefore\r\n$1\r\n1\r\n"));
+    eventually("it is written", || {
+        fs::read(&file).unwrap().ends_with(b"$6\r\nbefore\r\n$1\r\n1\r\n")
+    });
     server.signal("KILL");
     server.wait();
     let folder = server.into_folder();
