@@ -71,18 +71,29 @@ const SEED: u64 = 0x5eed;
 /// Steps after which a schedule that has not ended never will.
 const STEPS_MAX: usize = 20_000;
 
+/// Schedules of each kind between two seeds, of a model that fails.
+const SCHEDULES_A_SEED: usize = 100;
+
 /// The model holds in `schedules` schedules of each kind.
 fn holds(schedules: usize, model: impl Fn() + Send + Sync + Copy + 'static) {
+    holds_from(SEED, schedules, model);
+}
+
+fn holds_from(seed: u64, schedules: usize, model: impl Fn() + Send + Sync + Copy + 'static) {
     let mut config = Config::new();
     config.failure_persistence = FailurePersistence::None;
     config.max_steps = MaxSteps::FailAfter(STEPS_MAX);
-    Runner::new(RandomScheduler::new_from_seed(SEED, schedules), config.clone()).run(model);
-    Runner::new(PctScheduler::new_from_seed(SEED, DEPTH, schedules), config).run(model);
+    Runner::new(RandomScheduler::new_from_seed(seed, schedules), config.clone()).run(model);
+    Runner::new(PctScheduler::new_from_seed(seed, DEPTH, schedules), config).run(model);
 }
 
-/// Some schedule of the model fails, with `failure` in its message.
+/// Some schedule of the model fails, with `failure` in its message. The kinds take turns: one finds
+/// at once what the other hardly ever does.
 fn fails(failure: &str, schedules: usize, model: impl Fn() + Send + Sync + Copy + 'static) {
-    model_harness::fails(failure, || holds(schedules, model));
+    model_harness::fails(failure, || {
+        let seeds = schedules.div_ceil(SCHEDULES_A_SEED) as u64;
+        (SEED..SEED + seeds).for_each(|seed| holds_from(seed, SCHEDULES_A_SEED, model));
+    });
 }
 
 /// The same, with `fault` planted.

@@ -21,7 +21,7 @@ use crate::shim::{Fault, WAITS_MAX, begin_time, give_up_shards, let_pass, now_us
 use crate::{fails_with, holds};
 
 /// Schedules of each kind for a model that holds.
-const SCHEDULES: usize = 800;
+const SCHEDULES: usize = 500;
 /// The most schedules until a planted fault is found.
 const SCHEDULES_TO_FAIL: usize = 5000;
 const SHARD: usize = 0;
