@@ -262,13 +262,14 @@ impl<D: Disk> Aof<D> {
     /// so when this returns, and otherwise with the first base.
     ///
     /// # Errors
-    /// When the disk fails: the manifest says so when it is replaced the next time.
+    /// When the disk fails: what is appended is of the log that the manifest names, if it names one.
     pub fn set_log(&mut self, log: LogId) -> Result<(), AofError> {
-        self.log = Some(log);
-        match self.is_segment_listed() {
-            true => self.replace_manifest(Manifest { log: self.log, ..self.manifest.clone() }),
-            false => Ok(()),
+        if self.is_segment_listed() {
+            self.log = self.manifest.log;
+            self.replace_manifest(Manifest { log: Some(log), ..self.manifest.clone() })?;
         }
+        self.log = Some(log);
+        Ok(())
     }
 
     /// The log of which what is appended is, if it was set.
@@ -296,23 +297,44 @@ impl<D: Disk> Aof<D> {
     /// # Errors
     /// When there is no base, or the disk fails.
     pub fn resume(&mut self, position: u64) -> Result<(), AofError> {
+        let last = self.begin_resuming()?;
+        let start = Cut { position, database: 0 };
+        let segment = match last {
+            Some((path, file)) => {
+                let len = file.len()?;
+                Segment { len, synced_len: len, ..Segment::new(file, path, start, true) }
+            }
+            None => self.list_new_incremental(start)?,
+        };
+        self.end_resuming(segment, position)
+    }
+
+    /// The same where the last file does not tell that it ends at this position, because another
+    /// server has written it: in a file of its own, which begins there.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn resume_in_new_file(&mut self, position: u64) -> Result<(), AofError> {
+        self.begin_resuming()?;
+        let segment = self.list_new_incremental(Cut { position, database: 0 })?;
+        self.end_resuming(segment, position)
+    }
+
+    /// The last incremental file, which is made certain.
+    fn begin_resuming(&mut self) -> Result<Option<(PathBuf, D::File)>, AofError> {
         if self.manifest.has_no_data() {
             return Err(AofError::NeedsBase);
         }
         // Whoever wrote the manifest may not have come to this.
         self.disk.sync_directory(&self.names.directory)?;
-        let start = Cut { position, database: 0 };
-        let mut segment = match self.manifest.incremental.last() {
-            Some(last) => {
-                let path = self.names.path(&last.name);
-                let file = self.disk.open_to_append(&path)?;
-                let len = file.len()?;
-                Segment { len, ..Segment::new(file, path, start, true) }
-            }
-            None => self.list_new_incremental(start)?,
-        };
-        segment.file.sync()?;
-        segment.synced_len = segment.len;
+        let Some(last) = self.manifest.incremental.last() else { return Ok(None) };
+        let path = self.names.path(&last.name);
+        let file = self.disk.open_to_append(&path)?;
+        file.sync()?;
+        Ok(Some((path, file)))
+    }
+
+    fn end_resuming(&mut self, segment: Segment<D::File>, position: u64) -> Result<(), AofError> {
         if self.manifest.incremental.iter().any(|entry| entry.end_offset.is_some()) {
             // It is not the end any more.
             let mut manifest = self.manifest.clone();

@@ -9,11 +9,11 @@
 use std::sync::Arc;
 
 use node::config::Config;
-use persist::aof::{Aof, Cut, LogId};
+use persist::aof::{Aof, AofError, Cut, LogId};
 
 use super::append_only::{Caller, disk, names, random_position};
 use super::background::CountedThread;
-use super::left_log::LeftCommands;
+use super::left_log::{LeftCommands, LeftLog};
 use super::load_aof::{AofLoader, LoadedAof};
 use super::log_memory;
 use super::log_ring::LogRing;
@@ -56,12 +56,10 @@ pub fn load(
         return begin(shared, aof, &config);
     }
     let loaded = loader.load(&aof, &disk)?;
-    let position = loaded.position.unwrap_or_else(random_position);
     let left = left(&config, aof.manifest().log, &loaded);
-    let mut writer =
-        LogWriter::resume(aof, position, loaded.bytes_before).map_err(|error| fatal(&error))?;
+    let mut writer = resume(aof, &loaded).map_err(|error| fatal(&error))?;
     if let Some(left) = left {
-        let from = writer.append_left(&left.bytes, left.end).map_err(|error| fatal(&error))?;
+        let from = writer.append_left(&left).map_err(|error| fatal(&error))?;
         loader.load_appended(writer.aof(), from)?;
         notice!(
             "The last process was killed: {} bytes of commands come from its log",
@@ -70,14 +68,32 @@ pub fn load(
         if left.lost_bytes > 0 {
             warning!("{} bytes that nobody was answered are dropped", left.lost_bytes);
         }
+        if left.damaged_bytes > 0 {
+            let kept = log_memory::put_aside(&config);
+            warning!("{} bytes of the log are damaged and not used{kept}", left.damaged_bytes);
+        }
     }
     loader.end();
     // What the log before had is in the files now, so it may be forgotten.
     if let Err(error) = writer.set_log(log_memory::new_id()) {
-        warning!("The manifest can't name the log: {error}");
-        warning!("Until the next rewrite, what is not written yet is lost by kill -9");
+        warning!("The manifest can't name a new log: {error}");
+        if writer.aof().log().is_none() {
+            warning!("Until the next rewrite, what is not written yet is lost by kill -9");
+        }
     }
     Ok(writer)
+}
+
+/// Goes on with what was loaded. Where another server has written last, the files do not tell where
+/// they end in the log: then in a new file, which tells where it begins.
+fn resume(aof: Aof<RealDisk>, loaded: &LoadedAof) -> Result<LogWriter<RealDisk>, AofError> {
+    match loaded.position.filter(|_| loaded.is_last_writer) {
+        Some(position) => LogWriter::resume(aof, position, loaded.bytes_before),
+        None => {
+            let position = loaded.position.unwrap_or_else(random_position);
+            LogWriter::resume_in_new_file(aof, position, loaded.bytes)
+        }
+    }
 }
 
 /// What a process that was killed had logged beyond the files, if its log is the one that the files
@@ -88,13 +104,15 @@ fn left(config: &Config, named: Option<LogId>, loaded: &LoadedAof) -> Option<Lef
         return None;
     }
     let is_elsewhere = logs.iter().all(Option::is_none);
-    let own = logs.into_iter().flatten().find(|log| Some(log.id()) == named);
+    // One that could not be removed may have the same number as the one that went on.
+    let own = logs.into_iter().flatten().filter(|log| Some(log.id()) == named);
+    let own = own.max_by_key(LeftLog::created);
     let found = match (own, loaded.position.filter(|_| loaded.is_last_writer)) {
         _ if is_elsewhere => Err("it is a copy, or of an earlier start of the machine"),
         (None, _) => Err("it is of other files"),
         (_, None) => Err("another server has written to the files since"),
         (Some(log), Some(position)) => match log.commands(position) {
-            Some(left) => Ok(Some(left).filter(|left| left.end > position)),
+            Some(left) => Ok(Some(left).filter(LeftCommands::says_something)),
             None => Err("it does not go on where the files end"),
         },
     };

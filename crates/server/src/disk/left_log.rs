@@ -36,12 +36,40 @@ pub(crate) struct LeftLog {
 pub(crate) struct LeftCommands {
     /// The commands, as clients send them.
     pub(crate) bytes: Vec<u8>,
-    /// Where they end.
-    pub(crate) end: u64,
+    /// Their parts without a gap: where each ends in `bytes` and in the log, ascending.
+    pub(crate) parts: Vec<LeftPart>,
     /// Bytes of units that had not been finished, for which nobody was answered.
     pub(crate) unfinished_bytes: u64,
-    /// Bytes behind the end: of units that lay aside, for which nobody was answered.
+    /// Bytes at the end: of units that lay aside, for which nobody was answered.
     pub(crate) lost_bytes: u64,
+    /// Bytes in front of those that are no commands, which must not be.
+    pub(crate) damaged_bytes: u64,
+}
+
+/// Commands that follow one another in the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LeftPart {
+    /// Where they end in the bytes of all.
+    pub(crate) until: usize,
+    /// The position behind them.
+    pub(crate) end: u64,
+}
+
+impl LeftCommands {
+    /// Whether there is anything to replay or to tell.
+    pub(crate) fn says_something(&self) -> bool {
+        *self != Self::default()
+    }
+
+    /// Adds a unit that ends at a position, behind a gap or not.
+    fn add(&mut self, unit: &[u8], end: u64) {
+        self.bytes.extend_from_slice(unit);
+        let (until, begin) = (self.bytes.len(), end - unit.len() as u64);
+        match self.parts.last_mut().filter(|part| part.end == begin) {
+            Some(part) => *part = LeftPart { until, end },
+            None => self.parts.push(LeftPart { until, end }),
+        }
+    }
 }
 
 impl LeftLog {
@@ -80,6 +108,11 @@ impl LeftLog {
         LogId([word(header::ID), word(header::ID + 1)])
     }
 
+    /// When its memory was made: of two, the later one went on where the other ended.
+    pub(crate) fn created(&self) -> u64 {
+        self.memory.words(header::WORDS)[header::PLACE + 3].load(Ordering::Acquire)
+    }
+
     /// The commands from a position on, where the append-only file ends. None: the log does not
     /// have them any more, or never had.
     pub(crate) fn commands(&self, from: u64) -> Option<LeftCommands> {
@@ -98,7 +131,7 @@ impl LeftLog {
             .map(|it| (it.position, it.length))
             .collect();
         unfinished.sort_unstable();
-        let mut left = LeftCommands { end: from, ..LeftCommands::default() };
+        let mut left = LeftCommands::default();
         let mut at = 0;
         while at < ring.len() {
             let position = from + at as u64;
@@ -120,15 +153,17 @@ impl LeftLog {
                     bytes
                 }
                 None => {
-                    let Some(bytes) = unit_len(&ring[at..]) else { break };
-                    left.bytes.extend_from_slice(&ring[at..at + bytes]);
+                    let Some(bytes) = unit_len(&ring[at..]) else {
+                        left.damaged_bytes = (ring.len() - at) as u64;
+                        break;
+                    };
+                    left.add(&ring[at..at + bytes], from + (at + bytes) as u64);
                     bytes
                 }
             };
             at += bytes;
-            left.end = (from + at as u64).min(until);
         }
-        left.lost_bytes = end - left.end;
+        left.lost_bytes = end - until;
         Some(left)
     }
 

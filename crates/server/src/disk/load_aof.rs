@@ -53,6 +53,8 @@ pub struct LoadedAof {
     pub is_last_writer: bool,
     /// Bytes of the files before the last one.
     pub bytes_before: u64,
+    /// Bytes of all files.
+    pub bytes: u64,
     /// Commands.
     pub commands: u64,
 }
@@ -124,6 +126,7 @@ impl<'a> AofLoader<'a> {
         {
             loaded.bytes_before = self.bytes_before;
         }
+        loaded.bytes = self.bytes_before;
         loaded.commands = self.commands;
         if self.failed > 0 {
             warning!("{} commands of the append-only file have failed", self.failed);

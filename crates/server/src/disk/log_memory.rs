@@ -44,8 +44,8 @@ pub fn left(config: &Config) -> Vec<Option<LeftLog>> {
         let link = fs::symlink_metadata(&path).ok()?;
         let file = OpenOptions::new().read(true).write(true).open(&path).ok()?;
         let metadata = file.metadata().ok()?;
-        // Anyone may put files there, and what is in the log is executed. Whoever can put one beside
-        // the append-only file can write that as well.
+        // Anyone may put files there, and what is in the log is executed. Whoever can put one
+        // beside the append-only file can write that as well.
         if path.starts_with(MEMORY_FILES) && !is_own(&link, &metadata) {
             warning!("{} is not used: it is another user's", path.display());
             return None;
@@ -104,6 +104,19 @@ pub fn new_id() -> LogId {
 pub fn create_ring(config: &Config, id: LogId, begin: u64) -> io::Result<Arc<LogRing>> {
     let (memory, place) = create(config)?;
     LogRing::new(memory, id, place, begin).map(Arc::new)
+}
+
+/// Keeps the files of a damaged log under other names. Returns what to say of that.
+pub fn put_aside(config: &Config) -> String {
+    let mut kept = String::new();
+    for path in places(config).into_iter().filter(|path| path.exists()) {
+        let mut name = path.clone().into_os_string();
+        name.push(".damaged");
+        if fs::rename(&path, &name).is_ok() {
+            kept = format!(", but kept as {}", Path::new(&name).display());
+        }
+    }
+    kept
 }
 
 /// Removes the files of a log that nobody needs any more.

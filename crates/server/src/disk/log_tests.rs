@@ -51,6 +51,11 @@ fn left(ring: &LogRing, from: u64) -> Option<LeftCommands> {
     LeftLog::open(ring.copy_memory(), PLACE).expect("it is a log").commands(from)
 }
 
+/// The position behind the last command.
+fn end(left: &LeftCommands) -> u64 {
+    left.parts.last().map_or(0, |part| part.end)
+}
+
 fn encoded(args: &[&[u8]]) -> Vec<u8> {
     let mut bytes = format!("*{}\r\n", args.len()).into_bytes();
     for arg in args {
@@ -81,7 +86,8 @@ fn what_is_appended_is_read_with_its_databases() {
     assert_eq!(read(&ring, 1000), expected.concat());
     assert_eq!(ring.end(), 1000 + expected.concat().len() as u64);
     let found = left(&ring, 1000).unwrap();
-    assert_eq!((found.bytes, found.end), (expected.concat(), ring.end()));
+    assert_eq!(end(&found), ring.end());
+    assert_eq!(found.bytes, expected.concat());
     assert_eq!(left(&ring, ring.end()).unwrap().bytes, b"");
     assert_eq!(left(&ring, ring.end() + 1), None);
     assert_eq!(left(&ring, 999), None);
@@ -134,7 +140,7 @@ fn the_ring_is_used_again_and_again() {
     append(&mut effects, 0, &[b"DEL", b"k"]);
     let left = left(&ring, from).unwrap();
     assert!(left.bytes.ends_with(&encoded(&[b"DEL", b"k"])));
-    assert_eq!((left.unfinished_bytes, left.lost_bytes, left.end), (0, 0, ring.end()));
+    assert_eq!((left.unfinished_bytes, left.lost_bytes, end(&left)), (0, 0, ring.end()));
 }
 
 #[test]
@@ -165,7 +171,7 @@ fn what_has_no_room_lies_aside_and_everyone_behind_waits() {
     assert!(bytes == expected.concat());
     let found = left(&ring, 0).unwrap();
     assert_eq!(found.bytes, expected[..2].concat());
-    assert_eq!((found.end, found.lost_bytes), (safe, ring.end() - safe));
+    assert_eq!((end(&found), found.lost_bytes), (safe, ring.end() - safe));
     ring.release_replies(ring.end(), |_| {});
     assert_eq!(ring.hold(), None);
     ring.release(ring.end());
@@ -196,8 +202,32 @@ fn what_was_not_finished_is_left_out() {
         encoded(&[b"SET", b"c", b"3"]),
     ];
     assert_eq!(found.bytes, expected.concat());
-    assert_eq!((found.unfinished_bytes, found.lost_bytes, found.end), (110, 0, ring.end()));
+    assert_eq!((found.unfinished_bytes, found.lost_bytes, end(&found)), (110, 0, ring.end()));
     assert!(ring.readable_until() < ring.end());
+    // From the end of each command on, the rest is found: so far an append may have come.
+    let mut at = 0;
+    for part in &found.parts {
+        let bytes = (part.until - at) as u64;
+        let rest = left(&ring, part.end - bytes).unwrap();
+        assert_eq!(rest.bytes, found.bytes[at..]);
+        assert_eq!(left(&ring, part.end).unwrap().bytes, found.bytes[part.until..]);
+        at = part.until;
+    }
+    assert_eq!((found.parts.len(), at), (3, found.bytes.len()));
+}
+
+#[test]
+fn what_is_no_command_is_told() {
+    let ring = ring_at(0);
+    let mut effects = thread(&ring, 0);
+    append(&mut effects, 0, &[b"SET", b"a", b"1"]);
+    let sound = ring.end();
+    append(&mut effects, 0, &[b"SET", b"b", b"2"]);
+    let log = LeftLog::open(ring.copy_memory(), PLACE).unwrap();
+    assert_eq!(log.commands(0).unwrap().damaged_bytes, 0);
+    log.memory.write(memory_bytes() - CAPACITY + sound as usize, b"x");
+    let found = log.commands(0).unwrap();
+    assert_eq!((found.damaged_bytes, end(&found)), (ring.end() - sound, sound));
 }
 
 #[test]
@@ -236,7 +266,7 @@ fn damaged_memory_ends_the_commands() {
         let first = whole.len() % unit;
         let sound = if at < first { 0 } else { first + (at - first) / unit * unit };
         assert!(found.bytes.starts_with(&whole[..sound]), "{byte} at {at}");
-        assert!(found.bytes.len() <= whole.len() && found.end <= ring.end());
+        assert!(found.bytes.len() <= whole.len() && end(&found) <= ring.end());
     }
     assert_eq!(left.commands(0).unwrap().bytes, whole);
 }

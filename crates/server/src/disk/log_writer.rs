@@ -21,6 +21,7 @@ use persist::aof::{
 };
 use persist::disk::{Disk, DiskError};
 
+use super::left_log::LeftCommands;
 use super::log_source::{LogProgress, LogSource};
 
 /// See the module's description.
@@ -46,8 +47,25 @@ impl<D: Disk> LogWriter<D> {
     /// See [`Aof::resume`].
     pub fn resume(mut aof: Aof<D>, position: u64, bytes_before: u64) -> Result<Self, AofError> {
         aof.resume(position)?;
+        Ok(Self::behind(aof, position, bytes_before))
+    }
+
+    /// The same where the files, of so many bytes, do not tell that they end there.
+    ///
+    /// # Errors
+    /// See [`Aof::resume_in_new_file`].
+    pub fn resume_in_new_file(
+        mut aof: Aof<D>,
+        position: u64,
+        bytes: u64,
+    ) -> Result<Self, AofError> {
+        aof.resume_in_new_file(position)?;
+        Ok(Self::behind(aof, position, bytes))
+    }
+
+    fn behind(aof: Aof<D>, position: u64, bytes_before: u64) -> Self {
         let base_bytes = bytes_before + aof.segment_bytes();
-        Ok(Self {
+        Self {
             aof,
             written: position,
             kept: position,
@@ -55,7 +73,7 @@ impl<D: Disk> LogWriter<D> {
             is_first: false,
             bytes_before,
             base_bytes,
-        })
+        }
     }
 
     /// Begins without a base: nothing is written before [`begin_rewrite`](Self::begin_rewrite).
@@ -155,23 +173,23 @@ impl<D: Disk> LogWriter<D> {
         }
     }
 
-    /// Writes and syncs what the log of a killed process had beyond the files, up to a position.
-    /// Returns where it begins in the last file.
+    /// Writes and syncs what the log of a killed process had beyond the files. Returns where it
+    /// begins in the last file.
     ///
-    /// Without bytes nothing is written, so the files and the log go on at the position before: the
-    /// files would not tell of a later one, and whoever is killed then leaves a log that does not
-    /// go on where they end.
+    /// Each part without a gap is a batch of its own, so that positions and bytes of a batch agree:
+    /// when this is interrupted, the next start goes on in the log where the file ends then. For
+    /// the same reason the log goes on behind the last command, and not behind a gap that follows.
     ///
     /// # Errors
     /// What the disk said.
-    pub fn append_left(&mut self, bytes: &[u8], end: u64) -> Result<u64, AofError> {
-        let from = self.aof.segment_bytes();
-        if bytes.is_empty() {
-            return Ok(from);
+    pub fn append_left(&mut self, left: &LeftCommands) -> Result<u64, AofError> {
+        let (from, mut at) = (self.aof.segment_bytes(), 0);
+        for part in &left.parts {
+            let bytes = &left.bytes[at..part.until];
+            self.aof.append(&Batch { parts: [bytes, &[]], end: part.end, unix_seconds: None })?;
+            (at, self.written) = (part.until, part.end);
         }
-        self.aof.append(&Batch { parts: [bytes, &[]], end, unix_seconds: None })?;
         self.aof.sync()?;
-        self.written = end;
         self.keep();
         Ok(from)
     }

@@ -191,6 +191,8 @@ fn what_could_not_be_written_when_the_server_ends_is_left_in_the_log() {
 const PLACE: u64 = 3;
 const END: u64 = 16;
 const THREAD: u64 = 40;
+/// Bytes of its ring, at its end.
+const RING_BYTES: u64 = 64 << 20;
 
 fn words(file: &fs::File, at: u64, count: usize) -> Vec<u64> {
     let mut bytes = vec![0; count * 8];
@@ -226,6 +228,89 @@ fn nothing_is_lost_by_two_kills_of_which_the_first_hits_an_unfinished_write() {
     set_words(&log, END, &[end + (BYTES << 9)]);
     let folder = kill_after_unwritten(start(folder));
     check(folder, &[("before", true), ("unwritten", true)], USED);
+}
+
+/// Has the server answer commands that only the log has, and kills it.
+fn kill_after(mut server: Server, commands: &[&str]) -> TempDir {
+    let id = server.process().0.to_string();
+    let limited = Command::new("prlimit").args(["--pid", &id, "--fsize=1"]).status();
+    assert!(limited.unwrap().success());
+    let mut client = server.client();
+    commands.iter().for_each(|command| client.ok(command));
+    server.signal("KILL");
+    server.wait();
+    server.into_folder()
+}
+
+/// Bytes of a SET in the log.
+fn set_bytes(key: &str, value: &str) -> u64 {
+    let args = ["SET", key, value];
+    let bytes: usize = args.iter().map(|arg| format!("${}\r\n{arg}\r\n", arg.len()).len()).sum();
+    (bytes + "*3\r\n".len()) as u64
+}
+
+#[test]
+fn what_a_log_had_around_an_unfinished_write_survives_a_start_that_fails() {
+    let value = "v".repeat(1000);
+    let sets: Vec<String> =
+        ["a", "b", "x", "c", "d"].map(|key| format!("SET {key} {value}")).into();
+    let sets: Vec<&str> = sets.iter().map(String::as_str).collect();
+    // Where the file ends when it cannot be written any more, in commands behind the first.
+    for written in 0..5 {
+        let folder = kill_after(start(tempfile::tempdir().unwrap()), &sets);
+        let log = open(&folder.path().join(LOG));
+        let (end, bytes) = (words(&log, END, 1)[0] >> 9, set_bytes("x", &value));
+        // Another thread than the one that wrote has not finished the third.
+        set_words(&log, THREAD + 8, &[end - 3 * bytes, bytes]);
+        let file = folder.path().join(FILES).join("appendonly.aof.1.incr.aof");
+        let limit = fs::metadata(&file).unwrap().len() + 500 + written * bytes;
+        let mut failing = Command::new("sh");
+        failing.arg("-c").arg("trap '' XFSZ; exec prlimit --fsize=\"$0\" \"$@\"");
+        failing.arg(limit.to_string()).arg(env!("CARGO_BIN_EXE_weft")).arg("server").args(ON);
+        failing.args(["--port", "0", "--unixsocket", "socket"]).current_dir(folder.path());
+        if written < 4 {
+            assert!(!failing.output().unwrap().status.success(), "{written} commands fit");
+        }
+        let keys = [("a", true), ("b", true), ("x", false), ("c", true), ("d", true)];
+        check(folder, &keys, USED);
+    }
+}
+
+#[test]
+fn nothing_is_lost_behind_what_another_server_has_written() {
+    let mut server = start(tempfile::tempdir().unwrap());
+    server.client().ok("SET before 1");
+    server.signal("TERM");
+    server.wait();
+    let folder = server.into_folder();
+    let file = folder.path().join(FILES).join("appendonly.aof.1.incr.aof");
+    let mut bytes = fs::read(&file).unwrap();
+    bytes.extend(b"*3\r\n$3\r\nSET\r\n$5\r\nother\r\n$1\r\n1\r\n");
+    fs::write(&file, bytes).unwrap();
+    let folder = kill_after_unwritten(start(folder));
+    check(folder, &[("before", true), ("other", true), ("unwritten", true)], USED);
+}
+
+#[test]
+fn nothing_is_lost_while_the_manifest_cannot_be_replaced() {
+    let folder = kill_after_unwritten(start(tempfile::tempdir().unwrap()));
+    // A directory in the place of the new manifest.
+    let temporary = folder.path().join(FILES).join("temp-appendonly.aof.manifest");
+    fs::create_dir(&temporary).unwrap();
+    let server = check(folder, &[("unwritten", true)], "The manifest can't name a new log");
+    let folder = kill_after(server, &["SET second 1"]);
+    check(folder, &[("unwritten", true), ("second", true)], USED);
+}
+
+#[test]
+fn a_damaged_log_is_kept() {
+    let folder = kill_after(start(tempfile::tempdir().unwrap()), &["SET a 1", "SET b 1"]);
+    let log = open(&folder.path().join(LOG));
+    let end = words(&log, END, 1)[0] >> 9;
+    let ring = log.metadata().unwrap().len() - RING_BYTES;
+    log.write_all_at(b"x", ring + (end - set_bytes("b", "1")) % RING_BYTES).unwrap();
+    let server = check(folder, &[("a", true), ("b", false)], "damaged and not used, but kept as");
+    assert!(server.folder().path().join(FILES).join("appendonly.aof.log.damaged").is_file());
 }
 
 /// Moves the log of a folder to where it lies when its own disk is full.
