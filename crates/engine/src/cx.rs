@@ -177,6 +177,14 @@ impl<'a> Cx<'a> {
         }
     }
 
+    /// Counts the changes of a command by elements, as Redis does for the save points. Its edits
+    /// have counted one each.
+    #[inline]
+    pub fn count_elements(&mut self, edits: u64, elements: usize) {
+        let changes = &mut self.turn.counters.changes;
+        *changes = changes.wrapping_sub(edits).wrapping_add(elements as u64);
+    }
+
     /// Parses the index of a database.
     ///
     /// # Errors

@@ -238,19 +238,21 @@ fn write(
     if grows {
         edit.with_bytes(end_bytes, |_| ());
     }
-    let mut changed = false;
+    let mut changed = 0;
     reply.array(count);
     while let Some(operation) = operations.next()? {
         match apply(&mut edit, operation) {
             Some((shown, changes)) => {
                 reply.int(shown);
-                changed |= changes || grows && !matches!(operation.action, Action::Get);
+                let writes = grows && !matches!(operation.action, Action::Get);
+                changed += usize::from(changes || writes);
             }
             None => reply.null(),
         }
     }
     drop(edit);
-    if changed {
+    if changed > 0 {
+        cx.count_elements(1, changed);
         cx.wrote(BITS_SET, key.bytes);
     } else if grows {
         cx.turn.effects.note_eventless();

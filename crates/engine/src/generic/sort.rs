@@ -356,6 +356,7 @@ fn store_result(cx: &mut Cx<'_>, destination: &[u8], values: &Elements) -> Resul
     if was_there {
         turn.effects.take_back_new();
     }
+    cx.count_elements(1 + u64::from(was_there), values.len());
     cx.wrote(Event::new('l', "sortstore"), destination);
     Ok(())
 }

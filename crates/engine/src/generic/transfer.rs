@@ -115,6 +115,7 @@ fn move_key(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resu
         if let Some(record) = db.take(turn, key) {
             let (db, turn) = cx.db_at(number, key);
             db.insert(turn, key, record);
+            cx.count_elements(2, 1);
         }
         cx.wrote(Event::new('g', "move_from"), key.bytes);
         cx.wrote(event_in(cx, "move_to", number), key.bytes);
@@ -149,11 +150,12 @@ fn rename_unless(cx: &mut Cx<'_>, args: &Args<'_>, must_be_free: bool) -> Result
     if must_be_free && db.contains(turn, target) {
         return Ok(false);
     }
-    db.remove(turn, target);
+    let replaces = db.remove(turn, target);
     let (db, turn) = cx.db(source);
     let Some(record) = db.take(turn, source) else { return Err(Error::NoSuchKey) };
     let (db, turn) = cx.db(target);
     db.insert(turn, target, record);
+    cx.count_elements(2 + u64::from(replaces), 1);
     cx.wrote(Event::new('g', "rename_from"), source.bytes);
     cx.wrote(Event::new('g', "rename_to"), target.bytes);
     Ok(true)

@@ -87,6 +87,7 @@ fn geoadd(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
     };
     let (added, updated) = apply(set, args, options, limits)?;
     if added + updated > 0 {
+        cx.count_elements(1, added + updated);
         cx.wrote(Event::new('z', "zadd"), key.bytes);
         cx.turn.effects.replay_as(|replay| as_zadd(replay, args, options));
     }

@@ -59,7 +59,11 @@ pub(super) fn search(
         _ => "georadiusstore",
     };
     let key = target_key(cx, args, search, target)?;
-    result::store(cx, key, name, &new, reply)
+    result::store(cx, key, name, &new, reply)?;
+    if new.len() > 0 {
+        cx.count_elements(1, new.len());
+    }
+    Ok(())
 }
 
 /// The key that a result goes to, which is held because the row says where it stands: behind the

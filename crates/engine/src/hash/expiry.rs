@@ -179,10 +179,11 @@ fn expire(
     }
     drop(edit);
     if removed > 0 {
-        cx.turn.counters.expired_fields += removed;
-        wrote_deletion(cx, key, emptied);
+        cx.turn.counters.expired_fields += removed as u64;
+        wrote_deletion(cx, key, removed, emptied);
         cx.turn.effects.replay_as(|replay| replay_deletion(replay, key.bytes, &changed));
     } else if updated > 0 {
+        cx.count_elements(1, updated);
         cx.wrote(EXPIRED, key.bytes);
         cx.turn.effects.replay_as(|replay| {
             replay.args([b"HPEXPIREAT", key.bytes]);

@@ -96,21 +96,21 @@ fn hgetdel(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resul
     let mut edit = db.edit::<Hash>(turn, key)?;
     // A wrong type comes before wrong arguments.
     let fields = fields?;
-    let (mut removed, mut emptied) = (false, false);
+    let (mut removed, mut emptied) = (0, false);
     reply.array(fields.iter(args).len());
     for field in fields.iter(args) {
         match edit.as_ref().and_then(|edit| edit.get(field)) {
             Some(value) => reply_entry(reply, value.entry),
             None => reply.null(),
         }
-        removed |= edit.as_mut().is_some_and(|edit| edit.remove(field));
+        removed += usize::from(edit.as_mut().is_some_and(|edit| edit.remove(field)));
     }
     if let Some(edit) = &edit {
         emptied = edit.hash().is_empty();
     }
     drop(edit);
-    if removed {
-        wrote_deletion(cx, key, emptied);
+    if removed > 0 {
+        wrote_deletion(cx, key, removed, emptied);
         let names = fields.iter(args);
         cx.turn.effects.replay_as(|replay| replay_deletion(replay, key.bytes, names));
     }
@@ -171,11 +171,12 @@ fn hgetex(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
     }
     if changed > 0 {
         if past {
-            cx.turn.counters.expired_fields += changed;
-            wrote_deletion(cx, key, emptied);
+            cx.turn.counters.expired_fields += changed as u64;
+            wrote_deletion(cx, key, changed, emptied);
             let names = fields.iter(args);
             cx.turn.effects.replay_as(|replay| replay_deletion(replay, key.bytes, names));
         } else {
+            cx.count_elements(1, changed);
             wrote_change(cx, key, args, change, word_at);
         }
     }
@@ -318,6 +319,7 @@ fn hsetex(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
     if is_renewed {
         turn.effects.take_back_new();
     }
+    cx.count_elements(1, pairs);
     cx.wrote(SET, key.bytes);
     if past {
         cx.turn.counters.expired_fields += pairs as u64;

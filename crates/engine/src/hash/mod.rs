@@ -125,8 +125,9 @@ fn read_rest<'d>(
     db.read::<Hash>(turn, key)
 }
 
-/// Records that fields were removed, and the key with the last of them.
-fn wrote_deletion(cx: &mut Cx<'_>, key: Key<'_>, emptied: bool) {
+/// Records that one edit removed fields, and the key with the last of them.
+fn wrote_deletion(cx: &mut Cx<'_>, key: Key<'_>, removed: usize, emptied: bool) {
+    cx.count_elements(1, removed);
     cx.wrote_removal(FIELDS_DELETED, key.bytes, emptied);
 }
 

@@ -81,6 +81,7 @@ fn set_pairs(cx: &mut Cx<'_>, args: &Args<'_>, name: &'static str) -> Result<usi
     let pairs = (2..args.len()).step_by(2).map(|at| (args.text(at), args.text(at + 1)));
     let new = edit.fill(pairs, limits);
     drop(edit);
+    cx.count_elements(1, args.len() / 2 - 1);
     cx.wrote(SET, key.bytes);
     Ok(new)
 }
@@ -116,7 +117,7 @@ fn hdel(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(
         emptied = edit.hash().is_empty();
     }
     if removed > 0 {
-        wrote_deletion(cx, key, emptied);
+        wrote_deletion(cx, key, removed, emptied);
     }
     reply.len(removed);
     Ok(())

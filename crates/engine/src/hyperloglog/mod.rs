@@ -91,8 +91,8 @@ fn pfadd(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
     let mut edit = db.edit_or_create::<StringValue>(turn, key)?;
-    let mut changed = edit.is_new();
-    if changed {
+    let mut changes = usize::from(edit.is_new());
+    if changes > 0 {
         edit.splice(0..0, &hll::EMPTY);
     } else if args.len() == 2 {
         // With elements the first one is noticed to have no registers to go to.
@@ -102,7 +102,7 @@ fn pfadd(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<
     let mut result = Ok(());
     for element in args {
         match raise(&mut edit, Place::of(element), sparse_bytes_max) {
-            Ok(raised) => changed |= raised,
+            Ok(raised) => changes += usize::from(raised),
             Err(error) => {
                 // What came before stays.
                 result = Err(error);
@@ -110,12 +110,13 @@ fn pfadd(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<
             }
         }
     }
-    if changed {
+    if changes > 0 {
         edit.with_bytes(0, hll::mark_stale);
         drop(edit);
+        cx.count_elements(1, changes);
         cx.wrote(ADDED, key.bytes);
     }
-    reply.int(i64::from(changed));
+    reply.int(i64::from(changes > 0));
     result
 }
 

@@ -124,6 +124,7 @@ fn lrem(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(
     let emptied = list.list().is_empty();
     drop(list);
     if removed > 0 {
+        cx.count_elements(1, removed);
         cx.wrote_removal(Event::new('l', "lrem"), key.bytes, emptied);
     }
     reply.len(removed);
@@ -150,6 +151,7 @@ fn ltrim(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<
         return Ok(());
     }
     drop(list);
+    cx.count_elements(1, len - kept.len());
     cx.wrote_removal(event, key.bytes, kept.is_empty());
     Ok(())
 }

@@ -104,6 +104,7 @@ fn take(
     if count > 0 {
         edit.pop(side, count, limits);
         drop(edit);
+        cx.count_elements(1, count);
         cx.wrote_removal(popped(side), key.bytes, count == len);
     }
     Ok(Some(count))

@@ -78,6 +78,7 @@ fn push_at(
     list.push(side, (2..args.len()).map(|at| args.text(at)), limits);
     let len = list.list().len();
     drop(list);
+    cx.count_elements(1, args.len() - 2);
     cx.wrote(pushed(side), key.bytes);
     reply.len(len);
     Ok(())

@@ -106,8 +106,7 @@ pub(super) fn transfer(
         let mut list = db.edit_or_create::<List>(turn, destination)?;
         list.push_moved(to, &element, bytes, limits);
         drop(list);
-        // One change, though it edits two lists.
-        cx.turn.counters.changes -= 1;
+        cx.count_elements(2, 1);
     }
     reply.bulk(&element);
     cx.turn.scratch = element;

@@ -97,6 +97,7 @@ fn sadd(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(
     let members = (2..args.len()).map(|at| args.text(at));
     let added = db.edit_or_create::<Set>(turn, key)?.add(members, limits);
     if added > 0 {
+        cx.count_elements(1, added);
         cx.wrote(ADDED, key.bytes);
     }
     reply.len(added);
@@ -114,6 +115,7 @@ fn srem(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(
     let emptied = edit.set().is_empty();
     drop(edit);
     if removed > 0 {
+        cx.count_elements(1, removed);
         cx.wrote_removal(REMOVED, key.bytes, emptied);
     }
     reply.len(removed);

@@ -102,6 +102,7 @@ fn pop_many(cx: &mut Cx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(
         // As in Redis, which reads the set to reply all of it.
         turn.counters.hits += 1;
         db.remove(turn, key);
+        cx.count_elements(1, len);
         cx.wrote_removal(POPPED, key.bytes, true);
         let removal: &[u8] = if cx.turn.unlink_emptied { b"UNLINK" } else { b"DEL" };
         cx.turn.effects.replay_as(|replay| replay.args([removal, key.bytes]));
@@ -115,6 +116,7 @@ fn pop_many(cx: &mut Cx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(
         }
     });
     drop(edit);
+    cx.count_elements(1, count);
     cx.wrote_removal(POPPED, key.bytes, false);
     cx.turn.effects.replay_as(|replay| {
         replay.args([b"SREM", key.bytes]);

@@ -151,6 +151,7 @@ fn add(
     };
     let done = apply(set, args, pairs_at, first_score, options, limits)?;
     if done.added + done.updated > 0 {
+        cx.count_elements(1, done.added + done.updated);
         cx.wrote(event(if options.incr { "zincr" } else { "zadd" }), key.bytes);
     }
     match (options.incr, done.score) {

@@ -112,7 +112,7 @@ fn remove_range(
     Ok(())
 }
 
-/// Records that a command removed members, and the key with the last of them.
+/// Records that one edit removed members, and the key with the last of them.
 pub(super) fn removed_from(
     cx: &mut Cx<'_>,
     key: Key<'_>,
@@ -121,6 +121,7 @@ pub(super) fn removed_from(
     emptied: bool,
 ) {
     if removed > 0 {
+        cx.count_elements(1, removed);
         cx.wrote_removal(event(name), key.bytes, emptied);
     }
 }

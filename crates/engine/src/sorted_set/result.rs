@@ -26,6 +26,7 @@ pub(crate) fn store(
         if removed {
             turn.effects.take_back_new();
         }
+        cx.count_elements(1 + u64::from(removed), 1);
         cx.wrote(event(name), key.bytes);
     } else if removed {
         cx.wrote(DEL, key.bytes);

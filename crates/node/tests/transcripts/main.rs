@@ -7,6 +7,7 @@ mod acl;
 mod append_only;
 mod bitmap;
 mod busy;
+mod changes;
 mod check;
 mod client;
 mod clock;
