@@ -276,7 +276,9 @@ fn count_pairs(args: &Args<'_>, word_at: usize) -> Result<usize, Error> {
 fn hsetex(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let words = HsetexOptions::parse(args, cx.turn.unix_ms)?;
     let key = cx.first_key(args, 1);
-    let removed = expire_named(cx, key, args, words.first, 2);
+    // A condition asks whether fields are there, and KEEPTTL what time they have left.
+    let expires = words.keep || words.fields_are_there.is_some();
+    let removed = if expires { expire_named(cx, key, args, words.first, 2) } else { 0 };
     let limits = cx.limits;
     let (db, turn) = cx.db(key);
     // As in Redis, a hash whose last field has expired just now is the same hash to others.

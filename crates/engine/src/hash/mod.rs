@@ -8,7 +8,8 @@
 //!
 //! An expired field does not exist for clients, except that HLEN and HDEL count it until it is
 //! removed, as in Redis. Commands remove the expired fields among those they name first, which is
-//! a separate effect.
+//! a separate effect; those that set a field whatever it was set it in its place, and HSET does not
+//! count it as new.
 
 use ds::packed::Entry;
 use resp::{Args, Reply};

@@ -73,7 +73,6 @@ fn set_pairs(cx: &mut Cx<'_>, args: &Args<'_>, name: &'static str) -> Result<usi
         return Err(Error::Arity(name.to_owned()));
     }
     let key = cx.first_key(args, 1);
-    expire_named(cx, key, args, 2, 2);
     let limits = cx.limits;
     let (db, turn) = cx.db(key);
     let mut edit = db.edit_or_create::<Hash>(turn, key)?;

@@ -389,10 +389,10 @@ fn commands_that_meet_an_ended_field() {
 "1"
 ! hexpired:h => HDEL h e
 ! hincrbyfloat:h => HSETEX h KEEPTTL FIELDS 1 e 1
-> HSET h f 1
+# HSET sets it in its place, as in Redis.
+> HSET h f 1 j 1
 1
-! hexpired:h => HDEL h f
-! hset:h => HSET h f 1
+! hset:h => HSET h f 1 j 1
 > HPEXPIRE h 100 FIELDS 1 g
 [-2]
 ! hexpired:h => HDEL h g
@@ -404,6 +404,49 @@ fn commands_that_meet_an_ended_field() {
 [-1, -1, -1]
 "#,
     );
+}
+
+#[test]
+fn ended_fields_are_set_in_their_place() {
+    let transcript = |entries_max: u32| {
+        format!(
+            r#"
+> CONFIG SET hash-max-listpack-entries {entries_max}
+OK
+> HSET h a 1 b 2 c 3 d 4 e 5
+5
+> HPEXPIRE h 10 FIELDS 5 a b c d e
+[1, 1, 1, 1, 1]
+@advance 11
+> HSET h a 6
+0
+! hset:h => HSET h a 6
+> HSETEX h FIELDS 1 b 7
+1
+! hset:h => HSETEX h FIELDS 1 b 7
+> HSETEX h PX 100 FIELDS 1 c 8
+1
+! hset:h hexpire:h => HSETEX h PXAT 1700000000111 FIELDS 1 c 8
+# What is asked whether it is there, and for the time that it has left, is gone.
+> HSETEX h FNX FIELDS 1 d 9
+1
+! hexpired:h => HDEL h d
+! hset:h => HSETEX h FNX FIELDS 1 d 9
+> HSETEX h KEEPTTL FIELDS 1 e 10
+1
+! hexpired:h => HDEL h e
+! hset:h => HSETEX h KEEPTTL FIELDS 1 e 10
+> HMGET h a b c d e
+["6", "7", "8", "9", "10"]
+> HPTTL h FIELDS 5 a b c d e
+[-1, -1, 100, -1, -1]
+> INFO stats
+~~ *expired_subkeys:2*
+"#
+        )
+    };
+    check(&transcript(128));
+    check(&transcript(0));
 }
 
 #[test]
