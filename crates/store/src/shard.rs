@@ -150,10 +150,10 @@ impl Shard {
         &mut self.rest.waiters
     }
 
-    /// Adds a client to the end of a key's queue.
-    pub fn add_waiter(&mut self, db: usize, key: Key<'_>, client: BlockedClient) {
-        self.rest.waiters.add(db, key, client);
+    /// Adds a client to the end of a key's queue. Returns the bytes of memory that this takes.
+    pub fn add_waiter(&mut self, db: usize, key: Key<'_>, client: BlockedClient) -> usize {
         self.first.awaited = true;
+        self.rest.waiters.add(db, key, client)
     }
 
     /// Takes the client at a place out of a key's queue.

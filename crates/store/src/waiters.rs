@@ -52,8 +52,10 @@ pub struct BlockedClient {
     pub target: Option<u64>,
 }
 
-/// What a client's place in the queue of a key takes beside the key's name, in bytes, about.
-pub const PLACE_BYTES: usize = 256;
+/// What the queue of a key takes beside the key's name, in bytes, about.
+const QUEUE_BYTES: usize = 208;
+/// What a client's place in a queue takes, in bytes, about: queues double their room.
+const PLACE_BYTES: usize = size_of::<BlockedClient>() * 3 / 2;
 
 /// Room for keys that a shard keeps when fewer are waited for.
 const KEYS_KEPT: usize = 8;
@@ -107,16 +109,16 @@ impl Waiters {
     }
 
     /// Adds a client to the end of a key's queue, unless it is the last one there already. Returns
-    /// whether it was added.
-    pub(crate) fn add(&mut self, db: usize, key: Key<'_>, client: BlockedClient) -> bool {
+    /// the bytes of memory that this takes, about: those of the queue when nobody has waited there.
+    pub(crate) fn add(&mut self, db: usize, key: Key<'_>, client: BlockedClient) -> usize {
         if let Some(queue) = self.queue(db, key) {
             let is_there = queue.clients.back().is_some_and(|last| last.id == client.id);
             if is_there {
-                return false;
+                return 0;
             }
             queue.clients.push_back(client);
             self.queues.entry(key.hash).or_default().count_target(client.target);
-            return true;
+            return PLACE_BYTES;
         }
         let queue = Queue { db, key: key.bytes.into(), clients: VecDeque::from([client]) };
         let queues = self.queues.entry(key.hash).or_default();
@@ -124,7 +126,7 @@ impl Waiters {
         queues.of_keys.reserve_exact(1);
         queues.of_keys.push(queue);
         queues.count_target(client.target);
-        true
+        QUEUE_BYTES + PLACE_BYTES + key.bytes.len()
     }
 
     /// Takes the client with this number out of a key's queue. Returns whether it was there. The
@@ -222,16 +224,26 @@ mod tests {
     }
 
     #[test]
+    fn a_queue_takes_memory_once() {
+        let mut waiters = Waiters::default();
+        let [a, b] = [1, 2].map(|id| client(id, BlockedOn::List, None));
+        assert_eq!(waiters.add(0, key(b"k"), a), QUEUE_BYTES + PLACE_BYTES + 1);
+        assert_eq!(waiters.add(0, key(b"k"), b), PLACE_BYTES);
+        assert_eq!(waiters.add(0, key(b"k"), b), 0, "it is there already");
+        assert!(waiters.add(1, key(b"k"), b) > PLACE_BYTES);
+    }
+
+    #[test]
     fn a_queue_is_first_come_first_served() {
         let mut waiters = Waiters::default();
         let (a, b) = (client(1, BlockedOn::List, Some(1)), client(2, BlockedOn::SortedSet, None));
         let c = client(3, BlockedOn::List, Some(3));
         for client in [a, b, c] {
-            assert!(waiters.add(0, key(b"k"), client));
+            assert!(waiters.add(0, key(b"k"), client) > 0);
         }
-        assert!(!waiters.add(0, key(b"k"), c), "it is there already");
-        assert!(waiters.add(1, key(b"k"), client(4, BlockedOn::StreamGroup, None)));
-        assert!(waiters.add(0, key(b"other"), a));
+        assert_eq!(waiters.add(0, key(b"k"), c), 0, "it is there already");
+        assert!(waiters.add(1, key(b"k"), client(4, BlockedOn::StreamGroup, None)) > PLACE_BYTES);
+        assert!(waiters.add(0, key(b"other"), a) > PLACE_BYTES);
         assert_eq!(waiters.count(|_| true), (3, 1));
         let places = |waiters: &mut Waiters, wanted| {
             let mut found = Vec::new();

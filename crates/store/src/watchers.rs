@@ -34,7 +34,8 @@ pub(crate) struct Watchers(ByKeyHash<WatchedKey>);
 
 #[derive(Debug)]
 struct WatchedKey {
-    name: Box<[u8]>,
+    /// Shared with those who watch it.
+    name: Arc<[u8]>,
     clients: Vec<Watcher>,
 }
 
@@ -60,11 +61,20 @@ impl Watchers {
         self.0.is_empty()
     }
 
-    /// Adds a client that does not watch the key yet.
-    pub(crate) fn add(&mut self, hash: u64, name: &[u8], watch: &Arc<Watch>, expired: bool) {
+    /// Adds a client that does not watch the key yet. Returns the key's name, for the client to
+    /// keep.
+    pub(crate) fn add(
+        &mut self,
+        hash: u64,
+        name: &[u8],
+        watch: &Arc<Watch>,
+        expired: bool,
+    ) -> Arc<[u8]> {
         let key = self.0.entry(hash);
         let key = key.or_insert_with(|| WatchedKey { name: name.into(), clients: Vec::new() });
         key.clients.push(Watcher { watch: Arc::clone(watch), expired });
+        // Hardly ever do keys share a hash.
+        if *key.name == *name { Arc::clone(&key.name) } else { name.into() }
     }
 
     /// Takes a client out.
@@ -144,6 +154,15 @@ mod tests {
             watchers.remove(2, watch);
         }
         assert!(watchers.is_empty());
+    }
+
+    #[test]
+    fn all_who_watch_a_key_share_its_name() {
+        let mut watchers = Watchers::default();
+        let watch = Arc::new(Watch::default());
+        let [first, second] = [(); 2].map(|()| watchers.add(1, b"k", &watch, false));
+        assert!(Arc::ptr_eq(&first, &second));
+        assert_eq!(*watchers.add(1, b"same hash", &watch, false), *b"same hash");
     }
 
     #[test]

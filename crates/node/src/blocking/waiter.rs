@@ -5,7 +5,6 @@ use std::sync::Arc;
 use engine::{BlockRequest, Cx, Error, ServeOutcome, exec};
 use resp::out::Mark;
 use resp::{Args, CopiedArgs, Out, Reply};
-use store::waiters::PLACE_BYTES;
 use store::{BlockedClient, BlockedOn, Key, Lookup};
 use sync::completion::Completion;
 
@@ -123,11 +122,13 @@ impl Waiter {
         });
         waiter.register(session, waits);
         let client = BlockedClient { id: waiter.record.id, blocked_on, target: waiter.target };
+        let mut place_bytes = 0;
         for key in waiter.keys() {
             let key = cx.turn.key(key);
             let shard = cx.shards.shard(cx.map.shard_of(key.hash));
-            shard.add_waiter(waiter.db, key, client);
+            place_bytes += shard.add_waiter(waiter.db, key, client);
         }
+        session.record.set_wait_bytes(waiter.memory_bytes() + place_bytes);
         waiter
     }
 
@@ -328,11 +329,11 @@ impl Waiter {
         is_sooner.then_some(WakeEvent::RetrySooner(self))
     }
 
-    /// Bytes of memory that the wait takes, about, its places in the queues of its keys included.
+    /// Bytes of memory that the wait takes, about, without its places in the queues of its keys. A
+    /// queue in which others wait as well counts for the client that came first.
     fn memory_bytes(&self) -> usize {
-        let places = self.keys().map(|key| PLACE_BYTES + key.len()).sum::<usize>();
         let hashes = self.hashes.capacity() * size_of::<u64>();
-        size_of::<Self>() + self.args.memory_bytes() + hashes + places
+        size_of::<Self>() + self.args.memory_bytes() + hashes
     }
 
     fn attempt(&self, cx: &mut Cx<'_>, key: Key<'_>, out: &mut Out) -> Result<ServeOutcome, Error> {

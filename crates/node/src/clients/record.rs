@@ -97,10 +97,6 @@ impl Names {
 /// What a client takes beside its record and session, about, in bytes: its connection, and its
 /// places in tables.
 const OTHER_BYTES: usize = 512;
-/// What a queued command takes beside the bytes of its arguments, about.
-const QUEUED_COMMAND_BYTES: u64 = 64;
-/// What a watched key takes, about.
-const WATCHED_KEY_BYTES: u64 = 128;
 
 /// What a client watches.
 #[derive(Debug)]
@@ -108,6 +104,8 @@ struct Watched {
     watch: Arc<Watch>,
     /// Keys watched.
     keys: usize,
+    /// Bytes of memory that they take.
+    bytes: usize,
 }
 
 /// The public facts of one client.
@@ -155,6 +153,8 @@ pub struct ClientRecord {
     queued: AtomicU32,
     /// Bytes of their arguments.
     queued_bytes: AtomicU64,
+    /// Bytes of memory that they take, their arguments included.
+    queue_bytes: AtomicU64,
     /// What it watches; boxed, because most clients watch nothing.
     watched: Mutex<Option<Box<Watched>>>,
     /// What its command has come to that visits shards and waits for one of them.
@@ -200,6 +200,7 @@ impl ClientRecord {
             counted: Counted::default(),
             queued: AtomicU32::new(0),
             queued_bytes: AtomicU64::new(0),
+            queue_bytes: AtomicU64::new(0),
             watched: Mutex::new(None),
             visited: Mutex::new(None),
             subscriptions: Mutex::new(None),
@@ -214,6 +215,8 @@ impl ClientRecord {
         self.queued.store(u32::try_from(len).unwrap_or(u32::MAX), Ordering::Relaxed);
         let bytes = transaction.map_or(0, Transaction::bytes);
         self.queued_bytes.store(bytes as u64, Ordering::Relaxed);
+        let bytes = transaction.map_or(0, Transaction::memory_bytes);
+        self.queue_bytes.store(bytes as u64, Ordering::Relaxed);
     }
 
     /// Commands queued since MULTI, and the bytes of their arguments; none outside a transaction.
@@ -224,8 +227,11 @@ impl ClientRecord {
 
     /// Publishes what the client watches.
     pub(crate) fn set_watch(&self, watched: Option<&WatchedKeys>) {
-        let watched =
-            watched.map(|keys| Watched { watch: Arc::clone(keys.watch()), keys: keys.len() });
+        let watched = watched.map(|keys| Watched {
+            watch: Arc::clone(keys.watch()),
+            keys: keys.len(),
+            bytes: keys.memory_bytes(),
+        });
         *self.watched.lock() = watched.map(Box::new);
     }
 
@@ -252,18 +258,16 @@ impl ClientRecord {
         let value = |count: &AtomicU64| count.load(Ordering::Relaxed);
         let fixed = size_of::<Self>() + size_of::<Session>() + OTHER_BYTES;
         let addresses = self.address.len() + self.local_address.len();
-        let queued = u64::from(self.queued.load(Ordering::Relaxed)) * QUEUED_COMMAND_BYTES;
         let requests = value(&self.query_bytes) + self.held_bytes();
         let followed = self.subscription_bytes() + self.tracking.memory_bytes();
         let texts = value(&self.name_bytes) + followed as u64;
-        let (watched, _) = self.watched();
+        let watched = self.watched.lock().as_ref().map_or(0, |watched| watched.bytes);
         (fixed + addresses) as u64
             + texts
             + requests
             + value(&self.output_bytes)
-            + value(&self.queued_bytes)
-            + queued
-            + watched as u64 * WATCHED_KEY_BYTES
+            + value(&self.queue_bytes)
+            + watched as u64
             + self.visited_bytes()
     }
 

@@ -86,8 +86,9 @@ fn watch(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Res
         if watched.contains(db, key) {
             continue;
         }
+        let mut name = None;
         let seen = cx.shards.visit(map.shard_of(key.hash), &mut |shard| {
-            shard.db(db).watch(turn, key, watched.watch());
+            name = Some(shard.db(db).watch(turn, key, watched.watch()));
         });
         match seen {
             // It begins anew in a moment. Those before are watched, which does no harm.
@@ -97,7 +98,7 @@ fn watch(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Res
             Err(_) => watched.watch().touch(),
             Ok(()) => {}
         }
-        watched.add(db, key, seen.is_ok());
+        watched.add(db, key, name);
     }
     cx.session.record.set_watch(Some(watched));
     reply.ok();

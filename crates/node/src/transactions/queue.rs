@@ -147,9 +147,11 @@ impl Transaction {
 
     /// Bytes of memory that the queue takes, about.
     pub(crate) fn memory_bytes(&self) -> usize {
-        let (command, span) = (size_of::<Queued>(), size_of::<Span>());
-        let places = self.commands.len() * command + self.spans.len() * span;
-        self.bytes + places + size_of_val(self.hashes.as_slice())
+        let places = size_of_val(self.commands.as_slice())
+            + size_of_val(self.spans.as_slice())
+            + size_of_val(self.own.as_slice())
+            + size_of_val(self.hashes.as_slice());
+        self.bytes + places
     }
 
     /// Whether EXEC may change the keyspace: as its scripts and functions are now.

@@ -10,19 +10,25 @@ use crate::clients::session::Session;
 use crate::execution::worker::Worker;
 use crate::host::ShardLocks;
 
+/// What a watched key takes in its shard beside its name, in bytes, about.
+const PLACE_BYTES: usize = 88;
+
 /// The keys that one client watches.
 #[derive(Debug, Default)]
 pub(crate) struct WatchedKeys {
     watch: Arc<Watch>,
     /// By database and hash, each once.
     keys: Vec<WatchedKey>,
+    /// Bytes of the names that nobody has watched before this client.
+    name_bytes: usize,
 }
 
 #[derive(Debug)]
 struct WatchedKey {
     db: usize,
     hash: u64,
-    name: Box<[u8]>,
+    /// Shared with the shard and with others who watch the key.
+    name: Arc<[u8]>,
     /// The shard knows of it.
     is_told: bool,
 }
@@ -37,11 +43,16 @@ impl WatchedKeys {
         self.place_of(db, key).is_ok()
     }
 
-    /// Adds a key that is not watched yet. The caller has told the shard, or has found it in use
-    /// (`is_told` is false) and marked the watch.
-    pub(crate) fn add(&mut self, db: usize, key: Key<'_>, is_told: bool) {
+    /// Adds a key that is not watched yet. The shard has given its name when it was told; none: it
+    /// was in use, and the caller has marked the watch.
+    pub(crate) fn add(&mut self, db: usize, key: Key<'_>, name: Option<Arc<[u8]>>) {
         if let Err(at) = self.place_of(db, key) {
-            let (hash, name) = (key.hash, key.bytes.into());
+            let (hash, is_told) = (key.hash, name.is_some());
+            let name = name.unwrap_or_else(|| key.bytes.into());
+            // The shard has it, and this client.
+            if Arc::strong_count(&name) <= 2 {
+                self.name_bytes += name.len();
+            }
             self.keys.insert(at, WatchedKey { db, hash, name, is_told });
         }
     }
@@ -54,6 +65,12 @@ impl WatchedKeys {
     /// Keys watched.
     pub(crate) fn len(&self) -> usize {
         self.keys.len()
+    }
+
+    /// Bytes of memory that they take, about. A name that several clients watch counts for the
+    /// first of them.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.name_bytes + self.keys.len() * (size_of::<WatchedKey>() + PLACE_BYTES)
     }
 
     pub(super) fn hashes(&self) -> impl Iterator<Item = u64> {

@@ -30,12 +30,15 @@ impl Db {
         }
     }
 
-    /// Lets a client that does not watch the key yet watch it.
-    pub fn watch(&mut self, turn: &Turn, key: Key<'_>, watch: &Arc<Watch>) {
+    /// Lets a client that does not watch the key yet watch it. Returns the key's name, which all
+    /// who watch it share.
+    pub fn watch(&mut self, turn: &Turn, key: Key<'_>, watch: &Arc<Watch>) -> Arc<[u8]> {
         let expired = self.presence(turn, key.hash, key.bytes) == Presence::Expired;
+        let mut name = None;
         self.watched = self.key_index.edit_watchers(|watchers| {
-            watchers.add(key.hash, key.bytes, watch, expired);
+            name = Some(watchers.add(key.hash, key.bytes, watch, expired));
         });
+        name.unwrap_or_else(|| key.bytes.into())
     }
 
     /// Ends that.

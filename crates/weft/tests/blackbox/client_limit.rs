@@ -63,8 +63,20 @@ fn everything_that_a_client_makes_the_server_hold_counts() {
             client.ask_args(&[b"CLIENT", b"TRACKING", b"ON", b"BCAST", b"PREFIX", &prefix]);
         }
     };
-    let cases: [Case<'_>; 7] = [
+    let watches = |client: &mut Client| {
+        let names = [0, 1, 2].map(|number| [&big[..1 << 20], &[number]].concat());
+        client.ask_args(&[b"WATCH", &names[0], &names[1], &names[2]]);
+    };
+    // What is known of an argument is more than itself.
+    let queues_small_arguments = |client: &mut Client| {
+        client.ok("MULTI");
+        let request = [&[b"MSET".as_slice()], vec![b"k".as_slice(); 300_000].as_slice()].concat();
+        assert_eq!(client.ask_args(&request).text(), "QUEUED");
+    };
+    let cases: [Case<'_>; 9] = [
         ("blocked", "argv-mem", &wait_for_many_keys),
+        ("watches", "tot-mem", &watches),
+        ("arguments", "tot-mem", &queues_small_arguments),
         ("tracks", "tot-mem", &tracks),
         ("half", "qbuf", &half_request),
         ("queue", "multi-mem", &queues),
@@ -113,6 +125,22 @@ fn what_a_client_waits_for_counts_until_the_wait_ends() {
     admin.ask(&format!("RPUSH {key} x"));
     assert_eq!(client.read().items()[1].text(), "x");
     eventually("it does not count", || field(&mut admin, "waits", "argv-mem") == Some(0));
+}
+
+#[test]
+fn a_queue_in_which_several_wait_counts_once() {
+    let server = Server::start(&["--io-threads", "2"]);
+    let mut admin = server.client();
+    let mut clients = ["first", "second"].map(|name| {
+        let mut client = named(&server, name);
+        wait_for_many_keys(&mut client);
+        eventually("it waits", || field(&mut admin, name, "argv-mem") > Some(MB));
+        client
+    });
+    let counted = ["first", "second"].map(|name| field(&mut admin, name, "argv-mem").unwrap());
+    assert!(counted[0] > 3 * MB && counted[1] < 2 * MB, "{counted:?}");
+    admin.ask(&format!("RPUSH {:0100} x y", 9_999));
+    clients.iter_mut().for_each(|client| assert_eq!(client.read().items().len(), 2));
 }
 
 #[test]
