@@ -72,6 +72,8 @@ impl Watchers {
     ) -> Arc<[u8]> {
         let key = self.0.entry(hash);
         let key = key.or_insert_with(|| WatchedKey { name: name.into(), clients: Vec::new() });
+        // Few keys are watched by several.
+        key.clients.reserve_exact(1);
         key.clients.push(Watcher { watch: Arc::clone(watch), expired });
         // Hardly ever do keys share a hash.
         if *key.name == *name { Arc::clone(&key.name) } else { name.into() }

@@ -11,7 +11,9 @@ use crate::execution::worker::Worker;
 use crate::host::ShardLocks;
 
 /// What a watched key takes in its shard beside its name, in bytes, about.
-const PLACE_BYTES: usize = 88;
+const KEY_BYTES: usize = 144;
+/// What another client takes there that watches the same key.
+const PLACE_BYTES: usize = 24;
 
 /// The keys that one client watches.
 #[derive(Debug, Default)]
@@ -19,8 +21,8 @@ pub(crate) struct WatchedKeys {
     watch: Arc<Watch>,
     /// By database and hash, each once.
     keys: Vec<WatchedKey>,
-    /// Bytes of the names that nobody has watched before this client.
-    name_bytes: usize,
+    /// Bytes that its shards take for it, about.
+    place_bytes: usize,
 }
 
 #[derive(Debug)]
@@ -50,9 +52,8 @@ impl WatchedKeys {
             let (hash, is_told) = (key.hash, name.is_some());
             let name = name.unwrap_or_else(|| key.bytes.into());
             // The shard has it, and this client.
-            if Arc::strong_count(&name) <= 2 {
-                self.name_bytes += name.len();
-            }
+            let is_first = Arc::strong_count(&name) <= 2;
+            self.place_bytes += if is_first { KEY_BYTES + name.len() } else { PLACE_BYTES };
             self.keys.insert(at, WatchedKey { db, hash, name, is_told });
         }
     }
@@ -67,10 +68,10 @@ impl WatchedKeys {
         self.keys.len()
     }
 
-    /// Bytes of memory that they take, about. A name that several clients watch counts for the
-    /// first of them.
+    /// Bytes of memory that they take, about. What several clients watch counts for the first of
+    /// them.
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.name_bytes + self.keys.len() * (size_of::<WatchedKey>() + PLACE_BYTES)
+        self.place_bytes + self.keys.len() * size_of::<WatchedKey>()
     }
 
     pub(super) fn hashes(&self) -> impl Iterator<Item = u64> {
