@@ -87,6 +87,8 @@ pub struct Turn {
     /// Whether the removal of a key that a command emptied whole is replayed as UNLINK, not DEL:
     /// `lazyfree-lazy-server-del`.
     pub unlink_emptied: bool,
+    /// Whether RESTORE takes a payload whatever its checksum, for tests of damaged ones.
+    pub restores_unchecked: bool,
     /// Whether a script runs the command: then its result must not depend on the order that a set
     /// happens to have.
     pub in_script: bool,
@@ -122,6 +124,7 @@ impl Turn {
             unlink_expired: false,
             unlink_evicted: false,
             unlink_emptied: false,
+            restores_unchecked: false,
             in_script: false,
             hasher,
         }

@@ -70,8 +70,7 @@ fn debug(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Res
             reply.ok();
         }
         (b"pause-cron", 3) => {
-            let paused = base::number::parse_i64(args.text(2)).is_some_and(|number| number != 0);
-            cx.worker.node.cron_paused.store(paused, Ordering::Relaxed);
+            cx.worker.node.cron_paused.store(is_on(args), Ordering::Relaxed);
             reply.ok();
         }
         (b"reload", 2..) => {
@@ -87,14 +86,15 @@ fn debug(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Res
             }
         }
         (b"set-active-expire", 3) => {
-            // Whatever is no number counts as 0, as in Redis.
-            let on = base::number::parse_i64(args.text(2)).is_some_and(|number| number != 0);
-            cx.worker.node.active_expire.store(on, Ordering::Relaxed);
+            cx.worker.node.active_expire.store(is_on(args), Ordering::Relaxed);
             reply.ok();
         }
         (b"set-disable-deny-scripts", 3) => {
-            let on = base::number::parse_i64(args.text(2)).is_some_and(|number| number != 0);
-            allow_noscript(cx, on);
+            set(cx, |config| config.scripts.allow_noscript = is_on(args));
+            reply.ok();
+        }
+        (b"set-skip-checksum-validation", 3) => {
+            set(cx, |config| config.saving.restores_unchecked = is_on(args));
             reply.ok();
         }
         (b"sleep", 3) => {
@@ -111,14 +111,19 @@ fn debug(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Res
     Ok(())
 }
 
-/// Lets scripts call commands that are denied to them, or denies them again. Threads take that over
-/// with the configuration, so that a script finds the same from beginning to end.
-fn allow_noscript(cx: &mut NodeCx<'_>, on: bool) {
+/// Whether the third argument is another number than 0. As in Redis, what is no number counts as 0.
+fn is_on(args: &Args<'_>) -> bool {
+    base::number::parse_i64(args.text(2)).is_some_and(|number| number != 0)
+}
+
+/// Changes what threads take over with the configuration, although no parameter sets it. A script
+/// finds the same from beginning to end.
+fn set(cx: &mut NodeCx<'_>, change: impl FnOnce(&mut Config)) {
     let node = &cx.worker.node;
     cx.outside(|_| {
         let _one_at_a_time = node.config_change.lock();
         let mut config = Config::clone(&node.config());
-        config.scripts.allow_noscript = on;
+        change(&mut config);
         node.set_config(config);
     });
     cx.worker.take_over_config();
@@ -317,6 +322,8 @@ fn help(reply: &mut Reply<'_>) {
         "SET-DISABLE-DENY-SCRIPTS <0|1>",
         "    Whether scripts may call what is denied to them, apart from commands on scripts and",
         "    transactions.",
+        "SET-SKIP-CHECKSUM-VALIDATION <0|1>",
+        "    Whether RESTORE takes payloads whatever their checksum.",
         "SLEEP <seconds>",
         "    Keeps the main thread from doing anything else. Fractions are allowed.",
     ];

@@ -32,6 +32,9 @@ pub struct Saving {
     /// Microseconds for each key, or one after so many keys when negative.
     pub rdb_key_save_delay: i64,
     pub key_load_delay: i64,
+    /// RESTORE takes payloads whatever their checksum: DEBUG SET-SKIP-CHECKSUM-VALIDATION. No
+    /// parameter sets it.
+    pub restores_unchecked: bool,
 }
 
 impl Default for Saving {
@@ -50,6 +53,7 @@ impl Default for Saving {
             rdb_del_sync_files: false,
             rdb_key_save_delay: 0,
             key_load_delay: 0,
+            restores_unchecked: false,
         }
     }
 }
@@ -66,6 +70,7 @@ impl PartialEq for Saving {
                 own.rdbchecksum,
                 own.rdb_save_incremental_fsync,
                 own.stop_writes_on_bgsave_error,
+                own.restores_unchecked,
             )
         };
         (&self.save, &self.dbfilename, &self.bgsave_cpulist, self.rdb_del_sync_files)

@@ -351,6 +351,7 @@ impl Worker {
         self.follow_client_limit();
         self.turn.unlink_expired = self.config.lazyfree.lazy_expire;
         self.turn.unlink_emptied = self.config.lazyfree.lazy_server_del;
+        self.turn.restores_unchecked = self.config.saving.restores_unchecked;
         self.tracks_latency = self.config.latency.tracking;
         let tsc = |micros: f64| (micros * self.tsc_per_micro) as u64;
         self.slowlog_tsc = match u64::try_from(self.config.slowlog_log_slower_than) {

@@ -244,3 +244,30 @@ OK
 "#,
     );
 }
+
+/// What is inside is checked all the same.
+#[test]
+fn payloads_with_a_wrong_checksum_are_restored_for_tests() {
+    let config = Config { enable_debug_command: Permit::Yes, ..Config::default() };
+    run(
+        &mut TestServer::with_config(4, config),
+        r#"
+> RESTORE k 0 "\x00\x01x\x0c\x00--------"
+-ERR DUMP payload version or checksum are wrong
+> DEBUG SET-SKIP-CHECKSUM-VALIDATION 1
+OK
+> RESTORE k 0 "\x00\x01x\x0c\x00--------"
+OK
+> GET k
+"x"
+> RESTORE l 0 "\x00\x09x\x0c\x00--------"
+-ERR Bad data format
+> RESTORE l 0 "\x00\x01x\x0d\x00--------"
+-ERR DUMP payload version or checksum are wrong
+> DEBUG SET-SKIP-CHECKSUM-VALIDATION 0
+OK
+> RESTORE l 0 "\x00\x01x\x0c\x00--------"
+-ERR DUMP payload version or checksum are wrong
+"#,
+    );
+}

@@ -67,7 +67,6 @@ fn everything_that_a_client_makes_the_server_hold_counts() {
         let names = [0, 1, 2].map(|number| [&big[..1 << 20], &[number]].concat());
         client.ask_args(&[b"WATCH", &names[0], &names[1], &names[2]]);
     };
-    // What is known of an argument is more than itself.
     let queues_small_arguments = |client: &mut Client| {
         client.ok("MULTI");
         let request = [&[b"MSET".as_slice()], vec![b"k".as_slice(); 300_000].as_slice()].concat();
