@@ -77,7 +77,7 @@ impl Config {
                 false => base::glob::matches(pattern, name.as_bytes(), true),
             };
             let shown = |name: &'static str| if is_name { pattern } else { name.as_bytes() };
-            for row in PARAMETERS {
+            for row in PARAMETERS.iter().filter(|row| is_name || !row.hidden) {
                 for name in [Some(row.name), row.alias].into_iter().flatten() {
                     if fits(name) {
                         push(shown(name), &|| row.print(self));

@@ -142,6 +142,8 @@ pub struct Parameter {
     pub immutable: bool,
     /// CONFIG SET refuses it unless `enable-protected-configs` allows it.
     pub protected: bool,
+    /// It is for tests: CONFIG GET shows it to who names it, and not for a pattern.
+    pub hidden: bool,
     /// Its value must not be logged or shown to other clients.
     pub sensitive: bool,
     /// It takes any number of arguments.
@@ -163,6 +165,7 @@ impl Parameter {
             apply: Apply::Nothing,
             immutable: false,
             protected: false,
+            hidden: false,
             sensitive: matches!(kind, Kind::Secret(_)),
             multi: false,
             volatile: false,
@@ -206,6 +209,11 @@ impl Parameter {
 
     pub(super) const fn protected(mut self) -> Self {
         self.protected = true;
+        self
+    }
+
+    pub(super) const fn hidden(mut self) -> Self {
+        self.hidden = true;
         self
     }
 

@@ -472,9 +472,9 @@ pub static PARAMETERS: &[Parameter] = &[
         .without_effect("no file is written for replicas"),
     number!("rdb-key-save-delay", saving.rdb_key_save_delay, Decimal (-I32_MAX)..=I32_MAX,
         "For tests: microseconds to wait after each key saved; negative: one after so many keys.")
-        .read_in(SAVES),
+        .hidden().read_in(SAVES),
     number!("key-load-delay", saving.key_load_delay, Decimal (-I32_MAX)..=I32_MAX,
-        "The same for keys that are loaded.").read_in(STARTUP),
+        "The same for keys that are loaded.").hidden().read_in(STARTUP),
 
     // Process.
     text!("dir", dir,

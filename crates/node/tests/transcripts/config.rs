@@ -90,6 +90,20 @@ OK
 }
 
 #[test]
+fn parameters_for_tests_are_shown_to_who_names_them() {
+    check(
+        r#"
+> CONFIG GET key-load-delay rdb-key-save-delay
+["key-load-delay", "0", "rdb-key-save-delay", "0"]
+> CONFIG GET *key-* tls-key-*
+["tls-key-file", "", "tls-key-file-pass", ""]
+> CONFIG SET key-load-delay 0
+OK
+"#,
+    );
+}
+
+#[test]
 fn what_the_process_cannot_follow_is_not_changed() {
     let mut server = TestServer::new(1);
     *server.host.unfollowed.borrow_mut() = Some(Apply::Clients);
