@@ -124,6 +124,20 @@ fn what_a_script_leaves_to_replicas_is_not_in_the_file() {
 }
 
 #[test]
+fn the_first_base_is_in_progress_from_the_answer_on() {
+    let server = Server::start(&["--save", ""]);
+    let mut client = server.client();
+    (0..10).for_each(|n| client.ok(&format!("SET key:{n} v")));
+    client.ok("CONFIG SET rdb-key-save-delay 100000");
+    client.ok("CONFIG SET appendonly yes");
+    let info = client.ask("INFO persistence").text();
+    assert!(info.contains("aof_rewrite_in_progress:1\r\naof_rewrite_scheduled:0"), "{info}");
+    client.ok("CONFIG SET rdb-key-save-delay 0");
+    eventually("it ends", || server.info("aof_rewrite_in_progress") == "0");
+    assert!(server.path("appendonlydir/appendonly.aof.manifest").is_file());
+}
+
+#[test]
 fn it_begins_and_ends_while_the_server_runs() {
     let server = Server::start(&["--save", "", "--enable-debug-command", "yes"]);
     let mut client = server.client();

@@ -8,9 +8,13 @@ pub(super) fn write(snapshot: &Snapshot<'_>, page: &mut Page) {
     let steady_ms = snapshot.worker.turn.steady_ms;
     let status = |ok| if ok { "ok" } else { "err" };
     let running = figures.rewrite_began_ms.map(|began| (steady_ms - began).max(0) / 1000);
+    // One that waits for no other snapshot begins in a moment. Who has asked for it looks here for
+    // its end, and must not take the time before it for that.
+    let others_run = snapshot.node.snapshots.figures.lock().running.is_some();
+    let begins = figures.is_rewrite_scheduled && !others_run;
     page.line("aof_enabled", u8::from(figures.is_enabled));
-    page.line("aof_rewrite_in_progress", u8::from(running.is_some()));
-    page.line("aof_rewrite_scheduled", u8::from(figures.is_rewrite_scheduled));
+    page.line("aof_rewrite_in_progress", u8::from(running.is_some() || begins));
+    page.line("aof_rewrite_scheduled", u8::from(figures.is_rewrite_scheduled && !begins));
     page.line("aof_last_rewrite_time_sec", figures.last_rewrite_seconds.unwrap_or(-1));
     page.line("aof_current_rewrite_time_sec", running.unwrap_or(-1));
     page.line("aof_last_bgrewrite_status", status(figures.is_last_rewrite_ok));
