@@ -303,8 +303,11 @@ impl LogThread {
     /// Takes the cut and begins a base.
     ///
     /// # Errors
-    /// Why not; none if another snapshot is being taken, and it is tried again.
+    /// Why not; none if another snapshot is being taken or keys are loaded, and it is tried again.
     fn begin_rewrite(&mut self) -> Result<(), Option<String>> {
+        if self.shared.node.is_loading() {
+            return Err(None);
+        }
         // BGREWRITEAOF writes a base also where no append-only file is written.
         let was_off = self.writer.is_none();
         let is_again = self.needs_base() && self.rewrite_complaint.is_fresh(now_ms());
@@ -527,7 +530,8 @@ impl LogThread {
     fn write_first_base(&mut self) {
         let is_due = |thread: &Self| thread.writer.as_ref().is_some_and(LogWriter::is_first);
         for _ in 0..FIRST_BASE_TRIES {
-            if !self.figures.is_enabled || !is_due(self) {
+            // The file from which keys are loaded has them all.
+            if !self.figures.is_enabled || !is_due(self) || self.shared.node.is_loading() {
                 return;
             }
             match self.begin_rewrite() {

@@ -121,6 +121,15 @@ fn a_name_that_is_taken_keeps_a_file_from_its_place() {
     assert!(server.path("taken").is_file());
 }
 
+/// A client of a server that has said where its data lies: the port is opened a moment later.
+fn first_client(server: &Server) -> Client {
+    loop {
+        if let Ok(client) = Client::try_tcp(server.address()) {
+            return client;
+        }
+    }
+}
+
 #[test]
 fn clients_hear_that_keys_are_being_loaded() {
     let server = Server::start(&["--save", "3600 1", "--io-threads", "3"]);
@@ -131,12 +140,7 @@ fn clients_hear_that_keys_are_being_loaded() {
     fs::copy(server.path("dump.rdb"), folder.path().join("dump.rdb")).unwrap();
     let options = ["--key-load-delay", "1000", "--io-threads", "3"];
     let server = Server::start_in(folder, &options, "Data lies in", |command| command);
-    let mut client = loop {
-        // The port is opened a moment later.
-        if let Ok(client) = Client::try_tcp(server.address()) {
-            break client;
-        }
-    };
+    let mut client = first_client(&server);
     const LOADING: &str = "LOADING Redis is loading the dataset in memory";
     for words in ["GET key:1", "SET k v", "PING", "EVAL return(1) 0", "DBSIZE", "SAVE"] {
         assert_eq!(client.ask(words).text(), LOADING, "{words}");
@@ -166,6 +170,34 @@ fn a_server_that_is_loading_ends_without_touching_its_file() {
     server.signal("TERM");
     assert!(server.wait().success());
     assert_eq!(fs::read(server.path("dump.rdb")).unwrap(), whole);
+}
+
+#[test]
+fn an_append_only_file_that_begins_while_keys_are_loaded_has_them_all() {
+    let server = Server::start(&["--save", "3600 1"]);
+    let script = b"for i = 1, 3000 do redis.call('set', 'key:' .. i, i) end";
+    server.client().ask_args(&[b"EVAL", script, b"0"]);
+    server.client().ok("SAVE");
+    let whole = fs::read(server.path("dump.rdb")).unwrap();
+    for ends in [false, true] {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("dump.rdb"), &whole).unwrap();
+        let options = ["--save", "", "--key-load-delay", "2000"];
+        let mut server = Server::start_in(folder, &options, "Data lies in", |command| command);
+        first_client(&server).ok("CONFIG SET appendonly yes");
+        assert_eq!(server.info("loading"), "1");
+        if ends {
+            server.signal("TERM");
+            assert!(server.wait().success());
+            assert_eq!(fs::read(server.path("dump.rdb")).unwrap(), whole);
+            assert!(!server.path("appendonlydir/appendonly.aof.manifest").exists());
+            continue;
+        }
+        eventually("they are loaded", || server.info("loading") == "0");
+        eventually("the base is whole", || server.info("aof_rewrite_in_progress") == "0");
+        let server = server.restart(&["--save", "", "--appendonly", "yes"]);
+        assert_eq!(server.client().ask("DBSIZE").int(), 3000);
+    }
 }
 
 #[test]
