@@ -54,6 +54,9 @@ const DATABASE: u64 = 0xff;
 const ASIDE: u64 = 1 << 8;
 const POSITION_SHIFT: u32 = 9;
 
+/// A log may begin here at the latest: half of the positions are behind it.
+pub const POSITION_MAX: u64 = u64::MAX >> (POSITION_SHIFT + 1);
+
 /// The number of no database: which one is selected is not known.
 pub const UNKNOWN_DATABASE: u8 = u8::MAX;
 

@@ -47,6 +47,17 @@ impl SharedMemory {
         }
     }
 
+    /// The first `bytes` of a file that has as many.
+    ///
+    /// # Errors
+    /// When the file is shorter or cannot be mapped.
+    pub fn of_whole_file(file: &File, bytes: usize) -> io::Result<Self> {
+        if file.metadata()?.len() < bytes as u64 {
+            return Err(io::Error::other("the file is shorter"));
+        }
+        Self::map(libc::MAP_SHARED, file.as_raw_fd(), bytes)
+    }
+
     /// Memory of no file.
     ///
     /// # Errors

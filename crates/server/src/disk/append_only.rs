@@ -19,6 +19,9 @@ use crate::threads::shared::Shared;
 
 /// What is asked of the thread that writes the log.
 pub enum Request {
+    /// An append-only file is about to begin: give up the rewrite that BGREWRITEAOF has asked for
+    /// while there is none, and its lock.
+    Prepare(Sender<()>),
     /// Begin an append-only file, with a base of what is in memory.
     Start(Arc<LogRing>, Sender<Result<(), String>>),
     /// End it.
@@ -112,6 +115,7 @@ impl AppendOnly {
         let config = shared.node.config();
         let caller = self.caller().ok_or("the server has not started yet")?;
         let mut lock = self.lock.lock();
+        let _ = caller.call_and_wait(Request::Prepare);
         let taken = LogLock::take(&config)?;
         let begin = random_position();
         let id = log_memory::new_id();

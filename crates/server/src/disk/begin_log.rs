@@ -47,7 +47,7 @@ pub fn load(
     let mut loader = AofLoader::new(shared, (memory, &shared.node.snapshots.loading))?;
     if aof.manifest().has_no_data() {
         // It is of files that are gone: that is said.
-        left(&config, None, &LoadedAof::default());
+        left(&config, None, &LoadedAof::default())?;
         if let Some(loaded) = load_rdb_if_any(shared, memory)? {
             loader.take_over(&loaded)?;
             notice!("The append-only file begins with the data of the RDB file");
@@ -56,7 +56,7 @@ pub fn load(
         return begin(shared, aof, &config);
     }
     let loaded = loader.load(&aof, &disk)?;
-    let left = left(&config, aof.manifest().log, &loaded);
+    let left = left(&config, aof.manifest().log, &loaded)?;
     let mut writer = resume(aof, &loaded).map_err(|error| fatal(&error))?;
     if let Some(left) = left {
         let from = writer.append_left(&left).map_err(|error| fatal(&error))?;
@@ -98,10 +98,17 @@ fn resume(aof: Aof<RealDisk>, loaded: &LoadedAof) -> Result<LogWriter<RealDisk>,
 
 /// What a process that was killed had logged beyond the files, if its log is the one that the files
 /// name, and goes on where they end.
-fn left(config: &Config, named: Option<LogId>, loaded: &LoadedAof) -> Option<LeftCommands> {
-    let logs = log_memory::left(config);
+///
+/// # Errors
+/// When it cannot be looked at.
+fn left(
+    config: &Config,
+    named: Option<LogId>,
+    loaded: &LoadedAof,
+) -> Result<Option<LeftCommands>, String> {
+    let logs = log_memory::left(config)?;
     if logs.is_empty() {
-        return None;
+        return Ok(None);
     }
     let is_elsewhere = logs.iter().all(Option::is_none);
     // One that could not be removed may have the same number as the one that went on.
@@ -116,10 +123,10 @@ fn left(config: &Config, named: Option<LogId>, loaded: &LoadedAof) -> Option<Lef
             None => Err("it does not go on where the files end"),
         },
     };
-    found.unwrap_or_else(|why| {
+    Ok(found.unwrap_or_else(|why| {
         warning!("The log of a process that was killed is not used: {why}");
         None
-    })
+    }))
 }
 
 /// Loads the append-only file while it is written: for DEBUG LOADAOF. All that was logged is in it,

@@ -25,6 +25,7 @@ use resp::Args;
 use resp::args::Span;
 use script::RestorePolicy;
 use sync::gate::Pass;
+use sync::log_positions::POSITION_MAX;
 
 use super::background::CountedThread;
 use super::load_rdb::{LoadOptions, Loaded, load_rdb};
@@ -126,6 +127,8 @@ impl<'a> AofLoader<'a> {
         {
             loaded.bytes_before = self.bytes_before;
         }
+        // A larger one is damaged, or another server's.
+        loaded.position = loaded.position.filter(|position| *position <= POSITION_MAX);
         loaded.bytes = self.bytes_before;
         loaded.commands = self.commands;
         if self.failed > 0 {

@@ -39,22 +39,46 @@ fn places(config: &Config) -> Vec<PathBuf> {
 }
 
 /// The logs that processes have left, mostly none or one. None for one that is not where it was.
-pub fn left(config: &Config) -> Vec<Option<LeftLog>> {
-    let open = |path: PathBuf| {
-        let link = fs::symlink_metadata(&path).ok()?;
-        let file = OpenOptions::new().read(true).write(true).open(&path).ok()?;
-        let metadata = file.metadata().ok()?;
-        // Anyone may put files there, and what is in the log is executed. Whoever can put one
-        // beside the append-only file can write that as well.
-        if path.starts_with(MEMORY_FILES) && !is_own(&link, &metadata) {
-            warning!("{} is not used: it is another user's", path.display());
-            return None;
-        }
-        let bytes = usize::try_from(metadata.len()).ok().filter(|bytes| *bytes > 0)?;
-        let memory = SharedMemory::of_file(&file, bytes).ok()?;
-        LeftLog::is_one(&memory).then(|| LeftLog::open(memory, place(Some(&file))))
+///
+/// # Errors
+/// When one cannot be looked at: what is in it would be lost.
+pub fn left(config: &Config) -> Result<Vec<Option<LeftLog>>, String> {
+    let mut logs = Vec::new();
+    for path in places(config) {
+        let opened = open_left(&path);
+        let opened = opened.map_err(|error| {
+            format!("Can't open the log that a process has left, {}: {error}", path.display())
+        });
+        logs.extend(opened?);
+    }
+    Ok(logs)
+}
+
+/// The log in a file, if there is one.
+fn open_left(path: &Path) -> io::Result<Option<Option<LeftLog>>> {
+    let link = match fs::symlink_metadata(path) {
+        Ok(link) => link,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
     };
-    places(config).into_iter().filter_map(open).collect()
+    // Anyone may put files there, and what is in the log is executed. Whoever can put one beside
+    // the append-only file can write that as well.
+    if path.starts_with(MEMORY_FILES) && !is_own(&link, &fs::metadata(path)?) {
+        warning!("{} is not used: it is another user's", path.display());
+        return Ok(None);
+    }
+    if !fs::metadata(path)?.is_file() {
+        return Ok(None);
+    }
+    let file = OpenOptions::new().read(true).write(true).open(path)?;
+    let bytes = usize::try_from(file.metadata()?.len()).map_err(io::Error::other)?;
+    if bytes == 0 {
+        return Ok(None);
+    }
+    let memory = SharedMemory::of_whole_file(&file, bytes)?;
+    let is_one = LeftLog::is_one(&memory);
+    let place = place(Some(&file))?;
+    Ok(is_one.then(|| LeftLog::open(memory, place)))
 }
 
 /// Whether a file, and the link to it that was found, are of the user who runs this process.
@@ -74,7 +98,7 @@ fn create(config: &Config) -> io::Result<(SharedMemory, MemoryPlace)> {
     for path in places(config) {
         let map = |file: File| {
             let memory = SharedMemory::of_file(&file, memory_bytes())?;
-            Ok((memory, place(Some(&file))))
+            Ok((memory, place(Some(&file))?))
         };
         match new_file(&path).and_then(map) {
             Ok(created) => return Ok(created),
@@ -85,7 +109,7 @@ fn create(config: &Config) -> io::Result<(SharedMemory, MemoryPlace)> {
         }
     }
     warning!("The log lies in ordinary memory: what is not written yet is lost by kill -9");
-    Ok((SharedMemory::anonymous(memory_bytes())?, place(None)))
+    Ok((SharedMemory::anonymous(memory_bytes())?, place(None)?))
 }
 
 fn new_file(path: &Path) -> io::Result<File> {
@@ -127,16 +151,20 @@ pub fn remove(config: &Config) {
     }
 }
 
-/// The start of the machine, and what tells a file from its copies; zeros for what is not known.
-fn place(file: Option<&File>) -> MemoryPlace {
-    let text = fs::read_to_string(BOOT_ID).unwrap_or_default();
+/// The start of the machine, and what tells a file from its copies; zeros for what the system does
+/// not tell.
+fn place(file: Option<&File>) -> io::Result<MemoryPlace> {
+    let text = match fs::read_to_string(BOOT_ID) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        text => text.unwrap_or_default(),
+    };
     let digits: String = text.chars().filter(char::is_ascii_hexdigit).collect();
     let boot = u128::from_str_radix(&digits, 16).unwrap_or(0);
     // Not the device: a file system may be mounted anew with another number.
-    let metadata = file.and_then(|file| file.metadata().ok());
+    let metadata = file.map(File::metadata).transpose()?;
     let number = metadata.as_ref().map_or(0, MetadataExt::ino);
     let created = metadata.and_then(|metadata| metadata.created().ok());
     let created = created.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
     let created = created.map_or(0, |time| time.as_nanos() as u64);
-    [(boot >> 64) as u64, boot as u64, number, created]
+    Ok([(boot >> 64) as u64, boot as u64, number, created])
 }

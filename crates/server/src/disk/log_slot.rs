@@ -5,7 +5,7 @@
 //! appended. A thread that starts later attaches at once. Both steps are made by the main thread,
 //! which starts threads.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock};
@@ -16,8 +16,8 @@ use super::log_ring::LogRing;
 #[derive(Debug, Default)]
 pub struct LogSlot {
     ring: RwLock<Option<Arc<LogRing>>>,
-    /// Threads that have attached to it, by their numbers.
-    followers: Mutex<BTreeSet<usize>>,
+    /// The log that each thread has attached to, by the numbers of both.
+    followers: Mutex<BTreeMap<usize, u64>>,
 }
 
 impl LogSlot {
@@ -28,20 +28,23 @@ impl LogSlot {
 
     /// Sets the log. Threads are to be told by `Message::FollowLog`.
     pub(crate) fn set(&self, ring: Option<Arc<LogRing>>) {
-        let mut slot = self.ring.write();
-        self.followers.lock().clear();
-        *slot = ring;
+        *self.ring.write() = ring;
     }
 
-    /// A thread has attached to the log, or to none if there is none.
-    pub(crate) fn followed(&self, thread: usize) {
-        self.followers.lock().insert(thread);
+    /// A thread has attached to a log, or to none if there is none.
+    pub(crate) fn followed(&self, thread: usize, ring: Option<&LogRing>) {
+        let mut followers = self.followers.lock();
+        match ring {
+            Some(ring) => followers.insert(thread, ring.number()),
+            None => followers.remove(&thread),
+        };
     }
 
-    /// Whether so many threads, all that there are, have attached.
-    pub(crate) fn is_followed(&self, threads: usize) -> bool {
+    /// Whether so many threads, all that there are, have attached to a log, which may not be set
+    /// yet.
+    pub(crate) fn is_followed(&self, ring: &LogRing, threads: usize) -> bool {
         let followers = self.followers.lock();
-        (0..threads).all(|thread| followers.contains(&thread))
+        (0..threads).all(|thread| followers.get(&thread) == Some(&ring.number()))
     }
 
     /// Whether replies that are made now have to wait.

@@ -100,7 +100,7 @@ impl RingSource {
     /// Whether all threads log into the ring.
     pub fn is_followed(&self) -> bool {
         let threads = self.shared.threads_active.load(Ordering::Acquire);
-        self.ring.is_some() && self.shared.log.is_followed(threads)
+        self.ring.as_ref().is_some_and(|ring| self.shared.log.is_followed(ring, threads))
     }
 
     /// Where the log ends, while nothing is executed. What follows selects its database.

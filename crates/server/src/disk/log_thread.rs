@@ -26,6 +26,7 @@ use super::append_only::{Caller, Request, disk, names};
 use super::background::CountedThread;
 use super::complaint::Complaint;
 use super::fsync_thread;
+use super::log_lock::LogLock;
 use super::log_memory;
 use super::log_ring::LogRing;
 use super::log_source::{BATCH_BYTES, LogProgress, LogSource, RingSource};
@@ -65,6 +66,8 @@ pub struct LogThread {
     /// What the ring was told last.
     told: Option<LogProgress>,
     rewrite: Option<RewriteWatch>,
+    /// While a base is written and there is no append-only file otherwise.
+    rewrite_lock: Option<LogLock>,
     /// A rewrite is to begin as soon as it can.
     is_due: bool,
     last_sync_ms: i64,
@@ -103,6 +106,7 @@ impl LogThread {
             figures: AppendOnlyFigures { is_enabled, ..AppendOnlyFigures::default() },
             told: None,
             rewrite: None,
+            rewrite_lock: None,
             is_due: false,
             last_sync_ms: now_ms(),
             retry_ms: 0,
@@ -137,6 +141,9 @@ impl LogThread {
             }
             self.write();
             self.begin_due();
+            if self.writer.is_none() {
+                self.rewrite_lock = None;
+            }
             self.publish();
             memory.publish();
         }
@@ -170,6 +177,12 @@ impl LogThread {
 
     fn handle(&mut self, request: Request) {
         match request {
+            Request::Prepare(done) => {
+                if !self.figures.is_enabled {
+                    self.end_rewrite_without_file();
+                }
+                let _ = done.send(());
+            }
             Request::Start(ring, done) => {
                 let started = self.start(ring);
                 self.publish();
@@ -319,6 +332,7 @@ impl LogThread {
             Err(Refusal::BusyScript) => return Err(None),
         };
         if was_off {
+            self.rewrite_lock = Some(LogLock::take(&self.config).map_err(Some)?);
             let aof = Aof::open(disk(), names(&self.config));
             let aof = aof.map_err(|error| Some(error.to_string()))?;
             self.writer = Some(LogWriter::without_base(aof, cut.position));
@@ -423,11 +437,8 @@ impl LogThread {
     /// all of them do.
     fn start(&mut self, ring: Arc<LogRing>) -> Result<(), String> {
         self.config = self.shared.node.config();
-        if self.writer.is_some() {
-            // A base that BGREWRITEAOF has asked for is not of what is logged from now on.
-            self.give_up_rewrite();
-            let _ = self.close();
-        }
+        // A base that BGREWRITEAOF has asked for is not of what is logged from now on.
+        self.end_rewrite_without_file();
         let (disk, names) = (disk(), names(&self.config));
         disk.create_directory(&names.directory).map_err(|error| error.to_string())?;
         let mut aof = Aof::open(disk, names).map_err(|error| error.to_string())?;
@@ -440,6 +451,15 @@ impl LogThread {
         self.is_due = true;
         self.put_off_until_ms = 0;
         Ok(())
+    }
+
+    /// Gives up a rewrite while there is no append-only file otherwise.
+    fn end_rewrite_without_file(&mut self) {
+        if self.writer.is_some() {
+            self.give_up_rewrite();
+            let _ = self.close();
+        }
+        self.rewrite_lock = None;
     }
 
     fn stop(&mut self) -> Result<(), String> {

@@ -133,7 +133,9 @@ impl Startup {
     /// Looks whether all threads log what they write, and ends the loading then.
     fn look_at_log(&mut self, main: &mut IoThread) -> Result<bool, String> {
         let threads = main.shared.threads_active.load(Ordering::Acquire);
-        if !main.shared.log.is_followed(threads) {
+        let is_followed =
+            |(_, ring): &(_, Arc<LogRing>)| main.shared.log.is_followed(ring, threads);
+        if self.log.as_ref().is_some_and(|log| !is_followed(log)) {
             // It is over in a moment.
             main.shared.send(0, Message::PauseChanged);
             return Ok(false);

@@ -79,8 +79,8 @@ impl IoThread {
         let producer = ring.as_ref().map(|ring| Box::new(ring.producer(index)) as _);
         self.worker.set_log(producer);
         let is_same = ring.as_ref().map(Arc::as_ptr) == self.log.ring.as_ref().map(Arc::as_ptr);
+        self.shared.log.followed(index, ring.as_deref());
         let before = std::mem::replace(&mut self.log.ring, ring);
-        self.shared.log.followed(index);
         if is_same {
             return;
         }

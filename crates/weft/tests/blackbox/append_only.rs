@@ -162,6 +162,23 @@ fn it_begins_and_ends_while_the_server_runs() {
     assert_eq!(digest(&server), before);
 }
 
+/// The first base may be taken before all threads log what they write, but not without it.
+#[test]
+fn what_is_written_while_it_begins_is_in_it() {
+    for threads in ["1", "1", "1", "1", "4", "4"] {
+        let options = ["--save", "", "--io-threads", threads, "--io-threads-always-active", "yes"];
+        let server = Server::start(&options);
+        let mut client = server.client();
+        let mut requests = crate::client::request("CONFIG SET appendonly yes");
+        (0..50).for_each(|n| requests.extend(crate::client::request(&format!("SET key:{n} 1"))));
+        client.send_raw(&requests);
+        (0..51).for_each(|_| assert_eq!(client.read().text(), "OK"));
+        eventually("the base is whole", || server.info("aof_rewrite_in_progress") == "0");
+        let server = server.kill_and_start(&again(&[]));
+        assert_eq!(server.client().ask("DBSIZE").int(), 50, "{threads} threads");
+    }
+}
+
 #[test]
 fn a_file_that_grows_is_rewritten_by_itself() {
     let options = ["--auto-aof-rewrite-min-size", "20kb", "--auto-aof-rewrite-percentage", "50"];

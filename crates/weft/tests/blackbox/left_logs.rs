@@ -303,6 +303,36 @@ fn nothing_is_lost_while_the_manifest_cannot_be_replaced() {
 }
 
 #[test]
+fn a_log_that_cannot_be_opened_ends_the_start() {
+    let folder = kill_after_unwritten(start(tempfile::tempdir().unwrap()));
+    let (log, other) = (folder.path().join(LOG), folder.path().join("other"));
+    fs::rename(&log, &other).unwrap();
+    std::os::unix::fs::symlink("appendonly.aof.log", &log).unwrap();
+    let mut failing = Command::new(env!("CARGO_BIN_EXE_weft"));
+    failing.arg("server").args(ON).args(["--port", "0"]).current_dir(folder.path());
+    let ended = failing.output().unwrap();
+    let said = String::from_utf8_lossy(&ended.stdout).into_owned();
+    assert!(!ended.status.success() && said.contains("Can't open the log"), "{said}");
+    fs::rename(&other, &log).unwrap();
+    check(folder, &[("unwritten", true)], USED);
+}
+
+#[test]
+fn a_position_that_no_log_has_is_not_gone_on_with() {
+    let mut server = start(tempfile::tempdir().unwrap());
+    server.signal("TERM");
+    server.wait();
+    let folder = server.into_folder();
+    let manifest = folder.path().join(FILES).join("appendonly.aof.manifest");
+    // As of another server, without a checksum.
+    let large = "file appendonly.aof.1.base.rdb seq 1 type b\n\
+                 file appendonly.aof.1.incr.aof seq 1 type i startoffset 36028797018963968\n";
+    fs::write(manifest, large).unwrap();
+    let folder = kill_after_unwritten(start(folder));
+    check(folder, &[("unwritten", true)], USED);
+}
+
+#[test]
 fn a_damaged_log_is_kept() {
     let folder = kill_after(start(tempfile::tempdir().unwrap()), &["SET a 1", "SET b 1"]);
     let log = open(&folder.path().join(LOG));
@@ -366,6 +396,11 @@ fn one_process_at_a_time_writes_an_append_only_file() {
     let refused = client.ask("CONFIG SET appendonly yes").text();
     assert!(refused.contains("Unable to turn on AOF. Check server logs."), "{refused}");
     assert!(other.log().contains("in use by another process"), "{}", other.log());
+    // Nor does one that writes a base only.
+    let lines = other.log().matches("in use by another process").count();
+    client.ask("BGREWRITEAOF");
+    let refused = || other.log().matches("in use by another process").count() > lines;
+    eventually("it is refused", refused);
     server.signal("KILL");
     server.wait();
     let _folder = server.into_folder();
