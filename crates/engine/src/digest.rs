@@ -13,9 +13,23 @@ use store::{Entry, Hash, List, Set, SortedSet, Stored, Stream, StringValue};
 
 /// What is known of some data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Digest([u8; 20]);
+pub struct Digest([u8; Digest::BYTES]);
 
 impl Digest {
+    /// Its length.
+    pub const BYTES: usize = 20;
+
+    /// Its bytes; none have zeros only.
+    pub fn bytes(self) -> [u8; Self::BYTES] {
+        self.0
+    }
+
+    /// The digest of these bytes. None: they are zeros, or not so many.
+    pub fn of_bytes(bytes: &[u8]) -> Option<Self> {
+        let bytes = bytes.try_into().ok()?;
+        Some(Self(bytes)).filter(|digest| *digest != Self::default())
+    }
+
     /// Adds data whose order does not matter.
     pub fn join(&mut self, data: &[u8]) {
         let hash = Sha1::digest(data);

@@ -38,8 +38,8 @@ pub trait ShardAccess {
     fn try_visit(&self, shard: usize, wait: Duration, work: &mut dyn FnMut(&mut Shard)) -> bool;
 
     /// What the same request has kept, when it was executed before and had to wait for a shard.
-    fn take_visited(&self) -> Visited {
-        Visited::default()
+    fn take_visited(&self) -> Option<Visited> {
+        None
     }
 
     /// Keeps what a request has come to that has to wait for a shard, until it is executed again.
@@ -55,12 +55,47 @@ pub trait ShardAccess {
 /// What a command that visits one shard after another has come to.
 #[derive(Debug, Default)]
 pub struct Visited {
+    /// The shard that it began with.
+    pub first: usize,
     /// How many shards it has visited.
     pub shards: usize,
-    /// How many elements it has replied.
+    /// How many elements it has found.
     pub found: usize,
-    /// These elements.
-    pub reply: Vec<u8>,
+    /// What it has kept of them.
+    pub kept: Vec<u8>,
+    /// The [generation](store::KeyCount::generation) of databases in which it began.
+    generation: u64,
+    /// How often it has begun anew because there was another one.
+    restarts: u32,
+}
+
+impl Visited {
+    /// So often a command begins anew while databases are swapped, before it takes all shards.
+    const RESTARTS_MAX: u32 = 4;
+
+    /// That of one that is to begin with this shard.
+    pub fn from_shard(first: usize) -> Self {
+        Self { first, ..Self::default() }
+    }
+
+    /// Whether what it finds in the next shard, which is locked, belongs to what it has found in
+    /// those before.
+    pub fn belongs_to(&mut self, generation: u64) -> bool {
+        if self.shards == 0 {
+            self.generation = generation;
+        }
+        self.generation == generation
+    }
+
+    /// It begins anew.
+    pub fn restart(&mut self) {
+        *self = Self { restarts: self.restarts + 1, ..Self::default() };
+    }
+
+    /// Whether it has begun anew so often that it is to have all shards at once.
+    pub fn needs_all(&self) -> bool {
+        self.restarts >= Self::RESTARTS_MAX
+    }
 }
 
 /// Several shards that are locked together.
@@ -192,10 +227,10 @@ impl LockedShards<'_> {
     }
 
     /// See [`ShardAccess::take_visited`].
-    pub fn take_visited(&self) -> Visited {
+    pub fn take_visited(&self) -> Option<Visited> {
         match self {
             Self::Each(shards) => shards.take_visited(),
-            _ => Visited::default(),
+            _ => None,
         }
     }
 

@@ -12,7 +12,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 /// The least number of counts of a thread: fewer would share a cache line with another thread's.
@@ -22,6 +22,8 @@ const COUNTS_MIN: usize = 16;
 #[derive(Debug)]
 pub struct KeyCounts {
     databases: usize,
+    /// See [`KeyCount::generation`].
+    generation: AtomicU64,
     threads: RwLock<Vec<Arc<[AtomicI64]>>>,
 }
 
@@ -41,7 +43,7 @@ pub struct KeyCount {
 impl KeyCounts {
     /// The counts of this many empty databases.
     pub fn new(databases: usize) -> Self {
-        Self { databases, threads: RwLock::default() }
+        Self { databases, generation: AtomicU64::new(0), threads: RwLock::default() }
     }
 
     /// The counts for thread number `thread`, which goes on where one of that number had ended.
@@ -150,6 +152,18 @@ impl KeyCount {
     pub fn totals(&self) -> impl Iterator<Item = usize> {
         let totals = self.all.totals().into_iter().enumerate();
         totals.map(|(database, total)| keys_of(total + self.kept(database)))
+    }
+
+    /// How often databases were swapped, emptied or loaded as a whole: who visits one shard after
+    /// another has seen one state of them if this is the same in all.
+    pub fn generation(&self) -> u64 {
+        self.all.generation.load(Ordering::Acquire)
+    }
+
+    /// Databases are swapped, emptied or loaded as a whole. Shards of which that is to be seen are
+    /// still locked.
+    pub fn begin_generation(&self) {
+        self.all.generation.fetch_add(1, Ordering::AcqRel);
     }
 
     /// Exchanges the counts of two databases whose contents were exchanged. No other thread may

@@ -8,7 +8,7 @@
 
 use base::random::Random;
 use resp::{Args, Reply};
-use store::Stored;
+use store::{Db, Shard, Stored, Turn};
 
 use crate::ScriptError;
 use crate::args::count::COUNT;
@@ -95,29 +95,38 @@ fn keys(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(
         return Ok(());
     }
     // Slow commands may use one shard or another all the time: it goes on where it had to wait.
-    let Visited { shards: start, mut found, reply: before } = cx.shards.take_visited();
+    let mut visited = cx.shards.take_visited().unwrap_or_default();
     let (header, mark) = (reply.array_deferred(), reply.mark());
-    reply.raw(&before);
-    drop(before);
-    for shard in start..cx.map.len() {
-        let seen = cx.visit(shard, &mut |shard, turn| {
-            if reply.is_over() {
+    reply.raw(&std::mem::take(&mut visited.kept));
+    while visited.shards < cx.map.len() {
+        let mut belongs = true;
+        let seen = cx.visit(visited.shards, &mut |shard, turn| {
+            belongs = visited.belongs_to(turn.keys.generation());
+            if !belongs || reply.is_over() {
                 return;
             }
             shard.db(number).scan(turn, 0, usize::MAX, &mut |stored| {
                 if pattern.matches(stored.key()) && !stored.is_expired(turn) {
                     reply.bulk(stored.key());
-                    found += 1;
+                    visited.found += 1;
                 }
             });
         });
         if seen == Err(ScriptError::ShardInUse) {
-            let reply = reply.out().bytes[mark.bytes..].to_vec();
-            cx.shards.keep_visited(Visited { shards: shard, found, reply });
+            visited.kept = reply.out().bytes[mark.bytes..].to_vec();
+            cx.shards.keep_visited(visited);
+            return Err(ScriptError::ShardInUse.into());
         }
         seen?;
+        if !belongs {
+            // Databases were swapped or emptied: nobody is shown a part of each.
+            visited.restart();
+            cx.shards.keep_visited(visited);
+            return Err(ScriptError::ShardInUse.into());
+        }
+        visited.shards += 1;
     }
-    reply.finish(header, found);
+    reply.finish(header, visited.found);
     Ok(())
 }
 
@@ -178,8 +187,13 @@ fn scan(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(
 /// Keys may be renamed from shards that have yet to be visited to those that have been: with few of
 /// them it finds none although there is always one, and looks again.
 fn randomkey(cx: &mut Cx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let mut waited = cx.shards.take_visited();
     for _ in 0..RANDOM_ROUNDS_MAX {
-        if find_random_key(cx, reply)? {
+        let found = match waited.take() {
+            None => find_random_key(cx, reply)?,
+            Some(visited) => go_on_to_random_key(cx, reply, visited)?,
+        };
+        if found {
             return Ok(());
         }
         if cx.turn.keys.total(cx.db) == 0 {
@@ -202,20 +216,13 @@ fn find_random_key(cx: &mut Cx<'_>, reply: &mut Reply<'_>) -> Result<bool, Error
     for step in 0..tries {
         let shard = (chosen.unwrap_or(0) + step) % shards;
         let draw = random.next_u64();
-        cx.visit(shard, &mut |shard, turn| {
+        visit_first(cx, shard, &mut |shard, turn| {
             let db = shard.db(number);
             if let Some(stored) = db.random(turn, draw) {
                 reply.bulk(stored.key());
                 found = true;
             } else if turn.keep_expired && expired.is_none() {
-                // The first key from a place at random, or from the start when there is none.
-                for from in [draw as u32, 0] {
-                    let mut keep = |stored: Stored<'_>| expired = Some(stored.key().to_vec());
-                    db.scan(turn, from, 1, &mut keep);
-                    if expired.is_some() {
-                        break;
-                    }
-                }
+                expired = expired_key(db, turn, draw);
             }
         })?;
         if found {
@@ -240,7 +247,7 @@ fn choose_shard(cx: &mut Cx<'_>, random: &mut Random) -> Result<Option<usize>, E
         }
         let shard = (start + step) % shards;
         let mut len = 0;
-        cx.visit(shard, &mut |shard, _| len = shard.db(number).len())?;
+        visit_first(cx, shard, &mut |shard, _| len = shard.db(number).len())?;
         keys += len;
         // Each key seen so far is as likely to be in the chosen shard as any other.
         if len > 0 && random.below(keys as u64) < len as u64 {
@@ -248,4 +255,79 @@ fn choose_shard(cx: &mut Cx<'_>, random: &mut Random) -> Result<Option<usize>, E
         }
     }
     Ok(chosen)
+}
+
+/// Visits a shard. If it is in use, RANDOMKEY waits for it and begins with it then.
+fn visit_first(
+    cx: &mut Cx<'_>,
+    shard: usize,
+    work: &mut dyn FnMut(&mut Shard, &mut Turn),
+) -> Result<(), ScriptError> {
+    let seen = cx.visit(shard, work);
+    if seen == Err(ScriptError::ShardInUse) {
+        cx.shards.keep_visited(Visited::from_shard(shard));
+    }
+    seen
+}
+
+/// Replies with a random key, as RANDOMKEY that had to wait. Slow commands may use one shard or
+/// another all the time, so it visits none twice: it draws a key from each as it comes there, and
+/// keeps the one before or that one, as is likely by the number of keys. Returns whether one was
+/// found.
+fn go_on_to_random_key(
+    cx: &mut Cx<'_>,
+    reply: &mut Reply<'_>,
+    mut visited: Visited,
+) -> Result<bool, Error> {
+    let mut random = Random::new(cx.random.next_u64());
+    let (number, shards, mark) = (cx.db, cx.map.len(), reply.mark());
+    reply.raw(&std::mem::take(&mut visited.kept));
+    while visited.shards < shards {
+        // It has found none as long as that is one which has expired.
+        if visited.shards >= SHARDS_SAMPLED && visited.found >= SAMPLED_KEYS_MIN {
+            break;
+        }
+        let (draw, found) = (random.next_u64(), visited.found);
+        let seen = cx.visit((visited.first + visited.shards) % shards, &mut |shard, turn| {
+            let db = shard.db(number);
+            let (len, all) = (db.len(), found + db.len());
+            if len == 0 {
+                return;
+            }
+            if found > 0 && random.below(all as u64) >= len as u64 {
+                visited.found = all;
+            } else if let Some(stored) = db.random(turn, draw) {
+                reply.truncate(mark);
+                reply.bulk(stored.key());
+                visited.found = all;
+            } else if turn.keep_expired
+                && reply.mark() == mark
+                && let Some(key) = expired_key(db, turn, draw)
+            {
+                reply.bulk(&key);
+            }
+        });
+        if seen == Err(ScriptError::ShardInUse) {
+            visited.kept = reply.out().bytes[mark.bytes..].to_vec();
+            cx.shards.keep_visited(visited);
+            return Err(ScriptError::ShardInUse.into());
+        }
+        seen?;
+        visited.shards += 1;
+    }
+    Ok(reply.mark() != mark)
+}
+
+/// A key of a database in which all have expired and stay: the first one from a place at random, or
+/// from the start when there is none.
+fn expired_key(db: &mut Db, turn: &mut Turn, draw: u64) -> Option<Vec<u8>> {
+    let mut expired = None;
+    for from in [draw as u32, 0] {
+        let mut keep = |stored: Stored<'_>| expired = Some(stored.key().to_vec());
+        db.scan(turn, from, 1, &mut keep);
+        if expired.is_some() {
+            break;
+        }
+    }
+    expired
 }

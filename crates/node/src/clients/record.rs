@@ -6,7 +6,7 @@
 use core::net::SocketAddr;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU16, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 use acl::{DEFAULT_USER, User};
 use engine::Visited;
@@ -159,6 +159,8 @@ pub struct ClientRecord {
     watched: Mutex<Option<Box<Watched>>>,
     /// What its command has come to that visits shards and waits for one of them.
     visited: Mutex<Option<Box<Visited>>>,
+    /// That command is to have all shards at once.
+    visits_all: AtomicBool,
     /// What it is subscribed to; boxed, because most clients are to nothing. Only the thread that
     /// runs its commands changes it.
     pub(crate) subscriptions: Mutex<Option<Box<Subscriptions>>>,
@@ -203,6 +205,7 @@ impl ClientRecord {
             queue_bytes: AtomicU64::new(0),
             watched: Mutex::new(None),
             visited: Mutex::new(None),
+            visits_all: AtomicBool::new(false),
             subscriptions: Mutex::new(None),
             tracking: ClientTracking::default(),
             names: Mutex::new(None),
@@ -271,20 +274,28 @@ impl ClientRecord {
             + self.visited_bytes()
     }
 
-    /// Says what the wait takes that it has begun; 0: it has ended.
+    /// Keeps what its command has come to that visits shards, and has to wait for one of them.
     pub(crate) fn keep_visited(&self, visited: Visited) {
+        self.visits_all.store(visited.needs_all(), Ordering::Relaxed);
         *self.visited.lock() = Some(Box::new(visited));
     }
 
-    /// Takes what its command has come to that visits shards, or forgets it.
+    /// Takes that, or forgets it.
     pub fn take_visited(&self) -> Option<Visited> {
+        self.visits_all.store(false, Ordering::Relaxed);
         self.visited.lock().take().map(|visited| *visited)
     }
 
-    fn visited_bytes(&self) -> u64 {
-        self.visited.lock().as_ref().map_or(0, |visited| visited.reply.len() as u64)
+    /// Whether its command, which visits shards, is to have all of them at once.
+    pub(crate) fn visits_all(&self) -> bool {
+        self.visits_all.load(Ordering::Relaxed)
     }
 
+    fn visited_bytes(&self) -> u64 {
+        self.visited.lock().as_ref().map_or(0, |visited| visited.kept.len() as u64)
+    }
+
+    /// Says what the wait takes that it has begun; 0: it has ended.
     pub(crate) fn set_wait_bytes(&self, bytes: usize) {
         self.wait_bytes.store(bytes as u64, Ordering::Relaxed);
     }

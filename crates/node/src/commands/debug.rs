@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use command::{Flags, Group, Row, ShardScope, Spec};
 use engine::digest::Digest;
-use engine::{Error, ServerError, echo_start};
+use engine::{Error, ScriptError, ServerError, echo_start};
 use persist::ByteCount;
 use persist::rdb::encode::value_type;
 use persist::rdb::{Encoder, ValueType};
@@ -191,11 +191,16 @@ fn listpack(cx: &mut NodeCx<'_>, key: &[u8], reply: &mut Reply<'_>) -> Result<()
 
 /// The digest of all keys and values of all databases.
 fn digest(cx: &mut NodeCx<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let mut visited = cx.take_visited();
     let mut contents = vec![None::<Digest>; cx.worker.node.databases];
+    let of_all = visited.kept.chunks_exact(Digest::BYTES);
+    contents.iter_mut().zip(of_all).for_each(|(content, kept)| *content = Digest::of_bytes(kept));
     let turn = &mut cx.worker.turn;
-    for shard in 0..cx.worker.node.map.len() {
-        cx.shards.visit(shard, &mut |shard| {
-            for db in shard.dbs() {
+    while visited.shards < cx.worker.node.map.len() {
+        let mut belongs = true;
+        let seen = cx.shards.visit(visited.shards, &mut |shard| {
+            belongs = visited.belongs_to(turn.keys.generation());
+            for db in shard.dbs().filter(|_| belongs) {
                 let content = &mut contents[db.number()];
                 db.scan(turn, 0, usize::MAX, &mut |stored| {
                     let mut own = Digest::default();
@@ -204,7 +209,18 @@ fn digest(cx: &mut NodeCx<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
                     content.get_or_insert_default().join_digest(own);
                 });
             }
-        })?;
+        });
+        if seen == Err(ScriptError::ShardInUse) {
+            let of_all = contents.iter().map(|content| content.unwrap_or_default().bytes());
+            visited.kept = of_all.flatten().collect();
+            return cx.keep_visited(visited);
+        }
+        seen?;
+        if !belongs {
+            visited.restart();
+            return cx.keep_visited(visited);
+        }
+        visited.shards += 1;
     }
     let mut all = Digest::default();
     for (number, content) in contents.iter().enumerate() {
@@ -220,16 +236,25 @@ fn digest(cx: &mut NodeCx<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
 
 /// The digests of the values under keys, whatever the keys.
 fn digest_values(cx: &mut NodeCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    let mut visited = cx.take_visited();
     let (db, turn) = (cx.session.db, &cx.worker.turn);
     reply.array(args.len() - 2);
-    for name in args.iter().skip(2) {
+    let mark = reply.mark();
+    reply.raw(&std::mem::take(&mut visited.kept));
+    for name in args.iter().skip(2 + visited.found) {
         let key = turn.key(name);
         let mut digest = Digest::default();
-        cx.shards.visit(cx.worker.node.map.shard_of(key.hash), &mut |shard| {
+        let seen = cx.shards.visit(cx.worker.node.map.shard_of(key.hash), &mut |shard| {
             if let Some(stored) = shard.db(db).lookup_even_expired(key) {
                 digest.chain_value(stored);
             }
-        })?;
+        });
+        if seen == Err(ScriptError::ShardInUse) {
+            visited.kept = reply.out().bytes[mark.bytes..].to_vec();
+            return cx.keep_visited(visited);
+        }
+        seen?;
+        visited.found += 1;
         reply.simple(&digest.text());
     }
     Ok(())

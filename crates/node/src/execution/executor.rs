@@ -13,7 +13,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use command::Flags;
+use command::{Flags, ShardScope};
 use engine::{
     ConnectionError, Cx, Error, LockedShards, ServerError, TransactionError, echo_start, exec,
 };
@@ -25,7 +25,7 @@ use crate::clients::record::flag;
 use crate::clients::session::{ReplyMode, Session};
 use crate::execution::access;
 use crate::execution::accounting::{Run, account, note_error};
-use crate::execution::call::{call_data, finish};
+use crate::execution::call::{HeldCalls, call_data, finish};
 use crate::execution::node_cx::{NodeCx, NodeHandler};
 use crate::execution::outcome::Outcome;
 use crate::execution::place::{self, KEPT, LOGS, NOT_LOADED, NOTIFIES, SCRIPT};
@@ -449,6 +449,13 @@ impl<L: ShardLocks> Executor<'_, L> {
                     Err(outcome) => outcome,
                 }
             }
+            // The scope first: it is at hand.
+            Call::Node(_)
+                if entry.spec.scope == ShardScope::EachShard
+                    && self.session.record.visits_all() =>
+            {
+                self.call_on_all(entry, args)
+            }
             Call::Node(handler) => self.call_node(handler, entry, args),
             Call::Exec => self.exec(),
             Call::Script(call) => {
@@ -481,6 +488,29 @@ impl<L: ShardLocks> Executor<'_, L> {
         let result = handler(&mut cx, &mut args, &mut reply);
         cx.worker.publish_events();
         finish(result, cx.outcome, mark, &mut reply)
+    }
+
+    /// The same for a command that visits shards and is to have all of them at once.
+    #[cold]
+    fn call_on_all(&mut self, entry: &'static Entry, args: Args<'_>) -> Outcome {
+        let record = Arc::clone(&self.session.record);
+        let user = Arc::clone(self.session.user());
+        let admission = Some(Admission {
+            record: &record,
+            may_write: entry.spec.flags.may_write(),
+            steady_ms: self.worker.turn.steady_ms,
+            users: self.session.users_generation(),
+            user: Some(&user),
+        });
+        let (db, locks, extent) = (self.session.db, self.locks, Extent::All);
+        let (session, host, out) = (&mut *self.session, self.host, &mut *self.out);
+        let mut work = |worker: &mut Worker, shards: LockedShards<'_>, _: &[u64]| {
+            let (tsc, serve_others) = (&|| locks.tsc(), &|| locks.serve_others());
+            let mut calls = HeldCalls { worker, session, host, tsc, serve_others, shards };
+            calls.call(out, entry, args, &[])
+        };
+        let mut scope = ExecutionScope { worker: self.worker, db, locks, admission, extent };
+        scope.run_growing(&[], &mut work)
     }
 
     /// Ends a run that failed, blocked its client, or served blocked clients.

@@ -1,6 +1,6 @@
 //! What commands on sessions and the server work with.
 
-use engine::{Error, LockedShards};
+use engine::{Error, LockedShards, ScriptError, Visited};
 use resp::{Args, Reply};
 
 use crate::clients::session::Session;
@@ -53,6 +53,23 @@ impl NodeCx<'_> {
         }
         self.gate.leave();
         is_admitted
+    }
+
+    /// What the same request has kept, when it was executed before and had to wait for a shard.
+    pub(crate) fn take_visited(&self) -> Visited {
+        match self.shards {
+            LockedShards::Each(_) => self.session.record.take_visited().unwrap_or_default(),
+            _ => Visited::default(),
+        }
+    }
+
+    /// Keeps what a request has come to that has to wait for a shard, until it is executed again.
+    ///
+    /// # Errors
+    /// It waits.
+    pub(crate) fn keep_visited(&self, visited: Visited) -> Result<(), Error> {
+        self.session.record.keep_visited(visited);
+        Err(ScriptError::ShardInUse.into())
     }
 
     /// Leaves `rest`, and the reply, to be done when every command that others have begun is over.

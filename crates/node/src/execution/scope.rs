@@ -253,6 +253,10 @@ impl<L: ShardLocks> ExecutionScope<'_, L> {
 
     /// Runs a command that visits one shard after another.
     fn run_on_each(&mut self, work: Work<'_>) -> Outcome {
+        if self.admission.is_some_and(|admission| admission.record.visits_all()) {
+            self.extent = Extent::All;
+            return self.run_growing(&[], work);
+        }
         let worker = &mut *self.worker;
         let node = Arc::clone(&worker.node);
         let record = self.admission.map(|admission| admission.record);
@@ -366,8 +370,8 @@ impl<L: ShardLocks> engine::ShardAccess for EachShard<'_, L> {
         self.locks.try_visit(shard, wait, work)
     }
 
-    fn take_visited(&self) -> Visited {
-        self.record.and_then(ClientRecord::take_visited).unwrap_or_default()
+    fn take_visited(&self) -> Option<Visited> {
+        self.record.and_then(ClientRecord::take_visited)
     }
 
     fn keep_visited(&self, visited: Visited) {

@@ -47,6 +47,7 @@ mod threads_change;
 mod time;
 mod tracking;
 mod users;
+mod visits;
 mod waitaof;
 mod waiting;
 

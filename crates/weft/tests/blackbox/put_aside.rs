@@ -325,7 +325,7 @@ fn a_server_with_clients_that_wait_goes_down() {
 }
 
 /// A script of ten milliseconds.
-const TEN_MS: &[u8] = b"local till = os.clock() + 0.01 while os.clock() < till do end
+pub(crate) const TEN_MS: &[u8] = b"local till = os.clock() + 0.01 while os.clock() < till do end
     return redis.call('INCR', KEYS[1])";
 
 #[test]
@@ -471,11 +471,11 @@ fn who_has_its_turn_for_one_key_does_not_pass_those_who_wait_for_another() {
     assert!(others <= BEGUN_MAX, "waited for {others} scripts");
 }
 
-const IN_STREAMS: &[&str] = &["s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7", "s8"];
+pub(crate) const IN_STREAMS: &[&str] = &["s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7", "s8"];
 
 /// Starts threads whose clients execute a script on one key after another, until they are told to
 /// end. Counts them.
-fn streams<const COUNT: usize>(
+pub(crate) fn streams<const COUNT: usize>(
     clients: [Client; COUNT],
     script: &'static [u8],
     (begun, ended): (&Arc<AtomicUsize>, &Arc<AtomicBool>),
@@ -498,7 +498,7 @@ fn streams<const COUNT: usize>(
 }
 
 /// Such scripts are known to keep to their keys.
-fn know_script(server: &Server, script: &[u8]) {
+pub(crate) fn know_script(server: &Server, script: &[u8]) {
     let mut client = server.client();
     for _ in 0..2 {
         client.send_raw(&encode(&[b"EVAL", script, b"1", b"known"]));
@@ -566,32 +566,4 @@ fn what_a_script_does_before_it_is_begun_again_is_done_once() {
         let lines = server.log().matches("logged by the script").count();
         assert_eq!(lines, 1, "{call}");
     }
-}
-
-/// A script of a hundred milliseconds.
-const HUNDRED_MS: &[u8] = b"local till = os.clock() + 0.1 while os.clock() < till do end
-    return redis.call('INCR', KEYS[1])";
-
-/// Scripts that begin while KEYS, five times, waits for one shard after another: each time it waits
-/// for each of the nine at most once, for a script that runs and for those that came before it.
-const BESIDE_KEYS_MAX: usize = 300;
-
-#[test]
-fn who_visits_each_shard_goes_on_where_it_had_to_wait() {
-    let server = Server::start(&["--io-threads", "6", "--io-threads-always-active", "yes"]);
-    know_script(&server, HUNDRED_MS);
-    let (begun, ended) = (Arc::<AtomicUsize>::default(), Arc::new(AtomicBool::new(false)));
-    let clients = [(); 4].map(|()| server.client());
-    let streams = streams(clients, HUNDRED_MS, (&begun, &ended));
-    let mut client = server.client();
-    eventually("each key is there", || client.ask("DBSIZE").int() == 10);
-    let before = begun.load(Ordering::Relaxed);
-    let mut keys: Vec<String> = client.ask("KEYS s*").items().iter().map(Value::text).collect();
-    (1..5).for_each(|_| assert_eq!(client.ask("KEYS s*").items().len(), IN_STREAMS.len()));
-    let others = begun.load(Ordering::Relaxed) - before;
-    ended.store(true, Ordering::Relaxed);
-    streams.into_iter().for_each(|stream| stream.join().unwrap());
-    keys.sort_unstable();
-    assert_eq!(keys, IN_STREAMS);
-    assert!(others <= BESIDE_KEYS_MAX, "waited for {others} scripts");
 }

@@ -1,0 +1,95 @@
+//! Commands that visit one shard after another, beside slow commands that use one or another of
+//! them all the time, and beside those that swap databases: they end, and reply what was there.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+
+use crate::client::encode;
+use crate::put_aside::{IN_STREAMS, TEN_MS, know_script, streams};
+use crate::server::eventually;
+use crate::{Server, Value};
+
+/// A script of a hundred milliseconds.
+const HUNDRED_MS: &[u8] = b"local till = os.clock() + 0.1 while os.clock() < till do end
+    return redis.call('INCR', KEYS[1])";
+
+/// What visits shards.
+const VISIT: [&str; 4] =
+    ["KEYS s*", "RANDOMKEY", "DEBUG DIGEST", "DEBUG DIGEST-VALUE s0 s1 s2 s3 s4 s5 s6 s7 s8"];
+
+/// Scripts that begin while such a command, three times, waits for one shard after another: each
+/// time it waits for each of the nine at most once, for a script that runs and for those that came
+/// before it.
+const BESIDE_VISITS_MAX: usize = 200;
+
+#[test]
+fn who_visits_each_shard_goes_on_where_it_had_to_wait() {
+    let threads = ["--io-threads", "6", "--io-threads-always-active", "yes"];
+    let server = Server::start(&[&threads[..], &["--enable-debug-command", "yes"]].concat());
+    know_script(&server, HUNDRED_MS);
+    let (begun, ended) = (Arc::<AtomicUsize>::default(), Arc::new(AtomicBool::new(false)));
+    let clients = [(); 4].map(|()| server.client());
+    let streams = streams(clients, HUNDRED_MS, (&begun, &ended));
+    let mut client = server.client();
+    eventually("each key is there", || client.ask("DBSIZE").int() == 10);
+    client.ask("DEL known");
+    let in_streams: HashSet<String> = IN_STREAMS.iter().map(|&key| key.to_owned()).collect();
+    for command in VISIT {
+        let before = begun.load(Ordering::Relaxed);
+        for _ in 0..3 {
+            let reply = client.ask(command);
+            match command {
+                "RANDOMKEY" => assert!(in_streams.contains(&reply.text())),
+                "KEYS s*" => {
+                    let keys = reply.items().iter().map(Value::text);
+                    assert_eq!(keys.collect::<HashSet<_>>(), in_streams);
+                }
+                "DEBUG DIGEST" => assert_eq!(reply.text().len(), 40),
+                _ => assert_eq!(reply.items().len(), IN_STREAMS.len()),
+            }
+        }
+        let others = begun.load(Ordering::Relaxed) - before;
+        assert!(others <= BESIDE_VISITS_MAX, "{command} waited for {others} scripts");
+    }
+    ended.store(true, Ordering::Relaxed);
+    streams.into_iter().for_each(|stream| stream.join().unwrap());
+}
+
+/// Keys of each database.
+const KEYS: usize = 60;
+
+#[test]
+fn keys_are_those_of_one_database_whatever_is_swapped_meanwhile() {
+    let server = Server::start(&["--io-threads", "4", "--io-threads-always-active", "yes"]);
+    know_script(&server, TEN_MS);
+    let mut client = server.client();
+    for (db, name) in ["a", "b"].into_iter().enumerate() {
+        client.ok(&format!("SELECT {db}"));
+        (0..KEYS).for_each(|number| client.ok(&format!("SET {name}_{number} 1")));
+    }
+    let (begun, ended) = (Arc::<AtomicUsize>::default(), Arc::new(AtomicBool::new(false)));
+    let clients = [(); 3].map(|()| server.client());
+    let streams = streams(clients, TEN_MS, (&begun, &ended));
+    let swaps = thread::spawn({
+        let (mut client, ended) = (server.client(), Arc::clone(&ended));
+        move || {
+            while !ended.load(Ordering::Relaxed) {
+                client.ok("SWAPDB 0 1");
+            }
+        }
+    });
+    eventually("scripts run", || begun.load(Ordering::Relaxed) > 20);
+    for _ in 0..40 {
+        client.send_raw(&encode(&[b"KEYS", b"?_*"]));
+        let reply = client.read();
+        let keys = reply.items().iter().map(Value::text).collect::<HashSet<_>>();
+        let of_a = keys.iter().filter(|key| key.starts_with('a')).count();
+        assert!(of_a == 0 || of_a == KEYS, "{of_a} of one, {} of the other", keys.len() - of_a);
+        assert_eq!((keys.len(), reply.items().len()), (KEYS, KEYS));
+    }
+    ended.store(true, Ordering::Relaxed);
+    streams.into_iter().for_each(|stream| stream.join().unwrap());
+    swaps.join().unwrap();
+}
