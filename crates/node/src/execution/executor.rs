@@ -283,6 +283,7 @@ impl<L: ShardLocks> Executor<'_, L> {
             text = [b"EXECABORT Transaction discarded because of: ", cause].concat();
         }
         self.worker.stats.note_error(&text);
+        self.session.awaits_shutdown = false;
         self.reply_outside_run(|reply| reply.error(&text));
         match &mut self.session.transaction {
             Some(transaction) => transaction.abort(),
@@ -306,7 +307,9 @@ impl<L: ShardLocks> Executor<'_, L> {
         // script goes on.
         let may_end_script = node.pause_begins() || node.scripting.busy.any();
         let ends_script = may_end_script && entry.spec.flags.has(Flags::ALLOW_BUSY);
-        if node.is_paused(may_write, steady_ms) && !ends_script {
+        // SHUTDOWN is told that it was called off.
+        let is_called_off = self.session.awaits_shutdown && !node.goes_down();
+        if node.is_paused(may_write, steady_ms) && !ends_script && !is_called_off {
             return match node.refuses_all() {
                 true => self.reject_busy(entry),
                 false => Outcome::Paused,

@@ -57,6 +57,47 @@ fn shutdown_ends_the_process_without_a_reply() {
 }
 
 #[test]
+fn shutdown_that_is_called_off_is_answered_in_a_pause_as_well() {
+    let mut server = TestServer::new(1);
+    run(&mut server, "> SHUTDOWN\n");
+    server.node.end_pause_for_ever();
+    run(
+        &mut server,
+        r#"
+b> CLIENT PAUSE 1000 ALL
+b< OK
+b> SHUTDOWN
+b<
+# Its request is executed again.
+> SHUTDOWN
+-ERR Errors trying to SHUTDOWN. Check logs.
+> SHUTDOWN
+"#,
+    );
+    assert_eq!(server.host.shutdowns.borrow().len(), 1);
+}
+
+#[test]
+fn shutdown_that_is_refused_when_it_is_executed_again_is_forgotten() {
+    let mut server = TestServer::new(1);
+    run(&mut server, "> SHUTDOWN\n");
+    server.node.end_pause_for_ever();
+    run(
+        &mut server,
+        r#"
+b> ACL SETUSER default -shutdown
+b< OK
+> SHUTDOWN
+-NOPERM User default has no permissions to run the 'shutdown' command
+b> ACL SETUSER default +shutdown
+b< OK
+> SHUTDOWN
+"#,
+    );
+    assert_eq!(server.host.shutdowns.borrow().len(), 2);
+}
+
+#[test]
 fn memory() {
     check(
         r#"
