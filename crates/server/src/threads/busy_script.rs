@@ -176,8 +176,9 @@ impl IoThread {
         self.access = Some(access);
     }
 
-    /// Queues the requests of a batch, which are then executed in nested turns.
-    fn put_off(&mut self, read_batch: &ReadBatch, batch: &mut Batch) {
+    /// Queues the requests of a batch, which are then executed in nested turns, or when this turn
+    /// has looked at those that wait.
+    pub(crate) fn put_off(&mut self, read_batch: &ReadBatch, batch: &mut Batch) {
         self.finish_batch(read_batch, batch, batch.requests.start, Outcome::Postponed);
         // Whoever comes to this batch finds nobody.
         batch.slot = usize::MAX;

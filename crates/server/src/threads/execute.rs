@@ -68,6 +68,9 @@ impl IoThread {
             let ready = ready.and_then(|index| batches.get_mut(index..));
             if let Some((batch, behind)) = ready.and_then(<[Batch]>::split_first_mut) {
                 self.answer(&read_batch, batch, behind);
+                if self.is_awaited() {
+                    behind.iter_mut().for_each(|batch| self.put_off(&read_batch, batch));
+                }
             }
         }
         read_batch.clear(batches);
@@ -280,6 +283,26 @@ impl IoThread {
         self.slots.put_back(slot, client);
         self.look_at_messages(slot);
         self.send_and_act(slot);
+    }
+
+    /// Goes on with the clients whose queues come behind the requests of the turn.
+    pub(crate) fn go_on_with_postponed(&mut self) {
+        for _ in 0..self.postponed.len() {
+            let Some(slot) = self.postponed.pop_front() else { return };
+            self.go_on(slot);
+            if self.is_awaited() {
+                break;
+            }
+        }
+    }
+
+    /// Goes on with a client that has used its time in an earlier turn.
+    fn go_on(&mut self, slot: usize) {
+        let Some(client) = self.slots.client(slot) else { return };
+        let is_held = client.held_back || client.log_hold.is_some();
+        if matches!(client.state, ClientState::Postponed) && !is_held {
+            self.proceed(slot);
+        }
     }
 
     fn execute_queue(&mut self, client: &mut Connection, which: Which) {

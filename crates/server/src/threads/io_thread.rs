@@ -79,7 +79,7 @@ pub struct IoThread {
     /// Clients with input that needs no event to be looked at.
     pub(crate) again: VecDeque<usize>,
     /// Clients whose queues go on behind the requests of the turn.
-    postponed: VecDeque<usize>,
+    pub(crate) postponed: VecDeque<usize>,
     /// Clients whose requests wait for shards.
     pub(crate) shard_waits: ShardWaits,
     /// Some client, held or blocked, waits for the end of CLIENT PAUSE.
@@ -402,14 +402,6 @@ impl IoThread {
         }
     }
 
-    /// Goes on with the clients whose queues come behind the requests of the turn.
-    pub(crate) fn go_on_with_postponed(&mut self) {
-        for _ in 0..self.postponed.len() {
-            let Some(slot) = self.postponed.pop_front() else { return };
-            self.go_on(slot);
-        }
-    }
-
     /// Looks at the clients whose input needs no event.
     pub(crate) fn look_at_those_again(&mut self) {
         for _ in 0..self.again.len() {
@@ -423,15 +415,6 @@ impl IoThread {
         for _ in 0..MESSAGES_MAX {
             let Some(message) = self.mailbox.pop() else { return };
             self.handle(message);
-        }
-    }
-
-    /// Goes on with a client that has used its time in an earlier turn.
-    fn go_on(&mut self, slot: usize) {
-        let Some(client) = self.slots.client(slot) else { return };
-        let is_held = client.held_back || client.log_hold.is_some();
-        if matches!(client.state, ClientState::Postponed) && !is_held {
-            self.proceed(slot);
         }
     }
 

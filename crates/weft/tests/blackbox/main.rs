@@ -41,6 +41,7 @@ mod snapshot_faults;
 mod snapshots;
 mod stall;
 mod start;
+mod stops;
 mod stuck;
 mod threads;
 mod threads_change;

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use crate::client::encode;
 use crate::server::eventually;
+use crate::stops::BEGUN_MAX;
 use crate::{Client, Server, Value};
 
 const ENDLESS: &[u8] = b"redis.call('exists', KEYS[1]) while true do end";
@@ -400,44 +401,6 @@ fn who_feeds_a_client_that_waits_gets_its_turn() {
     }
 }
 
-/// Commands that stop all others.
-const STOP: [&str; 4] = ["FLUSHALL", "FLUSHDB", "SWAPDB 0 1", "SORT none BY w_*"];
-
-/// Scripts that begin while such a command waits. There are four moments at each of which it waits
-/// for those that run then; it looks once in a turn, in which its thread has run three. Until it
-/// waits no more, after five seconds, there are several times as many.
-const BEGUN_MAX: usize = 200;
-
-#[test]
-fn who_stops_all_others_is_not_kept_waiting_by_scripts_that_follow_one_another() {
-    let server = Server::start(&["--io-threads", "4", "--io-threads-always-active", "yes"]);
-    let (begun, ended) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
-    let streams: Vec<_> = (0..8)
-        .map(|number| {
-            let (begun, ended, mut client) =
-                (Arc::clone(&begun), Arc::clone(&ended), server.client());
-            let script = encode(&[b"EVAL", TEN_MS, b"1", format!("key{number}").as_bytes()]);
-            thread::spawn(move || {
-                while !ended.load(Ordering::Relaxed) {
-                    begun.fetch_add(1, Ordering::Relaxed);
-                    client.send_raw(&script);
-                    assert!(client.read().int() > 0);
-                }
-            })
-        })
-        .collect();
-    let mut client = server.client();
-    eventually("scripts run", || begun.load(Ordering::Relaxed) > 20);
-    for command in STOP {
-        let before = begun.load(Ordering::Relaxed);
-        client.ask(command);
-        let others = begun.load(Ordering::Relaxed) - before;
-        assert!(others <= BEGUN_MAX, "{command} waited for {others} scripts");
-    }
-    ended.store(true, Ordering::Relaxed);
-    streams.into_iter().for_each(|stream| stream.join().unwrap());
-}
-
 /// A script of ten milliseconds that feeds nobody.
 const LOOKS_TEN_MS: &[u8] = b"local till = os.clock() + 0.01 while os.clock() < till do end
     return redis.call('EXISTS', KEYS[1])";
@@ -478,14 +441,27 @@ pub(crate) const IN_STREAMS: &[&str] = &["s0", "s1", "s2", "s3", "s4", "s5", "s6
 pub(crate) fn streams<const COUNT: usize>(
     clients: [Client; COUNT],
     script: &'static [u8],
+    counts: (&Arc<AtomicUsize>, &Arc<AtomicBool>),
+) -> [JoinHandle<()>; COUNT] {
+    streams_of(clients, script, counts, |number| {
+        let keys = IN_STREAMS.iter().cycle().skip(number).step_by(3);
+        keys.take(IN_STREAMS.len()).map(|key| (*key).to_owned()).collect()
+    })
+}
+
+/// The same on the keys that `keys_of` tells for each of them.
+pub(crate) fn streams_of<const COUNT: usize>(
+    clients: [Client; COUNT],
+    script: &'static [u8],
     (begun, ended): (&Arc<AtomicUsize>, &Arc<AtomicBool>),
+    keys_of: impl Fn(usize) -> Vec<String>,
 ) -> [JoinHandle<()>; COUNT] {
     let mut numbers = 0..;
     clients.map(|mut client| {
         let (begun, ended) = (Arc::clone(begun), Arc::clone(ended));
-        let number = numbers.next().unwrap();
+        let keys = keys_of(numbers.next().unwrap());
         thread::spawn(move || {
-            for key in IN_STREAMS.iter().cycle().skip(number).step_by(3) {
+            for key in keys.iter().cycle() {
                 if ended.load(Ordering::Relaxed) {
                     return;
                 }

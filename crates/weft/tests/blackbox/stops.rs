@@ -1,0 +1,76 @@
+//! Commands that stop all others, beside slow commands that follow one another: they wait for those
+//! that run, and not for all that come.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+
+use crate::Server;
+use crate::client::encode;
+use crate::put_aside::{TEN_MS, know_script, streams_of};
+use crate::server::eventually;
+
+/// Commands that stop all others.
+const STOP: [&str; 4] = ["FLUSHALL", "FLUSHDB", "SWAPDB 0 1", "SORT none BY w_*"];
+
+/// Scripts that begin while such a command waits. There are four moments at each of which it waits
+/// for those that run then; it looks once in a turn, in which its thread has run three. Until it
+/// waits no more, after five seconds, there are several times as many.
+pub(crate) const BEGUN_MAX: usize = 200;
+
+#[test]
+fn who_stops_all_others_is_not_kept_waiting_by_scripts_that_follow_one_another() {
+    let server = Server::start(&["--io-threads", "4", "--io-threads-always-active", "yes"]);
+    let (begun, ended) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
+    let streams: Vec<_> = (0..8)
+        .map(|number| {
+            let (begun, ended, mut client) =
+                (Arc::clone(&begun), Arc::clone(&ended), server.client());
+            let script = encode(&[b"EVAL", TEN_MS, b"1", format!("key{number}").as_bytes()]);
+            thread::spawn(move || {
+                while !ended.load(Ordering::Relaxed) {
+                    begun.fetch_add(1, Ordering::Relaxed);
+                    client.send_raw(&script);
+                    assert!(client.read().int() > 0);
+                }
+            })
+        })
+        .collect();
+    let mut client = server.client();
+    eventually("scripts run", || begun.load(Ordering::Relaxed) > 20);
+    for command in STOP {
+        let before = begun.load(Ordering::Relaxed);
+        client.ask(command);
+        let others = begun.load(Ordering::Relaxed) - before;
+        assert!(others <= BEGUN_MAX, "{command} waited for {others} scripts");
+    }
+    ended.store(true, Ordering::Relaxed);
+    streams.into_iter().for_each(|stream| stream.join().unwrap());
+}
+
+/// Scripts that begin while EXEC waits that stops all others, five times: those of all clients that
+/// stand before it in its thread's turn, and some at each of its looks.
+const BESIDE_EXEC_MAX: usize = 5 * 70;
+
+#[test]
+fn who_stops_all_others_does_not_wait_for_all_clients_of_its_thread_at_each_look() {
+    let server = Server::start(&["--io-threads", "3", "--io-threads-always-active", "yes"]);
+    know_script(&server, TEN_MS);
+    let (begun, ended) = (Arc::<AtomicUsize>::default(), Arc::new(AtomicBool::new(false)));
+    let clients = [(); 24].map(|()| server.client());
+    let streams =
+        streams_of(clients, TEN_MS, (&begun, &ended), |number| vec![format!("key{number}")]);
+    let mut client = server.client();
+    eventually("scripts run", || begun.load(Ordering::Relaxed) > 50);
+    let mut others = 0;
+    for _ in 0..5 {
+        client.ok("MULTI");
+        assert_eq!(client.ask("CONFIG SET slowlog-max-len 100").text(), "QUEUED");
+        let before = begun.load(Ordering::Relaxed);
+        assert_eq!(client.ask("EXEC").items().len(), 1);
+        others += begun.load(Ordering::Relaxed) - before;
+    }
+    ended.store(true, Ordering::Relaxed);
+    streams.into_iter().for_each(|stream| stream.join().unwrap());
+    assert!(others <= BESIDE_EXEC_MAX, "waited for {others} scripts");
+}
