@@ -281,6 +281,11 @@ impl KeySpec {
         matches!(self.find, Find::Count { .. }) && self.positions(args).next().is_none()
     }
 
+    /// Whether the request ends in front of its first key.
+    pub fn lies_behind(&self, args: &Args<'_>) -> bool {
+        matches!(self.begin, Begin::Index(index) if index >= args.len())
+    }
+
     /// The indexes of keys that follow each other, or `None` when the word in front of them is
     /// missing.
     pub fn consecutive(&self, args: &Args<'_>) -> Option<Range<usize>> {

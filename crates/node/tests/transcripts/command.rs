@@ -146,6 +146,12 @@ fn keys_are_found() {
 ["a", "b"]
 > COMMAND GETKEYS XREADGROUP GROUP g c NOSUCH STREAMS a >
 ["a"]
+> COMMAND GETKEYS PFMERGE a b
+["a", "b"]
+> COMMAND GETKEYS PFMERGE a
+-ERR Invalid arguments specified for command
+> COMMAND GETKEYSANDFLAGS PFMERGE a
+-ERR Invalid arguments specified for command
 > COMMAND GETKEYS XREAD COUNT 1 a b
 -ERR Invalid arguments specified for command
 > COMMAND GETKEYS ZUNION 2 a

@@ -28,6 +28,8 @@ struct Format<'a> {
     rest: &'a [u8],
     big_endian: bool,
     alignment: usize,
+    /// Nothing is packed or unpacked.
+    only_sizes: bool,
 }
 
 /// An option that stands for data, with its bytes.
@@ -40,7 +42,7 @@ impl<'a> Format<'a> {
     fn new(text: &'a [u8]) -> Self {
         // As in C, a zero byte ends the format.
         let end = text.iter().position(|byte| *byte == 0).unwrap_or(text.len());
-        Self { rest: &text[..end], big_endian: false, alignment: 1 }
+        Self { rest: &text[..end], big_endian: false, alignment: 1, only_sizes: false }
     }
 
     /// The next option that stands for data; those before it change the order and alignment.
@@ -83,6 +85,8 @@ impl<'a> Format<'a> {
                     self.alignment = alignment;
                     continue;
                 }
+                // As in Redis, which does not ask what it packs then.
+                other if self.only_sizes && other.is_ascii_alphanumeric() => 0,
                 other => {
                     let option = char::from(*other);
                     let why = format!("invalid format option '{option}'");
@@ -245,7 +249,7 @@ fn double(format: &Format<'_>, bytes: &[u8]) -> Value {
 
 fn size(context: &Context<'_>, args: Arguments<'_>) -> Returned {
     let text = args.text(1)?;
-    let mut format = Format::new(&text);
+    let mut format = Format { only_sizes: true, ..Format::new(&text) };
     let mut position = 0usize;
     while let Some(item) = format.next(context, &args)? {
         if item.option == b's' {

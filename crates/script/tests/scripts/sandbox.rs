@@ -120,6 +120,9 @@ fn ranges_and_counts_beyond_the_integers() {
     check("return struct.unpack('i', 'abcd', 2^63)", "-ERR");
     check("return struct.unpack('!1073741824 i', 'abcd', 2)", "too short");
     check("return struct.size(string.rep('c2147483647', 100))", "");
+    // Redis does not look at letters that it does not know.
+    check("return struct.size('z') + struct.size('qI2m')", ":2");
+    check("return struct.pack('z')", "invalid format option 'z'");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 mod docs;
 mod info;
 
-use command::{Access, Argument, Category, Flags, Group, Row, Shape, Spec};
+use command::{Access, Argument, Category, Flags, Group, KeySpec, Row, Shape, Spec};
 use engine::{Error, ServerError};
 use resp::{Args, Reply};
 
@@ -205,7 +205,8 @@ fn request_of<'a>(
 fn keys_of(entry: &Entry, request: &Args<'_>) -> Result<Vec<(usize, Access)>, Error> {
     let mut keys = Vec::new();
     let specs = entry.spec.keys;
-    if !specs.iter().any(|spec| spec.miscounts(request)) {
+    let is_missing = |spec: &KeySpec| spec.miscounts(request) || spec.lies_behind(request);
+    if !specs.iter().any(is_missing) {
         for spec in specs {
             keys.extend(spec.positions(request).map(|at| (at, spec.access_in(request))));
         }
