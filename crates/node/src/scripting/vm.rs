@@ -111,7 +111,8 @@ impl<'a> Loading<'a> {
     }
 
     /// The same for a library from a file, which may take as long as the server runs. The command
-    /// that loads it has done nothing if the server goes down before.
+    /// that loads it has done nothing if the server goes down before. FUNCTION KILL ends it while a
+    /// client waits for it and nobody else may do anything.
     pub(crate) fn from_file(worker: &'a mut Worker, tsc: &'a dyn Fn() -> u64) -> Self {
         Self { worker, tsc, call: None, first_tick: None, fate: None, is_from_file: true }
     }
@@ -127,17 +128,30 @@ impl<'a> Loading<'a> {
         Self { worker, tsc, call, first_tick: None, fate: None, is_from_file: false }
     }
 
+    /// Lets FUNCTION KILL find it.
     fn become_known(&mut self) {
-        let Some((request, name)) = self.call.take() else { return };
+        let (function, command) = match self.call.take() {
+            Some((request, name)) => (name.to_vec(), request.iter().map(<[u8]>::to_vec).collect()),
+            None if self.is_reloaded() && self.fate.is_none() => (Vec::new(), Vec::new()),
+            None => return,
+        };
         let fate = Arc::<Fate>::default();
         let running = Running {
-            function: Some(name.to_vec()),
-            command: request.iter().map(<[u8]>::to_vec).collect(),
+            function: Some(function),
+            command,
             began_ms: self.worker.turn.steady_ms,
             fate: Arc::clone(&fate),
         };
         self.worker.node.scripting.begin(self.worker.index, Arc::new(running));
         self.fate = Some(fate);
+    }
+}
+
+impl Loading<'_> {
+    /// DEBUG RELOAD and DEBUG LOADAOF pause all other commands. At the server's start nobody waits
+    /// for a reply, and the library is not ended.
+    fn is_reloaded(&self) -> bool {
+        self.is_from_file && self.worker.node.pause_begins()
     }
 }
 

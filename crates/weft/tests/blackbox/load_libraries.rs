@@ -87,6 +87,24 @@ fn libraries_that_one_interpreter_cannot_hold_are_loaded() {
 }
 
 #[test]
+fn a_library_without_an_end_that_is_reloaded_is_killed() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("dump.rdb");
+    let options = ["--enable-debug-command", "yes", "--io-threads", "3"];
+    let server = Server::start_in(folder, &options, READY, |command| command);
+    let (mut client, mut other) = (server.client(), server.client());
+    // A file with a library, without a checksum.
+    let length = [u8::try_from(ENDLESS.len()).unwrap()];
+    let parts = [b"REDIS0011\xf5", &length[..], ENDLESS.as_bytes(), b"\xff", &[0; 8]];
+    fs::write(file, parts.concat()).unwrap();
+    client.send("DEBUG RELOAD NOSAVE");
+    eventually("it is killed", || other.ask("FUNCTION KILL").text() == "OK");
+    assert!(client.read().text().starts_with("ERR Error trying to load"));
+    assert_eq!(other.ask("INCR n").int(), 1);
+    assert_eq!(libraries(&server), 0);
+}
+
+#[test]
 fn a_server_ends_that_loads_a_library_without_an_end() {
     let start = || {
         let server = start_on(&[ENDLESS], "Data lies in");
