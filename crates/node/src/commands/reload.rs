@@ -85,7 +85,11 @@ fn reload_paused(cx: &mut NodeCx<'_>, how: Reload, flushes: bool) -> Result<(), 
     for (number, keys) in (0..).zip(db_keys) {
         cx.worker.turn.keys.add(number, keys);
     }
-    let policy = if flushes { RestorePolicy::Flush } else { RestorePolicy::Replace };
+    let policy = match flushes {
+        true => RestorePolicy::Flush,
+        false if how.merges => RestorePolicy::Replace,
+        false => RestorePolicy::Append,
+    };
     let NodeCx { worker, host, gate, tsc, .. } = cx;
     let loaded = host.outside(*gate, |host| {
         load_sources(worker, *tsc, host, &functions, policy).inspect_err(|why| {

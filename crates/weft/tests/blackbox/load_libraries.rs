@@ -87,6 +87,18 @@ fn libraries_that_one_interpreter_cannot_hold_are_loaded() {
 }
 
 #[test]
+fn libraries_that_are_there_are_replaced_by_those_of_a_file_only_with_merge() {
+    let server = Server::start(&["--enable-debug-command", "yes"]);
+    let mut client = server.client();
+    let text = b"#!lua name=l\nredis.register_function('f', function() return 1 end)";
+    client.ask_args(&[b"FUNCTION", b"LOAD", text]);
+    let refused = client.ask("DEBUG RELOAD NOFLUSH").text();
+    assert!(refused.starts_with("ERR Error trying to load the RDB dump"), "{refused}");
+    client.ok("DEBUG RELOAD NOFLUSH MERGE");
+    assert_eq!(client.ask("FCALL f 0").int(), 1);
+}
+
+#[test]
 fn a_library_without_an_end_that_is_reloaded_is_killed() {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("dump.rdb");
