@@ -115,6 +115,20 @@ fn lists_are_filtered() {
 }
 
 #[test]
+fn keys_that_a_command_can_do_without_are_asked_for() {
+    check(
+        r#"
+> COMMAND GETKEYS PFMERGE a b
+["a", "b"]
+> COMMAND GETKEYS PFMERGE a
+-ERR Invalid arguments specified for command
+> COMMAND GETKEYSANDFLAGS PFMERGE a
+-ERR Invalid arguments specified for command
+"#,
+    );
+}
+
+#[test]
 fn keys_are_found() {
     check(
         r#"
@@ -146,12 +160,6 @@ fn keys_are_found() {
 ["a", "b"]
 > COMMAND GETKEYS XREADGROUP GROUP g c NOSUCH STREAMS a >
 ["a"]
-> COMMAND GETKEYS PFMERGE a b
-["a", "b"]
-> COMMAND GETKEYS PFMERGE a
--ERR Invalid arguments specified for command
-> COMMAND GETKEYSANDFLAGS PFMERGE a
--ERR Invalid arguments specified for command
 > COMMAND GETKEYS XREAD COUNT 1 a b
 -ERR Invalid arguments specified for command
 > COMMAND GETKEYS ZUNION 2 a
