@@ -4,10 +4,12 @@
 //! - `threads`: an I/O thread's event loop, its clients, and what threads ask of one another.
 //! - `net`: sockets, TLS, and the bytes that clients send and get.
 //! - `disk`: what outlives the process: the log, and files of the keyspace.
+//! - `http`: metrics and their page, for monitoring systems and browsers.
 //! - `keyspace`: the shards, their locks and the gate around them.
 #![forbid(unsafe_code)]
 
 mod disk;
+mod http;
 mod keyspace;
 mod net;
 mod process;

@@ -62,8 +62,9 @@ impl KeyCounts {
         }
     }
 
-    /// Adds up all databases, by number.
-    fn totals(&self) -> Vec<i64> {
+    /// Adds up all databases, by number. What a command on several keys has added so far, and has
+    /// not published, is not in it.
+    pub fn totals(&self) -> Vec<i64> {
         let threads = self.threads.read().unwrap_or_else(PoisonError::into_inner);
         let mut totals = vec![0; self.databases];
         for counts in threads.iter() {

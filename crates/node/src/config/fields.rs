@@ -10,7 +10,9 @@ pub use super::choices::{
     ClientCerts, EvictionPolicy, Execute, Fsync, LogLevel, OomScoreAdj, Permit, PubsubDefault,
     Sanitize, Supervised, SyslogFacility,
 };
-use super::{AppendOnly, HZ_MAX, HZ_MIN, Latency, NotifiedEvents, RenamedCommands, Saving};
+use super::{
+    AppendOnly, HZ_MAX, HZ_MIN, Latency, Metrics, NotifiedEvents, RenamedCommands, Saving,
+};
 use crate::clients::record::ClientType;
 
 /// `shutdown-on-sigint`, `shutdown-on-sigterm`: options of the shutdown; all off is `default`.
@@ -178,6 +180,20 @@ impl Default for Syslog {
     }
 }
 
+/// How many connections are accepted between two rounds of other work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the table's row of the same name says what it means")]
+pub struct Accepting {
+    pub max_new_connections_per_cycle: usize,
+    pub max_new_tls_connections_per_cycle: usize,
+}
+
+impl Default for Accepting {
+    fn default() -> Self {
+        Self { max_new_connections_per_cycle: 10, max_new_tls_connections_per_cycle: 1 }
+    }
+}
+
 /// The `crash-` parameters; nothing reads them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the table's row of the same name says what it means")]
@@ -288,6 +304,7 @@ pub struct Config {
     pub unixsocketperm: u32,
     pub socket_mark_id: u32,
     pub protected_mode: bool,
+    pub metrics: Metrics,
     pub tls: Tls,
 
     /// Seconds.
@@ -306,8 +323,7 @@ pub struct Config {
     pub tracking_table_max_keys: u64,
     pub client_output_buffer_limit: OutputLimits,
     pub notify_keyspace_events: NotifiedEvents,
-    pub max_new_connections_per_cycle: usize,
-    pub max_new_tls_connections_per_cycle: usize,
+    pub accepting: Accepting,
 
     pub io_threads: IoThreads,
     pub io_threads_always_active: bool,
@@ -475,6 +491,7 @@ impl Default for Config {
             unixsocketperm: 0,
             socket_mark_id: 0,
             protected_mode: true,
+            metrics: Metrics::default(),
             tls: Tls::default(),
             timeout: 0,
             tcp_keepalive: 300,
@@ -486,8 +503,7 @@ impl Default for Config {
             tracking_table_max_keys: 1_000_000,
             client_output_buffer_limit: OutputLimits::default(),
             notify_keyspace_events: NotifiedEvents::default(),
-            max_new_connections_per_cycle: 10,
-            max_new_tls_connections_per_cycle: 1,
+            accepting: Accepting::default(),
             io_threads: IoThreads::Auto,
             io_threads_always_active: false,
             io_threads_execute: Execute::All,

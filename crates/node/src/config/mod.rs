@@ -32,6 +32,7 @@ mod known;
 mod latency;
 mod live;
 mod machine;
+mod metrics;
 mod parameter;
 mod renamed;
 mod rewrite;
@@ -49,9 +50,10 @@ pub use arguments::{Invocation, USAGE, parse_arguments};
 pub use error::{ConfigError, Origin, SetError, Warning};
 pub use events::NotifiedEvents;
 pub use fields::{
-    Acl, ActiveDefrag, ClientCerts, ClientsLimit, Config, CrashLog, Eviction, EvictionPolicy,
-    Execute, Fsync, IoThreads, LazyFree, LogLevel, OomScoreAdj, OutputLimit, OutputLimits, Permit,
-    PubsubDefault, SignalShutdown, Supervised, Syslog, SyslogFacility, Tls, UserLine,
+    Accepting, Acl, ActiveDefrag, ClientCerts, ClientsLimit, Config, CrashLog, Eviction,
+    EvictionPolicy, Execute, Fsync, IoThreads, LazyFree, LogLevel, OomScoreAdj, OutputLimit,
+    OutputLimits, Permit, PubsubDefault, SignalShutdown, Supervised, Syslog, SyslogFacility, Tls,
+    UserLine,
 };
 pub use file::{Included, Reader};
 pub(crate) use known::is_secret;
@@ -59,6 +61,7 @@ pub use known::{DEPRECATED, NOT_YET, NotYet, REFUSED};
 pub use latency::{Latency, percentile_text};
 pub use live::Change;
 pub use machine::Machine;
+pub use metrics::Metrics;
 pub use parameter::{Apply, Kind, Notation, Parameter, Reason, Slot, Special};
 pub use renamed::RenamedCommands;
 pub use sample::{heading, sample};

@@ -26,6 +26,8 @@ pub enum Apply {
     NoEffect(&'static str, &'static str),
     /// Listening sockets: addresses or ports changed.
     Listeners,
+    /// Where metrics are served.
+    Metrics,
     /// Certificates, protocols or ciphers: new connections need a new TLS setup.
     Tls,
     /// Number of threads, or which commands they execute.

@@ -17,14 +17,21 @@ use super::{BIND_ADDRESSES_MAX, Config, IO_THREADS_MAX, IoThreads, OutputLimit, 
 pub(super) const BIND: Special = Special {
     print: |config| config.bind.join(" "),
     read: read_bind,
-    lines: |config| {
-        let list = config.bind.join(" ");
-        vec![if list.is_empty() { "\"\"".to_owned() } else { list }]
-    },
+    lines: |config| vec![print_addresses(&config.bind)],
     form: "address ...",
 };
 
 fn read_bind(config: &mut Config, args: &[Vec<u8>]) -> Result<(), Reason> {
+    config.bind = read_addresses(args)?;
+    Ok(())
+}
+
+/// A list of addresses as a file has it.
+pub(super) fn print_addresses(addresses: &[String]) -> String {
+    if addresses.is_empty() { "\"\"".to_owned() } else { addresses.join(" ") }
+}
+
+pub(super) fn read_addresses(args: &[Vec<u8>]) -> Result<Vec<String>, Reason> {
     if args.len() > BIND_ADDRESSES_MAX {
         return Err("Too many bind addresses specified.".into());
     }
@@ -34,8 +41,7 @@ fn read_bind(config: &mut Config, args: &[Vec<u8>]) -> Result<(), Reason> {
     if addresses.iter().any(String::is_empty) {
         return Err("Failed to bind to specified addresses.".into());
     }
-    config.bind = addresses;
-    Ok(())
+    Ok(addresses)
 }
 
 /// `io-threads`: a number, or `auto`.

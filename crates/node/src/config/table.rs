@@ -10,6 +10,7 @@ use super::fields::{
     Sanitize, Supervised, SyslogFacility,
 };
 use super::latency::PERCENTILES;
+use super::metrics::METRICS_BIND;
 use super::parameter::{Apply, Kind, Notation, Parameter, Slot};
 use super::saving::{FILENAME, SAVE};
 use super::special::{
@@ -164,6 +165,12 @@ pub static PARAMETERS: &[Parameter] = &[
     flag!("protected-mode", protected_mode,
         "While the default user has no password, serve clients of this host only.")
         .read_in(ACCEPT),
+    number!("metrics-port", metrics.port, Decimal 0..=65535,
+        "Port for metrics over HTTP: /metrics, /healthz and a page, without a password; 0: none.")
+        .applies(Apply::Metrics).read_in(LISTENER),
+    Parameter::new("metrics-bind", Kind::Special(METRICS_BIND),
+        "Addresses of that port, as those of bind.")
+        .multi().applies(Apply::Metrics).read_in(LISTENER),
 
     // TLS.
     number!("tls-port", tls_port, Decimal 0..=65535,
@@ -237,9 +244,10 @@ pub static PARAMETERS: &[Parameter] = &[
     number!("tracking-table-max-keys", tracking_table_max_keys, Decimal 0..=i64::MAX,
         "Keys that clients have read and track, at most; 0 for no limit.").read_in(TRACKING),
 
-    number!("max-new-connections-per-cycle", max_new_connections_per_cycle, Decimal 1..=1000,
+    number!("max-new-connections-per-cycle", accepting.max_new_connections_per_cycle,
+        Decimal 1..=1000,
         "Connections accepted from a listening socket in one turn.").read_in(ACCEPT),
-    number!("max-new-tls-connections-per-cycle", max_new_tls_connections_per_cycle,
+    number!("max-new-tls-connections-per-cycle", accepting.max_new_tls_connections_per_cycle,
         Decimal 1..=1000,
         "The same for TLS, whose handshakes take longer.").read_in(ACCEPT),
 

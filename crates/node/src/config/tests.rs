@@ -52,6 +52,8 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("unixsocketperm", "0"),
     ("socket-mark-id", "0"),
     ("protected-mode", "yes"),
+    ("metrics-port", "0"),
+    ("metrics-bind", "127.0.0.1 -::1"),
     ("tls-port", "0"),
     ("tls-cert-file", ""),
     ("tls-key-file", ""),

@@ -113,6 +113,11 @@ impl Latencies {
         self.buckets.last().map_or(0.0, |(bucket, _)| middle_of(*bucket))
     }
 
+    /// The cycles of all runs together, to 1%.
+    pub fn cycles(&self) -> f64 {
+        self.iter().map(|(cycles, runs)| cycles * runs as f64).sum()
+    }
+
     /// Cycles, by their buckets from below, and how many runs took them.
     pub fn iter(&self) -> impl Iterator<Item = (f64, u64)> {
         self.buckets.iter().map(|(bucket, runs)| (middle_of(*bucket), *runs))

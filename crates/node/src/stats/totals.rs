@@ -65,7 +65,8 @@ pub struct Load {
 }
 
 impl ThreadSums {
-    fn read(stats: &ThreadCounters) -> Self {
+    /// What a thread has counted since it began.
+    pub(crate) fn read(stats: &ThreadCounters) -> Self {
         let commands = stats.commands.iter().map(|count| count.read()).collect();
         Self { commands, sums: stats.read() }
     }

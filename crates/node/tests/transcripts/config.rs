@@ -245,3 +245,27 @@ b< -NOPERM User u has no permissions to run the 'append' command
 "#,
     );
 }
+
+#[test]
+fn metrics_are_served_where_the_configuration_says() {
+    check(
+        r#"
+> CONFIG GET metrics-*
+["metrics-port", "0", "metrics-bind", "127.0.0.1 -::1"]
+> CONFIG SET metrics-port 9121 metrics-bind "10.0.0.5 ::1"
+OK
+> CONFIG GET metrics-*
+["metrics-port", "9121", "metrics-bind", "10.0.0.5 ::1"]
+> CONFIG SET metrics-port 65536
+-ERR CONFIG SET failed (possibly related to argument 'metrics-port') - argument must be between 0 an
+  d 65535 inclusive
+> CONFIG SET metrics-bind "a  b"
+-ERR CONFIG SET failed (possibly related to argument 'metrics-bind') - Failed to bind to specified a
+  ddresses.
+> CONFIG SET metrics-bind ""
+OK
+> CONFIG GET metrics-bind
+["metrics-bind", ""]
+"#,
+    );
+}

@@ -41,8 +41,8 @@ pub fn accept(shared: &Shared, token: u64, steady_ms: i64) {
             };
             let kind = listener.address.kind;
             left = left.min(match kind {
-                ListenerKind::Tls => config.max_new_tls_connections_per_cycle,
-                _ => config.max_new_connections_per_cycle,
+                ListenerKind::Tls => config.accepting.max_new_tls_connections_per_cycle,
+                _ => config.accepting.max_new_connections_per_cycle,
             });
             let tls = if kind == ListenerKind::Tls { control.tls.clone() } else { None };
             (listener.accept(&config), kind, tls)

@@ -36,26 +36,42 @@ pub struct ListenAddress {
     pub port: u16,
     /// The address may be missing from this machine.
     optional: bool,
+    /// The option of the command line that names the port.
+    option: &'static str,
 }
 
 impl ListenAddress {
     /// All that a configuration asks for.
     pub fn all(config: &Config) -> Vec<Self> {
         let mut all = Vec::new();
-        for (port, kind) in [(config.port, ListenerKind::Tcp), (config.tls_port, ListenerKind::Tls)]
-        {
+        for (port, kind, option) in [
+            (config.port, ListenerKind::Tcp, "--port"),
+            (config.tls_port, ListenerKind::Tls, "--tls-port"),
+        ] {
             let names = if port == 0 { &[][..] } else { &config.bind };
-            all.extend(names.iter().map(|name| {
-                let optional = name.strip_prefix('-');
-                let (name, optional) = (optional.unwrap_or(name).to_owned(), optional.is_some());
-                Self { kind, name, port, optional }
-            }));
+            all.extend(names.iter().map(|name| Self::new(kind, name, port, option)));
         }
         if !config.unixsocket.is_empty() {
             let (kind, name) = (ListenerKind::Unix, config.unixsocket.clone());
-            all.push(Self { kind, name, port: 0, optional: false });
+            all.push(Self { kind, name, port: 0, optional: false, option: "--unixsocket" });
         }
         all
+    }
+
+    /// All that it asks for to serve metrics.
+    pub fn of_metrics(config: &Config) -> Vec<Self> {
+        let metrics = &config.metrics;
+        let names = if metrics.port == 0 { &[][..] } else { &metrics.bind };
+        let address =
+            |name: &String| Self::new(ListenerKind::Tcp, name, metrics.port, "--metrics-port");
+        names.iter().map(address).collect()
+    }
+
+    /// A name that begins with `-` may be missing.
+    fn new(kind: ListenerKind, name: &str, port: u16, option: &'static str) -> Self {
+        let optional = name.strip_prefix('-');
+        let (name, optional) = (optional.unwrap_or(name).to_owned(), optional.is_some());
+        Self { kind, name, port, optional, option }
     }
 
     /// Whether the same socket is meant.
@@ -196,7 +212,8 @@ fn open_port(address: &ListenAddress, config: &Config) -> Result<Option<Bound>, 
                 describe(&error)
             );
             if error.kind() == io::ErrorKind::AddrInUse {
-                text.push_str(". Stop the other server or choose another port with --port");
+                text.push_str(". Stop the other server or choose another port with ");
+                text.push_str(address.option);
             }
             Err(text)
         }

@@ -157,38 +157,15 @@ impl Host for ProcessHost<'_> {
 
     fn process_info(&self) -> ProcessInfo {
         let shared = self.0;
-        let now_ms = sys::clock::steady_micros() / 1000;
-        let memory = sys::allocator::statistics();
         let used = &shared.node.used_memory;
         // This runs on the main thread.
         let used_bytes = used.sum(&used.of_thread(0), sys::allocator::thread_bytes());
-        let (process, children) =
-            (sys::process::process_cpu_time(), sys::process::children_cpu_time());
-        let main = *shared.main_cpu.lock();
         let control = shared.control.lock();
         ProcessInfo {
-            pid: std::process::id(),
-            uptime_seconds: u64::try_from((now_ms - shared.started_ms) / 1000).unwrap_or(0),
-            kernel: sys::process::kernel(),
             executable: control.executable.clone(),
             config_file: control.config_file.clone(),
             tcp_port: control.tcp_port(),
-            threads_active: shared.threads_active.load(Ordering::Relaxed),
-            threads_carrying: shared.threads_carrying.load(Ordering::Relaxed),
-            cpu: (process.user, process.system),
-            cpu_children: (children.user, children.system),
-            cpu_main: (main.user, main.system),
-            used_bytes,
-            used_peak_bytes: used.peak(),
-            allocated_bytes: memory.allocated,
-            startup_bytes: shared.startup_bytes,
-            active_bytes: memory.active,
-            resident_bytes: memory.resident,
-            muzzy_bytes: memory.muzzy,
-            rss_bytes: sys::process::resident_bytes(),
-            system_memory_bytes: sys::process::system_memory_bytes(),
-            allocator: sys::allocator::version(),
-            tsc_per_micro: sys::clock::tsc_per_micro(),
+            ..figures(shared, used_bytes)
         }
     }
 
@@ -253,5 +230,36 @@ impl Host for ProcessHost<'_> {
 
     fn allocator_report(&self) -> String {
         sys::allocator::report()
+    }
+}
+
+/// What the process tells about itself, but for what the main thread looks after: this is for any
+/// thread. `used_bytes` is the memory in use.
+pub(crate) fn figures(shared: &Shared, used_bytes: u64) -> ProcessInfo {
+    let now_ms = sys::clock::steady_micros() / 1000;
+    let memory = sys::allocator::statistics();
+    let (process, children) = (sys::process::process_cpu_time(), sys::process::children_cpu_time());
+    let main = *shared.main_cpu.lock();
+    ProcessInfo {
+        pid: std::process::id(),
+        uptime_seconds: u64::try_from((now_ms - shared.started_ms) / 1000).unwrap_or(0),
+        kernel: sys::process::kernel(),
+        threads_active: shared.threads_active.load(Ordering::Relaxed),
+        threads_carrying: shared.threads_carrying.load(Ordering::Relaxed),
+        cpu: (process.user, process.system),
+        cpu_children: (children.user, children.system),
+        cpu_main: (main.user, main.system),
+        used_bytes,
+        used_peak_bytes: shared.node.used_memory.peak(),
+        allocated_bytes: memory.allocated,
+        startup_bytes: shared.startup_bytes,
+        active_bytes: memory.active,
+        resident_bytes: memory.resident,
+        muzzy_bytes: memory.muzzy,
+        rss_bytes: sys::process::resident_bytes(),
+        system_memory_bytes: sys::process::system_memory_bytes(),
+        allocator: sys::allocator::version(),
+        tsc_per_micro: sys::clock::tsc_per_micro(),
+        ..ProcessInfo::default()
     }
 }

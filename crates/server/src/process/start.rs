@@ -21,6 +21,7 @@ use crate::disk::append_only::AppendOnly;
 use crate::disk::log_slot::LogSlot;
 use crate::disk::saves::Saves;
 use crate::disk::startup::Startup;
+use crate::http::{self, MetricsService};
 use crate::keyspace::shard_locks::Shards;
 use crate::net::{accept, tls};
 use crate::process::files;
@@ -134,6 +135,7 @@ fn serve(mut config: Config, file: Option<&OsStr>, warnings: &[Warning]) -> Resu
         let _ = control.oom_score.follow(&config);
         control.set_threads(&shared, control::threads_wanted(&config))?;
     }
+    shared.metrics.follow(&shared, &config).inspect_err(|text| warning!("{text}"))?;
     write_pidfile(&config);
     announce_start(&shared);
     let ready = || announce(&config, &shared, file.is_some());
@@ -183,7 +185,9 @@ fn disable_huge_pages(config: &Config) {
 
 /// Lowers `maxclients` to what the system's limit of descriptors leaves.
 fn limit_clients(config: &mut Config) -> Result<(), String> {
-    let reserved = RESERVED_FILES + FILES_A_THREAD * control::threads_wanted(config) as u64;
+    let threads = FILES_A_THREAD * control::threads_wanted(config) as u64;
+    let metrics = if config.metrics.is_on() { http::FILES_MAX } else { 0 };
+    let reserved = RESERVED_FILES + threads + metrics;
     let needed = u64::from(config.maxclients) + reserved;
     let limit = sys::process::raise_open_files(needed);
     if limit < needed {
@@ -226,6 +230,7 @@ pub(crate) fn share(config: &Config, config_file: String) -> Result<Arc<Shared>,
         garbage,
         saves: Saves::default(),
         log: LogSlot::default(),
+        metrics: MetricsService::default(),
         started_ms: sys::clock::steady_micros() / 1000,
         // No other thread has begun yet.
         startup_bytes: u64::try_from(sys::allocator::thread_bytes()).unwrap_or(0),
@@ -418,6 +423,7 @@ fn end(main: &mut IoThread, shared: &Shared, config: &Config) {
     main.outlive_others();
     main.finish();
     shared.append_only.end();
+    shared.metrics.end();
     for slot in 0..main.slots.len() {
         main.close(slot);
     }

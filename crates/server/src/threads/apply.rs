@@ -107,6 +107,7 @@ pub fn apply<'a>(
             shared.node.follow_saves(new);
             Ok(Box::new(|| shared.node.follow_saves(old)))
         }
+        Apply::Metrics => follow_metrics(shared, old, new),
         Apply::Tls => follow_tls(shared, new),
         Apply::NoEffect(name, reason) => {
             warning!("'{name}' has no effect: {reason}");
@@ -179,6 +180,21 @@ fn follow_listeners<'a>(
             Err(if same_ports { BIND_FAILED } else { LISTEN_FAILED }.to_owned())
         }
     }
+}
+
+/// Serves metrics where the new configuration asks for them. The old sockets are closed before: a
+/// new one may have the port of an old one.
+fn follow_metrics<'a>(
+    shared: &'a Shared,
+    old: &'a Config,
+    new: &Config,
+) -> Result<Undo<'a>, String> {
+    if let Err(reason) = shared.metrics.follow(shared, new) {
+        warning!("{reason}");
+        log_error(shared.metrics.follow(shared, old));
+        return Err(LISTEN_FAILED.to_owned());
+    }
+    Ok(Box::new(move || log_error(shared.metrics.follow(shared, old))))
 }
 
 /// Gives the connections to come another TLS setup. The files are read before the lock is taken.

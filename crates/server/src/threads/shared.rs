@@ -12,6 +12,7 @@ use crate::disk::append_only::AppendOnly;
 use crate::disk::log_ring::LogRing;
 use crate::disk::log_slot::LogSlot;
 use crate::disk::saves::Saves;
+use crate::http::MetricsService;
 use crate::keyspace::shard_locks::{ServesOthers, Shards, ThreadShards};
 use crate::net::connection::Connection;
 use crate::process::garbage::Garbage;
@@ -67,6 +68,8 @@ pub struct Shared {
     pub saves: Saves,
     /// The log, if there is one.
     pub log: LogSlot,
+    /// Who serves metrics.
+    pub metrics: MetricsService,
     /// When the process started, in milliseconds on the steady scale.
     pub started_ms: i64,
     /// Bytes in use when the server was ready.

@@ -28,6 +28,7 @@ mod limits;
 mod load_libraries;
 mod memory;
 mod memory_limit;
+mod metrics;
 mod monitor;
 mod peer_files;
 mod pending;

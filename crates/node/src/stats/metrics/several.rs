@@ -1,0 +1,208 @@
+//! Metrics of several values each: of threads, commands, databases, kinds and codes.
+
+use std::sync::Arc;
+
+use pubsub::Kind as Subscribed;
+
+use super::Snapshot;
+use super::page::{Kind, Page};
+use crate::stats::ThreadCounters;
+use crate::stats::counters::CommandSums;
+use crate::stats::latency_histogram::Latencies;
+use crate::stats::totals::ThreadSums;
+use crate::version;
+
+/// Upper bounds of latencies, in seconds.
+const BOUNDS: &[f64] = &[
+    1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2, 0.1,
+    0.2, 0.5, 1.0, 2.0, 5.0, 10.0,
+];
+
+/// A metric of each thread, or of each command.
+struct Metric<T> {
+    name: &'static str,
+    kind: Kind,
+    help: &'static str,
+    value: fn(&Snapshot<'_>, &T) -> f64,
+}
+
+const OF_THREADS: &[Metric<ThreadSums>] = &[
+    Metric {
+        name: "weft_thread_clients",
+        kind: Kind::Gauge,
+        help: "Clients of a thread; 0 is the main thread.",
+        value: |_, thread| thread.sums.clients as f64,
+    },
+    Metric {
+        name: "weft_thread_busy_seconds_total",
+        kind: Kind::Counter,
+        help: "Time in which a thread did not wait for anything to do.",
+        value: |snapshot, thread| snapshot.seconds(thread.sums.busy_tsc as f64),
+    },
+    Metric {
+        name: "weft_thread_commands_total",
+        kind: Kind::Counter,
+        help: "Commands that a thread has executed.",
+        value: |_, thread| thread.calls() as f64,
+    },
+    Metric {
+        name: "weft_thread_reads_total",
+        kind: Kind::Counter,
+        help: "Reads from sockets by a thread.",
+        value: |_, thread| thread.sums.reads as f64,
+    },
+    Metric {
+        name: "weft_thread_writes_total",
+        kind: Kind::Counter,
+        help: "Writes to sockets by a thread.",
+        value: |_, thread| thread.sums.writes as f64,
+    },
+    Metric {
+        name: "weft_thread_turns_total",
+        kind: Kind::Counter,
+        help: "Turns of a thread's event loop.",
+        value: |_, thread| thread.sums.turns as f64,
+    },
+];
+
+const OF_COMMANDS: &[Metric<CommandSums>] = &[
+    Metric {
+        name: "weft_commands_total",
+        kind: Kind::Counter,
+        help: "Runs of a command.",
+        value: |_, sums| sums.calls as f64,
+    },
+    Metric {
+        name: "weft_commands_failed_total",
+        kind: Kind::Counter,
+        help: "Runs of a command that replied an error.",
+        value: |_, sums| sums.failed as f64,
+    },
+    Metric {
+        name: "weft_commands_rejected_total",
+        kind: Kind::Counter,
+        help: "Requests for a command that were refused before it ran.",
+        value: |_, sums| sums.rejected as f64,
+    },
+];
+
+/// Writes all of them.
+pub(super) fn write(snapshot: &Snapshot<'_>, counters: &[Arc<ThreadCounters>], page: &mut Page) {
+    build(page);
+    cpu(snapshot, page);
+    for metric in OF_THREADS {
+        let mut family = page.family(metric.name, metric.kind, metric.help);
+        for (number, thread) in snapshot.threads.iter().enumerate() {
+            let value = (metric.value)(snapshot, thread);
+            family.sample(&[("thread", &number.to_string())], value);
+        }
+    }
+    for metric in OF_COMMANDS {
+        let mut family = page.family(metric.name, metric.kind, metric.help);
+        let entries = snapshot.node.table.entries().iter();
+        for (entry, sums) in entries.zip(&snapshot.total.commands) {
+            if *sums != CommandSums::default() {
+                family.sample(&[("command", &entry.name)], (metric.value)(snapshot, sums));
+            }
+        }
+    }
+    durations(snapshot, counters, page);
+    keys(snapshot, page);
+    errors(snapshot, page);
+    denials(snapshot, page);
+    subscriptions(snapshot, page);
+}
+
+fn build(page: &mut Page) {
+    let labels = [
+        ("version", version::VERSION),
+        ("redis_version", version::COMPAT_VERSION),
+        ("git_sha1", version::GIT_SHA1),
+    ];
+    let help = "Always 1; the labels tell which build it is.";
+    page.family("weft_build_info", Kind::Gauge, help).sample(&labels, 1.0);
+}
+
+fn cpu(snapshot: &Snapshot<'_>, page: &mut Page) {
+    let process = snapshot.process;
+    for (name, help, (user, system)) in [
+        ("weft_cpu_seconds_total", "Time on processors, of all threads.", process.cpu),
+        ("weft_main_thread_cpu_seconds_total", "The same of the main thread.", process.cpu_main),
+    ] {
+        let mut family = page.family(name, Kind::Counter, help);
+        family.sample(&[("mode", "user")], user);
+        family.sample(&[("mode", "system")], system);
+    }
+}
+
+fn durations(snapshot: &Snapshot<'_>, counters: &[Arc<ThreadCounters>], page: &mut Page) {
+    let help = "How long runs of a command took; nothing without latency-tracking.";
+    let mut family = page.family("weft_command_duration_seconds", Kind::Histogram, help);
+    for entry in snapshot.node.table.entries() {
+        let mut all = Latencies::default();
+        for thread in counters {
+            let own = thread.commands.get(usize::from(entry.index));
+            if let Some(latencies) = own.and_then(|own| own.latencies()) {
+                all.add(&latencies);
+            }
+        }
+        let (count, sum) = (all.runs(), snapshot.seconds(all.cycles()));
+        if count != 0 {
+            let mut below = 0;
+            let mut runs = all.iter().peekable();
+            let bounds = BOUNDS.iter().map(|bound| {
+                while let Some((_, more)) =
+                    runs.next_if(|(cycles, _)| snapshot.seconds(*cycles) <= *bound)
+                {
+                    below += more;
+                }
+                (*bound, below)
+            });
+            family.histogram(("command", &entry.name), bounds, count, sum);
+        }
+    }
+}
+
+fn keys(snapshot: &Snapshot<'_>, page: &mut Page) {
+    let help = "Keys in a database, of those that have any, and of database 0.";
+    let mut family = page.family("weft_keys", Kind::Gauge, help);
+    for (number, keys) in snapshot.node.key_counts.totals().into_iter().enumerate() {
+        if keys > 0 || number == 0 {
+            family.sample(&[("db", &number.to_string())], keys.max(0) as f64);
+        }
+    }
+}
+
+fn errors(snapshot: &Snapshot<'_>, page: &mut Page) {
+    let help = "Replies that were errors, by their codes.";
+    let mut family = page.family("weft_errors_total", Kind::Counter, help);
+    for (code, count) in snapshot.node.error_codes() {
+        family.sample(&[("code", &code)], count as f64);
+    }
+}
+
+fn denials(snapshot: &Snapshot<'_>, page: &mut Page) {
+    let sums = &snapshot.total.sums;
+    let help = "What was denied: authentications, commands, keys and channels.";
+    let mut family = page.family("weft_acl_denied_total", Kind::Counter, help);
+    for (reason, count) in [
+        ("auth", sums.auth_failures),
+        ("command", sums.denied_commands),
+        ("key", sums.denied_keys),
+        ("channel", sums.denied_channels),
+    ] {
+        family.sample(&[("reason", reason)], count as f64);
+    }
+}
+
+fn subscriptions(snapshot: &Snapshot<'_>, page: &mut Page) {
+    let help = "Channels, patterns and shard channels with subscribers.";
+    let mut family = page.family("weft_pubsub_subscribed", Kind::Gauge, help);
+    for (kind, of) in [
+        ("channel", Subscribed::Channel),
+        ("pattern", Subscribed::Pattern),
+        ("shard_channel", Subscribed::Shard),
+    ] {
+        family.sample(&[("kind", kind)], snapshot.node.pubsub.len(of) as f64);
+    }
+}

@@ -1,0 +1,137 @@
+//! One connection: a request, its answer, and the end.
+//!
+//! ```text
+//!   Request --whole, or refused--> Answer --sent--> Goodbye --the other side ends--> over
+//!      any of them --its time is over, or an error--> over
+//! ```
+//!
+//! Goodbye reads what the client may still send: closing a socket with unread bytes would reset the
+//! connection, and the answer might never be read.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::Shutdown;
+use std::time::{Duration, Instant};
+
+use sys::epoll::Interest;
+
+use super::answer::{Answer, answer};
+use super::service::Source;
+use crate::net::stream::Stream;
+
+/// The most bytes of a request's head.
+pub(super) const HEAD_BYTES_MAX: usize = 8 * 1024;
+/// How long a request may take to come.
+const REQUEST_TIME: Duration = Duration::from_secs(5);
+/// How long all of it may take.
+const EXCHANGE_TIME: Duration = Duration::from_secs(15);
+/// How long the other side may take to end, when the answer is sent.
+const GOODBYE_TIME: Duration = Duration::from_secs(1);
+/// What is read and dropped meanwhile, at most.
+const GOODBYE_BYTES_MAX: usize = 64 * 1024;
+
+const WRITE: Interest = Interest { read: false, write: true, end: false };
+
+/// What comes next.
+pub(super) enum Step {
+    /// Wait for this.
+    Waits(Interest),
+    /// Close.
+    Over,
+}
+
+enum Phase {
+    Request(Vec<u8>),
+    Answer { answer: Answer, sent: usize },
+    Goodbye { since: Instant, dropped: usize },
+}
+
+/// A connection.
+pub(super) struct Exchange {
+    pub(super) stream: Stream,
+    /// When it was accepted.
+    pub(super) began: Instant,
+    phase: Phase,
+}
+
+impl Exchange {
+    /// A connection that was accepted.
+    pub(super) fn new(stream: Stream, now: Instant) -> Self {
+        Self { stream, began: now, phase: Phase::Request(Vec::new()) }
+    }
+
+    /// When its time is over.
+    pub(super) fn ends(&self) -> Instant {
+        match self.phase {
+            Phase::Request(_) => self.began + REQUEST_TIME,
+            Phase::Answer { .. } => self.began + EXCHANGE_TIME,
+            Phase::Goodbye { since, .. } => since + GOODBYE_TIME,
+        }
+    }
+
+    /// Reads or writes what it can without waiting.
+    pub(super) fn step(&mut self, source: &mut Source<'_>, now: Instant) -> Step {
+        match self.advance(source, now) {
+            Ok(()) => Step::Over,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => Step::Waits(match self.phase {
+                Phase::Answer { .. } => WRITE,
+                _ => Interest::READ,
+            }),
+            Err(_) => Step::Over,
+        }
+    }
+
+    /// Returns when the exchange is over.
+    fn advance(&mut self, source: &mut Source<'_>, now: Instant) -> io::Result<()> {
+        let mut buffer = [0; 2048];
+        loop {
+            match &mut self.phase {
+                Phase::Request(head) => {
+                    let count = read(&mut self.stream, &mut buffer)?;
+                    if count == 0 {
+                        return Ok(());
+                    }
+                    let room = HEAD_BYTES_MAX - head.len();
+                    head.extend_from_slice(&buffer[..count.min(room)]);
+                    if let Some(answer) = answer(head, source) {
+                        self.phase = Phase::Answer { answer, sent: 0 };
+                    }
+                }
+                Phase::Answer { answer, sent } => match answer.rest(*sent) {
+                    [] => {
+                        if let Stream::Tcp(stream) = &self.stream {
+                            stream.shutdown(Shutdown::Write)?;
+                        }
+                        self.phase = Phase::Goodbye { since: now, dropped: 0 };
+                    }
+                    rest => *sent += write(&mut self.stream, rest)?,
+                },
+                Phase::Goodbye { dropped, .. } => {
+                    let count = read(&mut self.stream, &mut buffer)?;
+                    *dropped += count;
+                    if count == 0 || *dropped > GOODBYE_BYTES_MAX {
+                        return Ok(());
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn read(stream: &mut Stream, buffer: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match stream.read(buffer) {
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            result => return result,
+        }
+    }
+}
+
+fn write(stream: &mut Stream, bytes: &[u8]) -> io::Result<usize> {
+    loop {
+        match stream.write(bytes) {
+            Ok(0) => return Err(ErrorKind::WriteZero.into()),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            result => return result,
+        }
+    }
+}
