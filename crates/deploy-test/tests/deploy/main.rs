@@ -8,5 +8,6 @@ mod container;
 mod install;
 mod kubernetes;
 mod lint;
+mod metrics;
 mod tune;
 mod unit;
