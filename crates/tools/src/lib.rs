@@ -1,16 +1,17 @@
-//! Layer 7: the tools beside the server: the bench with its floor, the client, and what a host
-//! should be set to.
+//! Layer 7: the tools beside the server: the bench with its floor, the client, the screen that
+//! shows what a server does, and what a host should be set to.
 //!
 //! The bench talks to a server as any client does, over a socket, and reads what the kernel
 //! says about its process. It knows nothing of how Weft works inside and depends on none of the
 //! other layers, so that a mistake there cannot hide itself in the measurement; but for `base`,
-//! whose quoting the client shares.
+//! whose quoting the client shares. So does the screen, which reaches servers as the client does.
 
 #![forbid(unsafe_code)]
 
 pub mod bench;
 pub mod cli;
 mod error;
+pub mod top;
 pub mod tune;
 
 pub use error::Error;

@@ -12,6 +12,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use node::config::{IoThreads, Machine};
 use tools::bench::{self, BenchArgs};
+use tools::top::{self, TopArgs};
 use tools::tune::{self, TuneArgs};
 
 /// What `weft` can do, for who names something else.
@@ -20,6 +21,7 @@ weft server [FILE] [OPTIONS]  serves: the configuration file and the options of 
 weft FILE [OPTIONS]           the same
 weft cli [OPTIONS] [COMMAND]  talks to a server
 weft bench [OPTIONS]          measures a server
+weft top [OPTIONS]            shows what a server does, and what limits it
 weft check rdb|aof FILE       looks through files, and repairs them
 weft tune [--apply]           looks at the settings of the host, and changes them
 
@@ -34,6 +36,14 @@ static ALLOCATOR: sys::allocator::Allocator = sys::allocator::Allocator;
 struct Bench {
     #[command(flatten)]
     args: BenchArgs,
+}
+
+/// Shows what a server does.
+#[derive(Parser)]
+#[command(name = "weft top", bin_name = "weft top", disable_help_flag = true)]
+struct Top {
+    #[command(flatten)]
+    args: TopArgs,
 }
 
 /// Looks at the settings of the host.
@@ -58,6 +68,13 @@ fn main() -> ExitCode {
     match args.first().and_then(|first| first.to_str()) {
         Some("server") => server::run(&args[1..]),
         Some("bench") => match bench::run(Bench::parse_from(&args).args) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("{error}");
+                ExitCode::FAILURE
+            }
+        },
+        Some("top") => match top::run(&Top::parse_from(&args).args) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => {
                 eprintln!("{error}");

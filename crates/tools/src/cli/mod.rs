@@ -5,17 +5,17 @@
 //! loop over commands, with what `docs` and `hint` know of them; `modes` is everything that
 //! is not one command. What a script sees is compared with redis-cli byte by byte.
 
-mod connection;
+pub(crate) mod connection;
 mod docs;
 mod format;
 mod hint;
 mod history;
 mod modes;
-mod options;
+pub(crate) mod options;
 mod repl;
-mod reply;
+pub(crate) mod reply;
 mod session;
-mod terminal;
+pub(crate) mod terminal;
 mod tls;
 mod uri;
 

@@ -1,4 +1,4 @@
-//! `weft cli` from outside: what scripts and people see of it.
+//! `weft cli` and `weft top` from outside: what scripts and people see of them.
 //!
 //! `cases.txt` holds command lines with what they print, which is compared with redis-cli where it
 //! is at hand. What takes time, fails or draws on a terminal has tests of its own.
@@ -18,6 +18,7 @@ mod modes;
 mod server;
 mod terminal;
 mod tls;
+mod top;
 
 use client::Client;
 use server::Server;

@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{Read, Write};
 use std::num::NonZero;
 use std::path::Path;
+use std::process::Command;
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 
@@ -21,7 +22,7 @@ struct Screen {
 }
 
 /// A program in a terminal of its own.
-struct Terminal {
+pub struct Terminal {
     child: Box<dyn Child + Send + Sync>,
     keys: Box<dyn Write + Send>,
     screen: Arc<Screen>,
@@ -30,8 +31,12 @@ struct Terminal {
 
 impl Terminal {
     fn start(folder: &Path, args: &[&str]) -> Self {
+        Self::run(&cli(folder), folder, args)
+    }
+
+    /// A program with further arguments.
+    pub fn run(program: &Command, folder: &Path, args: &[&str]) -> Self {
         let pair = native_pty_system().openpty(SIZE).unwrap();
-        let program = cli(folder);
         let mut command = CommandBuilder::new(program.get_program());
         command.args(program.get_args().chain(args.iter().map(AsRef::as_ref)));
         command.cwd(folder);
@@ -61,7 +66,7 @@ impl Terminal {
     }
 
     /// The lines of the screen down to the last that is not empty.
-    fn text(&self) -> String {
+    pub fn text(&self) -> String {
         self.screen.state.lock().unwrap().0.screen().contents()
     }
 
@@ -77,7 +82,18 @@ impl Terminal {
         assert!(text.trim_end().ends_with(words.trim_end()), "no {words:?} at the end of:\n{text}");
     }
 
-    fn type_keys(&mut self, keys: &str) {
+    /// Waits until something is so of what the screen shows.
+    #[track_caller]
+    pub fn waits(&self, what: &str, is_so: impl Fn(&str) -> bool) {
+        let state = self.screen.state.lock().unwrap();
+        let differs =
+            |state: &mut (vt100::Parser, bool)| !is_so(&state.0.screen().contents()) && !state.1;
+        let (state, _) = self.screen.changed.wait_timeout_while(state, PATIENCE, differs).unwrap();
+        let text = state.0.screen().contents();
+        assert!(is_so(&text), "not {what}:\n{text}");
+    }
+
+    pub fn type_keys(&mut self, keys: &str) {
         self.keys.write_all(keys.as_bytes()).unwrap();
     }
 
@@ -89,7 +105,7 @@ impl Terminal {
     }
 
     #[track_caller]
-    fn ends_with(mut self, code: u32) {
+    pub fn ends_with(mut self, code: u32) {
         let state = self.screen.state.lock().unwrap();
         let (state, timeout) =
             self.screen.changed.wait_timeout_while(state, PATIENCE, |state| !state.1).unwrap();

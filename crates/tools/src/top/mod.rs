@@ -1,0 +1,129 @@
+//! `weft top`: what a running Weft, Redis or Valkey does at the moment, and what limits it.
+//!
+//! Reading order: `watch` asks the server (`info`) and the kernel (`host`); `report` makes
+//! rates of two looks, and `verdict` says what they mean; `view` puts that into words, which
+//! `screen` draws, and `json` is for programs. It changes nothing, and a look costs the server the
+//! few commands that it is made of.
+
+mod host;
+mod info;
+mod json;
+mod report;
+mod screen;
+mod verdict;
+mod view;
+mod watch;
+
+use std::ffi::OsString;
+use std::io::{self, IsTerminal, Write};
+use std::os::unix::ffi::OsStringExt;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use clap::{ArgAction, Args};
+
+use self::report::Report;
+use self::view::View;
+use self::watch::{Login, Look, Watch};
+use crate::Error;
+use crate::cli::options::ServerOptions;
+use crate::cli::terminal::ask_password;
+
+/// A server that does not answer within this time is given up where no screen says so.
+const ANSWER_TIME: Duration = Duration::from_secs(10);
+/// The shortest time between two looks.
+const INTERVAL_MIN: f64 = 0.1;
+const INTERVAL_MAX: f64 = 3600.0;
+
+/// Show what a server does: its threads, clients, commands, memory, and what limits it.
+///
+/// Keys: q ends, space looks at once.
+#[derive(Debug, Args)]
+#[command(disable_help_flag = true)]
+pub struct TopArgs {
+    #[command(flatten)]
+    server: ServerOptions,
+    /// Seconds between two looks
+    #[arg(short = 'i', long, value_name = "SECONDS", default_value_t = 1.0)]
+    interval: f64,
+    /// Print one report as text, and end
+    #[arg(long)]
+    once: bool,
+    /// Print one report as JSON, and end
+    #[arg(long)]
+    json: bool,
+    /// Show this help
+    #[arg(long, action = ArgAction::Help)]
+    help: Option<bool>,
+}
+
+/// What a screen needs to know.
+struct Options {
+    address: String,
+    interval: Duration,
+}
+
+/// Watches a server.
+///
+/// # Errors
+/// A sentence: the server cannot be reached, refuses to tell, or is gone.
+pub fn run(args: &TopArgs) -> Result<(), Error> {
+    let refuse = |reason: String| Error::Usage(reason);
+    if !(INTERVAL_MIN..=INTERVAL_MAX).contains(&args.interval) {
+        let reason = format!("the interval is between {INTERVAL_MIN} and {INTERVAL_MAX} seconds");
+        return Err(refuse(reason));
+    }
+    let target = args.server.target();
+    let options = Options {
+        address: target.place.to_string(),
+        interval: Duration::from_secs_f64(args.interval),
+    };
+    let has_screen = !args.once && !args.json;
+    if has_screen && !(io::stdout().is_terminal() && io::stdin().is_terminal()) {
+        let reason = "this is no terminal: --once prints one report, --json one for programs";
+        return Err(refuse(reason.to_owned()));
+    }
+    let watch = Watch::begin(target, login(args)?);
+    if has_screen {
+        return screen::run(&watch, &options).map_err(refuse);
+    }
+    let before = wait(&watch).map_err(refuse)?;
+    std::thread::sleep(options.interval);
+    let now = wait(&watch).map_err(refuse)?;
+    let report = report_of(&before, &now);
+    let text = match args.json {
+        true => format!("{}\n", json::json(&report, &options.address)),
+        false => View::new(&report, &options.address, unix_seconds()).text(),
+    };
+    // Who does not read it wants no more of it.
+    let _ = io::stdout().write_all(text.as_bytes());
+    Ok(())
+}
+
+/// Who asks: as for `weft cli`.
+fn login(args: &TopArgs) -> Result<Login, Error> {
+    let (user, password) = args.server.credentials();
+    let password = match args.server.askpass {
+        true => match ask_password("Please input password: ") {
+            Ok(password) => Some(password),
+            Err(_) => return Err(Error::Usage("no password was given".to_owned())),
+        },
+        false => password.or_else(|| std::env::var_os("REDISCLI_AUTH").map(OsString::into_vec)),
+    };
+    Ok(Login { user, password })
+}
+
+fn wait(watch: &Watch) -> Result<Look, String> {
+    watch.ask();
+    watch.wait(ANSWER_TIME).unwrap_or_else(|| {
+        Err(format!("the server has not answered for {} seconds", ANSWER_TIME.as_secs()))
+    })
+}
+
+fn report_of(before: &Look, now: &Look) -> Report {
+    Report::between(before, now)
+}
+
+fn unix_seconds() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,194 @@
+//! The screen: drawn anew with each look, with a line that tells when the server does not answer.
+
+use std::io::stdout;
+use std::time::{Duration, Instant};
+
+use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::{Color, Modifier, Style};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Cell, Paragraph, Row, Table as TableWidget, Wrap};
+use ratatui::{DefaultTerminal, Frame};
+
+use super::view::{Table, View};
+use super::watch::{Look, Watch};
+use super::{Options, report_of, unix_seconds};
+
+/// How often keys are looked at while a look is on its way.
+const KEYS: Duration = Duration::from_millis(50);
+/// A server that does not answer for so long is said to be silent.
+const SILENT: Duration = Duration::from_secs(2);
+
+/// What a key asks for.
+enum Wish {
+    Quit,
+    /// The next look at once.
+    Look,
+    Nothing,
+}
+
+/// Shows looks until a key ends it.
+///
+/// # Errors
+/// A sentence: the server is gone, or the terminal cannot be used.
+pub(super) fn run(watch: &Watch, options: &Options) -> Result<(), String> {
+    let failed = |error: std::io::Error| format!("cannot use this terminal: {error}");
+    let mut terminal = ratatui::try_init().map_err(failed)?;
+    let result = show(&mut terminal, watch, options);
+    let restored = ratatui::try_restore().map_err(failed);
+    // On a line of its own, whatever the terminal shows now.
+    let _ = std::io::Write::flush(&mut stdout());
+    result.and(restored)
+}
+
+fn show(terminal: &mut DefaultTerminal, watch: &Watch, options: &Options) -> Result<(), String> {
+    let failed = |error: std::io::Error| format!("cannot use this terminal: {error}");
+    let mut last: Option<Look> = None;
+    let mut view: Option<View> = None;
+    let mut silent_since;
+    loop {
+        watch.ask();
+        let asked = Instant::now();
+        silent_since = None;
+        // Until the look has come.
+        let look = loop {
+            terminal.draw(|frame| draw(frame, view.as_ref(), silent_since)).map_err(failed)?;
+            match watch.wait(KEYS) {
+                Some(look) => break look?,
+                None if asked.elapsed() > SILENT => silent_since = Some(asked),
+                None => {}
+            }
+            if matches!(wish(Duration::ZERO).map_err(failed)?, Wish::Quit) {
+                return Ok(());
+            }
+        };
+        if let Some(before) = &last {
+            let report = report_of(before, &look);
+            view = Some(View::new(&report, &options.address, unix_seconds()));
+            terminal.draw(|frame| draw(frame, view.as_ref(), None)).map_err(failed)?;
+        }
+        // The first rates are there soon.
+        let pause = if last.is_some() { options.interval } else { options.interval / 4 };
+        last = Some(look);
+        let until = Instant::now() + pause;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            match wish(left).map_err(failed)? {
+                Wish::Quit => return Ok(()),
+                Wish::Look => break,
+                Wish::Nothing if left.is_zero() => break,
+                Wish::Nothing => {
+                    // The size may have changed.
+                    let draw = |frame: &mut Frame<'_>| draw(frame, view.as_ref(), None);
+                    terminal.draw(draw).map_err(failed)?;
+                }
+            }
+        }
+    }
+}
+
+/// What the next key of this time asks for.
+fn wish(time: Duration) -> std::io::Result<Wish> {
+    if !event::poll(time)? {
+        return Ok(Wish::Nothing);
+    }
+    Ok(match event::read()? {
+        Event::Key(KeyEvent { kind: KeyEventKind::Release, .. }) => Wish::Nothing,
+        Event::Key(key) => match key.code {
+            KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => Wish::Quit,
+            KeyCode::Char('q') | KeyCode::Esc => Wish::Quit,
+            KeyCode::Char(' ') => Wish::Look,
+            _ => Wish::Nothing,
+        },
+        _ => Wish::Nothing,
+    })
+}
+
+const BOLD: Style = Style::new().add_modifier(Modifier::BOLD);
+const QUIET: Style = Style::new().fg(Color::DarkGray);
+
+fn draw(frame: &mut Frame<'_>, view: Option<&View>, silent_since: Option<Instant>) {
+    let area = frame.area();
+    let Some(view) = view else {
+        let text = match silent_since {
+            Some(since) => silence(since),
+            None => "connecting".to_owned(),
+        };
+        frame.render_widget(Paragraph::new(text), area);
+        return;
+    };
+    let height = |rows: usize| Constraint::Length(u16::try_from(rows).unwrap_or(u16::MAX));
+    let rows = |table: &Table| height(table.rows.len() + 3);
+    let [top, limit, facts, threads, commands, lists, foot] = Layout::vertical([
+        Constraint::Length(1),
+        Constraint::Length(3),
+        height(view.facts.len() + 1),
+        rows(&view.threads),
+        rows(&view.commands),
+        Constraint::Min(0),
+        Constraint::Length(1),
+    ])
+    .areas(area);
+    frame.render_widget(Paragraph::new(view.heading.as_str()).style(BOLD), top);
+    let lines = vec![
+        Line::from(vec![Span::styled("limit   ", QUIET), Span::styled(&view.limit[0], BOLD)]),
+        Line::from(vec![Span::styled("advice  ", QUIET), Span::raw(&view.limit[1])]),
+    ];
+    frame.render_widget(Paragraph::new(lines).wrap(Wrap { trim: false }), limit);
+    let lines: Vec<Line<'_>> = view
+        .facts
+        .iter()
+        .map(|(name, value)| {
+            Line::from(vec![Span::styled(format!("{name:13}"), QUIET), Span::raw(value.as_str())])
+        })
+        .collect();
+    frame.render_widget(Paragraph::new(lines), facts);
+    render(frame, &view.threads, threads);
+    render(frame, &view.commands, commands);
+    let [left, right] =
+        Layout::horizontal([Constraint::Percentage(50), Constraint::Percentage(50)])
+            .spacing(2)
+            .areas(lists);
+    match (&view.hot, &view.slow) {
+        (Some(hot), Some(slow)) => {
+            render(frame, hot, left);
+            render(frame, slow, right);
+        }
+        (Some(one), None) | (None, Some(one)) => render(frame, one, lists),
+        (None, None) => {}
+    }
+    let foot_text = match silent_since {
+        Some(since) => Line::styled(silence(since), Style::new().fg(Color::Red)),
+        None => Line::styled("q ends, space looks now", QUIET),
+    };
+    frame.render_widget(Paragraph::new(foot_text), foot);
+}
+
+fn silence(since: Instant) -> String {
+    format!("no answer from the server for {} s", since.elapsed().as_secs())
+}
+
+fn render(frame: &mut Frame<'_>, table: &Table, area: Rect) {
+    // The title is the head of the first column.
+    let heads = table.head.iter().enumerate().map(|(nth, name)| match nth {
+        0 => Cell::new(table.title.to_uppercase()),
+        _ => Cell::new(Line::raw(*name).right_aligned()),
+    });
+    let rows = table.rows.iter().map(|row| {
+        Row::new(row.iter().enumerate().map(|(nth, cell)| match nth {
+            0 => Cell::new(cell.as_str()),
+            _ => Cell::new(Line::raw(cell.as_str()).right_aligned()),
+        }))
+    });
+    let mut widths: Vec<Constraint> = table
+        .widths()
+        .into_iter()
+        .map(|width| Constraint::Length(u16::try_from(width).unwrap_or(u16::MAX)))
+        .collect();
+    if let Some(first) = widths.first_mut() {
+        *first = Constraint::Min(8);
+    }
+    let widget =
+        TableWidget::new(rows, widths).header(Row::new(heads).style(QUIET)).column_spacing(2);
+    frame.render_widget(widget, area);
+}

@@ -1,0 +1,214 @@
+//! Looks at a server, one after another, on a thread of its own: who waits for the next look need
+//! not wait for a server that does not answer.
+
+use std::fmt::Display;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::host::{self, HostLook};
+use super::info::Info;
+use crate::cli::connection::{Connection, Target};
+use crate::cli::reply::Reply;
+
+/// Entries of the slow log that are asked for.
+const SLOW_ENTRIES: &str = "8";
+/// Keys that are asked for.
+const HOT_KEYS: &str = "8";
+
+/// Who asks.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Login {
+    pub(super) user: Option<Vec<u8>>,
+    pub(super) password: Option<Vec<u8>>,
+}
+
+/// One look at a server.
+#[derive(Clone, Debug)]
+pub(super) struct Look {
+    pub(super) at: Instant,
+    pub(super) info: Info,
+    /// How long PING took.
+    pub(super) ping: Duration,
+    /// What the kernel says, for a server on this host.
+    pub(super) host: Option<HostLook>,
+    /// Newest first; none if the user may not ask.
+    pub(super) slow: Option<Vec<SlowCommand>>,
+    /// Hottest first; none if the server cannot tell.
+    pub(super) hot: Option<Vec<HotKey>>,
+    /// The parameter, if the user may ask.
+    pub(super) io_threads: Option<String>,
+}
+
+/// A command in the slow log.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct SlowCommand {
+    pub(super) unix_seconds: i64,
+    pub(super) micros: i64,
+    pub(super) words: String,
+}
+
+/// A key that is used much.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct HotKey {
+    pub(super) db: i64,
+    pub(super) key: String,
+    pub(super) requests_per_second: i64,
+}
+
+/// Looks that come.
+pub(super) struct Watch {
+    looks: Receiver<Result<Look, String>>,
+    next: Sender<()>,
+}
+
+impl Watch {
+    /// Begins to watch.
+    pub(super) fn begin(target: Target, login: Login) -> Self {
+        let (sender, looks) = channel();
+        let (next, wanted) = channel();
+        thread::spawn(move || {
+            let mut connection = match connect(&target, &login) {
+                Ok(connection) => connection,
+                Err(reason) => return drop(sender.send(Err(reason))),
+            };
+            while let Ok(()) = wanted.recv() {
+                let look = look(&mut connection);
+                let is_over = look.is_err();
+                if sender.send(look).is_err() || is_over {
+                    return;
+                }
+            }
+        });
+        Self { looks, next }
+    }
+
+    /// Asks for a look.
+    pub(super) fn ask(&self) {
+        // Who has ended has said why.
+        let _ = self.next.send(());
+    }
+
+    /// The look that was asked for. None: it has not come within the time.
+    ///
+    /// # Errors
+    /// A sentence: there will be none.
+    pub(super) fn wait(&self, time: Duration) -> Option<Result<Look, String>> {
+        match self.looks.recv_timeout(time) {
+            Ok(look) => Some(look),
+            Err(RecvTimeoutError::Timeout) => None,
+            Err(RecvTimeoutError::Disconnected) => Some(Err("the server is gone".to_owned())),
+        }
+    }
+}
+
+fn connect(target: &Target, login: &Login) -> Result<Connection, String> {
+    let mut connection = Connection::open(target, None)?;
+    if let Some(password) = &login.password {
+        let mut words: Vec<&[u8]> = vec![b"AUTH"];
+        words.extend(login.user.as_deref());
+        words.push(password);
+        if let Reply::Error(error) = connection.ask(&words).map_err(lost)? {
+            return Err(format!("AUTH failed: {}", String::from_utf8_lossy(&error)));
+        }
+    }
+    // CLIENT LIST tells who this is.
+    let _ = connection.ask(&["CLIENT", "SETNAME", "weft-top"]).map_err(lost)?;
+    Ok(connection)
+}
+
+fn lost(failure: impl Display) -> String {
+    format!("the server is gone: {failure}")
+}
+
+fn look(connection: &mut Connection) -> Result<Look, String> {
+    let began = Instant::now();
+    connection.ask(&["PING"]).map_err(lost)?;
+    let ping = began.elapsed();
+    let at = Instant::now();
+    let info = match connection.ask(&["INFO", "ALL"]).map_err(lost)? {
+        Reply::Error(error) => {
+            return Err(format!("the server refused INFO: {}", String::from_utf8_lossy(&error)));
+        }
+        reply => Info::parse(&String::from_utf8_lossy(reply.text().unwrap_or_default())),
+    };
+    let pid = info.number("process_id").map(|pid| pid as u64);
+    let host = pid.and_then(|pid| host::look(pid, info.or_zero("uptime_in_seconds")));
+    let slow = connection.ask(&["SLOWLOG", "GET", SLOW_ENTRIES]).map_err(lost)?;
+    let hot = match info.text("weft_version") {
+        Some(_) => {
+            connection.ask(&["WEFT", "HOTKEYS", "COUNT", HOT_KEYS]).map_err(lost).map(Some)?
+        }
+        None => None,
+    };
+    let io_threads = connection.ask(&["CONFIG", "GET", "io-threads"]).map_err(lost)?;
+    Ok(Look {
+        at,
+        ping,
+        host,
+        slow: slow.items().map(|entries| entries.iter().filter_map(slow_command).collect()),
+        hot: hot
+            .and_then(|reply| reply.items().map(|keys| keys.iter().filter_map(hot_key).collect())),
+        io_threads: io_threads.field("io-threads").and_then(text_of),
+        info,
+    })
+}
+
+fn text_of(reply: &Reply) -> Option<String> {
+    reply.text().map(|text| String::from_utf8_lossy(text).into_owned())
+}
+
+fn int(reply: &Reply) -> Option<i64> {
+    if let Reply::Int(value) = reply { Some(*value) } else { None }
+}
+
+fn slow_command(entry: &Reply) -> Option<SlowCommand> {
+    let [_, at, micros, words, ..] = entry.items()? else { return None };
+    let words: Vec<String> = words.items()?.iter().filter_map(text_of).collect();
+    Some(SlowCommand {
+        unix_seconds: int(at)?,
+        micros: int(micros)?,
+        words: printable(&words.join(" ")),
+    })
+}
+
+fn hot_key(entry: &Reply) -> Option<HotKey> {
+    Some(HotKey {
+        db: entry.field("db").and_then(int)?,
+        key: printable(&entry.field("key").and_then(text_of)?),
+        requests_per_second: entry.field("requests-per-second").and_then(int)?,
+    })
+}
+
+/// Keys and arguments may hold anything, also what would drive the terminal.
+fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '.' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bulk(text: &str) -> Reply {
+        Reply::Bulk(text.as_bytes().to_vec())
+    }
+
+    #[test]
+    fn replies_become_entries() {
+        let words = Reply::Array(vec![bulk("GET"), bulk("a\x1b[2Jb")]);
+        let entry = Reply::Array(vec![Reply::Int(1), Reply::Int(5), Reply::Int(20), words]);
+        let slow = SlowCommand { unix_seconds: 5, micros: 20, words: "GET a.[2Jb".to_owned() };
+        assert_eq!(slow_command(&entry), Some(slow));
+        assert_eq!(slow_command(&Reply::Int(1)), None);
+        let entry = Reply::Array(vec![
+            bulk("db"),
+            Reply::Int(0),
+            bulk("key"),
+            bulk("k"),
+            bulk("requests-per-second"),
+            Reply::Int(9),
+        ]);
+        let hot = HotKey { db: 0, key: "k".to_owned(), requests_per_second: 9 };
+        assert_eq!(hot_key(&entry), Some(hot));
+    }
+}
