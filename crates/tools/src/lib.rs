@@ -12,6 +12,7 @@ pub mod bench;
 pub mod cli;
 mod error;
 pub mod top;
+pub mod statistics;
 pub mod tune;
 
 pub use error::Error;
