@@ -12,6 +12,7 @@ pub mod bench;
 pub mod cli;
 mod error;
 pub mod top;
+pub mod page;
 pub mod statistics;
 pub mod tune;
 

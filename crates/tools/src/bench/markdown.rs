@@ -96,7 +96,7 @@ fn print(targets: &[(String, Role)], titles: &[Option<&str>], rows: &[Row]) -> S
 }
 
 /// Lines of cells, the first of which is the heading, with all columns padded to their widest cell.
-pub(super) fn aligned(mut lines: Vec<Vec<String>>) -> String {
+pub(crate) fn aligned(mut lines: Vec<Vec<String>>) -> String {
     let columns = lines[0].len();
     let widths: Vec<usize> = (0..columns)
         .map(|column| lines.iter().map(|line| line[column].len()).max().unwrap_or(0).max(3))

@@ -19,7 +19,7 @@ pub mod elements;
 pub mod floor;
 pub mod hits;
 pub mod load;
-mod markdown;
+pub(crate) mod markdown;
 pub mod memory;
 pub mod pin;
 pub mod replies;
