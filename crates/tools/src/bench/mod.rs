@@ -35,7 +35,7 @@ pub mod tls;
 pub mod worker;
 pub mod workload;
 
-mod report;
+pub(crate) mod report;
 
 use std::io::{IsTerminal, Write};
 use std::sync::Arc;
@@ -225,7 +225,7 @@ fn measure_hits(args: &HitsArgs) -> Result<(), Error> {
 
 /// Set by the first SIGINT, which lets a measurement end with the results so far; the second ends
 /// the process.
-fn interrupted_flag() -> Result<Arc<AtomicBool>, Error> {
+pub(crate) fn interrupted_flag() -> Result<Arc<AtomicBool>, Error> {
     let stop = Arc::new(AtomicBool::new(false));
     let handle = || {
         flag::register_conditional_shutdown(SIGINT, INTERRUPTED_STATUS, Arc::clone(&stop))?;

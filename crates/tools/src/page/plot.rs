@@ -200,7 +200,8 @@ impl Axes {
             self.whisker(out, value, x, colour);
             let _ = writeln!(
                 out,
-                "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3.5\" style=\"fill: {colour}\" {}</circle>",
+                "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3.5\" style=\"fill: {colour}\" \
+                 {}</circle>",
                 self.words(series, plot, index, value)
             );
         }

@@ -7,7 +7,7 @@
 //! section 12.5) asks how far the mean of a resample lies from that of the sample in units of the
 //! resample's own standard error. From ten samples it covers 94% where the distribution is skewed,
 //! and up to 98% where it has two levels; Student's t covers 90 to 93% and 93%. Two parts of the
-//! first and one of the second stay between 93 and 97%. With fewer than [`RESAMPLED_MIN`] samples
+//! first and one of the second stay between 93 and 97%. With fewer than five samples
 //! a resample has too few values to tell its error, and Student's t stands alone.
 //!
 //! Everything is a function of the samples and the seed. The tests beside this file measure how

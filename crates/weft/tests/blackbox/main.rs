@@ -35,6 +35,7 @@ mod pending;
 mod protocol;
 mod pubsub;
 mod put_aside;
+mod report;
 mod scripts;
 mod server;
 mod slow_disk;

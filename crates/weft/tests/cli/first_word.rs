@@ -11,7 +11,7 @@ fn an_unknown_part_lists_the_parts() {
         let (out, errors, code) = texts(&output);
         assert_eq!((out.as_str(), code), ("", Some(1)), "{word}: {errors}");
         assert!(errors.starts_with(&format!("'{word}' is neither")), "{errors}");
-        for part in ["server", "cli", "bench", "check"] {
+        for part in ["server", "cli", "bench", "report", "check"] {
             assert!(errors.contains(&format!("weft {part} ")), "no {part}: {errors}");
         }
     }

@@ -1,0 +1,358 @@
+//! The table of experiments.
+//!
+//! An experiment is a base and two lists of steps: the steps along its axis, and its series, of
+//! which each is measured at every step. A step changes what its base says, so each row of the
+//! table can be measured alone, and a new question is a new row.
+
+use crate::bench::batch::Ratio;
+use crate::bench::workload::{Row, Settings};
+
+/// Keys of lists that LPOP takes from.
+const POPPED: Option<&str> = Some("RPUSH pop:{key} 10*({value})");
+const SET: Option<&str> = Some("SET {key} {value}");
+
+const fn row(name: &'static str) -> Row {
+    let settings = Settings { clients: None, pipeline: None, ratio: None };
+    Row { fill: SET, settings, ..Row::new(name) }
+}
+
+const GET_ROW: Row = Row { read: Some("GET {key}"), ..row("GET") };
+const SET_ROW: Row = Row { write: Some("SET {key} {value}"), ..row("SET") };
+const MIXED_ROW: Row =
+    Row { read: Some("GET {key}"), write: Some("SET {key} {value}"), ..row("GET and SET") };
+const LPUSH_ROW: Row = Row { write: Some("LPUSH list:{key} {value}"), fill: None, ..row("LPUSH") };
+const LPOP_ROW: Row = Row { write: Some("LPOP pop:{key}"), fill: POPPED, ..row("LPOP") };
+/// A script beside GET: the ratio says how many of each.
+const SCRIPT_ROW: Row = Row {
+    read: Some("GET {key}"),
+    write: Some("EVALSHA {sha1:get} 1 {key}"),
+    prepare: Some("SCRIPT LOAD {script:get}"),
+    ..row("GET and EVALSHA")
+};
+
+/// Whether writes reach the disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Persistence {
+    Off,
+    EverySecond,
+    Always,
+}
+
+/// What a server is started with beyond its command line.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Setup {
+    pub io_threads: Option<usize>,
+    pub tls: bool,
+    pub persistence: Option<Persistence>,
+}
+
+/// What a step says.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Change {
+    Workload(&'static Row),
+    Clients(usize),
+    Pipeline(usize),
+    ValueBytes(usize),
+    /// Reads to writes; of scripts, GET to EVALSHA.
+    Ratio(u32, u32),
+    /// Load threads, whatever the command line says.
+    Generators(usize),
+    /// The many keys of the preset.
+    ManyKeys,
+    /// Windows several times as long.
+    Sustained,
+    IoThreads(usize),
+    Tls,
+    Persistence(Persistence),
+}
+
+/// A place on the axis, or a series.
+#[derive(Debug)]
+pub(super) struct Step {
+    pub label: &'static str,
+    pub changes: &'static [Change],
+}
+
+/// How an experiment is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Drawn {
+    Lines,
+    Bars,
+}
+
+/// A row of the table.
+#[derive(Debug)]
+pub(super) struct Experiment {
+    /// Its name on the command line.
+    pub name: &'static str,
+    pub title: &'static str,
+    /// What it asks, in a sentence.
+    pub about: &'static str,
+    /// What its steps vary.
+    pub axis: &'static str,
+    pub base: &'static [Change],
+    pub series: &'static [Step],
+    pub steps: &'static [Step],
+    /// Whether the canned-reply server takes part.
+    pub with_floor: bool,
+    pub drawn: Drawn,
+}
+
+/// One point of an experiment, resolved.
+#[derive(Debug, Clone)]
+pub(super) struct Point {
+    pub series: &'static str,
+    pub label: &'static str,
+    pub row: &'static Row,
+    pub clients: usize,
+    pub pipeline: usize,
+    pub value_bytes: usize,
+    pub ratio: Ratio,
+    pub generators: Option<usize>,
+    pub many_keys: bool,
+    pub sustained: bool,
+    pub setup: Setup,
+}
+
+impl Experiment {
+    /// Every step of every series.
+    pub fn points(&self) -> Vec<Point> {
+        let of =
+            |series: &'static Step| self.steps.iter().map(move |step| self.point(series, step));
+        self.series.iter().flat_map(of).collect()
+    }
+
+    fn point(&self, series: &'static Step, step: &'static Step) -> Point {
+        let mut point = Point {
+            series: series.label,
+            label: step.label,
+            row: &GET_ROW,
+            clients: 50,
+            pipeline: 1,
+            value_bytes: 256,
+            ratio: Ratio::default(),
+            generators: None,
+            many_keys: false,
+            sustained: false,
+            setup: Setup::default(),
+        };
+        for change in [self.base, series.changes, step.changes].into_iter().flatten() {
+            point.change(*change);
+        }
+        point
+    }
+}
+
+impl Point {
+    fn change(&mut self, change: Change) {
+        match change {
+            Change::Workload(row) => self.row = row,
+            Change::Clients(clients) => self.clients = clients,
+            Change::Pipeline(depth) => self.pipeline = depth,
+            Change::ValueBytes(bytes) => self.value_bytes = bytes,
+            Change::Ratio(reads, writes) => self.ratio = Ratio { reads, writes },
+            Change::Generators(threads) => self.generators = Some(threads),
+            Change::ManyKeys => self.many_keys = true,
+            Change::Sustained => self.sustained = true,
+            Change::IoThreads(threads) => self.setup.io_threads = Some(threads),
+            Change::Tls => self.setup.tls = true,
+            Change::Persistence(policy) => self.setup.persistence = Some(policy),
+        }
+    }
+
+    /// Whether each window needs data of its own, because requests use it up or add to it.
+    pub fn is_used_up(&self) -> bool {
+        [&LPOP_ROW, &LPUSH_ROW].contains(&self.row)
+    }
+}
+
+const fn step(label: &'static str, changes: &'static [Change]) -> Step {
+    Step { label, changes }
+}
+
+const GET: Step = step("GET", &[Change::Workload(&GET_ROW)]);
+const SET_STEP: Step = step("SET", &[Change::Workload(&SET_ROW)]);
+
+/// All experiments, those that need no other start of the servers first.
+pub(super) static TABLE: &[Experiment] = &[
+    Experiment {
+        name: "operations",
+        title: "Basic operations",
+        about: "The four commands that articles measure, with 50 clients and values of 256 bytes.",
+        axis: "command",
+        base: &[],
+        series: &[step("50 clients", &[])],
+        steps: &[
+            SET_STEP,
+            GET,
+            step("LPUSH", &[Change::Workload(&LPUSH_ROW)]),
+            step("LPOP", &[Change::Workload(&LPOP_ROW)]),
+        ],
+        with_floor: true,
+        drawn: Drawn::Bars,
+    },
+    Experiment {
+        name: "clients",
+        title: "Scaling with clients",
+        about: "How throughput grows with connections that each wait for their reply.",
+        axis: "clients",
+        base: &[],
+        series: &[GET, SET_STEP],
+        steps: &[
+            step("1", &[Change::Clients(1)]),
+            step("10", &[Change::Clients(10)]),
+            step("50", &[Change::Clients(50)]),
+            step("100", &[Change::Clients(100)]),
+            step("400", &[Change::Clients(400)]),
+        ],
+        with_floor: true,
+        drawn: Drawn::Lines,
+    },
+    Experiment {
+        name: "pipelining",
+        title: "Pipelining",
+        about: "What it brings to send 16 requests at once instead of each alone.",
+        axis: "requests sent at once",
+        base: &[],
+        series: &[GET, SET_STEP],
+        steps: &[step("1", &[Change::Pipeline(1)]), step("16", &[Change::Pipeline(16)])],
+        with_floor: true,
+        drawn: Drawn::Bars,
+    },
+    Experiment {
+        name: "values",
+        title: "Sizes of values and writes to reads",
+        about: "400 clients over many keys, by size of the value and writes:reads.",
+        axis: "bytes of a value",
+        base: &[Change::Clients(400), Change::ManyKeys, Change::Workload(&MIXED_ROW)],
+        series: &[
+            step("1:0", &[Change::Workload(&SET_ROW)]),
+            step("0:1", &[Change::Workload(&GET_ROW)]),
+            step("1:1", &[Change::Ratio(1, 1)]),
+            step("1:10", &[Change::Ratio(10, 1)]),
+        ],
+        steps: &[
+            step("32", &[Change::ValueBytes(32)]),
+            step("512", &[Change::ValueBytes(512)]),
+            step("1024", &[Change::ValueBytes(1024)]),
+            step("10240", &[Change::ValueBytes(10240)]),
+        ],
+        with_floor: false,
+        drawn: Drawn::Lines,
+    },
+    Experiment {
+        name: "scripts",
+        title: "Share of complex commands",
+        about: "GET, of which a share is sent as a script that does the same (EVALSHA).",
+        axis: "scripts, %",
+        base: &[Change::Workload(&SCRIPT_ROW)],
+        series: &[step("GET and EVALSHA", &[])],
+        steps: &[
+            step("0", &[Change::Ratio(1, 0)]),
+            step("20", &[Change::Ratio(4, 1)]),
+            step("50", &[Change::Ratio(1, 1)]),
+        ],
+        with_floor: false,
+        drawn: Drawn::Bars,
+    },
+    Experiment {
+        name: "generators",
+        title: "Sustained load from several generators",
+        about: "Longer windows with 200 clients, driven by 1, 2 and 4 load threads.",
+        axis: "load threads",
+        base: &[Change::Clients(200), Change::Sustained],
+        series: &[GET, SET_STEP],
+        steps: &[
+            step("1", &[Change::Generators(1)]),
+            step("2", &[Change::Generators(2)]),
+            step("4", &[Change::Generators(4)]),
+        ],
+        with_floor: false,
+        drawn: Drawn::Lines,
+    },
+    Experiment {
+        name: "threads",
+        title: "I/O threads",
+        about: "Servers started with io-threads from 1 to 8; 100 clients read or write.",
+        axis: "io-threads",
+        base: &[Change::Clients(100)],
+        series: &[step("reading", GET.changes), step("writing", SET_STEP.changes)],
+        steps: &[
+            step("1", &[Change::IoThreads(1)]),
+            step("2", &[Change::IoThreads(2)]),
+            step("4", &[Change::IoThreads(4)]),
+            step("8", &[Change::IoThreads(8)]),
+        ],
+        with_floor: false,
+        drawn: Drawn::Lines,
+    },
+    Experiment {
+        name: "tls",
+        title: "TLS",
+        about: "The same connections without and with TLS, a certificate of this run.",
+        axis: "TLS",
+        base: &[],
+        series: &[GET, SET_STEP],
+        steps: &[step("off", &[]), step("on", &[Change::Tls])],
+        with_floor: false,
+        drawn: Drawn::Bars,
+    },
+    Experiment {
+        name: "persistence",
+        title: "Persistence",
+        about: "SET without an append-only file, and with one: appendfsync everysec and always.",
+        axis: "append-only file",
+        base: &[Change::Workload(&SET_ROW)],
+        series: &[SET_STEP],
+        steps: &[
+            step("off", &[Change::Persistence(Persistence::Off)]),
+            step("everysec", &[Change::Persistence(Persistence::EverySecond)]),
+            step("always", &[Change::Persistence(Persistence::Always)]),
+        ],
+        with_floor: false,
+        drawn: Drawn::Bars,
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::batch::Batches;
+    use crate::bench::template::Shape;
+
+    #[test]
+    fn every_point_can_be_sent() {
+        for experiment in TABLE {
+            let points = experiment.points();
+            assert_eq!(points.len(), experiment.series.len() * experiment.steps.len());
+            for point in points {
+                let shape = Shape { value_bytes: point.value_bytes, ..Shape::default() };
+                let batches = Batches::new(point.row, point.ratio, &shape, point.pipeline, 1);
+                assert!(batches.is_ok(), "{} {}", experiment.name, point.label);
+            }
+        }
+    }
+
+    #[test]
+    fn names_and_places_are_unique() {
+        for (index, experiment) in TABLE.iter().enumerate() {
+            let later = &TABLE[index + 1..];
+            assert!(later.iter().all(|other| other.name != experiment.name), "{}", experiment.name);
+            let points = experiment.points();
+            for (index, point) in points.iter().enumerate() {
+                let same =
+                    |other: &&Point| (other.series, other.label) == (point.series, point.label);
+                assert_eq!(points[index..].iter().filter(same).count(), 1, "{}", point.label);
+            }
+        }
+    }
+
+    #[test]
+    fn a_step_changes_what_its_base_says() {
+        let values = TABLE.iter().find(|experiment| experiment.name == "values");
+        let points = values.map(Experiment::points).unwrap_or_default();
+        let seldom = points.iter().find(|point| (point.series, point.label) == ("1:10", "1024"));
+        let told = seldom.map(|point| (point.clients, point.value_bytes, point.ratio.to_string()));
+        assert_eq!(told, Some((400, 1024, "10:1".to_owned())));
+    }
+}

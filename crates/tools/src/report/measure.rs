@@ -1,0 +1,430 @@
+//! Goes through the experiments: setups, data, and windows in turn over the servers.
+//!
+//! Noise drifts over minutes, so each point goes round the servers several times, and neighbours in
+//! time are compared. A window that fails takes the figures of its point with it: results never
+//! include errors. An interrupt is heeded between two windows.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use super::args::Extent;
+use super::experiments::{Experiment, Point, Setup};
+use super::machine::{Ticks, available_bytes};
+use super::progress::Progress;
+use super::servers::{Fleet, Live, State};
+use crate::Error;
+use crate::bench::compare::refuse_errors;
+use crate::bench::load::{self, Load, Outcome, drive};
+use crate::bench::pin::Cpus;
+use crate::bench::report::percentile_us;
+use crate::bench::target::{Origin, Role, Target};
+use crate::bench::template::Shape;
+use crate::statistics::{Interval, mean_interval};
+
+/// The confidence of all intervals.
+pub(super) const CONFIDENCE: f64 = 0.95;
+
+/// What a sustained window is, in windows.
+const SUSTAINED: u32 = 3;
+
+/// The share of the time left that windows may use; the rest is for starts and data.
+const WINDOWS_SHARE: f64 = 0.7;
+
+/// Warm-up, as a share of its window.
+const WARM_UP_SHARE: f64 = 0.2;
+
+/// Windows of each point that are measured also when time is short.
+const ROUNDS_MIN: usize = 3;
+
+/// The share of the time by which measuring may lag behind.
+const LAG_MAX: f64 = 0.03;
+
+/// The share of the free memory that the data of all servers may take.
+const MEMORY_SHARE: f64 = 0.4;
+
+/// What a key takes beside its value, generously.
+const KEY_BYTES: u64 = 150;
+
+/// One window.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Sample {
+    pub per_second: f64,
+    pub p50_us: f64,
+    pub p99_us: f64,
+    /// CPU of the server for each request, if its process is known.
+    pub cpu_us: Option<f64>,
+    /// The server's threads, in percent of a core, busiest first.
+    pub threads: Vec<(String, f64)>,
+    /// The busiest load thread, in percent of a core.
+    pub load_percent: f64,
+    /// Cores that others used, and the share of all that was idle.
+    pub others: Option<f64>,
+    pub idle_share: Option<f64>,
+    pub nulls_per_reply: f64,
+}
+
+/// What one server showed at one point.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Cell {
+    pub samples: Vec<Sample>,
+    pub failure: Option<String>,
+}
+
+impl Cell {
+    /// Requests a second; nothing without samples.
+    pub fn rate(&self) -> Option<Interval> {
+        let rates = self.rates();
+        (!rates.is_empty()).then(|| mean_interval(&rates, CONFIDENCE, 1))
+    }
+
+    pub fn rates(&self) -> Vec<f64> {
+        self.samples.iter().map(|sample| sample.per_second).collect()
+    }
+
+    /// The mean of a figure that all samples have.
+    pub fn mean(&self, figure: impl Fn(&Sample) -> Option<f64>) -> Option<f64> {
+        let figures: Option<Vec<f64>> = self.samples.iter().map(figure).collect();
+        let figures = figures.filter(|figures| !figures.is_empty())?;
+        Some(figures.iter().sum::<f64>() / figures.len() as f64)
+    }
+
+    /// The server's threads with their mean shares of a core in percent, busiest first.
+    pub fn threads(&self) -> Vec<(String, f64)> {
+        let count = self.samples.len().max(1) as f64;
+        let mut threads: Vec<(String, f64)> = Vec::new();
+        for (name, percent) in self.samples.iter().flat_map(|sample| &sample.threads) {
+            match threads.iter_mut().find(|thread| thread.0 == *name) {
+                Some(thread) => thread.1 += percent / count,
+                None => threads.push((name.clone(), percent / count)),
+            }
+        }
+        threads.sort_by(|a, b| b.1.total_cmp(&a.1));
+        threads
+    }
+}
+
+/// An experiment with its results.
+#[derive(Debug)]
+pub(super) struct Measured {
+    pub experiment: &'static Experiment,
+    pub points: Vec<Point>,
+    /// The keys of each point.
+    pub keys: Vec<u64>,
+    /// Of each point, of each server.
+    pub cells: Vec<Vec<Cell>>,
+}
+
+impl Measured {
+    /// The words for a point of it.
+    pub fn place(&self, point: &Point) -> String {
+        format!("{}: {}, {}", self.experiment.title, point.series, point.label)
+    }
+}
+
+/// How all is measured.
+pub(super) struct Plan<'a> {
+    pub targets: &'a [Target],
+    pub experiments: Vec<&'static Experiment>,
+    pub extent: Extent,
+    pub threads: usize,
+    pub cpus: Cpus,
+    pub stop: &'a AtomicBool,
+}
+
+/// Measures everything, in the order of the plan. An interrupt ends with what there is.
+///
+/// # Errors
+/// When the machine refuses what every measurement needs.
+pub(super) fn measure(
+    plan: &Plan<'_>,
+    fleet: &mut Fleet<'_>,
+    progress: &mut Progress,
+) -> Result<Vec<Measured>, Error> {
+    let mut schedule = Schedule::new(plan);
+    let (mut measured, available) = (Vec::new(), available_bytes());
+    for (index, experiment) in plan.experiments.iter().enumerate() {
+        if plan.is_stopped() {
+            break;
+        }
+        progress.begin(experiment.title, index + 1, plan.experiments.len());
+        let points = experiment.points();
+        let keys = points.iter().map(|point| plan.keys(point, available)).collect();
+        let cells = vec![vec![Cell::default(); plan.targets.len()]; points.len()];
+        let mut part = Measured { experiment, points, keys, cells };
+        for place in order(&part) {
+            fleet.enter(part.points[place].setup)?;
+            measure_point(plan, fleet, &mut part, place, (&mut schedule, &mut *progress));
+        }
+        measured.push(part);
+    }
+    Ok(measured)
+}
+
+/// The places of all points, those with one setup together, and of these those with the same data:
+/// starts and fills take longer than windows.
+fn order(part: &Measured) -> Vec<usize> {
+    let points = &part.points;
+    let setup = |place: usize| points[place].setup;
+    let data = |place: usize| {
+        let point = &points[place];
+        (point.setup, point.row.fill, point.value_bytes, part.keys[place])
+    };
+    let mut places: Vec<usize> = (0..points.len()).collect();
+    places.sort_by_key(|place| {
+        let with_setup = (0..points.len()).find(|other| setup(*other) == setup(*place));
+        let with_data = (0..points.len()).find(|other| data(*other) == data(*place));
+        (with_setup, with_data, *place)
+    });
+    places
+}
+
+fn measure_point(
+    plan: &Plan<'_>,
+    fleet: &mut Fleet<'_>,
+    part: &mut Measured,
+    at: usize,
+    (schedule, progress): (&mut Schedule, &mut Progress),
+) {
+    let point = part.points[at].clone();
+    let load = plan.load(&point, part.keys[at]);
+    for round in 0..plan.extent.iterations {
+        if round >= ROUNDS_MIN && schedule.is_behind() {
+            let servers = plan.servers_at(part.experiment, &point);
+            let left = (plan.extent.iterations - round) * servers;
+            return schedule.skip(left as u64 * u64::from(point.weight()));
+        }
+        for (index, state) in fleet.states.iter_mut().enumerate() {
+            if !plan.takes_part(part.experiment, index, &point) {
+                continue;
+            }
+            if plan.is_stopped() {
+                return;
+            }
+            let weight = point.weight();
+            let (warm_up, window) = schedule.next(weight);
+            let name = &plan.targets[index].name;
+            let place = format!("{}, {name}", part.place(&point));
+            progress.show(&place, schedule.share(), schedule.time_left());
+            let cell = &mut part.cells[at][index];
+            let live = match state {
+                State::Runs(live) => live,
+                State::LeftOut => continue,
+                State::Failed(reason) => {
+                    cell.failure.get_or_insert_with(|| reason.clone());
+                    continue;
+                }
+            };
+            if cell.failure.is_some() {
+                continue;
+            }
+            let load = Load {
+                warm_up,
+                extent: load::Extent::Time(window),
+                seed: 1 + (round * load.threads) as u64,
+                ..load.clone()
+            };
+            live.server.resume();
+            let sample = measure_window(live, &point, &load, round == 0);
+            live.server.pause();
+            match sample {
+                Ok(sample) => cell.samples.push(sample),
+                // The terminal's interrupt ends the servers as well.
+                Err(_) if plan.is_stopped() => return,
+                Err(error) => {
+                    cell.samples.clear();
+                    cell.failure = Some(error.to_string());
+                    if !matches!(error, Error::Refused { .. } | Error::ErrorReplies { .. }) {
+                        *state = State::Failed(error.to_string());
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn measure_window(
+    live: &mut Live,
+    point: &Point,
+    load: &Load,
+    is_first: bool,
+) -> Result<Sample, Error> {
+    // Elsewhere the data is someone's, and does not grow more than once.
+    if is_first || (point.is_used_up() && live.is_own) {
+        live.fill(point.row, load, point.is_used_up())?;
+    }
+    let server = &live.server;
+    let before = Ticks::now();
+    let start = Instant::now();
+    let outcome = drive(&server.endpoint, point.row, load, server.pid, &mut |_, _| {})?;
+    let whole = start.elapsed();
+    refuse_errors(point.row.name, &outcome)?;
+    let ticks = before.and_then(|before| Some(Ticks::now()?.since(before)));
+    Ok(sample(&outcome, ticks, whole))
+}
+
+/// `ticks` are those of the machine over `whole`, which is the window with what surrounds it.
+fn sample(outcome: &Outcome, ticks: Option<Ticks>, whole: Duration) -> Sample {
+    let percent = |cpu| outcome.load.busy_percent(cpu);
+    let server = outcome.server.as_ref();
+    let mut threads: Vec<(String, f64)> = Vec::new();
+    for (name, percent) in server
+        .iter()
+        .flat_map(|used| used.threads.iter().map(|t| (&t.name, used.busy_percent(t.cpu))))
+    {
+        match threads.iter_mut().find(|thread| thread.0 == *name) {
+            Some(thread) => thread.1 += percent,
+            None => threads.push((name.clone(), percent)),
+        }
+    }
+    // What server and load used in the window, carried over to what surrounds it.
+    let own = server.map(|used| (used.total() + outcome.load.total()).as_secs_f64());
+    let stretch = whole.as_secs_f64() / outcome.wall.as_secs_f64().max(f64::MIN_POSITIVE);
+    let busy = ticks.map(|ticks| ticks.busy);
+    let others = busy.zip(own).map(|(busy, own)| (busy - own * stretch) / whole.as_secs_f64());
+    Sample {
+        per_second: outcome.per_second(),
+        p50_us: percentile_us(&outcome.latency, 50.0),
+        p99_us: percentile_us(&outcome.latency, 99.0),
+        cpu_us: outcome.server_us(),
+        threads,
+        load_percent: outcome.load.threads.first().map_or(0.0, |thread| percent(thread.cpu)),
+        others: others.map(|others| others.max(0.0)),
+        idle_share: ticks.map(|ticks| ticks.idle / (ticks.busy + ticks.idle).max(0.01)),
+        nulls_per_reply: outcome.nulls_per_reply,
+    }
+}
+
+impl Point {
+    /// Its windows, in windows of the usual length.
+    fn weight(&self) -> u32 {
+        if self.sustained { SUSTAINED } else { 1 }
+    }
+}
+
+impl Plan<'_> {
+    fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    fn takes_part(&self, experiment: &Experiment, server: usize, point: &Point) -> bool {
+        let target = &self.targets[server];
+        match target.role {
+            Role::Floor => experiment.with_floor && point.setup == Setup::default(),
+            Role::Subject | Role::Peer => {
+                matches!(target.origin, Origin::Command(_)) || point.setup == Setup::default()
+            }
+        }
+    }
+
+    /// How many servers take part at a point.
+    fn servers_at(&self, experiment: &Experiment, point: &Point) -> usize {
+        let part = |server: &usize| self.takes_part(experiment, *server, point);
+        (0..self.targets.len()).filter(part).count()
+    }
+
+    /// The keys of a point: as many as its preset says, unless they would take too much memory.
+    fn keys(&self, point: &Point, available: u64) -> u64 {
+        let wanted = if point.many_keys { self.extent.many_keys } else { self.extent.keys };
+        let servers = self.targets.len().max(1) as f64;
+        let room = available as f64 * MEMORY_SHARE / servers;
+        let room = if room > 0.0 { room as u64 } else { u64::MAX };
+        let room = room.min(self.extent.data_bytes_max);
+        wanted.min((room / (point.value_bytes as u64 + KEY_BYTES)).max(1))
+    }
+
+    fn load(&self, point: &Point, keys: u64) -> Load {
+        Load {
+            clients: point.clients,
+            threads: point.generators.unwrap_or(self.threads),
+            pipeline: point.pipeline,
+            shape: Shape { keys, value_bytes: point.value_bytes, ..Shape::default() },
+            ratio: point.ratio,
+            cpus: self.cpus.clone(),
+            ..Load::default()
+        }
+    }
+}
+
+/// How long windows are, and how much is left.
+struct Schedule {
+    extent: Extent,
+    began: Instant,
+    /// Windows by weight.
+    total: u64,
+    done: u64,
+}
+
+impl Schedule {
+    fn new(plan: &Plan<'_>) -> Schedule {
+        let mut windows = 0;
+        for experiment in &plan.experiments {
+            for point in experiment.points() {
+                let servers = plan.servers_at(experiment, &point) as u64;
+                windows += servers * u64::from(point.weight());
+            }
+        }
+        let total = windows * plan.extent.iterations as u64;
+        Schedule { extent: plan.extent, began: Instant::now(), total, done: 0 }
+    }
+
+    /// Warm-up and length of the next window.
+    fn next(&mut self, weight: u32) -> (Duration, Duration) {
+        let Extent { window, window_min, budget, .. } = self.extent;
+        let left = self.total.saturating_sub(self.done).max(1);
+        let length = budget.map_or(window, |budget| {
+            let time = budget.saturating_sub(self.began.elapsed()).as_secs_f64();
+            let fair = time * WINDOWS_SHARE / (1.0 + WARM_UP_SHARE) / left as f64;
+            Duration::from_secs_f64(fair).clamp(window_min, window)
+        });
+        self.done += u64::from(weight);
+        (length.mul_f64(WARM_UP_SHARE), length * weight)
+    }
+
+    /// Whether less is done than should be by now.
+    fn is_behind(&self) -> bool {
+        self.extent.budget.is_some_and(|budget| {
+            let time = self.began.elapsed().as_secs_f64() / budget.as_secs_f64();
+            time > self.share() + LAG_MAX
+        })
+    }
+
+    /// Leaves windows out.
+    fn skip(&mut self, windows: u64) {
+        self.done += windows;
+    }
+
+    fn share(&self) -> f64 {
+        self.done as f64 / self.total.max(1) as f64
+    }
+
+    /// As long as what is left takes at the pace so far.
+    fn time_left(&self) -> Duration {
+        let pace = self.began.elapsed().as_secs_f64() / self.done.max(1) as f64;
+        Duration::from_secs_f64(pace * self.total.saturating_sub(self.done) as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::experiments::TABLE;
+    use super::*;
+
+    /// Series and label of each point in the order of measuring.
+    fn ordered(name: &str) -> Vec<String> {
+        let experiment = TABLE.iter().find(|row| row.name == name).unwrap_or(&TABLE[0]);
+        let points = experiment.points();
+        let (keys, cells) = (vec![1; points.len()], Vec::new());
+        let part = Measured { experiment, points, keys, cells };
+        let words = |place: usize| [part.points[place].series, part.points[place].label].join(" ");
+        order(&part).into_iter().map(words).collect()
+    }
+
+    #[test]
+    fn starts_and_fills_are_shared() {
+        let tls = ordered("tls");
+        assert_eq!(tls, ["GET off", "SET off", "GET on", "SET on"]);
+        let values = ordered("values");
+        assert_eq!(values[..5], ["1:0 32", "0:1 32", "1:1 32", "1:10 32", "1:0 512"]);
+        assert_eq!(values.len(), 16);
+    }
+}

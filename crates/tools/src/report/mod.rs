@@ -1,0 +1,103 @@
+//! `weft report`: a whole experiment against one or more servers, as a page.
+//!
+//! Reading order: [`args`] is the command line; `experiments` the table of what is asked;
+//! `servers` starts them for each question; `measure` goes round them; `verdict` and `claims`
+//! say what the figures mean; `write` makes the page. `machine` tells what else ran.
+//!
+//! Invariants: the page is written also after an interrupt or a failure, of what there is by then;
+//! a point that met errors has no figures; a report with failures ends with one.
+
+pub mod args;
+mod claims;
+mod experiments;
+mod machine;
+mod measure;
+mod progress;
+mod servers;
+#[cfg(test)]
+mod tests;
+mod verdict;
+mod write;
+
+use std::path::Path;
+use std::sync::atomic::Ordering;
+
+pub use self::args::ReportArgs;
+
+use self::experiments::{Setup, TABLE};
+use self::machine::Machine;
+use self::measure::{Plan, measure};
+use self::progress::Progress;
+use self::servers::Fleet;
+use self::write::Findings;
+use crate::Error;
+use crate::bench::interrupted_flag;
+
+/// Runs the command line.
+///
+/// # Errors
+/// When a server does not start or cannot be reached, the files cannot be written, or some of the
+/// measurements failed; the page tells which.
+pub fn run(args: &ReportArgs) -> Result<(), Error> {
+    let targets = servers::named(args)?;
+    has_folder(&args.output)?;
+    let stop = interrupted_flag()?;
+    let machine = Machine::read();
+    let threads = args.threads.map_or((machine.processors / 2).max(1), usize::from);
+    let chosen = |name: &str| args.only.is_empty() || args.only.iter().any(|only| only == name);
+    let plan = Plan {
+        targets: &targets,
+        experiments: TABLE.iter().filter(|row| chosen(row.name)).collect(),
+        extent: args.extent(),
+        threads,
+        cpus: servers::load_cpus(args),
+        stop: &stop,
+    };
+    let mut fleet = Fleet::new(&targets);
+    fleet.enter(Setup::default())?;
+    let facts = fleet.facts()?;
+    let mut progress = Progress::new();
+    let measured = measure(&plan, &mut fleet, &mut progress)?;
+    progress.finish();
+    drop(fleet);
+    let findings = Findings {
+        machine,
+        targets: &targets,
+        facts,
+        extent: plan.extent,
+        load_threads: threads,
+        measured,
+        is_interrupted: stop.load(Ordering::Relaxed),
+    };
+    finish(args, &findings)
+}
+
+/// Writes both files and says how it went.
+fn finish(args: &ReportArgs, findings: &Findings<'_>) -> Result<(), Error> {
+    let (page, markdown) = (findings.page(), args.output.with_extension("md"));
+    write_file(&args.output, &page.to_html())?;
+    write_file(&markdown, &page.to_markdown())?;
+    println!("{} and {}", args.output.display(), markdown.display());
+    if findings.is_interrupted {
+        eprintln!("interrupted: the page has the results so far");
+    }
+    findings.failures().iter().for_each(|failure| eprintln!("{failure}"));
+    match findings.failed_count() {
+        0 if findings.is_empty() && !findings.is_interrupted => {
+            Err(Error::Usage("nothing was measured: no server takes part in that".into()))
+        }
+        0 => Ok(()),
+        count => Err(Error::NotMeasured { count }),
+    }
+}
+
+/// What cannot be written is better known before than after.
+fn has_folder(path: &Path) -> Result<(), Error> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let found = std::fs::metadata(folder.unwrap_or(Path::new("."))).map(drop);
+    found.map_err(Error::io(format!("write {}", path.display())))
+}
+
+fn write_file(path: &Path, text: &str) -> Result<(), Error> {
+    std::fs::write(path, text).map_err(Error::io(format!("write {}", path.display())))
+}

@@ -1,0 +1,311 @@
+//! The servers of a report: which there are, how they are started for an experiment, and what they
+//! say of themselves.
+//!
+//! All servers that an experiment needs run at the same time, each paused outside its turns. They
+//! are started anew when an experiment asks for another [`Setup`]; one that the report has not
+//! started, and the canned-reply server, take part without a setup only.
+
+use std::path::Path;
+
+use rcgen::CertifiedKey;
+use tempfile::TempDir;
+
+use super::args::ReportArgs;
+use super::experiments::{Persistence, Setup};
+use crate::Error;
+use crate::bench::load::{Load, make_ready};
+use crate::bench::pin::Cpus;
+use crate::bench::session::{Endpoint, Session};
+use crate::bench::stream::Address;
+use crate::bench::target::{Origin, Role, Server, Target};
+use crate::bench::template::Shape;
+use crate::bench::tls::TlsOptions;
+use crate::bench::workload::Row;
+
+/// Settings that are shown.
+const SETTINGS: &[&str] =
+    &["io-threads", "io-threads-execute", "save", "appendonly", "appendfsync", "maxmemory"];
+
+/// The fields of INFO that hold a version, the most telling first.
+const VERSIONS: &[(&str, &str)] =
+    &[("weft_version", "Weft"), ("valkey_version", "Valkey"), ("redis_version", "Redis")];
+
+/// What a server says of itself.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Facts {
+    pub version: String,
+    pub settings: String,
+    /// Its command line or its address.
+    pub origin: String,
+}
+
+/// The servers that the command line names, the canned-reply server last.
+///
+/// # Errors
+/// When a name or a command line is none.
+pub(super) fn named(args: &ReportArgs) -> Result<Vec<Target>, Error> {
+    let own = std::env::current_exe().map_err(Error::io("find this program's file"))?;
+    let own = own.to_string_lossy().into_owned();
+    let cpus = args.pin_servers.clone().unwrap_or_default();
+    let target = |name: &str, origin| Target {
+        name: name.to_owned(),
+        role: Role::Subject,
+        origin,
+        cpus: cpus.clone(),
+        tls: None,
+    };
+    let mut targets = Vec::new();
+    for text in &args.servers {
+        let words = |command| shlex::split(command).filter(|words| !words.is_empty());
+        let (name, words) = text
+            .split_once('=')
+            .and_then(|(name, command)| Some((name, words(command)?)))
+            .filter(|(name, _)| !name.is_empty())
+            .ok_or_else(|| Error::Usage(format!("'{text}' is not NAME=COMMAND")))?;
+        targets.push(target(name, Origin::Command(words)));
+    }
+    for text in &args.connect {
+        let (name, endpoint) = running(text, args)
+            .ok_or_else(|| Error::Usage(format!("'{text}' is not NAME=HOST:PORT")))?;
+        targets.push(target(&name, Origin::Running(Box::new(endpoint), None)));
+    }
+    if targets.is_empty() {
+        let rest = ["server", "--port", "{port}", "--dir", "{dir}", "--save", ""];
+        let words = std::iter::once(own.as_str()).chain(rest).map(str::to_owned);
+        targets.push(target("weft", Origin::Command(words.collect())));
+    }
+    if !args.no_floor {
+        targets.push(Target::floor(&own, 256, cpus.clone()));
+    }
+    for (index, target) in targets.iter().enumerate() {
+        if targets[..index].iter().any(|other| other.name == target.name) {
+            return Err(Error::Usage(format!("two servers are called '{}'", target.name)));
+        }
+    }
+    Ok(targets)
+}
+
+fn running(text: &str, args: &ReportArgs) -> Option<(String, Endpoint)> {
+    let (name, address) = text.split_once('=')?;
+    let (host, port) = address.rsplit_once(':')?;
+    let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
+    let endpoint = Endpoint {
+        address: Address::Tcp { host, port: port.parse().ok()? },
+        user: args.user.clone(),
+        password: args.auth.clone(),
+        ..Endpoint::local(0)
+    };
+    (!name.is_empty()).then(|| (name.to_owned(), endpoint))
+}
+
+/// A server in its setup.
+#[derive(Debug)]
+pub(super) enum State {
+    Runs(Box<Live>),
+    /// It does not take part in this setup.
+    LeftOut,
+    /// Why it is of no use any more.
+    Failed(String),
+}
+
+/// A server that answers, and the data that it holds.
+#[derive(Debug)]
+pub(super) struct Live {
+    pub server: Server,
+    /// Whether its data may be thrown away.
+    pub is_own: bool,
+    filled: Option<(&'static str, Shape)>,
+}
+
+impl Live {
+    /// Makes the data that a row expects, anew if that is wanted or if it holds other data.
+    ///
+    /// # Errors
+    /// When the connection fails or the server refuses.
+    pub fn fill(&mut self, row: &'static Row, load: &Load, anew: bool) -> Result<(), Error> {
+        let wanted = row.fill.map(|fill| (fill, load.shape));
+        let has_data = self.filled == wanted && wanted.is_some() && !anew;
+        if !has_data && self.is_own {
+            let mut session = Session::open(&self.server.endpoint)?;
+            session.ask("FLUSHALL", &["FLUSHALL"])?;
+        }
+        make_ready(&self.server.endpoint, row, load, !has_data)?;
+        self.filled = wanted;
+        Ok(())
+    }
+}
+
+/// All servers in one setup.
+pub(super) struct Fleet<'a> {
+    targets: &'a [Target],
+    setup: Option<Setup>,
+    certificates: Option<Certificates>,
+    pub states: Vec<State>,
+}
+
+impl<'a> Fleet<'a> {
+    /// Servers of which none runs yet.
+    pub fn new(targets: &'a [Target]) -> Fleet<'a> {
+        Fleet { targets, setup: None, certificates: None, states: Vec::new() }
+    }
+
+    /// Starts the servers in this setup, unless they run in it.
+    ///
+    /// # Errors
+    /// When no certificate can be made. A server that does not start is a [`State`].
+    pub fn enter(&mut self, setup: Setup) -> Result<(), Error> {
+        if self.setup == Some(setup) {
+            return Ok(());
+        }
+        self.states.clear();
+        self.setup = Some(setup);
+        if setup.tls && self.certificates.is_none() {
+            self.certificates = Some(Certificates::create()?);
+        }
+        let certificates = self.certificates.as_ref();
+        self.states =
+            self.targets.iter().map(|target| start(target, setup, certificates)).collect();
+        Ok(())
+    }
+
+    /// Asks the servers what they are.
+    ///
+    /// # Errors
+    /// The first of those that do not run.
+    pub fn facts(&self) -> Result<Vec<Facts>, Error> {
+        let pairs = self.targets.iter().zip(&self.states);
+        pairs.map(|(target, state)| facts(target, state)).collect()
+    }
+}
+
+fn start(target: &Target, setup: Setup, certificates: Option<&Certificates>) -> State {
+    let mut target = target.clone();
+    let is_own = match (&mut target.origin, target.role) {
+        (Origin::Command(words), Role::Subject | Role::Peer) => {
+            words.extend(options(setup, certificates));
+            true
+        }
+        _ if setup != Setup::default() => return State::LeftOut,
+        _ => false,
+    };
+    if setup.tls {
+        target.tls = Some(TlsOptions {
+            cacert: certificates.map(|certificates| certificates.file(CERTIFICATE).into()),
+            ..TlsOptions::default()
+        });
+    }
+    match target.start() {
+        Ok(server) => {
+            server.pause();
+            State::Runs(Box::new(Live { server, is_own, filled: None }))
+        }
+        Err(error) => State::Failed(error.to_string()),
+    }
+}
+
+/// What a setup adds to a command line; of an option that is given twice, the last one counts.
+fn options(setup: Setup, certificates: Option<&Certificates>) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    let mut add = |name: &str, value: &str| {
+        words.extend([format!("--{name}"), value.to_owned()]);
+    };
+    if let Some(threads) = setup.io_threads {
+        add("io-threads", &threads.to_string());
+    }
+    if let (true, Some(certificates)) = (setup.tls, certificates) {
+        add("port", "0");
+        add("tls-port", "{port}");
+        add("tls-cert-file", &certificates.file(CERTIFICATE));
+        add("tls-key-file", &certificates.file(KEY));
+        add("tls-ca-cert-file", &certificates.file(CERTIFICATE));
+        add("tls-auth-clients", "no");
+    }
+    match setup.persistence {
+        None => {}
+        Some(Persistence::Off) => add("appendonly", "no"),
+        Some(Persistence::EverySecond) => {
+            add("appendonly", "yes");
+            add("appendfsync", "everysec");
+        }
+        Some(Persistence::Always) => {
+            add("appendonly", "yes");
+            add("appendfsync", "always");
+        }
+    }
+    words
+}
+
+fn facts(target: &Target, state: &State) -> Result<Facts, Error> {
+    let origin = match &target.origin {
+        Origin::Command(words) => {
+            let words = words.iter().map(String::as_str);
+            shlex::try_join(words)
+                .unwrap_or_default()
+                .replace("'{port}'", "{port}")
+                .replace("'{dir}'", "{dir}")
+        }
+        Origin::Running(endpoint, _) => format!("runs at {}", endpoint.address),
+    };
+    let live = match state {
+        State::Runs(live) => live,
+        State::Failed(reason) => return Err(Error::Usage(reason.clone())),
+        State::LeftOut => {
+            return Ok(Facts { version: String::new(), settings: String::new(), origin });
+        }
+    };
+    if target.role == Role::Floor {
+        let version = "answers with canned bytes".to_owned();
+        return Ok(Facts { version, settings: String::new(), origin });
+    }
+    live.server.resume();
+    let mut session = Session::open(&live.server.endpoint)?;
+    let info = session.info("server")?;
+    let version = VERSIONS.iter().find_map(|(field, name)| {
+        let number = info.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'))?;
+        Some(format!("{name} {}", number.trim()))
+    });
+    let version = version.unwrap_or_else(|| "unknown".to_owned());
+    let mut settings = Vec::new();
+    for name in SETTINGS {
+        // One that a server does not have, or does not tell, is not shown.
+        let Ok(reply) = session.ask("CONFIG GET", &["CONFIG", "GET", name]) else { continue };
+        let reply = String::from_utf8_lossy(reply).into_owned();
+        // *2, $length, name, $length, value.
+        if let Some(value) = reply.split("\r\n").nth(4) {
+            settings.push(format!("{name} {}", if value.is_empty() { "\"\"" } else { value }));
+        }
+    }
+    live.server.pause();
+    Ok(Facts { version, settings: settings.join(", "), origin })
+}
+
+const CERTIFICATE: &str = "cert.pem";
+const KEY: &str = "key.pem";
+
+/// A certificate that signs itself, in files that vanish with the value.
+struct Certificates {
+    folder: TempDir,
+}
+
+impl Certificates {
+    fn create() -> Result<Certificates, Error> {
+        let hosts = vec!["127.0.0.1".to_owned(), "localhost".to_owned()];
+        let CertifiedKey { cert, key_pair } = rcgen::generate_simple_self_signed(hosts)
+            .map_err(|error| Error::Tls(format!("no certificate: {error}")))?;
+        let folder = tempfile::tempdir().map_err(Error::io("create a temporary folder"))?;
+        for (name, text) in [(CERTIFICATE, cert.pem()), (KEY, key_pair.serialize_pem())] {
+            std::fs::write(folder.path().join(name), text)
+                .map_err(Error::io("write a certificate"))?;
+        }
+        Ok(Certificates { folder })
+    }
+
+    fn file(&self, name: &str) -> String {
+        Path::join(self.folder.path(), name).to_string_lossy().into_owned()
+    }
+}
+
+/// The cores of the load threads, from the command line.
+pub(super) fn load_cpus(args: &ReportArgs) -> Cpus {
+    args.pin.clone().unwrap_or_default()
+}

@@ -1,0 +1,291 @@
+//! What the figures say, in sentences: what limits a server, which `io-threads` to set, what a
+//! thread more would bring, and what makes the figures doubtful.
+
+use super::machine::Machine;
+use super::measure::{CONFIDENCE, Cell, Measured};
+use crate::bench::report::grouped;
+use crate::statistics::{Difference, compare, spread};
+
+/// A thread above this share of a core, in percent, has no time left.
+const FULL_PERCENT: f64 = 90.0;
+
+/// A load thread above this may itself be what limits throughput.
+const LOAD_FULL_PERCENT: f64 = 95.0;
+
+/// A thread above this does some of the work.
+const WORKING_PERCENT: f64 = 20.0;
+
+/// With less of the processors' time idle, the machine is full.
+const IDLE_SHARE_MIN: f64 = 0.05;
+
+/// Cores that others may use before the report says so.
+const OTHERS_MAX: f64 = 0.1;
+
+/// Scatter of the windows of a point that is still quiet.
+const SPREAD_MAX: f64 = 0.05;
+
+/// A gain that is worth a setting.
+const WORTH: f64 = 1.03;
+
+/// Half of an interval, over its mean, from which on settings cannot be told apart.
+const VAGUE: f64 = 0.15;
+
+/// Missing keys that make reads too cheap, for each reply.
+const NULLS_MAX: f64 = 0.01;
+
+/// What keeps throughput from being higher.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Limit {
+    /// One thread of the server, while its others have time.
+    OneThread(String),
+    /// All threads of the server that do any of the work.
+    AllThreads(usize),
+    LoadGenerator,
+    /// Server and load use all processors together.
+    Machine,
+    /// Nobody's processor: requests wait for each other's replies.
+    RoundTrips,
+    /// The server's process is not known.
+    Unknown,
+}
+
+/// What limits a server at a point, if that was measured.
+pub(super) fn limit(cell: &Cell) -> Option<Limit> {
+    let load = cell.mean(|sample| Some(sample.load_percent))?;
+    let threads = cell.threads();
+    let count = |percent: f64| threads.iter().filter(|thread| thread.1 >= percent).count();
+    let (full, working) = (count(FULL_PERCENT), count(WORKING_PERCENT));
+    let idle = cell.mean(|sample| sample.idle_share);
+    Some(match threads.first() {
+        Some(_) if full > 1 && full == working => Limit::AllThreads(full),
+        Some((name, _)) if full > 0 => Limit::OneThread(name.clone()),
+        _ if load >= LOAD_FULL_PERCENT => Limit::LoadGenerator,
+        _ if idle.is_some_and(|idle| idle < IDLE_SHARE_MIN) => Limit::Machine,
+        Some(_) => Limit::RoundTrips,
+        None => Limit::Unknown,
+    })
+}
+
+/// The results by their names.
+pub(super) struct Results<'a> {
+    pub measured: &'a [Measured],
+    pub machine: &'a Machine,
+}
+
+impl Results<'_> {
+    /// A point of an experiment on a server, if it was measured.
+    pub fn cell(
+        &self,
+        experiment: &str,
+        series: &str,
+        label: &str,
+        server: usize,
+    ) -> Option<&Cell> {
+        let measured = self.measured.iter().find(|part| part.experiment.name == experiment)?;
+        let at = |point: &super::experiments::Point| (point.series, point.label) == (series, label);
+        let cell = measured.cells.get(measured.points.iter().position(at)?)?.get(server)?;
+        (!cell.samples.is_empty()).then_some(cell)
+    }
+
+    /// The sentences about one server.
+    pub fn conclusions(&self, server: usize, name: &str) -> Vec<String> {
+        let mut sentences = Vec::new();
+        sentences.extend(self.limit_sentence(server, name));
+        match self.thread_sentences(server, name) {
+            sentence if sentence.is_empty() => sentences.push(format!(
+                "Which io-threads suit {name} was not measured: that needs the experiment \
+                 'threads' and a server that the report starts."
+            )),
+            sentence => sentences.extend(sentence),
+        }
+        sentences
+    }
+
+    /// What limits the server where it answered most requests without a pipeline.
+    fn limit_sentence(&self, server: usize, name: &str) -> Option<String> {
+        let mut best: Option<(f64, String, &Cell)> = None;
+        for part in self.measured {
+            for (point, cells) in part.points.iter().zip(&part.cells) {
+                let Some(rate) = cells[server].rate() else { continue };
+                let is_most = best.as_ref().is_none_or(|(most, _, _)| rate.mean > *most);
+                if point.pipeline == 1 && is_most {
+                    let place = part.place(point);
+                    best = Some((rate.mean, place, &cells[server]));
+                }
+            }
+        }
+        let (rate, place, cell) = best?;
+        let begin = format!(
+            "{name} answers at most {} requests a second without pipelining ({place}).",
+            grouped(rate as u64)
+        );
+        let load = cell.mean(|sample| Some(sample.load_percent)).unwrap_or(0.0);
+        let end = match limit(cell)? {
+            Limit::OneThread(thread) => format!(
+                "One of its threads limits it there: {thread} has no time left, and the others do."
+            ),
+            Limit::AllThreads(count) => format!(
+                "Its {count} working threads limit it there: none has time left, so it needs more \
+                 of them and processors for them."
+            ),
+            Limit::LoadGenerator => format!(
+                "The load generator is the limit there and not the server: its busiest thread \
+                 uses {load:.0}% of a core. Give it more threads with --threads, or a machine of \
+                 its own."
+            ),
+            Limit::Machine => self.machine_sentence(cell),
+            Limit::RoundTrips => "No processor is the limit there: each client waits for its \
+                reply before it asks again. More clients or pipelining bring more."
+                .to_owned(),
+            Limit::Unknown => "Its process is not on this machine or not known, so what limits it \
+                there is open; the load generator is not."
+                .to_owned(),
+        };
+        Some(format!("{begin} {end}"))
+    }
+
+    fn machine_sentence(&self, cell: &Cell) -> String {
+        let total: f64 = cell.threads().iter().map(|thread| thread.1).sum();
+        let others = cell.mean(|sample| sample.others).unwrap_or(0.0) * 100.0;
+        let others = match others > OTHERS_MAX * 100.0 {
+            true => format!(" with other programs ({others:.0}%)"),
+            false => String::new(),
+        };
+        format!(
+            "The machine is the limit there: server ({total:.0}% of a core) and load generator \
+             share {} processors{others}, of which none has time left. With a machine of its own \
+             the server answers more.",
+            self.machine.processors
+        )
+    }
+
+    /// Which setting to choose, and what the next one brings.
+    fn thread_sentences(&self, server: usize, name: &str) -> Vec<String> {
+        let settings: Vec<(usize, &Cell)> = self.settings("reading", server);
+        let Some((chosen, at)) = recommended(&settings) else { return Vec::new() };
+        let processors = self.machine.processors;
+        let mut sentences = vec![format!(
+            "Set io-threads {chosen} for {name} on this machine ({processors} processors, shared \
+             with the load generator here): of the settings measured it is the smallest that is \
+             as fast as any."
+        )];
+        if settings.iter().any(|(_, cell)| is_vague(cell)) {
+            sentences.push(
+                "The windows scatter too much for this to be certain: measure again on a quiet \
+                 machine, or with --preset full."
+                    .to_owned(),
+            );
+        }
+        sentences.push(match settings.get(at + 1) {
+            None => format!("{chosen} is the most that was measured; more threads may bring more."),
+            Some((next, cell)) => {
+                let change = difference(cell, settings[at].1);
+                let each = (change.ratio.powf(1.0 / (next - chosen) as f64) - 1.0) * 100.0;
+                let meaning = match change.is_significant {
+                    true => "",
+                    false => ", which may be noise",
+                };
+                format!(
+                    "From io-threads {chosen} to {next}, reading changes by {}, {each:+.0}% for \
+                     each thread more{meaning}.",
+                    percent(&change)
+                )
+            }
+        });
+        sentences
+    }
+
+    /// The measured settings of io-threads with their results.
+    pub fn settings(&self, series: &str, server: usize) -> Vec<(usize, &Cell)> {
+        let part = self.measured.iter().find(|part| part.experiment.name == "threads");
+        let points = part.map(|part| part.points.as_slice()).unwrap_or_default();
+        let of = |label: &'static str| {
+            Some((label.parse().ok()?, self.cell("threads", series, label, server)?))
+        };
+        let points = points.iter().filter(|point| point.series == series);
+        points.filter_map(|point| of(point.label)).collect()
+    }
+
+    /// What makes the figures doubtful.
+    pub fn warnings(&self, names: &[String]) -> Vec<String> {
+        let mut warnings = Vec::new();
+        let mut limited = Vec::new();
+        let (mut others, mut scatter) = (Vec::new(), Vec::new());
+        for part in self.measured {
+            for ((point, cells), keys) in part.points.iter().zip(&part.cells).zip(&part.keys) {
+                for (cell, name) in cells.iter().zip(names) {
+                    let place = format!("{}, {name}", part.place(point));
+                    if limit(cell) == Some(Limit::LoadGenerator) {
+                        limited.push(place.clone());
+                    }
+                    let nulls = cell.mean(|sample| Some(sample.nulls_per_reply));
+                    if let Some(nulls) = nulls.filter(|nulls| *nulls > NULLS_MAX) {
+                        warnings.push(format!(
+                            "{place}: {:.0}% of the replies found nothing ({keys} keys).",
+                            nulls * 100.0
+                        ));
+                    }
+                    others.extend(cell.samples.iter().filter_map(|sample| sample.others));
+                    if cell.samples.len() > 1 {
+                        scatter.push(spread(&cell.rates()));
+                    }
+                }
+            }
+        }
+        if !limited.is_empty() {
+            warnings.push(format!(
+                "The load generator was the limit, and not the server, at: {}.",
+                limited.join("; ")
+            ));
+        }
+        let others = crate::bench::compare::median(others);
+        if others > OTHERS_MAX {
+            warnings.push(format!(
+                "Other programs used {others:.1} cores while this was measured (the median over \
+                 all windows): the figures are too low by an unknown amount."
+            ));
+        }
+        let scatter = crate::bench::compare::median(scatter);
+        if scatter > SPREAD_MAX {
+            warnings.push(format!(
+                "The windows of a point scatter by {:.0}% (the median of their standard \
+                 deviations): the machine is noisy, and small differences mean nothing.",
+                scatter * 100.0
+            ));
+        }
+        warnings
+    }
+}
+
+/// Whether the interval of a cell is too wide to tell settings apart.
+fn is_vague(cell: &Cell) -> bool {
+    let error = cell.rate().and_then(|rate| rate.relative_error());
+    error.is_none_or(|error| error > VAGUE)
+}
+
+/// The smallest setting that is as fast as the fastest, with its place.
+fn recommended(settings: &[(usize, &Cell)]) -> Option<(usize, usize)> {
+    let mean = |cell: &Cell| cell.rate().map_or(0.0, |rate| rate.mean);
+    let (_, best) = settings.iter().max_by(|a, b| mean(a.1).total_cmp(&mean(b.1)))?;
+    let as_fast = |setting: &(usize, &Cell)| {
+        let gain = difference(best, setting.1);
+        gain.ratio < WORTH || !gain.is_significant
+    };
+    let at = settings.iter().position(as_fast)?;
+    Some((settings[at].0, at))
+}
+
+/// The throughput of one cell over that of another.
+pub(super) fn difference(cell: &Cell, base: &Cell) -> Difference {
+    compare(&cell.rates(), &base.rates(), CONFIDENCE, 1)
+}
+
+/// A ratio as a change, with its interval if it is known.
+pub(super) fn percent(change: &Difference) -> String {
+    let of = |ratio: f64| (ratio - 1.0) * 100.0;
+    let Difference { ratio, low, high, .. } = *change;
+    match high.is_finite() {
+        true => format!("{:+.0}% ({:+.0} to {:+.0}%)", of(ratio), of(low), of(high)),
+        false => format!("{:+.0}%", of(ratio)),
+    }
+}
