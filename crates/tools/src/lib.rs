@@ -1,7 +1,5 @@
-//! Layer 7: the tools beside the server: the bench with its floor, the client, the screen that
-//! shows what a server does, and what a host should be set to.
 //! Layer 7: the tools beside the server: the bench with its floor, the report on servers, the
-//! client, and what a host should be set to.
+//! client, the screen that shows what a server does, and what a host should be set to.
 //!
 //! The bench talks to a server as any client does, over a socket, and reads what the kernel
 //! says about its process. It knows nothing of how Weft works inside and depends on none of the
@@ -13,10 +11,10 @@
 pub mod bench;
 pub mod cli;
 mod error;
-pub mod top;
 pub mod page;
 pub mod report;
 pub mod statistics;
+pub mod top;
 pub mod tune;
 
 pub use error::Error;

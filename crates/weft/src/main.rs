@@ -12,8 +12,8 @@ use std::process::ExitCode;
 use clap::Parser;
 use node::config::{IoThreads, Machine};
 use tools::bench::{self, BenchArgs};
-use tools::top::{self, TopArgs};
 use tools::report::{self, ReportArgs};
+use tools::top::{self, TopArgs};
 use tools::tune::{self, TuneArgs};
 
 /// What `weft` can do, for who names something else.
@@ -22,8 +22,8 @@ weft server [FILE] [OPTIONS]  serves: the configuration file and the options of 
 weft FILE [OPTIONS]           the same
 weft cli [OPTIONS] [COMMAND]  talks to a server
 weft bench [OPTIONS]          measures a server
-weft top [OPTIONS]            shows what a server does, and what limits it
 weft report [OPTIONS]         measures servers in a whole experiment and writes a page
+weft top [OPTIONS]            shows what a server does, and what limits it
 weft check rdb|aof FILE       looks through files, and repairs them
 weft tune [--apply]           looks at the settings of the host, and changes them
 
@@ -46,6 +46,8 @@ struct Bench {
 struct Top {
     #[command(flatten)]
     args: TopArgs,
+}
+
 /// Measures servers in a whole experiment and writes a page about them.
 #[derive(Parser)]
 #[command(name = "weft report", bin_name = "weft report")]
@@ -83,6 +85,12 @@ fn main() -> ExitCode {
             }
         },
         Some("top") => match top::run(&Top::parse_from(&args).args) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("{error}");
+                ExitCode::FAILURE
+            }
+        },
         Some("report") => match report::run(&Report::parse_from(&args).args) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => {
