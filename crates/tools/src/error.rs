@@ -5,6 +5,9 @@
 use std::fmt;
 use std::io;
 
+/// The status of a process that SIGINT ended, as shells write it.
+pub(crate) const INTERRUPTED_STATUS: u8 = 130;
+
 /// Why a measurement failed. `Display` gives one sentence for the terminal.
 #[derive(Debug)]
 pub enum Error {
@@ -47,6 +50,8 @@ pub enum Error {
         /// How many failed.
         count: usize,
     },
+    /// SIGINT ended the measurement; what was measured until then has been printed.
+    Interrupted,
     /// Options that contradict each other or are out of range.
     Usage(String),
     /// A server that a comparison started did not come up.
@@ -59,6 +64,14 @@ pub enum Error {
 }
 
 impl Error {
+    /// The status of a process that ends because of it: that of shells for a signal, or else 1.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Error::Interrupted => INTERRUPTED_STATUS,
+            _ => 1,
+        }
+    }
+
     /// For `map_err`: an input/output error while doing `what`.
     pub(crate) fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> Error {
         let what = what.into();
@@ -92,6 +105,7 @@ impl fmt::Display for Error {
             ),
             Error::NotMeasured { count: 1 } => f.write_str("1 measurement failed"),
             Error::NotMeasured { count } => write!(f, "{count} measurements failed"),
+            Error::Interrupted => f.write_str("interrupted"),
             Error::Usage(reason) => f.write_str(reason),
             Error::Start { name, reason } => write!(f, "{name} did not start: {reason}"),
         }

@@ -4,6 +4,7 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,7 +12,8 @@ use rustls::pki_types::{PrivateKeyDer, pem::PemObject};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use tools::Error;
 use tools::bench::floor::{Floor, Stop};
-use tools::bench::load::{Extent, Load, Outcome, drive, make_ready};
+use tools::bench::load::{Extent, Load, Outcome, Progress, drive, make_ready, unobserved};
+use tools::bench::names;
 use tools::bench::requests::RequestCounter;
 use tools::bench::session::User;
 use tools::bench::session::{Endpoint, Resp, Session};
@@ -47,7 +49,7 @@ fn load() -> Load {
         clients: 7,
         threads: 2,
         pipeline: 3,
-        shape: Shape { keys: 100, key_bytes: 16, value_bytes: 64 },
+        shape: Shape { keys: 100, value_bytes: 64, ..Shape::default() },
         warm_up: Duration::from_millis(20),
         extent: Extent::Time(Duration::from_millis(200)),
         ..Load::default()
@@ -55,8 +57,8 @@ fn load() -> Load {
 }
 
 fn run(endpoint: &Endpoint, row: &str, load: &Load) -> Result<Outcome, Error> {
-    let row = workload::find(row).unwrap();
-    drive(endpoint, row, load, Some(std::process::id()), &mut |_, _| {})
+    let row = names::find(row).unwrap();
+    drive(endpoint, row, load, Some(std::process::id()), &mut unobserved)
 }
 
 #[test]
@@ -86,9 +88,13 @@ fn a_time_window_excludes_the_warm_up_and_counts_cpu() {
     let floor = Running::start(64);
     let endpoint = Endpoint { resp: Resp::Three, ..Endpoint::local(floor.port) };
     let mut shares = Vec::new();
-    let row = workload::find("mixed").unwrap();
+    let row = names::find("mixed").unwrap();
     let pid = Some(std::process::id());
-    let outcome = drive(&endpoint, row, &load(), pid, &mut |share, _| shares.push(share)).unwrap();
+    let mut observe = |progress: &Progress| {
+        shares.push(progress.share);
+        ControlFlow::Continue(())
+    };
+    let outcome = drive(&endpoint, row, &load(), pid, &mut observe).unwrap();
     assert!(outcome.requests > 0 && outcome.wall >= Duration::from_millis(200));
     // Latencies and requests are windowed by different threads: at most the batches in flight and
     // one turn of each thread lie between them.
@@ -112,7 +118,7 @@ fn values_larger_than_the_sockets_get_through_both_ways() {
 #[test]
 fn a_fill_sends_every_key_once() {
     let (port, counted) = serve_one(None, |_| b"+OK\r\n");
-    let shape = Shape { keys: 1000, key_bytes: 10, value_bytes: 8 };
+    let shape = Shape { keys: 1000, key_bytes: 10, value_bytes: 8, ..Shape::default() };
     let mut session = Session::open(&Endpoint::local(port)).unwrap();
     session.fill("SET {key} {value}", &shape, 1).unwrap();
     drop(session);
@@ -140,7 +146,7 @@ fn a_preparation_is_sent_once_and_its_user_carries_the_load() {
     let refusing = |n| if n == 0 { &b"-WRONGPASS\r\n"[..] } else { b"+OK\r\n" };
     let (port, _) = serve_one(None, refusing);
     let one = Load { clients: 1, threads: 1, ..load };
-    let refused = drive(&Endpoint::local(port), &row, &one, None, &mut |_, _| {}).unwrap_err();
+    let refused = drive(&Endpoint::local(port), &row, &one, None, &mut unobserved).unwrap_err();
     assert!(refused.to_string().contains("AUTH: WRONGPASS"), "{refused}");
 }
 
@@ -211,7 +217,7 @@ fn a_request_of_several_commands_counts_once() {
     let extent = Extent::Requests(100);
     let load =
         Load { clients: 1, threads: 1, pipeline: 2, warm_up: Duration::ZERO, extent, ..load() };
-    let outcome = drive(&Endpoint::local(port), &row, &load, None, &mut |_, _| {}).unwrap();
+    let outcome = drive(&Endpoint::local(port), &row, &load, None, &mut unobserved).unwrap();
     assert_eq!((outcome.requests, outcome.latency.len(), outcome.errors), (100, 100, 0));
     assert_eq!((outcome.aborted_per_request, outcome.nulls_per_reply), (0.25, 0.0));
     assert_eq!(sent.join().unwrap(), 300);
@@ -278,6 +284,38 @@ fn tls_verifies_the_server_unless_told_not_to() {
         }
     }
     assert!(Tls::new(&TlsOptions::default(), "localhost").is_err(), "nothing to trust");
+}
+
+#[test]
+fn new_connections_may_speak_tls() {
+    let certified = rcgen::generate_simple_self_signed(["bench.test".to_string()]).unwrap();
+    let key = certified.key_pair.serialize_pem();
+    let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).unwrap();
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let builder = ServerConfig::builder_with_provider(provider);
+    let builder = builder.with_safe_default_protocol_versions().unwrap().with_no_client_auth();
+    let config = builder.with_single_cert(vec![certified.cert.der().clone()], key).unwrap();
+    let (config, listener) = (Arc::new(config), TcpListener::bind("127.0.0.1:0").unwrap());
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let tls = ServerConnection::new(Arc::clone(&config)).unwrap();
+            let stream = StreamOwned::new(tls, stream.unwrap());
+            std::thread::spawn(move || answer(stream, |_| b"+OK\r\n"));
+        }
+    });
+    let options = TlsOptions { insecure: true, ..TlsOptions::default() };
+    let tls = Some(Tls::new(&options, "127.0.0.1").unwrap());
+    let password = Some("secret".into());
+    for endpoint in [
+        Endpoint { tls: tls.clone(), ..Endpoint::local(port) },
+        Endpoint { tls, password, ..Endpoint::local(port) },
+    ] {
+        let extent = Extent::Requests(60);
+        let load = Load { reconnects: true, extent, warm_up: Duration::ZERO, ..load() };
+        let outcome = run(&endpoint, "get", &load).unwrap();
+        assert_eq!((outcome.requests, outcome.latency.len(), outcome.errors), (60, 60, 0));
+    }
 }
 
 #[test]

@@ -81,7 +81,7 @@ fn main() -> ExitCode {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => {
                 eprintln!("{error}");
-                ExitCode::FAILURE
+                ExitCode::from(error.exit_code())
             }
         },
         Some("top") => match top::run(&Top::parse_from(&args).args) {

@@ -410,7 +410,7 @@ mod tests {
     #[test]
     fn questions_name_rows_of_the_bench() {
         for name in [GET_SET, COMBINED, ON_THREADS].iter().flat_map(|names| names.split(',')) {
-            assert!(tools::bench::workload::find(name).is_some(), "{name}");
+            assert!(tools::bench::names::find(name).is_some(), "{name}");
         }
     }
 

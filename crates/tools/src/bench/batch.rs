@@ -1,35 +1,43 @@
 //! The next batch of requests of a load thread, made by writing a few digits.
 //!
-//! A batch is `pipeline` requests. With one template in the workload the batch is laid out once and
-//! only its digits change; with two it is laid out again each time, which copies the requests.
+//! A batch is `pipeline` requests. Where all come from one template of fixed length the batch is
+//! laid out once and only its digits change; otherwise it is put together anew each time, which
+//! copies the requests. For a node of a cluster, keys are drawn until one is its own: the law by
+//! which keys are chosen stays what it is among those.
 
 use std::fmt;
 
 use fastrand::Rng;
 
+use super::cluster::Slots;
+use super::keys::{Keys, Law};
+use super::load::Load;
 use super::replies::Answer;
-use super::template::{Shape, Template};
+use super::template::Template;
 use super::workload::Row;
 use crate::Error;
+
+/// Draws after which no key of the range is taken to belong to a node.
+const OWN_KEY_DRAWS_MAX: u32 = 1_000_000;
 
 /// How often a row that both reads and writes does either.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ratio {
+    /// Parts of writing, which are written first.
+    pub writes: u32,
     /// Parts of reading.
     pub reads: u32,
-    /// Parts of writing.
-    pub writes: u32,
 }
 
 impl Default for Ratio {
     fn default() -> Self {
-        Ratio { reads: 1, writes: 1 }
+        Ratio { writes: 1, reads: 1 }
     }
 }
 
 impl fmt::Display for Ratio {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.reads, self.writes)
+        write!(f, "{}:{}", self.writes, self.reads)
     }
 }
 
@@ -37,111 +45,184 @@ impl std::str::FromStr for Ratio {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let parts = text.split_once(':').and_then(|(reads, writes)| {
-            Some(Ratio { reads: reads.parse().ok()?, writes: writes.parse().ok()? })
+        let parts = text.split_once(':').and_then(|(writes, reads)| {
+            Some(Ratio { writes: writes.parse().ok()?, reads: reads.parse().ok()? })
         });
         parts
-            .filter(|ratio| ratio.reads.checked_add(ratio.writes).is_some_and(|sum| sum > 0))
-            .ok_or_else(|| format!("'{text}' is no ratio of reads to writes; write 9:1"))
+            .filter(|ratio| ratio.writes.checked_add(ratio.reads).is_some_and(|sum| sum > 0))
+            .ok_or_else(|| format!("'{text}' is no ratio of writes to reads; write 1:9"))
     }
+}
+
+/// A command of the command line.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Command {
+    /// Its name and arguments, with the placeholders of [`Template::of_words`].
+    pub words: Vec<Vec<u8>>,
+    /// How often it is sent, beside the others.
+    pub weight: u32,
+    /// How its keys are chosen.
+    pub law: Law,
 }
 
 /// The source of a load thread's requests.
 #[derive(Debug)]
 pub struct Batches {
-    kind: Kind,
+    /// Requests with the sum of the weights up to each.
+    requests: Vec<(u32, Request)>,
+    weights: u32,
+    /// The length of a request, if there is one kind of fixed length that goes to any node.
+    fixed_bytes: Option<usize>,
+    slots: Option<Slots>,
     rng: Rng,
     bytes: Vec<u8>,
     pipeline: usize,
 }
 
 #[derive(Debug)]
-enum Kind {
-    One(Template),
-    /// Both have the same answer.
-    Two {
-        read: Template,
-        write: Template,
-        ratio: Ratio,
-    },
+struct Request {
+    template: Template,
+    keys: Keys,
 }
 
 impl Batches {
-    /// Batches of `pipeline` requests of a workload.
+    /// The batches of a load for one thread, the `index`-th of `threads`, and the owner of these
+    /// slots.
     ///
     /// # Errors
-    /// When a template cannot be compiled with this shape, or reading and writing are answered
-    /// differently.
+    /// When a template cannot be compiled with this shape, requests are answered differently, or no
+    /// key belongs to the owner.
     pub fn new(
         row: &Row,
-        ratio: Ratio,
-        shape: &Shape,
-        pipeline: usize,
-        seed: u64,
+        load: &Load,
+        place: (usize, usize),
+        slots: Option<&Slots>,
     ) -> Result<Batches, Error> {
-        let compile = |text: &str| Template::compile(text, shape);
-        let kind = match (row.read.map(compile).transpose()?, row.write.map(compile).transpose()?) {
-            (Some(read), Some(write)) if read.answer() == write.answer() => {
-                Kind::Two { read, write, ratio }
-            }
-            (Some(_), Some(_)) => {
-                let text = format!("{} mixes requests with different answers", row.name);
-                return Err(Error::Usage(text));
-            }
-            (Some(only), None) | (None, Some(only)) => Kind::One(only),
-            (None, None) => return Err(Error::Usage(format!("{} has no command", row.name))),
+        let (mut requests, mut weights) = (Vec::new(), 0u32);
+        for (template, weight, law) in templates(row, load)? {
+            weights = weights
+                .checked_add(weight)
+                .ok_or_else(|| Error::Usage("the weights of the commands are too large".into()))?;
+            let keys = Keys::new(law, &load.shape, place)?;
+            requests.push((weights, Request { template, keys }));
+        }
+        let answers: Vec<Answer> = requests.iter().map(|(_, r)| r.template.answer()).collect();
+        if answers.windows(2).any(|pair| pair[0] != pair[1]) {
+            let text = format!("{} mixes requests with different answers", row.name);
+            return Err(Error::Usage(text));
+        }
+        if weights == 0 {
+            return Err(Error::Usage(format!("{} has no command", row.name)));
+        }
+        let fixed_bytes = match &requests[..] {
+            [(_, request)] if slots.is_none() => request.template.fixed_bytes(),
+            _ => None,
         };
         let mut bytes = Vec::new();
-        if let Kind::One(template) = &kind {
-            (0..pipeline).for_each(|_| template.append(&mut bytes));
+        if fixed_bytes.is_some() {
+            (0..load.pipeline).for_each(|_| requests[0].1.template.lay_out(&mut bytes));
         }
-        Ok(Batches { kind, rng: Rng::with_seed(seed), bytes, pipeline })
+        let rng = Rng::with_seed(load.seed.wrapping_add(place.0 as u64));
+        let (slots, pipeline) = (slots.cloned(), load.pipeline);
+        let mut batches = Batches { requests, weights, fixed_bytes, slots, rng, bytes, pipeline };
+        batches.check_keys()?;
+        Ok(batches)
+    }
+
+    /// Whether each request can have a key that belongs to the owner of the slots.
+    fn check_keys(&mut self) -> Result<(), Error> {
+        let Some(slots) = &self.slots else { return Ok(()) };
+        for (_, Request { template, keys }) in &self.requests {
+            // What the draws of the load begin with stays untouched.
+            let (mut template, mut keys) = (template.clone(), keys.clone());
+            let mut rng = self.rng.clone();
+            let Some(argument) = template.key_argument() else { continue };
+            let mut draw =
+                |_| slots.own(&template.draw_next(&mut keys, &mut rng)[argument.clone()]);
+            if !(0..OWN_KEY_DRAWS_MAX).any(&mut draw) {
+                let text = "a node of the cluster owns no key of the range: use more --keys";
+                return Err(Error::Usage(text.into()));
+            }
+        }
+        Ok(())
     }
 
     /// What answers each of the requests.
     pub fn answer(&self) -> Answer {
-        match &self.kind {
-            Kind::One(template) | Kind::Two { read: template, .. } => template.answer(),
-        }
+        self.requests.first().map_or(Answer::ONE_REPLY, |(_, request)| request.template.answer())
     }
 
     /// The bytes of the next batch.
     #[inline]
     pub fn make_next(&mut self) -> &[u8] {
-        match &self.kind {
-            Kind::One(template) => {
-                for request in self.bytes.chunks_exact_mut(template.request_bytes()) {
-                    template.draw(request, &mut self.rng);
+        if let (Some(bytes), [(_, Request { template, keys })]) =
+            (self.fixed_bytes, &mut self.requests[..])
+        {
+            for request in self.bytes.chunks_exact_mut(bytes) {
+                template.draw(request, keys, &mut self.rng);
+            }
+            return &self.bytes;
+        }
+        self.bytes.clear();
+        for _ in 0..self.pipeline {
+            let at = if self.weights > 1 { self.rng.u32(0..self.weights) } else { 0 };
+            let next = self.requests.iter_mut().find(|(weights, _)| at < *weights);
+            let Some((_, Request { template, keys })) = next else { continue };
+            let argument = template.key_argument();
+            loop {
+                let request = template.draw_next(keys, &mut self.rng);
+                match (&self.slots, &argument) {
+                    (Some(slots), Some(argument)) if !slots.own(&request[argument.clone()]) => {}
+                    _ => break,
                 }
             }
-            Kind::Two { read, write, ratio } => {
-                self.bytes.clear();
-                for _ in 0..self.pipeline {
-                    let reads = self.rng.u32(0..ratio.reads + ratio.writes) < ratio.reads;
-                    let template = if reads { read } else { write };
-                    let start = self.bytes.len();
-                    template.append(&mut self.bytes);
-                    template.draw(&mut self.bytes[start..], &mut self.rng);
-                }
-            }
+            template.append(&mut self.bytes, &mut self.rng);
         }
         &self.bytes
     }
+}
+
+/// What a load sends: the commands of the command line, or else those of the row.
+fn templates(row: &Row, load: &Load) -> Result<Vec<(Template, u32, Law)>, Error> {
+    let Load { commands, shape, ratio, patterns, .. } = load;
+    if !commands.is_empty() {
+        let of_words = |command: &Command| {
+            let template = Template::of_words(&command.words, shape)?;
+            Ok((template, command.weight, command.law))
+        };
+        return commands.iter().map(of_words).collect();
+    }
+    let (write_weight, read_weight) = match row.is_mixed() {
+        true => (ratio.writes, ratio.reads),
+        false => (1, 1),
+    };
+    let kinds =
+        [(row.read, read_weight, patterns.reads), (row.write, write_weight, patterns.writes)];
+    let kinds = kinds.into_iter().filter_map(|(text, weight, law)| Some((text?, weight, law)));
+    kinds.map(|(text, weight, law)| Ok((Template::compile(text, shape)?, weight, law))).collect()
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::bench::workload;
+    use crate::bench::keys::Patterns;
+    use crate::bench::names;
+    use crate::bench::template::{Shape, Sizes};
+
+    fn load() -> Load {
+        Load { pipeline: 16, ..Load::default() }
+    }
+
+    /// 100 batches.
+    fn text(row: &str, load: &Load) -> String {
+        let row = names::find(row).unwrap();
+        let mut batches = Batches::new(row, load, (0, 1), None).unwrap();
+        (0..100).map(|_| String::from_utf8(batches.make_next().to_vec()).unwrap()).collect()
+    }
 
     fn requests(row: &str, ratio: Ratio) -> (usize, usize) {
-        let row = workload::find(row).unwrap();
-        let mut batches = Batches::new(row, ratio, &Shape::default(), 16, 1).unwrap();
-        let mut text = String::new();
-        for _ in 0..100 {
-            text.push_str(std::str::from_utf8(batches.make_next()).unwrap());
-        }
+        let text = text(row, &Load { ratio, ..load() });
         (text.matches("\r\nGET\r\n").count(), text.matches("\r\nSET\r\n").count())
     }
 
@@ -149,15 +230,61 @@ mod tests {
     fn batches_hold_the_pipeline_in_the_ratio() {
         assert_eq!(requests("get", Ratio::default()), (1600, 0));
         assert_eq!(requests("mixed", Ratio { reads: 1, writes: 0 }), (1600, 0));
+        assert_eq!(requests("mixed", Ratio { reads: 0, writes: 3 }), (0, 1600));
         let (reads, writes) = requests("mixed", Ratio { reads: 9, writes: 1 });
         assert_eq!(reads + writes, 1600);
         assert!((100..220).contains(&writes), "{writes}");
     }
 
     #[test]
+    fn commands_are_sent_by_their_weights_with_keys_of_their_own_laws() {
+        let command = |words: &str, weight, law| {
+            let words = words.split(' ').map(|word| word.as_bytes().to_vec()).collect();
+            Command { words, weight, law }
+        };
+        let commands = vec![
+            command("SETEX __key__ 10 __data__", 3, Law::Sequential),
+            command("PING", 1, Law::Uniform),
+        ];
+        let load = Load { commands, ..load() };
+        let text = text("get", &load);
+        let count = text.matches("SETEX").count();
+        assert_eq!(count + text.matches("PING").count(), 1600);
+        assert!((1100..1300).contains(&count), "{count}");
+        for index in 0..count {
+            assert!(text.contains(&format!("key:{index:012}\r\n")), "{index}");
+        }
+        assert!(!text.contains(&format!("key:{count:012}\r\n")));
+    }
+
+    #[test]
+    fn writes_and_reads_have_patterns_of_their_own() {
+        let patterns = Patterns { writes: Law::Sequential, reads: Law::Zipf { exponent: 9.0 } };
+        let text = text("mixed", &Load { patterns, ..load() });
+        let keys = |name: &str| {
+            let name = format!("${}\r\n{name}\r\n$16\r\n", name.len());
+            text.split(&*name).skip(1).map(|rest| rest[4..16].to_owned()).collect::<Vec<_>>()
+        };
+        let (written, read) = (keys("SET"), keys("GET"));
+        let in_order = (0..written.len()).map(|index| format!("{index:012}"));
+        assert!(written.iter().cloned().eq(in_order));
+        let first = read.iter().filter(|key| key.parse::<u64>() == Ok(0)).count();
+        assert!(first * 100 > read.len() * 98, "{first} of {}", read.len());
+    }
+
+    #[test]
+    fn requests_of_any_length_follow_one_another() {
+        let sizes = Some(Sizes::range("1-100").unwrap());
+        let shape = Shape { sizes, ..Shape::default() };
+        let text = text("set", &Load { shape, ..load() });
+        assert_eq!(text.matches("*3\r\n$3\r\nSET\r\n$16\r\nkey:").count(), 1600);
+        assert_eq!(text.matches("\r\n").count(), 1600 * 7);
+    }
+
+    #[test]
     fn ratios_parse() {
-        assert_eq!("9:1".parse(), Ok(Ratio { reads: 9, writes: 1 }));
-        assert_eq!(Ratio { reads: 9, writes: 1 }.to_string(), "9:1");
+        assert_eq!("9:1".parse(), Ok(Ratio { writes: 9, reads: 1 }));
+        assert_eq!(Ratio { writes: 9, reads: 1 }.to_string(), "9:1");
         for text in ["0:0", "9", "a:b", "-1:2", "4294967295:1"] {
             assert!(text.parse::<Ratio>().is_err(), "{text}");
         }

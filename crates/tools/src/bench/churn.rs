@@ -61,7 +61,7 @@ pub(super) fn measure(
 }
 
 fn write(session: &mut Session, chunk: u64, value_bytes: u64) -> Result<(), Error> {
-    let shape = Shape { keys: CHUNK_KEYS, key_bytes: 16, value_bytes: value_bytes as usize };
+    let shape = Shape { keys: CHUNK_KEYS, value_bytes: value_bytes as usize, ..Shape::default() };
     session.fill(&format!("SET c{chunk}:{{key}} {{value}}"), &shape, chunk)
 }
 

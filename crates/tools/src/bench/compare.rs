@@ -5,11 +5,15 @@
 //! Only the server whose turn it is runs; the others are paused.
 
 use std::fmt;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value, json};
 
 use super::load::{Load, Outcome, drive, make_ready};
+use super::measured::name;
 use super::report::percentile_us;
+use super::significance::{Verdict, verdicts};
 use super::target::{Role, Server, Target};
 use super::workload::Row;
 use crate::Error;
@@ -29,14 +33,14 @@ pub struct Case {
 impl Case {
     /// Its name in tables: the pipeline depth, and what else the workload has a say in.
     pub fn title(&self) -> String {
-        let Case { row: Row { name, settings, .. }, load } = self;
+        let Case { row: Row { settings, .. }, load } = self;
         let clients = match (settings.clients, load.clients) {
             (None, _) => String::new(),
             (Some(_), 1) => ", 1 client".into(),
             (Some(_), count) => format!(", {count} clients"),
         };
         let ratio = settings.ratio.map_or(String::new(), |_| format!(", {}", load.ratio));
-        format!("{name}{clients}{ratio}, pipeline {}", load.pipeline)
+        format!("{}{clients}{ratio}, pipeline {}", name(self.row, load), load.pipeline)
     }
 }
 
@@ -79,6 +83,8 @@ pub struct Line {
     pub case: Case,
     /// What each server showed; nothing of one that does not know the command.
     pub cells: Vec<Option<Cell>>,
+    /// Whether they differ, if there were rounds enough to tell.
+    pub verdicts: Vec<Verdict>,
 }
 
 /// The outcome of a comparison; `Display` prints it side by side.
@@ -88,16 +94,20 @@ pub struct Table {
     pub targets: Vec<(String, Role)>,
     /// One line per case.
     pub lines: Vec<Line>,
+    /// Whether it ended early; what is there is of the rounds until then.
+    pub interrupted: bool,
 }
 
 /// Starts every server, measures every case in interleaved rounds, stops the servers. `observe` is
-/// called with the current step and the share that is done.
+/// called with the current step and the share that is done. When `stop` is set it ends with the
+/// rounds so far.
 ///
 /// # Errors
 /// When a server does not start, fails under load, or answers a request with an error.
 pub fn compare(
     targets: &[Target],
     plan: &Plan,
+    stop: &AtomicBool,
     observe: &mut dyn FnMut(&str, f64),
 ) -> Result<Table, Error> {
     if plan.rounds == 0 || plan.cases.is_empty() || targets.is_empty() {
@@ -112,54 +122,92 @@ pub fn compare(
     }
     let total = plan.cases.len() as f64;
     let mut lines = Vec::with_capacity(plan.cases.len());
+    let names: Vec<_> = targets.iter().map(|target| (target.name.clone(), target.role)).collect();
     for (index, case) in plan.cases.iter().enumerate() {
         let mut progress = |text: &str, share: f64| observe(text, (index as f64 + share) / total);
-        let cells = measure_case(case, targets, &servers, plan.rounds, &mut progress)?;
-        lines.push(Line { case: case.clone(), cells });
+        let running = Running { targets, servers: &servers, stop };
+        let samples = running.measure_case(case, plan.rounds, &mut progress)?;
+        let is_empty = |rounds: &Option<Vec<Outcome>>| rounds.as_ref().is_some_and(Vec::is_empty);
+        if samples.iter().any(is_empty) {
+            break;
+        }
+        let cells = samples.iter().map(|outcomes| outcomes.as_deref().map(medians)).collect();
+        lines.push(Line { case: case.clone(), cells, verdicts: verdicts(&names, &samples) });
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
     }
-    let targets = targets.iter().map(|target| (target.name.clone(), target.role)).collect();
-    Ok(Table { targets, lines })
+    Ok(Table { targets: names, lines, interrupted: stop.load(Ordering::Relaxed) })
 }
 
-fn measure_case(
-    case: &Case,
-    targets: &[Target],
-    servers: &[Server],
-    rounds: usize,
-    progress: &mut dyn FnMut(&str, f64),
-) -> Result<Vec<Option<Cell>>, Error> {
-    let Case { row, load } = case;
-    let mut load = load.clone();
-    let mut samples = vec![Some(Vec::with_capacity(rounds)); servers.len()];
-    for ((target, server), samples) in targets.iter().zip(servers).zip(&mut samples) {
-        progress(&format!("filling {} for {}", target.name, row.name), 0.0);
-        server.resume();
-        if target.role != Role::Floor {
-            let ready = make_ready(&server.endpoint, row, &load, true);
-            if answered(target, ready)?.is_none() {
-                *samples = None;
+/// The servers of a comparison while it lasts.
+struct Running<'a> {
+    targets: &'a [Target],
+    servers: &'a [Server],
+    stop: &'a AtomicBool,
+}
+
+impl Running<'_> {
+    /// The rounds of one case, of each server; nothing of a server that does not know the command.
+    fn measure_case(
+        &self,
+        case: &Case,
+        rounds: usize,
+        progress: &mut dyn FnMut(&str, f64),
+    ) -> Result<Vec<Option<Vec<Outcome>>>, Error> {
+        let Case { row, load } = case;
+        let mut load = load.clone();
+        let mut samples = self.make_ready(row, &load, progress)?;
+        let targets = || self.targets.iter().zip(self.servers).enumerate();
+        for round in 0..rounds {
+            load.seed = load.seed.wrapping_add(load.threads as u64);
+            for (index, (target, server)) in targets() {
+                let Some(outcomes) = &mut samples[index] else { continue };
+                let share = (round * self.servers.len() + index) as f64;
+                let text = format!("{} x{} {} {}", row.name, load.pipeline, round + 1, target.name);
+                progress(&text, share / (rounds * self.servers.len()) as f64);
+                server.resume();
+                let mut observe = |_: &_| match self.stop.load(Ordering::Relaxed) {
+                    true => ControlFlow::Break(()),
+                    false => ControlFlow::Continue(()),
+                };
+                let outcome = drive(&server.endpoint, row, &load, server.pid, &mut observe);
+                server.pause();
+                let outcome = match outcome {
+                    Ok(Outcome { interrupted: true, .. }) | Err(Error::Interrupted) => {
+                        return Ok(samples);
+                    }
+                    other => other?,
+                };
+                let checked = refuse_errors(&format!("{} on {}", row.name, target.name), &outcome);
+                match answered(target, checked)? {
+                    Some(()) => outcomes.push(outcome),
+                    None => samples[index] = None,
+                }
             }
         }
-        server.pause();
+        Ok(samples)
     }
-    for round in 0..rounds {
-        load.seed = load.seed.wrapping_add(load.threads as u64);
-        for (index, (target, server)) in targets.iter().zip(servers).enumerate() {
-            let Some(outcomes) = &mut samples[index] else { continue };
-            let share = (round * servers.len() + index) as f64;
-            let text = format!("{} x{} {} {}", row.name, load.pipeline, round + 1, target.name);
-            progress(&text, share / (rounds * servers.len()) as f64);
+
+    /// Makes the data of a case on each server; gives the servers that know the commands.
+    fn make_ready(
+        &self,
+        row: &Row,
+        load: &Load,
+        progress: &mut dyn FnMut(&str, f64),
+    ) -> Result<Vec<Option<Vec<Outcome>>>, Error> {
+        let ready = |(target, server): (&Target, &Server)| {
+            progress(&format!("filling {} for {}", target.name, row.name), 0.0);
             server.resume();
-            let outcome = drive(&server.endpoint, row, &load, server.pid, &mut |_, _| {})?;
-            server.pause();
-            let checked = refuse_errors(&format!("{} on {}", row.name, target.name), &outcome);
-            match answered(target, checked)? {
-                Some(()) => outcomes.push(outcome),
-                None => samples[index] = None,
+            let mut known = Some(());
+            if target.role != Role::Floor {
+                known = answered(target, make_ready(&server.endpoint, row, load, true))?;
             }
-        }
+            server.pause();
+            Ok(known.map(|()| Vec::new()))
+        };
+        self.targets.iter().zip(self.servers).map(ready).collect()
     }
-    Ok(samples.iter().map(|outcomes| outcomes.as_deref().map(medians)).collect())
 }
 
 /// Nothing for a server that does not know the command, nor for a peer that answers with other
@@ -241,11 +289,12 @@ impl Table {
                 })
             });
             json!({
-                "workload": line.case.row.name,
+                "workload": name(line.case.row, &line.case.load),
                 "clients": line.case.load.clients,
                 "pipeline": line.case.load.pipeline,
                 "ratio": line.case.row.is_mixed().then(|| line.case.load.ratio.to_string()),
                 "servers": servers.collect::<Vec<_>>(),
+                "differences": line.verdicts.iter().map(verdict_json).collect::<Vec<_>>(),
             })
         });
         Value::Array(lines.collect())
@@ -293,9 +342,26 @@ impl fmt::Display for Table {
             self.figures(f, "p50 us", line, |c| Some(format!("{:.0}", c.p50_us)))?;
             self.figures(f, "p99 us", line, |c| Some(format!("{:.0}", c.p99_us)))?;
             self.figures(f, "aborted", line, Cell::aborted)?;
+            line.verdicts.iter().try_for_each(|verdict| writeln!(f, "  {verdict}"))?;
         }
         Ok(())
     }
+}
+
+fn verdict_json(verdict: &Verdict) -> Value {
+    let mut object = serde_json::Map::new();
+    object.insert("name".into(), verdict.name.clone().into());
+    object.insert("with".into(), verdict.with.clone().into());
+    for (_, key, difference) in &verdict.differences {
+        let text = json!({
+            "ratio": difference.ratio,
+            "low_95": difference.low,
+            "high_95": difference.high,
+            "is_significant": difference.is_significant,
+        });
+        object.insert((*key).into(), text);
+    }
+    Value::Object(object)
 }
 
 #[cfg(test)]
@@ -303,11 +369,11 @@ impl fmt::Display for Table {
 mod tests {
     use super::*;
     use crate::bench::pin::Cpus;
-    use crate::bench::workload;
+    use crate::bench::{names, workload};
 
     fn case(row: &str, pipeline: usize) -> Case {
         let load = Load { pipeline, ..Load::default() };
-        Case { row: workload::find(row).unwrap(), load }
+        Case { row: names::find(row).unwrap(), load }
     }
 
     fn cell(cpu_us: f64, per_second: f64) -> Cell {
@@ -322,7 +388,11 @@ mod tests {
         let cells = cells.map(|(cpu_us, per_second)| Some(cell(cpu_us, per_second))).to_vec();
         let roles = [Role::Floor, Role::Subject, Role::Peer, Role::Peer];
         let targets = ["floor", "weft", "a", "b"].map(str::to_owned).into_iter().zip(roles);
-        let table = Table { targets: targets.collect(), lines: vec![Line { case, cells }] };
+        let table = Table {
+            targets: targets.collect(),
+            lines: vec![Line { case, cells, verdicts: vec![] }],
+            interrupted: false,
+        };
         assert_eq!(table.best(&table.lines[0], Role::Peer), (Some(4.0), Some(150.0)));
         let text = table.to_string();
         let ratios: Vec<&str> = text.lines().filter(|l| l.contains(" x ")).collect();
@@ -337,7 +407,11 @@ mod tests {
         let cells = vec![Some(cell(3.0, 300.0)), None, Some(cell(4.0, 120.0))];
         let roles = [Role::Subject, Role::Peer, Role::Peer];
         let targets = ["weft", "a", "b"].map(str::to_owned).into_iter().zip(roles);
-        let table = Table { targets: targets.collect(), lines: vec![Line { case, cells }] };
+        let table = Table {
+            targets: targets.collect(),
+            lines: vec![Line { case, cells, verdicts: vec![] }],
+            interrupted: false,
+        };
         assert_eq!(table.best(&table.lines[0], Role::Peer), (Some(4.0), Some(120.0)));
         let text = table.to_string();
         let cpu = text.lines().find(|line| line.contains("CPU")).unwrap();
@@ -376,7 +450,11 @@ mod tests {
         let shown = |aborted_per_request| {
             let cells = vec![Some(Cell { aborted_per_request, ..cell(1.0, 2.0) })];
             let targets = vec![("weft".to_owned(), Role::Subject)];
-            let table = Table { targets, lines: vec![Line { case: case.clone(), cells }] };
+            let table = Table {
+                targets,
+                lines: vec![Line { case: case.clone(), cells, verdicts: vec![] }],
+                interrupted: false,
+            };
             [table.to_string(), table.markdown()].map(|text| text.contains("aborted"))
         };
         assert_eq!((shown(0.0), shown(0.001)), ([false; 2], [true; 2]));

@@ -38,7 +38,7 @@ impl Elements {
     /// The shape with which the fill stores this many elements.
     pub fn shape(&self, elements: u64) -> Shape {
         let keys = (elements / self.per_request).max(1);
-        Shape { keys, key_bytes: self.key_bytes, value_bytes: self.value_bytes }
+        Shape { keys, key_bytes: self.key_bytes, value_bytes: self.value_bytes, ..Shape::default() }
     }
 }
 

@@ -3,20 +3,25 @@
 //! The counters of requests and of CPU time are read at both ends of the window, so warm-up costs
 //! are in neither. The conductor itself sleeps in between.
 
+use std::ops::ControlFlow;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 
 use super::account::{CpuSnapshot, CpuUse};
-use super::batch::{Batches, Ratio};
+use super::batch::{Batches, Command, Ratio};
+use super::cluster::{Node, discover};
+use super::dial::Dialer;
+use super::keys::Patterns;
 use super::pin::{Cpus, allow_open_files};
 use super::replies::Tally;
+use super::schedule::Schedule;
+use super::series::{Sample, Series};
 use super::session::{Endpoint, Session};
-use super::stream::Stream;
 use super::subscribers::Listeners;
 use super::template::Shape;
-use super::worker::{Phase, Signals, Worker, latency_histogram};
+use super::worker::{Counts, Phase, Setup, Signals, Worker, latency_histogram};
 use super::workload::Row;
 use crate::Error;
 
@@ -42,7 +47,7 @@ pub enum Extent {
 }
 
 /// How a server is loaded.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Load {
     /// Connections, all threads together.
     pub clients: usize,
@@ -52,8 +57,20 @@ pub struct Load {
     pub pipeline: usize,
     /// Keys and values.
     pub shape: Shape,
-    /// Reads to writes, for rows that do both.
+    /// Writes to reads, for rows that do both.
     pub ratio: Ratio,
+    /// How keys are chosen.
+    pub patterns: Patterns,
+    /// What is sent instead of the requests of the row.
+    pub commands: Vec<Command>,
+    /// The most requests each second, all connections together.
+    pub rate: Option<f64>,
+    /// A new connection for each batch, which counts to its latency.
+    pub reconnects: bool,
+    /// What each connection sends first, beside what the row says.
+    pub greeting: Option<&'static str>,
+    /// The server is one of a cluster, of which all nodes are loaded.
+    pub cluster: bool,
     /// Cores for the load threads, one each in turn.
     pub cpus: Cpus,
     /// The seed of the random keys.
@@ -73,6 +90,12 @@ impl Default for Load {
             pipeline: 1,
             shape: Shape::default(),
             ratio: Ratio::default(),
+            patterns: Patterns::default(),
+            commands: Vec::new(),
+            rate: None,
+            reconnects: false,
+            greeting: None,
+            cluster: false,
             cpus: Cpus::default(),
             seed: 1,
             warm_up: Duration::from_millis(500),
@@ -104,6 +127,13 @@ pub struct Outcome {
     pub server: Option<CpuUse>,
     /// CPU time of the load threads.
     pub load: CpuUse,
+    /// How late the load threads were to send what was due, in nanoseconds; nothing without a limit
+    /// of the rate.
+    pub lateness: Histogram<u64>,
+    /// How throughput and latencies went.
+    pub series: Vec<Sample>,
+    /// Whether the window ended early because the observer wanted it.
+    pub interrupted: bool,
 }
 
 impl Outcome {
@@ -125,11 +155,37 @@ enum WorkerEvent {
     /// Its part of the requested number is answered.
     Spent,
     /// Ended.
-    Finished(Result<(Tally, Histogram<u64>), Error>),
+    Finished(Result<Box<Counts>, Error>),
 }
 
-/// How far the window has come, from 0 to 1, and the requests answered so far.
-pub type Observer<'a> = &'a mut dyn FnMut(f64, u64);
+/// How far a window has come.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Progress {
+    /// From 0 to 1.
+    pub share: f64,
+    /// Requests answered so far.
+    pub requests: u64,
+    /// How long it has lasted.
+    pub elapsed: Duration,
+    /// What was seen last of the series.
+    pub last: Option<Sample>,
+}
+
+impl Progress {
+    /// How long the rest takes if it goes on like this.
+    pub fn left(&self) -> Option<Duration> {
+        let rest = (1.0 - self.share) / self.share;
+        Duration::try_from_secs_f64(self.elapsed.as_secs_f64() * rest).ok()
+    }
+}
+
+/// Sees how far a window has come, and may end it.
+pub type Observer<'a> = &'a mut dyn FnMut(&Progress) -> ControlFlow<()>;
+
+/// Lets a window go to its end.
+pub fn unobserved(_: &Progress) -> ControlFlow<()> {
+    ControlFlow::Continue(())
+}
 
 /// Loads a server with one workload and measures one window. `pid` is the server's process if its
 /// CPU time is to be read.
@@ -147,21 +203,26 @@ pub fn drive(
     if load.clients == 0 || load.threads == 0 || load.pipeline == 0 {
         return Err(Error::Usage("clients, threads and pipeline must be at least 1".into()));
     }
+    let mut nodes = nodes(endpoint, load)?;
+    nodes.iter_mut().for_each(|node| node.endpoint = loaded_endpoint(&node.endpoint, row));
+    if load.clients < nodes.len() {
+        let text = format!("the cluster has {} nodes: use as many clients", nodes.len());
+        return Err(Error::Usage(text));
+    }
     allow_open_files(load.clients as u64 + SUBSCRIBERS_MAX + SPARE_FILES)?;
     let _listeners = row.subscribers.map(|who| Listeners::open(endpoint, who)).transpose()?;
     let threads = load.threads.min(load.clients);
     let signals: Vec<Signals> = (0..threads).map(|_| Signals::new()).collect::<Result<_, _>>()?;
     std::thread::scope(|scope| {
         let (sender, events) = channel();
-        let (tids, finished) = (Vec::new(), Vec::new());
-        let mut conductor = Conductor { signals: &signals, events, pid, tids, spent: 0, finished };
+        let mut conductor = Conductor::new(&signals, events, pid);
         for index in 0..threads {
-            let (sender, signals) = (sender.clone(), &signals[index]);
+            let (sender, signals, nodes) = (sender.clone(), &signals[index], &nodes);
             let spawned = std::thread::Builder::new().name(format!("load-{index}")).spawn_scoped(
                 scope,
                 move || {
-                    let result = work(endpoint, row, load, (index, threads), signals, &sender);
-                    let _ = sender.send(WorkerEvent::Finished(result));
+                    let result = work(nodes, row, load, (index, threads), signals, &sender);
+                    let _ = sender.send(WorkerEvent::Finished(result.map(Box::new)));
                 },
             );
             if let Err(source) = spawned {
@@ -180,12 +241,23 @@ pub fn drive(
 /// # Errors
 /// When the connection fails or the server refuses.
 pub fn make_ready(endpoint: &Endpoint, row: &Row, load: &Load, fill: bool) -> Result<(), Error> {
-    if let Some(text) = row.prepare {
-        Session::open(endpoint)?.prepare(text, &load.shape, load.seed)?;
+    for Node { endpoint, slots } in nodes(endpoint, load)? {
+        if let Some(text) = row.prepare {
+            Session::open(&endpoint)?.prepare(text, &load.shape, load.seed)?;
+        }
+        if let Some(text) = row.fill.filter(|_| fill) {
+            let mut session = Session::open(&endpoint)?;
+            session.fill_owned(text, &load.shape, load.seed, slots.as_ref())?;
+        }
     }
-    match row.fill.filter(|_| fill) {
-        Some(text) => Session::open(endpoint)?.fill(text, &load.shape, load.seed),
-        None => Ok(()),
+    Ok(())
+}
+
+/// The servers under load.
+fn nodes(endpoint: &Endpoint, load: &Load) -> Result<Vec<Node>, Error> {
+    match load.cluster {
+        true => discover(endpoint),
+        false => Ok(vec![Node::alone(endpoint)]),
     }
 }
 
@@ -201,38 +273,65 @@ fn loaded_endpoint(endpoint: &Endpoint, row: &Row) -> Endpoint {
 
 /// The body of a load thread.
 fn work(
-    endpoint: &Endpoint,
+    nodes: &[Node],
     row: &Row,
     load: &Load,
-    (index, threads): (usize, usize),
+    place: (usize, usize),
     signals: &Signals,
     sender: &Sender<WorkerEvent>,
-) -> Result<(Tally, Histogram<u64>), Error> {
-    load.cpus.one(index).pin_thread()?;
-    // The first threads take one more of what does not divide evenly.
-    let share =
-        |total: u64| total / threads as u64 + u64::from((index as u64) < total % threads as u64);
-    let endpoint = loaded_endpoint(endpoint, row);
-    let streams = (0..share(load.clients as u64))
-        .map(|_| {
-            let mut session = Session::open(&endpoint)?;
-            if let Some(text) = row.greeting {
-                session.prepare(text, &load.shape, load.seed)?;
-            }
-            Ok(session.into_stream())
-        })
-        .collect::<Result<Vec<Stream>, Error>>()?;
-    let seed = load.seed.wrapping_add(index as u64);
-    let batches = Batches::new(row, load.ratio, &load.shape, load.pipeline, seed)?;
-    let quota = match load.extent {
-        Extent::Time(_) => None,
-        Extent::Requests(count) => Some(share(count)),
-    };
-    let worker = Worker::new(signals, streams, batches, load.pipeline, quota)?;
+) -> Result<Counts, Error> {
+    load.cpus.one(place.0).pin_thread()?;
+    let worker = Worker::new(signals, set_up(nodes, row, load, place)?)?;
     let tid = rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs();
     let _ = sender.send(WorkerEvent::Ready(tid));
     worker.run(|| {
         let _ = sender.send(WorkerEvent::Spent);
+    })
+}
+
+/// What the `index`-th of `threads` load threads sends, and on which connections.
+fn set_up(
+    nodes: &[Node],
+    row: &Row,
+    load: &Load,
+    (index, threads): (usize, usize),
+) -> Result<Setup, Error> {
+    // The first threads take one more of what does not divide evenly.
+    let share =
+        |total: u64| total / threads as u64 + u64::from((index as u64) < total % threads as u64);
+    let links = share(load.clients as u64) as usize;
+    // All connections in a row, the nodes take turns.
+    let before = load.clients / threads * index + (load.clients % threads).min(index);
+    let greetings = || [row.greeting, load.greeting].into_iter().flatten();
+    let open = |link: usize| {
+        let node = (before + link) % nodes.len();
+        let mut session = Session::open(&nodes[node].endpoint)?;
+        for text in greetings() {
+            session.prepare(text, &load.shape, load.seed)?;
+        }
+        Ok((session.into_stream(), node))
+    };
+    let streams = (0..links).map(open).collect::<Result<Vec<_>, Error>>()?;
+    let batches =
+        nodes.iter().map(|node| Batches::new(row, load, (index, threads), node.slots.as_ref()));
+    let greeting = greetings().collect::<Vec<_>>().join(" ; ");
+    let greeting = (!greeting.is_empty()).then_some(greeting.as_str());
+    let dialers = nodes.iter().filter(|_| load.reconnects);
+    let dialers = dialers.map(|node| Dialer::new(&node.endpoint, greeting, &load.shape));
+    let schedule = load.rate.map(|rate| {
+        let batches = rate / load.pipeline as f64 * links as f64 / load.clients as f64;
+        Schedule::new(links, batches, index as f64 / threads as f64)
+    });
+    Ok(Setup {
+        streams,
+        batches: batches.collect::<Result<_, _>>()?,
+        dialers: dialers.collect::<Result<_, _>>()?,
+        schedule,
+        pipeline: load.pipeline,
+        quota: match load.extent {
+            Extent::Time(_) => None,
+            Extent::Requests(count) => Some(share(count)),
+        },
     })
 }
 
@@ -243,7 +342,9 @@ struct Conductor<'a> {
     tids: Vec<u32>,
     /// Threads that have nothing left to send.
     spent: usize,
-    finished: Vec<(Tally, Histogram<u64>)>,
+    finished: Vec<Counts>,
+    series: Series<'a>,
+    interrupted: bool,
 }
 
 /// The counters at one end of the window.
@@ -254,24 +355,53 @@ struct Mark {
     load: CpuSnapshot,
 }
 
-impl Conductor<'_> {
+impl<'a> Conductor<'a> {
+    fn new(signals: &'a [Signals], events: Receiver<WorkerEvent>, pid: Option<u32>) -> Self {
+        let (tids, finished, series) = (Vec::new(), Vec::new(), Series::new(signals));
+        Conductor { signals, events, pid, tids, spent: 0, finished, series, interrupted: false }
+    }
+
     fn conduct(&mut self, load: &Load, observe: Observer<'_>) -> Result<Outcome, Error> {
+        let patience = stall_time_max(load);
         while self.tids.len() < self.signals.len() {
             self.listen(STALL_TIME_MAX)?;
         }
         if !load.warm_up.is_zero() {
             self.enter(Phase::WarmUp);
-            self.watch(Extent::Time(load.warm_up), self.answered(), &mut |_, _| {})?;
+            self.watch(Extent::Time(load.warm_up), self.answered(), patience, &mut |progress| {
+                observe(&Progress { share: 0.0, requests: 0, ..*progress })
+            })?;
+            if self.interrupted {
+                return Err(Error::Interrupted);
+            }
         }
         let start = self.mark()?;
         self.enter(Phase::Measure);
-        self.watch(load.extent, start.answered, observe)?;
+        self.series.begin(start.at, start.answered);
+        self.watch(load.extent, start.answered, patience, observe)?;
         let end = self.mark()?;
+        if load.rate.is_some() && !self.interrupted {
+            self.drain(patience)?;
+        }
         self.enter(Phase::Stop);
         while self.finished.len() < self.signals.len() {
             self.listen(STALL_TIME_MAX)?;
         }
         Ok(self.sum_up(&start, &end))
+    }
+
+    /// Waits for the replies to all that was due within the window: what a stalled server has not
+    /// answered at its end has waited the longest.
+    fn drain(&mut self, patience: Duration) -> Result<(), Error> {
+        self.enter(Phase::Drain);
+        let start = Instant::now();
+        while self.spent < self.signals.len() {
+            if start.elapsed() > patience {
+                return Err(stalled(patience));
+            }
+            self.listen(PROGRESS_PERIOD)?;
+        }
+        Ok(())
     }
 
     fn enter(&self, phase: Phase) {
@@ -294,31 +424,44 @@ impl Conductor<'_> {
         })
     }
 
-    /// Waits out one phase and reports its progress; a failing thread or a stall ends it.
-    fn watch(&mut self, extent: Extent, base: u64, observe: Observer<'_>) -> Result<(), Error> {
+    /// Waits out one phase and reports its progress; a failing thread or a stall ends it, and the
+    /// observer may.
+    fn watch(
+        &mut self,
+        extent: Extent,
+        base: u64,
+        stall_max: Duration,
+        observe: Observer<'_>,
+    ) -> Result<(), Error> {
         let start = Instant::now();
         let (mut seen, mut moved) = (base, start);
         loop {
             let elapsed = start.elapsed();
-            let answered = self.answered() - base;
+            let answered = self.answered();
+            let requests = answered - base;
             let (done, patience) = match extent {
                 Extent::Time(time) => {
                     let left = time.saturating_sub(elapsed);
                     let share = elapsed.as_secs_f64() / time.as_secs_f64().max(f64::MIN_POSITIVE);
                     (share, left.min(PROGRESS_PERIOD))
                 }
-                Extent::Requests(count) => (answered as f64 / count.max(1) as f64, PROGRESS_PERIOD),
+                Extent::Requests(count) => (requests as f64 / count.max(1) as f64, PROGRESS_PERIOD),
             };
-            observe(done.min(1.0), answered);
+            self.series.look(answered);
+            let last = self.series.last();
+            let progress = Progress { share: done.min(1.0), requests, elapsed, last };
+            if observe(&progress).is_break() {
+                self.interrupted = true;
+                return Ok(());
+            }
             if patience.is_zero() || self.spent == self.signals.len() {
                 return Ok(());
             }
             self.listen(patience)?;
             if answered != seen {
                 (seen, moved) = (answered, Instant::now());
-            } else if moved.elapsed() > STALL_TIME_MAX {
-                let seconds = STALL_TIME_MAX.as_secs();
-                return Err(Error::Protocol(format!("no reply for {seconds} seconds")));
+            } else if moved.elapsed() > stall_max {
+                return Err(stalled(stall_max));
             }
         }
     }
@@ -328,7 +471,7 @@ impl Conductor<'_> {
         match self.events.recv_timeout(patience) {
             Ok(WorkerEvent::Ready(tid)) => self.tids.push(tid),
             Ok(WorkerEvent::Spent) => self.spent += 1,
-            Ok(WorkerEvent::Finished(result)) => self.finished.push(result?),
+            Ok(WorkerEvent::Finished(result)) => self.finished.push(*result?),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => {
                 return Err(Error::Protocol("a load thread ended without a word".into()));
@@ -337,19 +480,21 @@ impl Conductor<'_> {
         Ok(())
     }
 
-    fn sum_up(&self, start: &Mark, end: &Mark) -> Outcome {
-        let (mut tally, mut latency) = (Tally::default(), latency_histogram());
-        for (part, part_latency) in &self.finished {
-            tally.replies += part.replies;
-            tally.requests += part.requests;
-            tally.errors += part.errors;
-            tally.nulls += part.nulls;
-            tally.aborted += part.aborted;
+    fn sum_up(&mut self, start: &Mark, end: &Mark) -> Outcome {
+        let mut tally = Tally::default();
+        let (mut latency, mut lateness) = (latency_histogram(), latency_histogram());
+        for part in &self.finished {
+            tally.replies += part.tally.replies;
+            tally.requests += part.tally.requests;
+            tally.errors += part.tally.errors;
+            tally.nulls += part.tally.nulls;
+            tally.aborted += part.tally.aborted;
             if tally.first_error.is_empty() {
-                tally.first_error.clone_from(&part.first_error);
+                tally.first_error.clone_from(&part.tally.first_error);
             }
             // All histograms have the same bounds, so adding cannot fail.
-            let _ = latency.add(part_latency);
+            let _ = latency.add(&part.latency);
+            let _ = lateness.add(&part.lateness);
         }
         Outcome {
             requests: end.answered - start.answered,
@@ -361,6 +506,25 @@ impl Conductor<'_> {
             aborted_per_request: tally.aborted as f64 / tally.requests.max(1) as f64,
             server: start.server.as_ref().zip(end.server.as_ref()).map(|(s, e)| s.until(e)),
             load: start.load.until(&end.load).only(&self.tids),
+            lateness,
+            series: self.series.take(),
+            interrupted: self.interrupted,
         }
+    }
+}
+
+/// How long a server may answer nothing; where the rate is low there is nothing to answer at times.
+fn stall_time_max(load: &Load) -> Duration {
+    let gap = load.rate.map_or(0.0, |rate| 2.0 * load.pipeline as f64 / rate);
+    STALL_TIME_MAX + Duration::try_from_secs_f64(gap).unwrap_or_default()
+}
+
+fn stalled(time: Duration) -> Error {
+    Error::Io {
+        what: "measure".into(),
+        source: std::io::Error::other(format!(
+            "the server has not replied for {} s",
+            time.as_secs()
+        )),
     }
 }

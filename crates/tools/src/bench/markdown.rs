@@ -21,7 +21,16 @@ impl Table {
         let has = |role| self.targets.iter().any(|target| target.1 == role);
         let of = [(Role::Floor, "x floor"), (Role::Peer, "x best peer")];
         let shown = of.map(|(role, title)| (has(Role::Subject) && has(role)).then_some(title));
-        print(&self.targets, &shown, &rows)
+        print(&self.targets, &shown, &rows) + &self.differences()
+    }
+
+    /// A list of what differs and of what does not, if anything can be told.
+    fn differences(&self) -> String {
+        let verdicts = self.lines.iter().flat_map(|line| {
+            line.verdicts.iter().map(|verdict| format!("- {}: {verdict}\n", line.case.title()))
+        });
+        let list: String = verdicts.collect();
+        if list.is_empty() { list } else { format!("\nRatios with 95% intervals:\n\n{list}") }
     }
 
     fn rows(&self, line: &Line) -> Vec<Row> {
@@ -122,7 +131,7 @@ mod tests {
     use crate::bench::compare::Case;
     use crate::bench::load::Load;
     use crate::bench::memory::MemoryLine;
-    use crate::bench::workload;
+    use crate::bench::names;
 
     #[test]
     fn the_subject_is_held_against_the_floor_and_the_best_peer() {
@@ -130,11 +139,15 @@ mod tests {
             let (cpu_us, aborted_per_request) = (Some(cpu_us), 0.0);
             Some(Cell { cpu_us, per_second, p50_us: 1.0, p99_us: 2.0, aborted_per_request })
         };
-        let case = Case { row: workload::find("get").unwrap(), load: Load::default() };
+        let case = Case { row: names::find("get").unwrap(), load: Load::default() };
         let cells = vec![cell(2.0, 400.0), cell(3.0, 300.0), cell(6.0, 150.0), cell(4.0, 120.0)];
         let roles = [Role::Floor, Role::Subject, Role::Peer, Role::Peer];
         let targets = ["floor", "weft", "a", "b"].map(str::to_owned).into_iter().zip(roles);
-        let table = Table { targets: targets.collect(), lines: vec![Line { case, cells }] };
+        let table = Table {
+            targets: targets.collect(),
+            lines: vec![Line { case, cells, verdicts: vec![] }],
+            interrupted: false,
+        };
         let text = table.markdown();
         let rows: Vec<Vec<&str>> =
             text.lines().map(|line| line.split('|').map(str::trim).collect()).collect();

@@ -147,7 +147,7 @@ impl Figure {
         if let Some(elements) = self.elements() {
             return (format!("bytes/{}", elements.about), elements.key);
         }
-        let Shape { keys, key_bytes, value_bytes } = plan.shape;
+        let Shape { keys, key_bytes, value_bytes, .. } = plan.shape;
         let load = format!("bytes/key: {keys} x {key_bytes} + {value_bytes} B");
         match self {
             Figure::ExpiringKeys => (format!("{load}, expiring"), "bytes_per_expiring_key"),
@@ -195,8 +195,8 @@ fn per_key(server: &Server, fill: &str, shape: &Shape) -> Result<f64, Error> {
     let mut session = Session::open(&server.endpoint)?;
     // One key first and full batches of what stores nothing, so that what a first write and full
     // buffers take once is not counted to the keys.
-    session.fill(fill, &Shape { keys: 1, ..*shape }, 1)?;
-    session.fill("ECHO {value}", &Shape { keys: WARMING_REQUESTS, ..*shape }, 1)?;
+    session.fill(fill, &Shape { keys: 1, ..shape.clone() }, 1)?;
+    session.fill("ECHO {value}", &Shape { keys: WARMING_REQUESTS, ..shape.clone() }, 1)?;
     let before = settled_bytes(pid)?;
     session.fill(fill, shape, 1)?;
     Ok((settled_bytes(pid)? - before) / shape.keys as f64)

@@ -1,9 +1,11 @@
 //! `weft bench`: load a Redis-compatible server and see what it costs.
 //!
 //! Reading order: [`args`] is the command line; [`workload`] the table of what can be measured,
-//! compiled by [`template`], with [`scripts`], and sent in [`batch`]es; [`load`] conducts the
-//! threads of [`worker`], which count [`replies`]; [`account`] reads the kernel's view of the
-//! server's process; `report` prints. [`floor`] is the server that only answers canned bytes.
+//! compiled by [`template`], with [`scripts`], [`keys`] and the sizes of [`shape`], and sent in
+//! [`batch`]es; [`load`] conducts the threads of [`worker`], which count [`replies`]; they send at
+//! the times of a [`schedule`], [`dial`] anew, or load a [`cluster`] where that is wanted;
+//! [`account`] reads the kernel's view of the server's process; `single` puts the runs of one
+//! server together and `report` prints. [`floor`] is the server that only answers canned bytes.
 //! [`mod@compare`], [`memory`] and [`stall`] put several [`target`]s side by side and are what
 //! `cargo xtask bench` calls.
 //!
@@ -14,18 +16,31 @@ pub mod account;
 pub mod args;
 pub mod batch;
 mod churn;
+pub mod cluster;
 pub mod compare;
+mod csv;
+pub mod dial;
 pub mod elements;
 pub mod floor;
 pub mod hits;
+mod html;
+mod idle;
+pub mod keys;
 pub mod load;
 pub(crate) mod markdown;
+pub mod measured;
 pub mod memory;
+pub mod names;
 pub mod pin;
 pub mod replies;
 pub mod requests;
+pub mod schedule;
 pub mod scripts;
+pub mod series;
 pub mod session;
+pub mod shape;
+pub mod significance;
+mod single;
 pub mod stall;
 pub mod stream;
 pub mod subscribers;
@@ -50,22 +65,19 @@ pub use self::args::BenchArgs;
 pub use self::compare::{Case, Plan, Table, compare};
 pub use self::target::{Origin, Role, Target};
 
-use self::account::find_pid;
 use self::args::{
     BenchCommand, CompareArgs, FloorArgs, HitsArgs, MemoryArgs, StallArgs, TargetArgs,
 };
 use self::floor::Floor;
-use self::load::{Outcome, drive, make_ready};
 use self::memory::{Figure, MemoryPlan};
 use self::pin::Cpus;
 use self::session::Endpoint;
 use self::stall::StallPlan;
+use self::stream::Address;
 use self::template::Shape;
-use self::workload::Row;
+use self::tls::Tls;
 use crate::Error;
-
-/// The status of a process that SIGINT ended, as shells write it.
-const INTERRUPTED_STATUS: i32 = 130;
+use crate::error::INTERRUPTED_STATUS;
 
 /// The progress bar's length: it shows shares of the whole.
 const BAR_STEPS: f64 = 1000.0;
@@ -76,61 +88,13 @@ const BAR_STEPS: f64 = 1000.0;
 /// Whatever kept the measurement from being made, error replies among them.
 pub fn run(args: BenchArgs) -> Result<(), Error> {
     match &args.command {
-        None => bench(&args),
+        None => single::run(&args),
         Some(BenchCommand::Floor(args)) => floor(args),
         Some(BenchCommand::Compare(args)) => compare_servers(args),
         Some(BenchCommand::Memory(args)) => measure_memory(args),
         Some(BenchCommand::Stall(args)) => measure_stalls(args),
         Some(BenchCommand::Hits(args)) => measure_hits(args),
     }
-}
-
-fn bench(args: &BenchArgs) -> Result<(), Error> {
-    let endpoint = args.connection.endpoint()?;
-    args.load.shape().check()?;
-    let pid = match args.pid {
-        Some(pid) => Some(pid),
-        None => find_pid(&endpoint)?,
-    };
-    let mut failed = Ok(());
-    for row in args.load.rows() {
-        // The other workloads still run; the first failure decides the exit.
-        failed = failed.and(match bench_row(args, row, &endpoint, pid) {
-            Ok(outcome) => compare::refuse_errors(row.name, &outcome),
-            Err(error @ Error::Refused { .. }) => {
-                print(&match args.json {
-                    true => format!("{}\n", report::refused_json(row, &error)),
-                    false => report::refused_text(row, &error),
-                })?;
-                Err(error)
-            }
-            Err(other) => return Err(other),
-        });
-    }
-    failed
-}
-
-/// Makes a server ready for a workload, measures it and prints what it showed.
-fn bench_row(
-    args: &BenchArgs,
-    row: &Row,
-    endpoint: &Endpoint,
-    pid: Option<u32>,
-) -> Result<Outcome, Error> {
-    let load = args.load.load(row);
-    let bar = progress_bar();
-    bar.set_message(format!("{}: making ready", row.name));
-    make_ready(endpoint, row, &load, args.load.prefill)?;
-    let outcome = drive(endpoint, row, &load, pid, &mut |share, requests| {
-        bar.set_position((share * BAR_STEPS) as u64);
-        bar.set_message(format!("{}: {} requests", row.name, report::grouped(requests)));
-    })?;
-    bar.finish_and_clear();
-    print(&match args.json {
-        true => format!("{}\n", report::json(row, &load, pid, &outcome)),
-        false => report::text(row, &load, pid, &outcome),
-    })?;
-    Ok(outcome)
 }
 
 fn floor(args: &FloorArgs) -> Result<(), Error> {
@@ -147,27 +111,36 @@ fn floor(args: &FloorArgs) -> Result<(), Error> {
 }
 
 fn compare_servers(args: &CompareArgs) -> Result<(), Error> {
-    let targets = targets(&args.targets, Some(args.load.data_size))?;
-    let plan = Plan { cases: args.cases(), rounds: args.rounds };
-    let bar = progress_bar();
-    let table = compare(&targets, &plan, &mut |text, share| show(&bar, text, share))?;
+    let targets = targets(&args.targets, &args.running, Some(args.load.sizes.data_size))?;
+    let plan = Plan { cases: args.cases()?, rounds: args.rounds };
+    let (bar, stop) = (progress_bar(), interrupted_flag()?);
+    let table = compare(&targets, &plan, &stop, &mut |text, share| show(&bar, text, share))?;
     bar.finish_and_clear();
     print(&match &args.targets {
         TargetArgs { json: true, .. } => format!("{}\n", table.json()),
         TargetArgs { markdown: true, .. } => table.markdown(),
         _ => table.to_string(),
-    })
+    })?;
+    match table.interrupted {
+        true => Err(Error::Interrupted),
+        false => Ok(()),
+    }
 }
 
 fn measure_memory(args: &MemoryArgs) -> Result<(), Error> {
-    let targets = targets(&args.targets, None)?;
+    let targets = targets(&args.targets, &[], None)?;
     let figures = match args.figures.as_slice() {
         [] => Figure::value_variants().to_vec(),
         chosen => chosen.to_vec(),
     };
     let plan = MemoryPlan {
         figures,
-        shape: Shape { keys: args.keys, key_bytes: args.key_size, value_bytes: args.data_size },
+        shape: Shape {
+            keys: args.keys,
+            key_bytes: args.key_size,
+            value_bytes: args.data_size,
+            ..Shape::default()
+        },
         connections: args.connections,
         idle_clients: args.clients,
         idle_time: args.duration,
@@ -183,7 +156,7 @@ fn measure_memory(args: &MemoryArgs) -> Result<(), Error> {
 }
 
 fn measure_stalls(args: &StallArgs) -> Result<(), Error> {
-    let targets = targets(&args.targets, None)?;
+    let targets = targets(&args.targets, &[], None)?;
     let plan = StallPlan {
         rows: args.rows(),
         size: args.size,
@@ -228,7 +201,7 @@ fn measure_hits(args: &HitsArgs) -> Result<(), Error> {
 pub(crate) fn interrupted_flag() -> Result<Arc<AtomicBool>, Error> {
     let stop = Arc::new(AtomicBool::new(false));
     let handle = || {
-        flag::register_conditional_shutdown(SIGINT, INTERRUPTED_STATUS, Arc::clone(&stop))?;
+        flag::register_conditional_shutdown(SIGINT, INTERRUPTED_STATUS.into(), Arc::clone(&stop))?;
         flag::register(SIGINT, Arc::clone(&stop))
     };
     handle().map_err(Error::io("receive SIGINT"))?;
@@ -237,7 +210,11 @@ pub(crate) fn interrupted_flag() -> Result<Arc<AtomicBool>, Error> {
 
 /// The servers of the command line, the floor first if it can take part: it holds no data and
 /// speaks no TLS.
-fn targets(args: &TargetArgs, floor_bytes: Option<usize>) -> Result<Vec<Target>, Error> {
+fn targets(
+    args: &TargetArgs,
+    running: &[String],
+    floor_bytes: Option<usize>,
+) -> Result<Vec<Target>, Error> {
     let cpus: Cpus = args.pin_servers.clone().unwrap_or_default();
     let mut targets = Vec::new();
     if let (Some(bytes), false, false) = (floor_bytes, args.no_floor, args.tls) {
@@ -250,23 +227,46 @@ fn targets(args: &TargetArgs, floor_bytes: Option<usize>) -> Result<Vec<Target>,
             .split_once('=')
             .and_then(|(name, command)| Some((name.to_owned(), words(command)?)))
             .ok_or_else(|| Error::Usage(format!("'{text}' is not NAME=COMMAND")))?;
-        let subject = args.subject.as_deref() == Some(name.as_str());
-        let role = if subject { Role::Subject } else { Role::Peer };
         let tls = args.tls.then(|| args.tls_files.options());
-        targets.push(Target {
-            name,
-            role,
-            origin: Origin::Command(words),
-            cpus: cpus.clone(),
-            tls,
-        });
+        let origin = Origin::Command(words);
+        let role = role(args, &name);
+        targets.push(Target { name, role, origin, cpus: cpus.clone(), tls });
+    }
+    for text in running {
+        let (name, endpoint) = running_endpoint(args, text)?;
+        let origin = Origin::Running(Box::new(endpoint), None);
+        let role = role(args, &name);
+        targets.push(Target { name, role, origin, cpus: Cpus::default(), tls: None });
     }
     match &args.subject {
+        _ if targets.iter().all(|target| target.role == Role::Floor) => {
+            Err(Error::Usage("name the servers: --server NAME=COMMAND".into()))
+        }
         Some(name) if targets.iter().all(|target| target.role != Role::Subject) => {
             Err(Error::Usage(format!("no --server is called '{name}'")))
         }
         _ => Ok(targets),
     }
+}
+
+fn role(args: &TargetArgs, name: &str) -> Role {
+    match args.subject.as_deref() == Some(name) {
+        true => Role::Subject,
+        false => Role::Peer,
+    }
+}
+
+/// A server that runs already, by `NAME=HOST:PORT`.
+fn running_endpoint(args: &TargetArgs, text: &str) -> Result<(String, Endpoint), Error> {
+    let parts = text.split_once('=').and_then(|(name, address)| {
+        let (host, port) = address.rsplit_once(':')?;
+        Some((name, host.trim_matches(['[', ']']), port.parse().ok()?))
+    });
+    let (name, host, port) =
+        parts.ok_or_else(|| Error::Usage(format!("'{text}' is not NAME=HOST:PORT")))?;
+    let tls = args.tls.then(|| Tls::new(&args.tls_files.options(), host)).transpose()?;
+    let address = Address::Tcp { host: host.to_owned(), port };
+    Ok((name.to_owned(), Endpoint { address, tls, ..Endpoint::local(port) }))
 }
 
 /// A bar on the terminal, or nothing where there is none.

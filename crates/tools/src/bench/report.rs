@@ -1,16 +1,20 @@
-//! One measured window as text or JSON.
+//! What was measured as text or JSON.
 //!
 //! Text is for people and may change; the names in the JSON stay, and units are in the names.
 
 use std::fmt::Write;
 
 use hdrhistogram::Histogram;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::account::CpuUse;
+use super::keys::{Law, Patterns};
 use super::load::{Load, Outcome};
+use super::measured::{FIGURES, Measured};
+use super::shape::Sizes;
 use super::workload::Row;
 use crate::Error;
+use crate::statistics::Interval;
 
 /// Threads of the server below this share of a core are summed up in one line.
 const QUIET_PERCENT: f64 = 0.1;
@@ -21,10 +25,14 @@ const WINDOW_SECONDS_MIN: f64 = 0.5;
 /// A load thread above this share of its core may itself be what limits throughput.
 const LOAD_BUSY_PERCENT: f64 = 97.0;
 
+/// The most lines of a distribution; each has half as many requests above it as the one before.
+const DISTRIBUTION_LINES_MAX: usize = 24;
+
 /// The percentiles that are shown, with their names in text and JSON.
-const PERCENTILES: [(f64, &str, &str); 4] = [
+const PERCENTILES: [(f64, &str, &str); 5] = [
     (50.0, "p50", "p50_us"),
     (90.0, "p90", "p90_us"),
+    (95.0, "p95", "p95_us"),
     (99.0, "p99", "p99_us"),
     (99.9, "p99.9", "p99_9_us"),
 ];
@@ -34,21 +42,15 @@ pub(crate) fn percentile_us(latency: &Histogram<u64>, percentile: f64) -> f64 {
     latency.value_at_quantile(percentile / 100.0) as f64 / 1000.0
 }
 
-/// The paragraph that the terminal shows for one workload.
-pub fn text(row: &Row, load: &Load, pid: Option<u32>, outcome: &Outcome) -> String {
-    let mut out = String::new();
-    let Load { clients, threads, pipeline, shape, ratio, .. } = load;
+/// The mean of a histogram of nanoseconds, in microseconds.
+pub(crate) fn mean_us(latency: &Histogram<u64>) -> f64 {
+    latency.mean() / 1000.0
+}
+
+/// The paragraph that the terminal shows for one run of a workload.
+pub fn text(measured: &Measured, outcome: &Outcome, with_distribution: bool) -> String {
+    let mut out = heading(measured);
     // Writing to a string cannot fail.
-    let _ = write!(
-        out,
-        "{}: {clients} clients, {threads} load threads, pipeline {pipeline}, {} keys, \
-         {}-byte values",
-        row.name, shape.keys, shape.value_bytes
-    );
-    if row.is_mixed() {
-        let _ = write!(out, ", reads to writes {ratio}");
-    }
-    let _ = writeln!(out);
     let _ = writeln!(
         out,
         "  throughput   {} requests/s ({} in {:.2} s)",
@@ -56,13 +58,16 @@ pub fn text(row: &Row, load: &Load, pid: Option<u32>, outcome: &Outcome) -> Stri
         grouped(outcome.requests),
         outcome.wall.as_secs_f64()
     );
-    let _ = write!(out, "  latency us  ");
+    let _ = write!(out, "  latency us   mean {:.0}", mean_us(&outcome.latency));
     for (percentile, label, _) in PERCENTILES {
         let _ = write!(out, " {label} {:.0}", percentile_us(&outcome.latency, percentile));
     }
     let _ = writeln!(out, " max {:.0}", outcome.latency.max() as f64 / 1000.0);
+    if with_distribution {
+        distribution_text(&mut out, &outcome.latency);
+    }
     if let Some(server) = &outcome.server {
-        server_text(&mut out, pid, server, outcome.requests);
+        server_text(&mut out, measured.pid, server, outcome.requests);
     }
     let busiest = outcome.load.threads.first().map_or(0.0, |t| outcome.load.busy_percent(t.cpu));
     let _ = writeln!(
@@ -70,10 +75,103 @@ pub fn text(row: &Row, load: &Load, pid: Option<u32>, outcome: &Outcome) -> Stri
         "  load CPU     {:.2} us/request, busiest thread {busiest:.0}%",
         outcome.load.us_per_request(outcome.requests)
     );
-    for remark in remarks(outcome, busiest) {
+    for remark in remarks(&measured.load, outcome, busiest) {
         let _ = writeln!(out, "  {remark}");
     }
     out
+}
+
+/// What was measured, in one line.
+pub(super) fn heading(measured: &Measured) -> String {
+    let Measured { row, load, .. } = measured;
+    let Load { clients, threads, pipeline, shape, ratio, .. } = load;
+    let name = measured.name();
+    let mut out = format!(
+        "{name}: {clients} clients, {threads} load threads, pipeline {pipeline}, {} keys",
+        shape.keys
+    );
+    let Patterns { writes, reads } = load.patterns;
+    if (writes, reads) != (Law::Uniform, Law::Uniform) && load.commands.is_empty() {
+        let _ = match writes == reads {
+            true => write!(out, " ({writes})"),
+            false => write!(out, " (writes {writes}, reads {reads})"),
+        };
+    }
+    let _ = match &shape.sizes {
+        None => write!(out, ", {}-byte values", shape.value_bytes),
+        Some(Sizes::Range(low, high)) => write!(out, ", values of {low} to {high} bytes"),
+        Some(Sizes::List(list)) => write!(out, ", values of {} sizes", list.len()),
+    };
+    if row.is_mixed() {
+        let _ = write!(out, ", writes to reads {ratio}");
+    }
+    if let Some(rate) = load.rate {
+        let _ = write!(out, ", at most {} requests/s", grouped(rate as u64));
+    }
+    if load.reconnects {
+        out.push_str(", a new connection for each batch");
+    }
+    if load.cluster {
+        out.push_str(", all nodes of the cluster");
+    }
+    out.push('\n');
+    out
+}
+
+/// One line for a run, as redis-benchmark has with `-q`.
+pub fn line(measured: &Measured, outcome: &Outcome) -> String {
+    let errors = match outcome.errors {
+        0 => String::new(),
+        errors => format!(", {} ERRORS: {}", grouped(errors), outcome.first_error),
+    };
+    format!(
+        "{}: {:.2} requests per second, p50={:.3} msec, p99={:.3} msec{errors}\n",
+        measured.name(),
+        outcome.per_second(),
+        percentile_us(&outcome.latency, 50.0) / 1000.0,
+        percentile_us(&outcome.latency, 99.0) / 1000.0,
+    )
+}
+
+/// What several runs say together.
+pub fn summary(measured: &Measured) -> String {
+    let mut out = heading(measured);
+    let runs = measured.outcomes.len();
+    let _ = writeln!(out, "  mean of {runs} runs, and the 95% interval of its true value:");
+    for figure in &FIGURES {
+        let Some(interval) = measured.interval(figure) else { continue };
+        let shown = |value: f64| match figure.digits {
+            0 => grouped(value.max(0.0) as u64),
+            digits => format!("{value:.digits$}"),
+        };
+        let _ = write!(out, "    {:<14} {:>12}", figure.label, shown(interval.mean));
+        if let Some(error) = interval.relative_error() {
+            let (low, high) = (shown(interval.low), shown(interval.high));
+            let _ = write!(out, "   {low} to {high} (+-{:.1}%)", error * 100.0);
+        }
+        let _ = writeln!(out);
+    }
+    out
+}
+
+/// Which share of the requests was answered within which time; each line halves what is left.
+fn distribution_text(out: &mut String, latency: &Histogram<u64>) {
+    let _ = writeln!(out, "  distribution");
+    for (percent, us) in distribution(latency) {
+        let _ = writeln!(out, "    {percent:>9.4}% <= {us:>10.1} us");
+    }
+}
+
+/// Percentages of requests with the latency in microseconds that they do not exceed.
+pub(super) fn distribution(latency: &Histogram<u64>) -> Vec<(f64, f64)> {
+    let points = latency.iter_quantiles(1).take(DISTRIBUTION_LINES_MAX);
+    let points = points.map(|point| {
+        (point.quantile() * 100.0, point.value_iterated_to().min(latency.max()) as f64 / 1000.0)
+    });
+    let mut points: Vec<(f64, f64)> = points.collect();
+    // Few requests cannot be halved so often.
+    points.dedup();
+    points
 }
 
 fn server_text(out: &mut String, pid: Option<u32>, server: &CpuUse, requests: u64) {
@@ -95,13 +193,25 @@ fn server_text(out: &mut String, pid: Option<u32>, server: &CpuUse, requests: u6
 }
 
 /// What a reader must know before believing the figures.
-fn remarks(outcome: &Outcome, busiest: f64) -> Vec<String> {
+fn remarks(load: &Load, outcome: &Outcome, busiest: f64) -> Vec<String> {
     let mut remarks = Vec::new();
     if outcome.errors > 0 {
         remarks.push(format!(
             "ERRORS       {} replies were errors; the first: {}",
             grouped(outcome.errors),
             outcome.first_error
+        ));
+    }
+    if outcome.interrupted {
+        remarks.push("interrupted  the figures are those until then".into());
+    }
+    if let Some(wanted) = load.rate {
+        remarks.push(format!(
+            "rate         {:.1}% of what was due is answered within the window; the load threads \
+             sent p99 {:.0} us, max {:.0} us after it was due",
+            100.0 * outcome.per_second() / wanted,
+            percentile_us(&outcome.lateness, 99.0),
+            outcome.lateness.max() as f64 / 1000.0
         ));
     }
     if outcome.aborted_per_request > 0.0 {
@@ -128,34 +238,91 @@ fn remarks(outcome: &Outcome, busiest: f64) -> Vec<String> {
     remarks
 }
 
-/// The JSON object for one workload.
-pub fn json(row: &Row, load: &Load, pid: Option<u32>, outcome: &Outcome) -> Value {
-    let mut latency = serde_json::Map::new();
-    for (percentile, _, key) in PERCENTILES {
-        latency.insert(key.into(), percentile_us(&outcome.latency, percentile).into());
+/// The JSON object for one workload: that of its only run, or of all with their means.
+pub fn json(measured: &Measured) -> Value {
+    let mut object = load_json(measured);
+    let run = |outcome: &Outcome| run_json(measured, outcome);
+    match &measured.outcomes[..] {
+        [only] => object.extend(run(only)),
+        outcomes => {
+            let mut means = Map::new();
+            for figure in &FIGURES {
+                let Some(interval) = measured.interval(figure) else { continue };
+                let Interval { mean, low, high } = interval;
+                let ends = json!({ "mean": mean, "low_95": low, "high_95": high });
+                means.insert(figure.key.into(), ends);
+            }
+            object.insert("means".into(), means.into());
+            let runs = outcomes.iter().map(|outcome| Value::Object(run(outcome)));
+            object.insert("runs".into(), runs.collect());
+        }
     }
-    latency.insert("max_us".into(), (outcome.latency.max() as f64 / 1000.0).into());
-    json!({
-        "workload": row.name,
+    Value::Object(object)
+}
+
+fn load_json(measured: &Measured) -> Map<String, Value> {
+    let Measured { row, load, pid, .. } = measured;
+    let Patterns { writes, reads } = load.patterns;
+    let object = json!({
+        "workload": measured.name(),
         "clients": load.clients,
         "threads": load.threads,
         "pipeline": load.pipeline,
         "ratio": row.is_mixed().then(|| load.ratio.to_string()),
         "keys": load.shape.keys,
+        "key_minimum": load.shape.first,
         "key_bytes": load.shape.key_bytes,
-        "value_bytes": load.shape.value_bytes,
+        "keys_of_writes": writes.to_string(),
+        "keys_of_reads": reads.to_string(),
+        "value_bytes": load.shape.sizes.is_none().then_some(load.shape.value_bytes),
+        "requests_per_second_max": load.rate,
+        "keeps_connections": !load.reconnects,
+        "cluster": load.cluster,
+        "pid": pid,
+    });
+    match object {
+        Value::Object(object) => object,
+        _ => Map::new(),
+    }
+}
+
+fn run_json(measured: &Measured, outcome: &Outcome) -> Map<String, Value> {
+    let mut latency = Map::new();
+    latency.insert("min_us".into(), (outcome.latency.min() as f64 / 1000.0).into());
+    latency.insert("mean_us".into(), mean_us(&outcome.latency).into());
+    for (percentile, _, key) in PERCENTILES {
+        latency.insert(key.into(), percentile_us(&outcome.latency, percentile).into());
+    }
+    latency.insert("max_us".into(), (outcome.latency.max() as f64 / 1000.0).into());
+    let series = outcome.series.iter().map(|sample| {
+        json!({
+            "seconds": sample.seconds,
+            "requests_per_second": sample.per_second,
+            "p50_us": sample.p50_us,
+            "p99_us": sample.p99_us,
+        })
+    });
+    let lateness = measured.load.rate.map(|_| percentile_us(&outcome.lateness, 99.0));
+    let object = json!({
         "requests": outcome.requests,
         "seconds": outcome.wall.as_secs_f64(),
         "requests_per_second": outcome.per_second(),
         "latency": latency,
+        "distribution_percent_us": distribution(&outcome.latency),
+        "load_late_p99_us": lateness,
         "errors": outcome.errors,
         "first_error": outcome.first_error,
         "nulls_per_reply": outcome.nulls_per_reply,
         "aborted_per_request": outcome.aborted_per_request,
-        "pid": pid,
         "server_cpu": outcome.server.as_ref().map(|used| cpu_json(used, outcome.requests)),
         "load_cpu": cpu_json(&outcome.load, outcome.requests),
-    })
+        "series": series.collect::<Vec<_>>(),
+        "interrupted": outcome.interrupted,
+    });
+    match object {
+        Value::Object(object) => object,
+        _ => Map::new(),
+    }
 }
 
 /// The line for a workload that the server refused to be made ready for.

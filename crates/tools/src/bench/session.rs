@@ -3,10 +3,12 @@
 //! Opens connections (AUTH, HELLO), asks INFO, prepares a server and fills the key range. It is
 //! written for clarity; nothing here runs inside a measured window.
 
+use std::borrow::Cow;
 use std::io;
 
 use fastrand::Rng;
 
+use super::cluster::Slots;
 use super::replies::{ReplyCounter, Tally};
 use super::stream::{Address, Stream};
 use super::template::{Shape, Template};
@@ -43,13 +45,32 @@ pub struct Endpoint {
     pub password: Option<String>,
     /// The protocol version.
     pub resp: Resp,
+    /// The database, if not the first.
+    pub db: u32,
 }
 
 impl Endpoint {
     /// A plain server on the loopback address.
     pub fn local(port: u16) -> Endpoint {
         let address = Address::Tcp { host: "127.0.0.1".into(), port };
-        Endpoint { address, tls: None, user: None, password: None, resp: Resp::Two }
+        Endpoint { address, tls: None, user: None, password: None, resp: Resp::Two, db: 0 }
+    }
+
+    /// What a new connection says first.
+    pub(super) fn greeting(&self) -> Vec<Vec<Cow<'_, str>>> {
+        let mut commands = Vec::new();
+        if let Some(password) = self.password.as_deref() {
+            let user = self.user.as_deref();
+            let words = ["AUTH"].into_iter().chain(user).chain([password]);
+            commands.push(words.map(Cow::Borrowed).collect());
+        }
+        if self.resp == Resp::Three {
+            commands.push(vec!["HELLO".into(), "3".into()]);
+        }
+        if self.db > 0 {
+            commands.push(vec!["SELECT".into(), self.db.to_string().into()]);
+        }
+        commands
     }
 
     /// Whether its address says that its process runs on this machine.
@@ -96,13 +117,8 @@ impl Session {
             raw: Vec::new(),
             buffer: vec![0; 16 * 1024],
         };
-        let user = endpoint.user.as_deref();
-        if let Some(password) = endpoint.password.as_deref() {
-            let words = ["AUTH"].into_iter().chain(user).chain([password]);
-            session.ask("AUTH", &words.collect::<Vec<_>>())?;
-        }
-        if endpoint.resp == Resp::Three {
-            session.ask("HELLO", &["HELLO", "3"])?;
+        for words in endpoint.greeting() {
+            session.ask(&words[0], &words.iter().map(|word| &**word).collect::<Vec<_>>())?;
         }
         Ok(session)
     }
@@ -117,11 +133,7 @@ impl Session {
     /// # Errors
     /// An error reply is [`Error::Refused`] with `step`, which keeps passwords out of messages.
     pub fn ask(&mut self, step: &str, words: &[&str]) -> Result<&[u8], Error> {
-        let mut request = format!("*{}\r\n", words.len());
-        for word in words {
-            request.push_str(&format!("${}\r\n{word}\r\n", word.len()));
-        }
-        self.send(request.as_bytes()).map_err(lost)?;
+        self.send(command(words).as_bytes()).map_err(lost)?;
         self.expect(step, 1)?;
         Ok(&self.raw)
     }
@@ -155,10 +167,10 @@ impl Session {
     /// # Errors
     /// When the connection fails or any reply is an error.
     pub fn prepare(&mut self, text: &str, shape: &Shape, seed: u64) -> Result<(), Error> {
-        let template = Template::compile(text, shape)?;
-        let mut request = Vec::new();
-        template.append(&mut request);
-        template.draw(&mut request, &mut Rng::with_seed(seed));
+        let mut template = Template::compile(text, shape)?;
+        let (mut request, mut rng) = (Vec::new(), Rng::with_seed(seed));
+        template.draw_key(shape.first, &mut rng);
+        template.append(&mut request, &mut rng);
         self.send(&request).map_err(lost)?;
         self.expect("the preparation", template.answer().replies)
     }
@@ -169,18 +181,37 @@ impl Session {
     /// When the connection fails or any reply is an error, unless it says that what was to be made
     /// is there.
     pub fn fill(&mut self, text: &str, shape: &Shape, seed: u64) -> Result<(), Error> {
-        let template = Template::compile(text, shape)?;
-        let mut rng = Rng::with_seed(seed);
-        let size = template.request_bytes().max(1);
+        self.fill_owned(text, shape, seed, None)
+    }
+
+    /// The same for the keys of these slots alone.
+    ///
+    /// # Errors
+    /// As of [`Session::fill`].
+    pub fn fill_owned(
+        &mut self,
+        text: &str,
+        shape: &Shape,
+        seed: u64,
+        slots: Option<&Slots>,
+    ) -> Result<(), Error> {
+        let mut template = Template::compile(text, shape)?;
+        let (mut rng, argument) = (Rng::with_seed(seed), template.key_argument());
+        let size = template.bytes_max().max(1);
         let batch = FILL_BATCH_COUNT.min((FILL_BATCH_BYTES_MAX / size).max(1) as u64);
-        let (mut requests, mut next) = (Vec::new(), 0);
-        while next < shape.keys {
-            let count = batch.min(shape.keys - next);
-            requests.clear();
-            for key in next..next + count {
-                let start = requests.len();
-                template.append(&mut requests);
-                template.draw_key(&mut requests[start..], key, &mut rng);
+        let (mut requests, mut count) = (Vec::new(), 0);
+        for key in shape.first..=shape.last() {
+            let request = template.draw_key(key, &mut rng);
+            let is_owned = match (slots, &argument) {
+                (Some(slots), Some(argument)) => slots.own(&request[argument.clone()]),
+                _ => true,
+            };
+            if is_owned {
+                template.append(&mut requests, &mut rng);
+                count += 1;
+            }
+            if count < batch && key < shape.last() {
+                continue;
             }
             self.send(&requests).map_err(lost)?;
             match self.expect("the fill", count * template.answer().replies) {
@@ -188,7 +219,8 @@ impl Session {
                 Err(Error::Refused { reply, .. }) if reply.starts_with("BUSYGROUP ") => {}
                 other => other?,
             }
-            next += count;
+            requests.clear();
+            count = 0;
         }
         Ok(())
     }
@@ -230,6 +262,15 @@ impl Session {
         }
         Ok(())
     }
+}
+
+/// A command in RESP.
+pub(super) fn command(words: &[impl AsRef<str>]) -> String {
+    let mut request = format!("*{}\r\n", words.len());
+    for word in words.iter().map(AsRef::as_ref) {
+        request.push_str(&format!("${}\r\n{word}\r\n", word.len()));
+    }
+    request
 }
 
 /// A broken stream as an input/output error, for callers inside `pull`.

@@ -5,12 +5,15 @@
 //! no plaintext ever waits inside while the socket is silent.
 
 use std::io::{self, BufRead, ErrorKind, Read, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use rustix::io::Errno;
+use rustix::net::sockopt::set_socket_linger;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, socket_with};
 use rustls::ClientConnection;
 
 use super::tls::Tls;
@@ -124,6 +127,35 @@ impl Stream {
         Ok(stream)
     }
 
+    /// Begins to connect, without waiting: until there is a connection `push` takes nothing, and
+    /// a failure is what `pull` says. `resolved` is the address of the name. Closing the stream
+    /// resets the connection.
+    ///
+    /// # Errors
+    /// When the system refuses at once.
+    pub fn begin(
+        address: &Address,
+        resolved: Option<SocketAddr>,
+        tls: Option<&Tls>,
+    ) -> Result<Stream, Error> {
+        let failed = |source| Error::Connect { address: address.to_string(), source };
+        let socket = match (address, resolved) {
+            (Address::Unix(path), _) => {
+                let socket = UnixStream::connect(path).map_err(failed)?;
+                socket.set_nonblocking(true).map_err(failed)?;
+                Socket::Unix(socket)
+            }
+            (Address::Tcp { .. }, Some(resolved)) => {
+                Socket::Tcp(begin_tcp(resolved).map_err(failed)?)
+            }
+            (Address::Tcp { .. }, None) => {
+                return Err(failed(io::Error::other("the name has no address")));
+            }
+        };
+        let tls = tls.map(Tls::connection).transpose()?.map(Box::new);
+        Ok(Stream { socket, tls })
+    }
+
     /// Turns waiting off for the load loop, or on.
     ///
     /// # Errors
@@ -201,6 +233,20 @@ impl AsFd for Stream {
             Socket::Unix(socket) => socket.as_fd(),
         }
     }
+}
+
+fn begin_tcp(address: SocketAddr) -> io::Result<TcpStream> {
+    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let socket = socket_with(family, SocketType::STREAM, flags, None)?;
+    set_socket_linger(&socket, Some(Duration::ZERO))?;
+    match connect(&socket, &address) {
+        Ok(()) | Err(Errno::INPROGRESS) => {}
+        Err(errno) => return Err(errno.into()),
+    }
+    let stream = TcpStream::from(socket);
+    stream.set_nodelay(true)?;
+    Ok(stream)
 }
 
 fn decrypt(

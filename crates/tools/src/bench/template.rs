@@ -1,20 +1,23 @@
-//! Templates of requests compiled to bytes whose random parts are patched in place.
+//! A request in the notation of the [workload table](super::workload), or in words of the command
+//! line, compiled to RESP bytes.
 //!
-//! A request is a command, or several that are sent, answered and counted together. All that
-//! varies from one request to the next are decimal digits of fixed width: the number of the key, or
-//! a random integer. So a request is a fixed byte string plus a list of digit fields, and making
-//! the next one means writing a few digits: no formatting, no allocation.
+//! A request is one command, or several that are sent, answered and counted together. What varies
+//! from one request to the next are decimal digits of fixed width: the number of the key, or a
+//! random integer. So a request is a fixed byte string plus a list of digit fields, and making the
+//! next one means writing a few digits: no formatting, no allocation. Only where values differ in
+//! length is a request put together anew each time.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use fastrand::Rng;
 
+use super::keys::Keys;
 use super::replies::Answer;
 use super::scripts;
+use super::shape::decimal_width;
+pub use super::shape::{Shape, Sizes};
 use crate::Error;
-
-/// The prefix of every key; its number follows, padded with zeros.
-const KEY_PREFIX: &str = "key:";
 
 /// The word that ends a command within a request.
 const COMMAND_END: &str = ";";
@@ -22,63 +25,13 @@ const COMMAND_END: &str = ";";
 /// The most digits a `u64` range can need.
 const DIGITS_MAX: usize = 19;
 
-/// The sizes that requests are built with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Shape {
-    /// How many different keys there are, at least 1.
-    pub keys: u64,
-    /// The length of a key in bytes: `key:` and a zero-padded number.
-    pub key_bytes: usize,
-    /// The length of a value in bytes.
-    pub value_bytes: usize,
-}
+/// What stands for a number of the range in the commands of the command line, and its digits.
+const RANDOM_NUMBER: &str = "__rand_int__";
+const RANDOM_DIGITS: usize = 12;
 
-impl Default for Shape {
-    /// 100,000 keys of 16 bytes (`key:%012d`) and values of 256 bytes.
-    fn default() -> Self {
-        Shape { keys: 100_000, key_bytes: 16, value_bytes: 256 }
-    }
-}
-
-impl Shape {
-    /// Digits of a key's number, leading zeros included.
-    fn key_digits(&self) -> usize {
-        self.key_bytes.saturating_sub(KEY_PREFIX.len())
-    }
-
-    /// Digits of a key's number that ever differ from zero.
-    fn moving_digits(&self) -> usize {
-        decimal_width(self.keys.saturating_sub(1))
-    }
-
-    /// Checks that the range fits in the keys.
-    ///
-    /// # Errors
-    /// An empty range, or keys too short to hold their numbers.
-    pub fn check(&self) -> Result<(), Error> {
-        if self.keys == 0 {
-            return Err(Error::Usage("the key range is empty: --keys must be at least 1".into()));
-        }
-        if self.key_digits() < self.moving_digits() {
-            let needed = KEY_PREFIX.len() + self.moving_digits();
-            return Err(Error::Usage(format!(
-                "{} keys need key names of at least {needed} bytes",
-                self.keys
-            )));
-        }
-        Ok(())
-    }
-
-    /// The bytes of every value: letters that hardly compress, the same in every run.
-    pub fn value(&self) -> Vec<u8> {
-        let mut rng = Rng::with_seed(0x0077_6566_7400);
-        (0..self.value_bytes).map(|_| rng.alphanumeric() as u8).collect()
-    }
-}
-
-fn decimal_width(number: u64) -> usize {
-    number.checked_ilog10().unwrap_or(0) as usize + 1
-}
+/// What stands for a key and for a value there.
+const KEY: &str = "__key__";
+const DATA: &str = "__data__";
 
 /// What a digit field holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,12 +59,27 @@ impl Field {
     }
 }
 
+/// One argument under construction.
+#[derive(Debug, Default)]
+struct Argument {
+    body: Vec<u8>,
+    /// Counted from its first byte.
+    fields: Vec<Field>,
+    /// A value of varying length is to follow what is there.
+    has_value: bool,
+}
+
 /// One request, ready to be sent once its fields are drawn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template {
     bytes: Vec<u8>,
     fields: Vec<Field>,
-    keys: u64,
+    /// Where values of varying length, heads included, are put in; and what they are made of.
+    values: Vec<usize>,
+    value: Vec<u8>,
+    sizes: Option<Sizes>,
+    /// The first argument with the number of a key.
+    key_argument: Option<Range<usize>>,
     answer: Answer,
 }
 
@@ -121,59 +89,80 @@ impl Template {
     /// # Errors
     /// When the text does not follow the notation, or the shape cannot be met.
     pub fn compile(text: &str, shape: &Shape) -> Result<Template, Error> {
-        shape.check()?;
+        let mut template = Template::empty(shape)?;
         let flat = expand_groups(text)?;
         let words: Vec<&str> = flat.split_ascii_whitespace().collect();
-        let mut template = Template {
-            bytes: Vec::new(),
-            fields: Vec::new(),
-            keys: shape.keys,
-            answer: Answer { replies: 0, is_transaction: false },
-        };
         for command in words.split(|word| *word == COMMAND_END) {
-            template.push_command(command, text, shape)?;
+            let name = command
+                .first()
+                .ok_or_else(|| Error::Usage(format!("template '{text}' has an empty command")))?;
+            template.begin_command(command.len(), *name == "EXEC");
+            for word in command {
+                let argument = template.argument(word, shape)?;
+                template.push(argument)?;
+            }
         }
         Ok(template)
     }
 
-    fn push_command(&mut self, arguments: &[&str], text: &str, shape: &Shape) -> Result<(), Error> {
-        let name = arguments
-            .first()
-            .ok_or_else(|| Error::Usage(format!("template '{text}' has an empty command")))?;
-        self.bytes.extend_from_slice(format!("*{}\r\n", arguments.len()).as_bytes());
-        for argument in arguments {
-            self.push_argument(argument, shape)?;
+    /// Compiles one command of the command line, in which `__key__` stands for a key of the range,
+    /// `__data__` for a value and `__rand_int__` for the twelve digits of a number of the range.
+    ///
+    /// # Errors
+    /// When there are no words, or the shape cannot be met.
+    pub fn of_words(words: &[Vec<u8>], shape: &Shape) -> Result<Template, Error> {
+        let mut template = Template::empty(shape)?;
+        if words.is_empty() {
+            return Err(Error::Usage("a command is empty".into()));
         }
-        let replies = self.answer.replies + 1;
-        self.answer = Answer { replies, is_transaction: *name == "EXEC" };
-        Ok(())
+        template.begin_command(words.len(), false);
+        for word in words {
+            let argument = argument_of_word(word, shape)?;
+            template.push(argument)?;
+        }
+        Ok(template)
     }
 
-    fn push_argument(&mut self, argument: &str, shape: &Shape) -> Result<(), Error> {
-        let (mut body, mut fields) = (Vec::new(), Vec::new());
-        let mut rest = argument;
+    fn empty(shape: &Shape) -> Result<Template, Error> {
+        shape.check()?;
+        Ok(Template {
+            bytes: Vec::new(),
+            fields: Vec::new(),
+            values: Vec::new(),
+            value: shape.value(),
+            sizes: shape.sizes.clone(),
+            key_argument: None,
+            answer: Answer { replies: 0, is_transaction: false },
+        })
+    }
+
+    fn begin_command(&mut self, arguments: usize, is_exec: bool) {
+        self.bytes.extend_from_slice(format!("*{arguments}\r\n").as_bytes());
+        let replies = self.answer.replies + 1;
+        self.answer = Answer { replies, is_transaction: is_exec };
+    }
+
+    /// An argument of the notation.
+    fn argument(&self, word: &str, shape: &Shape) -> Result<Argument, Error> {
+        let mut argument = Argument::default();
+        let mut rest = word;
         while let Some((before, inside, after)) = next_placeholder(rest) {
-            body.extend_from_slice(before.as_bytes());
+            argument.body.extend_from_slice(before.as_bytes());
             match inside {
-                "same-key" if !self.fields.iter().chain(&fields).any(Field::is_key) => {
+                "same-key" if !self.fields.iter().chain(&argument.fields).any(Field::is_key) => {
                     let text = "{same-key} stands before any {key} of the request";
                     return Err(Error::Usage(text.into()));
                 }
-                "key" | "same-key" => {
-                    body.extend_from_slice(KEY_PREFIX.as_bytes());
-                    body.resize(body.len() + shape.key_digits(), b'0');
-                    let width = shape.moving_digits();
-                    let draw = if inside == "key" { Draw::Key } else { Draw::SameKey };
-                    fields.push(Field { at: body.len() - width, width, draw });
-                }
-                "value" => body.extend_from_slice(&shape.value()),
+                "key" => argument.push_key(Draw::Key, shape),
+                "same-key" => argument.push_key(Draw::SameKey, shape),
+                "value" => argument.push_value(shape),
                 other => match (script_text(other), integer_range(other)) {
-                    (Some(script), _) => body.extend_from_slice(script.as_bytes()),
+                    (Some(script), _) => argument.body.extend_from_slice(script.as_bytes()),
                     (None, Some((low, high))) => {
                         let width = decimal_width(high);
                         let draw = Draw::Integer { low, span: high - low + 1 };
-                        fields.push(Field { at: body.len(), width, draw });
-                        body.extend_from_slice(low.to_string().as_bytes());
+                        argument.fields.push(Field { at: argument.body.len(), width, draw });
+                        argument.body.extend_from_slice(low.to_string().as_bytes());
                     }
                     (None, None) => {
                         let text = format!("{{{other}}} is not a placeholder of a template");
@@ -183,9 +172,25 @@ impl Template {
             }
             rest = after;
         }
-        body.extend_from_slice(rest.as_bytes());
+        argument.body.extend_from_slice(rest.as_bytes());
+        Ok(argument)
+    }
+
+    fn push(&mut self, argument: Argument) -> Result<(), Error> {
+        let Argument { body, fields, has_value } = argument;
+        if has_value && !body.is_empty() {
+            let text = "a value of varying size is an argument of its own";
+            return Err(Error::Usage(text.into()));
+        }
+        if has_value {
+            self.values.push(self.bytes.len());
+            return Ok(());
+        }
         self.bytes.extend_from_slice(format!("${}\r\n", body.len()).as_bytes());
         let start = self.bytes.len();
+        if self.key_argument.is_none() && fields.iter().any(Field::is_key) {
+            self.key_argument = Some(start..start + body.len());
+        }
         self.fields.extend(fields.into_iter().map(|f| Field { at: f.at + start, ..f }));
         self.bytes.extend_from_slice(&body);
         self.bytes.extend_from_slice(b"\r\n");
@@ -197,41 +202,128 @@ impl Template {
         self.answer
     }
 
-    /// The length of one request in bytes.
-    pub fn request_bytes(&self) -> usize {
-        self.bytes.len()
+    /// The length of one request in bytes, if all have the same.
+    pub fn fixed_bytes(&self) -> Option<usize> {
+        self.values.is_empty().then_some(self.bytes.len())
     }
 
-    /// Appends the request to `out` with its fields as they were last drawn there: call
-    /// [`draw`](Self::draw) on the appended bytes.
-    #[inline]
-    pub fn append(&self, out: &mut Vec<u8>) {
+    /// The length of the longest request in bytes, about.
+    pub fn bytes_max(&self) -> usize {
+        self.bytes.len() + self.values.len() * self.value.len()
+    }
+
+    /// Where the argument with the first key of a request is, which says who owns it in a cluster.
+    pub fn key_argument(&self) -> Option<Range<usize>> {
+        self.key_argument.clone()
+    }
+
+    /// Appends a request of fixed length, to be drawn there by [`draw`](Self::draw).
+    pub fn lay_out(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.bytes);
     }
 
-    /// Draws new values for every field of a request that starts at `request[0]`.
+    /// Draws new values for every field of a request that was [laid out](Self::lay_out).
     #[inline]
-    pub fn draw(&self, request: &mut [u8], rng: &mut Rng) {
-        let mut key = 0;
-        for field in &self.fields {
-            let number = match field.draw {
-                Draw::Key => {
-                    key = rng.u64(0..self.keys);
-                    key
-                }
-                Draw::SameKey => key,
-                Draw::Integer { low, span } => low + rng.u64(0..span),
-            };
-            write_digits(&mut request[field.at..field.at + field.width], number);
-        }
+    pub fn draw(&self, request: &mut [u8], keys: &mut Keys, rng: &mut Rng) {
+        draw(&self.fields, request, |rng| keys.draw(rng), rng);
+    }
+
+    /// Draws the next request without sending it anywhere; gives its bytes but for values of
+    /// varying length.
+    #[inline]
+    pub fn draw_next(&mut self, keys: &mut Keys, rng: &mut Rng) -> &[u8] {
+        draw(&self.fields, &mut self.bytes, |rng| keys.draw(rng), rng);
+        &self.bytes
     }
 
     /// The same with a given key in every key field: for filling the range key by key.
-    pub fn draw_key(&self, request: &mut [u8], key: u64, rng: &mut Rng) {
-        self.draw(request, rng);
-        for field in self.fields.iter().filter(|field| field.is_key()) {
-            write_digits(&mut request[field.at..field.at + field.width], key);
+    pub fn draw_key(&mut self, key: u64, rng: &mut Rng) -> &[u8] {
+        draw(&self.fields, &mut self.bytes, |_| key, rng);
+        &self.bytes
+    }
+
+    /// Appends the request that was drawn last.
+    #[inline]
+    pub fn append(&self, out: &mut Vec<u8>, rng: &mut Rng) {
+        let mut start = 0;
+        for &at in &self.values {
+            let size = self.sizes.as_ref().map_or(0, |sizes| sizes.draw(rng));
+            out.extend_from_slice(&self.bytes[start..at]);
+            out.extend_from_slice(format!("${size}\r\n").as_bytes());
+            out.extend_from_slice(&self.value[..size]);
+            out.extend_from_slice(b"\r\n");
+            start = at;
         }
+        out.extend_from_slice(&self.bytes[start..]);
+    }
+}
+
+impl Argument {
+    fn push_key(&mut self, draw: Draw, shape: &Shape) {
+        self.body.extend_from_slice(shape.prefix.as_bytes());
+        self.body.resize(self.body.len() + shape.key_digits(), b'0');
+        let width = shape.moving_digits();
+        self.fields.push(Field { at: self.body.len() - width, width, draw });
+    }
+
+    fn push_value(&mut self, shape: &Shape) {
+        match shape.sizes {
+            None => self.body.extend_from_slice(&shape.value()),
+            Some(_) => self.has_value = true,
+        }
+    }
+}
+
+/// An argument of the command line.
+fn argument_of_word(word: &[u8], shape: &Shape) -> Result<Argument, Error> {
+    let mut argument = Argument::default();
+    let mut rest = word;
+    let names = [KEY, DATA, RANDOM_NUMBER];
+    let next = |rest: &[u8]| {
+        let found = names
+            .into_iter()
+            .filter_map(|name| memchr::memmem::find(rest, name.as_bytes()).map(|at| (at, name)));
+        found.min()
+    };
+    while let Some((at, name)) = next(rest) {
+        argument.body.extend_from_slice(&rest[..at]);
+        match name {
+            KEY => argument.push_key(Draw::Key, shape),
+            DATA => argument.push_value(shape),
+            _ => {
+                if shape.moving_digits() > RANDOM_DIGITS {
+                    let text = format!("{RANDOM_NUMBER} has room for {RANDOM_DIGITS} digits");
+                    return Err(Error::Usage(text));
+                }
+                let (at, width) = (argument.body.len(), RANDOM_DIGITS);
+                argument.body.resize(at + width, b'0');
+                argument.fields.push(Field { at, width, draw: Draw::Key });
+            }
+        }
+        rest = &rest[at + name.len()..];
+    }
+    argument.body.extend_from_slice(rest);
+    Ok(argument)
+}
+
+#[inline]
+fn draw(
+    fields: &[Field],
+    request: &mut [u8],
+    mut next_key: impl FnMut(&mut Rng) -> u64,
+    rng: &mut Rng,
+) {
+    let mut key = 0;
+    for field in fields {
+        let number = match field.draw {
+            Draw::Key => {
+                key = next_key(rng);
+                key
+            }
+            Draw::SameKey => key,
+            Draw::Integer { low, span } => low + rng.u64(0..span),
+        };
+        write_digits(&mut request[field.at..field.at + field.width], number);
     }
 }
 
@@ -296,15 +388,37 @@ fn write_digits(digits: &mut [u8], mut number: u64) {
 mod tests {
     use super::*;
 
-    const SHAPE: Shape = Shape { keys: 1000, key_bytes: 10, value_bytes: 4 };
+    use crate::bench::keys::Law;
+
+    const SHAPE: Shape = Shape {
+        keys: 1000,
+        first: 0,
+        prefix: Cow::Borrowed("key:"),
+        key_bytes: 10,
+        value_bytes: 4,
+        sizes: None,
+    };
 
     fn drawn(text: &str, shape: &Shape, key: u64) -> String {
-        let template = Template::compile(text, shape).unwrap();
-        let mut request = Vec::new();
-        template.append(&mut request);
-        template.draw_key(&mut request, key, &mut Rng::with_seed(1));
-        assert_eq!(request.len(), template.request_bytes());
+        let mut template = Template::compile(text, shape).unwrap();
+        let (mut request, mut rng) = (Vec::new(), Rng::with_seed(1));
+        template.draw_key(key, &mut rng);
+        template.append(&mut request, &mut rng);
+        assert_eq!(Some(request.len()), template.fixed_bytes());
         String::from_utf8(request).unwrap()
+    }
+
+    /// So many requests, drawn in place.
+    fn requests(text: &str, shape: &Shape, count: usize) -> Vec<String> {
+        let template = Template::compile(text, shape).unwrap();
+        let mut keys = Keys::new(Law::Uniform, shape, (0, 1)).unwrap();
+        let (mut request, mut rng) = (Vec::new(), Rng::with_seed(7));
+        template.lay_out(&mut request);
+        let mut next = || {
+            template.draw(&mut request, &mut keys, &mut rng);
+            String::from_utf8(request.clone()).unwrap()
+        };
+        (0..count).map(|_| next()).collect()
     }
 
     #[test]
@@ -343,13 +457,8 @@ mod tests {
 
     #[test]
     fn the_same_key_is_the_one_drawn_before_it() {
-        let template = Template::compile("X {key} {same-key} {key}", &SHAPE).unwrap();
-        let (mut request, mut rng) = (Vec::new(), Rng::with_seed(1));
-        template.append(&mut request);
         let mut differ = 0;
-        for _ in 0..100 {
-            template.draw(&mut request, &mut rng);
-            let text = std::str::from_utf8(&request).unwrap();
+        for text in requests("X {key} {same-key} {key}", &SHAPE, 100) {
             let keys: Vec<&str> = text.split("\r\n").filter(|a| a.starts_with("key:")).collect();
             assert_eq!((keys.len(), keys[0]), (3, keys[1]));
             differ += usize::from(keys[1] != keys[2]);
@@ -370,14 +479,8 @@ mod tests {
     #[test]
     fn draws_stay_in_range_and_reach_all_of_it() {
         let shape = Shape { keys: 11, ..SHAPE };
-        let template = Template::compile("X {key} {7..9}", &shape).unwrap();
-        let mut rng = Rng::with_seed(7);
         let (mut keys, mut numbers) = ([0u32; 11], [0u32; 10]);
-        let mut request = Vec::new();
-        template.append(&mut request);
-        for _ in 0..2000 {
-            template.draw(&mut request, &mut rng);
-            let text = std::str::from_utf8(&request).unwrap();
+        for text in requests("X {key} {7..9}", &shape, 2000) {
             let arguments: Vec<&str> = text.split("\r\n").collect();
             keys[arguments[4].strip_prefix("key:").unwrap().parse::<usize>().unwrap()] += 1;
             numbers[arguments[6].parse::<usize>().unwrap()] += 1;
@@ -402,8 +505,61 @@ mod tests {
         ] {
             assert!(Template::compile(text, &SHAPE).is_err(), "{text}");
         }
-        let narrow = Shape { keys: 1001, key_bytes: 7, value_bytes: 1 };
+        let narrow = Shape { keys: 1001, key_bytes: 7, ..SHAPE };
         assert!(Template::compile("GET {key}", &narrow).is_err());
         assert!(Template::compile("PING", &Shape { keys: 0, ..SHAPE }).is_err());
+    }
+
+    #[test]
+    fn the_range_may_begin_anywhere_and_have_another_name() {
+        let shape = Shape { first: 90, keys: 20, prefix: "m-".into(), key_bytes: 6, ..SHAPE };
+        assert_eq!(drawn("GET {key}", &shape, 109), "*2\r\n$3\r\nGET\r\n$6\r\nm-0109\r\n");
+        let name = |text: &String| text.split("\r\n").nth(4).unwrap().to_owned();
+        let names: std::collections::HashSet<String> =
+            requests("GET {key}", &shape, 1000).iter().map(name).collect();
+        assert_eq!(names.len(), 20);
+        assert!(names.contains("m-0090") && names.contains("m-0109"), "{names:?}");
+    }
+
+    #[test]
+    fn commands_of_the_command_line_have_placeholders_of_their_own() {
+        let words = |text: &str| text.split(' ').map(|w| w.as_bytes().to_vec()).collect::<Vec<_>>();
+        let compiled = |text: &str| Template::of_words(&words(text), &SHAPE);
+        let mut template =
+            compiled("X a{key}__key__b __data__! __rand_int__:__rand_int__").unwrap();
+        let mut request = Vec::new();
+        template.draw_key(42, &mut Rng::with_seed(1));
+        template.append(&mut request, &mut Rng::with_seed(1));
+        let value = String::from_utf8(SHAPE.value()).unwrap();
+        assert_eq!(
+            String::from_utf8(request.clone()).unwrap(),
+            format!(
+                "*4\r\n$1\r\nX\r\n$17\r\na{{key}}key:000042b\r\n$5\r\n{value}!\r\n\
+                 $25\r\n000000000042:000000000042\r\n"
+            )
+        );
+        assert_eq!(&request[template.key_argument().unwrap()], b"a{key}key:000042b");
+        assert_eq!(compiled("MULTI").unwrap().answer(), Answer::ONE_REPLY);
+        assert!(Template::of_words(&[], &SHAPE).is_err());
+    }
+
+    #[test]
+    fn values_may_differ_in_length() {
+        let shape = Shape { sizes: Some(Sizes::range("0-3").unwrap()), ..SHAPE };
+        let mut template = Template::compile("SET {key} {value} EX 10", &shape).unwrap();
+        assert_eq!(template.fixed_bytes(), None);
+        let (mut rng, mut seen) = (Rng::with_seed(1), [0; 4]);
+        for _ in 0..100 {
+            let mut request = Vec::new();
+            template.draw_key(7, &mut rng);
+            template.append(&mut request, &mut rng);
+            let text = String::from_utf8(request).unwrap();
+            let parts: Vec<&str> = text.split("\r\n").collect();
+            assert_eq!((parts[4], parts[7], parts[10]), ("key:000007", "$2", "10"));
+            assert_eq!(parts[5], format!("${}", parts[6].len()));
+            seen[parts[6].len()] += 1;
+        }
+        assert!(seen.iter().all(|count| *count > 5), "{seen:?}");
+        assert!(Template::compile("SET {key} x{value}", &shape).is_err());
     }
 }

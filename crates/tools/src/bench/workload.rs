@@ -11,10 +11,11 @@
 //!   commands are, and counts once;
 //! - `{script:get}` and `{sha1:get}` are the source and the SHA-1 of one of the [`scripts`].
 //!
-//! A row with both a read and a write alternates at random by `--ratio`; a row with one of them
-//! does only that. A row that means something with certain clients, at one depth or ratio says so,
-//! which the command line overrides. Not every command has a row: `cargo xtask rows` asks for one
-//! per class of cost. Invariant, tested below: names are unique and every template compiles.
+//! A row with both a read and a write alternates at random by `--ratio` (writes to reads); a row
+//! with one of them does only that. A row that means something with certain clients, at one depth
+//! or ratio says so, which the command line overrides. Not every command has a row: `cargo xtask
+//! rows` asks for one per class of cost. Invariant, tested below: names are unique and every
+//! template compiles.
 //!
 //! [`scripts`]: super::scripts
 
@@ -517,25 +518,21 @@ pub const TABLE: &[Row] = &[
     write("set_evict", NEW_KEY, Some(NEW_KEY)).prepared(EVICTING),
 ];
 
-/// The row of this name.
-pub fn find(name: &str) -> Option<&'static Row> {
-    TABLE.iter().find(|row| row.name == name)
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
     use crate::bench::batch::Batches;
+    use crate::bench::load::Load;
+    use crate::bench::names;
     use crate::bench::template::{Shape, Template};
     use std::collections::HashSet;
 
     #[test]
-    fn names_are_unique_and_findable() {
+    fn names_are_unique() {
         let names: HashSet<_> = TABLE.iter().map(|row| row.name).collect();
         assert_eq!(names.len(), TABLE.len());
-        assert!(TABLE.iter().all(|row| find(row.name) == Some(row)));
-        assert_eq!(find("no such row"), None);
+        assert!(TABLE.iter().all(|row| names::find(row.name) == Some(row)));
     }
 
     #[test]
@@ -545,7 +542,7 @@ mod tests {
 
     #[test]
     fn every_row_does_something_and_every_template_compiles() {
-        let shape = Shape { keys: 1000, key_bytes: 16, value_bytes: 32 };
+        let shape = Shape { keys: 1000, value_bytes: 32, ..Shape::default() };
         for row in TABLE {
             assert!(row.read.is_some() || row.write.is_some(), "{} is empty", row.name);
             for text in
@@ -558,11 +555,12 @@ mod tests {
 
     #[test]
     fn what_is_popped_from_the_sorted_set_is_added_in_time() {
-        let shape = Shape { keys: 100, key_bytes: 16, value_bytes: 32 };
+        let shape = Shape { keys: 100, value_bytes: 32, ..Shape::default() };
         let names = ["zremrangebyrank", "zpopmin", "zmpop", "bzpopmin", "bzpopmax", "bzmpop"];
-        for row in names.map(|name| find(name).unwrap()) {
+        for row in names.map(|name| names::find(name).unwrap()) {
             let ratio = row.settings.ratio.unwrap_or_default();
-            let mut batches = Batches::new(row, ratio, &shape, 16, 1).unwrap();
+            let load = Load { ratio, shape: shape.clone(), pipeline: 16, ..Load::default() };
+            let mut batches = Batches::new(row, &load, (0, 1), None).unwrap();
             let mut members: HashSet<String> = (0..100).map(|n| format!("key:{n:012}")).collect();
             for _ in 0..2000 {
                 let batch = std::str::from_utf8(batches.make_next()).unwrap();

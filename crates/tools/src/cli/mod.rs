@@ -17,7 +17,7 @@ pub(crate) mod reply;
 mod session;
 pub(crate) mod terminal;
 mod tls;
-mod uri;
+pub(crate) mod uri;
 
 use std::ffi::OsString;
 use std::io::{IsTerminal, Read};

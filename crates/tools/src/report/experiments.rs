@@ -318,6 +318,7 @@ pub(super) static TABLE: &[Experiment] = &[
 mod tests {
     use super::*;
     use crate::bench::batch::Batches;
+    use crate::bench::load::Load;
     use crate::bench::template::Shape;
 
     #[test]
@@ -327,7 +328,9 @@ mod tests {
             assert_eq!(points.len(), experiment.series.len() * experiment.steps.len());
             for point in points {
                 let shape = Shape { value_bytes: point.value_bytes, ..Shape::default() };
-                let batches = Batches::new(point.row, point.ratio, &shape, point.pipeline, 1);
+                let (ratio, pipeline) = (point.ratio, point.pipeline);
+                let load = Load { shape, ratio, pipeline, ..Load::default() };
+                let batches = Batches::new(point.row, &load, (0, 1), None);
                 assert!(batches.is_ok(), "{} {}", experiment.name, point.label);
             }
         }
@@ -353,6 +356,6 @@ mod tests {
         let points = values.map(Experiment::points).unwrap_or_default();
         let seldom = points.iter().find(|point| (point.series, point.label) == ("1:10", "1024"));
         let told = seldom.map(|point| (point.clients, point.value_bytes, point.ratio.to_string()));
-        assert_eq!(told, Some((400, 1024, "10:1".to_owned())));
+        assert_eq!(told, Some((400, 1024, "1:10".to_owned())));
     }
 }

@@ -123,7 +123,7 @@ impl Live {
     /// # Errors
     /// When the connection fails or the server refuses.
     pub fn fill(&mut self, row: &'static Row, load: &Load, anew: bool) -> Result<(), Error> {
-        let wanted = row.fill.map(|fill| (fill, load.shape));
+        let wanted = row.fill.map(|fill| (fill, load.shape.clone()));
         let has_data = self.filled == wanted && wanted.is_some() && !anew;
         if !has_data && self.is_own {
             let mut session = Session::open(&self.server.endpoint)?;

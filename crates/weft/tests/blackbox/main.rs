@@ -25,6 +25,7 @@ mod fields;
 mod fuzz;
 mod left_logs;
 mod limits;
+mod load;
 mod load_libraries;
 mod memory;
 mod memory_limit;

@@ -56,12 +56,12 @@ impl Waiting {
     /// # Errors
     /// When the server closes a connection or takes longer than a minute.
     pub fn begin(&mut self, control: &mut Session, stop: &AtomicBool) -> Result<(), Error> {
-        let Some(request) = &self.request else { return Ok(()) };
+        let Some(request) = &mut self.request else { return Ok(()) };
         let mut rng = Rng::with_seed(1);
         for (index, stream) in self.streams.iter_mut().enumerate() {
-            let mut bytes = Vec::with_capacity(request.request_bytes());
-            request.append(&mut bytes);
-            request.draw_key(&mut bytes, index as u64, &mut rng);
+            let mut bytes = Vec::with_capacity(request.bytes_max());
+            request.draw_key(index as u64, &mut rng);
+            request.append(&mut bytes, &mut rng);
             send(stream, &bytes)?;
         }
         let start = Instant::now();
@@ -107,7 +107,7 @@ pub fn run(
         }
         let template = Template::compile(&sized(command, size), &Shape::default())?;
         let mut bytes = Vec::new();
-        (0..row.times).for_each(|_| template.append(&mut bytes));
+        (0..row.times).for_each(|_| template.lay_out(&mut bytes));
         stream.set_nonblocking(false).map_err(Error::io("make a socket blocking"))?;
         send(stream, &bytes)?;
         stream.set_nonblocking(true).map_err(Error::io("make a socket non-blocking"))?;

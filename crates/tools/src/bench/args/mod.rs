@@ -1,35 +1,40 @@
 //! The command line of `weft bench`, and how it becomes the measuring library's own types.
 //!
-//! Letters follow the benchmark that users of Redis know where the meaning is the same. Nothing is
-//! decided here beyond defaults: ranges are checked where the values are used.
+//! Nothing is decided here beyond defaults: ranges are checked where the values are used.
 
-use std::path::PathBuf;
+mod commands;
+mod connection;
+mod load;
+mod output;
+
+use std::ffi::OsString;
 use std::time::Duration;
 
 use clap::builder::PossibleValuesParser;
-use clap::{Args, Subcommand};
+use clap::{ArgAction, Args, Subcommand};
 
-use super::batch::Ratio;
 use super::compare::Case;
 use super::hits::HitsPlan;
-use super::load::{Extent, Load};
+use super::load::Load;
 use super::memory::Figure;
 use super::pin::Cpus;
-use super::session::{Endpoint, Resp};
 use super::stall;
-use super::stream::Address;
-use super::template::Shape;
-use super::tls::{Tls, TlsOptions};
-use super::workload::{self, Row};
+use super::workload::Row;
 use crate::Error;
+
+pub use self::commands::CommandArgs;
+pub use self::connection::{ConnectionArgs, TlsArgs};
+pub use self::load::{LoadArgs, PatternArgs, SizeArgs};
+pub use self::output::OutputArgs;
 
 /// Load a Redis-compatible server and measure it.
 ///
 /// Shows throughput, latency percentiles, errors, and for a server on this machine its CPU time per
 /// request, thread by thread. Latency runs from the write of a batch (see --pipeline) to its last
-/// reply. Ends with an error if the server answered any request with one.
+/// reply; with a limit of the rate from when it was due. Ends with an error if the server answered
+/// any request with one. SIGINT ends it with the results so far.
 #[derive(Debug, Clone, Args)]
-#[command(args_conflicts_with_subcommands = true)]
+#[command(args_conflicts_with_subcommands = true, disable_help_flag = true)]
 pub struct BenchArgs {
     /// A measurement of another kind.
     #[command(subcommand)]
@@ -43,9 +48,34 @@ pub struct BenchArgs {
     /// The server's process, when INFO does not tell it
     #[arg(long, value_name = "PID")]
     pub pid: Option<u32>,
-    /// Print one JSON object per workload
-    #[arg(long)]
-    pub json: bool,
+    /// How often each workload is measured; with more than one, means with their 95% intervals are
+    /// shown
+    #[arg(long, default_value_t = 1, value_name = "TIMES",
+          value_parser = clap::value_parser!(u32).range(1..))]
+    pub run_count: u32,
+    /// Measure again and again, until SIGINT
+    #[arg(short = 'l')]
+    pub forever: bool,
+    /// Only open the connections and hold them, until SIGINT
+    #[arg(short = 'I', conflicts_with_all = ["forever", "run_count"])]
+    pub idle: bool,
+    /// Connect, ask PING and disconnect: how many connections the server takes each second
+    #[arg(long, conflicts_with_all = ["workload", "all", "command", "ratio", "words"])]
+    pub storm: bool,
+    /// What is shown.
+    #[command(flatten)]
+    pub output: OutputArgs,
+    /// Read the last argument of the command from standard input
+    #[arg(short = 'x', requires = "words")]
+    pub last_from_stdin: bool,
+    /// A command to send instead of workloads; __rand_int__ stands for a number of the range,
+    /// __key__ for a key, __data__ for a value. After -- where it is called like a subcommand
+    #[arg(trailing_var_arg = true, value_name = "COMMAND",
+          conflicts_with_all = ["workload", "all", "command", "ratio"])]
+    pub words: Vec<OsString>,
+    /// Print help
+    #[arg(long, global = true, action = ArgAction::Help)]
+    pub help: Option<bool>,
 }
 
 /// Measurements of other kinds.
@@ -54,7 +84,7 @@ pub enum BenchCommand {
     /// Start the canned-reply server: the cost that no real server can go below
     Floor(FloorArgs),
     /// Start several servers and measure them side by side, in interleaved rounds
-    Compare(CompareArgs),
+    Compare(Box<CompareArgs>),
     /// Start several servers and measure memory per key and per connection, and idle CPU
     Memory(MemoryArgs),
     /// Start several servers and measure how long other clients wait beside slow commands
@@ -121,111 +151,11 @@ pub struct FloorArgs {
     pub pin: Option<Cpus>,
 }
 
-/// Where the server is and how to speak with it.
-#[derive(Debug, Clone, Args)]
-pub struct ConnectionArgs {
-    /// Host name or address
-    #[arg(long, default_value = "127.0.0.1")]
-    pub host: String,
-    /// Port
-    #[arg(short, long, default_value_t = 6379)]
-    pub port: u16,
-    /// Unix socket, instead of host and port
-    #[arg(short, long, value_name = "PATH")]
-    pub socket: Option<PathBuf>,
-    /// Password
-    #[arg(short = 'a', long, value_name = "PASSWORD")]
-    pub auth: Option<String>,
-    /// User that the password belongs to
-    #[arg(long, requires = "auth")]
-    pub user: Option<String>,
-    /// Protocol version
-    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u8).range(2..=3))]
-    pub resp: u8,
-    /// Use TLS
-    #[arg(long)]
-    pub tls: bool,
-    /// Certificates that sign the server's.
-    #[command(flatten)]
-    pub tls_files: TlsArgs,
-}
-
-/// The files of TLS.
-#[derive(Debug, Clone, Default, Args)]
-pub struct TlsArgs {
-    /// Trust the authorities in this PEM file
-    #[arg(long, value_name = "FILE")]
-    pub cacert: Option<PathBuf>,
-    /// Show this client certificate (PEM)
-    #[arg(long, value_name = "FILE", requires = "key")]
-    pub cert: Option<PathBuf>,
-    /// Private key of the client certificate (PEM)
-    #[arg(long, value_name = "FILE", requires = "cert")]
-    pub key: Option<PathBuf>,
-    /// Accept any certificate
-    #[arg(long)]
-    pub insecure: bool,
-    /// Server name to ask for and verify, if not the host
-    #[arg(long, value_name = "NAME")]
-    pub sni: Option<String>,
-}
-
-/// How the server is loaded.
-#[derive(Debug, Clone, Args)]
-pub struct LoadArgs {
-    /// Workloads, separated by commas
-    #[arg(short = 't', long, value_delimiter = ',', default_value = "set,get",
-          value_parser = PossibleValuesParser::new(workload::TABLE.iter().map(|row| row.name)))]
-    pub workload: Vec<String>,
-    /// Run every workload
-    #[arg(long, conflicts_with = "workload")]
-    pub all: bool,
-    /// Load threads
-    #[arg(long, default_value_t = 1)]
-    pub threads: usize,
-    /// Connections, all threads together; 50 where neither this nor the workload says
-    #[arg(short, long)]
-    pub clients: Option<usize>,
-    /// Requests sent at once on a connection; 1 where neither this nor the workload says
-    #[arg(short = 'P', long)]
-    pub pipeline: Option<usize>,
-    /// Bytes of a value
-    #[arg(short, long, default_value_t = 256, value_name = "BYTES")]
-    pub data_size: usize,
-    /// Different keys, drawn uniformly
-    #[arg(short, long, default_value_t = 100_000)]
-    pub keys: u64,
-    /// Bytes of a key name
-    #[arg(long, default_value_t = 16, value_name = "BYTES")]
-    pub key_size: usize,
-    /// Reads to writes, for workloads that do both; 1:1 where neither this nor the workload says
-    #[arg(long, value_name = "R:W")]
-    pub ratio: Option<Ratio>,
-    /// Seconds to measure
-    #[arg(long, default_value = "5", value_name = "SECONDS", value_parser = seconds)]
-    pub duration: Duration,
-    /// Requests to measure, instead of a duration
-    #[arg(short = 'n', long, conflicts_with = "duration")]
-    pub requests: Option<u64>,
-    /// Seconds of load before measuring
-    #[arg(long, default_value = "0.5", value_name = "SECONDS", value_parser = seconds)]
-    pub warm_up: Duration,
-    /// Write every key of the range first
-    #[arg(long)]
-    pub prefill: bool,
-    /// Cores for the load threads, one each in turn
-    #[arg(long, value_name = "CPUS")]
-    pub pin: Option<Cpus>,
-    /// Seed of the random keys
-    #[arg(long, default_value_t = 1)]
-    pub seed: u64,
-}
-
 /// The servers of a comparison.
 #[derive(Debug, Clone, Args)]
 pub struct TargetArgs {
     /// A server as NAME=COMMAND; {port} and {dir} stand for a free port and an empty folder
-    #[arg(long = "server", value_name = "NAME=COMMAND", required = true)]
+    #[arg(long = "server", value_name = "NAME=COMMAND")]
     pub servers: Vec<String>,
     /// The server that is compared with the others; its ratio to the best of them is shown
     #[arg(long, value_name = "NAME")]
@@ -256,6 +186,9 @@ pub struct CompareArgs {
     /// The servers.
     #[command(flatten)]
     pub targets: TargetArgs,
+    /// A server that runs already, as NAME=HOST:PORT, which is not stopped between its turns
+    #[arg(long = "at", value_name = "NAME=HOST:PORT")]
+    pub running: Vec<String>,
     /// The load; the key range is always filled first.
     #[command(flatten)]
     pub load: LoadArgs,
@@ -263,8 +196,8 @@ pub struct CompareArgs {
     /// measured at that alone, unless --pipeline says otherwise
     #[arg(long, value_delimiter = ',', value_name = "DEPTHS")]
     pub pipelines: Vec<usize>,
-    /// Rounds over all servers; medians are shown
-    #[arg(long, default_value_t = 5)]
+    /// Rounds over all servers; medians are shown, and whether differences are significant
+    #[arg(long, default_value_t = 5, visible_alias = "run-count")]
     pub rounds: usize,
 }
 
@@ -339,78 +272,13 @@ impl StallArgs {
     }
 }
 
-impl TlsArgs {
-    /// The same as the library's type.
-    pub fn options(&self) -> TlsOptions {
-        TlsOptions {
-            cacert: self.cacert.clone(),
-            cert: self.cert.clone(),
-            key: self.key.clone(),
-            insecure: self.insecure,
-            sni: self.sni.clone(),
-        }
-    }
-}
-
-impl ConnectionArgs {
-    /// The server that the options name.
-    ///
-    /// # Errors
-    /// When the files of TLS cannot be used.
-    pub fn endpoint(&self) -> Result<Endpoint, Error> {
-        let address = match &self.socket {
-            Some(path) => Address::Unix(path.clone()),
-            None => Address::Tcp { host: self.host.clone(), port: self.port },
-        };
-        let options = self.tls_files.options();
-        if !self.tls && options != TlsOptions::default() {
-            return Err(Error::Usage("certificates are given, but --tls is not".into()));
-        }
-        Ok(Endpoint {
-            address,
-            tls: self.tls.then(|| Tls::new(&options, &self.host)).transpose()?,
-            user: self.user.clone(),
-            password: self.auth.clone(),
-            resp: if self.resp == 3 { Resp::Three } else { Resp::Two },
-        })
-    }
-}
-
-impl LoadArgs {
-    /// Keys and values.
-    pub fn shape(&self) -> Shape {
-        Shape { keys: self.keys, key_bytes: self.key_size, value_bytes: self.data_size }
-    }
-
-    /// The load that the options describe; what they leave open is the workload's.
-    pub fn load(&self, row: &Row) -> Load {
-        let (own, default) = (row.settings, Load::default());
-        Load {
-            clients: self.clients.or(own.clients).unwrap_or(default.clients),
-            threads: self.threads,
-            pipeline: self.pipeline.or(own.pipeline).unwrap_or(default.pipeline),
-            shape: self.shape(),
-            ratio: self.ratio.or(own.ratio).unwrap_or_default(),
-            cpus: self.pin.clone().unwrap_or_default(),
-            seed: self.seed,
-            warm_up: self.warm_up,
-            extent: self.requests.map_or(Extent::Time(self.duration), Extent::Requests),
-        }
-    }
-
-    /// The workloads that the options name.
-    pub fn rows(&self) -> Vec<&'static Row> {
-        if self.all {
-            return workload::TABLE.iter().collect();
-        }
-        self.workload.iter().filter_map(|name| workload::find(name)).collect()
-    }
-}
-
 impl CompareArgs {
     /// What is measured: each workload at each of its depths.
-    pub fn cases(&self) -> Vec<Case> {
-        self.load.rows().into_iter().flat_map(|row| self.cases_of(row)).collect()
+    ///
+    /// # Errors
+    /// When the options of the load make no sense.
+    pub fn cases(&self) -> Result<Vec<Case>, Error> {
+        Ok(self.load.rows()?.into_iter().flat_map(|row| self.cases_of(row)).collect())
     }
 
     fn cases_of(&self, row: &'static Row) -> impl Iterator<Item = Case> {
@@ -428,12 +296,53 @@ mod tests {
     use clap::Parser;
 
     use super::*;
+    use crate::bench::batch::Ratio;
     use crate::bench::workload::Settings;
 
     #[derive(Parser)]
     struct Line {
         #[command(flatten)]
         args: CompareArgs,
+    }
+
+    #[derive(Debug, Parser)]
+    struct Whole {
+        #[command(flatten)]
+        args: BenchArgs,
+    }
+
+    fn whole(line: &str) -> Result<BenchArgs, clap::Error> {
+        Whole::try_parse_from(line.split(' ')).map(|whole| whole.args)
+    }
+
+    #[test]
+    fn a_command_may_follow_the_options() {
+        let words = |line: &str| {
+            let words = whole(line).unwrap().words;
+            words.iter().map(|word| word.to_str().unwrap()).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(words("bench -n 10 lrange mylist 0 -1"), "lrange mylist 0 -1");
+        assert_eq!(words("bench -r 10 eval return 0 -n x"), "eval return 0 -n x");
+        assert_eq!(words("bench -c 3 -- memory usage key"), "memory usage key");
+        assert_eq!(words("bench -h there -p 7"), "");
+        for line in ["bench --nonsense", "bench -t get ping", "bench --storm ping", "bench -x"] {
+            assert!(whole(line).is_err(), "{line}");
+        }
+    }
+
+    #[test]
+    fn subcommands_are_told_from_commands() {
+        assert!(matches!(
+            whole("bench hits -h there").unwrap().command,
+            Some(BenchCommand::Hits(_))
+        ));
+        for line in ["bench --help", "bench compare --help", "bench hits --help"] {
+            assert_eq!(
+                whole(line).unwrap_err().kind(),
+                clap::error::ErrorKind::DisplayHelp,
+                "{line}"
+            );
+        }
     }
 
     /// Clients, pipeline depth and ratio of each case.
@@ -453,16 +362,16 @@ mod tests {
             settings: Settings {
                 clients: Some(1),
                 pipeline: Some(4),
-                ratio: Some(Ratio { reads: 4, writes: 1 }),
+                ratio: Some(Ratio { writes: 1, reads: 4 }),
             },
             ..Row::new("own")
         };
         let case = |clients, pipeline, ratio: &str| (clients, pipeline, ratio.to_owned());
         assert_eq!(cases(&PLAIN, ""), [case(50, 1, "1:1")]);
         assert_eq!(cases(&PLAIN, "--pipelines 16"), [case(50, 1, "1:1"), case(50, 16, "1:1")]);
-        assert_eq!(cases(&OWN, "--pipelines 16"), [case(1, 4, "4:1")]);
+        assert_eq!(cases(&OWN, "--pipelines 16"), [case(1, 4, "1:4")]);
         assert_eq!(cases(&OWN, "-c 9 --ratio 1:2"), [case(9, 4, "1:2")]);
         let both = "-P 2 --pipelines 16";
-        assert_eq!(cases(&OWN, both), [case(1, 2, "4:1"), case(1, 16, "4:1")]);
+        assert_eq!(cases(&OWN, both), [case(1, 2, "1:4"), case(1, 16, "1:4")]);
     }
 }

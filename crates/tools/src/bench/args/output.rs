@@ -1,0 +1,31 @@
+//! What is shown of a measurement, and in which form.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// What is shown.
+#[derive(Debug, Clone, Args)]
+pub struct OutputArgs {
+    /// Print one JSON object per workload
+    #[arg(long)]
+    pub json: bool,
+    /// Print lines of CSV, with the columns of redis-benchmark first
+    #[arg(long, conflicts_with = "json")]
+    pub csv: bool,
+    /// Print one line per workload
+    #[arg(short, long, conflicts_with_all = ["json", "csv"])]
+    pub quiet: bool,
+    /// Write JSON to a file as well: an array of the objects of --json
+    #[arg(long, value_name = "FILE")]
+    pub json_out_file: Option<PathBuf>,
+    /// Write a page with plots to a file as well
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Leave the distribution of latencies out
+    #[arg(long)]
+    pub hide_histogram: bool,
+    /// Accepted for the sake of redis-benchmark: errors are always shown
+    #[arg(short = 'e', hide = true)]
+    pub errors: bool,
+}

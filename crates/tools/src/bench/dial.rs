@@ -1,0 +1,69 @@
+//! New connections while load runs, without waiting for them: for `-k 0` and connection storms.
+//!
+//! A connection is begun and not awaited; what it is to send first (AUTH, HELLO, SELECT and what
+//! the workload begins with) is made once. It is closed with a reset, so that no port stays in
+//! TIME_WAIT: the ports of the machine would run out within seconds.
+
+use std::net::{SocketAddr, ToSocketAddrs};
+
+use fastrand::Rng;
+
+use super::replies::{Answer, ReplyCounter};
+use super::session::{Endpoint, command};
+use super::shape::Shape;
+use super::stream::{Address, Stream};
+use super::template::Template;
+use crate::Error;
+
+/// Opens connections to one server.
+#[derive(Debug, Clone)]
+pub struct Dialer {
+    endpoint: Endpoint,
+    /// The address of the name, asked for once; nothing for a unix socket.
+    socket: Option<SocketAddr>,
+    greeting: Vec<u8>,
+    replies: u64,
+}
+
+impl Dialer {
+    /// Connections that begin as those of `endpoint` do, and then with `more` of the workload.
+    ///
+    /// # Errors
+    /// When the name of the server has no address.
+    pub fn new(endpoint: &Endpoint, more: Option<&str>, shape: &Shape) -> Result<Dialer, Error> {
+        let failed = |source| Error::Connect { address: endpoint.address.to_string(), source };
+        let socket = match &endpoint.address {
+            Address::Unix(_) => None,
+            Address::Tcp { host, port } => {
+                let mut found = (host.as_str(), *port).to_socket_addrs().map_err(failed)?;
+                let none = || failed(std::io::Error::other("the name has no address"));
+                Some(found.next().ok_or_else(none)?)
+            }
+        };
+        let commands = endpoint.greeting();
+        let mut greeting: Vec<u8> =
+            commands.iter().flat_map(|words| command(words).into_bytes()).collect();
+        let mut replies = commands.len() as u64;
+        if let Some(more) = more {
+            let template = Template::compile(more, shape)?;
+            template.append(&mut greeting, &mut Rng::with_seed(1));
+            replies += template.answer().replies;
+        }
+        Ok(Dialer { endpoint: endpoint.clone(), socket, greeting, replies })
+    }
+
+    /// Begins a connection.
+    ///
+    /// # Errors
+    /// When the system refuses at once.
+    pub fn dial(&self) -> Result<Stream, Error> {
+        Stream::begin(&self.endpoint.address, self.socket, self.endpoint.tls.as_ref())
+    }
+
+    /// What a new connection sends first, and the counter of the replies; nothing if it sends
+    /// nothing.
+    pub fn greeting(&self) -> Option<(&[u8], ReplyCounter)> {
+        let answer = Answer { replies: self.replies, is_transaction: false };
+        (self.replies > 0).then(|| (&self.greeting[..], ReplyCounter::new(answer)))
+    }
+}

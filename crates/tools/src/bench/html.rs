@@ -1,0 +1,107 @@
+//! What was measured as a page: a table of all workloads, and for each how throughput and latencies
+//! went and how they are distributed.
+
+use super::load::Outcome;
+use super::measured::{FIGURES, Measured};
+use super::report::{self, distribution, grouped};
+use crate::page::{Page, Plot, Series, Table, Value};
+use crate::statistics::Interval;
+
+/// The most places on the axis of time; neighbours are summed up where there are more samples.
+const TIMES_MAX: usize = 60;
+
+/// The page of everything that was measured on a server, named by its address.
+pub fn page(address: &str, all: &[Measured]) -> String {
+    let mut page = Page::new(format!("weft bench of {address}")).text(
+        "Intervals contain the true mean with a confidence of 95%. Latency runs from the write of \
+         a batch to its last reply; with a limit of the rate from when it was due.",
+    );
+    page = page.table(overview(all)).bars_plot(throughput(all));
+    for measured in all {
+        page = workload(page, measured);
+    }
+    page.data(all.iter().map(report::json).collect()).to_html()
+}
+
+/// A row for each workload with the mean of each figure.
+fn overview(all: &[Measured]) -> Table {
+    let labels = FIGURES.iter().map(|figure| figure.label.to_owned());
+    let head = ["workload".to_owned(), "runs".to_owned()].into_iter().chain(labels);
+    all.iter().fold(Table::new(head.collect::<Vec<_>>()), |table, measured| {
+        let figures = FIGURES.iter().map(|figure| match measured.interval(figure) {
+            None => String::new(),
+            Some(Interval { mean, .. }) if figure.digits == 0 => grouped(mean as u64),
+            Some(Interval { mean, .. }) => format!("{mean:.*}", figure.digits),
+        });
+        let first = [measured.name(), measured.outcomes.len().to_string()];
+        table.row(first.into_iter().chain(figures).collect::<Vec<_>>())
+    })
+}
+
+/// Requests per second of each workload.
+fn throughput(all: &[Measured]) -> Plot {
+    let value = |measured: &Measured| {
+        let Interval { mean: value, low, high } = measured.interval(&FIGURES[0])?;
+        let interval = (low.is_finite() && high.is_finite()).then_some((low, high));
+        Some(Value { value, interval })
+    };
+    Plot {
+        caption: "Requests per second".into(),
+        x: "workload".into(),
+        y: "requests per second".into(),
+        labels: all.iter().map(Measured::name).collect(),
+        series: vec![Series { name: "mean".into(), values: all.iter().map(value).collect() }],
+    }
+}
+
+fn workload(page: Page, measured: &Measured) -> Page {
+    let mut page = page.heading(measured.name()).text(report::heading(measured).trim_end());
+    for outcome in measured.outcomes.iter().filter(|outcome| outcome.errors > 0) {
+        page = page.warning(format!(
+            "{} replies were errors, so the figures mean nothing; the first: {}",
+            outcome.errors, outcome.first_error
+        ));
+    }
+    if measured.outcomes.iter().any(|outcome| outcome.interrupted) {
+        page = page.warning("Interrupted: the figures are those until then.");
+    }
+    if measured.outcomes.iter().any(|outcome| !outcome.series.is_empty()) {
+        let rate = over_time(measured, "requests per second", |sample| sample.per_second);
+        let p99 = over_time(measured, "p99 in us", |sample| sample.p99_us);
+        page = page.lines_plot(rate).lines_plot(p99);
+    }
+    let points = distribution(&measured.latency());
+    let values = points.iter().map(|(_, us)| Some(Value::from(*us))).collect();
+    page.lines_plot(Plot {
+        caption: "Distribution of latencies".into(),
+        x: "percent of the requests".into(),
+        y: "us".into(),
+        labels: points.iter().map(|(percent, _)| format!("{percent:.4}")).collect(),
+        series: vec![Series { name: "latency".into(), values }],
+    })
+}
+
+/// A figure of the series of each run.
+fn over_time(measured: &Measured, y: &str, of: fn(&super::series::Sample) -> f64) -> Plot {
+    let outcomes = &measured.outcomes;
+    let longest = outcomes.iter().max_by_key(|outcome| outcome.series.len());
+    let count = longest.map_or(0, |outcome| outcome.series.len());
+    let step = count.div_ceil(TIMES_MAX).max(1);
+    let labels = longest.into_iter().flat_map(|outcome| outcome.series.chunks(step));
+    let labels = labels.filter_map(|samples| Some(format!("{:.1}", samples.last()?.seconds)));
+    let line = |(index, outcome): (usize, &Outcome)| {
+        let mean = |samples: &[super::series::Sample]| {
+            let mean = samples.iter().map(of).sum::<f64>() / samples.len() as f64;
+            Some(Value::from(mean))
+        };
+        let values = outcome.series.chunks(step).map(mean).collect();
+        Series { name: format!("run {}", index + 1), values }
+    };
+    Plot {
+        caption: format!("{}: {y} over time", measured.name()),
+        x: "seconds".into(),
+        y: y.into(),
+        labels: labels.collect(),
+        series: outcomes.iter().enumerate().map(line).collect(),
+    }
+}

@@ -1,0 +1,117 @@
+//! What the runs of one workload on one server showed, and what they say together.
+
+use hdrhistogram::Histogram;
+
+use super::load::{Load, Outcome};
+use super::report::percentile_us;
+use super::worker::latency_histogram;
+use super::workload::Row;
+use crate::Error;
+use crate::statistics::{Interval, mean_interval};
+
+/// How sure an interval is to contain the truth.
+pub(crate) const CONFIDENCE: f64 = 0.95;
+
+/// The seed of the resamples, the same always: the same runs have the same intervals.
+pub(crate) const RESAMPLING_SEED: u64 = 1;
+
+/// The runs of one workload.
+#[derive(Debug, Clone)]
+pub struct Measured {
+    /// The workload.
+    pub row: &'static Row,
+    /// The load.
+    pub load: Load,
+    /// The server's process, if it is known.
+    pub pid: Option<u32>,
+    /// At least one of each run.
+    pub outcomes: Vec<Outcome>,
+}
+
+/// A figure of a run, with its names for people and programs.
+pub(super) struct Figure {
+    pub(super) label: &'static str,
+    pub(super) key: &'static str,
+    pub(super) digits: usize,
+    pub(super) of: fn(&Outcome) -> Option<f64>,
+}
+
+/// What runs are summed up by.
+pub(super) const FIGURES: [Figure; 6] = [
+    Figure {
+        label: "requests/s",
+        key: "requests_per_second",
+        digits: 0,
+        of: |outcome| Some(outcome.per_second()),
+    },
+    Figure {
+        label: "p50 us",
+        key: "p50_us",
+        digits: 1,
+        of: |o| Some(percentile_us(&o.latency, 50.0)),
+    },
+    Figure {
+        label: "p99 us",
+        key: "p99_us",
+        digits: 1,
+        of: |o| Some(percentile_us(&o.latency, 99.0)),
+    },
+    Figure {
+        label: "p99.9 us",
+        key: "p99_9_us",
+        digits: 1,
+        of: |o| Some(percentile_us(&o.latency, 99.9)),
+    },
+    Figure { label: "server CPU us", key: "server_cpu_us", digits: 3, of: Outcome::server_us },
+    Figure {
+        label: "load CPU us",
+        key: "load_cpu_us",
+        digits: 3,
+        of: |outcome| Some(outcome.load.us_per_request(outcome.requests)),
+    },
+];
+
+impl Measured {
+    /// The workload's name, or the commands that were sent.
+    pub fn name(&self) -> String {
+        name(self.row, &self.load)
+    }
+
+    /// The latencies of all runs.
+    pub fn latency(&self) -> Histogram<u64> {
+        let mut all = latency_histogram();
+        for outcome in &self.outcomes {
+            // All histograms have the same bounds, so adding cannot fail.
+            let _ = all.add(&outcome.latency);
+        }
+        all
+    }
+
+    /// The mean of a figure over the runs, if all have it.
+    pub(super) fn interval(&self, figure: &Figure) -> Option<Interval> {
+        let samples: Option<Vec<f64>> = self.outcomes.iter().map(figure.of).collect();
+        Some(mean_interval(&samples?, CONFIDENCE, RESAMPLING_SEED))
+    }
+
+    /// Error replies of any run are an error: its figures mean nothing.
+    ///
+    /// # Errors
+    /// How many there were, and the first.
+    pub fn refuse_errors(&self) -> Result<(), Error> {
+        let name = self.name();
+        self.outcomes.iter().try_for_each(|outcome| super::compare::refuse_errors(&name, outcome))
+    }
+}
+
+/// The name of a workload, or the commands that a load sends instead.
+pub(super) fn name(row: &Row, load: &Load) -> String {
+    let command = |command: &super::batch::Command| {
+        let words: Vec<_> =
+            command.words.iter().map(|word| String::from_utf8_lossy(word)).collect();
+        words.join(" ")
+    };
+    match load.commands.is_empty() {
+        true => row.name.to_owned(),
+        false => load.commands.iter().map(command).collect::<Vec<_>>().join("; "),
+    }
+}

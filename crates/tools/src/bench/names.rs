@@ -1,0 +1,41 @@
+//! The names of workloads: those of the table, those that other benchmarks have for them, and the
+//! workloads that no name stands for.
+
+use super::workload::{Row, TABLE};
+
+/// What redis-benchmark calls a workload, and its name here.
+const ALIASES: &[(&str, &str)] =
+    &[("ping_mbulk", "ping"), ("mset", "mset10"), ("lrange", "lrange_100")];
+
+/// What the command line says is sent; see [`Load::commands`](super::load::Load::commands).
+pub const COMMAND: Row = Row::new("command");
+
+/// The first request of a new connection.
+pub const CONNECT: Row = Row { read: Some("PING"), ..Row::new("connect") };
+
+/// The other names of a workload.
+pub fn aliases(name: &str) -> impl Iterator<Item = &'static str> {
+    ALIASES.iter().filter(move |(_, own)| *own == name).map(|(alias, _)| *alias)
+}
+
+/// The row of a name, in any case.
+pub fn find(name: &str) -> Option<&'static Row> {
+    let is_alias = |(alias, _): &&(&str, &str)| alias.eq_ignore_ascii_case(name);
+    let own = ALIASES.iter().find(is_alias).map_or(name, |(_, own)| own);
+    TABLE.iter().find(|row| row.name.eq_ignore_ascii_case(own))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_alias_stands_for_a_workload_and_is_none() {
+        for (alias, own) in ALIASES {
+            assert_eq!(find(alias).map(|row| row.name), Some(*own));
+            assert!(TABLE.iter().all(|row| row.name != *alias), "{alias}");
+        }
+        assert_eq!(find("LRange_100").map(|row| row.name), Some("lrange_100"));
+        assert_eq!(find("nothing"), None);
+    }
+}

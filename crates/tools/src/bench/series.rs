@@ -1,0 +1,104 @@
+//! How throughput and latencies go while a window lasts: a sample each half second.
+//!
+//! The load threads are asked for their latencies and lay out a copy at the end of their turn, so
+//! their loop does not share the histogram with anybody. Differences of two copies are those of the
+//! time between.
+
+use std::time::{Duration, Instant};
+
+use hdrhistogram::Histogram;
+
+use super::report::percentile_us;
+use super::worker::{Signals, latency_histogram};
+
+/// The time between two samples.
+const SAMPLE_PERIOD: Duration = Duration::from_millis(500);
+
+/// What was seen since the sample before.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Sample {
+    /// Seconds from the start of the window.
+    pub seconds: f64,
+    /// Requests per second.
+    pub per_second: f64,
+    /// The median latency in microseconds.
+    pub p50_us: f64,
+    /// The 99th percentile of latency in microseconds.
+    pub p99_us: f64,
+}
+
+/// The samples of one window.
+#[derive(Debug)]
+pub(super) struct Series<'a> {
+    signals: &'a [Signals],
+    start: Option<Instant>,
+    /// When the last sample was taken, and the requests answered until then.
+    last: (Instant, u64),
+    is_asked: bool,
+    /// The latencies of each thread as they were laid out last, and of all at the last sample.
+    laid_out: Vec<Histogram<u64>>,
+    before: Histogram<u64>,
+    samples: Vec<Sample>,
+}
+
+impl<'a> Series<'a> {
+    pub(super) fn new(signals: &'a [Signals]) -> Self {
+        Series {
+            signals,
+            start: None,
+            last: (Instant::now(), 0),
+            is_asked: false,
+            laid_out: signals.iter().map(|_| latency_histogram()).collect(),
+            before: latency_histogram(),
+            samples: Vec::new(),
+        }
+    }
+
+    /// The window has begun.
+    pub(super) fn begin(&mut self, now: Instant, answered: u64) {
+        self.start = Some(now);
+        self.last = (now, answered);
+    }
+
+    /// Takes a sample if it is time.
+    pub(super) fn look(&mut self, answered: u64) {
+        let (Some(start), now) = (self.start, Instant::now()) else { return };
+        let (last, answered_before) = self.last;
+        if now.duration_since(last) < SAMPLE_PERIOD {
+            return;
+        }
+        if !self.is_asked {
+            self.is_asked = true;
+            self.signals.iter().for_each(Signals::ask_latencies);
+            return;
+        }
+        self.is_asked = false;
+        let mut all = latency_histogram();
+        for (signals, laid_out) in self.signals.iter().zip(&mut self.laid_out) {
+            if let Some(newer) = signals.take_latencies() {
+                *laid_out = newer;
+            }
+            // All histograms have the same bounds, and counts only grow: neither can fail.
+            let _ = all.add(&*laid_out);
+        }
+        let mut between = all.clone();
+        let _ = between.subtract(&self.before);
+        let seconds = now.duration_since(last).as_secs_f64();
+        self.samples.push(Sample {
+            seconds: now.duration_since(start).as_secs_f64(),
+            per_second: (answered - answered_before) as f64 / seconds,
+            p50_us: percentile_us(&between, 50.0),
+            p99_us: percentile_us(&between, 99.0),
+        });
+        self.before = all;
+        self.last = (now, answered);
+    }
+
+    pub(super) fn last(&self) -> Option<Sample> {
+        self.samples.last().copied()
+    }
+
+    pub(super) fn take(&mut self) -> Vec<Sample> {
+        std::mem::take(&mut self.samples)
+    }
+}

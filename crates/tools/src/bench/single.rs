@@ -1,0 +1,221 @@
+//! `weft bench` of one server that runs already: every workload, run by run, and what is printed
+//! and written of it.
+
+use std::io::Read;
+use std::ops::ControlFlow;
+use std::os::unix::ffi::OsStringExt;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::account::find_pid;
+use super::args::BenchArgs;
+use super::load::{Load, Outcome, Progress, drive, make_ready};
+use super::measured::{Measured, name};
+use super::names;
+use super::session::Endpoint;
+use super::workload::Row;
+use super::{BAR_STEPS, csv, html, idle, interrupted_flag, print, progress_bar, report};
+use crate::Error;
+
+/// Runs what the command line says.
+///
+/// # Errors
+/// Whatever kept a measurement from being made, error replies among them; an interruption, after
+/// what was measured has been printed.
+pub(super) fn run(args: &BenchArgs) -> Result<(), Error> {
+    let endpoint = args.connection.endpoint()?;
+    let stop = interrupted_flag()?;
+    if args.idle {
+        return hold(args, &endpoint, &stop);
+    }
+    let pid = match args.pid {
+        Some(pid) => Some(pid),
+        // The time of one node is not that of all.
+        None if args.load.cluster => None,
+        None => find_pid(&endpoint)?,
+    };
+    let mut bench = Bench { args, endpoint, pid, stop: &stop, all: Vec::new() };
+    let workloads = workloads(args)?;
+    if args.output.csv {
+        print(csv::HEADING)?;
+    }
+    let mut result = bench.turn(&workloads);
+    while args.forever && result.is_ok() {
+        bench.all.clear();
+        result = bench.turn(&workloads);
+    }
+    // What has been measured is kept whatever came then.
+    bench.write_files().and(result)
+}
+
+/// What is measured, in order.
+fn workloads(args: &BenchArgs) -> Result<Vec<(&'static Row, Load)>, Error> {
+    let mut words: Vec<Vec<u8>> = args.words.iter().map(|word| word.clone().into_vec()).collect();
+    if args.last_from_stdin {
+        let mut last = Vec::new();
+        std::io::stdin().read_to_end(&mut last).map_err(Error::io("read standard input"))?;
+        words.push(last);
+    }
+    if !words.is_empty() {
+        let commands = vec![args.load.command(words)];
+        return Ok(vec![(&names::COMMAND, Load { commands, ..args.load.load(&names::COMMAND) })]);
+    }
+    if args.storm {
+        let load = Load { reconnects: true, ..args.load.load(&names::CONNECT) };
+        return Ok(vec![(&names::CONNECT, load)]);
+    }
+    Ok(args.load.rows()?.into_iter().map(|row| (row, args.load.load(row))).collect())
+}
+
+/// Only opens the connections.
+fn hold(args: &BenchArgs, endpoint: &Endpoint, stop: &AtomicBool) -> Result<(), Error> {
+    let clients = args.load.load(&names::CONNECT).clients;
+    idle::hold(endpoint, clients, stop, || {
+        print(&format!("{clients} idle connections are open; SIGINT closes them\n"))
+    })?;
+    Err(Error::Interrupted)
+}
+
+struct Bench<'a> {
+    args: &'a BenchArgs,
+    endpoint: Endpoint,
+    pid: Option<u32>,
+    stop: &'a AtomicBool,
+    /// What has been measured so far.
+    all: Vec<Measured>,
+}
+
+impl Bench<'_> {
+    /// Measures each workload. The others still run where one is refused; the first failure decides
+    /// the exit.
+    fn turn(&mut self, workloads: &[(&'static Row, Load)]) -> Result<(), Error> {
+        let mut failed = Ok(());
+        for (row, load) in workloads {
+            let result = self.measure(row, load);
+            let goes_on = match &result {
+                Err(error @ Error::Refused { .. }) => {
+                    self.show_refused(row, error)?;
+                    true
+                }
+                Err(Error::ErrorReplies { .. }) | Ok(()) => true,
+                Err(_) => false,
+            };
+            failed = failed.and(result);
+            if !goes_on {
+                break;
+            }
+        }
+        failed
+    }
+
+    /// Makes the server ready for a workload, measures it as often as wanted, and prints it.
+    fn measure(&mut self, row: &'static Row, load: &Load) -> Result<(), Error> {
+        let bar = progress_bar();
+        bar.set_message(format!("{}: making ready", row.name));
+        make_ready(&self.endpoint, row, load, self.args.load.prefill)?;
+        let pid = self.pid;
+        let mut measured = Measured { row, load: load.clone(), pid, outcomes: Vec::new() };
+        let (mut load, count) = (load.clone(), self.args.run_count);
+        let mut result = Ok(());
+        for run in 0..count {
+            let title = match count {
+                1 => name(row, &load),
+                _ => format!("{} {}/{count}", name(row, &load), run + 1),
+            };
+            let outcome = drive(&self.endpoint, row, &load, pid, &mut |progress| {
+                bar.set_position((progress.share * BAR_STEPS) as u64);
+                bar.set_message(format!("{title}: {}", going(progress)));
+                match self.stop.load(Ordering::Relaxed) {
+                    true => ControlFlow::Break(()),
+                    false => ControlFlow::Continue(()),
+                }
+            });
+            let outcome = match outcome {
+                Ok(outcome) => outcome,
+                Err(error) => {
+                    result = Err(error);
+                    break;
+                }
+            };
+            let interrupted = outcome.interrupted;
+            measured.outcomes.push(outcome);
+            if let (Some(outcome), true) = (measured.outcomes.last(), count > 1) {
+                bar.suspend(|| self.show_run(&measured, outcome, run + 1))?;
+            }
+            if interrupted {
+                result = Err(Error::Interrupted);
+                break;
+            }
+            // The next run has other keys.
+            load.seed = load.seed.wrapping_add(load.threads as u64);
+        }
+        bar.finish_and_clear();
+        if measured.outcomes.is_empty() {
+            return result;
+        }
+        self.show(&measured)?;
+        let checked = measured.refuse_errors();
+        self.all.push(measured);
+        checked.and(result)
+    }
+
+    /// A line for one run of several, in text.
+    fn show_run(&self, measured: &Measured, outcome: &Outcome, run: u32) -> Result<(), Error> {
+        let output = &self.args.output;
+        match output.json || output.csv {
+            true => Ok(()),
+            false => print(&format!("run {run}: {}", report::line(measured, outcome))),
+        }
+    }
+
+    fn show(&self, measured: &Measured) -> Result<(), Error> {
+        let output = &self.args.output;
+        let text = match &measured.outcomes[..] {
+            _ if output.json => format!("{}\n", report::json(measured)),
+            _ if output.csv => csv::lines(measured),
+            [only] if output.quiet => report::line(measured, only),
+            [only] => report::text(measured, only, !output.hide_histogram),
+            _ => report::summary(measured),
+        };
+        print(&text)
+    }
+
+    fn show_refused(&self, row: &Row, error: &Error) -> Result<(), Error> {
+        let output = &self.args.output;
+        match (output.json, output.csv) {
+            (true, _) => print(&format!("{}\n", report::refused_json(row, error))),
+            (_, true) => Ok(()),
+            _ => print(&report::refused_text(row, error)),
+        }
+    }
+
+    /// The files that were asked for.
+    fn write_files(&self) -> Result<(), Error> {
+        let output = &self.args.output;
+        if let Some(path) = &output.json_out_file {
+            let objects: serde_json::Value = self.all.iter().map(report::json).collect();
+            write(path, &format!("{objects:#}\n"))?;
+        }
+        if let Some(path) = &output.html {
+            write(path, &html::page(&self.endpoint.address.to_string(), &self.all))?;
+        }
+        Ok(())
+    }
+}
+
+/// How a run goes, in a few words.
+fn going(progress: &Progress) -> String {
+    let mut text = format!("{} requests", report::grouped(progress.requests));
+    if let Some(last) = progress.last {
+        let per_second = report::grouped(last.per_second as u64);
+        text = format!("{per_second}/s, p99 {:.0} us", last.p99_us);
+    }
+    if let Some(left) = progress.left() {
+        text += &format!(", {} s left", left.as_secs_f64().ceil());
+    }
+    text
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Error> {
+    std::fs::write(path, text).map_err(Error::io(format!("write {}", path.display())))
+}

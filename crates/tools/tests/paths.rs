@@ -1,0 +1,341 @@
+//! The load generator where it does more than answer as fast as it can: at a limited rate beside a
+//! server that stalls, with a new connection for each request, on the nodes of a cluster, and when
+//! it is ended early.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::HashSet;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tools::Error;
+use tools::bench::batch::Command;
+use tools::bench::cluster::slot;
+use tools::bench::keys::{Law, Patterns};
+use tools::bench::load::{Extent, Load, Outcome, Progress, drive, make_ready, unobserved};
+use tools::bench::names::{self, CONNECT};
+use tools::bench::session::{Endpoint, Resp};
+use tools::bench::shape::{Shape, Sizes};
+
+/// A server that answers each request, given as its words, on as many connections as come.
+struct Mock {
+    port: u16,
+    connections: Arc<AtomicUsize>,
+}
+
+impl Mock {
+    fn start(reply: impl Fn(&[String]) -> String + Send + Sync + 'static) -> Mock {
+        Mock::on(TcpListener::bind("127.0.0.1:0").unwrap(), reply)
+    }
+
+    fn on(
+        listener: TcpListener,
+        reply: impl Fn(&[String]) -> String + Send + Sync + 'static,
+    ) -> Mock {
+        let port = listener.local_addr().unwrap().port();
+        let (connections, reply) = (Arc::new(AtomicUsize::new(0)), Arc::new(reply));
+        let count = Arc::clone(&connections);
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                count.fetch_add(1, Ordering::Relaxed);
+                let reply = Arc::clone(&reply);
+                thread::spawn(move || answer(stream.unwrap(), &*reply));
+            }
+        });
+        Mock { port, connections }
+    }
+
+    fn endpoint(&self) -> Endpoint {
+        Endpoint::local(self.port)
+    }
+}
+
+fn answer(mut stream: TcpStream, reply: &dyn Fn(&[String]) -> String) {
+    let (mut bytes, mut buffer) = (Vec::new(), [0; 64 * 1024]);
+    loop {
+        match stream.read(&mut buffer) {
+            Ok(0) | Err(_) => return,
+            Ok(count) => bytes.extend_from_slice(&buffer[..count]),
+        }
+        let mut replies = String::new();
+        while let Some((words, len)) = request(&bytes) {
+            replies.push_str(&reply(&words));
+            bytes.drain(..len);
+        }
+        if stream.write_all(replies.as_bytes()).is_err() {
+            return;
+        }
+    }
+}
+
+/// The first whole request, and its length.
+fn request(bytes: &[u8]) -> Option<(Vec<String>, usize)> {
+    let line = |from: usize| {
+        let end = from + bytes.get(from..)?.windows(2).position(|pair| pair == b"\r\n")?;
+        let number = std::str::from_utf8(&bytes[from + 1..end]).unwrap().parse::<usize>().unwrap();
+        Some((number, end + 2))
+    };
+    let (count, mut at) = line(0)?;
+    let mut words = Vec::new();
+    for _ in 0..count {
+        let (len, start) = line(at)?;
+        words.push(String::from_utf8_lossy(bytes.get(start..start + len)?).into_owned());
+        at = start + len + 2;
+    }
+    (at <= bytes.len()).then_some((words, at))
+}
+
+fn load() -> Load {
+    Load {
+        clients: 4,
+        threads: 2,
+        warm_up: Duration::ZERO,
+        extent: Extent::Requests(200),
+        shape: Shape { keys: 100, value_bytes: 8, ..Shape::default() },
+        ..Load::default()
+    }
+}
+
+fn row(name: &str) -> &'static tools::bench::workload::Row {
+    names::find(name).unwrap()
+}
+
+/// A server that answers nothing for a while, 300 ms after the first request.
+fn stalling(stall: Duration) -> Mock {
+    let (first, lead) = (OnceLock::new(), Duration::from_millis(300));
+    Mock::start(move |_| {
+        let since = first.get_or_init(Instant::now).elapsed();
+        if since >= lead && since < lead + stall {
+            thread::sleep(lead + stall - since);
+        }
+        "+PONG\r\n".into()
+    })
+}
+
+/// The requests that took this long.
+fn as_late_as(outcome: &Outcome, time: Duration) -> u64 {
+    let values = outcome.latency.iter_recorded();
+    let late = values.filter(|value| u128::from(value.value_iterated_to()) >= time.as_nanos());
+    late.map(|value| value.count_at_value()).sum()
+}
+
+#[test]
+fn what_was_due_while_a_server_stalled_has_waited_since() {
+    let (stall, rate) = (Duration::from_millis(400), 500.0);
+    let extent = Extent::Time(Duration::from_millis(1200));
+    let load = Load { rate: Some(rate), extent, ..load() };
+    let endpoint = stalling(stall).endpoint();
+    let outcome = drive(&endpoint, row("ping"), &load, None, &mut unobserved).unwrap();
+    let longest = Duration::from_nanos(outcome.latency.max());
+    assert!(longest >= stall - Duration::from_millis(50), "{longest:?}");
+    // Of the 200 that were due in the stall, half waited for at least half of it.
+    let late = as_late_as(&outcome, stall * 9 / 20);
+    assert!(late >= 80, "{late}");
+    // All that was due is in the latencies: nothing was left out because the server was busy.
+    let due = (rate * outcome.wall.as_secs_f64()) as u64;
+    assert!(outcome.latency.len() + 10 >= due, "{} of {due}", outcome.latency.len());
+    // Without a limit of the rate each of the connections waits once.
+    let endpoint = stalling(stall).endpoint();
+    let load = Load { rate: None, ..load };
+    let outcome = drive(&endpoint, row("ping"), &load, None, &mut unobserved).unwrap();
+    let late = as_late_as(&outcome, stall * 9 / 20);
+    assert!(late <= 20, "{late}");
+}
+
+#[test]
+fn what_a_stalled_server_owes_at_the_end_is_in_the_latencies() {
+    let (stall, rate) = (Duration::from_millis(600), 200.0);
+    let extent = Extent::Time(Duration::from_millis(700));
+    let load = Load { rate: Some(rate), extent, ..load() };
+    let endpoint = stalling(stall).endpoint();
+    let outcome = drive(&endpoint, row("ping"), &load, None, &mut unobserved).unwrap();
+    // The window ends within the stall: 80 were due in it, and half of them waited for long.
+    let late = as_late_as(&outcome, stall / 2);
+    assert!(late >= 30, "{late}");
+    assert!(outcome.requests < outcome.latency.len(), "{}", outcome.requests);
+}
+
+#[test]
+fn a_rate_is_kept() {
+    let server = Mock::start(|_| "+PONG\r\n".into());
+    let rate = Some(400.0);
+    let extent = Extent::Time(Duration::from_millis(1000));
+    let load = Load { rate, pipeline: 2, extent, ..load() };
+    let outcome = drive(&server.endpoint(), row("ping"), &load, None, &mut unobserved).unwrap();
+    // A loaded machine sends late, but not more.
+    let due = 400.0 * outcome.wall.as_secs_f64();
+    assert!(outcome.requests as f64 <= due + 16.0, "{} of {due}", outcome.requests);
+    assert!(outcome.latency.len() as f64 >= due - 16.0, "{} of {due}", outcome.latency.len());
+    assert!(!outcome.lateness.is_empty());
+    let extent = Extent::Requests(50);
+    let load = Load { pipeline: 1, extent, ..load };
+    let outcome = drive(&server.endpoint(), row("ping"), &load, None, &mut unobserved).unwrap();
+    assert_eq!((outcome.requests, outcome.latency.len()), (50, 50));
+    assert!(outcome.wall >= Duration::from_millis(100), "{:?}", outcome.wall);
+}
+
+#[test]
+fn each_batch_may_have_a_connection_of_its_own() {
+    let told = Arc::new(AtomicU64::new(0));
+    let greeted = Arc::clone(&told);
+    let server = Mock::start(move |words| {
+        if words[0] == "HELLO" || words[0] == "AUTH" || words[0] == "SELECT" {
+            greeted.fetch_add(1, Ordering::Relaxed);
+            return "%1\r\n+server\r\n+mock\r\n".into();
+        }
+        "+PONG\r\n".into()
+    });
+    let plain = Load { reconnects: true, ..load() };
+    let outcome = drive(&server.endpoint(), &CONNECT, &plain, None, &mut unobserved).unwrap();
+    assert_eq!((outcome.requests, outcome.errors), (200, 0));
+    // Besides those with which the threads see that they may connect.
+    assert_eq!(server.connections.load(Ordering::Relaxed), 200 + 4);
+    assert_eq!(told.load(Ordering::Relaxed), 0);
+    let password = Some("secret".into());
+    let endpoint = Endpoint { password, resp: Resp::Three, db: 3, ..server.endpoint() };
+    let load = Load { pipeline: 5, ..plain };
+    let outcome = drive(&endpoint, &CONNECT, &load, None, &mut unobserved).unwrap();
+    assert_eq!((outcome.requests, outcome.latency.len(), outcome.errors), (200, 200, 0));
+    assert_eq!(told.load(Ordering::Relaxed), 3 * (40 + 4));
+}
+
+#[test]
+fn a_new_connection_that_is_refused_or_not_let_in_is_an_error() {
+    let count = AtomicU64::new(0);
+    let server = Mock::start(move |words| match words[0].as_str() {
+        "AUTH" if count.fetch_add(1, Ordering::Relaxed) < 10 => "+OK\r\n".into(),
+        "AUTH" => "-WRONGPASS changed\r\n".into(),
+        _ => "+PONG\r\n".into(),
+    });
+    let endpoint = Endpoint { password: Some("secret".into()), ..server.endpoint() };
+    let load = Load { reconnects: true, ..load() };
+    let outcome = drive(&endpoint, &CONNECT, &load, None, &mut unobserved).unwrap();
+    assert_eq!(outcome.first_error, "WRONGPASS changed");
+    assert!(outcome.errors > 100, "{}", outcome.errors);
+    // A server that goes away: it takes the first connections and then no more.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    thread::spawn(move || {
+        for stream in listener.incoming().take(6) {
+            thread::spawn(move || answer(stream.unwrap(), &|_| "+PONG\r\n".into()));
+        }
+    });
+    let gone = drive(&Endpoint::local(port), &CONNECT, &load, None, &mut unobserved).unwrap_err();
+    assert!(matches!(gone, Error::Io { .. } | Error::Connect { .. }), "{gone}");
+}
+
+#[test]
+fn every_node_of_a_cluster_gets_its_own_keys_only() {
+    let listeners = [(); 3].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
+    let ports = listeners.each_ref().map(|listener| listener.local_addr().unwrap().port());
+    let ranges = [(0, 5000), (5001, 9000), (9001, 16_383)];
+    let node = |(port, (first, last)): (u16, (u32, u32))| {
+        format!("*3\r\n:{first}\r\n:{last}\r\n*2\r\n$9\r\n127.0.0.1\r\n:{port}\r\n")
+    };
+    let slots: String = ports.into_iter().zip(ranges).map(node).collect();
+    let slots = format!("*3\r\n{slots}");
+    let seen = [(); 3].map(|()| Arc::new(Mutex::new(HashSet::new())));
+    for (index, listener) in listeners.into_iter().enumerate() {
+        let (slots, seen) = (slots.clone(), Arc::clone(&seen[index]));
+        let (first, last) = ranges[index];
+        Mock::on(listener, move |words| {
+            let Some(key) = words.get(1).filter(|_| words[0] != "CLUSTER") else {
+                return slots.clone();
+            };
+            let slot = slot(key.as_bytes()) as u32;
+            if slot < first || slot > last {
+                return format!("-MOVED {slot} elsewhere\r\n");
+            }
+            seen.lock().unwrap().insert(key.clone());
+            "+OK\r\n".into()
+        });
+    }
+    let endpoint = Endpoint::local(ports[0]);
+    let load = Load { cluster: true, clients: 6, extent: Extent::Requests(600), ..load() };
+    let all = || -> usize { seen.iter().map(|seen| seen.lock().unwrap().drain().count()).sum() };
+    make_ready(&endpoint, row("set"), &load, true).unwrap();
+    assert_eq!(all(), 100, "the fill writes each key to its owner");
+    for patterns in [
+        Patterns::default(),
+        Patterns { writes: Law::Sequential, reads: Law::Sequential },
+        Patterns { writes: Law::Zipf { exponent: 0.5 }, reads: Law::Uniform },
+    ] {
+        let load = Load { patterns, ..load.clone() };
+        for name in ["set", "mixed", "incr"] {
+            let outcome = drive(&endpoint, row(name), &load, None, &mut unobserved).unwrap();
+            assert_eq!((outcome.errors, outcome.first_error.as_str()), (0, ""), "{name}");
+            let each = seen.each_ref().map(|seen| seen.lock().unwrap().len());
+            assert!(each.iter().all(|keys| *keys > 5), "{name}: {each:?}");
+            all();
+        }
+    }
+    // A key without a number belongs to one node; the others say so.
+    let words = ["SET", "fixed", "x"].map(|word| word.as_bytes().to_vec()).to_vec();
+    let commands = vec![Command { words, weight: 1, law: Law::Uniform }];
+    let fixed = Load { commands, ..load.clone() };
+    let outcome = drive(&endpoint, &names::COMMAND, &fixed, None, &mut unobserved).unwrap();
+    assert!(outcome.errors > 0 && outcome.first_error.starts_with("MOVED"));
+    // One key cannot be every node's.
+    let one = Load { shape: Shape { keys: 1, ..load.shape.clone() }, ..load.clone() };
+    let error = drive(&endpoint, row("set"), &one, None, &mut unobserved).unwrap_err();
+    assert!(error.to_string().contains("owns no key"), "{error}");
+    let few = drive(&endpoint, row("set"), &Load { clients: 2, ..load }, None, &mut unobserved);
+    assert!(few.unwrap_err().to_string().contains("3 nodes"));
+}
+
+#[test]
+fn values_of_different_sizes_arrive_whole() {
+    let sizes = Arc::new(Mutex::new(HashSet::new()));
+    let seen = Arc::clone(&sizes);
+    let server = Mock::start(move |words| {
+        assert_eq!((words.len(), words[0].as_str()), (3, "SET"));
+        seen.lock().unwrap().insert(words[2].len());
+        "+OK\r\n".into()
+    });
+    let shape = Shape { sizes: Some(Sizes::list("1:1,20:1,3000:1").unwrap()), ..load().shape };
+    let load = Load { shape, pipeline: 7, ..load() };
+    let outcome = drive(&server.endpoint(), row("set"), &load, None, &mut unobserved).unwrap();
+    assert_eq!(outcome.errors, 0);
+    assert_eq!(*sizes.lock().unwrap(), HashSet::from([1, 20, 3000]));
+}
+
+#[test]
+fn keys_in_parts_are_written_once_each() {
+    let keys = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&keys);
+    let server = Mock::start(move |words| {
+        seen.lock().unwrap().push(words[1].clone());
+        "+OK\r\n".into()
+    });
+    let patterns = Patterns { writes: Law::Parallel, reads: Law::Uniform };
+    let load = Load { patterns, extent: Extent::Requests(100), ..load() };
+    drive(&server.endpoint(), row("set"), &load, None, &mut unobserved).unwrap();
+    let mut keys = keys.lock().unwrap().clone();
+    keys.sort();
+    assert_eq!(keys, (0..100).map(|key| format!("key:{key:012}")).collect::<Vec<_>>());
+}
+
+#[test]
+fn an_observer_sees_the_series_and_may_end_the_window() {
+    let server = Mock::start(|_| "+PONG\r\n".into());
+    let load = Load { extent: Extent::Time(Duration::from_secs(600)), ..load() };
+    let mut observe = |progress: &Progress| match progress.last {
+        Some(last) if progress.requests > 0 => {
+            assert!(last.per_second > 0.0 && last.p99_us >= last.p50_us && last.p50_us > 0.0);
+            assert!(progress.left().unwrap() > Duration::from_secs(60));
+            ControlFlow::Break(())
+        }
+        _ => ControlFlow::Continue(()),
+    };
+    let outcome = drive(&server.endpoint(), row("ping"), &load, None, &mut observe).unwrap();
+    assert!(outcome.interrupted && outcome.requests > 0 && outcome.series.len() == 1);
+    // Before anything was measured there is nothing to show.
+    let load = Load { warm_up: Duration::from_secs(600), ..load };
+    let error =
+        drive(&server.endpoint(), row("ping"), &load, None, &mut |_| ControlFlow::Break(()));
+    assert!(matches!(error.map(drop), Err(Error::Interrupted)));
+}

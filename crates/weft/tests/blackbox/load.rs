@@ -1,0 +1,310 @@
+//! `weft bench` as a load generator: the options of redis-benchmark and memtier_benchmark, what it
+//! prints and writes, and how it ends when something goes wrong.
+
+use std::fs;
+use std::io::Read;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use portable_pty::{CommandBuilder, PtySize, native_pty_system};
+use serde_json::Value as Json;
+
+use crate::Server;
+use crate::client::PATIENCE;
+use crate::server::{eventually, output_of, send_signal, weft};
+
+/// A bench of this server with the words of a line.
+fn bench(server: &Server, line: &str) -> Command {
+    let mut command = weft();
+    command.args(["bench", "-p", &server.port.to_string()]).args(line.split_whitespace());
+    command
+}
+
+/// What a bench prints that ends without an error.
+#[track_caller]
+fn shown(server: &Server, line: &str) -> String {
+    let output = output_of(&mut bench(server, line));
+    let (out, errors) = texts(&output);
+    assert!(output.status.success(), "{line}: {errors}");
+    out
+}
+
+/// The object of `--json`.
+#[track_caller]
+fn json(server: &Server, line: &str) -> Json {
+    serde_json::from_str(&shown(server, &format!("--json --warm-up 0 {line}"))).unwrap()
+}
+
+fn texts(output: &Output) -> (String, String) {
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    (text(&output.stdout), text(&output.stderr))
+}
+
+#[test]
+fn the_options_of_redis_benchmark_mean_what_they_mean_there() {
+    let server = Server::start(&["--io-threads", "1"]);
+    let line = "-h 127.0.0.1 -t SET,get,ping_mbulk -n 600 -c 3 -P 2 -d 7 -r 50 --threads 2 -3 \
+                --dbnum 5 --seed 9 -e -q";
+    let out = shown(&server, line);
+    let lines: Vec<&str> = out.lines().collect();
+    for (line, name) in lines.iter().zip(["set", "get", "ping"]) {
+        assert!(line.starts_with(&format!("{name}: ")), "{out}");
+        assert!(line.contains(" requests per second, p50="), "{out}");
+    }
+    assert_eq!(lines.len(), 3);
+    let mut client = server.client();
+    client.ok("SELECT 5");
+    assert_eq!(client.ask("DBSIZE").int(), 50);
+    assert_eq!(client.ask("STRLEN key:000000000007").int(), 7);
+    // A command with numbers of the range in it, and the last argument from a pipe.
+    let out = shown(&server, "-n 2000 -r 40 --warm-up 0 -q sadd numbers __rand_int__");
+    assert!(out.starts_with("sadd numbers __rand_int__: "), "{out}");
+    let mut client = server.client();
+    assert_eq!(client.ask("SCARD numbers").int(), 40);
+    assert_eq!(client.ask("SISMEMBER numbers 000000000039").int(), 1);
+    let path = server.path("value");
+    fs::write(&path, "from a file").unwrap();
+    let mut command = bench(&server, "-x -n 10 -q set given");
+    let child = command.stdin(fs::File::open(path).unwrap()).stdout(Stdio::piped()).spawn();
+    assert!(child.unwrap().wait_with_output().unwrap().status.success());
+    assert_eq!(client.ask("GET given").text(), "from a file");
+}
+
+#[test]
+fn the_options_of_memtier_mean_what_they_mean_there() {
+    let server = Server::start(&["--io-threads", "1"]);
+    let mut client = server.client();
+    // Writes come first in a ratio: all of these are.
+    let all = "--ratio 1:0 --key-pattern P:P --key-minimum 10 --key-maximum 109 --key-prefix m- \
+               --data-size-range 5-9 --threads 2 -c 4 -n 100 --distinct-client-seed";
+    let figures = json(&server, all);
+    assert_eq!((&figures["workload"], &figures["ratio"]), (&"mixed".into(), &"1:0".into()));
+    assert_eq!(client.ask("DBSIZE").int(), 100);
+    let length = client.ask("STRLEN m-00000000000010").int();
+    assert!((5..=9).contains(&length), "{length}");
+    // And these are reads of keys that are there.
+    let reads = all.replace("1:0", "0:1").replace("-n 100", "-n 300");
+    let figures = json(&server, &reads);
+    assert_eq!(figures["nulls_per_reply"], 0.0, "{figures}");
+    client.ok("FLUSHALL");
+    let mut command = bench(&server, "--json --warm-up 0 -n 900 -r 30 --data-size-list 3:1,4:1");
+    command.args(["--command", "SET __key__ __data__", "--command-key-pattern", "S"]);
+    command.args(["--command", "RPUSH list 'a b'", "--command-ratio", "2"]);
+    let (out, errors) = texts(&output_of(&mut command));
+    let figures: Json = serde_json::from_str(&out).unwrap_or_else(|_| panic!("{out}{errors}"));
+    assert_eq!(figures["workload"], "SET __key__ __data__; RPUSH list a b");
+    let pushed = client.ask("LLEN list").int();
+    assert!((500..700).contains(&pushed), "{pushed}");
+    assert_eq!(client.ask("DBSIZE").int(), 31);
+    let time = json(&server, "--test-time 0.3 -t get --hide-histogram");
+    assert!(time["seconds"].as_f64().unwrap() >= 0.3, "{time}");
+}
+
+#[test]
+fn runs_are_summed_up_and_written_in_every_form() {
+    let server = Server::start(&["--io-threads", "1"]);
+    let [data, page] = ["out.json", "out.html"].map(|name| server.path(name));
+    let files = format!("--json-out-file {} --html {}", data.display(), page.display());
+    let out = shown(&server, &format!("-t set,get -n 3000 -r 10 --run-count 3 {files}"));
+    for words in ["run 3: get: ", "mean of 3 runs", "requests/s", "p99 us", "server CPU us"] {
+        assert!(out.contains(words), "{words}: {out}");
+    }
+    let all: Json = serde_json::from_str(&fs::read_to_string(data).unwrap()).unwrap();
+    assert_eq!((&all[0]["workload"], &all[1]["workload"]), (&"set".into(), &"get".into()));
+    for workload in all.as_array().unwrap() {
+        assert_eq!(workload["runs"].as_array().unwrap().len(), 3);
+        let mean = &workload["means"]["requests_per_second"];
+        let [mean, low, high] = ["mean", "low_95", "high_95"].map(|at| mean[at].as_f64().unwrap());
+        let runs = workload["runs"].as_array().unwrap().iter();
+        let sum: f64 = runs.map(|run| run["requests_per_second"].as_f64().unwrap()).sum();
+        assert!((mean - sum / 3.0).abs() < 1.0 && low <= mean && mean <= high, "{workload}");
+    }
+    let page = fs::read_to_string(page).unwrap();
+    for words in ["<svg", "Distribution of latencies", "get: 50 clients"] {
+        assert!(page.contains(words), "{words}");
+    }
+    let out = shown(&server, "--csv -t ping -n 3000 --run-count 2");
+    let lines: Vec<Vec<&str>> = out.lines().map(|line| line.split(',').collect()).collect();
+    let heading = "\"test\",\"rps\",\"avg_latency_ms\",\"min_latency_ms\",\"p50_latency_ms\",\
+                   \"p95_latency_ms\",\"p99_latency_ms\",\"max_latency_ms\",";
+    assert!(out.starts_with(heading), "{out}");
+    assert_eq!((lines.len(), lines[1][0], lines[2].last()), (3, "\"ping\"", Some(&"\"2\"")));
+    assert!(lines.iter().all(|line| line.len() == lines[0].len()), "{out}");
+    // One run shows its distribution, unless that is unwanted.
+    let line = "-t ping -n 3000";
+    assert!(shown(&server, line).contains("100.0000% <="));
+    assert!(!shown(&server, &format!("{line} --hide-histogram")).contains("100.0000% <="));
+}
+
+#[test]
+fn connections_may_be_new_for_each_request_or_idle() {
+    let server = Server::start(&["--io-threads", "3"]);
+    let received = || server.info("total_connections_received").parse::<u64>().unwrap();
+    let before = received();
+    let figures = json(&server, "-k 0 -t set -n 300 -c 5");
+    assert_eq!((&figures["keeps_connections"], &figures["errors"]), (&false.into(), &0.into()));
+    assert!(received() >= before + 300);
+    let before = received();
+    let figures = json(&server, "--storm -n 300 -c 5 --resp 3");
+    assert_eq!((&figures["workload"], &figures["errors"]), (&"connect".into(), &0.into()));
+    assert!(received() >= before + 300);
+    let limited = json(&server, "--storm --rps 100 -n 50 -c 5");
+    assert!(limited["seconds"].as_f64().unwrap() >= 0.3, "{limited}");
+    let mut command = bench(&server, "-I -c 7");
+    let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let connected = || server.info("connected_clients").parse::<u64>().unwrap() >= 8;
+    eventually("idle clients are connected", connected);
+    assert_eq!(interrupted(child).status.code(), Some(130));
+}
+
+#[test]
+fn unix_sockets_and_uris_name_the_server() {
+    let server = Server::start(&["--unixsocket", "it.sock", "--requirepass", "a b"]);
+    let port = server.port;
+    let mut command = weft();
+    let uri = format!("redis://default:a%20b@127.0.0.1:{port}/2");
+    let output = output_of(command.args(["bench", "-q", "-n", "100", "-t", "set", "-u", &uri]));
+    assert!(output.status.success(), "{}", texts(&output).1);
+    let socket = server.path("it.sock");
+    for more in [["-t", "get"], ["-k", "0"]] {
+        let mut command = weft();
+        command.args(["bench", "-q", "-n", "100", "-a", "a b", "-s"]).arg(&socket).args(more);
+        let output = output_of(&mut command);
+        assert!(output.status.success(), "{}", texts(&output).1);
+    }
+    // Without the password, and where nobody listens.
+    let output = output_of(&mut bench(&server, "-t get -n 10"));
+    let errors = texts(&output).1;
+    assert!(!output.status.success() && errors.contains("NOAUTH"), "{errors}");
+    let output = output_of(weft().args(["bench", "-p", "1"]));
+    let errors = texts(&output).1;
+    assert!(
+        !output.status.success() && errors.contains("cannot connect to 127.0.0.1:1"),
+        "{errors}"
+    );
+}
+
+#[test]
+fn errors_are_never_part_of_results_in_silence() {
+    let server = Server::start(&["--io-threads", "1"]);
+    server.client().ok("SET string x");
+    for form in ["", "-q", "--csv", "--json", "--run-count 2"] {
+        let output = output_of(&mut bench(&server, &format!("-n 100 {form} lpush string x")));
+        let (out, errors) = texts(&output);
+        assert_eq!(output.status.code(), Some(1), "{form}: {out}{errors}");
+        assert!(
+            errors.contains("WRONGTYPE") && errors.contains("figures mean nothing"),
+            "{errors}"
+        );
+    }
+    for (line, words) in [
+        ("--key-minimum 5 --key-maximum 4", "the key range is empty"),
+        ("--hot-keys 100 -r 100", "hot"),
+        ("--key-size 5 -r 1000", "key names of at least"),
+        ("--cluster", "CLUSTER"),
+        ("--tls --insecure", "TLS"),
+    ] {
+        let output = output_of(&mut bench(&server, &format!("-n 10 {line}")));
+        let errors = texts(&output).1;
+        assert_eq!(output.status.code(), Some(1), "{line}: {errors}");
+        assert!(errors.contains(words), "{line}: {errors}");
+    }
+}
+
+/// A bench that goes on for very long, when it has begun to load the server.
+fn begun(server: &Server, line: &str) -> Child {
+    let mut command = bench(server, &format!("-t ping --duration 1000 --warm-up 0 {line}"));
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let is_loaded = || {
+        let commands = server.info("total_commands_processed").parse::<u64>();
+        commands.is_ok_and(|commands| commands > 3000)
+    };
+    eventually("the server is under load", is_loaded);
+    child
+}
+
+/// What it says when SIGINT has ended it.
+fn interrupted(child: Child) -> Output {
+    send_signal(child.id(), "INT");
+    child.wait_with_output().unwrap()
+}
+
+#[test]
+fn an_interruption_shows_the_results_so_far() {
+    let server = Server::start(&["--io-threads", "1"]);
+    let data = server.path("out.json");
+    let line = format!("--run-count 5 --json --json-out-file {}", data.display());
+    let output = interrupted(begun(&server, &line));
+    let (out, errors) = texts(&output);
+    assert_eq!((output.status.code(), errors.trim()), (Some(130), "interrupted"));
+    let shown: Json = serde_json::from_str(&out).unwrap();
+    assert!(shown["interrupted"] == true && shown["requests"].as_u64() > Some(0), "{shown}");
+    let written: Json = serde_json::from_str(&fs::read_to_string(data).unwrap()).unwrap();
+    assert_eq!(written[0], shown);
+}
+
+#[test]
+fn a_server_that_dies_leaves_a_sentence_and_no_figures() {
+    let mut server = Server::start(&["--io-threads", "1"]);
+    let child = begun(&server, "-c 5");
+    server.signal("KILL");
+    server.wait();
+    let output = child.wait_with_output().unwrap();
+    let (out, errors) = texts(&output);
+    assert_eq!((output.status.code(), out.as_str()), (Some(1), ""), "{errors}");
+    assert_eq!(errors.lines().count(), 1, "{errors}");
+    assert!(errors.starts_with("cannot keep a connection under load: "), "{errors}");
+}
+
+#[test]
+fn a_comparison_says_whether_servers_differ() {
+    let servers = [(); 2].map(|()| Server::start(&["--io-threads", "1"]));
+    let at = |index: usize, name: &str| format!("--at {name}=127.0.0.1:{}", servers[index].port);
+    let load = "-t get --no-floor --rounds 3 -n 400 -r 10 --warm-up 0";
+    let line = format!("bench compare {} {} {load}", at(0, "a"), at(1, "b"));
+    let run = |form: &str| {
+        let words = line.split(' ').chain(form.split_whitespace());
+        let output = output_of(weft().args(words));
+        let (out, errors) = texts(&output);
+        assert!(output.status.success(), "{errors}");
+        out
+    };
+    let all: Json = serde_json::from_str(&run("--json")).unwrap();
+    let difference = &all[0]["differences"][0];
+    assert_eq!((&difference["name"], &difference["with"]), (&"a".into(), &"b".into()));
+    let rate = &difference["requests_per_second"];
+    assert!(rate["low_95"].as_f64() <= rate["ratio"].as_f64(), "{all}");
+    assert!(rate["is_significant"].is_boolean(), "{all}");
+    assert!(run("").contains("  a / b: requests/s "), "{}", run(""));
+    assert!(run("--markdown").contains("\n- get, pipeline 1: a / b: requests/s "));
+    let output = output_of(weft().args(["bench", "compare", "-t", "get"]));
+    assert!(!output.status.success() && texts(&output).1.contains("--server NAME=COMMAND"));
+}
+
+#[test]
+fn a_terminal_shows_how_it_goes_and_how_long_it_takes() {
+    let server = Server::start(&["--io-threads", "1"]);
+    let pair = native_pty_system().openpty(PtySize { cols: 120, ..PtySize::default() }).unwrap();
+    let program = bench(&server, "-t ping --duration 600 --warm-up 0");
+    let mut command = CommandBuilder::new(program.get_program());
+    command.args(program.get_args());
+    command.env("TERM", "xterm");
+    let mut child = pair.slave.spawn_command(command).unwrap();
+    drop(pair.slave);
+    let (mut reader, mut seen, start) =
+        (pair.master.try_clone_reader().unwrap(), String::new(), Instant::now());
+    let mut bytes = [0; 4096];
+    let has_all =
+        |seen: &str| ["ping: ", "/s, p99 ", " us, ", " s left"].iter().all(|w| seen.contains(w));
+    while !has_all(&seen) {
+        assert!(start.elapsed() < PATIENCE, "{seen}");
+        let count = reader.read(&mut bytes).unwrap();
+        seen.push_str(&String::from_utf8_lossy(&bytes[..count]));
+    }
+    // Ctrl-C ends it; whoever reads the terminal no more must not block it.
+    send_signal(child.process_id().unwrap(), "INT");
+    while reader.read(&mut bytes).is_ok_and(|count| count > 0) {
+        assert!(start.elapsed() < PATIENCE + Duration::from_secs(10));
+    }
+    assert_eq!(child.wait().unwrap().exit_code(), 130);
+}
