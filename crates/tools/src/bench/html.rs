@@ -1,6 +1,7 @@
 //! What was measured as a page: a table of all workloads, and for each how throughput and latencies
 //! went and how they are distributed.
 
+use super::compare;
 use super::load::Outcome;
 use super::measured::{FIGURES, Measured};
 use super::report::{self, distribution, grouped};
@@ -9,6 +10,17 @@ use crate::statistics::Interval;
 
 /// The most places on the axis of time; neighbours are summed up where there are more samples.
 const TIMES_MAX: usize = 60;
+
+/// A figure of a server in one case.
+type Compared = fn(&compare::Cell) -> Option<f64>;
+
+/// What a comparison shows.
+const COMPARED: [(&str, usize, Compared); 4] = [
+    ("requests per second", 0, |cell| Some(cell.per_second)),
+    ("CPU time per request in us", 3, |cell| cell.cpu_us),
+    ("p50 in us", 0, |cell| Some(cell.p50_us)),
+    ("p99 in us", 0, |cell| Some(cell.p99_us)),
+];
 
 /// The page of everything that was measured on a server, named by its address.
 pub fn page(address: &str, all: &[Measured]) -> String {
@@ -21,6 +33,41 @@ pub fn page(address: &str, all: &[Measured]) -> String {
         page = workload(page, measured);
     }
     page.data(all.iter().map(report::json).collect()).to_html()
+}
+
+/// The page of a comparison: a table and a plot for each figure, and what differs.
+pub fn comparison(table: &compare::Table) -> String {
+    let names: Vec<&String> = table.targets.iter().map(|(name, _)| name).collect();
+    let title = names.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", ");
+    let mut page = Page::new(format!("weft bench of {title}"));
+    for (caption, digits, figure) in COMPARED {
+        let cell = |line: &compare::Line, at: usize| line.cells[at].as_ref().and_then(figure);
+        let head = [caption.to_owned()].into_iter().chain(names.iter().map(|name| (*name).clone()));
+        let mut rows = Table::new(head.collect::<Vec<_>>());
+        for line in &table.lines {
+            let text = |at| cell(line, at).map_or("-".into(), |value| format!("{value:.digits$}"));
+            let cells = [line.case.title()].into_iter().chain((0..names.len()).map(text));
+            rows = rows.row(cells.collect::<Vec<_>>());
+        }
+        let series = |(at, name): (usize, &&String)| Series {
+            name: (*name).clone(),
+            values: table.lines.iter().map(|line| cell(line, at).map(Value::from)).collect(),
+        };
+        page = page.heading(caption).table(rows).bars_plot(Plot {
+            caption: format!("{caption}, medians of the rounds"),
+            x: "workload".into(),
+            y: caption.into(),
+            labels: table.lines.iter().map(|line| line.case.title()).collect(),
+            series: names.iter().enumerate().map(series).collect(),
+        });
+    }
+    page = page.heading("Differences").text("Ratios of means with their 95% intervals.");
+    for line in &table.lines {
+        for verdict in &line.verdicts {
+            page = page.text(format!("{}: {verdict}", line.case.title()));
+        }
+    }
+    page.data(table.json()).to_html()
 }
 
 /// A row for each workload with the mean of each figure.

@@ -121,6 +121,9 @@ fn compare_servers(args: &CompareArgs) -> Result<(), Error> {
         TargetArgs { markdown: true, .. } => table.markdown(),
         _ => table.to_string(),
     })?;
+    if let Some(path) = &args.html {
+        single::write(path, &html::comparison(&table))?;
+    }
     match table.interrupted {
         true => Err(Error::Interrupted),
         false => Ok(()),
@@ -285,8 +288,11 @@ fn progress_bar() -> ProgressBar {
 }
 
 fn show(bar: &ProgressBar, text: &str, share: f64) {
+    let left = bar.elapsed().as_secs_f64() * (1.0 - share) / share;
+    let left =
+        if left.is_finite() { format!(", {:.0} s left", left.ceil()) } else { String::new() };
     bar.set_position((share * BAR_STEPS) as u64);
-    bar.set_message(text.to_owned());
+    bar.set_message(format!("{text}{left}"));
 }
 
 /// Prints at once, so that a reader at the other end of a pipe sees the floor's port.

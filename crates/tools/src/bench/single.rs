@@ -216,6 +216,6 @@ fn going(progress: &Progress) -> String {
     text
 }
 
-fn write(path: &Path, text: &str) -> Result<(), Error> {
+pub(super) fn write(path: &Path, text: &str) -> Result<(), Error> {
     std::fs::write(path, text).map_err(Error::io(format!("write {}", path.display())))
 }

@@ -275,7 +275,14 @@ fn a_comparison_says_whether_servers_differ() {
     let rate = &difference["requests_per_second"];
     assert!(rate["low_95"].as_f64() <= rate["ratio"].as_f64(), "{all}");
     assert!(rate["is_significant"].is_boolean(), "{all}");
-    assert!(run("").contains("  a / b: requests/s "), "{}", run(""));
+    let page = servers[0].path("page.html");
+    let out = run(&format!("--html {}", page.display()));
+    assert!(out.contains("  a / b: requests/s "), "{out}");
+    let page = fs::read_to_string(page).unwrap();
+    assert!(
+        page.contains("get, pipeline 1: a / b: requests/s ") && page.contains("<svg"),
+        "{page}"
+    );
     assert!(run("--markdown").contains("\n- get, pipeline 1: a / b: requests/s "));
     let output = output_of(weft().args(["bench", "compare", "-t", "get"]));
     assert!(!output.status.success() && texts(&output).1.contains("--server NAME=COMMAND"));

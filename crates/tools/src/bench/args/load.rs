@@ -3,6 +3,7 @@
 //! Names are those of redis-benchmark and memtier_benchmark where they have the option; where the
 //! two differ, that of redis-benchmark counts.
 
+use std::str::FromStr;
 use std::time::Duration;
 
 use clap::Args;
@@ -58,9 +59,9 @@ pub struct LoadArgs {
     #[arg(long, default_value = "5", value_name = "SECONDS", value_parser = seconds,
           visible_alias = "test-time")]
     pub duration: Duration,
-    /// Requests to measure, instead of a duration
+    /// Requests to measure, instead of a duration; allkeys for as many as there are keys
     #[arg(short = 'n', long, conflicts_with = "duration")]
-    pub requests: Option<u64>,
+    pub requests: Option<Requests>,
     /// Seconds of load before measuring
     #[arg(long, default_value = "0.5", value_name = "SECONDS", value_parser = seconds,
           visible_alias = "warmup")]
@@ -96,6 +97,28 @@ pub struct LoadArgs {
     /// Accepted for memtier_benchmark's sake: load threads always have seeds of their own
     #[arg(long, hide = true)]
     pub distinct_client_seed: bool,
+}
+
+/// How many requests are measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Requests {
+    /// So many.
+    Count(u64),
+    /// One for each key.
+    AllKeys,
+}
+
+impl FromStr for Requests {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "allkeys" => Ok(Requests::AllKeys),
+            _ => text.parse().map(Requests::Count).map_err(|_| {
+                format!("'{text}' is no number of requests; write a number, or allkeys")
+            }),
+        }
+    }
 }
 
 /// Keys and values.
@@ -232,7 +255,11 @@ impl LoadArgs {
             cpus: self.pin.clone().unwrap_or_default(),
             seed: self.seed,
             warm_up: self.warm_up,
-            extent: self.requests.map_or(Extent::Time(self.duration), Extent::Requests),
+            extent: match self.requests {
+                None => Extent::Time(self.duration),
+                Some(Requests::Count(count)) => Extent::Requests(count),
+                Some(Requests::AllKeys) => Extent::Requests(self.sizes.shape().keys),
+            },
         }
     }
 
@@ -363,6 +390,8 @@ mod tests {
         assert_eq!((load.shape.value_bytes, load.shape.keys, load.threads), (5, 6, 2));
         assert_eq!((load.reconnects, load.ratio), (true, Ratio { writes: 1, reads: 10 }));
         assert_eq!(load.greeting, Some("CLIENT TRACKING ON"));
+        assert_eq!(self::load("-n allkeys -r 77").extent, Extent::Requests(77));
+        assert!(parsed("-n x").is_err() && parsed("-n -1").is_err());
         let time = self::load("--test-time 3 --warmup 1").extent;
         assert_eq!(time, Extent::Time(Duration::from_secs(3)));
     }

@@ -8,6 +8,7 @@ mod load;
 mod output;
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::PossibleValuesParser;
@@ -196,6 +197,9 @@ pub struct CompareArgs {
     /// measured at that alone, unless --pipeline says otherwise
     #[arg(long, value_delimiter = ',', value_name = "DEPTHS")]
     pub pipelines: Vec<usize>,
+    /// Write a page with plots to a file as well
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
     /// Rounds over all servers; medians are shown, and whether differences are significant
     #[arg(long, default_value_t = 5, visible_alias = "run-count")]
     pub rounds: usize,
