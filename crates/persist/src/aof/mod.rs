@@ -262,7 +262,7 @@ impl<D: Disk> Aof<D> {
     /// so when this returns, and otherwise with the first base.
     ///
     /// # Errors
-    /// When the disk fails: what is appended is of the log that the manifest names, if it names one.
+    /// When the disk fails: what is appended is of the log that the manifest names, if any.
     pub fn set_log(&mut self, log: LogId) -> Result<(), AofError> {
         if self.is_segment_listed() {
             self.log = self.manifest.log;

@@ -1,0 +1,71 @@
+//! The end of the process, as the log's thread sees it: the append-only file gets all that was
+//! logged, or what it lacks is left in the ring for the next start.
+
+use std::time::Duration;
+
+use super::{LogThread, RETRY_MS};
+use crate::disk::log_memory;
+use crate::disk::log_source::LogSource;
+use crate::disk::log_writer::LogWriter;
+use crate::{notice, warning};
+
+/// Tries to write the first base at the end of the server.
+const FIRST_BASE_TRIES: usize = 20;
+
+impl LogThread {
+    /// Writes and syncs all that the other threads have logged, which have ended.
+    pub(super) fn end(&mut self) {
+        self.end_rewrite();
+        if self.writer.is_none() {
+            return;
+        }
+        self.write_first_base();
+        notice!("Calling fsync() on the AOF file.");
+        self.retry_ms = 0;
+        self.write();
+        let until = self.source.readable_until();
+        let has_all = self.writer.as_ref().is_some_and(|writer| writer.has_all(until));
+        if !has_all {
+            // As if the process had been killed: the next start goes on with the ring.
+            warning!("The AOF file can't be written: what it lacks is left in the log");
+            return;
+        }
+        match self.close() {
+            Ok(()) => log_memory::remove(&self.config),
+            // What is not in the file is left in the ring.
+            Err(reason) => warning!("Fail to fsync the AOF file: {reason}"),
+        }
+    }
+
+    /// Ends a rewrite that is in progress: gives it up unless it writes the first base, without
+    /// which the file has nothing.
+    pub(super) fn end_rewrite(&mut self) {
+        if self.writer.as_ref().is_some_and(LogWriter::is_first) {
+            self.wait_until(|thread| thread.rewrite.is_none());
+        } else {
+            self.give_up_rewrite();
+        }
+    }
+
+    /// Writes the first base of an append-only file if that has not begun yet. No other thread
+    /// writes any more.
+    fn write_first_base(&mut self) {
+        let is_due = |thread: &Self| thread.writer.as_ref().is_some_and(LogWriter::is_first);
+        for _ in 0..FIRST_BASE_TRIES {
+            // The file from which keys are loaded has them all.
+            if !self.figures.is_enabled || !is_due(self) || self.shared.node.is_loading() {
+                return;
+            }
+            match self.begin_rewrite() {
+                Ok(()) => self.wait_until(|thread| thread.rewrite.is_none()),
+                // Another snapshot ends first.
+                Err(None) => {}
+                Err(Some(reason)) => self.rewrite_failed(&reason),
+            }
+            if is_due(self) {
+                std::thread::sleep(Duration::from_millis(RETRY_MS as u64));
+            }
+        }
+        warning!("The AOF file has no base: what was written is lost");
+    }
+}
