@@ -159,6 +159,8 @@ pub struct ClientRecord {
     watched: Mutex<Option<Box<Watched>>>,
     /// What its command has come to that visits shards and waits for one of them.
     visited: Mutex<Option<Box<Visited>>>,
+    /// There is something of that.
+    has_visited: AtomicBool,
     /// That command is to have all shards at once.
     visits_all: AtomicBool,
     /// What it is subscribed to; boxed, because most clients are to nothing. Only the thread that
@@ -205,6 +207,7 @@ impl ClientRecord {
             queue_bytes: AtomicU64::new(0),
             watched: Mutex::new(None),
             visited: Mutex::new(None),
+            has_visited: AtomicBool::new(false),
             visits_all: AtomicBool::new(false),
             subscriptions: Mutex::new(None),
             tracking: ClientTracking::default(),
@@ -277,11 +280,21 @@ impl ClientRecord {
     /// Keeps what its command has come to that visits shards, and has to wait for one of them.
     pub(crate) fn keep_visited(&self, visited: Visited) {
         self.visits_all.store(visited.needs_all(), Ordering::Relaxed);
+        self.has_visited.store(true, Ordering::Relaxed);
         *self.visited.lock() = Some(Box::new(visited));
     }
 
-    /// Takes that, or forgets it.
+    /// Forgets that: the command has ended, or begins anew.
+    #[inline]
+    pub fn forget_visited(&self) {
+        if self.has_visited.load(Ordering::Relaxed) {
+            self.take_visited();
+        }
+    }
+
+    /// Takes that.
     pub fn take_visited(&self) -> Option<Visited> {
+        self.has_visited.store(false, Ordering::Relaxed);
         self.visits_all.store(false, Ordering::Relaxed);
         self.visited.lock().take().map(|visited| *visited)
     }

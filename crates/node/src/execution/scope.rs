@@ -271,7 +271,11 @@ impl<L: ShardLocks> ExecutionScope<'_, L> {
         self.serve_changed();
         // It has made way between two shards, and changed nothing: it begins anew.
         let outdated = self.admission.is_some_and(|it| it.is_outdated(&self.worker.node));
-        if outdated { Outcome::Paused } else { outcome }
+        if outdated {
+            record.inspect(|record| record.forget_visited());
+            return Outcome::Paused;
+        }
+        outcome
     }
 }
 

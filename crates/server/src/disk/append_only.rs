@@ -20,8 +20,8 @@ use crate::threads::shared::Shared;
 /// What is asked of the thread that writes the log.
 pub enum Request {
     /// An append-only file is about to begin: give up the rewrite that BGREWRITEAOF has asked for
-    /// while there is none, and its lock.
-    Prepare(Sender<()>),
+    /// while there is none, and hand over the lock.
+    Prepare(Sender<Result<LogLock, String>>),
     /// Begin an append-only file, with a base of what is in memory.
     Start(Arc<LogRing>, Sender<Result<(), String>>),
     /// End it.
@@ -113,16 +113,19 @@ impl AppendOnly {
 
     fn try_start(&self, shared: &Shared) -> Result<(), String> {
         let config = shared.node.config();
-        let caller = self.caller().ok_or("the server has not started yet")?;
+        // Without a thread the append-only file is being loaded, and goes on when it is.
+        let Some(caller) = self.caller() else { return Ok(()) };
         let mut lock = self.lock.lock();
-        let _ = caller.call_and_wait(Request::Prepare);
-        let taken = LogLock::take(&config)?;
+        let taken = caller.call_and_wait(Request::Prepare).ok_or("the server ends")??;
         let begin = random_position();
         let id = log_memory::new_id();
         let ring = log_memory::create_ring(&config, id, begin);
         let ring = ring.map_err(|error| error.to_string())?;
         let started = caller.call_and_wait(|done| Request::Start(Arc::clone(&ring), done));
-        started.unwrap_or(Ok(()))?;
+        if let Some(Err(reason)) = started {
+            log_memory::remove(&config);
+            return Err(reason);
+        }
         shared.set_log(Some(ring));
         *lock = Some(taken);
         Ok(())
@@ -130,8 +133,10 @@ impl AppendOnly {
 
     /// Ends the append-only file. On the main thread.
     pub fn stop(&self, shared: &Shared) {
+        // One that is being loaded ends when it is.
+        let Some(caller) = self.caller() else { return };
         shared.set_log(None);
-        let stopped = self.caller().and_then(|caller| caller.call_and_wait(Request::Stop));
+        let stopped = caller.call_and_wait(Request::Stop);
         if let Some(Err(reason)) = stopped {
             crate::warning!("Ending the append-only file: {reason}");
         }

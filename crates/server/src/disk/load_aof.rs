@@ -116,7 +116,10 @@ impl<'a> AofLoader<'a> {
             let end = self.load_file(file, disk)?;
             loaded.is_last_writer = end.ends_with_batch || end.commands == 0;
             loaded.position = match end.log_end {
-                None if end.commands == 0 => file.entry.start_offset,
+                // Room is left for what follows.
+                None if end.commands == 0 => {
+                    file.entry.start_offset.filter(|start| *start <= POSITION_MAX / 2)
+                }
                 position => position,
             };
             self.bytes_before += file.bytes;

@@ -16,8 +16,9 @@ use super::log_ring::LogRing;
 #[derive(Debug, Default)]
 pub struct LogSlot {
     ring: RwLock<Option<Arc<LogRing>>>,
-    /// The log that each thread has attached to, by the numbers of both.
-    followers: Mutex<BTreeMap<usize, u64>>,
+    /// The log that each thread has attached to, if any, by the numbers of both. A thread is here
+    /// until it has ended: one that is to leave still executes what it has read.
+    followers: Mutex<BTreeMap<usize, Option<u64>>>,
 }
 
 impl LogSlot {
@@ -31,20 +32,19 @@ impl LogSlot {
         *self.ring.write() = ring;
     }
 
-    /// A thread has attached to a log, or to none if there is none.
+    /// A thread has attached to a log, or to none if there is none: before it executes anything.
     pub(crate) fn followed(&self, thread: usize, ring: Option<&LogRing>) {
-        let mut followers = self.followers.lock();
-        match ring {
-            Some(ring) => followers.insert(thread, ring.number()),
-            None => followers.remove(&thread),
-        };
+        self.followers.lock().insert(thread, ring.map(LogRing::number));
     }
 
-    /// Whether so many threads, all that there are, have attached to a log, which may not be set
-    /// yet.
-    pub(crate) fn is_followed(&self, ring: &LogRing, threads: usize) -> bool {
-        let followers = self.followers.lock();
-        (0..threads).all(|thread| followers.get(&thread) == Some(&ring.number()))
+    /// A thread has ended.
+    pub(crate) fn ended(&self, thread: usize) {
+        self.followers.lock().remove(&thread);
+    }
+
+    /// Whether all threads have attached to a log, which may not be set yet.
+    pub(crate) fn is_followed(&self, ring: &LogRing) -> bool {
+        self.followers.lock().values().all(|followed| *followed == Some(ring.number()))
     }
 
     /// Whether replies that are made now have to wait.

@@ -1,7 +1,6 @@
 //! The log as the thread sees it that writes it to the append-only file.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use node::stats::used_memory::ThreadMemory;
@@ -99,8 +98,7 @@ impl RingSource {
 
     /// Whether all threads log into the ring.
     pub fn is_followed(&self) -> bool {
-        let threads = self.shared.threads_active.load(Ordering::Acquire);
-        self.ring.as_ref().is_some_and(|ring| self.shared.log.is_followed(ring, threads))
+        self.ring.as_ref().is_some_and(|ring| self.shared.log.is_followed(ring))
     }
 
     /// Where the log ends, while nothing is executed. What follows selects its database.

@@ -132,9 +132,7 @@ impl Startup {
 
     /// Looks whether all threads log what they write, and ends the loading then.
     fn look_at_log(&mut self, main: &mut IoThread) -> Result<bool, String> {
-        let threads = main.shared.threads_active.load(Ordering::Acquire);
-        let is_followed =
-            |(_, ring): &(_, Arc<LogRing>)| main.shared.log.is_followed(ring, threads);
+        let is_followed = |(_, ring): &(_, Arc<LogRing>)| main.shared.log.is_followed(ring);
         if self.log.as_ref().is_some_and(|log| !is_followed(log)) {
             // It is over in a moment.
             main.shared.send(0, Message::PauseChanged);
@@ -143,6 +141,10 @@ impl Startup {
         let Some((writer, ring)) = self.log.take() else { return Ok(true) };
         let shared = Arc::clone(&main.shared);
         begin_log::start_thread(&shared, Some(*writer), Some(ring))?;
+        if !shared.node.config().append_only.appendonly {
+            // It was switched off while it was loaded.
+            shared.append_only.stop(&shared);
+        }
         notice!("DB loaded from append only file: {:.3} seconds", self.seconds());
         end_loading(main);
         Ok(true)

@@ -17,7 +17,7 @@ use crate::disk::saves::NotBegun;
 use crate::disk::startup;
 use crate::process::files;
 use crate::process::log::{self, Level};
-use crate::threads::control::SNAPSHOT_PASS;
+use crate::threads::control::{Control, SNAPSHOT_PASS};
 use crate::threads::shared::Shared;
 use crate::{notice, warning};
 
@@ -36,12 +36,20 @@ impl ProcessHost<'_> {
 
     /// The server does not go down after all. Returns false if it has to.
     pub fn go_on(&self) -> bool {
+        self.go_on_unless(|_| false)
+    }
+
+    fn go_on_unless(&self, has_to_end: impl FnOnce(&Control) -> bool) -> bool {
         if !self.0.node.scripting.go_on() {
             return false;
         }
         {
             let mut control = self.0.control.lock();
+            if has_to_end(&control) {
+                return false;
+            }
             control.shutdown = None;
+            control.ends = false;
             control.is_signalled = false;
         }
         self.0.node.end_pause_for_ever();
@@ -148,7 +156,11 @@ impl Host for ProcessHost<'_> {
     }
 
     fn call_off_shutdown(&self) -> bool {
-        if self.0.control.lock().shutdown.is_none() || !self.go_on() {
+        let may_go_on = {
+            let control = self.0.control.lock();
+            control.shutdown.is_some() && !control.ends
+        };
+        if !may_go_on || !self.go_on_unless(|control| control.ends) {
             return false;
         }
         notice!("Shutdown manually aborted.");

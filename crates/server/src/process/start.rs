@@ -381,7 +381,13 @@ fn run_main(main: &mut IoThread, shared: &Shared, start: Start<'_>) -> Result<()
 /// Saves before the end, if that is wanted, when nothing is executed any more. Returns false if
 /// that has failed: then the server does not end.
 fn has_saved(shared: &Shared) -> bool {
-    let Some(how) = shared.control.lock().shutdown else { return false };
+    let how = {
+        let mut control = shared.control.lock();
+        let Some(how) = control.shutdown else { return false };
+        // What is written from now on would be lost.
+        control.ends = true;
+        how
+    };
     let (node, config) = (&shared.node, shared.node.config());
     // It would be without what has changed since it began.
     shared.saves.cancel();

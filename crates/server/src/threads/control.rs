@@ -54,6 +54,8 @@ pub struct Control {
     pub tls: Option<Arc<ServerConfig>>,
     /// Someone asked to end the process.
     pub shutdown: Option<Shutdown>,
+    /// The last save has begun or is not wanted: nobody calls that off any more.
+    pub ends: bool,
     /// A signal did, which waits for scripts that have written.
     pub is_signalled: bool,
     /// The signals that ask for it.
@@ -233,6 +235,7 @@ impl Control {
         if let Some(thread) = self.threads.get_mut(index - 1).and_then(Option::take) {
             let _ = thread.join();
         }
+        shared.log.ended(index);
         let steps = self.thread_count.ended();
         if let Err(error) = self.take_steps(shared, steps) {
             warning!("Can't change the number of threads: {error}");

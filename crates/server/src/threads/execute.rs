@@ -543,7 +543,6 @@ impl ExecutionContext<'_> {
         }
         let id = client.session.record.id;
         let waited = client.shard_wait.clone();
-        let waited_before = waited.is_some();
         let locks = self.enter(waited.as_ref().map_or_else(Waited::default, |it| it.waited(id)));
         let locks = locks.ok_or(Outside)?;
         let hasher = self.worker.turn.hasher;
@@ -569,9 +568,9 @@ impl ExecutionContext<'_> {
             Outcome::MainThread | Outcome::Script => waited,
             _ => None,
         };
-        if wait.is_none() && waited_before {
+        if wait.is_none() {
             // It has run, or begins from the beginning.
-            client.session.record.take_visited();
+            client.session.record.forget_visited();
         }
         client.wait_for_shard(&self.shared.shards, wait);
         Ok(outcome)

@@ -39,9 +39,9 @@ impl Server {
         let ring = Arc::new(LogRing::new(memory, LogId([1, 2]), [3, 4, 5, 6], 100).unwrap());
         ring.set_waits_always(waits_always);
         shared.set_log(Some(Arc::clone(&ring)));
-        assert!(!shared.log.is_followed(&ring, 1));
+        assert!(!shared.log.is_followed(&ring));
         thread.turn(&mut |_, _| {});
-        assert!(shared.log.is_followed(&ring, 1));
+        assert!(shared.log.is_followed(&ring));
         Self { shared, thread, ring }
     }
 

@@ -180,6 +180,61 @@ fn what_is_written_while_it_begins_is_in_it() {
 }
 
 #[test]
+fn it_begins_beside_a_rewrite_that_was_asked_for_before() {
+    let server = Server::start(&["--save", ""]);
+    let mut client = server.client();
+    for _ in 0..20 {
+        let requests = ["BGREWRITEAOF", "CONFIG SET appendonly yes", "CONFIG SET appendonly no"];
+        client.send_raw(&requests.map(crate::client::request).concat());
+        client.read();
+        assert_eq!([client.read().text(), client.read().text()], ["OK", "OK"]);
+    }
+}
+
+#[test]
+fn a_rewrite_without_a_file_does_not_delay_the_end() {
+    let mut server = Server::start(&["--save", ""]);
+    let mut client = server.client();
+    (0..2000).for_each(|n| client.ok(&format!("SET key:{n} v")));
+    client.ok("CONFIG SET rdb-key-save-delay 100000");
+    client.ask("BGREWRITEAOF");
+    eventually("it is in progress", || server.info("aof_rewrite_in_progress") == "1");
+    server.signal("TERM");
+    // Not after the 200 seconds that the base takes.
+    assert!(server.wait().success());
+}
+
+#[test]
+fn it_may_end_and_begin_while_it_is_loaded() {
+    let server = start(&[]);
+    let mut client = server.client();
+    (0..1000).for_each(|n| client.ok(&format!("SET key:{n} v")));
+    client.ask("BGREWRITEAOF");
+    server.wait_for_log("Background AOF rewrite finished successfully");
+    for (last, enabled) in [("yes", "1"), ("no", "0")] {
+        let folder = tempfile::tempdir().unwrap();
+        let files = folder.path().join("appendonlydir");
+        std::fs::create_dir(&files).unwrap();
+        for file in std::fs::read_dir(server.path("appendonlydir")).unwrap() {
+            let file = file.unwrap();
+            std::fs::copy(file.path(), files.join(file.file_name())).unwrap();
+        }
+        let slow = again(&["--key-load-delay", "1000"]);
+        let server = Server::start_in(folder, &slow, "Server initialized", |command| command);
+        let mut client = server.client();
+        client.ok("CONFIG SET appendonly no");
+        if last == "yes" {
+            client.ok("CONFIG SET appendonly yes");
+        }
+        assert_eq!(server.info("loading"), "1");
+        eventually("it is loaded", || server.info("loading") == "0");
+        assert_eq!(server.info("aof_enabled"), enabled);
+        assert_eq!(client.ask("DBSIZE").int(), 1000);
+        assert_eq!(server.path("appendonlydir/appendonly.aof.log").exists(), last == "yes");
+    }
+}
+
+#[test]
 fn a_file_that_grows_is_rewritten_by_itself() {
     let options = ["--auto-aof-rewrite-min-size", "20kb", "--auto-aof-rewrite-percentage", "50"];
     let server = start(&options);

@@ -233,3 +233,23 @@ fn shutdown_is_refused_when_a_script_that_has_written_becomes_busy() {
     second.send("SHUTDOWN NOSAVE");
     assert!(server.wait().success());
 }
+
+#[test]
+fn the_last_save_is_not_called_off_and_nothing_is_acknowledged_beside_it() {
+    let threads = ["--io-threads", "3", "--io-threads-always-active", "yes"];
+    let mut server = Server::start(&[&["--save", "3600 1"][..], &threads].concat());
+    let mut clients: Vec<Client> = (0..6).map(|_| server.client()).collect();
+    (0..300).for_each(|n| clients[0].ok(&format!("SET key:{n} v")));
+    clients[0].ok("CONFIG SET rdb-key-save-delay 2000");
+    clients[0].send("SHUTDOWN");
+    server.wait_for_log("Saving the final RDB snapshot before exiting.");
+    clients[1..3].iter_mut().for_each(|client| client.send("SET late 1"));
+    clients[3..].iter_mut().for_each(|client| client.send("SHUTDOWN ABORT"));
+    let ended = server.wait();
+    for client in &mut clients {
+        while let Ok(reply) = client.try_read() {
+            assert_ne!(reply.text(), "OK", "it is lost, or not called off");
+        }
+    }
+    assert!(ended.success());
+}

@@ -395,7 +395,7 @@ fn one_process_at_a_time_writes_an_append_only_file() {
     let mut client = other.client();
     let refused = client.ask("CONFIG SET appendonly yes").text();
     assert!(refused.contains("Unable to turn on AOF. Check server logs."), "{refused}");
-    assert!(other.log().contains("in use by another process"), "{}", other.log());
+    other.wait_for_log("in use by another process");
     // Nor does one that writes a base only.
     let lines = other.log().matches("in use by another process").count();
     client.ask("BGREWRITEAOF");

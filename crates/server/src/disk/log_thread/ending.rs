@@ -40,7 +40,8 @@ impl LogThread {
     /// Ends a rewrite that is in progress: gives it up unless it writes the first base, without
     /// which the file has nothing.
     pub(super) fn end_rewrite(&mut self) {
-        if self.writer.as_ref().is_some_and(LogWriter::is_first) {
+        let is_first = self.writer.as_ref().is_some_and(LogWriter::is_first);
+        if is_first && self.figures.is_enabled {
             self.wait_until(|thread| thread.rewrite.is_none());
         } else {
             self.give_up_rewrite();

@@ -181,7 +181,9 @@ impl LogThread {
                 if !self.figures.is_enabled {
                     self.end_rewrite_without_file();
                 }
-                let _ = done.send(());
+                // What begins writes a base as well.
+                self.is_due = false;
+                let _ = done.send(LogLock::take(&self.config));
             }
             Request::Start(ring, done) => {
                 let started = self.start(ring);
