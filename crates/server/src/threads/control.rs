@@ -214,7 +214,11 @@ impl Control {
                 Step::Leave(thread) => shared.send(thread, Message::Leave),
                 Step::Start(thread) => {
                     let started = start_thread(shared, thread);
-                    let handle = started.inspect_err(|_| self.thread_count.start_failed(thread))?;
+                    let handle = started.inspect_err(|_| {
+                        self.thread_count.start_failed(thread);
+                        // It may have attached, and a rewrite waits for all that have.
+                        shared.log.ended(thread);
+                    })?;
                     self.threads.truncate(thread - 1);
                     self.threads.push(Some(handle));
                 }
