@@ -13,6 +13,8 @@ use crate::threads::shared::Shared;
 /// What the buffer keeps between two reads, in bytes: of several batches, since this thread may be
 /// late, and memory that is taken anew costs as much as all the rest.
 const BUFFER_BYTES_MAX: usize = 8 * BATCH_BYTES as usize;
+/// Turns of other threads that a sync waits for.
+const GATHERED_TURNS_MAX: usize = 8;
 
 /// How far the log has come to the disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -137,6 +139,20 @@ impl RingSource {
                 ring.take_urgent();
             }
             None => std::thread::park_timeout(time),
+        }
+    }
+
+    /// Lets other threads that want this processor end their turns first, as long as that makes the
+    /// log longer: a sync for the requests of several turns costs what a sync for one costs. On a
+    /// processor that nobody else wants this takes no time.
+    pub fn gather_turns(&self) {
+        let mut end = self.readable_until();
+        for _ in 0..GATHERED_TURNS_MAX {
+            std::thread::yield_now();
+            let before = std::mem::replace(&mut end, self.readable_until());
+            if end == before {
+                return;
+            }
         }
     }
 }

@@ -130,6 +130,9 @@ impl LogThread {
         loop {
             let (time, wake_at) = self.sleep();
             self.source.wait(time, wake_at);
+            if self.config.append_only.appendfsync == Fsync::Always {
+                self.source.gather_turns();
+            }
             self.follow_config();
             while let Ok(request) = self.requests.try_recv() {
                 if let Request::End(done) = request {
