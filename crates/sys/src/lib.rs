@@ -4,6 +4,7 @@
 //! no domain.
 
 pub mod allocator;
+pub mod child;
 pub mod clock;
 pub mod epoll;
 pub mod eventfd;

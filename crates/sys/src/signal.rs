@@ -14,6 +14,16 @@ pub enum Signal {
     Interrupt,
 }
 
+/// Whether this process was started with SIGHUP ignored, as nohup(1) does: then it should stay so.
+pub fn hangup_is_ignored() -> bool {
+    // SAFETY: the structure is plain data, and the kernel writes at most its size.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(libc::SIGHUP, std::ptr::null(), &mut action) == 0
+            && action.sa_sigaction == libc::SIG_IGN
+    }
+}
+
 /// Receives SIGTERM and SIGINT.
 #[derive(Debug)]
 pub struct Signals(OwnedFd);

@@ -58,7 +58,7 @@ use std::sync::atomic::AtomicBool;
 
 use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use signal_hook::consts::SIGINT;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 
 pub use self::args::BenchArgs;
@@ -77,7 +77,9 @@ use self::stream::Address;
 use self::template::Shape;
 use self::tls::Tls;
 use crate::Error;
-use crate::error::INTERRUPTED_STATUS;
+
+/// The status of a process that a signal has ended, less the signal's number, as shells write it.
+const SIGNAL_STATUS: i32 = 128;
 
 /// The progress bar's length: it shows shares of the whole.
 const BAR_STEPS: f64 = 1000.0;
@@ -199,15 +201,21 @@ fn measure_hits(args: &HitsArgs) -> Result<(), Error> {
     ))
 }
 
-/// Set by the first SIGINT, which lets a measurement end with the results so far; the second ends
-/// the process.
+/// Set by the first SIGINT, SIGTERM or SIGHUP, which lets a measurement end with the results so
+/// far; the second ends the process, and with it the servers that it has started.
 pub(crate) fn interrupted_flag() -> Result<Arc<AtomicBool>, Error> {
     let stop = Arc::new(AtomicBool::new(false));
-    let handle = || {
-        flag::register_conditional_shutdown(SIGINT, INTERRUPTED_STATUS.into(), Arc::clone(&stop))?;
-        flag::register(SIGINT, Arc::clone(&stop))
+    let handle = |signal| {
+        let status = SIGNAL_STATUS + signal;
+        flag::register_conditional_shutdown(signal, status, Arc::clone(&stop))?;
+        flag::register(signal, Arc::clone(&stop))
     };
-    handle().map_err(Error::io("receive SIGINT"))?;
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        // Who starts it by nohup(1) wants it to outlive the terminal.
+        if signal != SIGHUP || !sys::signal::hangup_is_ignored() {
+            handle(signal).map_err(Error::io("receive signals"))?;
+        }
+    }
     Ok(stop)
 }
 

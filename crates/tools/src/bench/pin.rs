@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use rustix::thread::{CpuSet, sched_setaffinity};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use crate::Error;
 
@@ -27,6 +27,23 @@ impl Cpus {
         let mut set = CpuSet::new();
         self.0.iter().for_each(|&cpu| set.set(cpu));
         sched_setaffinity(None, &set).map_err(Error::sys("pin a thread to its cores"))
+    }
+
+    /// Does some work with the calling thread restricted to the set, as [`pin_thread`] does.
+    ///
+    /// # Errors
+    /// When none of the cores exists; then the work is not done.
+    ///
+    /// [`pin_thread`]: Self::pin_thread
+    pub fn while_pinned<T>(&self, work: impl FnOnce() -> T) -> Result<T, Error> {
+        if self.0.is_empty() {
+            return Ok(work());
+        }
+        let before = sched_getaffinity(None).map_err(Error::sys("find the cores of a thread"))?;
+        self.pin_thread()?;
+        let done = work();
+        sched_setaffinity(None, &before).map_err(Error::sys("give a thread its cores back"))?;
+        Ok(done)
     }
 
     /// The share of the `index`-th thread: one core, round robin; empty if the set is.

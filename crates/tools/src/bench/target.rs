@@ -3,6 +3,9 @@
 //! A started server gets a free port and an empty folder, its output is kept to explain a failed
 //! start, and it is stopped when dropped. Between its turns it can be paused with SIGSTOP, so that
 //! what a server does when idle does not disturb the one that is measured.
+//!
+//! A started server never outlives this process, nor the thread that has started it, and has a
+//! process group of its own: an interrupt from the terminal is not for it.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -10,7 +13,7 @@ use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process_group};
 use tempfile::TempDir;
 
 use super::account::find_pid;
@@ -118,7 +121,9 @@ impl Target {
             .stdin(Stdio::null())
             .stdout(output.try_clone().map_err(failed)?)
             .stderr(output.try_clone().map_err(failed)?);
-        let process = spawn_pinned(command, &self.cpus)?.map_err(failed)?;
+        let spawn = || sys::child::tie_to_thread(&mut command).spawn();
+        // A child inherits the cores of the thread that starts it.
+        let process = self.cpus.while_pinned(spawn)?.map_err(failed)?;
         let mut endpoint = Endpoint::local(port);
         let mut child = Started { process, output, _folder: folder };
         if let Some(options) = &self.tls {
@@ -127,14 +132,6 @@ impl Target {
         child.await_ready(&self.name, &endpoint)?;
         Ok(Server { endpoint, pid: Some(child.process.id()), child: Some(child) })
     }
-}
-
-/// A child inherits the cores of the thread that starts it, so a thread is pinned for that.
-fn spawn_pinned(mut command: Command, cpus: &Cpus) -> Result<std::io::Result<Child>, Error> {
-    std::thread::scope(|scope| {
-        let spawner = scope.spawn(|| cpus.pin_thread().map(|()| command.spawn()));
-        spawner.join().unwrap_or_else(|_| Err(Error::Usage("a server could not be started".into())))
-    })
 }
 
 fn free_port() -> Result<u16, Error> {
@@ -179,8 +176,9 @@ struct Started {
 impl Started {
     fn signal(&self, signal: Signal) {
         if let Some(pid) = i32::try_from(self.process.id()).ok().and_then(Pid::from_raw) {
-            // A process that has ended already needs no signal.
-            let _ = kill_process(pid, signal);
+            // A process that has ended already needs no signal. Its group has those that it has
+            // started, should its command be a script.
+            let _ = kill_process_group(pid, signal);
         }
     }
 
@@ -227,7 +225,7 @@ impl Drop for Started {
             }
             std::thread::sleep(LOOK_PERIOD);
         }
-        let _ = self.process.kill();
+        self.signal(Signal::KILL);
         let _ = self.process.wait();
     }
 }

@@ -228,7 +228,7 @@ fn measure_point(
             live.server.pause();
             match sample {
                 Ok(sample) => cell.samples.push(sample),
-                // The terminal's interrupt ends the servers as well.
+                // An interrupt of the terminal may end a server that runs beside this as well.
                 Err(_) if plan.is_stopped() => return,
                 Err(error) => {
                     cell.samples.clear();
