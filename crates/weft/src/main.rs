@@ -95,7 +95,7 @@ fn main() -> ExitCode {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => {
                 eprintln!("{error}");
-                ExitCode::FAILURE
+                ExitCode::from(error.exit_code())
             }
         },
         Some("tune") => match tune::run(&Tune::parse_from(&args).args, SERVER) {

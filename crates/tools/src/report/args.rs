@@ -12,7 +12,8 @@ use crate::bench::pin::Cpus;
 /// Measure servers in a whole experiment and write a page about them.
 ///
 /// Without --server and --connect this program is measured as a server. Writes an HTML page that
-/// needs nothing beside it, and the same as Markdown. Ctrl-C ends with the results so far.
+/// needs nothing beside it, and the same as Markdown; a file without a name on the command line is
+/// replaced only if it is a report. Ctrl-C ends with the results so far.
 #[derive(Debug, Clone, Args)]
 pub struct ReportArgs {
     /// A server to start, as NAME=COMMAND; {port} and {dir} stand for a free port and an empty
@@ -57,9 +58,12 @@ pub struct ReportArgs {
     /// Leave the canned-reply server out
     #[arg(long)]
     pub no_floor: bool,
-    /// The page; the Markdown beside it ends in .md
-    #[arg(short, long, default_value = "weft-report.html", value_name = "FILE")]
-    pub output: PathBuf,
+    /// The page [default: weft-report.html]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// The Markdown [default: beside the page, with .md]
+    #[arg(long, value_name = "FILE")]
+    pub markdown: Option<PathBuf>,
 }
 
 /// How long to measure.

@@ -2,7 +2,8 @@
 //!
 //! Reading order: [`args`] is the command line; `experiments` the table of what is asked;
 //! `servers` starts them for each question; `measure` goes round them; `verdict` and `claims`
-//! say what the figures mean; `write` makes the page. `machine` tells what else ran.
+//! say what the figures mean; `write` makes the page, for which `files` has the places. `machine`
+//! tells what else ran.
 //!
 //! Invariants: the page is written also after an interrupt or a failure, of what there is by then;
 //! a point that met errors has no figures; a report with failures ends with one.
@@ -10,6 +11,7 @@
 pub mod args;
 mod claims;
 mod experiments;
+mod files;
 mod machine;
 mod measure;
 mod progress;
@@ -19,12 +21,12 @@ mod tests;
 mod verdict;
 mod write;
 
-use std::path::Path;
 use std::sync::atomic::Ordering;
 
 pub use self::args::ReportArgs;
 
 use self::experiments::{Setup, TABLE};
+use self::files::Files;
 use self::machine::Machine;
 use self::measure::{Plan, measure};
 use self::progress::Progress;
@@ -37,10 +39,10 @@ use crate::bench::interrupted_flag;
 ///
 /// # Errors
 /// When a server does not start or cannot be reached, the files cannot be written, or some of the
-/// measurements failed; the page tells which.
+/// measurements failed or were not made after an interrupt; the page tells which.
 pub fn run(args: &ReportArgs) -> Result<(), Error> {
     let targets = servers::named(args)?;
-    has_folder(&args.output)?;
+    let files = Files::named(args)?;
     let stop = interrupted_flag()?;
     let machine = Machine::read();
     let threads = args.threads.map_or((machine.processors / 2).max(1), usize::from);
@@ -69,35 +71,23 @@ pub fn run(args: &ReportArgs) -> Result<(), Error> {
         measured,
         is_interrupted: stop.load(Ordering::Relaxed),
     };
-    finish(args, &findings)
+    finish(&files, &findings)
 }
 
 /// Writes both files and says how it went.
-fn finish(args: &ReportArgs, findings: &Findings<'_>) -> Result<(), Error> {
-    let (page, markdown) = (findings.page(), args.output.with_extension("md"));
-    write_file(&args.output, &page.to_html())?;
-    write_file(&markdown, &page.to_markdown())?;
-    println!("{} and {}", args.output.display(), markdown.display());
+fn finish(files: &Files, findings: &Findings<'_>) -> Result<(), Error> {
+    files.write(&findings.page())?;
+    println!("{} and {}", files.page.display(), files.markdown.display());
     if findings.is_interrupted {
-        eprintln!("interrupted: the page has the results so far");
+        eprintln!("the page has the results so far");
     }
     findings.failures().iter().for_each(|failure| eprintln!("{failure}"));
     match findings.failed_count() {
-        0 if findings.is_empty() && !findings.is_interrupted => {
+        0 if findings.is_interrupted => Err(Error::Interrupted),
+        0 if findings.is_empty() => {
             Err(Error::Usage("nothing was measured: no server takes part in that".into()))
         }
         0 => Ok(()),
         count => Err(Error::NotMeasured { count }),
     }
-}
-
-/// What cannot be written is better known before than after.
-fn has_folder(path: &Path) -> Result<(), Error> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let found = std::fs::metadata(folder.unwrap_or(Path::new("."))).map(drop);
-    found.map_err(Error::io(format!("write {}", path.display())))
-}
-
-fn write_file(path: &Path, text: &str) -> Result<(), Error> {
-    std::fs::write(path, text).map_err(Error::io(format!("write {}", path.display())))
 }

@@ -13,6 +13,9 @@ use crate::bench::report::grouped;
 use crate::bench::target::{Origin, Role, Target};
 use crate::page::{Page, Plot, Series, Table, Value};
 
+/// What the titles of all reports begin with.
+pub(super) const TITLE: &str = "Report on ";
+
 /// Threads below this share of a core are not shown, in percent.
 const QUIET_PERCENT: f64 = 1.0;
 
@@ -35,7 +38,7 @@ impl Findings<'_> {
     pub fn page(&self) -> Page {
         let results = Results { measured: &self.measured, machine: &self.machine };
         let names: Vec<String> = self.targets.iter().map(|target| target.name.clone()).collect();
-        let mut page = self.conditions(Page::new(format!("Report on {}", self.subjects_text())));
+        let mut page = self.conditions(Page::new(format!("{TITLE}{}", self.subjects_text())));
         if self.is_interrupted {
             page = page.warning("Interrupted: what was not measured by then is missing.");
         }

@@ -12,6 +12,9 @@ use tempfile::TempDir;
 use crate::Server;
 use crate::server::{output_of, send_signal, weft};
 
+/// The status after an interrupt.
+const INTERRUPTED: i32 = 130;
+
 /// A report with few keys and short windows.
 fn report(folder: &TempDir, options: &[&str]) -> Command {
     let mut command = weft();
@@ -155,6 +158,44 @@ fn what_cannot_be_measured_is_said() {
     assert!(!nowhere.status.success() && errors.contains("cannot write /nowhere"), "{errors}");
 }
 
+#[test]
+fn a_file_that_is_no_report_is_replaced_only_by_its_name() {
+    let (server, folder) = (Server::start(&["--io-threads", "1"]), tempfile::tempdir().unwrap());
+    let server = running(&server);
+    let extent = ["--no-floor", "--only", "pipelining", "--iterations", "1", "--duration", "0.01"];
+    let run = |files: &[&str]| {
+        let mut command = weft();
+        command.args(["report", "--keys", "10", "--threads", "1", "--connect", &server]);
+        let output = output_of(command.args(extent).args(files).current_dir(&folder));
+        (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let path = |name: &str| folder.path().join(name);
+    let refused = |files: &[&str], expected: &str| {
+        let (success, errors) = run(files);
+        assert!(!success && errors.contains(expected), "{files:?}: {errors}");
+    };
+    for name in ["page.html", "page.md", "weft-report.html"] {
+        std::fs::write(path(name), "notes").unwrap();
+    }
+    refused(&["-o", "page.html"], "page.md exists and is no report, so it is not replaced");
+    refused(&[], "weft-report.html exists and is no report, so it is not replaced");
+    refused(&["-o", "other.md"], "other.md would be the page and its Markdown");
+    refused(&["-o", "."], ". is a folder");
+    for name in ["page.html", "page.md", "weft-report.html"] {
+        assert_eq!(std::fs::read_to_string(path(name)).unwrap(), "notes", "{name}");
+    }
+    // Both are named, and then both are reports.
+    let written = |files: &[&str]| {
+        let (success, errors) = run(files);
+        assert!(success, "{files:?}: {errors}");
+    };
+    written(&["-o", "page.html", "--markdown", "page.md"]);
+    assert!(std::fs::read_to_string(path("page.md")).unwrap().starts_with("# Report on weft\n"));
+    written(&["-o", "page.html"]);
+    std::fs::rename(path("page.html"), path("weft-report.html")).unwrap();
+    written(&[]);
+}
+
 /// Starts a report of two experiments, and returns when it has come to the second one.
 fn half_done(folder: &TempDir, server: &Server) -> Child {
     let server = running(server);
@@ -173,7 +214,7 @@ fn an_interrupt_leaves_the_results_so_far() {
     let (server, folder) = (Server::start(&[]), tempfile::tempdir().unwrap());
     let mut child = half_done(&folder, &server);
     send_signal(child.id(), "INT");
-    assert!(child.wait().unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(INTERRUPTED));
     let data = data_of(&page_in(&folder));
     assert_eq!(data["is_interrupted"], true);
     let points = points(&data);
@@ -223,13 +264,12 @@ fn a_terminal_shows_the_time_left_and_ends_it_with_ctrl_c() {
     while let Ok(count @ 1..) = reader.read(&mut bytes) {
         shown.push_str(&String::from_utf8_lossy(&bytes[..count]));
         if shown.contains(" left, Scaling with clients") && !is_sent {
-            // It goes to the server that was started as well.
             pair.master.take_writer().unwrap().write_all(b"\x03").unwrap();
             is_sent = true;
         }
     }
-    assert!(child.wait().unwrap().success() && is_sent, "{shown}");
-    assert!(shown.contains("interrupted: the page has the results so far"), "{shown}");
+    assert_eq!(child.wait().unwrap().exit_code(), INTERRUPTED as u32, "{shown}");
+    assert!(shown.contains("the page has the results so far") && is_sent, "{shown}");
     let data = data_of(&page_in(&folder));
     assert_eq!(data["is_interrupted"], true);
     for (place, servers) in points(&data) {
