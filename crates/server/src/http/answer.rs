@@ -77,15 +77,35 @@ pub(super) fn answer(head: &[u8], source: &mut Source<'_>) -> Option<Answer> {
 }
 
 fn content(target: &str, source: &mut Source<'_>) -> Content {
-    let path = target.split(['?', '#']).next().unwrap_or(target);
+    let path = path_of(target);
     match path {
         "/metrics" => Content { status: "200 OK", kind: METRICS, body: source.metrics() },
         "/healthz" => match source.health() {
-            Ok(()) => Content::text("200 OK", "ok"),
+            Ok(()) => match source.paused() {
+                None => Content::text("200 OK", "ok"),
+                Some(what) => Content::text("200 OK", format!("ok; CLIENT PAUSE holds {what}")),
+            },
             Err(reason) => Content::text("503 Service Unavailable", reason.to_string()),
         },
         "/" => Content { status: "200 OK", kind: HTML, body: DASHBOARD.as_bytes().into() },
         _ => Content::text("404 Not Found", "there are /metrics, /healthz and /"),
+    }
+}
+
+/// The path of a target, which is in the form that origin servers receive (`/metrics`) or, as from
+/// who sees a proxy here, in the absolute form (`http://host:9121/metrics`).
+fn path_of(target: &str) -> &str {
+    let behind_scheme = ["http://", "https://"].iter().find_map(|scheme| {
+        let (start, rest) = target.split_at_checked(scheme.len())?;
+        start.eq_ignore_ascii_case(scheme).then_some(rest)
+    });
+    let path = match behind_scheme {
+        Some(rest) => rest.find(['/', '?', '#']).map_or("", |authority| &rest[authority..]),
+        None => target,
+    };
+    match path.split(['?', '#']).next() {
+        None | Some("") => "/",
+        Some(path) => path,
     }
 }
 
@@ -109,6 +129,22 @@ fn whole(content: &Content) -> Answer {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_path_is_found_in_both_forms() {
+        for (target, path) in [
+            ("/metrics", "/metrics"),
+            ("/metrics?a=/b#c", "/metrics"),
+            ("http://x/metrics", "/metrics"),
+            ("HTTPS://user@[::1]:9121/healthz?x", "/healthz"),
+            ("http://x:1", "/"),
+            ("http://x?/metrics", "/"),
+            ("http:/metrics", "http:/metrics"),
+            ("*", "*"),
+        ] {
+            assert_eq!(path_of(target), path, "{target}");
+        }
+    }
 
     #[test]
     fn an_answer_is_sent_in_parts() {

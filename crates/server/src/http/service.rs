@@ -137,6 +137,16 @@ impl Source<'_> {
         self.shared.node.health()
     }
 
+    /// What CLIENT PAUSE holds back at the moment, if anything.
+    pub(super) fn paused(&self) -> Option<&'static str> {
+        let (node, steady_ms) = (&self.shared.node, time_at(sys::clock::tsc()).steady_ms);
+        match () {
+            () if node.is_paused(false, steady_ms) => Some("all commands"),
+            () if node.is_paused(true, steady_ms) => Some("writes"),
+            () => None,
+        }
+    }
+
     /// Lets others see the memory that this thread has taken.
     pub(super) fn publish(&self) {
         self.memory.publish();

@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
-use crate::client::PATIENCE;
+use crate::client::{PATIENCE, encode};
 use crate::server::{eventually, free_port, run_to_end};
 use crate::{Client, Server};
 
@@ -187,6 +187,32 @@ fn health_says_why_not() {
     assert!(reason.starts_with("writes are refused: MISCONF"), "{reason}");
     client.ok("CONFIG SET stop-writes-on-bgsave-error no");
     assert_eq!(body(metrics, "/healthz", "200 OK"), "ok\n");
+}
+
+#[test]
+fn health_says_that_a_script_keeps_clients_waiting() {
+    let (server, mut client, metrics) = start(&["--busy-reply-threshold", "100"]);
+    let mut other = server.client();
+    other.send_raw(&encode(&[b"EVAL", b"while true do end", b"0"]));
+    eventually("the script is busy", || {
+        exchange(metrics, b"GET /healthz HTTP/1.1\r\n\r\n").contains("503 Service Unavailable")
+    });
+    let reason = body(metrics, "/healthz", "503 Service Unavailable");
+    assert!(reason.starts_with("not all clients are served: BUSY "), "{reason}");
+    client.ok("SCRIPT KILL");
+    assert!(other.read().text().contains("killed"));
+    assert_eq!(body(metrics, "/healthz", "200 OK"), "ok\n");
+}
+
+#[test]
+fn health_names_a_pause_that_was_asked_for() {
+    let (_server, mut client, metrics) = start(&[]);
+    client.ok("CLIENT PAUSE 100000 WRITE");
+    assert_eq!(body(metrics, "/healthz", "200 OK"), "ok; CLIENT PAUSE holds writes\n");
+    client.ok("CLIENT UNPAUSE");
+    assert_eq!(body(metrics, "/healthz", "200 OK"), "ok\n");
+    client.ok("CLIENT PAUSE 100000");
+    assert_eq!(body(metrics, "/healthz", "200 OK"), "ok; CLIENT PAUSE holds all commands\n");
 }
 
 #[test]

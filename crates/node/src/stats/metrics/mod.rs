@@ -2,9 +2,9 @@
 //! whether it serves.
 //!
 //! Everything is read as INFO reads it, without a shard, on whatever thread asks. Counters are
-//! those since the start: CONFIG RESETSTAT hides nothing here but the codes of errors and the
-//! connections, which begin anew as after a restart. Names and units follow
-//! <https://prometheus.io/docs/practices/naming/>.
+//! those since the start: CONFIG RESETSTAT hides nothing here but the codes of errors, the
+//! connections and the time over `maxmemory`, which begin anew as after a restart. Names and units
+//! follow <https://prometheus.io/docs/practices/naming/>.
 
 mod page;
 mod several;
@@ -12,6 +12,7 @@ mod single;
 
 use std::sync::Arc;
 
+use engine::ScriptError;
 use store::Time;
 
 use self::page::Page;
@@ -49,6 +50,8 @@ pub enum Unwell {
     Loading,
     /// It goes down.
     Ending,
+    /// A script has run for longer than `busy-reply-threshold`: clients are told this.
+    Busy(ScriptError),
     /// Commands that change keys are refused, with this error.
     WritesRefused(String),
     /// Memory is over `maxmemory`, and `maxmemory-policy` lets no key go.
@@ -60,6 +63,7 @@ impl std::fmt::Display for Unwell {
         match self {
             Self::Loading => f.write_str("keys are being loaded"),
             Self::Ending => f.write_str("the server goes down"),
+            Self::Busy(error) => write!(f, "not all clients are served: {error}"),
             Self::WritesRefused(error) => write!(f, "writes are refused: {error}"),
             Self::OutOfMemory => f.write_str(
                 "writes are refused: memory is over maxmemory, and maxmemory-policy lets no key go",
@@ -103,6 +107,9 @@ impl Node {
         }
         if self.is_loading() {
             return Err(Unwell::Loading);
+        }
+        if self.scripting.busy.any() {
+            return Err(Unwell::Busy(self.scripting.busy.error(None)));
         }
         if let Some(error) = self.refusal() {
             return Err(Unwell::WritesRefused(error.to_string()));
