@@ -5,8 +5,10 @@
 use std::fmt;
 use std::io;
 
+use crate::printable::printable;
+
 /// The status of a process that SIGINT ended, as shells write it.
-pub(crate) const INTERRUPTED_STATUS: u8 = 130;
+const INTERRUPTED_STATUS: u8 = 130;
 
 /// Why a measurement failed. `Display` gives one sentence for the terminal.
 #[derive(Debug)]
@@ -50,7 +52,7 @@ pub enum Error {
         /// How many failed.
         count: usize,
     },
-    /// SIGINT ended the measurement; what was measured until then has been printed.
+    /// A signal ended the measurement; what was measured until then has been shown.
     Interrupted,
     /// Options that contradict each other or are out of range.
     Usage(String),
@@ -86,7 +88,17 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
+        // Parts of it may be a server's words.
+        f.write_str(&printable(&Sentence(self).to_string()))
+    }
+}
+
+/// The sentence for an error, with the words of servers as they are.
+struct Sentence<'a>(&'a Error);
+
+impl fmt::Display for Sentence<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
             // Where TLS answers, somebody listens.
             Error::Connect { address, source } if source.kind() == io::ErrorKind::InvalidData => {
                 write!(f, "TLS with {address} failed: {source}")

@@ -4,7 +4,8 @@
 //! The bench talks to a server as any client does, over a socket, and reads what the kernel
 //! says about its process. It knows nothing of how Weft works inside and depends on none of the
 //! other layers, so that a mistake there cannot hide itself in the measurement; but for `base`,
-//! whose quoting the client shares. So does the screen, which reaches servers as the client does.
+//! whose quoting the client shares, and `sys`, by which servers are started. The screen reaches
+//! servers as the client does.
 
 #![forbid(unsafe_code)]
 
@@ -12,6 +13,7 @@ pub mod bench;
 pub mod cli;
 mod error;
 pub mod page;
+mod printable;
 pub mod report;
 pub mod statistics;
 pub mod top;

@@ -5,6 +5,7 @@
 use super::End;
 use super::reply::Reply;
 use super::session::{Session, print};
+use crate::printable::printable;
 
 /// How deeply arguments may nest before the rest is taken for one argument.
 const DEPTH_MAX: usize = 16;
@@ -117,7 +118,7 @@ impl Docs {
 }
 
 fn string(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
+    printable(&String::from_utf8_lossy(bytes))
 }
 
 fn read_arg(reply: &Reply, depth: usize) -> Arg {

@@ -3,6 +3,7 @@
 use base::quote::push_quoted;
 
 use super::reply::Reply;
+use crate::printable::printable_bytes;
 
 /// The forms of output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,7 +104,7 @@ pub fn invalidation(reply: &Reply) -> Option<Vec<u8>> {
             out.extend_from_slice(b", ");
         }
         out.push(b'\'');
-        out.extend_from_slice(key.text().unwrap_or_default());
+        out.extend_from_slice(&printable_bytes(key.text().unwrap_or_default()));
         out.push(b'\'');
     }
     out.push(b'\n');
@@ -114,22 +115,24 @@ fn push_int(value: i64, out: &mut Vec<u8>) {
     out.extend_from_slice(value.to_string().as_bytes());
 }
 
-/// Writes a reply with its type. `prefix` is what the lines of an element start with below the
-/// first, which follows its index.
+/// Writes a reply with its type, so that nothing in it drives the terminal. `prefix` is what the
+/// lines of an element start with below the first, which follows its index.
 fn standard(reply: &Reply, prefix: &mut Vec<u8>, out: &mut Vec<u8>) {
     match reply {
         Reply::Error(text) => {
             out.extend_from_slice(b"(error) ");
-            out.extend_from_slice(text);
+            out.extend_from_slice(&printable_bytes(text));
         }
-        Reply::Status(text) | Reply::Verbatim(text) => out.extend_from_slice(text),
+        Reply::Status(text) | Reply::Verbatim(text) => {
+            out.extend_from_slice(&printable_bytes(text));
+        }
         Reply::Int(value) => {
             out.extend_from_slice(b"(integer) ");
             push_int(*value, out);
         }
         Reply::Decimal(text) => {
             out.extend_from_slice(b"(double) ");
-            out.extend_from_slice(text);
+            out.extend_from_slice(&printable_bytes(text));
         }
         Reply::Bulk(text) => push_quoted(out, text),
         Reply::Nil => out.extend_from_slice(b"(nil)"),
@@ -339,6 +342,21 @@ mod tests {
         let lines: Vec<String> =
             (0..10).map(|i| format!("{:>2}) (integer) {i}\n", i + 1)).collect();
         check(&Reply::Array(items), Output::Standard, &lines.concat());
+    }
+
+    #[test]
+    fn nothing_drives_the_terminal_but_in_raw_output() {
+        let hostile = b"a\x1b[2J\r\nb".to_vec();
+        let replies = [
+            Reply::Status(hostile.clone()),
+            Reply::Error(hostile.clone()),
+            Reply::Verbatim(hostile.clone()),
+            Reply::Decimal(hostile),
+        ];
+        let shown = "1) a.[2J\r\nb\n2) (error) a.[2J\r\nb\n3) a.[2J\r\nb\n\
+            4) (double) a.[2J\r\nb\n";
+        check(&Reply::Array(replies.to_vec()), Output::Standard, shown);
+        check(&replies[0], Output::Raw, "a\u{1b}[2J\r\nb\n");
     }
 
     #[test]

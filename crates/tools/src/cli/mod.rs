@@ -30,6 +30,7 @@ use clap::{CommandFactory, Parser};
 use self::connection::Interrupt;
 use self::options::Options;
 use self::session::{Obstacle, Protocol, Session, Terms};
+use crate::printable::printable;
 
 /// Whom the exit code tells that nobody read the output, as if SIGPIPE had ended the process.
 const OUTPUT_CLOSED_CODE: u8 = 141;
@@ -61,7 +62,8 @@ pub fn run(args: &[OsString]) -> ExitCode {
         Ok(code) | Err(End::Code(code)) => ExitCode::from(code),
         Err(End::OutputClosed) => ExitCode::from(OUTPUT_CLOSED_CODE),
         Err(End::Failed(reason)) => {
-            eprintln!("{reason}");
+            // Part of it may be a server's words.
+            eprintln!("{}", printable(&reason));
             ExitCode::FAILURE
         }
     }

@@ -14,6 +14,7 @@ use super::End;
 use super::connection::{Caught, Connection, Failure, Interrupt, Place, Target};
 use super::format::{Output, Style, invalidation};
 use super::reply::Reply;
+use crate::printable::printable;
 
 /// How often a cluster may send the same command to another node.
 const REDIRECTIONS_MAX: usize = 16;
@@ -180,7 +181,7 @@ impl Session {
         words.extend(user.as_deref());
         words.push(&password);
         if let Reply::Error(error) = self.arrange(&words)? {
-            eprintln!("AUTH failed: {}", String::from_utf8_lossy(&error));
+            eprintln!("AUTH failed: {}", printable(&String::from_utf8_lossy(&error)));
             self.login_refused = true;
             return Err(Obstacle::Login);
         }
@@ -193,7 +194,7 @@ impl Session {
             return Ok(());
         }
         if let Reply::Error(error) = self.arrange(&[b"SELECT", wanted.to_string().as_bytes()])? {
-            eprintln!("SELECT {wanted} failed: {}", String::from_utf8_lossy(&error));
+            eprintln!("SELECT {wanted} failed: {}", printable(&String::from_utf8_lossy(&error)));
             return Err(Obstacle::Refused);
         }
         self.db = wanted;
@@ -205,7 +206,7 @@ impl Session {
             return Ok(());
         }
         if let Reply::Error(error) = self.arrange(&[b"HELLO", b"3"])? {
-            eprintln!("HELLO 3 failed: {}", String::from_utf8_lossy(&error));
+            eprintln!("HELLO 3 failed: {}", printable(&String::from_utf8_lossy(&error)));
             return match self.terms.protocol {
                 Protocol::Three => Err(Obstacle::Refused),
                 _ => Ok(()),
@@ -240,7 +241,7 @@ impl Session {
             if asking {
                 let Ok(reply) = self.arrange(&[b"ASKING"]) else { return Ok(()) };
                 if let Reply::Error(error) = reply {
-                    eprintln!("ASKING failed: {}", String::from_utf8_lossy(&error));
+                    eprintln!("ASKING failed: {}", printable(&String::from_utf8_lossy(&error)));
                     return Ok(());
                 }
             }

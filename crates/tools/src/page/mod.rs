@@ -13,6 +13,7 @@ mod tests;
 use serde_json::Value as Json;
 
 use crate::bench::markdown::aligned;
+use crate::printable::printable_line;
 
 pub use self::plot::{Plot, Series, Value};
 
@@ -105,11 +106,11 @@ impl Page {
 
     /// The file for a terminal or a README.
     pub fn to_markdown(&self) -> String {
-        let mut parts = vec![format!("# {}", self.title)];
+        let mut parts = vec![format!("# {}", markdown(&self.title))];
         parts.extend(self.blocks.iter().filter_map(|block| match block {
-            Block::Heading(text) => Some(format!("## {text}")),
-            Block::Text(text) => Some(text.clone()),
-            Block::Warning(text) => Some(format!("> **Note:** {text}")),
+            Block::Heading(text) => Some(format!("## {}", markdown(text))),
+            Block::Text(text) => Some(markdown(text)),
+            Block::Warning(text) => Some(format!("> **Note:** {}", markdown(text))),
             Block::Table(table) => Some(markdown_table(table)),
             Block::Lines(_) | Block::Bars(_) | Block::Data(_) => None,
         }));
@@ -122,8 +123,22 @@ impl Page {
     }
 }
 
+/// A text in one line, in which nothing is markup.
+fn markdown(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for letter in printable_line(text).chars() {
+        match letter {
+            '<' => out.push_str("&lt;"),
+            '\\' | '`' | '*' | '[' => out.extend(['\\', letter]),
+            '#' | '>' if out.is_empty() => out.extend(['\\', letter]),
+            letter => out.push(letter),
+        }
+    }
+    out
+}
+
 fn markdown_table(table: &Table) -> String {
-    let cell = |text: &String| text.replace('|', "\\|").replace('\n', " ");
+    let cell = |text: &String| markdown(text).replace('|', "\\|");
     let line = |cells: &Vec<String>| {
         let mut cells: Vec<String> = cells.iter().map(cell).collect();
         cells.resize(table.head.len(), String::new());

@@ -115,6 +115,17 @@ fn nothing_is_fetched_from_outside() {
 }
 
 #[test]
+fn text_stays_text_in_markdown() {
+    let evil = "# <b>\n[a](b) `c` *d*|\u{1b}";
+    let page = Page::new(evil).heading(evil).text(evil).table(Table::new([evil]).row(["1"]));
+    let shown = "\\# &lt;b> \\[a](b) \\`c\\` \\*d\\*|.";
+    let cell = shown.replace('|', "\\|");
+    let lines = [format!("# {shown}"), format!("## {shown}"), shown.to_owned()];
+    let markdown = page.to_markdown();
+    assert!(markdown.starts_with(&format!("{}\n\n| {cell} |\n", lines.join("\n\n"))), "{markdown}");
+}
+
+#[test]
 fn markdown_has_headings_and_tables() {
     let page = Page::new("Title")
         .heading("Part")

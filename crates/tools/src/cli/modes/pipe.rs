@@ -15,6 +15,7 @@ use crate::cli::connection::{Connection, Failure};
 use crate::cli::options::Options;
 use crate::cli::reply::Reply;
 use crate::cli::session::{Session, print};
+use crate::printable::printable;
 
 /// What is read from standard input at once.
 const INPUT_BYTES: usize = 64 * 1024;
@@ -99,7 +100,7 @@ impl Transfer {
                     return Ok(());
                 }
                 Reply::Error(text) => {
-                    eprintln!("{}", String::from_utf8_lossy(text));
+                    eprintln!("{}", printable(&String::from_utf8_lossy(text)));
                     self.errors += 1;
                 }
                 _ => {}

@@ -1,0 +1,58 @@
+//! Texts of servers for people: nothing in them drives a terminal or hides what follows.
+
+/// The same text with a dot for each character that is not shown by itself: control characters
+/// other than the end of a line and tabs, and those that turn the direction of writing or take no
+/// room.
+pub(crate) fn printable(text: &str) -> String {
+    text.chars().map(|letter| if is_shown(letter) { letter } else { '.' }).collect()
+}
+
+/// The same in one line.
+pub(crate) fn printable_line(text: &str) -> String {
+    let in_line = |letter| if matches!(letter, '\n' | '\t') { ' ' } else { letter };
+    printable(text).chars().map(in_line).collect()
+}
+
+/// The same of bytes, which may be no text, and whose lines may end as those of INFO do.
+pub(crate) fn printable_bytes(bytes: &[u8]) -> Vec<u8> {
+    let mut shown = Vec::with_capacity(bytes.len());
+    for (nth, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
+        if nth > 0 {
+            shown.push(b'\n');
+        }
+        let (line, end) = match line {
+            [line @ .., b'\r'] => (line, &b"\r"[..]),
+            line => (line, &b""[..]),
+        };
+        for chunk in line.utf8_chunks() {
+            shown.extend_from_slice(printable(chunk.valid()).as_bytes());
+            shown.extend(chunk.invalid().iter().map(|_| b'.'));
+        }
+        shown.extend_from_slice(end);
+    }
+    shown
+}
+
+fn is_shown(letter: char) -> bool {
+    match letter {
+        '\n' | '\t' => true,
+        // Spaces without width, marks and overrides of direction, the byte order mark.
+        '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' => false,
+        '\u{61c}' | '\u{feff}' => false,
+        letter => !letter.is_control(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_drives_the_terminal() {
+        let hostile = "a\u{1b}]0;t\u{7}\u{9b}2J\u{202e}b\r\u{7f}\u{e9}\n\u{6f22}\t";
+        assert_eq!(printable(hostile), "a.]0;t..2J.b..\u{e9}\n\u{6f22}\t");
+        assert_eq!(printable_line(hostile), "a.]0;t..2J.b..\u{e9} \u{6f22} ");
+        let bytes = printable_bytes(b"a:1\r\n\x1b\x9b\xc2\x9b\xc3\xa9\rb\r\n\r");
+        assert_eq!(bytes, b"a:1\r\n...\xc3\xa9.b\r\n\r");
+    }
+}
