@@ -23,7 +23,7 @@ use clap::{ArgAction, Args};
 
 use self::report::Report;
 use self::view::View;
-use self::watch::{Login, Look, Watch};
+use self::watch::{Answer, Login, Look, Watch};
 use crate::Error;
 use crate::cli::options::ServerOptions;
 use crate::cli::terminal::ask_password;
@@ -112,11 +112,14 @@ fn login(args: &TopArgs) -> Result<Login, Error> {
     Ok(Login { user, password })
 }
 
-fn wait(watch: &Watch) -> Result<Look, String> {
+fn wait(watch: &Watch) -> Result<Box<Look>, String> {
     watch.ask();
-    watch.wait(ANSWER_TIME).unwrap_or_else(|| {
-        Err(format!("the server has not answered for {} seconds", ANSWER_TIME.as_secs()))
-    })
+    match watch.wait(ANSWER_TIME) {
+        Some(Ok(Answer::Look(look))) => Ok(look),
+        Some(Ok(Answer::Busy(words))) => Err(format!("the server refused INFO: {words}")),
+        Some(Err(reason)) => Err(reason),
+        None => Err(format!("the server has not answered for {} seconds", ANSWER_TIME.as_secs())),
+    }
 }
 
 fn report_of(before: &Look, now: &Look) -> Report {

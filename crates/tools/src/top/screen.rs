@@ -1,6 +1,8 @@
-//! The screen: drawn anew with each look, with a line that tells when the server does not answer.
+//! The screen: drawn anew with each look, with a line that tells when the server does not answer or
+//! is busy with a script.
 
-use std::io::stdout;
+use std::io::{stdin, stdout};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
@@ -9,15 +11,38 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Cell, Paragraph, Row, Table as TableWidget, Wrap};
 use ratatui::{DefaultTerminal, Frame};
+use rustix::event::{PollFd, PollFlags, poll};
 
 use super::view::{Table, View};
-use super::watch::{Look, Watch};
+use super::watch::{Answer, Look, Watch};
 use super::{Options, report_of, unix_seconds};
 
 /// How often keys are looked at while a look is on its way.
 const KEYS: Duration = Duration::from_millis(50);
 /// A server that does not answer for so long is said to be silent.
 const SILENT: Duration = Duration::from_secs(2);
+
+/// The status of a process whose terminal is gone, as if SIGHUP had ended it.
+const HANGUP_STATUS: i32 = 129;
+
+/// What stands in the last line instead of the keys.
+enum Trouble {
+    /// No answer since then.
+    Silent(Instant),
+    /// The server says so.
+    Busy(String),
+}
+
+impl Trouble {
+    fn text(&self) -> String {
+        match self {
+            Trouble::Silent(since) => {
+                format!("no answer from the server for {} s", since.elapsed().as_secs())
+            }
+            Trouble::Busy(words) => words.clone(),
+        }
+    }
+}
 
 /// What a key asks for.
 enum Wish {
@@ -33,6 +58,7 @@ enum Wish {
 /// A sentence: the server is gone, or the terminal cannot be used.
 pub(super) fn run(watch: &Watch, options: &Options) -> Result<(), String> {
     let failed = |error: std::io::Error| format!("cannot use this terminal: {error}");
+    end_with_terminal();
     let mut terminal = ratatui::try_init().map_err(failed)?;
     let result = show(&mut terminal, watch, options);
     let restored = ratatui::try_restore().map_err(failed);
@@ -41,47 +67,64 @@ pub(super) fn run(watch: &Watch, options: &Options) -> Result<(), String> {
     result.and(restored)
 }
 
+/// Ends the process when its terminal is gone: who waits for keys there would wait in vain, and
+/// without a pause.
+fn end_with_terminal() {
+    thread::spawn(|| {
+        let stdin = stdin();
+        loop {
+            // Nothing is asked for, so it tells only of the end.
+            let mut ends = [PollFd::new(&stdin, PollFlags::empty())];
+            if poll(&mut ends, None).is_ok() && !ends[0].revents().is_empty() {
+                std::process::exit(HANGUP_STATUS);
+            }
+        }
+    });
+}
+
 fn show(terminal: &mut DefaultTerminal, watch: &Watch, options: &Options) -> Result<(), String> {
     let failed = |error: std::io::Error| format!("cannot use this terminal: {error}");
     let mut last: Option<Look> = None;
     let mut view: Option<View> = None;
-    let mut silent_since;
+    let mut trouble: Option<Trouble> = None;
     loop {
         watch.ask();
         let asked = Instant::now();
-        silent_since = None;
-        // Until the look has come.
-        let look = loop {
-            terminal.draw(|frame| draw(frame, view.as_ref(), silent_since)).map_err(failed)?;
+        // Until the answer has come.
+        let answer = loop {
+            terminal.draw(|frame| draw(frame, view.as_ref(), trouble.as_ref())).map_err(failed)?;
             match watch.wait(KEYS) {
-                Some(look) => break look?,
-                None if asked.elapsed() > SILENT => silent_since = Some(asked),
+                Some(answer) => break answer?,
+                None if asked.elapsed() > SILENT => trouble = Some(Trouble::Silent(asked)),
                 None => {}
             }
             if matches!(wish(Duration::ZERO).map_err(failed)?, Wish::Quit) {
                 return Ok(());
             }
         };
-        if let Some(before) = &last {
-            let report = report_of(before, &look);
-            view = Some(View::new(&report, &options.address, unix_seconds()));
-            terminal.draw(|frame| draw(frame, view.as_ref(), None)).map_err(failed)?;
-        }
         // The first rates are there soon.
         let pause = if last.is_some() { options.interval } else { options.interval / 4 };
-        last = Some(look);
+        trouble = match answer {
+            Answer::Busy(words) => Some(Trouble::Busy(words)),
+            Answer::Look(look) => {
+                if let Some(before) = &last {
+                    let report = report_of(before, &look);
+                    view = Some(View::new(&report, &options.address, unix_seconds()));
+                }
+                last = Some(*look);
+                None
+            }
+        };
         let until = Instant::now() + pause;
         loop {
+            // The size may have changed, too.
+            terminal.draw(|frame| draw(frame, view.as_ref(), trouble.as_ref())).map_err(failed)?;
             let left = until.saturating_duration_since(Instant::now());
             match wish(left).map_err(failed)? {
                 Wish::Quit => return Ok(()),
                 Wish::Look => break,
                 Wish::Nothing if left.is_zero() => break,
-                Wish::Nothing => {
-                    // The size may have changed.
-                    let draw = |frame: &mut Frame<'_>| draw(frame, view.as_ref(), None);
-                    terminal.draw(draw).map_err(failed)?;
-                }
+                Wish::Nothing => {}
             }
         }
     }
@@ -107,13 +150,10 @@ fn wish(time: Duration) -> std::io::Result<Wish> {
 const BOLD: Style = Style::new().add_modifier(Modifier::BOLD);
 const QUIET: Style = Style::new().fg(Color::DarkGray);
 
-fn draw(frame: &mut Frame<'_>, view: Option<&View>, silent_since: Option<Instant>) {
+fn draw(frame: &mut Frame<'_>, view: Option<&View>, trouble: Option<&Trouble>) {
     let area = frame.area();
     let Some(view) = view else {
-        let text = match silent_since {
-            Some(since) => silence(since),
-            None => "connecting".to_owned(),
-        };
+        let text = trouble.map_or_else(|| "connecting".to_owned(), Trouble::text);
         frame.render_widget(Paragraph::new(text), area);
         return;
     };
@@ -157,15 +197,11 @@ fn draw(frame: &mut Frame<'_>, view: Option<&View>, silent_since: Option<Instant
         (Some(one), None) | (None, Some(one)) => render(frame, one, lists),
         (None, None) => {}
     }
-    let foot_text = match silent_since {
-        Some(since) => Line::styled(silence(since), Style::new().fg(Color::Red)),
+    let foot_text = match trouble {
+        Some(trouble) => Line::styled(trouble.text(), Style::new().fg(Color::Red)),
         None => Line::styled("q ends, space looks now", QUIET),
     };
     frame.render_widget(Paragraph::new(foot_text), foot);
-}
-
-fn silence(since: Instant) -> String {
-    format!("no answer from the server for {} s", since.elapsed().as_secs())
 }
 
 fn render(frame: &mut Frame<'_>, table: &Table, area: Rect) {

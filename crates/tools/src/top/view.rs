@@ -1,6 +1,7 @@
 //! A report in words: a few lines and tables, which the text and the screen have in common.
 
 use super::report::{Report, Thread};
+use crate::printable::printable_line;
 
 /// A table with a title.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,6 +26,9 @@ pub(super) struct View {
     pub(super) slow: Option<Table>,
 }
 
+/// The most characters of a text of the server that are shown.
+const TEXT_CHARS_MAX: usize = 200;
+
 /// Unknown values.
 const UNKNOWN: &str = "-";
 
@@ -38,10 +42,11 @@ impl View {
             duration(report.uptime_seconds)
         );
         let verdict = &report.verdict;
+        let facts = facts(report).into_iter().map(|(name, value)| (name, shown(&value)));
         Self {
-            heading,
+            heading: shown(&heading),
             limit: [format!("{}: {}", verdict.limit, verdict.finding), verdict.advice.clone()],
-            facts: facts(report),
+            facts: facts.collect(),
             threads: threads(report),
             commands: commands(report),
             hot: report.hot.as_ref().map(|keys| Table {
@@ -51,7 +56,7 @@ impl View {
                     .iter()
                     .map(|hot| {
                         let count = count(hot.requests_per_second as f64);
-                        vec![hot.key.clone(), hot.db.to_string(), count]
+                        vec![shown(&hot.key), hot.db.to_string(), count]
                     })
                     .collect(),
             }),
@@ -62,7 +67,7 @@ impl View {
                     .iter()
                     .map(|slow| {
                         let ago = duration((unix_seconds - slow.unix_seconds).max(0) as f64);
-                        vec![slow.words.clone(), ago, time(slow.micros as f64)]
+                        vec![shown(&slow.words), ago, time(slow.micros as f64)]
                     })
                     .collect(),
             }),
@@ -210,7 +215,7 @@ fn threads(report: &Report) -> Table {
     let share = |value: Option<f64>| value.map_or(UNKNOWN.to_owned(), percent);
     let row = |thread: &Thread| {
         vec![
-            thread.name.clone(),
+            shown(&thread.name),
             share(thread.cpu),
             share(thread.busy),
             number(thread.clients),
@@ -230,7 +235,7 @@ fn commands(report: &Report) -> Table {
     let micros = |value: Option<f64>| value.map_or(UNKNOWN.to_owned(), time);
     let rows = report.commands.iter().map(|command| {
         vec![
-            command.name.clone(),
+            shown(&command.name),
             count(command.per_second),
             time(command.mean_us),
             micros(command.p50_us),
@@ -243,6 +248,16 @@ fn commands(report: &Report) -> Table {
         head: vec!["command", "runs/s", "mean", "p50 so far", "p99 so far", "errors/s"],
         rows: rows.collect(),
     }
+}
+
+/// A text of the server: in a line, and no longer than is of use.
+fn shown(text: &str) -> String {
+    let mut shown = printable_line(text);
+    if let Some((end, _)) = shown.char_indices().nth(TEXT_CHARS_MAX) {
+        shown.truncate(end);
+        shown.push_str("...");
+    }
+    shown
 }
 
 fn percent(part: f64) -> String {

@@ -10,6 +10,7 @@ use super::host::{self, HostLook};
 use super::info::Info;
 use crate::cli::connection::{Connection, Target};
 use crate::cli::reply::Reply;
+use crate::printable::printable_line;
 
 /// Entries of the slow log that are asked for.
 const SLOW_ENTRIES: &str = "8";
@@ -56,9 +57,17 @@ pub(super) struct HotKey {
     pub(super) requests_per_second: i64,
 }
 
+/// What the server answers to who looks.
+#[derive(Clone, Debug)]
+pub(super) enum Answer {
+    Look(Box<Look>),
+    /// A script keeps it busy, with the words of the server.
+    Busy(String),
+}
+
 /// Looks that come.
 pub(super) struct Watch {
-    looks: Receiver<Result<Look, String>>,
+    looks: Receiver<Result<Answer, String>>,
     next: Sender<()>,
 }
 
@@ -93,7 +102,7 @@ impl Watch {
     ///
     /// # Errors
     /// A sentence: there will be none.
-    pub(super) fn wait(&self, time: Duration) -> Option<Result<Look, String>> {
+    pub(super) fn wait(&self, time: Duration) -> Option<Result<Answer, String>> {
         match self.looks.recv_timeout(time) {
             Ok(look) => Some(look),
             Err(RecvTimeoutError::Timeout) => None,
@@ -121,14 +130,18 @@ fn lost(failure: impl Display) -> String {
     format!("the server is gone: {failure}")
 }
 
-fn look(connection: &mut Connection) -> Result<Look, String> {
+fn look(connection: &mut Connection) -> Result<Answer, String> {
     let began = Instant::now();
     connection.ask(&["PING"]).map_err(lost)?;
     let ping = began.elapsed();
     let at = Instant::now();
     let info = match connection.ask(&["INFO", "ALL"]).map_err(lost)? {
         Reply::Error(error) => {
-            return Err(format!("the server refused INFO: {}", String::from_utf8_lossy(&error)));
+            let error = String::from_utf8_lossy(&error);
+            return match error.starts_with("BUSY ") {
+                true => Ok(Answer::Busy(printable_line(&error))),
+                false => Err(format!("the server refused INFO: {error}")),
+            };
         }
         reply => Info::parse(&String::from_utf8_lossy(reply.text().unwrap_or_default())),
     };
@@ -142,7 +155,7 @@ fn look(connection: &mut Connection) -> Result<Look, String> {
         None => None,
     };
     let io_threads = connection.ask(&["CONFIG", "GET", "io-threads"]).map_err(lost)?;
-    Ok(Look {
+    Ok(Answer::Look(Box::new(Look {
         at,
         ping,
         host,
@@ -151,7 +164,7 @@ fn look(connection: &mut Connection) -> Result<Look, String> {
             .and_then(|reply| reply.items().map(|keys| keys.iter().filter_map(hot_key).collect())),
         io_threads: io_threads.field("io-threads").and_then(text_of),
         info,
-    })
+    })))
 }
 
 fn text_of(reply: &Reply) -> Option<String> {
@@ -168,21 +181,16 @@ fn slow_command(entry: &Reply) -> Option<SlowCommand> {
     Some(SlowCommand {
         unix_seconds: int(at)?,
         micros: int(micros)?,
-        words: printable(&words.join(" ")),
+        words: printable_line(&words.join(" ")),
     })
 }
 
 fn hot_key(entry: &Reply) -> Option<HotKey> {
     Some(HotKey {
         db: entry.field("db").and_then(int)?,
-        key: printable(&entry.field("key").and_then(text_of)?),
+        key: printable_line(&entry.field("key").and_then(text_of)?),
         requests_per_second: entry.field("requests-per-second").and_then(int)?,
     })
-}
-
-/// Keys and arguments may hold anything, also what would drive the terminal.
-fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '.' } else { c }).collect()
 }
 
 #[cfg(test)]

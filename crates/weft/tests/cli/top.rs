@@ -8,8 +8,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 
+use portable_pty::{CommandBuilder, PtySize, native_pty_system};
 use serde_json::Value;
 
+use crate::client::encode;
 use crate::server::{eventually, free_port, weft};
 use crate::terminal::Terminal;
 use crate::{Client, Server, run, texts};
@@ -229,6 +231,54 @@ fn the_screen_says_that_the_server_is_silent_or_gone() {
     server.wait();
     gone.waits("the reason", |text| text.contains("the server is gone"));
     gone.ends_with(1);
+}
+
+#[test]
+fn the_screen_stays_while_a_script_keeps_the_server_busy() {
+    let options = ["--busy-reply-threshold", "100", "--io-threads", "1"];
+    let server = Server::start(&options);
+    let mut script = server.client();
+    let mut other = server.client();
+    let port = server.port.to_string();
+    let mut terminal =
+        Terminal::run(&top(&[]), server.folder().path(), &["-p", &port, "-i", "0.2"]);
+    terminal.waits("a report", |text| text.contains("THREADS"));
+    script.send_raw(&encode(&[b"EVAL", b"while true do end", b"0"]));
+    terminal.waits("the reason", |text| text.contains("BUSY ") && text.contains("THREADS"));
+    let (_, errors, code) = ask(&["-p", &port, "--once"]);
+    assert!(errors.starts_with("the server refused INFO: BUSY "), "{errors}");
+    assert_eq!(code, Some(1));
+    other.ok("SCRIPT KILL");
+    terminal.waits("the end of it", |text| text.contains("q ends"));
+    terminal.type_keys("q");
+    terminal.ends_with(0);
+}
+
+#[test]
+fn it_ends_with_its_terminal_whatever_is_ignored() {
+    let server = Server::start(&[]);
+    let pair = native_pty_system().openpty(PtySize::default()).unwrap();
+    let mut command = CommandBuilder::new("sh");
+    command.args(["-c", "trap '' HUP; exec \"$0\" top -i 1 -p \"$1\""]);
+    command.arg(weft().get_program());
+    command.arg(server.port.to_string());
+    command.env("TERM", "xterm");
+    let mut child = pair.slave.spawn_command(command).unwrap();
+    drop(pair.slave);
+    let mut reader = pair.master.try_clone_reader().unwrap();
+    let (mut shown, mut bytes) = (String::new(), [0; 4096]);
+    while !shown.contains("THREADS") {
+        let count = reader.read(&mut bytes).unwrap();
+        assert_ne!(count, 0, "{shown}");
+        shown.push_str(&String::from_utf8_lossy(&bytes[..count]));
+    }
+    drop((reader, pair.master));
+    let mut status = None;
+    eventually("it ends", || {
+        status = child.try_wait().unwrap();
+        status.is_some()
+    });
+    assert_eq!(status.unwrap().exit_code(), 129);
 }
 
 /// The peers that are at hand: their folder is in `WEFT_PEERS`.

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::*;
 use crate::top::host::HostLook;
+use crate::top::view::View;
 
 fn look(at: Instant, info: &str, host: Option<&[(&str, f64)]>) -> Look {
     Look {
@@ -109,4 +110,21 @@ fn threads_of_the_peers_are_found() {
     assert!((loads[0].unwrap_or(0.0) - 0.3).abs() < 1e-9, "{loads:?}");
     assert!((loads[1].unwrap_or(0.0) - 0.1).abs() < 1e-9, "{loads:?}");
     assert_eq!(report_of_valkey.verdict.limit, "clients");
+}
+
+#[test]
+fn what_a_server_says_is_shown_in_a_line_of_bounded_length() {
+    let long = "k".repeat(70_000);
+    let info = format!(
+        "weft_version:{long}\nrole:a\u{1b}[2Jb\nio_thread_0:clients=0\nio_thread_{long}:clients=1\n\
+         maxmemory:5\nmaxmemory_policy:{long}\ncmdstat_{long}:calls=9,usec=1\n"
+    );
+    let (before, mut now) = (look(Instant::now(), "", None), look(Instant::now(), &info, None));
+    now.hot = Some(vec![HotKey { db: 0, key: long.clone(), requests_per_second: 1 }]);
+    now.slow = Some(vec![SlowCommand { unix_seconds: 0, micros: 1, words: long }]);
+    let text = View::new(&Report::between(&before, &now), "here", 0).text();
+    assert!(text.contains("HOT KEYS") && text.contains("SLOW LOG") && text.contains("a.[2Jb"));
+    assert!(!text.contains('\u{1b}'), "{text:?}");
+    let widest = text.lines().map(|line| line.chars().count()).max();
+    assert!(widest < Some(600), "{widest:?}");
 }
