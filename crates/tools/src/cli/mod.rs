@@ -10,6 +10,7 @@ mod docs;
 mod format;
 mod hint;
 mod history;
+mod missing;
 mod modes;
 pub(crate) mod options;
 mod repl;
@@ -91,6 +92,9 @@ fn read_options(args: &[OsString]) -> Result<Options, ExitCode> {
 }
 
 fn start(options: &Options) -> Result<u8, End> {
+    if let Some(reason) = options.missing.reason() {
+        return Err(End::failed(reason));
+    }
     let is_terminal = std::io::stdout().is_terminal();
     let (user, password) = options.server.credentials();
     if password.is_some() && !options.server.no_auth_warning {

@@ -12,6 +12,7 @@ use clap::{Parser, Subcommand};
 
 use super::connection::{Family, Place, Target};
 use super::format::{Output, Style};
+use super::missing::MissingOptions;
 use super::tls::TlsFiles;
 use super::uri::Uri;
 
@@ -39,6 +40,9 @@ pub struct Options {
     /// What is done instead of sending one command.
     #[command(flatten)]
     pub modes: ModeOptions,
+    /// What redis-cli has beyond that.
+    #[command(flatten)]
+    pub missing: MissingOptions,
     /// Send the command N times; below zero, forever
     #[arg(short = 'r', value_name = "N", default_value_t = 1, allow_hyphen_values = true)]
     pub repeat: i64,

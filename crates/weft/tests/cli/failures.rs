@@ -67,6 +67,25 @@ fn a_server_that_speaks_something_else_is_told() {
 }
 
 #[test]
+fn what_redis_cli_has_beyond_this_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    for (args, said) in [
+        (&["--cluster", "info", "127.0.0.1:6379"][..], "--cluster manages a Redis Cluster"),
+        (&["--cluster", "create", "a:1", "--cluster-replicas", "1"], "--cluster manages"),
+        (&["-p", "1", "--rdb", "dump.rdb"], "--rdb needs replication"),
+        (&["--functions-rdb", "file"], "--functions-rdb needs replication"),
+        (&["--replica"], "--replica needs replication"),
+        (&["--ldb", "--eval", "script.lua"], "there is no debugger for scripts"),
+        (&["--lru-test", "1000"], "--lru-test is not there; weft bench hits"),
+        (&["--keystats"], "--keystats is not there; --bigkeys"),
+    ] {
+        let (out, errors, code) = texts(&run(cli(folder.path()).args(args), b""));
+        assert!(errors.starts_with(said) && errors.lines().count() == 1, "{args:?}: {errors}");
+        assert_eq!((out.as_str(), code), ("", Some(1)), "{args:?}");
+    }
+}
+
+#[test]
 fn a_wrong_password_is_told() {
     let server = Server::start(&["--requirepass", "right", "--io-threads", "1"]);
     let wrong = ["--no-auth-warning", "-a", "wrong"];

@@ -1,0 +1,64 @@
+//! Options of redis-cli that are not there: who uses one is told what to do instead.
+
+use std::ffi::OsString;
+
+/// What each of them is for, and what there is instead.
+const CLUSTER: &str = "--cluster manages a Redis Cluster, and there is no cluster mode yet; -c \
+                       follows the redirections of one";
+const RDB: &str = "--rdb needs replication, which is not there yet; the command WEFT BACKUP FILE \
+                   lets a Weft write its keys to a file on its host";
+const FUNCTIONS_RDB: &str =
+    "--functions-rdb needs replication, which is not there yet; FUNCTION DUMP gives the libraries";
+const REPLICA: &str =
+    "--replica needs replication, which is not there yet; MONITOR shows what is sent to a server";
+const LDB: &str = "there is no debugger for scripts; redis.log writes to the server's log";
+const LRU_TEST: &str = "--lru-test is not there; weft bench hits measures what a policy keeps";
+const KEYSTATS: &str = "--keystats is not there; --bigkeys and --memkeys look for large keys";
+
+/// The options, each with what may stand behind it.
+#[derive(Debug, clap::Args)]
+pub struct MissingOptions {
+    /// Commands for clusters.
+    #[arg(long = "cluster", hide = true, num_args = 0.., allow_hyphen_values = true)]
+    cluster_commands: Option<Vec<OsString>>,
+    /// The file for a snapshot.
+    #[arg(long, hide = true, num_args = 0..=1)]
+    rdb: Option<Option<OsString>>,
+    /// The file for libraries of functions.
+    #[arg(long, hide = true, num_args = 0..=1)]
+    functions_rdb: Option<Option<OsString>>,
+    /// Shows what a replica receives.
+    #[arg(long, alias = "slave", hide = true)]
+    replica: bool,
+    /// Runs a script step by step.
+    #[arg(long, hide = true)]
+    ldb: bool,
+    /// The same, and others wait.
+    #[arg(long, hide = true)]
+    ldb_sync_mode: bool,
+    /// How many keys to use for a test of an eviction policy.
+    #[arg(long, hide = true, num_args = 0..=1)]
+    lru_test: Option<Option<OsString>>,
+    /// Looks for large keys in two ways.
+    #[arg(long, hide = true)]
+    keystats: bool,
+    /// The same with so many elements sampled of each key.
+    #[arg(long, hide = true, num_args = 0..=1)]
+    keystats_samples: Option<Option<OsString>>,
+}
+
+impl MissingOptions {
+    /// Why nothing is done, if one of them is wanted.
+    pub fn reason(&self) -> Option<&'static str> {
+        let wanted = [
+            (self.cluster_commands.is_some(), CLUSTER),
+            (self.rdb.is_some(), RDB),
+            (self.functions_rdb.is_some(), FUNCTIONS_RDB),
+            (self.replica, REPLICA),
+            (self.ldb || self.ldb_sync_mode, LDB),
+            (self.lru_test.is_some(), LRU_TEST),
+            (self.keystats || self.keystats_samples.is_some(), KEYSTATS),
+        ];
+        wanted.into_iter().find_map(|(is_wanted, reason)| is_wanted.then_some(reason))
+    }
+}
