@@ -6,6 +6,7 @@
 mod check;
 
 use std::ffi::OsString;
+use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -115,6 +116,11 @@ fn main() -> ExitCode {
             }
         },
         Some("cli") => tools::cli::run(&args),
+        Some("-h" | "--help") => {
+            // Who does not read it wants no more of it.
+            let _ = writeln!(std::io::stdout(), "Usage: weft PART\n\n{PARTS}");
+            ExitCode::SUCCESS
+        }
         Some(first) if !first.starts_with('-') && !Path::new(first).exists() => {
             eprintln!("'{first}' is neither a part of weft nor a configuration file.\n\n{PARTS}");
             ExitCode::FAILURE

@@ -3,6 +3,8 @@
 use crate::server::{run_to_end, weft};
 use crate::{run, texts};
 
+const PARTS: [&str; 7] = ["server", "cli", "bench", "report", "top", "check", "tune"];
+
 #[test]
 fn an_unknown_part_lists_the_parts() {
     let folder = tempfile::tempdir().unwrap();
@@ -11,9 +13,25 @@ fn an_unknown_part_lists_the_parts() {
         let (out, errors, code) = texts(&output);
         assert_eq!((out.as_str(), code), ("", Some(1)), "{word}: {errors}");
         assert!(errors.starts_with(&format!("'{word}' is neither")), "{errors}");
-        for part in ["server", "cli", "bench", "report", "check"] {
-            assert!(errors.contains(&format!("weft {part} ")), "no {part}: {errors}");
+        for part in PARTS {
+            assert!(errors.contains(&format!("\nweft {part} ")), "no {part}: {errors}");
         }
+    }
+}
+
+#[test]
+fn help_lists_the_parts_and_each_part_has_its_own() {
+    for option in ["-h", "--help"] {
+        let (out, errors, code) = texts(&run(weft().arg(option), b""));
+        assert_eq!((errors.as_str(), code), ("", Some(0)), "{option}");
+        for part in PARTS {
+            assert!(out.contains(&format!("\nweft {part} ")), "no {part}: {out}");
+        }
+    }
+    for part in PARTS {
+        let (out, errors, code) = texts(&run(weft().args([part, "--help"]), b""));
+        assert_eq!((errors.as_str(), code), ("", Some(0)), "{part}");
+        assert!(out.contains(&format!("Usage: weft {part} ")), "{part}: {out}");
     }
 }
 
