@@ -9,7 +9,7 @@ use store::{CommandWriter, Event, Hash, Lookup};
 
 use super::error::HashError;
 use super::expiry_args::{FieldArgs, parse_expiry};
-use super::{FAST, FIELDS, READ, READ_KEY, UPDATE_KEY, WRITE, expire_named, spec, wrote_deletion};
+use super::{FAST, FIELDS, READ, READ_KEY, UPDATE_KEY, WRITE, spec, wrote_deletion};
 use crate::args::expiry::{Base, CONDITION, ExpiryCondition, ExpiryForm, Unit};
 use crate::cx::Cx;
 use crate::error::Error;
@@ -144,7 +144,7 @@ fn expire(
     let mut condition = ExpiryCondition::default();
     let word_at = if condition.add(args.text(3)) { 4 } else { 3 };
     let fields = FieldArgs::parse(args, word_at, HashError::NotAboveZero)?;
-    expire_named(cx, key, args, fields.first(), 1);
+    // As in Redis, one that has expired and is still there gets its new time.
     let told = cx.turn.effects.is_consumed();
     let (mut updated, mut removed, mut emptied) = (0, 0, false);
     let mut changed = Vec::new();
@@ -246,15 +246,18 @@ fn remaining(
 fn hpersist(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let key = cx.first_key(args, 1);
     let fields = FieldArgs::parse(args, 2, HashError::NotPositive);
-    expire_named(cx, key, args, FieldArgs { word_at: 2 }.first(), 1);
     let (db, turn) = cx.db(key);
+    let expired_before_ms = turn.expired_before_ms;
     let mut edit = db.edit::<Hash>(turn, key)?;
     // A wrong type comes before wrong arguments.
     let fields = fields?;
     let mut persisted = false;
     reply.array(fields.iter(args).len());
     for field in fields.iter(args) {
-        let old = edit.as_ref().and_then(|edit| Some(edit.get(field)?.expires_at));
+        // As in Redis, one that has expired stays for others to remove.
+        let old = edit.as_ref().and_then(|edit| edit.get(field));
+        let old = old.filter(|value| !value.is_expired(expired_before_ms));
+        let old = old.map(|value| value.expires_at);
         reply.int(match (&mut edit, old) {
             (Some(edit), Some(Some(_))) => {
                 edit.set_expiry(field, None);

@@ -366,10 +366,10 @@ nil
 fn commands_that_meet_an_ended_field() {
     check(
         r#"
-> HSET h a 1 b 2 c 3 d 4 e 5 f 6 g 7 i 8
-8
-> HPEXPIRE h 10 FIELDS 8 a b c d e f g i
-[1, 1, 1, 1, 1, 1, 1, 1]
+> HSET h a 1 b 2 c 3 d 4 e 5 f 6 i 8
+7
+> HPEXPIRE h 10 FIELDS 7 a b c d e f i
+[1, 1, 1, 1, 1, 1, 1]
 @advance 11
 > HEXISTS h a
 0
@@ -393,9 +393,6 @@ fn commands_that_meet_an_ended_field() {
 > HSET h f 1 j 1
 1
 ! hset:h => HSET h f 1 j 1
-> HPEXPIRE h 100 FIELDS 1 g
-[-2]
-! hexpired:h => HDEL h g
 # HDEL takes it for there, as in Redis.
 > HDEL h i
 1
@@ -440,6 +437,54 @@ OK
 ["6", "7", "8", "9", "10"]
 > HPTTL h FIELDS 5 a b c d e
 [-1, -1, 100, -1, -1]
+> INFO stats
+~~ *expired_subkeys:2*
+"#
+        )
+    };
+    check(&transcript(128));
+    check(&transcript(0));
+}
+
+#[test]
+fn ended_fields_get_a_new_time_and_keep_none() {
+    let transcript = |entries_max: u32| {
+        format!(
+            r#"
+> CONFIG SET hash-max-listpack-entries {entries_max}
+OK
+> HSET h a 1 b 2 c 3 d 4 e 5
+5
+> HPEXPIRE h 10 FIELDS 5 a b c d e
+[1, 1, 1, 1, 1]
+@advance 11
+> HPERSIST h FIELDS 2 a b
+[-2, -2]
+> HLEN h
+5
+> HPEXPIRE h 100 NX FIELDS 1 a
+[0]
+> HPEXPIRE h 100 LT FIELDS 1 a
+[0]
+> HPEXPIRE h 100 GT FIELDS 2 a b
+[1, 1]
+! hexpire:h => HPEXPIREAT h 1700000000111 GT FIELDS 2 a b
+> HPEXPIRE h 200 XX FIELDS 1 c
+[1]
+! hexpire:h => HPEXPIREAT h 1700000000211 XX FIELDS 1 c
+> HPEXPIREAT h 1 FIELDS 1 d
+[2]
+! hdel:h => HDEL h d
+> HMGET h a b c d
+["1", "2", "3", nil]
+> HPTTL h FIELDS 5 a b c d e
+[100, 100, 200, -2, -2]
+> HGETEX h PX 100 FIELDS 1 e
+[nil]
+! hexpired:h => HDEL h e
+> HPERSIST h FIELDS 2 a e
+[1, -2]
+! hpersist:h => HPERSIST h FIELDS 2 a e
 > INFO stats
 ~~ *expired_subkeys:2*
 "#
