@@ -8,23 +8,42 @@
 //! What it deliberately does not do: know the clients, or end a client's watch when it is marked.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use base::hash::ByKeyHash;
 
-/// What one client watches, seen from the keys: whether one of them has changed.
+/// What a watched key takes beside its name, in bytes, about.
+const KEY_BYTES: usize = 144;
+/// What another client takes that watches the same key.
+const PLACE_BYTES: usize = 24;
+
+/// What one client watches, seen from the keys: whether one of them has changed, and what they take
+/// of memory.
 #[derive(Debug, Default)]
-pub struct Watch(AtomicBool);
+pub struct Watch {
+    touched: AtomicBool,
+    bytes: AtomicUsize,
+}
 
 impl Watch {
     /// Whether a watched key has changed. Asked while the shards of all watched keys are locked.
     pub fn is_touched(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.touched.load(Ordering::Relaxed)
     }
 
     /// Notes that a watched key has changed, or may have.
     pub fn touch(&self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.touched.store(true, Ordering::Relaxed);
+    }
+
+    /// Bytes of memory that the shards take for the client, about. What several watch counts for
+    /// the first of them.
+    pub fn memory_bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    fn count(&self, bytes: usize) {
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 }
 
@@ -37,6 +56,13 @@ struct WatchedKey {
     /// Shared with those who watch it.
     name: Arc<[u8]>,
     clients: Vec<Watcher>,
+}
+
+impl WatchedKey {
+    /// What it takes for the first client that watches it, in bytes, about.
+    fn bytes(&self) -> usize {
+        KEY_BYTES + self.name.len()
+    }
 }
 
 #[derive(Debug)]
@@ -72,6 +98,7 @@ impl Watchers {
     ) -> Arc<[u8]> {
         let key = self.0.entry(hash);
         let key = key.or_insert_with(|| WatchedKey { name: name.into(), clients: Vec::new() });
+        watch.count(if key.clients.is_empty() { key.bytes() } else { PLACE_BYTES });
         // Few keys are watched by several.
         key.clients.reserve_exact(1);
         key.clients.push(Watcher { watch: Arc::clone(watch), expired });
@@ -79,14 +106,17 @@ impl Watchers {
         if *key.name == *name { Arc::clone(&key.name) } else { name.into() }
     }
 
-    /// Takes a client out.
+    /// Takes a client out, whose watch ends. The key counts for the next one that watches it.
     pub(crate) fn remove(&mut self, hash: u64, watch: &Arc<Watch>) {
         let Some(key) = self.0.get_mut(&hash) else { return };
-        if let Some(at) = key.clients.iter().position(|client| Arc::ptr_eq(&client.watch, watch)) {
+        let at = key.clients.iter().position(|client| Arc::ptr_eq(&client.watch, watch));
+        if let Some(at) = at {
             key.clients.swap_remove(at);
         }
-        if key.clients.is_empty() {
-            self.0.remove(&hash);
+        match key.clients.first() {
+            None => drop(self.0.remove(&hash)),
+            Some(heir) if at == Some(0) => heir.watch.count(key.bytes() - PLACE_BYTES),
+            Some(_) => {}
         }
     }
 
@@ -165,6 +195,22 @@ mod tests {
         let [first, second] = [(); 2].map(|()| watchers.add(1, b"k", &watch, false));
         assert!(Arc::ptr_eq(&first, &second));
         assert_eq!(*watchers.add(1, b"same hash", &watch, false), *b"same hash");
+    }
+
+    #[test]
+    fn a_key_counts_for_one_of_those_who_watch_it() {
+        let mut watchers = Watchers::default();
+        let clients = [(); 3].map(|()| Arc::new(Watch::default()));
+        let counted = || clients.each_ref().map(|watch| watch.memory_bytes());
+        for watch in &clients {
+            watchers.add(1, &[b'k'; 1000], watch, false);
+        }
+        let key = KEY_BYTES + 1000;
+        assert_eq!(counted(), [key, PLACE_BYTES, PLACE_BYTES]);
+        watchers.remove(1, &clients[1]);
+        assert_eq!(counted()[2], PLACE_BYTES);
+        watchers.remove(1, &clients[0]);
+        assert_eq!(counted()[2], key);
     }
 
     #[test]

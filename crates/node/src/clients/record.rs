@@ -104,8 +104,14 @@ struct Watched {
     watch: Arc<Watch>,
     /// Keys watched.
     keys: usize,
-    /// Bytes of memory that they take.
-    bytes: usize,
+    /// Bytes of memory that they take beside what their shards count.
+    list_bytes: usize,
+}
+
+impl Watched {
+    fn memory_bytes(&self) -> usize {
+        self.list_bytes + self.watch.memory_bytes()
+    }
 }
 
 /// The public facts of one client.
@@ -236,7 +242,7 @@ impl ClientRecord {
         let watched = watched.map(|keys| Watched {
             watch: Arc::clone(keys.watch()),
             keys: keys.len(),
-            bytes: keys.memory_bytes(),
+            list_bytes: keys.list_bytes(),
         });
         *self.watched.lock() = watched.map(Box::new);
     }
@@ -267,7 +273,7 @@ impl ClientRecord {
         let requests = value(&self.query_bytes) + self.held_bytes();
         let followed = self.subscription_bytes() + self.tracking.memory_bytes();
         let texts = value(&self.name_bytes) + followed as u64;
-        let watched = self.watched.lock().as_ref().map_or(0, |watched| watched.bytes);
+        let watched = self.watched.lock().as_ref().map_or(0, |watched| watched.memory_bytes());
         (fixed + addresses) as u64
             + texts
             + requests

@@ -10,19 +10,14 @@ use crate::clients::session::Session;
 use crate::execution::worker::Worker;
 use crate::host::ShardLocks;
 
-/// What a watched key takes in its shard beside its name, in bytes, about.
-const KEY_BYTES: usize = 144;
-/// What another client takes there that watches the same key.
-const PLACE_BYTES: usize = 24;
-
 /// The keys that one client watches.
 #[derive(Debug, Default)]
 pub(crate) struct WatchedKeys {
     watch: Arc<Watch>,
     /// By database and hash, each once.
     keys: Vec<WatchedKey>,
-    /// Bytes that its shards take for it, about.
-    place_bytes: usize,
+    /// Bytes of the names that no shard knows of.
+    untold_bytes: usize,
 }
 
 #[derive(Debug)]
@@ -50,10 +45,8 @@ impl WatchedKeys {
     pub(crate) fn add(&mut self, db: usize, key: Key<'_>, name: Option<Arc<[u8]>>) {
         if let Err(at) = self.place_of(db, key) {
             let (hash, is_told) = (key.hash, name.is_some());
+            self.untold_bytes += if is_told { 0 } else { key.bytes.len() };
             let name = name.unwrap_or_else(|| key.bytes.into());
-            // The shard has it, and this client.
-            let is_first = Arc::strong_count(&name) <= 2;
-            self.place_bytes += if is_first { KEY_BYTES + name.len() } else { PLACE_BYTES };
             self.keys.insert(at, WatchedKey { db, hash, name, is_told });
         }
     }
@@ -68,10 +61,9 @@ impl WatchedKeys {
         self.keys.len()
     }
 
-    /// Bytes of memory that they take, about. What several clients watch counts for the first of
-    /// them.
-    pub(crate) fn memory_bytes(&self) -> usize {
-        self.place_bytes + self.keys.len() * size_of::<WatchedKey>()
+    /// Bytes of memory that they take beside what their shards count.
+    pub(crate) fn list_bytes(&self) -> usize {
+        self.keys.len() * size_of::<WatchedKey>() + self.untold_bytes
     }
 
     pub(super) fn hashes(&self) -> impl Iterator<Item = u64> {

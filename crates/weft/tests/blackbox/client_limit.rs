@@ -143,6 +143,25 @@ fn a_queue_in_which_several_wait_counts_once() {
 }
 
 #[test]
+fn a_watched_name_counts_for_one_client_after_another() {
+    let server = Server::start(&["--io-threads", "2"]);
+    let mut admin = server.client();
+    let key = vec![b'k'; 4 << 20];
+    let mut watch = |name| {
+        let mut client = named(&server, name);
+        client.ask_args(&[b"WATCH", &key]);
+        client
+    };
+    let mut clients = ["first", "second", "third"].map(&mut watch);
+    let mut counts = |name| field(&mut admin, name, "tot-mem") > Some(4 * MB);
+    eventually("no buffer holds the name", || !counts("second") && !counts("third"));
+    assert!(counts("first"));
+    clients[0].ok("UNWATCH");
+    eventually("another one has it", || !counts("first") && counts("second") != counts("third"));
+    drop(clients);
+}
+
+#[test]
 fn the_largest_go_first_on_all_threads_and_the_protected_stay() {
     let server = Server::start(&["--io-threads", "5", "--io-threads-always-active", "yes"]);
     let mut admin = named(&server, "admin");
