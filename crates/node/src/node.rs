@@ -87,7 +87,8 @@ pub struct Node {
     pauses: Mutex<Pauses>,
     /// Whether expired keys are removed that nobody asks for; DEBUG SET-ACTIVE-EXPIRE.
     pub active_expire: AtomicBool,
-    /// Whether background ticks do nothing; DEBUG PAUSE-CRON.
+    /// Whether background ticks do nothing, and signals do not end the server yet; DEBUG
+    /// PAUSE-CRON.
     pub cron_paused: AtomicBool,
     /// The waits of blocked clients.
     pub waits: Waits,

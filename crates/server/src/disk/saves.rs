@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use node::Node;
 use node::config::Config;
@@ -27,6 +28,8 @@ use crate::{notice, warning};
 
 /// The disk is asked to write after so many bytes: `rdb-save-incremental-fsync`.
 const FSYNC_BYTES: u64 = 16 << 20;
+/// Between two looks whether a save is still wanted.
+const LOOKS_EVERY: Duration = Duration::from_millis(5);
 
 /// The thread that saves.
 #[derive(Default)]
@@ -183,6 +186,18 @@ impl Saves {
     pub fn wait(&self) -> bool {
         let thread = self.thread.lock().take();
         thread.is_some_and(|thread| thread.join().unwrap_or(false))
+    }
+
+    /// The same, and gives it up when that is wanted.
+    pub fn wait_unless(&self, given_up: impl Fn() -> bool) -> bool {
+        while self.thread.lock().as_ref().is_some_and(|thread| !thread.is_finished()) {
+            if given_up() {
+                self.cancel();
+                return false;
+            }
+            std::thread::sleep(LOOKS_EVERY);
+        }
+        self.wait()
     }
 
     /// Gives up what is being written, and waits for the end of that.

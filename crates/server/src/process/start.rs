@@ -354,7 +354,9 @@ fn run_main(main: &mut IoThread, shared: &Shared, start: Start<'_>) -> Result<()
         let now_ms = main.steady_ms();
         let mut control = shared.control.lock();
         // It may have been called off.
-        let was_ending = std::mem::replace(&mut ending, control.shutdown.is_some());
+        let is_held = control.is_signalled && shared.node.cron_paused.load(Ordering::Relaxed);
+        let ends = control.shutdown.is_some() && !is_held;
+        let was_ending = std::mem::replace(&mut ending, ends);
         if ending && !was_ending {
             warning!("User requested shutdown...");
         }
@@ -404,7 +406,12 @@ fn has_saved(shared: &Shared) -> bool {
     shared.append_only.end_rewrite();
     notice!("Saving the final RDB snapshot before exiting.");
     let begun = shared.me.upgrade().map(|own| shared.saves.begin_save(&own, Purpose::Save));
-    if matches!(begun, Some(Ok(()))) && shared.saves.wait() {
+    let given_up = || {
+        let mut control = shared.control.lock();
+        control.take_signals(&config);
+        control.shutdown.is_some_and(|how| how.save == SaveAtEnd::No)
+    };
+    if matches!(begun, Some(Ok(()))) && shared.saves.wait_unless(given_up) || given_up() {
         return true;
     }
     if how.force {

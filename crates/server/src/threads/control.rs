@@ -86,13 +86,22 @@ impl Control {
         Self { executable, config_file, ..Self::default() }
     }
 
-    /// Takes the signals that have come, which ask to end the process.
+    /// Takes the signals that have come, which ask to end the process. A second SIGINT asks to do
+    /// so at once: someone sits at a terminal and waits.
     pub fn take_signals(&mut self, config: &Config) {
         while let Some(signal) = self.signals.as_ref().and_then(Signals::next) {
             let (name, how) = match signal {
                 Signal::Terminate => ("SIGTERM", config.shutdown_on_sigterm),
                 Signal::Interrupt => ("SIGINT", config.shutdown_on_sigint),
             };
+            if signal == Signal::Interrupt
+                && self.is_signalled
+                && let Some(how) = &mut self.shutdown
+            {
+                warning!("Received SIGINT again, exiting without saving...");
+                how.save = SaveAtEnd::No;
+                continue;
+            }
             warning!("Received {name} scheduling shutdown...");
             let save = match how {
                 SignalShutdown { save: true, .. } => SaveAtEnd::Yes,

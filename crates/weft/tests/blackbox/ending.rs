@@ -253,3 +253,41 @@ fn the_last_save_is_not_called_off_and_nothing_is_acknowledged_beside_it() {
     }
     assert!(ended.success());
 }
+
+#[test]
+fn a_second_interrupt_ends_the_server_without_its_last_save() {
+    let mut server = Server::start(&["--save", "3600 1", "--io-threads", "2"]);
+    let mut client = server.client();
+    (0..20).for_each(|n| client.ok(&format!("SET key:{n} v")));
+    // The save takes minutes.
+    client.ok("CONFIG SET rdb-key-save-delay 10000000");
+    server.signal("INT");
+    server.wait_for_log("Saving the final RDB snapshot before exiting.");
+    server.signal("INT");
+    assert!(server.wait().success());
+    let files = std::fs::read_dir(server.folder().path()).unwrap();
+    let names: Vec<_> = files.map(|file| file.unwrap().file_name()).collect();
+    assert!(names.iter().all(|name| !name.to_string_lossy().ends_with(".rdb")), "{names:?}");
+}
+
+#[test]
+fn a_signal_can_be_called_off_while_background_work_is_paused() {
+    let mut server = Server::start(&["--enable-debug-command", "yes"]);
+    let mut client = server.client();
+    for pause in ["1", "0"] {
+        client.ok(&format!("DEBUG PAUSE-CRON {pause}"));
+        if pause == "1" {
+            server.signal("TERM");
+            server.wait_for_log("Received SIGTERM");
+        }
+        client.ok("SET k v");
+        let reply = client.ask("SHUTDOWN ABORT");
+        let expected = if pause == "1" { "OK" } else { "ERR No shutdown in progress." };
+        assert_eq!(reply.text(), expected);
+    }
+    client.ok("DEBUG PAUSE-CRON 1");
+    server.signal("TERM");
+    client.ok("SET k v");
+    client.ok("DEBUG PAUSE-CRON 0");
+    assert!(server.wait().success());
+}
