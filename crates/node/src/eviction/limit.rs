@@ -17,6 +17,9 @@ const SLACK_PER_LIMIT: i64 = 256;
 /// What may be in use beyond what is known when the limit changes.
 const BEGIN_BYTES: i64 = 1 << 20;
 
+/// For so long what evictions tell clients may be on its way, in milliseconds.
+const TOLD_MS: i64 = 20;
+
 /// The limit of memory and how it is kept.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Limit {
@@ -84,6 +87,9 @@ pub struct EvictionState {
     behind_since_ms: AtomicI64,
     /// How long that was before, in milliseconds.
     behind_ms: AtomicU64,
+    /// Bytes that evictions have told clients, and since when, in milliseconds on the steady scale.
+    told: AtomicI64,
+    told_since_ms: AtomicI64,
 }
 
 impl EvictionState {
@@ -120,6 +126,24 @@ impl EvictionState {
         }
     }
 
+    /// Bytes that evictions have told clients and that may not have been sent yet.
+    pub(super) fn told(&self, steady_ms: i64) -> i64 {
+        let is_recent = steady_ms - self.told_since_ms.load(Ordering::Relaxed) < TOLD_MS;
+        if is_recent { self.told.load(Ordering::Relaxed) } else { 0 }
+    }
+
+    /// Evictions tell clients so many bytes more. Others may do the same at this moment, and one of
+    /// these counts is lost: then a few keys more go.
+    pub(super) fn tell(&self, bytes: i64, steady_ms: i64) {
+        if bytes > 0 {
+            let before = self.told(steady_ms);
+            if before == 0 {
+                self.told_since_ms.store(steady_ms, Ordering::Relaxed);
+            }
+            self.told.store(before.saturating_add(bytes), Ordering::Relaxed);
+        }
+    }
+
     /// How long evictions have not kept up, in milliseconds: in all, and since they last did.
     pub(crate) fn behind_ms(&self, steady_ms: i64) -> (u64, u64) {
         let now_ms = match self.behind_since_ms.load(Ordering::Relaxed) {
@@ -150,6 +174,19 @@ mod tests {
         // About two minutes.
         assert!((100e6..150e6).contains(&patience_us(99)));
         assert_eq!(patience_us(100), f64::INFINITY);
+    }
+
+    #[test]
+    fn what_clients_are_told_is_on_its_way_for_a_while() {
+        let state = EvictionState::default();
+        state.tell(0, 1000);
+        assert_eq!(state.told(1000), 0);
+        state.tell(100, 1000);
+        state.tell(20, 1010);
+        assert_eq!(state.told(1019), 120);
+        assert_eq!(state.told(1020), 0, "it counts from the first");
+        state.tell(7, 1020);
+        assert_eq!(state.told(1020), 7);
     }
 
     #[test]

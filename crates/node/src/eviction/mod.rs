@@ -61,6 +61,8 @@ pub(crate) enum Room {
 enum Evicted {
     /// There may be more.
     Some,
+    /// Enough, when what clients are told of them has been sent.
+    Enough,
     /// Commands hold the shards of all keys that it has come to.
     InUse,
     /// No key is left that may go.
@@ -108,39 +110,73 @@ impl Worker {
         }
         let Some(mut evictor) = self.evictor.take() else { return Room::Enough };
         let start = locks.tsc();
-        let (none_left, in_use) = match self.evict(&mut evictor, locks, start) {
-            Evicted::NoneLeft => (true, false),
-            Evicted::InUse => (false, true),
-            Evicted::Some => (false, false),
-        };
+        let (came_of, told) = self.evict(&mut evictor, locks, start);
         let took_us = self.micros(locks.tsc().wrapping_sub(start));
         self.note_latency("eviction-cycle", took_us / 1000);
         self.evictor = Some(evictor);
         blocking::deliver(self, waker);
         let used = self.used_bytes(locks);
         let state = &self.node.eviction;
-        if used <= self.limit.bytes {
+        state.tell(told, steady_ms);
+        if used <= self.limit.bytes || came_of == Evicted::Enough {
             state.keep_up(steady_ms);
             return Room::Enough;
         }
         let may_not_grow = state.fall_behind(&self.limit, used, steady_ms);
         let doomed = self.node.used_memory.doomed();
-        if none_left && doomed <= 0 {
+        if came_of == Evicted::NoneLeft && doomed <= 0 {
             return Room::None;
         }
-        let waits = none_left || in_use || used - doomed <= self.limit.bytes;
+        let waits = came_of != Evicted::Some || used - doomed <= self.limit.bytes;
         self.evicts_on = if waits { EvictsOn::WhenFreed } else { EvictsOn::AtOnce };
         if may_not_grow { Room::NotYet } else { Room::Soon }
     }
 
     /// Evicts until memory is below its limit, or will be when what waits is freed, or until the
-    /// time is over, which began at `start`.
-    fn evict<L: ShardLocks>(&mut self, evictor: &mut Evictor, locks: &L, start: u64) -> Evicted {
+    /// time is over, which began at `start`. Returns what came of it, and the bytes that wait for
+    /// clients which are told of it.
+    ///
+    /// As in Redis these are no reason to evict more: of that they would be told as well, until no
+    /// key were left.
+    fn evict<L: ShardLocks>(
+        &mut self,
+        evictor: &mut Evictor,
+        locks: &L,
+        start: u64,
+    ) -> (Evicted, i64) {
+        let told_before = self.node.eviction.told(self.turn.steady_ms);
+        let balance = |evictor: &Evictor| locks.thread_bytes() + evictor.freed();
+        let began = balance(evictor);
+        let told = |evictor: &Evictor| (balance(evictor) - began).max(0);
+        let came_of = self.evict_while(evictor, locks, start, |over, evictor| {
+            if over <= 0 {
+                Some(Evicted::Some)
+            } else if over <= told_before + told(evictor) {
+                Some(Evicted::Enough)
+            } else {
+                None
+            }
+        });
+        (came_of, told(evictor))
+    }
+
+    /// The same, until `end` says of the bytes that are over the limit what has come of it.
+    fn evict_while<L: ShardLocks>(
+        &mut self,
+        evictor: &mut Evictor,
+        locks: &L,
+        start: u64,
+        end: impl Fn(i64, &Evictor) -> Option<Evicted>,
+    ) -> Evicted {
         let limit = self.limit;
         let Some(choice) = limit.choice else { return Evicted::NoneLeft };
         let is_measured = self.config.latency.monitor_threshold_ms != 0;
         let (mut steps, mut misses, mut in_use) = (0, 0, 0);
-        while self.used_bytes(locks) - self.node.used_memory.doomed() > limit.bytes {
+        loop {
+            let over = self.used_bytes(locks) - self.node.used_memory.doomed() - limit.bytes;
+            if let Some(came_of) = end(over, evictor) {
+                return came_of;
+            }
             let step_start = is_measured.then(|| locks.tsc());
             match evictor.step(self, locks, (&limit, choice)) {
                 Step::NoneLeft => return Evicted::NoneLeft,
@@ -166,7 +202,6 @@ impl Worker {
                 (steps, misses) = (0, 0);
             }
         }
-        Evicted::Some
     }
 
     /// Goes on between two turns where evictions have not kept up. Returns whether there is more to

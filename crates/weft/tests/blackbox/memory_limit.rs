@@ -248,3 +248,28 @@ fn policies_change_under_load() {
     let peak: u64 = server.info("used_memory_peak").parse().unwrap();
     assert!(peak <= 30 * MB + 30 * MB / 100, "{peak}");
 }
+
+/// A key that goes is told to all who have read it, which takes more memory than the key.
+#[test]
+fn what_evictions_tell_clients_evicts_no_more_keys() {
+    for threads in ["1", "3"] {
+        let policy = ["--maxmemory-policy", "allkeys-lru", "--maxmemory-eviction-tenacity", "100"];
+        let server = Server::start(&[&["--io-threads", threads], &policy[..]].concat());
+        let mut admin = server.client();
+        let mut readers: Vec<Client> = (0..10).map(|_| server.client()).collect();
+        for reader in &mut readers {
+            reader.ask("HELLO 3");
+            reader.ok("CLIENT TRACKING ON");
+        }
+        for number in 0..300 {
+            let key = format!("{number}{}", "x".repeat(1000));
+            admin.ok(&format!("SET {key} x"));
+            readers.iter_mut().for_each(|reader| drop(reader.ask(&format!("GET {key}"))));
+        }
+        let limit = used(&server) - 40_000;
+        admin.ok(&format!("CONFIG SET maxmemory {limit}"));
+        eventually("keys go", || server.info("evicted_keys") != "0");
+        let left = admin.ask("DBSIZE").int();
+        assert!((200..300).contains(&left), "{left} of 300 with {threads} threads");
+    }
+}
