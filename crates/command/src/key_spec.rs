@@ -281,9 +281,10 @@ impl KeySpec {
         matches!(self.find, Find::Count { .. }) && self.positions(args).next().is_none()
     }
 
-    /// Whether the request ends in front of its first key.
+    /// Whether the request ends in front of its first key. What stands among options may be absent.
     pub fn lies_behind(&self, args: &Args<'_>) -> bool {
-        matches!(self.begin, Begin::Index(index) if index >= args.len())
+        let is_option = matches!(self.find, Find::Option { .. } | Find::Patterns { .. });
+        !is_option && matches!(self.begin, Begin::Index(index) if index >= args.len())
     }
 
     /// The indexes of keys that follow each other, or `None` when the word in front of them is

@@ -124,6 +124,16 @@ fn keys_that_a_command_can_do_without_are_asked_for() {
 -ERR Invalid arguments specified for command
 > COMMAND GETKEYSANDFLAGS PFMERGE a
 -ERR Invalid arguments specified for command
+> COMMAND GETKEYS SORT a
+["a"]
+> COMMAND GETKEYS SORT a STORE b
+["a", "b"]
+> COMMAND GETKEYS SORT_RO a
+["a"]
+> COMMAND GETKEYS GEORADIUS a 1 1 1 m
+["a"]
+> COMMAND GETKEYS GEORADIUSBYMEMBER a b 1 m
+["a"]
 "#,
     );
 }
