@@ -88,6 +88,9 @@ impl<'a> ShardGuards<'a> {
         if let Err(at) = self.find(number)
             && let Some(shard) = lock()
         {
+            if self.locks.shards.queues.any() {
+                self.locks.has_passed(number);
+            }
             self.held.insert(at, ShardGuard::new(shard, self.locks, number));
         }
     }

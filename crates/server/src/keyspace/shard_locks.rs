@@ -372,6 +372,12 @@ impl ThreadShards<'_> {
         }
     }
 
+    /// A script has taken a shard in the middle of its work while somebody waits for some shard.
+    #[cold]
+    pub(super) fn has_passed(&self, shard: usize) {
+        self.shards.queues.pass(shard, self.ticket, now_us());
+    }
+
     #[cold]
     fn wait_for(&self, shard: usize) -> Result<ShardGuard<'_>, ScriptError> {
         let waits = self.may_wait_for(shard)?;

@@ -30,8 +30,14 @@
 //! ([`shard_waits`](crate::threads::shard_waits)). Its place is the same in each, because tickets
 //! are, so the first of all who stand in several queues is the first in each of them: no circle.
 //!
+//! Scripts take further shards while they hold others, whoever waits: only those that are alone
+//! among scripts wait for them, and so nobody waits for each other. The last queue is that of those
+//! who have to be alone. Who is passed by a script stands there, too, until it leaves the queue in
+//! which that has happened; then no further script that would be alone begins and waits for less
+//! long. Otherwise such scripts, one after another, would pass it as often as they are faster.
+//!
 //! What it deliberately does not do: wake threads, which is for later, outside the gate; or keep
-//! out those who wait for shards while they hold others, and work that is no client's command.
+//! out scripts that hold shards, and work that is no client's command.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -94,10 +100,12 @@ struct Place {
     is_called: bool,
     /// Its thread did not come in time.
     is_missed: bool,
+    /// A script has taken the shard that was its own to take.
+    is_passed: bool,
 }
 
 impl ShardQueues {
-    /// Empty queues of so many shards.
+    /// Empty queues of so many shards, the last of which stands for being alone among scripts.
     pub fn new(shards: usize) -> Self {
         Self {
             places: AtomicUsize::new(0),
@@ -126,12 +134,17 @@ impl ShardQueues {
             queue.revive(owner.thread);
             // It has come, and in vain: it is called again.
             queue.reserved.take_if(|(reserved, _)| *reserved == ticket);
-            let place = Place { owner, is_called: false, is_missed: false };
-            if queue.places.insert(ticket, place).is_none() {
-                self.places.fetch_add(1, Ordering::SeqCst);
-            }
-            self.marks[*shard].swap(true, Ordering::SeqCst);
+            let is_passed = queue.places.get(&ticket).is_some_and(|place| place.is_passed);
+            let place = Place { owner, is_called: false, is_missed: false, is_passed };
+            self.insert(queue, *shard, ticket, place);
         }
+    }
+
+    fn insert(&self, queue: &mut Queue, shard: usize, ticket: Ticket, place: Place) {
+        if queue.places.insert(ticket, place).is_none() {
+            self.places.fetch_add(1, Ordering::SeqCst);
+        }
+        self.marks[shard].swap(true, Ordering::SeqCst);
     }
 
     /// Takes a client out of the queues of shards, where it stands there.
@@ -151,6 +164,31 @@ impl ShardQueues {
         queues.get_mut(&shard).is_none_or(|queue| queue.admits(ticket, now_us))
     }
 
+    /// A script of the client with `ticket` has taken a shard while it holds others. If another one
+    /// was to have it, no further script passes that one.
+    #[cold]
+    pub fn pass(&self, shard: usize, ticket: Option<Ticket>, now_us: u64) {
+        if !self.has(shard) {
+            return;
+        }
+        let mut queues = self.queues.lock();
+        let Some(queue) = queues.get_mut(&shard) else { return };
+        let admits = queue.admits(ticket, now_us);
+        let Some(first) = queue.first(now_us).filter(|_| !admits) else { return };
+        let Some(place) = queue.places.get_mut(&first) else { return };
+        place.is_passed = true;
+        // It does not wait for its turn there, and is not called.
+        let place = Place { is_called: true, is_missed: false, is_passed: false, ..*place };
+        let alone = queues.entry(self.alone()).or_default();
+        if !alone.places.contains_key(&first) {
+            self.insert(alone, self.alone(), first, place);
+        }
+    }
+
+    fn alone(&self) -> usize {
+        self.marks.len() - 1
+    }
+
     /// A shard was let go. Returns who is to be told.
     #[cold]
     pub fn let_go(&self, shard: usize, now_us: u64) -> Option<Call> {
@@ -163,6 +201,7 @@ impl ShardQueues {
     /// Who of the queue of a shard may take it when it is free. The asking thread is not stuck.
     pub fn first(&self, shard: usize, thread: usize, now_us: u64) -> Option<Ticket> {
         let mut queues = self.queues.lock();
+        self.come_back(&mut queues, thread, now_us);
         let queue = queues.get_mut(&shard)?;
         queue.come_back(thread, now_us);
         queue.first(now_us)
@@ -172,6 +211,7 @@ impl ShardQueues {
     /// is its own, and not stuck.
     pub fn is_first(&self, shards: &[usize], ticket: Ticket, thread: usize, now_us: u64) -> bool {
         let mut queues = self.queues.lock();
+        self.come_back(&mut queues, thread, now_us);
         let mut is_first = true;
         for shard in shards {
             let Some(queue) = queues.get_mut(shard) else { return false };
@@ -181,16 +221,25 @@ impl ShardQueues {
         is_first
     }
 
+    /// A thread looks at its places: those of its clients that scripts have passed keep back others.
+    fn come_back(&self, queues: &mut HashMap<usize, Queue>, thread: usize, now_us: u64) {
+        if let Some(alone) = queues.get_mut(&self.alone()) {
+            alone.come_back(thread, now_us);
+        }
+    }
+
     fn remove(&self, queues: &mut HashMap<usize, Queue>, shard: usize, ticket: Ticket) {
         let Some(queue) = queues.get_mut(&shard) else { return };
-        if queue.places.remove(&ticket).is_none() {
-            return;
-        }
+        let Some(place) = queue.places.remove(&ticket) else { return };
         queue.reserved.take_if(|(reserved, _)| *reserved == ticket);
         self.places.fetch_sub(1, Ordering::SeqCst);
         if queue.places.is_empty() {
             queues.remove(&shard);
             self.marks[shard].swap(false, Ordering::SeqCst);
+        }
+        let is_passed = |queue: &Queue| queue.places.get(&ticket).is_some_and(|it| it.is_passed);
+        if place.is_passed && !queues.values().any(is_passed) {
+            self.remove(queues, self.alone(), ticket);
         }
     }
 }

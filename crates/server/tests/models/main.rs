@@ -47,6 +47,7 @@ mod thread_count;
 #[allow(dead_code)]
 mod thread_waits;
 
+mod alone_models;
 mod barrier_models;
 mod blocked;
 mod blocked_models;

@@ -151,6 +151,8 @@ pub(crate) enum Fault {
     WaitsForOne,
     /// Who gathers shards goes on with that while one of them is in use.
     GathersOn,
+    /// Scripts that take shards past the queues begin, whoever was passed by one.
+    LetsScriptsBegin,
     /// Who is closed stays in the queue.
     StaysInQueue,
     /// WATCH does not register at a shard that is busy.
