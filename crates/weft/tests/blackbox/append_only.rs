@@ -1,10 +1,14 @@
 //! Append-only files: what is written is there after a restart, whatever ended the server.
 
 use std::fs;
+use std::time::Duration;
 
+use crate::client::encode;
 use crate::server::{eventually, weft};
 use crate::{Client, Server};
 
+/// Nobody who waits is answered within this time.
+const WHILE: Duration = Duration::from_millis(20);
 const ON: &[&str] = &["--save", "", "--appendonly", "yes"];
 
 /// Writes something of every type, with expiries, a transaction, a script and a function.
@@ -177,6 +181,48 @@ fn what_is_written_while_it_begins_is_in_it() {
         let server = server.kill_and_start(&again(&[]));
         assert_eq!(server.client().ask("DBSIZE").int(), 50, "{threads} threads");
     }
+}
+
+const ENDLESS: &[u8] = b"while true do end";
+/// A script of two seconds.
+const LONG: &[u8] = b"local till = os.clock() + 2 while os.clock() < till do end return 1";
+
+/// What it has read before it is told to leave, it executes.
+#[test]
+fn what_a_thread_writes_that_is_to_leave_is_in_it() {
+    let threads = ["--io-threads", "3", "--io-threads-always-active", "yes"];
+    let options = [&["--save", "", "--busy-reply-threshold", "600000"][..], &threads].concat();
+    let server = Server::start(&options);
+    let (mut of_last, mut of_others) = (Vec::new(), Vec::new());
+    while of_last.len() < 12 || of_others.is_empty() {
+        let mut client = server.client();
+        let is_of_last = client.ask("CLIENT INFO").text().contains(" io-thread=2 ");
+        if is_of_last { &mut of_last } else { &mut of_others }.push(client);
+    }
+    let control = &mut of_others[0];
+    let has_begun = |control: &mut Client, number: usize| {
+        let line = format!("number_of_cached_scripts:{number}\r");
+        eventually("the script begins", || control.ask("INFO memory").text().contains(&line));
+    };
+    let [first, second, writers @ ..] = &mut of_last[..] else { panic!("there are twelve") };
+    first.send_raw(&encode(&[b"EVAL", ENDLESS, b"0"]));
+    has_begun(control, 1);
+    // The thread reads all of it at once, when the first script has ended.
+    second.send_raw(&encode(&[b"EVAL", LONG, b"0"]));
+    for (number, writer) in writers.iter_mut().enumerate() {
+        writer.send(&format!("SET key:{number} v"));
+    }
+    control.ok("SCRIPT KILL");
+    assert!(first.read().text().starts_with("ERR Script killed"));
+    has_begun(control, 2);
+    control.ok("CONFIG SET io-threads 2");
+    control.ok("CONFIG SET appendonly yes");
+    assert!(writers.iter_mut().any(|it| it.is_silent_for(WHILE)), "all were executed before");
+    assert_eq!(second.read().int(), 1);
+    writers.iter_mut().for_each(|writer| assert_eq!(writer.read().text(), "OK"));
+    eventually("the base is whole", || server.info("aof_rewrite_in_progress") == "0");
+    let server = server.kill_and_start(&again(&[]));
+    assert_eq!(server.client().ask("DBSIZE").int(), 10);
 }
 
 #[test]

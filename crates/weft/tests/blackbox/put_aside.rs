@@ -30,7 +30,7 @@ fn thread_of(client: &mut Client) -> String {
 }
 
 /// Where a scan of an otherwise empty server goes on behind this key.
-fn cursor_behind(client: &mut Client, key: &str) -> u64 {
+pub(crate) fn cursor_behind(client: &mut Client, key: &str) -> u64 {
     client.ok("FLUSHALL");
     client.ok(&format!("SET {key} 1"));
     let cursor = client.ask("SCAN 0 COUNT 1").items()[0].text();
@@ -59,15 +59,15 @@ fn silent(waiting: &mut Client) {
 }
 
 /// A script that holds a key until [`end`](Self::end).
-struct Slow {
+pub(crate) struct Slow {
     client: Client,
     /// Of the other thread.
-    neighbour: Client,
+    pub(crate) neighbour: Client,
 }
 
 impl Slow {
     /// Starts it, and connects clients to the other thread.
-    fn start<const COUNT: usize>(server: &Server, key: &str) -> (Self, [Client; COUNT]) {
+    pub(crate) fn start<const COUNT: usize>(server: &Server, key: &str) -> (Self, [Client; COUNT]) {
         let mut client = server.client();
         let own = thread_of(&mut client);
         let (mut same, mut others) = (Vec::new(), Vec::new());
@@ -92,7 +92,7 @@ impl Slow {
     }
 
     /// Whoever waits is not answered, and another client of its thread is.
-    fn stops_only(&mut self, waiting: &mut Client) {
+    pub(crate) fn stops_only(&mut self, waiting: &mut Client) {
         for _ in 0..20 {
             assert_eq!(self.neighbour.ask("PING").text(), "PONG");
         }
@@ -100,7 +100,7 @@ impl Slow {
         assert_eq!(self.neighbour.ask("PING").text(), "PONG");
     }
 
-    fn end(&mut self) {
+    pub(crate) fn end(&mut self) {
         self.neighbour.ok("SCRIPT KILL");
         assert!(matches!(self.client.read(), Value::Error(_)));
     }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
 use crate::client::encode;
-use crate::put_aside::{IN_STREAMS, TEN_MS, know_script, streams};
+use crate::put_aside::{IN_STREAMS, Slow, TEN_MS, cursor_behind, know_script, streams};
 use crate::server::eventually;
 use crate::{Server, Value};
 
@@ -55,6 +55,29 @@ fn who_visits_each_shard_goes_on_where_it_had_to_wait() {
     }
     ended.store(true, Ordering::Relaxed);
     streams.into_iter().for_each(|stream| stream.join().unwrap());
+}
+
+#[test]
+fn what_was_found_by_a_command_that_is_refused_is_not_for_the_next_one() {
+    let server = Server::start(&["--io-threads", "3", "--io-threads-always-active", "yes"]);
+    let mut client = server.client();
+    // Its shard is one of the last.
+    let mut keys = (0..).map(|number| format!("held{number}"));
+    let held = keys.find(|key| cursor_behind(&mut client, key) >> 32 > 800).unwrap();
+    (0..100).for_each(|number| client.ok(&format!("SET found{number} 1")));
+    let (mut slow, [mut waiting, mut admin]) = Slow::start(&server, &held);
+    waiting.send("KEYS found*");
+    slow.stops_only(&mut waiting);
+    // It is answered when what runs is over.
+    admin.send("ACL SETUSER default -keys");
+    eventually("it is denied", || {
+        slow.neighbour.ask("ACL LIST").items()[0].text().contains("-keys")
+    });
+    slow.end();
+    assert!(waiting.read().text().starts_with("NOPERM"));
+    assert_eq!(admin.read().text(), "OK");
+    admin.ok("ACL SETUSER default +keys");
+    assert_eq!(waiting.ask("KEYS none*"), Value::Array(Vec::new()));
 }
 
 /// Keys of each database.
