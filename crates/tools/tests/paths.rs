@@ -159,6 +159,88 @@ fn what_a_stalled_server_owes_at_the_end_is_in_the_latencies() {
     assert!(outcome.requests < outcome.latency.len(), "{}", outcome.requests);
 }
 
+/// A server that answers so many requests, and then nothing on connections that stay open.
+fn falling_silent(answered: u64) -> Mock {
+    let count = AtomicU64::new(0);
+    Mock::start(move |_| match count.fetch_add(1, Ordering::Relaxed) < answered {
+        true => "+PONG\r\n".into(),
+        false => String::new(),
+    })
+}
+
+#[test]
+fn a_server_that_stops_answering_is_an_error_and_no_result() {
+    let stall_time_max = Duration::from_millis(300);
+    let extent = Extent::Time(Duration::from_millis(100));
+    let plain = Load { extent, stall_time_max, ..load() };
+    // Whenever it falls silent, with a rate and without, in a time or in a number of requests.
+    for load in [
+        plain.clone(),
+        Load { rate: Some(2000.0), ..plain.clone() },
+        Load { extent: Extent::Requests(1_000_000), ..plain.clone() },
+        Load { pipeline: 7, ..plain.clone() },
+    ] {
+        for answered in [0, 4, 50] {
+            let server = falling_silent(answered);
+            let ended = drive(&server.endpoint(), row("ping"), &load, None, &mut unobserved);
+            let error = ended.map(|outcome| outcome.requests).unwrap_err().to_string();
+            assert!(error.contains("has not replied for "), "{error}");
+        }
+    }
+    // Who does not want to wait for it is told at once.
+    let (server, start) = (falling_silent(50), Instant::now());
+    let load = Load { stall_time_max: Duration::from_secs(600), ..plain.clone() };
+    let mut observe = |progress: &Progress| match progress.share < 1.0 {
+        true => ControlFlow::Continue(()),
+        false => ControlFlow::Break(()),
+    };
+    let outcome = drive(&server.endpoint(), row("ping"), &load, None, &mut observe).unwrap();
+    assert!(outcome.interrupted && start.elapsed() < Duration::from_secs(60));
+}
+
+#[test]
+fn what_is_in_flight_at_the_end_is_waited_for() {
+    let (stall, extent) = (Duration::from_millis(600), Extent::Time(Duration::from_millis(500)));
+    let load = Load { extent, ..load() };
+    let endpoint = stalling(stall).endpoint();
+    let outcome = drive(&endpoint, row("ping"), &load, None, &mut unobserved).unwrap();
+    // The window ends within the stall, and one request of each connection waits for all of it.
+    assert_eq!(as_late_as(&outcome, stall - Duration::from_millis(50)), 4);
+    assert_eq!(outcome.latency.len(), outcome.requests + 4);
+    // A window in which nothing is answered has no figures.
+    let slow = Mock::start(|_| {
+        thread::sleep(Duration::from_millis(400));
+        "+PONG\r\n".into()
+    });
+    let load = Load { extent: Extent::Time(Duration::from_millis(50)), ..load };
+    let ended = drive(&slow.endpoint(), row("ping"), &load, None, &mut unobserved);
+    let error = ended.map(|outcome| outcome.requests).unwrap_err();
+    assert!(matches!(error, Error::NothingAnswered { .. }), "{error}");
+}
+
+#[test]
+fn a_rate_that_the_server_does_not_reach_ends_at_its_time() {
+    for rate in [200_000.0, 4e9] {
+        let server = Mock::start(|_| {
+            thread::sleep(Duration::from_millis(1));
+            "+PONG\r\n".into()
+        });
+        let (window, start) = (Duration::from_millis(400), Instant::now());
+        let load = Load { rate: Some(rate), extent: Extent::Time(window), ..load() };
+        let outcome = drive(&server.endpoint(), row("ping"), &load, None, &mut unobserved).unwrap();
+        assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+        // All that was due has a latency, what was never sent too.
+        let due = rate * outcome.wall.as_secs_f64();
+        let known = outcome.latency.len() as f64;
+        assert!((0.8 * due..=1.3 * due).contains(&known), "{known} of {due}");
+        assert!(outcome.unsent as f64 > due / 2.0, "{} of {due}", outcome.unsent);
+        assert!(outcome.per_second() < 4100.0, "{}", outcome.per_second());
+        // They have waited the longer, the earlier they were due: half of them for half the time.
+        let half = outcome.latency.value_at_quantile(0.5);
+        assert!(u128::from(half) >= (window / 2).as_nanos(), "{half}");
+    }
+}
+
 #[test]
 fn a_rate_is_kept() {
     let server = Mock::start(|_| "+PONG\r\n".into());
@@ -174,7 +256,7 @@ fn a_rate_is_kept() {
     let extent = Extent::Requests(50);
     let load = Load { pipeline: 1, extent, ..load };
     let outcome = drive(&server.endpoint(), row("ping"), &load, None, &mut unobserved).unwrap();
-    assert_eq!((outcome.requests, outcome.latency.len()), (50, 50));
+    assert_eq!((outcome.requests, outcome.latency.len(), outcome.unsent), (50, 50, 0));
     assert!(outcome.wall >= Duration::from_millis(100), "{:?}", outcome.wall);
 }
 

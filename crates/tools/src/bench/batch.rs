@@ -76,7 +76,6 @@ pub struct Batches {
     slots: Option<Slots>,
     rng: Rng,
     bytes: Vec<u8>,
-    pipeline: usize,
 }
 
 #[derive(Debug)]
@@ -123,8 +122,8 @@ impl Batches {
             (0..load.pipeline).for_each(|_| requests[0].1.template.lay_out(&mut bytes));
         }
         let rng = Rng::with_seed(load.seed.wrapping_add(place.0 as u64));
-        let (slots, pipeline) = (slots.cloned(), load.pipeline);
-        let mut batches = Batches { requests, weights, fixed_bytes, slots, rng, bytes, pipeline };
+        let slots = slots.cloned();
+        let mut batches = Batches { requests, weights, fixed_bytes, slots, rng, bytes };
         batches.check_keys()?;
         Ok(batches)
     }
@@ -152,19 +151,20 @@ impl Batches {
         self.requests.first().map_or(Answer::ONE_REPLY, |(_, request)| request.template.answer())
     }
 
-    /// The bytes of the next batch.
+    /// The bytes of the next batch, of so many requests: the pipeline at most.
     #[inline]
-    pub fn make_next(&mut self) -> &[u8] {
+    pub fn make_next(&mut self, requests: usize) -> &[u8] {
         if let (Some(bytes), [(_, Request { template, keys })]) =
             (self.fixed_bytes, &mut self.requests[..])
         {
-            for request in self.bytes.chunks_exact_mut(bytes) {
+            let end = self.bytes.len().min(requests.saturating_mul(bytes));
+            for request in self.bytes[..end].chunks_exact_mut(bytes) {
                 template.draw(request, keys, &mut self.rng);
             }
-            return &self.bytes;
+            return &self.bytes[..end];
         }
         self.bytes.clear();
-        for _ in 0..self.pipeline {
+        for _ in 0..requests {
             let at = if self.weights > 1 { self.rng.u32(0..self.weights) } else { 0 };
             let next = self.requests.iter_mut().find(|(weights, _)| at < *weights);
             let Some((_, Request { template, keys })) = next else { continue };
@@ -218,7 +218,7 @@ mod tests {
     fn text(row: &str, load: &Load) -> String {
         let row = names::find(row).unwrap();
         let mut batches = Batches::new(row, load, (0, 1), None).unwrap();
-        (0..100).map(|_| String::from_utf8(batches.make_next().to_vec()).unwrap()).collect()
+        (0..100).map(|_| String::from_utf8(batches.make_next(16).to_vec()).unwrap()).collect()
     }
 
     fn requests(row: &str, ratio: Ratio) -> (usize, usize) {

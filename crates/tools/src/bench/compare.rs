@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value, json};
 
-use super::load::{Load, Outcome, drive, make_ready};
+use super::load::{Load, Outcome, drive, make_ready_observed};
 use super::measured::name;
 use super::report::percentile_us;
 use super::significance::{Verdict, verdicts};
@@ -157,7 +157,10 @@ impl Running<'_> {
     ) -> Result<Vec<Option<Vec<Outcome>>>, Error> {
         let Case { row, load } = case;
         let mut load = load.clone();
-        let mut samples = self.make_ready(row, &load, progress)?;
+        let mut samples = match self.make_ready(row, &load, progress) {
+            Err(Error::Interrupted) => return Ok(vec![Some(Vec::new()); self.targets.len()]),
+            other => other?,
+        };
         let targets = || self.targets.iter().zip(self.servers).enumerate();
         for round in 0..rounds {
             load.seed = load.seed.wrapping_add(load.threads as u64);
@@ -167,10 +170,7 @@ impl Running<'_> {
                 let text = format!("{} x{} {} {}", row.name, load.pipeline, round + 1, target.name);
                 progress(&text, share / (rounds * self.servers.len()) as f64);
                 server.resume();
-                let mut observe = |_: &_| match self.stop.load(Ordering::Relaxed) {
-                    true => ControlFlow::Break(()),
-                    false => ControlFlow::Continue(()),
-                };
+                let mut observe = |_: &_| self.go_on();
                 let outcome = drive(&server.endpoint, row, &load, server.pid, &mut observe);
                 server.pause();
                 let outcome = match outcome {
@@ -201,12 +201,22 @@ impl Running<'_> {
             server.resume();
             let mut known = Some(());
             if target.role != Role::Floor {
-                known = answered(target, make_ready(&server.endpoint, row, load, true))?;
+                let mut observe = |_| self.go_on();
+                let made = make_ready_observed(&server.endpoint, row, load, true, &mut observe);
+                known = answered(target, made)?;
             }
             server.pause();
             Ok(known.map(|()| Vec::new()))
         };
         self.targets.iter().zip(self.servers).map(ready).collect()
+    }
+
+    /// Whether an interruption has ended the comparison.
+    fn go_on(&self) -> ControlFlow<()> {
+        match self.stop.load(Ordering::Relaxed) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
     }
 }
 

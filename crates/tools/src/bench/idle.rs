@@ -25,7 +25,7 @@ pub fn hold(
     stop: &AtomicBool,
     opened: impl FnOnce() -> Result<(), Error>,
 ) -> Result<(), Error> {
-    allow_open_files(clients as u64 + SPARE_FILES)?;
+    allow_open_files((clients as u64).saturating_add(SPARE_FILES))?;
     let open = |_| Session::open(endpoint).map(Session::into_stream);
     let streams = (0..clients).map(open).collect::<Result<Vec<Stream>, Error>>()?;
     opened()?;

@@ -1,34 +1,31 @@
-//! Conducts the load threads through set-up, warm-up and the measured window.
+//! What a load is, what one window of it shows, and how the load threads are set up.
 //!
-//! The counters of requests and of CPU time are read at both ends of the window, so warm-up costs
-//! are in neither. The conductor itself sleeps in between.
+//! How they are led through the window is in `conduct`.
 
 use std::ops::ControlFlow;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::time::{Duration, Instant};
+use std::sync::mpsc::{Sender, channel};
+use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
-use super::account::{CpuSnapshot, CpuUse};
+use super::account::CpuUse;
 use super::batch::{Batches, Command, Ratio};
 use super::cluster::{Node, discover};
+use super::conduct::{Conductor, WorkerEvent};
 use super::dial::Dialer;
 use super::keys::Patterns;
 use super::pin::{Cpus, allow_open_files};
-use super::replies::Tally;
 use super::schedule::Schedule;
-use super::series::{Sample, Series};
+use super::series::Sample;
 use super::session::{Endpoint, Session};
+use super::signals::{Phase, Signals};
 use super::subscribers::Listeners;
 use super::template::Shape;
-use super::worker::{Counts, Phase, Setup, Signals, Worker, latency_histogram};
+use super::worker::{Counts, Setup, Worker};
 use super::workload::Row;
 use crate::Error;
 
-/// How often progress is reported.
-const PROGRESS_PERIOD: Duration = Duration::from_millis(100);
-
-/// A server that answers nothing for this long has stalled.
+/// A server that answers nothing for this long has stalled, if nothing else is said.
 const STALL_TIME_MAX: Duration = Duration::from_secs(30);
 
 /// Files beside the clients' sockets that the process has open.
@@ -42,7 +39,7 @@ const SUBSCRIBERS_MAX: u64 = 1000;
 pub enum Extent {
     /// After this time.
     Time(Duration),
-    /// After this many answered requests, rounded up to whole batches on every thread.
+    /// After this many answered requests; the last batch of a thread may be a smaller one.
     Requests(u64),
 }
 
@@ -79,6 +76,8 @@ pub struct Load {
     pub warm_up: Duration,
     /// The window.
     pub extent: Extent,
+    /// A server that answers nothing for this long has stalled, which is an error.
+    pub stall_time_max: Duration,
 }
 
 impl Default for Load {
@@ -100,6 +99,7 @@ impl Default for Load {
             seed: 1,
             warm_up: Duration::from_millis(500),
             extent: Extent::Time(Duration::from_secs(5)),
+            stall_time_max: STALL_TIME_MAX,
         }
     }
 }
@@ -111,8 +111,12 @@ pub struct Outcome {
     pub requests: u64,
     /// The length of the window.
     pub wall: Duration,
-    /// Latencies in nanoseconds; each request has that of its batch.
+    /// Latencies in nanoseconds; each request has that of its batch. Requests that were in flight
+    /// at the end of the window are among them, and with a limit of the rate all that were due.
     pub latency: Histogram<u64>,
+    /// Requests that were due within the window and never sent, because the connections were still
+    /// waiting for replies; nothing without a limit of the rate.
+    pub unsent: u64,
     /// Error replies, warm-up included, of all commands of a request: no figure counts when there
     /// is one.
     pub errors: u64,
@@ -148,16 +152,6 @@ impl Outcome {
     }
 }
 
-/// What a load thread reports to the main thread.
-enum WorkerEvent {
-    /// Connected, under this kernel thread id.
-    Ready(u32),
-    /// Its part of the requested number is answered.
-    Spent,
-    /// Ended.
-    Finished(Result<Box<Counts>, Error>),
-}
-
 /// How far a window has come.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Progress {
@@ -191,8 +185,8 @@ pub fn unobserved(_: &Progress) -> ControlFlow<()> {
 /// CPU time is to be read.
 ///
 /// # Errors
-/// When options make no sense, a connection fails, or the server stalls. Error replies are not
-/// errors here: see [`Outcome::errors`].
+/// When options make no sense, a connection fails, or the server stalls or answers nothing within
+/// the window. Error replies are not errors here: see [`Outcome::errors`].
 pub fn drive(
     endpoint: &Endpoint,
     row: &Row,
@@ -203,13 +197,17 @@ pub fn drive(
     if load.clients == 0 || load.threads == 0 || load.pipeline == 0 {
         return Err(Error::Usage("clients, threads and pipeline must be at least 1".into()));
     }
+    if load.extent == Extent::Requests(0) {
+        return Err(Error::Usage("there must be at least 1 request".into()));
+    }
     let mut nodes = nodes(endpoint, load)?;
     nodes.iter_mut().for_each(|node| node.endpoint = loaded_endpoint(&node.endpoint, row));
     if load.clients < nodes.len() {
         let text = format!("the cluster has {} nodes: use as many clients", nodes.len());
         return Err(Error::Usage(text));
     }
-    allow_open_files(load.clients as u64 + SUBSCRIBERS_MAX + SPARE_FILES)?;
+    let files = SUBSCRIBERS_MAX + SPARE_FILES;
+    allow_open_files((load.clients as u64).saturating_add(files))?;
     let _listeners = row.subscribers.map(|who| Listeners::open(endpoint, who)).transpose()?;
     let threads = load.threads.min(load.clients);
     let signals: Vec<Signals> = (0..threads).map(|_| Signals::new()).collect::<Result<_, _>>()?;
@@ -241,13 +239,30 @@ pub fn drive(
 /// # Errors
 /// When the connection fails or the server refuses.
 pub fn make_ready(endpoint: &Endpoint, row: &Row, load: &Load, fill: bool) -> Result<(), Error> {
-    for Node { endpoint, slots } in nodes(endpoint, load)? {
+    make_ready_observed(endpoint, row, load, fill, &mut |_| ControlFlow::Continue(()))
+}
+
+/// The same while `observe` sees which share of the data is made, and may end that.
+///
+/// # Errors
+/// As of [`make_ready`], or it was ended.
+pub fn make_ready_observed(
+    endpoint: &Endpoint,
+    row: &Row,
+    load: &Load,
+    fill: bool,
+    observe: &mut dyn FnMut(f64) -> ControlFlow<()>,
+) -> Result<(), Error> {
+    let nodes = nodes(endpoint, load)?;
+    let count = nodes.len() as f64;
+    for (index, Node { endpoint, slots }) in nodes.into_iter().enumerate() {
+        let mut observe = |share| observe((index as f64 + share) / count);
         if let Some(text) = row.prepare {
             Session::open(&endpoint)?.prepare(text, &load.shape, load.seed)?;
         }
         if let Some(text) = row.fill.filter(|_| fill) {
             let mut session = Session::open(&endpoint)?;
-            session.fill_owned(text, &load.shape, load.seed, slots.as_ref())?;
+            session.fill_owned(text, &load.shape, load.seed, slots.as_ref(), &mut observe)?;
         }
     }
     Ok(())
@@ -333,198 +348,4 @@ fn set_up(
             Extent::Requests(count) => Some(share(count)),
         },
     })
-}
-
-struct Conductor<'a> {
-    signals: &'a [Signals],
-    events: Receiver<WorkerEvent>,
-    pid: Option<u32>,
-    tids: Vec<u32>,
-    /// Threads that have nothing left to send.
-    spent: usize,
-    finished: Vec<Counts>,
-    series: Series<'a>,
-    interrupted: bool,
-}
-
-/// The counters at one end of the window.
-struct Mark {
-    at: Instant,
-    answered: u64,
-    server: Option<CpuSnapshot>,
-    load: CpuSnapshot,
-}
-
-impl<'a> Conductor<'a> {
-    fn new(signals: &'a [Signals], events: Receiver<WorkerEvent>, pid: Option<u32>) -> Self {
-        let (tids, finished, series) = (Vec::new(), Vec::new(), Series::new(signals));
-        Conductor { signals, events, pid, tids, spent: 0, finished, series, interrupted: false }
-    }
-
-    fn conduct(&mut self, load: &Load, observe: Observer<'_>) -> Result<Outcome, Error> {
-        let patience = stall_time_max(load);
-        while self.tids.len() < self.signals.len() {
-            self.listen(STALL_TIME_MAX)?;
-        }
-        if !load.warm_up.is_zero() {
-            self.enter(Phase::WarmUp);
-            self.watch(Extent::Time(load.warm_up), self.answered(), patience, &mut |progress| {
-                observe(&Progress { share: 0.0, requests: 0, ..*progress })
-            })?;
-            if self.interrupted {
-                return Err(Error::Interrupted);
-            }
-        }
-        let start = self.mark()?;
-        self.enter(Phase::Measure);
-        self.series.begin(start.at, start.answered);
-        self.watch(load.extent, start.answered, patience, observe)?;
-        let end = self.mark()?;
-        if load.rate.is_some() && !self.interrupted {
-            self.drain(patience)?;
-        }
-        self.enter(Phase::Stop);
-        while self.finished.len() < self.signals.len() {
-            self.listen(STALL_TIME_MAX)?;
-        }
-        Ok(self.sum_up(&start, &end))
-    }
-
-    /// Waits for the replies to all that was due within the window: what a stalled server has not
-    /// answered at its end has waited the longest.
-    fn drain(&mut self, patience: Duration) -> Result<(), Error> {
-        self.enter(Phase::Drain);
-        let start = Instant::now();
-        while self.spent < self.signals.len() {
-            if start.elapsed() > patience {
-                return Err(stalled(patience));
-            }
-            self.listen(PROGRESS_PERIOD)?;
-        }
-        Ok(())
-    }
-
-    fn enter(&self, phase: Phase) {
-        self.signals.iter().for_each(|signals| signals.enter(phase));
-    }
-
-    fn answered(&self) -> u64 {
-        self.signals.iter().map(Signals::answered).sum()
-    }
-
-    fn mark(&self) -> Result<Mark, Error> {
-        let snapshot = |pid: u32| {
-            CpuSnapshot::take(pid).map_err(Error::io(format!("read the CPU time of process {pid}")))
-        };
-        Ok(Mark {
-            at: Instant::now(),
-            answered: self.answered(),
-            server: self.pid.map(snapshot).transpose()?,
-            load: snapshot(std::process::id())?,
-        })
-    }
-
-    /// Waits out one phase and reports its progress; a failing thread or a stall ends it, and the
-    /// observer may.
-    fn watch(
-        &mut self,
-        extent: Extent,
-        base: u64,
-        stall_max: Duration,
-        observe: Observer<'_>,
-    ) -> Result<(), Error> {
-        let start = Instant::now();
-        let (mut seen, mut moved) = (base, start);
-        loop {
-            let elapsed = start.elapsed();
-            let answered = self.answered();
-            let requests = answered - base;
-            let (done, patience) = match extent {
-                Extent::Time(time) => {
-                    let left = time.saturating_sub(elapsed);
-                    let share = elapsed.as_secs_f64() / time.as_secs_f64().max(f64::MIN_POSITIVE);
-                    (share, left.min(PROGRESS_PERIOD))
-                }
-                Extent::Requests(count) => (requests as f64 / count.max(1) as f64, PROGRESS_PERIOD),
-            };
-            self.series.look(answered);
-            let last = self.series.last();
-            let progress = Progress { share: done.min(1.0), requests, elapsed, last };
-            if observe(&progress).is_break() {
-                self.interrupted = true;
-                return Ok(());
-            }
-            if patience.is_zero() || self.spent == self.signals.len() {
-                return Ok(());
-            }
-            self.listen(patience)?;
-            if answered != seen {
-                (seen, moved) = (answered, Instant::now());
-            } else if moved.elapsed() > stall_max {
-                return Err(stalled(stall_max));
-            }
-        }
-    }
-
-    /// Takes one message of a load thread, or none within `patience`.
-    fn listen(&mut self, patience: Duration) -> Result<(), Error> {
-        match self.events.recv_timeout(patience) {
-            Ok(WorkerEvent::Ready(tid)) => self.tids.push(tid),
-            Ok(WorkerEvent::Spent) => self.spent += 1,
-            Ok(WorkerEvent::Finished(result)) => self.finished.push(*result?),
-            Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => {
-                return Err(Error::Protocol("a load thread ended without a word".into()));
-            }
-        }
-        Ok(())
-    }
-
-    fn sum_up(&mut self, start: &Mark, end: &Mark) -> Outcome {
-        let mut tally = Tally::default();
-        let (mut latency, mut lateness) = (latency_histogram(), latency_histogram());
-        for part in &self.finished {
-            tally.replies += part.tally.replies;
-            tally.requests += part.tally.requests;
-            tally.errors += part.tally.errors;
-            tally.nulls += part.tally.nulls;
-            tally.aborted += part.tally.aborted;
-            if tally.first_error.is_empty() {
-                tally.first_error.clone_from(&part.tally.first_error);
-            }
-            // All histograms have the same bounds, so adding cannot fail.
-            let _ = latency.add(&part.latency);
-            let _ = lateness.add(&part.lateness);
-        }
-        Outcome {
-            requests: end.answered - start.answered,
-            wall: end.at.duration_since(start.at),
-            latency,
-            errors: tally.errors,
-            first_error: String::from_utf8_lossy(&tally.first_error).into_owned(),
-            nulls_per_reply: tally.nulls as f64 / tally.replies.max(1) as f64,
-            aborted_per_request: tally.aborted as f64 / tally.requests.max(1) as f64,
-            server: start.server.as_ref().zip(end.server.as_ref()).map(|(s, e)| s.until(e)),
-            load: start.load.until(&end.load).only(&self.tids),
-            lateness,
-            series: self.series.take(),
-            interrupted: self.interrupted,
-        }
-    }
-}
-
-/// How long a server may answer nothing; where the rate is low there is nothing to answer at times.
-fn stall_time_max(load: &Load) -> Duration {
-    let gap = load.rate.map_or(0.0, |rate| 2.0 * load.pipeline as f64 / rate);
-    STALL_TIME_MAX + Duration::try_from_secs_f64(gap).unwrap_or_default()
-}
-
-fn stalled(time: Duration) -> Error {
-    Error::Io {
-        what: "measure".into(),
-        source: std::io::Error::other(format!(
-            "the server has not replied for {} s",
-            time.as_secs()
-        )),
-    }
 }

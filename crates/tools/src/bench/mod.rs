@@ -2,8 +2,9 @@
 //!
 //! Reading order: [`args`] is the command line; [`workload`] the table of what can be measured,
 //! compiled by [`template`], with [`scripts`], [`keys`] and the sizes of [`shape`], and sent in
-//! [`batch`]es; [`load`] conducts the threads of [`worker`], which count [`replies`]; they send at
-//! the times of a [`schedule`], [`dial`] anew, or load a [`cluster`] where that is wanted;
+//! [`batch`]es; [`load`] says how, and `conduct`s the threads of [`worker`] by [`signals`]. They
+//! count [`replies`], send at the times of a [`schedule`], [`dial`] anew, or load a [`cluster`]
+//! where that is wanted;
 //! [`account`] reads the kernel's view of the server's process; `single` puts the runs of one
 //! server together and `report` prints. [`floor`] is the server that only answers canned bytes.
 //! [`mod@compare`], [`memory`] and [`stall`] put several [`target`]s side by side and are what
@@ -18,6 +19,7 @@ pub mod batch;
 mod churn;
 pub mod cluster;
 pub mod compare;
+mod conduct;
 mod csv;
 pub mod dial;
 pub mod elements;
@@ -39,6 +41,7 @@ pub mod scripts;
 pub mod series;
 pub mod session;
 pub mod shape;
+pub mod signals;
 pub mod significance;
 mod single;
 pub mod stall;
@@ -296,11 +299,14 @@ fn progress_bar() -> ProgressBar {
 }
 
 fn show(bar: &ProgressBar, text: &str, share: f64) {
-    let left = bar.elapsed().as_secs_f64() * (1.0 - share) / share;
-    let left =
-        if left.is_finite() { format!(", {:.0} s left", left.ceil()) } else { String::new() };
     bar.set_position((share * BAR_STEPS) as u64);
-    bar.set_message(format!("{text}{left}"));
+    bar.set_message(format!("{text}{}", left(bar, share)));
+}
+
+/// How long the rest takes if it goes on like this, in words.
+fn left(bar: &ProgressBar, share: f64) -> String {
+    let left = bar.elapsed().as_secs_f64() * (1.0 - share) / share;
+    if left.is_finite() { format!(", {:.0} s left", left.ceil()) } else { String::new() }
 }
 
 /// Prints at once, so that a reader at the other end of a pipe sees the floor's port.

@@ -25,6 +25,9 @@ const WINDOW_SECONDS_MIN: f64 = 0.5;
 /// A load thread above this share of its core may itself be what limits throughput.
 const LOAD_BUSY_PERCENT: f64 = 97.0;
 
+/// A rate counts as reached from this share of it on.
+const REACHED_SHARE: f64 = 0.95;
+
 /// The most lines of a distribution; each has half as many requests above it as the one before.
 const DISTRIBUTION_LINES_MAX: usize = 24;
 
@@ -124,13 +127,23 @@ pub fn line(measured: &Measured, outcome: &Outcome) -> String {
         0 => String::new(),
         errors => format!(", {} ERRORS: {}", grouped(errors), outcome.first_error),
     };
+    let missed = match measured.load.rate.filter(|_| misses_rate(&measured.load, outcome)) {
+        Some(rate) => format!(", {:.1}% OF THE RATE", 100.0 * outcome.per_second() / rate),
+        None => String::new(),
+    };
     format!(
-        "{}: {:.2} requests per second, p50={:.3} msec, p99={:.3} msec{errors}\n",
+        "{}: {:.2} requests per second, p50={:.3} msec, p99={:.3} msec{missed}{errors}\n",
         measured.name(),
         outcome.per_second(),
         percentile_us(&outcome.latency, 50.0) / 1000.0,
         percentile_us(&outcome.latency, 99.0) / 1000.0,
     )
+}
+
+/// Whether fewer requests were answered than the rate asks for.
+fn misses_rate(load: &Load, outcome: &Outcome) -> bool {
+    let reached = |rate| outcome.per_second() >= REACHED_SHARE * rate;
+    outcome.unsent > 0 || !load.rate.is_none_or(reached)
 }
 
 /// What several runs say together.
@@ -204,6 +217,21 @@ fn remarks(load: &Load, outcome: &Outcome, busiest: f64) -> Vec<String> {
     }
     if outcome.interrupted {
         remarks.push("interrupted  the figures are those until then".into());
+    }
+    if let Some(wanted) = load.rate.filter(|_| misses_rate(load, outcome)) {
+        remarks.push(format!(
+            "RATE         {} of the {} requests/s that were due were answered: server or load \
+             threads could not do more",
+            grouped(outcome.per_second() as u64),
+            grouped(wanted as u64)
+        ));
+        if outcome.unsent > 0 {
+            remarks.push(format!(
+                "             {} requests were due and never sent; their latency is how long they \
+                 had waited",
+                grouped(outcome.unsent)
+            ));
+        }
     }
     if let Some(wanted) = load.rate {
         remarks.push(format!(
@@ -310,6 +338,7 @@ fn run_json(measured: &Measured, outcome: &Outcome) -> Map<String, Value> {
         "latency": latency,
         "distribution_percent_us": distribution(&outcome.latency),
         "load_late_p99_us": lateness,
+        "never_sent": measured.load.rate.map(|_| outcome.unsent),
         "errors": outcome.errors,
         "first_error": outcome.first_error,
         "nulls_per_reply": outcome.nulls_per_reply,

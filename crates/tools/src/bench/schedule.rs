@@ -9,6 +9,9 @@
 //! A connection whose last batch is not answered at such a time sends when it is, and the batch has
 //! waited since it was due: a server that stalls pays for all that should have been sent meanwhile
 //! (no coordinated omission). Sends are not caught up with more connections than there are.
+//!
+//! Nothing here takes time for each tick: however far beyond what can be sent the rate is, a look
+//! at what is due visits each connection once.
 
 use std::time::{Duration, Instant};
 
@@ -51,19 +54,32 @@ impl Schedule {
     /// Nothing is due after this moment.
     pub fn end(&mut self, now: Instant) {
         // Ticks that are due and not taken yet stay due.
-        self.end = match now.checked_duration_since(self.at(self.tick)) {
-            Some(late) => self.tick + (late.as_secs_f64() / self.step) as u64 + 1,
-            None => self.tick,
-        };
+        self.end = self.ticks_due(now).max(self.tick);
     }
 
-    /// The connection of the next tick that is due.
-    pub fn take_due(&mut self, now: Instant) -> Option<usize> {
-        if self.start.is_none() || self.tick >= self.end || self.at(self.tick) > now {
-            return None;
-        }
+    /// How many ticks may be taken now. Of those that are due, the last one of each connection is
+    /// among them; the others count as taken.
+    pub fn take_due(&mut self, now: Instant) -> u64 {
+        let due = self.ticks_due(now).max(self.tick);
+        self.tick = self.tick.max(due.saturating_sub(self.links));
+        due - self.tick
+    }
+
+    /// Takes a tick; gives its connection.
+    pub fn take(&mut self) -> usize {
+        let link = self.tick % self.links;
         self.tick += 1;
-        Some(((self.tick - 1) % self.links) as usize)
+        link as usize
+    }
+
+    /// How many batches of a connection have become due, by the ticks that are taken.
+    pub fn batches_due(&self, link: usize) -> u64 {
+        self.tick.saturating_add(self.links - 1).saturating_sub(link as u64) / self.links
+    }
+
+    /// Takes all ticks before the end, which has been set.
+    pub fn take_rest(&mut self) {
+        self.tick = self.end;
     }
 
     /// When the `turn`-th batch of a connection is due.
@@ -75,6 +91,15 @@ impl Schedule {
     pub fn time_left(&self, now: Instant) -> Option<Duration> {
         let is_over = self.start.is_none() || self.tick >= self.end;
         (!is_over).then(|| self.at(self.tick).saturating_duration_since(now))
+    }
+
+    /// The ticks until now, if there is no end before.
+    fn ticks_due(&self, now: Instant) -> u64 {
+        let since = self.start.and_then(|start| now.checked_duration_since(start));
+        // A number beyond 64 bits becomes the last one.
+        let ticks =
+            since.map_or(0, |since| ((since.as_secs_f64() / self.step) as u64).saturating_add(1));
+        ticks.min(self.end)
     }
 
     fn at(&self, tick: u64) -> Instant {
@@ -92,16 +117,23 @@ fn seconds(seconds: f64) -> Duration {
 mod tests {
     use super::*;
 
+    /// The connections of all ticks that may be taken.
+    fn taken(schedule: &mut Schedule, now: Instant) -> Vec<usize> {
+        let count = schedule.take_due(now);
+        (0..count).map(|_| schedule.take()).collect()
+    }
+
     #[test]
     fn connections_take_turns_at_fixed_times() {
         let (mut schedule, start) = (Schedule::new(3, 1000.0, 0.5), Instant::now());
-        assert_eq!((schedule.take_due(start), schedule.time_left(start)), (None, None));
+        assert_eq!((schedule.take_due(start), schedule.time_left(start)), (0, None));
         schedule.begin(start);
         let after = |micros| start + Duration::from_micros(micros);
-        assert_eq!(schedule.take_due(after(499)), None);
+        assert_eq!(schedule.take_due(after(499)), 0);
         assert_eq!(schedule.time_left(after(0)), Some(Duration::from_micros(500)));
-        let due: Vec<usize> = std::iter::from_fn(|| schedule.take_due(after(4500))).collect();
-        assert_eq!(due, [0, 1, 2, 0, 1]);
+        assert_eq!(taken(&mut schedule, after(2600)), [0, 1, 2]);
+        assert_eq!(taken(&mut schedule, after(4600)), [0, 1]);
+        assert_eq!([0, 1, 2].map(|link| schedule.batches_due(link)), [2, 2, 1]);
         assert_eq!(schedule.due(1, 2), after(7500));
     }
 
@@ -111,13 +143,35 @@ mod tests {
         let after = |millis| start + Duration::from_millis(millis);
         let mut schedule = Schedule::new(1, 100.0, 0.0);
         schedule.begin(start);
-        assert_eq!(schedule.take_due(after(0)), Some(0));
+        assert_eq!(taken(&mut schedule, after(0)), [0]);
         schedule.end(after(35));
-        let due = std::iter::from_fn(|| schedule.take_due(after(1000))).count();
-        assert_eq!((due, schedule.time_left(after(1000))), (3, None));
+        schedule.take_due(after(1000));
+        schedule.take();
+        assert_eq!((schedule.batches_due(0), schedule.time_left(after(1000))), (4, None));
         let mut schedule = Schedule::new(1, 100.0, 0.0);
         schedule.begin(after(10));
         schedule.end(after(5));
-        assert_eq!(schedule.take_due(after(1000)), None);
+        assert_eq!(schedule.take_due(after(1000)), 0);
+    }
+
+    #[test]
+    fn a_rate_beyond_all_bounds_has_one_visit_for_each_connection() {
+        let start = Instant::now();
+        let now = start + Duration::from_secs(10);
+        for rate in [1e9, 1e30] {
+            let mut schedule = Schedule::new(3, rate, 0.0);
+            schedule.begin(start);
+            let mut links = taken(&mut schedule, now);
+            links.sort_unstable();
+            assert_eq!(links, [0, 1, 2]);
+            assert!(schedule.batches_due(0) >= 3_333_333_333);
+        }
+        // All that was due and not sent is known without a visit to each.
+        let mut schedule = Schedule::new(3, 1e9, 0.0);
+        schedule.begin(start);
+        schedule.end(now);
+        schedule.take_rest();
+        let due: u64 = (0..3).map(|link| schedule.batches_due(link)).sum();
+        assert!((9_999_999_999..=10_000_000_001).contains(&due), "{due}");
     }
 }

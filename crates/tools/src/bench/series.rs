@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use hdrhistogram::Histogram;
 
 use super::report::percentile_us;
-use super::worker::{Signals, latency_histogram};
+use super::signals::Signals;
+use super::worker::latency_histogram;
 
 /// The time between two samples.
 const SAMPLE_PERIOD: Duration = Duration::from_millis(500);
@@ -58,6 +59,11 @@ impl<'a> Series<'a> {
     pub(super) fn begin(&mut self, now: Instant, answered: u64) {
         self.start = Some(now);
         self.last = (now, answered);
+    }
+
+    /// The window is over.
+    pub(super) fn end(&mut self) {
+        self.start = None;
     }
 
     /// Takes a sample if it is time.

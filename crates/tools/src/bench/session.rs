@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 use std::io;
+use std::ops::ControlFlow;
 
 use fastrand::Rng;
 
@@ -181,19 +182,21 @@ impl Session {
     /// When the connection fails or any reply is an error, unless it says that what was to be made
     /// is there.
     pub fn fill(&mut self, text: &str, shape: &Shape, seed: u64) -> Result<(), Error> {
-        self.fill_owned(text, shape, seed, None)
+        self.fill_owned(text, shape, seed, None, &mut |_| ControlFlow::Continue(()))
     }
 
-    /// The same for the keys of these slots alone.
+    /// The same for the keys of these slots alone. `observe` sees the share of the range that is
+    /// done, and may end the fill.
     ///
     /// # Errors
-    /// As of [`Session::fill`].
+    /// As of [`Session::fill`], or the fill was ended.
     pub fn fill_owned(
         &mut self,
         text: &str,
         shape: &Shape,
         seed: u64,
         slots: Option<&Slots>,
+        observe: &mut dyn FnMut(f64) -> ControlFlow<()>,
     ) -> Result<(), Error> {
         let mut template = Template::compile(text, shape)?;
         let (mut rng, argument) = (Rng::with_seed(seed), template.key_argument());
@@ -221,6 +224,10 @@ impl Session {
             }
             requests.clear();
             count = 0;
+            let done = (key - shape.first) as f64 + 1.0;
+            if observe(done / shape.keys as f64).is_break() {
+                return Err(Error::Interrupted);
+            }
         }
         Ok(())
     }
@@ -237,10 +244,10 @@ impl Session {
 
     fn send(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
-            let count = self.stream.push(bytes)?;
+            let count = uninterrupted(|| self.stream.push(bytes))?;
             bytes = &bytes[count..];
         }
-        self.stream.flush()
+        uninterrupted(|| self.stream.flush())
     }
 
     /// Reads exactly `count` replies into `raw`.
@@ -248,19 +255,30 @@ impl Session {
         let mut tally = Tally::default();
         self.raw.clear();
         while tally.replies < count {
-            let (raw, counter) = (&mut self.raw, &mut self.counter);
-            self.stream
-                .pull(&mut self.buffer, |bytes| {
+            let Session { stream, counter, raw, buffer } = self;
+            uninterrupted(|| {
+                stream.pull(buffer, |bytes| {
                     raw.extend_from_slice(bytes);
                     counter.feed(bytes, &mut tally).map(drop).map_err(not_resp)
                 })
-                .map_err(lost)?;
+            })
+            .map_err(lost)?;
         }
         if tally.errors > 0 {
             let reply = String::from_utf8_lossy(&tally.first_error).into_owned();
             return Err(Error::Refused { step: step.into(), reply });
         }
         Ok(())
+    }
+}
+
+/// Repeats what a signal has interrupted: sockets with a time limit are not resumed by the system.
+fn uninterrupted<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    loop {
+        match call() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            result => return result,
+        }
     }
 }
 

@@ -91,6 +91,7 @@ mod tests {
             requests: *requests,
             wall: Duration::from_secs(1),
             latency: latency_histogram(),
+            unsent: 0,
             errors: 0,
             first_error: String::new(),
             nulls_per_reply: 0.0,

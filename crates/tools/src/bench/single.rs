@@ -9,12 +9,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::account::find_pid;
 use super::args::BenchArgs;
-use super::load::{Load, Outcome, Progress, drive, make_ready};
+use super::load::{Load, Outcome, Progress, drive, make_ready_observed};
 use super::measured::{Measured, name};
 use super::names;
 use super::session::Endpoint;
 use super::workload::Row;
-use super::{BAR_STEPS, csv, html, idle, interrupted_flag, print, progress_bar, report};
+use super::{BAR_STEPS, csv, html, idle, interrupted_flag, left, print, progress_bar, report};
 use crate::Error;
 
 /// Runs what the command line says.
@@ -112,7 +112,11 @@ impl Bench<'_> {
     fn measure(&mut self, row: &'static Row, load: &Load) -> Result<(), Error> {
         let bar = progress_bar();
         bar.set_message(format!("{}: making ready", row.name));
-        make_ready(&self.endpoint, row, load, self.args.load.prefill)?;
+        make_ready_observed(&self.endpoint, row, load, self.args.load.prefill, &mut |share| {
+            bar.set_position((share * BAR_STEPS) as u64);
+            bar.set_message(format!("{}: writing keys{}", row.name, left(&bar, share)));
+            self.go_on()
+        })?;
         let pid = self.pid;
         let mut measured = Measured { row, load: load.clone(), pid, outcomes: Vec::new() };
         let (mut load, count) = (load.clone(), self.args.run_count);
@@ -125,10 +129,7 @@ impl Bench<'_> {
             let outcome = drive(&self.endpoint, row, &load, pid, &mut |progress| {
                 bar.set_position((progress.share * BAR_STEPS) as u64);
                 bar.set_message(format!("{title}: {}", going(progress)));
-                match self.stop.load(Ordering::Relaxed) {
-                    true => ControlFlow::Break(()),
-                    false => ControlFlow::Continue(()),
-                }
+                self.go_on()
             });
             let outcome = match outcome {
                 Ok(outcome) => outcome,
@@ -157,6 +158,14 @@ impl Bench<'_> {
         let checked = measured.refuse_errors();
         self.all.push(measured);
         checked.and(result)
+    }
+
+    /// Whether SIGINT has ended the measurement.
+    fn go_on(&self) -> ControlFlow<()> {
+        match self.stop.load(Ordering::Relaxed) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
     }
 
     /// A line for one run of several, in text.

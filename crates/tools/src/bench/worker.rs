@@ -8,25 +8,28 @@
 //! Without a limit of the rate the load is closed: a connection sends its next batch when the last
 //! one is answered, so a stalled server lowers throughput and shows in the maximum, but requests
 //! that were never sent are not invented. With a limit, batches have times at which they are due
-//! (see [`schedule`](super::schedule)), and latency runs from those.
+//! (see [`schedule`](super::schedule)), and latency runs from those; what could not be sent by the
+//! end has waited until then.
+//!
+//! What is in flight at the end of the window is always waited for: a server that answers nothing
+//! any more must not look like one that has just been asked.
 //!
 //! With a [`Dialer`] every batch has a new connection, and its latency begins with that.
 
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
-use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::batch::Batches;
 use super::dial::Dialer;
 use super::replies::{ReplyCounter, Tally};
 use super::schedule::Schedule;
 use super::session::not_resp;
+use super::signals::{Phase, Signals};
 use super::stream::Stream;
 use crate::Error;
 
@@ -39,86 +42,11 @@ const EVENTS_MAX: usize = 256;
 /// Bytes read from a connection in one call.
 const READ_BYTES: usize = 64 * 1024;
 
+/// The values in a histogram, for each thread, that stand for what was due and never sent.
+const UNSENT_POINTS: usize = 100_000;
+
 /// Latencies above this are counted as this, in nanoseconds: one minute.
 const LATENCY_NANOS_MAX: u64 = 60_000_000_000;
-
-/// What the load threads are to do now; they pass through these in order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Phase {
-    /// Connections are being opened.
-    Setup = 0,
-    /// Load runs, nothing is recorded.
-    WarmUp = 1,
-    /// Load runs and latencies are recorded.
-    Measure = 2,
-    /// Nothing more becomes due; what is due is sent, answered and recorded.
-    Drain = 3,
-    /// Over: leave at once.
-    Stop = 4,
-}
-
-/// What a load thread shares with the thread that conducts it.
-#[derive(Debug)]
-#[repr(align(128))]
-pub struct Signals {
-    phase: AtomicU8,
-    /// Requests answered so far, published once per turn.
-    answered: AtomicU64,
-    /// Whether the latencies so far are asked for.
-    is_asked: AtomicBool,
-    latencies: Mutex<Option<Histogram<u64>>>,
-    waker: OwnedFd,
-}
-
-impl Signals {
-    /// Signals of a thread that is to be started.
-    ///
-    /// # Errors
-    /// When the kernel gives no eventfd.
-    pub fn new() -> Result<Signals, Error> {
-        let waker = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)
-            .map_err(Error::sys("create an eventfd"))?;
-        Ok(Signals {
-            phase: AtomicU8::new(0),
-            answered: AtomicU64::new(0),
-            is_asked: AtomicBool::new(false),
-            latencies: Mutex::new(None),
-            waker,
-        })
-    }
-
-    /// Moves the thread to `phase` and wakes it.
-    pub fn enter(&self, phase: Phase) {
-        self.phase.store(phase as u8, Ordering::Release);
-        // A full eventfd counter means that a wake-up is pending already.
-        let _ = rustix::io::write(&self.waker, &1u64.to_ne_bytes());
-    }
-
-    /// Requests answered so far, warm-up included.
-    pub fn answered(&self) -> u64 {
-        self.answered.load(Ordering::Relaxed)
-    }
-
-    /// Asks the thread to lay out the latencies so far, which takes it a few microseconds.
-    pub fn ask_latencies(&self) {
-        self.is_asked.store(true, Ordering::Relaxed);
-    }
-
-    /// What the thread has laid out since it was taken last.
-    pub fn take_latencies(&self) -> Option<Histogram<u64>> {
-        self.latencies.lock().ok()?.take()
-    }
-
-    fn phase(&self) -> Phase {
-        match self.phase.load(Ordering::Acquire) {
-            0 => Phase::Setup,
-            1 => Phase::WarmUp,
-            2 => Phase::Measure,
-            3 => Phase::Drain,
-            _ => Phase::Stop,
-        }
-    }
-}
 
 /// A histogram of latencies in nanoseconds, exact to three digits.
 #[allow(clippy::expect_used)]
@@ -152,6 +80,9 @@ pub struct Counts {
     pub latency: Histogram<u64>,
     /// How late the thread itself was to send what was due, in nanoseconds.
     pub lateness: Histogram<u64>,
+    /// Requests that were due within the window and never sent; their latencies are among the
+    /// others.
+    pub unsent: u64,
 }
 
 /// One connection.
@@ -163,10 +94,10 @@ struct Link {
     node: usize,
     /// Counts the replies to what a new connection sends first.
     greeting: Option<ReplyCounter>,
-    /// Batches that have become due, and those that have been begun.
-    due: u64,
+    /// Batches that have been begun.
     begun: u64,
-    /// Requests of the batch in flight that are not answered yet.
+    /// Requests of the last batch, and those of them that are not answered yet.
+    batch: u64,
     owed: u64,
     sent_at: Instant,
     /// The end of a batch that the socket did not take, from `unsent_at`.
@@ -190,11 +121,13 @@ pub struct Worker<'a> {
     quota: Option<u64>,
     /// Requests answered at the start of the measured phase.
     base: u64,
-    /// Requests in flight.
+    /// Requests in flight, and the connections that they are on.
     outstanding: u64,
+    busy: usize,
     tally: Tally,
     latency: Histogram<u64>,
     lateness: Histogram<u64>,
+    unsent: u64,
 }
 
 impl<'a> Worker<'a> {
@@ -206,7 +139,7 @@ impl<'a> Worker<'a> {
         let Setup { streams, batches, dialers, schedule, pipeline, quota } = setup;
         let epoll = epoll::create(CreateFlags::CLOEXEC).map_err(Error::sys("create an epoll"))?;
         let waker = EventData::new_u64(WAKER);
-        epoll::add(&epoll, &signals.waker, waker, EventFlags::IN).map_err(watch_failed())?;
+        epoll::add(&epoll, signals, waker, EventFlags::IN).map_err(watch_failed())?;
         let mut links = Vec::with_capacity(streams.len());
         for (index, (stream, node)) in streams.into_iter().enumerate() {
             stream.set_nonblocking(true).map_err(Error::io("make a socket non-blocking"))?;
@@ -217,8 +150,8 @@ impl<'a> Worker<'a> {
                 counter: ReplyCounter::new(batches[node].answer()),
                 node,
                 greeting: None,
-                due: 0,
                 begun: 0,
+                batch: 0,
                 owed: 0,
                 sent_at: Instant::now(),
                 unsent: Vec::new(),
@@ -242,15 +175,17 @@ impl<'a> Worker<'a> {
             quota,
             base: 0,
             outstanding: 0,
+            busy: 0,
             tally: Tally::default(),
             latency: latency_histogram(),
             lateness: latency_histogram(),
+            unsent: 0,
         })
     }
 
-    /// Runs until the phase is `Stop`; gives what was counted. `spent` is called once when the
-    /// quota is used up, or nothing more is due, and all is answered; the thread idles from then
-    /// on, so that its CPU time can be read.
+    /// Runs until the phase is `Stop`; gives what was counted. `spent` is called once when nothing
+    /// more is to be sent and all is answered; the thread idles from then on, so that its CPU time
+    /// can be read.
     ///
     /// # Errors
     /// When a connection breaks or its bytes are not RESP.
@@ -261,11 +196,11 @@ impl<'a> Worker<'a> {
         loop {
             self.follow_phase()?;
             if self.phase == Phase::Stop {
-                let Worker { tally, latency, lateness, .. } = self;
-                return Ok(Counts { tally, latency, lateness });
+                let Worker { tally, latency, lateness, unsent, .. } = self;
+                return Ok(Counts { tally, latency, lateness, unsent });
             }
             self.send_due()?;
-            if self.outstanding == 0 && (self.quota_is_spent() || self.phase == Phase::Drain) {
+            if self.outstanding == 0 && (self.phase >= Phase::Drain || self.left() == 0) {
                 spent.take().into_iter().for_each(|tell| tell());
             }
             let ready = self.wait(&mut events)?;
@@ -273,7 +208,7 @@ impl<'a> Worker<'a> {
                 let (flags, index) = (event.flags, event.data.u64() as usize);
                 if index >= self.links.len() {
                     // Only the waker: resetting it is all there is to do, the phase says the rest.
-                    let _ = rustix::io::read(&self.signals.waker, &mut [0u8; 8]);
+                    self.signals.reset();
                     continue;
                 }
                 if flags.contains(EventFlags::OUT) {
@@ -283,17 +218,16 @@ impl<'a> Worker<'a> {
                     self.readable(index)?;
                 }
             }
-            self.signals.answered.store(self.tally.requests, Ordering::Relaxed);
-            if self.signals.is_asked.load(Ordering::Relaxed) {
-                self.lay_out_latencies();
-            }
+            self.signals.publish(self.tally.requests, &self.latency);
         }
     }
 
-    /// Waits for events, and with a schedule no longer than until the next batch is due.
+    /// Waits for events, and with a schedule no longer than until the next batch is due. While all
+    /// connections wait for replies it does not matter what is due.
     #[inline]
     fn wait(&self, events: &mut [Event]) -> Result<usize, Error> {
-        let left = self.schedule.as_ref().and_then(|schedule| schedule.time_left(Instant::now()));
+        let schedule = self.schedule.as_ref().filter(|_| self.busy < self.links.len());
+        let left = schedule.and_then(|schedule| schedule.time_left(Instant::now()));
         let patience = match left {
             None => None,
             Some(left) => {
@@ -313,14 +247,6 @@ impl<'a> Worker<'a> {
         }
     }
 
-    #[cold]
-    fn lay_out_latencies(&self) {
-        self.signals.is_asked.store(false, Ordering::Relaxed);
-        if let Ok(mut latencies) = self.signals.latencies.lock() {
-            *latencies = Some(self.latency.clone());
-        }
-    }
-
     /// Notices what the conductor wants; connections start with the first phase under load.
     fn follow_phase(&mut self) -> Result<(), Error> {
         let phase = self.signals.phase();
@@ -334,6 +260,7 @@ impl<'a> Worker<'a> {
         }
         match &mut self.schedule {
             Some(schedule) if phase == Phase::Drain => schedule.end(now),
+            Some(_) if phase == Phase::Finish => self.give_up_sending(now),
             Some(schedule) if before == Phase::Setup => schedule.begin(now),
             Some(_) => {}
             None if before == Phase::Setup && phase != Phase::Stop => {
@@ -349,28 +276,54 @@ impl<'a> Worker<'a> {
     /// Begins the batches that have become due on idle connections.
     #[inline]
     fn send_due(&mut self) -> Result<(), Error> {
-        if self.schedule.is_none() {
-            return Ok(());
-        }
-        loop {
-            let (Some(schedule), now) = (&mut self.schedule, Instant::now()) else { return Ok(()) };
-            let Some(index) = schedule.take_due(now) else { return Ok(()) };
-            let link = &mut self.links[index];
-            link.due += 1;
-            if link.owed == 0 && link.begun + 1 == link.due {
+        let Some(schedule) = &mut self.schedule else { return Ok(()) };
+        for _ in 0..schedule.take_due(Instant::now()) {
+            let Some(schedule) = &mut self.schedule else { return Ok(()) };
+            let index = schedule.take();
+            let link = &self.links[index];
+            if link.owed == 0 && link.begun < schedule.batches_due(index) {
                 let due = schedule.due(index, link.begun);
                 if self.phase == Phase::Measure {
-                    self.lateness.saturating_record(nanos(now.saturating_duration_since(due)));
+                    let late = Instant::now().saturating_duration_since(due);
+                    self.lateness.saturating_record(nanos(late));
                 }
                 self.begin_batch(index, due)?;
             }
         }
+        Ok(())
     }
 
+    /// Records what was due and will not be sent, with the time that it has waited: each batch of a
+    /// connection, or some that stand for their neighbours where there are many.
+    fn give_up_sending(&mut self, now: Instant) {
+        let Some(schedule) = &mut self.schedule else { return };
+        // The phase before may have passed unseen.
+        schedule.end(now);
+        schedule.take_rest();
+        let points = (UNSENT_POINTS / self.links.len().max(1)).max(1) as u64;
+        for (index, link) in self.links.iter_mut().enumerate() {
+            let due = schedule.batches_due(index);
+            let count = due.saturating_sub(link.begun);
+            let stride = count.div_ceil(points).max(1);
+            for turn in (link.begun..due).step_by(usize::try_from(stride).unwrap_or(usize::MAX)) {
+                let requests = stride.min(due - turn).saturating_mul(self.pipeline);
+                let waited = now.saturating_duration_since(schedule.due(index, turn));
+                self.latency.saturating_record_n(nanos(waited), requests);
+            }
+            self.unsent = self.unsent.saturating_add(count.saturating_mul(self.pipeline));
+            link.begun = link.begun.max(due);
+        }
+    }
+
+    /// Requests that the quota leaves to be sent.
     #[inline]
-    fn quota_is_spent(&self) -> bool {
-        let begun = self.tally.requests - self.base + self.outstanding;
-        self.phase == Phase::Measure && self.quota.is_some_and(|quota| begun >= quota)
+    fn left(&self) -> u64 {
+        match (self.quota, self.phase) {
+            (Some(quota), Phase::Measure) => {
+                quota.saturating_sub(self.tally.requests - self.base + self.outstanding)
+            }
+            _ => u64::MAX,
+        }
     }
 
     #[inline]
@@ -425,14 +378,15 @@ impl<'a> Worker<'a> {
         if requests == 0 || link.owed > 0 {
             return Ok(());
         }
+        self.busy -= 1;
         let now = Instant::now();
-        if matches!(self.phase, Phase::Measure | Phase::Drain) {
-            self.latency
-                .saturating_record_n(nanos(now.duration_since(link.sent_at)), self.pipeline);
+        if self.phase >= Phase::Measure {
+            let latency = nanos(now.duration_since(link.sent_at));
+            self.latency.saturating_record_n(latency, link.batch);
         }
         match &self.schedule {
             None => self.begin_batch(index, now),
-            Some(schedule) if link.begun < link.due => {
+            Some(schedule) if link.begun < schedule.batches_due(index) => {
                 let due = schedule.due(index, link.begun);
                 self.begin_batch(index, due)
             }
@@ -443,14 +397,17 @@ impl<'a> Worker<'a> {
     /// Begins the next batch of an idle connection, whose latency runs from `since`.
     #[inline]
     fn begin_batch(&mut self, index: usize, since: Instant) -> Result<(), Error> {
-        if self.quota_is_spent() {
+        let requests = self.pipeline.min(self.left());
+        let is_over = self.phase >= Phase::Drain && self.schedule.is_none();
+        if requests == 0 || is_over {
             return Ok(());
         }
         let link = &mut self.links[index];
         link.begun += 1;
-        link.owed = self.pipeline;
+        (link.batch, link.owed) = (requests, requests);
         link.sent_at = since;
-        self.outstanding += self.pipeline;
+        self.outstanding += requests;
+        self.busy += 1;
         match self.dialers.is_empty() {
             true => self.push_batch(index),
             false => self.dial(index),
@@ -477,7 +434,8 @@ impl<'a> Worker<'a> {
     #[inline]
     fn push_batch(&mut self, index: usize) -> Result<(), Error> {
         let link = &mut self.links[index];
-        push(&self.epoll, link, index, self.batches[link.node].make_next())
+        let bytes = self.batches[link.node].make_next(link.batch as usize);
+        push(&self.epoll, link, index, bytes)
     }
 
     /// Sends the rest of a batch that the socket did not take at once.

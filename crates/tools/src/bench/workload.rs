@@ -563,7 +563,7 @@ mod tests {
             let mut batches = Batches::new(row, &load, (0, 1), None).unwrap();
             let mut members: HashSet<String> = (0..100).map(|n| format!("key:{n:012}")).collect();
             for _ in 0..2000 {
-                let batch = std::str::from_utf8(batches.make_next()).unwrap();
+                let batch = std::str::from_utf8(batches.make_next(load.pipeline)).unwrap();
                 for request in batch.split('*').skip(1) {
                     if request.contains("ZADD") {
                         let written = request.lines().filter(|line| line.starts_with("key:"));

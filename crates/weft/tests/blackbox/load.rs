@@ -71,6 +71,40 @@ fn the_options_of_redis_benchmark_mean_what_they_mean_there() {
 }
 
 #[test]
+fn a_number_of_requests_is_what_is_sent() {
+    let server = Server::start(&["--io-threads", "1"]);
+    let mut client = server.client();
+    for options in ["", "-P 16 -c 7 --threads 3", "-c 50", "-k 0 -c 20", "--rps 5000", "-P 2000"] {
+        client.ok("SET counter 0");
+        let figures: Json = serde_json::from_str(&shown(
+            &server,
+            &format!("--json -n 1001 {options} incr counter"),
+        ))
+        .unwrap();
+        assert_eq!(client.ask("GET counter").text(), "1001", "{options}");
+        assert_eq!(figures["requests"], 1001, "{options}");
+    }
+    client.ok("FLUSHALL");
+    shown(&server, "-q -n allkeys -r 77 -P 10 --threads 3 --key-pattern P:P -t set");
+    assert_eq!(client.ask("DBSIZE").int(), 77);
+}
+
+#[test]
+fn a_rate_that_is_not_reached_is_said_in_words() {
+    let server = Server::start(&["--io-threads", "1"]);
+    let line = "-t ping --duration 0.3 --rps 4000000000";
+    let out = shown(&server, &format!("{line} --hide-histogram"));
+    for words in [" of the 4,000,000,000 requests/s that were due", " were due and never sent"] {
+        assert!(out.contains(words), "{words}: {out}");
+    }
+    let out = shown(&server, &format!("{line} -q"));
+    assert!(out.contains("% OF THE RATE"), "{out}");
+    assert!(json(&server, line)["never_sent"].as_u64() > Some(0));
+    let out = shown(&server, "-t ping -n 100 --rps 1000 -q");
+    assert!(!out.contains("RATE"), "{out}");
+}
+
+#[test]
 fn the_options_of_memtier_mean_what_they_mean_there() {
     let server = Server::start(&["--io-threads", "1"]);
     let mut client = server.client();

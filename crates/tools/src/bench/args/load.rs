@@ -38,8 +38,9 @@ pub struct LoadArgs {
     #[command(flatten)]
     pub commands: CommandArgs,
     /// Load threads
-    #[arg(long, default_value_t = 1)]
-    pub threads: usize,
+    #[arg(long, default_value_t = 1, value_name = "COUNT",
+          value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub threads: u16,
     /// Connections, all threads together; 50 where neither this nor the workload says
     #[arg(short, long)]
     pub clients: Option<usize>,
@@ -62,10 +63,9 @@ pub struct LoadArgs {
     /// Requests to measure, instead of a duration; allkeys for as many as there are keys
     #[arg(short = 'n', long, conflicts_with = "duration")]
     pub requests: Option<Requests>,
-    /// Seconds of load before measuring
-    #[arg(long, default_value = "0.5", value_name = "SECONDS", value_parser = seconds,
-          visible_alias = "warmup")]
-    pub warm_up: Duration,
+    /// Seconds of load before measuring; 0.5, and none with --requests
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, visible_alias = "warmup")]
+    pub warm_up: Option<Duration>,
     /// Write every key of the range first
     #[arg(long)]
     pub prefill: bool,
@@ -242,7 +242,7 @@ impl LoadArgs {
         let per_connection = self.rate_limiting.map(|rate| f64::from(rate) * clients as f64);
         Load {
             clients,
-            threads: self.threads,
+            threads: self.threads.into(),
             pipeline: self.pipeline.or(own.pipeline).unwrap_or(default.pipeline),
             shape: self.sizes.shape(),
             ratio: self.ratio.or(own.ratio).unwrap_or_default(),
@@ -254,12 +254,17 @@ impl LoadArgs {
             cluster: self.cluster,
             cpus: self.pin.clone().unwrap_or_default(),
             seed: self.seed,
-            warm_up: self.warm_up,
+            // Who asks for a number of requests counts on no more being sent.
+            warm_up: self.warm_up.unwrap_or(match self.requests {
+                None => default.warm_up,
+                Some(_) => Duration::ZERO,
+            }),
             extent: match self.requests {
                 None => Extent::Time(self.duration),
                 Some(Requests::Count(count)) => Extent::Requests(count),
                 Some(Requests::AllKeys) => Extent::Requests(self.sizes.shape().keys),
             },
+            stall_time_max: default.stall_time_max,
         }
     }
 
@@ -392,7 +397,13 @@ mod tests {
         assert_eq!(load.greeting, Some("CLIENT TRACKING ON"));
         assert_eq!(self::load("-n allkeys -r 77").extent, Extent::Requests(77));
         assert!(parsed("-n x").is_err() && parsed("-n -1").is_err());
-        let time = self::load("--test-time 3 --warmup 1").extent;
-        assert_eq!(time, Extent::Time(Duration::from_secs(3)));
+        let load = self::load("--test-time 3 --warmup 1");
+        let seconds = Duration::from_secs;
+        assert_eq!((load.extent, load.warm_up), (Extent::Time(seconds(3)), seconds(1)));
+        // A number of requests is all that is sent, unless a warm-up is asked for.
+        let warm_up = |options: &str| self::load(options).warm_up;
+        assert_eq!(warm_up(""), Duration::from_millis(500));
+        assert_eq!(warm_up("-n 10"), Duration::ZERO);
+        assert_eq!(warm_up("-n 10 --warm-up 2"), seconds(2));
     }
 }

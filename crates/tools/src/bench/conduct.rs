@@ -1,0 +1,263 @@
+//! Conducts the load threads through set-up, warm-up, the measured window and what is in flight at
+//! its end.
+//!
+//! The counters of requests and of CPU time are read at both ends of the window, so warm-up costs
+//! are in neither. The conductor itself sleeps in between. The window is over when its time is,
+//! and the measurement when all that was sent is answered: a server that stalls is never a result.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use super::account::CpuSnapshot;
+use super::load::{Extent, Load, Observer, Outcome, Progress};
+use super::replies::Tally;
+use super::series::Series;
+use super::signals::{Phase, Signals};
+use super::worker::{Counts, latency_histogram};
+use crate::Error;
+
+/// How often progress is reported.
+const PROGRESS_PERIOD: Duration = Duration::from_millis(100);
+
+/// How long the threads may take to connect, and to end.
+const CONNECT_TIME_MAX: Duration = Duration::from_secs(30);
+
+/// How long what was due within the window, and could not be sent, may still be sent. A server that
+/// is asked for more than it can do would never be done.
+const DRAIN_TIME_MAX: Duration = Duration::from_secs(1);
+
+/// What a load thread reports to the main thread.
+pub(super) enum WorkerEvent {
+    /// Connected, under this kernel thread id.
+    Ready(u32),
+    /// Its part of the requested number is answered.
+    Spent,
+    /// Ended.
+    Finished(Result<Box<Counts>, Error>),
+}
+
+/// Leads the load threads through set-up, warm-up, the window and its end.
+pub(super) struct Conductor<'a> {
+    signals: &'a [Signals],
+    events: Receiver<WorkerEvent>,
+    pid: Option<u32>,
+    tids: Vec<u32>,
+    /// Threads that have nothing left to send.
+    spent: usize,
+    finished: Vec<Counts>,
+    series: Series<'a>,
+    /// Requests answered when they were counted last, and since when they are that many.
+    seen: (u64, Instant),
+    interrupted: bool,
+}
+
+/// The counters at one end of the window.
+struct Mark {
+    at: Instant,
+    answered: u64,
+    server: Option<CpuSnapshot>,
+    load: CpuSnapshot,
+}
+
+impl<'a> Conductor<'a> {
+    pub(super) fn new(
+        signals: &'a [Signals],
+        events: Receiver<WorkerEvent>,
+        pid: Option<u32>,
+    ) -> Self {
+        Conductor {
+            signals,
+            events,
+            pid,
+            tids: Vec::new(),
+            spent: 0,
+            finished: Vec::new(),
+            series: Series::new(signals),
+            seen: (0, Instant::now()),
+            interrupted: false,
+        }
+    }
+
+    /// Waits until the threads are connected, and makes the measurement.
+    pub(super) fn conduct(&mut self, load: &Load, observe: Observer<'_>) -> Result<Outcome, Error> {
+        while self.tids.len() < self.signals.len() {
+            self.listen(CONNECT_TIME_MAX)?;
+        }
+        let patience = stall_time_max(load);
+        self.seen.1 = Instant::now();
+        if !load.warm_up.is_zero() {
+            self.enter(Phase::WarmUp);
+            self.watch(Extent::Time(load.warm_up), self.answered(), patience, &mut |progress| {
+                observe(&Progress { share: 0.0, requests: 0, ..*progress })
+            })?;
+            if self.interrupted {
+                return Err(Error::Interrupted);
+            }
+        }
+        let start = self.mark()?;
+        self.enter(Phase::Measure);
+        self.series.begin(start.at, start.answered);
+        self.watch(load.extent, start.answered, patience, observe)?;
+        let end = self.mark()?;
+        self.series.end();
+        if load.rate.is_some() {
+            self.await_answers(Phase::Drain, DRAIN_TIME_MAX, patience, observe)?;
+        }
+        self.await_answers(Phase::Finish, Duration::MAX, patience, observe)?;
+        self.enter(Phase::Stop);
+        while self.finished.len() < self.signals.len() {
+            self.listen(CONNECT_TIME_MAX)?;
+        }
+        match (end.answered - start.answered, self.interrupted) {
+            (0, true) => Err(Error::Interrupted),
+            (0, false) => Err(Error::NothingAnswered { window: end.at.duration_since(start.at) }),
+            _ => Ok(self.sum_up(&start, &end)),
+        }
+    }
+
+    /// Waits for the replies to all that is in flight, and while the threads drain also to what
+    /// they still send: what a stalled server has not answered at the end has waited the longest.
+    /// An interruption ends that.
+    fn await_answers(
+        &mut self,
+        phase: Phase,
+        time_max: Duration,
+        stall_max: Duration,
+        observe: Observer<'_>,
+    ) -> Result<(), Error> {
+        if self.interrupted || self.spent == self.signals.len() {
+            return Ok(());
+        }
+        self.enter(phase);
+        self.watch(Extent::Time(time_max), self.answered(), stall_max, &mut |progress| {
+            observe(&Progress { share: 1.0, last: None, ..*progress })
+        })
+    }
+
+    pub(super) fn enter(&self, phase: Phase) {
+        self.signals.iter().for_each(|signals| signals.enter(phase));
+    }
+
+    fn answered(&self) -> u64 {
+        self.signals.iter().map(Signals::answered).sum()
+    }
+
+    fn mark(&self) -> Result<Mark, Error> {
+        let snapshot = |pid: u32| {
+            CpuSnapshot::take(pid).map_err(Error::io(format!("read the CPU time of process {pid}")))
+        };
+        Ok(Mark {
+            at: Instant::now(),
+            answered: self.answered(),
+            server: self.pid.map(snapshot).transpose()?,
+            load: snapshot(std::process::id())?,
+        })
+    }
+
+    /// Waits out one phase and reports its progress; a failing thread or a stall ends it, and the
+    /// observer may.
+    fn watch(
+        &mut self,
+        extent: Extent,
+        base: u64,
+        stall_max: Duration,
+        observe: Observer<'_>,
+    ) -> Result<(), Error> {
+        let start = Instant::now();
+        loop {
+            let elapsed = start.elapsed();
+            let answered = self.answered();
+            let requests = answered - base;
+            let (done, patience) = match extent {
+                Extent::Time(time) => {
+                    let left = time.saturating_sub(elapsed);
+                    let share = elapsed.as_secs_f64() / time.as_secs_f64().max(f64::MIN_POSITIVE);
+                    (share, left.min(PROGRESS_PERIOD))
+                }
+                Extent::Requests(count) => (requests as f64 / count.max(1) as f64, PROGRESS_PERIOD),
+            };
+            self.series.look(answered);
+            let last = self.series.last();
+            let progress = Progress { share: done.min(1.0), requests, elapsed, last };
+            if observe(&progress).is_break() {
+                self.interrupted = true;
+                return Ok(());
+            }
+            if patience.is_zero() || self.spent == self.signals.len() {
+                return Ok(());
+            }
+            self.listen(patience)?;
+            let (seen, since) = self.seen;
+            if answered != seen {
+                self.seen = (answered, Instant::now());
+            } else if since.elapsed() > stall_max {
+                return Err(stalled(stall_max));
+            }
+        }
+    }
+
+    /// Takes one message of a load thread, or none within `patience`.
+    fn listen(&mut self, patience: Duration) -> Result<(), Error> {
+        match self.events.recv_timeout(patience) {
+            Ok(WorkerEvent::Ready(tid)) => self.tids.push(tid),
+            Ok(WorkerEvent::Spent) => self.spent += 1,
+            Ok(WorkerEvent::Finished(result)) => self.finished.push(*result?),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(Error::Protocol("a load thread ended without a word".into()));
+            }
+        }
+        Ok(())
+    }
+
+    fn sum_up(&mut self, start: &Mark, end: &Mark) -> Outcome {
+        let mut tally = Tally::default();
+        let (mut latency, mut lateness) = (latency_histogram(), latency_histogram());
+        let mut unsent = 0u64;
+        for part in &self.finished {
+            tally.replies += part.tally.replies;
+            tally.requests += part.tally.requests;
+            tally.errors += part.tally.errors;
+            tally.nulls += part.tally.nulls;
+            tally.aborted += part.tally.aborted;
+            if tally.first_error.is_empty() {
+                tally.first_error.clone_from(&part.tally.first_error);
+            }
+            // All histograms have the same bounds, so adding cannot fail.
+            let _ = latency.add(&part.latency);
+            let _ = lateness.add(&part.lateness);
+            unsent = unsent.saturating_add(part.unsent);
+        }
+        Outcome {
+            requests: end.answered - start.answered,
+            wall: end.at.duration_since(start.at),
+            latency,
+            unsent,
+            errors: tally.errors,
+            first_error: String::from_utf8_lossy(&tally.first_error).into_owned(),
+            nulls_per_reply: tally.nulls as f64 / tally.replies.max(1) as f64,
+            aborted_per_request: tally.aborted as f64 / tally.requests.max(1) as f64,
+            server: start.server.as_ref().zip(end.server.as_ref()).map(|(s, e)| s.until(e)),
+            load: start.load.until(&end.load).only(&self.tids),
+            lateness,
+            series: self.series.take(),
+            interrupted: self.interrupted,
+        }
+    }
+}
+
+/// How long a server may answer nothing; where the rate is low there is nothing to answer at times.
+fn stall_time_max(load: &Load) -> Duration {
+    let gap = load.rate.map_or(0.0, |rate| 2.0 * load.pipeline as f64 / rate);
+    load.stall_time_max.saturating_add(Duration::try_from_secs_f64(gap).unwrap_or_default())
+}
+
+fn stalled(time: Duration) -> Error {
+    Error::Io {
+        what: "measure".into(),
+        source: std::io::Error::other(format!(
+            "the server has not replied for {:.0} s",
+            time.as_secs_f64()
+        )),
+    }
+}

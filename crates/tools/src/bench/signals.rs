@@ -1,0 +1,125 @@
+//! What a load thread shares with the thread that conducts it: the phase, how many requests are
+//! answered, and now and then the latencies so far.
+//!
+//! The load thread writes one number for each turn, which nobody waits for, and looks at two; all
+//! else happens when the conductor asks for it.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+
+use hdrhistogram::Histogram;
+use rustix::event::{EventfdFlags, eventfd};
+
+use crate::Error;
+
+/// What the load threads are to do now; they pass through these in order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Phase {
+    /// Connections are being opened.
+    Setup = 0,
+    /// Load runs, nothing is recorded.
+    WarmUp = 1,
+    /// Load runs and latencies are recorded.
+    Measure = 2,
+    /// Nothing more becomes due; what is due is sent, answered and recorded.
+    Drain = 3,
+    /// Nothing more is sent; what is in flight is answered and recorded.
+    Finish = 4,
+    /// Over: leave at once.
+    Stop = 5,
+}
+
+/// What a load thread shares with the thread that conducts it.
+#[derive(Debug)]
+#[repr(align(128))]
+pub struct Signals {
+    phase: AtomicU8,
+    /// Requests answered so far, published once per turn.
+    answered: AtomicU64,
+    /// Whether the latencies so far are asked for.
+    is_asked: AtomicBool,
+    latencies: Mutex<Option<Histogram<u64>>>,
+    waker: OwnedFd,
+}
+
+impl Signals {
+    /// Signals of a thread that is to be started.
+    ///
+    /// # Errors
+    /// When the kernel gives no eventfd.
+    pub fn new() -> Result<Signals, Error> {
+        let waker = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)
+            .map_err(Error::sys("create an eventfd"))?;
+        Ok(Signals {
+            phase: AtomicU8::new(0),
+            answered: AtomicU64::new(0),
+            is_asked: AtomicBool::new(false),
+            latencies: Mutex::new(None),
+            waker,
+        })
+    }
+
+    /// Moves the thread to `phase` and wakes it.
+    pub fn enter(&self, phase: Phase) {
+        self.phase.store(phase as u8, Ordering::Release);
+        // A full eventfd counter means that a wake-up is pending already.
+        let _ = rustix::io::write(&self.waker, &1u64.to_ne_bytes());
+    }
+
+    /// Requests answered so far, warm-up included.
+    pub fn answered(&self) -> u64 {
+        self.answered.load(Ordering::Relaxed)
+    }
+
+    /// Asks the thread to lay out the latencies so far, which takes it a few microseconds.
+    pub fn ask_latencies(&self) {
+        self.is_asked.store(true, Ordering::Relaxed);
+    }
+
+    /// What the thread has laid out since it was taken last.
+    pub fn take_latencies(&self) -> Option<Histogram<u64>> {
+        self.latencies.lock().ok()?.take()
+    }
+
+    /// What the thread is to do now.
+    #[inline]
+    pub(super) fn phase(&self) -> Phase {
+        match self.phase.load(Ordering::Acquire) {
+            0 => Phase::Setup,
+            1 => Phase::WarmUp,
+            2 => Phase::Measure,
+            3 => Phase::Drain,
+            4 => Phase::Finish,
+            _ => Phase::Stop,
+        }
+    }
+    /// The thread has woken up.
+    pub(super) fn reset(&self) {
+        let _ = rustix::io::read(&self.waker, &mut [0u8; 8]);
+    }
+
+    /// Shows how many requests the thread has seen answered, and their latencies if they are asked
+    /// for.
+    #[inline]
+    pub(super) fn publish(&self, answered: u64, latency: &Histogram<u64>) {
+        self.answered.store(answered, Ordering::Relaxed);
+        if self.is_asked.load(Ordering::Relaxed) {
+            self.lay_out(latency);
+        }
+    }
+
+    #[cold]
+    fn lay_out(&self, latency: &Histogram<u64>) {
+        self.is_asked.store(false, Ordering::Relaxed);
+        if let Ok(mut latencies) = self.latencies.lock() {
+            *latencies = Some(latency.clone());
+        }
+    }
+}
+
+impl AsFd for Signals {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.waker.as_fd()
+    }
+}
