@@ -20,6 +20,9 @@ use crate::Error;
 /// Draws after which no key of the range is taken to belong to a node.
 const OWN_KEY_DRAWS_MAX: u32 = 1_000_000;
 
+/// The longest batch that is made: each load thread has one for each node.
+const BATCH_BYTES_MAX: usize = 1024 * 1024 * 1024;
+
 /// How often a row that both reads and writes does either.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ratio {
@@ -112,6 +115,16 @@ impl Batches {
         }
         if weights == 0 {
             return Err(Error::Usage(format!("{} has no command", row.name)));
+        }
+        let longest = requests.iter().map(|(_, request)| request.template.bytes_max()).max();
+        let longest = longest.unwrap_or(0);
+        if longest.saturating_mul(load.pipeline) > BATCH_BYTES_MAX {
+            let text = format!(
+                "{} requests of {longest} bytes are more than the 1 GB that is sent at once: give \
+                 a smaller --pipeline",
+                load.pipeline
+            );
+            return Err(Error::Usage(text));
         }
         let fixed_bytes = match &requests[..] {
             [(_, request)] if slots.is_none() => request.template.fixed_bytes(),
@@ -279,6 +292,20 @@ mod tests {
         let text = text("set", &Load { shape, ..load() });
         assert_eq!(text.matches("*3\r\n$3\r\nSET\r\n$16\r\nkey:").count(), 1600);
         assert_eq!(text.matches("\r\n").count(), 1600 * 7);
+    }
+
+    #[test]
+    fn a_batch_has_a_limit_and_may_be_cut_short() {
+        let made = |pipeline| {
+            let load = Load { pipeline, ..Load::default() };
+            Batches::new(names::find("get").unwrap(), &load, (0, 1), None)
+        };
+        for pipeline in [usize::MAX, 1_000_000_000] {
+            assert!(made(pipeline).unwrap_err().to_string().contains("1 GB"), "{pipeline}");
+        }
+        let mut batches = made(16).unwrap();
+        let mut count = |requests| batches.make_next(requests).split(|b| *b == b'*').count() - 1;
+        assert_eq!([count(16), count(3), count(16), count(100)], [16, 3, 16, 16]);
     }
 
     #[test]

@@ -91,17 +91,22 @@ impl MemoryTable {
 /// The table with the ratio columns that have a title.
 fn print(targets: &[(String, Role)], titles: &[Option<&str>], rows: &[Row]) -> String {
     let mut lines = vec![vec![String::new()]];
-    lines[0].extend(targets.iter().map(|(name, _)| name.clone()));
+    lines[0].extend(targets.iter().map(|(name, _)| cell(name)));
     lines[0].extend(titles.iter().flatten().map(|title| (*title).to_owned()));
     for row in rows {
         let text = |ratio: &Option<f64>| ratio.map_or("".to_owned(), |ratio| format!("{ratio:.2}"));
         let ratios = titles.iter().zip(&row.ratios).filter(|(title, _)| title.is_some());
-        let mut line = vec![row.label.clone()];
+        let mut line = vec![cell(&row.label)];
         line.extend(row.cells.iter().cloned());
         line.extend(ratios.map(|(_, ratio)| text(ratio)));
         lines.push(line);
     }
     aligned(lines)
+}
+
+/// A name in a cell, in which nothing ends the cell or begins an element of HTML.
+fn cell(name: &str) -> String {
+    name.replace(['\n', '\r'], " ").replace('|', "\\|").replace('<', "&lt;")
 }
 
 /// Lines of cells, the first of which is the heading, with all columns padded to their widest cell.
@@ -157,6 +162,15 @@ mod tests {
         assert_eq!(rows[3][2..8], ["400", "300", "150", "120", "0.75", "2.00"]);
         assert_eq!(rows[4][2..8], ["1", "1", "1", "1", "", ""]);
         assert!(text.lines().all(|line| line.len() == text.lines().next().unwrap().len()));
+    }
+
+    #[test]
+    fn a_name_stays_in_its_cell() {
+        let line = MemoryLine { label: "a|b".into(), key: "a", values: vec![1.0] };
+        let targets = vec![("x | <b>\ny".to_owned(), Role::Peer)];
+        let text = MemoryTable { targets, lines: vec![line] }.markdown();
+        assert!(text.contains("| x \\| &lt;b> y |") && text.contains("| a\\|b "), "{text}");
+        assert_eq!(text.lines().count(), 3);
     }
 
     #[test]

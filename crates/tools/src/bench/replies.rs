@@ -69,8 +69,8 @@ enum State {
     Line,
     /// Inside the line of an error.
     Error,
-    /// Inside the decimal count after `$`, `*` and their like.
-    Count { negative: bool },
+    /// Inside the decimal count after `$`, `*` and their like; before its first byte it is empty.
+    Count { negative: bool, empty: bool },
     /// Inside a body of this many bytes, line end included.
     Body(u64),
 }
@@ -132,8 +132,8 @@ impl ReplyCounter {
                     self.open(first, tally)?;
                     bytes = &bytes[1..];
                 }
-                State::Count { negative } => {
-                    self.count_byte(first, negative, tally)?;
+                State::Count { negative, empty } => {
+                    self.count_byte(first, (negative, empty), tally)?;
                     bytes = &bytes[1..];
                 }
                 State::Body(left) => bytes = self.skip_body(left, bytes, tally),
@@ -163,7 +163,7 @@ impl ReplyCounter {
             }
             b'$' | b'=' | b'!' | b'*' | b'%' | b'~' | b'>' | b'|' => {
                 self.count = 0;
-                State::Count { negative: false }
+                State::Count { negative: false, empty: true }
             }
             other => return Err(NotResp(other)),
         };
@@ -184,18 +184,25 @@ impl ReplyCounter {
         }
     }
 
-    fn count_byte(&mut self, byte: u8, negative: bool, tally: &mut Tally) -> Result<(), NotResp> {
+    fn count_byte(
+        &mut self,
+        byte: u8,
+        (negative, empty): (bool, bool),
+        tally: &mut Tally,
+    ) -> Result<(), NotResp> {
         match byte {
             b'0'..=b'9' if self.count < COUNT_MAX => {
                 self.count = self.count * 10 + u64::from(byte - b'0');
+                self.state = State::Count { negative, empty: false };
             }
-            b'-' if self.count == 0 => self.state = State::Count { negative: true },
-            b'\r' => {}
-            b'\n' if negative => {
+            b'-' if empty && !negative => self.state = State::Count { negative: true, empty },
+            b'\r' if !empty => {}
+            // The only length below zero is that of a null.
+            b'\n' if negative && self.count == 1 && matches!(self.kind, b'$' | b'*') => {
                 self.null_found(tally);
                 self.close(0, tally);
             }
-            b'\n' => self.counted(tally),
+            b'\n' if !negative && !empty => self.counted(tally),
             other => return Err(NotResp(other)),
         }
         Ok(())
@@ -364,9 +371,22 @@ mod tests {
 
     #[test]
     fn bytes_that_are_not_resp_are_refused() {
-        for stream in [&b"HTTP/1.1 400"[..], b"$x\r\n", b"*99999999999999999999\r\n"] {
+        for stream in [
+            "HTTP/1.1 400",
+            "$x\r\n",
+            "*99999999999999999999\r\n",
+            "*-7\r\n",
+            "$-2\r\n",
+            "$--1\r\n",
+            "$0-1\r\n",
+            "*-\r\n",
+            "*\r\n",
+            "$\n",
+            "%-1\r\n",
+        ] {
             let mut tally = Tally::default();
-            assert!(ReplyCounter::default().feed(stream, &mut tally).is_err());
+            let fed = ReplyCounter::default().feed(stream.as_bytes(), &mut tally);
+            assert!(fed.is_err(), "{stream}");
         }
     }
 }

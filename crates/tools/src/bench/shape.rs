@@ -16,6 +16,9 @@ const KEY_PREFIX: &str = "key:";
 /// The largest value that is made: the limit of servers for a string.
 const VALUE_BYTES_MAX: usize = 512 * 1024 * 1024;
 
+/// The longest name of a key that is made.
+const KEY_BYTES_MAX: usize = 1024 * 1024;
+
 /// The sizes that requests are built with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shape {
@@ -80,6 +83,9 @@ impl Shape {
                 "{} keys need key names of at least {needed} bytes: give --key-size",
                 self.keys
             )));
+        }
+        if self.key_bytes > KEY_BYTES_MAX {
+            return Err(Error::Usage("a key name has at most 1 MB".into()));
         }
         match self.value_bytes_max() > VALUE_BYTES_MAX {
             true => Err(Error::Usage("a value has at most 512 MB".into())),
@@ -205,6 +211,7 @@ mod tests {
             Shape { first, keys, key_bytes, ..Shape::default() }.check().is_ok()
         };
         assert!(fits(0, 1000, 7) && fits(999, 1, 7) && fits(u64::MAX, 1, 24));
+        assert!(!fits(0, 10, KEY_BYTES_MAX + 1) && !fits(0, 10, usize::MAX));
         assert!(!fits(0, 1001, 7) && !fits(999, 2, 7) && !fits(u64::MAX, 2, 24) && !fits(0, 0, 16));
         let long = Sizes::range("1-600000000").unwrap();
         assert!(Shape { sizes: Some(long), ..Shape::default() }.check().is_err());

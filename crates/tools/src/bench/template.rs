@@ -25,6 +25,9 @@ const COMMAND_END: &str = ";";
 /// The most digits a `u64` range can need.
 const DIGITS_MAX: usize = 19;
 
+/// The longest request that is made.
+const REQUEST_BYTES_MAX: usize = 1024 * 1024 * 1024;
+
 /// What stands for a number of the range in the commands of the command line, and its digits.
 const RANDOM_NUMBER: &str = "__rand_int__";
 const RANDOM_DIGITS: usize = 12;
@@ -184,6 +187,11 @@ impl Template {
         }
         if has_value {
             self.values.push(self.bytes.len());
+        }
+        if self.bytes_max().saturating_add(body.len()) > REQUEST_BYTES_MAX {
+            return Err(Error::Usage("a request has at most 1 GB".into()));
+        }
+        if has_value {
             return Ok(());
         }
         self.bytes.extend_from_slice(format!("${}\r\n", body.len()).as_bytes());
@@ -209,7 +217,7 @@ impl Template {
 
     /// The length of the longest request in bytes, about.
     pub fn bytes_max(&self) -> usize {
-        self.bytes.len() + self.values.len() * self.value.len()
+        self.bytes.len().saturating_add(self.values.len().saturating_mul(self.value.len()))
     }
 
     /// Where the argument with the first key of a request is, which says who owns it in a cluster.
@@ -505,6 +513,9 @@ mod tests {
         ] {
             assert!(Template::compile(text, &SHAPE).is_err(), "{text}");
         }
+        let sizes = Some(Sizes::range("1-1000000").unwrap());
+        let large = Shape { sizes, ..SHAPE };
+        assert!(Template::compile("MSET 2000*({key} {value})", &large).is_err());
         let narrow = Shape { keys: 1001, key_bytes: 7, ..SHAPE };
         assert!(Template::compile("GET {key}", &narrow).is_err());
         assert!(Template::compile("PING", &Shape { keys: 0, ..SHAPE }).is_err());
