@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use chaos::{Endpoint, Fault, Plan};
+use tools::bench::certificates::Certificates;
 use tools::bench::target::Target;
 use tools::bench::tls::{Tls, TlsOptions};
 
 use xtask::Failure;
 
-use crate::bench::tls::Certificates;
 use crate::server::{self, Where};
 
 /// What to run, and for how long.
@@ -56,7 +56,8 @@ pub fn run(root: &Path, options: &Options) -> Result<(), Failure> {
             Where::Command(server::server_words(&[&program, "server", "--io-threads", "4"]))
         }
     };
-    let certificates = options.tls.then(Certificates::create).transpose()?;
+    let certificates = options.tls.then(Certificates::create).transpose();
+    let certificates = certificates.map_err(|e| e.to_string())?;
     let tls_options = certificates.as_ref().map(|files| {
         let cacert = Some(PathBuf::from(files.authority()));
         TlsOptions { cacert, ..TlsOptions::default() }

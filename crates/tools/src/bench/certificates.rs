@@ -6,9 +6,13 @@
 use rcgen::CertifiedKey;
 use tempfile::TempDir;
 
-use xtask::Failure;
+use crate::Error;
+
+const CERTIFICATE: &str = "cert.pem";
+const KEY: &str = "key.pem";
 
 /// PEM files in a temporary folder.
+#[derive(Debug)]
 pub struct Certificates {
     folder: TempDir,
 }
@@ -17,41 +21,55 @@ impl Certificates {
     /// Makes the key and the certificate.
     ///
     /// # Errors
-    /// Fails without random numbers or a temporary folder.
-    pub fn create() -> Result<Self, Failure> {
-        let failed = |e: &dyn std::fmt::Display| format!("no certificate for TLS: {e}");
+    /// Without random numbers or a temporary folder.
+    pub fn create() -> Result<Certificates, Error> {
         let hosts = vec!["127.0.0.1".to_owned(), "localhost".to_owned()];
-        let CertifiedKey { cert, key_pair } =
-            rcgen::generate_simple_self_signed(hosts).map_err(|e| failed(&e))?;
-        let folder = tempfile::tempdir().map_err(|e| failed(&e))?;
-        for (name, text) in [("cert.pem", cert.pem()), ("key.pem", key_pair.serialize_pem())] {
-            std::fs::write(folder.path().join(name), text).map_err(|e| failed(&e))?;
+        let CertifiedKey { cert, key_pair } = rcgen::generate_simple_self_signed(hosts)
+            .map_err(|error| Error::Tls(format!("no certificate: {error}")))?;
+        let folder = tempfile::tempdir().map_err(Error::io("create a temporary folder"))?;
+        for (name, text) in [(CERTIFICATE, cert.pem()), (KEY, key_pair.serialize_pem())] {
+            std::fs::write(folder.path().join(name), text)
+                .map_err(Error::io("write a certificate"))?;
         }
-        Ok(Self { folder })
+        Ok(Certificates { folder })
     }
 
     /// The file that the load trusts.
     pub fn authority(&self) -> String {
-        self.file("cert.pem")
+        self.file(CERTIFICATE)
     }
 
-    /// The options of a server that speaks TLS alone.
+    /// The options of a server that speaks TLS alone, on its `{port}`.
     pub fn server_options(&self) -> Vec<String> {
-        let (cert, key) = (self.file("cert.pem"), self.file("key.pem"));
-        [
+        let (cert, key) = (self.file(CERTIFICATE), self.file(KEY));
+        let options = [
             ("--port", "0"),
             ("--tls-port", "{port}"),
             ("--tls-cert-file", &cert),
             ("--tls-key-file", &key),
             ("--tls-ca-cert-file", &cert),
             ("--tls-auth-clients", "no"),
-        ]
-        .iter()
-        .flat_map(|(name, value)| [(*name).to_owned(), (*value).to_owned()])
-        .collect()
+        ];
+        options.iter().flat_map(|(name, value)| [*name, value].map(str::to_owned)).collect()
     }
 
     fn file(&self, name: &str) -> String {
         self.folder.path().join(name).to_string_lossy().into_owned()
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn certificates_last_as_long_as_they_are_held() {
+        let certificates = Certificates::create().unwrap();
+        let file = certificates.authority();
+        assert!(certificates.server_options().contains(&file));
+        assert!(std::fs::read_to_string(&file).unwrap().contains("BEGIN CERTIFICATE"));
+        drop(certificates);
+        assert!(!std::path::Path::new(&file).exists());
     }
 }

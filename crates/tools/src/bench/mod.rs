@@ -7,8 +7,8 @@
 //! where that is wanted;
 //! [`account`] reads the kernel's view of the server's process; `single` puts the runs of one
 //! server together and `report` prints. [`floor`] is the server that only answers canned bytes.
-//! [`mod@compare`], [`memory`] and [`stall`] put several [`target`]s side by side and are what
-//! `cargo xtask bench` calls.
+//! [`mod@compare`], [`memory`] and [`stall`] put several [`target`]s side by side; a [`preset`] is
+//! a few of their command lines by a name.
 //!
 //! Invariant: nothing here changes what it measures beyond sending requests, and a run that met
 //! error replies never looks like a result.
@@ -16,6 +16,7 @@
 pub mod account;
 pub mod args;
 pub mod batch;
+pub mod certificates;
 mod churn;
 pub mod cluster;
 pub mod compare;
@@ -34,6 +35,7 @@ pub mod measured;
 pub mod memory;
 pub mod names;
 pub mod pin;
+pub mod preset;
 pub mod replies;
 pub mod requests;
 pub mod schedule;
@@ -99,6 +101,7 @@ pub fn run(args: BenchArgs) -> Result<(), Error> {
         Some(BenchCommand::Memory(args)) => measure_memory(args),
         Some(BenchCommand::Stall(args)) => measure_stalls(args),
         Some(BenchCommand::Hits(args)) => measure_hits(args),
+        Some(BenchCommand::Preset(args)) => preset::run(args),
     }
 }
 

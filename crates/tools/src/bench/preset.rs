@@ -1,22 +1,19 @@
-//! `cargo xtask bench`: Weft, the floor and the peers side by side, as tables in Markdown.
+//! `weft bench preset`: Weft, the floor and the peers side by side, as tables in Markdown.
 //!
-//! This program is built for development, so it measures nothing itself: it builds the release
-//! binary and has its `bench compare`, `bench memory` and `bench stall` do so. This file says how
-//! each server is started for which question. Peers are the servers found in a folder that is named
-//! by `--peers` or `WEFT_PEERS`; without one, Weft is compared with the floor alone.
+//! A preset is command lines of `bench compare`, `bench memory` and `bench stall` by a name: how
+//! each server is started for which question, and under which load. Nothing is measured here.
+//! Peers are the servers found in a folder; without one, Weft is compared with the floor alone.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use xtask::Failure;
+use clap::{Parser, ValueEnum};
 
-use crate::server;
+use super::args::{BenchArgs, PresetArgs};
+use super::certificates::Certificates;
+use super::print;
+use crate::Error;
 
-pub mod tls;
-
-use tls::Certificates;
-
-/// Where `--peers` comes from when it is not given.
+/// Where the folder of the peers comes from when `--peers` is not given.
 const PEERS_VARIABLE: &str = "WEFT_PEERS";
 
 /// The servers that may be found in the `bin` folder of the peers, with their column's name.
@@ -42,43 +39,28 @@ const ELEMENTS: &str =
 /// Keys that are rewritten.
 const CHURNED_KEYS: &str = "200000";
 
-/// What to measure; GET and SET on one pinned core when nothing is said.
-#[derive(clap::Args)]
-pub struct Options {
-    /// Folder whose bin/redis-server and bin/valkey-server are compared; default: $WEFT_PEERS
-    #[arg(long, value_name = "DIR")]
-    peers: Option<PathBuf>,
-    /// Every workload of the bench, on one pinned core
-    #[arg(long)]
-    all: bool,
-    /// Transactions, scripts, functions and the rights of a user, on one pinned core
-    #[arg(long)]
-    transactions: bool,
+/// What can be measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Preset {
+    /// GET and SET on one core
+    GetSet,
+    /// Every workload on one core
+    All,
+    /// Transactions, scripts, functions and the rights of a user, on one core
+    Transactions,
     /// GET, SET, and GET beside EVALSHA with I/O threads, all cores shared with the load
-    #[arg(long)]
-    threads_on: bool,
-    /// GET and SET over TLS, on one pinned core
-    #[arg(long)]
-    tls: bool,
-    /// Bytes per key and per connection, and CPU when idle
-    #[arg(long)]
-    memory: bool,
+    Threads,
+    /// GET and SET over TLS, on one core
+    Tls,
+    /// Bytes per key, per element and per connection, and CPU when idle
+    Memory,
     /// SET without an append-only file and with one under two policies, all cores shared with the
     /// load
-    #[arg(long)]
-    append_only: bool,
+    AppendOnly,
     /// Memory after many rewrites, with active defragmentation where there is one
-    #[arg(long)]
-    fragmentation: bool,
+    Fragmentation,
     /// The longest reply beside each slow command, with I/O threads
-    #[arg(long)]
-    stall: bool,
-    /// Rounds over all servers, of which the median is taken [default: 5, with --all 1]
-    #[arg(long, value_name = "ROUNDS")]
-    rounds: Option<u32>,
-    /// Seconds of each round [default: 5, with --all 1]
-    #[arg(long, value_name = "SECONDS")]
-    duration: Option<f64>,
+    Stall,
 }
 
 /// One table: a subcommand of `weft bench` with its servers and further arguments.
@@ -97,115 +79,124 @@ struct Programs {
     peers: Vec<(&'static str, PathBuf)>,
 }
 
-/// Builds the release binary and prints a table for each question.
+/// The command line of a question.
+#[derive(Debug, Parser)]
+#[command(name = "weft bench", disable_help_flag = true)]
+struct Line {
+    #[command(flatten)]
+    args: BenchArgs,
+}
+
+/// Prints the tables of the presets, or the command lines that print them.
 ///
 /// # Errors
-/// Fails when the binary does not build, the folder of peers holds none, or a measurement fails.
-pub fn run(root: &Path, options: &Options) -> Result<(), Failure> {
-    let peers = match options.peers.clone().or(std::env::var_os(PEERS_VARIABLE).map(Into::into)) {
+/// When the folder of peers holds none, or a measurement fails.
+pub(super) fn run(args: &PresetArgs) -> Result<(), Error> {
+    let peers = match args.peers.clone().or(std::env::var_os(PEERS_VARIABLE).map(Into::into)) {
         Some(folder) => found_peers(&folder)?,
         None => Vec::new(),
     };
     if peers.is_empty() {
-        eprintln!("bench: no peers: name their folder with --peers or {PEERS_VARIABLE}");
+        eprintln!("no peers: name their folder with --peers or {PEERS_VARIABLE}");
     }
-    let programs = Programs { weft: server::build(root, true)?.into(), peers };
-    let certificates = options.tls.then(Certificates::create).transpose()?;
-    for question in questions(options, &programs, certificates.as_ref()) {
-        println!("\n{}\n", question.title);
-        ask(root, &programs.weft, &question)?;
+    let weft = std::env::current_exe().map_err(Error::io("find this program's file"))?;
+    let programs = Programs { weft, peers };
+    let certificates = match args.presets.contains(&Preset::Tls) {
+        true => Some(Certificates::create()?),
+        false => None,
+    };
+    for question in questions(args, &programs, certificates.as_ref()) {
+        let words = question.words()?;
+        if args.show {
+            let line = shlex::try_join(words.iter().map(String::as_str)).unwrap_or_default();
+            print(&format!("weft {line}\n"))?;
+            continue;
+        }
+        print(&format!("\n{}\n\n", question.title))?;
+        super::run(parsed(&words)?)?;
     }
     Ok(())
 }
 
-fn found_peers(folder: &Path) -> Result<Vec<(&'static str, PathBuf)>, Failure> {
+fn parsed(words: &[String]) -> Result<BenchArgs, Error> {
+    let line = Line::try_parse_from(words);
+    line.map(|line| line.args).map_err(|error| Error::Usage(error.to_string()))
+}
+
+fn found_peers(folder: &Path) -> Result<Vec<(&'static str, PathBuf)>, Error> {
+    // Servers are started in folders of their own.
+    let folder = folder.canonicalize().map_err(Error::io(format!("open {}", folder.display())))?;
     let program = |(name, file): &(&'static str, &str)| (*name, folder.join("bin").join(file));
     let found: Vec<_> = PEERS.iter().map(program).filter(|(_, path)| path.is_file()).collect();
     match found.is_empty() {
-        true => Err(format!("{} holds no bin/redis-server or valkey-server", folder.display())),
+        true => {
+            let text = format!("{} holds no bin/redis-server or valkey-server", folder.display());
+            Err(Error::Usage(text))
+        }
         false => Ok(found),
     }
 }
 
 fn questions(
-    options: &Options,
+    args: &PresetArgs,
     programs: &Programs,
     certificates: Option<&Certificates>,
 ) -> Vec<Question> {
-    let Options { all, transactions, threads_on: threads, tls, memory: sizes, .. } = *options;
-    let Options { append_only: logged, fragmentation, stall, .. } = *options;
-    let said = [all, transactions, threads, tls, sizes, logged, fragmentation, stall];
-    let plain = !said.contains(&true);
-    let mut questions = Vec::new();
-    if plain {
-        questions.push(pinned(options, programs));
-    }
-    if options.all {
-        questions.push(every_workload(options, programs));
-    }
-    if options.transactions {
-        questions.push(combined(options, programs));
-    }
-    if options.threads_on {
-        questions.push(threads_on(options, programs));
-    }
-    if let Some(certificates) = certificates {
-        questions.push(over_tls(options, programs, certificates));
-    }
-    if options.memory {
-        questions.extend(memory(programs));
-    }
-    if options.append_only {
-        questions.push(append_only(options, programs));
-    }
-    if options.fragmentation {
-        questions.push(churn(programs));
-    }
-    if options.stall {
-        questions.push(stalls(programs));
-    }
-    questions
+    let of = |preset: &Preset| match preset {
+        Preset::GetSet => vec![pinned(args, programs)],
+        Preset::All => vec![every_workload(args, programs)],
+        Preset::Transactions => vec![combined(args, programs)],
+        Preset::Threads => vec![threads_on(args, programs)],
+        Preset::Tls => {
+            certificates.map(|files| over_tls(args, programs, files)).into_iter().collect()
+        }
+        Preset::Memory => memory(programs).into(),
+        Preset::AppendOnly => vec![append_only(args, programs)],
+        Preset::Fragmentation => vec![churn(programs)],
+        Preset::Stall => vec![stalls(programs)],
+    };
+    args.presets.iter().flat_map(of).collect()
 }
 
-fn pinned(options: &Options, programs: &Programs) -> Question {
+fn pinned(args: &PresetArgs, programs: &Programs) -> Question {
     Question {
         title: "GET and SET: server on core 0, load on core 1, 50 clients, 100,000 values of 256 B",
         kind: "compare",
         servers: programs.servers(&[], 1),
         args: words(&["--workload", GET_SET, "--pipelines", PIPELINE])
             .chain(on_two_cores())
-            .chain(extent(options, 5, 5.0))
+            .chain(extent(args, 5, 5.0))
             .collect(),
     }
 }
 
-fn every_workload(options: &Options, programs: &Programs) -> Question {
+fn every_workload(args: &PresetArgs, programs: &Programs) -> Question {
     Question {
         title: "Every workload: server on core 0, load on core 1, 50 clients",
         kind: "compare",
         servers: programs.servers(&[], 1),
         args: words(&["--all", "--pipelines", PIPELINE])
             .chain(on_two_cores())
-            .chain(extent(options, 1, 1.0))
+            .chain(extent(args, 1, 1.0))
             .collect(),
     }
 }
 
 /// Most of these rows say with how many clients and at which depth they are measured.
-fn combined(options: &Options, programs: &Programs) -> Question {
+fn combined(args: &PresetArgs, programs: &Programs) -> Question {
     Question {
         title: "Transactions, scripts and users: server on core 0, load on core 1",
         kind: "compare",
         servers: programs.servers(&[], 1),
         args: words(&["--workload", COMBINED, "--pipelines", PIPELINE])
             .chain(on_two_cores())
-            .chain(extent(options, 5, 5.0))
+            .chain(extent(args, 5, 5.0))
             .collect(),
     }
 }
 
-/// Peers at both of their settings, since the goal speaks of the best.
-fn threads_on(options: &Options, programs: &Programs) -> Question {
+/// Peers at both of their settings, since the best counts.
+fn threads_on(args: &PresetArgs, programs: &Programs) -> Question {
     let one = |name: &str| format!("{name}, 1 thread");
     let two = |name: &str| format!("{name}, 2 threads");
     let mut servers = vec![(SUBJECT.to_owned(), programs.weft(&[], 3))];
@@ -218,12 +209,12 @@ fn threads_on(options: &Options, programs: &Programs) -> Question {
         kind: "compare",
         servers,
         args: words(&["--workload", ON_THREADS, "--pipelines", PIPELINE, "--threads", "2"])
-            .chain(extent(options, 5, 5.0))
+            .chain(extent(args, 5, 5.0))
             .collect(),
     }
 }
 
-fn over_tls(options: &Options, programs: &Programs, certificates: &Certificates) -> Question {
+fn over_tls(args: &PresetArgs, programs: &Programs, certificates: &Certificates) -> Question {
     let files = certificates.server_options();
     let files: Vec<&str> = files.iter().map(String::as_str).collect();
     let authority = certificates.authority();
@@ -233,7 +224,7 @@ fn over_tls(options: &Options, programs: &Programs, certificates: &Certificates)
         servers: programs.servers(&files, 1),
         args: words(&["--workload", GET_SET, "--tls", "--cacert", &authority])
             .chain(on_two_cores())
-            .chain(extent(options, 5, 5.0))
+            .chain(extent(args, 5, 5.0))
             .collect(),
     }
 }
@@ -254,7 +245,7 @@ fn memory(programs: &Programs) -> [Question; 3] {
 }
 
 /// Servers execute commands on one thread, since the question is what the file costs beside it.
-fn append_only(options: &Options, programs: &Programs) -> Question {
+fn append_only(args: &PresetArgs, programs: &Programs) -> Question {
     let policies: [(&str, &[&str]); 3] = [
         ("", &[]),
         (", everysec", &["--appendonly", "yes", "--appendfsync", "everysec"]),
@@ -271,7 +262,7 @@ fn append_only(options: &Options, programs: &Programs) -> Question {
         kind: "compare",
         servers: policies.into_iter().flat_map(with).collect(),
         args: words(&["--workload", "set", "--pipelines", PIPELINE, "--no-floor"])
-            .chain(extent(options, 5, 5.0))
+            .chain(extent(args, 5, 5.0))
             .collect(),
     }
 }
@@ -333,9 +324,9 @@ fn on_two_cores() -> impl Iterator<Item = String> {
     words(&["--pin-servers", "0", "--pin", "1"])
 }
 
-fn extent(options: &Options, rounds: u32, seconds: f64) -> impl Iterator<Item = String> {
-    let rounds = options.rounds.unwrap_or(rounds).to_string();
-    let seconds = options.duration.unwrap_or(seconds).to_string();
+fn extent(args: &PresetArgs, rounds: u32, seconds: f64) -> impl Iterator<Item = String> {
+    let rounds = args.rounds.unwrap_or(rounds).to_string();
+    let seconds = args.duration.map_or(seconds, |time| time.as_secs_f64()).to_string();
     words(&["--rounds", &rounds, "--duration", &seconds]).collect::<Vec<_>>().into_iter()
 }
 
@@ -343,104 +334,91 @@ fn words(words: &[&str]) -> impl Iterator<Item = String> {
     words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>().into_iter()
 }
 
-fn ask(root: &Path, weft: &Path, question: &Question) -> Result<(), Failure> {
-    let mut command = Command::new(weft);
-    command.args(["bench", question.kind, "--markdown", "--subject", SUBJECT]);
-    for (name, words) in &question.servers {
-        let line = shlex::try_join(words.iter().map(String::as_str))
-            .map_err(|e| format!("{name} cannot be started: {e}"))?;
-        command.args(["--server", &format!("{name}={line}")]);
-    }
-    let status = command.args(&question.args).current_dir(root).status();
-    let status = status.map_err(|e| format!("{} did not start: {e}", weft.display()))?;
-    match status.success() {
-        true => Ok(()),
-        false => Err(format!("no figures for '{}': {status}", question.title)),
+impl Question {
+    /// The words of its command line, behind the name of the program.
+    fn words(&self) -> Result<Vec<String>, Error> {
+        let mut all: Vec<String> =
+            words(&["bench", self.kind, "--markdown", "--subject", SUBJECT]).collect();
+        for (name, command) in &self.servers {
+            let line = shlex::try_join(command.iter().map(String::as_str));
+            let line = line.map_err(|e| Error::Usage(format!("{name} cannot be started: {e}")))?;
+            all.extend(["--server".to_owned(), format!("{name}={line}")]);
+        }
+        all.extend(self.args.iter().cloned());
+        Ok(all)
     }
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
-    const NOTHING: Options = Options {
-        peers: None,
-        all: false,
-        transactions: false,
-        threads_on: false,
-        tls: false,
-        memory: false,
-        append_only: false,
-        fragmentation: false,
-        stall: false,
-        rounds: None,
-        duration: None,
-    };
-
-    fn programs() -> Programs {
-        Programs { weft: "weft".into(), peers: vec![("redis", "peers/bin/redis-server".into())] }
+    fn args(presets: &[Preset]) -> PresetArgs {
+        let presets = presets.to_vec();
+        PresetArgs { presets, peers: None, rounds: None, duration: None, show: false }
     }
 
-    fn names(options: &Options) -> Vec<Vec<String>> {
+    fn asked(args: &PresetArgs) -> Vec<Question> {
+        let peers = vec![("redis", "peers/bin/redis-server".into())];
+        let certificates = Certificates::create().unwrap();
+        questions(args, &Programs { weft: "weft".into(), peers }, Some(&certificates))
+    }
+
+    fn names(presets: &[Preset]) -> Vec<Vec<String>> {
         let names = |question: Question| question.servers.into_iter().map(|(name, _)| name);
-        let questions = questions(options, &programs(), None).into_iter();
-        questions.map(|question| names(question).collect()).collect()
+        asked(&args(presets)).into_iter().map(|question| names(question).collect()).collect()
     }
 
     #[test]
-    fn each_option_asks_its_question_of_every_server() {
-        assert_eq!(names(&NOTHING), [["weft", "redis"]]);
-        let threads = Options { threads_on: true, ..NOTHING };
-        assert_eq!(names(&threads), [["weft", "redis, 2 threads", "redis, 1 thread"]]);
-        let transactions = Options { transactions: true, ..NOTHING };
-        assert_eq!(names(&transactions), [["weft", "redis"]]);
-        let memory = Options { memory: true, ..NOTHING };
-        assert_eq!(names(&memory), [["weft", "redis"]; 3]);
-        let fragmentation = Options { fragmentation: true, ..NOTHING };
-        assert_eq!(names(&fragmentation), [["weft", "redis"]]);
-        let stall = Options { stall: true, ..NOTHING };
-        assert_eq!(names(&stall), [["weft", "redis"]]);
-        let append_only = Options { append_only: true, ..NOTHING };
+    fn each_preset_asks_its_questions_of_every_server() {
+        let both = ["weft", "redis"];
+        for (preset, questions) in [
+            (Preset::GetSet, 1),
+            (Preset::GetSet, 1),
+            (Preset::All, 1),
+            (Preset::Transactions, 1),
+            (Preset::Tls, 1),
+            (Preset::Memory, 3),
+            (Preset::Fragmentation, 1),
+            (Preset::Stall, 1),
+        ] {
+            assert_eq!(names(&[preset]), vec![both; questions], "{preset:?}");
+        }
+        let threads = ["weft", "redis, 2 threads", "redis, 1 thread"];
+        assert_eq!(names(&[Preset::Threads]), [threads]);
         let policies = ["", ", everysec", ", always"];
-        let both = |policy: &str| [format!("weft{policy}"), format!("redis{policy}")];
-        assert_eq!(names(&append_only), [policies.map(both).concat()]);
-        assert_eq!(names(&Options { threads_on: true, memory: true, ..NOTHING }).len(), 4);
+        let of = |policy: &str| [format!("weft{policy}"), format!("redis{policy}")];
+        assert_eq!(names(&[Preset::AppendOnly]), [policies.map(of).concat()]);
+        assert_eq!(names(&[Preset::Threads, Preset::Memory]).len(), 4);
     }
 
     #[test]
-    fn questions_name_rows_of_the_bench() {
-        for name in [GET_SET, COMBINED, ON_THREADS].iter().flat_map(|names| names.split(',')) {
-            assert!(tools::bench::names::find(name).is_some(), "{name}");
+    fn every_question_is_a_command_line() {
+        for question in asked(&args(Preset::value_variants())) {
+            let parsed = parsed(&question.words().unwrap());
+            assert!(parsed.is_ok_and(|args| args.command.is_some()), "{}", question.title);
         }
     }
 
     #[test]
     fn rounds_and_seconds_can_be_chosen() {
-        let args = |options: &Options| pinned(options, &programs()).args.join(" ");
-        assert!(args(&NOTHING).ends_with("--rounds 5 --duration 5"));
-        let quick = Options { rounds: Some(1), duration: Some(0.5), ..NOTHING };
-        assert!(args(&quick).ends_with("--rounds 1 --duration 0.5"));
+        let line = |args: &PresetArgs| asked(args)[0].args.join(" ");
+        assert!(line(&args(&[Preset::GetSet])).ends_with("--rounds 5 --duration 5"));
+        let (rounds, duration) = (Some(1), Some(Duration::from_millis(500)));
+        let quick = PresetArgs { rounds, duration, ..args(&[Preset::GetSet]) };
+        assert!(line(&quick).ends_with("--rounds 1 --duration 0.5"));
     }
 
     #[test]
     fn servers_get_a_port_threads_and_nothing_to_save() {
-        let line = shlex::try_join(programs().weft(&[], 3).iter().map(String::as_str));
-        let expected =
-            "weft server --port {port} --dir {dir} --save '' --appendonly no --io-threads 3";
+        let words = asked(&args(&[Preset::Stall]))[0].words().unwrap();
+        let line = words.iter().find(|word| word.starts_with("weft=")).unwrap();
         assert_eq!(
-            line.map(|line| line.replace("'{port}'", "{port}").replace("'{dir}'", "{dir}")),
-            Ok(expected.to_owned())
+            line.replace("'{port}'", "{port}").replace("'{dir}'", "{dir}"),
+            "weft=weft server --port {port} --dir {dir} --save '' --appendonly no --io-threads 4"
         );
-    }
-
-    #[test]
-    fn certificates_last_as_long_as_they_are_held() -> Result<(), Failure> {
-        let certificates = Certificates::create()?;
-        let file = PathBuf::from(certificates.authority());
-        assert!(certificates.server_options().contains(&certificates.authority()));
-        assert!(std::fs::read_to_string(&file).is_ok_and(|pem| pem.contains("BEGIN CERTIFICATE")));
-        drop(certificates);
-        assert!(!file.exists());
-        Ok(())
     }
 }

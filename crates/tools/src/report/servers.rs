@@ -5,14 +5,10 @@
 //! are started anew when an experiment asks for another [`Setup`]; one that the report has not
 //! started, and the canned-reply server, take part without a setup only.
 
-use std::path::Path;
-
-use rcgen::CertifiedKey;
-use tempfile::TempDir;
-
 use super::args::ReportArgs;
 use super::experiments::{Persistence, Setup};
 use crate::Error;
+use crate::bench::certificates::Certificates;
 use crate::bench::load::{Load, make_ready};
 use crate::bench::pin::Cpus;
 use crate::bench::session::{Endpoint, Session};
@@ -190,7 +186,7 @@ fn start(target: &Target, setup: Setup, certificates: Option<&Certificates>) -> 
     };
     if setup.tls {
         target.tls = Some(TlsOptions {
-            cacert: certificates.map(|certificates| certificates.file(CERTIFICATE).into()),
+            cacert: certificates.map(|certificates| certificates.authority().into()),
             ..TlsOptions::default()
         });
     }
@@ -206,19 +202,14 @@ fn start(target: &Target, setup: Setup, certificates: Option<&Certificates>) -> 
 /// What a setup adds to a command line; of an option that is given twice, the last one counts.
 fn options(setup: Setup, certificates: Option<&Certificates>) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
+    if let (true, Some(certificates)) = (setup.tls, certificates) {
+        words.extend(certificates.server_options());
+    }
     let mut add = |name: &str, value: &str| {
         words.extend([format!("--{name}"), value.to_owned()]);
     };
     if let Some(threads) = setup.io_threads {
         add("io-threads", &threads.to_string());
-    }
-    if let (true, Some(certificates)) = (setup.tls, certificates) {
-        add("port", "0");
-        add("tls-port", "{port}");
-        add("tls-cert-file", &certificates.file(CERTIFICATE));
-        add("tls-key-file", &certificates.file(KEY));
-        add("tls-ca-cert-file", &certificates.file(CERTIFICATE));
-        add("tls-auth-clients", "no");
     }
     match setup.persistence {
         None => {}
@@ -277,32 +268,6 @@ fn facts(target: &Target, state: &State) -> Result<Facts, Error> {
     }
     live.server.pause();
     Ok(Facts { version, settings: settings.join(", "), origin })
-}
-
-const CERTIFICATE: &str = "cert.pem";
-const KEY: &str = "key.pem";
-
-/// A certificate that signs itself, in files that vanish with the value.
-struct Certificates {
-    folder: TempDir,
-}
-
-impl Certificates {
-    fn create() -> Result<Certificates, Error> {
-        let hosts = vec!["127.0.0.1".to_owned(), "localhost".to_owned()];
-        let CertifiedKey { cert, key_pair } = rcgen::generate_simple_self_signed(hosts)
-            .map_err(|error| Error::Tls(format!("no certificate: {error}")))?;
-        let folder = tempfile::tempdir().map_err(Error::io("create a temporary folder"))?;
-        for (name, text) in [(CERTIFICATE, cert.pem()), (KEY, key_pair.serialize_pem())] {
-            std::fs::write(folder.path().join(name), text)
-                .map_err(Error::io("write a certificate"))?;
-        }
-        Ok(Certificates { folder })
-    }
-
-    fn file(&self, name: &str) -> String {
-        Path::join(self.folder.path(), name).to_string_lossy().into_owned()
-    }
 }
 
 /// The cores of the load threads, from the command line.

@@ -278,6 +278,73 @@ fn an_interruption_shows_the_results_so_far() {
 }
 
 #[test]
+fn an_interruption_ends_the_writing_of_keys() {
+    let server = Server::start(&["--io-threads", "1"]);
+    let at = format!("--at a=127.0.0.1:{} --no-floor", server.port);
+    for line in ["--prefill".to_owned(), format!("compare {at}")] {
+        server.client().ok("FLUSHALL");
+        let mut command = weft();
+        command.arg("bench").args(line.split(' ')).args(["-t", "get", "-r", "500000000"]);
+        if line == "--prefill" {
+            command.args(["-p", &server.port.to_string()]);
+        }
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut client = server.client();
+        eventually("keys are written", || client.ask("DBSIZE").int() > 3000);
+        let output = interrupted(child);
+        let (out, errors) = texts(&output);
+        assert_eq!((output.status.code(), errors.trim()), (Some(130), "interrupted"), "{out}");
+    }
+}
+
+#[test]
+fn what_no_machine_can_do_is_refused_in_a_sentence() {
+    let server = Server::start(&["--io-threads", "1"]);
+    let huge = u64::MAX;
+    for (option, words) in [
+        ("-P", "a smaller --pipeline"),
+        ("-c", "open files are needed"),
+        ("--key-size", "a key name has at most"),
+        ("-d", "a value has at most"),
+    ] {
+        let output = output_of(&mut bench(&server, &format!("-t set -n 10 {option} {huge}")));
+        let errors = texts(&output).1;
+        assert_eq!(output.status.code(), Some(1), "{option}: {errors}");
+        assert!(errors.contains(words) && errors.lines().count() == 1, "{option}: {errors}");
+    }
+    let errors = texts(&output_of(&mut bench(&server, "-n 10 --threads 100000"))).1;
+    assert!(errors.contains("1..=1024"), "{errors}");
+    let errors = texts(&output_of(&mut bench(&server, "-n 0"))).1;
+    assert!(errors.contains("at least 1 request"), "{errors}");
+}
+
+#[test]
+fn a_preset_shows_its_command_lines_and_measures() {
+    let run = |words: &[&str]| {
+        let output = output_of(weft().args(["bench", "preset"]).args(words));
+        let (out, errors) = texts(&output);
+        assert!(output.status.success(), "{errors}");
+        out
+    };
+    let out = run(&["get-set", "memory", "--show"]);
+    assert_eq!(out.lines().count(), 4, "{out}");
+    assert!(out.lines().all(|line| line.starts_with("weft bench ")), "{out}");
+    let folder = server_folder();
+    let out = run(&["--peers", folder.path().to_str().unwrap(), "--show"]);
+    assert!(out.contains("/bin/redis-server "), "{out}");
+    let output = output_of(weft().args(["bench", "preset", "--peers", "/"]));
+    assert!(!output.status.success() && texts(&output).1.contains("holds no bin/redis-server"));
+}
+
+/// A folder that looks as if it held a peer.
+fn server_folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("bin")).unwrap();
+    fs::write(folder.path().join("bin/redis-server"), "").unwrap();
+    folder
+}
+
+#[test]
 fn a_server_that_dies_leaves_a_sentence_and_no_figures() {
     let mut server = Server::start(&["--io-threads", "1"]);
     let child = begun(&server, "-c 5");

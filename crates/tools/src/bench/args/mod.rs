@@ -19,6 +19,7 @@ use super::hits::HitsPlan;
 use super::load::Load;
 use super::memory::Figure;
 use super::pin::Cpus;
+use super::preset::Preset;
 use super::stall;
 use super::workload::Row;
 use crate::Error;
@@ -92,6 +93,28 @@ pub enum BenchCommand {
     Stall(StallArgs),
     /// Play a cache on a server with little memory, and see how many reads hit
     Hits(HitsArgs),
+    /// Compare Weft with Redis and Valkey in one of the ways that its documentation shows
+    Preset(PresetArgs),
+}
+
+/// Options of `weft bench preset`.
+#[derive(Debug, Clone, Args)]
+pub struct PresetArgs {
+    /// What is measured, in this order
+    #[arg(value_enum, default_value = "get-set", value_name = "PRESET")]
+    pub presets: Vec<Preset>,
+    /// Folder whose bin/redis-server and bin/valkey-server are compared; default: $WEFT_PEERS
+    #[arg(long, value_name = "DIR")]
+    pub peers: Option<PathBuf>,
+    /// Rounds over all servers, of which the median is taken [default: 5, of all 1]
+    #[arg(long, value_name = "ROUNDS", value_parser = clap::value_parser!(u32).range(1..))]
+    pub rounds: Option<u32>,
+    /// Seconds of each round [default: 5, of all 1]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub duration: Option<Duration>,
+    /// Print the command lines that a preset stands for, and measure nothing
+    #[arg(long)]
+    pub show: bool,
 }
 
 /// Options of `weft bench hits`.
