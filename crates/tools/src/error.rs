@@ -123,8 +123,8 @@ impl fmt::Display for Sentence<'_> {
             ),
             Error::NothingAnswered { window } => write!(
                 f,
-                "no request was answered within the {:.2} s that were measured: measure for longer, \
-                 or see what keeps the server busy",
+                "no request was answered within the {:.2} s that were measured: measure for \
+                 longer, or see what keeps the server busy",
                 window.as_secs_f64()
             ),
             Error::NotMeasured { count: 1 } => f.write_str("1 measurement failed"),
