@@ -90,6 +90,8 @@ pub struct Node {
     /// Whether background ticks do nothing, and signals do not end the server yet; DEBUG
     /// PAUSE-CRON.
     pub cron_paused: AtomicBool,
+    /// Before the log is written, so many microseconds pass; DEBUG AOF-FLUSH-SLEEP.
+    pub log_delay_us: AtomicU64,
     /// The waits of blocked clients.
     pub waits: Waits,
     /// Which threads have subscribers of what.
@@ -161,6 +163,7 @@ impl Node {
             pauses: Mutex::default(),
             active_expire: AtomicBool::new(true),
             cron_paused: AtomicBool::new(false),
+            log_delay_us: AtomicU64::new(0),
             waits: Waits::default(),
             pubsub: Subscribed::new(KeyHasher::new(random.next_u64())),
             inboxes: Arc::new(Inboxes::new()),

@@ -48,6 +48,7 @@ fn debug(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Res
     let name = args.text(1).to_ascii_lowercase();
     match (name.as_slice(), args.len()) {
         (b"help", 2) => help(reply),
+        (b"aof-flush-sleep", 3) => delay_log(cx, args, reply),
         (b"digest", 2) => digest(cx, reply)?,
         (b"digest-value", 2..) => digest_values(cx, args, reply)?,
         (b"error", 3) => reply.error(args.text(2)),
@@ -58,6 +59,7 @@ fn debug(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Res
             reply.ok();
         }
         (b"object", 3) => object(cx, args.text(2), reply)?,
+        (b"populate", 3..=5) => super::populate::populate(cx, args, reply)?,
         (b"protocol", 3) => protocol(reply, args.text(2))?,
         (b"quicklist-packed-threshold", 3) => {
             // Without effect: an element beyond the limit of a chunk stands alone, and no other.
@@ -97,18 +99,29 @@ fn debug(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Res
             set(cx, |config| config.saving.restores_unchecked = is_on(args));
             reply.ok();
         }
-        (b"sleep", 3) => {
-            let seconds = base::number::parse_f64(args.text(2)).unwrap_or(0.0);
-            let time = Duration::try_from_secs_f64(seconds).unwrap_or_default();
-            cx.outside(|host| host.sleep(time));
-            reply.ok();
-        }
+        (b"sleep", 3) => sleep(cx, args, reply),
         _ => {
             let name = echo_start(args.text(1), ECHOED_BYTES_MAX);
             return Err(Error::SubcommandForm(name, "DEBUG"));
         }
     }
     Ok(())
+}
+
+/// Makes the log's thread wait before it writes, for so many microseconds. As in Redis, what is no
+/// number counts as 0.
+fn delay_log(cx: &NodeCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) {
+    let micros = base::number::parse_i64(args.text(2)).unwrap_or(0);
+    let micros = u64::try_from(micros).unwrap_or(0);
+    cx.worker.node.log_delay_us.store(micros, Ordering::Relaxed);
+    reply.ok();
+}
+
+fn sleep(cx: &NodeCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) {
+    let seconds = base::number::parse_f64(args.text(2)).unwrap_or(0.0);
+    let time = Duration::try_from_secs_f64(seconds).unwrap_or_default();
+    cx.outside(|host| host.sleep(time));
+    reply.ok();
 }
 
 /// Whether the third argument is another number than 0. As in Redis, what is no number counts as 0.
@@ -318,6 +331,8 @@ fn protocol(reply: &mut Reply<'_>, kind: &[u8]) -> Result<(), Error> {
 fn help(reply: &mut Reply<'_>) {
     let lines = [
         "DEBUG <subcommand> [<argument> ...]. The subcommands are:",
+        "AOF-FLUSH-SLEEP <microseconds>",
+        "    The append-only file is written only after such a time.",
         "DIGEST",
         "    Returns a digest of all data: the same for the same data.",
         "DIGEST-VALUE [<key> ...]",
@@ -334,6 +349,8 @@ fn help(reply: &mut Reply<'_>) {
         "    Writes a line to the server's log.",
         "OBJECT <key>",
         "    Tells how and where the value under a key is kept.",
+        "POPULATE <count> [<prefix>] [<size>]",
+        "    Adds string keys, by default key:0, key:1 ..., without logging them.",
         "PROTOCOL <type>",
         "    Returns a value of a type: string, integer, double, bignum, null, array, set, map,",
         "    attrib, push, verbatim, true or false.",

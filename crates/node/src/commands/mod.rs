@@ -19,6 +19,7 @@ mod memory;
 mod module;
 mod monitor;
 mod persistence;
+mod populate;
 mod pubsub;
 mod reload;
 mod scripting;

@@ -149,6 +149,63 @@ OK
 }
 
 #[test]
+fn debug_populate_adds_keys() {
+    let config = Config { enable_debug_command: Permit::Local, ..Config::default() };
+    let mut server = TestServer::with_config(4, config);
+    run(
+        &mut server,
+        r#"
+> DEBUG POPULATE
+-ERR unknown subcommand or wrong number of arguments for 'POPULATE'. Try DEBUG HELP.
+> DEBUG POPULATE 1 a 1 b
+-ERR unknown subcommand or wrong number of arguments for 'POPULATE'. Try DEBUG HELP.
+> DEBUG POPULATE x
+-ERR value is out of range, must be positive
+> DEBUG POPULATE -3
+-ERR value is out of range, must be positive
+> DEBUG POPULATE 2 pre x
+-ERR value is out of range, must be positive
+> DEBUG POPULATE 2 pre -1
+-ERR value is out of range, must be positive
+> DEBUG POPULATE 0
+OK
+> DEBUG POPULATE 3
+OK
+> GET key:2
+"value:2"
+> EXISTS key:3
+0
+> SET key:4 own
+OK
+> DEBUG POPULATE 6 key 3
+OK
+> MGET key:0 key:4 key:5
+["value:0", "own", "val"]
+> DBSIZE
+6
+> DEBUG POPULATE 2 pre 12
+OK
+> GET pre:1
+"value:1\x00\x00\x00\x00\x00"
+> STRLEN pre:0
+12
+> DEBUG POPULATE 2 none 0
+OK
+> GET none:1
+"value:1"
+> MULTI
+OK
+> DEBUG POPULATE 2 queued
+QUEUED
+> EXEC
+[OK]
+> EXISTS queued:0 queued:1
+2
+"#,
+    );
+}
+
+#[test]
 fn debug_writes_to_the_log_and_counts_references() {
     let config = Config { enable_debug_command: Permit::Local, ..Config::default() };
     let mut server = TestServer::with_config(4, config);
@@ -214,6 +271,14 @@ OK
 > DEBUG SLEEP x
 OK
 > DEBUG SLEEP -1
+OK
+> DEBUG AOF-FLUSH-SLEEP
+-ERR unknown subcommand or wrong number of arguments for 'AOF-FLUSH-SLEEP'. Try DEBUG HELP.
+> DEBUG AOF-FLUSH-SLEEP 500000
+OK
+> DEBUG AOF-FLUSH-SLEEP -5
+OK
+> DEBUG AOF-FLUSH-SLEEP x
 OK
 > DEBUG ERROR "FOO bar"
 -FOO bar

@@ -30,6 +30,7 @@ use sync::log_positions::POSITION_MAX;
 use super::background::CountedThread;
 use super::load_rdb::{LoadOptions, Loaded, load_rdb};
 use super::real_disk::{RealDisk, RealFile};
+use super::snapshot_job::delay;
 use crate::keyspace::shard_locks::Nobody;
 use crate::process::host::ProcessHost;
 use crate::threads::control::LOAD_PASS;
@@ -73,6 +74,9 @@ pub struct AofLoader<'a> {
     transaction: Option<Vec<Vec<Arc<Vec<u8>>>>>,
     commands: u64,
     failed: u64,
+    /// `key-load-delay`, which may change meanwhile, and the commands that no delay was for yet.
+    delay_us: i64,
+    delayed: u64,
 }
 
 impl<'a> AofLoader<'a> {
@@ -99,6 +103,8 @@ impl<'a> AofLoader<'a> {
             transaction: None,
             commands: 0,
             failed: 0,
+            delay_us: 0,
+            delayed: 0,
         })
     }
 
@@ -177,7 +183,6 @@ impl<'a> AofLoader<'a> {
             now_ms: sys::clock::unix_micros() / 1000,
             keeps_expired: true,
             replaces: false,
-            key_delay_us: config.saving.key_load_delay,
         };
         let to = (self.memory, self.progress);
         let loaded = load_rdb(self.shared, source, options, to).map_err(|error| {
@@ -215,7 +220,11 @@ impl<'a> AofLoader<'a> {
                 Item::End(end) => return Ok(end),
                 Item::Command { args, offset } => {
                     self.command(args, || format!("{} at offset {offset}", name_of(file)))?;
-                    if self.commands.is_multiple_of(COMMANDS_A_LOOK) {
+                    if self.delay_us != 0 {
+                        delay(self.delay_us, 1, &mut self.delayed, &self.progress.cancel);
+                    }
+                    if self.delay_us != 0 || self.commands.is_multiple_of(COMMANDS_A_LOOK) {
+                        self.delay_us = self.shared.node.config().saving.key_load_delay;
                         let bytes = self.bytes_before + offset;
                         self.progress.bytes.store(bytes, Ordering::Relaxed);
                         let node = &self.shared.node;

@@ -59,8 +59,6 @@ pub struct LoadOptions {
     pub keeps_expired: bool,
     /// A key that is there already is replaced; otherwise that is an error.
     pub replaces: bool,
-    /// As [`Pacing::key_delay_us`](super::snapshot_job::Pacing), for `key-load-delay`.
-    pub key_delay_us: i64,
 }
 
 /// What was loaded.
@@ -344,13 +342,14 @@ impl<'a> Adder<'a> {
 
     /// So many keys were added.
     fn note(&mut self, keys: u64) {
-        let Load { progress, added, options, .. } = self.load;
+        let Load { progress, added, .. } = self.load;
         added.fetch_add(keys as i64, Ordering::Relaxed);
         progress.keys.fetch_add(keys, Ordering::Relaxed);
         self.turn.lazy_free.clear();
         self.memory.publish();
-        if options.key_delay_us != 0 {
-            delay(options.key_delay_us, keys, &mut self.delayed, &progress.cancel);
+        let delay_us = self.load.shared.node.config().saving.key_load_delay;
+        if delay_us != 0 {
+            delay(delay_us, keys, &mut self.delayed, &progress.cancel);
         }
     }
 

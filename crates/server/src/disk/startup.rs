@@ -247,7 +247,6 @@ fn load_file(
         now_ms: sys::clock::unix_micros() / 1000,
         keeps_expired: false,
         replaces,
-        key_delay_us: config.saving.key_load_delay,
     };
     let loaded = load_rdb(shared, source, options, (memory, progress));
     let loaded = loaded.map_err(|error| failed(&error))?;

@@ -235,6 +235,10 @@ impl LogThread {
         }
         if is_new {
             self.busy_ms = now_ms;
+            let delay_us = self.shared.node.log_delay_us.load(Ordering::Relaxed);
+            if delay_us > 0 {
+                std::thread::sleep(Duration::from_micros(delay_us));
+            }
         }
         let _ = writer.write(&mut self.source, until, unix_seconds);
         self.source.release(writer.kept());
