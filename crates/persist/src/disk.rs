@@ -131,6 +131,11 @@ pub enum Operation {
 }
 
 impl Operation {
+    /// Whether it was to change something, so that what can be read may be whole.
+    pub fn is_of_change(self) -> bool {
+        !matches!(self, Self::Open | Self::List | Self::Read | Self::Len)
+    }
+
     /// The attempt in words, before a path.
     fn words(self) -> &'static str {
         match self {

@@ -8,10 +8,10 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use node::config::Config;
 use node::host::RewriteBegin;
 use parking_lot::Mutex;
-use persist::aof::{Names, TriedSync, WholeBase};
+use persist::aof::{Aof, Names, TriedSync, WholeBase};
 
 use super::log_lock::LogLock;
-use super::log_memory;
+use super::log_memory::{self, Places};
 use super::log_ring::LogRing;
 use super::real_disk::RealDisk;
 use crate::threads::control::SNAPSHOT_PASS;
@@ -117,13 +117,17 @@ impl AppendOnly {
         let Some(caller) = self.caller() else { return Ok(()) };
         let mut lock = self.lock.lock();
         let taken = caller.call_and_wait(Request::Prepare).ok_or("the server ends")??;
-        let begin = random_position();
-        let id = log_memory::new_id();
-        let ring = log_memory::create_ring(&config, id, begin);
+        let places = Places::of(&config);
+        // Until the first base is whole, the files and what a killed process has left beyond them
+        // are all that a start finds.
+        let aof = Aof::open(disk(), names(&config)).map_err(|error| error.to_string())?;
+        places.keep_left(aof.manifest().log)?;
+        let (id, begin) = (log_memory::new_id(), random_position());
+        let ring = log_memory::create_ring(places, id, begin);
         let ring = ring.map_err(|error| error.to_string())?;
         let started = caller.call_and_wait(|done| Request::Start(Arc::clone(&ring), done));
         if let Some(Err(reason)) = started {
-            log_memory::remove(&config);
+            ring.places().remove();
             return Err(reason);
         }
         shared.set_log(Some(ring));

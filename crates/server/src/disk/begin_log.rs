@@ -5,6 +5,9 @@
 //! files of the manifest -> what a killed process had beyond them, from its ring -> new ring
 //! no files              -> the RDB file, if there is one -> first base          -> new ring
 //! ```
+//!
+//! Where the files can be read and not be written, as on a full disk, the server starts all the
+//! same: it refuses writes until a new base is whole, and keeps the ring of the killed process.
 
 use std::sync::Arc;
 
@@ -15,7 +18,7 @@ use super::append_only::{Caller, disk, names, random_position};
 use super::background::CountedThread;
 use super::left_log::{LeftCommands, LeftLog};
 use super::load_aof::{AofLoader, LoadedAof};
-use super::log_memory;
+use super::log_memory::{self, Places};
 use super::log_ring::LogRing;
 use super::log_thread::LogThread;
 use super::log_writer::LogWriter;
@@ -57,23 +60,24 @@ pub fn load(
     }
     let loaded = loader.load(&aof, &disk)?;
     let left = left(&config, aof.manifest().log, &loaded)?;
-    let mut writer = resume(aof, &loaded).map_err(|error| fatal(&error))?;
-    if let Some(left) = left {
-        let from = writer.append_left(&left).map_err(|error| fatal(&error))?;
-        loader.load_appended(writer.aof(), from)?;
-        notice!(
-            "The last process was killed: {} bytes of commands come from its log",
-            left.bytes.len()
-        );
-        if left.lost_bytes > 0 {
-            warning!("{} bytes that nobody was answered are dropped", left.lost_bytes);
-        }
-        if left.damaged_bytes > 0 {
-            let kept = log_memory::put_aside(&config);
-            warning!("{} bytes of the log are damaged and not used{kept}", left.damaged_bytes);
-        }
+    let end = left.as_ref().and_then(LeftCommands::end).or(loaded.position);
+    let end = end.unwrap_or_else(random_position);
+    let resumed = go_on(aof, &loaded, left.as_ref());
+    if let Some(left) = &left {
+        loader.load_left(left)?;
+        tell_left(left, &Places::of(&config));
     }
     loader.end();
+    let mut writer = match resumed {
+        Ok(writer) => writer,
+        Err(AofError::Disk(error)) if error.operation.is_of_change() => {
+            warning!("The append-only file can't be written: {error}");
+            warning!("Commands that change keys are refused until a new one is whole");
+            let aof = Aof::open(disk, names(&config)).map_err(|error| fatal(&error))?;
+            LogWriter::without_files(aof, end, loaded.bytes, error)
+        }
+        Err(error) => return Err(fatal(&error)),
+    };
     // What the log before had is in the files now, so it may be forgotten.
     if let Err(error) = writer.set_log(log_memory::new_id()) {
         warning!("The manifest can't name a new log: {error}");
@@ -82,6 +86,33 @@ pub fn load(
         }
     }
     Ok(writer)
+}
+
+/// Goes on with the files that were loaded, which get what a killed process had beyond them.
+fn go_on(
+    aof: Aof<RealDisk>,
+    loaded: &LoadedAof,
+    left: Option<&LeftCommands>,
+) -> Result<LogWriter<RealDisk>, AofError> {
+    let mut writer = resume(aof, loaded)?;
+    if let Some(left) = left {
+        writer.append_left(left)?;
+    }
+    Ok(writer)
+}
+
+fn tell_left(left: &LeftCommands, places: &Places) {
+    notice!(
+        "The last process was killed: {} bytes of commands come from its log",
+        left.bytes.len()
+    );
+    if left.lost_bytes > 0 {
+        warning!("{} bytes that nobody was answered are dropped", left.lost_bytes);
+    }
+    if left.damaged_bytes > 0 {
+        let kept = places.put_aside();
+        warning!("{} bytes of the log are damaged and not used{kept}", left.damaged_bytes);
+    }
 }
 
 /// Goes on with what was loaded. Where another server has written last, the files do not tell where
@@ -106,7 +137,7 @@ fn left(
     named: Option<LogId>,
     loaded: &LoadedAof,
 ) -> Result<Option<LeftCommands>, String> {
-    let logs = log_memory::left(config)?;
+    let logs = Places::of(config).left()?;
     if logs.is_empty() {
         return Ok(None);
     }

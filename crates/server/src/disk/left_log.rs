@@ -14,6 +14,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use persist::aof::LogId;
+use resp::Args;
+use resp::args::Span;
 use sync::log_positions::LogPositions;
 use sys::shared_memory::SharedMemory;
 
@@ -59,6 +61,28 @@ impl LeftCommands {
     /// Whether there is anything to replay or to tell.
     pub(crate) fn says_something(&self) -> bool {
         *self != Self::default()
+    }
+
+    /// The position behind the last of them, if there are any.
+    pub(crate) fn end(&self) -> Option<u64> {
+        self.parts.last().map(|part| part.end)
+    }
+
+    /// Calls `run` for each command, with where it begins.
+    ///
+    /// # Errors
+    /// The first one of `run`.
+    pub(crate) fn each<E>(
+        &self,
+        mut run: impl FnMut(Args<'_>, usize) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let (mut at, mut spans) = (0, Vec::new());
+        // Only whole commands were added.
+        while let Some(len) = spans_of(&self.bytes[at..], at, &mut spans) {
+            run(Args::new(&self.bytes, &spans, &[]), at)?;
+            at += len;
+        }
+        Ok(())
     }
 
     /// Adds a unit that ends at a position, behind a gap or not.
@@ -196,20 +220,33 @@ fn unit_len(bytes: &[u8]) -> Option<usize> {
 
 /// The bytes of the command that some bytes begin with, and its name.
 fn command(bytes: &[u8]) -> Option<(usize, &[u8])> {
-    let (args, mut at) = number(bytes, b'*')?;
     let mut name = None;
+    let len = each_arg(bytes, |start, end| {
+        name.get_or_insert(&bytes[start..end]);
+    })?;
+    Some((len, name?))
+}
+
+/// The bytes of that command, and where its arguments are when `bytes` begin at `at`.
+fn spans_of(bytes: &[u8], at: usize, spans: &mut Vec<Span>) -> Option<usize> {
+    spans.clear();
+    each_arg(bytes, |start, end| spans.push(Span::new(at + start, end - start)))
+}
+
+/// Calls `found` with where each argument begins and ends. Returns where the command ends.
+fn each_arg(bytes: &[u8], mut found: impl FnMut(usize, usize)) -> Option<usize> {
+    let (args, mut at) = number(bytes, b'*')?;
     for _ in 0..args {
         let (len, head) = number(bytes.get(at..)?, b'$')?;
         let start = at + head;
         let end = start.checked_add(len)?;
-        let arg = bytes.get(start..end)?;
         if bytes.get(end..end.checked_add(2)?)? != b"\r\n" {
             return None;
         }
-        name.get_or_insert(arg);
+        found(start, end);
         at = end + 2;
     }
-    Some((at, name?))
+    Some(at)
 }
 
 /// The number behind a mark at the start, and the bytes of both with the end of the line.

@@ -28,6 +28,7 @@ use sync::gate::Pass;
 use sync::log_positions::POSITION_MAX;
 
 use super::background::CountedThread;
+use super::left_log::LeftCommands;
 use super::load_rdb::{LoadOptions, Loaded, load_rdb};
 use super::real_disk::{RealDisk, RealFile};
 use super::snapshot_job::delay;
@@ -247,17 +248,12 @@ impl<'a> AofLoader<'a> {
         self.replayer.load_functions(&[], RestorePolicy::Flush, &sys::clock::tsc, &host)
     }
 
-    /// Loads what was appended to the last file behind this offset, from what the log of a process
-    /// that was killed had beyond the file.
+    /// Loads what the log of a process that was killed had beyond the files.
     ///
     /// # Errors
     /// See [`load`](Self::load).
-    pub fn load_appended(&mut self, aof: &Aof<RealDisk>, from: u64) -> Result<(), String> {
-        let files = aof.load_files().map_err(|error| fatal(&error))?;
-        let Some(file) = files.last() else { return Ok(()) };
-        let mut reader =
-            Reader::new(file.file.clone(), from, file.place).map_err(|error| fatal(&error))?;
-        self.replay(&mut reader, file).map(drop)
+    pub fn load_left(&mut self, left: &LeftCommands) -> Result<(), String> {
+        left.each(|args, at| self.command(args, || format!("the log of a process, at byte {at}")))
     }
 
     /// Takes a command: executes it, or keeps it until its transaction is whole.

@@ -3,6 +3,14 @@
 //!
 //! Where that is not possible, as on a full disk, it lies in `/dev/shm`, and if there is no room
 //! either in ordinary memory: then nothing is left of what was not written to the append-only file.
+//!
+//! What a killed process has left is needed until the files have it or a new base has taken their
+//! place. Where that is later than the new ring begins, its file gets a second name:
+//!
+//! ```text
+//! appendonly.aof.log            the ring of the running process, or of the one before
+//! appendonly.aof.log.previous   that of an earlier one, while the manifest names it
+//! ```
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io;
@@ -24,34 +32,101 @@ const MEMORY_FILES: &str = "/dev/shm";
 /// The number of this start of the machine.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
-/// The places where the ring of a configuration's append-only file may lie, the best one first.
-fn places(config: &Config) -> Vec<PathBuf> {
-    let append_only = &config.append_only;
-    let directory = Path::new(&append_only.appenddirname);
-    let name = format!("{}.log", append_only.appendfilename);
-    let mut places = vec![directory.join(&name)];
-    // Another directory of the same name is another one.
-    if let Ok(directory) = fs::metadata(directory) {
-        let (device, number) = (directory.dev(), directory.ino());
-        places.push(Path::new(MEMORY_FILES).join(format!("weft-{device:x}-{number:x}-{name}")));
+/// How the second name ends.
+const PREVIOUS: &str = ".previous";
+
+/// The places where the ring of an append-only file may lie, the best one first: by absolute paths,
+/// because `dir` may change while one lies there.
+#[derive(Clone, Debug, Default)]
+pub struct Places(Vec<PathBuf>);
+
+impl Places {
+    /// Those of a configuration, as seen from the working directory of this moment.
+    pub fn of(config: &Config) -> Self {
+        let append_only = &config.append_only;
+        let directory = std::env::current_dir().unwrap_or_default();
+        let directory = directory.join(&append_only.appenddirname);
+        let name = format!("{}.log", append_only.appendfilename);
+        let mut places = vec![directory.join(&name)];
+        // Another directory of the same name is another one.
+        if let Ok(directory) = fs::metadata(directory) {
+            let (device, number) = (directory.dev(), directory.ino());
+            let name = format!("weft-{device:x}-{number:x}-{name}");
+            places.push(Path::new(MEMORY_FILES).join(name));
+        }
+        Self(places)
     }
-    places
+
+    /// With the second names.
+    fn all(&self) -> impl Iterator<Item = PathBuf> {
+        self.0.iter().cloned().chain(self.0.iter().map(|path| previous(path)))
+    }
+
+    /// The logs that processes have left, mostly none or one. None for one that is not where it
+    /// was.
+    ///
+    /// # Errors
+    /// When one cannot be looked at: what is in it would be lost.
+    pub fn left(&self) -> Result<Vec<Option<LeftLog>>, String> {
+        let logs = self.all().map(|path| open_left(&path).map_err(|error| cannot(&path, &error)));
+        logs.filter_map(Result::transpose).collect()
+    }
+
+    /// Keeps the log that the manifest names, if there is one, under the second name.
+    ///
+    /// # Errors
+    /// When that is not possible: a new ring would take its place.
+    pub fn keep_left(&self, named: Option<LogId>) -> Result<(), String> {
+        for path in &self.0 {
+            let left = open_left(path).map_err(|error| cannot(path, &error))?.flatten();
+            if left.is_some_and(|log| Some(log.id()) == named) {
+                fs::rename(path, previous(path)).map_err(|error| cannot(path, &error))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Nobody needs what has the second name any more.
+    pub fn remove_previous(&self) {
+        for path in &self.0 {
+            // Mostly there is none.
+            let _ = fs::remove_file(previous(path));
+        }
+    }
+
+    /// Removes the files of a log that nobody needs any more.
+    pub fn remove(&self) {
+        for path in &self.0 {
+            // Mostly there is one of them at most.
+            let _ = fs::remove_file(path);
+        }
+    }
+
+    /// Keeps the files of a damaged log under other names. Returns what to say of that.
+    pub fn put_aside(&self) -> String {
+        let mut kept = String::new();
+        for path in self.all().filter(|path| path.exists()) {
+            let name = with(&path, ".damaged");
+            if fs::rename(&path, &name).is_ok() {
+                kept = format!(", but kept as {}", name.display());
+            }
+        }
+        kept
+    }
 }
 
-/// The logs that processes have left, mostly none or one. None for one that is not where it was.
-///
-/// # Errors
-/// When one cannot be looked at: what is in it would be lost.
-pub fn left(config: &Config) -> Result<Vec<Option<LeftLog>>, String> {
-    let mut logs = Vec::new();
-    for path in places(config) {
-        let opened = open_left(&path);
-        let opened = opened.map_err(|error| {
-            format!("Can't open the log that a process has left, {}: {error}", path.display())
-        });
-        logs.extend(opened?);
-    }
-    Ok(logs)
+fn with(path: &Path, end: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(end);
+    PathBuf::from(name)
+}
+
+fn previous(path: &Path) -> PathBuf {
+    with(path, PREVIOUS)
+}
+
+fn cannot(path: &Path, error: &io::Error) -> String {
+    format!("Can't open the log that a process has left, {}: {error}", path.display())
 }
 
 /// The log in a file, if there is one.
@@ -89,21 +164,21 @@ fn is_own(link: &Metadata, file: &Metadata) -> bool {
         && file.uid() == sys::process::effective_user()
 }
 
-/// Memory for a new log. What the last process has left is gone.
+/// Memory for a new log. What has the first name is gone.
 ///
 /// # Errors
 /// When there is no memory.
-fn create(config: &Config) -> io::Result<(SharedMemory, MemoryPlace)> {
-    remove(config);
-    for path in places(config) {
+fn create(places: &Places) -> io::Result<(SharedMemory, MemoryPlace)> {
+    places.remove();
+    for path in &places.0 {
         let map = |file: File| {
             let memory = SharedMemory::of_file(&file, memory_bytes())?;
             Ok((memory, place(Some(&file))?))
         };
-        match new_file(&path).and_then(map) {
+        match new_file(path).and_then(map) {
             Ok(created) => return Ok(created),
             Err(error) => {
-                let _ = fs::remove_file(&path);
+                let _ = fs::remove_file(path);
                 warning!("The log can't lie in {}: {error}", path.display());
             }
         }
@@ -121,34 +196,13 @@ pub fn new_id() -> LogId {
     LogId([base::random::entropy_seed(), base::random::entropy_seed()])
 }
 
-/// A new log that begins at a position.
+/// A new log that begins at a position, in one of the places.
 ///
 /// # Errors
 /// When there is no memory.
-pub fn create_ring(config: &Config, id: LogId, begin: u64) -> io::Result<Arc<LogRing>> {
-    let (memory, place) = create(config)?;
-    LogRing::new(memory, id, place, begin).map(Arc::new)
-}
-
-/// Keeps the files of a damaged log under other names. Returns what to say of that.
-pub fn put_aside(config: &Config) -> String {
-    let mut kept = String::new();
-    for path in places(config).into_iter().filter(|path| path.exists()) {
-        let mut name = path.clone().into_os_string();
-        name.push(".damaged");
-        if fs::rename(&path, &name).is_ok() {
-            kept = format!(", but kept as {}", Path::new(&name).display());
-        }
-    }
-    kept
-}
-
-/// Removes the files of a log that nobody needs any more.
-pub fn remove(config: &Config) {
-    for path in places(config) {
-        // Mostly there is one of them at most.
-        let _ = fs::remove_file(path);
-    }
+pub fn create_ring(places: Places, id: LogId, begin: u64) -> io::Result<Arc<LogRing>> {
+    let (memory, place) = create(&places)?;
+    Ok(Arc::new(LogRing::new(memory, id, place, begin)?.in_places(places)))
 }
 
 /// The start of the machine, and what tells a file from its copies; zeros for what the system does

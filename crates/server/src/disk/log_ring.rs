@@ -37,6 +37,7 @@ use sync::log_positions::{LogPositions, Reservation, UNKNOWN_DATABASE, Wanted};
 use sync::log_waits::{LogSleep, Mark};
 use sys::shared_memory::SharedMemory;
 
+use super::log_memory::Places;
 use crate::threads::control::THREADS_MAX;
 
 /// Bytes of the ring. A power of two of them fits the mask.
@@ -113,6 +114,7 @@ pub(crate) struct LogRing {
     number: u64,
     /// Where it is counted what lies aside.
     node: OnceLock<Arc<Node>>,
+    places: Places,
 }
 
 impl std::fmt::Debug for LogRing {
@@ -193,7 +195,18 @@ impl LogRing {
             reader: OnceLock::new(),
             number: id.0[0],
             node: OnceLock::new(),
+            places: Places::default(),
         })
+    }
+
+    /// Its memory is in one of these places.
+    pub(crate) fn in_places(self, places: Places) -> Self {
+        Self { places, ..self }
+    }
+
+    /// Where its memory may be.
+    pub(crate) fn places(&self) -> &Places {
+        &self.places
     }
 
     /// What tells it from others.

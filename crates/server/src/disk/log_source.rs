@@ -6,6 +6,7 @@ use std::time::Duration;
 use node::stats::used_memory::ThreadMemory;
 use store::LogPlace;
 
+use super::log_memory::Places;
 use super::log_ring::{CAPACITY, LogRing};
 use crate::threads::message::Message;
 use crate::threads::shared::Shared;
@@ -81,6 +82,11 @@ impl RingSource {
             self.replied = ring.released();
         }
         self.ring = ring;
+    }
+
+    /// Where the ring's memory may be.
+    pub fn places(&self) -> Option<&Places> {
+        self.ring.as_ref().map(|ring| ring.places())
     }
 
     /// This thread has a part in the memory in use.

@@ -33,6 +33,8 @@ pub struct LogWriter<D: Disk> {
     failure: Option<DiskError>,
     /// There is no base yet, so that nothing of what is written is of use.
     is_first: bool,
+    /// What was loaded is not all in the files: until there is a base, the failure stays.
+    lacks_base: bool,
     /// Bytes of the files before the one that is written.
     bytes_before: u64,
     /// Bytes of all files when the last rewrite was over.
@@ -71,9 +73,17 @@ impl<D: Disk> LogWriter<D> {
             kept: position,
             failure: None,
             is_first: false,
+            lacks_base: false,
             bytes_before,
             base_bytes,
         }
+    }
+
+    /// Begins where files, of so many bytes, were loaded that cannot be written: nothing is written
+    /// before there is a base, and it has failed until then.
+    pub fn without_files(aof: Aof<D>, position: u64, bytes: u64, failure: DiskError) -> Self {
+        let failure = Some(failure);
+        Self { failure, lacks_base: true, ..Self::behind(aof, position, bytes) }
     }
 
     /// Begins without a base: nothing is written before [`begin_rewrite`](Self::begin_rewrite).
@@ -84,6 +94,7 @@ impl<D: Disk> LogWriter<D> {
             kept: position,
             failure: None,
             is_first: true,
+            lacks_base: false,
             bytes_before: 0,
             base_bytes: 0,
         }
@@ -113,7 +124,7 @@ impl<D: Disk> LogWriter<D> {
                 }
             });
             self.note(result)?;
-            if self.failure.as_ref().is_some_and(is_of_write) {
+            if !self.lacks_base && self.failure.as_ref().is_some_and(is_of_write) {
                 self.failure = None;
             }
         }
@@ -173,8 +184,7 @@ impl<D: Disk> LogWriter<D> {
         }
     }
 
-    /// Writes and syncs what the log of a killed process had beyond the files. Returns where it
-    /// begins in the last file.
+    /// Writes and syncs what the log of a killed process had beyond the files.
     ///
     /// Each part without a gap is a batch of its own, so that positions and bytes of a batch agree:
     /// when this is interrupted, the next start goes on in the log where the file ends then. For
@@ -182,8 +192,8 @@ impl<D: Disk> LogWriter<D> {
     ///
     /// # Errors
     /// What the disk said.
-    pub fn append_left(&mut self, left: &LeftCommands) -> Result<u64, AofError> {
-        let (from, mut at) = (self.aof.segment_bytes(), 0);
+    pub fn append_left(&mut self, left: &LeftCommands) -> Result<(), AofError> {
+        let mut at = 0;
         for part in &left.parts {
             let bytes = &left.bytes[at..part.until];
             self.aof.append(&Batch { parts: [bytes, &[]], end: part.end, unix_seconds: None })?;
@@ -191,7 +201,7 @@ impl<D: Disk> LogWriter<D> {
         }
         self.aof.sync()?;
         self.keep();
-        Ok(from)
+        Ok(())
     }
 
     /// What is written from now on is of this log.
@@ -235,7 +245,7 @@ impl<D: Disk> LogWriter<D> {
     pub fn finish_rewrite(&mut self, base: WholeBase) -> Result<(), AofError> {
         let bytes = base.bytes;
         self.aof.finish_rewrite(base)?;
-        self.is_first = false;
+        (self.is_first, self.lacks_base) = (false, false);
         self.bytes_before = bytes;
         self.base_bytes = self.current_bytes();
         self.keep();

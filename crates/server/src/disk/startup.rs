@@ -16,7 +16,7 @@ use super::background::CountedThread;
 use super::begin_log;
 use super::load_aof::AofLoader;
 use super::load_rdb::{LoadOptions, Loaded, load_rdb};
-use super::log_memory;
+use super::log_memory::{self, Places};
 use super::log_ring::LogRing;
 use super::log_writer::LogWriter;
 use super::real_disk::{RealDisk, RealFile};
@@ -114,7 +114,12 @@ impl Startup {
             }
             Outcome::AppendOnly(writer) => {
                 let id = writer.aof().log().unwrap_or_else(log_memory::new_id);
-                let ring = log_memory::create_ring(&node.config(), id, writer.written());
+                let places = Places::of(&node.config());
+                match writer.needs_base() {
+                    true => places.keep_left(writer.aof().manifest().log)?,
+                    false => places.remove_previous(),
+                }
+                let ring = log_memory::create_ring(places, id, writer.written());
                 let ring = ring.map_err(|error| error.to_string())?;
                 let fsync = node.config().append_only.appendfsync;
                 ring.set_waits_always(fsync == node::config::Fsync::Always);

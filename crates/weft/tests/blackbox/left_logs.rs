@@ -13,12 +13,14 @@ use crate::Server;
 use crate::server::{READY, eventually};
 
 const ON: &[&str] = &["--save", "", "--appendonly", "yes"];
+const DEBUG: &[&str] = &["--enable-debug-command", "yes"];
 const FILES: &str = "appendonlydir";
 const LOG: &str = "appendonlydir/appendonly.aof.log";
 
 /// Starts a server by a shell, so that a limit of the size of files is told as an error.
-fn start(folder: TempDir) -> Server {
-    Server::start_in(folder, ON, READY, |command| {
+fn start_with(folder: TempDir, options: &[&str]) -> Server {
+    let options = [options, DEBUG].concat();
+    Server::start_in(folder, &options, READY, |command| {
         let args: Vec<_> = command.get_args().map(ToOwned::to_owned).collect();
         let folder = command.get_current_dir().unwrap().to_owned();
         let program = command.get_program().to_owned();
@@ -28,15 +30,33 @@ fn start(folder: TempDir) -> Server {
     })
 }
 
-/// Acknowledges a write that only the log has, and is killed.
-fn kill_after_unwritten(mut server: Server) -> TempDir {
+fn start(folder: TempDir) -> Server {
+    start_with(folder, ON)
+}
+
+/// Starts a server whose files may have so many bytes, as on a full disk.
+fn start_limited(folder: TempDir, options: &[&str], bytes: u64) -> Server {
+    let options = [options, DEBUG].concat();
+    Server::start_in(folder, &options, READY, |command| {
+        let args: Vec<_> = command.get_args().map(ToOwned::to_owned).collect();
+        let folder = command.get_current_dir().unwrap().to_owned();
+        let program = command.get_program().to_owned();
+        *command = Command::new("sh");
+        let script = "trap '' XFSZ; exec prlimit --fsize=\"$0:unlimited\" \"$@\"";
+        command.arg("-c").arg(script).arg(bytes.to_string());
+        command.arg(program).args(args).current_dir(folder)
+    })
+}
+
+fn end_limit(server: &Server) {
     let id = server.process().0.to_string();
-    let limited = Command::new("prlimit").args(["--pid", &id, "--fsize=1"]).status();
-    assert!(limited.unwrap().success());
-    server.client().ok("SET unwritten 1");
-    server.signal("KILL");
-    server.wait();
-    server.into_folder()
+    let raised = Command::new("prlimit").args(["--pid", &id, "--fsize=unlimited"]).status();
+    assert!(raised.unwrap().success());
+}
+
+/// Acknowledges a write that only the log has, and is killed.
+fn kill_after_unwritten(server: Server) -> TempDir {
+    kill_after(server, &["SET unwritten 1"])
 }
 
 fn copy(from: &Path, to: &Path, wanted: impl Fn(&str) -> bool) {
@@ -232,10 +252,9 @@ fn nothing_is_lost_by_two_kills_of_which_the_first_hits_an_unfinished_write() {
 
 /// Has the server answer commands that only the log has, and kills it.
 fn kill_after(mut server: Server, commands: &[&str]) -> TempDir {
-    let id = server.process().0.to_string();
-    let limited = Command::new("prlimit").args(["--pid", &id, "--fsize=1"]).status();
-    assert!(limited.unwrap().success());
     let mut client = server.client();
+    // Nothing is written before.
+    client.ok("DEBUG AOF-FLUSH-SLEEP 3600000000");
     commands.iter().for_each(|command| client.ok(command));
     server.signal("KILL");
     server.wait();
@@ -250,26 +269,28 @@ fn set_bytes(key: &str, value: &str) -> u64 {
 }
 
 #[test]
-fn what_a_log_had_around_an_unfinished_write_survives_a_start_that_fails() {
+fn what_a_log_had_around_an_unfinished_write_survives_a_start_that_writes_a_part() {
     let value = "v".repeat(1000);
     let sets: Vec<String> =
         ["a", "b", "x", "c", "d"].map(|key| format!("SET {key} {value}")).into();
     let sets: Vec<&str> = sets.iter().map(String::as_str).collect();
     // Where the file ends when it cannot be written any more, in commands behind the first.
     for written in 0..5 {
-        let folder = kill_after(start(tempfile::tempdir().unwrap()), &sets);
+        let mut folder = kill_after(start(tempfile::tempdir().unwrap()), &sets);
         let log = open(&folder.path().join(LOG));
         let (end, bytes) = (words(&log, END, 1)[0] >> 9, set_bytes("x", &value));
         // Another thread than the one that wrote has not finished the third.
         set_words(&log, THREAD + 8, &[end - 3 * bytes, bytes]);
         let file = folder.path().join(FILES).join("appendonly.aof.1.incr.aof");
         let limit = fs::metadata(&file).unwrap().len() + 500 + written * bytes;
-        let mut failing = Command::new("sh");
-        failing.arg("-c").arg("trap '' XFSZ; exec prlimit --fsize=\"$0\" \"$@\"");
-        failing.arg(limit.to_string()).arg(env!("CARGO_BIN_EXE_weft")).arg("server").args(ON);
-        failing.args(["--port", "0", "--unixsocket", "socket"]).current_dir(folder.path());
         if written < 4 {
-            assert!(!failing.output().unwrap().status.success(), "{written} commands fit");
+            // Uncompressed, a base is too large as well.
+            let options = [ON, &["--rdbcompression", "no"]].concat();
+            let mut server = start_limited(folder, &options, limit);
+            server.wait_for_log("The append-only file can't be written: cannot write to");
+            server.signal("KILL");
+            server.wait();
+            folder = server.into_folder();
         }
         let keys = [("a", true), ("b", true), ("x", false), ("c", true), ("d", true)];
         check(folder, &keys, USED);
@@ -341,6 +362,120 @@ fn a_damaged_log_is_kept() {
     log.write_all_at(b"x", ring + (end - set_bytes("b", "1")) % RING_BYTES).unwrap();
     let server = check(folder, &[("a", true), ("b", false)], "damaged and not used, but kept as");
     assert!(server.folder().path().join(FILES).join("appendonly.aof.log.damaged").is_file());
+}
+
+const MISCONF: &str = "MISCONF Errors writing to the AOF file: File too large";
+
+#[test]
+fn a_start_on_a_full_disk_serves_reads_and_loses_nothing() {
+    let mut folder = kill_after_unwritten(start(tempfile::tempdir().unwrap()));
+    for policy in ["always", "everysec"] {
+        let options = [ON, &["--appendfsync", policy]].concat();
+        let mut server = start_limited(folder, &options, 1);
+        let mut client = server.client();
+        assert_eq!(client.ask("GET unwritten").text(), "1");
+        assert_eq!(client.ask("SET k 1").text(), MISCONF);
+        server.wait_for_log("Commands that change keys are refused until a new one is whole");
+        if policy == "always" {
+            server.signal("KILL");
+        } else {
+            server.signal("TERM");
+        }
+        server.wait();
+        folder = server.into_folder();
+    }
+    let server = start_limited(folder, ON, 1);
+    let mut client = server.client();
+    assert_eq!(client.ask("SET k 1").text(), MISCONF);
+    assert!(server.path(&format!("{LOG}.previous")).is_file());
+    end_limit(&server);
+    eventually("it recovers", || client.ask("SET k 1").text() == "OK");
+    assert!(!server.path(&format!("{LOG}.previous")).exists());
+    let folder = restarted(server);
+    let server = check(folder, &[("unwritten", true), ("k", true)], "");
+    assert!(!server.log().contains(USED));
+    check(kill_after(server, &["SET later 1"]), &[("later", true)], USED);
+}
+
+#[test]
+fn what_expires_on_a_full_disk_does_not_make_it_writable() {
+    let server = start(tempfile::tempdir().unwrap());
+    server.client().ok("SET filler 1");
+    let folder = kill_after(server, &["SET k v PX 1"]);
+    let server = start_limited(folder, ON, 1);
+    let mut client = server.client();
+    assert_eq!(client.ask("EXISTS k").int(), 0);
+    eventually("it has expired", || server.info("expired_keys") != "0");
+    for _ in 0..100 {
+        assert_eq!(client.ask("SET k 1").text(), MISCONF);
+    }
+}
+
+/// Starts a server without an append-only file, whose snapshots take long.
+fn start_without(folder: TempDir) -> Server {
+    let server = start_with(folder, &["--save", ""]);
+    let mut client = server.client();
+    (0..50).for_each(|n| client.ok(&format!("SET {n} 1")));
+    client.ok("CONFIG SET rdb-key-save-delay 1000000");
+    server
+}
+
+#[test]
+fn a_log_is_kept_until_the_base_of_another_file_is_whole() {
+    let folder = kill_after_unwritten(start(tempfile::tempdir().unwrap()));
+    let mut server = start_without(folder);
+    let mut client = server.client();
+    for switch in ["yes", "no", "yes"] {
+        client.ok(&format!("CONFIG SET appendonly {switch}"));
+    }
+    server.signal("KILL");
+    server.wait();
+    // Once more: what this one has left is of no use.
+    let mut server = start_without(server.into_folder());
+    server.client().ok("CONFIG SET appendonly yes");
+    server.signal("KILL");
+    server.wait();
+    let server = check(server.into_folder(), &[("unwritten", true), ("1", false)], USED);
+    let server = start_without(restarted(server));
+    let mut client = server.client();
+    client.ok("CONFIG SET rdb-key-save-delay 0");
+    client.ok("CONFIG SET appendonly yes");
+    server.wait_for_log("Background AOF rewrite finished successfully");
+    assert!(!server.path(&format!("{LOG}.previous")).exists());
+    check(kill_after(server, &["SET new 1"]), &[("new", true), ("1", true)], USED);
+}
+
+#[test]
+fn a_log_is_kept_when_another_file_cannot_begin() {
+    let folder = kill_after_unwritten(start(tempfile::tempdir().unwrap()));
+    let manifest = folder.path().join(FILES).join("appendonly.aof.manifest");
+    let kept = folder.path().join("kept");
+    fs::rename(&manifest, &kept).unwrap();
+    fs::create_dir(&manifest).unwrap();
+    let server = start_without(folder);
+    let refused = server.client().ask("CONFIG SET appendonly yes").text();
+    assert!(refused.contains("Unable to turn on AOF"), "{refused}");
+    fs::remove_dir(&manifest).unwrap();
+    fs::rename(&kept, &manifest).unwrap();
+    check(restarted(server), &[("unwritten", true)], USED);
+}
+
+#[test]
+fn a_server_that_has_moved_leaves_the_logs_of_others_alone() {
+    let folder = kill_after_unwritten(start(tempfile::tempdir().unwrap()));
+    let options = [ON, &["--enable-protected-configs", "yes"]].concat();
+    for switches in [true, false] {
+        let server = Server::start(&options);
+        let mut client = server.client();
+        client.ok(&format!("CONFIG SET dir {}", folder.path().display()));
+        if switches {
+            client.ok("CONFIG SET appendonly no");
+        }
+        let own = server.path(LOG);
+        let _folder = restarted(server);
+        assert!(!own.exists());
+    }
+    check(folder, &[("unwritten", true)], USED);
 }
 
 /// Moves the log of a folder to where it lies when its own disk is full.

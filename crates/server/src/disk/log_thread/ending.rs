@@ -4,7 +4,6 @@
 use std::time::Duration;
 
 use super::{LogThread, RETRY_MS};
-use crate::disk::log_memory;
 use crate::disk::log_source::LogSource;
 use crate::disk::log_writer::LogWriter;
 use crate::{notice, warning};
@@ -31,7 +30,7 @@ impl LogThread {
             return;
         }
         match self.close() {
-            Ok(()) => log_memory::remove(&self.config),
+            Ok(()) => self.remove_ring(),
             // What is not in the file is left in the ring.
             Err(reason) => warning!("Fail to fsync the AOF file: {reason}"),
         }

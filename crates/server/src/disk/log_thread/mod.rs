@@ -29,7 +29,6 @@ use super::background::CountedThread;
 use super::complaint::Complaint;
 use super::fsync_thread;
 use super::log_lock::LogLock;
-use super::log_memory;
 use super::log_ring::LogRing;
 use super::log_source::{BATCH_BYTES, LogProgress, LogSource, RingSource};
 use super::log_writer::{LogWriter, reason};
@@ -418,6 +417,10 @@ impl LogThread {
                 self.figures.rewrites_failed_in_row = 0;
                 self.put_off_until_ms = 0;
                 self.delete_history();
+                // What an earlier process has left belongs to the files before.
+                if let Some(places) = self.source.places() {
+                    places.remove_previous();
+                }
                 if !self.figures.is_enabled {
                     // It was asked for while no append-only file is written.
                     let _ = self.close();
@@ -480,14 +483,21 @@ impl LogThread {
         self.give_up_rewrite();
         self.write();
         let closed = self.close();
+        self.remove_ring();
         self.source.replace(None);
-        log_memory::remove(&self.config);
         self.figures = AppendOnlyFigures {
             rewrites: self.figures.rewrites,
             last_rewrite_seconds: self.figures.last_rewrite_seconds,
             ..AppendOnlyFigures::default()
         };
         closed
+    }
+
+    /// The files have all that is in the ring, or nobody needs it.
+    fn remove_ring(&self) {
+        if let Some(places) = self.source.places() {
+            places.remove();
+        }
     }
 
     fn close(&mut self) -> Result<(), String> {
