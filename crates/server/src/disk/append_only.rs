@@ -28,8 +28,9 @@ pub enum Request {
     Stop(Sender<Result<(), String>>),
     /// Write a new base.
     Rewrite,
-    /// Give up a rewrite that is in progress, or wait for its end if there is no base without it.
-    EndRewrite(Sender<()>),
+    /// Give up a rewrite that is in progress, or wait for its end if there is no base without it,
+    /// unless the end of the process is forced.
+    EndRewrite(IsForced, Sender<()>),
     /// A sync was tried.
     Synced(TriedSync),
     /// A base was tried.
@@ -39,8 +40,11 @@ pub enum Request {
     /// The configuration has changed.
     Configured,
     /// The process ends: write and sync all, and end.
-    End(Sender<()>),
+    End(IsForced, Sender<()>),
 }
+
+/// Whether the process is to end in any case: SHUTDOWN FORCE.
+pub type IsForced = bool;
 
 /// How to reach the thread that writes the log.
 #[derive(Default)]
@@ -180,16 +184,16 @@ impl AppendOnly {
     }
 
     /// Ends a rewrite that is in progress, so that the keyspace can be saved at the end.
-    pub fn end_rewrite(&self) {
+    pub fn end_rewrite(&self, is_forced: IsForced) {
         if let Some(caller) = self.caller() {
-            let _ = caller.call_and_wait(Request::EndRewrite);
+            let _ = caller.call_and_wait(|done| Request::EndRewrite(is_forced, done));
         }
     }
 
     /// The threads that execute commands have ended: writes and syncs what they have logged.
-    pub fn end(&self) {
+    pub fn end(&self, is_forced: IsForced) {
         if let Some(caller) = self.caller() {
-            let _ = caller.call_and_wait(Request::End);
+            let _ = caller.call_and_wait(|done| Request::End(is_forced, done));
         }
     }
 

@@ -403,7 +403,7 @@ fn has_saved(shared: &Shared) -> bool {
     if !is_wanted || node.is_loading() {
         return true;
     }
-    shared.append_only.end_rewrite();
+    shared.append_only.end_rewrite(how.force);
     notice!("Saving the final RDB snapshot before exiting.");
     let begun = shared.me.upgrade().map(|own| shared.saves.begin_save(&own, Purpose::Save));
     let given_up = || {
@@ -437,7 +437,8 @@ fn end(main: &mut IoThread, shared: &Shared, config: &Config) {
     }
     main.outlive_others();
     main.finish();
-    shared.append_only.end();
+    let is_forced = shared.control.lock().shutdown.is_some_and(|how| how.force);
+    shared.append_only.end(is_forced);
     shared.metrics.end();
     for slot in 0..main.slots.len() {
         main.close(slot);

@@ -478,6 +478,17 @@ fn a_server_that_has_moved_leaves_the_logs_of_others_alone() {
     check(folder, &[("unwritten", true)], USED);
 }
 
+#[test]
+fn a_forced_end_does_not_wait_for_the_first_base() {
+    let mut server = start_without(tempfile::tempdir().unwrap());
+    let mut client = server.client();
+    client.ok("CONFIG SET appendonly yes");
+    server.wait_for_log("Background append only file rewriting started");
+    client.send("SHUTDOWN NOSAVE FORCE");
+    assert!(server.wait().success());
+    assert!(server.log().contains("Writing initial AOF. Exit anyway."), "{}", server.log());
+}
+
 /// Moves the log of a folder to where it lies when its own disk is full.
 fn move_to_memory(folder: &TempDir) -> TempFile {
     let facts = fs::metadata(folder.path().join(FILES)).unwrap();

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use super::{LogThread, RETRY_MS};
+use crate::disk::append_only::IsForced;
 use crate::disk::log_source::LogSource;
 use crate::disk::log_writer::LogWriter;
 use crate::{notice, warning};
@@ -13,12 +14,14 @@ const FIRST_BASE_TRIES: usize = 20;
 
 impl LogThread {
     /// Writes and syncs all that the other threads have logged, which have ended.
-    pub(super) fn end(&mut self) {
-        self.end_rewrite();
+    pub(super) fn end(&mut self, is_forced: IsForced) {
+        self.end_rewrite(is_forced);
         if self.writer.is_none() {
             return;
         }
-        self.write_first_base();
+        if !is_forced {
+            self.write_first_base();
+        }
         notice!("Calling fsync() on the AOF file.");
         self.retry_ms = 0;
         self.write();
@@ -38,9 +41,12 @@ impl LogThread {
 
     /// Ends a rewrite that is in progress: gives it up unless it writes the first base, without
     /// which the file has nothing.
-    pub(super) fn end_rewrite(&mut self) {
+    pub(super) fn end_rewrite(&mut self, is_forced: IsForced) {
         let is_first = self.writer.as_ref().is_some_and(LogWriter::is_first);
-        if is_first && self.figures.is_enabled {
+        if is_first && self.figures.is_enabled && is_forced {
+            warning!("Writing initial AOF. Exit anyway.");
+        }
+        if is_first && self.figures.is_enabled && !is_forced {
             self.wait_until(|thread| thread.rewrite.is_none());
         } else {
             self.give_up_rewrite();

@@ -134,8 +134,8 @@ impl LogThread {
             }
             self.follow_config();
             while let Ok(request) = self.requests.try_recv() {
-                if let Request::End(done) = request {
-                    self.end();
+                if let Request::End(is_forced, done) = request {
+                    self.end(is_forced);
                     let _ = done.send(());
                     return;
                 }
@@ -208,15 +208,15 @@ impl LogThread {
                 self.put_off_until_ms = 0;
                 self.figures.rewrites_failed_in_row = 0;
             }
-            Request::EndRewrite(done) => {
-                self.end_rewrite();
+            Request::EndRewrite(is_forced, done) => {
+                self.end_rewrite(is_forced);
                 let _ = done.send(());
             }
             Request::Synced(tried) => self.synced(tried),
             Request::Based(result) => self.based(result),
             Request::Configured => {}
             // `run` has seen to it.
-            Request::End(_) => {}
+            Request::End(..) => {}
         }
     }
 
