@@ -41,6 +41,10 @@ const fn flush(name: &'static str, summary: &'static str) -> Spec {
         .tips(&["request_policy:all_shards", "response_policy:all_succeeded"])
 }
 
+/// Where it is followed by a save, the main thread waits for that.
+const FLUSHALL: Spec =
+    flush("flushall", "Removes all keys from all databases.").flags(Flags::WRITE.with(Flags::MAIN));
+
 /// The commands on databases.
 pub const ROWS: &[Row<Handler>] = &[
     Row::new(
@@ -51,7 +55,7 @@ pub const ROWS: &[Row<Handler>] = &[
             .tips(&["request_policy:all_shards", "response_policy:agg_sum"]),
         dbsize,
     ),
-    Row::new(flush("flushall", "Removes all keys from all databases."), |cx, args, reply| {
+    Row::new(FLUSHALL, |cx, args, reply| {
         check_flush_type(args)?;
         empty(cx, None)?;
         reply.ok();

@@ -308,6 +308,10 @@ pub trait Host: ClientWaker {
     /// Why it has not begun.
     fn begin_save(&self) -> Result<(), SaveError>;
 
+    /// Writes the keyspace, which has just been emptied, to its RDB file, and waits until it is
+    /// there. What was being written to it is given up. What fails is told in the log only.
+    fn save_emptied(&self);
+
     /// Begins to write the keyspace to another file, in the background.
     ///
     /// # Errors

@@ -175,7 +175,7 @@ fn growth(complexity: &str) -> &str {
 }
 
 fn is_on_data(entry: &Entry) -> bool {
-    matches!(entry.call, Call::Data(_) | Call::Blocking(_))
+    matches!(entry.call, Call::Data(_) | Call::FlushAll(_) | Call::Blocking(_))
 }
 
 /// The classes of cost that none of the templates measures.

@@ -127,6 +127,13 @@ impl HeldCalls<'_, '_> {
                 let worker = (&mut *self.worker, self.session.db);
                 call_data(handler, worker, (shards, hashes), &mut args, &mut reply)
             }
+            Call::FlushAll(handler) => {
+                let held = (shards, hashes);
+                let worker = (&mut *self.worker, self.session.db);
+                let outcome = call_data(handler, worker, held, &mut args, &mut reply);
+                self.worker.save_emptied_later(&outcome);
+                outcome
+            }
             Call::Blocking(handler) => {
                 self.worker.turn.touch = !self.session.no_touch;
                 let worker = (&mut *self.worker, self.session.db);

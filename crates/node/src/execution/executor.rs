@@ -423,6 +423,7 @@ impl<L: ShardLocks> Executor<'_, L> {
                     call_data(handler, (worker, db), held, &mut args, &mut reply)
                 })
             }
+            Call::FlushAll(handler) => self.flush_all(handler, entry, request),
             Call::Blocking(handler) => {
                 scope.worker.turn.touch = !session.no_touch;
                 let start = scope.worker.last_tsc;

@@ -7,6 +7,7 @@ pub mod after_grace;
 pub(crate) mod call;
 mod command_name;
 pub mod executor;
+mod flush_all;
 pub mod node_cx;
 pub mod outcome;
 pub mod place;

@@ -152,7 +152,9 @@ impl Replayer {
         let hash = entry.single_key_hash(&args, |key| hasher.hash(key));
         let request = Request { entry: Some(entry), args, hash };
         let outcome = match entry.call {
-            Call::Data(_) | Call::Blocking(_) => self.change(entry, request, locks),
+            Call::Data(_) | Call::FlushAll(_) | Call::Blocking(_) => {
+                self.change(entry, request, locks)
+            }
             _ => {
                 let mut executor = Executor {
                     worker: &mut self.worker,
@@ -182,7 +184,9 @@ impl Replayer {
         scope.run(entry, request, &mut |worker, shards, hashes| {
             let (worker, held) = ((worker, db), (shards, hashes));
             match entry.call {
-                Call::Data(handler) => call_data(handler, worker, held, &mut args, &mut reply),
+                Call::Data(handler) | Call::FlushAll(handler) => {
+                    call_data(handler, worker, held, &mut args, &mut reply)
+                }
                 Call::Blocking(handler) => {
                     call_without_blocking(handler, worker, held, &mut args, &mut reply)
                 }

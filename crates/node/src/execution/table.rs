@@ -17,6 +17,8 @@ use crate::scripting::ScriptCall;
 pub enum Call {
     /// A command on data.
     Data(Handler),
+    /// FLUSHALL: one on data after which the RDB file is written anew.
+    FlushAll(Handler),
     /// A command on data that may wait for a key.
     Blocking(BlockingHandler),
     /// A command on sessions or the server.
@@ -147,7 +149,10 @@ impl Table {
             _ => None,
         };
         let (single_key_at, single_key_len_max) = single_key.unwrap_or((0, 0));
-        let run = row.run.map_or(Call::Container, call);
+        let run = match row.run.map_or(Call::Container, call) {
+            Call::Data(handler) if row.spec.name == "flushall" => Call::FlushAll(handler),
+            run => run,
+        };
         let script = if matches!(run, Call::Script(_)) { place::SCRIPT } else { 0 };
         let slot = called.as_deref().map(|name| slot_of(Called::new(name)));
         let is_callable = called.is_some();

@@ -133,9 +133,9 @@ impl TestServer {
             self.deadlines.push(name.clone());
             if let Some(waiter) = self.clients.get(&name).and_then(|client| client.waiter.as_ref())
             {
-                let before = self.worker.turn.counters;
+                let before = changes(&self.worker);
                 on_deadline(&mut self.worker, waiter, &self.shards, &self.host);
-                let changed = self.worker.turn.counters.changes > before.changes;
+                let changed = changes(&self.worker) > before;
                 let effects = take_effects(&mut self.worker, self.logged.as_ref());
                 let any_own = effects.iter().any(is_own);
                 assert_eq!(any_own, changed, "effects for writes: {effects:?}");
@@ -371,7 +371,7 @@ impl TestServer {
         let hash = entry.and_then(|entry| entry.single_key_hash(&args, |key| hasher.hash(key)));
         let request = Request { entry, args, hash };
         let mut out = Out::default();
-        let before = self.worker.turn.counters;
+        let before = changes(&self.worker);
         self.worker.begin_requests();
         let mut executor = Executor {
             worker: &mut self.worker,
@@ -383,10 +383,10 @@ impl TestServer {
         let outcome = execute_inside(&mut executor, request);
         let outcome = outcome.after_grace(&mut self.worker, &self.host, &mut out);
         self.worker.end_requests(session);
-        let after = self.worker.turn.counters;
+        let after = changes(&self.worker);
         let effects = take_effects(&mut self.worker, self.logged.as_ref());
         let own: Vec<_> = effects.iter().filter(|effect| is_own(effect)).collect();
-        let changed = after.changes > before.changes;
+        let changed = after > before;
         let wake_events = self.host.woken.borrow().len();
         if wake_events == 0 {
             assert_eq!(own.len(), usize::from(changed), "one effect for each write: {effects:?}");
@@ -448,6 +448,11 @@ fn execute_inside(executor: &mut Executor<'_, FakeShards>, request: Request<'_>)
     let outcome = executor.execute(request);
     executor.locks.leave();
     outcome
+}
+
+/// Changes of the keyspace so far, also of this turn.
+fn changes(worker: &Worker) -> u64 {
+    worker.node.changes() + worker.turn.counters.changes
 }
 
 /// Takes what was left, which is also what was logged.

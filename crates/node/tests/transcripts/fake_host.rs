@@ -109,6 +109,10 @@ impl Host for FakeHost {
         self.save()
     }
 
+    fn save_emptied(&self) {
+        self.is_used();
+    }
+
     fn begin_backup(&self, path: &str) -> Result<(), Option<String>> {
         self.is_used();
         match self.saves.take() {

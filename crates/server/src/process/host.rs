@@ -102,6 +102,17 @@ impl Host for ProcessHost<'_> {
         self.begin(Purpose::Background)
     }
 
+    fn save_emptied(&self) {
+        let figures = &self.0.node.snapshots.figures;
+        let running = figures.lock().running;
+        if running.is_some_and(|running| running.purpose != Purpose::Backup) {
+            self.0.saves.cancel();
+        }
+        if let Err(SaveError::Saving | SaveError::SnapshotTaken) = self.save() {
+            figures.lock().is_scheduled = true;
+        }
+    }
+
     fn begin_backup(&self, path: &str) -> Result<(), Option<String>> {
         let shared = self.0.me.upgrade().ok_or(None)?;
         let path = std::path::Path::new(path);

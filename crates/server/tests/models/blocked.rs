@@ -189,6 +189,8 @@ impl Host for World {
         Ok(())
     }
 
+    fn save_emptied(&self) {}
+
     fn begin_backup(&self, _: &str) -> Result<(), Option<String>> {
         Ok(())
     }

@@ -278,3 +278,40 @@ fn a_reload_changes_nothing() {
         assert_eq!(client.ask(&format!("GET counter:{writer}")).text(), sum.to_string());
     }
 }
+
+#[test]
+fn flushall_leaves_no_keys_in_the_file_where_save_is_configured() {
+    let server = Server::start(&["--save", "3600 1"]);
+    let mut client = server.client();
+    let fill = |client: &mut Client| {
+        client.ok("SET key:1 value");
+        client.ok("SAVE");
+    };
+    let has_keys = || fs::read(server.path("dump.rdb")).unwrap().windows(4).any(|at| at == b"key:");
+    for words in ["FLUSHALL", "FLUSHALL ASYNC"] {
+        fill(&mut client);
+        assert!(has_keys());
+        client.ok(words);
+        assert!(!has_keys(), "{words}");
+        assert_eq!(server.info("rdb_changes_since_last_save"), "0");
+    }
+    for words in ["EVAL return(redis.call('flushall')) 0", "FLUSHALL"] {
+        fill(&mut client);
+        client.ok("MULTI");
+        assert_eq!(client.ask(words).text(), "QUEUED");
+        assert_eq!(client.ask("EXEC").items()[0].text(), "OK");
+        eventually("it is saved soon", || !has_keys());
+    }
+    fill(&mut client);
+    client.ok("FLUSHDB");
+    client.ok("SET key:1 value");
+    client.ok("CONFIG SET rdb-key-save-delay 1000000");
+    assert_eq!(client.ask("BGSAVE").text(), "Background saving started");
+    client.ok("CONFIG SET rdb-key-save-delay 0");
+    client.ok("FLUSHALL");
+    assert!(!has_keys(), "what is being saved has them");
+    fill(&mut client);
+    assert_eq!(client.ask_args(&[b"CONFIG", b"SET", b"save", b""]).text(), "OK");
+    client.ok("FLUSHALL");
+    assert!(has_keys());
+}
