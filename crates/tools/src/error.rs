@@ -4,7 +4,6 @@
 
 use std::fmt;
 use std::io;
-use std::time::Duration;
 
 use crate::printable::printable;
 
@@ -47,11 +46,6 @@ pub enum Error {
         count: u64,
         /// The text of the first.
         first: String,
-    },
-    /// No request was answered within the window, though later all that was sent.
-    NothingAnswered {
-        /// The length of the window.
-        window: Duration,
     },
     /// Some of many measurements failed; the others have been printed with the reasons.
     NotMeasured {
@@ -120,12 +114,6 @@ impl fmt::Display for Sentence<'_> {
                 f,
                 "workload {workload}: {count} replies were errors, so its figures mean nothing; \
                  the first: {first}"
-            ),
-            Error::NothingAnswered { window } => write!(
-                f,
-                "no request was answered within the {:.2} s that were measured: measure for \
-                 longer, or see what keeps the server busy",
-                window.as_secs_f64()
             ),
             Error::NotMeasured { count: 1 } => f.write_str("1 measurement failed"),
             Error::NotMeasured { count } => write!(f, "{count} measurements failed"),

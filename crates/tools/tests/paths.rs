@@ -207,15 +207,14 @@ fn what_is_in_flight_at_the_end_is_waited_for() {
     // The window ends within the stall, and one request of each connection waits for all of it.
     assert_eq!(as_late_as(&outcome, stall - Duration::from_millis(50)), 4);
     assert_eq!(outcome.latency.len(), outcome.requests + 4);
-    // A window in which nothing is answered has no figures.
+    // A window lasts until something is answered.
     let slow = Mock::start(|_| {
         thread::sleep(Duration::from_millis(400));
         "+PONG\r\n".into()
     });
     let load = Load { extent: Extent::Time(Duration::from_millis(50)), ..load };
-    let ended = drive(&slow.endpoint(), row("ping"), &load, None, &mut unobserved);
-    let error = ended.map(|outcome| outcome.requests).unwrap_err();
-    assert!(matches!(error, Error::NothingAnswered { .. }), "{error}");
+    let outcome = drive(&slow.endpoint(), row("ping"), &load, None, &mut unobserved).unwrap();
+    assert!(outcome.requests >= 1 && outcome.wall >= Duration::from_millis(400), "{outcome:?}");
 }
 
 #[test]

@@ -19,6 +19,9 @@ use crate::Error;
 /// How often progress is reported.
 const PROGRESS_PERIOD: Duration = Duration::from_millis(100);
 
+/// How often it is looked whether the first request is answered, once the time is over.
+const LOOK_PERIOD: Duration = Duration::from_millis(5);
+
 /// How long the threads may take to connect, and to end.
 const CONNECT_TIME_MAX: Duration = Duration::from_secs(30);
 
@@ -87,7 +90,8 @@ impl<'a> Conductor<'a> {
         self.seen.1 = Instant::now();
         if !load.warm_up.is_zero() {
             self.enter(Phase::WarmUp);
-            self.watch(Extent::Time(load.warm_up), self.answered(), patience, &mut |progress| {
+            let extent = (Extent::Time(load.warm_up), 0);
+            self.watch(extent, self.answered(), patience, &mut |progress| {
                 observe(&Progress { share: 0.0, requests: 0, ..*progress })
             })?;
             if self.interrupted {
@@ -97,7 +101,8 @@ impl<'a> Conductor<'a> {
         let start = self.mark()?;
         self.enter(Phase::Measure);
         self.series.begin(start.at, start.answered);
-        self.watch(load.extent, start.answered, patience, observe)?;
+        // A window without an answer has no figures, so it lasts until there is one.
+        self.watch((load.extent, 1), start.answered, patience, observe)?;
         let end = self.mark()?;
         self.series.end();
         if load.rate.is_some() {
@@ -108,10 +113,10 @@ impl<'a> Conductor<'a> {
         while self.finished.len() < self.signals.len() {
             self.listen(CONNECT_TIME_MAX)?;
         }
-        match (end.answered - start.answered, self.interrupted) {
-            (0, true) => Err(Error::Interrupted),
-            (0, false) => Err(Error::NothingAnswered { window: end.at.duration_since(start.at) }),
-            _ => Ok(self.sum_up(&start, &end)),
+        match end.answered == start.answered {
+            // Only an interruption ends a window so early.
+            true => Err(Error::Interrupted),
+            false => Ok(self.sum_up(&start, &end)),
         }
     }
 
@@ -129,7 +134,7 @@ impl<'a> Conductor<'a> {
             return Ok(());
         }
         self.enter(phase);
-        self.watch(Extent::Time(time_max), self.answered(), stall_max, &mut |progress| {
+        self.watch((Extent::Time(time_max), 0), self.answered(), stall_max, &mut |progress| {
             observe(&Progress { share: 1.0, last: None, ..*progress })
         })
     }
@@ -154,11 +159,11 @@ impl<'a> Conductor<'a> {
         })
     }
 
-    /// Waits out one phase and reports its progress; a failing thread or a stall ends it, and the
-    /// observer may.
+    /// Waits out one phase, in which at least so many requests are answered, and reports its
+    /// progress; a failing thread or a stall ends it, and the observer may.
     fn watch(
         &mut self,
-        extent: Extent,
+        (extent, requests_min): (Extent, u64),
         base: u64,
         stall_max: Duration,
         observe: Observer<'_>,
@@ -172,7 +177,10 @@ impl<'a> Conductor<'a> {
                 Extent::Time(time) => {
                     let left = time.saturating_sub(elapsed);
                     let share = elapsed.as_secs_f64() / time.as_secs_f64().max(f64::MIN_POSITIVE);
-                    (share, left.min(PROGRESS_PERIOD))
+                    match left.is_zero() && requests < requests_min {
+                        true => (share, LOOK_PERIOD),
+                        false => (share, left.min(PROGRESS_PERIOD)),
+                    }
                 }
                 Extent::Requests(count) => (requests as f64 / count.max(1) as f64, PROGRESS_PERIOD),
             };

@@ -37,7 +37,7 @@ const SUBSCRIBERS_MAX: u64 = 1000;
 /// When the measured window ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
-    /// After this time.
+    /// After this time, and not before a request is answered.
     Time(Duration),
     /// After this many answered requests; the last batch of a thread may be a smaller one.
     Requests(u64),
@@ -185,8 +185,8 @@ pub fn unobserved(_: &Progress) -> ControlFlow<()> {
 /// CPU time is to be read.
 ///
 /// # Errors
-/// When options make no sense, a connection fails, or the server stalls or answers nothing within
-/// the window. Error replies are not errors here: see [`Outcome::errors`].
+/// When options make no sense, a connection fails, or the server stalls. Error replies are not
+/// errors here: see [`Outcome::errors`].
 pub fn drive(
     endpoint: &Endpoint,
     row: &Row,
