@@ -82,6 +82,7 @@ use self::stream::Address;
 use self::template::Shape;
 use self::tls::Tls;
 use crate::Error;
+use crate::printable::{printable, printable_line};
 
 /// The status of a process that a signal has ended, less the signal's number, as shells write it.
 const SIGNAL_STATUS: i32 = 128;
@@ -303,7 +304,7 @@ fn progress_bar() -> ProgressBar {
 
 fn show(bar: &ProgressBar, text: &str, share: f64) {
     bar.set_position((share * BAR_STEPS) as u64);
-    bar.set_message(format!("{text}{}", left(bar, share)));
+    bar.set_message(format!("{}{}", printable_line(text), left(bar, share)));
 }
 
 /// How long the rest takes if it goes on like this, in words.
@@ -312,8 +313,9 @@ fn left(bar: &ProgressBar, share: f64) -> String {
     if left.is_finite() { format!(", {:.0} s left", left.ceil()) } else { String::new() }
 }
 
-/// Prints at once, so that a reader at the other end of a pipe sees the floor's port.
+/// Prints at once, so that a reader at the other end of a pipe sees the floor's port. Names of
+/// commands and words of servers are among it.
 fn print(text: &str) -> Result<(), Error> {
-    let mut out = std::io::stdout().lock();
+    let (mut out, text) = (std::io::stdout().lock(), printable(text));
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(Error::io("print"))
 }

@@ -16,6 +16,7 @@ use super::session::Endpoint;
 use super::workload::Row;
 use super::{BAR_STEPS, csv, html, idle, interrupted_flag, left, print, progress_bar, report};
 use crate::Error;
+use crate::printable::printable_line;
 
 /// Runs what the command line says.
 ///
@@ -123,8 +124,8 @@ impl Bench<'_> {
         let mut result = Ok(());
         for run in 0..count {
             let title = match count {
-                1 => name(row, &load),
-                _ => format!("{} {}/{count}", name(row, &load), run + 1),
+                1 => printable_line(&name(row, &load)),
+                _ => format!("{} {}/{count}", printable_line(&name(row, &load)), run + 1),
             };
             let outcome = drive(&self.endpoint, row, &load, pid, &mut |progress| {
                 bar.set_position((progress.share * BAR_STEPS) as u64);

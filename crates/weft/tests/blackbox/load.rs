@@ -90,6 +90,18 @@ fn a_number_of_requests_is_what_is_sent() {
 }
 
 #[test]
+fn the_name_of_a_command_does_not_drive_the_terminal() {
+    let server = Server::start(&["--io-threads", "1"]);
+    for form in ["-q", "--csv", "--json", "--hide-histogram"] {
+        let mut command = bench(&server, &format!("-n 10 {form}"));
+        let (out, errors) = texts(&output_of(command.args(["get", "\u{1b}]0;x\u{7}\u{9b}2J"])));
+        assert!(out.contains("get ") && out.contains("]0;x"), "{out:?} {errors}");
+        let drives = |letter: char| letter.is_control() && letter != '\n';
+        assert!(!out.contains(drives), "{form}: {out:?}");
+    }
+}
+
+#[test]
 fn a_rate_that_is_not_reached_is_said_in_words() {
     let server = Server::start(&["--io-threads", "1"]);
     let line = "-t ping --duration 0.3 --rps 4000000000";
