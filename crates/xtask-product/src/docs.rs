@@ -11,6 +11,7 @@ use node::config::Machine;
 use xtask::Failure;
 
 mod commands;
+mod compared;
 mod configuration;
 
 /// One generated file.

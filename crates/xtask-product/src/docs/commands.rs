@@ -22,7 +22,7 @@ choice, and `...` means once or more.
 pub fn page(table: &Table) -> String {
     let mut commands: Vec<&Entry> = table.commands().collect();
     commands.sort_by_key(|entry| (entry.spec.group.name(), entry.spec.name));
-    let mut page = INTRODUCTION.to_owned();
+    let mut page = INTRODUCTION.to_owned() + &super::compared::section(table);
     for group in commands.chunk_by(|a, b| a.spec.group == b.spec.group) {
         let Some(first) = group.first() else { continue };
         page.push_str(&format!("\n## {}\n", title(first.spec.group)));
