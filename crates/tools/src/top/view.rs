@@ -66,7 +66,8 @@ impl View {
                 rows: entries
                     .iter()
                     .map(|slow| {
-                        let ago = duration((unix_seconds - slow.unix_seconds).max(0) as f64);
+                        let ago =
+                            duration(unix_seconds.saturating_sub(slow.unix_seconds).max(0) as f64);
                         vec![shown(&slow.words), ago, time(slow.micros as f64)]
                     })
                     .collect(),

@@ -121,7 +121,7 @@ fn what_a_server_says_is_shown_in_a_line_of_bounded_length() {
     );
     let (before, mut now) = (look(Instant::now(), "", None), look(Instant::now(), &info, None));
     now.hot = Some(vec![HotKey { db: 0, key: long.clone(), requests_per_second: 1 }]);
-    now.slow = Some(vec![SlowCommand { unix_seconds: 0, micros: 1, words: long }]);
+    now.slow = Some(vec![SlowCommand { unix_seconds: i64::MIN, micros: -1, words: long }]);
     let text = View::new(&Report::between(&before, &now), "here", 0).text();
     assert!(text.contains("HOT KEYS") && text.contains("SLOW LOG") && text.contains("a.[2Jb"));
     assert!(!text.contains('\u{1b}'), "{text:?}");
