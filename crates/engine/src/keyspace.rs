@@ -113,7 +113,7 @@ fn empty(cx: &mut Cx<'_>, only: Option<usize>) -> Result<(), Error> {
             }
         }
     })?;
-    cx.turn.keys.begin_generation();
+    cx.turn.keys.begin_generation(only);
     cx.turn.counters.changes += removed.max(1);
     cx.turn.effects.note_eventless();
     // Databases do not count for those who track keys, nor does, as in Redis, what there was.
@@ -131,7 +131,8 @@ fn swapdb(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
     let (first, second) = (first?, second?);
     cx.each_shard(&mut |shard, turn| shard.swap(turn, first, second))?;
     cx.turn.keys.swap(first, second);
-    cx.turn.keys.begin_generation();
+    cx.turn.keys.begin_generation(Some(first));
+    cx.turn.keys.begin_generation(Some(second));
     cx.turn.counters.changes += 1;
     cx.turn.effects.note_eventless();
     // Redis tells nobody, and clients keep values of the other database.

@@ -18,13 +18,27 @@ use std::sync::{Arc, PoisonError, RwLock};
 /// The least number of counts of a thread: fewer would share a cache line with another thread's.
 const COUNTS_MIN: usize = 16;
 
+/// Counts of generations: databases beyond these share them.
+const GENERATIONS: usize = 16;
+
 /// The counts of all threads that ever ran, by their numbers.
 #[derive(Debug)]
 pub struct KeyCounts {
     databases: usize,
     /// See [`KeyCount::generation`].
-    generation: AtomicU64,
+    generations: Generations,
     threads: RwLock<Vec<Arc<[AtomicI64]>>>,
+}
+
+/// How often databases were swapped, emptied or loaded as a whole.
+#[derive(Debug, Default)]
+struct Generations {
+    /// Any of them.
+    any: AtomicU64,
+    /// All at once.
+    all: AtomicU64,
+    /// One alone, by its number.
+    one: [AtomicU64; GENERATIONS],
 }
 
 /// The counts as one thread sees them.
@@ -43,7 +57,7 @@ pub struct KeyCount {
 impl KeyCounts {
     /// The counts of this many empty databases.
     pub fn new(databases: usize) -> Self {
-        Self { databases, generation: AtomicU64::new(0), threads: RwLock::default() }
+        Self { databases, generations: Generations::default(), threads: RwLock::default() }
     }
 
     /// The counts for thread number `thread`, which goes on where one of that number had ended.
@@ -155,16 +169,23 @@ impl KeyCount {
         totals.map(|(database, total)| keys_of(total + self.kept(database)))
     }
 
-    /// How often databases were swapped, emptied or loaded as a whole: who visits one shard after
-    /// another has seen one state of them if this is the same in all.
-    pub fn generation(&self) -> u64 {
-        self.all.generation.load(Ordering::Acquire)
+    /// How often a database was, or without a number any of them were, swapped, emptied or loaded
+    /// as a whole: who visits one shard after another has seen one state if this is the same in
+    /// all.
+    pub fn generation(&self, database: Option<usize>) -> u64 {
+        let Generations { any, all, one } = &self.all.generations;
+        let load = |count: &AtomicU64| count.load(Ordering::Acquire);
+        database.map_or_else(|| load(any), |number| load(all) + load(&one[number % GENERATIONS]))
     }
 
-    /// Databases are swapped, emptied or loaded as a whole. Shards of which that is to be seen are
-    /// still locked.
-    pub fn begin_generation(&self) {
-        self.all.generation.fetch_add(1, Ordering::AcqRel);
+    /// A database is, or all are, swapped, emptied or loaded as a whole. Shards of which that is to
+    /// be seen are still locked.
+    pub fn begin_generation(&self, database: Option<usize>) {
+        let Generations { any, all, one } = &self.all.generations;
+        let own = database.map_or(all, |number| &one[number % GENERATIONS]);
+        for count in [any, own] {
+            count.fetch_add(1, Ordering::AcqRel);
+        }
     }
 
     /// Exchanges the counts of two databases whose contents were exchanged. No other thread may
@@ -200,6 +221,18 @@ mod tests {
         drop(second);
         all.of_thread(2).add(0, -2);
         assert_eq!(first.total(0), 0);
+    }
+
+    #[test]
+    fn generations_of_databases_are_their_own() {
+        let all = Arc::new(KeyCounts::new(GENERATIONS));
+        let count = all.of_thread(0);
+        let generations = || [Some(0), Some(3), None].map(|database| count.generation(database));
+        assert_eq!(generations(), [0, 0, 0]);
+        count.begin_generation(Some(3));
+        assert_eq!(generations(), [0, 1, 1]);
+        count.begin_generation(None);
+        assert_eq!(generations(), [1, 2, 2]);
     }
 
     #[test]

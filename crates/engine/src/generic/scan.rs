@@ -101,7 +101,7 @@ fn keys(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(
     while visited.shards < cx.map.len() {
         let mut belongs = true;
         let seen = cx.visit(visited.shards, &mut |shard, turn| {
-            belongs = visited.belongs_to(turn.keys.generation());
+            belongs = visited.belongs_to(turn.keys.generation(Some(number)));
             if !belongs || reply.is_over() {
                 return;
             }

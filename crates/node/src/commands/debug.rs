@@ -212,7 +212,7 @@ fn digest(cx: &mut NodeCx<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     while visited.shards < cx.worker.node.map.len() {
         let mut belongs = true;
         let seen = cx.shards.visit(visited.shards, &mut |shard| {
-            belongs = visited.belongs_to(turn.keys.generation());
+            belongs = visited.belongs_to(turn.keys.generation(None));
             for db in shard.dbs().filter(|_| belongs) {
                 let content = &mut contents[db.number()];
                 db.scan(turn, 0, usize::MAX, &mut |stored| {

@@ -101,7 +101,7 @@ fn reload_paused(cx: &mut NodeCx<'_>, how: Reload, flushes: bool) -> Result<(), 
 
 fn flush(cx: &mut NodeCx<'_>) -> Result<(), Error> {
     let turn = &mut cx.worker.turn;
-    turn.keys.begin_generation();
+    turn.keys.begin_generation(None);
     for shard in 0..cx.worker.node.map.len() {
         cx.shards.visit(shard, &mut |shard| {
             for db in shard.dbs().filter(|db| !db.is_empty()) {

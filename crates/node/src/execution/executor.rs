@@ -404,10 +404,9 @@ impl<L: ShardLocks> Executor<'_, L> {
     pub(crate) fn call(&mut self, entry: &'static Entry, request: Request<'_>) -> Outcome {
         let mut args = request.args;
         let session = &*self.session;
-        let db = session.db;
         let mut reply = Reply::new(self.out, session.resp3);
         let mark = reply.mark();
-        let locks = self.locks;
+        let (db, locks) = (session.db, self.locks);
         let may_write = entry.spec.flags.may_write();
         let steady_ms = self.worker.turn.steady_ms;
         let users = session.users_generation();

@@ -29,7 +29,7 @@
 //!
 //! `tests/models` runs this source on other locks.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::time::Duration;
 
 use crossbeam_utils::CachePadded;
@@ -44,6 +44,7 @@ use super::shard_queues::{Owner, ShardQueues, Ticket};
 pub(crate) use super::shim::now_us;
 use super::shim::{Mutex, MutexGuard, Pass, WAITS_MAX, time, try_lock_for, wait_to_lock};
 use super::stop_waits::Stoppers;
+use super::thread_waits::Tries;
 pub use super::thread_waits::{ThreadWaits, Waited};
 
 /// All shards, and who waits for them.
@@ -163,17 +164,6 @@ pub struct ThreadShards<'a> {
     /// How its client stands in the queues of shards.
     ticket: Option<Ticket>,
     tries: Tries,
-}
-
-/// How the command that runs has tried to get its shards.
-#[derive(Default)]
-struct Tries {
-    /// There is something to be forgotten when it is over.
-    any: Cell<bool>,
-    /// How often it has found a shard in use or reserved for another one.
-    rounds: Cell<u32>,
-    /// Shards that it has had in its turn: see [`ShardLocks::keep_turn`].
-    kept: RefCell<Vec<usize>>,
 }
 
 impl Drop for ThreadShards<'_> {

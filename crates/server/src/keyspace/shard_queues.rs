@@ -221,7 +221,7 @@ impl ShardQueues {
         is_first
     }
 
-    /// A thread looks at its places: those of its clients that scripts have passed keep back others.
+    /// A thread looks at its places. Those of its clients that were passed keep others back.
     fn come_back(&self, queues: &mut HashMap<usize, Queue>, thread: usize, now_us: u64) {
         if let Some(alone) = queues.get_mut(&self.alone()) {
             alone.come_back(thread, now_us);

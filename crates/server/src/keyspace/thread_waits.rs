@@ -56,6 +56,17 @@ impl ThreadWaits {
     }
 }
 
+/// How the command that runs has tried to get its shards.
+#[derive(Default)]
+pub(super) struct Tries {
+    /// There is something to be forgotten when it is over.
+    pub(super) any: Cell<bool>,
+    /// How often it has found a shard in use or reserved for another one.
+    pub(super) rounds: Cell<u32>,
+    /// Shards that it has had in its turn: see `ShardLocks::keep_turn`.
+    pub(super) kept: RefCell<Vec<usize>>,
+}
+
 /// The client for which a thread takes shards, when it has been put aside before.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Waited {
