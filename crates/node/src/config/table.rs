@@ -482,7 +482,7 @@ pub static PARAMETERS: &[Parameter] = &[
         "For tests: microseconds to wait after each key saved; negative: one after so many keys.")
         .hidden().read_in(SAVES),
     number!("key-load-delay", saving.key_load_delay, Decimal (-I32_MAX)..=I32_MAX,
-        "The same for keys that are loaded.").hidden().read_in(STARTUP),
+        "The same for keys that are loaded.").hidden().read_in("server/src/disk/load_rdb.rs"),
 
     // Process.
     text!("dir", dir,

@@ -407,12 +407,11 @@ impl<L: ShardLocks> Executor<'_, L> {
         let mut reply = Reply::new(self.out, session.resp3);
         let mark = reply.mark();
         let (db, locks) = (session.db, self.locks);
-        let may_write = entry.spec.flags.may_write();
+        let (may_write, extent) = (entry.spec.flags.may_write(), Extent::Keys);
         let steady_ms = self.worker.turn.steady_ms;
         let users = session.users_generation();
         let (record, user) = (&*session.record, Some(session.user()));
         let admission = Some(Admission { record, may_write, steady_ms, users, user });
-        let extent = Extent::Keys;
         let mut scope = ExecutionScope { worker: self.worker, db, locks, admission, extent };
         match entry.call {
             Call::Data(handler) => {

@@ -206,6 +206,25 @@ QUEUED
 }
 
 #[test]
+fn debug_delays_the_log() {
+    let config = Config { enable_debug_command: Permit::Local, ..Config::default() };
+    let mut server = TestServer::with_config(4, config);
+    run(
+        &mut server,
+        r#"
+> DEBUG AOF-FLUSH-SLEEP
+-ERR unknown subcommand or wrong number of arguments for 'AOF-FLUSH-SLEEP'. Try DEBUG HELP.
+> DEBUG AOF-FLUSH-SLEEP 500000
+OK
+> DEBUG AOF-FLUSH-SLEEP -5
+OK
+> DEBUG AOF-FLUSH-SLEEP x
+OK
+"#,
+    );
+}
+
+#[test]
 fn debug_writes_to_the_log_and_counts_references() {
     let config = Config { enable_debug_command: Permit::Local, ..Config::default() };
     let mut server = TestServer::with_config(4, config);
@@ -271,14 +290,6 @@ OK
 > DEBUG SLEEP x
 OK
 > DEBUG SLEEP -1
-OK
-> DEBUG AOF-FLUSH-SLEEP
--ERR unknown subcommand or wrong number of arguments for 'AOF-FLUSH-SLEEP'. Try DEBUG HELP.
-> DEBUG AOF-FLUSH-SLEEP 500000
-OK
-> DEBUG AOF-FLUSH-SLEEP -5
-OK
-> DEBUG AOF-FLUSH-SLEEP x
 OK
 > DEBUG ERROR "FOO bar"
 -FOO bar
