@@ -1,7 +1,7 @@
 //! The log as the thread sees it that writes it to the append-only file.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use node::stats::used_memory::ThreadMemory;
 use store::LogPlace;
@@ -16,6 +16,10 @@ use crate::threads::shared::Shared;
 const BUFFER_BYTES_MAX: usize = 8 * BATCH_BYTES as usize;
 /// Turns of other threads that a sync waits for.
 const GATHERED_TURNS_MAX: usize = 8;
+/// Who has the processor for longer is no client's thread in one turn.
+const TURN_MAX: Duration = Duration::from_micros(500);
+/// Syncs that wait for nobody after that.
+const HURRIED_SYNCS: u32 = 256;
 
 /// How far the log has come to the disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -54,13 +58,16 @@ pub struct RingSource {
     replied: u64,
     /// The part of its thread in the memory in use.
     memory: Option<Arc<ThreadMemory>>,
+    /// How many syncs more wait for nobody.
+    hurried_syncs: u32,
 }
 
 impl RingSource {
     /// No ring yet.
     pub fn new(shared: &Arc<Shared>) -> Self {
         let shared = Arc::clone(shared);
-        Self { shared, ring: None, end: 0, buffer: Vec::new(), replied: 0, memory: None }
+        let buffer = Vec::new();
+        Self { shared, ring: None, end: 0, buffer, replied: 0, memory: None, hurried_syncs: 0 }
     }
 
     /// Reads another ring, on the calling thread, or none any more.
@@ -150,11 +157,21 @@ impl RingSource {
 
     /// Lets other threads that want this processor end their turns first, as long as that makes the
     /// log longer: a sync for the requests of several turns costs what a sync for one costs. On a
-    /// processor that nobody else wants this takes no time.
-    pub fn gather_turns(&self) {
+    /// processor that nobody else wants this takes no time. Where other programs want it, they have
+    /// it for much longer than a turn takes, so that is tried seldom.
+    pub fn gather_turns(&mut self) {
+        if self.hurried_syncs > 0 {
+            self.hurried_syncs -= 1;
+            return;
+        }
         let mut end = self.readable_until();
         for _ in 0..GATHERED_TURNS_MAX {
+            let start = Instant::now();
             std::thread::yield_now();
+            if start.elapsed() > TURN_MAX {
+                self.hurried_syncs = HURRIED_SYNCS;
+                return;
+            }
             let before = std::mem::replace(&mut end, self.readable_until());
             if end == before {
                 return;
