@@ -4,6 +4,7 @@
 use engine::{BlockingHandler, Cx, Error, Handler, LockedShards, ScriptError, exec};
 use resp::out::Mark;
 use resp::{Args, Out, Reply};
+use store::Time;
 
 use crate::clients::session::Session;
 use crate::execution::node_cx::NodeCx;
@@ -60,8 +61,8 @@ pub(crate) struct HeldCalls<'a, 's> {
     pub(crate) host: GatedHost<'a>,
     /// Reads the TSC.
     pub(crate) tsc: &'a dyn Fn() -> u64,
-    /// [`ShardLocks::serve_others`](crate::ShardLocks::serve_others).
-    pub(crate) serve_others: &'a dyn Fn(),
+    /// [`ShardLocks::serve_others`](crate::ShardLocks::serve_others). Returns the time after that.
+    pub(crate) serve_others: &'a dyn Fn() -> Time,
     /// The shards of all keys of all commands; all shards, if one of them visits each.
     pub(crate) shards: LockedShards<'s>,
 }

@@ -507,7 +507,11 @@ impl<L: ShardLocks> Executor<'_, L> {
         let (db, locks, extent) = (self.session.db, self.locks, Extent::All);
         let (session, host, out) = (&mut *self.session, self.host, &mut *self.out);
         let mut work = |worker: &mut Worker, shards: LockedShards<'_>, _: &[u64]| {
-            let (tsc, serve_others) = (&|| locks.tsc(), &|| locks.serve_others());
+            let tsc = &|| locks.tsc();
+            let serve_others = &|| {
+                locks.serve_others();
+                locks.time()
+            };
             let mut calls = HeldCalls { worker, session, host, tsc, serve_others, shards };
             calls.call(out, entry, args, &[])
         };

@@ -166,7 +166,9 @@ impl<'a, 's, 'c> ScriptHost<'a, 's, 'c> {
         if self.is_busy {
             // What it has published would wait for its end.
             self.calls.worker.wake_receivers();
-            (self.calls.serve_others)();
+            let time = (self.calls.serve_others)();
+            // As in Redis time stands still for a script until then.
+            self.calls.worker.turn.advance_time(time);
         }
     }
 

@@ -451,7 +451,11 @@ impl<'e, L: ShardLocks> Executor<'e, L> {
             worker.show_always(&session.record, (SHOWN_AS, args), locks.tsc());
             let reach = reach.take().unwrap_or(Reach::Waits);
             let mut reply = Reply::new(out, session.resp3);
-            let (tsc, serve_others) = (&|| locks.tsc(), &|| locks.serve_others());
+            let tsc = &|| locks.tsc();
+            let serve_others = &|| {
+                locks.serve_others();
+                locks.time()
+            };
             let calls = HeldCalls { worker, session, host, tsc, serve_others, shards };
             let reach = (reach, Arc::clone(fate));
             let outcome = run_held(vm, code, calls, (call, keys), args, reach, &mut reply);

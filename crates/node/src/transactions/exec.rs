@@ -101,7 +101,11 @@ impl<L: ShardLocks> Executor<'_, L> {
                     return Outcome::Done;
                 }
             }
-            let (tsc, serve_others) = (&|| locks.tsc(), &|| locks.serve_others());
+            let tsc = &|| locks.tsc();
+            let serve_others = &|| {
+                locks.serve_others();
+                locks.time()
+            };
             let calls = HeldCalls { worker, session, host, tsc, serve_others, shards };
             call_queued(calls, out, transaction)
         };

@@ -308,6 +308,16 @@ fn runner_id(other: &mut Client) -> String {
     line.split(' ').next().unwrap().strip_prefix("id=").unwrap().to_owned()
 }
 
+/// As in Redis: until then it stands still.
+#[test]
+fn time_goes_on_for_a_script_that_runs_for_too_long() {
+    let server = start(TWO);
+    let waits = b"local function now() local time = redis.call('TIME')
+        return time[1] * 1000 + time[2] / 1000 end
+        local start = now() while now() - start < 100 do end return 'over'";
+    assert_eq!(server.client().ask_args(&[b"EVAL", waits, b"0"]).text(), "over");
+}
+
 #[test]
 fn two_scripts_that_do_not_end_and_one_that_reaches_for_a_key_of_theirs() {
     let server = start(TWO);
