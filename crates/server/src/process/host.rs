@@ -51,6 +51,7 @@ impl ProcessHost<'_> {
             control.shutdown = None;
             control.ends = false;
             control.is_signalled = false;
+            control.is_urged = false;
         }
         self.0.node.end_pause_for_ever();
         self.0.pause_changed();

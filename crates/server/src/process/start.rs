@@ -354,11 +354,15 @@ fn run_main(main: &mut IoThread, shared: &Shared, start: Start<'_>) -> Result<()
         let now_ms = main.steady_ms();
         let mut control = shared.control.lock();
         // It may have been called off.
-        let is_held = control.is_signalled && shared.node.cron_paused.load(Ordering::Relaxed);
+        let is_paused = shared.node.cron_paused.load(Ordering::Relaxed);
+        let is_held = control.is_signalled && !control.is_urged && is_paused;
         let ends = control.shutdown.is_some() && !is_held;
         let was_ending = std::mem::replace(&mut ending, ends);
         if ending && !was_ending {
             warning!("User requested shutdown...");
+        }
+        if control.is_urged {
+            scripting.end_all();
         }
         let is_refused = ending && !scripting.end_harmless() && control.is_refused_when_busy();
         control.resume_accepting(now_ms);

@@ -206,9 +206,17 @@ impl IoThread {
                 // A signal, which ends the server when the script is over.
                 token if token > MAILBOX_TOKEN => {
                     let config = self.shared.node.config();
-                    self.shared.control.lock().take_signals(&config);
+                    let is_urged = {
+                        let mut control = self.shared.control.lock();
+                        control.take_signals(&config);
+                        control.is_urged
+                    };
                     self.shared.node.pause_for_ever();
-                    self.shared.node.scripting.end_harmless();
+                    let scripting = &self.shared.node.scripting;
+                    scripting.end_harmless();
+                    if is_urged {
+                        scripting.end_all();
+                    }
                 }
                 token => self.client_ready(token as usize, event),
             }

@@ -58,6 +58,8 @@ pub struct Control {
     pub ends: bool,
     /// A signal did, which waits for scripts that have written.
     pub is_signalled: bool,
+    /// And another one, which waits for nothing.
+    pub is_urged: bool,
     /// The signals that ask for it.
     pub signals: Option<Signals>,
     /// The process's score when memory is short.
@@ -99,7 +101,8 @@ impl Control {
                 && let Some(how) = &mut self.shutdown
             {
                 warning!("Received SIGINT again, exiting without saving...");
-                how.save = SaveAtEnd::No;
+                *how = Shutdown { save: SaveAtEnd::No, now: true, force: true };
+                self.is_urged = true;
                 continue;
             }
             warning!("Received {name} scheduling shutdown...");

@@ -271,6 +271,20 @@ fn a_second_interrupt_ends_the_server_without_its_last_save() {
 }
 
 #[test]
+fn a_second_interrupt_ends_a_script_that_has_written() {
+    let mut server = Server::start(&["--io-threads", "2", "--busy-reply-threshold", "30"]);
+    let mut client = server.client();
+    let script = b"redis.call('SET', 'a', '1') while true do end";
+    client.send_raw(&encode(&[b"EVAL", script, b"0"]));
+    let mut other = server.client();
+    eventually("it runs for too long", || other.ask("PING").text().starts_with("BUSY"));
+    server.signal("INT");
+    server.wait_for_log("Received SIGINT scheduling shutdown");
+    server.signal("INT");
+    assert!(server.wait().success());
+}
+
+#[test]
 fn a_signal_can_be_called_off_while_background_work_is_paused() {
     let mut server = Server::start(&["--enable-debug-command", "yes"]);
     let mut client = server.client();
