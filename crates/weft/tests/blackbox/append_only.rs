@@ -252,11 +252,14 @@ fn a_rewrite_without_a_file_does_not_delay_the_end() {
 
 #[test]
 fn it_may_end_and_begin_while_it_is_loaded() {
-    let server = start(&[]);
+    let mut server = start(&[]);
     let mut client = server.client();
     (0..1000).for_each(|n| client.ok(&format!("SET key:{n} v")));
     client.ask("BGREWRITEAOF");
     server.wait_for_log("Background AOF rewrite finished successfully");
+    // It still removes what the base has replaced.
+    server.signal("TERM");
+    assert!(server.wait().success());
     for (last, enabled) in [("yes", "1"), ("no", "0")] {
         let folder = tempfile::tempdir().unwrap();
         let files = folder.path().join("appendonlydir");
@@ -265,7 +268,7 @@ fn it_may_end_and_begin_while_it_is_loaded() {
             let file = file.unwrap();
             std::fs::copy(file.path(), files.join(file.file_name())).unwrap();
         }
-        let slow = again(&["--key-load-delay", "1000"]);
+        let slow = again(&["--key-load-delay", "5000"]);
         let server = Server::start_in(folder, &slow, "Server initialized", |command| command);
         let mut client = server.client();
         client.ok("CONFIG SET appendonly no");
