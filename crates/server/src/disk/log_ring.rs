@@ -393,6 +393,14 @@ impl LogRing {
         if self.node.get().is_some() { freed.cast_signed() } else { 0 }
     }
 
+    /// Nobody reads it any more: what lies aside is dropped, and is lost for the next process.
+    /// Returns the bytes that are free now, as [`release`](Self::release) does.
+    pub(crate) fn drop_aside(&self) -> i64 {
+        let dropped = std::mem::take(&mut *self.aside.lock());
+        let freed: u64 = dropped.values().map(|unit| unit.own_bytes()).sum();
+        if self.node.get().is_some() { freed.cast_signed() } else { 0 }
+    }
+
     /// Replies may leave that wait for what is in front of a position. `tell` tells a thread to
     /// look at those that wait.
     pub(crate) fn release_replies(&self, until: u64, tell: impl FnMut(usize)) {

@@ -70,18 +70,12 @@ impl RingSource {
         Self { shared, ring: None, end: 0, buffer, replied: 0, memory: None, hurried_syncs: 0 }
     }
 
-    /// Reads another ring, on the calling thread, or none any more.
+    /// Reads another ring, on the calling thread, or none any more. What is in the one before is
+    /// safe elsewhere, or nobody needs it.
     pub fn replace(&mut self, ring: Option<Arc<LogRing>>) {
         if let Some(old) = self.ring.take() {
-            self.end = old.end();
-            // Whoever waits for it goes on.
-            let shared = &self.shared;
-            let tell = |thread| shared.send(thread, Message::LogReached);
-            shared.node.durability.set(None);
-            old.set_waits_always(false);
             self.release_of(&old, old.readable_until());
-            old.synced.advance(u64::MAX, tell);
-            old.release_replies(u64::MAX, tell);
+            self.end_waits(&old);
         }
         if let Some(ring) = &ring {
             ring.begin_reading();
@@ -89,6 +83,25 @@ impl RingSource {
             self.replied = ring.released();
         }
         self.ring = ring;
+    }
+
+    /// Reads no ring any more, and leaves what is in it to the next start.
+    pub fn leave(&mut self) {
+        if let Some(old) = self.ring.take() {
+            self.shared.node.used_memory.keep_for_log(-old.drop_aside());
+            self.end_waits(&old);
+        }
+    }
+
+    /// Whoever waits for a ring that is not read any more goes on.
+    fn end_waits(&mut self, old: &LogRing) {
+        self.end = old.end();
+        let shared = &self.shared;
+        let tell = |thread| shared.send(thread, Message::LogReached);
+        shared.node.durability.set(None);
+        old.set_waits_always(false);
+        old.synced.advance(u64::MAX, tell);
+        old.release_replies(u64::MAX, tell);
     }
 
     /// Where the ring's memory may be.

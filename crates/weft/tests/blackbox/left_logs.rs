@@ -12,10 +12,10 @@ use tempfile::TempDir;
 use crate::Server;
 use crate::server::{READY, eventually};
 
-const ON: &[&str] = &["--save", "", "--appendonly", "yes"];
+pub const ON: &[&str] = &["--save", "", "--appendonly", "yes"];
 const DEBUG: &[&str] = &["--enable-debug-command", "yes"];
-const FILES: &str = "appendonlydir";
-const LOG: &str = "appendonlydir/appendonly.aof.log";
+pub const FILES: &str = "appendonlydir";
+pub const LOG: &str = "appendonlydir/appendonly.aof.log";
 
 /// Starts a server by a shell, so that a limit of the size of files is told as an error.
 fn start_with(folder: TempDir, options: &[&str]) -> Server {
@@ -30,12 +30,12 @@ fn start_with(folder: TempDir, options: &[&str]) -> Server {
     })
 }
 
-fn start(folder: TempDir) -> Server {
+pub fn start(folder: TempDir) -> Server {
     start_with(folder, ON)
 }
 
 /// Starts a server whose files may have so many bytes, as on a full disk.
-fn start_limited(folder: TempDir, options: &[&str], bytes: u64) -> Server {
+pub fn start_limited(folder: TempDir, options: &[&str], bytes: u64) -> Server {
     let options = [options, DEBUG].concat();
     Server::start_in(folder, &options, READY, |command| {
         let args: Vec<_> = command.get_args().map(ToOwned::to_owned).collect();
@@ -80,7 +80,7 @@ fn remove_files(folder: &TempDir) {
 }
 
 /// Starts a server and looks which of the keys are there.
-fn check(folder: TempDir, keys: &[(&str, bool)], said: &str) -> Server {
+pub fn check(folder: TempDir, keys: &[(&str, bool)], said: &str) -> Server {
     let server = start(folder);
     let mut client = server.client();
     for (key, is_there) in keys {
@@ -90,7 +90,7 @@ fn check(folder: TempDir, keys: &[(&str, bool)], said: &str) -> Server {
     server
 }
 
-const USED: &str = "bytes of commands come from its log";
+pub const USED: &str = "bytes of commands come from its log";
 const OTHER: &str = "is not used: it is of other files";
 const COPIED: &str = "is not used: it is a copy, or of an earlier start of the machine";
 
@@ -103,7 +103,7 @@ fn killed() -> TempDir {
     kill_after_unwritten(server)
 }
 
-fn restarted(mut server: Server) -> TempDir {
+pub fn restarted(mut server: Server) -> TempDir {
     server.signal("TERM");
     assert!(server.wait().success());
     server.into_folder()
@@ -209,12 +209,12 @@ fn what_could_not_be_written_when_the_server_ends_is_left_in_the_log() {
 /// Words of a log, of 8 bytes each: where its memory is, where it ends, and what the first thread
 /// has not finished.
 const PLACE: u64 = 3;
-const END: u64 = 16;
+pub const END: u64 = 16;
 const THREAD: u64 = 40;
 /// Bytes of its ring, at its end.
-const RING_BYTES: u64 = 64 << 20;
+pub const RING_BYTES: u64 = 64 << 20;
 
-fn words(file: &fs::File, at: u64, count: usize) -> Vec<u64> {
+pub fn words(file: &fs::File, at: u64, count: usize) -> Vec<u64> {
     let mut bytes = vec![0; count * 8];
     file.read_exact_at(&mut bytes, at * 8).unwrap();
     bytes.chunks(8).map(|word| u64::from_le_bytes(word.try_into().unwrap())).collect()
@@ -225,7 +225,7 @@ fn set_words(file: &fs::File, at: u64, words: &[u64]) {
     file.write_all_at(&bytes, at * 8).unwrap();
 }
 
-fn open(path: &Path) -> fs::File {
+pub fn open(path: &Path) -> fs::File {
     fs::File::options().read(true).write(true).open(path).unwrap()
 }
 
@@ -251,7 +251,7 @@ fn nothing_is_lost_by_two_kills_of_which_the_first_hits_an_unfinished_write() {
 }
 
 /// Has the server answer commands that only the log has, and kills it.
-fn kill_after(mut server: Server, commands: &[&str]) -> TempDir {
+pub fn kill_after(mut server: Server, commands: &[&str]) -> TempDir {
     let mut client = server.client();
     // Nothing is written before.
     client.ok("DEBUG AOF-FLUSH-SLEEP 3600000000");
@@ -262,7 +262,7 @@ fn kill_after(mut server: Server, commands: &[&str]) -> TempDir {
 }
 
 /// Bytes of a SET in the log.
-fn set_bytes(key: &str, value: &str) -> u64 {
+pub fn set_bytes(key: &str, value: &str) -> u64 {
     let args = ["SET", key, value];
     let bytes: usize = args.iter().map(|arg| format!("${}\r\n{arg}\r\n", arg.len()).len()).sum();
     (bytes + "*3\r\n".len()) as u64

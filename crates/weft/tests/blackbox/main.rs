@@ -27,6 +27,7 @@ mod left_logs;
 mod limits;
 mod load;
 mod load_libraries;
+mod log_kept;
 mod measured;
 mod memory;
 mod memory_limit;

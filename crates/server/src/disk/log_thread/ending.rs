@@ -23,13 +23,9 @@ impl LogThread {
             self.write_first_base();
         }
         notice!("Calling fsync() on the AOF file.");
-        self.retry_ms = 0;
-        self.write();
-        let until = self.source.readable_until();
-        let has_all = self.writer.as_ref().is_some_and(|writer| writer.has_all(until));
-        if !has_all {
+        if let Err(reason) = self.write_rest() {
             // As if the process had been killed: the next start goes on with the ring.
-            warning!("The AOF file can't be written: what it lacks is left in the log");
+            warning!("The AOF file can't be written: {reason}");
             return;
         }
         match self.close() {
@@ -37,6 +33,26 @@ impl LogThread {
             // What is not in the file is left in the ring.
             Err(reason) => warning!("Fail to fsync the AOF file: {reason}"),
         }
+    }
+
+    /// Writes what is in the log, whatever has failed before.
+    ///
+    /// # Errors
+    /// When the files do not have all of it. They are synced as far as they can be.
+    pub(super) fn write_rest(&mut self) -> Result<(), String> {
+        self.wait_for_sync();
+        let until = self.source.readable_until();
+        self.retry_ms = 0;
+        self.write();
+        self.wait_for_sync();
+        let Some(writer) = &mut self.writer else { return Ok(()) };
+        if writer.has_all(until) {
+            return Ok(());
+        }
+        if !writer.needs_base() {
+            writer.sync();
+        }
+        Err("what it lacks is left in the log".to_owned())
     }
 
     /// Ends a rewrite that is in progress: gives it up unless it writes the first base, without

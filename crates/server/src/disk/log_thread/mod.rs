@@ -478,19 +478,25 @@ impl LogThread {
         if !self.figures.is_enabled {
             return Ok(());
         }
-        self.figures.is_enabled = false;
         self.is_due = false;
+        // Without the rewrite the files are as before it, and get the rest of the log.
         self.give_up_rewrite();
-        self.write();
-        let closed = self.close();
-        self.remove_ring();
-        self.source.replace(None);
+        let ended = self.write_rest().and_then(|()| self.close());
+        self.writer = None;
+        match ended.is_ok() {
+            true => {
+                self.remove_ring();
+                self.source.replace(None);
+            }
+            // The manifest names it still: the next start of the file goes on with it.
+            false => self.source.leave(),
+        }
         self.figures = AppendOnlyFigures {
             rewrites: self.figures.rewrites,
             last_rewrite_seconds: self.figures.last_rewrite_seconds,
             ..AppendOnlyFigures::default()
         };
-        closed
+        ended
     }
 
     /// The files have all that is in the ring, or nobody needs it.

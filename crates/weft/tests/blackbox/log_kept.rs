@@ -1,0 +1,62 @@
+//! The log is kept as long as the append-only file lacks something of it: also when that file ends,
+//! and when a start cannot write what it has found.
+
+use std::process::Command;
+
+use crate::Server;
+use crate::left_logs::{USED, check, start};
+use crate::server::eventually;
+
+#[test]
+fn a_rewrite_that_is_given_up_with_its_file_loses_nothing() {
+    let server = start(tempfile::tempdir().unwrap());
+    let mut client = server.client();
+    (0..50).for_each(|n| client.ok(&format!("SET {n} 1")));
+    client.ok("CONFIG SET rdb-key-save-delay 1000000");
+    let rewrites = server.log().matches("rewriting started").count();
+    client.ask("BGREWRITEAOF");
+    eventually("it begins", || server.log().matches("rewriting started").count() > rewrites);
+    // What follows is not written when the file ends.
+    client.ok("DEBUG AOF-FLUSH-SLEEP 300000");
+    (0..20).for_each(|n| client.ok(&format!("SET late:{n} 1")));
+    client.ok("CONFIG SET appendonly no");
+    let server = kill_and_start(server);
+    let mut client = server.client();
+    assert_eq!(client.ask("EXISTS 0 49").int(), 2);
+    (0..20).for_each(|n| assert_eq!(client.ask(&format!("EXISTS late:{n}")).int(), 1, "{n}"));
+}
+
+fn kill_and_start(mut server: Server) -> Server {
+    server.signal("KILL");
+    server.wait();
+    start(server.into_folder())
+}
+
+/// A server whose manifest may be written, but nothing more of the commands, of which one is not.
+fn full() -> Server {
+    let server = start(tempfile::tempdir().unwrap());
+    let mut client = server.client();
+    client.ok("SET before 1");
+    assert_eq!(client.ask(&format!("SET filler {}", "x".repeat(8000))).text(), "OK");
+    let written = |server: &Server| server.info("aof_current_size").parse::<u64>().unwrap() > 8000;
+    eventually("it is written", || written(&server));
+    let id = server.process().0.to_string();
+    let limited = Command::new("prlimit").args(["--pid", &id, "--fsize=4000"]).status();
+    assert!(limited.unwrap().success());
+    client.ok("SET unwritten 1");
+    server
+}
+
+#[test]
+fn what_could_not_be_written_when_its_file_ends_is_left_in_the_log() {
+    for signal in ["TERM", "KILL"] {
+        let mut server = full();
+        server.client().ok("CONFIG SET appendonly no");
+        server.wait_for_log("Ending the append-only file: what it lacks is left in the log");
+        server.client().ok("SET not:logged 1");
+        server.signal(signal);
+        server.wait();
+        let keys = [("before", true), ("unwritten", true), ("not:logged", false)];
+        check(server.into_folder(), &keys, USED);
+    }
+}
