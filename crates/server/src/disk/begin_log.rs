@@ -65,7 +65,7 @@ pub fn load(
     let resumed = go_on(aof, &loaded, left.as_ref());
     if let Some(left) = &left {
         loader.load_left(left)?;
-        tell_left(left, &Places::of(&config));
+        tell_left(left, resumed.is_ok().then(|| Places::of(&config)));
     }
     loader.end();
     let mut writer = match resumed {
@@ -101,7 +101,9 @@ fn go_on(
     Ok(writer)
 }
 
-fn tell_left(left: &LeftCommands, places: &Places) {
+/// Says what comes from a log. A damaged one is put aside if the files have what is good of it: with
+/// its places.
+fn tell_left(left: &LeftCommands, places: Option<Places>) {
     notice!(
         "The last process was killed: {} bytes of commands come from its log",
         left.bytes.len()
@@ -110,7 +112,7 @@ fn tell_left(left: &LeftCommands, places: &Places) {
         warning!("{} bytes that nobody was answered are dropped", left.lost_bytes);
     }
     if left.damaged_bytes > 0 {
-        let kept = places.put_aside();
+        let kept = places.map(|places| places.put_aside()).unwrap_or_default();
         warning!("{} bytes of the log are damaged and not used{kept}", left.damaged_bytes);
     }
 }

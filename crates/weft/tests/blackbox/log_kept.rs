@@ -1,10 +1,14 @@
 //! The log is kept as long as the append-only file lacks something of it: also when that file ends,
 //! and when a start cannot write what it has found.
 
+use std::os::unix::fs::FileExt;
 use std::process::Command;
 
 use crate::Server;
-use crate::left_logs::{USED, check, start};
+use crate::left_logs::{
+    END, FILES, LOG, ON, RING_BYTES, USED, check, kill_after, open, set_bytes, start,
+    start_limited, words,
+};
 use crate::server::eventually;
 
 #[test]
@@ -59,4 +63,23 @@ fn what_could_not_be_written_when_its_file_ends_is_left_in_the_log() {
         let keys = [("before", true), ("unwritten", true), ("not:logged", false)];
         check(server.into_folder(), &keys, USED);
     }
+}
+
+#[test]
+fn what_is_good_of_a_damaged_log_survives_a_start_on_a_full_disk() {
+    let folder = kill_after(start(tempfile::tempdir().unwrap()), &["SET a 1", "SET b 1"]);
+    let log = open(&folder.path().join(LOG));
+    let end = words(&log, END, 1)[0] >> 9;
+    let ring = log.metadata().unwrap().len() - RING_BYTES;
+    log.write_all_at(b"x", ring + (end - set_bytes("b", "1")) % RING_BYTES).unwrap();
+    let mut server = start_limited(folder, ON, 1);
+    assert_eq!(server.client().ask("EXISTS a b").int(), 1);
+    server.wait_for_log("Commands that change keys are refused until a new one is whole");
+    assert!(!server.log().contains("but kept as"), "{}", server.log());
+    server.signal("KILL");
+    server.wait();
+    let keys = [("a", true), ("b", false)];
+    let server = check(server.into_folder(), &keys, "damaged and not used, but kept as");
+    let aside = ["appendonly.aof.log.damaged", "appendonly.aof.log.previous.damaged"];
+    assert!(aside.iter().any(|name| server.folder().path().join(FILES).join(name).is_file()));
 }
