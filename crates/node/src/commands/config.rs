@@ -85,7 +85,10 @@ fn set(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resul
     let values: Vec<&[u8]> = args.iter().skip(2).collect();
     let (pairs, []) = values.as_chunks::<2>() else { return Err(Error::Syntax) };
     let pairs: Vec<(&[u8], &[u8])> = pairs.iter().map(|[name, value]| (*name, *value)).collect();
-    let changed = change(cx, &pairs).map_err(|error| ServerError::Config(error.to_string()))?;
+    let changed = change(cx, &pairs).map_err(|error| match error {
+        SetError::Loading => ServerError::Loading,
+        error => ServerError::Config(error.to_string()),
+    })?;
     if !changed {
         cx.outcome = Outcome::Close;
         return Ok(());
@@ -104,7 +107,7 @@ fn change(cx: &NodeCx<'_>, pairs: &[(&[u8], &[u8])]) -> Result<bool, SetError> {
         let _one_at_a_time = node.config_change.lock();
         let old = node.config();
         let mut new = Config::clone(&old);
-        let changes = new.set(pairs, local)?;
+        let changes = new.set(pairs, local, node.is_loading())?;
         let done = apply_all(host, &changes, &old, &new)?;
         let counting = new.clone();
         let changed = cx.commit(|| node.set_config(counting));

@@ -51,6 +51,8 @@ pub struct Warning {
 pub enum SetError {
     /// No parameter has this name.
     Unknown(String),
+    /// The parameter has to stay while keys are loaded.
+    Loading,
     /// A parameter's value was refused, or could not be applied.
     Failed {
         /// The parameter.
@@ -109,6 +111,7 @@ impl fmt::Display for SetError {
             Self::Unknown(name) => {
                 write!(f, "ERR Unknown option or number of arguments for CONFIG SET - '{name}'")
             }
+            Self::Loading => f.write_str("LOADING Redis is loading the dataset in memory"),
             Self::Failed { name, reason } => write!(
                 f,
                 "ERR CONFIG SET failed (possibly related to argument '{name}') - {reason}"

@@ -19,12 +19,18 @@ impl Config {
     /// CONFIG SET: changes all the named parameters, or none.
     ///
     /// `local` tells whether the client is on this host, which protected parameters may ask for.
+    /// While keys are loaded `dir` stays: their files are found by it.
     /// Returns what is to be applied, each thing once; parameters set to the value they already
     /// have ask for nothing.
     ///
     /// # Errors
     /// Redis's reply for the first pair that cannot be accepted.
-    pub fn set(&mut self, pairs: &[(&[u8], &[u8])], local: bool) -> Result<Vec<Change>, SetError> {
+    pub fn set(
+        &mut self,
+        pairs: &[(&[u8], &[u8])],
+        local: bool,
+        is_loading: bool,
+    ) -> Result<Vec<Change>, SetError> {
         let mut rows: Vec<(&'static Parameter, &'static str, &[u8])> =
             Vec::with_capacity(pairs.len());
         for (name, value) in pairs {
@@ -36,6 +42,9 @@ impl Config {
             }
             if row.protected && !self.enable_protected_configs.allows(local) {
                 return Err(SetError::failed(name, "can't set protected config"));
+            }
+            if is_loading && row.apply == Apply::Directory {
+                return Err(SetError::Loading);
             }
             if rows.iter().any(|(other, ..)| other.name == row.name) {
                 return Err(SetError::failed(name, "duplicate parameter"));
@@ -108,7 +117,7 @@ mod tests {
     fn set(config: &mut Config, pairs: &[(&str, &str)]) -> Result<Vec<Change>, String> {
         let pairs: Vec<_> = pairs.iter().map(|(n, v)| (n.as_bytes(), v.as_bytes())).collect();
         let before = config.clone();
-        let result = config.set(&pairs, false).map_err(|error| error.to_string());
+        let result = config.set(&pairs, false, false).map_err(|error| error.to_string());
         assert!(result.is_ok() || *config == before, "a refused SET must change nothing");
         result
     }
@@ -200,8 +209,8 @@ mod tests {
             [(Permit::No, false, false), (Permit::Local, false, true), (Permit::Yes, true, true)]
         {
             let config = Config { enable_protected_configs: permit, ..Config::default() };
-            assert_eq!(config.clone().set(pair, false).is_ok(), remote);
-            assert_eq!(config.clone().set(pair, true).is_ok(), local);
+            assert_eq!(config.clone().set(pair, false, false).is_ok(), remote);
+            assert_eq!(config.clone().set(pair, true, false).is_ok(), local);
         }
     }
 

@@ -490,7 +490,7 @@ fn parameters_without_effect_say_why_when_they_are_set() {
                 freed in the background (in the configuration file a.conf, at line 2)";
     assert_eq!(texts, [text]);
     let mut config = Config::default();
-    let changes = config.set(&[(b"list-compress-depth", b"1")], false).unwrap();
+    let changes = config.set(&[(b"list-compress-depth", b"1")], false, false).unwrap();
     let reason = "chunks of lists are not compressed";
     assert_eq!(
         changes,

@@ -83,3 +83,26 @@ fn what_is_good_of_a_damaged_log_survives_a_start_on_a_full_disk() {
     let aside = ["appendonly.aof.log.damaged", "appendonly.aof.log.previous.damaged"];
     assert!(aside.iter().any(|name| server.folder().path().join(FILES).join(name).is_file()));
 }
+
+#[test]
+fn the_directory_stays_while_keys_are_loaded() {
+    const LOADING: &str = "LOADING Redis is loading the dataset in memory";
+    let mut server = start(tempfile::tempdir().unwrap());
+    let mut client = server.client();
+    (0..1000).for_each(|n| client.ok(&format!("SET {n} 1")));
+    server.signal("TERM");
+    server.wait();
+    let other = tempfile::tempdir().unwrap();
+    let slow = [ON, &["--enable-protected-configs", "yes", "--key-load-delay", "2000"]].concat();
+    let folder = server.into_folder();
+    let server = Server::start_in(folder, &slow, "Server initialized", |command| command);
+    let mut client = server.client();
+    let words = format!("CONFIG SET dir {}", other.path().display());
+    let refused = client.ask(&words).text();
+    assert_eq!(server.info("loading"), "1");
+    assert_eq!(refused, LOADING);
+    client.ok("CONFIG SET key-load-delay 0");
+    eventually("it is loaded", || server.info("loading") == "0");
+    assert!(server.path(LOG).is_file());
+    client.ok(&words);
+}
