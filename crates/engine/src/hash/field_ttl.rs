@@ -273,12 +273,34 @@ fn count_pairs(args: &Args<'_>, word_at: usize) -> Result<usize, Error> {
     if number.checked_mul(2) == Some(args.len() - first) { Ok(first) } else { Err(arity()) }
 }
 
+/// Removes the expired ones among the fields that a condition looks at: as in Redis, up to the first
+/// that does not meet it. Returns how many.
+fn expire_looked_at(
+    cx: &mut Cx<'_>,
+    args: &Args<'_>,
+    first: usize,
+    are_there: bool,
+) -> Result<usize, Error> {
+    let key = cx.first_key(args, 1);
+    let fields = || args.iter().skip(first).step_by(2);
+    let (db, turn) = cx.db(key);
+    let before_ms = turn.expired_before_ms;
+    let Some(edit) = db.edit::<Hash>(turn, key)? else { return Ok(0) };
+    let is_there = |field| edit.get(field).is_some_and(|value| !value.is_expired(before_ms));
+    let decides = fields().position(|field| is_there(field) != are_there);
+    drop(edit);
+    let len = decides.map_or(usize::MAX, |at| at + 1);
+    Ok(db.expire_fields(turn, key, fields().take(len)))
+}
+
 fn hsetex(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let words = HsetexOptions::parse(args, cx.turn.unix_ms)?;
     let key = cx.first_key(args, 1);
-    // A condition asks whether fields are there, and KEEPTTL what time they have left.
-    let expires = words.keep || words.fields_are_there.is_some();
-    let removed = if expires { expire_named(cx, key, args, words.first, 2) } else { 0 };
+    // As in Redis, a field that has expired and is still there keeps its time with KEEPTTL.
+    let removed = match words.fields_are_there {
+        Some(there) => expire_looked_at(cx, args, words.first, there)?,
+        None => 0,
+    };
     let limits = cx.limits;
     let (db, turn) = cx.db(key);
     // As in Redis, a hash whose last field has expired just now is the same hash to others.

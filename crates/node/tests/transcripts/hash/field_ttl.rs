@@ -252,15 +252,12 @@ fn an_ended_field_is_none() {
 > HSETEX e PX 10 FIELDS 1 b 1
 1
 @advance 11
+# It keeps its time, which is over.
 > HSETEX e KEEPTTL FIELDS 1 b 3
 1
-! hexpired:e del:e => HDEL e b
 ! hset:e => HSETEX e KEEPTTL FIELDS 1 b 3
-> HTTL e FIELDS 1 b
-[-1]
-> HPEXPIRE e 10 FIELDS 1 b
-[1]
-@advance 11
+> HLEN e
+1
 > HGETDEL e FIELDS 1 b
 [nil]
 ! hexpired:e del:e => HDEL e b
@@ -272,6 +269,36 @@ fn an_ended_field_is_none() {
 ! hexpired:e del:e => HDEL e b
 > EXISTS e
 0
+"#,
+    );
+}
+
+#[test]
+fn hsetex_looks_at_fields_up_to_the_first_that_decides() {
+    check(
+        r#"
+> HSETEX h PX 10 FIELDS 3 a 1 b 2 c 3
+1
+> HSET h live 1
+1
+@advance 11
+> HSETEX h FXX FIELDS 4 live 2 a 2 b 2 c 2
+0
+! hexpired:h => HDEL h a
+> HLEN h
+3
+> HSETEX h FNX FIELDS 3 b 2 live 2 c 2
+0
+! hexpired:h => HDEL h b
+> HSETEX h FNX FIELDS 2 live 2 c 2
+0
+> HSETEX h FXX FIELDS 2 nofield 2 c 2
+0
+> HSETEX h FXX KEEPTTL FIELDS 1 c 2
+0
+! hexpired:h => HDEL h c
+> HGETALL h
+["live", "1"]
 "#,
     );
 }
