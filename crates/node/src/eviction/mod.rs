@@ -110,14 +110,13 @@ impl Worker {
         }
         let Some(mut evictor) = self.evictor.take() else { return Room::Enough };
         let start = locks.tsc();
-        let (came_of, told) = self.evict(&mut evictor, locks, start);
+        let came_of = self.evict(&mut evictor, locks, start);
         let took_us = self.micros(locks.tsc().wrapping_sub(start));
         self.note_latency("eviction-cycle", took_us / 1000);
         self.evictor = Some(evictor);
         blocking::deliver(self, waker);
         let used = self.used_bytes(locks);
         let state = &self.node.eviction;
-        state.tell(told, steady_ms);
         if used <= self.limit.bytes || came_of == Evicted::Enough {
             state.keep_up(steady_ms);
             return Room::Enough;
@@ -133,52 +132,32 @@ impl Worker {
     }
 
     /// Evicts until memory is below its limit, or will be when what waits is freed, or until the
-    /// time is over, which began at `start`. Returns what came of it, and the bytes that wait for
-    /// clients which are told of it.
+    /// time is over, which began at `start`.
     ///
-    /// As in Redis these are no reason to evict more: of that they would be told as well, until no
-    /// key were left.
-    fn evict<L: ShardLocks>(
-        &mut self,
-        evictor: &mut Evictor,
-        locks: &L,
-        start: u64,
-    ) -> (Evicted, i64) {
-        let told_before = self.node.eviction.told(self.turn.steady_ms);
-        let balance = |evictor: &Evictor| locks.thread_bytes() + evictor.freed();
-        let began = balance(evictor);
-        let told = |evictor: &Evictor| (balance(evictor) - began).max(0);
-        let came_of = self.evict_while(evictor, locks, start, |over, evictor| {
-            if over <= 0 {
-                Some(Evicted::Some)
-            } else if over <= told_before + told(evictor) {
-                Some(Evicted::Enough)
-            } else {
-                None
-            }
-        });
-        (came_of, told(evictor))
-    }
-
-    /// The same, until `end` says of the bytes that are over the limit what has come of it.
-    fn evict_while<L: ShardLocks>(
-        &mut self,
-        evictor: &mut Evictor,
-        locks: &L,
-        start: u64,
-        end: impl Fn(i64, &Evictor) -> Option<Evicted>,
-    ) -> Evicted {
+    /// As in Redis, what clients are told of it is no reason to evict more: of that they would be
+    /// told as well, until no key were left. What other threads tell counts as soon as it is in
+    /// memory, so each step looks at it.
+    fn evict<L: ShardLocks>(&mut self, evictor: &mut Evictor, locks: &L, start: u64) -> Evicted {
         let limit = self.limit;
         let Some(choice) = limit.choice else { return Evicted::NoneLeft };
         let is_measured = self.config.latency.monitor_threshold_ms != 0;
         let (mut steps, mut misses, mut in_use) = (0, 0, 0);
+        let balance = |evictor: &Evictor| locks.thread_bytes() + evictor.freed();
+        let mut before = balance(evictor);
         loop {
             let over = self.used_bytes(locks) - self.node.used_memory.doomed() - limit.bytes;
-            if let Some(came_of) = end(over, evictor) {
-                return came_of;
+            if over <= 0 {
+                return Evicted::Some;
+            }
+            if over <= self.node.eviction.told(self.turn.steady_ms) {
+                return Evicted::Enough;
             }
             let step_start = is_measured.then(|| locks.tsc());
-            match evictor.step(self, locks, (&limit, choice)) {
+            let step = evictor.step(self, locks, (&limit, choice));
+            let after = balance(evictor);
+            self.node.eviction.tell(after - before, self.turn.steady_ms);
+            before = after;
+            match step {
                 Step::NoneLeft => return Evicted::NoneLeft,
                 Step::Evicted => {
                     if let Some(start) = step_start {
