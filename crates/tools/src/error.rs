@@ -65,6 +65,22 @@ pub enum Error {
     },
 }
 
+/// A measurement that failed after others had been made, which are shown beside it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// What was being measured.
+    pub what: String,
+    /// The text of the error.
+    pub reason: String,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Failure { what, reason } = self;
+        write!(f, "{what}: FAILED: {reason}")
+    }
+}
+
 impl Error {
     /// The status of a process that ends because of it: that of shells for a signal, or else 1.
     pub fn exit_code(&self) -> u8 {

@@ -19,4 +19,4 @@ pub mod statistics;
 pub mod top;
 pub mod tune;
 
-pub use error::Error;
+pub use error::{Error, Failure};

@@ -4,10 +4,12 @@
 //!
 //! A server that can defragment its memory is told to, early and much, and gets time for it.
 
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use fastrand::Rng;
 
+use super::interrupt;
 use super::session::Session;
 use super::template::Shape;
 use crate::Error;
@@ -24,10 +26,12 @@ const DEFRAG_TIME_MAX: Duration = Duration::from_secs(60);
 const DEFRAG_LOOK: Duration = Duration::from_millis(500);
 
 /// Loads so many keys, rewrites them, and returns the memory afterwards over the memory before.
-/// `memory` reads it once it is stable, in bytes beyond those of the empty server.
+/// `memory` reads it once it is stable, in bytes beyond those of the empty server. `stop` ends it
+/// with an error.
 pub(super) fn measure(
     session: &mut Session,
     keys: u64,
+    stop: &AtomicBool,
     memory: &mut dyn FnMut() -> Result<f64, Error>,
 ) -> Result<f64, Error> {
     let chunks = (keys / CHUNK_KEYS).max(1);
@@ -43,6 +47,7 @@ pub(super) fn measure(
     let size = |random: &mut Rng| random.u64(VALUE_BYTES.0..VALUE_BYTES.1);
     let last: Vec<u64> = (0..chunks).map(|_| size(&mut random)).collect();
     for (chunk, bytes) in (0..).zip(&last) {
+        interrupt::check(stop)?;
         write(session, chunk, *bytes)?;
     }
     let fresh = memory()?;
@@ -52,11 +57,12 @@ pub(super) fn measure(
             order.swap(at, random.usize(..=at));
         }
         for chunk in &order {
+            interrupt::check(stop)?;
             let bytes = if round == REWRITES { last[*chunk] } else { size(&mut random) };
             write(session, *chunk as u64, bytes)?;
         }
     }
-    await_defragmentation(session)?;
+    await_defragmentation(session, stop)?;
     Ok(memory()? / fresh)
 }
 
@@ -66,11 +72,11 @@ fn write(session: &mut Session, chunk: u64, value_bytes: u64) -> Result<(), Erro
 }
 
 /// Waits until a server that defragments its memory has stopped.
-fn await_defragmentation(session: &mut Session) -> Result<(), Error> {
+fn await_defragmentation(session: &mut Session, stop: &AtomicBool) -> Result<(), Error> {
     let start = Instant::now();
     let mut idle = 0;
     while idle < 4 && start.elapsed() < DEFRAG_TIME_MAX {
-        std::thread::sleep(DEFRAG_LOOK);
+        interrupt::sleep(DEFRAG_LOOK, stop)?;
         let info = session.info("memory")?;
         let runs = info.lines().any(|line| {
             let share = line.strip_prefix("active_defrag_running:");

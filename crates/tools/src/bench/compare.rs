@@ -5,18 +5,18 @@
 //! Only the server whose turn it is runs; the others are paused.
 
 use std::fmt;
-use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value, json};
 
+use super::interrupt;
 use super::load::{Load, Outcome, drive, make_ready_observed};
 use super::measured::name;
 use super::report::percentile_us;
 use super::significance::{Verdict, verdicts};
 use super::target::{Role, Server, Target};
 use super::workload::Row;
-use crate::Error;
+use crate::{Error, Failure};
 
 /// The first column of the text: the longest title of a workload.
 const TITLE_WIDTH: usize = 36;
@@ -94,16 +94,19 @@ pub struct Table {
     pub targets: Vec<(String, Role)>,
     /// One line per case.
     pub lines: Vec<Line>,
+    /// The case that failed; those after it were not measured.
+    pub failure: Option<Failure>,
     /// Whether it ended early; what is there is of the rounds until then.
     pub interrupted: bool,
 }
 
 /// Starts every server, measures every case in interleaved rounds, stops the servers. `observe` is
 /// called with the current step and the share that is done. When `stop` is set it ends with the
-/// rounds so far.
+/// rounds so far. When a server fails under load or answers a request with an error, it ends with
+/// the cases so far and that failure.
 ///
 /// # Errors
-/// When a server does not start, fails under load, or answers a request with an error.
+/// When a server does not start, or there is nothing to measure.
 pub fn compare(
     targets: &[Target],
     plan: &Plan,
@@ -121,12 +124,18 @@ pub fn compare(
         servers.push(server);
     }
     let total = plan.cases.len() as f64;
-    let mut lines = Vec::with_capacity(plan.cases.len());
+    let (mut lines, mut failure) = (Vec::with_capacity(plan.cases.len()), None);
     let names: Vec<_> = targets.iter().map(|target| (target.name.clone(), target.role)).collect();
     for (index, case) in plan.cases.iter().enumerate() {
         let mut progress = |text: &str, share: f64| observe(text, (index as f64 + share) / total);
         let running = Running { targets, servers: &servers, stop };
-        let samples = running.measure_case(case, plan.rounds, &mut progress)?;
+        let samples = match running.measure_case(case, plan.rounds, &mut progress) {
+            Ok(samples) => samples,
+            Err(error) => {
+                failure = Some(Failure { what: case.title(), reason: error.to_string() });
+                break;
+            }
+        };
         let is_empty = |rounds: &Option<Vec<Outcome>>| rounds.as_ref().is_some_and(Vec::is_empty);
         if samples.iter().any(is_empty) {
             break;
@@ -137,7 +146,7 @@ pub fn compare(
             break;
         }
     }
-    Ok(Table { targets: names, lines, interrupted: stop.load(Ordering::Relaxed) })
+    Ok(Table { targets: names, lines, failure, interrupted: stop.load(Ordering::Relaxed) })
 }
 
 /// The servers of a comparison while it lasts.
@@ -170,7 +179,7 @@ impl Running<'_> {
                 let text = format!("{} x{} {} {}", row.name, load.pipeline, round + 1, target.name);
                 progress(&text, share / (rounds * self.servers.len()) as f64);
                 server.resume();
-                let mut observe = |_: &_| self.go_on();
+                let mut observe = |_: &_| interrupt::go_on(self.stop);
                 let outcome = drive(&server.endpoint, row, &load, server.pid, &mut observe);
                 server.pause();
                 let outcome = match outcome {
@@ -201,7 +210,7 @@ impl Running<'_> {
             server.resume();
             let mut known = Some(());
             if target.role != Role::Floor {
-                let mut observe = |_| self.go_on();
+                let mut observe = |_| interrupt::go_on(self.stop);
                 let made = make_ready_observed(&server.endpoint, row, load, true, &mut observe);
                 known = answered(target, made)?;
             }
@@ -209,14 +218,6 @@ impl Running<'_> {
             Ok(known.map(|()| Vec::new()))
         };
         self.targets.iter().zip(self.servers).map(ready).collect()
-    }
-
-    /// Whether an interruption has ended the comparison.
-    fn go_on(&self) -> ControlFlow<()> {
-        match self.stop.load(Ordering::Relaxed) {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
-        }
     }
 }
 
@@ -307,7 +308,10 @@ impl Table {
                 "differences": line.verdicts.iter().map(verdict_json).collect::<Vec<_>>(),
             })
         });
-        Value::Array(lines.collect())
+        let failed = self.failure.iter().map(
+            |failure| json!({ "workload": failure.what, "error": failure.reason, "servers": [] }),
+        );
+        Value::Array(lines.chain(failed).collect())
     }
 
     fn figures(
@@ -354,7 +358,7 @@ impl fmt::Display for Table {
             self.figures(f, "aborted", line, Cell::aborted)?;
             line.verdicts.iter().try_for_each(|verdict| writeln!(f, "  {verdict}"))?;
         }
-        Ok(())
+        self.failure.iter().try_for_each(|failure| writeln!(f, "{failure}"))
     }
 }
 
@@ -401,6 +405,7 @@ mod tests {
         let table = Table {
             targets: targets.collect(),
             lines: vec![Line { case, cells, verdicts: vec![] }],
+            failure: None,
             interrupted: false,
         };
         assert_eq!(table.best(&table.lines[0], Role::Peer), (Some(4.0), Some(150.0)));
@@ -420,6 +425,7 @@ mod tests {
         let table = Table {
             targets: targets.collect(),
             lines: vec![Line { case, cells, verdicts: vec![] }],
+            failure: None,
             interrupted: false,
         };
         assert_eq!(table.best(&table.lines[0], Role::Peer), (Some(4.0), Some(120.0)));
@@ -463,6 +469,7 @@ mod tests {
             let table = Table {
                 targets,
                 lines: vec![Line { case: case.clone(), cells, verdicts: vec![] }],
+                failure: None,
                 interrupted: false,
             };
             [table.to_string(), table.markdown()].map(|text| text.contains("aborted"))

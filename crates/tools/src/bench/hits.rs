@@ -7,6 +7,8 @@
 //! One connection sends batches and waits for their replies, so that every server sees the same
 //! reads in the same order. Time is not what is measured here.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use fastrand::Rng;
 
 use super::keys::{Keys, Law};
@@ -39,19 +41,22 @@ pub struct HitsPlan {
 /// What came of it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Hits {
-    /// The share of the reads that hit.
-    pub share: f64,
+    /// The share of the counted reads that hit; nothing if it ended before any was counted.
+    pub share: Option<f64>,
     /// Keys at the end.
     pub keys: u64,
+    /// Whether it ended early; the share is of the reads until then.
+    pub interrupted: bool,
 }
 
-/// Plays the plan on a server, which it empties first.
+/// Plays the plan on a server, which it empties first, or a part of it if `stop` is set.
 ///
 /// # Errors
 /// When the connection fails or the server refuses.
 pub fn measure(
     endpoint: &Endpoint,
     plan: &HitsPlan,
+    stop: &AtomicBool,
     observe: &mut dyn FnMut(f64),
 ) -> Result<Hits, Error> {
     if plan.keys == 0 {
@@ -68,7 +73,7 @@ pub fn measure(
     let value = "x".repeat(plan.value_bytes);
     let (mut read, mut counted, mut hits) = (0, 0u64, 0u64);
     let (mut names, mut requests) = (Vec::new(), Vec::new());
-    while read < plan.reads {
+    while read < plan.reads && !stop.load(Ordering::Relaxed) {
         names.clear();
         requests.clear();
         for _ in 0..BATCH {
@@ -96,7 +101,8 @@ pub fn measure(
     }
     let keys = String::from_utf8_lossy(session.ask("DBSIZE", &["DBSIZE"])?).into_owned();
     let keys = keys.trim_start_matches(':').trim_end().parse().unwrap_or(0);
-    Ok(Hits { share: hits as f64 / counted.max(1) as f64, keys })
+    let share = (counted > 0).then(|| hits as f64 / counted as f64);
+    Ok(Hits { share, keys, interrupted: read < plan.reads })
 }
 
 /// Which of these replies to GET are no nulls.

@@ -6,6 +6,7 @@
 use super::compare::{Cell, Line, Table};
 use super::memory::MemoryTable;
 use super::target::Role;
+use crate::Failure;
 
 /// One row under construction: its label, a text a server, and the subject's ratios.
 struct Row {
@@ -21,7 +22,7 @@ impl Table {
         let has = |role| self.targets.iter().any(|target| target.1 == role);
         let of = [(Role::Floor, "x floor"), (Role::Peer, "x best peer")];
         let shown = of.map(|(role, title)| (has(Role::Subject) && has(role)).then_some(title));
-        print(&self.targets, &shown, &rows) + &self.differences()
+        print(&self.targets, &shown, &rows) + &self.differences() + &failed(self.failure.as_ref())
     }
 
     /// A list of what differs and of what does not, if anything can be told.
@@ -84,8 +85,13 @@ impl MemoryTable {
             Row { label: line.label.clone(), cells, ratios: vec![ratio] }
         });
         let shown = (has(Role::Subject) && has(Role::Peer)).then_some("x best peer");
-        print(&self.targets, &[shown], &rows.collect::<Vec<_>>())
+        print(&self.targets, &[shown], &rows.collect::<Vec<_>>()) + &failed(self.failure.as_ref())
     }
+}
+
+/// A paragraph about what failed.
+fn failed(failure: Option<&Failure>) -> String {
+    failure.map_or(String::new(), |failure| format!("\n{}\n", cell(&failure.to_string())))
 }
 
 /// The table with the ratio columns that have a title.
@@ -151,6 +157,7 @@ mod tests {
         let table = Table {
             targets: targets.collect(),
             lines: vec![Line { case, cells, verdicts: vec![] }],
+            failure: None,
             interrupted: false,
         };
         let text = table.markdown();
@@ -168,7 +175,8 @@ mod tests {
     fn a_name_stays_in_its_cell() {
         let line = MemoryLine { label: "a|b".into(), key: "a", values: vec![1.0] };
         let targets = vec![("x | <b>\ny".to_owned(), Role::Peer)];
-        let text = MemoryTable { targets, lines: vec![line] }.markdown();
+        let text = MemoryTable { targets, lines: vec![line], failure: None, interrupted: false };
+        let text = text.markdown();
         assert!(text.contains("| x \\| &lt;b> y |") && text.contains("| a\\|b "), "{text}");
         assert_eq!(text.lines().count(), 3);
     }
@@ -183,6 +191,8 @@ mod tests {
         let table = |roles: &[Role], values: &[f64]| MemoryTable {
             targets: roles.iter().map(|role| (format!("{role:?}"), *role)).collect(),
             lines: vec![line(values)],
+            failure: None,
+            interrupted: false,
         };
         let (subject, peer) = (Role::Subject, Role::Peer);
         let both = table(&[subject, peer, peer], &[60.0, 80.0, 120.0]).markdown();

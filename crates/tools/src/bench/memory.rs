@@ -6,6 +6,7 @@
 //! and after, so the empty server's own size is not in them.
 
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use clap::ValueEnum;
@@ -14,12 +15,13 @@ use serde_json::{Value, json};
 use super::account::{CpuSnapshot, resident_bytes};
 use super::churn;
 use super::elements::{self, Elements};
+use super::interrupt;
 use super::pin::allow_open_files;
 use super::session::Session;
 use super::stream::Stream;
 use super::target::{Role, Server, Target};
 use super::template::Shape;
-use crate::Error;
+use crate::{Error, Failure};
 
 /// How long a server may take to give back what it needed only for a moment.
 const SETTLE_TIME_MAX: Duration = Duration::from_secs(6);
@@ -95,34 +97,54 @@ pub struct MemoryLine {
 pub struct MemoryTable {
     /// Names and roles of the servers.
     pub targets: Vec<(String, Role)>,
-    /// One line per figure.
+    /// One line per figure that all servers have shown.
     pub lines: Vec<MemoryLine>,
+    /// The figure that failed; those after it were not measured.
+    pub failure: Option<Failure>,
+    /// Whether it ended early, with the figures so far.
+    pub interrupted: bool,
 }
 
-/// Measures the figures on every server. The floor stores nothing and is left out.
+/// Measures the figures on every server until one fails or `stop` is set. The floor stores nothing
+/// and is left out.
 ///
 /// # Errors
-/// When a server does not start, its process is unknown, or it refuses keys or connections.
+/// When so many connections are not allowed to this process.
 pub fn measure(
     targets: &[Target],
     plan: &MemoryPlan,
+    stop: &AtomicBool,
     observe: &mut dyn FnMut(&str, f64),
 ) -> Result<MemoryTable, Error> {
     allow_open_files(plan.connections.max(plan.idle_clients) as u64 + SPARE_FILES)?;
     let steps = (plan.figures.len() * targets.len()) as f64;
-    let mut lines = Vec::with_capacity(plan.figures.len());
+    let names = targets.iter().map(|target| (target.name.clone(), target.role)).collect();
+    let lines = Vec::with_capacity(plan.figures.len());
+    let mut table = MemoryTable { targets: names, lines, failure: None, interrupted: false };
     for (row, figure) in plan.figures.iter().enumerate() {
         let (label, key) = figure.names(plan);
         let mut values = Vec::with_capacity(targets.len());
         for (column, target) in targets.iter().enumerate() {
             let step = (row * targets.len() + column) as f64;
             observe(&format!("{}: {label}", target.name), step / steps);
-            values.push(figure.of(&target.start()?, plan)?);
+            let value = target.start().and_then(|server| figure.of(&server, plan, stop));
+            // What an interrupt has kept from being measured is no failure.
+            if stop.load(Ordering::Relaxed) {
+                table.interrupted = true;
+                return Ok(table);
+            }
+            match value {
+                Ok(value) => values.push(value),
+                Err(error) => {
+                    let what = format!("{label} on {}", target.name);
+                    table.failure = Some(Failure { what, reason: error.to_string() });
+                    return Ok(table);
+                }
+            }
         }
-        lines.push(MemoryLine { label, key, values });
+        table.lines.push(MemoryLine { label, key, values });
     }
-    let targets = targets.iter().map(|target| (target.name.clone(), target.role)).collect();
-    Ok(MemoryTable { targets, lines })
+    Ok(table)
 }
 
 impl Figure {
@@ -167,63 +189,64 @@ impl Figure {
         }
     }
 
-    fn of(self, server: &Server, plan: &MemoryPlan) -> Result<f64, Error> {
+    fn of(self, server: &Server, plan: &MemoryPlan, stop: &AtomicBool) -> Result<f64, Error> {
         if let Some(elements) = self.elements() {
             let shape = elements.shape(plan.shape.keys);
-            return Ok(per_key(server, elements.fill, &shape)? / elements.per_request as f64);
+            return Ok(per_key(server, elements.fill, &shape, stop)? / elements.per_request as f64);
         }
         let expiring = "SET {key} {value} EX {100000..999999}";
         match self {
-            Figure::ExpiringKeys => per_key(server, expiring, &plan.shape),
-            Figure::Connections => per_connection(server, plan.connections),
+            Figure::ExpiringKeys => per_key(server, expiring, &plan.shape, stop),
+            Figure::Connections => per_connection(server, plan.connections, stop),
             Figure::Churn => {
                 let pid = known_pid(server)?;
                 let mut session = Session::open(&server.endpoint)?;
-                let empty = settled_bytes(pid)?;
-                let mut memory = || Ok(settled_bytes(pid)? - empty);
-                churn::measure(&mut session, plan.shape.keys, &mut memory)
+                let empty = settled_bytes(pid, stop)?;
+                let mut memory = || Ok(settled_bytes(pid, stop)? - empty);
+                churn::measure(&mut session, plan.shape.keys, stop, &mut memory)
             }
-            Figure::Idle => idle_percent(server, plan),
-            _ => per_key(server, "SET {key} {value}", &plan.shape),
+            Figure::Idle => idle_percent(server, plan, stop),
+            _ => per_key(server, "SET {key} {value}", &plan.shape, stop),
         }
     }
 }
 
 /// Resident bytes for each request of a fill.
-fn per_key(server: &Server, fill: &str, shape: &Shape) -> Result<f64, Error> {
+fn per_key(server: &Server, fill: &str, shape: &Shape, stop: &AtomicBool) -> Result<f64, Error> {
     let pid = known_pid(server)?;
     let mut session = Session::open(&server.endpoint)?;
     // One key first and full batches of what stores nothing, so that what a first write and full
     // buffers take once is not counted to the keys.
     session.fill(fill, &Shape { keys: 1, ..shape.clone() }, 1)?;
     session.fill("ECHO {value}", &Shape { keys: WARMING_REQUESTS, ..shape.clone() }, 1)?;
-    let before = settled_bytes(pid)?;
-    session.fill(fill, shape, 1)?;
-    Ok((settled_bytes(pid)? - before) / shape.keys as f64)
+    let before = settled_bytes(pid, stop)?;
+    session.fill_owned(fill, shape, 1, None, &mut |_| interrupt::go_on(stop))?;
+    Ok((settled_bytes(pid, stop)? - before) / shape.keys as f64)
 }
 
-fn per_connection(server: &Server, count: usize) -> Result<f64, Error> {
+fn per_connection(server: &Server, count: usize, stop: &AtomicBool) -> Result<f64, Error> {
     let pid = known_pid(server)?;
-    drop(connect(server, 1)?);
-    let before = settled_bytes(pid)?;
-    let connections = connect(server, count)?;
-    Ok((settled_bytes(pid)? - before) / connections.len().max(1) as f64)
+    drop(connect(server, 1, stop)?);
+    let before = settled_bytes(pid, stop)?;
+    let connections = connect(server, count, stop)?;
+    Ok((settled_bytes(pid, stop)? - before) / connections.len().max(1) as f64)
 }
 
-fn idle_percent(server: &Server, plan: &MemoryPlan) -> Result<f64, Error> {
+fn idle_percent(server: &Server, plan: &MemoryPlan, stop: &AtomicBool) -> Result<f64, Error> {
     let pid = known_pid(server)?;
-    let _connections = connect(server, plan.idle_clients)?;
-    settled_bytes(pid)?;
+    let _connections = connect(server, plan.idle_clients, stop)?;
+    settled_bytes(pid, stop)?;
     let look = || CpuSnapshot::take(pid).map_err(Error::io("read the CPU time of the server"));
     let start = look()?;
-    std::thread::sleep(plan.idle_time);
+    interrupt::sleep(plan.idle_time, stop)?;
     let used = start.until(&look()?);
     Ok(used.busy_percent(used.total()))
 }
 
 /// Connections that have each been answered once: one that waits to be accepted costs nothing.
-fn connect(server: &Server, count: usize) -> Result<Vec<Stream>, Error> {
+fn connect(server: &Server, count: usize, stop: &AtomicBool) -> Result<Vec<Stream>, Error> {
     let open = |_| {
+        interrupt::check(stop)?;
         let mut session = Session::open(&server.endpoint)?;
         session.ask("PING", &["PING"])?;
         Ok(session.into_stream())
@@ -236,11 +259,11 @@ fn known_pid(server: &Server) -> Result<u32, Error> {
 }
 
 /// Resident bytes once they have stopped changing: servers give back query buffers with a delay.
-fn settled_bytes(pid: u32) -> Result<f64, Error> {
+fn settled_bytes(pid: u32, stop: &AtomicBool) -> Result<f64, Error> {
     let mut last = resident_bytes(pid)?;
     let (mut equal, mut waited) = (0, Duration::ZERO);
     while equal < SETTLE_READINGS && waited < SETTLE_TIME_MAX {
-        std::thread::sleep(SETTLE_PERIOD);
+        interrupt::sleep(SETTLE_PERIOD, stop)?;
         waited += SETTLE_PERIOD;
         let now = resident_bytes(pid)?;
         equal = if now == last { equal + 1 } else { 0 };
@@ -278,6 +301,6 @@ impl fmt::Display for MemoryTable {
             }
             writeln!(f)?;
         }
-        Ok(())
+        self.failure.iter().try_for_each(|failure| writeln!(f, "{failure}"))
     }
 }

@@ -8,7 +8,7 @@
 //! [`account`] reads the kernel's view of the server's process; `single` puts the runs of one
 //! server together and `report` prints. [`floor`] is the server that only answers canned bytes.
 //! [`mod@compare`], [`memory`] and [`stall`] put several [`target`]s side by side; a [`preset`] is
-//! a few of their command lines by a name.
+//! a few of their command lines by a name. `interrupt` ends all of them early.
 //!
 //! Invariant: nothing here changes what it measures beyond sending requests, and a run that met
 //! error replies never looks like a result.
@@ -28,6 +28,7 @@ pub mod floor;
 pub mod hits;
 mod html;
 mod idle;
+mod interrupt;
 pub mod keys;
 pub mod load;
 pub(crate) mod markdown;
@@ -58,17 +59,15 @@ pub mod workload;
 pub(crate) mod report;
 
 use std::io::{IsTerminal, Write};
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::flag;
 
 pub use self::args::BenchArgs;
 pub use self::compare::{Case, Plan, Table, compare};
 pub use self::target::{Origin, Role, Target};
+
+pub(crate) use self::interrupt::interrupted_flag;
 
 use self::args::{
     BenchCommand, CompareArgs, FloorArgs, HitsArgs, MemoryArgs, StallArgs, TargetArgs,
@@ -83,9 +82,6 @@ use self::template::Shape;
 use self::tls::Tls;
 use crate::Error;
 use crate::printable::{printable, printable_line};
-
-/// The status of a process that a signal has ended, less the signal's number, as shells write it.
-const SIGNAL_STATUS: i32 = 128;
 
 /// The progress bar's length: it shows shares of the whole.
 const BAR_STEPS: f64 = 1000.0;
@@ -133,10 +129,7 @@ fn compare_servers(args: &CompareArgs) -> Result<(), Error> {
     if let Some(path) = &args.html {
         single::write(path, &html::comparison(&table))?;
     }
-    match table.interrupted {
-        true => Err(Error::Interrupted),
-        false => Ok(()),
-    }
+    ended(table.interrupted, table.failure.iter().count())
 }
 
 fn measure_memory(args: &MemoryArgs) -> Result<(), Error> {
@@ -157,14 +150,16 @@ fn measure_memory(args: &MemoryArgs) -> Result<(), Error> {
         idle_clients: args.clients,
         idle_time: args.duration,
     };
-    let bar = progress_bar();
-    let table = memory::measure(&targets, &plan, &mut |text, share| show(&bar, text, share))?;
+    let (bar, stop) = (progress_bar(), interrupted_flag()?);
+    let mut progress = |text: &str, share| show(&bar, text, share);
+    let table = memory::measure(&targets, &plan, &stop, &mut progress)?;
     bar.finish_and_clear();
     print(&match &args.targets {
         TargetArgs { json: true, .. } => format!("{}\n", table.json()),
         TargetArgs { markdown: true, .. } => table.markdown(),
         _ => table.to_string(),
-    })
+    })?;
+    ended(table.interrupted, table.failure.iter().count())
 }
 
 fn measure_stalls(args: &StallArgs) -> Result<(), Error> {
@@ -187,43 +182,32 @@ fn measure_stalls(args: &StallArgs) -> Result<(), Error> {
     if table.lines.len() < table.planned {
         eprintln!("interrupted after {} of {} rows", table.lines.len(), table.planned);
     }
-    match table.failures().count() {
-        0 => Ok(()),
-        count => Err(Error::NotMeasured { count }),
-    }
+    ended(table.lines.len() < table.planned, table.failures().count())
 }
 
 fn measure_hits(args: &HitsArgs) -> Result<(), Error> {
-    let bar = progress_bar();
-    let hits = hits::measure(&args.connection.endpoint()?, &args.plan(), &mut |share| {
-        bar.set_position((share * BAR_STEPS) as u64);
-    })?;
+    let (bar, stop) = (progress_bar(), interrupted_flag()?);
+    let mut progress = |share| bar.set_position((share * BAR_STEPS) as u64);
+    let hits = hits::measure(&args.connection.endpoint()?, &args.plan(), &stop, &mut progress)?;
     bar.finish_and_clear();
+    let share = hits.share.map(|share| format!("{:.2}%", share * 100.0));
     print(&format!(
-        "{} with {}: {:.2}% of the reads hit, {} keys at the end\n",
+        "{} with {}: {} of the reads hit, {} keys at the end\n",
         args.policy,
         args.maxmemory,
-        hits.share * 100.0,
+        share.as_deref().unwrap_or("an unknown share"),
         hits.keys
-    ))
+    ))?;
+    ended(hits.interrupted, 0)
 }
 
-/// Set by the first SIGINT, SIGTERM or SIGHUP, which lets a measurement end with the results so
-/// far; the second ends the process, and with it the servers that it has started.
-pub(crate) fn interrupted_flag() -> Result<Arc<AtomicBool>, Error> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let handle = |signal| {
-        let status = SIGNAL_STATUS + signal;
-        flag::register_conditional_shutdown(signal, status, Arc::clone(&stop))?;
-        flag::register(signal, Arc::clone(&stop))
-    };
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        // Who starts it by nohup(1) wants it to outlive the terminal.
-        if signal != SIGHUP || !sys::signal::hangup_is_ignored() {
-            handle(signal).map_err(Error::io("receive signals"))?;
-        }
+/// How a measurement ended whose table is printed.
+fn ended(interrupted: bool, failures: usize) -> Result<(), Error> {
+    match failures {
+        _ if interrupted => Err(Error::Interrupted),
+        0 => Ok(()),
+        count => Err(Error::NotMeasured { count }),
     }
-    Ok(stop)
 }
 
 /// The servers of the command line, the floor first if it can take part: it holds no data and

@@ -5,12 +5,13 @@
 //! Peers are the servers found in a folder; without one, Weft is compared with the floor alone.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 
 use clap::{Parser, ValueEnum};
 
 use super::args::{BenchArgs, PresetArgs};
 use super::certificates::Certificates;
-use super::print;
+use super::{ended, interrupted_flag, print};
 use crate::Error;
 
 /// Where the folder of the peers comes from when `--peers` is not given.
@@ -90,7 +91,8 @@ struct Line {
 /// Prints the tables of the presets, or the command lines that print them.
 ///
 /// # Errors
-/// When the folder of peers holds none, or a measurement fails.
+/// When the folder of peers holds none, or a measurement fails; the other presets are measured
+/// all the same.
 pub(super) fn run(args: &PresetArgs) -> Result<(), Error> {
     let peers = match args.peers.clone().or(std::env::var_os(PEERS_VARIABLE).map(Into::into)) {
         Some(folder) => found_peers(&folder)?,
@@ -105,6 +107,7 @@ pub(super) fn run(args: &PresetArgs) -> Result<(), Error> {
         true => Some(Certificates::create()?),
         false => None,
     };
+    let (stop, mut failed) = (interrupted_flag()?, 0);
     for question in questions(args, &programs, certificates.as_ref()) {
         let words = question.words()?;
         if args.show {
@@ -113,9 +116,20 @@ pub(super) fn run(args: &PresetArgs) -> Result<(), Error> {
             continue;
         }
         print(&format!("\n{}\n\n", question.title))?;
-        super::run(parsed(&words)?)?;
+        match super::run(parsed(&words)?) {
+            Ok(()) => {}
+            Err(Error::NotMeasured { count }) => failed += count,
+            Err(Error::Interrupted) => return Err(Error::Interrupted),
+            Err(error) => {
+                eprintln!("{}: FAILED: {error}", question.title);
+                failed += 1;
+            }
+        }
+        if stop.load(Ordering::Relaxed) {
+            return Err(Error::Interrupted);
+        }
     }
-    Ok(())
+    ended(false, failed)
 }
 
 fn parsed(words: &[String]) -> Result<BenchArgs, Error> {

@@ -1,9 +1,15 @@
-//! `weft bench` with every workload against this very server, with few keys.
+//! `weft bench` with every workload against this very server, with few keys, and what is left of a
+//! comparison that fails or is interrupted.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
 
 use serde_json::Value as Json;
 use tools::bench::workload::{Row, TABLE};
 
-use crate::server::{output_of, weft};
+use crate::server::{eventually, output_of, send_signal, weft};
 use crate::{Client, Server, Value};
 
 /// As many workloads at once as have less to say than a pipe holds.
@@ -45,4 +51,90 @@ fn every_workload_runs_without_an_error_or_is_unknown() {
         }
         assert_eq!(output.status.success(), all_known, "{errors}");
     }
+}
+
+/// The option that has the bench start a server, which leaves a line in `starts`.
+fn noted_server(folder: &Path, starts: &Path) -> String {
+    let (script, program) = (folder.join("server.sh"), env!("CARGO_BIN_EXE_weft"));
+    let run = format!("echo >> {}; exec {program} server \"$@\"", starts.display());
+    fs::write(&script, run).unwrap();
+    format!("--server=weft=sh {} --port {{port}}", script.display())
+}
+
+fn spawn(command: &mut Command) -> Child {
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// Interrupts a bench; gives what it has printed, having checked its status.
+fn interrupted(child: Child, signal: &str) -> String {
+    send_signal(child.id(), signal);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn a_comparison_that_fails_shows_the_rows_before() {
+    let server = Server::start(&["--maxmemory", "1"]);
+    let at = format!("weft=127.0.0.1:{}", server.port);
+    for form in [&[][..], &["--markdown"], &["--json"]] {
+        let mut command = weft();
+        command.args(["bench", "compare", "--at", &at, "--subject", "weft", "--no-floor"]);
+        command.args(["-t", "ping,set,get", "--rounds", "1", "--duration", "0.05"]).args(form);
+        let output = output_of(&mut command);
+        let out = String::from_utf8(output.stdout).unwrap();
+        let errors = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{errors}");
+        assert!(errors.contains("1 measurement failed"), "{errors}");
+        assert!(out.contains("ping") && out.contains("set, pipeline"), "{out}");
+        assert!(out.contains("OOM") && !out.contains("get"), "{out}");
+    }
+}
+
+#[test]
+fn a_preset_that_fails_does_not_keep_the_next_from_being_measured() {
+    let folder = tempfile::tempdir().unwrap();
+    let bin = folder.path().join("bin");
+    fs::create_dir(&bin).unwrap();
+    let peer = bin.join("redis-server");
+    fs::write(&peer, "#!/bin/sh\necho no luck\nexit 1\n").unwrap();
+    fs::set_permissions(&peer, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command = weft();
+    command.args(["bench", "preset", "append-only", "threads", "--peers"]).arg(folder.path());
+    let output = output_of(&mut command);
+    let (out, errors) = (String::from_utf8(output.stdout).unwrap(), output.stderr);
+    let errors = String::from_utf8(errors).unwrap();
+    assert!(out.contains("SET with an append-only file") && out.contains("Threads on"), "{out}");
+    assert_eq!(errors.matches("no luck").count(), 2, "{errors}");
+    assert!(errors.contains("2 measurements failed"), "{errors}");
+    assert_eq!(output.status.code(), Some(1), "{errors}");
+}
+
+#[test]
+fn interrupted_figures_of_memory_leave_those_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let starts = folder.path().join("starts");
+    let temporary = folder.path().join("tmp");
+    fs::create_dir(&temporary).unwrap();
+    let mut command = weft();
+    command.args(["bench", "memory", "--figures", "connections,idle", "--connections", "1"]);
+    command.args(["--clients", "1", "--duration", "600"]).env("TMPDIR", &temporary);
+    let child = spawn(command.arg(noted_server(folder.path(), &starts)));
+    let begun = || fs::read_to_string(&starts).is_ok_and(|text| text.lines().count() >= 2);
+    eventually("the second figure begins", begun);
+    let out = interrupted(child, "INT");
+    assert!(out.contains("bytes/idle connection") && !out.contains("idle CPU"), "{out}");
+    assert_eq!(fs::read_dir(&temporary).unwrap().count(), 0);
+}
+
+#[test]
+fn interrupted_reads_of_a_cache_are_counted_so_far() {
+    let server = Server::start(&[]);
+    let mut command = weft();
+    command.args(["bench", "hits", "-p", &server.port.to_string(), "-n", "1000000000"]);
+    let child = spawn(&mut command);
+    let mut client = server.client();
+    eventually("it has written", || client.ask("DBSIZE").int() > 0);
+    let out = interrupted(child, "TERM");
+    assert!(out.contains("an unknown share of the reads hit"), "{out}");
 }

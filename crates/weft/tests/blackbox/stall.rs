@@ -80,7 +80,7 @@ fn an_interrupted_measurement_prints_what_it_has() {
     send_signal(child.id(), "INT");
     let output = child.wait_with_output().unwrap();
     let (out, errors) = (text(&output.stdout), text(&output.stderr));
-    assert!(output.status.success(), "{errors}");
+    assert_eq!(output.status.code(), Some(130), "{errors}");
     assert!(errors.contains("interrupted after 1 of 3 rows"), "{errors}");
     assert!(out.contains("none:") && !out.contains("keys:"), "{out}");
 }
