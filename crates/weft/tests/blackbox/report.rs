@@ -156,6 +156,11 @@ fn what_cannot_be_measured_is_said() {
     let nowhere = output_of(weft().args(["report", "-o", "/nowhere/page.html"]));
     let errors = String::from_utf8_lossy(&nowhere.stderr).into_owned();
     assert!(!nowhere.status.success() && errors.contains("cannot write /nowhere"), "{errors}");
+    // A folder that takes no file is noticed before anything is measured.
+    let args = ["report", "--connect", "x=127.0.0.1:1", "-o", "/proc/page.html"];
+    let refused = output_of(weft().args(args));
+    let errors = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(errors.contains("cannot write /proc/page.html"), "{errors}");
 }
 
 #[test]
@@ -180,7 +185,12 @@ fn a_file_that_is_no_report_is_replaced_only_by_its_name() {
     refused(&["-o", "page.html"], "page.md exists and is no report, so it is not replaced");
     refused(&[], "weft-report.html exists and is no report, so it is not replaced");
     refused(&["-o", "other.md"], "other.md would be the page and its Markdown");
+    refused(&["-o", "other.md", "--markdown", "./other.md"], "would be the page and its Markdown");
     refused(&["-o", "."], ". is a folder");
+    // A pipe is not looked into.
+    let made = std::process::Command::new("mkfifo").arg(path("pipe.md")).status().unwrap();
+    assert!(made.success());
+    refused(&["-o", "pipe.html"], "pipe.md exists and is no report");
     for name in ["page.html", "page.md", "weft-report.html"] {
         assert_eq!(std::fs::read_to_string(path(name)).unwrap(), "notes", "{name}");
     }
