@@ -89,7 +89,7 @@ fn main() -> ExitCode {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => {
                 eprintln!("{error}");
-                ExitCode::FAILURE
+                ExitCode::from(error.exit_code())
             }
         },
         Some("report") => match report::run(&Report::parse_from(&args).args) {

@@ -24,7 +24,7 @@ use super::format::Output;
 use super::hint::hint;
 use super::history::{History, dotfile, is_secret};
 use super::session::{Session, print};
-use super::terminal::Mode;
+use super::terminal::{Mode, restore_on_signals};
 
 /// A command that takes as long or longer shows its time.
 const SLOW: Duration = Duration::from_millis(500);
@@ -59,6 +59,7 @@ pub fn in_terminal(session: &mut Session) -> Result<(), End> {
     }
     let shows_hints = Rc::new(Cell::new(true));
     load_preferences(&shows_hints)?;
+    restore_on_signals();
     let mut docs = Rc::new(Docs::default());
     loop {
         if docs.entries.is_empty() && session.is_plain() {

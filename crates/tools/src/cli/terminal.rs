@@ -1,8 +1,12 @@
 //! The terminal while nobody edits a line: passwords without echo, single keys.
 
 use std::io::{self, BufRead, IsTerminal, Write};
+use std::thread;
 
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+use signal_hook::consts::{SIGHUP, SIGTERM};
+use signal_hook::iterator::Signals;
+use signal_hook::low_level::emulate_default_handler;
 
 use super::End;
 
@@ -31,6 +35,25 @@ impl Drop for Mode {
     fn drop(&mut self) {
         let _ = tcsetattr(io::stdin(), OptionalActions::Now, &self.before);
     }
+}
+
+/// Has SIGTERM and SIGHUP end the process with the terminal as it is now: the editor of lines
+/// changes its mode.
+pub fn restore_on_signals() {
+    let stdin = io::stdin();
+    let Some(before) = stdin.is_terminal().then(|| tcgetattr(&stdin).ok()).flatten() else {
+        return;
+    };
+    // Who starts it by nohup(1) wants it to outlive the terminal.
+    let hangup = (!sys::signal::hangup_is_ignored()).then_some(SIGHUP);
+    let Ok(mut signals) = Signals::new([SIGTERM].into_iter().chain(hangup)) else { return };
+    thread::spawn(move || {
+        for signal in signals.forever() {
+            let _ = tcsetattr(io::stdin(), OptionalActions::Now, &before);
+            // Ends the process as if nobody had watched.
+            let _ = emulate_default_handler(signal);
+        }
+    });
 }
 
 /// Asks for a password; a terminal does not show it.

@@ -17,6 +17,7 @@ mod watch;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 use std::os::unix::ffi::OsStringExt;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::{ArgAction, Args};
@@ -25,6 +26,7 @@ use self::report::Report;
 use self::view::View;
 use self::watch::{Answer, Login, Look, Watch};
 use crate::Error;
+use crate::bench::interrupted_flag;
 use crate::cli::options::ServerOptions;
 use crate::cli::terminal::ask_password;
 
@@ -84,7 +86,12 @@ pub fn run(args: &TopArgs) -> Result<(), Error> {
     }
     let watch = Watch::begin(target, login(args)?);
     if has_screen {
-        return screen::run(&watch, &options).map_err(refuse);
+        let stop = interrupted_flag()?;
+        screen::run(&watch, &options, &stop).map_err(refuse)?;
+        return match stop.load(Ordering::Relaxed) {
+            true => Err(Error::Interrupted),
+            false => Ok(()),
+        };
     }
     let before = wait(&watch).map_err(refuse)?;
     std::thread::sleep(options.interval);

@@ -2,6 +2,7 @@
 //! is busy with a script.
 
 use std::io::{stdin, stdout};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -17,7 +18,7 @@ use super::view::{Table, View};
 use super::watch::{Answer, Look, Watch};
 use super::{Options, report_of, unix_seconds};
 
-/// How often keys are looked at while a look is on its way.
+/// How often keys are looked at while a look is on its way, and signals always.
 const KEYS: Duration = Duration::from_millis(50);
 /// A server that does not answer for so long is said to be silent.
 const SILENT: Duration = Duration::from_secs(2);
@@ -52,15 +53,15 @@ enum Wish {
     Nothing,
 }
 
-/// Shows looks until a key ends it.
+/// Shows looks until a key or `stop` ends it.
 ///
 /// # Errors
 /// A sentence: the server is gone, or the terminal cannot be used.
-pub(super) fn run(watch: &Watch, options: &Options) -> Result<(), String> {
+pub(super) fn run(watch: &Watch, options: &Options, stop: &AtomicBool) -> Result<(), String> {
     let failed = |error: std::io::Error| format!("cannot use this terminal: {error}");
     end_with_terminal();
     let mut terminal = ratatui::try_init().map_err(failed)?;
-    let result = show(&mut terminal, watch, options);
+    let result = show(&mut terminal, watch, options, stop);
     let restored = ratatui::try_restore().map_err(failed);
     // On a line of its own, whatever the terminal shows now.
     let _ = std::io::Write::flush(&mut stdout());
@@ -82,7 +83,12 @@ fn end_with_terminal() {
     });
 }
 
-fn show(terminal: &mut DefaultTerminal, watch: &Watch, options: &Options) -> Result<(), String> {
+fn show(
+    terminal: &mut DefaultTerminal,
+    watch: &Watch,
+    options: &Options,
+    stop: &AtomicBool,
+) -> Result<(), String> {
     let failed = |error: std::io::Error| format!("cannot use this terminal: {error}");
     let mut last: Option<Look> = None;
     let mut view: Option<View> = None;
@@ -98,7 +104,7 @@ fn show(terminal: &mut DefaultTerminal, watch: &Watch, options: &Options) -> Res
                 None if asked.elapsed() > SILENT => trouble = Some(Trouble::Silent(asked)),
                 None => {}
             }
-            if matches!(wish(Duration::ZERO).map_err(failed)?, Wish::Quit) {
+            if matches!(wish(Duration::ZERO, stop).map_err(failed)?, Wish::Quit) {
                 return Ok(());
             }
         };
@@ -120,7 +126,7 @@ fn show(terminal: &mut DefaultTerminal, watch: &Watch, options: &Options) -> Res
             // The size may have changed, too.
             terminal.draw(|frame| draw(frame, view.as_ref(), trouble.as_ref())).map_err(failed)?;
             let left = until.saturating_duration_since(Instant::now());
-            match wish(left).map_err(failed)? {
+            match wish(left, stop).map_err(failed)? {
                 Wish::Quit => return Ok(()),
                 Wish::Look => break,
                 Wish::Nothing if left.is_zero() => break,
@@ -130,10 +136,21 @@ fn show(terminal: &mut DefaultTerminal, watch: &Watch, options: &Options) -> Res
     }
 }
 
-/// What the next key of this time asks for.
-fn wish(time: Duration) -> std::io::Result<Wish> {
-    if !event::poll(time)? {
-        return Ok(Wish::Nothing);
+/// What the next key of this time asks for, or a signal, which `stop` tells.
+fn wish(time: Duration, stop: &AtomicBool) -> std::io::Result<Wish> {
+    let until = Instant::now() + time;
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        if stop.load(Ordering::Relaxed) {
+            return Ok(Wish::Quit);
+        }
+        // A signal does not end the wait for keys.
+        if event::poll(left.min(KEYS))? {
+            break;
+        }
+        if left.is_zero() {
+            return Ok(Wish::Nothing);
+        }
     }
     Ok(match event::read()? {
         Event::Key(KeyEvent { kind: KeyEventKind::Release, .. }) => Wish::Nothing,

@@ -11,6 +11,7 @@ use std::thread;
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 
 use crate::client::PATIENCE;
+use crate::server::send_signal;
 use crate::{Client, Server, cli};
 
 const SIZE: PtySize = PtySize { rows: 40, cols: 120, pixel_width: 0, pixel_height: 0 };
@@ -26,7 +27,9 @@ pub struct Terminal {
     child: Box<dyn Child + Send + Sync>,
     keys: Box<dyn Write + Send>,
     screen: Arc<Screen>,
-    _master: Box<dyn MasterPty + Send>,
+    master: Box<dyn MasterPty + Send>,
+    /// The terminal's mode before the program began.
+    mode: String,
 }
 
 impl Terminal {
@@ -45,6 +48,7 @@ impl Terminal {
         for name in ["REDISCLI_AUTH", "REDISCLI_HISTFILE", "REDISCLI_RCFILE"] {
             command.env_remove(name);
         }
+        let mode = mode_of(&*pair.master);
         let child = pair.slave.spawn_command(command).unwrap();
         drop(pair.slave);
         let [rows, columns] = [SIZE.rows, SIZE.cols].map(|size| NonZero::new(size).unwrap());
@@ -62,7 +66,7 @@ impl Terminal {
             other.changed.notify_all();
         });
         let keys = pair.master.take_writer().unwrap();
-        Self { child, keys, screen, _master: pair.master }
+        Self { child, keys, screen, master: pair.master, mode }
     }
 
     /// The lines of the screen down to the last that is not empty.
@@ -104,8 +108,23 @@ impl Terminal {
         self.shows(shown);
     }
 
+    /// Ends it by a signal, after which the terminal is as it was.
+    #[track_caller]
+    pub fn ends_by(mut self, signal: &str, code: u32) {
+        assert_ne!(mode_of(&*self.master), self.mode);
+        send_signal(self.child.process_id().unwrap(), signal);
+        self.ends(code);
+        assert_eq!(mode_of(&*self.master), self.mode, "after SIG{signal}");
+        assert!(!self.screen.state.lock().unwrap().0.screen().alternate_screen());
+    }
+
     #[track_caller]
     pub fn ends_with(mut self, code: u32) {
+        self.ends(code);
+    }
+
+    #[track_caller]
+    fn ends(&mut self, code: u32) {
         let state = self.screen.state.lock().unwrap();
         let (state, timeout) =
             self.screen.changed.wait_timeout_while(state, PATIENCE, |state| !state.1).unwrap();
@@ -113,6 +132,12 @@ impl Terminal {
         drop(state);
         assert_eq!(self.child.wait().unwrap().exit_code(), code, "{}", self.text());
     }
+}
+
+/// How a terminal treats what is typed.
+fn mode_of(master: &dyn MasterPty) -> String {
+    let termios = master.get_termios().unwrap();
+    format!("{:?} {:?}", termios.input_flags, termios.local_flags)
 }
 
 impl Drop for Terminal {
@@ -172,6 +197,15 @@ fn ctrl_c_and_ctrl_d_leave_the_prompt() {
         let (_server, mut terminal, _) = start(&[]);
         terminal.type_keys(keys);
         terminal.ends_with(0);
+    }
+}
+
+#[test]
+fn a_signal_at_the_prompt_leaves_the_terminal_as_it_was() {
+    for signal in ["TERM", "HUP"] {
+        let (_server, terminal, _) = start(&[]);
+        // The crate for terminals has 1 for every signal.
+        terminal.ends_by(signal, 1);
     }
 }
 

@@ -213,6 +213,18 @@ fn the_screen_follows_the_server_until_a_key_ends_it() {
 }
 
 #[test]
+fn a_signal_ends_the_screen_as_a_key_does() {
+    let server = Server::start(&[]);
+    let port = server.port.to_string();
+    for signal in ["INT", "TERM", "HUP"] {
+        let args = ["-p", &port, "-i", "0.5"];
+        let terminal = Terminal::run(&top(&[]), server.folder().path(), &args);
+        terminal.waits("a report", |text| text.contains("THREADS"));
+        terminal.ends_by(signal, 130);
+    }
+}
+
+#[test]
 fn the_screen_says_that_the_server_is_silent_or_gone() {
     let mut server = Server::start(&[]);
     let port = server.port.to_string();
