@@ -273,7 +273,7 @@ fn count_pairs(args: &Args<'_>, word_at: usize) -> Result<usize, Error> {
     if number.checked_mul(2) == Some(args.len() - first) { Ok(first) } else { Err(arity()) }
 }
 
-/// Removes the expired ones among the fields that a condition looks at: as in Redis, up to the first
+/// Removes the expired ones among the fields that a condition looks at, as in Redis up to the first
 /// that does not meet it. Returns how many.
 fn expire_looked_at(
     cx: &mut Cx<'_>,
@@ -297,10 +297,8 @@ fn hsetex(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
     let words = HsetexOptions::parse(args, cx.turn.unix_ms)?;
     let key = cx.first_key(args, 1);
     // As in Redis, a field that has expired and is still there keeps its time with KEEPTTL.
-    let removed = match words.fields_are_there {
-        Some(there) => expire_looked_at(cx, args, words.first, there)?,
-        None => 0,
-    };
+    let looks = |there| expire_looked_at(cx, args, words.first, there);
+    let removed = words.fields_are_there.map_or(Ok(0), looks)?;
     let limits = cx.limits;
     let (db, turn) = cx.db(key);
     // As in Redis, a hash whose last field has expired just now is the same hash to others.

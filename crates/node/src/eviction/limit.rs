@@ -117,8 +117,8 @@ impl Told {
         (steady_ms / TOLD_SLOT_MS) as u64
     }
 
-    /// Whether what a cell has belongs to the slot, to the one before, or to one that a thread finds
-    /// whose turn began earlier than those of others.
+    /// Whether what a cell has belongs to the slot, to the one before, or to a later one: threads
+    /// know the time of their turns.
     fn is_recent(cell: u64, slot: u64) -> bool {
         let number_bits = u64::BITS - TOLD_BYTES_BITS;
         let slots_ago = slot.wrapping_sub(cell >> TOLD_BYTES_BITS) << TOLD_BYTES_BITS;

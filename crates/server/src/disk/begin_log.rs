@@ -101,8 +101,8 @@ fn go_on(
     Ok(writer)
 }
 
-/// Says what comes from a log. A damaged one is put aside if the files have what is good of it: with
-/// its places.
+/// Says what comes from a log. With its places, because the files have what is good of it, a
+/// damaged one is put aside.
 fn tell_left(left: &LeftCommands, places: Option<Places>) {
     notice!(
         "The last process was killed: {} bytes of commands come from its log",
