@@ -273,3 +273,36 @@ fn what_evictions_tell_clients_evicts_no_more_keys() {
         assert!((200..300).contains(&left), "{left} of 300 with {threads} threads");
     }
 }
+
+/// Threads tell subscribers of the keys that they evict at the same time: none goes because of what
+/// another thread has told.
+#[test]
+fn what_threads_tell_subscribers_that_read_evicts_no_more_keys() {
+    let notify = ["--maxmemory-policy", "allkeys-random", "--notify-keyspace-events", "Ee"];
+    let server = Server::start(&[FOUR_THREADS, &notify].concat());
+    let mut admin = server.client();
+    fill(&server, 20_000);
+    let write = |number: usize| {
+        let mut client = server.client();
+        for key in 0..400 {
+            let name = format!("{number}:{key}:{}", "x".repeat(400));
+            assert_eq!(set(&mut client, &name, 200).text(), "OK");
+        }
+    };
+    let write = &write;
+    thread::scope(|scope| {
+        for _ in 0..16 {
+            let mut subscriber = server.client();
+            subscriber.ask("PSUBSCRIBE __key*__:*");
+            scope.spawn(move || while subscriber.try_read().is_ok() {});
+        }
+        admin.ok(&format!("CONFIG SET maxmemory {}", used(&server) + MB / 4));
+        let writers: Vec<_> = (0..8).map(|number| scope.spawn(move || write(number))).collect();
+        writers.into_iter().for_each(|writer| writer.join().unwrap());
+        admin.ask("CLIENT KILL TYPE pubsub");
+    });
+    // 3200 keys came, for which about 5000 smaller ones go.
+    assert_ne!(server.info("evicted_keys"), "0");
+    let left = admin.ask("DBSIZE").int();
+    assert!((12_000..23_200).contains(&left), "{left} are left");
+}
