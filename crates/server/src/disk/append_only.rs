@@ -3,7 +3,8 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::Duration;
 
 use node::config::Config;
 use node::host::RewriteBegin;
@@ -31,6 +32,8 @@ pub enum Request {
     /// Give up a rewrite that is in progress, or wait for its end if there is no base without it,
     /// unless the end of the process is forced.
     EndRewrite(IsForced, Sender<()>),
+    /// The process ends at once: no base is waited for.
+    EndNow,
     /// A sync was tried.
     Synced(TriedSync),
     /// A base was tried.
@@ -80,7 +83,27 @@ impl Caller {
         self.call(request(sender));
         answer.recv().ok()
     }
+
+    /// Waits for the answer, and if `is_urgent` says so asks once to wait for no base any more.
+    fn call_at_end(
+        &self,
+        request: impl FnOnce(Sender<()>) -> Request,
+        is_urgent: impl Fn() -> bool,
+    ) {
+        let (sender, answer) = channel();
+        self.call(request(sender));
+        while answer.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
+            if is_urgent() {
+                self.call(Request::EndNow);
+                let _ = answer.recv();
+                return;
+            }
+        }
+    }
 }
+
+/// Between two looks whether the end of the process is to wait no longer.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// What clients and the log are told when the append-only file cannot be begun, as in Redis.
 const START_FAILED: &str = "Unable to turn on AOF. Check server logs.";
@@ -184,16 +207,18 @@ impl AppendOnly {
     }
 
     /// Ends a rewrite that is in progress, so that the keyspace can be saved at the end.
-    pub fn end_rewrite(&self, is_forced: IsForced) {
+    /// `is_urgent` says whether that has come to be forced meanwhile.
+    pub fn end_rewrite(&self, is_forced: IsForced, is_urgent: impl Fn() -> bool) {
         if let Some(caller) = self.caller() {
-            let _ = caller.call_and_wait(|done| Request::EndRewrite(is_forced, done));
+            caller.call_at_end(|done| Request::EndRewrite(is_forced, done), is_urgent);
         }
     }
 
     /// The threads that execute commands have ended: writes and syncs what they have logged.
-    pub fn end(&self, is_forced: IsForced) {
+    /// `is_urgent` as in [`end_rewrite`](Self::end_rewrite).
+    pub fn end(&self, is_forced: IsForced, is_urgent: impl Fn() -> bool) {
         if let Some(caller) = self.caller() {
-            let _ = caller.call_and_wait(|done| Request::End(is_forced, done));
+            caller.call_at_end(|done| Request::End(is_forced, done), is_urgent);
         }
     }
 

@@ -407,7 +407,7 @@ fn has_saved(shared: &Shared) -> bool {
     if !is_wanted || node.is_loading() {
         return true;
     }
-    shared.append_only.end_rewrite(how.force);
+    shared.append_only.end_rewrite(how.force, || is_forced(shared, &config));
     notice!("Saving the final RDB snapshot before exiting.");
     let begun = shared.me.upgrade().map(|own| shared.saves.begin_save(&own, Purpose::Save));
     let given_up = || {
@@ -426,6 +426,13 @@ fn has_saved(shared: &Shared) -> bool {
     !ProcessHost(shared).go_on()
 }
 
+/// Whether the process ends in any case: a second SIGINT asks for that at any time.
+fn is_forced(shared: &Shared, config: &Config) -> bool {
+    let mut control = shared.control.lock();
+    control.take_signals(config);
+    control.shutdown.is_some_and(|how| how.force)
+}
+
 /// Lets the other threads send what they have, closes the sockets and says goodbye.
 fn end(main: &mut IoThread, shared: &Shared, config: &Config) {
     shared.node.scripting.end_when_busy();
@@ -441,8 +448,7 @@ fn end(main: &mut IoThread, shared: &Shared, config: &Config) {
     }
     main.outlive_others();
     main.finish();
-    let is_forced = shared.control.lock().shutdown.is_some_and(|how| how.force);
-    shared.append_only.end(is_forced);
+    shared.append_only.end(is_forced(shared, config), || is_forced(shared, config));
     shared.metrics.end();
     for slot in 0..main.slots.len() {
         main.close(slot);

@@ -412,7 +412,7 @@ fn what_expires_on_a_full_disk_does_not_make_it_writable() {
 }
 
 /// Starts a server without an append-only file, whose snapshots take long.
-fn start_without(folder: TempDir) -> Server {
+pub fn start_without(folder: TempDir) -> Server {
     let server = start_with(folder, &["--save", ""]);
     let mut client = server.client();
     (0..50).for_each(|n| client.ok(&format!("SET {n} 1")));

@@ -7,7 +7,7 @@ use std::process::Command;
 use crate::Server;
 use crate::left_logs::{
     END, FILES, LOG, ON, RING_BYTES, USED, check, kill_after, open, set_bytes, start,
-    start_limited, words,
+    start_limited, start_without, words,
 };
 use crate::server::eventually;
 
@@ -105,4 +105,20 @@ fn the_directory_stays_while_keys_are_loaded() {
     eventually("it is loaded", || server.info("loading") == "0");
     assert!(server.path(LOG).is_file());
     client.ok(&words);
+}
+
+#[test]
+fn a_second_interrupt_does_not_wait_for_the_first_base() {
+    for first in ["TERM", "INT"] {
+        let mut server = start_without(tempfile::tempdir().unwrap());
+        server.client().ok("CONFIG SET appendonly yes");
+        server.wait_for_log("Background append only file rewriting started");
+        server.signal(first);
+        server.wait_for_log("scheduling shutdown");
+        server.signal("INT");
+        assert!(server.wait().success());
+        let log = server.log();
+        assert!(log.contains("Received SIGINT again, exiting without saving"), "{log}");
+        assert!(!log.contains("rewrite finished successfully"), "{log}");
+    }
 }

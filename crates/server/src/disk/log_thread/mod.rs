@@ -77,6 +77,8 @@ pub struct LogThread {
     rewrite_complaint: Complaint,
     /// When something was last written.
     busy_ms: i64,
+    /// The process ends without a first base.
+    ends_now: bool,
     /// Requests for rewrites that have come here.
     answered: u64,
 }
@@ -113,6 +115,7 @@ impl LogThread {
             complaint: Complaint::default(),
             rewrite_complaint: Complaint::default(),
             busy_ms: now_ms(),
+            ends_now: false,
             answered: 0,
         };
         thread.publish();
@@ -214,6 +217,7 @@ impl LogThread {
             }
             Request::Synced(tried) => self.synced(tried),
             Request::Based(result) => self.based(result),
+            Request::EndNow => self.end_now(),
             Request::Configured => {}
             // `run` has seen to it.
             Request::End(..) => {}
@@ -529,6 +533,7 @@ impl LogThread {
             match self.requests.recv() {
                 Ok(Request::Synced(tried)) => self.synced(tried),
                 Ok(Request::Based(result)) => self.based(result),
+                Ok(Request::EndNow) => self.end_now(),
                 Ok(request) => later.push(request),
                 Err(_) => return,
             }
