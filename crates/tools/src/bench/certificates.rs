@@ -1,7 +1,9 @@
 //! A throw-away certificate for servers that are measured over TLS.
 //!
 //! It signs itself, so that one file is both what the server shows and what the load trusts. The
-//! files vanish with the value.
+//! files vanish with the value unless they are kept.
+
+use std::path::PathBuf;
 
 use rcgen::CertifiedKey;
 use tempfile::TempDir;
@@ -32,6 +34,11 @@ impl Certificates {
                 .map_err(Error::io("write a certificate"))?;
         }
         Ok(Certificates { folder })
+    }
+
+    /// Leaves the files where they are, and gives their folder.
+    pub fn keep(self) -> PathBuf {
+        self.folder.keep()
     }
 
     /// The file that the load trusts.

@@ -129,6 +129,10 @@ pub(super) fn run(args: &PresetArgs) -> Result<(), Error> {
             return Err(Error::Interrupted);
         }
     }
+    // Command lines that are shown name the files.
+    if let (true, Some(files)) = (args.show, certificates) {
+        eprintln!("the certificate lies in {}", files.keep().display());
+    }
     ended(false, failed)
 }
 

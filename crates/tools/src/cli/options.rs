@@ -65,6 +65,9 @@ pub struct Options {
     /// Arguments are quoted strings, with escapes such as \x00
     #[arg(long)]
     pub quoted_input: bool,
+    /// Accepted as by redis-cli; it changes nothing here
+    #[arg(long)]
+    pub verbose: bool,
     /// Show this help
     #[arg(long)]
     pub help: bool,

@@ -111,6 +111,16 @@ fn a_preset_that_fails_does_not_keep_the_next_from_being_measured() {
 }
 
 #[test]
+fn a_shown_preset_names_certificates_that_are_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = weft();
+    command.args(["bench", "preset", "tls", "--show"]).env("TMPDIR", folder.path());
+    let out = String::from_utf8(output_of(&mut command).stdout).unwrap();
+    let (_, file) = out.split_once("--cacert ").unwrap();
+    assert!(Path::new(file.split_whitespace().next().unwrap()).is_file(), "{out}");
+}
+
+#[test]
 fn interrupted_figures_of_memory_leave_those_before() {
     let folder = tempfile::tempdir().unwrap();
     let starts = folder.path().join("starts");

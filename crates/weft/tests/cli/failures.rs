@@ -86,6 +86,12 @@ fn what_redis_cli_has_beyond_this_is_told() {
 }
 
 #[test]
+fn verbose_changes_nothing() {
+    let server = Server::start(&["--io-threads", "1"]);
+    assert_eq!(ask(&server, &["--verbose", "ping"], ""), ("PONG\n".into(), String::new(), Some(0)));
+}
+
+#[test]
 fn a_wrong_password_is_told() {
     let server = Server::start(&["--requirepass", "right", "--io-threads", "1"]);
     let wrong = ["--no-auth-warning", "-a", "wrong"];
