@@ -424,19 +424,19 @@ OK
 > HSETEX h PX 100 FIELDS 1 c 8
 1
 ! hset:h hexpire:h => HSETEX h PXAT 1700000000111 FIELDS 1 c 8
-# What is asked whether it is there, and for the time that it has left, is gone.
+# What is asked whether it is there is gone.
 > HSETEX h FNX FIELDS 1 d 9
 1
 ! hexpired:h => HDEL h d
 ! hset:h => HSETEX h FNX FIELDS 1 d 9
+# What keeps its time has ended still.
 > HSETEX h KEEPTTL FIELDS 1 e 10
 1
-! hexpired:h => HDEL h e
 ! hset:h => HSETEX h KEEPTTL FIELDS 1 e 10
 > HMGET h a b c d e
-["6", "7", "8", "9", "10"]
+["6", "7", "8", "9", nil]
 > HPTTL h FIELDS 5 a b c d e
-[-1, -1, 100, -1, -1]
+[-1, -1, 100, -1, -2]
 > INFO stats
 ~~ *expired_subkeys:2*
 "#
