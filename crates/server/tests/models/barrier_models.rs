@@ -48,7 +48,7 @@ fn nothing_is_written_after(barrier: fn(u64) -> String) {
 
 /// All ways, one after another.
 const WRITES: &[&str] =
-    &["MSET first 1 second 1", "FLUSHALL", "SET first 2", "MSET first 3 second 3"];
+    &["MSET first 1 second 1", "FLUSHDB", "SET first 2", "MSET first 3 second 3"];
 
 fn a_pause() {
     nothing_is_written_after(|_| "CLIENT PAUSE 100000 WRITE".to_owned());
@@ -147,7 +147,7 @@ fn a_service_outside_the_gate() {
     let (slot, seen) = main.connect();
     let mut other = Owner::new(&world);
     let (flushing, _) = other.connect();
-    let other = thread::spawn(move || other.request(flushing, "FLUSHALL"));
+    let other = thread::spawn(move || other.request(flushing, "FLUSHDB"));
     main.request(slot, "MEMORY PURGE");
     main.request(slot, "DBSIZE");
     other.join().expect("it ends");

@@ -67,7 +67,7 @@ fn nothing_is_written_after(changes: &[&str], requests: &[&str]) {
 /// A write reaches its shards by the lock of one, by the locks of several, or behind the closed
 /// gate.
 const WRITES: &[&str] =
-    &["MSET first 1 second 1", "FLUSHALL", "SET first 2", "MSET first 3 second 3"];
+    &["MSET first 1 second 1", "FLUSHDB", "SET first 2", "MSET first 3 second 3"];
 
 fn a_changed_user() {
     nothing_is_written_after(&["ACL SETUSER u -@write"], WRITES);

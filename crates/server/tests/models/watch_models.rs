@@ -108,7 +108,7 @@ const WRITES_TO_TWO: Case = Case {
 
 /// Changes of whole databases.
 const FLUSHES: Case =
-    Case { watched: 1, changes: &[&["SET first x", "FLUSHALL", "SET first y"]], beside: &[] };
+    Case { watched: 1, changes: &[&["SET first x", "FLUSHDB", "SET first y"]], beside: &[] };
 
 /// The key is in one of the databases at least.
 const SWAPS: Case = Case {
