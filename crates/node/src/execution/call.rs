@@ -1,18 +1,27 @@
 //! Calling a command's handler on the shards that are locked for it: by a client's request, in a
 //! transaction, in a script.
 
+use std::sync::Arc;
+
+use command::ShardScope;
 use engine::{BlockingHandler, Cx, Error, Handler, LockedShards, ScriptError, exec};
 use resp::out::Mark;
 use resp::{Args, Out, Reply};
 use store::Time;
 
-use crate::clients::session::Session;
-use crate::execution::node_cx::NodeCx;
+use crate::blocking::Waiter;
+use crate::clients::session::{ReplyMode, Session};
+use crate::execution::executor::Executor;
+use crate::execution::node_cx::{NodeCx, NodeHandler};
 use crate::execution::outcome::Outcome;
+use crate::execution::request::Request;
+use crate::execution::scope::{Admission, ExecutionScope, Extent, follow_time};
 use crate::execution::table::{Call, Entry};
 use crate::execution::worker::Worker;
-use crate::host::{GateAccess, GatedHost};
+use crate::host::{GateAccess, GatedHost, ShardLocks};
+use crate::propagation::subscribe;
 use crate::scripting;
+use crate::transactions::changes_scripts;
 
 /// A handler's result as an outcome: `done`, or an error that replaces what has been replied. One
 /// that did not get a shard has done nothing that may not be done again.
@@ -37,7 +46,7 @@ pub(super) fn finish(
 }
 
 /// Calls a command on data.
-#[inline]
+#[inline(always)]
 pub(super) fn call_data(
     handler: Handler,
     (worker, db): (&mut Worker, usize),
@@ -52,6 +61,163 @@ pub(super) fn call_data(
     exec::seal(&mut cx, args);
     worker.publish_events();
     finish(result, Outcome::Done, mark, reply)
+}
+
+impl<L: ShardLocks> Executor<'_, L> {
+    /// Calls the command's handler.
+    #[inline]
+    pub(crate) fn call(&mut self, entry: &'static Entry, request: &Request<'_>) -> Outcome {
+        if let (Call::Data(handler), Some(hash)) = (entry.call, request.hash)
+            && let Some(outcome) = self.call_on_key(handler, request, hash)
+        {
+            return outcome;
+        }
+        self.call_in_scope(entry, request)
+    }
+
+    /// Calls a command on data on its only key, as most requests are. None: a client is blocked on
+    /// the key, and nothing was done.
+    #[inline(always)]
+    fn call_on_key(
+        &mut self,
+        handler: Handler,
+        request: &Request<'_>,
+        hash: u64,
+    ) -> Option<Outcome> {
+        let (worker, session, locks) = (&mut *self.worker, &*self.session, self.locks);
+        let mut reply = Reply::new(self.out, session.resp3);
+        worker.turn.touch = !session.no_touch;
+        let number = worker.node.map.shard_of(hash);
+        let outcome = locks.one(number, |shard| {
+            follow_time(locks, &mut worker.turn);
+            if shard.is_awaited(hash) {
+                locks.keep_turn(&[number]);
+                return None;
+            }
+            let held = (LockedShards::One(number, shard), &[hash][..]);
+            let mut args = request.args;
+            Some(call_data(handler, (worker, session.db), held, &mut args, &mut reply))
+        });
+        outcome.unwrap_or_else(|refusal| Some(self.worker.refuse_run(refusal)))
+    }
+
+    /// Calls the handler of any command, in the scope that its row asks for.
+    #[inline(never)]
+    fn call_in_scope(&mut self, entry: &'static Entry, request: &Request<'_>) -> Outcome {
+        let mut args = request.args;
+        let session = &*self.session;
+        let mut reply = Reply::new(self.out, session.resp3);
+        let mark = reply.mark();
+        let (db, locks) = (session.db, self.locks);
+        let may_write = entry.spec.flags.may_write();
+        let admission = Some(Admission::of(session, may_write, self.worker.turn.steady_ms));
+        let extent = Extent::Keys;
+        let mut scope = ExecutionScope { worker: self.worker, db, locks, admission, extent };
+        match entry.call {
+            Call::Data(handler) => {
+                scope.worker.turn.touch = !session.no_touch;
+                scope.run(entry, request, &mut |worker, shards, hashes| {
+                    let held = (shards, hashes);
+                    call_data(handler, (worker, db), held, &mut args, &mut reply)
+                })
+            }
+            Call::FlushAll(handler) => self.flush_all(handler, entry, request),
+            Call::Blocking(handler) => {
+                scope.worker.turn.touch = !session.no_touch;
+                let start = scope.worker.last_tsc;
+                scope.run(entry, request, &mut |worker, mut shards, hashes| {
+                    let (mut parts, node, _) = worker.parts(db);
+                    let mut cx = Cx::new(&mut parts, shards.reborrow(), hashes);
+                    let result = handler(&mut cx, &mut args, &mut reply);
+                    exec::seal(&mut cx, &args);
+                    let outcome = match result {
+                        Ok(Some(block)) => {
+                            let tsc = locks.tsc().wrapping_sub(start);
+                            let command = (entry.index, &node.waits);
+                            Outcome::Block(Waiter::begin(
+                                session, command, block, &args, &mut cx, tsc,
+                            ))
+                        }
+                        result => finish(result.map(drop), Outcome::Done, mark, &mut reply),
+                    };
+                    worker.publish_events();
+                    outcome
+                })
+            }
+            Call::Node(handler) if changes_scripts(entry) => {
+                let node = Arc::clone(&self.worker.node);
+                match self.be_alone(&node.scripting) {
+                    Ok(_alone) => self.call_node(handler, entry, args),
+                    Err(outcome) => outcome,
+                }
+            }
+            // The scope first: it is at hand.
+            Call::Node(_)
+                if entry.spec.scope == ShardScope::EachShard
+                    && self.session.record.visits_all() =>
+            {
+                self.call_on_all(entry, args)
+            }
+            Call::Node(handler) => self.call_node(handler, entry, args),
+            Call::Exec => self.exec(),
+            Call::Script(call) => {
+                let outcome = self.run_script(call, entry, request);
+                if self.has_run(&outcome) && self.session.reply_mode == ReplyMode::On {
+                    subscribe::write_own(self.worker, self.session, self.out);
+                }
+                outcome
+            }
+            Call::Container => Outcome::Failed,
+        }
+    }
+
+    /// Calls the handler of a command on sessions or the server.
+    #[inline]
+    fn call_node(
+        &mut self,
+        handler: NodeHandler,
+        entry: &'static Entry,
+        mut args: Args<'_>,
+    ) -> Outcome {
+        let mut reply = Reply::new(self.out, self.session.resp3);
+        let mark = reply.mark();
+        let (locks, host) = (self.locks, self.host);
+        let (worker, session) = (&mut *self.worker, &mut *self.session);
+        follow_time(locks, &mut worker.turn);
+        let (shards, gate, outcome) = (LockedShards::Each(locks), locks, Outcome::Done);
+        let (tsc, is_nested) = (&|| locks.tsc(), false);
+        let mut cx = NodeCx { worker, session, entry, shards, gate, tsc, host, outcome, is_nested };
+        let result = handler(&mut cx, &mut args, &mut reply);
+        cx.worker.publish_events();
+        finish(result, cx.outcome, mark, &mut reply)
+    }
+
+    /// The same for a command that visits shards and is to have all of them at once.
+    #[cold]
+    fn call_on_all(&mut self, entry: &'static Entry, args: Args<'_>) -> Outcome {
+        let record = Arc::clone(&self.session.record);
+        let user = Arc::clone(self.session.user());
+        let admission = Some(Admission {
+            record: &record,
+            may_write: entry.spec.flags.may_write(),
+            steady_ms: self.worker.turn.steady_ms,
+            users: self.session.users_generation(),
+            user: Some(&user),
+        });
+        let (db, locks, extent) = (self.session.db, self.locks, Extent::All);
+        let (session, host, out) = (&mut *self.session, self.host, &mut *self.out);
+        let mut work = |worker: &mut Worker, shards: LockedShards<'_>, _: &[u64]| {
+            let tsc = &|| locks.tsc();
+            let serve_others = &|| {
+                locks.serve_others();
+                locks.time()
+            };
+            let mut calls = HeldCalls { worker, session, host, tsc, serve_others, shards };
+            calls.call(out, entry, args, &[])
+        };
+        let mut scope = ExecutionScope { worker: self.worker, db, locks, admission, extent };
+        scope.run_growing(&[], &mut work)
+    }
 }
 
 /// Calls commands one after another on shards that stay locked: those of a transaction or script.

@@ -10,33 +10,26 @@
 //! [`Executor::execute`], which locks shards (`scope`) and calls the handler in `engine`; the
 //! [`Outcome`] goes back to the event loop, where it decides the client's next state.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use command::{Flags, ShardScope};
-use engine::{
-    ConnectionError, Cx, Error, LockedShards, ServerError, TransactionError, echo_start, exec,
-};
+use command::Flags;
+use engine::{ConnectionError, Error, LockedShards, ServerError, TransactionError, echo_start};
 use resp::out::Mark;
 use resp::{Args, Out, ProtocolError, Reply};
 
-use crate::blocking::{self, Waiter, WakeEvent};
+use crate::blocking::{self, WakeEvent};
 use crate::clients::record::flag;
 use crate::clients::session::{ReplyMode, Session};
 use crate::execution::access;
 use crate::execution::accounting::{Run, account, note_error};
-use crate::execution::call::{HeldCalls, call_data, finish};
-use crate::execution::node_cx::{NodeCx, NodeHandler};
 use crate::execution::outcome::Outcome;
 use crate::execution::place::{self, KEPT, LOGS, NOT_LOADED, NOTIFIES, SCRIPT};
 use crate::execution::request::Request;
-use crate::execution::scope::{Admission, ExecutionScope, Extent, follow_time};
 use crate::execution::table::{Call, Entry};
 use crate::execution::worker::Worker;
 use crate::host::{GatedHost, ShardLocks};
 use crate::node::PAUSE_NONE;
 use crate::propagation::subscribe;
-use crate::transactions::changes_scripts;
 
 /// What an error repeats of a name, and of all arguments together, in bytes.
 pub(crate) const ECHOED_BYTES_MAX: usize = 128;
@@ -59,7 +52,7 @@ impl<L: ShardLocks> Executor<'_, L> {
     /// Executes one request and appends its reply to `out`.
     pub fn execute(&mut self, request: Request<'_>) -> Outcome {
         loop {
-            let outcome = self.attempt(request);
+            let outcome = self.attempt(&request);
             // What may not run any more because users have changed is admitted anew.
             if !matches!(outcome, Outcome::Paused) || self.session.knows(&self.worker.node.users) {
                 return outcome;
@@ -68,7 +61,7 @@ impl<L: ShardLocks> Executor<'_, L> {
     }
 
     #[inline]
-    fn attempt(&mut self, request: Request<'_>) -> Outcome {
+    fn attempt(&mut self, request: &Request<'_>) -> Outcome {
         let record = &self.session.record;
         if record.location.is_killed() {
             return Outcome::Close;
@@ -95,7 +88,7 @@ impl<L: ShardLocks> Executor<'_, L> {
     fn execute_admitted(
         &mut self,
         entry: &'static Entry,
-        request: Request<'_>,
+        request: &Request<'_>,
         place: u16,
         may_write: bool,
     ) -> Outcome {
@@ -118,7 +111,7 @@ impl<L: ShardLocks> Executor<'_, L> {
     fn execute_remote(
         &mut self,
         entry: &'static Entry,
-        request: Request<'_>,
+        request: &Request<'_>,
         place: u16,
     ) -> Option<Outcome> {
         let Some(remote) = self.worker.remote_otherwise else {
@@ -153,7 +146,11 @@ impl<L: ShardLocks> Executor<'_, L> {
 
     /// A command that changes keys, of a client that may be notified of that itself: the events
     /// follow its reply at once. None: it is an ordinary command after all.
-    fn execute_notified(&mut self, entry: &'static Entry, request: Request<'_>) -> Option<Outcome> {
+    fn execute_notified(
+        &mut self,
+        entry: &'static Entry,
+        request: &Request<'_>,
+    ) -> Option<Outcome> {
         let is_paused = self.worker.node.pause.load(Ordering::Relaxed) != PAUSE_NONE;
         if is_paused || !self.session.is_subscribed() {
             return None;
@@ -166,7 +163,7 @@ impl<L: ShardLocks> Executor<'_, L> {
     }
 
     /// Whether nothing of a command is to come any more.
-    fn has_run(&self, outcome: &Outcome) -> bool {
+    pub(super) fn has_run(&self, outcome: &Outcome) -> bool {
         match outcome {
             Outcome::Done => true,
             Outcome::Failed => self.worker.refusal.is_none(),
@@ -182,7 +179,7 @@ impl<L: ShardLocks> Executor<'_, L> {
 
     /// Between MULTI and EXEC: queues the command, unless it is one of those that run at once.
     #[inline(never)]
-    fn execute_in_transaction(&mut self, entry: &'static Entry, request: Request<'_>) -> Outcome {
+    fn execute_in_transaction(&mut self, entry: &'static Entry, request: &Request<'_>) -> Outcome {
         let Some(transaction) = &mut self.session.transaction else { return Outcome::Failed };
         let flags = entry.spec.flags;
         if flags.has(Flags::NOT_QUEUED) {
@@ -201,7 +198,7 @@ impl<L: ShardLocks> Executor<'_, L> {
             return self.reject_busy(entry);
         }
         if self.worker.is_limited()
-            && let Some(outcome) = self.keep_to_memory(entry, &request)
+            && let Some(outcome) = self.keep_to_memory(entry, request)
         {
             return outcome;
         }
@@ -223,7 +220,7 @@ impl<L: ShardLocks> Executor<'_, L> {
         let fails = transaction.is_aborted()
             || self.session.watched.as_ref().is_some_and(|watched| watched.watch().is_touched());
         if !fails {
-            let has_room = transaction.push(entry, &request, may_write, &node.hasher);
+            let has_room = transaction.push(entry, request, may_write, &node.hasher);
             self.session.record.set_transaction(Some(transaction));
             let bytes_max = self.worker.config.client_query_buffer_limit;
             if !has_room || transaction.memory_bytes() as u64 > bytes_max {
@@ -296,7 +293,7 @@ impl<L: ShardLocks> Executor<'_, L> {
     fn execute_in_pause(
         &mut self,
         entry: &'static Entry,
-        request: Request<'_>,
+        request: &Request<'_>,
         may_write: bool,
     ) -> Outcome {
         let (node, steady_ms) = (&self.worker.node, self.worker.turn.steady_ms);
@@ -324,7 +321,7 @@ impl<L: ShardLocks> Executor<'_, L> {
     }
 
     #[inline]
-    fn run(&mut self, entry: &'static Entry, request: Request<'_>) -> Outcome {
+    fn run(&mut self, entry: &'static Entry, request: &Request<'_>) -> Outcome {
         match &self.session.tracking {
             None if !self.session.watches_requests() => self.run_alone(entry, request),
             None => self.run_watching(entry, request),
@@ -334,7 +331,7 @@ impl<L: ShardLocks> Executor<'_, L> {
 
     /// Runs a command of a client that watches requests: its line follows the reply at once.
     #[inline(never)]
-    fn run_watching(&mut self, entry: &'static Entry, request: Request<'_>) -> Outcome {
+    fn run_watching(&mut self, entry: &'static Entry, request: &Request<'_>) -> Outcome {
         let outcome = self.run_alone(entry, request);
         if self.has_run(&outcome) && self.worker.remote_otherwise.is_none() {
             subscribe::write_own(self.worker, self.session, self.out);
@@ -342,9 +339,9 @@ impl<L: ShardLocks> Executor<'_, L> {
         outcome
     }
 
-    pub(crate) fn run_alone(&mut self, entry: &'static Entry, request: Request<'_>) -> Outcome {
+    pub(crate) fn run_alone(&mut self, entry: &'static Entry, request: &Request<'_>) -> Outcome {
         if self.worker.is_limited()
-            && let Some(outcome) = self.keep_to_memory(entry, &request)
+            && let Some(outcome) = self.keep_to_memory(entry, request)
         {
             return outcome;
         }
@@ -397,126 +394,6 @@ impl<L: ShardLocks> Executor<'_, L> {
         self.worker.go_on(self.locks.tsc(), || self.locks.time());
         // Keys that it found to be expired are gone.
         blocking::deliver(self.worker, self.host.waker());
-    }
-
-    /// Calls the command's handler.
-    #[inline]
-    pub(crate) fn call(&mut self, entry: &'static Entry, request: Request<'_>) -> Outcome {
-        let mut args = request.args;
-        let session = &*self.session;
-        let mut reply = Reply::new(self.out, session.resp3);
-        let mark = reply.mark();
-        let (db, locks) = (session.db, self.locks);
-        let (may_write, extent) = (entry.spec.flags.may_write(), Extent::Keys);
-        let steady_ms = self.worker.turn.steady_ms;
-        let users = session.users_generation();
-        let (record, user) = (&*session.record, Some(session.user()));
-        let admission = Some(Admission { record, may_write, steady_ms, users, user });
-        let mut scope = ExecutionScope { worker: self.worker, db, locks, admission, extent };
-        match entry.call {
-            Call::Data(handler) => {
-                scope.worker.turn.touch = !session.no_touch;
-                scope.run(entry, request, &mut |worker, shards, hashes| {
-                    let held = (shards, hashes);
-                    call_data(handler, (worker, db), held, &mut args, &mut reply)
-                })
-            }
-            Call::FlushAll(handler) => self.flush_all(handler, entry, request),
-            Call::Blocking(handler) => {
-                scope.worker.turn.touch = !session.no_touch;
-                let start = scope.worker.last_tsc;
-                scope.run(entry, request, &mut |worker, mut shards, hashes| {
-                    let (mut parts, node, _) = worker.parts(db);
-                    let mut cx = Cx::new(&mut parts, shards.reborrow(), hashes);
-                    let result = handler(&mut cx, &mut args, &mut reply);
-                    exec::seal(&mut cx, &args);
-                    let outcome = match result {
-                        Ok(Some(block)) => {
-                            let tsc = locks.tsc().wrapping_sub(start);
-                            let command = (entry.index, &node.waits);
-                            Outcome::Block(Waiter::begin(
-                                session, command, block, &args, &mut cx, tsc,
-                            ))
-                        }
-                        result => finish(result.map(drop), Outcome::Done, mark, &mut reply),
-                    };
-                    worker.publish_events();
-                    outcome
-                })
-            }
-            Call::Node(handler) if changes_scripts(entry) => {
-                let node = Arc::clone(&self.worker.node);
-                match self.be_alone(&node.scripting) {
-                    Ok(_alone) => self.call_node(handler, entry, args),
-                    Err(outcome) => outcome,
-                }
-            }
-            // The scope first: it is at hand.
-            Call::Node(_)
-                if entry.spec.scope == ShardScope::EachShard
-                    && self.session.record.visits_all() =>
-            {
-                self.call_on_all(entry, args)
-            }
-            Call::Node(handler) => self.call_node(handler, entry, args),
-            Call::Exec => self.exec(),
-            Call::Script(call) => {
-                let outcome = self.run_script(call, entry, request);
-                if self.has_run(&outcome) && self.session.reply_mode == ReplyMode::On {
-                    subscribe::write_own(self.worker, self.session, self.out);
-                }
-                outcome
-            }
-            Call::Container => Outcome::Failed,
-        }
-    }
-
-    /// Calls the handler of a command on sessions or the server.
-    #[inline]
-    fn call_node(
-        &mut self,
-        handler: NodeHandler,
-        entry: &'static Entry,
-        mut args: Args<'_>,
-    ) -> Outcome {
-        let mut reply = Reply::new(self.out, self.session.resp3);
-        let mark = reply.mark();
-        let (locks, host) = (self.locks, self.host);
-        let (worker, session) = (&mut *self.worker, &mut *self.session);
-        follow_time(locks, &mut worker.turn);
-        let (shards, gate, outcome) = (LockedShards::Each(locks), locks, Outcome::Done);
-        let (tsc, is_nested) = (&|| locks.tsc(), false);
-        let mut cx = NodeCx { worker, session, entry, shards, gate, tsc, host, outcome, is_nested };
-        let result = handler(&mut cx, &mut args, &mut reply);
-        cx.worker.publish_events();
-        finish(result, cx.outcome, mark, &mut reply)
-    }
-
-    /// The same for a command that visits shards and is to have all of them at once.
-    #[cold]
-    fn call_on_all(&mut self, entry: &'static Entry, args: Args<'_>) -> Outcome {
-        let record = Arc::clone(&self.session.record);
-        let user = Arc::clone(self.session.user());
-        let admission = Some(Admission {
-            record: &record,
-            may_write: entry.spec.flags.may_write(),
-            steady_ms: self.worker.turn.steady_ms,
-            users: self.session.users_generation(),
-            user: Some(&user),
-        });
-        let (db, locks, extent) = (self.session.db, self.locks, Extent::All);
-        let (session, host, out) = (&mut *self.session, self.host, &mut *self.out);
-        let mut work = |worker: &mut Worker, shards: LockedShards<'_>, _: &[u64]| {
-            let tsc = &|| locks.tsc();
-            let serve_others = &|| {
-                locks.serve_others();
-                locks.time()
-            };
-            let mut calls = HeldCalls { worker, session, host, tsc, serve_others, shards };
-            calls.call(out, entry, args, &[])
-        };
-        let mut scope = ExecutionScope { worker: self.worker, db, locks, admission, extent };
-        scope.run_growing(&[], &mut work)
     }
 
     /// Ends a run that failed, blocked its client, or served blocked clients.

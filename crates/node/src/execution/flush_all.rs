@@ -19,17 +19,11 @@ impl<L: ShardLocks> Executor<'_, L> {
         &mut self,
         handler: Handler,
         entry: &'static Entry,
-        request: Request<'_>,
+        request: &Request<'_>,
     ) -> Outcome {
         let (session, locks, mut args) = (&*self.session, self.locks, request.args);
         let (db, mut reply) = (session.db, Reply::new(self.out, session.resp3));
-        let admission = Some(Admission {
-            record: &session.record,
-            may_write: true,
-            steady_ms: self.worker.turn.steady_ms,
-            users: session.users_generation(),
-            user: Some(session.user()),
-        });
+        let admission = Some(Admission::of(session, true, self.worker.turn.steady_ms));
         let extent = Extent::Keys;
         let mut scope = ExecutionScope { worker: self.worker, db, locks, admission, extent };
         let outcome = scope.run(entry, request, &mut |worker, shards, hashes| {

@@ -153,7 +153,7 @@ impl Replayer {
         let request = Request { entry: Some(entry), args, hash };
         let outcome = match entry.call {
             Call::Data(_) | Call::FlushAll(_) | Call::Blocking(_) => {
-                self.change(entry, request, locks)
+                self.change(entry, &request, locks)
             }
             _ => {
                 let mut executor = Executor {
@@ -163,7 +163,7 @@ impl Replayer {
                     host: GatedHost::new(host),
                     out: &mut self.out,
                 };
-                executor.call(entry, request)
+                executor.call(entry, &request)
             }
         };
         blocking::deliver(&mut self.worker, host);
@@ -174,7 +174,7 @@ impl Replayer {
     fn change<L: ShardLocks>(
         &mut self,
         entry: &'static Entry,
-        request: Request<'_>,
+        request: &Request<'_>,
         locks: &L,
     ) -> Outcome {
         let Self { worker, session, out } = self;

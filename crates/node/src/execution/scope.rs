@@ -20,6 +20,7 @@ use store::Turn;
 
 use crate::blocking::serve_grown;
 use crate::clients::record::ClientRecord;
+use crate::clients::session::Session;
 use crate::execution::outcome::Outcome;
 use crate::execution::request::Request;
 use crate::execution::table::Entry;
@@ -45,7 +46,13 @@ pub(crate) struct Admission<'a> {
     pub(crate) user: Option<&'a Arc<User>>,
 }
 
-impl Admission<'_> {
+impl<'a> Admission<'a> {
+    /// That of a command of a client.
+    pub(crate) fn of(session: &'a Session, may_write: bool, steady_ms: i64) -> Self {
+        let (record, user) = (&*session.record, Some(session.user()));
+        Self { record, may_write, steady_ms, users: session.users_generation(), user }
+    }
+
     /// What comes of the command instead when it may not begin any more.
     fn withdrawn(&self, node: &Node) -> Option<Outcome> {
         if self.record.location.is_killed() {
@@ -144,7 +151,7 @@ impl<L: ShardLocks> ExecutionScope<'_, L> {
     pub(crate) fn run(
         &mut self,
         entry: &'static Entry,
-        request: Request<'_>,
+        request: &Request<'_>,
         work: Work<'_>,
     ) -> Outcome {
         if let Some(hash) = request.hash {

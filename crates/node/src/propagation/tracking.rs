@@ -443,10 +443,10 @@ impl<L: ShardLocks> Executor<'_, L> {
 
     /// Runs a command of a client that tracks keys.
     #[inline(never)]
-    pub(crate) fn run_tracking(&mut self, entry: &'static Entry, request: Request<'_>) -> Outcome {
+    pub(crate) fn run_tracking(&mut self, entry: &'static Entry, request: &Request<'_>) -> Outcome {
         // As in Redis, the client is told of keys that are evicted for the command before it runs.
         if self.worker.is_limited() {
-            if let Some(outcome) = self.keep_to_memory(entry, &request) {
+            if let Some(outcome) = self.keep_to_memory(entry, request) {
                 return outcome;
             }
             write_messages(self.session, self.out);

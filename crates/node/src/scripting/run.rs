@@ -301,7 +301,7 @@ impl<'e, L: ShardLocks> Executor<'e, L> {
         &mut self,
         call: ScriptCall,
         entry: &'static Entry,
-        request: Request<'_>,
+        request: &Request<'_>,
     ) -> Outcome {
         let node = Arc::clone(&self.worker.node);
         let locks = self.locks;
@@ -352,7 +352,7 @@ impl<'e, L: ShardLocks> Executor<'e, L> {
         mut alone: Option<Alone<'_, L>>,
         (call, keys): (ScriptCall, usize),
         entry: &'static Entry,
-        request: Request<'_>,
+        request: &Request<'_>,
     ) -> Outcome {
         let mut hashes = Vec::new();
         push_hashes(&mut hashes, &self.worker.node.hasher, entry, &request.args);
