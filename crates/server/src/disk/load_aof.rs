@@ -29,9 +29,9 @@ use sync::log_positions::POSITION_MAX;
 
 use super::background::CountedThread;
 use super::left_log::LeftCommands;
-use super::load_rdb::{LoadOptions, Loaded, load_rdb};
+use super::load_rdb::{LoadOptions, Loaded, delay_load, load_rdb};
 use super::real_disk::{RealDisk, RealFile};
-use super::snapshot_job::delay;
+
 use crate::keyspace::shard_locks::Nobody;
 use crate::process::host::ProcessHost;
 use crate::threads::control::LOAD_PASS;
@@ -222,7 +222,8 @@ impl<'a> AofLoader<'a> {
                 Item::Command { args, offset } => {
                     self.command(args, || format!("{} at offset {offset}", name_of(file)))?;
                     if self.delay_us != 0 {
-                        delay(self.delay_us, 1, &mut self.delayed, &self.progress.cancel);
+                        let load = (&**self.shared, self.progress);
+                        delay_load(load, self.delay_us, 1, &mut self.delayed);
                     }
                     if self.delay_us != 0 || self.commands.is_multiple_of(COMMANDS_A_LOOK) {
                         self.delay_us = self.shared.node.config().saving.key_load_delay;

@@ -347,9 +347,10 @@ impl<'a> Adder<'a> {
         progress.keys.fetch_add(keys, Ordering::Relaxed);
         self.turn.lazy_free.clear();
         self.memory.publish();
-        let delay_us = self.load.shared.node.config().saving.key_load_delay;
+        let shared = self.load.shared;
+        let delay_us = shared.node.config().saving.key_load_delay;
         if delay_us != 0 {
-            delay(delay_us, keys, &mut self.delayed, &progress.cancel);
+            delay_load((shared, progress), delay_us, keys, &mut self.delayed);
         }
     }
 
@@ -482,6 +483,20 @@ impl Reading<'_, '_> {
             _ => Err(LoadError::Cancelled),
         }
     }
+}
+
+/// Waits after so many keys were loaded, as long as `key-load-delay` has this value; see [`delay`].
+pub(super) fn delay_load(
+    (shared, progress): (&Shared, &LoadProgress),
+    delay_us: i64,
+    keys: u64,
+    left: &mut u64,
+) {
+    let is_wanted = || {
+        !progress.cancel.load(Ordering::Relaxed)
+            && shared.node.config().saving.key_load_delay == delay_us
+    };
+    delay(delay_us, keys, left, &is_wanted);
 }
 
 impl Batch {

@@ -169,7 +169,9 @@ impl SnapshotJob {
             let keys = sink.pass_on().map_err(WalkError::Sink)?;
             progress.keys.fetch_add(keys, Ordering::Relaxed);
             if key_delay_us != 0 {
-                delay(key_delay_us, keys, &mut left, cancel);
+                let is_wanted =
+                    || !cancel.load(Ordering::Relaxed) && (pacing.key_delay_us)() == key_delay_us;
+                delay(key_delay_us, keys, &mut left, &is_wanted);
             }
             if cancel.load(Ordering::Relaxed) {
                 return Err(WalkError::Cancelled);
@@ -239,8 +241,8 @@ fn with_shard(
 }
 
 /// Waits for so many microseconds after each of some keys, or for one after so many keys when
-/// negative, until it is not wanted any more. `left` has the keys that no wait was for yet.
-pub(super) fn delay(delay_us: i64, keys: u64, left: &mut u64, cancel: &AtomicBool) {
+/// negative, as long as that is wanted. `left` has the keys that no wait was for yet.
+pub(super) fn delay(delay_us: i64, keys: u64, left: &mut u64, is_wanted: &dyn Fn() -> bool) {
     const PIECE_US: u64 = 10_000;
     let size = delay_us.unsigned_abs().max(1);
     let mut wait_us = match delay_us {
@@ -251,7 +253,7 @@ pub(super) fn delay(delay_us: i64, keys: u64, left: &mut u64, cancel: &AtomicBoo
             all / size
         }
     };
-    while wait_us > 0 && !cancel.load(Ordering::Relaxed) {
+    while wait_us > 0 && is_wanted() {
         let piece_us = wait_us.min(PIECE_US);
         std::thread::sleep(Duration::from_micros(piece_us));
         wait_us -= piece_us;
