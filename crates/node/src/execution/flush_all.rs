@@ -1,4 +1,5 @@
-//! FLUSHALL: a command on data after which, as in Redis, the RDB file has no keys either.
+//! FLUSHALL: a command on data after which, as in Redis, the RDB file has no keys either where
+//! `save` asks for saves, and what is being saved in the background is given up.
 
 use engine::Handler;
 use resp::Reply;
@@ -29,10 +30,13 @@ impl<L: ShardLocks> Executor<'_, L> {
         let outcome = scope.run(entry, request, &mut |worker, shards, hashes| {
             call_data(handler, (worker, db), (shards, hashes), &mut args, &mut reply)
         });
-        if matches!(outcome, Outcome::Done) && self.worker.is_to_save() {
-            // The file is to count what was removed.
-            self.worker.publish_counters();
-            self.host.outside(self.locks, |host| host.save_emptied());
+        if matches!(outcome, Outcome::Done) {
+            self.worker.node.snapshots.give_up_background();
+            if self.worker.is_to_save() {
+                // The file is to count what was removed.
+                self.worker.publish_counters();
+                self.host.outside(self.locks, |host| host.save_emptied());
+            }
         }
         outcome
     }
@@ -46,7 +50,11 @@ impl Worker {
 
     /// The same in a transaction or script, whose further changes are to be in the file.
     pub(super) fn save_emptied_later(&self, outcome: &Outcome) {
-        if matches!(outcome, Outcome::Done) && self.is_to_save() {
+        if !matches!(outcome, Outcome::Done) {
+            return;
+        }
+        self.node.snapshots.give_up_background();
+        if self.is_to_save() {
             self.node.snapshots.figures.lock().is_scheduled = true;
         }
     }

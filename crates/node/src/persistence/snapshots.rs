@@ -141,6 +141,18 @@ impl LoadProgress {
     }
 }
 
+impl Snapshots {
+    /// Gives up a save in the background, because all keys were removed since its cut. Does not
+    /// wait for its end.
+    pub fn give_up_background(&self) {
+        // Under the lock: no other snapshot is noted as running meanwhile, which this would end.
+        let figures = self.figures.lock();
+        if figures.running.is_some_and(|running| running.purpose == Purpose::Background) {
+            self.cancel.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
 /// Everything about RDB files.
 #[derive(Debug, Default)]
 pub struct Snapshots {
@@ -148,6 +160,8 @@ pub struct Snapshots {
     pub figures: Mutex<SnapshotFigures>,
     /// The snapshot that is being written, or the last one.
     pub progress: SaveProgress,
+    /// Set: what is being saved is to end at once.
+    pub cancel: AtomicBool,
     /// What is being loaded, or was last.
     pub loading: LoadProgress,
     /// Nothing may be executed that reads or changes keys: they are being loaded.

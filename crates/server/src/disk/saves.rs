@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -35,8 +35,6 @@ const LOOKS_EVERY: Duration = Duration::from_millis(5);
 #[derive(Default)]
 pub struct Saves {
     thread: Mutex<Option<JoinHandle<bool>>>,
-    /// What it writes is not wanted any more.
-    cancel: AtomicBool,
 }
 
 /// Why nothing is saved.
@@ -138,7 +136,7 @@ impl Saves {
         })?;
         // Whoever held the pass before has ended.
         thread.take().map(JoinHandle::join);
-        self.cancel.store(false, Ordering::Relaxed);
+        node.snapshots.cancel.store(false, Ordering::Relaxed);
         node.snapshots.progress.begin();
         let running = Running { purpose, began_ms: steady_ms(), changes };
         let mut figures = node.snapshots.figures.lock();
@@ -189,10 +187,10 @@ impl Saves {
     }
 
     /// The same, and gives it up when that is wanted.
-    pub fn wait_unless(&self, given_up: impl Fn() -> bool) -> bool {
+    pub fn wait_unless(&self, node: &Node, given_up: impl Fn() -> bool) -> bool {
         while self.thread.lock().as_ref().is_some_and(|thread| !thread.is_finished()) {
             if given_up() {
-                self.cancel();
+                self.cancel(node);
                 return false;
             }
             std::thread::sleep(LOOKS_EVERY);
@@ -201,8 +199,8 @@ impl Saves {
     }
 
     /// Gives up what is being written, and waits for the end of that.
-    pub fn cancel(&self) {
-        self.cancel.store(true, Ordering::Relaxed);
+    pub fn cancel(&self, node: &Node) {
+        node.snapshots.cancel.store(true, Ordering::Relaxed);
         self.wait();
     }
 
@@ -239,7 +237,7 @@ fn write(
     let mut file =
         Replacement::begin(&disk, directory, temporary.clone(), path.clone()).map_err(failed)?;
     let pacing = Pacing {
-        cancel: &shared.saves.cancel,
+        cancel: &shared.node.snapshots.cancel,
         progress: &shared.node.snapshots.progress,
         key_delay_us: &|| shared.node.config().saving.rdb_key_save_delay,
     };

@@ -107,7 +107,7 @@ impl Host for ProcessHost<'_> {
         let figures = &self.0.node.snapshots.figures;
         let running = figures.lock().running;
         if running.is_some_and(|running| running.purpose != Purpose::Backup) {
-            self.0.saves.cancel();
+            self.0.saves.cancel(&self.0.node);
         }
         if let Err(SaveError::Saving | SaveError::SnapshotTaken) = self.save() {
             figures.lock().is_scheduled = true;

@@ -398,7 +398,7 @@ fn has_saved(shared: &Shared) -> bool {
     };
     let (node, config) = (&shared.node, shared.node.config());
     // It would be without what has changed since it began.
-    shared.saves.cancel();
+    shared.saves.cancel(node);
     let is_wanted = match how.save {
         SaveAtEnd::ByConfig => !config.saving.save.is_empty(),
         SaveAtEnd::Yes => true,
@@ -415,7 +415,7 @@ fn has_saved(shared: &Shared) -> bool {
         control.take_signals(&config);
         control.shutdown.is_some_and(|how| how.save == SaveAtEnd::No)
     };
-    if matches!(begun, Some(Ok(()))) && shared.saves.wait_unless(given_up) || given_up() {
+    if matches!(begun, Some(Ok(()))) && shared.saves.wait_unless(node, given_up) || given_up() {
         return true;
     }
     if how.force {

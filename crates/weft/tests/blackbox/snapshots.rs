@@ -315,3 +315,40 @@ fn flushall_leaves_no_keys_in_the_file_where_save_is_configured() {
     client.ok("FLUSHALL");
     assert!(has_keys());
 }
+
+#[test]
+fn flushall_gives_up_what_is_saved_in_the_background() {
+    let server = Server::start(&["--save", "", "--rdb-key-save-delay", "100000000"]);
+    let mut client = server.client();
+    let begin = |client: &mut Client| {
+        (0..10).for_each(|at| client.ok(&format!("SET key:{at} value")));
+        assert_eq!(client.ask("BGSAVE").text(), "Background saving started");
+        assert_eq!(server.info("rdb_bgsave_in_progress"), "1");
+    };
+    let changes = || server.info("rdb_changes_since_last_save").parse::<u64>().unwrap();
+    for words in ["FLUSHALL", "EVAL return(redis.call('flushall')) 0", "MULTI"] {
+        begin(&mut client);
+        let before = changes();
+        client.ok(words);
+        if words == "MULTI" {
+            assert_eq!(client.ask("FLUSHALL").text(), "QUEUED");
+            assert_eq!(client.ask("EXEC").items()[0].text(), "OK");
+        }
+        eventually("it ends", || server.info("rdb_bgsave_in_progress") == "0");
+        assert!(changes() > before, "{words}: nothing was saved");
+        assert_eq!(server.info("rdb_last_bgsave_status"), "ok");
+        assert!(!server.path("dump.rdb").exists(), "{words}");
+    }
+    // What else removes keys leaves it, and FLUSHALL leaves a backup.
+    begin(&mut client);
+    client.ok("FLUSHDB");
+    assert_eq!(server.info("rdb_bgsave_in_progress"), "1");
+    client.ok("CONFIG SET rdb-key-save-delay 0");
+    eventually("it is saved", || server.info("rdb_saves") == "1");
+    client.ok("CONFIG SET rdb-key-save-delay 100000000");
+    (0..10).for_each(|at| client.ok(&format!("SET key:{at} value")));
+    assert_eq!(client.ask("WEFT BACKUP backup.rdb").text(), "Backup started");
+    client.ok("FLUSHALL");
+    client.ok("CONFIG SET rdb-key-save-delay 0");
+    eventually("it is there", || server.path("backup.rdb").exists());
+}
