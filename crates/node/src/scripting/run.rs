@@ -439,7 +439,9 @@ impl<'e, L: ShardLocks> Executor<'e, L> {
         let users = self.session.users_generation();
         let user = Arc::clone(self.session.user());
         let user = Some(&user);
-        let admission = Some(Admission { record: &record, may_write, steady_ms, users, user });
+        let admission = Admission { record: &record, may_write, steady_ms, users, user };
+        // What comes from the log is no client's command, and pauses do not concern it.
+        let admission = Some(admission).filter(|_| !self.worker.loads_files);
         let (db, locks) = (self.session.db, self.locks);
         let (session, host, out) = (&mut *self.session, self.host, &mut *self.out);
         let mut again = false;

@@ -4,7 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use crate::client::encode;
-use crate::server::{eventually, weft};
+use crate::server::{READY, eventually, weft};
 use crate::{Client, Server};
 
 /// Nobody who waits is answered within this time.
@@ -109,6 +109,20 @@ fn a_rewrite_keeps_everything_in_both_forms() {
         server.client().ok("DEBUG LOADAOF");
         assert_eq!(digest(&server), before, "{preamble}, loaded again");
     }
+}
+
+#[test]
+fn scripts_of_an_old_redis_are_loaded_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = "for i = 1, 3 do redis.call('incr', KEYS[1]) end";
+    let text =
+        format!("*4\r\n$4\r\nEVAL\r\n${}\r\n{script}\r\n$1\r\n1\r\n$1\r\nx\r\n", script.len());
+    fs::write(folder.path().join("appendonly.aof"), text).unwrap();
+    let server = Server::start_in(folder, &again(&[]), READY, |command| command);
+    let mut client = server.client();
+    assert_eq!(client.ask("GET x").text(), "3");
+    client.ok("DEBUG LOADAOF");
+    assert_eq!(client.ask("GET x").text(), "3");
 }
 
 #[test]
