@@ -48,7 +48,7 @@ impl fmt::Display for Error {
             Self::Version(Some(version)) => write!(f, "RDB version {version} is not supported"),
             Self::Version(None) => f.write_str("this is no RDB file"),
             Self::Checksum { stored, computed } => {
-                write!(f, "the checksum is {stored:016x} and should be {computed:016x}")
+                write!(f, "CRC error: it is {stored:016x} and should be {computed:016x}")
             }
         }
     }

@@ -219,6 +219,9 @@ fn a_damaged_file_is_refused_and_kept() {
         assert_eq!(output.status.code(), Some(1), "byte {at}: {text}");
         assert!(text.contains("Can't load dump.rdb: about byte "), "byte {at}: {text}");
         assert_eq!(fs::read(&path).unwrap(), damaged);
+        if at == whole.len() - 1 {
+            assert!(text.contains("CRC error"), "{text}");
+        }
     }
     fs::write(&path, &whole[..whole.len() / 2]).unwrap();
     let output = run_to_end(folder.path(), &["--port", "0"]);
