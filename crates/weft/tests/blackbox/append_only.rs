@@ -112,6 +112,18 @@ fn a_rewrite_keeps_everything_in_both_forms() {
 }
 
 #[test]
+fn superfluous_files_go_when_that_is_allowed() {
+    let server = start(&["--aof-disable-auto-gc", "yes"]);
+    let mut client = server.client();
+    client.ask("BGREWRITEAOF");
+    eventually("it ends", || server.info("aof_rewrite_in_progress") == "0");
+    let base = server.path("appendonlydir/appendonly.aof.1.base.rdb");
+    assert!(base.is_file());
+    client.ok("CONFIG SET aof-disable-auto-gc no");
+    eventually("it goes", || !base.exists());
+}
+
+#[test]
 fn scripts_of_an_old_redis_are_loaded_again() {
     let folder = tempfile::tempdir().unwrap();
     let script = "for i = 1, 3 do redis.call('incr', KEYS[1]) end";

@@ -177,6 +177,8 @@ impl LogThread {
         if generation != self.generation {
             self.generation = generation;
             self.config = self.shared.node.config();
+            // It may be allowed by now.
+            self.delete_history();
         }
     }
 
