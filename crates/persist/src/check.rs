@@ -155,29 +155,68 @@ pub fn check_aof<F: DiskFile>(file: &F, place: Place) -> Result<AofReport, Check
             return Ok(report);
         }
     }
-    match read_to_end(Reader::new(file.clone(), report.valid_to, place)?) {
-        Ok(end) => {
-            let End { valid_to, commands, unsealed, tail, repair, .. } = end;
+    let mut reader = Reader::new(file.clone(), report.valid_to, place)?;
+    match read_to_end(&mut reader) {
+        Ok(End { valid_to, commands, unsealed, tail, repair, .. }) => {
             Ok(AofReport { valid_to, commands, unsealed, tail, repair, ..report })
         }
-        Err((ReadError::Disk(error), _)) => Err(error.into()),
-        Err((ReadError::Damage(damage), repair)) => {
-            let valid_to = damage.valid_to;
-            Ok(AofReport { valid_to, damage: Some(damage), repair, ..report })
+        Err(ReadError::Disk(error)) => Err(error.into()),
+        Err(ReadError::Damage(damage)) => {
+            let (valid_to, (commands, unsealed)) = (damage.valid_to, reader.kept());
+            let (damage, repair) = (Some(damage), reader.repair()?);
+            Ok(AofReport { valid_to, commands, unsealed, damage, repair, ..report })
         }
     }
 }
 
-fn read_to_end<F: DiskFile>(mut reader: Reader<F>) -> Result<End, (ReadError, Option<Repair>)> {
+fn read_to_end<F: DiskFile>(reader: &mut Reader<F>) -> Result<End, ReadError> {
     loop {
-        match reader.item() {
-            Ok(Item::End(end)) => return Ok(end),
-            Ok(_) => {}
-            Err(error) => {
-                let repair = reader.repair().map_err(|error| (error.into(), None))?;
-                return Err((error, repair));
-            }
+        if let Item::End(end) = reader.item()? {
+            return Ok(end);
         }
+    }
+}
+
+/// What a file of an append-only file has that was written later than a time.
+#[derive(Debug)]
+pub enum Later {
+    /// Nothing, or nothing that it tells the time of.
+    Nothing,
+    /// Everything.
+    All,
+    /// What follows these first bytes, and what makes the file end behind them.
+    From(u64, Repair),
+    /// It is damaged before that.
+    Damaged,
+}
+
+/// Looks for what was written later than a time in seconds since 1970, which a file tells where
+/// `aof-timestamp-enabled` is on.
+///
+/// # Errors
+/// When the disk fails.
+pub fn later_than<F: DiskFile>(
+    file: &F,
+    place: Place,
+    unix_seconds: i64,
+) -> Result<Later, CheckError> {
+    let mut from = 0;
+    if aof::begins_with_rdb(file)? {
+        let rdb = check_rdb(FileSource::new(file.clone(), 0)?).map_err(CheckError::Read)?;
+        if rdb.damage.is_some() {
+            return Ok(Later::Damaged);
+        }
+        from = rdb.valid_to;
+    }
+    let mut reader = Reader::new(file.clone(), from, place)?.until(unix_seconds);
+    match read_to_end(&mut reader) {
+        Err(ReadError::Disk(error)) => Err(error.into()),
+        Err(ReadError::Damage(_)) => Ok(Later::Damaged),
+        Ok(End { valid_to, repair: Some(repair), .. }) if reader.later_at().is_some() => {
+            Ok(if valid_to == 0 { Later::All } else { Later::From(valid_to, repair) })
+        }
+        Ok(End { tail: Some(_), .. }) => Ok(Later::Damaged),
+        Ok(_) => Ok(Later::Nothing),
     }
 }
 
@@ -260,10 +299,18 @@ pub fn check_directory<D: Disk>(
     disk: &D,
     names: &Names,
 ) -> Result<DirectoryReport<D::File>, CheckError> {
-    let manifest = aof::read_manifest(disk, names).map_err(CheckError::Manifest)?;
-    let files = aof::load_files(disk, names, &manifest)?.into_iter().map(|file| {
+    let files = files(disk, names)?.into_iter().map(|file| {
         let report = check_aof(&file.file, file.place)?;
         Ok((file, report))
     });
     Ok(DirectoryReport { files: files.collect::<Result<_, CheckError>>()? })
+}
+
+/// The files that the manifest of an append-only file names, in the order in which they are loaded.
+///
+/// # Errors
+/// When the disk fails, the manifest is damaged, or a file is missing.
+pub fn files<D: Disk>(disk: &D, names: &Names) -> Result<Vec<LoadFile<D::File>>, CheckError> {
+    let manifest = aof::read_manifest(disk, names).map_err(CheckError::Manifest)?;
+    Ok(aof::load_files(disk, names, &manifest)?)
 }

@@ -8,7 +8,10 @@ use std::path::{Path, PathBuf};
 
 use clap::{Parser, Subcommand};
 use persist::aof::{Names, Place};
-use persist::check::{AofReport, RdbReport, check_aof, check_directory, check_rdb, repair_rdb};
+use persist::check::{
+    AofReport, Later, RdbReport, check_aof, check_directory, check_rdb, files, later_than,
+    repair_rdb,
+};
 use persist::disk::{Disk, DiskFile, FileSink, FileSource};
 use server::RealDisk;
 
@@ -46,6 +49,10 @@ enum What {
         /// Do not ask.
         #[arg(long)]
         yes: bool,
+        /// Cut off what was written later than this time, in seconds since 1970; the file tells
+        /// times where aof-timestamp-enabled is on. There is no question.
+        #[arg(long, value_name = "SECONDS", conflicts_with_all = ["fix", "yes"])]
+        truncate_to_timestamp: Option<i64>,
     },
 }
 
@@ -66,8 +73,11 @@ impl Check {
     pub fn run(self) -> Result<Finding, Box<dyn Error>> {
         match self.what {
             What::Rdb { file, fix, yes } => rdb(&file, fix.then_some(yes)),
-            What::Aof { file, fix, yes } => {
-                let is_manifest = file.as_os_str().as_bytes().ends_with(MANIFEST.as_bytes());
+            What::Aof { file, truncate_to_timestamp: Some(seconds), .. } => {
+                truncate_to_timestamp(&file, seconds)
+            }
+            What::Aof { file, fix, yes, .. } => {
+                let is_manifest = is_manifest(&file);
                 let fix = fix.then_some(yes);
                 if is_manifest { manifest(&file, fix) } else { single(&file, fix) }
             }
@@ -182,11 +192,20 @@ fn single(file: &Path, fix: Option<bool>) -> Result<Finding, Box<dyn Error>> {
     Ok(Finding::Whole)
 }
 
+fn is_manifest(file: &Path) -> bool {
+    file.as_os_str().as_bytes().ends_with(MANIFEST.as_bytes())
+}
+
+/// What a manifest without a directory names.
+fn names(manifest: &Path) -> Names {
+    let name = manifest.as_os_str().as_bytes();
+    let file = name[..name.len() - MANIFEST.len()].to_vec();
+    Names { directory: PathBuf::new(), file }
+}
+
 fn manifest(file: &Path, fix: Option<bool>) -> Result<Finding, Box<dyn Error>> {
     let (disk, name) = parts(file)?;
-    let name = name.as_os_str().as_bytes();
-    let name = name[..name.len() - MANIFEST.len()].to_vec();
-    let report = check_directory(&disk, &Names { directory: PathBuf::new(), file: name })?;
+    let report = check_directory(&disk, &names(&name))?;
     for (file, report) in &report.files {
         show_aof(&file.path, report);
     }
@@ -206,6 +225,69 @@ fn manifest(file: &Path, fix: Option<bool>) -> Result<Finding, Box<dyn Error>> {
     proposed.apply(&disk)?;
     println!("Successfully truncated AOF {}", proposed.file.path.display());
     Ok(Finding::Whole)
+}
+
+/// Cuts off what was written later than a time.
+fn truncate_to_timestamp(file: &Path, seconds: i64) -> Result<Finding, Box<dyn Error>> {
+    let (disk, name) = parts(file)?;
+    if let Some(log) = log_beside(file)? {
+        // It would go on where the file ends now.
+        println!(
+            "{log} is there: a server uses these files, or was killed and has left commands in it. \
+             Start it if need be, and end it first"
+        );
+        return Ok(Finding::Damaged);
+    }
+    let files = match is_manifest(&name) {
+        true => {
+            let files = files(&disk, &names(&name))?.into_iter();
+            files.map(|file| (file.path, file.place, file.bytes)).collect()
+        }
+        false => vec![(name.clone(), Place::Last, 0)],
+    };
+    for (number, (path, place, _)) in files.iter().enumerate() {
+        let shown = path.display();
+        let (kept, repair) = match later_than(&disk.open(path)?, *place, seconds)? {
+            Later::Nothing => continue,
+            Later::From(kept, repair) => (kept, repair),
+            Later::All => {
+                println!("AOF {shown} has nothing before timestamp {seconds}, aborting...");
+                return Ok(Finding::Damaged);
+            }
+            Later::Damaged => {
+                println!("AOF {shown} is not valid: check it without a timestamp first");
+                return Ok(Finding::Damaged);
+            }
+        };
+        // A start behind another server's file begins one of its own.
+        if files[number + 1..].iter().any(|(_, _, bytes)| *bytes > 0) {
+            println!(
+                "Failed to truncate AOF {shown} to timestamp {seconds} to offset {kept} because it \
+                 is not the last file."
+            );
+            return Ok(Finding::Damaged);
+        }
+        repair.apply(&disk.open_to_append(path)?)?;
+        println!("Successfully truncated AOF {shown} to timestamp {seconds}");
+        return Ok(Finding::Whole);
+    }
+    println!("Truncate nothing in AOF {} to timestamp {seconds}", name.display());
+    Ok(Finding::Whole)
+}
+
+/// The log of a server's process beside its files, which has what these do not have yet.
+fn log_beside(file: &Path) -> Result<Option<String>, Box<dyn Error>> {
+    let path = std::path::absolute(file)?;
+    let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else { return Ok(None) };
+    for entry in std::fs::read_dir(directory)? {
+        let found = entry?.file_name();
+        let log = found.as_bytes();
+        let log = log.strip_suffix(b".previous").unwrap_or(log);
+        if log.strip_suffix(b".log").is_some_and(|stem| name.as_bytes().starts_with(stem)) {
+            return Ok(Some(found.to_string_lossy().into_owned()));
+        }
+    }
+    Ok(None)
 }
 
 /// Whether a file may be cut: `fix` says whether that was asked for, and whether without a

@@ -141,6 +141,10 @@ pub struct Reader<F> {
     unsealed: u64,
     /// Where the transaction began that is read.
     transaction: Option<u64>,
+    /// What was written later is not read.
+    until: i64,
+    /// Where that begins.
+    later_at: Option<u64>,
     keep: Keep,
     tail: Option<(u64, Fault)>,
 }
@@ -182,9 +186,30 @@ impl<F: DiskFile> Reader<F> {
             commands: 0,
             unsealed: 0,
             transaction: None,
+            until: i64::MAX,
+            later_at: None,
             keep,
             tail: None,
         })
+    }
+
+    /// The same, up to what was written later than a time in seconds since 1970, as far as the file
+    /// tells times.
+    #[must_use]
+    pub fn until(mut self, unix_seconds: i64) -> Self {
+        self.until = unix_seconds;
+        self
+    }
+
+    /// Where something was found that was written later than reading was to go.
+    pub fn later_at(&self) -> Option<u64> {
+        self.later_at
+    }
+
+    /// Commands that are whole and in whole transactions, as far as was read, and bytes of them
+    /// that no checksum covers.
+    pub fn kept(&self) -> (u64, u64) {
+        (self.keep.commands, self.keep.unsealed)
     }
 
     /// How far has been read.
@@ -305,6 +330,13 @@ impl<F: DiskFile> Reader<F> {
             return Err(self.damage(start, Fault::Format("a command within its batch")));
         }
         match parsed {
+            Some(Annotation::Timestamp(seconds)) if seconds > self.until => {
+                self.later_at = Some(start);
+                self.limit = start;
+                // Nothing is wrong with a transaction that goes on.
+                self.transaction = None;
+                return Ok(None);
+            }
             Some(Annotation::Timestamp(seconds)) => {
                 if self.batch.is_some() {
                     // It is kept with the command behind it: the log does not have it.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use persist::aof::{Aof, AofError, BaseFormat, Batch, Cut, Fault, LogId, Place, ReadError, Reader};
-use persist::check::{CheckError, check_aof, check_directory};
+use persist::check::{CheckError, Later, check_aof, check_directory, later_than};
 use persist::disk::{Disk, DiskFile};
 use persist::rdb;
 use persist::rdb::writer::Options;
@@ -114,10 +114,56 @@ fn a_check_says_what_loading_would_keep() {
     let damage = report.damage.unwrap();
     assert_eq!((damage.offset, damage.fault), (start as u64, Fault::Checksum));
     assert_eq!(report.valid_to as usize, start);
+    assert_eq!((report.commands as usize, report.unsealed), (before, 0));
     assert_eq!(damage.to_string(), format!("damage at offset {start}: {}", Fault::Checksum));
     let kept = &bytes[..report.repair.unwrap().truncate_to as usize];
     let (commands, end) = read(kept, 0).unwrap();
     assert_eq!((commands.len(), end.tail), (before, None));
+}
+
+#[test]
+fn what_is_later_than_a_time_can_be_cut_off() {
+    let disk = SimulatedDisk::new(1);
+    let mut aof = Aof::open(disk.clone(), names()).unwrap();
+    let cut = Cut { position: 0, database: 0 };
+    let mut base = aof.begin_rewrite(cut, BaseFormat::Commands).unwrap();
+    base.commands(&crate::log::bytes(1), Some(10)).unwrap();
+    aof.finish_rewrite(base.finish().unwrap()).unwrap();
+    let path = names().path(b"appendonly.aof.1.incr.aof");
+    let (mut ends, mut counts) = (vec![0], vec![0]);
+    for number in 2..6 {
+        let bytes = crate::log::bytes(number);
+        let (end, unix_seconds) = (position(number), Some(10 * number as i64));
+        aof.append(&Batch { parts: [&bytes, &[]], end, unix_seconds }).unwrap();
+        aof.sync().unwrap();
+        let whole = disk.read(&path);
+        ends.push(whole.len() as u64);
+        counts.push(read(&whole, 0).unwrap().0.len());
+    }
+    let whole = disk.read(&path);
+    // Of another server: times within and between transactions.
+    let plain =
+        b"#TS:10\r\n*1\r\n$4\r\nPING\r\n*1\r\n$5\r\nMULTI\r\n#TS:20\r\n*1\r\n$4\r\nECHO\r\n";
+    let rest = [&plain[..], b"*1\r\n$4\r\nEXEC\r\n"].concat();
+    let later = |bytes: &[u8], place, seconds| later_than(&View(bytes, 0), place, seconds).unwrap();
+    for (seconds, batches) in [(20, 1), (29, 1), (30, 2), (49, 3)] {
+        let Later::From(kept, repair) = later(&whole, Place::Last, seconds) else {
+            panic!("{seconds}")
+        };
+        assert_eq!((kept, repair.truncate_to), (ends[batches], ends[batches]), "{seconds}");
+        let (commands, end) = read(&whole[..kept as usize], 0).unwrap();
+        assert_eq!((commands.len(), end.tail), (counts[batches], None), "{seconds}");
+    }
+    assert!(matches!(later(&whole, Place::Last, 19), Later::All));
+    assert!(matches!(later(&whole, Place::Last, 50), Later::Nothing));
+    assert!(matches!(later(&whole, Place::BeforeOthers, 30), Later::From(at, _) if at == ends[2]));
+    assert!(matches!(later(&rest, Place::Last, 10), Later::From(22, _)));
+    assert!(matches!(later(&rest, Place::Last, 20), Later::Nothing));
+    assert!(matches!(later(plain, Place::Last, 30), Later::Damaged));
+    let mut changed = whole.clone();
+    changed[ends[1] as usize + 100] ^= 1;
+    assert!(matches!(later(&changed, Place::Last, 40), Later::Damaged));
+    assert!(matches!(later(&changed, Place::Last, 19), Later::All));
 }
 
 #[test]

@@ -31,6 +31,8 @@ pub struct Rewrite {
     pub format: BaseFormat,
     /// The same for an RDB file.
     pub rdb: RdbOptions,
+    /// The time in seconds since 1970, if commands are to tell it: `aof-timestamp-enabled`.
+    pub unix_seconds: Option<i64>,
     /// `aof-rewrite-incremental-fsync`.
     pub syncs: bool,
     /// `aof-rewrite-cpulist`.
@@ -56,12 +58,14 @@ impl Rewrite {
     ) -> Self {
         let rdb = rdb_options(node, config, true);
         let config = &config.append_only;
+        let unix_seconds = sys::clock::unix_micros().div_euclid(1_000_000);
         Self {
             node: Arc::clone(node),
             job,
             base,
             format: format_of(config.aof_use_rdb_preamble),
             rdb,
+            unix_seconds: config.aof_timestamp_enabled.then_some(unix_seconds),
             syncs: config.aof_rewrite_incremental_fsync,
             cpus: config.aof_rewrite_cpulist.clone(),
         }
@@ -72,7 +76,7 @@ impl Rewrite {
     /// # Errors
     /// Why it is not whole.
     pub fn run(self, watch: &RewriteWatch) -> Result<WholeBase, String> {
-        let Self { node, job, mut base, format, rdb, syncs, .. } = self;
+        let Self { node, job, mut base, format, rdb, unix_seconds, syncs, .. } = self;
         let pacing = Pacing {
             cancel: &watch.cancel,
             progress: &watch.progress,
@@ -83,7 +87,7 @@ impl Rewrite {
                 let sink = SyncedSink { sink: base.sink(), syncs, synced: 0 };
                 job.write_to(sink, &rdb, pacing).map(drop)
             }
-            BaseFormat::Commands => job.write_commands(&mut base, pacing),
+            BaseFormat::Commands => job.write_commands(&mut base, unix_seconds, pacing),
         };
         result.map_err(|error| match error {
             WalkError::Sink(error) => error.to_string(),

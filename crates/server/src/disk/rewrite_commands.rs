@@ -35,9 +35,11 @@ impl SnapshotJob {
     pub fn write_commands(
         self,
         base: &mut NewBase<RealFile>,
+        unix_seconds: Option<i64>,
         pacing: Pacing<'_>,
     ) -> Result<(), WalkError<DiskError>> {
-        let mut sink = CommandSink { base, commands: Commands::default(), keys: 0 };
+        let commands = Commands::default();
+        let mut sink = CommandSink { base, unix_seconds, commands, keys: 0 };
         for library in &self.libraries {
             push_command(&mut sink.commands.out, &[b"FUNCTION", b"LOAD", library.source()]);
         }
@@ -48,6 +50,8 @@ impl SnapshotJob {
 
 struct CommandSink<'a> {
     base: &'a mut NewBase<RealFile>,
+    /// The time of the cut, if it is to be written.
+    unix_seconds: Option<i64>,
     commands: Commands,
     keys: u64,
 }
@@ -347,7 +351,7 @@ impl Commands {
 impl CommandSink<'_> {
     fn flush(&mut self) -> Result<(), DiskError> {
         if !self.commands.out.is_empty() {
-            self.base.commands(&self.commands.out, None)?;
+            self.base.commands(&self.commands.out, self.unix_seconds)?;
             base::room::clear(&mut self.commands.out, BUFFER_BYTES_MAX);
         }
         Ok(())

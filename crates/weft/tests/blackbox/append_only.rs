@@ -360,6 +360,65 @@ fn times_are_written_between_commands() {
 }
 
 #[test]
+fn what_was_written_later_than_a_time_is_cut_off() {
+    let options = ["--aof-timestamp-enabled", "yes", "--aof-use-rdb-preamble", "no"];
+    let mut server = start(&options);
+    let mut client = server.client();
+    let now = |client: &mut Client| client.ask("TIME").items()[0].text().parse::<i64>().unwrap();
+    let begun = now(&mut client);
+    client.ok("SET x 1");
+    // A batch has the time at which it is written.
+    client.ask("WAITAOF 1 0 0");
+    let kept_to = now(&mut client);
+    eventually("time goes on", || now(&mut client) > kept_to);
+    client.ok("SET x 2");
+    let manifest = server.path("appendonlydir/appendonly.aof.manifest").display().to_string();
+    let cut = |at: i64| {
+        let args = ["check", "aof", "--truncate-to-timestamp", &at.to_string(), &manifest];
+        let output = weft().args(args).output().unwrap();
+        (output.status.success(), String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let (is_done, text) = cut(kept_to);
+    assert!(!is_done && text.contains("a server uses these files"), "{text}");
+    server.signal("TERM");
+    assert!(server.wait().success());
+    let folder = server.into_folder();
+    let (is_done, text) = cut(kept_to + 1000);
+    assert!(is_done && text.contains("Truncate nothing"), "{text}");
+    let (is_done, text) = cut(begun - 10);
+    assert!(!is_done && text.contains("has nothing before timestamp"), "{text}");
+    let (is_done, text) = cut(kept_to);
+    assert!(is_done && text.contains("Successfully truncated AOF"), "{text}");
+    let server = Server::start_in(folder, &again(&options), READY, |command| command);
+    assert_eq!(server.client().ask("GET x").text(), "1");
+    // A base tells its time as well.
+    server.client().ask("BGREWRITEAOF");
+    eventually("it ends", || server.info("aof_rewrite_in_progress") == "0");
+    let base = fs::read_to_string(server.path("appendonlydir/appendonly.aof.2.base.aof")).unwrap();
+    assert!(base.contains("#TS:"), "{base}");
+}
+
+#[test]
+fn a_file_before_empty_ones_may_be_cut_to_a_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(format!("appendonly.aof.{name}"));
+    let times = ["#TS:10\r\n*1\r\n$4\r\nPING\r\n", "#TS:20\r\n*1\r\n$4\r\nPING\r\n"];
+    fs::write(path("1.incr.aof"), times.concat()).unwrap();
+    let lines = [1, 2].map(|seq| format!("file appendonly.aof.{seq}.incr.aof seq {seq} type i\n"));
+    fs::write(path("manifest"), lines.concat()).unwrap();
+    let cut = || {
+        let args = ["check", "aof", "--truncate-to-timestamp", "10"];
+        let output = weft().args(args).arg(path("manifest")).output().unwrap();
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    fs::write(path("2.incr.aof"), times[1]).unwrap();
+    assert!(cut().contains("to offset 22 because it is not the last file"), "{}", cut());
+    fs::write(path("2.incr.aof"), "").unwrap();
+    assert!(cut().contains("Successfully truncated"));
+    assert_eq!(fs::read_to_string(path("1.incr.aof")).unwrap(), times[0]);
+}
+
+#[test]
 fn files_are_looked_through() {
     let server = start(&["--appendfsync", "always"]);
     let mut client = server.client();
