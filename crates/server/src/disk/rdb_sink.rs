@@ -3,10 +3,13 @@
 //! What comes while a shard is locked is encoded into memory; the rest goes straight to the writer,
 //! so that of a long string no second copy is made.
 
+use std::sync::Arc;
+
 use persist::rdb::encode::parts::Parts;
 use persist::rdb::reader::Attributes;
 use persist::rdb::writer::Options;
 use persist::rdb::{Encoder, Writer};
+use script::Library;
 use store::Stored;
 use store::snapshot::{Head, Part, Sink};
 
@@ -81,7 +84,8 @@ impl SnapshotJob {
     ) -> Result<S, WalkError<S::Error>> {
         let format = Options { fields_expire: self.fields_expire, ..options.format };
         let mut writer = Writer::new(out, format).map_err(WalkError::Sink)?;
-        self.write_front(&mut writer, options).map_err(WalkError::Sink)?;
+        write_front(&mut writer, options, &self.libraries).map_err(WalkError::Sink)?;
+        self.write_sizes(&mut writer).map_err(WalkError::Sink)?;
         let mut sink = RdbSink {
             writer,
             encoder: Encoder::of_file(format),
@@ -97,23 +101,38 @@ impl SnapshotJob {
         sink.writer.finish().map_err(WalkError::Sink)
     }
 
-    /// What stands before the keys. The databases are told of with their sizes at once, because
-    /// their keys do not come one database after the other.
-    fn write_front<S: persist::Sink>(
-        &self,
-        writer: &mut Writer<S>,
-        options: &RdbOptions,
-    ) -> Result<(), S::Error> {
-        for (name, value) in &options.aux {
-            writer.aux(name.as_bytes(), value.as_bytes())?;
-        }
-        self.libraries.iter().try_for_each(|library| writer.function(library.source()))?;
-        let used = self.sizes.iter().enumerate().filter(|(_, sizes)| sizes.keys > 0);
-        for (number, sizes) in used {
-            writer.database(number as u64, *sizes)?;
-        }
-        Ok(())
+    /// The databases are told of with their sizes at once, because their keys do not come one
+    /// database after the other.
+    fn write_sizes<S: persist::Sink>(&self, writer: &mut Writer<S>) -> Result<(), S::Error> {
+        let mut used = self.sizes.iter().enumerate().filter(|(_, sizes)| sizes.keys > 0);
+        used.try_for_each(|(number, sizes)| writer.database(number as u64, *sizes))
     }
+}
+
+/// Writes an RDB file without keys.
+///
+/// # Errors
+/// When the sink fails.
+pub fn write_empty<S: persist::Sink>(
+    out: S,
+    options: &RdbOptions,
+    libraries: &[Arc<Library>],
+) -> Result<S, S::Error> {
+    let mut writer = Writer::new(out, options.format)?;
+    write_front(&mut writer, options, libraries)?;
+    writer.finish()
+}
+
+/// What stands before databases.
+fn write_front<S: persist::Sink>(
+    writer: &mut Writer<S>,
+    options: &RdbOptions,
+    libraries: &[Arc<Library>],
+) -> Result<(), S::Error> {
+    for (name, value) in &options.aux {
+        writer.aux(name.as_bytes(), value.as_bytes())?;
+    }
+    libraries.iter().try_for_each(|library| writer.function(library.source()))
 }
 
 /// Writes with an encoder to where things go now, and keeps the first failure.

@@ -19,7 +19,7 @@ use persist::disk::{DiskError, DiskFile, FileSink, Replacement};
 use persist::rdb::writer::Options;
 
 use super::background::CountedThread;
-use super::rdb_sink::{RdbOptions, Uses};
+use super::rdb_sink::{RdbOptions, Uses, write_empty};
 use super::real_disk::RealDisk;
 use super::snapshot_job::{Pacing, Refusal, SnapshotJob, WalkError};
 use crate::process::start::bind_to_processors;
@@ -178,6 +178,35 @@ impl Saves {
             warning!("Can't save: {why}");
         }
         begun
+    }
+
+    /// Writes the RDB file without keys, while another snapshot is taken that goes elsewhere. The
+    /// keyspace was empty a moment ago, and what has come since is to be saved later.
+    ///
+    /// # Errors
+    /// Why it is not there.
+    pub fn save_empty(&self, shared: &Shared) -> Result<(), String> {
+        // No save begins meanwhile.
+        let _thread = self.thread.lock();
+        let (node, config) = (&shared.node, shared.node.config());
+        let running = node.snapshots.figures.lock().running;
+        if running.is_some_and(|running| running.purpose != Purpose::Backup) {
+            // It has begun since, and will be the file.
+            return Ok(());
+        }
+        let libraries: Vec<_> = node.scripting.libraries.read().iter().cloned().collect();
+        let failed = |error: DiskError| error.to_string();
+        let target = Target::new(Purpose::Save, Path::new(&config.saving.dbfilename));
+        let Target { root, directory, temporary, path } = target;
+        let disk = RealDisk::new(root);
+        let mut file = Replacement::begin(&disk, &directory, temporary, path).map_err(failed)?;
+        match write_empty(file.sink(), &rdb_options(node, &config, false), &libraries) {
+            Ok(_) => file.commit(&disk).map_err(|error| failed(error.disk())),
+            Err(error) => {
+                file.abandon(&disk);
+                Err(failed(error))
+            }
+        }
     }
 
     /// Waits until the file is there that is being written. Returns false if it is not.

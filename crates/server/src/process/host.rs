@@ -109,7 +109,13 @@ impl Host for ProcessHost<'_> {
         if running.is_some_and(|running| running.purpose != Purpose::Backup) {
             self.0.saves.cancel(&self.0.node);
         }
-        if let Err(SaveError::Saving | SaveError::SnapshotTaken) = self.save() {
+        let saved = self.save();
+        if saved == Err(SaveError::SnapshotTaken)
+            && let Err(why) = self.0.saves.save_empty(self.0)
+        {
+            warning!("Saving without keys failed: {why}");
+        }
+        if let Err(SaveError::Saving | SaveError::SnapshotTaken) = saved {
             figures.lock().is_scheduled = true;
         }
     }

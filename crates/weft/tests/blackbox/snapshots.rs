@@ -352,3 +352,28 @@ fn flushall_gives_up_what_is_saved_in_the_background() {
     client.ok("CONFIG SET rdb-key-save-delay 0");
     eventually("it is there", || server.path("backup.rdb").exists());
 }
+
+#[test]
+fn flushall_beside_a_backup_leaves_no_keys_in_the_file() {
+    let server = Server::start(&["--save", "3600 1"]);
+    let mut client = server.client();
+    let library = b"#!lua name=lib\nredis.register_function('f', function() return 42 end)";
+    assert_eq!(client.ask_args(&[b"FUNCTION", b"LOAD", library]).text(), "lib");
+    (0..10).for_each(|at| client.ok(&format!("SET key:{at} value")));
+    client.ok("SAVE");
+    client.ok("CONFIG SET rdb-key-save-delay 100000000");
+    assert_eq!(client.ask("WEFT BACKUP backup.rdb").text(), "Backup started");
+    client.ok("FLUSHALL");
+    client.ok("SET later 1");
+    assert!(!server.path("backup.rdb").exists());
+    let copy = tempfile::tempdir().unwrap();
+    fs::copy(server.path("dump.rdb"), copy.path().join("dump.rdb")).unwrap();
+    let loaded = Server::start_in(copy, &["--save", ""], READY, |command| command);
+    assert_eq!(loaded.client().ask("DBSIZE").int(), 0);
+    assert_eq!(loaded.client().ask("FCALL f 0").int(), 42);
+    client.ok("CONFIG SET rdb-key-save-delay 0");
+    eventually("it is there", || server.path("backup.rdb").exists());
+    let has_later =
+        || fs::read(server.path("dump.rdb")).unwrap().windows(5).any(|at| at == b"later");
+    eventually("what has come since is saved", has_later);
+}
