@@ -33,12 +33,25 @@ impl<L: ShardLocks> Executor<'_, L> {
         if matches!(outcome, Outcome::Done) {
             self.worker.node.snapshots.give_up_background();
             if self.worker.is_to_save() {
-                // The file is to count what was removed.
-                self.worker.publish_counters();
-                self.host.outside(self.locks, |host| host.save_emptied());
+                self.save_emptied();
             }
         }
         outcome
+    }
+
+    /// The same at the end of a transaction with FLUSHALL, which runs on the main thread unless a
+    /// script has called it.
+    pub(crate) fn save_if_emptied(&mut self) {
+        if std::mem::take(&mut self.worker.has_emptied) && self.worker.index == 0 {
+            self.save_emptied();
+        }
+    }
+
+    #[cold]
+    fn save_emptied(&mut self) {
+        // The file is to count what was removed.
+        self.worker.publish_counters();
+        self.host.outside(self.locks, |host| host.save_emptied());
     }
 }
 
@@ -49,13 +62,14 @@ impl Worker {
     }
 
     /// The same in a transaction or script, whose further changes are to be in the file.
-    pub(super) fn save_emptied_later(&self, outcome: &Outcome) {
+    pub(super) fn save_emptied_later(&mut self, outcome: &Outcome) {
         if !matches!(outcome, Outcome::Done) {
             return;
         }
         self.node.snapshots.give_up_background();
         if self.is_to_save() {
             self.node.snapshots.figures.lock().is_scheduled = true;
+            self.has_emptied = true;
         }
     }
 }

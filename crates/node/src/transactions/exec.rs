@@ -34,6 +34,7 @@ impl<L: ShardLocks> Executor<'_, L> {
         }
         let watched = self.session.watched.take();
         let mut begun = false;
+        self.worker.has_emptied = false;
         let outcome = self.exec_queued(&transaction, watched.as_deref(), &mut begun);
         self.write_script_log();
         if !begun {
@@ -50,6 +51,7 @@ impl<L: ShardLocks> Executor<'_, L> {
         if watched.is_some() {
             self.session.record.set_watch(None);
         }
+        self.save_if_emptied();
         outcome
     }
 

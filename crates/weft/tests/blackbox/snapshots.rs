@@ -299,8 +299,14 @@ fn flushall_leaves_no_keys_in_the_file_where_save_is_configured() {
         fill(&mut client);
         client.ok("MULTI");
         assert_eq!(client.ask(words).text(), "QUEUED");
+        assert_eq!(client.ask("SET later value").text(), "QUEUED");
+        let saves = server.info("rdb_saves");
         assert_eq!(client.ask("EXEC").items()[0].text(), "OK");
-        eventually("it is saved soon", || !has_keys());
+        if words == "FLUSHALL" {
+            assert!(!has_keys(), "it is saved before EXEC is answered");
+            assert_eq!(server.info("rdb_changes_since_last_save"), "0");
+        }
+        eventually("it is saved soon", || !has_keys() && server.info("rdb_saves") != saves);
     }
     fill(&mut client);
     client.ok("FLUSHDB");
