@@ -296,9 +296,13 @@ fn churn(programs: &Programs) -> Question {
     }
 }
 
-/// Peers execute commands on one thread whatever `io-threads` says, so they run with 1.
+/// Peers execute commands on one thread whatever `io-threads` says, so they run with 1. All threads
+/// of Weft have clients, however few processors there are: with clients on two of them, two slow
+/// commands leave none to look at.
 fn stalls(programs: &Programs) -> Question {
-    let mut servers = vec![(SUBJECT.to_owned(), programs.weft(&[], 4))];
+    let all_threads = words(&["--io-threads-always-active", "yes"]);
+    let weft = programs.weft(&[], 4).into_iter().chain(all_threads).collect();
+    let mut servers = vec![(SUBJECT.to_owned(), weft)];
     let peers = programs.peers.iter();
     servers.extend(peers.map(|(name, program)| ((*name).to_owned(), peer(program, &[], 1))));
     Question {
@@ -436,7 +440,10 @@ mod tests {
         let line = words.iter().find(|word| word.starts_with("weft=")).unwrap();
         assert_eq!(
             line.replace("'{port}'", "{port}").replace("'{dir}'", "{dir}"),
-            "weft=weft server --port {port} --dir {dir} --save '' --appendonly no --io-threads 4"
+            "weft=weft server --port {port} --dir {dir} --save '' --appendonly no --io-threads 4 \
+             --io-threads-always-active yes"
         );
+        let peer = words.iter().find(|word| word.starts_with("redis=")).unwrap();
+        assert!(peer.ends_with("--io-threads 1"), "{peer}");
     }
 }
