@@ -84,6 +84,21 @@ fn a_number_of_requests_is_met_exactly() {
 }
 
 #[test]
+fn a_number_of_requests_is_met_exactly_after_a_warm_up() {
+    let (port, sent) = serve_one(None, |_| b"$1\r\nv\r\n");
+    let one = Load { clients: 1, threads: 1, extent: Extent::Requests(1000), ..load() };
+    let outcome = run(&Endpoint::local(port), "get", &one).unwrap();
+    assert_eq!((outcome.requests, outcome.latency.len()), (1000, 1000));
+    assert!(outcome.warm_up > 0);
+    assert_eq!(sent.join().unwrap(), outcome.warm_up + 1000);
+
+    let floor = Running::start(64);
+    let load = Load { extent: Extent::Requests(1000), ..load() };
+    let outcome = run(&Endpoint::local(floor.port), "get", &load).unwrap();
+    assert_eq!((outcome.requests, outcome.latency.len()), (1000, 1000));
+}
+
+#[test]
 fn a_time_window_excludes_the_warm_up_and_counts_cpu() {
     let floor = Running::start(64);
     let endpoint = Endpoint { resp: Resp::Three, ..Endpoint::local(floor.port) };

@@ -161,6 +161,30 @@ fn what_a_stalled_server_owes_at_the_end_is_in_the_latencies() {
 
 /// A server that answers so many requests, and then nothing on connections that stay open.
 fn falling_silent(answered: u64) -> Mock {
+#[test]
+fn a_window_has_only_what_was_due_after_the_warm_up() {
+    let (first, stall) = (OnceLock::new(), Duration::from_millis(700));
+    let server = Mock::start(move |_| {
+        let since = first.get_or_init(Instant::now).elapsed();
+        thread::sleep(stall.saturating_sub(since));
+        "+PONG\r\n".into()
+    });
+    // The server answers nothing in the warm-up, in which 120 become due.
+    let (rate, warm_up) = (200.0, Duration::from_millis(600));
+    let extent = Extent::Time(Duration::from_millis(600));
+    let load = Load { rate: Some(rate), extent, warm_up, ..load() };
+    let outcome = drive(&server.endpoint(), row("ping"), &load, None, &mut unobserved).unwrap();
+    let (due, known) = (rate * outcome.wall.as_secs_f64(), outcome.latency.len() as f64);
+    assert!((due - 10.0..due + 80.0).contains(&known), "{known} of {due}");
+    assert!(outcome.requests <= outcome.latency.len(), "{}", outcome.requests);
+    assert_eq!(outcome.warm_up, 4, "one on each connection");
+    // The same of a number of requests.
+    let server = Mock::start(|_| "+PONG\r\n".into());
+    let load = Load { extent: Extent::Requests(50), warm_up: Duration::from_millis(100), ..load };
+    let outcome = drive(&server.endpoint(), row("ping"), &load, None, &mut unobserved).unwrap();
+    assert_eq!((outcome.requests, outcome.latency.len()), (50, 50));
+}
+
     let count = AtomicU64::new(0);
     Mock::start(move |_| match count.fetch_add(1, Ordering::Relaxed) < answered {
         true => "+PONG\r\n".into(),

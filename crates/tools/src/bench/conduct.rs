@@ -47,6 +47,8 @@ pub(super) struct Conductor<'a> {
     tids: Vec<u32>,
     /// Threads that have nothing left to send.
     spent: usize,
+    /// Whether requests count by when they are begun.
+    counts_begun: bool,
     finished: Vec<Counts>,
     series: Series<'a>,
     /// Requests answered when they were counted last, and since when they are that many.
@@ -57,7 +59,13 @@ pub(super) struct Conductor<'a> {
 /// The counters at one end of the window.
 struct Mark {
     at: Instant,
+    /// All requests answered, and those of the window.
     answered: u64,
+    counted: u64,
+}
+
+/// CPU time at one end of the window, of the server if its process is known, and of this process.
+struct CpuTime {
     server: Option<CpuSnapshot>,
     load: CpuSnapshot,
 }
@@ -74,6 +82,7 @@ impl<'a> Conductor<'a> {
             pid,
             tids: Vec::new(),
             spent: 0,
+            counts_begun: false,
             finished: Vec::new(),
             series: Series::new(signals),
             seen: (0, Instant::now()),
@@ -86,37 +95,41 @@ impl<'a> Conductor<'a> {
         while self.tids.len() < self.signals.len() {
             self.listen(CONNECT_TIME_MAX)?;
         }
+        self.counts_begun = load.counts_begun();
         let patience = stall_time_max(load);
         self.seen.1 = Instant::now();
         if !load.warm_up.is_zero() {
-            self.enter(Phase::WarmUp);
+            self.enter(Phase::WarmUp, Instant::now());
             let extent = (Extent::Time(load.warm_up), 0);
-            self.watch(extent, self.answered(), patience, &mut |progress| {
+            self.watch(extent, self.counted(), patience, &mut |progress| {
                 observe(&Progress { share: 0.0, requests: 0, ..*progress })
             })?;
             if self.interrupted {
                 return Err(Error::Interrupted);
             }
         }
-        let start = self.mark()?;
-        self.enter(Phase::Measure);
-        self.series.begin(start.at, start.answered);
+        let used = self.cpu_time()?;
+        let start = self.mark();
+        self.enter(Phase::Measure, start.at);
+        self.series.begin(start.at, start.counted);
         // A window without an answer has no figures, so it lasts until there is one.
-        self.watch((load.extent, 1), start.answered, patience, observe)?;
-        let end = self.mark()?;
+        self.watch((load.extent, 1), start.counted, patience, observe)?;
+        let end = self.mark();
+        let used = (used, self.cpu_time()?);
         self.series.end();
         if load.rate.is_some() {
-            self.await_answers(Phase::Drain, DRAIN_TIME_MAX, patience, observe)?;
+            self.await_answers((Phase::Drain, end.at), DRAIN_TIME_MAX, patience, observe)?;
         }
-        self.await_answers(Phase::Finish, Duration::MAX, patience, observe)?;
-        self.enter(Phase::Stop);
+        let now = Instant::now();
+        self.await_answers((Phase::Finish, now), Duration::MAX, patience, observe)?;
+        self.enter(Phase::Stop, Instant::now());
         while self.finished.len() < self.signals.len() {
             self.listen(CONNECT_TIME_MAX)?;
         }
-        match end.answered == start.answered {
+        match end.counted == start.counted {
             // Only an interruption ends a window so early.
             true => Err(Error::Interrupted),
-            false => Ok(self.sum_up(&start, &end)),
+            false => Ok(self.sum_up((&start, &end), (&used.0, &used.1))),
         }
     }
 
@@ -125,7 +138,7 @@ impl<'a> Conductor<'a> {
     /// An interruption ends that.
     fn await_answers(
         &mut self,
-        phase: Phase,
+        (phase, since): (Phase, Instant),
         time_max: Duration,
         stall_max: Duration,
         observe: Observer<'_>,
@@ -133,27 +146,37 @@ impl<'a> Conductor<'a> {
         if self.interrupted || self.spent == self.signals.len() {
             return Ok(());
         }
-        self.enter(phase);
-        self.watch((Extent::Time(time_max), 0), self.answered(), stall_max, &mut |progress| {
+        self.enter(phase, since);
+        self.watch((Extent::Time(time_max), 0), self.counted(), stall_max, &mut |progress| {
             observe(&Progress { share: 1.0, last: None, ..*progress })
         })
     }
 
-    pub(super) fn enter(&self, phase: Phase) {
-        self.signals.iter().for_each(|signals| signals.enter(phase));
+    pub(super) fn enter(&self, phase: Phase, since: Instant) {
+        self.signals.iter().for_each(|signals| signals.enter(phase, since));
     }
 
     fn answered(&self) -> u64 {
         self.signals.iter().map(Signals::answered).sum()
     }
 
-    fn mark(&self) -> Result<Mark, Error> {
+    /// Those of them that the window counts, from a base on.
+    fn counted(&self) -> u64 {
+        match self.counts_begun {
+            true => self.signals.iter().map(Signals::measured).sum(),
+            false => self.answered(),
+        }
+    }
+
+    fn mark(&self) -> Mark {
+        Mark { at: Instant::now(), answered: self.answered(), counted: self.counted() }
+    }
+
+    fn cpu_time(&self) -> Result<CpuTime, Error> {
         let snapshot = |pid: u32| {
             CpuSnapshot::take(pid).map_err(Error::io(format!("read the CPU time of process {pid}")))
         };
-        Ok(Mark {
-            at: Instant::now(),
-            answered: self.answered(),
+        Ok(CpuTime {
             server: self.pid.map(snapshot).transpose()?,
             load: snapshot(std::process::id())?,
         })
@@ -172,7 +195,8 @@ impl<'a> Conductor<'a> {
         loop {
             let elapsed = start.elapsed();
             let answered = self.answered();
-            let requests = answered - base;
+            let counted = self.counted();
+            let requests = counted - base;
             let (done, patience) = match extent {
                 Extent::Time(time) => {
                     let left = time.saturating_sub(elapsed);
@@ -184,7 +208,7 @@ impl<'a> Conductor<'a> {
                 }
                 Extent::Requests(count) => (requests as f64 / count.max(1) as f64, PROGRESS_PERIOD),
             };
-            self.series.look(answered);
+            self.series.look(counted);
             let last = self.series.last();
             let progress = Progress { share: done.min(1.0), requests, elapsed, last };
             if observe(&progress).is_break() {
@@ -218,10 +242,14 @@ impl<'a> Conductor<'a> {
         Ok(())
     }
 
-    fn sum_up(&mut self, start: &Mark, end: &Mark) -> Outcome {
+    fn sum_up(
+        &mut self,
+        (start, end): (&Mark, &Mark),
+        (before, after): (&CpuTime, &CpuTime),
+    ) -> Outcome {
         let mut tally = Tally::default();
         let (mut latency, mut lateness) = (latency_histogram(), latency_histogram());
-        let mut unsent = 0u64;
+        let (mut unsent, mut measured) = (0u64, 0);
         for part in &self.finished {
             tally.replies += part.tally.replies;
             tally.requests += part.tally.requests;
@@ -235,9 +263,14 @@ impl<'a> Conductor<'a> {
             let _ = latency.add(&part.latency);
             let _ = lateness.add(&part.lateness);
             unsent = unsent.saturating_add(part.unsent);
+            measured += part.measured;
         }
         Outcome {
-            requests: end.answered - start.answered,
+            requests: end.counted - start.counted,
+            warm_up: match self.counts_begun {
+                true => tally.requests - measured,
+                false => start.answered,
+            },
             wall: end.at.duration_since(start.at),
             latency,
             unsent,
@@ -245,8 +278,8 @@ impl<'a> Conductor<'a> {
             first_error: String::from_utf8_lossy(&tally.first_error).into_owned(),
             nulls_per_reply: tally.nulls as f64 / tally.replies.max(1) as f64,
             aborted_per_request: tally.aborted as f64 / tally.requests.max(1) as f64,
-            server: start.server.as_ref().zip(end.server.as_ref()).map(|(s, e)| s.until(e)),
-            load: start.load.until(&end.load).only(&self.tids),
+            server: before.server.as_ref().zip(after.server.as_ref()).map(|(s, e)| s.until(e)),
+            load: before.load.until(&after.load).only(&self.tids),
             lateness,
             series: self.series.take(),
             interrupted: self.interrupted,

@@ -4,7 +4,7 @@
 
 use std::ops::ControlFlow;
 use std::sync::mpsc::{Sender, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 
@@ -39,7 +39,8 @@ const SUBSCRIBERS_MAX: u64 = 1000;
 pub enum Extent {
     /// After this time, and not before a request is answered.
     Time(Duration),
-    /// After this many answered requests; the last batch of a thread may be a smaller one.
+    /// After this many requests, which are begun in the window; the last batch of a thread may be
+    /// a smaller one.
     Requests(u64),
 }
 
@@ -104,15 +105,27 @@ impl Default for Load {
     }
 }
 
+impl Load {
+    /// Whether the window counts what is begun in it, and not what is answered in it: where a number
+    /// of requests is asked for, and where the rate says what is due.
+    pub fn counts_begun(&self) -> bool {
+        self.rate.is_some() || matches!(self.extent, Extent::Requests(_))
+    }
+}
+
 /// What one measured window showed.
 #[derive(Debug, Clone)]
 pub struct Outcome {
-    /// Requests answered within the window; one of several commands counts once.
+    /// Requests answered within the window; one of several commands counts once. With a number of
+    /// requests or a limit of the rate only those that were begun in it.
     pub requests: u64,
+    /// Requests of the warm-up, which are beside those.
+    pub warm_up: u64,
     /// The length of the window.
     pub wall: Duration,
     /// Latencies in nanoseconds; each request has that of its batch. Requests that were in flight
-    /// at the end of the window are among them, and with a limit of the rate all that were due.
+    /// at the end of the window are among them, and with a limit of the rate all that were due in
+    /// it.
     pub latency: Histogram<u64>,
     /// Requests that were due within the window and never sent, because the connections were still
     /// waiting for replies; nothing without a limit of the rate.
@@ -224,12 +237,12 @@ pub fn drive(
                 },
             );
             if let Err(source) = spawned {
-                conductor.enter(Phase::Stop);
+                conductor.enter(Phase::Stop, Instant::now());
                 return Err(Error::io("start a load thread")(source));
             }
         }
         let outcome = conductor.conduct(load, observe);
-        conductor.enter(Phase::Stop);
+        conductor.enter(Phase::Stop, Instant::now());
         outcome
     })
 }

@@ -54,9 +54,13 @@ pub(crate) fn mean_us(latency: &Histogram<u64>) -> f64 {
 pub fn text(measured: &Measured, outcome: &Outcome, with_distribution: bool) -> String {
     let mut out = heading(measured);
     // Writing to a string cannot fail.
+    let warm_up = match outcome.warm_up {
+        0 => String::new(),
+        count => format!(", after {} of the warm-up", grouped(count)),
+    };
     let _ = writeln!(
         out,
-        "  throughput   {} requests/s ({} in {:.2} s)",
+        "  throughput   {} requests/s ({} in {:.2} s{warm_up})",
         grouped(outcome.per_second() as u64),
         grouped(outcome.requests),
         outcome.wall.as_secs_f64()
@@ -333,6 +337,7 @@ fn run_json(measured: &Measured, outcome: &Outcome) -> Map<String, Value> {
     let lateness = measured.load.rate.map(|_| percentile_us(&outcome.lateness, 99.0));
     let object = json!({
         "requests": outcome.requests,
+        "warm_up_requests": outcome.warm_up,
         "seconds": outcome.wall.as_secs_f64(),
         "requests_per_second": outcome.per_second(),
         "latency": latency,

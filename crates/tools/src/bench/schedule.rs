@@ -51,6 +51,11 @@ impl Schedule {
         self.start = Some(now + seconds(self.lead));
     }
 
+    /// What was due until this moment and is not sent will not be.
+    pub fn skip(&mut self, now: Instant) {
+        self.tick = self.tick.max(self.ticks_due(now));
+    }
+
     /// Nothing is due after this moment.
     pub fn end(&mut self, now: Instant) {
         // Ticks that are due and not taken yet stay due.
@@ -152,6 +157,19 @@ mod tests {
         schedule.begin(after(10));
         schedule.end(after(5));
         assert_eq!(schedule.take_due(after(1000)), 0);
+    }
+
+    #[test]
+    fn what_was_due_can_be_skipped() {
+        let start = Instant::now();
+        let after = |millis| start + Duration::from_millis(millis);
+        let mut schedule = Schedule::new(2, 100.0, 0.0);
+        schedule.skip(start);
+        schedule.begin(start);
+        schedule.skip(after(35));
+        assert_eq!((schedule.batches_due(0), schedule.batches_due(1)), (2, 2));
+        assert_eq!(schedule.take_due(after(35)), 0);
+        assert_eq!((taken(&mut schedule, after(45)), schedule.due(0, 2)), (vec![0], after(40)));
     }
 
     #[test]

@@ -7,6 +7,7 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::time::Instant;
 
 use hdrhistogram::Histogram;
 use rustix::event::{EventfdFlags, eventfd};
@@ -35,8 +36,11 @@ pub enum Phase {
 #[repr(align(128))]
 pub struct Signals {
     phase: AtomicU8,
-    /// Requests answered so far, published once per turn.
+    /// Since when it is the phase.
+    since: Mutex<Instant>,
+    /// Requests answered so far, published once per turn, and those of them that the window counts.
     answered: AtomicU64,
+    measured: AtomicU64,
     /// Whether the latencies so far are asked for.
     is_asked: AtomicBool,
     latencies: Mutex<Option<Histogram<u64>>>,
@@ -53,15 +57,20 @@ impl Signals {
             .map_err(Error::sys("create an eventfd"))?;
         Ok(Signals {
             phase: AtomicU8::new(0),
+            since: Mutex::new(Instant::now()),
             answered: AtomicU64::new(0),
+            measured: AtomicU64::new(0),
             is_asked: AtomicBool::new(false),
             latencies: Mutex::new(None),
             waker,
         })
     }
 
-    /// Moves the thread to `phase` and wakes it.
-    pub fn enter(&self, phase: Phase) {
+    /// Moves the thread to `phase`, which it is in since then, and wakes it.
+    pub fn enter(&self, phase: Phase, since: Instant) {
+        if let Ok(mut place) = self.since.lock() {
+            *place = since;
+        }
         self.phase.store(phase as u8, Ordering::Release);
         // A full eventfd counter means that a wake-up is pending already.
         let _ = rustix::io::write(&self.waker, &1u64.to_ne_bytes());
@@ -70,6 +79,13 @@ impl Signals {
     /// Requests answered so far, warm-up included.
     pub fn answered(&self) -> u64 {
         self.answered.load(Ordering::Relaxed)
+    }
+
+    /// Those of them that were begun for the window: see [`Load::counts_begun`].
+    ///
+    /// [`Load::counts_begun`]: super::load::Load::counts_begun
+    pub fn measured(&self) -> u64 {
+        self.measured.load(Ordering::Relaxed)
     }
 
     /// Asks the thread to lay out the latencies so far, which takes it a few microseconds.
@@ -94,16 +110,23 @@ impl Signals {
             _ => Phase::Stop,
         }
     }
+
+    /// Since when it is that, or what came after it.
+    pub(super) fn since(&self) -> Instant {
+        self.since.lock().map_or_else(|_| Instant::now(), |since| *since)
+    }
+
     /// The thread has woken up.
     pub(super) fn reset(&self) {
         let _ = rustix::io::read(&self.waker, &mut [0u8; 8]);
     }
 
-    /// Shows how many requests the thread has seen answered, and their latencies if they are asked
-    /// for.
+    /// Shows how many requests the thread has seen answered, how many of them the window counts,
+    /// and their latencies if they are asked for.
     #[inline]
-    pub(super) fn publish(&self, answered: u64, latency: &Histogram<u64>) {
+    pub(super) fn publish(&self, answered: u64, measured: u64, latency: &Histogram<u64>) {
         self.answered.store(answered, Ordering::Relaxed);
+        self.measured.store(measured, Ordering::Relaxed);
         if self.is_asked.load(Ordering::Relaxed) {
             self.lay_out(latency);
         }

@@ -85,6 +85,7 @@ mod tests {
     use crate::bench::account::CpuUse;
     use crate::bench::worker::latency_histogram;
 
+            warm_up: 0,
     /// Rounds of a second with so many requests each.
     fn rounds(requests: &[u64]) -> Option<Vec<Outcome>> {
         let outcome = |requests: &u64| Outcome {

@@ -67,7 +67,7 @@ pub struct Setup {
     pub schedule: Option<Schedule>,
     /// Requests in a batch.
     pub pipeline: usize,
-    /// Answered requests that end the measured phase, if a number was asked for.
+    /// Requests that are begun in the window, if a number was asked for.
     pub quota: Option<u64>,
 }
 
@@ -83,6 +83,8 @@ pub struct Counts {
     /// Requests that were due within the window and never sent; their latencies are among the
     /// others.
     pub unsent: u64,
+    /// Requests that were begun for the window, and answered.
+    pub measured: u64,
 }
 
 /// One connection.
@@ -99,6 +101,8 @@ struct Link {
     /// Requests of the last batch, and those of them that are not answered yet.
     batch: u64,
     owed: u64,
+    /// Whether the window counts the last batch.
+    is_measured: bool,
     sent_at: Instant,
     /// The end of a batch that the socket did not take, from `unsent_at`.
     unsent: Vec<u8>,
@@ -117,10 +121,11 @@ pub struct Worker<'a> {
     buffer: Vec<u8>,
     pipeline: u64,
     phase: Phase,
-    /// Answered requests that end the measured phase, if a number was asked for.
+    /// Requests that are begun in the window, if a number was asked for; and how many have been.
     quota: Option<u64>,
-    /// Requests answered at the start of the measured phase.
-    base: u64,
+    begun: u64,
+    /// Answered requests of batches that the window counts.
+    measured: u64,
     /// Requests in flight, and the connections that they are on.
     outstanding: u64,
     busy: usize,
@@ -153,6 +158,7 @@ impl<'a> Worker<'a> {
                 begun: 0,
                 batch: 0,
                 owed: 0,
+                is_measured: false,
                 sent_at: Instant::now(),
                 unsent: Vec::new(),
                 unsent_at: 0,
@@ -173,7 +179,8 @@ impl<'a> Worker<'a> {
             pipeline: pipeline as u64,
             phase: Phase::Setup,
             quota,
-            base: 0,
+            begun: 0,
+            measured: 0,
             outstanding: 0,
             busy: 0,
             tally: Tally::default(),
@@ -196,8 +203,8 @@ impl<'a> Worker<'a> {
         loop {
             self.follow_phase()?;
             if self.phase == Phase::Stop {
-                let Worker { tally, latency, lateness, unsent, .. } = self;
-                return Ok(Counts { tally, latency, lateness, unsent });
+                let Worker { tally, latency, lateness, unsent, measured, .. } = self;
+                return Ok(Counts { tally, latency, lateness, unsent, measured });
             }
             self.send_due()?;
             if self.outstanding == 0 && (self.phase >= Phase::Drain || self.left() == 0) {
@@ -218,7 +225,7 @@ impl<'a> Worker<'a> {
                     self.readable(index)?;
                 }
             }
-            self.signals.publish(self.tally.requests, &self.latency);
+            self.signals.publish(self.tally.requests, self.measured, &self.latency);
         }
     }
 
@@ -253,10 +260,11 @@ impl<'a> Worker<'a> {
         if phase == self.phase {
             return Ok(());
         }
-        let (before, now) = (self.phase, Instant::now());
+        // The window has the same ends for all threads, however late they notice.
+        let (before, now) = (self.phase, self.signals.since());
         self.phase = phase;
-        if phase == Phase::Measure {
-            self.base = self.tally.requests;
+        if before < Phase::Measure && phase >= Phase::Measure {
+            self.begin_window(now);
         }
         match &mut self.schedule {
             Some(schedule) if phase == Phase::Drain => schedule.end(now),
@@ -271,6 +279,22 @@ impl<'a> Worker<'a> {
             None => {}
         }
         Ok(())
+    }
+
+    /// Decides about what the warm-up has left. Where a number of requests or a rate is asked for,
+    /// only what is begun from now on counts, and what was due before and could not be sent is
+    /// dropped. Otherwise what is in flight counts, since a server may be in the middle of a stall.
+    fn begin_window(&mut self, now: Instant) {
+        match &mut self.schedule {
+            Some(schedule) => {
+                schedule.skip(now);
+                for (index, link) in self.links.iter_mut().enumerate() {
+                    link.begun = link.begun.max(schedule.batches_due(index));
+                }
+            }
+            None if self.quota.is_some() => {}
+            None => self.links.iter_mut().for_each(|link| link.is_measured = true),
+        }
     }
 
     /// Begins the batches that have become due on idle connections.
@@ -319,9 +343,7 @@ impl<'a> Worker<'a> {
     #[inline]
     fn left(&self) -> u64 {
         match (self.quota, self.phase) {
-            (Some(quota), Phase::Measure) => {
-                quota.saturating_sub(self.tally.requests - self.base + self.outstanding)
-            }
+            (Some(quota), Phase::Measure) => quota.saturating_sub(self.begun),
             _ => u64::MAX,
         }
     }
@@ -375,12 +397,15 @@ impl<'a> Worker<'a> {
             .checked_sub(requests)
             .ok_or_else(|| Error::Protocol("more replies came than requests were sent".into()))?;
         self.outstanding -= requests;
+        if link.is_measured {
+            self.measured += requests;
+        }
         if requests == 0 || link.owed > 0 {
             return Ok(());
         }
         self.busy -= 1;
         let now = Instant::now();
-        if self.phase >= Phase::Measure {
+        if link.is_measured {
             let latency = nanos(now.duration_since(link.sent_at));
             self.latency.saturating_record_n(latency, link.batch);
         }
@@ -405,6 +430,10 @@ impl<'a> Worker<'a> {
         let link = &mut self.links[index];
         link.begun += 1;
         (link.batch, link.owed) = (requests, requests);
+        link.is_measured = self.phase >= Phase::Measure;
+        if link.is_measured {
+            self.begun += requests;
+        }
         link.sent_at = since;
         self.outstanding += requests;
         self.busy += 1;
