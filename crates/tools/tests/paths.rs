@@ -5,9 +5,9 @@
 
 use std::collections::HashSet;
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -18,8 +18,10 @@ use tools::bench::cluster::slot;
 use tools::bench::keys::{Law, Patterns};
 use tools::bench::load::{Extent, Load, Outcome, Progress, drive, make_ready, unobserved};
 use tools::bench::names::{self, CONNECT};
+use tools::bench::pin::Cpus;
 use tools::bench::session::{Endpoint, Resp};
 use tools::bench::shape::{Shape, Sizes};
+use tools::bench::{Case, Origin, Plan, Role, Target, compare};
 
 /// A server that answers each request, given as its words, on as many connections as come.
 struct Mock {
@@ -159,8 +161,6 @@ fn what_a_stalled_server_owes_at_the_end_is_in_the_latencies() {
     assert!(outcome.requests < outcome.latency.len(), "{}", outcome.requests);
 }
 
-/// A server that answers so many requests, and then nothing on connections that stay open.
-fn falling_silent(answered: u64) -> Mock {
 #[test]
 fn a_window_has_only_what_was_due_after_the_warm_up() {
     let (first, stall) = (OnceLock::new(), Duration::from_millis(700));
@@ -185,6 +185,8 @@ fn a_window_has_only_what_was_due_after_the_warm_up() {
     assert_eq!((outcome.requests, outcome.latency.len()), (50, 50));
 }
 
+/// A server that answers so many requests, and then nothing on connections that stay open.
+fn falling_silent(answered: u64) -> Mock {
     let count = AtomicU64::new(0);
     Mock::start(move |_| match count.fetch_add(1, Ordering::Relaxed) < answered {
         true => "+PONG\r\n".into(),
@@ -331,6 +333,54 @@ fn a_new_connection_that_is_refused_or_not_let_in_is_an_error() {
     });
     let gone = drive(&Endpoint::local(port), &CONNECT, &load, None, &mut unobserved).unwrap_err();
     assert!(matches!(gone, Error::Io { .. } | Error::Connect { .. }), "{gone}");
+}
+
+/// A server for one connection that answers so many requests, hangs up and is gone.
+fn going_away(answered: u64) -> Endpoint {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    thread::spawn(move || {
+        let (stream, _) = listener.accept().unwrap();
+        drop(listener);
+        let (closer, left) = (stream.try_clone().unwrap(), AtomicU64::new(answered));
+        answer(stream, &|_| {
+            if left.fetch_sub(1, Ordering::Relaxed) == 1 {
+                let _ = closer.shutdown(Shutdown::Both);
+            }
+            "+PONG\r\n".into()
+        });
+    });
+    Endpoint::local(port)
+}
+
+#[test]
+fn a_comparison_goes_on_without_a_server_that_is_gone() {
+    let healthy = Mock::start(|_| "+PONG\r\n".into());
+    let targets =
+        [("a", going_away(50)), ("b", healthy.endpoint())].map(|(name, endpoint)| Target {
+            name: name.into(),
+            role: Role::Peer,
+            origin: Origin::Running(Box::new(endpoint), Some(std::process::id())),
+            cpus: Cpus::default(),
+            tls: None,
+        });
+    let load = Load { clients: 1, threads: 1, ..load() };
+    let cases = ["ping", "echo"].map(|name| Case { row: row(name), load: load.clone() });
+    let plan = Plan { cases: cases.into(), rounds: 2 };
+    let table = compare(&targets, &plan, &AtomicBool::new(false), &mut |_, _| {}).unwrap();
+    assert_eq!(table.lines.len(), 2);
+    assert!(table.lines.iter().all(|line| line.cells[1].figures().is_some()), "{table}");
+    let reasons: Vec<String> = table.failures().map(|failure| failure.to_string()).collect();
+    assert!(reasons[0].starts_with("ping, pipeline 1 on a: FAILED: "), "{reasons:?}");
+    assert!(reasons[1].starts_with("echo, pipeline 1 on a: FAILED: it is gone: "), "{reasons:?}");
+    assert_eq!(reasons.len(), 2);
+    // What makes no sense is found out before a server is asked.
+    let plan = Plan {
+        cases: vec![Case { row: row("ping"), load: Load { clients: 0, ..load } }],
+        rounds: 1,
+    };
+    let refused = compare(&targets, &plan, &AtomicBool::new(false), &mut |_, _| {});
+    assert!(refused.unwrap_err().to_string().contains("must be at least 1"));
 }
 
 #[test]

@@ -40,11 +40,11 @@ pub fn comparison(table: &compare::Table) -> String {
     let names: Vec<&String> = table.targets.iter().map(|(name, _)| name).collect();
     let title = names.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", ");
     let mut page = Page::new(format!("weft bench of {title}"));
-    if let Some(failure) = &table.failure {
-        page = page.warning(failure.to_string());
+    for note in table.notes() {
+        page = page.warning(note);
     }
     for (caption, digits, figure) in COMPARED {
-        let cell = |line: &compare::Line, at: usize| line.cells[at].as_ref().and_then(figure);
+        let cell = |line: &compare::Line, at: usize| line.cells[at].figures().and_then(figure);
         let head = [caption.to_owned()].into_iter().chain(names.iter().map(|name| (*name).clone()));
         let mut rows = Table::new(head.collect::<Vec<_>>());
         for line in &table.lines {

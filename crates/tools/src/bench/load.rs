@@ -20,7 +20,7 @@ use super::series::Sample;
 use super::session::{Endpoint, Session};
 use super::signals::{Phase, Signals};
 use super::subscribers::Listeners;
-use super::template::Shape;
+use super::template::{Shape, Template};
 use super::worker::{Counts, Setup, Worker};
 use super::workload::Row;
 use crate::Error;
@@ -194,6 +194,23 @@ pub fn unobserved(_: &Progress) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
+/// Whether a workload can be sent under a load: what can be known without a server.
+///
+/// # Errors
+/// Why not.
+pub fn check(row: &Row, load: &Load) -> Result<(), Error> {
+    if load.clients == 0 || load.threads == 0 || load.pipeline == 0 {
+        return Err(Error::Usage("clients, threads and pipeline must be at least 1".into()));
+    }
+    if load.extent == Extent::Requests(0) {
+        return Err(Error::Usage("there must be at least 1 request".into()));
+    }
+    for text in [row.prepare, row.fill].into_iter().flatten() {
+        Template::compile(text, &load.shape)?;
+    }
+    Batches::new(row, load, (0, 1), None).map(drop)
+}
+
 /// Loads a server with one workload and measures one window. `pid` is the server's process if its
 /// CPU time is to be read.
 ///
@@ -207,12 +224,7 @@ pub fn drive(
     pid: Option<u32>,
     observe: Observer<'_>,
 ) -> Result<Outcome, Error> {
-    if load.clients == 0 || load.threads == 0 || load.pipeline == 0 {
-        return Err(Error::Usage("clients, threads and pipeline must be at least 1".into()));
-    }
-    if load.extent == Extent::Requests(0) {
-        return Err(Error::Usage("there must be at least 1 request".into()));
-    }
+    check(row, load)?;
     let mut nodes = nodes(endpoint, load)?;
     nodes.iter_mut().for_each(|node| node.endpoint = loaded_endpoint(&node.endpoint, row));
     if load.clients < nodes.len() {

@@ -1,12 +1,13 @@
 //! Comparisons as tables in Markdown, to be read in a terminal and pasted into a README.
 //!
 //! One row per figure, one column per server, then the subject's ratios: to the floor and to
-//! whichever peer did best at this very figure. Without a subject there are no ratios.
+//! whichever peer did best at this very figure. Without a subject there are no ratios. What could
+//! not be measured has its reason below the table.
 
-use super::compare::{Cell, Line, Table};
+use super::compare::{Cell, Line, Shown, Table};
 use super::memory::MemoryTable;
 use super::target::Role;
-use crate::Failure;
+use crate::page::{cell, markdown};
 
 /// One row under construction: its label, a text a server, and the subject's ratios.
 struct Row {
@@ -22,13 +23,14 @@ impl Table {
         let has = |role| self.targets.iter().any(|target| target.1 == role);
         let of = [(Role::Floor, "x floor"), (Role::Peer, "x best peer")];
         let shown = of.map(|(role, title)| (has(Role::Subject) && has(role)).then_some(title));
-        print(&self.targets, &shown, &rows) + &self.differences() + &failed(self.failure.as_ref())
+        print(&self.targets, &shown, &rows) + &self.differences() + &list(self.notes())
     }
 
     /// A list of what differs and of what does not, if anything can be told.
     fn differences(&self) -> String {
         let verdicts = self.lines.iter().flat_map(|line| {
-            line.verdicts.iter().map(|verdict| format!("- {}: {verdict}\n", line.case.title()))
+            let text = |verdict| markdown(&format!("{}: {verdict}", line.case.title()));
+            line.verdicts.iter().map(move |verdict| format!("- {}\n", text(verdict)))
         });
         let list: String = verdicts.collect();
         if list.is_empty() { list } else { format!("\nRatios with 95% intervals:\n\n{list}") }
@@ -39,12 +41,15 @@ impl Table {
         let (floor_us, floor_rate) = self.best(line, Role::Floor);
         let (peer_us, peer_rate) = self.best(line, Role::Peer);
         let subject = self.targets.iter().position(|target| target.1 == Role::Subject);
-        let subject = subject.and_then(|at| line.cells.get(at)?.as_ref());
+        let subject = subject.and_then(|at| line.cells.get(at)?.figures());
         let ratio = |value: Option<f64>, of: Option<f64>| Some(value? / of?);
         let row =
             |unit: &str, figure: &dyn Fn(&Cell) -> Option<String>, ratios: [Option<f64>; 2]| {
-                let text = |cell: &Option<Cell>| cell.as_ref().and_then(figure);
-                let shown = |cell| text(cell).unwrap_or_else(|| "-".to_owned());
+                let shown = |shown: &Shown| match shown {
+                    Shown::Failed(_) => "failed".to_owned(),
+                    Shown::Unknown(_) => "-".to_owned(),
+                    Shown::Figures(cell) => figure(cell).unwrap_or_else(|| "-".to_owned()),
+                };
                 let cells = line.cells.iter().map(shown).collect();
                 Row { label: format!("{title}: {unit}"), cells, ratios: ratios.into() }
             };
@@ -64,7 +69,7 @@ impl Table {
             row("p50 us", &|cell| Some(format!("{:.0}", cell.p50_us)), [None; 2]),
             row("p99 us", &|cell| Some(format!("{:.0}", cell.p99_us)), [None; 2]),
         ];
-        if line.cells.iter().flatten().any(|cell| cell.aborted().is_some()) {
+        if line.cells.iter().filter_map(Shown::figures).any(|cell| cell.aborted().is_some()) {
             rows.push(row("aborted", &Cell::aborted, [None; 2]));
         }
         rows
@@ -85,13 +90,16 @@ impl MemoryTable {
             Row { label: line.label.clone(), cells, ratios: vec![ratio] }
         });
         let shown = (has(Role::Subject) && has(Role::Peer)).then_some("x best peer");
-        print(&self.targets, &[shown], &rows.collect::<Vec<_>>()) + &failed(self.failure.as_ref())
+        let failed = self.failure.iter().map(ToString::to_string);
+        print(&self.targets, &[shown], &rows.collect::<Vec<_>>()) + &list(failed)
     }
 }
 
-/// A paragraph about what failed.
-fn failed(failure: Option<&Failure>) -> String {
-    failure.map_or(String::new(), |failure| format!("\n{}\n", cell(&failure.to_string())))
+/// A list of what was not measured.
+fn list(notes: impl IntoIterator<Item = String>) -> String {
+    let lines = notes.into_iter().map(|note| format!("- {}\n", markdown(&note)));
+    let list: String = lines.collect();
+    if list.is_empty() { list } else { format!("\n{list}") }
 }
 
 /// The table with the ratio columns that have a title.
@@ -110,12 +118,7 @@ fn print(targets: &[(String, Role)], titles: &[Option<&str>], rows: &[Row]) -> S
     aligned(lines)
 }
 
-/// A name in a cell, in which nothing ends the cell or begins an element of HTML.
-fn cell(name: &str) -> String {
-    name.replace(['\n', '\r'], " ").replace('|', "\\|").replace('<', "&lt;")
-}
-
-/// Lines of cells, the first of which is the heading, with all columns padded to their widest cell.
+/// Lines of cells, in which nothing ends a cell (see [`cell`]), the first of which is the heading, with all columns padded to their widest cell.
 pub(crate) fn aligned(mut lines: Vec<Vec<String>>) -> String {
     let columns = lines[0].len();
     let widths: Vec<usize> = (0..columns)
@@ -148,7 +151,13 @@ mod tests {
     fn the_subject_is_held_against_the_floor_and_the_best_peer() {
         let cell = |cpu_us, per_second| {
             let (cpu_us, aborted_per_request) = (Some(cpu_us), 0.0);
-            Some(Cell { cpu_us, per_second, p50_us: 1.0, p99_us: 2.0, aborted_per_request })
+            Shown::Figures(Cell {
+                cpu_us,
+                per_second,
+                p50_us: 1.0,
+                p99_us: 2.0,
+                aborted_per_request,
+            })
         };
         let case = Case { row: names::find("get").unwrap(), load: Load::default() };
         let cells = vec![cell(2.0, 400.0), cell(3.0, 300.0), cell(6.0, 150.0), cell(4.0, 120.0)];
@@ -157,7 +166,6 @@ mod tests {
         let table = Table {
             targets: targets.collect(),
             lines: vec![Line { case, cells, verdicts: vec![] }],
-            failure: None,
             interrupted: false,
         };
         let text = table.markdown();
@@ -179,6 +187,24 @@ mod tests {
         let text = text.markdown();
         assert!(text.contains("| x \\| &lt;b> y |") && text.contains("| a\\|b "), "{text}");
         assert_eq!(text.lines().count(), 3);
+        // A backslash of its own does not free the bar behind it.
+        let targets = vec![("a\\|b".to_owned(), Role::Peer)];
+        let text = MemoryTable { targets, lines: vec![], failure: None, interrupted: false };
+        assert!(text.markdown().contains("| a\\\\\\|b |"), "{}", text.markdown());
+    }
+
+    #[test]
+    fn what_failed_is_in_its_cell_and_below_the_table() {
+        let case = Case { row: names::find("get").unwrap(), load: Load::default() };
+        let cells = vec![Shown::Failed("it is <gone>".into()), Shown::Unknown("ERR *".into())];
+        let targets = vec![("a|b".to_owned(), Role::Subject), ("c".to_owned(), Role::Peer)];
+        let lines = vec![Line { case, cells, verdicts: vec![] }];
+        let text = Table { targets, lines, interrupted: false }.markdown();
+        let row = text.lines().find(|line| line.contains("p99")).unwrap();
+        assert!(row.contains(" failed | ") && row.contains(" - |"), "{text}");
+        let notes: Vec<&str> = text.lines().skip_while(|line| !line.is_empty()).skip(1).collect();
+        let failed = "- get, pipeline 1 on a|b: FAILED: it is &lt;gone>";
+        assert_eq!(notes, [failed, "- get, pipeline 1 on c: not supported: ERR \\*"], "{text}");
     }
 
     #[test]

@@ -129,7 +129,7 @@ fn compare_servers(args: &CompareArgs) -> Result<(), Error> {
     if let Some(path) = &args.html {
         single::write(path, &html::comparison(&table))?;
     }
-    ended(table.interrupted, table.failure.iter().count())
+    ended(table.interrupted, table.failures().count())
 }
 
 fn measure_memory(args: &MemoryArgs) -> Result<(), Error> {

@@ -33,10 +33,7 @@ pub struct Verdict {
 }
 
 /// The verdicts of one case, from the rounds of each server; none with fewer than two rounds.
-pub(super) fn verdicts(
-    targets: &[(String, Role)],
-    rounds: &[Option<Vec<Outcome>>],
-) -> Vec<Verdict> {
+pub(super) fn verdicts(targets: &[(String, Role)], rounds: &[Option<&[Outcome]>]) -> Vec<Verdict> {
     let is_subject = |(_, role): &(String, Role)| *role == Role::Subject;
     let takes_part = |index: &usize| targets[*index].1 != Role::Floor;
     let subject = targets.iter().position(is_subject);
@@ -45,7 +42,7 @@ pub(super) fn verdicts(
     };
     let others = (0..targets.len()).filter(takes_part).filter(|other| *other != subject);
     let verdict = |other: usize| {
-        let (own, its) = (rounds[subject].as_deref()?, rounds[other].as_deref()?);
+        let (own, its) = (rounds[subject]?, rounds[other]?);
         if own.len().min(its.len()) < 2 {
             return None;
         }
@@ -85,10 +82,10 @@ mod tests {
     use crate::bench::account::CpuUse;
     use crate::bench::worker::latency_histogram;
 
-            warm_up: 0,
     /// Rounds of a second with so many requests each.
     fn rounds(requests: &[u64]) -> Option<Vec<Outcome>> {
         let outcome = |requests: &u64| Outcome {
+            warm_up: 0,
             requests: *requests,
             wall: Duration::from_secs(1),
             latency: latency_histogram(),
@@ -106,13 +103,17 @@ mod tests {
         Some(requests.iter().map(outcome).collect())
     }
 
+    fn of(targets: &[(String, Role)], rounds: &[&Option<Vec<Outcome>>]) -> Vec<Verdict> {
+        verdicts(targets, &rounds.iter().map(|rounds| rounds.as_deref()).collect::<Vec<_>>())
+    }
+
     #[test]
     fn the_subject_is_held_against_every_other_server_but_the_floor() {
         let roles = [("a", Role::Peer), ("floor", Role::Floor), ("b", Role::Subject)];
         let targets: Vec<_> = roles.map(|(name, role)| (name.to_owned(), role)).into();
         let slow = rounds(&[100, 101, 99, 100, 102]);
         let fast = rounds(&[201, 199, 200, 202, 198]);
-        let found = verdicts(&targets, &[slow.clone(), rounds(&[9; 5]), fast.clone()]);
+        let found = of(&targets, &[&slow, &rounds(&[9; 5]), &fast]);
         assert_eq!(found.len(), 1);
         assert_eq!((found[0].name.as_str(), found[0].with.as_str()), ("b", "a"));
         let (label, _, rate) = found[0].differences[0];
@@ -125,10 +126,10 @@ mod tests {
         // Noise is no difference.
         let [first, second] =
             [&[100, 180, 120, 90, 140], &[110, 150, 100, 170, 95]].map(|noise| rounds(noise));
-        let found = verdicts(&targets, &[first, None, second]);
+        let found = of(&targets, &[&first, &None, &second]);
         assert!(!found[0].differences[0].2.is_significant, "{}", found[0]);
         // One round, or a server that does not know the command, tells nothing.
-        assert_eq!(verdicts(&targets, &[rounds(&[1]), None, fast]), []);
-        assert_eq!(verdicts(&targets, &[slow, None, None]), []);
+        assert_eq!(of(&targets, &[&rounds(&[1]), &None, &fast]), []);
+        assert_eq!(of(&targets, &[&slow, &None, &None]), []);
     }
 }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::account::find_pid;
 use super::args::BenchArgs;
-use super::load::{Load, Outcome, Progress, drive, make_ready_observed};
+use super::load::{Load, Outcome, Progress, check, drive, make_ready_observed};
 use super::measured::{Measured, name};
 use super::names;
 use super::session::Endpoint;
@@ -111,6 +111,7 @@ impl Bench<'_> {
 
     /// Makes the server ready for a workload, measures it as often as wanted, and prints it.
     fn measure(&mut self, row: &'static Row, load: &Load) -> Result<(), Error> {
+        check(row, load)?;
         let bar = progress_bar();
         bar.set_message(format!("{}: making ready", row.name));
         make_ready_observed(&self.endpoint, row, load, self.args.load.prefill, &mut |share| {

@@ -124,7 +124,7 @@ impl Page {
 }
 
 /// A text in one line, in which nothing is markup.
-fn markdown(text: &str) -> String {
+pub(crate) fn markdown(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in printable_line(text).chars() {
         match letter {
@@ -137,10 +137,14 @@ fn markdown(text: &str) -> String {
     out
 }
 
+/// The same in a cell of a table.
+pub(crate) fn cell(text: &str) -> String {
+    markdown(text).replace('|', "\\|")
+}
+
 fn markdown_table(table: &Table) -> String {
-    let cell = |text: &String| markdown(text).replace('|', "\\|");
     let line = |cells: &Vec<String>| {
-        let mut cells: Vec<String> = cells.iter().map(cell).collect();
+        let mut cells: Vec<String> = cells.iter().map(|text| cell(text)).collect();
         cells.resize(table.head.len(), String::new());
         cells
     };

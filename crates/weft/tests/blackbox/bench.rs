@@ -74,20 +74,51 @@ fn interrupted(child: Child, signal: &str) -> String {
 }
 
 #[test]
-fn a_comparison_that_fails_shows_the_rows_before() {
-    let server = Server::start(&["--maxmemory", "1"]);
-    let at = format!("weft=127.0.0.1:{}", server.port);
+fn a_comparison_goes_on_after_a_case_that_fails() {
+    let (server, other) = (Server::start(&["--maxmemory", "1"]), Server::start(&[]));
+    let at = [("weft", &server), ("other", &other)]
+        .map(|(name, server)| format!("--at={name}=127.0.0.1:{}", server.port));
     for form in [&[][..], &["--markdown"], &["--json"]] {
         let mut command = weft();
-        command.args(["bench", "compare", "--at", &at, "--subject", "weft", "--no-floor"]);
-        command.args(["-t", "ping,set,get", "--rounds", "1", "--duration", "0.05"]).args(form);
+        command.args(["bench", "compare", "--subject", "weft", "--no-floor"]).args(&at);
+        command.args(["-t", "ping,set,echo", "--rounds", "1", "--duration", "0.05"]).args(form);
         let output = output_of(&mut command);
         let out = String::from_utf8(output.stdout).unwrap();
         let errors = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(1), "{errors}");
         assert!(errors.contains("1 measurement failed"), "{errors}");
-        assert!(out.contains("ping") && out.contains("set, pipeline"), "{out}");
-        assert!(out.contains("OOM") && !out.contains("get"), "{out}");
+        if form == ["--json"] {
+            let lines: Json = serde_json::from_str(&out).unwrap();
+            for (line, name) in lines.as_array().unwrap().iter().zip(["ping", "set", "echo"]) {
+                assert_eq!(line["workload"], name);
+                let (failed, measured) = (&line["servers"][0], &line["servers"][1]);
+                assert!(measured["error"].is_null() && measured["p99_us"].is_f64(), "{line}");
+                assert_eq!(failed["error"].to_string().contains("OOM"), name == "set", "{line}");
+                assert_eq!(failed["p99_us"].is_null(), name == "set", "{line}");
+            }
+        } else {
+            assert_eq!(out.matches("set, pipeline 1 on weft: FAILED: ").count(), 1, "{out}");
+            assert_eq!(out.matches("OOM").count(), 1, "{out}");
+            assert!(out.contains("ping, pipeline 1") && out.contains("echo, pipeline 1"), "{out}");
+        }
+    }
+}
+
+#[test]
+fn errors_of_servers_that_are_compared_are_failures_where_none_is_the_subject() {
+    let servers = [Server::start(&["--maxmemory", "1"]), Server::start(&[])];
+    let at = ["a", "b"].map(|name| {
+        let server = &servers[usize::from(name == "b")];
+        format!("--at={name}=127.0.0.1:{}", server.port)
+    });
+    for (more, code, word) in [(&[][..], 1, "FAILED"), (&["--subject", "b"], 0, "not supported")] {
+        let mut command = weft();
+        command.args(["bench", "compare", "--no-floor", "-t", "set", "--rounds", "1"]).args(&at);
+        let output = output_of(command.args(["--duration", "0.05"]).args(more));
+        let out = String::from_utf8_lossy(&output.stdout);
+        assert!(out.contains(&format!("set, pipeline 1 on a: {word}: ")), "{out}");
+        assert!(out.contains("OOM"), "{out}");
+        assert_eq!(output.status.code(), Some(code), "{out}");
     }
 }
 
