@@ -17,6 +17,7 @@ mod printable;
 pub mod report;
 pub mod statistics;
 pub mod top;
+mod temporary;
 pub mod tune;
 
 pub use error::{Error, Failure};

@@ -6,9 +6,9 @@
 use std::path::PathBuf;
 
 use rcgen::CertifiedKey;
-use tempfile::TempDir;
 
 use crate::Error;
+use crate::temporary::Folder;
 
 const CERTIFICATE: &str = "cert.pem";
 const KEY: &str = "key.pem";
@@ -16,7 +16,7 @@ const KEY: &str = "key.pem";
 /// PEM files in a temporary folder.
 #[derive(Debug)]
 pub struct Certificates {
-    folder: TempDir,
+    folder: Folder,
 }
 
 impl Certificates {
@@ -28,7 +28,7 @@ impl Certificates {
         let hosts = vec!["127.0.0.1".to_owned(), "localhost".to_owned()];
         let CertifiedKey { cert, key_pair } = rcgen::generate_simple_self_signed(hosts)
             .map_err(|error| Error::Tls(format!("no certificate: {error}")))?;
-        let folder = tempfile::tempdir().map_err(Error::io("create a temporary folder"))?;
+        let folder = Folder::create()?;
         for (name, text) in [(CERTIFICATE, cert.pem()), (KEY, key_pair.serialize_pem())] {
             std::fs::write(folder.path().join(name), text)
                 .map_err(Error::io("write a certificate"))?;

@@ -1,14 +1,16 @@
 //! Signals that end a measurement early, with the results so far.
 
+use std::io::{self, Read};
 use std::ops::ControlFlow;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::flag;
+use signal_hook::{flag, low_level};
 
-use crate::Error;
+use crate::{Error, temporary};
 
 /// The status of a process that a signal has ended, less the signal's number, as shells write it.
 const SIGNAL_STATUS: i32 = 128;
@@ -16,21 +18,42 @@ const SIGNAL_STATUS: i32 = 128;
 /// Between two looks at the flag while nothing else is to be done.
 const LOOK_PERIOD: Duration = Duration::from_millis(50);
 
+/// The flag of this process, once somebody has asked for it.
+static FLAG: Mutex<Option<Arc<AtomicBool>>> = Mutex::new(None);
+
 /// Set by the first SIGINT, SIGTERM or SIGHUP, which lets a measurement end with the results so
-/// far; the second ends the process, and with it the servers that it has started.
+/// far; the second ends the process, and with it the servers that it has started and its temporary
+/// folders.
 pub(crate) fn interrupted_flag() -> Result<Arc<AtomicBool>, Error> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let handle = |signal| {
-        let status = SIGNAL_STATUS + signal;
-        flag::register_conditional_shutdown(signal, status, Arc::clone(&stop))?;
-        flag::register(signal, Arc::clone(&stop))
+    let mut place = FLAG.lock().unwrap_or_else(PoisonError::into_inner);
+    let stop = match &*place {
+        Some(stop) => Arc::clone(stop),
+        None => receive_signals().map_err(Error::io("receive signals"))?,
     };
+    *place = Some(Arc::clone(&stop));
+    Ok(stop)
+}
+
+/// Has a thread count the signals; the flag is set before that thread runs.
+fn receive_signals() -> io::Result<Arc<AtomicBool>> {
+    let (stop, last) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+    let (mut received, sender) = UnixStream::pair()?;
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         // Who starts it by nohup(1) wants it to outlive the terminal.
         if signal != SIGHUP || !sys::signal::hangup_is_ignored() {
-            handle(signal).map_err(Error::io("receive signals"))?;
+            flag::register_usize(signal, Arc::clone(&last), usize::try_from(signal).unwrap_or(0))?;
+            flag::register(signal, Arc::clone(&stop))?;
+            low_level::pipe::register(signal, sender.try_clone()?)?;
         }
     }
+    let second = move || {
+        // A byte for each signal.
+        if received.read_exact(&mut [0; 2]).is_ok() {
+            let signal = i32::try_from(last.load(Ordering::SeqCst)).unwrap_or(0);
+            temporary::exit(SIGNAL_STATUS + signal);
+        }
+    };
+    std::thread::Builder::new().name("signals".into()).spawn(second)?;
     Ok(stop)
 }
 

@@ -14,13 +14,13 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
-use tempfile::TempDir;
 
 use super::account::find_pid;
 use super::pin::Cpus;
 use super::session::{Endpoint, Session};
 use super::tls::{Tls, TlsOptions};
 use crate::Error;
+use crate::temporary::Folder;
 
 /// How long a server may take until it answers PING.
 const START_TIME_MAX: Duration = Duration::from_secs(20);
@@ -101,7 +101,7 @@ impl Target {
     }
 
     fn launch(&self, words: &[String]) -> Result<Server, Error> {
-        let folder = tempfile::tempdir().map_err(Error::io("create a temporary folder"))?;
+        let folder = Folder::create()?;
         let port = free_port()?;
         let fill_in = |word: &String| {
             let dir = folder.path().to_string_lossy();
@@ -170,7 +170,7 @@ impl Server {
 struct Started {
     process: Child,
     output: File,
-    _folder: TempDir,
+    _folder: Folder,
 }
 
 impl Started {

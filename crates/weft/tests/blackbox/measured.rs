@@ -49,10 +49,16 @@ fn children_of(parent: u32) -> Vec<u32> {
 
 /// Starts it, and returns when one of its two servers is measured while the other is paused.
 fn begun(words: &[String]) -> (Child, Vec<u32>) {
+    begun_with(words, &std::env::temp_dir())
+}
+
+/// The same with a folder for temporary files.
+fn begun_with(words: &[String], temporary: &Path) -> (Child, Vec<u32>) {
     // What runs the tests may ignore SIGHUP.
     let mut command = Command::new("env");
     command.args(["--default-signal=HUP", env!("CARGO_BIN_EXE_weft")]).args(words);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.env("TMPDIR", temporary);
     let child = command.spawn().unwrap();
     let mut servers = Vec::new();
     eventually("a server is measured", || {
@@ -82,8 +88,10 @@ fn a_signal_ends_a_comparison_and_its_servers() {
 #[test]
 fn a_second_signal_ends_a_report_and_its_servers_at_once() {
     for (signal, status) in [("INT", 130), ("TERM", 143), ("HUP", 129)] {
-        let folder = tempfile::tempdir().unwrap();
-        let (mut child, servers) = begun(&report(&folder));
+        let (folder, temporary) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let (mut child, servers) = begun_with(&report(&folder), temporary.path());
+        // Each of its servers has a folder.
+        assert_eq!(std::fs::read_dir(&temporary).unwrap().count(), 2);
         // The first lets the window go on. Two of them may become one.
         eventually("it ends", || {
             send_signal(child.id(), signal);
@@ -91,6 +99,7 @@ fn a_second_signal_ends_a_report_and_its_servers_at_once() {
         });
         assert_eq!(all_end(child, &servers), Some(status));
         assert!(!folder.path().join("page.html").exists());
+        assert_eq!(std::fs::read_dir(&temporary).unwrap().count(), 0, "{signal}");
     }
 }
 

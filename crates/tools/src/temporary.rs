@@ -1,0 +1,99 @@
+//! Temporary folders that go with the value, and with a process that ends before it.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::Error;
+
+/// How often a folder is tried to be removed when the process ends, since a server that still runs
+/// may write a file meanwhile, and the time between.
+const TRIES_MAX: u32 = 50;
+const TRY_PERIOD: Duration = Duration::from_millis(10);
+
+/// All that there are. Whoever makes or removes one holds it.
+static FOLDERS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// A new, empty folder.
+#[derive(Debug)]
+pub(crate) struct Folder {
+    path: PathBuf,
+}
+
+impl Folder {
+    /// Makes it, for its owner alone.
+    ///
+    /// # Errors
+    /// Where the system's folder for temporary files cannot be written.
+    pub(crate) fn create() -> Result<Folder, Error> {
+        let mut folders = lock();
+        let made = tempfile::tempdir().map_err(Error::io("create a temporary folder"))?;
+        let path = made.keep();
+        folders.push(path.clone());
+        Ok(Folder { path })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Leaves it where it is.
+    pub(crate) fn keep(self) -> PathBuf {
+        forget(&mut lock(), &self.path);
+        let path = self.path.clone();
+        std::mem::forget(self);
+        path
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let mut folders = lock();
+        let _ = fs::remove_dir_all(&self.path);
+        forget(&mut folders, &self.path);
+    }
+}
+
+/// Ends the process with a status, and with it what it has started. No folder is left.
+pub(crate) fn exit(status: i32) -> ! {
+    // Nobody makes another one from now on.
+    for path in &*lock() {
+        for _ in 0..TRIES_MAX {
+            match fs::remove_dir_all(path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    std::thread::sleep(TRY_PERIOD);
+                }
+                _ => break,
+            }
+        }
+    }
+    signal_hook::low_level::exit(status)
+}
+
+fn forget(folders: &mut Vec<PathBuf>, path: &Path) {
+    folders.retain(|folder| folder != path);
+}
+
+fn lock() -> MutexGuard<'static, Vec<PathBuf>> {
+    FOLDERS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_lasts_as_long_as_it_is_held_or_for_ever() {
+        let (folder, kept) = (Folder::create().unwrap(), Folder::create().unwrap());
+        let path = folder.path().to_owned();
+        fs::write(path.join("file"), "text").unwrap();
+        drop(folder);
+        assert!(!path.exists() && !lock().contains(&path));
+        let path = kept.keep();
+        assert!(path.exists() && !lock().contains(&path));
+        fs::remove_dir(path).unwrap();
+    }
+}
