@@ -12,12 +12,13 @@
 pub mod bench;
 pub mod cli;
 mod error;
+mod output;
 pub mod page;
 mod printable;
 pub mod report;
 pub mod statistics;
-pub mod top;
 mod temporary;
+pub mod top;
 pub mod tune;
 
 pub use error::{Error, Failure};

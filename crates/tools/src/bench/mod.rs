@@ -80,8 +80,8 @@ use self::stall::StallPlan;
 use self::stream::Address;
 use self::template::Shape;
 use self::tls::Tls;
-use crate::Error;
 use crate::printable::{printable, printable_line};
+use crate::{Error, output};
 
 /// The progress bar's length: it shows shares of the whole.
 const BAR_STEPS: f64 = 1000.0;
@@ -116,6 +116,7 @@ fn floor(args: &FloorArgs) -> Result<(), Error> {
 }
 
 fn compare_servers(args: &CompareArgs) -> Result<(), Error> {
+    args.html.iter().try_for_each(|path| output::check(path))?;
     let targets = targets(&args.targets, &args.running, Some(args.load.sizes.data_size))?;
     let plan = Plan { cases: args.cases()?, rounds: args.rounds };
     let (bar, stop) = (progress_bar(), interrupted_flag()?);
@@ -127,7 +128,7 @@ fn compare_servers(args: &CompareArgs) -> Result<(), Error> {
         _ => table.to_string(),
     })?;
     if let Some(path) = &args.html {
-        single::write(path, &html::comparison(&table))?;
+        output::write(path, &html::comparison(&table))?;
     }
     ended(table.interrupted, table.failures().count())
 }

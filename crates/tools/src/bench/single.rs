@@ -4,7 +4,6 @@
 use std::io::Read;
 use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStringExt;
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::account::find_pid;
@@ -15,8 +14,8 @@ use super::names;
 use super::session::Endpoint;
 use super::workload::Row;
 use super::{BAR_STEPS, csv, html, idle, interrupted_flag, left, print, progress_bar, report};
-use crate::Error;
 use crate::printable::printable_line;
+use crate::{Error, output};
 
 /// Runs what the command line says.
 ///
@@ -24,6 +23,7 @@ use crate::printable::printable_line;
 /// Whatever kept a measurement from being made, error replies among them; an interruption, after
 /// what was measured has been printed.
 pub(super) fn run(args: &BenchArgs) -> Result<(), Error> {
+    args.output.files().try_for_each(|path| output::check(path))?;
     let endpoint = args.connection.endpoint()?;
     let stop = interrupted_flag()?;
     if args.idle {
@@ -202,13 +202,12 @@ impl Bench<'_> {
 
     /// The files that were asked for.
     fn write_files(&self) -> Result<(), Error> {
-        let output = &self.args.output;
-        if let Some(path) = &output.json_out_file {
+        if let Some(path) = &self.args.output.json_out_file {
             let objects: serde_json::Value = self.all.iter().map(report::json).collect();
-            write(path, &format!("{objects:#}\n"))?;
+            output::write(path, &format!("{objects:#}\n"))?;
         }
-        if let Some(path) = &output.html {
-            write(path, &html::page(&self.endpoint.address.to_string(), &self.all))?;
+        if let Some(path) = &self.args.output.html {
+            output::write(path, &html::page(&self.endpoint.address.to_string(), &self.all))?;
         }
         Ok(())
     }
@@ -225,8 +224,4 @@ fn going(progress: &Progress) -> String {
         text += &format!(", {} s left", left.as_secs_f64().ceil());
     }
     text
-}
-
-pub(super) fn write(path: &Path, text: &str) -> Result<(), Error> {
-    std::fs::write(path, text).map_err(Error::io(format!("write {}", path.display())))
 }

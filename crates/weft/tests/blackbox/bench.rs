@@ -123,6 +123,24 @@ fn errors_of_servers_that_are_compared_are_failures_where_none_is_the_subject() 
 }
 
 #[test]
+fn what_cannot_be_written_is_found_out_before_the_measurement() {
+    let (server, folder) = (Server::start(&[]), tempfile::tempdir().unwrap());
+    let (port, missing) = (server.port.to_string(), folder.path().join("missing/file"));
+    let at = format!("--at=weft=127.0.0.1:{port}");
+    let bench = ["bench", "-p", &port, "-n", "10", "-t", "ping"];
+    let comparison = ["bench", "compare", &at, "-n", "10", "-t", "ping", "--rounds", "1"];
+    let cases = [(&bench[..], "--html"), (&bench, "--json-out-file"), (&comparison, "--html")];
+    for (words, option) in cases {
+        for (path, reason) in [(&*missing, "no such folder"), (folder.path(), "is a folder")] {
+            let output = output_of(weft().args(words).arg(option).arg(path));
+            let errors = String::from_utf8_lossy(&output.stderr);
+            assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0), "{errors}");
+            assert!(errors.contains(reason), "{errors}");
+        }
+    }
+}
+
+#[test]
 fn a_preset_that_fails_does_not_keep_the_next_from_being_measured() {
     let folder = tempfile::tempdir().unwrap();
     let bin = folder.path().join("bin");

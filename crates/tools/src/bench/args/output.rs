@@ -29,3 +29,10 @@ pub struct OutputArgs {
     #[arg(short = 'e', hide = true)]
     pub errors: bool,
 }
+
+impl OutputArgs {
+    /// The files that are written.
+    pub fn files(&self) -> impl Iterator<Item = &PathBuf> {
+        [&self.json_out_file, &self.html].into_iter().flatten()
+    }
+}

@@ -1,0 +1,95 @@
+//! Files that a command leaves: whether they can be written is found out before a long measurement,
+//! and each is written under another name and renamed, so that a full disk leaves the one that was
+//! there.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use tempfile::NamedTempFile;
+
+use crate::Error;
+
+/// Who may do what with a new file, less what the process's mask takes away.
+const NEW_FILE_MODE: u32 = 0o666;
+
+/// Finds out whether [`write`] could do its work, and leaves everything as it is.
+///
+/// # Errors
+/// When the path leads to a folder, or what is there or its folder may not be written.
+pub(crate) fn check(path: &Path) -> Result<(), Error> {
+    if path.is_dir() {
+        return Err(Error::Usage(format!("{} is a folder", path.display())));
+    }
+    try_to_write(path).map_err(Error::io(format!("write {}", path.display())))
+}
+
+/// Puts the text where the path leads. What is no regular file, such as a device, is written to.
+///
+/// # Errors
+/// When it cannot be written whole; what was there is left then.
+pub(crate) fn write(path: &Path, text: &str) -> Result<(), Error> {
+    replace(path, text.as_bytes()).map_err(Error::io(format!("write {}", path.display())))
+}
+
+fn try_to_write(path: &Path) -> io::Result<()> {
+    match fs::metadata(path) {
+        // To open a pipe is to wait for its reader.
+        Ok(found) if !found.is_file() => return Ok(()),
+        Ok(_) => drop(File::options().append(true).open(path)?),
+        Err(_) => {}
+    }
+    beside(path).map(drop)
+}
+
+fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
+    if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+        return fs::write(path, text);
+    }
+    let mut file = beside(path)?;
+    file.write_all(text)?;
+    // A link stays one: the file that it names is replaced.
+    let place = place(path).unwrap_or_else(|| path.into());
+    file.persist(place).map(drop).map_err(|failed| failed.error)
+}
+
+/// A new file in the folder of another, which vanishes if it does not take that one's place.
+fn beside(path: &Path) -> io::Result<NamedTempFile> {
+    let place = place(path)
+        .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "there is no such folder"))?;
+    let mode = fs::metadata(&place).map_or(NEW_FILE_MODE, |found| found.permissions().mode());
+    let mut builder = tempfile::Builder::new();
+    builder.permissions(fs::Permissions::from_mode(mode));
+    builder.tempfile_in(place.parent().unwrap_or(Path::new("/")))
+}
+
+/// Where a path leads, whatever it is written like; nothing if its folder is missing.
+pub(crate) fn place(path: &Path) -> Option<PathBuf> {
+    if let Ok(place) = fs::canonicalize(path) {
+        return Some(place);
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = fs::canonicalize(folder.unwrap_or(Path::new("."))).ok()?;
+    Some(folder.join(path.file_name()?))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_stays_one_and_modes_are_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, link) = (folder.path().join("file"), folder.path().join("link"));
+        fs::write(&file, "before").unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        write(&link, "after").unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(fs::read_to_string(&file).unwrap(), "after");
+        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 2);
+    }
+}
