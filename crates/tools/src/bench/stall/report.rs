@@ -10,11 +10,12 @@ use hdrhistogram::Histogram;
 use serde_json::{Value, json};
 
 use super::super::compare::median;
-use super::super::markdown;
+use super::super::markdown::aligned;
 use super::super::report::grouped;
 use super::super::target::Role;
 use super::{Cell, Line, StallTable};
 use crate::Error;
+use crate::page::{cell, markdown};
 
 /// The percentiles that are shown, with their names in JSON.
 const PERCENTILES: [(f64, &str); 3] = [(50.0, "p50_ms"), (99.0, "p99_ms"), (99.9, "p99_9_ms")];
@@ -69,10 +70,10 @@ impl StallTable {
             columns.push((index, false));
         }
         let name = |&(index, other): &(usize, bool)| {
-            let name = &self.targets[index].0;
+            let name = cell(&self.targets[index].0);
             let spread = columns.contains(&(index, true));
             match (spread, other) {
-                (false, _) => name.clone(),
+                (false, _) => name,
                 (true, true) => format!("{name}, other threads"),
                 (true, false) => format!("{name}, same thread"),
             }
@@ -88,10 +89,13 @@ impl StallTable {
             let label = std::iter::once(line.row.about.to_owned());
             label.chain(columns.iter().map(text)).collect()
         }));
-        let table = markdown::aligned(lines);
+        let table = aligned(lines);
         match self.notes() {
             notes if notes.is_empty() => table,
-            notes => format!("{table}\n{notes}"),
+            notes => {
+                let notes = notes.lines().map(|note| format!("- {}\n", markdown(note)));
+                format!("{table}\n{}", notes.collect::<String>())
+            }
         }
     }
 
@@ -259,8 +263,18 @@ mod tests {
         assert_eq!(rows[2][2..5], ["1.00", "1.00", "3.00"]);
         assert_eq!(rows[3][2..5], ["4.00", "140", "120"]);
         assert_eq!(rows[4][2..5], ["failed", "failed", "-"]);
-        assert!(text.contains("del on weft: FAILED: the server refused KEYS *: ERR subject"));
+        assert!(text.contains("del on weft: FAILED: the server refused KEYS \\*: ERR subject"));
         assert!(text.contains("del on redis: not supported:"), "{text}");
+    }
+
+    #[test]
+    fn a_name_stays_in_its_cell() {
+        let mut table = table();
+        table.targets[1].0 = "redis | <b>".into();
+        let text = table.markdown();
+        let title = text.lines().next().unwrap();
+        assert!(title.ends_with("| redis \\| &lt;b> |"), "{text}");
+        assert!(text.contains("- del on redis | &lt;b>: not supported:"), "{text}");
     }
 
     #[test]
