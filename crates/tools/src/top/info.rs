@@ -14,6 +14,11 @@ impl Info {
         Self(pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
     }
 
+    /// Whether there is no line, as in what is no INFO.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// The text behind a name.
     pub(super) fn text(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)

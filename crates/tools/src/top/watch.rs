@@ -145,6 +145,9 @@ fn look(connection: &mut Connection) -> Result<Answer, String> {
         }
         reply => Info::parse(&String::from_utf8_lossy(reply.text().unwrap_or_default())),
     };
+    if info.is_empty() {
+        return Err("the server does not answer INFO as Redis does".to_owned());
+    }
     let pid = info.number("process_id").map(|pid| pid as u64);
     let host = pid.and_then(|pid| host::look(pid, info.or_zero("uptime_in_seconds")));
     let slow = connection.ask(&["SLOWLOG", "GET", SLOW_ENTRIES]).map_err(lost)?;

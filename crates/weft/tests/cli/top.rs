@@ -182,6 +182,24 @@ fn a_server_that_goes_away_ends_it() {
 }
 
 #[test]
+fn what_is_no_info_is_said() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port().to_string();
+    let server = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut bytes = [0; 4096];
+        // Each request comes alone, since its reply is waited for.
+        while stream.read(&mut bytes).is_ok_and(|count| count > 0) {
+            stream.write_all(b"+OK\r\n").unwrap();
+        }
+    });
+    let (out, errors, code) = ask(&["--once", "-p", &port]);
+    assert_eq!((out.as_str(), code), ("", Some(1)), "{errors}");
+    assert!(errors.contains("does not answer INFO as Redis does"), "{errors}");
+    server.join().unwrap();
+}
+
+#[test]
 fn the_screen_follows_the_server_until_a_key_ends_it() {
     let server = Server::start(&["--io-threads", "3"]);
     let load = Load::begin(server.client());
