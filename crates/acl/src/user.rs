@@ -87,7 +87,12 @@ impl User {
         user
     }
 
-    /// Its name, which all that change the user share.
+    /// Makes it the same user as one of its name.
+    pub(crate) fn follow(&mut self, before: &Self) {
+        self.name = Arc::clone(&before.name);
+    }
+
+    /// Its name, which a user shares with what it becomes by changes.
     pub fn name(&self) -> &Arc<[u8]> {
         &self.name
     }

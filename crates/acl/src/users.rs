@@ -33,6 +33,25 @@ impl Users {
         self.by_name.get(name)
     }
 
+    /// What the user with this very name has become: not another one that was added under the name
+    /// since. The default user is never removed.
+    pub fn find_same(&self, name: &Arc<[u8]>) -> Option<&Arc<User>> {
+        let is_same = |user: &&Arc<User>| user.is_default() || Arc::ptr_eq(user.name(), name);
+        self.find(name).filter(is_same)
+    }
+
+    /// Takes the users that others have, too, for the same ones.
+    pub fn follow(&mut self, before: &Self) {
+        for user in self.by_name.values_mut() {
+            if let Some(before) = before.find(user.name()) {
+                Arc::make_mut(user).follow(before);
+            }
+        }
+        if let Some(default) = self.by_name.get(DEFAULT_USER) {
+            self.default = Arc::clone(default);
+        }
+    }
+
     /// Adds a user, or puts it in the place of the one with its name.
     pub fn put(&mut self, user: User) {
         let user = Arc::new(user);
@@ -83,5 +102,31 @@ impl Users {
     /// All users by ascending name.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Arc<User>> {
         self.by_name.values()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::Commands;
+
+    #[test]
+    fn a_user_that_is_added_again_is_another_one() {
+        let commands = Commands::default();
+        let context = Context { commands: &commands, all_channels: true };
+        let mut users = Users::new(context);
+        users.set(b"u", &["on"], context).unwrap();
+        let name = Arc::clone(users.find(b"u").unwrap().name());
+        users.set(b"u", &["off"], context).unwrap();
+        assert!(users.find_same(&name).is_some_and(|user| !user.is_enabled()));
+        let mut loaded = Users::new(context);
+        loaded.set(b"u", &["on"], context).unwrap();
+        assert!(loaded.find_same(&name).is_none());
+        loaded.follow(&users);
+        assert!(loaded.find_same(&name).is_some_and(|user| user.is_enabled()));
+        assert!(users.remove(b"u"));
+        users.set(b"u", &["on"], context).unwrap();
+        assert!(users.find(b"u").is_some() && users.find_same(&name).is_none());
+        assert!(users.find_same(&DEFAULT_USER.into()).is_some());
     }
 }

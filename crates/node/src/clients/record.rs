@@ -385,12 +385,13 @@ impl ClientRecord {
     /// Says whom it runs as. Only the owner does.
     pub(crate) fn set_user(&self, user: &User) {
         let name = (!user.is_default()).then(|| Arc::clone(user.name()));
-        if self.names.lock().as_ref().and_then(|names| names.user.as_ref()) != name.as_ref() {
+        let before = self.names.lock().as_ref().and_then(|names| names.user.clone());
+        if before.as_ref().map(Arc::as_ptr) != name.as_ref().map(Arc::as_ptr) {
             self.edit_names(|names| names.user = name);
         }
     }
 
-    /// Whom it runs as.
+    /// The name of whom it runs as, by which that user is told from others of the name.
     pub(crate) fn user(&self) -> Arc<[u8]> {
         let user = self.names.lock().as_ref().and_then(|names| names.user.clone());
         user.unwrap_or_else(|| DEFAULT_USER.into())

@@ -116,7 +116,7 @@ impl Session {
         if self.users_generation() == seen {
             return true;
         }
-        let Some(user) = users.find(self.user.name()) else { return false };
+        let Some(user) = users.find_same(self.user.name()) else { return false };
         self.run_as(user, seen, users);
         true
     }

@@ -76,6 +76,11 @@ impl UserRegistry {
         self.users.read().find(name).cloned()
     }
 
+    /// What the user with this very name has become; see [`Users::find_same`].
+    pub(crate) fn find_same(&self, name: &Arc<[u8]>) -> Option<Arc<User>> {
+        self.users.read().find_same(name).cloned()
+    }
+
     /// Changes users, which counts for all commands that begin from now on.
     fn edit<T>(&self, edit: impl FnOnce(&mut Users) -> T) -> T {
         let result = {
@@ -118,9 +123,12 @@ impl UserRegistry {
         self.edit(|users| names.iter().filter(|name| users.remove(name)).count())
     }
 
-    /// Exchanges all users for others.
+    /// Exchanges all users for others. Who has the same name is the same user.
     pub(crate) fn replace(&self, new: &mut Users) {
-        self.edit(|users| std::mem::swap(users, new));
+        self.edit(|users| {
+            new.follow(users);
+            std::mem::swap(users, new);
+        });
     }
 
     /// Makes a password the only one of the default user; an empty one opens the server.

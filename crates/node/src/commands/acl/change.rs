@@ -82,7 +82,7 @@ pub(super) fn settle(cx: &mut NodeCx<'_>) {
         let node = Arc::clone(&worker.node);
         let (gone, others): (Vec<_>, Vec<_>) = {
             let users = node.users.read();
-            let is_denied = |record: &Arc<ClientRecord>| match users.find(&record.user()) {
+            let is_denied = |record: &Arc<ClientRecord>| match users.find_same(&record.user()) {
                 Some(user) => record.has(flag::PUBSUB) && record.exceeds(user),
                 None => true,
             };
@@ -107,7 +107,7 @@ pub(super) fn settle(cx: &mut NodeCx<'_>) {
 fn end_denied_wait(worker: &Worker, host: &dyn Host, record: &Arc<ClientRecord>) {
     let node = &worker.node;
     let Some(waiter) = node.waits.find(record.id) else { return };
-    let Some(user) = node.users.find(&record.user()) else { return };
+    let Some(user) = node.users.find_same(&record.user()) else { return };
     let entry = &worker.table.entries()[usize::from(waiter.command())];
     let Err(denied) = access::check(&user, entry, &waiter.args()) else { return };
     let request = (entry, &waiter.args());

@@ -98,6 +98,44 @@ d< "default"
 }
 
 #[test]
+fn the_clients_of_a_user_that_is_added_again_at_once_are_closed() {
+    check(
+        r#"
+> ACL SETUSER u on >old +@all ~* &*
+OK
+b> AUTH u old
+b< OK
+c> AUTH u old
+c< OK
+c> SUBSCRIBE news
+c< ["subscribe", "news", 1]
+d> AUTH u old
+d< OK
+d> BLPOP l 0
+> MULTI
+OK
+> ACL DELUSER u
+QUEUED
+> ACL SETUSER u on >new +@all ~* &*
+QUEUED
+> EXEC
+[1, OK]
+# Who comes back is someone else.
+b> ACL WHOAMI
+b< "default"
+> RPUSH l v
+1
+> PUBLISH news v
+0
+b> AUTH u new
+b< OK
+> CLIENT LIST
+~~ *user=u*
+"#,
+    );
+}
+
+#[test]
 fn a_default_user_that_is_off_or_has_a_password() {
     check(
         r#"
