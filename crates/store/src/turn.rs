@@ -52,6 +52,9 @@ pub struct Turn {
     pub unix_ms: i64,
     /// The same in microseconds, exact to about a millisecond.
     pub unix_us: i64,
+    /// What the command TIME shows, in microseconds since 1970: the same, and later in a script
+    /// that runs for too long, for which nothing expires meanwhile.
+    pub shown_us: i64,
     /// What expires before this moment is gone: that time, or the beginning of all times while
     /// commands are [replayed](Self::replay).
     pub expired_before_ms: i64,
@@ -109,6 +112,7 @@ impl Turn {
         Self {
             unix_ms: 0,
             unix_us: 0,
+            shown_us: 0,
             expired_before_ms: 0,
             replays: false,
             steady_ms: 0,
@@ -139,6 +143,7 @@ impl Turn {
     /// Sets the time, in microseconds since 1970.
     pub fn set_time(&mut self, unix_us: i64) {
         self.unix_us = unix_us;
+        self.shown_us = unix_us;
         self.unix_ms = unix_us / 1000;
         self.expired_before_ms = if self.replays { i64::MIN } else { self.unix_ms };
     }

@@ -45,7 +45,7 @@ pub const ROWS: &[Row<NodeHandler>] = &[
 ];
 
 fn time(cx: &mut NodeCx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
-    let unix_us = cx.worker.turn.unix_us;
+    let unix_us = cx.worker.turn.shown_us;
     reply.array(2);
     reply.bulk_int(unix_us.div_euclid(1_000_000));
     reply.bulk_int(unix_us.rem_euclid(1_000_000));

@@ -167,8 +167,9 @@ impl<'a, 's, 'c> ScriptHost<'a, 's, 'c> {
             // What it has published would wait for its end.
             self.calls.worker.wake_receivers();
             let time = (self.calls.serve_others)();
-            // As in Redis time stands still for a script until then.
-            self.calls.worker.turn.advance_time(time);
+            // As in Redis TIME goes on from then on, and nothing expires for a script in any case.
+            let turn = &mut self.calls.worker.turn;
+            turn.shown_us = turn.shown_us.max(time.unix_us);
         }
     }
 
