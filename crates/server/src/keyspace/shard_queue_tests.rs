@@ -189,3 +189,27 @@ fn who_is_passed_by_a_script_keeps_others_back() {
     queues.leave(&[SHARD], second);
     assert!(!queues.any());
 }
+
+#[test]
+fn who_is_late_again_and_again_gets_its_shard() {
+    const TURN_US: u64 = 500_000;
+    let (queues, [first]) = queue([0]);
+    let mut free_us = 100_000;
+    let came_us = (0..10 * TURN_US).step_by(1000).find(|now_us| {
+        if *now_us == free_us {
+            queues.let_go(SHARD, *now_us);
+        }
+        let is_free = *now_us >= free_us;
+        // Its thread looks between two slow commands.
+        let looks = now_us % TURN_US == 0;
+        if looks && queues.first(SHARD, 1, *now_us) == Some(first) && is_free {
+            return true;
+        }
+        // Others come all the time, and take as long.
+        if is_free && queues.admits(SHARD, None, *now_us) {
+            free_us = now_us + TURN_US;
+        }
+        false
+    });
+    assert!(came_us.is_some());
+}

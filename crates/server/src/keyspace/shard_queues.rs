@@ -23,7 +23,9 @@
 //! - Places are in the order of the time since when their clients wait, whatever queue they stood
 //!   in meanwhile, so that who begins anew elsewhere keeps its place.
 //! - While a shard is reserved, a command of a client that comes for it stands in the queue. A
-//!   reservation ends by itself: nobody waits for a thread that is stuck in a slow command.
+//!   reservation ends by itself: nobody waits for a thread that is stuck in a slow command. If it
+//!   comes back late again and again, because one slow command follows the other there, the
+//!   reservation gets as long as these are: nobody starves, and others wait for a part of the time.
 //! - The lock of the queues is a leaf, and nobody who waits for it does so for long.
 //!
 //! A command on several shards that has waited often stands in the queues of all of them at once
@@ -47,7 +49,9 @@ use super::shim::{AtomicBool, AtomicUsize, Mutex, Ordering};
 const RESERVED_US_MIN: u64 = 1000;
 /// The longest one.
 pub(super) const RESERVED_US_MAX: u64 = 10_000;
-/// In between, it is this part of the time for which its first has waited.
+/// Unless the thread of the first was not there in time as often as that.
+const MISSES_MAX: u32 = 2;
+/// In between, and then, it is this part of the time for which its first has waited.
 const RESERVED_PART: u64 = 4;
 
 /// Since when a client waits for shards, in microseconds, and its number: places are in this order.
@@ -100,6 +104,8 @@ struct Place {
     is_called: bool,
     /// Its thread did not come in time.
     is_missed: bool,
+    /// How often that was so.
+    misses: u32,
     /// A script has taken the shard that was its own to take.
     is_passed: bool,
 }
@@ -134,8 +140,9 @@ impl ShardQueues {
             queue.revive(owner.thread);
             // It has come, and in vain: it is called again.
             queue.reserved.take_if(|(reserved, _)| *reserved == ticket);
-            let is_passed = queue.places.get(&ticket).is_some_and(|place| place.is_passed);
-            let place = Place { owner, is_called: false, is_missed: false, is_passed };
+            let before = queue.places.get(&ticket);
+            let (misses, is_passed) = before.map_or((0, false), |it| (it.misses, it.is_passed));
+            let place = Place { owner, is_called: false, is_missed: false, misses, is_passed };
             self.insert(queue, *shard, ticket, place);
         }
     }
@@ -260,10 +267,9 @@ impl Queue {
     /// A reservation has ended: the thread of its client is stuck.
     fn miss(&mut self, ticket: Ticket) {
         self.reserved = None;
-        let Some(Place { owner: Owner { thread, .. }, .. }) = self.places.get(&ticket) else {
-            return;
-        };
-        let stuck = *thread;
+        let Some(place) = self.places.get_mut(&ticket) else { return };
+        place.misses = place.misses.saturating_add(1);
+        let stuck = place.owner.thread;
         let of_thread = self.places.values_mut().filter(|place| place.owner.thread == stuck);
         of_thread.for_each(|place| place.is_missed = true);
     }
@@ -272,9 +278,9 @@ impl Queue {
     /// too late.
     fn come_back(&mut self, thread: usize, now_us: u64) {
         if let Some((ticket, until_us)) = &mut self.reserved
-            && self.places.get(ticket).is_some_and(|place| place.owner.thread == thread)
+            && let Some(place) = self.places.get(ticket).filter(|it| it.owner.thread == thread)
         {
-            *until_us = now_us + ticket.reserved_us(now_us);
+            *until_us = now_us + ticket.reserved_us(place.misses, now_us);
         }
         self.revive(thread);
     }
@@ -300,10 +306,10 @@ impl Queue {
     fn call(&mut self, now_us: u64) -> Option<Call> {
         let ticket = self.first(now_us)?;
         let is_reserved = self.reserved.is_some_and(|(reserved, _)| reserved == ticket);
+        let Place { owner, is_called, misses, .. } = self.places.get_mut(&ticket)?;
         if !is_reserved && ticket.has_waited_long(now_us) {
-            self.reserved = Some((ticket, now_us + ticket.reserved_us(now_us)));
+            self.reserved = Some((ticket, now_us + ticket.reserved_us(*misses, now_us)));
         }
-        let Place { owner, is_called, .. } = self.places.get_mut(&ticket)?;
         let call = Call { client: ticket.client, owner: *owner };
         (!std::mem::replace(is_called, true)).then_some(call)
     }
@@ -320,8 +326,9 @@ impl Ticket {
         self.waited_us(now_us) >= RESERVED_US_MIN
     }
 
-    fn reserved_us(self, now_us: u64) -> u64 {
-        (self.waited_us(now_us) / RESERVED_PART).clamp(RESERVED_US_MIN, RESERVED_US_MAX)
+    fn reserved_us(self, misses: u32, now_us: u64) -> u64 {
+        let max_us = if misses < MISSES_MAX { RESERVED_US_MAX } else { u64::MAX };
+        (self.waited_us(now_us) / RESERVED_PART).clamp(RESERVED_US_MIN, max_us)
     }
 }
 
