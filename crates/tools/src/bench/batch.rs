@@ -114,7 +114,7 @@ impl Batches {
             return Err(Error::Usage(text));
         }
         if weights == 0 {
-            return Err(Error::Usage(format!("{} has no command", row.name)));
+            return Err(Error::Usage("no command has a --command-ratio above 0".into()));
         }
         let longest = requests.iter().map(|(_, request)| request.template.bytes_max()).max();
         let longest = longest.unwrap_or(0);

@@ -16,8 +16,12 @@ use super::session::{Endpoint, Session};
 use super::shape::Shape;
 use crate::Error;
 
-/// Reads sent at once.
-const BATCH: usize = 64;
+/// Reads sent at once, fewer where their values are large.
+const BATCH_MAX: usize = 64;
+const BATCH_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// Keys have a number of this length.
+const KEYS_MAX: usize = 10_000_000_000;
 
 /// What is played.
 #[derive(Debug, Clone, PartialEq)]
@@ -59,15 +63,20 @@ pub fn measure(
     stop: &AtomicBool,
     observe: &mut dyn FnMut(f64),
 ) -> Result<Hits, Error> {
-    if plan.keys == 0 {
-        return Err(Error::Usage("there must be at least 1 key".into()));
+    if !(1..=KEYS_MAX).contains(&plan.keys) {
+        return Err(Error::Usage(format!("there must be 1 to {KEYS_MAX} keys")));
     }
+    if plan.reads == 0 {
+        return Err(Error::Usage("there must be at least 1 read".into()));
+    }
+    let shape = Shape { keys: plan.keys as u64, value_bytes: plan.value_bytes, ..Shape::default() };
+    shape.check()?;
+    let batch = (BATCH_BYTES_MAX / plan.value_bytes.max(1)).clamp(1, BATCH_MAX);
     let mut session = Session::open(endpoint)?;
     session.ask("FLUSHALL", &["FLUSHALL"])?;
     let policy = ["CONFIG", "SET", "maxmemory-policy", &plan.policy];
     session.ask("CONFIG SET maxmemory-policy", &policy)?;
     session.ask("CONFIG SET maxmemory", &["CONFIG", "SET", "maxmemory", &plan.maxmemory])?;
-    let shape = Shape { keys: plan.keys as u64, ..Shape::default() };
     let mut zipf = Keys::new(Law::Zipf { exponent: plan.skew }, &shape, (0, 1))?;
     let mut rng = Rng::with_seed(plan.seed);
     let value = "x".repeat(plan.value_bytes);
@@ -76,15 +85,15 @@ pub fn measure(
     while read < plan.reads && !stop.load(Ordering::Relaxed) {
         names.clear();
         requests.clear();
-        for _ in 0..BATCH {
+        for _ in 0..batch {
             let name = format!("key:{:010}", zipf.draw(&mut rng));
             requests.extend(format!("*2\r\n$3\r\nGET\r\n$14\r\n{name}\r\n").bytes());
             names.push(name);
         }
-        let found = found(session.exchange("GET", &requests, BATCH as u64)?);
-        read += BATCH as u64;
+        let found = found(session.exchange("GET", &requests, batch as u64)?);
+        read += batch as u64;
         if read > plan.reads / 2 {
-            counted += BATCH as u64;
+            counted += batch as u64;
             hits += found.iter().filter(|found| **found).count() as u64;
         }
         requests.clear();
@@ -107,13 +116,15 @@ pub fn measure(
 
 /// Which of these replies to GET are no nulls.
 fn found(mut replies: &[u8]) -> Vec<bool> {
-    let mut found = Vec::with_capacity(BATCH);
+    let mut found = Vec::with_capacity(BATCH_MAX);
     while let Some(end) = replies.iter().position(|byte| *byte == b'\n') {
-        let head = String::from_utf8_lossy(&replies[1..end]).trim_end().to_owned();
+        let head = String::from_utf8_lossy(replies.get(1..end).unwrap_or_default());
+        let head = head.trim_end().to_owned();
         let len: Option<usize> = head.parse().ok();
         found.push(len.is_some());
-        let body = len.map_or(0, |len| len + 2);
-        replies = replies.get(end + 1 + body..).unwrap_or_default();
+        let body = len.map_or(0, |len| len.saturating_add(2));
+        let next = body.saturating_add(end + 1);
+        replies = replies.get(next..).unwrap_or_default();
     }
     found
 }
@@ -125,5 +136,32 @@ mod tests {
     #[test]
     fn replies_say_what_was_found() {
         assert_eq!(found(b"$1\r\nx\r\n$-1\r\n$2\r\n$1\r\n_\r\n"), [true, false, true, false]);
+        // What is no reply to GET ends nothing but itself.
+        assert_eq!(found(b"*1\r\n$1\r\n\n\r\n"), [true, false, false, false]);
+        assert_eq!(found(b"\n$18446744073709551615\r\nx\r\n"), [false, true]);
+    }
+
+    #[test]
+    fn what_no_machine_can_do_is_refused() {
+        let plan = HitsPlan {
+            maxmemory: "1mb".into(),
+            policy: "allkeys-lru".into(),
+            keys: 1,
+            value_bytes: 1,
+            reads: 1,
+            skew: 1.0,
+            seed: 1,
+        };
+        for plan in [
+            HitsPlan { value_bytes: usize::MAX, ..plan.clone() },
+            HitsPlan { keys: usize::MAX, ..plan.clone() },
+            HitsPlan { keys: 0, ..plan.clone() },
+            HitsPlan { reads: 0, ..plan.clone() },
+        ] {
+            // No server is asked.
+            let (endpoint, stop) = (Endpoint::local(1), AtomicBool::new(false));
+            let refused = measure(&endpoint, &plan, &stop, &mut |_| {});
+            assert!(matches!(refused, Err(Error::Usage(_))), "{plan:?}");
+        }
     }
 }

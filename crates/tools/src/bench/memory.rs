@@ -116,7 +116,8 @@ pub fn measure(
     stop: &AtomicBool,
     observe: &mut dyn FnMut(&str, f64),
 ) -> Result<MemoryTable, Error> {
-    allow_open_files(plan.connections.max(plan.idle_clients) as u64 + SPARE_FILES)?;
+    let connections = plan.connections.max(plan.idle_clients) as u64;
+    allow_open_files(connections.saturating_add(SPARE_FILES))?;
     let steps = (plan.figures.len() * targets.len()) as f64;
     let names = targets.iter().map(|target| (target.name.clone(), target.role)).collect();
     let lines = Vec::with_capacity(plan.figures.len());

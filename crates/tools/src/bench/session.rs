@@ -23,6 +23,9 @@ const FILL_BATCH_COUNT: u64 = 256;
 /// The same in bytes, which large values reach first.
 const FILL_BATCH_BYTES_MAX: usize = 256 * 1024;
 
+/// The most bytes of the replies that are read together. A server may send an answer without end.
+const REPLIES_BYTES_MAX: usize = 1024 * 1024 * 1024;
+
 /// Which version of the protocol the connections speak.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Resp {
@@ -102,6 +105,7 @@ pub struct Session {
     counter: ReplyCounter,
     /// Everything of the replies being read.
     raw: Vec<u8>,
+    raw_bytes_max: usize,
     buffer: Vec<u8>,
 }
 
@@ -116,6 +120,7 @@ impl Session {
             stream,
             counter: ReplyCounter::default(),
             raw: Vec::new(),
+            raw_bytes_max: REPLIES_BYTES_MAX,
             buffer: vec![0; 16 * 1024],
         };
         for words in endpoint.greeting() {
@@ -255,14 +260,21 @@ impl Session {
         let mut tally = Tally::default();
         self.raw.clear();
         while tally.replies < count {
-            let Session { stream, counter, raw, buffer } = self;
+            let Session { stream, counter, raw, raw_bytes_max, buffer } = self;
             uninterrupted(|| {
                 stream.pull(buffer, |bytes| {
+                    if bytes.len() > *raw_bytes_max - raw.len() {
+                        let reason = "an answer has more than 1 GB";
+                        return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
+                    }
                     raw.extend_from_slice(bytes);
                     counter.feed(bytes, &mut tally).map(drop).map_err(not_resp)
                 })
             })
             .map_err(lost)?;
+        }
+        if tally.replies > count {
+            return Err(Error::Protocol("more replies came than requests were sent".into()));
         }
         if tally.errors > 0 {
             let reply = String::from_utf8_lossy(&tally.first_error).into_owned();
@@ -305,5 +317,43 @@ fn lost(source: io::Error) -> Error {
             Error::Io { what: "talk to the server".into(), source }
         }
         _ => Error::Io { what: "talk to the server".into(), source },
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+
+    use super::*;
+
+    /// A conversation with a server that answers each request so.
+    fn with_answers(answer: &'static [u8]) -> Session {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            while stream.read(&mut [0; 4096]).is_ok_and(|count| count > 0) {
+                let _ = stream.write_all(answer);
+            }
+        });
+        Session::open(&Endpoint::local(port)).unwrap()
+    }
+
+    #[test]
+    fn an_answer_without_end_is_an_error() {
+        let mut session = with_answers(b"+0123456789\r\n");
+        session.raw_bytes_max = 13;
+        assert_eq!(session.ask("PING", &["PING"]).unwrap(), b"+0123456789\r\n");
+        session.raw_bytes_max = 12;
+        let error = session.ask("PING", &["PING"]).unwrap_err();
+        assert!(error.to_string().contains("an answer has more than 1 GB"), "{error}");
+    }
+
+    #[test]
+    fn replies_that_nobody_has_asked_for_are_an_error() {
+        let error = with_answers(b"+OK\r\n+OK\r\n").ask("PING", &["PING"]).unwrap_err();
+        assert!(error.to_string().contains("more replies came than requests"), "{error}");
     }
 }

@@ -42,7 +42,7 @@ pub struct LoadArgs {
           value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: u16,
     /// Connections, all threads together; 50 where neither this nor the workload says
-    #[arg(short, long)]
+    #[arg(short, long, allow_negative_numbers = true)]
     pub clients: Option<usize>,
     /// Requests sent at once on a connection; 1 where neither this nor the workload says
     #[arg(short = 'P', long)]
@@ -58,10 +58,10 @@ pub struct LoadArgs {
     pub patterns: PatternArgs,
     /// Seconds to measure
     #[arg(long, default_value = "5", value_name = "SECONDS", value_parser = seconds,
-          visible_alias = "test-time")]
+          visible_alias = "test-time", allow_negative_numbers = true)]
     pub duration: Duration,
     /// Requests to measure, instead of a duration; allkeys for as many as there are keys
-    #[arg(short = 'n', long, conflicts_with = "duration")]
+    #[arg(short = 'n', long, conflicts_with = "duration", allow_negative_numbers = true)]
     pub requests: Option<Requests>,
     /// Seconds of load before measuring; 0.5, and none with --requests
     #[arg(long, value_name = "SECONDS", value_parser = seconds, visible_alias = "warmup")]
@@ -71,7 +71,8 @@ pub struct LoadArgs {
     pub prefill: bool,
     /// The most requests each second, all connections together; latency then runs from when a
     /// request is due
-    #[arg(long, value_name = "REQUESTS", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "REQUESTS", value_parser = clap::value_parser!(u32).range(1..),
+          allow_negative_numbers = true)]
     pub rps: Option<u32>,
     /// The same of each connection
     #[arg(long, value_name = "REQUESTS", conflicts_with = "rps",
@@ -125,7 +126,7 @@ impl FromStr for Requests {
 #[derive(Debug, Clone, Args)]
 pub struct SizeArgs {
     /// Bytes of a value
-    #[arg(short, long, default_value_t = 256, value_name = "BYTES")]
+    #[arg(short, long, default_value_t = 256, value_name = "BYTES", allow_negative_numbers = true)]
     pub data_size: usize,
     /// Values of any size of a range, as 32-1024
     #[arg(long, value_name = "MIN-MAX", value_parser = Sizes::range, conflicts_with = "data_size")]
@@ -135,7 +136,7 @@ pub struct SizeArgs {
           conflicts_with_all = ["data_size", "data_size_range"])]
     pub data_size_list: Option<Sizes>,
     /// Different keys
-    #[arg(short = 'r', long, default_value_t = 100_000)]
+    #[arg(short = 'r', long, default_value_t = 100_000, allow_negative_numbers = true)]
     pub keys: u64,
     /// The number of the first key
     #[arg(long, default_value_t = 0, value_name = "NUMBER")]
@@ -307,10 +308,11 @@ impl LoadArgs {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use clap::Parser;
+    use clap::error::ErrorKind;
 
     use super::*;
 
-    #[derive(Parser)]
+    #[derive(Debug, Parser)]
     struct Line {
         #[command(flatten)]
         args: LoadArgs,
@@ -384,6 +386,10 @@ mod tests {
         assert_eq!(load("").rate, None);
         assert_eq!(load("--rps 700").rate, Some(700.0));
         assert_eq!(load("--rate-limiting 10 -c 7").rate, Some(70.0));
+        // A number below 0 is a wrong value, and not an option.
+        for line in ["-d -1", "-n -1", "-c -1", "--duration -1", "--rps -1", "-r -1"] {
+            assert_eq!(parsed(line).unwrap_err().kind(), ErrorKind::ValueValidation, "{line}");
+        }
         assert!(parsed("--rps 0").is_err() && parsed("--rps 1 --rate-limiting 1").is_err());
     }
 

@@ -34,7 +34,7 @@ pub use self::output::OutputArgs;
 /// Shows throughput, latency percentiles, errors, and for a server on this machine its CPU time per
 /// request, thread by thread. Latency runs from the write of a batch (see --pipeline) to its last
 /// reply; with a limit of the rate from when it was due. Ends with an error if the server answered
-/// any request with one. SIGINT ends it with the results so far.
+/// any request with one. SIGINT, SIGTERM and SIGHUP end it with the results so far.
 #[derive(Debug, Clone, Args)]
 #[command(args_conflicts_with_subcommands = true, disable_help_flag = true)]
 pub struct BenchArgs {
@@ -55,10 +55,10 @@ pub struct BenchArgs {
     #[arg(long, default_value_t = 1, value_name = "TIMES",
           value_parser = clap::value_parser!(u32).range(1..))]
     pub run_count: u32,
-    /// Measure again and again, until SIGINT
+    /// Measure again and again, until a signal
     #[arg(short = 'l')]
     pub forever: bool,
-    /// Only open the connections and hold them, until SIGINT
+    /// Only open the connections and hold them, until a signal
     #[arg(short = 'I', conflicts_with_all = ["forever", "run_count"])]
     pub idle: bool,
     /// Connect, ask PING and disconnect: how many connections the server takes each second
@@ -272,7 +272,7 @@ pub struct StallArgs {
     #[arg(short = 'n', long, default_value_t = 1_000_000)]
     pub size: u64,
     /// Requests each second of every client beside the slow command
-    #[arg(long, default_value_t = 1000)]
+    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub rate: u32,
     /// The most repetitions of a slow command
     #[arg(long, default_value_t = 5)]
@@ -355,6 +355,13 @@ mod tests {
         for line in ["bench --nonsense", "bench -t get ping", "bench --storm ping", "bench -x"] {
             assert!(whole(line).is_err(), "{line}");
         }
+    }
+
+    #[test]
+    fn clients_beside_a_slow_command_have_a_rate_that_can_be_kept() {
+        let rate = |rate: &str| whole(&format!("bench stall --rate {rate}"));
+        assert!(rate("1").is_ok() && rate("10000").is_ok());
+        assert!(rate("0").is_err() && rate("4294967295").is_err());
     }
 
     #[test]

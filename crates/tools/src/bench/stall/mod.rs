@@ -131,7 +131,7 @@ pub fn measure(
     }
     let crowds = plan.rows.iter().filter_map(|row| row.crowd);
     let crowd = crowds.map(|crowd| crowd.connections(plan.size)).max().unwrap_or(0);
-    allow_open_files(crowd + SPARE_FILES)?;
+    allow_open_files(crowd.saturating_add(SPARE_FILES))?;
     let steps = (plan.rows.len() * targets.len()) as f64;
     let names = targets.iter().map(|target| (target.name.clone(), target.role)).collect();
     let planned = plan.rows.len();

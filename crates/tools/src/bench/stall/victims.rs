@@ -295,7 +295,7 @@ mod tests {
         let late = late.filter(|value| value.value_iterated_to() >= 100_000_000);
         let late: u64 = late.map(|value| value.count_at_value()).sum();
         assert!((90..=400).contains(&late), "{late}");
-        assert!(latencies.same.len() >= 380, "{}", latencies.same.len());
+        assert!(latencies.same.len() >= 300, "{}", latencies.same.len());
     }
 
     #[test]
