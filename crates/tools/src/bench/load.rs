@@ -106,8 +106,8 @@ impl Default for Load {
 }
 
 impl Load {
-    /// Whether the window counts what is begun in it, and not what is answered in it: where a number
-    /// of requests is asked for, and where the rate says what is due.
+    /// Whether the window counts what is begun in it, and not what is answered in it: where a
+    /// number of requests is asked for, and where the rate says what is due.
     pub fn counts_begun(&self) -> bool {
         self.rate.is_some() || matches!(self.extent, Extent::Requests(_))
     }

@@ -118,7 +118,8 @@ fn print(targets: &[(String, Role)], titles: &[Option<&str>], rows: &[Row]) -> S
     aligned(lines)
 }
 
-/// Lines of cells, in which nothing ends a cell (see [`cell`]), the first of which is the heading, with all columns padded to their widest cell.
+/// Lines of cells, in which nothing ends a cell (see [`cell`]), with all columns padded to their
+/// widest cell. The first line is the heading.
 pub(crate) fn aligned(mut lines: Vec<Vec<String>>) -> String {
     let columns = lines[0].len();
     let widths: Vec<usize> = (0..columns)
