@@ -9,10 +9,12 @@
 
 #![forbid(unsafe_code)]
 
+#[macro_use]
+mod output;
+
 pub mod bench;
 pub mod cli;
 mod error;
-mod output;
 pub mod page;
 mod printable;
 pub mod report;

@@ -1,6 +1,7 @@
-//! Files that a command leaves: whether they can be written is found out before a long measurement,
-//! and each is written under another name and renamed, so that a full disk leaves the one that was
-//! there.
+//! What a command prints, and files that it leaves.
+//!
+//! Whether a file can be written is found out before a long measurement. It is written under
+//! another name and renamed, so that a full disk leaves the one that was there.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -13,6 +14,26 @@ use crate::Error;
 
 /// Who may do what with a new file, less what the process's mask takes away.
 const NEW_FILE_MODE: u32 = 0o666;
+
+/// Prints to standard error. What cannot be printed there cannot be told either.
+macro_rules! say {
+    ($($arg:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stderr(), $($arg)*);
+    }};
+}
+
+/// Prints to standard output. Who closes it wants no more.
+///
+/// # Errors
+/// When it cannot be written, as to a full disk.
+pub(crate) fn print(text: &str) -> Result<(), Error> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Error::io("print")(error)),
+        _ => Ok(()),
+    }
+}
 
 /// Finds out whether [`write`] could do its work, and leaves everything as it is.
 ///

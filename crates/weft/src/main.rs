@@ -6,6 +6,7 @@
 mod check;
 
 use std::ffi::OsString;
+use std::fmt::Display;
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
@@ -29,6 +30,9 @@ weft check rdb|aof FILE       looks through files, and repairs them
 weft tune [--apply]           looks at the settings of the host, and changes them
 
 weft PART --help tells more.";
+
+/// The status of what failed, if nothing else is said.
+const FAILURE: u8 = 1;
 
 #[global_allocator]
 static ALLOCATOR: sys::allocator::Allocator = sys::allocator::Allocator;
@@ -80,40 +84,25 @@ fn main() -> ExitCode {
         Some("server") => server::run(&args[1..]),
         Some("bench") => match bench::run(Bench::parse_from(&args).args) {
             Ok(()) => ExitCode::SUCCESS,
-            Err(error) => {
-                eprintln!("{error}");
-                ExitCode::from(error.exit_code())
-            }
+            Err(error) => fail(&error, error.exit_code()),
         },
         Some("top") => match top::run(&Top::parse_from(&args).args) {
             Ok(()) => ExitCode::SUCCESS,
-            Err(error) => {
-                eprintln!("{error}");
-                ExitCode::from(error.exit_code())
-            }
+            Err(error) => fail(&error, error.exit_code()),
         },
         Some("report") => match report::run(&Report::parse_from(&args).args) {
             Ok(()) => ExitCode::SUCCESS,
-            Err(error) => {
-                eprintln!("{error}");
-                ExitCode::from(error.exit_code())
-            }
+            Err(error) => fail(&error, error.exit_code()),
         },
         Some("tune") => match tune::run(&Tune::parse_from(&args).args, SERVER) {
             Ok(true) => ExitCode::SUCCESS,
             Ok(false) => ExitCode::FAILURE,
-            Err(error) => {
-                eprintln!("{error}");
-                ExitCode::FAILURE
-            }
+            Err(error) => fail(&error, FAILURE),
         },
         Some("check") => match check::Check::parse_from(&args).run() {
             Ok(check::Finding::Whole) => ExitCode::SUCCESS,
             Ok(check::Finding::Damaged) => ExitCode::FAILURE,
-            Err(error) => {
-                eprintln!("{error}");
-                ExitCode::FAILURE
-            }
+            Err(error) => fail(&error, FAILURE),
         },
         Some("cli") => tools::cli::run(&args),
         Some("-h" | "--help") => {
@@ -122,9 +111,15 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         Some(first) if !first.starts_with('-') && !Path::new(first).exists() => {
-            eprintln!("'{first}' is neither a part of weft nor a configuration file.\n\n{PARTS}");
-            ExitCode::FAILURE
+            let text = "is neither a part of weft nor a configuration file";
+            fail(&format!("'{first}' {text}.\n\n{PARTS}"), FAILURE)
         }
         _ => server::run(&args),
     }
+}
+
+/// Says why, and gives the status. What cannot be printed there cannot be told either.
+fn fail(why: &dyn Display, status: u8) -> ExitCode {
+    let _ = writeln!(std::io::stderr(), "{why}");
+    ExitCode::from(status)
 }

@@ -1,7 +1,7 @@
 //! From the command line to a running server, and from a signal to its end.
 
 use std::ffi::{OsStr, OsString};
-use std::io::IsTerminal;
+use std::io::{ErrorKind, IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -49,23 +49,27 @@ const SIGNAL_TOKEN: u64 = LISTENER_TOKEN - 1;
 pub fn run(args: &[OsString]) -> ExitCode {
     let (file, stdin, options) = match parse_arguments(args) {
         Invocation::Run { file, stdin, options } => (file, stdin, options),
-        Invocation::Version => {
-            println!("{}", version_line());
-            return ExitCode::SUCCESS;
-        }
-        Invocation::Help => {
-            print!("{USAGE}");
-            return ExitCode::SUCCESS;
-        }
+        Invocation::Version => return print(&format!("{}\n", version_line())),
+        Invocation::Help => return print(USAGE),
     };
     let result = load(file.as_deref(), stdin, &options)
         .and_then(|(config, warnings)| serve(config, file.as_deref(), &warnings));
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(text) => {
-            eprintln!("{text}");
+            // What cannot be printed there cannot be told either.
+            let _ = writeln!(std::io::stderr(), "{text}");
             ExitCode::FAILURE
         }
+    }
+}
+
+/// Prints and gives the status: who closes the output wants no more, a full disk is a failure.
+fn print(text: &str) -> ExitCode {
+    let mut out = std::io::stdout();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => ExitCode::FAILURE,
+        _ => ExitCode::SUCCESS,
     }
 }
 
@@ -305,7 +309,8 @@ fn announce(config: &Config, shared: &Shared, with_file: bool) {
     let by_hand = std::io::stdout().is_terminal() || !with_file || config.always_show_logo;
     let to_terminal = config.logfile.is_empty() && !config.syslog.enabled;
     if by_hand && to_terminal && !config.daemonize {
-        println!("{}", BANNER.replace("{port}", &port.to_string()));
+        // A server serves whether or not it can be seen.
+        let _ = writeln!(std::io::stdout(), "{}", BANNER.replace("{port}", &port.to_string()));
     }
     crate::process::notify::ready(config);
 }

@@ -181,7 +181,7 @@ fn measure_stalls(args: &StallArgs) -> Result<(), Error> {
         _ => table.to_string(),
     })?;
     if table.lines.len() < table.planned {
-        eprintln!("interrupted after {} of {} rows", table.lines.len(), table.planned);
+        say!("interrupted after {} of {} rows", table.lines.len(), table.planned);
     }
     ended(table.lines.len() < table.planned, table.failures().count())
 }

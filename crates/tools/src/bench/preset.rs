@@ -99,7 +99,7 @@ pub(super) fn run(args: &PresetArgs) -> Result<(), Error> {
         None => Vec::new(),
     };
     if peers.is_empty() {
-        eprintln!("no peers: name their folder with --peers or {PEERS_VARIABLE}");
+        say!("no peers: name their folder with --peers or {PEERS_VARIABLE}");
     }
     let weft = std::env::current_exe().map_err(Error::io("find this program's file"))?;
     let programs = Programs { weft, peers };
@@ -121,7 +121,7 @@ pub(super) fn run(args: &PresetArgs) -> Result<(), Error> {
             Err(Error::NotMeasured { count }) => failed += count,
             Err(Error::Interrupted) => return Err(Error::Interrupted),
             Err(error) => {
-                eprintln!("{}: FAILED: {error}", question.title);
+                say!("{}: FAILED: {error}", question.title);
                 failed += 1;
             }
         }
@@ -131,7 +131,7 @@ pub(super) fn run(args: &PresetArgs) -> Result<(), Error> {
     }
     // Command lines that are shown name the files.
     if let (true, Some(files)) = (args.show, certificates) {
-        eprintln!("the certificate lies in {}", files.keep().display());
+        say!("the certificate lies in {}", files.keep().display());
     }
     ended(false, failed)
 }

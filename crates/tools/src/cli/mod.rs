@@ -64,7 +64,7 @@ pub fn run(args: &[OsString]) -> ExitCode {
         Err(End::OutputClosed) => ExitCode::from(OUTPUT_CLOSED_CODE),
         Err(End::Failed(reason)) => {
             // Part of it may be a server's words.
-            eprintln!("{}", printable(&reason));
+            say!("{}", printable(&reason));
             ExitCode::FAILURE
         }
     }
@@ -98,7 +98,7 @@ fn start(options: &Options) -> Result<u8, End> {
     let is_terminal = std::io::stdout().is_terminal();
     let (user, password) = options.server.credentials();
     if password.is_some() && !options.server.no_auth_warning {
-        eprintln!(
+        say!(
             "Warning: Using a password with '-a' or '-u' option on the command line interface \
              may not be safe."
         );

@@ -154,7 +154,7 @@ impl Session {
             Ok(connection) => self.connection = Some(connection),
             Err(error) => {
                 if !quiet {
-                    eprintln!("{error}");
+                    say!("{error}");
                 }
                 return Err(Obstacle::Unreachable);
             }
@@ -168,7 +168,7 @@ impl Session {
     fn arrange(&mut self, words: &[&[u8]]) -> Result<Reply, Obstacle> {
         let Some(connection) = &mut self.connection else { return Err(Obstacle::Unreachable) };
         connection.ask(words).map_err(|failure| {
-            eprintln!("Error: {failure}");
+            say!("Error: {failure}");
             self.connection = None;
             Obstacle::Refused
         })
@@ -181,7 +181,7 @@ impl Session {
         words.extend(user.as_deref());
         words.push(&password);
         if let Reply::Error(error) = self.arrange(&words)? {
-            eprintln!("AUTH failed: {}", printable(&String::from_utf8_lossy(&error)));
+            say!("AUTH failed: {}", printable(&String::from_utf8_lossy(&error)));
             self.login_refused = true;
             return Err(Obstacle::Login);
         }
@@ -194,7 +194,7 @@ impl Session {
             return Ok(());
         }
         if let Reply::Error(error) = self.arrange(&[b"SELECT", wanted.to_string().as_bytes()])? {
-            eprintln!("SELECT {wanted} failed: {}", printable(&String::from_utf8_lossy(&error)));
+            say!("SELECT {wanted} failed: {}", printable(&String::from_utf8_lossy(&error)));
             return Err(Obstacle::Refused);
         }
         self.db = wanted;
@@ -206,7 +206,7 @@ impl Session {
             return Ok(());
         }
         if let Reply::Error(error) = self.arrange(&[b"HELLO", b"3"])? {
-            eprintln!("HELLO 3 failed: {}", printable(&String::from_utf8_lossy(&error)));
+            say!("HELLO 3 failed: {}", printable(&String::from_utf8_lossy(&error)));
             return match self.terms.protocol {
                 Protocol::Three => Err(Obstacle::Refused),
                 _ => Ok(()),
@@ -241,7 +241,7 @@ impl Session {
             if asking {
                 let Ok(reply) = self.arrange(&[b"ASKING"]) else { return Ok(()) };
                 if let Reply::Error(error) = reply {
-                    eprintln!("ASKING failed: {}", printable(&String::from_utf8_lossy(&error)));
+                    say!("ASKING failed: {}", printable(&String::from_utf8_lossy(&error)));
                     return Ok(());
                 }
             }
@@ -272,7 +272,7 @@ impl Session {
             }
             _ => {}
         }
-        eprintln!("Error: {failure}");
+        say!("Error: {failure}");
         self.subscribed = false;
         Ok(())
     }
@@ -393,7 +393,8 @@ impl Session {
             _ => host.to_owned(),
         };
         if self.terms.interactive {
-            println!("-> Redirected to slot [{slot}] located at {host}:{port}");
+            let text = "-> Redirected to slot";
+            let _ = writeln!(io::stdout(), "{text} [{slot}] located at {host}:{port}");
         }
         Some((Place::Tcp { host, port }, asks))
     }

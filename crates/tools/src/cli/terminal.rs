@@ -63,13 +63,13 @@ pub fn restore_on_signals() {
 pub fn ask_password(question: &str) -> Result<Vec<u8>, End> {
     let hidden = Mode::without(LocalModes::ECHO);
     if hidden.is_some() {
-        eprint!("{question}");
+        let _ = write!(io::stderr(), "{question}");
         let _ = io::stderr().flush();
     }
     let mut line = Vec::new();
     let read = io::stdin().lock().read_until(b'\n', &mut line);
     if hidden.is_some() {
-        eprintln!();
+        say!("");
     }
     match read {
         Ok(1..) => {}

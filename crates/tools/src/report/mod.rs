@@ -32,8 +32,8 @@ use self::measure::{Plan, measure};
 use self::progress::Progress;
 use self::servers::Fleet;
 use self::write::Findings;
-use crate::Error;
 use crate::bench::interrupted_flag;
+use crate::{Error, output};
 
 /// Runs the command line.
 ///
@@ -77,11 +77,11 @@ pub fn run(args: &ReportArgs) -> Result<(), Error> {
 /// Writes both files and says how it went.
 fn finish(files: &Files, findings: &Findings<'_>) -> Result<(), Error> {
     files.write(&findings.page())?;
-    println!("{} and {}", files.page.display(), files.markdown.display());
+    output::print(&format!("{} and {}\n", files.page.display(), files.markdown.display()))?;
     if findings.is_interrupted {
-        eprintln!("the page has the results so far");
+        say!("the page has the results so far");
     }
-    findings.failures().iter().for_each(|failure| eprintln!("{failure}"));
+    findings.failures().iter().for_each(|failure| say!("{failure}"));
     match findings.failed_count() {
         0 if findings.is_interrupted => Err(Error::Interrupted),
         0 if findings.is_empty() => {

@@ -29,7 +29,7 @@ impl Progress {
     /// An experiment begins.
     pub fn begin(&mut self, title: &str, index: usize, count: usize) {
         if self.bar.is_none() {
-            eprintln!("{index} of {count}: {title}");
+            say!("{index} of {count}: {title}");
         }
     }
 

@@ -15,7 +15,7 @@ mod view;
 mod watch;
 
 use std::ffi::OsString;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::os::unix::ffi::OsStringExt;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -25,10 +25,10 @@ use clap::{ArgAction, Args};
 use self::report::Report;
 use self::view::View;
 use self::watch::{Answer, Login, Look, Watch};
-use crate::Error;
 use crate::bench::interrupted_flag;
 use crate::cli::options::ServerOptions;
 use crate::cli::terminal::ask_password;
+use crate::{Error, output};
 
 /// A server that does not answer within this time is given up where no screen says so.
 const ANSWER_TIME: Duration = Duration::from_secs(10);
@@ -101,9 +101,7 @@ pub fn run(args: &TopArgs) -> Result<(), Error> {
         true => format!("{}\n", json::json(&report, &options.address)),
         false => View::new(&report, &options.address, unix_seconds()).text(),
     };
-    // Who does not read it wants no more of it.
-    let _ = io::stdout().write_all(text.as_bytes());
-    Ok(())
+    output::print(&text)
 }
 
 /// Who asks: as for `weft cli`.

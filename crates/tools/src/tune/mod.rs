@@ -23,7 +23,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::Error;
+use crate::{Error, output};
 use finding::{Finding, State};
 use host::Host;
 pub use processors::Machine;
@@ -126,7 +126,8 @@ fn check_all(host: &Host, needs: &Needs) -> Vec<Checked> {
 /// Checks a host, and changes it if that is wanted. Returns whether nothing is left to change.
 ///
 /// # Errors
-/// When there is no such process, or the host does not tell what a configuration needs.
+/// When there is no such process, the host does not tell what a configuration needs, or what was
+/// found cannot be printed.
 pub fn run(args: &TuneArgs, server: Server) -> Result<bool, Error> {
     let host = Host::new(&args.root, args.pid);
     if let Some(pid) = args.pid
@@ -137,7 +138,7 @@ pub fn run(args: &TuneArgs, server: Server) -> Result<bool, Error> {
     if args.config {
         let machine = Machine::of(&host);
         let machine = machine.ok_or_else(|| Error::Usage("the host has no /proc".to_owned()))?;
-        print!("{}", (server.config)(machine).map_err(Error::Usage)?);
+        output::print(&(server.config)(machine).map_err(Error::Usage)?)?;
         return Ok(true);
     }
     let needs = Needs {
@@ -152,10 +153,10 @@ pub fn run(args: &TuneArgs, server: Server) -> Result<bool, Error> {
         applied = Some(apply::apply(&host, settings.cloned().collect()));
         all = check_all(&host, &needs);
     }
-    match args.json {
-        true => println!("{}", show::json(&all, applied.as_ref())),
-        false => print!("{}", show::text(&all, applied.as_ref())),
-    }
+    output::print(&match args.json {
+        true => format!("{}\n", show::json(&all, applied.as_ref())),
+        false => show::text(&all, applied.as_ref()),
+    })?;
     let failed = applied.is_some_and(|applied| applied.has_failed());
     Ok(!failed && !all.iter().any(Checked::is_to_change))
 }

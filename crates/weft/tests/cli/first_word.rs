@@ -1,7 +1,9 @@
 //! A first word of `weft` that is nothing: the parts of weft are listed.
 
+use std::process::Stdio;
+
 use crate::server::{run_to_end, weft};
-use crate::{run, texts};
+use crate::{Server, run, texts};
 
 const PARTS: [&str; 7] = ["server", "cli", "bench", "report", "top", "check", "tune"];
 
@@ -33,6 +35,36 @@ fn help_lists_the_parts_and_each_part_has_its_own() {
         assert_eq!((errors.as_str(), code), ("", Some(0)), "{part}");
         assert!(out.contains(&format!("Usage: weft {part} ")), "{part}: {out}");
     }
+}
+
+#[test]
+fn output_that_cannot_be_written_is_a_failure_and_no_crash() {
+    let server = Server::start(&[]);
+    let port = server.port.to_string();
+    let full = || std::fs::File::options().write(true).open("/dev/full").unwrap();
+    for words in [
+        &["--version"][..],
+        &["server", "--help"],
+        &["tune"],
+        &["tune", "--json"],
+        &["tune", "--config"],
+        &["top", "--once", "-p", &port],
+        &["bench", "-p", &port, "-n", "10"],
+        &["cli", "-p", &port, "ping"],
+    ] {
+        for stream in ["out", "both"] {
+            let mut command = weft();
+            command.args(words).stdin(Stdio::null()).stdout(full());
+            let errors = if stream == "out" { Stdio::piped() } else { full().into() };
+            let output = command.stderr(errors).spawn().unwrap().wait_with_output().unwrap();
+            let errors = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(1), "{words:?} {stream}: {errors}");
+            assert!(!errors.contains("panicked"), "{words:?}: {errors}");
+        }
+    }
+    // Nobody reads what is said.
+    let output = weft().arg("nothing").stderr(full()).status().unwrap();
+    assert_eq!(output.code(), Some(1));
 }
 
 #[test]

@@ -289,7 +289,7 @@ fn sizes_of(
     for (reply, (at, command)) in ask_all(session, &requests)?.iter().zip(asked) {
         match reply {
             Reply::Int(size) => sizes[at] = u64::try_from(*size).unwrap_or(0),
-            _ => eprintln!(
+            _ => say!(
                 "Warning:  {command} on '{}' failed (may have changed type)",
                 String::from_utf8_lossy(&keys[at])
             ),

@@ -59,7 +59,7 @@ pub fn transfer(options: &Options, session: &mut Session) -> Result<(), End> {
         transfer.turn(connection)?;
         let silence = transfer.heard.elapsed();
         if transfer.mark.is_some() && limit > 0 && silence > Duration::from_secs(limit) {
-            eprintln!("No replies for {limit} seconds: exiting.");
+            say!("No replies for {limit} seconds: exiting.");
             transfer.errors += 1;
             break;
         }
@@ -100,7 +100,7 @@ impl Transfer {
                     return Ok(());
                 }
                 Reply::Error(text) => {
-                    eprintln!("{}", printable(&String::from_utf8_lossy(text)));
+                    say!("{}", printable(&String::from_utf8_lossy(text)));
                     self.errors += 1;
                 }
                 _ => {}
