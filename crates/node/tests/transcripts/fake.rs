@@ -8,7 +8,6 @@ use std::time::Duration;
 use node::blocking::{due, finish, give_up, on_deadline};
 use node::clients::ReplyMode;
 use node::clients::record::flag;
-use node::clients::tracking::write_messages;
 use node::config::Config;
 use node::host::{GateAccess, GatedHost};
 use node::propagation::{subscribe, tracking};
@@ -292,7 +291,7 @@ impl TestServer {
                 }
                 self.received.entry(name.clone()).or_default().extend(bytes_of(&out));
             }
-            self.worker.deliveries.subscribers().end_round();
+            self.worker.deliveries.end_round();
             if !has_more {
                 break;
             }
@@ -308,7 +307,7 @@ impl TestServer {
             let found = clients.find(|(_, client)| client.session.record.id == record.id);
             if let Some((name, client)) = found {
                 let mut out = Out::default();
-                write_messages(&client.session, &mut out);
+                self.worker.write_messages(&client.session, &mut out);
                 self.received.entry(name.clone()).or_default().extend(bytes_of(&out));
             }
         }

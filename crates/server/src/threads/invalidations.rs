@@ -8,8 +8,8 @@
 //! thousands of them. What changes meanwhile adds to what those are told who come later.
 
 use node::ClientRecord;
-use node::clients::tracking::write_messages;
 use node::propagation::tracking;
+use resp::out::Mark;
 
 use crate::threads::io_thread::IoThread;
 
@@ -49,9 +49,10 @@ impl IoThread {
             }
         }
         // One whose output is held is looked at when that has left.
-        let Self { slots, out, .. } = self;
+        let Self { slots, out, worker, .. } = self;
         if let Some(client) = slots.client_mut(slot).filter(|client| client.log_hold.is_none()) {
-            write_messages(&client.session, out);
+            worker.write_messages(&client.session, out);
+            client.telling_bytes += out.bytes_since(Mark::default());
             self.send_unasked(slot);
         }
     }

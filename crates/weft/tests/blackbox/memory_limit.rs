@@ -306,3 +306,49 @@ fn what_threads_tell_subscribers_that_read_evicts_no_more_keys() {
     let left = admin.ask("DBSIZE").int();
     assert!((12_000..23_200).contains(&left), "{left} are left");
 }
+
+/// What listeners that do not read are told of evictions waits in their outputs, and is more than
+/// all keys: none goes for that.
+#[test]
+fn what_waits_for_clients_that_do_not_read_evicts_no_more_keys() {
+    let limited = ["--maxmemory-policy", "allkeys-random", "--notify-keyspace-events", "Ee"];
+    for listens in ["PSUBSCRIBE __key*__:*", "CLIENT TRACKING ON BCAST"] {
+        let server =
+            Server::start(&[FOUR_THREADS, &limited, &["--unixsocket", "weft.sock"]].concat());
+        let mut admin = server.client();
+        // Their sockets take little.
+        let mut listeners: Vec<Client> =
+            (0..12).map(|_| Client::unix(&server.path("weft.sock"))).collect();
+        let write = |writer: usize, keys: usize| {
+            let mut client = server.client();
+            for key in 0..keys {
+                let name = format!("{writer}:{key}:{}", "x".repeat(400));
+                assert_eq!(set(&mut client, &name, 200).text(), "OK", "{listens}");
+            }
+        };
+        let write = &write;
+        (0..4).for_each(|writer| write(writer, 2500));
+        for listener in &mut listeners {
+            listener.ask("HELLO 3");
+            listener.ask(listens);
+        }
+        let limit = used(&server) + MB / 4;
+        admin.ok(&format!("CONFIG SET maxmemory {limit}"));
+        thread::scope(|scope| {
+            (4..8).for_each(|writer| drop(scope.spawn(move || write(writer, 2500))));
+        });
+        let field = |name: &str| server.info(name).parse::<u64>().unwrap();
+        assert!(field("used_memory") > 3 * limit, "{listens}: little waits");
+        let left = admin.ask("DBSIZE").int();
+        assert!(left > 8000, "{listens}: {left} of 10000 are left");
+        eventually("all but what waits is below the limit", || {
+            admin.ask("PING");
+            let counted = field("used_memory") - field("mem_not_counted_for_evict");
+            counted < limit + limit / 50
+        });
+        // It counts no more when it is dropped.
+        drop(listeners);
+        eventually("nothing waits", || field("mem_not_counted_for_evict") == 0);
+        eventually("memory is below the limit", || field("used_memory") < limit + limit / 50);
+    }
+}
