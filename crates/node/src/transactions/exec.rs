@@ -183,6 +183,7 @@ fn call_queued(mut calls: HeldCalls<'_, '_>, out: &mut Out, transaction: &Transa
     calls.worker.turn.effects.end_transaction();
     if let Some(replied) = replied {
         out.truncate(replied);
+        closes = true;
     }
     // As in Redis, EXEC has failed when a command did not run.
     let outcome = AfterGrace::outcome_of_all(left, closes, denied);

@@ -306,6 +306,8 @@ OK
 OK
 b> AUTH u x
 b< OK
+b> CLIENT SETNAME before
+b< OK
 b> MULTI
 b< OK
 b> SET b 1
@@ -329,6 +331,9 @@ b< QUEUED
     let (reply, _) = server.request("b", &[b"EXEC".to_vec()]);
     assert_eq!(String::from_utf8_lossy(&reply), "*5\r\n+OK\r\n:1\r\n");
     let end = r#"
+# Who comes back is someone else.
+b> CLIENT GETNAME
+b< nil
 > EXISTS a b
 1
 > STRLEN b
