@@ -318,13 +318,30 @@ impl<F: DiskFile> Replacement<F> {
     /// # Errors
     /// When any of these fails; what is left of it is removed where that is possible.
     pub fn commit<D: Disk<File = F>>(self, disk: &D) -> Result<(), CommitError> {
-        let renamed = self.sink.file.sync().and_then(|()| disk.rename(&self.temporary, &self.path));
-        if let Err(error) = renamed {
+        self.commit_if(disk, || Some(())).map(drop)
+    }
+
+    /// The same, if it is still wanted when the content is certain, which may take long: what
+    /// `is_wanted` returns is kept until the file has its name. Returns whether it was wanted.
+    ///
+    /// # Errors
+    /// As `commit`.
+    pub fn commit_if<D: Disk<File = F>, Wanted>(
+        self,
+        disk: &D,
+        is_wanted: impl FnOnce() -> Option<Wanted>,
+    ) -> Result<bool, CommitError> {
+        let renamed = self.sink.file.sync().and_then(|()| match is_wanted() {
+            Some(_wanted) => disk.rename(&self.temporary, &self.path).map(|()| true),
+            None => Ok(false),
+        });
+        if !matches!(renamed, Ok(true)) {
             // Whether it goes or stays, nobody reads it.
             let _ = disk.remove(&self.temporary);
-            return Err(CommitError::Before(error));
+            return renamed.map_err(CommitError::Before);
         }
-        disk.sync_directory(&self.directory).map_err(CommitError::Uncertain)
+        disk.sync_directory(&self.directory).map_err(CommitError::Uncertain)?;
+        Ok(true)
     }
 
     /// Gives up.

@@ -72,3 +72,14 @@ fn a_save_that_fails_leaves_nothing_behind() {
         assert!(!disk.has("temp-1.rdb"), "operation {at}");
     }
 }
+
+#[test]
+fn a_save_that_is_not_wanted_any_more_leaves_the_file_before_it() {
+    let disk = SimulatedDisk::new(1);
+    save(&disk, 3).unwrap();
+    let (temporary, path) = (PathBuf::from("temp-1.rdb"), PathBuf::from(NAME));
+    let replacement = Replacement::begin(&disk, Path::new(""), temporary, path).unwrap();
+    assert!(!replacement.commit_if(&disk, || None::<()>).unwrap());
+    assert_eq!(keys(&disk), Some(3));
+    assert!(!disk.has("temp-1.rdb"));
+}

@@ -126,23 +126,26 @@ impl Saves {
     ) -> Result<(), NotBegun> {
         let mut thread = self.thread.lock();
         let (node, config) = (&shared.node, shared.node.config());
-        let begun = SnapshotJob::begin(shared, || node.changes());
-        let (job, changes) = begun.map_err(|refusal| match refusal {
-            Refusal::Running => {
-                let running = node.snapshots.figures.lock().running;
-                NotBegun::Running(running.is_some_and(|own| own.purpose != Purpose::Backup))
-            }
+        // One that has taken all keys may not have its name yet.
+        if let Some(running) = node.snapshots.figures.lock().running {
+            return Err(NotBegun::Running(running.purpose != Purpose::Backup));
+        }
+        thread.take().map(JoinHandle::join);
+        // Noted at the cut: who removes all keys behind it gives it up.
+        let at_cut = || {
+            let running = Running { purpose, began_ms: steady_ms(), changes: node.changes() };
+            let mut figures = node.snapshots.figures.lock();
+            node.snapshots.cancel.store(false, Ordering::Relaxed);
+            node.snapshots.progress.begin();
+            figures.running = Some(running);
+            figures.is_scheduled &= purpose == Purpose::Backup;
+            running
+        };
+        let begun = SnapshotJob::begin(shared, at_cut);
+        let (job, running) = begun.map_err(|refusal| match refusal {
+            Refusal::Running => NotBegun::Running(false),
             Refusal::BusyScript => NotBegun::Failed("a script has run for too long".to_owned()),
         })?;
-        // Whoever held the pass before has ended.
-        thread.take().map(JoinHandle::join);
-        node.snapshots.cancel.store(false, Ordering::Relaxed);
-        node.snapshots.progress.begin();
-        let running = Running { purpose, began_ms: steady_ms(), changes };
-        let mut figures = node.snapshots.figures.lock();
-        figures.running = Some(running);
-        figures.is_scheduled &= purpose == Purpose::Backup;
-        drop(figures);
         let target = Target::new(purpose, path);
         let own = Arc::clone(shared);
         let work = move || {
@@ -273,8 +276,18 @@ fn write(
     let syncs = config.saving.rdb_save_incremental_fsync;
     let sink = SyncingSink { sink: file.sink(), synced: 0, syncs };
     let written = job.write_to(sink, &rdb_options(&shared.node, config, false), pacing).map(drop);
+    let node = &shared.node;
+    // Nobody gives it up while it gets its name, and later it is there.
+    let is_wanted = || {
+        let figures = node.snapshots.figures.lock();
+        (!node.snapshots.cancel.load(Ordering::Relaxed)).then_some(figures)
+    };
     match written {
-        Ok(()) => file.commit(&disk).map_err(|error| failed(error.disk())),
+        Ok(()) => match file.commit_if(&disk, is_wanted) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(None),
+            Err(error) => Err(failed(error.disk())),
+        },
         Err(error) => {
             file.abandon(&disk);
             Err(match error {
