@@ -205,6 +205,8 @@ fn names(manifest: &Path) -> Names {
 
 fn manifest(file: &Path, fix: Option<bool>) -> Result<Finding, Box<dyn Error>> {
     let (disk, name) = parts(file)?;
+    // To a server none means that there is no append-only file yet.
+    disk.open(&name)?;
     let report = check_directory(&disk, &names(&name))?;
     for (file, report) in &report.files {
         show_aof(&file.path, report);
@@ -240,6 +242,7 @@ fn truncate_to_timestamp(file: &Path, seconds: i64) -> Result<Finding, Box<dyn E
     }
     let files = match is_manifest(&name) {
         true => {
+            disk.open(&name)?;
             let files = files(&disk, &names(&name))?.into_iter();
             files.map(|file| (file.path, file.place, file.bytes)).collect()
         }
@@ -283,7 +286,9 @@ fn log_beside(file: &Path) -> Result<Option<String>, Box<dyn Error>> {
         let found = entry?.file_name();
         let log = found.as_bytes();
         let log = log.strip_suffix(b".previous").unwrap_or(log);
-        if log.strip_suffix(b".log").is_some_and(|stem| name.as_bytes().starts_with(stem)) {
+        let stem = log.strip_suffix(b".log");
+        let rest = stem.and_then(|stem| name.as_bytes().strip_prefix(stem));
+        if rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b".")) {
             return Ok(Some(found.to_string_lossy().into_owned()));
         }
     }
