@@ -70,60 +70,18 @@ pub struct Published {
     pub(crate) matches: Option<Arc<Matches>>,
     /// To how many subscriptions it goes on the thread that it is sent to.
     receivers: u32,
-    /// The same on all threads.
-    receivers_in_all: u32,
-    /// What it takes of memory until it is delivered, if it tells of what has happened to a key.
-    event_bytes: u32,
 }
 
 /// What a delivery of a message takes beside its body, about, in bytes.
 pub(crate) const DELIVERY_BYTES: usize = 64;
-/// What an event takes on its way to a thread beside its body, about, in bytes, and what it takes
-/// for each subscription.
-const EVENT_BYTES: usize = 256;
-const PENDING_BYTES: usize = 16;
 
 impl Published {
     pub(crate) fn new(
         (kind, hash, moment): (Kind, u64, u64),
         (body, channel): (Arc<Vec<u8>>, Range<usize>),
         matches: Option<Arc<Matches>>,
-        receivers_in_all: usize,
     ) -> Self {
-        let receivers_in_all = u32::try_from(receivers_in_all).unwrap_or(u32::MAX);
-        let (receivers, event_bytes) = (0, 0);
-        Self {
-            kind,
-            hash,
-            moment,
-            body,
-            channel,
-            matches,
-            receivers,
-            receivers_in_all,
-            event_bytes,
-        }
-    }
-
-    /// The same, as what tells of something that has happened to a key.
-    #[must_use]
-    pub fn into_event(self) -> Self {
-        // The threads share the body.
-        let all = self.receivers_in_all.max(1) as usize;
-        let body_bytes = self.body.capacity() * self.receivers as usize / all;
-        let bytes = EVENT_BYTES + body_bytes + PENDING_BYTES * self.receivers as usize;
-        Self { event_bytes: u32::try_from(bytes).unwrap_or(u32::MAX), ..self }
-    }
-
-    /// Whether it tells of what has happened to a key.
-    pub(crate) fn is_event(&self) -> bool {
-        self.event_bytes != 0
-    }
-
-    /// Bytes of memory that it takes until it is delivered, about, if it tells of what has happened
-    /// to a key; otherwise 0.
-    pub fn event_bytes(&self) -> usize {
-        self.event_bytes as usize
+        Self { kind, hash, moment, body, channel, matches, receivers: 0 }
     }
 
     /// Whether it shows a request to clients that MONITOR.
@@ -134,11 +92,6 @@ impl Published {
     /// The name of the channel that it was published to.
     pub fn channel(&self) -> &[u8] {
         &self.body[self.channel.clone()]
-    }
-
-    /// Bytes that every receiver gets of it.
-    pub fn body_bytes(&self) -> usize {
-        self.body.len()
     }
 
     /// What every receiver gets of it.

@@ -67,7 +67,6 @@ struct Kept {
     kind: Kind,
     pattern: Option<Name>,
     body: Arc<Vec<u8>>,
-    is_event: bool,
 }
 
 #[derive(Debug)]
@@ -310,19 +309,12 @@ impl Subscribers {
         }
     }
 
-    /// Writes all that is pending for a client, if it is still here. Returns how many bytes tell of
-    /// keys.
-    pub fn write(&mut self, pending: Pending, out: &mut Out, resp3: bool) -> usize {
-        let Some(client) = client_of(&mut self.clients, pending) else { return 0 };
-        let mut event_bytes = 0;
-        let mut write = |body: &Arc<Vec<u8>>, (kind, is_event), pattern: Option<&Name>| {
-            let before = out.mark();
-            write(body, kind, pattern, (out, resp3));
-            event_bytes += if is_event { out.bytes_since(before) } else { 0 };
-        };
+    /// Writes all that is pending for a client, if it is still here.
+    pub fn write(&mut self, pending: Pending, out: &mut Out, resp3: bool) {
+        let Some(client) = client_of(&mut self.clients, pending) else { return };
         if !client.kept.is_empty() {
-            for Kept { kind, pattern, body, is_event } in std::mem::take(&mut client.kept) {
-                write(&body, (kind, is_event), pattern.as_ref());
+            for Kept { kind, pattern, body } in std::mem::take(&mut client.kept) {
+                write(&body, kind, pattern.as_ref(), (out, resp3));
             }
         }
         client.waiting_bytes = 0;
@@ -330,13 +322,12 @@ impl Subscribers {
             let Some((message, pattern)) = resolve(&self.messages, self.first, item) else {
                 continue;
             };
-            write(message.body(), (message.kind, message.is_event()), pattern);
+            write(message.body(), message.kind, pattern, (out, resp3));
         }
         client.pending.shrink_to(PENDING_KEPT);
         if client.subscriptions == 0 {
             self.leave(pending.at);
         }
-        event_bytes
     }
 
     /// Keeps what is pending for a client for whom nothing can be written now. Returns how many
@@ -347,9 +338,8 @@ impl Subscribers {
             let Some((message, pattern)) = resolve(&self.messages, self.first, item) else {
                 continue;
             };
-            let (kind, is_event) = (message.kind, message.is_event());
             let body = Arc::clone(message.body());
-            client.kept.push(Kept { kind, pattern: pattern.cloned(), body, is_event });
+            client.kept.push(Kept { kind: message.kind, pattern: pattern.cloned(), body });
         }
         if !client.is_ready {
             client.is_ready = true;
@@ -409,13 +399,11 @@ impl Subscribers {
     }
 
     /// Ends a round: whatever came in it is written or kept. What has come since it began stays.
-    /// Returns the bytes that its events have taken on their way.
-    pub fn end_round(&mut self) -> usize {
+    pub fn end_round(&mut self) {
         let ended = std::mem::take(&mut self.in_round);
-        let event_bytes = self.messages.drain(..ended).map(|message| message.event_bytes()).sum();
+        self.messages.drain(..ended);
         self.first = self.first.wrapping_add(ended as u32);
         self.messages.shrink_to(PENDING_KEPT);
-        event_bytes
     }
 }
 

@@ -19,7 +19,6 @@
 //! [`leave`](Audience::leave), once or twice. The lock is a leaf.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicI64, Ordering};
 
 use parking_lot::Mutex;
 use resp::{Out, Reply};
@@ -140,16 +139,12 @@ pub struct Round<M> {
 pub struct Audience<M> {
     prefix: Box<[u8]>,
     parts: Mutex<Vec<Part<M>>>,
-    /// What the keys of all parts have taken when that was last asked for. Changed while `parts` is
-    /// locked.
-    known_bytes: AtomicI64,
 }
 
 impl<M: Clone> Audience<M> {
     /// That of a prefix, without members.
     pub fn new(prefix: &[u8]) -> Self {
-        let (parts, known_bytes) = (Mutex::default(), AtomicI64::new(0));
-        Self { prefix: prefix.into(), parts, known_bytes }
+        Self { prefix: prefix.into(), parts: Mutex::new(Vec::new()) }
     }
 
     /// The prefix.
@@ -188,29 +183,15 @@ impl<M: Clone> Audience<M> {
     }
 
     /// Notes that a client, or [`NOBODY`], has changed a key. Calls `tell` for each thread that
-    /// does not know that there is something to [take](Self::take). Returns what
-    /// [`growth`](Self::growth) would.
-    pub fn note(&self, key: &[u8], source: u64, mut tell: impl FnMut(usize)) -> i64 {
-        let mut parts = self.parts.lock();
-        for part in parts.iter_mut() {
+    /// does not know that there is something to [take](Self::take).
+    pub fn note(&self, key: &[u8], source: u64, mut tell: impl FnMut(usize)) {
+        for part in self.parts.lock().iter_mut() {
             if !std::mem::replace(&mut part.knows, true) {
                 tell(part.thread);
             }
             part.changes += 1;
             part.changed.add(key, Change { source, number: part.changes });
         }
-        self.growth_of(&parts)
-    }
-
-    /// By how many bytes more the keys have changed that nobody was told of, about, since that was
-    /// last asked for.
-    pub fn growth(&self) -> i64 {
-        self.growth_of(&self.parts.lock())
-    }
-
-    fn growth_of(&self, parts: &[Part<M>]) -> i64 {
-        let bytes = parts.iter().map(|part| part.changed.bytes as i64).sum();
-        bytes - self.known_bytes.swap(bytes, Ordering::Relaxed)
     }
 
     /// Takes what one client of a thread has not been told, before the others are.
@@ -331,23 +312,6 @@ mod tests {
         assert_eq!(audience.take(2).unwrap().members, [1]);
         assert!(audience.take(2).is_none());
         assert_eq!(told.get(), 2);
-    }
-
-    #[test]
-    fn what_the_keys_take_is_told_once() {
-        let audience = Audience::new(b"");
-        (0..2).for_each(|thread| audience.join(thread as u64 + 1, (), thread));
-        let key_bytes = (b"key".len() + KEY_BYTES) as i64;
-        let note = |key: &[u8]| audience.note(key, NOBODY, |_| {});
-        assert_eq!((note(b"key"), note(b"key"), audience.growth()), (2 * key_bytes, 0, 0));
-        assert!(audience.take(0).is_some());
-        assert_eq!((audience.growth(), audience.growth()), (-key_bytes, 0));
-        // What nobody was told of goes with the last member of a thread.
-        audience.leave(2);
-        assert_eq!(audience.growth(), -key_bytes);
-        assert_eq!(note(b"key"), key_bytes);
-        assert!(audience.relocate(1, 1).is_some());
-        assert_eq!(audience.growth(), -key_bytes);
     }
 
     #[test]

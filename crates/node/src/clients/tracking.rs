@@ -5,10 +5,9 @@
 //! client; a thread that gets the client looks for itself.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
-use pubsub::message::COPIED_BYTES_MAX;
 use resp::{Out, Reply};
 use tracking::State;
 use tracking::audience::ChangedKeys;
@@ -91,8 +90,6 @@ pub struct ClientTracking {
     prefix_bytes: AtomicUsize,
     /// Boxed, because most clients do not track.
     shared: Mutex<Option<Box<Shared>>>,
-    /// What the messages have taken when that was last asked for. Changed while `shared` is locked.
-    known_bytes: AtomicI64,
 }
 
 impl ClientTracking {
@@ -161,13 +158,6 @@ impl ClientTracking {
         self.prefix_bytes.load(Ordering::Relaxed) + waiting
     }
 
-    /// By how many bytes more wait for it, about, since that was last asked for.
-    pub(crate) fn growth(&self) -> i64 {
-        let shared = self.shared.lock();
-        let bytes = shared.as_ref().map_or(0, |shared| shared.bytes as i64);
-        bytes - self.known_bytes.swap(bytes, Ordering::Relaxed)
-    }
-
     fn take(&self) -> Vec<Message> {
         let mut shared = self.shared.lock();
         self.has_messages.store(false, Ordering::Relaxed);
@@ -188,9 +178,11 @@ impl ClientTracking {
 }
 
 /// Writes what waits for a client. For its owner, between two replies.
-pub(crate) fn write_messages(session: &Session, out: &mut Out) {
-    for Message { news, redirected } in session.record.tracking.take() {
-        write(&news, redirected, session, out);
+pub fn write_messages(session: &Session, out: &mut Out) {
+    if session.record.tracking.has_messages() {
+        for Message { news, redirected } in session.record.tracking.take() {
+            write(&news, redirected, session, out);
+        }
     }
 }
 
@@ -222,8 +214,6 @@ pub(crate) fn write(news: &News, redirected: bool, session: &Session, out: &mut 
             reply.array(1);
             reply.bulk(name);
         }
-        // As long messages are: what waits for many clients is kept once.
-        News::Keys(names) if names.len() > COPIED_BYTES_MAX => out.push_shared(Arc::clone(names)),
         News::Keys(names) => reply.raw(names),
         News::All | News::Broken(_) => reply.null(),
     }

@@ -13,16 +13,8 @@
 //! not get done goes on between the turns of the thread, and before the next command.
 //!
 //! Invariants: an eviction never falls between the commands of a transaction or script, since it
-//! holds its shards; a command that was refused or waits has done nothing. What counts of memory is
-//! over the limit by no more than 0.4%, what threads have not shared yet
-//! (`stats/used_memory.rs`), and what the commands take that were let in below
-//! it.
-//!
-//! What clients are told of keys does not count until it is sent: notifications and invalidations,
-//! from where a thread leaves them for another to where they leave the output of their client, as
-//! far as that may hold by the limit of output. Evictions are told as well, to each who listens, so
-//! that otherwise one would cause the next until no key were left. What clients publish counts, as
-//! replies do.
+//! holds its shards; a command that was refused or waits has done nothing. Memory is over the limit
+//! by no more than 0.4% and what the commands take that were let in below it.
 //!
 //! As in Redis a command is refused only if it may take memory and no key is left that may go, and
 //! during CLIENT PAUSE nothing is evicted.
@@ -69,6 +61,8 @@ pub(crate) enum Room {
 enum Evicted {
     /// There may be more.
     Some,
+    /// Enough, when what clients are told of them has been sent.
+    Enough,
     /// Commands hold the shards of all keys that it has come to.
     InUse,
     /// No key is left that may go.
@@ -123,7 +117,7 @@ impl Worker {
         blocking::deliver(self, waker);
         let used = self.used_bytes(locks);
         let state = &self.node.eviction;
-        if used <= self.limit.bytes {
+        if used <= self.limit.bytes || came_of == Evicted::Enough {
             state.keep_up(steady_ms);
             return Room::Enough;
         }
@@ -140,18 +134,30 @@ impl Worker {
     /// Evicts until memory is below its limit, or will be when what waits is freed, or until the
     /// time is over, which began at `start`.
     ///
+    /// As in Redis, what clients are told of it is no reason to evict more: of that they would be
+    /// told as well, until no key were left. What other threads tell counts as soon as it is in
+    /// memory, so each step looks at it.
     fn evict<L: ShardLocks>(&mut self, evictor: &mut Evictor, locks: &L, start: u64) -> Evicted {
         let limit = self.limit;
         let Some(choice) = limit.choice else { return Evicted::NoneLeft };
         let is_measured = self.config.latency.monitor_threshold_ms != 0;
         let (mut steps, mut misses, mut in_use) = (0, 0, 0);
+        let balance = |evictor: &Evictor| locks.thread_bytes() + evictor.freed();
+        let mut before = balance(evictor);
         loop {
             let over = self.used_bytes(locks) - self.node.used_memory.doomed() - limit.bytes;
             if over <= 0 {
                 return Evicted::Some;
             }
+            if over <= self.node.eviction.told(self.turn.steady_ms) {
+                return Evicted::Enough;
+            }
             let step_start = is_measured.then(|| locks.tsc());
-            match evictor.step(self, locks, (&limit, choice)) {
+            let step = evictor.step(self, locks, (&limit, choice));
+            let after = balance(evictor);
+            self.node.eviction.tell(after - before, self.turn.steady_ms);
+            before = after;
+            match step {
                 Step::NoneLeft => return Evicted::NoneLeft,
                 Step::Evicted => {
                     if let Some(start) = step_start {
@@ -216,12 +222,6 @@ impl Worker {
     /// What was expected has been taken, or will not be.
     pub fn received(&mut self, thread_bytes: i64) {
         self.node.used_memory.announce(&self.memory, thread_bytes, 0);
-    }
-
-    /// So many bytes more wait in the outputs of clients and tell them of keys; fewer when
-    /// negative. No key goes for them.
-    pub fn tell_clients(&self, bytes: i64) {
-        self.memory.tell(bytes);
     }
 
     /// Ends a turn: the others may see what this thread has taken.

@@ -6,7 +6,7 @@ use base::random::Random;
 use base::room::clear;
 use command::Flags;
 use engine::{CxParts, ScriptError};
-use pubsub::{Kind, Published};
+use pubsub::Kind;
 use store::{Log, Time, Turn};
 
 use crate::blocking::WakeEvent;
@@ -149,7 +149,6 @@ impl Worker {
         seed: u64,
         tsc_per_micro: f64,
     ) -> Self {
-        let memory = node.used_memory.of_thread(index);
         let mut worker = Self {
             config: node.config(),
             turn: Turn::new(
@@ -186,16 +185,12 @@ impl Worker {
             refusal: None,
             units_before: UNKNOWN_UNITS,
             put_off: PutOff::default(),
-            deliveries: Arc::new(Deliveries::new(
-                index,
-                Arc::clone(&node.inboxes),
-                Arc::clone(&memory),
-            )),
+            deliveries: Arc::new(Deliveries::new(index, Arc::clone(&node.inboxes))),
             receivers: 0,
             reads: Reads::default(),
             own_news: OwnNews::default(),
             next_transaction: None,
-            memory,
+            memory: node.used_memory.of_thread(index),
             limit: Limit::default(),
             clients_bytes_max: 0,
             evictor: Some(Box::new(Evictor::new(seed.rotate_left(32)))),
@@ -465,28 +460,9 @@ impl Worker {
     #[inline]
     pub(crate) fn publish(&mut self, kind: Kind, channel: &[u8], payload: &[u8]) -> usize {
         // Redis replicates PUBLISH, and does not log it: as soon as there are replicas, here.
-        self.send_message(kind, (channel, payload), |message, _| message)
-    }
-
-    /// Publishes what tells of a key on a channel.
-    pub(crate) fn publish_event(&mut self, channel: &[u8], payload: &[u8]) {
-        self.send_message(Kind::Channel, (channel, payload), |message, memory| {
-            let event = message.into_event();
-            memory.tell(event.event_bytes() as i64);
-            event
-        });
-    }
-
-    #[inline]
-    fn send_message(
-        &mut self,
-        kind: Kind,
-        (channel, payload): (&[u8], &[u8]),
-        sent: fn(Published, &ThreadMemory) -> Published,
-    ) -> usize {
-        let Self { node, receivers, memory, .. } = self;
+        let Self { node, receivers, .. } = self;
         let count = node.pubsub.publish(kind, (channel, payload), &mut |thread, message| {
-            node.inboxes.push(thread, Delivery::Published(sent(message, memory)));
+            node.inboxes.push(thread, Delivery::Published(message));
             *receivers |= 1 << thread;
         });
         if count > 0 && node.inboxes.is_full(self.index) {

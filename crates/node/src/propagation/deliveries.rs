@@ -14,16 +14,12 @@ use pubsub::{Pending, Subscribers};
 use sync::mailbox::{Mailbox, Wake};
 
 use super::inboxes::{Delivery, Inboxes, Subscription};
-use super::told_names::ToldNames;
 use crate::clients::ClientRecord;
-use crate::stats::ThreadMemory;
 
 /// Messages taken in at once, and the deliveries that they make: what comes later is written in the
 /// next turn.
 const MESSAGES_MAX: usize = 1024;
 const DELIVERIES_MAX: usize = 16 * 1024;
-/// What these messages weigh for one receiver, in bytes: no more is sent to a client in a turn.
-const ROUND_BYTES_MAX: usize = 256 * 1024;
 /// Room that is kept for closed clients.
 const GONE_KEPT: usize = 64;
 
@@ -42,8 +38,6 @@ pub struct Deliveries {
 struct State {
     thread: usize,
     inboxes: Arc<Inboxes>,
-    memory: Arc<ThreadMemory>,
-    told_names: ToldNames,
     /// None: the thread has not opened it.
     inbox: Option<Mailbox<Delivery>>,
     /// Those of its clients that have subscriptions.
@@ -60,12 +54,10 @@ struct State {
 
 impl Deliveries {
     /// Those of a thread that does not look into its inbox.
-    pub(crate) fn new(thread: usize, inboxes: Arc<Inboxes>, memory: Arc<ThreadMemory>) -> Self {
+    pub(crate) fn new(thread: usize, inboxes: Arc<Inboxes>) -> Self {
         let state = State {
             thread,
             inboxes: Arc::clone(&inboxes),
-            told_names: ToldNames::new(Arc::clone(&memory)),
-            memory,
             inbox: None,
             subscribers: Subscribers::default(),
             looks: VecDeque::new(),
@@ -116,32 +108,23 @@ impl Deliveries {
 
     /// Takes in what has come, up to a limit, and lists the clients for whom something is to be
     /// written. For each of them call either [`write`](Subscribers::write) or
-    /// [`keep`](Subscribers::keep), and then [`end_round`](Self::end_round). Returns whether more
-    /// is there.
+    /// [`keep`](Subscribers::keep), and then [`end_round`](Subscribers::end_round). Returns whether
+    /// more is there.
     pub fn receive(&self, ready: &mut Vec<Pending>) -> bool {
         let state = &mut *self.state.lock();
-        let (mut messages, mut deliveries, mut bytes) = (0, 0, 0);
+        let (mut messages, mut deliveries) = (0, 0);
         let has_more = loop {
-            let is_full = messages == MESSAGES_MAX || bytes >= ROUND_BYTES_MAX;
-            if is_full || deliveries >= DELIVERIES_MAX {
+            if messages == MESSAGES_MAX || deliveries >= DELIVERIES_MAX {
                 break true;
             }
             let Some(delivery) = state.inbox.as_ref().and_then(Mailbox::pop) else { break false };
             messages += 1;
-            bytes += delivery.body_bytes();
             deliveries += state.take_in(delivery);
         };
         state.subscribers.take_ready(ready);
         let is_active = has_more || !state.subscribers.is_empty();
         self.is_active.store(is_active, Ordering::Relaxed);
         has_more
-    }
-
-    /// Ends a round of deliveries.
-    pub fn end_round(&self) {
-        let state = &mut *self.state.lock();
-        let event_bytes = state.subscribers.end_round();
-        state.memory.tell(-(event_bytes as i64));
     }
 
     /// Something waits in the record of a client of this thread.
@@ -161,14 +144,7 @@ impl Deliveries {
     /// together; those who have come since do not, or it might never be.
     pub(crate) fn begins_round(&self) -> bool {
         let state = &mut *self.state.lock();
-        state.told_names.look();
         state.before_changed == 0 && std::mem::take(&mut state.changed)
-    }
-
-    /// Clients of this thread are being told that these keys have changed. Of what they are told so
-    /// many bytes do not count against `maxmemory`; 0: all.
-    pub(crate) fn note_told(&self, names: &Arc<Vec<u8>>, bytes_max: u64) {
-        self.state.lock().told_names.add(names, bytes_max);
     }
 
     /// Clients of this thread are to be told of changes of prefixes.
@@ -242,12 +218,7 @@ impl State {
         match delivery {
             Delivery::Published(message) => {
                 self.inboxes.taken(self.thread, &message);
-                let event_bytes = message.event_bytes();
-                let receivers = self.subscribers.receive(message);
-                if receivers == 0 {
-                    self.memory.tell(-(event_bytes as i64));
-                }
-                return receivers;
+                return self.subscribers.receive(message);
             }
             Delivery::Begin(begin) => {
                 let Subscription { client, slot, kind, name, hash, moment } = *begin;
@@ -278,7 +249,6 @@ impl Drop for State {
             while let Some(delivery) = inbox.pop() {
                 if let Delivery::Published(message) = delivery {
                     self.inboxes.taken(self.thread, &message);
-                    self.memory.tell(-(message.event_bytes() as i64));
                 }
             }
             self.inboxes.close(self.thread, inbox);
@@ -288,51 +258,13 @@ impl Drop for State {
 
 #[cfg(test)]
 mod tests {
-    use base::hash::KeyHasher;
-    use pubsub::{Kind, Registry};
-
     use super::*;
-    use crate::stats::UsedMemory;
-
-    /// Whether a client follows it or has ended to, an event is told when it is written.
-    #[test]
-    fn what_is_on_its_way_is_known() {
-        let (used, inboxes) = (UsedMemory::default(), Arc::new(Inboxes::new()));
-        let deliveries = Deliveries::new(1, Arc::clone(&inboxes), used.of_thread(1));
-        deliveries.open(Arc::new(|| {}));
-        let registry = Registry::new(KeyHasher::new(1));
-        let name = (Kind::Channel, &b"c"[..], registry.hash(b"c"));
-        let begun = registry.subscribe(name, 1, |_| {});
-        deliveries.subscribers().add((7, None), (name.0, begun.name, name.2), begun.since);
-        for follows in [true, false] {
-            if !follows {
-                deliveries.subscribers().remove(7, name);
-            }
-            registry.publish(Kind::Channel, (b"c", &[b'x'; 1000]), &mut |thread, message| {
-                assert_eq!(message.event_bytes(), 0, "what clients publish is no event");
-                let event = message.into_event();
-                used.of_thread(0).tell(event.event_bytes() as i64);
-                inboxes.push(thread, Delivery::Published(event));
-            });
-            assert!((1000..2000).contains(&used.telling()), "{}", used.telling());
-            let mut ready = Vec::new();
-            deliveries.receive(&mut ready);
-            let mut out = resp::Out::default();
-            for pending in ready {
-                let written = deliveries.subscribers().write(pending, &mut out, false);
-                assert_eq!(written, out.bytes.len());
-            }
-            assert_eq!(out.bytes.is_empty(), !follows);
-            deliveries.end_round();
-            assert_eq!(used.telling(), 0);
-        }
-    }
 
     /// Those who have read keys that change all the time keep nobody from hearing of prefixes.
     #[test]
     fn a_round_comes_behind_those_who_were_there_before() {
         let inboxes = Arc::new(Inboxes::new());
-        let deliveries = Deliveries::new(1, Arc::clone(&inboxes), Arc::default());
+        let deliveries = Deliveries::new(1, Arc::clone(&inboxes));
         inboxes.activate_all();
         deliveries.open(Arc::new(|| {}));
         assert!(deliveries.begins_round(), "another thread may have left something");

@@ -5,7 +5,6 @@
 //! - `notifications`: events of keys, as messages.
 //! - `requests`: the requests that are executed, for MONITOR.
 //! - [`subscribe`]: how a client's subscriptions begin, end and change threads.
-//! - `told_names`: arrays of names that outputs share.
 //! - [`tracking`]: clients that track keys, and what they are told of changes.
 //!
 //! ```text
@@ -19,7 +18,6 @@ pub mod inboxes;
 mod notifications;
 pub(crate) mod requests;
 pub mod subscribe;
-mod told_names;
 pub mod tracking;
 
 pub use deliveries::Deliveries;

@@ -130,23 +130,17 @@ impl Trackers {
         }
     }
 
-    /// Returns by how much the keys have become more that these prefixes are told of.
-    fn leave(&self, state: &State, client: u64) -> i64 {
-        let mut growth = 0;
+    fn leave(&self, state: &State, client: u64) {
         let mut left = state.prefixes().iter().peekable();
         while left.peek().is_some() {
             let mut prefixes = self.prefixes.write();
             for prefix in left.by_ref().take(PREFIXES_LOCKED_MAX) {
-                let Some(audience) = prefixes.get(prefix) else { continue };
-                let is_empty = audience.leave(client);
-                growth += audience.growth();
-                if is_empty {
+                if prefixes.get(prefix).is_some_and(|audience| audience.leave(client)) {
                     prefixes.remove(prefix);
                 }
             }
             self.prefix_count.store(prefixes.len(), Ordering::Relaxed);
         }
-        growth
     }
 }
 
@@ -193,10 +187,9 @@ pub(crate) fn begin(
 pub(crate) fn end(worker: &Worker, session: &mut Session) {
     if let Some(state) = session.tracking.take() {
         let (trackers, record) = (&worker.node.trackers, &session.record);
-        worker.memory.tell(trackers.leave(&state, record.id));
+        trackers.leave(&state, record.id);
         trackers.remove(record.id);
         record.tracking.set_mode(None);
-        worker.memory.tell(record.tracking.growth());
         record.tracking.set_prefix_bytes(0);
     }
 }
@@ -205,7 +198,6 @@ pub(crate) fn end(worker: &Worker, session: &mut Session) {
 pub fn forget(worker: &Worker, session: &mut Session) {
     end(worker, session);
     session.record.tracking.forget();
-    worker.memory.tell(session.record.tracking.growth());
 }
 
 /// A client has come to this thread, and is told here from now on. For its new owner.
@@ -215,9 +207,7 @@ pub fn arrived(worker: &mut Worker, session: &Session) {
     };
     let record = Arc::clone(&session.record);
     for audience in worker.node.trackers.audiences(state) {
-        let changed = audience.relocate(record.id, worker.index);
-        worker.memory.tell(audience.growth());
-        if let Some(changed) = changed {
+        if let Some(changed) = audience.relocate(record.id, worker.index) {
             worker.tell_changed(&record, &changed, &mut None);
         }
     }
@@ -240,20 +230,11 @@ impl Worker {
             let home = record.location.place().0 as usize;
             for audience in self.node.trackers.changed(state, home) {
                 if let Some(changed) = audience.catch_up(record.id, home) {
-                    self.memory.tell(audience.growth());
                     self.tell_changed(record, &changed, &mut None);
                 }
             }
         }
-        self.write_messages(session, out);
-    }
-
-    /// Writes what waits for a client. For its owner, between two replies.
-    pub fn write_messages(&self, session: &Session, out: &mut Out) {
-        if session.record.tracking.has_messages() {
-            write_messages(session, out);
-            self.memory.tell(session.record.tracking.growth());
-        }
+        write_messages(session, out);
     }
 
     /// Has the keys of a request remembered when it has run, if its client asks for that.
@@ -314,10 +295,10 @@ impl Worker {
 
     /// Notes a change of a key for those who are told of its prefixes.
     fn note_changed(&mut self, name: &[u8], source: u64) {
-        let Self { node, receivers, memory, .. } = self;
+        let Self { node, receivers, .. } = self;
         let prefixes = node.trackers.prefixes.read();
         prefixes.matching(name, |audience| {
-            let growth = audience.note(name, source, |thread| {
+            audience.note(name, source, |thread| {
                 let mut changed = node.trackers.changed[thread].lock();
                 changed.push(Arc::clone(audience));
                 if changed.len() == 1 {
@@ -325,7 +306,6 @@ impl Worker {
                     *receivers |= 1 << thread;
                 }
             });
-            memory.tell(growth);
         });
     }
 
@@ -367,9 +347,7 @@ impl Worker {
     }
 
     fn leave_for(&mut self, record: &Arc<ClientRecord>, news: News, redirected: bool) {
-        let is_first = record.tracking.push(news, redirected);
-        self.memory.tell(record.tracking.growth());
-        if is_first {
+        if record.tracking.push(news, redirected) {
             // Or whoever takes it next looks for itself.
             let thread = record.location.place_after().0 as usize;
             if thread == self.index {
@@ -392,14 +370,9 @@ impl Worker {
         changed.sort_by(|one, other| one.prefix().cmp(other.prefix()));
         for audience in changed {
             let Some(round) = audience.take(thread) else { continue };
-            self.memory.tell(audience.growth());
             let mut encoded = None;
             for member in &round.members {
                 self.tell_changed(member, &round.changed, &mut encoded);
-            }
-            if let Some(names) = &encoded {
-                let bytes_max = self.config.client_output_buffer_limit.pubsub.hard_bytes;
-                self.deliveries.note_told(names, bytes_max);
             }
         }
         // Only now: the main thread may look for a client that is lent to it.
@@ -476,7 +449,7 @@ impl<L: ShardLocks> Executor<'_, L> {
             if let Some(outcome) = self.keep_to_memory(entry, request) {
                 return outcome;
             }
-            self.worker.write_messages(self.session, self.out);
+            write_messages(self.session, self.out);
         }
         self.worker.will_remember(self.session, entry, &request.args);
         if matches!(entry.call, Call::Node(_)) && self.worker.turn.effects.is_remembered() {

@@ -16,10 +16,6 @@
 //! thread is about to take can be shared ahead, so that several that look at the same moment see
 //! each other. INFO adds up what the threads were at the end of their last turns.
 //!
-//! What tells clients of keys is in use and not in the total while it waits for them, so that
-//! nothing is evicted for it: each thread leaves a part out. What one thread has left for another
-//! that one takes off its own part, so only the sum of the parts means something.
-//!
 //! It does not know why memory is in use, and takes no lock but when threads begin.
 
 use std::sync::Arc;
@@ -76,17 +72,9 @@ pub struct ThreadMemory {
     shared: AtomicI64,
     /// What it is about to take.
     announced: AtomicI64,
-    /// What it has begun to tell clients of keys, less what it has ended to tell.
-    telling: AtomicI64,
 }
 
 impl ThreadMemory {
-    /// So many bytes more wait that tell clients of keys; fewer when negative. Its thread alone
-    /// says so.
-    pub(crate) fn tell(&self, bytes: i64) {
-        self.telling.store(self.telling.load(Ordering::Relaxed) + bytes, Ordering::Relaxed);
-    }
-
     fn add_shared(&self, bytes: i64, total: &AtomicI64) -> i64 {
         self.shared.store(self.shared.load(Ordering::Relaxed) + bytes, Ordering::Relaxed);
         total.fetch_add(bytes, Ordering::Relaxed) + bytes
@@ -96,8 +84,7 @@ impl ThreadMemory {
     #[inline]
     fn unshared(&self, thread_bytes: i64) -> i64 {
         let value = |count: &AtomicI64| count.load(Ordering::Relaxed);
-        let counted = value(&self.ended) + thread_bytes - value(&self.telling);
-        counted + value(&self.announced) - value(&self.shared)
+        value(&self.ended) + thread_bytes + value(&self.announced) - value(&self.shared)
     }
 }
 
@@ -227,13 +214,6 @@ impl UsedMemory {
         u64::try_from(self.logged.0.load(Ordering::Relaxed)).unwrap_or(0)
     }
 
-    /// Bytes that wait for clients and tell them of keys.
-    pub fn telling(&self) -> u64 {
-        let threads = self.threads.read();
-        let telling = threads.iter().map(|thread| thread.telling.load(Ordering::Relaxed));
-        u64::try_from(telling.sum::<i64>()).unwrap_or(0)
-    }
-
     /// So many bytes more wait to be freed in the background; fewer when negative. Those that are
     /// free by now have been given back before.
     pub fn doom(&self, bytes: i64) {
@@ -311,25 +291,6 @@ mod tests {
         used.end_turn(&log, -700, LIMIT);
         used.keep_for_log(-700);
         assert_eq!((used.look(&own, 1000, LIMIT), used.sum(&own, 1000)), (300, 300));
-    }
-
-    #[test]
-    fn what_tells_clients_is_in_use_and_not_in_the_total() {
-        let used = UsedMemory::default();
-        let (own, other) = (used.of_thread(0), used.of_thread(1));
-        own.tell(700);
-        assert_eq!((used.look(&own, 1000, LIMIT), used.end_turn(&own, 1000, LIMIT)), (300, 300));
-        assert_eq!((used.sum(&own, 1000), used.telling()), (1000, 700));
-        // The other one takes it in and frees it.
-        other.tell(-700);
-        assert_eq!(used.end_turn(&other, -700, LIMIT), 300);
-        assert_eq!((used.sum(&own, 1000), used.telling()), (300, 0));
-        // So does the next thread of a number.
-        own.tell(100);
-        used.end_thread(&own, 1100);
-        let next = used.of_thread(0);
-        next.tell(-100);
-        assert_eq!((used.end_turn(&next, -100, LIMIT), used.telling()), (300, 0));
     }
 
     #[test]

@@ -8,6 +8,7 @@ use std::time::Duration;
 use node::blocking::{due, finish, give_up, on_deadline};
 use node::clients::ReplyMode;
 use node::clients::record::flag;
+use node::clients::tracking::write_messages;
 use node::config::Config;
 use node::host::{GateAccess, GatedHost};
 use node::propagation::{subscribe, tracking};
@@ -291,7 +292,7 @@ impl TestServer {
                 }
                 self.received.entry(name.clone()).or_default().extend(bytes_of(&out));
             }
-            self.worker.deliveries.end_round();
+            self.worker.deliveries.subscribers().end_round();
             if !has_more {
                 break;
             }
@@ -307,7 +308,7 @@ impl TestServer {
             let found = clients.find(|(_, client)| client.session.record.id == record.id);
             if let Some((name, client)) = found {
                 let mut out = Out::default();
-                self.worker.write_messages(&client.session, &mut out);
+                write_messages(&client.session, &mut out);
                 self.received.entry(name.clone()).or_default().extend(bytes_of(&out));
             }
         }

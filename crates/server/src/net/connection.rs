@@ -82,10 +82,6 @@ pub struct Connection {
     pub commands: u64,
     /// Since when its output has been over the soft limit, in milliseconds on the steady scale.
     pub soft_since_ms: Option<i64>,
-    /// Bytes written for it that tell of keys: at most so many of them wait.
-    pub telling_bytes: usize,
-    /// Bytes of memory that are not counted against `maxmemory` for that.
-    uncounted_bytes: usize,
 }
 
 /// What a thread keeps of a client that is away.
@@ -132,8 +128,6 @@ pub struct Pending {
     sent: usize,
     /// Bytes in all chunks that are not.
     bytes: usize,
-    /// Bytes of memory that the chunks take which are not shared.
-    own_bytes: usize,
 }
 
 #[derive(Debug)]
@@ -149,21 +143,7 @@ impl Chunk {
             Self::Shared(value) => value,
         }
     }
-
-    /// Bytes of memory that it takes for itself, as the allocator rounds them up.
-    fn own_bytes(&self) -> usize {
-        match self {
-            Self::Bytes(bytes) => {
-                let step = bytes.capacity().next_power_of_two() / CLASSES_A_DOUBLING / 2;
-                bytes.capacity().next_multiple_of(step.max(1))
-            }
-            Self::Shared(_) => 0,
-        }
-    }
 }
-
-/// Sizes of memory that the allocator has between a power of two and the next.
-const CLASSES_A_DOUBLING: usize = 4;
 
 /// Bytes gathered in one chunk before another is begun.
 const CHUNK_BYTES_MAX: usize = 64 * 1024;
@@ -180,19 +160,17 @@ impl Pending {
     }
 
     fn push(&mut self, piece: Piece<'_>) {
-        self.bytes += piece.as_slice().len();
-        let last_bytes = self.chunks.back().map_or(0, Chunk::own_bytes);
+        let slice = piece.as_slice();
+        self.bytes += slice.len();
         match (piece, self.chunks.back_mut()) {
             (Piece::Shared(value), _) => self.chunks.push_back(Chunk::Shared(Arc::clone(value))),
             (Piece::Bytes(bytes), Some(Chunk::Bytes(last)))
                 if last.len() + bytes.len() <= CHUNK_BYTES_MAX =>
             {
                 last.extend_from_slice(bytes);
-                self.own_bytes -= last_bytes;
             }
             (Piece::Bytes(bytes), _) => self.chunks.push_back(Chunk::Bytes(bytes.to_vec())),
         }
-        self.own_bytes += self.chunks.back().map_or(0, Chunk::own_bytes);
     }
 
     /// Makes the rest of `bytes` behind the first `sent` all that waits.
@@ -200,9 +178,7 @@ impl Pending {
         debug_assert!(self.is_empty());
         self.bytes = bytes.len() - sent;
         self.sent = sent;
-        let chunk = Chunk::Bytes(bytes);
-        self.own_bytes += chunk.own_bytes();
-        self.chunks.push_back(chunk);
+        self.chunks.push_back(Chunk::Bytes(bytes));
     }
 
     fn consume(&mut self, mut count: usize) {
@@ -215,8 +191,7 @@ impl Pending {
             }
             count -= left;
             self.sent = 0;
-            let sent = self.chunks.pop_front();
-            self.own_bytes -= sent.as_ref().map_or(0, Chunk::own_bytes);
+            self.chunks.pop_front();
         }
     }
 
@@ -279,8 +254,6 @@ impl Connection {
             shard_wait: None,
             commands: 0,
             soft_since_ms: None,
-            telling_bytes: 0,
-            uncounted_bytes: 0,
         }
     }
 
@@ -441,37 +414,8 @@ impl Connection {
         usize::try_from(self.hard_limit(config)).unwrap_or(usize::MAX)
     }
 
-    /// Counts what of its output tells of keys against no limit of memory, up to the hard limit of
-    /// output of subscribers.
-    #[cold]
-    fn leave_out_telling(&mut self, worker: &Worker) {
-        let (bytes, own_bytes) =
-            self.output.as_ref().map_or((0, 0), |pending| (pending.len(), pending.own_bytes));
-        self.telling_bytes = self.telling_bytes.min(bytes);
-        let others = bytes - self.telling_bytes;
-        let bytes_max = match worker.config.client_output_buffer_limit.pubsub.hard_bytes {
-            0 => usize::MAX,
-            hard_bytes => usize::try_from(hard_bytes).unwrap_or(usize::MAX),
-        };
-        let uncounted = match self.telling_bytes {
-            0 => 0,
-            _ => own_bytes.saturating_sub(others).min(bytes_max),
-        };
-        worker.tell_clients(uncounted as i64 - self.uncounted_bytes as i64);
-        self.uncounted_bytes = uncounted;
-    }
-
-    /// It is closed: its output is dropped.
-    pub fn drop_output(&mut self, worker: &Worker) {
-        self.output = None;
-        self.leave_out_telling(worker);
-    }
-
     /// Writes the client's public facts.
-    pub fn publish(&mut self, worker: &Worker, in_bytes: usize, out_bytes: usize) {
-        if self.telling_bytes != 0 {
-            self.leave_out_telling(worker);
-        }
+    pub fn publish(&self, worker: &Worker, in_bytes: usize, out_bytes: usize) {
         let steady_ms = worker.turn.steady_ms;
         let record = &self.session.record;
         let add = |count: &std::sync::atomic::AtomicU64, bytes: usize| {
@@ -535,31 +479,6 @@ mod tests {
         assert_eq!(sent, len);
         assert!(!client.held_back);
         assert!(reader.join().unwrap() == wanted, "what arrives is what was sent");
-    }
-
-    #[test]
-    fn the_memory_of_an_output_is_known() {
-        let class = |len: usize| Chunk::Bytes(Vec::with_capacity(len)).own_bytes();
-        assert_eq!([0, 100, 128, 5000, 65_536].map(class), [0, 112, 128, 5120, 65_536]);
-        let (mut pending, value) = (Pending::default(), Arc::new(text()));
-        let is_known = |pending: &Pending| {
-            pending.own_bytes == pending.chunks.iter().map(Chunk::own_bytes).sum::<usize>()
-        };
-        for len in [10, 1000, 70_000, 5000, 50_000, 30_000, 1] {
-            pending.push(Piece::Bytes(&text()[..len]));
-            assert!(is_known(&pending) && pending.own_bytes >= len);
-            if len == 5000 {
-                pending.push(Piece::Shared(&value));
-                assert!(is_known(&pending));
-            }
-        }
-        while !pending.is_empty() {
-            pending.consume(pending.len().min(3000));
-            assert!(is_known(&pending));
-        }
-        assert_eq!(pending.own_bytes, 0);
-        pending.take_over(text(), 100);
-        assert!(is_known(&pending) && pending.own_bytes >= LONG);
     }
 
     fn text() -> Vec<u8> {

@@ -23,9 +23,6 @@ use crate::threads::io_thread::IoThread;
 /// What is kept for a client that is away is looked at for its limit from so many bytes on.
 const KEPT_BYTES_MIN: u64 = 64 << 10;
 
-/// Memory of output that is kept from round to round, in bytes.
-const OUT_KEPT_BYTES_MAX: usize = 256 << 10;
-
 /// Between two looks whether those who publish may go on.
 const LOOK_AGAIN_MS: i64 = 1;
 
@@ -56,7 +53,6 @@ impl IoThread {
         if self.worker.deliveries.is_active() {
             self.deliver_some();
             self.tell_clients();
-            self.out.clear_to(OUT_KEPT_BYTES_MAX);
         }
     }
 
@@ -66,7 +62,7 @@ impl IoThread {
         for pending in &ready {
             self.deliver_to(*pending);
         }
-        self.worker.deliveries.end_round();
+        self.worker.deliveries.subscribers().end_round();
         self.deliverer.ready = ready;
     }
 
@@ -80,8 +76,7 @@ impl IoThread {
             client.log_hold.is_none() || client.session.record.location.is_killed()
         });
         let Some((slot, client)) = here else { return self.keep(pending) };
-        let event_bytes = worker.deliveries.subscribers().write(pending, out, client.session.resp3);
-        client.telling_bytes += event_bytes;
+        worker.deliveries.subscribers().write(pending, out, client.session.resp3);
         if client.session.record.location.is_killed() {
             out.clear();
             return self.close(slot);

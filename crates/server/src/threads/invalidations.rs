@@ -8,8 +8,8 @@
 //! thousands of them. What changes meanwhile adds to what those are told who come later.
 
 use node::ClientRecord;
+use node::clients::tracking::write_messages;
 use node::propagation::tracking;
-use resp::out::Mark;
 
 use crate::threads::io_thread::IoThread;
 
@@ -49,10 +49,9 @@ impl IoThread {
             }
         }
         // One whose output is held is looked at when that has left.
-        let Self { slots, out, worker, .. } = self;
+        let Self { slots, out, .. } = self;
         if let Some(client) = slots.client_mut(slot).filter(|client| client.log_hold.is_none()) {
-            worker.write_messages(&client.session, out);
-            client.telling_bytes += out.bytes_since(Mark::default());
+            write_messages(&client.session, out);
             self.send_unasked(slot);
         }
     }

@@ -547,7 +547,6 @@ impl IoThread {
         transactions::forget(&mut self.worker, &mut client.session, &locks);
         drop(locks);
         client.transport.shut_down();
-        client.drop_output(&self.worker);
         self.worker.forget_client(&client.session.record);
         self.worker.node.clients.remove(client.session.record.id);
     }
