@@ -104,29 +104,3 @@ impl Users {
         self.by_name.values()
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::commands::Commands;
-
-    #[test]
-    fn a_user_that_is_added_again_is_another_one() {
-        let commands = Commands::default();
-        let context = Context { commands: &commands, all_channels: true };
-        let mut users = Users::new(context);
-        users.set(b"u", &["on"], context).unwrap();
-        let name = Arc::clone(users.find(b"u").unwrap().name());
-        users.set(b"u", &["off"], context).unwrap();
-        assert!(users.find_same(&name).is_some_and(|user| !user.is_enabled()));
-        let mut loaded = Users::new(context);
-        loaded.set(b"u", &["on"], context).unwrap();
-        assert!(loaded.find_same(&name).is_none());
-        loaded.follow(&users);
-        assert!(loaded.find_same(&name).is_some_and(|user| user.is_enabled()));
-        assert!(users.remove(b"u"));
-        users.set(b"u", &["on"], context).unwrap();
-        assert!(users.find(b"u").is_some() && users.find_same(&name).is_none());
-        assert!(users.find_same(&DEFAULT_USER.into()).is_some());
-    }
-}

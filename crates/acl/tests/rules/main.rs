@@ -6,5 +6,6 @@ mod cost;
 mod files;
 mod logs;
 mod random;
+mod same;
 mod table;
 mod words;
