@@ -15,7 +15,7 @@ use crate::execution::executor::Executor;
 use crate::execution::node_cx::{NodeCx, NodeHandler};
 use crate::execution::outcome::Outcome;
 use crate::execution::request::Request;
-use crate::execution::scope::{Admission, ExecutionScope, Extent, follow_time};
+use crate::execution::scope::{Admission, ExecutionScope, Extent, follow_time, run_on_key};
 use crate::execution::table::{Call, Entry};
 use crate::execution::worker::Worker;
 use crate::host::{GateAccess, GatedHost, ShardLocks};
@@ -87,18 +87,10 @@ impl<L: ShardLocks> Executor<'_, L> {
         let (worker, session, locks) = (&mut *self.worker, &*self.session, self.locks);
         let mut reply = Reply::new(self.out, session.resp3);
         worker.turn.touch = !session.no_touch;
-        let number = worker.node.map.shard_of(hash);
-        let outcome = locks.one(number, |shard| {
-            follow_time(locks, &mut worker.turn);
-            if shard.is_awaited(hash) {
-                locks.keep_turn(&[number]);
-                return None;
-            }
-            let held = (LockedShards::One(number, shard), &[hash][..]);
-            let mut args = request.args;
-            Some(call_data(handler, (worker, session.db), held, &mut args, &mut reply))
-        });
-        outcome.unwrap_or_else(|refusal| Some(self.worker.refuse_run(refusal)))
+        run_on_key(worker, locks, hash, |worker, shards, hashes| {
+            let (worker, mut args) = ((worker, session.db), request.args);
+            call_data(handler, worker, (shards, hashes), &mut args, &mut reply)
+        })
     }
 
     /// Calls the handler of any command, in the scope that its row asks for.

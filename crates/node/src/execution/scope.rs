@@ -155,7 +155,7 @@ impl<L: ShardLocks> ExecutionScope<'_, L> {
         work: Work<'_>,
     ) -> Outcome {
         if let Some(hash) = request.hash {
-            return match self.run_on_key(hash, work) {
+            return match run_on_key(self.worker, self.locks, hash, &mut *work) {
                 Some(outcome) => outcome,
                 None => self.run_watched(&[hash], &|_| vec![hash], work),
             };
@@ -197,23 +197,6 @@ impl<L: ShardLocks> ExecutionScope<'_, L> {
             Some(outcome) => outcome,
             None => self.run_watched(hashes, &|_| hashes.to_vec(), work),
         }
-    }
-
-    /// Runs a command on the shard of its only key. None: a client is blocked on the key, and
-    /// nothing was done.
-    #[inline]
-    fn run_on_key(&mut self, hash: u64, work: Work<'_>) -> Option<Outcome> {
-        let (worker, locks) = (&mut *self.worker, self.locks);
-        let number = worker.node.map.shard_of(hash);
-        let outcome = locks.one(number, |shard| {
-            follow_time(locks, &mut worker.turn);
-            if shard.is_awaited(hash) {
-                locks.keep_turn(&[number]);
-                return None;
-            }
-            Some(work(worker, LockedShards::One(number, shard), &[hash]))
-        });
-        outcome.unwrap_or_else(|refusal| Some(self.worker.refuse_run(refusal)))
     }
 
     /// Runs a command on the shards of its keys. None: a client is blocked on one of them, and
@@ -297,6 +280,27 @@ impl Worker {
         self.refusal = Some(refusal);
         Outcome::Failed
     }
+}
+
+/// Runs a command on the shard of its only key. None: a client is blocked on the key, and nothing
+/// was done.
+#[inline(always)]
+pub(super) fn run_on_key<L: ShardLocks>(
+    worker: &mut Worker,
+    locks: &L,
+    hash: u64,
+    work: impl FnOnce(&mut Worker, LockedShards<'_>, &[u64]) -> Outcome,
+) -> Option<Outcome> {
+    let number = worker.node.map.shard_of(hash);
+    let outcome = locks.one(number, |shard| {
+        follow_time(locks, &mut worker.turn);
+        if shard.is_awaited(hash) {
+            locks.keep_turn(&[number]);
+            return None;
+        }
+        Some(work(worker, LockedShards::One(number, shard), &[hash]))
+    });
+    outcome.unwrap_or_else(|refusal| Some(worker.refuse_run(refusal)))
 }
 
 /// Lets the time go on if the command had to wait: it begins when it has its shards.
