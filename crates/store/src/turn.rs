@@ -53,7 +53,7 @@ pub struct Turn {
     /// The same in microseconds, exact to about a millisecond.
     pub unix_us: i64,
     /// What the command TIME shows, in microseconds since 1970: the same, and later in a script
-    /// that runs for too long, for which nothing expires meanwhile.
+    /// that runs for too long, whose commands expire nothing meanwhile.
     pub shown_us: i64,
     /// What expires before this moment is gone: that time, or the beginning of all times while
     /// commands are [replayed](Self::replay).

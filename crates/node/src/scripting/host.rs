@@ -167,7 +167,7 @@ impl<'a, 's, 'c> ScriptHost<'a, 's, 'c> {
             // What it has published would wait for its end.
             self.calls.worker.wake_receivers();
             let time = (self.calls.serve_others)();
-            // As in Redis TIME goes on from then on, and nothing expires for a script in any case.
+            // As in Redis TIME goes on from then on, and the commands of a script expire nothing.
             let turn = &mut self.calls.worker.turn;
             turn.shown_us = turn.shown_us.max(time.unix_us);
         }
