@@ -309,8 +309,10 @@ pub fn check_directory<D: Disk>(
 /// The files that the manifest of an append-only file names, in the order in which they are loaded.
 ///
 /// # Errors
-/// When the disk fails, the manifest is damaged, or a file is missing.
+/// When the disk fails, the manifest is damaged, or it or a file is missing.
 pub fn files<D: Disk>(disk: &D, names: &Names) -> Result<Vec<LoadFile<D::File>>, CheckError> {
+    // To a server none means that there is no append-only file yet.
+    disk.open(&names.path(&names.manifest()))?;
     let manifest = aof::read_manifest(disk, names).map_err(CheckError::Manifest)?;
     Ok(aof::load_files(disk, names, &manifest)?)
 }

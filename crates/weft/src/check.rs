@@ -205,8 +205,6 @@ fn names(manifest: &Path) -> Names {
 
 fn manifest(file: &Path, fix: Option<bool>) -> Result<Finding, Box<dyn Error>> {
     let (disk, name) = parts(file)?;
-    // To a server none means that there is no append-only file yet.
-    disk.open(&name)?;
     let report = check_directory(&disk, &names(&name))?;
     for (file, report) in &report.files {
         show_aof(&file.path, report);
@@ -242,7 +240,6 @@ fn truncate_to_timestamp(file: &Path, seconds: i64) -> Result<Finding, Box<dyn E
     }
     let files = match is_manifest(&name) {
         true => {
-            disk.open(&name)?;
             let files = files(&disk, &names(&name))?.into_iter();
             files.map(|file| (file.path, file.place, file.bytes)).collect()
         }

@@ -42,7 +42,7 @@ impl Names {
         Path::new(OsStr::from_bytes(&self.file)).to_owned()
     }
 
-    pub(super) fn manifest(&self) -> Vec<u8> {
+    pub(crate) fn manifest(&self) -> Vec<u8> {
         [&self.file[..], b".manifest"].concat()
     }
 
