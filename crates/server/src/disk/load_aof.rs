@@ -31,7 +31,6 @@ use super::background::CountedThread;
 use super::left_log::LeftCommands;
 use super::load_rdb::{LoadOptions, Loaded, delay_load, load_rdb};
 use super::real_disk::{RealDisk, RealFile};
-
 use crate::keyspace::shard_locks::Nobody;
 use crate::process::host::ProcessHost;
 use crate::threads::control::LOAD_PASS;

@@ -47,11 +47,11 @@ use super::shim::{AtomicBool, AtomicUsize, Mutex, Ordering};
 
 /// The shortest time for which a shard is reserved, and how long its first has to have waited.
 const RESERVED_US_MIN: u64 = 1000;
-/// The longest one.
+/// The longest one, unless its first has missed several.
 pub(super) const RESERVED_US_MAX: u64 = 10_000;
-/// Unless the thread of the first was not there in time as often as that.
+/// From so many missed ones on a reservation has no longest time.
 const MISSES_MAX: u32 = 2;
-/// In between, and then, it is this part of the time for which its first has waited.
+/// Within these bounds it is this part of the time for which its first has waited.
 const RESERVED_PART: u64 = 4;
 
 /// Since when a client waits for shards, in microseconds, and its number: places are in this order.
