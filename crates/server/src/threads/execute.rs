@@ -68,7 +68,7 @@ impl IoThread {
             let ready = ready.and_then(|index| batches.get_mut(index..));
             if let Some((batch, behind)) = ready.and_then(<[Batch]>::split_first_mut) {
                 self.answer(&read_batch, batch, behind);
-                if self.is_awaited() {
+                if self.is_awaited(self.turn_tsc.load(Ordering::Relaxed)) {
                     behind.iter_mut().for_each(|batch| self.put_off(&read_batch, batch));
                 }
             }
@@ -285,12 +285,15 @@ impl IoThread {
         self.send_and_act(slot);
     }
 
-    /// Goes on with the clients whose queues come behind the requests of the turn.
+    /// Goes on with the clients whose queues come behind the requests of the turn. They have a time
+    /// of their own: a slow command before them does not leave all but one for a later turn, in
+    /// which there may be another slow one.
     pub(crate) fn go_on_with_postponed(&mut self) {
+        let since_tsc = self.worker.last_tsc();
         for _ in 0..self.postponed.len() {
             let Some(slot) = self.postponed.pop_front() else { return };
             self.go_on(slot);
-            if self.is_awaited() {
+            if self.is_awaited(since_tsc) {
                 break;
             }
         }

@@ -27,7 +27,8 @@
 //!   out not to end, or CLIENT PAUSE runs: then all are, because some may have to be told so, or
 //!   to wait for its end.
 //! - While one of its clients waits, a thread ends its turns after a millisecond, because it looks
-//!   at those who wait once in a turn: what is behind in the turn is queued for the next one.
+//!   at those who wait once in a turn: what is behind in the turn is queued. What is queued has a
+//!   millisecond of its own in each turn.
 //! - A thread without other work sleeps, and keeps no processor from who holds the shard.
 //!
 //! A script that has to be alone among scripts waits in the same way while another one is.
@@ -35,7 +36,6 @@
 //! Entries of clients that are gone or have moved on stay until the next look.
 
 use std::collections::HashMap;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::keyspace::shard_locks::{Shards, ThreadShards, Waited, now_us};
@@ -188,14 +188,14 @@ impl IoThread {
         self.after_send(slot);
     }
 
-    /// Whether the turn has taken long and is to come to its end: a client of this thread waits for
-    /// a shard or to stop all others, or is on the main thread, and is looked at once in a turn.
-    /// Nested turns are short in any case.
+    /// Whether the turn has taken long since this TSC and is to come to its end: a client of this
+    /// thread waits for a shard or to stop all others, or is on the main thread, and is looked at
+    /// once in a turn. Nested turns are short in any case.
     #[inline]
-    pub(crate) fn is_awaited(&self) -> bool {
+    pub(crate) fn is_awaited(&self, since_tsc: u64) -> bool {
         (!self.shard_waits.waiting.is_empty() || self.slots.awaits())
             && !self.ran_nested_turn
-            && self.worker.has_used_turn(self.turn_tsc.load(Ordering::Relaxed))
+            && self.worker.has_used_turn(since_tsc)
     }
 
     /// Tries the requests that wait for shards again, if these are free.

@@ -358,6 +358,44 @@ fn slow_commands_that_follow_one_another_do_not_overtake_who_waits() {
 }
 
 #[test]
+fn who_waits_does_not_leave_its_neighbours_behind_slow_commands() {
+    let server = server(&[]);
+    let mut script = server.client();
+    // It is known to keep to its keys from then on.
+    (0..2).for_each(|_| drop(script.ask_args(&[b"EVAL", TEN_MS, b"1", b"own"])));
+    let (mut slow, [mut waiting, clients @ ..]) = Slow::start::<22>(&server, "key");
+    let mut clients = Vec::from(clients);
+    let (ended, is_ended) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
+    // The next of them is there when one ends.
+    let busy = clients.split_off(18).into_iter().map(|mut client| {
+        let (ended, is_ended) = (ended.clone(), is_ended.clone());
+        thread::spawn(move || {
+            while !is_ended.load(Ordering::Relaxed) {
+                let count = client.ask_args(&[b"EVAL", TEN_MS, b"1", b"own"]).int();
+                ended.fetch_max(count as usize, Ordering::Relaxed);
+            }
+        })
+    });
+    let busy: Vec<JoinHandle<()>> = busy.collect();
+    waiting.send("GET key");
+    slow.stops_only(&mut waiting);
+    let mut scripts_before: Vec<usize> = (0..11)
+        .map(|_| {
+            let before = ended.load(Ordering::Relaxed);
+            clients.iter_mut().for_each(|client| client.send("GET other"));
+            clients.iter_mut().for_each(|client| assert_eq!(client.read(), Value::Nil));
+            ended.load(Ordering::Relaxed) - before
+        })
+        .collect();
+    is_ended.store(true, Ordering::Relaxed);
+    busy.into_iter().for_each(|busy| busy.join().unwrap());
+    scripts_before.sort_unstable();
+    assert!(scripts_before[5] < 10, "scripts before {} replies: {scripts_before:?}", clients.len());
+    slow.end();
+    assert_eq!(waiting.read(), Value::Nil);
+}
+
+#[test]
 fn clients_that_wait_change_threads() {
     let server = server(&[]);
     let (mut slow, [mut waiting, mut other]) = Slow::start(&server, "key");
