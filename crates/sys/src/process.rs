@@ -106,6 +106,20 @@ pub fn thread_cpu_time() -> CpuTime {
     usage(libc::RUSAGE_THREAD)
 }
 
+/// The calling thread's number in the system.
+pub fn thread_id() -> u32 {
+    // SAFETY: no pointers are involved, and it never fails.
+    unsafe { libc::gettid() as u32 }
+}
+
+/// For how long a thread of this process has been on a processor, and has waited for one, in
+/// nanoseconds. None: there is no such thread, or the system does not tell.
+pub fn thread_schedule(thread: u32) -> Option<(u64, u64)> {
+    let text = std::fs::read_to_string(format!("/proc/self/task/{thread}/schedstat")).ok()?;
+    let mut fields = text.split_ascii_whitespace().map(str::parse);
+    Some((fields.next()?.ok()?, fields.next()?.ok()?))
+}
+
 /// What ended children have used.
 pub fn children_cpu_time() -> CpuTime {
     usage(libc::RUSAGE_CHILDREN)

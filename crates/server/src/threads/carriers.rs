@@ -16,12 +16,15 @@
 //!     for 5 s all together less than 2% of a processor     as many as processors
 //!     for 5 s none is over 50%, fewer would be at most
 //!     40% busy, and all together over 5% of a processor    as many as would be 40% busy
+//!     they wait for processors that others use             what does as much: `carrier_trials`
 //! ```
 //!
 //! The shares are apart, so a number that was just chosen is not left again under the same load. A
 //! single client that keeps its thread busy with quick commands does not spread the others.
 //!
 //! It deliberately neither moves clients nor reads clocks: `ThreadCount` knows the steps.
+
+use crate::threads::carrier_trials::{CarrierTrials, Work};
 
 /// A carrier that is busy for more than this share of the time needs others beside it.
 const BUSY_SHARE: f64 = 0.7;
@@ -54,23 +57,37 @@ pub struct Carriers {
     apart_until_ms: Option<i64>,
     /// When the number was raised.
     raised_ms: i64,
+    trials: CarrierTrials,
 }
 
 impl Carriers {
     /// The number of carriers from now on. `busy` has, for each of the present ones, the share of
     /// the time since the last sample that it was busy; `turn_ms` is for how long one of them has
     /// been in a turn; `most` is the number of carriers that have a processor; `now_ms` is the time
-    /// on any scale that only goes forward.
-    pub fn decide(&mut self, busy: &[f64], turn_ms: f64, most: usize, now_ms: i64) -> usize {
+    /// on any scale that only goes forward; `work` tells what the carriers have done so far.
+    pub fn decide(
+        &mut self,
+        busy: &[f64],
+        turn_ms: f64,
+        most: usize,
+        now_ms: i64,
+        work: impl FnOnce() -> Option<Work>,
+    ) -> usize {
         let (now, most) = (busy.len().max(1), most.max(1));
         if turn_ms >= SLOW_MS {
             self.apart_until_ms = Some(now_ms + APART_MS);
         }
-        if now > most || self.apart_until_ms.is_some_and(|until_ms| now_ms < until_ms) {
+        let total: f64 = busy.iter().sum();
+        let is_apart = self.apart_until_ms.is_some_and(|until_ms| now_ms < until_ms);
+        let is_quiet = total < QUIET_LOAD;
+        let most = match is_apart || is_quiet {
+            true => most,
+            false => most.min(self.trials.limit(now, now_ms, work)),
+        };
+        if now > most || is_apart {
             self.calm_since_ms = None;
             return most;
         }
-        let total: f64 = busy.iter().sum();
         let peak = busy.iter().copied().fold(0.0, f64::max);
         let carriers_at = |share: f64| (total / share).ceil() as usize;
         if now < most && peak > BUSY_SHARE && total > RAISED_SHARE * now as f64 {
@@ -82,7 +99,6 @@ impl Carriers {
             return carriers_at(RAISED_SHARE).clamp(now + 1, most);
         }
         let fewer = carriers_at(LOWERED_SHARE).max(1);
-        let is_quiet = total < QUIET_LOAD;
         let is_calm = peak <= RAISED_SHARE && fewer < now && total > LIGHT_LOAD;
         if !(is_calm || is_quiet && now < most) {
             self.calm_since_ms = None;
@@ -141,7 +157,7 @@ mod tests {
         let mut changes = Vec::new();
         for step in 0..seconds * 10 {
             let now_ms = start_ms + step * SAMPLE_MS;
-            let decided = carriers.decide(&load(step, count), 1.0, most, now_ms);
+            let decided = carriers.decide(&load(step, count), 1.0, most, now_ms, || None);
             if decided != count {
                 count = decided;
                 changes.push(count);
@@ -170,8 +186,8 @@ mod tests {
         assert_eq!(changes(&mut carriers, (8, 16), 20_000, 4, even(0.1)), []);
         assert_eq!(changes(&mut carriers, (8, 16), 30_000, 20, even(0.1)), [1]);
         // A raise takes a sample, not a second.
-        assert_eq!(carriers.decide(&[0.9], 1.0, 16, 60_000), 2);
-        assert_eq!(carriers.decide(&[0.9, 0.9], 1.0, 16, 60_100), 2);
+        assert_eq!(carriers.decide(&[0.9], 1.0, 16, 60_000, || None), 2);
+        assert_eq!(carriers.decide(&[0.9, 0.9], 1.0, 16, 60_100, || None), 2);
     }
 
     #[test]
@@ -187,7 +203,7 @@ mod tests {
     #[test]
     fn slow_commands_keep_clients_apart() {
         let mut carriers = Carriers::default();
-        assert_eq!(carriers.decide(&[0.2], SLOW_MS, 16, 1000), 16);
+        assert_eq!(carriers.decide(&[0.2], SLOW_MS, 16, 1000, || None), 16);
         assert_eq!(changes(&mut carriers, (16, 16), 1100, 500, even(0.2)), []);
         assert_eq!(changes(&mut carriers, (16, 16), 1000 + APART_MS, 20, even(0.2)), [1]);
     }

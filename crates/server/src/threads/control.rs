@@ -169,7 +169,10 @@ impl Control {
         let most = self.carriers_max();
         let carriers = match shared.node.config().io_threads_always_active {
             true => most,
-            false => self.carriers.decide(&busy, shared.longest_turn_ms(now_tsc), most, now_ms),
+            false => {
+                let turn_ms = shared.longest_turn_ms(now_tsc);
+                self.carriers.decide(&busy, turn_ms, most, now_ms, || shared.work())
+            }
         };
         self.carry(shared, carriers);
         self.share_cron(shared, total);

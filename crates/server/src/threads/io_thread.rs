@@ -12,7 +12,7 @@
 use std::collections::VecDeque;
 use std::os::fd::AsFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use node::propagation::{subscribe, tracking};
 use node::{Worker, transactions};
@@ -115,6 +115,8 @@ pub struct ThreadMailbox {
     pub clients: Arc<AtomicUsize>,
     /// See [`ThreadHandle::turn_tsc`].
     pub turn_tsc: Arc<AtomicU64>,
+    /// See [`ThreadHandle::system_id`].
+    pub system_id: Arc<AtomicU32>,
 }
 
 impl ThreadMailbox {
@@ -126,7 +128,8 @@ impl ThreadMailbox {
         let wake = Arc::new(EventFd::new()?);
         let signal = Arc::clone(&wake);
         let mailbox = Mailbox::new(move || signal.signal());
-        Ok(Self { mailbox, wake, clients: Arc::default(), turn_tsc: Arc::default() })
+        let (clients, turn_tsc, system_id) = Default::default();
+        Ok(Self { mailbox, wake, clients, turn_tsc, system_id })
     }
 
     /// How others reach the owner.
@@ -135,6 +138,7 @@ impl ThreadMailbox {
             mailbox: self.mailbox.sender(),
             clients: Arc::clone(&self.clients),
             turn_tsc: Arc::clone(&self.turn_tsc),
+            system_id: Arc::clone(&self.system_id),
         }
     }
 }
@@ -149,6 +153,7 @@ impl IoThread {
         mut worker: Worker,
         post: ThreadMailbox,
     ) -> std::io::Result<Self> {
+        post.system_id.store(sys::process::thread_id(), Ordering::Relaxed);
         let epoll = Epoll::new()?;
         epoll.add(post.wake.as_fd(), MAILBOX_TOKEN, Interest::READ)?;
         let pass = shared.gate.register_as(worker.index);

@@ -3,6 +3,7 @@
 pub(crate) mod apply;
 mod blocked;
 mod busy_script;
+pub mod carrier_trials;
 pub mod carriers;
 mod client_moves;
 pub(crate) mod client_state;

@@ -1,6 +1,6 @@
 //! What all threads of the process share, and the services that commands ask of the process.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use node::{ClientRecord, Node};
@@ -16,6 +16,7 @@ use crate::http::MetricsService;
 use crate::keyspace::shard_locks::{ServesOthers, Shards, ThreadShards};
 use crate::net::connection::Connection;
 use crate::process::garbage::Garbage;
+use crate::threads::carrier_trials::Work;
 use crate::threads::control::Control;
 use crate::threads::message::Message;
 
@@ -30,6 +31,8 @@ pub struct ThreadHandle {
     /// The TSC when its turn began, 0 while it waits. A turn that lasts long is not counted as busy
     /// time before its end.
     pub turn_tsc: Arc<AtomicU64>,
+    /// Its number in the system, 0 before it runs.
+    pub system_id: Arc<AtomicU32>,
 }
 
 /// A thread whose turn has lasted so long gets no new clients, as long as there are others: it
@@ -188,6 +191,20 @@ impl Shared {
             }
         });
         busy.collect()
+    }
+
+    /// What the threads beside the main thread have done so far. None: the system does not tell.
+    pub fn work(&self) -> Option<Work> {
+        let (handles, stats) = (self.handles.read(), self.node.threads.read());
+        let mut work = Work::default();
+        for (handle, stats) in handles.iter().zip(stats.iter()).skip(1) {
+            let thread = handle.system_id.load(Ordering::Relaxed);
+            let (cpu_ns, waited_ns) = sys::process::thread_schedule(thread)?;
+            work.cpu_ns += cpu_ns;
+            work.waited_ns += waited_ns;
+            work.in_bytes += stats.in_bytes.value();
+        }
+        Some(work)
     }
 
     /// Asks the owner of a client to close it. The owner may be busy, but whoever asked for it is

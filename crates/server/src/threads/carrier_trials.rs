@@ -1,0 +1,293 @@
+//! Whether fewer carriers do as much where processors are short.
+//!
+//! A further carrier helps if there is a processor for it. Where other programs want the processors
+//! too, such as a load generator on the same machine, it may only add turns and switches of
+//! threads, or it may win the process a greater share of them. Which of these it is depends on the
+//! others, so it is tried:
+//!
+//! ```text
+//!     watch    for a second carriers wait for processors, and fewer could have done their work
+//!     settle   fewer carry: clients move
+//!     measure  fewer do as much            --> no more than these for a while
+//!              they do less                --> as before, and no trial for a while
+//! ```
+//!
+//! While the outcome stays the same, that while doubles from half a minute to ten minutes.
+
+/// Between two looks at what the carriers have done, and what a trial is compared with.
+const LOOK_MS: i64 = 1000;
+/// What clients take to move, and requests to come evenly again.
+const SETTLE_MS: i64 = 300;
+/// How long a trial is measured.
+const MEASURE_MS: i64 = 700;
+/// A look or a trial whose end is so late counts for nothing: there was no load meanwhile, or the
+/// process was stopped.
+const LATE_MS: i64 = 2000;
+/// Processors are short where carriers wait for them for this part of the time that they run.
+const SHORT_SHARE: f64 = 0.2;
+/// The processors that fewer carriers need, as a part of what those before have used.
+const FEWER_SHARE: f64 = 0.9;
+/// Fewer carriers stay if they do at least this part of what those before did: the same work takes
+/// less of the processors then.
+const AS_MUCH_SHARE: f64 = 0.97;
+/// For how long the first outcome holds, and the longest.
+const HOLD_MS: i64 = 30_000;
+const HOLD_MS_MAX: i64 = 600_000;
+
+/// What all carriers have done since they were started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Work {
+    /// Nanoseconds on a processor.
+    pub cpu_ns: u64,
+    /// Nanoseconds in which they waited for one.
+    pub waited_ns: u64,
+    /// Bytes of requests that were executed.
+    pub in_bytes: u64,
+}
+
+/// The same in a second, in processors.
+#[derive(Clone, Copy, Debug)]
+struct Rate {
+    cpu: f64,
+    waited: f64,
+    in_bytes: f64,
+}
+
+/// When work was looked at, and how many carried.
+#[derive(Clone, Copy, Debug)]
+struct Look {
+    at_ms: i64,
+    carriers: usize,
+    work: Work,
+}
+
+impl Look {
+    /// None: a thread has ended meanwhile, and its work is not there any more.
+    fn rate_until(&self, at_ms: i64, work: Work) -> Option<Rate> {
+        let seconds = (at_ms - self.at_ms).max(1) as f64 / 1000.0;
+        let a_second = |now: u64, then: u64| Some(now.checked_sub(then)? as f64 / seconds);
+        Some(Rate {
+            cpu: a_second(work.cpu_ns, self.work.cpu_ns)? / 1e9,
+            waited: a_second(work.waited_ns, self.work.waited_ns)? / 1e9,
+            in_bytes: a_second(work.in_bytes, self.work.in_bytes)?,
+        })
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Trial {
+    carriers: usize,
+    began_ms: i64,
+    /// What those before did in a second.
+    in_bytes: f64,
+    /// When it has settled.
+    settled: Option<Look>,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub struct CarrierTrials {
+    last: Option<Look>,
+    trial: Option<Trial>,
+    /// What the last trial came to, for how long that holds, and until when.
+    outcome: Option<Outcome>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Outcome {
+    /// The number that did as much; None: it did less.
+    limit: Option<usize>,
+    hold_ms: i64,
+    until_ms: i64,
+}
+
+impl CarrierTrials {
+    /// How many may carry from now on, at most. `carriers` is how many do. `work` is asked about
+    /// once in a second while it matters; it has None where the system does not tell.
+    pub fn limit(
+        &mut self,
+        carriers: usize,
+        now_ms: i64,
+        work: impl FnOnce() -> Option<Work>,
+    ) -> usize {
+        if let Some(trial) = self.trial {
+            return self.go_on(trial, carriers, now_ms, work);
+        }
+        if let Some(Outcome { limit, until_ms, .. }) = self.outcome
+            && now_ms < until_ms
+        {
+            self.last = None;
+            return limit.unwrap_or(usize::MAX);
+        }
+        if carriers < 2 {
+            self.last = None;
+            return usize::MAX;
+        }
+        if let Some(last) = &self.last
+            && last.carriers == carriers
+            && now_ms - last.at_ms < LOOK_MS
+        {
+            return usize::MAX;
+        }
+        let Some(work) = work() else { return usize::MAX };
+        let last = self.last.replace(Look { at_ms: now_ms, carriers, work });
+        let last = last.filter(|it| it.carriers == carriers && now_ms - it.at_ms < LATE_MS);
+        let Some(rate) = last.and_then(|last| last.rate_until(now_ms, work)) else {
+            return usize::MAX;
+        };
+        let fewer = (rate.cpu * FEWER_SHARE).ceil().max(1.0) as usize;
+        if fewer >= carriers || rate.waited < SHORT_SHARE * rate.cpu {
+            return usize::MAX;
+        }
+        self.last = None;
+        let (in_bytes, settled) = (rate.in_bytes, None);
+        self.trial = Some(Trial { carriers: fewer, began_ms: now_ms, in_bytes, settled });
+        fewer
+    }
+
+    fn go_on(
+        &mut self,
+        trial: Trial,
+        carriers: usize,
+        now_ms: i64,
+        work: impl FnOnce() -> Option<Work>,
+    ) -> usize {
+        if now_ms - trial.began_ms >= LATE_MS {
+            self.trial = None;
+            return usize::MAX;
+        }
+        let Some(settled) = trial.settled else {
+            if now_ms - trial.began_ms >= SETTLE_MS {
+                let look = work().map(|work| Look { at_ms: now_ms, carriers, work });
+                self.trial = look.map(|look| Trial { settled: Some(look), ..trial });
+            }
+            return trial.carriers;
+        };
+        if now_ms - settled.at_ms < MEASURE_MS {
+            return trial.carriers;
+        }
+        self.trial = None;
+        let rate = work().and_then(|work| settled.rate_until(now_ms, work));
+        let does_as_much = rate.is_some_and(|it| it.in_bytes >= AS_MUCH_SHARE * trial.in_bytes);
+        let limit = does_as_much.then_some(trial.carriers);
+        let hold_ms = match self.outcome {
+            Some(before) if before.limit == limit => (before.hold_ms * 2).min(HOLD_MS_MAX),
+            _ => HOLD_MS,
+        };
+        self.outcome = Some(Outcome { limit, hold_ms, until_ms: now_ms + hold_ms });
+        limit.unwrap_or(usize::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Ten samples a second for `seconds` of carriers whose number is the limit, or `most`. `rate`
+    /// has processors used and waited for, and bytes a second, of a number of carriers. Returns
+    /// the limits that were named when they changed, with their milliseconds.
+    fn limits(
+        (most, seconds): (usize, i64),
+        rate: impl Fn(usize) -> (f64, f64, f64),
+    ) -> Vec<(i64, usize)> {
+        let (mut carriers, mut work, mut named) = (most, Work::default(), Vec::new());
+        let mut trials = CarrierTrials::default();
+        for now_ms in (0..seconds * 1000).step_by(100) {
+            let limit = trials.limit(carriers, now_ms, || Some(work)).min(most);
+            if limit != carriers {
+                carriers = limit;
+                named.push((now_ms, carriers));
+            }
+            let (cpu, waited, bytes) = rate(carriers);
+            work.cpu_ns += (cpu * 1e8) as u64;
+            work.waited_ns += (waited * 1e8) as u64;
+            work.in_bytes += (bytes / 10.0) as u64;
+        }
+        named
+    }
+
+    /// One load thread on two processors.
+    fn one_does_more(carriers: usize) -> (f64, f64, f64) {
+        if carriers == 1 { (0.98, 0.02, 200e6) } else { (0.95, 0.47, 150e6) }
+    }
+
+    /// Two load threads on two processors.
+    fn one_does_less(carriers: usize) -> (f64, f64, f64) {
+        if carriers == 1 { (0.88, 0.12, 140e6) } else { (0.95, 0.92, 180e6) }
+    }
+
+    #[test]
+    fn fewer_stay_that_do_as_much() {
+        let named = limits((2, 1330), one_does_more);
+        assert_eq!(named[0], (1000, 1));
+        // It is tried again when it has held for a while, for longer each time.
+        let held = named.windows(2).filter(|pair| pair[0].1 == 1);
+        let held: Vec<i64> = held.map(|pair| pair[1].0 - pair[0].0).collect();
+        assert!((4..8).contains(&held.len()), "{named:?}");
+        assert!(held[0] > HOLD_MS && held.is_sorted_by(|a, b| *b > a * 3 / 2), "{held:?}");
+        let more = named.windows(2).filter(|pair| pair[0].1 == 2);
+        assert!(more.into_iter().all(|pair| pair[1].0 - pair[0].0 <= LOOK_MS + 100), "{named:?}");
+    }
+
+    #[test]
+    fn those_that_do_less_are_given_up() {
+        let named = limits((2, 1330), one_does_less);
+        assert_eq!(named[..2], [(1000, 1), (2000, 2)]);
+        assert!(named[2].0 > 2000 + HOLD_MS, "{named:?}");
+        let tried = named.iter().filter(|(_, to)| *to == 1).count();
+        assert!((4..8).contains(&tried), "{named:?}");
+    }
+
+    #[test]
+    fn nothing_is_tried_where_each_carrier_has_its_processor() {
+        for used in [0.3, 0.95, 1.4, 1.98] {
+            let alone = |_| (used, 0.05 * used, 100e6);
+            let named = limits((2, 100), alone);
+            assert_eq!(named, [], "{used}");
+        }
+        // Nor where fewer could not have done it.
+        let full = |_| (1.9, 1.0, 100e6);
+        assert_eq!(limits((2, 100), full), []);
+    }
+
+    #[test]
+    fn many_carriers_become_as_many_as_they_use_processors() {
+        let shared = |carriers: usize| {
+            let waited = if carriers > 6 { 3.0 } else { 0.1 };
+            (5.9, waited, 100e6)
+        };
+        assert_eq!(limits((16, 30), shared), [(1000, 6)]);
+    }
+
+    #[test]
+    fn a_thread_that_ends_and_a_system_that_does_not_tell_end_a_trial() {
+        let mut trials = CarrierTrials::default();
+        assert_eq!(trials.limit(2, 0, || None), usize::MAX);
+        let work = Work { cpu_ns: 950_000_000, waited_ns: 470_000_000, in_bytes: 1 << 20 };
+        assert_eq!(trials.limit(2, 0, || Some(Work::default())), usize::MAX);
+        assert_eq!(trials.limit(2, 1000, || Some(work)), 1);
+        assert_eq!(trials.limit(1, 1300, || Some(work)), 1);
+        // Less than there was before: nobody knows what was done.
+        assert_eq!(trials.limit(1, 2000, || Some(Work::default())), usize::MAX);
+        assert_eq!(trials.limit(2, 2100, || unreachable!()), usize::MAX);
+        let mut trials = CarrierTrials::default();
+        assert_eq!(trials.limit(2, 2200, || Some(Work::default())), usize::MAX);
+        assert_eq!(trials.limit(2, 3200, || Some(work)), 1);
+        assert_eq!(trials.limit(1, 3500, || None), 1);
+        assert_eq!(trials.limit(1, 3600, || None), usize::MAX);
+    }
+
+    #[test]
+    fn what_is_looked_at_late_counts_for_nothing() {
+        let mut trials = CarrierTrials::default();
+        let after = |cpu_ns| Some(Work { cpu_ns, waited_ns: cpu_ns, in_bytes: 1 << 20 });
+        assert_eq!(trials.limit(2, 0, || after(0)), usize::MAX);
+        assert_eq!(trials.limit(2, LATE_MS, || after(500_000_000)), usize::MAX);
+        assert_eq!(trials.limit(2, LATE_MS + LOOK_MS, || after(1_000_000_000)), 1);
+        let late_ms = LATE_MS + LOOK_MS + LATE_MS;
+        assert_eq!(trials.limit(1, late_ms, || unreachable!()), usize::MAX);
+        // It has not failed: another one may follow at once.
+        assert_eq!(trials.limit(2, late_ms + 100, || after(2_000_000_000)), usize::MAX);
+        assert_eq!(trials.limit(2, late_ms + 1100, || after(2_900_000_000)), 1);
+    }
+}
