@@ -24,3 +24,4 @@ pub mod top;
 pub mod tune;
 
 pub use error::{Error, Failure};
+pub use output::print;

@@ -27,7 +27,7 @@ macro_rules! say {
 ///
 /// # Errors
 /// When it cannot be written, as to a full disk.
-pub(crate) fn print(text: &str) -> Result<(), Error> {
+pub fn print(text: &str) -> Result<(), Error> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Error::io("print")(error)),

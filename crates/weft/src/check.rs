@@ -2,7 +2,7 @@
 //! file or an RDB file.
 
 use std::error::Error;
-use std::io::{BufRead, Write, stdin, stdout};
+use std::io::{BufRead, stdin};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -14,9 +14,17 @@ use persist::check::{
 };
 use persist::disk::{Disk, DiskFile, FileSink, FileSource};
 use server::RealDisk;
+use tools::print;
 
 /// How the name of a manifest ends.
 const MANIFEST: &str = ".manifest";
+
+/// Prints a line.
+macro_rules! tell {
+    ($($arg:tt)*) => {
+        print(&format!("{}\n", format_args!($($arg)*)))
+    };
+}
 
 /// Looks through RDB files and append-only files.
 #[derive(Parser)]
@@ -97,10 +105,10 @@ fn rdb(file: &Path, fix: Option<bool>) -> Result<Finding, Box<dyn Error>> {
     let (disk, name) = parts(file)?;
     let opened = disk.open(&name)?;
     let report = check_rdb(FileSource::new(opened.clone(), 0)?)?;
-    let finding = show_rdb(&name, &report);
+    let finding = show_rdb(&name, &report)?;
     let behind = opened.len()?.saturating_sub(report.valid_to);
     if finding == Finding::Whole && behind > 0 {
-        println!("{}: {behind} bytes follow that loading passes over", name.display());
+        tell!("{}: {behind} bytes follow that loading passes over", name.display())?;
     }
     // What is no RDB file is not touched.
     if finding == Finding::Whole || report.version == 0 {
@@ -121,65 +129,68 @@ fn rdb(file: &Path, fix: Option<bool>) -> Result<Finding, Box<dyn Error>> {
     disk.rename(&name, &kept)?;
     disk.rename(&temporary, &name)?;
     disk.sync_directory(Path::new(""))?;
-    println!(
+    tell!(
         "Fixed {} with {} keys; the damaged file is {}",
         name.display(),
         report.keys,
         kept.display()
-    );
+    )?;
     Ok(Finding::Whole)
 }
 
-fn show_rdb(name: &Path, report: &RdbReport) -> Finding {
+fn show_rdb(name: &Path, report: &RdbReport) -> Result<Finding, tools::Error> {
     let RdbReport { version, keys, valid_to, damage } = report;
     let name = name.display();
     match damage {
         None => {
-            println!("{name}: RDB version {version}, {keys} keys, {valid_to} bytes: all is right");
-            Finding::Whole
+            tell!("{name}: RDB version {version}, {keys} keys, {valid_to} bytes: all is right")?;
+            Ok(Finding::Whole)
         }
         Some((offset, error)) => {
-            println!(
+            tell!(
                 "{name}: RDB version {version}, damaged about offset {offset}: {error}. {keys} \
                  keys in the first {valid_to} bytes are whole."
-            );
-            Finding::Damaged
+            )?;
+            Ok(Finding::Damaged)
         }
     }
 }
 
-fn show_aof(name: &Path, report: &AofReport) {
+fn show_aof(name: &Path, report: &AofReport) -> Result<(), tools::Error> {
     if let Some(rdb) = &report.rdb {
-        show_rdb(name, rdb);
+        show_rdb(name, rdb)?;
     }
     let AofReport { bytes, commands, unsealed, valid_to, .. } = report;
     let name = name.display();
-    println!(
+    tell!(
         "{name}: {bytes} bytes, {commands} commands, valid up to offset {valid_to} \
          ({unsealed} bytes without checksums)"
-    );
+    )?;
     if let Some(tail) = &report.tail {
-        println!(
+        tell!(
             "{name}: at offset {} {}, as a crash leaves it; loading drops the last {} bytes",
-            tail.offset, tail.fault, tail.dropped
-        );
+            tail.offset,
+            tail.fault,
+            tail.dropped
+        )?;
     }
     if let Some(damage) = &report.damage {
-        println!("{name}: {damage}; loading refuses it");
+        tell!("{name}: {damage}; loading refuses it")?;
     }
+    Ok(())
 }
 
 /// Looks through one file, as if it were the last.
 fn single(file: &Path, fix: Option<bool>) -> Result<Finding, Box<dyn Error>> {
     let (disk, name) = parts(file)?;
     let report = check_aof(&disk.open(&name)?, Place::Last)?;
-    show_aof(&name, &report);
+    show_aof(&name, &report)?;
     if report.is_whole() {
-        println!("AOF is valid");
+        tell!("AOF is valid")?;
         return Ok(Finding::Whole);
     }
     if report.is_foreign() {
-        println!("{} has nothing of an AOF: it is not touched", name.display());
+        tell!("{} has nothing of an AOF: it is not touched", name.display())?;
         return Ok(Finding::Damaged);
     }
     let Some(repair) = &report.repair else { return Ok(Finding::Damaged) };
@@ -188,7 +199,7 @@ fn single(file: &Path, fix: Option<bool>) -> Result<Finding, Box<dyn Error>> {
         return Ok(Finding::Damaged);
     }
     repair.apply(&disk.open_to_append(&name)?)?;
-    println!("Successfully truncated AOF {}", name.display());
+    tell!("Successfully truncated AOF {}", name.display())?;
     Ok(Finding::Whole)
 }
 
@@ -207,23 +218,21 @@ fn manifest(file: &Path, fix: Option<bool>) -> Result<Finding, Box<dyn Error>> {
     let (disk, name) = parts(file)?;
     let report = check_directory(&disk, &names(&name))?;
     for (file, report) in &report.files {
-        show_aof(&file.path, report);
+        show_aof(&file.path, report)?;
     }
     if report.files.iter().all(|(_, report)| report.is_whole()) {
-        println!("All AOF files and manifest are valid");
+        tell!("All AOF files and manifest are valid")?;
         return Ok(Finding::Whole);
     }
     let Some(proposed) = report.fix() else {
-        println!(
-            "What is damaged is followed by others: nothing can be cut off without losing them"
-        );
+        tell!("What is damaged is followed by others: nothing can be cut off without losing them")?;
         return Ok(Finding::Damaged);
     };
     if !may_fix(fix, &proposed.file.path, proposed.kept, proposed.dropped)? {
         return Ok(Finding::Damaged);
     }
     proposed.apply(&disk)?;
-    println!("Successfully truncated AOF {}", proposed.file.path.display());
+    tell!("Successfully truncated AOF {}", proposed.file.path.display())?;
     Ok(Finding::Whole)
 }
 
@@ -232,10 +241,10 @@ fn truncate_to_timestamp(file: &Path, seconds: i64) -> Result<Finding, Box<dyn E
     let (disk, name) = parts(file)?;
     if let Some(log) = log_beside(file)? {
         // It would go on where the file ends now.
-        println!(
+        tell!(
             "{log} is there: a server uses these files, or was killed and has left commands in it. \
              Start it if need be, and end it first"
-        );
+        )?;
         return Ok(Finding::Damaged);
     }
     let files = match is_manifest(&name) {
@@ -251,27 +260,27 @@ fn truncate_to_timestamp(file: &Path, seconds: i64) -> Result<Finding, Box<dyn E
             Later::Nothing => continue,
             Later::From(kept, repair) => (kept, repair),
             Later::All => {
-                println!("AOF {shown} has nothing before timestamp {seconds}, aborting...");
+                tell!("AOF {shown} has nothing before timestamp {seconds}, aborting...")?;
                 return Ok(Finding::Damaged);
             }
             Later::Damaged => {
-                println!("AOF {shown} is not valid: check it without a timestamp first");
+                tell!("AOF {shown} is not valid: check it without a timestamp first")?;
                 return Ok(Finding::Damaged);
             }
         };
         // A start behind another server's file begins one of its own.
         if files[number + 1..].iter().any(|(_, _, bytes)| *bytes > 0) {
-            println!(
+            tell!(
                 "Failed to truncate AOF {shown} to timestamp {seconds} to offset {kept} because it \
                  is not the last file."
-            );
+            )?;
             return Ok(Finding::Damaged);
         }
         repair.apply(&disk.open_to_append(path)?)?;
-        println!("Successfully truncated AOF {shown} to timestamp {seconds}");
+        tell!("Successfully truncated AOF {shown} to timestamp {seconds}")?;
         return Ok(Finding::Whole);
     }
-    println!("Truncate nothing in AOF {} to timestamp {seconds}", name.display());
+    tell!("Truncate nothing in AOF {} to timestamp {seconds}", name.display())?;
     Ok(Finding::Whole)
 }
 
@@ -302,15 +311,14 @@ fn may_fix(
 ) -> Result<bool, Box<dyn Error>> {
     let name = name.display();
     let Some(without_question) = fix else {
-        println!("{name} is not valid. Use the --fix option to try fixing it.");
+        tell!("{name} is not valid. Use the --fix option to try fixing it.")?;
         return Ok(false);
     };
-    println!("This will keep the first {kept} bytes of {name}: the last {dropped} are lost");
+    tell!("This will keep the first {kept} bytes of {name}: the last {dropped} are lost")?;
     if without_question {
         return Ok(true);
     }
-    print!("Continue? [y/N]: ");
-    stdout().flush()?;
+    print("Continue? [y/N]: ")?;
     let mut answer = String::new();
     stdin().lock().read_line(&mut answer)?;
     Ok(answer.trim().eq_ignore_ascii_case("y"))

@@ -62,9 +62,34 @@ fn output_that_cannot_be_written_is_a_failure_and_no_crash() {
             assert!(!errors.contains("panicked"), "{words:?}: {errors}");
         }
     }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("empty.rdb");
+    std::fs::write(&file, rdb_without_keys()).unwrap();
+    for what in ["rdb", "aof"] {
+        let check = || {
+            let mut command = weft();
+            command.args(["check", what]).arg(&file).stderr(Stdio::piped());
+            command
+        };
+        let output = check().stdout(full()).output().unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{what}: {errors}");
+        assert!(errors.starts_with("cannot print: No space left"), "{what}: {errors}");
+        // Who has closed the pipe wants no more, and the file is as it was found to be.
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = check().stdout(writer).output().unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!((output.status.code(), &*errors), (Some(0), ""), "{what}");
+    }
     // Nobody reads what is said.
     let output = weft().arg("nothing").stderr(full()).status().unwrap();
     assert_eq!(output.code(), Some(1));
+}
+
+/// An RDB file of version 12 whose checksum is left out.
+fn rdb_without_keys() -> Vec<u8> {
+    [&b"REDIS0012\xff"[..], &[0; 8]].concat()
 }
 
 #[test]
