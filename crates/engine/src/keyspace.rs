@@ -95,7 +95,7 @@ fn check_flush_type(args: &mut Args<'_>) -> Result<(), Error> {
 }
 
 /// Empties one database or all. Records an effect even when they were empty: those of a replica
-/// may not be.
+/// may not be. As in Redis, that is no change.
 fn empty(cx: &mut Cx<'_>, only: Option<usize>) -> Result<(), Error> {
     let mut removed = 0;
     cx.each_shard(&mut |shard, turn| {
@@ -114,7 +114,7 @@ fn empty(cx: &mut Cx<'_>, only: Option<usize>) -> Result<(), Error> {
         }
     })?;
     cx.turn.keys.begin_generation(only);
-    cx.turn.counters.changes += removed.max(1);
+    cx.turn.counters.changes += removed;
     cx.turn.effects.note_eventless();
     // Databases do not count for those who track keys, nor does, as in Redis, what there was.
     cx.turn.effects.touch_all();

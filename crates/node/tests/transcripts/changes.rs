@@ -44,6 +44,10 @@ fn of_keys_and_strings() {
 1 PFMERGE p p
 1 PFMERGE q p
 5 FLUSHDB
+0 FLUSHDB
+1 SET a 1
+2 FLUSHALL
+0 FLUSHALL
 "#,
     );
 }

@@ -2,7 +2,8 @@
 //!
 //! Every transcript runs with 1, 4 and 1024 shards, whose number must not show. Effects are
 //! compared only where a transcript gives them, but every request is checked for leaving exactly
-//! one effect when it changes the keyspace and none otherwise (expired keys leave their own).
+//! one effect when it changes the keyspace and none otherwise (expired keys leave their own, and
+//! FLUSHALL and FLUSHDB one in any case).
 
 use std::panic::Location;
 

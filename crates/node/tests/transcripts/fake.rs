@@ -386,7 +386,7 @@ impl TestServer {
         let after = changes(&self.worker);
         let effects = take_effects(&mut self.worker, self.logged.as_ref());
         let own: Vec<_> = effects.iter().filter(|effect| is_own(effect)).collect();
-        let changed = after > before;
+        let changed = after > before || own.iter().any(|effect| removes_all(effect));
         let wake_events = self.host.woken.borrow().len();
         if wake_events == 0 {
             assert_eq!(own.len(), usize::from(changed), "one effect for each write: {effects:?}");
@@ -451,6 +451,12 @@ fn execute_inside(executor: &mut Executor<'_, FakeShards>, request: Request<'_>)
 }
 
 /// Changes of the keyspace so far, also of this turn.
+/// Whether an effect is there also where it has removed nothing, which is no change.
+fn removes_all(effect: &Effect) -> bool {
+    let names = effect.commands.iter().filter_map(|command| command.args.first());
+    names.map(|name| name.to_ascii_lowercase()).any(|name| name.starts_with(b"flush"))
+}
+
 fn changes(worker: &Worker) -> u64 {
     worker.node.changes() + worker.turn.counters.changes
 }

@@ -383,3 +383,17 @@ fn flushall_beside_a_backup_leaves_no_keys_in_the_file() {
         || fs::read(server.path("dump.rdb")).unwrap().windows(5).any(|at| at == b"later");
     eventually("what has come since is saved", has_later);
 }
+
+#[test]
+fn removing_nothing_is_no_change() {
+    let server = Server::start(&["--save", ""]);
+    let mut client = server.client();
+    let changes = || server.info("rdb_changes_since_last_save");
+    for words in ["FLUSHALL", "FLUSHDB", "EVAL return(redis.call('flushall')) 0"] {
+        client.ok(words);
+        assert_eq!(changes(), "0", "{words}");
+    }
+    client.ok("MSET a 1 b 2");
+    client.ok("FLUSHDB");
+    assert_eq!(changes(), "4");
+}
