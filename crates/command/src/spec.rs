@@ -103,6 +103,8 @@ impl Flags {
     /// Changes what commands of all clients go by: the configuration, users, scripts. Others see
     /// all changes of a transaction or none.
     pub const GLOBAL: Self = Self(1 << 28);
+    /// Is followed by a save to the RDB file, where `save` asks for saves.
+    pub const SAVES: Self = Self(1 << 29);
 
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)

@@ -43,7 +43,8 @@ const fn flush(name: &'static str, summary: &'static str) -> Spec {
 
 /// Where it is followed by a save, the main thread waits for that.
 const FLUSHALL: Spec =
-    flush("flushall", "Removes all keys from all databases.").flags(Flags::WRITE.with(Flags::MAIN));
+    flush("flushall", "Removes all keys from all databases.").flags(FLUSHALL_FLAGS);
+const FLUSHALL_FLAGS: Flags = Flags::WRITE.with(Flags::MAIN).with(Flags::SAVES);
 
 /// The commands on databases.
 pub const ROWS: &[Row<Handler>] = &[

@@ -309,8 +309,9 @@ pub trait Host: ClientWaker {
     fn begin_save(&self) -> Result<(), SaveError>;
 
     /// Writes the keyspace, which has just been emptied, to its RDB file, and waits until it is
-    /// there. What was being written to it is given up. What fails is told in the log only.
-    fn save_emptied(&self);
+    /// there. `changes` are those of the keyspace when it had no keys. What fails is told in the
+    /// log only.
+    fn save_emptied(&self, changes: u64);
 
     /// Begins to write the keyspace to another file, in the background.
     ///

@@ -45,7 +45,11 @@ const fn spec(name: &'static str, arity: i32) -> Spec {
 }
 
 fn save(cx: &mut NodeCx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
-    cx.outside(|host| host.save()).map_err(|error| match error {
+    let saved = cx.outside(|host| host.save());
+    if let Ok(()) | Err(SaveError::Failed) = saved {
+        cx.worker.node.snapshots.figures.lock().saves += 1;
+    }
+    saved.map_err(|error| match error {
         SaveError::Saving => ServerError::Saving,
         SaveError::SnapshotTaken => ServerError::SnapshotTaken,
         SaveError::Failed => ServerError::NotSaved,

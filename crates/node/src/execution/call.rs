@@ -154,6 +154,7 @@ impl<L: ShardLocks> Executor<'_, L> {
             Call::Exec => self.exec(),
             Call::Script(call) => {
                 let outcome = self.run_script(call, entry, request);
+                self.end_emptied();
                 if self.has_run(&outcome) && self.session.reply_mode == ReplyMode::On {
                     subscribe::write_own(self.worker, self.session, self.out);
                 }
@@ -290,7 +291,7 @@ impl HeldCalls<'_, '_> {
                 let held = (shards, hashes);
                 let worker = (&mut *self.worker, self.session.db);
                 let outcome = call_data(handler, worker, held, &mut args, &mut reply);
-                self.worker.save_emptied_later(&outcome);
+                self.worker.note_emptied(&outcome);
                 outcome
             }
             Call::Blocking(handler) => {

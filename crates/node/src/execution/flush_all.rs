@@ -28,48 +28,40 @@ impl<L: ShardLocks> Executor<'_, L> {
         let extent = Extent::Keys;
         let mut scope = ExecutionScope { worker: self.worker, db, locks, admission, extent };
         let outcome = scope.run(entry, request, &mut |worker, shards, hashes| {
-            call_data(handler, (worker, db), (shards, hashes), &mut args, &mut reply)
+            let outcome = call_data(handler, (worker, db), (shards, hashes), &mut args, &mut reply);
+            worker.note_emptied(&outcome);
+            outcome
         });
-        if matches!(outcome, Outcome::Done) {
-            self.worker.node.snapshots.give_up_background();
-            if self.worker.is_to_save() {
-                self.save_emptied();
-            }
-        }
+        self.end_emptied();
         outcome
     }
 
-    /// The same at the end of a transaction with FLUSHALL, which runs on the main thread unless a
-    /// script has called it.
-    pub(crate) fn save_if_emptied(&mut self) {
-        if std::mem::take(&mut self.worker.has_emptied) && self.worker.index == 0 {
-            self.save_emptied();
+    /// Saves if FLUSHALL has run: before it is answered, or what has called it, a transaction or a
+    /// script.
+    pub(crate) fn end_emptied(&mut self) {
+        if let Some(changes) = self.worker.emptied_at.take() {
+            self.save_emptied(changes);
         }
     }
 
     #[cold]
-    fn save_emptied(&mut self) {
+    fn save_emptied(&mut self, changes: u64) {
         // The file is to count what was removed.
         self.worker.publish_counters();
-        self.host.outside(self.locks, |host| host.save_emptied());
+        if !self.worker.config.saving.save.is_empty() {
+            self.host.outside(self.locks, |host| host.save_emptied(changes));
+        }
     }
 }
 
 impl Worker {
-    /// Whether an RDB file is written by itself: `save`.
-    fn is_to_save(&self) -> bool {
-        !self.config.saving.save.is_empty()
-    }
-
-    /// The same in a transaction or script, whose further changes are to be in the file.
-    pub(super) fn save_emptied_later(&mut self, outcome: &Outcome) {
-        if !matches!(outcome, Outcome::Done) {
+    /// FLUSHALL has run, and its shards are held still.
+    pub(super) fn note_emptied(&mut self, outcome: &Outcome) {
+        if !matches!(outcome, Outcome::Done) || self.loads_files {
             return;
         }
         self.node.snapshots.give_up_background();
-        if self.is_to_save() {
-            self.node.snapshots.figures.lock().is_scheduled = true;
-            self.has_emptied = true;
-        }
+        self.publish_counters();
+        self.emptied_at = Some(self.node.changes());
     }
 }

@@ -150,7 +150,7 @@ impl Table {
         };
         let (single_key_at, single_key_len_max) = single_key.unwrap_or((0, 0));
         let run = match row.run.map_or(Call::Container, call) {
-            Call::Data(handler) if row.spec.name == "flushall" => Call::FlushAll(handler),
+            Call::Data(handler) if row.spec.flags.has(Flags::SAVES) => Call::FlushAll(handler),
             run => run,
         };
         let script = if matches!(run, Call::Script(_)) { place::SCRIPT } else { 0 };

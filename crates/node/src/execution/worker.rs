@@ -100,8 +100,8 @@ pub struct Worker {
     pub(crate) loads_files: bool,
     /// A script has run in this turn.
     pub(crate) has_run_scripts: bool,
-    /// FLUSHALL has run in a transaction or script, and a save is to follow.
-    pub(crate) has_emptied: bool,
+    /// FLUSHALL has run, and a save is to follow: the changes of the keyspace at that moment.
+    pub(crate) emptied_at: Option<u64>,
     /// The error of the running command has been counted where it arose.
     pub(crate) error_counted: bool,
     /// Why the running command has done nothing: a busy script holds what it needs.
@@ -180,7 +180,7 @@ impl Worker {
             script_log: ScriptLog::default(),
             loads_files: false,
             has_run_scripts: false,
-            has_emptied: false,
+            emptied_at: None,
             error_counted: false,
             refusal: None,
             units_before: UNKNOWN_UNITS,

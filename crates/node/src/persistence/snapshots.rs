@@ -69,8 +69,10 @@ pub struct SnapshotFigures {
     pub last_background: Option<Ended>,
     /// The last backup.
     pub last_backup: Option<Ended>,
-    /// Saves that succeeded.
+    /// Saves that SAVE, BGSAVE and `save` have begun.
     pub saves: u64,
+    /// Those before CONFIG RESETSTAT.
+    pub saves_before: u64,
     /// Backups that succeeded.
     pub backups: u64,
     /// The most bytes of old state that the last snapshot held.

@@ -192,6 +192,8 @@ impl Node {
         self.lazy_freed.store(0, Ordering::Relaxed);
         self.eviction.reset(steady_ms);
         self.scripting.reset_totals();
+        let mut snapshots = self.snapshots.figures.lock();
+        snapshots.saves_before = snapshots.saves;
     }
 
     /// Takes a sample for the rates. The main thread's tick calls this with the time in

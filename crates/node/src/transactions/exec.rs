@@ -34,7 +34,6 @@ impl<L: ShardLocks> Executor<'_, L> {
         }
         let watched = self.session.watched.take();
         let mut begun = false;
-        self.worker.has_emptied = false;
         let outcome = self.exec_queued(&transaction, watched.as_deref(), &mut begun);
         self.write_script_log();
         if !begun {
@@ -51,7 +50,7 @@ impl<L: ShardLocks> Executor<'_, L> {
         if watched.is_some() {
             self.session.record.set_watch(None);
         }
-        self.save_if_emptied();
+        self.end_emptied();
         outcome
     }
 

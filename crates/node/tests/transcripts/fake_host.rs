@@ -109,7 +109,7 @@ impl Host for FakeHost {
         self.save()
     }
 
-    fn save_emptied(&self) {
+    fn save_emptied(&self, _: u64) {
         self.is_used();
     }
 

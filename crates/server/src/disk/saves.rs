@@ -6,14 +6,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use node::Node;
 use node::config::Config;
-use node::persistence::snapshots::{Ended, Running};
+use node::persistence::snapshots::{Ended, Running, SnapshotFigures};
 use node::persistence::{Due, Purpose};
-use parking_lot::Mutex;
+use parking_lot::{Condvar, Mutex};
 use persist::Sink;
 use persist::disk::{DiskError, DiskFile, FileSink, Replacement};
 use persist::rdb::writer::Options;
@@ -31,10 +30,37 @@ const FSYNC_BYTES: u64 = 16 << 20;
 /// Between two looks whether a save is still wanted.
 const LOOKS_EVERY: Duration = Duration::from_millis(5);
 
-/// The thread that saves.
+/// Saves that have begun.
 #[derive(Default)]
 pub struct Saves {
-    thread: Mutex<Option<JoinHandle<bool>>>,
+    /// The last one. Held while another begins.
+    last: Mutex<Option<Arc<Saving>>>,
+}
+
+/// A save that has begun, on a thread of its own. Any thread may wait for its end.
+#[derive(Debug, Default)]
+pub struct Saving {
+    /// Whether the file is there, once that is known.
+    result: Mutex<Option<bool>>,
+    ended: Condvar,
+}
+
+impl Saving {
+    /// Waits until the file is there. Returns false if it is not.
+    pub fn wait(&self) -> bool {
+        let mut result = self.result.lock();
+        self.ended.wait_while(&mut result, |result| result.is_none());
+        result.unwrap_or(false)
+    }
+
+    fn has_ended(&self) -> bool {
+        self.result.lock().is_some()
+    }
+
+    fn end(&self, is_saved: bool) {
+        *self.result.lock() = Some(is_saved);
+        self.ended.notify_all();
+    }
 }
 
 /// Why nothing is saved.
@@ -42,6 +68,8 @@ pub struct Saves {
 pub enum NotBegun {
     /// Another snapshot is being taken; whether it is saved to the RDB file.
     Running(bool),
+    /// It is not wanted any more.
+    GivenUp,
     /// For this reason.
     Failed(String),
 }
@@ -123,14 +151,27 @@ impl Saves {
         shared: &Arc<Shared>,
         purpose: Purpose,
         path: &Path,
-    ) -> Result<(), NotBegun> {
-        let mut thread = self.thread.lock();
+    ) -> Result<Arc<Saving>, NotBegun> {
+        self.begin_unless(shared, purpose, path, || false)
+    }
+
+    /// The same, unless it is not wanted any more when no other one begins.
+    fn begin_unless(
+        &self,
+        shared: &Arc<Shared>,
+        purpose: Purpose,
+        path: &Path,
+        is_given_up: impl FnOnce() -> bool,
+    ) -> Result<Arc<Saving>, NotBegun> {
+        let mut last = self.last.lock();
+        if is_given_up() {
+            return Err(NotBegun::GivenUp);
+        }
         let (node, config) = (&shared.node, shared.node.config());
         // One that has taken all keys may not have its name yet.
         if let Some(running) = node.snapshots.figures.lock().running {
             return Err(NotBegun::Running(running.purpose != Purpose::Backup));
         }
-        thread.take().map(JoinHandle::join);
         // Noted at the cut: who removes all keys behind it gives it up.
         let at_cut = || {
             let running = Running { purpose, began_ms: steady_ms(), changes: node.changes() };
@@ -138,6 +179,7 @@ impl Saves {
             node.snapshots.cancel.store(false, Ordering::Relaxed);
             node.snapshots.progress.begin();
             figures.running = Some(running);
+            figures.saves += u64::from(purpose == Purpose::Background);
             figures.is_scheduled &= purpose == Purpose::Backup;
             running
         };
@@ -147,34 +189,38 @@ impl Saves {
             Refusal::BusyScript => NotBegun::Failed("a script has run for too long".to_owned()),
         })?;
         let target = Target::new(purpose, path);
-        let own = Arc::clone(shared);
+        let (own, saving) = (Arc::clone(shared), Arc::new(Saving::default()));
+        let begun = Arc::clone(&saving);
         let work = move || {
             bind_to_processors("bgsave-cpulist", &config.saving.bgsave_cpulist);
-            CountedThread::run(&own.node, |memory| {
+            let is_saved = CountedThread::run(&own.node, |memory| {
                 let written = write(&own, job, &target, &config);
                 memory.publish();
                 finish(&own, running, &target, written)
-            })
+            });
+            begun.end(is_saved);
         };
-        match std::thread::Builder::new().name("weft-save".to_owned()).spawn(work) {
-            Ok(handle) => *thread = Some(handle),
-            Err(error) => {
-                let error = error.to_string();
-                finish(shared, running, &Target::new(purpose, path), Err(Some(error.clone())));
-                return Err(NotBegun::Failed(error));
-            }
+        if let Err(error) = std::thread::Builder::new().name("weft-save".to_owned()).spawn(work) {
+            let error = error.to_string();
+            finish(shared, running, &Target::new(purpose, path), Err(Some(error.clone())));
+            return Err(NotBegun::Failed(error));
         }
+        *last = Some(Arc::clone(&saving));
         if purpose == Purpose::Background {
             notice!("Background saving started");
         }
-        Ok(())
+        Ok(saving)
     }
 
     /// Saves to the RDB file.
     ///
     /// # Errors
     /// Why it has not begun.
-    pub fn begin_save(&self, shared: &Arc<Shared>, purpose: Purpose) -> Result<(), NotBegun> {
+    pub fn begin_save(
+        &self,
+        shared: &Arc<Shared>,
+        purpose: Purpose,
+    ) -> Result<Arc<Saving>, NotBegun> {
         let filename = shared.node.config().saving.dbfilename.clone();
         let begun = self.begin(shared, purpose, Path::new(&filename));
         if let Err(NotBegun::Failed(why)) = &begun {
@@ -183,14 +229,46 @@ impl Saves {
         begun
     }
 
-    /// Writes the RDB file without keys, while another snapshot is taken that goes elsewhere. The
-    /// keyspace was empty a moment ago, and what has come since is to be saved later.
-    ///
-    /// # Errors
-    /// Why it is not there.
-    pub fn save_empty(&self, shared: &Shared) -> Result<(), String> {
+    /// Saves to the RDB file after FLUSHALL, and waits until that is over. `changes` are those of
+    /// the keyspace when it had no keys.
+    pub fn save_emptied(&self, shared: &Arc<Shared>, changes: u64) {
+        let filename = shared.node.config().saving.dbfilename.clone();
+        loop {
+            let running = shared.node.snapshots.figures.lock().running;
+            if running.is_some_and(|running| running.purpose != Purpose::Backup) {
+                // One in the background was given up, and others end soon.
+                self.wait();
+            }
+            // The end of the server has its own save, or none. If it does not come to that, this
+            // one is due.
+            let given_up = || {
+                let goes_down = shared.node.goes_down();
+                shared.node.snapshots.figures.lock().is_scheduled |= goes_down;
+                goes_down
+            };
+            match self.begin_unless(shared, Purpose::Save, Path::new(&filename), given_up) {
+                Ok(saving) => {
+                    saving.wait();
+                    return;
+                }
+                Err(NotBegun::GivenUp) => return,
+                Err(NotBegun::Running(true)) => {}
+                Err(NotBegun::Running(false) | NotBegun::Failed(_)) => {
+                    match self.save_empty(shared, changes) {
+                        Ok(()) => notice!("DB saved on disk"),
+                        Err(why) => warning!("Saving to {filename} failed: {why}"),
+                    }
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Writes the RDB file without keys, while another snapshot is taken that goes elsewhere, or
+    /// none can be. What has come since the keyspace was empty counts as changes that no file has.
+    fn save_empty(&self, shared: &Shared, changes: u64) -> Result<(), String> {
         // No save begins meanwhile.
-        let _thread = self.thread.lock();
+        let _last = self.last.lock();
         let (node, config) = (&shared.node, shared.node.config());
         let running = node.snapshots.figures.lock().running;
         if running.is_some_and(|running| running.purpose != Purpose::Backup) {
@@ -203,24 +281,27 @@ impl Saves {
         let Target { root, directory, temporary, path } = target;
         let disk = RealDisk::new(root);
         let mut file = Replacement::begin(&disk, &directory, temporary, path).map_err(failed)?;
-        match write_empty(file.sink(), &rdb_options(node, &config, false), &libraries) {
-            Ok(_) => file.commit(&disk).map_err(|error| failed(error.disk())),
-            Err(error) => {
-                file.abandon(&disk);
-                Err(failed(error))
-            }
+        if let Err(error) = write_empty(file.sink(), &rdb_options(node, &config, false), &libraries)
+        {
+            file.abandon(&disk);
+            return Err(failed(error));
         }
+        file.commit(&disk).map_err(|error| failed(error.disk()))?;
+        note_saved(&mut node.snapshots.figures.lock(), changes);
+        node.follow_saves(&config);
+        Ok(())
     }
 
     /// Waits until the file is there that is being written. Returns false if it is not.
     pub fn wait(&self) -> bool {
-        let thread = self.thread.lock().take();
-        thread.is_some_and(|thread| thread.join().unwrap_or(false))
+        let last = self.last.lock().clone();
+        last.is_some_and(|saving| saving.wait())
     }
 
     /// The same, and gives it up when that is wanted.
     pub fn wait_unless(&self, node: &Node, given_up: impl Fn() -> bool) -> bool {
-        while self.thread.lock().as_ref().is_some_and(|thread| !thread.is_finished()) {
+        let last = self.last.lock().clone();
+        while last.as_ref().is_some_and(|saving| !saving.has_ended()) {
             if given_up() {
                 self.cancel(node);
                 return false;
@@ -326,18 +407,16 @@ fn finish(
             figures.last_backup = Some(ended);
             figures.backups += u64::from(is_ok);
         }
-        _ if is_ok => {
-            figures.last_save_unix = sys::clock::unix_micros().div_euclid(1_000_000);
-            figures.saved_changes = running.changes;
-            figures.saves += 1;
-            match (&mut figures.last_background, running.purpose) {
-                (Some(last), Purpose::Save) => last.is_ok = true,
-                (_, Purpose::Save) => {}
-                (last, _) => *last = Some(ended),
+        Purpose::Save if is_ok => note_saved(&mut figures, running.changes),
+        Purpose::Save => {}
+        Purpose::Background => {
+            if is_ok {
+                note_saved(&mut figures, running.changes);
             }
+            // As in Redis, one that was given up says nothing of the disk.
+            let is_ok = if is_cancelled { !figures.has_failed() } else { is_ok };
+            figures.last_background = Some(Ended { is_ok, ..ended });
         }
-        Purpose::Background if !is_cancelled => figures.last_background = Some(ended),
-        _ => {}
     }
     drop(figures);
     if running.purpose == Purpose::Background && is_ok {
@@ -347,4 +426,13 @@ fn finish(
     }
     node.follow_saves(&node.config());
     is_ok
+}
+
+/// There is a file with so many changes of the keyspace.
+fn note_saved(figures: &mut SnapshotFigures, changes: u64) {
+    figures.last_save_unix = sys::clock::unix_micros().div_euclid(1_000_000);
+    figures.saved_changes = changes;
+    if let Some(last) = &mut figures.last_background {
+        last.is_ok = true;
+    }
 }

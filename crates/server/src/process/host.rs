@@ -1,5 +1,6 @@
 //! The services of the process that commands may ask for.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use script::LogLevel;
 use store::LazyFree;
 
 use crate::disk::begin_log;
-use crate::disk::saves::NotBegun;
+use crate::disk::saves::{NotBegun, Saving};
 use crate::disk::startup;
 use crate::process::files;
 use crate::process::log::{self, Level};
@@ -25,12 +26,12 @@ use crate::{notice, warning};
 pub struct ProcessHost<'a>(pub &'a Shared);
 
 impl ProcessHost<'_> {
-    fn begin(&self, purpose: Purpose) -> Result<(), SaveError> {
+    fn begin(&self, purpose: Purpose) -> Result<Arc<Saving>, SaveError> {
         let shared = self.0.me.upgrade().ok_or(SaveError::Failed)?;
         self.0.saves.begin_save(&shared, purpose).map_err(|error| match error {
             NotBegun::Running(true) => SaveError::Saving,
             NotBegun::Running(false) => SaveError::SnapshotTaken,
-            NotBegun::Failed(_) => SaveError::Failed,
+            NotBegun::GivenUp | NotBegun::Failed(_) => SaveError::Failed,
         })
     }
 
@@ -95,28 +96,17 @@ impl Host for ProcessHost<'_> {
     }
 
     fn save(&self) -> Result<(), SaveError> {
-        self.begin(Purpose::Save)?;
-        if self.0.saves.wait() { Ok(()) } else { Err(SaveError::Failed) }
+        let saving = self.begin(Purpose::Save)?;
+        if saving.wait() { Ok(()) } else { Err(SaveError::Failed) }
     }
 
     fn begin_save(&self) -> Result<(), SaveError> {
-        self.begin(Purpose::Background)
+        self.begin(Purpose::Background).map(drop)
     }
 
-    fn save_emptied(&self) {
-        let figures = &self.0.node.snapshots.figures;
-        let running = figures.lock().running;
-        if running.is_some_and(|running| running.purpose != Purpose::Backup) {
-            self.0.saves.cancel(&self.0.node);
-        }
-        let saved = self.save();
-        if saved == Err(SaveError::SnapshotTaken)
-            && let Err(why) = self.0.saves.save_empty(self.0)
-        {
-            warning!("Saving without keys failed: {why}");
-        }
-        if let Err(SaveError::Saving | SaveError::SnapshotTaken) = saved {
-            figures.lock().is_scheduled = true;
+    fn save_emptied(&self, changes: u64) {
+        if let Some(shared) = self.0.me.upgrade() {
+            self.0.saves.save_emptied(&shared, changes);
         }
     }
 
@@ -126,8 +116,9 @@ impl Host for ProcessHost<'_> {
         if path.symlink_metadata().is_ok() {
             return Err(Some("File exists".to_owned()));
         }
-        self.0.saves.begin(&shared, Purpose::Backup, path).map_err(|error| match error {
-            NotBegun::Running(_) => None,
+        let begun = self.0.saves.begin(&shared, Purpose::Backup, path);
+        begun.map(drop).map_err(|error| match error {
+            NotBegun::Running(_) | NotBegun::GivenUp => None,
             NotBegun::Failed(why) => Some(why),
         })
     }

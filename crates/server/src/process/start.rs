@@ -420,7 +420,7 @@ fn has_saved(shared: &Shared) -> bool {
         control.take_signals(&config);
         control.shutdown.is_some_and(|how| how.save == SaveAtEnd::No)
     };
-    if matches!(begun, Some(Ok(()))) && shared.saves.wait_unless(node, given_up) || given_up() {
+    if matches!(begun, Some(Ok(_))) && shared.saves.wait_unless(node, given_up) || given_up() {
         return true;
     }
     if how.force {

@@ -189,7 +189,7 @@ impl Host for World {
         Ok(())
     }
 
-    fn save_emptied(&self) {}
+    fn save_emptied(&self, _: u64) {}
 
     fn begin_backup(&self, _: &str) -> Result<(), Option<String>> {
         Ok(())

@@ -84,6 +84,32 @@ fn writes_are_refused_while_the_disk_is_full_and_go_on_when_it_is_not() {
 }
 
 #[test]
+fn flushall_that_cannot_save_says_so_in_the_log_alone() {
+    let server = Server::start(&["--save", "3600 1000000"]);
+    let mut client = server.client();
+    client.ok("SET k v");
+    fs::create_dir(server.path("dump.rdb")).unwrap();
+    for (at, words) in ["FLUSHALL", "EVAL return(redis.call('flushall')) 0"].iter().enumerate() {
+        client.ok(words);
+        let failures = || server.log().matches("Saving to dump.rdb failed").count();
+        eventually("it fails", || failures() == at + 1);
+        assert_eq!(server.info("rdb_last_bgsave_status"), "ok", "it was in nobody's background");
+        let changes = server.info("rdb_changes_since_last_save");
+        assert_eq!(changes, (2 * (at + 1)).to_string(), "{words}");
+        client.ok("SET k v");
+    }
+    assert!(!server.log().contains("Background saving"), "{}", server.log());
+    assert_eq!(client.ask("BGSAVE").text(), "Background saving started");
+    server.wait_for_log("Background saving error");
+    client.ok("CONFIG SET stop-writes-on-bgsave-error no");
+    client.ok("FLUSHALL");
+    assert_eq!(server.info("rdb_last_bgsave_status"), "err");
+    fs::remove_dir(server.path("dump.rdb")).unwrap();
+    client.ok("FLUSHALL");
+    assert_eq!(server.info("rdb_last_bgsave_status"), "ok");
+}
+
+#[test]
 fn a_server_that_cannot_save_does_not_end() {
     let (mut server, mut client, whole) = begin_full(&[]);
     server.signal("TERM");
@@ -245,7 +271,8 @@ fn one_snapshot_is_written_at_a_time() {
     // What was there is written, whatever becomes of it.
     client.ok("FLUSHDB");
     client.ok("CONFIG SET rdb-key-save-delay 0");
-    eventually("it is saved", || server.info("rdb_saves") == "1");
+    eventually("it is saved", || server.info("rdb_bgsave_in_progress") == "0");
+    assert_eq!(server.info("rdb_saves"), "1");
     let copy = tempfile::tempdir().unwrap();
     fs::copy(server.path("dump.rdb"), copy.path().join("dump.rdb")).unwrap();
     let loaded = Server::start_in(copy, &["--save", ""], READY, |command| command);

@@ -204,8 +204,9 @@ fn a_file_has_one_moment_of_a_keyspace_that_changes() {
         // Slow enough for every writer to come between the steps.
         client.ok("CONFIG SET rdb-key-save-delay -3");
         client.ask("BGSAVE");
-        eventually("it is saved", || server.info("rdb_saves") == (round + 1).to_string());
-        assert_eq!(server.info("rdb_last_bgsave_status"), "ok");
+        eventually("it is saved", || server.info("rdb_bgsave_in_progress") == "0");
+        let saved = (server.info("rdb_saves"), server.info("rdb_last_bgsave_status"));
+        assert_eq!(saved, ((round + 1).to_string(), "ok".to_owned()));
         let folder = tempfile::tempdir().unwrap();
         fs::copy(server.path("dump.rdb"), folder.path().join("dump.rdb")).unwrap();
         let loaded = Server::start_in(folder, &["--save", ""], READY, |command| command);
@@ -300,13 +301,9 @@ fn flushall_leaves_no_keys_in_the_file_where_save_is_configured() {
         client.ok("MULTI");
         assert_eq!(client.ask(words).text(), "QUEUED");
         assert_eq!(client.ask("SET later value").text(), "QUEUED");
-        let saves = server.info("rdb_saves");
         assert_eq!(client.ask("EXEC").items()[0].text(), "OK");
-        if words == "FLUSHALL" {
-            assert!(!has_keys(), "it is saved before EXEC is answered");
-            assert_eq!(server.info("rdb_changes_since_last_save"), "0");
-        }
-        eventually("it is saved soon", || !has_keys() && server.info("rdb_saves") != saves);
+        assert!(!has_keys(), "{words}: it is saved before EXEC is answered");
+        assert_eq!(server.info("rdb_changes_since_last_save"), "0");
     }
     fill(&mut client);
     client.ok("FLUSHDB");
@@ -343,14 +340,17 @@ fn flushall_gives_up_what_is_saved_in_the_background() {
         eventually("it ends", || server.info("rdb_bgsave_in_progress") == "0");
         assert!(changes() > before, "{words}: nothing was saved");
         assert_eq!(server.info("rdb_last_bgsave_status"), "ok");
+        assert_ne!(server.info("rdb_last_bgsave_time_sec"), "-1");
         assert!(!server.path("dump.rdb").exists(), "{words}");
     }
+    assert_eq!(server.info("rdb_saves"), "3", "all that have begun");
     // What else removes keys leaves it, and FLUSHALL leaves a backup.
     begin(&mut client);
     client.ok("FLUSHDB");
     assert_eq!(server.info("rdb_bgsave_in_progress"), "1");
     client.ok("CONFIG SET rdb-key-save-delay 0");
-    eventually("it is saved", || server.info("rdb_saves") == "1");
+    eventually("it is saved", || server.path("dump.rdb").exists());
+    eventually("it is over", || server.info("rdb_bgsave_in_progress") == "0");
     client.ok("CONFIG SET rdb-key-save-delay 100000000");
     (0..10).for_each(|at| client.ok(&format!("SET key:{at} value")));
     assert_eq!(client.ask("WEFT BACKUP backup.rdb").text(), "Backup started");
@@ -361,27 +361,74 @@ fn flushall_gives_up_what_is_saved_in_the_background() {
 
 #[test]
 fn flushall_beside_a_backup_leaves_no_keys_in_the_file() {
-    let server = Server::start(&["--save", "3600 1"]);
+    let server = Server::start(&["--save", "3600 1", "--io-threads", "2"]);
     let mut client = server.client();
     let library = b"#!lua name=lib\nredis.register_function('f', function() return 42 end)";
     assert_eq!(client.ask_args(&[b"FUNCTION", b"LOAD", library]).text(), "lib");
-    (0..10).for_each(|at| client.ok(&format!("SET key:{at} value")));
-    client.ok("SAVE");
-    client.ok("CONFIG SET rdb-key-save-delay 100000000");
-    assert_eq!(client.ask("WEFT BACKUP backup.rdb").text(), "Backup started");
-    client.ok("FLUSHALL");
-    client.ok("SET later 1");
-    assert!(!server.path("backup.rdb").exists());
-    let copy = tempfile::tempdir().unwrap();
-    fs::copy(server.path("dump.rdb"), copy.path().join("dump.rdb")).unwrap();
-    let loaded = Server::start_in(copy, &["--save", ""], READY, |command| command);
-    assert_eq!(loaded.client().ask("DBSIZE").int(), 0);
-    assert_eq!(loaded.client().ask("FCALL f 0").int(), 42);
-    client.ok("CONFIG SET rdb-key-save-delay 0");
-    eventually("it is there", || server.path("backup.rdb").exists());
-    let has_later =
-        || fs::read(server.path("dump.rdb")).unwrap().windows(5).any(|at| at == b"later");
-    eventually("what has come since is saved", has_later);
+    let with_later = "EVAL return{redis.call('flushall'),redis.call('set','later','1')} 0";
+    for (words, changes) in [("FLUSHALL", "0"), (with_later, "1")] {
+        (0..10).for_each(|at| client.ok(&format!("SET key:{at} value")));
+        client.ok("SAVE");
+        client.ok("CONFIG SET rdb-key-save-delay 100000000");
+        assert_eq!(client.ask("WEFT BACKUP backup.rdb").text(), "Backup started");
+        client.ask(words);
+        assert_eq!(server.info("weft_backup_in_progress"), "1");
+        assert_eq!(server.info("rdb_changes_since_last_save"), changes, "{words}");
+        let copy = tempfile::tempdir().unwrap();
+        fs::copy(server.path("dump.rdb"), copy.path().join("dump.rdb")).unwrap();
+        let loaded = Server::start_in(copy, &["--save", ""], READY, |command| command);
+        assert_eq!(loaded.client().ask("DBSIZE").int(), 0, "{words}");
+        assert_eq!(loaded.client().ask("FCALL f 0").int(), 42);
+        client.ok("CONFIG SET rdb-key-save-delay 0");
+        eventually("it is there", || server.path("backup.rdb").exists());
+        eventually("it is over", || server.info("weft_backup_in_progress") == "0");
+        fs::remove_file(server.path("backup.rdb")).unwrap();
+    }
+}
+
+#[test]
+fn flushall_in_a_script_saves_before_it_is_answered() {
+    let server = Server::start(&["--save", "3600 1", "--io-threads", "4"]);
+    let library = b"#!lua name=lib\nredis.register_function('f', function() \
+        return redis.call('flushall') end)";
+    let has_keys = || fs::read(server.path("dump.rdb")).unwrap().windows(4).any(|at| at == b"key:");
+    let mut clients: Vec<_> = (0..6).map(|_| server.client()).collect();
+    assert_eq!(clients[0].ask_args(&[b"FUNCTION", b"LOAD", library]).text(), "lib");
+    for (at, client) in clients.iter_mut().enumerate() {
+        client.ok("SET key:1 value");
+        client.ok("SAVE");
+        assert!(has_keys());
+        client.ok(["FCALL f 0", "EVAL return(redis.call('flushall')) 0"][at % 2]);
+        assert!(!has_keys());
+        assert_eq!(server.info("rdb_changes_since_last_save"), "0");
+    }
+    // One that fails behind it has removed the keys as well.
+    clients[0].ok("SET key:1 value");
+    clients[0].ok("SAVE");
+    let failed = clients[0].ask("EVAL redis.call('flushall')error('x') 0").text();
+    assert!(failed.contains("user_script:1: x") && !has_keys(), "{failed}");
+    // Only SAVE and BGSAVE count.
+    assert_eq!(server.info("rdb_saves"), "7");
+    clients[0].ok("CONFIG RESETSTAT");
+    assert_eq!(server.info("rdb_saves"), "0");
+    // All at once, beside saves of others.
+    let threads: Vec<_> = clients
+        .into_iter()
+        .map(|mut client| {
+            thread::spawn(move || {
+                for _ in 0..20 {
+                    client.ok("SET key:1 value");
+                    client.ok("EVAL return(redis.call('flushall')) 0");
+                    client.ask("BGSAVE");
+                    client.ok("FLUSHALL");
+                }
+            })
+        })
+        .collect();
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    eventually("it is over", || server.info("rdb_bgsave_in_progress") == "0");
+    assert!(!has_keys());
+    assert_eq!(server.info("rdb_changes_since_last_save"), "0");
 }
 
 #[test]

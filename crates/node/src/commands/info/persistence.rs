@@ -62,7 +62,7 @@ fn rdb(snapshot: &Snapshot<'_>, figures: &SnapshotFigures, page: &mut Page) {
         "rdb_current_bgsave_time_sec",
         seconds(background.map(|running| now_ms - running.began_ms)),
     );
-    page.line("rdb_saves", figures.saves);
+    page.line("rdb_saves", figures.saves - figures.saves_before);
     page.line("rdb_last_cow_size", figures.last_saved_bytes);
     let (loaded, expired) = figures.loaded;
     page.line("rdb_last_load_keys_expired", expired);

@@ -134,7 +134,7 @@ const METRICS: &[Metric] = &[
         |s| s.snapshots.last_background.map_or(0.0, |ended| ended.took_ms as f64 / 1000.0)),
     gauge("weft_rdb_save_in_progress", "1 while a snapshot is written.",
         |s| flag(s.snapshots.running.is_some())),
-    counter("weft_rdb_saves_total", "Saves that succeeded.", |s| s.snapshots.saves as f64),
+    counter("weft_rdb_saves_total", "Saves that have begun.", |s| s.snapshots.saves as f64),
     gauge("weft_aof_enabled", "1 with an append-only file.",
         |s| flag(s.append_only.is_enabled)),
     gauge("weft_aof_last_write_success", "1 unless the last write to it failed.",
