@@ -1,6 +1,8 @@
 //! FLUSHALL: a command on data after which, as in Redis, the RDB file has no keys either where
 //! `save` asks for saves, and what is being saved in the background is given up.
 
+use std::sync::Arc;
+
 use engine::Handler;
 use resp::Reply;
 
@@ -48,9 +50,14 @@ impl<L: ShardLocks> Executor<'_, L> {
     fn save_emptied(&mut self, changes: u64) {
         // The file is to count what was removed.
         self.worker.publish_counters();
-        if !self.worker.config.saving.save.is_empty() {
-            self.host.outside(self.locks, |host| host.save_emptied(changes));
-        }
+        let is_to_save = !self.worker.config.saving.save.is_empty();
+        let node = Arc::clone(&self.worker.node);
+        self.host.outside(self.locks, |host| {
+            node.snapshots.wait_for_name();
+            if is_to_save {
+                host.save_emptied(changes);
+            }
+        });
     }
 }
 

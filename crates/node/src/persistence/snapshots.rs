@@ -145,13 +145,18 @@ impl LoadProgress {
 
 impl Snapshots {
     /// Gives up a save in the background, because all keys were removed since its cut. Does not
-    /// wait for its end.
+    /// wait for its end: see [`wait_for_name`](Self::wait_for_name).
     pub fn give_up_background(&self) {
         // Under the lock: no other snapshot is noted as running meanwhile, which this would end.
         let figures = self.figures.lock();
         if figures.running.is_some_and(|running| running.purpose == Purpose::Background) {
             self.cancel.store(true, Ordering::Relaxed);
         }
+    }
+
+    /// When this returns, a file that was given up has its name already, or never gets it.
+    pub fn wait_for_name(&self) {
+        drop(self.naming.lock());
     }
 }
 
@@ -164,6 +169,8 @@ pub struct Snapshots {
     pub progress: SaveProgress,
     /// Set: what is being saved is to end at once.
     pub cancel: AtomicBool,
+    /// Held while a file gets its name, which may take long; whether it is to is asked meanwhile.
+    pub naming: Mutex<()>,
     /// What is being loaded, or was last.
     pub loading: LoadProgress,
     /// Nothing may be executed that reads or changes keys: they are being loaded.

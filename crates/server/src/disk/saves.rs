@@ -358,10 +358,10 @@ fn write(
     let sink = SyncingSink { sink: file.sink(), synced: 0, syncs };
     let written = job.write_to(sink, &rdb_options(&shared.node, config, false), pacing).map(drop);
     let node = &shared.node;
-    // Nobody gives it up while it gets its name, and later it is there.
+    // Who has given it up waits while it gets its name; later it is there.
     let is_wanted = || {
-        let figures = node.snapshots.figures.lock();
-        (!node.snapshots.cancel.load(Ordering::Relaxed)).then_some(figures)
+        let naming = node.snapshots.naming.lock();
+        (!node.snapshots.cancel.load(Ordering::Relaxed)).then_some(naming)
     };
     match written {
         Ok(()) => match file.commit_if(&disk, is_wanted) {

@@ -1,4 +1,4 @@
-//! Append-only files on a disk whose fsync fails or takes seconds: `strace` makes the calls of a
+//! Files on a disk whose fsync fails, or whose calls take seconds: `strace` makes the calls of a
 //! real server so. Where it is missing or may not trace, there is nothing to see.
 
 use std::fs;
@@ -18,10 +18,14 @@ struct Spoiler(Child);
 impl Spoiler {
     /// `how` as in `strace -e inject=CALLS:how`. None: this machine does not let one trace.
     fn attach(server: &Server, how: &str) -> Option<Self> {
+        Self::attach_to(CALLS, server, how)
+    }
+
+    fn attach_to(calls: &str, server: &Server, how: &str) -> Option<Self> {
         let id = server.process().0;
         let tracer = Command::new("strace")
             .args(["-f", "-qq", "-o", "/dev/null", "-p", &id.to_string()])
-            .args(["-e", &format!("trace={CALLS}"), "-e", &format!("inject={CALLS}:{how}")])
+            .args(["-e", &format!("trace={calls}"), "-e", &format!("inject={calls}:{how}")])
             .stderr(Stdio::null())
             .spawn();
         let Ok(child) = tracer else {
@@ -108,4 +112,32 @@ fn nothing_is_lost_by_a_kill_while_an_fsync_takes_seconds() {
     let mut client = server.client();
     assert_eq!(client.ask("DBSIZE").int(), 2001);
     assert_eq!(client.ask("GET key:1999").text(), "1999");
+}
+
+#[test]
+fn nobody_but_flushall_waits_for_the_name_of_a_file() {
+    const TAKES: Duration = Duration::from_secs(3);
+    let server = Server::start(&["--save", "", "--io-threads", "1"]);
+    let (mut client, mut other) = (server.client(), server.client());
+    client.ok("SET k v");
+    let how = format!("delay_enter={}", TAKES.as_micros());
+    let Some(_spoiler) = Spoiler::attach_to("/^rename", &server, &how) else { return };
+    assert_eq!(client.ask("BGSAVE").text(), "Background saving started");
+    let (began, mut is_sent) = (Instant::now(), false);
+    while !is_sent {
+        let asked = Instant::now();
+        let page = client.ask("INFO persistence").text();
+        assert!(asked.elapsed() < TAKES / 2, "INFO took {:?}", asked.elapsed());
+        assert!(page.contains("rdb_bgsave_in_progress:1"), "after {:?}", began.elapsed());
+        if began.elapsed() > TAKES / 6 {
+            other.send("FLUSHALL");
+            is_sent = true;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(other.read().text(), "OK");
+    // It is there by now, or was given up before.
+    let is_there = server.path("dump.rdb").exists();
+    eventually("it is over", || server.info("rdb_bgsave_in_progress") == "0");
+    assert_eq!(server.path("dump.rdb").exists(), is_there);
 }
