@@ -242,6 +242,7 @@ fn a_reload_changes_nothing() {
     let server = Server::start(&[&DEBUG[..], &["--io-threads", "3"]].concat());
     let mut client = server.client();
     fill(&mut client);
+    eventually("the key expires", || client.ask("EXISTS gone").int() == 0);
     let before = (digest(&mut client), groups(&mut client));
     client.ok("DEBUG RELOAD");
     assert_eq!((digest(&mut client), groups(&mut client)), before);
