@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::Server;
 use crate::left_logs::{
-    END, FILES, LOG, ON, RING_BYTES, USED, check, kill_after, open, set_bytes, start,
+    END, FILES, LOG, ON, RING_BYTES, USED, check, kill_after, open, restarted, set_bytes, start,
     start_limited, start_without, words,
 };
 use crate::server::eventually;
@@ -120,5 +120,28 @@ fn a_second_interrupt_does_not_wait_for_the_first_base() {
         let log = server.log();
         assert!(log.contains("Received SIGINT again, exiting without saving"), "{log}");
         assert!(!log.contains("rewrite finished successfully"), "{log}");
+    }
+}
+
+#[test]
+fn a_base_without_an_append_only_file_ends_what_processes_have_left() {
+    for switches in [true, false] {
+        let folder = kill_after(start(tempfile::tempdir().unwrap()), &["SET unwritten 1"]);
+        let server = start_without(folder);
+        let mut client = server.client();
+        if switches {
+            client.ok("CONFIG SET appendonly yes");
+            client.ok("CONFIG SET appendonly no");
+        }
+        let left = if switches { format!("{LOG}.previous") } else { LOG.to_owned() };
+        assert!(server.path(&left).is_file());
+        // As long as there is no other base, it is needed.
+        client.ask("BGREWRITEAOF");
+        server.wait_for_log("Background append only file rewriting started");
+        assert!(server.path(&left).is_file());
+        client.ok("CONFIG SET rdb-key-save-delay 0");
+        eventually("it is removed", || !server.path(&left).exists());
+        let server = check(restarted(server), &[("unwritten", false), ("1", true)], "");
+        assert!(!server.log().contains("process that was killed"), "{}", server.log());
     }
 }

@@ -29,6 +29,7 @@ use super::background::CountedThread;
 use super::complaint::Complaint;
 use super::fsync_thread;
 use super::log_lock::LogLock;
+use super::log_memory::Places;
 use super::log_ring::LogRing;
 use super::log_source::{BATCH_BYTES, LogProgress, LogSource, RingSource};
 use super::log_writer::{LogWriter, reason};
@@ -65,8 +66,8 @@ pub struct LogThread {
     /// What the ring was told last.
     told: Option<LogProgress>,
     rewrite: Option<RewriteWatch>,
-    /// While a base is written and there is no append-only file otherwise.
-    rewrite_lock: Option<LogLock>,
+    /// While a base is written without an append-only file, with where logs may have been left.
+    rewrite_lock: Option<(LogLock, Places)>,
     /// A rewrite is to begin as soon as it can.
     is_due: bool,
     last_sync_ms: i64,
@@ -346,7 +347,8 @@ impl LogThread {
             Err(Refusal::BusyScript) => return Err(None),
         };
         if was_off {
-            self.rewrite_lock = Some(LogLock::take(&self.config).map_err(Some)?);
+            let lock = LogLock::take(&self.config).map_err(Some)?;
+            self.rewrite_lock = Some((lock, Places::of(&self.config)));
             let aof = Aof::open(disk(), names(&self.config));
             let aof = aof.map_err(|error| Some(error.to_string()))?;
             self.writer = Some(LogWriter::without_base(aof, cut.position));
@@ -426,6 +428,9 @@ impl LogThread {
                 // What an earlier process has left belongs to the files before.
                 if let Some(places) = self.source.places() {
                     places.remove_previous();
+                } else if let Some((_, places)) = &self.rewrite_lock {
+                    places.remove_previous();
+                    places.remove();
                 }
                 if !self.figures.is_enabled {
                     // It was asked for while no append-only file is written.
