@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use base::random::Random;
 use proptest::prelude::*;
 use resp::{Args, Limits, Parsed, Parser, ProtocolError, Span};
 
@@ -103,6 +104,76 @@ proptest! {
     fn no_near_request_makes_it_panic(text in "[*$0-9\r\n\"' a-]{0,60}", piece in 1usize..9) {
         let _ = requests(text.as_bytes(), piece);
     }
+}
+
+/// Requests of every form: what damage begins with.
+fn seeds() -> Vec<Vec<u8>> {
+    let long = vec![b'v'; 40_000];
+    let texts: [&[&[u8]]; 6] = [
+        &[b"PING"],
+        &[b"SET", b"key", b"value with \r\n and \0"],
+        &[b"MSET", b"a", b"", b"b", b"1", b"c", b"-1"],
+        &[b"SET", b"key", &long],
+        &[b"EVAL", b"return redis.call('get', KEYS[1])", b"1", b"key"],
+        &[b"\xff\x80", b"*1\r\n$4\r\nPING\r\n"],
+    ];
+    let requests = texts.map(|args| args.iter().map(|arg| arg.to_vec()).collect::<Vec<_>>());
+    let mut seeds: Vec<Vec<u8>> = requests.iter().map(|request| encode(request)).collect();
+    seeds.push(seeds.concat());
+    seeds.push(b"SET \"a b\" 'c' \"\\x41\\n\"\r\n\r\nPING\n*0\r\n*-1\r\nGET key\r\n".to_vec());
+    seeds
+}
+
+fn damage(bytes: &mut Vec<u8>, other: &[u8], random: &mut Random) {
+    const NUMBERS: [&[u8]; 6] = [b"-1", b"0", b"2147483648", b"99999999999", b"1", b"+3"];
+    for _ in 0..=random.below(3) {
+        let at = random.below(bytes.len() as u64 + 1) as usize;
+        let number = NUMBERS[random.below(6) as usize];
+        match random.below(7) {
+            0 => bytes.truncate(at),
+            1 => bytes.insert(at, random.next_u64() as u8),
+            2 => drop(bytes.drain(at..bytes.len().min(at + 1 + random.below(4) as usize))),
+            3 => drop(bytes.splice(at..at, number.iter().copied())),
+            4 => {
+                let from = random.below(other.len() as u64 + 1) as usize;
+                let end = other.len().min(from + random.below(60) as usize);
+                drop(bytes.splice(at..at, other[from..end].iter().copied()));
+            }
+            5 => drop(bytes.splice(at..at, *b"\r\n")),
+            _ if at < bytes.len() => bytes[at] ^= 1 << random.below(8),
+            _ => {}
+        }
+    }
+}
+
+/// What is read of some bytes that come in pieces, and the error in the end, if there is one.
+fn outcome(bytes: &[u8], piece: usize) -> (Vec<Vec<Vec<u8>>>, Option<Vec<u8>>) {
+    let mut reader = Reader::default();
+    let mut pieces = bytes.chunks(piece);
+    let error = pieces.find_map(|piece| reader.receive(piece, OPEN).err());
+    (reader.requests, error.map(|error| error.text()))
+}
+
+/// Longer with `RESP_FUZZ_ROUNDS` in the environment.
+#[test]
+fn damaged_requests_are_refused_or_read_alike_in_any_pieces() {
+    let seeds = seeds();
+    let more = std::env::var("RESP_FUZZ_ROUNDS").ok().and_then(|text| text.parse().ok());
+    let mut random = Random::new(more.unwrap_or(1));
+    let (mut read, mut refused) = (0, 0);
+    for round in 0..more.unwrap_or(20_000u64) {
+        let pick = |random: &mut Random| &seeds[random.below(seeds.len() as u64) as usize];
+        let mut bytes = pick(&mut random).clone();
+        let other = pick(&mut random);
+        damage(&mut bytes, other, &mut random);
+        let whole = outcome(&bytes, bytes.len().max(1));
+        let piece = 1 + random.below(if bytes.len() > 5000 { 40_000 } else { 40 }) as usize;
+        assert_eq!(outcome(&bytes, piece), whole, "round {round}, pieces of {piece}");
+        let bytes_read: usize = whole.0.iter().flatten().map(Vec::len).sum();
+        assert!(bytes_read <= bytes.len(), "round {round}");
+        if whole.1.is_some() { refused += 1 } else { read += 1 }
+    }
+    assert!(read > 1000 && refused > 1000, "{read} read, {refused} refused");
 }
 
 #[test]

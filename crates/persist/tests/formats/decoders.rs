@@ -1,6 +1,7 @@
 //! Random damage to what each decoder reads that is not a value: compressed strings, payloads of
-//! RESTORE, manifests. `FORMAT_FUZZ_ROUNDS` in the environment makes it longer; values are in
-//! `mutations`, files in `file`, append-only files in `tests/aof/random.rs`.
+//! RESTORE, manifests. `FORMAT_FUZZ_ROUNDS` in the environment makes it longer; encodings of values
+//! are in `encodings`, whole values in `mutations`, files in `file`, append-only files in
+//! `tests/aof/random.rs`, requests in `resp`.
 
 use base::random::Random;
 use persist::aof::manifest::{BYTES_MAX, Manifest};
@@ -12,7 +13,7 @@ use crate::mutations::damage;
 use crate::samples::{Keyspace, Written, contents};
 
 /// Gives damaged seeds to a decoder, which says whether it took them. Some are taken, some refused.
-fn fuzz(rounds: u64, seeds: &[Vec<u8>], mut decode: impl FnMut(&[u8], &mut Random) -> bool) {
+pub fn fuzz(rounds: u64, seeds: &[Vec<u8>], mut decode: impl FnMut(&[u8], &mut Random) -> bool) {
     let more = std::env::var("FORMAT_FUZZ_ROUNDS").ok().and_then(|text| text.parse().ok());
     let mut random = Random::new(more.unwrap_or(1));
     let mut counts = [0u64; 2];

@@ -35,7 +35,7 @@ fn string(bytes: &[u8]) -> Vec<u8> {
 }
 
 /// A ziplist of entries without the lengths of those before them.
-fn ziplist(entries: &[&[u8]]) -> Vec<u8> {
+pub fn ziplist(entries: &[&[u8]]) -> Vec<u8> {
     let (mut body, mut before, mut last_at) = (Vec::new(), 0, 10);
     for entry in entries {
         last_at = 10 + body.len();
@@ -52,7 +52,7 @@ fn ziplist(entries: &[&[u8]]) -> Vec<u8> {
     out
 }
 
-const INTEGERS: [&[u8]; 9] = [
+pub const INTEGERS: [&[u8]; 9] = [
     b"\xf1",
     b"\xfd",
     b"\xfe\x80",
