@@ -1,7 +1,7 @@
-//! Signals as a readable descriptor (signalfd(2)), so that nothing runs in a handler.
+//! Signals as a descriptor to be read (signalfd(2)), so that nothing runs in a handler.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use crate::check;
 
@@ -44,29 +44,26 @@ impl Signals {
             // A server outlives the terminal it was started from.
             libc::signal(libc::SIGHUP, libc::SIG_IGN);
             libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut());
-            let fd = check(libc::signalfd(-1, &set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK))?;
+            let fd = check(libc::signalfd(-1, &set, libc::SFD_CLOEXEC))?;
             Ok(Self(OwnedFd::from_raw_fd(fd)))
         }
     }
 
-    /// The next signal, if one came.
-    pub fn next(&self) -> Option<Signal> {
-        // SAFETY: the structure is plain numbers, and the kernel writes at most its size.
-        let (count, info) = unsafe {
-            let mut info: libc::signalfd_siginfo = std::mem::zeroed();
-            let size = size_of::<libc::signalfd_siginfo>();
-            (libc::read(self.0.as_raw_fd(), (&raw mut info).cast(), size), info)
-        };
-        match info.ssi_signo as libc::c_int {
-            _ if count <= 0 => None,
-            libc::SIGINT => Some(Signal::Interrupt),
-            _ => Some(Signal::Terminate),
+    /// Waits for the next signal.
+    pub fn wait(&self) -> Signal {
+        loop {
+            // SAFETY: the structure is plain numbers, and the kernel writes at most its size.
+            let (count, info) = unsafe {
+                let mut info: libc::signalfd_siginfo = std::mem::zeroed();
+                let size = size_of::<libc::signalfd_siginfo>();
+                (libc::read(self.0.as_raw_fd(), (&raw mut info).cast(), size), info)
+            };
+            match info.ssi_signo as libc::c_int {
+                // Another signal has interrupted it.
+                _ if count <= 0 => {}
+                libc::SIGINT => return Signal::Interrupt,
+                _ => return Signal::Terminate,
+            }
         }
-    }
-}
-
-impl AsFd for Signals {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
     }
 }

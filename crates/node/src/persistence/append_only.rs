@@ -5,6 +5,8 @@
 pub struct AppendOnlyFigures {
     /// It is written, or about to be: its first base is being written.
     pub is_enabled: bool,
+    /// It has no base yet, and has not failed to get one.
+    pub awaits_first_base: bool,
     /// When the rewrite began that is in progress, in milliseconds on the steady scale.
     pub rewrite_began_ms: Option<i64>,
     /// A rewrite follows as soon as one can.
@@ -40,6 +42,7 @@ impl Default for AppendOnlyFigures {
     fn default() -> Self {
         Self {
             is_enabled: false,
+            awaits_first_base: false,
             rewrite_began_ms: None,
             is_rewrite_scheduled: false,
             asked: 0,

@@ -3,8 +3,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::time::Duration;
+use std::sync::mpsc::{Receiver, Sender, channel};
 
 use node::config::Config;
 use node::host::RewriteBegin;
@@ -32,8 +31,6 @@ pub enum Request {
     /// Give up a rewrite that is in progress, or wait for its end if there is no base without it,
     /// unless the end of the process is forced.
     EndRewrite(IsForced, Sender<()>),
-    /// The process ends at once: no base is waited for.
-    EndNow,
     /// A sync was tried.
     Synced(TriedSync),
     /// A base was tried.
@@ -83,27 +80,7 @@ impl Caller {
         self.call(request(sender));
         answer.recv().ok()
     }
-
-    /// Waits for the answer, and if `is_urgent` says so asks once to wait for no base any more.
-    fn call_at_end(
-        &self,
-        request: impl FnOnce(Sender<()>) -> Request,
-        is_urgent: impl Fn() -> bool,
-    ) {
-        let (sender, answer) = channel();
-        self.call(request(sender));
-        while answer.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
-            if is_urgent() {
-                self.call(Request::EndNow);
-                let _ = answer.recv();
-                return;
-            }
-        }
-    }
 }
-
-/// Between two looks whether the end of the process is to wait no longer.
-const LOOK: Duration = Duration::from_millis(50);
 
 /// What clients and the log are told when the append-only file cannot be begun, as in Redis.
 const START_FAILED: &str = "Unable to turn on AOF. Check server logs.";
@@ -207,18 +184,16 @@ impl AppendOnly {
     }
 
     /// Ends a rewrite that is in progress, so that the keyspace can be saved at the end.
-    /// `is_urgent` says whether that has come to be forced meanwhile.
-    pub fn end_rewrite(&self, is_forced: IsForced, is_urgent: impl Fn() -> bool) {
+    pub fn end_rewrite(&self, is_forced: IsForced) {
         if let Some(caller) = self.caller() {
-            caller.call_at_end(|done| Request::EndRewrite(is_forced, done), is_urgent);
+            caller.call_and_wait(|done| Request::EndRewrite(is_forced, done));
         }
     }
 
     /// The threads that execute commands have ended: writes and syncs what they have logged.
-    /// `is_urgent` as in [`end_rewrite`](Self::end_rewrite).
-    pub fn end(&self, is_forced: IsForced, is_urgent: impl Fn() -> bool) {
+    pub fn end(&self, is_forced: IsForced) {
         if let Some(caller) = self.caller() {
-            caller.call_at_end(|done| Request::End(is_forced, done), is_urgent);
+            caller.call_and_wait(|done| Request::End(is_forced, done));
         }
     }
 

@@ -27,3 +27,4 @@ pub(crate) mod rewrite_commands;
 pub(crate) mod saves;
 pub(crate) mod snapshot_job;
 pub(crate) mod startup;
+pub(crate) mod unfinished;

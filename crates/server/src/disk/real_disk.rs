@@ -35,6 +35,11 @@ impl RealDisk {
         Self { root: root.into() }
     }
 
+    /// Where a file is.
+    pub fn place(&self, path: &Path) -> PathBuf {
+        self.root.join(path)
+    }
+
     fn open_with(
         &self,
         operation: Operation,

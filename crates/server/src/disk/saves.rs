@@ -6,7 +6,6 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use node::Node;
 use node::config::Config;
@@ -27,8 +26,6 @@ use crate::{notice, warning};
 
 /// The disk is asked to write after so many bytes: `rdb-save-incremental-fsync`.
 const FSYNC_BYTES: u64 = 16 << 20;
-/// Between two looks whether a save is still wanted.
-const LOOKS_EVERY: Duration = Duration::from_millis(5);
 
 /// Saves that have begun.
 #[derive(Default)]
@@ -51,10 +48,6 @@ impl Saving {
         let mut result = self.result.lock();
         self.ended.wait_while(&mut result, |result| result.is_none());
         result.unwrap_or(false)
-    }
-
-    fn has_ended(&self) -> bool {
-        self.result.lock().is_some()
     }
 
     fn end(&self, is_saved: bool) {
@@ -280,7 +273,10 @@ impl Saves {
         let target = Target::new(Purpose::Save, Path::new(&config.saving.dbfilename));
         let Target { root, directory, temporary, path } = target;
         let disk = RealDisk::new(root);
-        let mut file = Replacement::begin(&disk, &directory, temporary, path).map_err(failed)?;
+        let place = disk.place(&temporary);
+        let begin = || Replacement::begin(&disk, &directory, temporary, path);
+        let (_unfinished, file) = shared.unfinished.create(place, begin);
+        let mut file = file.map_err(failed)?;
         if let Err(error) = write_empty(file.sink(), &rdb_options(node, &config, false), &libraries)
         {
             file.abandon(&disk);
@@ -296,19 +292,6 @@ impl Saves {
     pub fn wait(&self) -> bool {
         let last = self.last.lock().clone();
         last.is_some_and(|saving| saving.wait())
-    }
-
-    /// The same, and gives it up when that is wanted.
-    pub fn wait_unless(&self, node: &Node, given_up: impl Fn() -> bool) -> bool {
-        let last = self.last.lock().clone();
-        while last.as_ref().is_some_and(|saving| !saving.has_ended()) {
-            if given_up() {
-                self.cancel(node);
-                return false;
-            }
-            std::thread::sleep(LOOKS_EVERY);
-        }
-        self.wait()
     }
 
     /// Gives up what is being written, and waits for the end of that.
@@ -347,8 +330,9 @@ fn write(
     let failed = |error: DiskError| Some(error.to_string());
     let Target { root, directory, temporary, path } = target;
     let disk = RealDisk::new(root);
-    let mut file =
-        Replacement::begin(&disk, directory, temporary.clone(), path.clone()).map_err(failed)?;
+    let begin = || Replacement::begin(&disk, directory, temporary.clone(), path.clone());
+    let (_unfinished, file) = shared.unfinished.create(disk.place(temporary), begin);
+    let mut file = file.map_err(failed)?;
     let pacing = Pacing {
         cancel: &shared.node.snapshots.cancel,
         progress: &shared.node.snapshots.progress,

@@ -52,7 +52,7 @@ impl ProcessHost<'_> {
             control.shutdown = None;
             control.ends = false;
             control.is_signalled = false;
-            control.is_urged = false;
+            self.0.signalled.forget();
         }
         self.0.node.end_pause_for_ever();
         self.0.pause_changed();
@@ -166,7 +166,8 @@ impl Host for ProcessHost<'_> {
 
     fn call_off_shutdown(&self) -> bool {
         let may_go_on = {
-            let control = self.0.control.lock();
+            let mut control = self.0.control.lock();
+            control.take_signals(self.0);
             control.shutdown.is_some() && !control.ends
         };
         if !may_go_on || !self.go_on_unless(|control| control.ends) {

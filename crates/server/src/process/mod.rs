@@ -7,4 +7,5 @@ mod load;
 pub mod log;
 pub(crate) mod notify;
 pub(crate) mod oom_score;
+pub(crate) mod signals;
 pub mod start;

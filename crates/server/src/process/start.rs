@@ -2,7 +2,6 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io::{ErrorKind, IsTerminal, Write};
-use std::os::fd::AsFd;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -13,7 +12,7 @@ use node::persistence::Purpose;
 use node::{Node, Worker, version};
 use parking_lot::{Mutex, RwLock};
 use sync::gate::Gate;
-use sys::epoll::{Event, Interest};
+use sys::epoll::Event;
 use sys::signal::Signals;
 use sys::title::ProcessTitle;
 
@@ -21,6 +20,7 @@ use crate::disk::append_only::AppendOnly;
 use crate::disk::log_slot::LogSlot;
 use crate::disk::saves::Saves;
 use crate::disk::startup::Startup;
+use crate::disk::unfinished::Unfinished;
 use crate::http::{self, MetricsService};
 use crate::keyspace::shard_locks::Shards;
 use crate::net::{accept, tls};
@@ -28,11 +28,11 @@ use crate::process::files;
 use crate::process::garbage::Garbage;
 use crate::process::host::ProcessHost;
 use crate::process::load::load;
+use crate::process::signals::{self, Signalled};
 use crate::threads::apply;
 use crate::threads::carriers::SAMPLE_MS;
 use crate::threads::control::{self, Control, PASSES_MAX, RESERVED_FILES};
 use crate::threads::io_thread::{IoThread, ThreadMailbox};
-use crate::threads::listeners::LISTENER_TOKEN;
 use crate::threads::message::Message;
 use crate::threads::shared::Shared;
 use crate::{notice, warning};
@@ -43,7 +43,6 @@ const SHARDS: usize = 1024;
 const PAGE_DECAY_MS: isize = 1000;
 /// Descriptors of a thread: its epoll instance and its mailbox's eventfd.
 const FILES_A_THREAD: u64 = 2;
-const SIGNAL_TOKEN: u64 = LISTENER_TOKEN - 1;
 
 /// Runs `weft server` with its arguments until it is told to end.
 pub fn run(args: &[OsString]) -> ExitCode {
@@ -120,14 +119,11 @@ fn serve(mut config: Config, file: Option<&OsStr>, warnings: &[Warning]) -> Resu
     let shared = share(&config, config_file)?;
     sys::process::name_thread(c"weft-main");
     let mut main = main_thread(&shared)?;
+    signals::start(signals, &shared).map_err(|error| format!("Can't receive signals: {error}"))?;
     let startup = Startup::begin(&shared)?;
-    main.epoll
-        .add(signals.as_fd(), SIGNAL_TOKEN, Interest::READ)
-        .map_err(|error| error.to_string())?;
     {
         let mut control = shared.control.lock();
         control.epoll = Some(Arc::clone(&main.epoll));
-        control.signals = Some(signals);
         control.title = title;
         control.show_title(&config);
         let tls = tls::configure(&config).map(|setup| control.tls = setup);
@@ -235,6 +231,8 @@ pub(crate) fn share(config: &Config, config_file: String) -> Result<Arc<Shared>,
         append_only: AppendOnly::default(),
         garbage,
         saves: Saves::default(),
+        unfinished: Unfinished::default(),
+        signalled: Signalled::default(),
         log: LogSlot::default(),
         metrics: MetricsService::default(),
         started_ms: sys::clock::steady_micros() / 1000,
@@ -343,31 +341,26 @@ fn run_main(main: &mut IoThread, shared: &Shared, start: Start<'_>) -> Result<()
     let mut ending = false;
     let mut sample_at_ms = 0;
     // As in Redis, what runs is waited for, and nothing begins meanwhile but what ends a script.
-    while !(ending && main.has_come_to_end() && has_saved(shared)) {
+    while !(ending && main.has_come_to_end() && !awaits_base(shared) && has_saved(shared)) {
         if let Some(own) = &mut start
             && own.look(main).inspect_err(|why| warning!("{why}"))?
         {
             start = None;
         }
-        main.turn(&mut |main: &mut IoThread, event: Event| match event.token() {
-            SIGNAL_TOKEN => shared.control.lock().take_signals(&shared.node.config()),
-            token => {
-                shared.control.lock().make_room(shared);
-                accept::accept(shared, token, main.steady_ms());
-            }
+        main.turn(&mut |main: &mut IoThread, event: Event| {
+            shared.control.lock().make_room(shared);
+            accept::accept(shared, event.token(), main.steady_ms());
         });
         let now_ms = main.steady_ms();
         let mut control = shared.control.lock();
+        control.take_signals(shared);
         // It may have been called off.
         let is_paused = shared.node.cron_paused.load(Ordering::Relaxed);
-        let is_held = control.is_signalled && !control.is_urged && is_paused;
+        let is_held = control.is_signalled && is_paused;
         let ends = control.shutdown.is_some() && !is_held;
         let was_ending = std::mem::replace(&mut ending, ends);
         if ending && !was_ending {
             warning!("User requested shutdown...");
-        }
-        if control.is_urged {
-            scripting.end_all();
         }
         let is_refused = ending && !scripting.end_harmless() && control.is_refused_when_busy();
         control.resume_accepting(now_ms);
@@ -391,6 +384,18 @@ fn run_main(main: &mut IoThread, shared: &Shared, start: Start<'_>) -> Result<()
     Ok(())
 }
 
+/// Whether the append-only file gets its first base, without which it has nothing. Who does not
+/// want to wait for that says SHUTDOWN FORCE.
+fn awaits_base(shared: &Shared) -> bool {
+    let is_awaited = shared.node.append_only.lock().awaits_first_base;
+    if !is_awaited || is_forced(shared) || shared.node.is_loading() {
+        return false;
+    }
+    // It keeps the base from being begun, and the last save follows it.
+    shared.saves.cancel(&shared.node);
+    true
+}
+
 /// Saves before the end, if that is wanted, when nothing is executed any more. Returns false if
 /// that has failed: then the server does not end.
 fn has_saved(shared: &Shared) -> bool {
@@ -412,15 +417,10 @@ fn has_saved(shared: &Shared) -> bool {
     if !is_wanted || node.is_loading() {
         return true;
     }
-    shared.append_only.end_rewrite(how.force, || is_forced(shared, &config));
+    shared.append_only.end_rewrite(how.force);
     notice!("Saving the final RDB snapshot before exiting.");
     let begun = shared.me.upgrade().map(|own| shared.saves.begin_save(&own, Purpose::Save));
-    let given_up = || {
-        let mut control = shared.control.lock();
-        control.take_signals(&config);
-        control.shutdown.is_some_and(|how| how.save == SaveAtEnd::No)
-    };
-    if matches!(begun, Some(Ok(_))) && shared.saves.wait_unless(node, given_up) || given_up() {
+    if matches!(begun, Some(Ok(_))) && shared.saves.wait() {
         return true;
     }
     if how.force {
@@ -431,11 +431,9 @@ fn has_saved(shared: &Shared) -> bool {
     !ProcessHost(shared).go_on()
 }
 
-/// Whether the process ends in any case: a second SIGINT asks for that at any time.
-fn is_forced(shared: &Shared, config: &Config) -> bool {
-    let mut control = shared.control.lock();
-    control.take_signals(config);
-    control.shutdown.is_some_and(|how| how.force)
+/// Whether the process ends in any case.
+fn is_forced(shared: &Shared) -> bool {
+    shared.control.lock().shutdown.is_some_and(|how| how.force)
 }
 
 /// Lets the other threads send what they have, closes the sockets and says goodbye.
@@ -453,7 +451,7 @@ fn end(main: &mut IoThread, shared: &Shared, config: &Config) {
     }
     main.outlive_others();
     main.finish();
-    shared.append_only.end(is_forced(shared, config), || is_forced(shared, config));
+    shared.append_only.end(is_forced(shared));
     shared.metrics.end();
     for slot in 0..main.slots.len() {
         main.close(slot);

@@ -203,23 +203,12 @@ impl IoThread {
                 token if token >= LISTENER_TOKEN => {
                     accept::accept(&self.shared, token, self.steady_ms());
                 }
-                // A signal, which ends the server when the script is over.
-                token if token > MAILBOX_TOKEN => {
-                    let config = self.shared.node.config();
-                    let is_urged = {
-                        let mut control = self.shared.control.lock();
-                        control.take_signals(&config);
-                        control.is_urged
-                    };
-                    self.shared.node.pause_for_ever();
-                    let scripting = &self.shared.node.scripting;
-                    scripting.end_harmless();
-                    if is_urged {
-                        scripting.end_all();
-                    }
-                }
                 token => self.client_ready(token as usize, event),
             }
+        }
+        // A signal ends the server when the script is over.
+        if self.worker.index == 0 && self.shared.signalled.has_come() {
+            self.take_signals();
         }
         self.execute_turn();
         self.go_on_with_postponed();
@@ -229,6 +218,13 @@ impl IoThread {
         self.deliver();
         self.look_at_log();
         self.worker.end_turn();
+    }
+
+    #[cold]
+    fn take_signals(&self) {
+        self.shared.control.lock().take_signals(&self.shared);
+        self.shared.node.pause_for_ever();
+        self.shared.node.scripting.end_harmless();
     }
 
     /// Does what was put off, as far as the scripts are over.

@@ -11,7 +11,7 @@ use node::config::{Config, SignalShutdown, process_title};
 use node::host::{SaveAtEnd, Shutdown};
 use rustls::ServerConfig;
 use sys::epoll::Epoll;
-use sys::signal::{Signal, Signals};
+use sys::signal::Signal;
 use sys::title::ProcessTitle;
 
 use crate::net::listener::Listener;
@@ -58,10 +58,6 @@ pub struct Control {
     pub ends: bool,
     /// A signal did, which waits for scripts that have written.
     pub is_signalled: bool,
-    /// And another one, which waits for nothing.
-    pub is_urged: bool,
-    /// The signals that ask for it.
-    pub signals: Option<Signals>,
     /// The process's score when memory is short.
     pub oom_score: OomScore,
     /// What `ps` shows of the process, if that can be changed, and the name it was started by.
@@ -88,24 +84,18 @@ impl Control {
         Self { executable, config_file, ..Self::default() }
     }
 
-    /// Takes the signals that have come, which ask to end the process. A second SIGINT asks to do
-    /// so at once: someone sits at a terminal and waits.
-    pub fn take_signals(&mut self, config: &Config) {
-        while let Some(signal) = self.signals.as_ref().and_then(Signals::next) {
-            let (name, how) = match signal {
-                Signal::Terminate => ("SIGTERM", config.shutdown_on_sigterm),
-                Signal::Interrupt => ("SIGINT", config.shutdown_on_sigint),
+    /// Takes the signals that have come, which ask to end the process. One that comes while it ends
+    /// may ask to do so by force.
+    pub fn take_signals(&mut self, shared: &Shared) {
+        if !shared.signalled.has_come() {
+            return;
+        }
+        let config = shared.node.config();
+        for signal in shared.signalled.take() {
+            let how = match signal {
+                Signal::Terminate => config.shutdown_on_sigterm,
+                Signal::Interrupt => config.shutdown_on_sigint,
             };
-            if signal == Signal::Interrupt
-                && self.is_signalled
-                && let Some(how) = &mut self.shutdown
-            {
-                warning!("Received SIGINT again, exiting without saving...");
-                *how = Shutdown { save: SaveAtEnd::No, now: true, force: true };
-                self.is_urged = true;
-                continue;
-            }
-            warning!("Received {name} scheduling shutdown...");
             let save = match how {
                 SignalShutdown { save: true, .. } => SaveAtEnd::Yes,
                 SignalShutdown { nosave: true, .. } => SaveAtEnd::No,
@@ -113,7 +103,9 @@ impl Control {
             };
             let SignalShutdown { now, force, .. } = how;
             self.is_signalled = true;
-            self.shutdown.get_or_insert(Shutdown { save, now, force });
+            let shutdown = self.shutdown.get_or_insert(Shutdown { save, now, force });
+            shutdown.now |= now;
+            shutdown.force |= force;
         }
     }
 

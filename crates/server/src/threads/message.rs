@@ -32,6 +32,8 @@ pub enum Message<C> {
     },
     /// CLIENT PAUSE began or ended.
     PauseChanged,
+    /// A signal asks for the end of the server. Only the main thread gets it.
+    Signalled,
     /// There is a log, another one, or none any more.
     FollowLog,
     /// The log has come to where some of the thread's clients wait for it.

@@ -12,10 +12,12 @@ use crate::disk::append_only::AppendOnly;
 use crate::disk::log_ring::LogRing;
 use crate::disk::log_slot::LogSlot;
 use crate::disk::saves::Saves;
+use crate::disk::unfinished::Unfinished;
 use crate::http::MetricsService;
 use crate::keyspace::shard_locks::{ServesOthers, Shards, ThreadShards};
 use crate::net::connection::Connection;
 use crate::process::garbage::Garbage;
+use crate::process::signals::Signalled;
 use crate::threads::carrier_trials::Work;
 use crate::threads::control::Control;
 use crate::threads::message::Message;
@@ -69,6 +71,10 @@ pub struct Shared {
     pub garbage: Garbage,
     /// Who writes RDB files.
     pub saves: Saves,
+    /// RDB files that are not whole.
+    pub unfinished: Unfinished,
+    /// The signals that have come.
+    pub signalled: Signalled,
     /// The log, if there is one.
     pub log: LogSlot,
     /// Who serves metrics.

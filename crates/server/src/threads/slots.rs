@@ -157,6 +157,8 @@ impl<C: Client> Slots<C> {
                 Action::MoveAll
             }
             Message::PauseChanged => Action::PauseChanged,
+            // The main thread looks at them in each turn.
+            Message::Signalled => Action::Nothing,
             Message::FollowLog => Action::FollowLog,
             Message::LogReached => Action::LogReached,
             Message::ShutDown => Action::ShutDown,

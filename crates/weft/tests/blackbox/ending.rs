@@ -255,36 +255,6 @@ fn the_last_save_is_not_called_off_and_nothing_is_acknowledged_beside_it() {
 }
 
 #[test]
-fn a_second_interrupt_ends_the_server_without_its_last_save() {
-    let mut server = Server::start(&["--save", "3600 1", "--io-threads", "2"]);
-    let mut client = server.client();
-    (0..20).for_each(|n| client.ok(&format!("SET key:{n} v")));
-    // The save takes minutes.
-    client.ok("CONFIG SET rdb-key-save-delay 10000000");
-    server.signal("INT");
-    server.wait_for_log("Saving the final RDB snapshot before exiting.");
-    server.signal("INT");
-    assert!(server.wait().success());
-    let files = std::fs::read_dir(server.folder().path()).unwrap();
-    let names: Vec<_> = files.map(|file| file.unwrap().file_name()).collect();
-    assert!(names.iter().all(|name| !name.to_string_lossy().ends_with(".rdb")), "{names:?}");
-}
-
-#[test]
-fn a_second_interrupt_ends_a_script_that_has_written() {
-    let mut server = Server::start(&["--io-threads", "2", "--busy-reply-threshold", "30"]);
-    let mut client = server.client();
-    let script = b"redis.call('SET', 'a', '1') while true do end";
-    client.send_raw(&encode(&[b"EVAL", script, b"0"]));
-    let mut other = server.client();
-    eventually("it runs for too long", || other.ask("PING").text().starts_with("BUSY"));
-    server.signal("INT");
-    server.wait_for_log("Received SIGINT scheduling shutdown");
-    server.signal("INT");
-    assert!(server.wait().success());
-}
-
-#[test]
 fn a_signal_can_be_called_off_while_background_work_is_paused() {
     let mut server = Server::start(&["--enable-debug-command", "yes"]);
     let mut client = server.client();

@@ -4,12 +4,12 @@
 use std::os::unix::fs::FileExt;
 use std::process::Command;
 
-use crate::Server;
 use crate::left_logs::{
     END, FILES, LOG, ON, RING_BYTES, USED, check, kill_after, open, restarted, set_bytes, start,
     start_limited, start_without, words,
 };
 use crate::server::eventually;
+use crate::{Server, Value};
 
 #[test]
 fn a_rewrite_that_is_given_up_with_its_file_loses_nothing() {
@@ -107,18 +107,24 @@ fn the_directory_stays_while_keys_are_loaded() {
     client.ok(&words);
 }
 
+/// A server whose append-only file gets its first base, which takes minutes.
+fn without_base() -> Server {
+    let server = start_without(tempfile::tempdir().unwrap());
+    server.client().ok("CONFIG SET appendonly yes");
+    server.wait_for_log("Background append only file rewriting started");
+    server
+}
+
 #[test]
 fn a_second_interrupt_does_not_wait_for_the_first_base() {
     for first in ["TERM", "INT"] {
-        let mut server = start_without(tempfile::tempdir().unwrap());
-        server.client().ok("CONFIG SET appendonly yes");
-        server.wait_for_log("Background append only file rewriting started");
+        let mut server = without_base();
         server.signal(first);
-        server.wait_for_log("scheduling shutdown");
+        server.wait_for_log("User requested shutdown");
         server.signal("INT");
-        assert!(server.wait().success());
+        assert_eq!(server.wait().code(), Some(1));
         let log = server.log();
-        assert!(log.contains("Received SIGINT again, exiting without saving"), "{log}");
+        assert!(log.contains("Received SIGINT again, exiting at once"), "{log}");
         assert!(!log.contains("rewrite finished successfully"), "{log}");
     }
 }
@@ -144,4 +150,26 @@ fn a_base_without_an_append_only_file_ends_what_processes_have_left() {
         let server = check(restarted(server), &[("unwritten", false), ("1", true)], "");
         assert!(!server.log().contains("process that was killed"), "{}", server.log());
     }
+}
+
+#[test]
+fn a_shutdown_that_is_forced_does_not_wait_on_for_the_first_base() {
+    let mut server = without_base();
+    let (mut first, mut second) = (server.client(), server.client());
+    first.send("SHUTDOWN");
+    server.wait_for_log("User requested shutdown");
+    for _ in 0..2 {
+        server.signal("TERM");
+    }
+    server.wait_for_log("Received SIGTERM");
+    assert_eq!(second.ask("SHUTDOWN ABORT").text(), "OK");
+    assert_eq!(second.ask("GET nothing"), Value::Nil);
+    assert!(first.read().text().starts_with("ERR Errors trying to SHUTDOWN"));
+    server.signal("TERM");
+    first.send("GET nothing");
+    second.send("SHUTDOWN FORCE");
+    assert!(server.wait().success());
+    let log = server.log();
+    assert!(log.contains("Writing initial AOF. Exit anyway."), "{log}");
+    assert!(!log.contains("rewrite finished successfully"), "{log}");
 }

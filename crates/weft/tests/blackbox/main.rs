@@ -23,6 +23,7 @@ mod ending;
 mod fan_out;
 mod fields;
 mod fuzz;
+mod interrupts;
 mod left_logs;
 mod limits;
 mod load;

@@ -1,7 +1,6 @@
 //! The end of the process, as the log's thread sees it: the append-only file gets all that was
 //! logged, or what it lacks is left in the ring for the next start.
 
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::{LogThread, RETRY_MS};
@@ -20,7 +19,7 @@ impl LogThread {
         if self.writer.is_none() {
             return;
         }
-        if !is_forced && !self.ends_now {
+        if !is_forced {
             self.write_first_base();
         }
         notice!("Calling fsync() on the AOF file.");
@@ -70,14 +69,6 @@ impl LogThread {
         }
     }
 
-    /// Ends the wait for a base.
-    pub(super) fn end_now(&mut self) {
-        self.ends_now = true;
-        if let Some(watch) = &self.rewrite {
-            watch.cancel.store(true, Ordering::Relaxed);
-        }
-    }
-
     /// Writes the first base of an append-only file if that has not begun yet. No other thread
     /// writes any more.
     fn write_first_base(&mut self) {
@@ -86,9 +77,6 @@ impl LogThread {
             // The file from which keys are loaded has them all.
             if !self.figures.is_enabled || !is_due(self) || self.shared.node.is_loading() {
                 return;
-            }
-            if self.ends_now {
-                break;
             }
             match self.begin_rewrite() {
                 Ok(()) => self.wait_until(|thread| thread.rewrite.is_none()),

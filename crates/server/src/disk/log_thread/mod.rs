@@ -78,8 +78,6 @@ pub struct LogThread {
     rewrite_complaint: Complaint,
     /// When something was last written.
     busy_ms: i64,
-    /// The process ends without a first base.
-    ends_now: bool,
     /// Requests for rewrites that have come here.
     answered: u64,
 }
@@ -116,7 +114,6 @@ impl LogThread {
             complaint: Complaint::default(),
             rewrite_complaint: Complaint::default(),
             busy_ms: now_ms(),
-            ends_now: false,
             answered: 0,
         };
         thread.publish();
@@ -220,7 +217,6 @@ impl LogThread {
             }
             Request::Synced(tried) => self.synced(tried),
             Request::Based(result) => self.based(result),
-            Request::EndNow => self.end_now(),
             Request::Configured => {}
             // `run` has seen to it.
             Request::End(..) => {}
@@ -540,7 +536,6 @@ impl LogThread {
             match self.requests.recv() {
                 Ok(Request::Synced(tried)) => self.synced(tried),
                 Ok(Request::Based(result)) => self.based(result),
-                Ok(Request::EndNow) => self.end_now(),
                 Ok(request) => later.push(request),
                 Err(_) => return,
             }
@@ -552,6 +547,9 @@ impl LogThread {
     fn publish(&mut self) {
         let mut failure = None;
         self.figures.is_rewrite_scheduled = self.is_due;
+        let is_first = self.writer.as_ref().is_some_and(LogWriter::is_first);
+        let has_failed = self.figures.rewrites_failed_in_row > 0;
+        self.figures.awaits_first_base = self.figures.is_enabled && is_first && !has_failed;
         if let Some(writer) = &self.writer {
             failure = writer.failure().map(|failure| reason(&failure.error));
             self.figures.current_bytes = writer.current_bytes();

@@ -1,0 +1,166 @@
+//! SIGTERM and SIGINT, on a thread of their own, so that they are heard whatever the others do.
+//!
+//! The first one asks for the end of the server: it is noted, the log tells of it at once, and the
+//! main thread [takes](Signalled::take) it when it has time. SIGINT behind another one ends the
+//! process at once, as in Redis: someone sits at a terminal and waits. The data are then as after
+//! kill -9, and the file that a save has begun is removed.
+//!
+//! Invariant: this thread waits for nobody, neither for a lock nor for a log that nobody reads.
+//! What may have to wait is done by a thread that ends soon, and is given up when it does not.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::mpsc::channel;
+use std::thread::{Builder, JoinHandle};
+use std::time::Duration;
+
+use sync::mailbox::Sender;
+use sys::signal::{Signal, Signals};
+
+use crate::net::connection::Connection;
+use crate::threads::message::Message;
+use crate::threads::shared::Shared;
+use crate::warning;
+
+/// How long a signal waits for what it has to say, and the end for what it has to remove.
+const WORDS_MAX: Duration = Duration::from_millis(300);
+
+/// SIGTERM has come, and the main thread does not know of it yet.
+const TERMINATE: u8 = 1;
+/// The same for SIGINT.
+const INTERRUPT: u8 = 2;
+/// The server ends because of a signal, unless that is called off.
+const ENDING: u8 = 4;
+
+/// The signals that have come.
+#[derive(Debug, Default)]
+pub struct Signalled(AtomicU8);
+
+impl Signalled {
+    /// Notes a signal. Returns whether the server ends by an earlier one.
+    fn note(&self, signal: Signal) -> bool {
+        let own = match signal {
+            Signal::Terminate => TERMINATE,
+            Signal::Interrupt => INTERRUPT,
+        };
+        self.0.fetch_or(own | ENDING, Ordering::Relaxed) & ENDING != 0
+    }
+
+    /// Takes those that have come since the last call.
+    pub fn take(&self) -> impl Iterator<Item = Signal> + use<> {
+        let known = self.0.fetch_and(ENDING, Ordering::Relaxed);
+        let signals = [(TERMINATE, Signal::Terminate), (INTERRUPT, Signal::Interrupt)];
+        signals.into_iter().filter(move |(bit, _)| known & bit != 0).map(|(_, signal)| signal)
+    }
+
+    /// Whether there are any to be taken.
+    pub fn has_come(&self) -> bool {
+        self.0.load(Ordering::Relaxed) & (TERMINATE | INTERRUPT) != 0
+    }
+
+    /// The server goes on.
+    pub fn forget(&self) {
+        self.0.store(0, Ordering::Relaxed);
+    }
+}
+
+/// Starts the thread. The main thread can be reached.
+///
+/// # Errors
+/// When the system refuses a thread.
+pub fn start(signals: Signals, shared: &Arc<Shared>) -> io::Result<()> {
+    let main = shared.handles.read().first().map(|main| main.mailbox.clone());
+    let main = main.ok_or(io::ErrorKind::NotFound)?;
+    let thread = SignalThread { shared: Arc::clone(shared), main, speaker: None };
+    Builder::new().name("weft-signals".to_owned()).spawn(move || thread.run(&signals))?;
+    Ok(())
+}
+
+struct SignalThread {
+    shared: Arc<Shared>,
+    main: Sender<Message<Box<Connection>>>,
+    /// Who has told of the last signal.
+    speaker: Option<JoinHandle<()>>,
+}
+
+impl SignalThread {
+    fn run(mut self, signals: &Signals) {
+        loop {
+            let signal = signals.wait();
+            if self.shared.signalled.note(signal) && signal == Signal::Interrupt {
+                self.end_process();
+            }
+            self.main.send(Message::Signalled);
+            self.tell(signal);
+        }
+    }
+
+    fn tell(&mut self, signal: Signal) {
+        // Nothing is told any more to a log that nobody reads.
+        if self.speaker.as_ref().is_some_and(|speaker| !speaker.is_finished()) {
+            return;
+        }
+        let name = match signal {
+            Signal::Terminate => "SIGTERM",
+            Signal::Interrupt => "SIGINT",
+        };
+        self.speaker = within(WORDS_MAX, move || {
+            warning!("Received {name} scheduling shutdown...");
+        });
+    }
+
+    fn end_process(&self) -> ! {
+        let shared = Arc::clone(&self.shared);
+        within(WORDS_MAX, move || {
+            shared.unfinished.remove();
+            warning!("Received SIGINT again, exiting at once without saving...");
+        });
+        sys::process::end_at_once(1)
+    }
+}
+
+/// Has a thread do something, and waits for it, but not longer than so long.
+fn within(limit: Duration, work: impl FnOnce() + Send + 'static) -> Option<JoinHandle<()>> {
+    let (done, over) = channel();
+    let thread = Builder::new().name("weft-signalled".to_owned()).spawn(move || {
+        work();
+        // Nobody may wait any more.
+        let _ = done.send(());
+    });
+    let thread = thread.ok()?;
+    let _ = over.recv_timeout(limit);
+    Some(thread)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signals_are_taken_once_and_the_end_is_remembered() {
+        let signalled = Signalled::default();
+        assert!(!signalled.has_come() && signalled.take().next().is_none());
+        assert!(!signalled.note(Signal::Terminate), "the first");
+        assert!(signalled.has_come());
+        assert_eq!(signalled.take().collect::<Vec<_>>(), [Signal::Terminate]);
+        assert!(!signalled.has_come() && signalled.take().next().is_none());
+        assert!(signalled.note(Signal::Interrupt), "it ends already");
+        signalled.forget();
+        assert!(
+            !signalled.has_come() && !signalled.note(Signal::Interrupt),
+            "it does not any more"
+        );
+    }
+
+    #[test]
+    fn who_says_nothing_is_not_waited_for() {
+        let (sender, receiver) = channel::<()>();
+        let work = move || while receiver.recv().is_ok() {};
+        let speaker = within(Duration::from_millis(1), work).unwrap();
+        assert!(!speaker.is_finished());
+        drop(sender);
+        speaker.join().unwrap();
+    }
+}
