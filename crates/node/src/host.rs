@@ -116,6 +116,15 @@ pub enum SaveError {
     Failed,
 }
 
+/// How DEBUG PANIC and DEBUG SEGFAULT end the process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Crash {
+    /// By a mistake that the program notices.
+    Panic,
+    /// By one that the processor does.
+    Fault,
+}
+
 /// What DEBUG RELOAD does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reload {
@@ -396,6 +405,9 @@ pub trait Host: ClientWaker {
     /// Drops what commands have removed: what takes long, elsewhere. May be called inside the gate,
     /// and waits for nothing.
     fn free(&self, removed: &mut LazyFree);
+
+    /// Ends the process as a mistake of this program does, to test what is reported of it.
+    fn crash(&self, how: Crash);
 
     /// Returns unused memory to the system.
     fn purge_memory(&self);

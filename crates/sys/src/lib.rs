@@ -6,6 +6,7 @@
 pub mod allocator;
 pub mod child;
 pub mod clock;
+pub mod crash;
 pub mod epoll;
 pub mod eventfd;
 pub mod luau;

@@ -73,9 +73,9 @@ fn read(tree: &Tree) -> Vec<Finding> {
 fn reads(text: &str, parameter: &str) -> bool {
     let field = parameter.replace('-', "_");
     // The parameters of TLS but for the port, and those of ACL, scripts, latency, lazy freeing,
-    // metrics and the system's log are fields of structs.
+    // metrics, the system's log and crashes are fields of structs.
     let of_acl = field.strip_prefix("acl").map(|name| name.trim_start_matches('_'));
-    let structs = ["tls_", "script_", "latency_", "lazyfree_", "syslog_", "metrics_"];
+    let structs = ["tls_", "script_", "latency_", "lazyfree_", "syslog_", "metrics_", "crash_log_"];
     let of_structs = structs.iter().filter_map(|prefix| field.strip_prefix(prefix));
     let names: Vec<&str> = std::iter::once(&*field).chain(of_acl).chain(of_structs).collect();
     let code = text.split("\nmod tests {").next().unwrap_or_default();

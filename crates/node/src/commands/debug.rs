@@ -19,6 +19,7 @@ use store::{Entry, Lookup, Stored};
 use crate::config::Config;
 use crate::execution::executor::ECHOED_BYTES_MAX;
 use crate::execution::node_cx::{NodeCx, NodeHandler};
+use crate::host::Crash;
 
 /// The command.
 pub const ROWS: &[Row<NodeHandler>] = &[Row::new(
@@ -71,6 +72,7 @@ fn debug(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Res
             super::reload::load_append_only(cx)?;
             reply.ok();
         }
+        (b"panic", 2) => cx.outside(|host| host.crash(Crash::Panic)),
         (b"pause-cron", 3) => {
             cx.worker.node.cron_paused.store(is_on(args), Ordering::Relaxed);
             reply.ok();
@@ -87,6 +89,7 @@ fn debug(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Res
                 _ => return Err(Error::Syntax),
             }
         }
+        (b"segfault", 2) => cx.outside(|host| host.crash(Crash::Fault)),
         (b"set-active-expire", 3) => {
             cx.worker.node.active_expire.store(is_on(args), Ordering::Relaxed);
             reply.ok();
@@ -349,6 +352,8 @@ fn help(reply: &mut Reply<'_>) {
         "    Writes a line to the server's log.",
         "OBJECT <key>",
         "    Tells how and where the value under a key is kept.",
+        "PANIC",
+        "    Ends the server as a mistake that it has noticed does, with a report in its log.",
         "POPULATE <count> [<prefix>] [<size>]",
         "    Adds string keys, by default key:0, key:1 ..., without logging them.",
         "PROTOCOL <type>",
@@ -359,6 +364,8 @@ fn help(reply: &mut Reply<'_>) {
         "RELOAD [NOSAVE] [NOFLUSH] [MERGE]",
         "    Saves all data, removes them and loads them. NOSAVE loads the file that is there;",
         "    NOFLUSH keeps the data, of whose keys the file must have none without MERGE.",
+        "SEGFAULT",
+        "    Ends the server by an access to memory that there is not, with a report in its log.",
         "SET-ACTIVE-EXPIRE <0|1>",
         "    Whether expired keys are looked for, or removed only when someone asks for them.",
         "SET-DISABLE-DENY-SCRIPTS <0|1>",

@@ -194,7 +194,7 @@ impl Default for Accepting {
     }
 }
 
-/// The `crash-` parameters; nothing reads them.
+/// The `crash-` parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the table's row of the same name says what it means")]
 pub struct CrashLog {

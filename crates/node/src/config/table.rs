@@ -32,6 +32,7 @@ const CONNECTION: &str = "server/src/net/connection.rs";
 const APPEND_ONLY: &str = "server/src/disk/append_only.rs";
 const APPLY: &str = "server/src/threads/apply.rs";
 const CONTROL: &str = "server/src/threads/control.rs";
+const CRASH: &str = "server/src/process/crash.rs";
 const CRON: &str = "server/src/threads/cron.rs";
 const DEBUG: &str = "node/src/commands/debug.rs";
 const EVICTION: &str = "node/src/eviction/limit.rs";
@@ -434,11 +435,11 @@ pub static PARAMETERS: &[Parameter] = &[
         "Keep keys, values and names of users out of the log.").applies(Apply::Log)
         .without_effect("the log never holds keys or values"),
     flag!("crash-log-enabled", crash_log.enabled,
-        "Log registers and the stack when the process crashes.")
-        .without_effect("the process has no crash handler"),
+        "Log where the process crashed, and what it was doing.").applies(Apply::Log)
+        .read_in(CRASH),
     flag!("crash-memcheck-enabled", crash_log.memcheck_enabled,
         "Test the memory when the process crashes.")
-        .without_effect("the process has no crash handler"),
+        .without_effect("a crash does not test the memory"),
     text!("ignore-warnings", ignore_warnings,
         "Warnings about the system that do not keep the server from starting.").keeps_empty()
         .without_effect("no warning keeps the server from starting"),

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use node::config::{Apply, Config};
 use node::host::{
-    ClientWaker, ProcessInfo, Reload, Reloaded, RewriteBegin, SaveError, Shutdown, Undo,
+    ClientWaker, Crash, ProcessInfo, Reload, Reloaded, RewriteBegin, SaveError, Shutdown, Undo,
 };
 use node::{ClientRecord, Host};
 use store::LazyFree;
@@ -198,6 +198,10 @@ impl Host for FakeHost {
     fn free(&self, removed: &mut LazyFree) {
         self.freed.set(self.freed.get() + 1);
         removed.clear();
+    }
+
+    fn crash(&self, _: Crash) {
+        self.is_used();
     }
 
     fn purge_memory(&self) {

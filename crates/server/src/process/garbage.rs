@@ -34,6 +34,7 @@ impl Garbage {
         let (sender, receiver) = channel();
         let counts = Arc::clone(node);
         std::thread::Builder::new().name("weft-free".to_owned()).spawn(move || {
+            sys::crash::protect_thread();
             begin();
             free(&receiver, &counts);
         })?;

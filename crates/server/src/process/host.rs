@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use node::config::{Apply, Config};
 use node::host::{
-    ClientWaker, ProcessInfo, Reload, Reloaded, RewriteBegin, SaveError, Shutdown, Undo,
+    ClientWaker, Crash, ProcessInfo, Reload, Reloaded, RewriteBegin, SaveError, Shutdown, Undo,
 };
 use node::persistence::Purpose;
 use node::{ClientRecord, Host};
@@ -236,6 +236,13 @@ impl Host for ProcessHost<'_> {
         removed.clear();
     }
 
+    fn crash(&self, how: Crash) {
+        match how {
+            Crash::Panic => give_up(),
+            Crash::Fault => sys::crash::segfault(),
+        }
+    }
+
     fn purge_memory(&self) {
         sys::allocator::purge();
     }
@@ -253,6 +260,12 @@ impl Host for ProcessHost<'_> {
     fn allocator_report(&self) -> String {
         sys::allocator::report()
     }
+}
+
+/// As a mistake of this program does.
+#[expect(clippy::panic, reason = "it is asked for")]
+fn give_up() {
+    panic!("DEBUG PANIC has asked for it");
 }
 
 /// What the process tells about itself, but for what the main thread looks after: this is for any

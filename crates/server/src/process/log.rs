@@ -8,6 +8,7 @@ use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use sys::syslog::{self, Facility, Severity};
@@ -25,6 +26,9 @@ pub enum Level {
     /// What an operator must see.
     Warning,
 }
+
+/// How long a report waits for who writes to the log.
+const REPORT_WAIT_MAX: Duration = Duration::from_secs(1);
 
 struct Log {
     level: AtomicU8,
@@ -64,17 +68,36 @@ pub fn line(level: Level, message: &str) {
     }
     let text = format(level, message, sys::clock::unix_micros(), std::process::id());
     let file = log.file.lock();
-    let _ = if file.is_empty() {
-        io::stdout().write_all(text.as_bytes())
-    } else {
-        let opened = OpenOptions::new().append(true).create(true).open(&*file);
-        opened.and_then(|mut file| file.write_all(text.as_bytes()))
-    };
+    let _ = append(&file, &text);
     drop(file);
     if log.syslog.load(Ordering::Relaxed) {
         let severities = [Severity::Debug, Severity::Info, Severity::Notice, Severity::Warning];
         syslog::line(severities[level as usize], message);
     }
+}
+
+/// Appends a report as it is, and a line that says what it is about to the system's log, where
+/// that has all lines. Returns whether it went to a file. A thread that writes to the log for too
+/// long is not waited for.
+pub fn report(said: &str, text: &str) -> bool {
+    let log = log();
+    let Some(file) = log.file.try_lock_for(REPORT_WAIT_MAX) else { return true };
+    let is_file = !file.is_empty();
+    let _ = append(&file, text);
+    drop(file);
+    if log.syslog.load(Ordering::Relaxed) {
+        syslog::line(Severity::Warning, said);
+    }
+    is_file
+}
+
+/// Appends text to a file, or writes it to standard output when its path is empty.
+fn append(file: &str, text: &str) -> io::Result<()> {
+    if file.is_empty() {
+        return io::stdout().write_all(text.as_bytes());
+    }
+    let mut file = OpenOptions::new().append(true).create(true).open(file)?;
+    file.write_all(text.as_bytes())
 }
 
 fn format(level: Level, message: &str, unix_us: i64, pid: u32) -> String {

@@ -1,5 +1,6 @@
 //! The process: its start and end, its configuration file, its log, its services for commands.
 
+pub(crate) mod crash;
 pub(crate) mod files;
 pub(crate) mod garbage;
 pub(crate) mod host;

@@ -24,6 +24,7 @@ use crate::disk::unfinished::Unfinished;
 use crate::http::{self, MetricsService};
 use crate::keyspace::shard_locks::Shards;
 use crate::net::{accept, tls};
+use crate::process::crash;
 use crate::process::files;
 use crate::process::garbage::Garbage;
 use crate::process::host::ProcessHost;
@@ -99,6 +100,7 @@ fn serve(mut config: Config, file: Option<&OsStr>, warnings: &[Warning]) -> Resu
     if config.syslog.enabled {
         apply::open_syslog(&config);
     }
+    crash::begin(&config);
     let title = take_title(&config);
     let signals = Signals::block().map_err(|error| format!("Can't receive signals: {error}"))?;
     // Threads inherit both, the allocator's too, and `io-threads auto` counts what is left.

@@ -5,6 +5,7 @@ use node::host::Undo;
 use sys::syslog::Facility;
 
 use crate::net::tls;
+use crate::process::crash;
 use crate::process::log::{self, Level};
 use crate::threads::control::{RESERVED_FILES, threads_wanted};
 use crate::threads::shared::Shared;
@@ -14,7 +15,7 @@ use crate::warning;
 const LISTEN_FAILED: &str = "Unable to listen on this port. Check server logs.";
 const BIND_FAILED: &str = "Failed to bind to specified addresses.";
 
-/// Points the log where a configuration says.
+/// Points the log where a configuration says, and says whether it has crashes.
 pub fn configure_log(config: &Config) {
     let level = match config.loglevel {
         LogLevel::Debug => Some(Level::Debug),
@@ -24,6 +25,7 @@ pub fn configure_log(config: &Config) {
         LogLevel::Nothing => None,
     };
     log::configure(level, &config.logfile);
+    crash::follow(config);
 }
 
 /// Opens the system's log as a configuration asks.

@@ -272,6 +272,7 @@ fn start_thread(shared: &Shared, index: usize) -> io::Result<JoinHandle<()>> {
         handles.push(handle);
     }
     std::thread::Builder::new().name(format!("weft-io-{index}")).spawn(move || {
+        sys::crash::protect_thread();
         thread.run();
         // All it holds is given back before anyone hears of its end.
         drop(thread);

@@ -9,7 +9,8 @@ use store::Time;
 use node::blocking::{due, finish, give_up, on_deadline};
 use node::config::{Apply, Config};
 use node::host::{
-    ClientWaker, GatedHost, ProcessInfo, Reload, Reloaded, RewriteBegin, SaveError, Shutdown, Undo,
+    ClientWaker, Crash, GatedHost, ProcessInfo, Reload, Reloaded, RewriteBegin, SaveError,
+    Shutdown, Undo,
 };
 use node::{ClientRecord, Executor, Host, Node, Outcome, Request, Session, Worker};
 use node::{table, transactions};
@@ -236,6 +237,8 @@ impl Host for World {
     fn free(&self, removed: &mut store::LazyFree) {
         removed.clear();
     }
+
+    fn crash(&self, _: Crash) {}
 
     /// Waits for all who are inside the gate: for ever, if its caller is.
     fn purge_memory(&self) {

@@ -18,6 +18,7 @@ mod configuration;
 mod connections;
 mod control_group;
 mod counted_memory;
+mod crashes;
 mod delays;
 mod ending;
 mod fan_out;
