@@ -18,9 +18,10 @@ use std::fmt::{self, Write};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use crate::eventfd::EventFd;
+use crate::process::thread_id;
 
 /// The signals of a crash, with their names.
 const CRASHES: [(c_int, &str); 5] = [
@@ -50,8 +51,8 @@ const LOOK_TAIL: &str = "=== It goes on ===\n\n";
 
 static PREPARED: OnceLock<Prepared> = OnceLock::new();
 /// The thread that reports, and the one that names frames; 0 for none.
-static REPORTER: AtomicI32 = AtomicI32::new(0);
-static NAMER: AtomicI32 = AtomicI32::new(0);
+static REPORTER: AtomicU32 = AtomicU32::new(0);
+static NAMER: AtomicU32 = AtomicU32::new(0);
 static FRAMES: [AtomicUsize; FRAMES_MAX] = [const { AtomicUsize::new(0) }; FRAMES_MAX];
 static FRAMES_LEN: AtomicUsize = AtomicUsize::new(0);
 
@@ -218,11 +219,6 @@ pub fn protect_thread() {
             libc::pthread_attr_destroy(&mut attributes);
         }
     }
-}
-
-fn thread_id() -> i32 {
-    // SAFETY: no pointers are involved.
-    unsafe { libc::syscall(libc::SYS_gettid) as i32 }
 }
 
 /// Text on its way to the log, without allocating.
