@@ -39,7 +39,6 @@ pub fn load(
 ) -> Result<LogWriter<RealDisk>, String> {
     let config = shared.node.config();
     shared.append_only.lock(&config)?;
-    log_memory::remove_orphans();
     let disk = disk();
     let fatal = |error: &dyn std::fmt::Display| format!("Can't open the append-only file: {error}");
     let mut aof = Aof::open(disk.clone(), names(&config)).map_err(|error| fatal(&error))?;
@@ -140,7 +139,7 @@ fn left(
     named: Option<LogId>,
     loaded: &LoadedAof,
 ) -> Result<Option<LeftCommands>, String> {
-    let logs = Places::of(config).left(named)?;
+    let logs = Places::of(config).left()?;
     if logs.is_empty() {
         return Ok(None);
     }

@@ -11,10 +11,6 @@
 //! appendonly.aof.log            the ring of the running process, or of the one before
 //! appendonly.aof.log.previous   that of an earlier one, while the manifest names it
 //! ```
-//!
-//! In `/dev/shm` names begin with the numbers of the device and of the directory. A device may have
-//! another number when it is mounted anew: a log there that the manifest names is found all the
-//! same. What becomes of those whose directory is gone says `log_orphans`.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io;
@@ -28,7 +24,6 @@ use persist::aof::LogId;
 use sys::shared_memory::SharedMemory;
 
 use super::left_log::LeftLog;
-use super::log_orphans;
 use super::log_ring::{LogRing, MemoryPlace, memory_bytes};
 use crate::warning;
 
@@ -43,12 +38,7 @@ const PREVIOUS: &str = ".previous";
 /// The places where the ring of an append-only file may lie, the best one first: by absolute paths,
 /// because `dir` may change while one lies there.
 #[derive(Clone, Debug, Default)]
-pub struct Places {
-    paths: Vec<PathBuf>,
-    directory: PathBuf,
-    /// How names in shared memory end whose directory has the same number.
-    end_in_memory: Option<String>,
-}
+pub struct Places(Vec<PathBuf>);
 
 impl Places {
     /// Those of a configuration, as seen from the working directory of this moment.
@@ -57,62 +47,29 @@ impl Places {
         let directory = std::env::current_dir().unwrap_or_default();
         let directory = directory.join(&append_only.appenddirname);
         let name = format!("{}.log", append_only.appendfilename);
-        let mut paths = vec![directory.join(&name)];
+        let mut places = vec![directory.join(&name)];
         // Another directory of the same name is another one.
-        let end_in_memory = fs::metadata(&directory).ok().map(|facts| {
-            let end = format!("-{:x}-{name}", facts.ino());
-            paths.push(Path::new(MEMORY_FILES).join(format!("weft-{:x}{end}", facts.dev())));
-            end
-        });
-        Self { paths, directory, end_in_memory }
+        if let Ok(directory) = fs::metadata(directory) {
+            let (device, number) = (directory.dev(), directory.ino());
+            let name = format!("weft-{device:x}-{number:x}-{name}");
+            places.push(Path::new(MEMORY_FILES).join(name));
+        }
+        Self(places)
     }
 
     /// With the second names.
     fn all(&self) -> impl Iterator<Item = PathBuf> {
-        self.paths.iter().cloned().chain(self.paths.iter().map(|path| previous(path)))
+        self.0.iter().cloned().chain(self.0.iter().map(|path| previous(path)))
     }
 
     /// The logs that processes have left, mostly none or one. None for one that is not where it
-    /// was. `named` is the one that the manifest names.
+    /// was.
     ///
     /// # Errors
     /// When one cannot be looked at: what is in it would be lost.
-    pub fn left(&self, named: Option<LogId>) -> Result<Vec<Option<LeftLog>>, String> {
+    pub fn left(&self) -> Result<Vec<Option<LeftLog>>, String> {
         let logs = self.all().map(|path| open_left(&path).map_err(|error| cannot(&path, &error)));
-        let mut logs: Vec<_> = logs.filter_map(Result::transpose).collect::<Result<_, _>>()?;
-        let is_named = |log: &LeftLog| Some(log.id()) == named;
-        if named.is_some() && !logs.iter().flatten().any(is_named) {
-            logs.extend(self.left_of_other_device(is_named)?.map(Some));
-        }
-        Ok(logs)
-    }
-
-    /// The wanted log in shared memory whose device had another number, which gets the name that
-    /// it would have now.
-    fn left_of_other_device(
-        &self,
-        is_wanted: impl Fn(&LeftLog) -> bool,
-    ) -> Result<Option<LeftLog>, String> {
-        let Some(end) = &self.end_in_memory else { return Ok(None) };
-        let Ok(entries) = fs::read_dir(MEMORY_FILES) else { return Ok(None) };
-        for path in entries.flatten().map(|entry| entry.path()) {
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            let (name, own) = match name.strip_suffix(PREVIOUS) {
-                Some(name) => (name, self.paths.last().map(|path| previous(path))),
-                None => (&*name, self.paths.last().cloned()),
-            };
-            let is_one = name.starts_with("weft-") && name.ends_with(end);
-            // Of others' files nothing is said, because anyone may put many there.
-            let is_own = || fs::symlink_metadata(&path).is_ok_and(|facts| is_own(&facts, &facts));
-            let Some(own) = own.filter(|_| is_one && is_own()) else { continue };
-            let left = open_left(&path).map_err(|error| cannot(&path, &error))?.flatten();
-            if let Some(left) = left.filter(|left| is_wanted(left)) {
-                fs::rename(&path, &own).map_err(|error| cannot(&path, &error))?;
-                log_orphans::follow(&path, &own);
-                return Ok(Some(left));
-            }
-        }
-        Ok(None)
+        logs.filter_map(Result::transpose).collect()
     }
 
     /// Keeps the log that the manifest names, if there is one, under the second name.
@@ -120,11 +77,10 @@ impl Places {
     /// # Errors
     /// When that is not possible: a new ring would take its place.
     pub fn keep_left(&self, named: Option<LogId>) -> Result<(), String> {
-        for path in &self.paths {
+        for path in &self.0 {
             let left = open_left(path).map_err(|error| cannot(path, &error))?.flatten();
             if left.is_some_and(|log| Some(log.id()) == named) {
                 fs::rename(path, previous(path)).map_err(|error| cannot(path, &error))?;
-                log_orphans::follow(path, &previous(path));
             }
         }
         Ok(())
@@ -132,12 +88,18 @@ impl Places {
 
     /// Nobody needs what has the second name any more.
     pub fn remove_previous(&self) {
-        self.paths.iter().for_each(|path| remove(&previous(path)));
+        for path in &self.0 {
+            // Mostly there is none.
+            let _ = fs::remove_file(previous(path));
+        }
     }
 
     /// Removes the files of a log that nobody needs any more.
     pub fn remove(&self) {
-        self.paths.iter().for_each(|path| remove(path));
+        for path in &self.0 {
+            // Mostly there is one of them at most.
+            let _ = fs::remove_file(path);
+        }
     }
 
     /// Keeps the files of a damaged log under other names. Returns what to say of that.
@@ -146,7 +108,6 @@ impl Places {
         for path in self.all().filter(|path| path.exists()) {
             let name = with(&path, ".damaged");
             if fs::rename(&path, &name).is_ok() {
-                log_orphans::follow(&path, &name);
                 kept = format!(", but kept as {}", name.display());
             }
         }
@@ -154,19 +115,7 @@ impl Places {
     }
 }
 
-/// Removes a log, if it is there.
-fn remove(path: &Path) {
-    let _ = fs::remove_file(path);
-    log_orphans::forget(path);
-}
-
-/// Removes logs in shared memory that nobody needs any more.
-pub fn remove_orphans() {
-    log_orphans::remove_all(Path::new(MEMORY_FILES));
-}
-
-/// A path with something behind its name.
-pub(super) fn with(path: &Path, end: &str) -> PathBuf {
+fn with(path: &Path, end: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(end);
     PathBuf::from(name)
@@ -208,39 +157,34 @@ fn open_left(path: &Path) -> io::Result<Option<Option<LeftLog>>> {
 }
 
 /// Whether a file, and the link to it that was found, are of the user who runs this process.
-pub(super) fn is_own(link: &Metadata, file: &Metadata) -> bool {
+fn is_own(link: &Metadata, file: &Metadata) -> bool {
     link.is_file()
         && file.ino() == link.ino()
         && file.nlink() == 1
         && file.uid() == sys::process::effective_user()
 }
 
-/// Memory for a new log, and its file, which is locked. What has the first name is gone.
+/// Memory for a new log. What has the first name is gone.
 ///
 /// # Errors
 /// When there is no memory.
-fn create(places: &Places) -> io::Result<(SharedMemory, MemoryPlace, Option<File>)> {
+fn create(places: &Places) -> io::Result<(SharedMemory, MemoryPlace)> {
     places.remove();
-    for path in &places.paths {
+    for path in &places.0 {
         let map = |file: File| {
             let memory = SharedMemory::of_file(&file, memory_bytes())?;
-            if path.starts_with(MEMORY_FILES) {
-                // Where files cannot be locked, the directory has to stay where it is.
-                let _ = file.try_lock();
-                log_orphans::note(path, &places.directory)?;
-            }
-            Ok((memory, place(Some(&file))?, Some(file)))
+            Ok((memory, place(Some(&file))?))
         };
         match new_file(path).and_then(map) {
             Ok(created) => return Ok(created),
             Err(error) => {
-                remove(path);
+                let _ = fs::remove_file(path);
                 warning!("The log can't lie in {}: {error}", path.display());
             }
         }
     }
     warning!("The log lies in ordinary memory: what is not written yet is lost by kill -9");
-    Ok((SharedMemory::anonymous(memory_bytes())?, place(None)?, None))
+    Ok((SharedMemory::anonymous(memory_bytes())?, place(None)?))
 }
 
 fn new_file(path: &Path) -> io::Result<File> {
@@ -257,8 +201,8 @@ pub fn new_id() -> LogId {
 /// # Errors
 /// When there is no memory.
 pub fn create_ring(places: Places, id: LogId, begin: u64) -> io::Result<Arc<LogRing>> {
-    let (memory, place, file) = create(&places)?;
-    Ok(Arc::new(LogRing::new(memory, id, place, begin)?.in_places(places, file)))
+    let (memory, place) = create(&places)?;
+    Ok(Arc::new(LogRing::new(memory, id, place, begin)?.in_places(places)))
 }
 
 /// The start of the machine, and what tells a file from its copies; zeros for what the system does

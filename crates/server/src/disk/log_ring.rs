@@ -21,7 +21,6 @@
 //! is read by `left_log`.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -116,8 +115,6 @@ pub(crate) struct LogRing {
     /// Where it is counted what lies aside.
     node: OnceLock<Arc<Node>>,
     places: Places,
-    /// Locked as long as this is its log.
-    _file: Option<File>,
 }
 
 impl std::fmt::Debug for LogRing {
@@ -199,13 +196,12 @@ impl LogRing {
             number: id.0[0],
             node: OnceLock::new(),
             places: Places::default(),
-            _file: None,
         })
     }
 
-    /// Its memory is in one of these places, and of a file if there is one.
-    pub(crate) fn in_places(self, places: Places, file: Option<File>) -> Self {
-        Self { places, _file: file, ..self }
+    /// Its memory is in one of these places.
+    pub(crate) fn in_places(self, places: Places) -> Self {
+        Self { places, ..self }
     }
 
     /// Where its memory may be.

@@ -10,7 +10,6 @@ pub(crate) mod load_aof;
 pub(crate) mod load_rdb;
 pub(crate) mod log_lock;
 mod log_memory;
-mod log_orphans;
 pub(crate) mod log_ring;
 pub(crate) mod log_slot;
 pub(crate) mod log_source;

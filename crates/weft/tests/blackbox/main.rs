@@ -30,7 +30,6 @@ mod limits;
 mod load;
 mod load_libraries;
 mod log_kept;
-mod logs_in_memory;
 mod measured;
 mod memory;
 mod memory_limit;
