@@ -138,6 +138,26 @@ fn a_release_without_order_is_found() {
     fails_with(Fault::Relaxed, failure, 3, no_byte_is_overwritten_before_it_was_read);
 }
 
+/// A thread comes to reserve while what another one appends is written, read and released: there
+/// is room for both all the time.
+#[test]
+fn what_is_released_meanwhile_makes_no_room_less() {
+    holds(3, || {
+        let log = Arc::new(Log::new(THREADS, 4, 10));
+        let other = Arc::clone(&log);
+        let other = thread::spawn(move || {
+            let reservation = other.reserve(1, plain(2));
+            other.positions.finish(1, reservation);
+            other.positions.release(reservation.position.min(other.positions.readable_until()));
+            other.positions.release(other.positions.readable_until());
+        });
+        let reservation = log.reserve(0, plain(1));
+        log.positions.finish(0, reservation);
+        other.join().expect("it ends");
+        assert_eq!(log.positions.end(), (13, false));
+    });
+}
+
 /// What a process that was killed at any of these moments leaves.
 #[test]
 fn what_was_not_finished_is_found() {
