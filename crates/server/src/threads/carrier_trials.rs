@@ -6,13 +6,14 @@
 //! others, so it is tried:
 //!
 //! ```text
-//!     watch    for a second carriers wait for processors, and fewer could have done their work
+//!     watch    for a second carriers are full, wait for processors, and fewer could have done
+//!              their work
 //!     settle   fewer carry: clients move
-//!     measure  fewer do as much            --> no more than these for a while
-//!              they do less                --> as before, and no trial for a while
+//!     measure  fewer do as much            --> no more than these for half a minute
+//!              they do less                --> as before, and no trial for half a minute
 //! ```
 //!
-//! While the outcome stays the same, that while doubles from half a minute to ten minutes.
+//! That fewer do as much holds no longer when the load becomes another.
 
 /// Between two looks at what the carriers have done, and what a trial is compared with.
 const LOOK_MS: i64 = 1000;
@@ -30,9 +31,12 @@ const FEWER_SHARE: f64 = 0.9;
 /// Fewer carriers stay if they do at least this part of what those before did: the same work takes
 /// less of the processors then.
 const AS_MUCH_SHARE: f64 = 0.97;
-/// For how long the first outcome holds, and the longest.
+/// Carriers are full that run, or wait for a processor, for this part of the time.
+const FULL_SHARE: f64 = 0.6;
+/// For how long an outcome holds.
 const HOLD_MS: i64 = 30_000;
-const HOLD_MS_MAX: i64 = 600_000;
+/// The load is another if a processor does so many times as much or as little of it.
+const OTHER_LOAD: f64 = 1.5;
 
 /// What all carriers have done since they were started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,6 +55,12 @@ struct Rate {
     cpu: f64,
     waited: f64,
     in_bytes: f64,
+}
+
+impl Rate {
+    fn in_bytes_by_processor(&self) -> f64 {
+        self.in_bytes / self.cpu.max(f64::MIN_POSITIVE)
+    }
 }
 
 /// When work was looked at, and how many carried.
@@ -89,15 +99,15 @@ struct Trial {
 pub struct CarrierTrials {
     last: Option<Look>,
     trial: Option<Trial>,
-    /// What the last trial came to, for how long that holds, and until when.
+    /// What the last trial came to.
     outcome: Option<Outcome>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Outcome {
-    /// The number that did as much; None: it did less.
-    limit: Option<usize>,
-    hold_ms: i64,
+    /// The number that did as much, with the bytes that a processor did in a second; None: it did
+    /// less.
+    limit: Option<(usize, f64)>,
     until_ms: i64,
 }
 
@@ -113,31 +123,37 @@ impl CarrierTrials {
         if let Some(trial) = self.trial {
             return self.go_on(trial, carriers, now_ms, work);
         }
-        if let Some(Outcome { limit, until_ms, .. }) = self.outcome
-            && now_ms < until_ms
-        {
+        let held = self.outcome.filter(|outcome| now_ms < outcome.until_ms);
+        let limit = held.and_then(|outcome| outcome.limit);
+        let most = limit.map_or(usize::MAX, |(limit, _)| limit);
+        if limit.is_none() && (held.is_some() || carriers < 2) {
             self.last = None;
-            return limit.unwrap_or(usize::MAX);
-        }
-        if carriers < 2 {
-            self.last = None;
-            return usize::MAX;
+            return most;
         }
         if let Some(last) = &self.last
             && last.carriers == carriers
             && now_ms - last.at_ms < LOOK_MS
         {
-            return usize::MAX;
+            return most;
         }
-        let Some(work) = work() else { return usize::MAX };
+        let Some(work) = work() else { return most };
         let last = self.last.replace(Look { at_ms: now_ms, carriers, work });
         let last = last.filter(|it| it.carriers == carriers && now_ms - it.at_ms < LATE_MS);
         let Some(rate) = last.and_then(|last| last.rate_until(now_ms, work)) else {
-            return usize::MAX;
+            return most;
         };
+        if let Some((_, by_processor)) = limit {
+            let times = rate.in_bytes_by_processor() / by_processor;
+            if !(1.0 / OTHER_LOAD..=OTHER_LOAD).contains(&times) {
+                self.outcome = None;
+                return usize::MAX;
+            }
+            return most;
+        }
         let fewer = (rate.cpu * FEWER_SHARE).ceil().max(1.0) as usize;
-        if fewer >= carriers || rate.waited < SHORT_SHARE * rate.cpu {
-            return usize::MAX;
+        let is_full = rate.cpu + rate.waited >= FULL_SHARE * carriers as f64;
+        if fewer >= carriers || !is_full || rate.waited < SHORT_SHARE * rate.cpu {
+            return most;
         }
         self.last = None;
         let (in_bytes, settled) = (rate.in_bytes, None);
@@ -168,14 +184,10 @@ impl CarrierTrials {
         }
         self.trial = None;
         let rate = work().and_then(|work| settled.rate_until(now_ms, work));
-        let does_as_much = rate.is_some_and(|it| it.in_bytes >= AS_MUCH_SHARE * trial.in_bytes);
-        let limit = does_as_much.then_some(trial.carriers);
-        let hold_ms = match self.outcome {
-            Some(before) if before.limit == limit => (before.hold_ms * 2).min(HOLD_MS_MAX),
-            _ => HOLD_MS,
-        };
-        self.outcome = Some(Outcome { limit, hold_ms, until_ms: now_ms + hold_ms });
-        limit.unwrap_or(usize::MAX)
+        let as_much = rate.filter(|it| it.in_bytes >= AS_MUCH_SHARE * trial.in_bytes);
+        let limit = as_much.map(|rate| (trial.carriers, rate.in_bytes_by_processor()));
+        self.outcome = Some(Outcome { limit, until_ms: now_ms + HOLD_MS });
+        limit.map_or(usize::MAX, |(limit, _)| limit)
     }
 }
 
@@ -220,11 +232,10 @@ mod tests {
     fn fewer_stay_that_do_as_much() {
         let named = limits((2, 1330), one_does_more);
         assert_eq!(named[0], (1000, 1));
-        // It is tried again when it has held for a while, for longer each time.
+        // It is tried again when it has held for a while.
         let held = named.windows(2).filter(|pair| pair[0].1 == 1);
         let held: Vec<i64> = held.map(|pair| pair[1].0 - pair[0].0).collect();
-        assert!((4..8).contains(&held.len()), "{named:?}");
-        assert!(held[0] > HOLD_MS && held.is_sorted_by(|a, b| *b > a * 3 / 2), "{held:?}");
+        assert!(held.len() >= 30 && held.iter().all(|held| *held >= HOLD_MS), "{named:?}");
         let more = named.windows(2).filter(|pair| pair[0].1 == 2);
         assert!(more.into_iter().all(|pair| pair[1].0 - pair[0].0 <= LOOK_MS + 100), "{named:?}");
     }
@@ -235,7 +246,7 @@ mod tests {
         assert_eq!(named[..2], [(1000, 1), (2000, 2)]);
         assert!(named[2].0 > 2000 + HOLD_MS, "{named:?}");
         let tried = named.iter().filter(|(_, to)| *to == 1).count();
-        assert!((4..8).contains(&tried), "{named:?}");
+        assert!((30..45).contains(&tried), "{named:?}");
     }
 
     #[test]
@@ -250,10 +261,35 @@ mod tests {
         assert_eq!(limits((2, 100), full), []);
     }
 
+    /// Fewer do as much of any load that comes at a fixed rate.
+    #[test]
+    fn nothing_is_tried_where_carriers_are_not_full() {
+        let fixed = |_| (0.7, 0.3, 100e6);
+        assert_eq!(limits((2, 100), fixed), []);
+    }
+
+    #[test]
+    fn another_load_is_not_held_back() {
+        let mut trials = CarrierTrials::default();
+        let mut work = Work::default();
+        let mut look = |now_ms, carriers, bytes: u64| {
+            work.cpu_ns += 95_000_000;
+            work.waited_ns += 45_000_000;
+            work.in_bytes += bytes;
+            trials.limit(carriers, now_ms, || Some(work))
+        };
+        let mut limits: Vec<usize> = (0..30).map(|at| look(at * 100, 2, 1000)).collect();
+        assert!(limits.contains(&1), "{limits:?}");
+        limits = (30..60).map(|at| look(at * 100, 1, 900)).collect();
+        assert!(limits.iter().all(|limit| *limit == 1), "{limits:?}");
+        limits = (60..90).map(|at| look(at * 100, 1, 100)).collect();
+        assert_eq!(limits[29], usize::MAX, "{limits:?}");
+    }
+
     #[test]
     fn many_carriers_become_as_many_as_they_use_processors() {
         let shared = |carriers: usize| {
-            let waited = if carriers > 6 { 3.0 } else { 0.1 };
+            let waited = if carriers > 6 { 5.0 } else { 0.1 };
             (5.9, waited, 100e6)
         };
         assert_eq!(limits((16, 30), shared), [(1000, 6)]);
@@ -282,12 +318,12 @@ mod tests {
         let mut trials = CarrierTrials::default();
         let after = |cpu_ns| Some(Work { cpu_ns, waited_ns: cpu_ns, in_bytes: 1 << 20 });
         assert_eq!(trials.limit(2, 0, || after(0)), usize::MAX);
-        assert_eq!(trials.limit(2, LATE_MS, || after(500_000_000)), usize::MAX);
-        assert_eq!(trials.limit(2, LATE_MS + LOOK_MS, || after(1_000_000_000)), 1);
+        assert_eq!(trials.limit(2, LATE_MS, || after(900_000_000)), usize::MAX);
+        assert_eq!(trials.limit(2, LATE_MS + LOOK_MS, || after(1_800_000_000)), 1);
         let late_ms = LATE_MS + LOOK_MS + LATE_MS;
         assert_eq!(trials.limit(1, late_ms, || unreachable!()), usize::MAX);
         // It has not failed: another one may follow at once.
-        assert_eq!(trials.limit(2, late_ms + 100, || after(2_000_000_000)), usize::MAX);
-        assert_eq!(trials.limit(2, late_ms + 1100, || after(2_900_000_000)), 1);
+        assert_eq!(trials.limit(2, late_ms + 100, || after(2_700_000_000)), usize::MAX);
+        assert_eq!(trials.limit(2, late_ms + 1100, || after(3_600_000_000)), 1);
     }
 }

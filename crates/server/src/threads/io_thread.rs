@@ -103,6 +103,7 @@ pub struct IoThread {
     /// Clients that are to move to other threads.
     pub(crate) moves: Option<Moves>,
     pub(crate) turn_tsc: Arc<AtomicU64>,
+    system_id: Arc<AtomicU32>,
 }
 
 /// The mailbox of a thread and what wakes its owner, made before the thread is.
@@ -153,7 +154,6 @@ impl IoThread {
         mut worker: Worker,
         post: ThreadMailbox,
     ) -> std::io::Result<Self> {
-        post.system_id.store(sys::process::thread_id(), Ordering::Relaxed);
         let epoll = Epoll::new()?;
         epoll.add(post.wake.as_fd(), MAILBOX_TOKEN, Interest::READ)?;
         let pass = shared.gate.register_as(worker.index);
@@ -190,6 +190,7 @@ impl IoThread {
             handshakes_left: 0,
             moves: None,
             turn_tsc: post.turn_tsc,
+            system_id: post.system_id,
             worker: Box::new(worker),
             shared,
         };
@@ -199,6 +200,7 @@ impl IoThread {
 
     /// Runs until the thread is told to end.
     pub fn run(&mut self) {
+        self.system_id.store(sys::process::thread_id(), Ordering::Relaxed);
         while !self.ended {
             self.turn(&mut |_, _| {});
         }

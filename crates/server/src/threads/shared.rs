@@ -203,8 +203,10 @@ impl Shared {
     pub fn work(&self) -> Option<Work> {
         let (handles, stats) = (self.handles.read(), self.node.threads.read());
         let mut work = Work::default();
+        let main = sys::process::thread_id();
         for (handle, stats) in handles.iter().zip(stats.iter()).skip(1) {
             let thread = handle.system_id.load(Ordering::Relaxed);
+            debug_assert_ne!(thread, main, "each thread has its own number");
             let (cpu_ns, waited_ns) = sys::process::thread_schedule(thread)?;
             work.cpu_ns += cpu_ns;
             work.waited_ns += waited_ns;
