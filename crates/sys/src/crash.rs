@@ -31,8 +31,8 @@ const CRASHES: [(c_int, &str); 5] = [
     (libc::SIGILL, "SIGILL"),
     (libc::SIGABRT, "SIGABRT"),
 ];
-/// How long the names of frames may take.
-const NAMES_MS: c_int = 5000;
+/// How long the names of frames may take: in builds for development there is much more to read.
+const NAMES_MS: c_int = if cfg!(debug_assertions) { 25_000 } else { 5000 };
 /// How long a thread waits that crashes while another one reports.
 const OTHER_MS: c_int = 2 * NAMES_MS;
 /// Between two looks whether it still does.
@@ -72,8 +72,6 @@ struct Prepared {
     tail: String,
     asked: EventFd,
     named: EventFd,
-    /// What was done at these signals before, in the order of `CRASHES`.
-    before: [libc::sigaction; CRASHES.len()],
 }
 
 /// Prepares reports: they go to the end of a file, or to standard output when its path is empty,
@@ -84,13 +82,7 @@ struct Prepared {
 /// When the process is out of descriptors, or the path has a zero byte.
 pub fn prepare(log: &str, head: String, tail: String) -> io::Result<()> {
     let (asked, named) = (EventFd::new()?, EventFd::new()?);
-    // SAFETY: the structures are plain data, and the kernel writes at most their size.
-    let before = CRASHES.map(|(signal, _)| unsafe {
-        let mut action: libc::sigaction = std::mem::zeroed();
-        libc::sigaction(signal, std::ptr::null(), &mut action);
-        action
-    });
-    let _ = PREPARED.set(Prepared { log: CString::new(log)?, head, tail, asked, named, before });
+    let _ = PREPARED.set(Prepared { log: CString::new(log)?, head, tail, asked, named });
     // What loads something at its first use has done so then.
     backtrace::trace(|_| false);
     // On the thread's own stack: it has not overflowed.
@@ -100,13 +92,17 @@ pub fn prepare(log: &str, head: String, tail: String) -> io::Result<()> {
 
 /// Whether crashes are reported, when that is prepared.
 pub fn enable(is_on: bool) {
-    let Some(prepared) = PREPARED.get() else { return };
-    for ((signal, _), before) in CRASHES.iter().zip(&prepared.before) {
+    if PREPARED.get().is_none() {
+        return;
+    }
+    for (signal, _) in CRASHES {
         if is_on {
-            set_handler(*signal, libc::SA_ONSTACK | libc::SA_RESETHAND);
+            set_handler(signal, libc::SA_ONSTACK);
         } else {
-            // SAFETY: the action is one that the kernel gave.
-            unsafe { libc::sigaction(*signal, before, std::ptr::null_mut()) };
+            // Not that of the standard library, which trusts that a fault comes again: a signal
+            // that another process has sent does not.
+            // SAFETY: no handler is left that could be wrong.
+            unsafe { libc::signal(signal, libc::SIG_DFL) };
         }
     }
 }
