@@ -389,12 +389,15 @@ fn run_main(main: &mut IoThread, shared: &Shared, start: Start<'_>) -> Result<()
 /// Whether the append-only file gets its first base, without which it has nothing. Who does not
 /// want to wait for that says SHUTDOWN FORCE.
 fn awaits_base(shared: &Shared) -> bool {
-    let is_awaited = shared.node.append_only.lock().awaits_first_base;
-    if !is_awaited || is_forced(shared) || shared.node.is_loading() {
+    let node = &shared.node;
+    let is_awaited = node.append_only.lock().awaits_first_base;
+    // Behind a script that was ended by force nothing is saved: half of what it did is there.
+    let is_possible = !node.is_loading() && !node.scripting.must_end();
+    if !is_awaited || !is_possible || is_forced(shared) {
         return false;
     }
     // It keeps the base from being begun, and the last save follows it.
-    shared.saves.cancel(&shared.node);
+    shared.saves.cancel(node);
     true
 }
 
