@@ -263,10 +263,13 @@ impl Saves {
         // No save begins meanwhile.
         let _last = self.last.lock();
         let (node, config) = (&shared.node, shared.node.config());
-        let running = node.snapshots.figures.lock().running;
-        if running.is_some_and(|running| running.purpose != Purpose::Backup) {
-            // It has begun since, and will be the file.
-            return Ok(());
+        {
+            let figures = node.snapshots.figures.lock();
+            let is_begun = figures.running.is_some_and(|it| it.purpose != Purpose::Backup);
+            if is_begun || figures.saved_changes >= changes {
+                // One that has begun since is the file, or will be.
+                return Ok(());
+            }
         }
         let libraries: Vec<_> = node.scripting.libraries.read().iter().cloned().collect();
         let failed = |error: DiskError| error.to_string();
