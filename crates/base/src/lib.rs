@@ -1,7 +1,8 @@
 //! Layer 0: numbers, glob, argument splitting, clock values, random; knows nothing of the domain.
 //!
 //! Every module is pure: bytes and values in, bytes and values out. Nothing here reads a clock,
-//! a file or a socket; what needs such a thing gets it as an argument from a layer above.
+//! a file or a socket; what needs such a thing gets it as an argument from a layer above. Only
+//! [`uncounted`] remembers something, a number for each thread.
 #![forbid(unsafe_code)]
 
 mod binary;
@@ -16,3 +17,4 @@ pub mod random;
 pub mod room;
 pub mod size;
 pub mod time;
+pub mod uncounted;

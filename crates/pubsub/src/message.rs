@@ -11,6 +11,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use base::uncounted::Uncounted;
 use resp::{Out, Reply};
 
 /// The name of a channel, or a pattern, as all who keep it share it.
@@ -70,18 +71,56 @@ pub struct Published {
     pub(crate) matches: Option<Arc<Matches>>,
     /// To how many subscriptions it goes on the thread that it is sent to.
     receivers: u32,
+    /// The same on all threads.
+    receivers_in_all: u32,
+    /// What it takes of memory until it is delivered, if it tells of what has happened to a key:
+    /// no key is evicted for that. Otherwise 0.
+    uncounted: Uncounted,
 }
 
 /// What a delivery of a message takes beside its body, about, in bytes.
 pub(crate) const DELIVERY_BYTES: usize = 64;
+/// What an event takes on its way to a thread beside its body, about, in bytes, and what it takes
+/// for each subscription.
+const EVENT_BYTES: usize = 256;
+const PENDING_BYTES: usize = 16;
 
 impl Published {
     pub(crate) fn new(
         (kind, hash, moment): (Kind, u64, u64),
         (body, channel): (Arc<Vec<u8>>, Range<usize>),
         matches: Option<Arc<Matches>>,
+        receivers_in_all: usize,
     ) -> Self {
-        Self { kind, hash, moment, body, channel, matches, receivers: 0 }
+        let receivers_in_all = u32::try_from(receivers_in_all).unwrap_or(u32::MAX);
+        Self {
+            kind,
+            hash,
+            moment,
+            body,
+            channel,
+            matches,
+            receivers: 0,
+            receivers_in_all,
+            uncounted: Uncounted::default(),
+        }
+    }
+
+    /// The same, as what tells of something that has happened to a key.
+    #[must_use]
+    pub fn into_event(self) -> Self {
+        let bytes = self.share_bytes() + PENDING_BYTES;
+        Self { uncounted: Uncounted::new(EVENT_BYTES + bytes * self.receivers as usize), ..self }
+    }
+
+    /// Whether it tells of what has happened to a key.
+    pub(crate) fn is_event(&self) -> bool {
+        self.uncounted.bytes() != 0
+    }
+
+    /// What each subscription that receives it, on whatever thread, has of the memory of its body.
+    pub(crate) fn share_bytes(&self) -> usize {
+        self.body.capacity() / self.receivers_in_all.max(1) as usize
     }
 
     /// Whether it shows a request to clients that MONITOR.
@@ -92,6 +131,11 @@ impl Published {
     /// The name of the channel that it was published to.
     pub fn channel(&self) -> &[u8] {
         &self.body[self.channel.clone()]
+    }
+
+    /// Bytes that every receiver gets of it.
+    pub fn body_bytes(&self) -> usize {
+        self.body.len()
     }
 
     /// What every receiver gets of it.
@@ -107,6 +151,7 @@ impl Published {
     /// Drops the body: nobody waits for it.
     pub(crate) fn drop_body(&mut self) {
         (self.body, self.channel, self.matches) = (Arc::default(), 0..0, None);
+        self.uncounted = Uncounted::default();
     }
 
     /// Bytes that it will have taken in memory when it is delivered, about.
@@ -132,12 +177,15 @@ pub(crate) fn encode(channel: &[u8], payload: &[u8]) -> (Arc<Vec<u8>>, Range<usi
 }
 
 /// Writes a message as a client receives it that is subscribed to the channel, or to `pattern`.
+/// `share_bytes` is what it has of the body's memory if it is an event, which counts against no
+/// limit.
 pub(crate) fn write(
     body: &Arc<Vec<u8>>,
     kind: Kind,
     pattern: Option<&Name>,
-    (out, resp3): (&mut Out, bool),
+    (out, resp3, share_bytes): (&mut Out, bool, Option<usize>),
 ) {
+    let before = out.bytes.len();
     let mut reply = Reply::new(out, resp3);
     let kind = if pattern.is_some() { Kind::Pattern } else { kind };
     if let Some(word) = kind.word() {
@@ -149,6 +197,9 @@ pub(crate) fn write(
     }
     match body.len() {
         0..=COPIED_BYTES_MAX => reply.raw(body),
-        _ => out.push_shared(Arc::clone(body)),
+        _ => out.push_telling(Arc::clone(body), share_bytes.unwrap_or(0)),
+    }
+    if share_bytes.is_some() {
+        out.note_telling(out.bytes.len() - before);
     }
 }

@@ -290,7 +290,7 @@ impl Registry {
                 of_patterns.iter().map(|(name, hash, _)| (Name::clone(name), *hash)).collect();
             Arc::new(Matches { moment: patterns.moment, patterns: names })
         });
-        let message = Published::new((kind, hash, bucket.moment), body, matches);
+        let message = Published::new((kind, hash, bucket.moment), body, matches, receivers);
         if of_patterns.is_empty() {
             let threads = found.into_iter().flat_map(|found| found.threads.iter());
             threads.for_each(|(thread, clients)| send(thread, message.to(clients)));
@@ -321,7 +321,7 @@ impl Registry {
         let Some(found) = bucket.find(hash, b"") else { return };
         stamp(&mut line);
         let moment = (Kind::Requests, hash, bucket.moment);
-        let message = Published::new(moment, (Arc::new(line), 0..0), None);
+        let message = Published::new(moment, (Arc::new(line), 0..0), None, found.threads.clients());
         found.threads.iter().for_each(|(thread, clients)| send(thread, message.to(clients)));
     }
 

@@ -18,6 +18,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use base::uncounted::Uncounted;
 use hashbrown::HashTable;
 use resp::Out;
 
@@ -27,6 +28,8 @@ use crate::message::{DELIVERY_BYTES, Kind, Name, Published, write};
 const NEVER: u64 = u64::MAX;
 /// A message to the channel itself, not to a pattern.
 const NO_PATTERN: u32 = u32::MAX;
+/// What a message that is kept takes beside its body, about, in bytes.
+const KEPT_BYTES: usize = 64;
 
 /// One client among those of a channel or pattern.
 #[derive(Debug)]
@@ -67,6 +70,8 @@ struct Kept {
     kind: Kind,
     pattern: Option<Name>,
     body: Arc<Vec<u8>>,
+    /// What it takes of memory, if it is an event. Otherwise 0.
+    uncounted: Uncounted,
 }
 
 #[derive(Debug)]
@@ -242,8 +247,10 @@ impl Subscribers {
             self.free.push(at);
         }
         if self.by_id.is_empty() {
-            // What thousands of clients have needed.
-            let messages = std::mem::take(&mut self.messages);
+            // What thousands of clients have needed. Nobody waits for what has come since the round
+            // began.
+            let mut messages = std::mem::take(&mut self.messages);
+            messages.truncate(self.in_round);
             let (first, in_round) = (self.first, self.in_round);
             *self = Self { messages, first, in_round, ..Self::default() };
         }
@@ -313,8 +320,9 @@ impl Subscribers {
     pub fn write(&mut self, pending: Pending, out: &mut Out, resp3: bool) {
         let Some(client) = client_of(&mut self.clients, pending) else { return };
         if !client.kept.is_empty() {
-            for Kept { kind, pattern, body } in std::mem::take(&mut client.kept) {
-                write(&body, kind, pattern.as_ref(), (out, resp3));
+            for Kept { kind, pattern, body, uncounted } in std::mem::take(&mut client.kept) {
+                let share = uncounted.bytes().checked_sub(KEPT_BYTES);
+                write(&body, kind, pattern.as_ref(), (out, resp3, share));
             }
         }
         client.waiting_bytes = 0;
@@ -322,7 +330,8 @@ impl Subscribers {
             let Some((message, pattern)) = resolve(&self.messages, self.first, item) else {
                 continue;
             };
-            write(message.body(), message.kind, pattern, (out, resp3));
+            let share = message.is_event().then(|| message.share_bytes());
+            write(message.body(), message.kind, pattern, (out, resp3, share));
         }
         client.pending.shrink_to(PENDING_KEPT);
         if client.subscriptions == 0 {
@@ -338,8 +347,10 @@ impl Subscribers {
             let Some((message, pattern)) = resolve(&self.messages, self.first, item) else {
                 continue;
             };
-            let body = Arc::clone(message.body());
-            client.kept.push(Kept { kind: message.kind, pattern: pattern.cloned(), body });
+            let (kind, body) = (message.kind, Arc::clone(message.body()));
+            let bytes = if message.is_event() { message.share_bytes() + KEPT_BYTES } else { 0 };
+            let uncounted = Uncounted::new(bytes);
+            client.kept.push(Kept { kind, pattern: pattern.cloned(), body, uncounted });
         }
         if !client.is_ready {
             client.is_ready = true;

@@ -3,31 +3,80 @@
 
 use std::sync::Arc;
 
+use base::uncounted::{Uncounted, block_bytes};
+
 /// Memory that stays when what was written into it is removed again.
 const REMOVED_KEPT_BYTES_MAX: usize = 64 * 1024;
+/// Bytes of the buffer that one of its bytes takes at most.
+const TELLING_BYTES_PER_BYTE: usize = 2;
 
 /// Replies of one client, or of all clients of one turn one after another.
 #[derive(Debug, Default)]
 pub struct Out {
     /// Everything but the shared values.
     pub bytes: Vec<u8>,
-    /// Shared values, each with the offset in `bytes` before which it belongs, ascending.
-    shared: Vec<(usize, Arc<Vec<u8>>)>,
+    /// Shared values, by ascending offset.
+    shared: Vec<SharedValue>,
     /// More bytes, shared values aside, are never sent; 0: any number is.
     pub bytes_max: usize,
+    /// How many of the bytes, shared values aside, tell the client of keys.
+    telling: usize,
+    /// What these take of the buffer: no key is evicted for that.
+    uncounted: Uncounted,
+}
+
+#[derive(Debug)]
+struct SharedValue {
+    /// The offset in `bytes` before which it belongs.
+    at: usize,
+    value: Arc<Vec<u8>>,
+    /// Bytes of its memory that tell this client of keys.
+    telling: usize,
 }
 
 impl Out {
     /// Appends a value without copying it.
     pub fn push_shared(&mut self, value: Arc<Vec<u8>>) {
-        self.shared.push((self.bytes.len(), value));
+        self.push_telling(value, 0);
+    }
+
+    /// Appends what tells a client of keys, without copying it. `telling` is the client's share of
+    /// its memory.
+    pub fn push_telling(&mut self, value: Arc<Vec<u8>>, telling: usize) {
+        self.shared.push(SharedValue { at: self.bytes.len(), value, telling });
+    }
+
+    /// So many of the bytes that were written last tell the client of keys.
+    pub fn note_telling(&mut self, bytes: usize) {
+        self.telling += bytes;
+        // A buffer that grows has up to twice as much as it needs.
+        let block = block_bytes(self.bytes.capacity());
+        self.uncounted.set(block.min(TELLING_BYTES_PER_BYTE * self.telling));
+    }
+
+    /// How many of the bytes, shared values aside, tell the client of keys, at most.
+    #[inline]
+    pub fn telling(&self) -> usize {
+        self.telling
+    }
+
+    #[inline]
+    fn forget_telling(&mut self) {
+        if self.telling != 0 {
+            self.telling = 0;
+            self.uncounted.set(0);
+        }
     }
 
     /// Appends another output.
     pub fn append(&mut self, other: Self) {
         let offset = self.bytes.len();
         self.bytes.extend_from_slice(&other.bytes);
-        self.shared.extend(other.shared.into_iter().map(|(at, value)| (offset + at, value)));
+        if other.telling != 0 {
+            self.note_telling(other.telling);
+        }
+        let moved = |shared: SharedValue| SharedValue { at: offset + shared.at, ..shared };
+        self.shared.extend(other.shared.into_iter().map(moved));
     }
 
     /// Whether there are more bytes than the client may have.
@@ -43,7 +92,7 @@ impl Out {
 
     /// How many bytes were written since the mark.
     pub fn bytes_since(&self, mark: Mark) -> usize {
-        let shared = self.shared.iter().skip(mark.shared).map(|(_, value)| value.len());
+        let shared = self.shared.iter().skip(mark.shared).map(|shared| shared.value.len());
         self.bytes.len().saturating_sub(mark.bytes) + shared.sum::<usize>()
     }
 
@@ -53,6 +102,9 @@ impl Out {
         let removed = self.bytes.len().saturating_sub(mark.bytes);
         self.bytes.truncate(mark.bytes);
         self.shared.truncate(mark.shared);
+        if mark.bytes == 0 {
+            self.forget_telling();
+        }
         if removed > REMOVED_KEPT_BYTES_MAX {
             self.bytes.shrink_to(mark.bytes + REMOVED_KEPT_BYTES_MAX);
         }
@@ -61,8 +113,8 @@ impl Out {
     /// Inserts bytes at a mark, before everything that was written since.
     pub fn insert(&mut self, mark: Mark, bytes: &[u8]) {
         self.bytes.splice(mark.bytes..mark.bytes, bytes.iter().copied());
-        for (offset, _) in &mut self.shared[mark.shared..] {
-            *offset += bytes.len();
+        for shared in &mut self.shared[mark.shared..] {
+            shared.at += bytes.len();
         }
     }
 
@@ -70,24 +122,26 @@ impl Out {
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.shared.clear();
+        self.forget_telling();
     }
 
     /// Removes everything, and frees memory of each of the two lists beyond `kept_bytes_max`.
     pub fn clear_to(&mut self, kept_bytes_max: usize) {
         base::room::clear(&mut self.bytes, kept_bytes_max);
         base::room::clear(&mut self.shared, kept_bytes_max);
+        self.forget_telling();
     }
 
     /// The pieces between two marks, in order.
     pub fn pieces(&self, from: Mark, to: Mark) -> impl Iterator<Item = Piece<'_>> {
         let mut at = from.bytes;
         let values = self.shared[from.shared..to.shared].iter();
-        let tail_at = values.as_slice().last().map_or(from.bytes, |(offset, _)| *offset);
+        let tail_at = values.as_slice().last().map_or(from.bytes, |last| last.at);
         values
-            .flat_map(move |(offset, value)| {
-                let before = Piece::Bytes(&self.bytes[at..*offset]);
-                at = *offset;
-                [before, Piece::Shared(value)]
+            .flat_map(move |shared| {
+                let before = Piece::Bytes(&self.bytes[at..shared.at]);
+                at = shared.at;
+                [before, Piece::Shared(&shared.value, shared.telling)]
             })
             .chain(std::iter::once(Piece::Bytes(&self.bytes[tail_at..to.bytes])))
             .filter(|piece| !piece.as_slice().is_empty())
@@ -115,8 +169,8 @@ impl Mark {
 pub enum Piece<'a> {
     /// Bytes of the buffer.
     Bytes(&'a [u8]),
-    /// A value shared with the keyspace.
-    Shared(&'a Arc<Vec<u8>>),
+    /// A value shared with others, and how many bytes of its memory tell this client of keys.
+    Shared(&'a Arc<Vec<u8>>, usize),
 }
 
 impl<'a> Piece<'a> {
@@ -124,7 +178,7 @@ impl<'a> Piece<'a> {
     pub fn as_slice(&self) -> &'a [u8] {
         match self {
             Self::Bytes(bytes) => bytes,
-            Self::Shared(value) => value,
+            Self::Shared(value, _) => value,
         }
     }
 }

@@ -20,6 +20,7 @@
 
 use std::collections::BTreeMap;
 
+use base::uncounted::Uncounted;
 use parking_lot::Mutex;
 use resp::{Out, Reply};
 
@@ -45,7 +46,8 @@ struct Change {
 #[derive(Clone, Debug, Default)]
 pub struct ChangedKeys {
     keys: BTreeMap<Box<[u8]>, Change>,
-    bytes: usize,
+    /// What they take, about. No key is evicted for it.
+    bytes: Uncounted,
     /// They were too many.
     all: bool,
 }
@@ -63,19 +65,21 @@ impl ChangedKeys {
             *last = change;
             return;
         }
-        self.bytes += key.len() + KEY_BYTES;
-        if self.bytes > KEYS_BYTES_MAX {
+        let bytes = self.bytes.bytes() + key.len() + KEY_BYTES;
+        if bytes > KEYS_BYTES_MAX {
             *self = Self { all: true, ..Self::default() };
             return;
         }
+        self.bytes.set(bytes);
         self.keys.insert(key.into(), change);
     }
 
     /// Those that have changed after this change.
     fn since(&self, number: u64) -> Self {
         let newer = self.keys.iter().filter(|(_, change)| change.number > number);
-        let keys = newer.map(|(key, change)| (key.clone(), *change)).collect();
-        Self { keys, bytes: self.bytes, all: self.all }
+        let keys: BTreeMap<_, _> = newer.map(|(key, change)| (key.clone(), *change)).collect();
+        let bytes = keys.keys().map(|key| key.len() + KEY_BYTES).sum();
+        Self { keys, bytes: Uncounted::new(bytes), all: self.all }
     }
 
     /// Whether they were too many to name.

@@ -79,7 +79,7 @@ impl Bench {
     fn shared(&self) -> Option<&Arc<Vec<u8>>> {
         let pieces = self.out.pieces(resp::out::Mark::default(), self.out.mark());
         pieces.into_iter().find_map(|piece| match piece {
-            Piece::Shared(text) => Some(text),
+            Piece::Shared(text, _) => Some(text),
             Piece::Bytes(_) => None,
         })
     }

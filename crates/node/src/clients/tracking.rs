@@ -7,7 +7,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use base::uncounted::Uncounted;
 use parking_lot::Mutex;
+use pubsub::message::COPIED_BYTES_MAX;
 use resp::{Out, Reply};
 use tracking::State;
 use tracking::audience::ChangedKeys;
@@ -47,20 +49,40 @@ impl Mode {
 pub(crate) enum News {
     /// A key has changed.
     Key(Box<[u8]>),
-    /// Keys have changed: the array of their names in the protocol.
-    Keys(Arc<Vec<u8>>),
+    /// Keys have changed.
+    Keys(Arc<Names>),
     /// Any key may have changed.
     All,
     /// The client with this number, which was to be told instead, is gone.
     Broken(u64),
 }
 
+/// Names of keys that have changed, as all read them who are told of them.
+#[derive(Debug)]
+pub(crate) struct Names {
+    /// Their array in the protocol.
+    array: Arc<Vec<u8>>,
+    /// How many clients are told.
+    readers: usize,
+}
+
+impl Names {
+    fn new(array: Vec<u8>, readers: usize) -> Arc<Self> {
+        Arc::new(Self { array: Arc::new(array), readers: readers.max(1) })
+    }
+
+    /// What each of the clients has of the memory.
+    fn share_bytes(&self) -> usize {
+        self.array.capacity() / self.readers
+    }
+}
+
 impl News {
     fn bytes(&self) -> usize {
         let keys = match self {
             Self::Key(name) => name.len(),
-            // It is shared.
-            Self::Keys(_) | Self::All | Self::Broken(_) => 0,
+            Self::Keys(names) => names.share_bytes(),
+            Self::All | Self::Broken(_) => 0,
         };
         keys + MESSAGE_BYTES
     }
@@ -78,7 +100,8 @@ struct Shared {
     /// None: it does not track, and others have it told.
     mode: Option<Mode>,
     messages: Vec<Message>,
-    bytes: usize,
+    /// What they take, about. No key is evicted for it.
+    bytes: Uncounted,
 }
 
 /// The part of a client's record that concerns tracking.
@@ -86,6 +109,8 @@ struct Shared {
 pub struct ClientTracking {
     /// Something waits for it.
     has_messages: AtomicBool,
+    /// It is closed. Changed and looked at while `shared` is locked.
+    is_gone: AtomicBool,
     /// What the prefixes take that it tracks.
     prefix_bytes: AtomicUsize,
     /// Boxed, because most clients do not track.
@@ -109,6 +134,7 @@ impl ClientTracking {
                 self.has_messages.store(false, Ordering::Relaxed);
                 return;
             }
+            known.bytes.set(known.messages.iter().map(|message| message.news.bytes()).sum());
         }
         shared.get_or_insert_default().mode = mode;
     }
@@ -129,18 +155,20 @@ impl ClientTracking {
     /// the thread that has it must be told.
     pub(crate) fn push(&self, news: News, redirected: bool) -> bool {
         let mut shared = self.shared.lock();
-        if shared.is_none() && !redirected {
-            // It tracks no more.
+        let is_gone = self.is_gone.load(Ordering::Relaxed);
+        if is_gone || shared.is_none() && !redirected {
+            // It is closed, or tracks no more.
             return false;
         }
         let shared = shared.get_or_insert_default();
-        shared.bytes += news.bytes();
-        if shared.bytes <= MESSAGES_BYTES_MAX {
+        let bytes = shared.bytes.bytes() + news.bytes();
+        if bytes <= MESSAGES_BYTES_MAX {
+            shared.bytes.set(bytes);
             shared.messages.push(Message { news, redirected });
         } else {
             let redirected = redirected || shared.messages.iter().any(|message| message.redirected);
             shared.messages = vec![Message { news: News::All, redirected }];
-            shared.bytes = MESSAGE_BYTES;
+            shared.bytes.set(MESSAGE_BYTES);
         }
         !self.has_messages.swap(true, Ordering::Relaxed)
     }
@@ -154,7 +182,8 @@ impl ClientTracking {
     /// Bytes of memory that its prefixes and what waits for it take, about.
     pub fn memory_bytes(&self) -> usize {
         let shared = self.shared.lock();
-        let waiting = shared.as_ref().map_or(0, |shared| size_of::<Shared>() + shared.bytes);
+        let waiting =
+            shared.as_ref().map_or(0, |shared| size_of::<Shared>() + shared.bytes.bytes());
         self.prefix_bytes.load(Ordering::Relaxed) + waiting
     }
 
@@ -162,7 +191,7 @@ impl ClientTracking {
         let mut shared = self.shared.lock();
         self.has_messages.store(false, Ordering::Relaxed);
         let Some(known) = shared.as_mut() else { return Vec::new() };
-        known.bytes = 0;
+        known.bytes.set(0);
         let messages = std::mem::take(&mut known.messages);
         if known.mode.is_none() {
             *shared = None;
@@ -170,9 +199,11 @@ impl ClientTracking {
         messages
     }
 
-    /// Drops what waits for a client that is closed.
+    /// Drops what waits for a client that is closed, and what comes later.
     pub(crate) fn forget(&self) {
-        *self.shared.lock() = None;
+        let mut shared = self.shared.lock();
+        *shared = None;
+        self.is_gone.store(true, Ordering::Relaxed);
         self.has_messages.store(false, Ordering::Relaxed);
     }
 }
@@ -188,6 +219,7 @@ pub fn write_messages(session: &Session, out: &mut Out) {
 
 /// Writes one message, as far as the client's protocol has something for it.
 pub(crate) fn write(news: &News, redirected: bool, session: &Session, out: &mut Out) {
+    let before = out.bytes.len();
     let mut reply = Reply::new(out, session.resp3);
     match news {
         News::Broken(client) => {
@@ -214,26 +246,68 @@ pub(crate) fn write(news: &News, redirected: bool, session: &Session, out: &mut 
             reply.array(1);
             reply.bulk(name);
         }
-        News::Keys(names) => reply.raw(names),
+        // As long messages are: what waits for many clients is kept once.
+        News::Keys(names) if names.array.len() > COPIED_BYTES_MAX => {
+            out.push_telling(Arc::clone(&names.array), names.share_bytes());
+        }
+        News::Keys(names) => reply.raw(&names.array),
         News::All | News::Broken(_) => reply.null(),
     }
+    out.note_telling(out.bytes.len() - before);
 }
 
 /// What a client is told of keys that have changed, and that it may have changed itself; none:
-/// nothing. `encoded` keeps what others are told.
+/// nothing. `encoded` keeps what others are told, who are so many with this one.
 pub(crate) fn news_of(
     changed: &ChangedKeys,
     but: Option<u64>,
-    encoded: &mut Option<Arc<Vec<u8>>>,
+    (encoded, readers): (&mut Option<Arc<Names>>, usize),
 ) -> Option<News> {
     if changed.are_all() {
         return Some(News::All);
     }
     if but.is_some_and(|client| changed.has_source(client)) {
-        return changed.encode(but).map(|names| News::Keys(Arc::new(names)));
+        return changed.encode(but).map(|array| News::Keys(Names::new(array, 1)));
     }
     if encoded.is_none() {
-        *encoded = changed.encode(None).map(Arc::new);
+        *encoded = changed.encode(None).map(|array| Names::new(array, readers));
     }
     encoded.clone().map(News::Keys)
+}
+
+#[cfg(test)]
+mod tests {
+    use base::uncounted::thread_bytes;
+
+    use super::*;
+
+    /// What waits is left out until it is taken or dropped, and nothing waits for one that is gone.
+    #[test]
+    fn what_waits_for_a_client_is_left_out() {
+        let tracking = ClientTracking::default();
+        let key = || News::Key(vec![b'x'; 1000].into());
+        assert!(!tracking.push(key(), false), "it does not track");
+        tracking.set_mode(Some(Mode::default()));
+        let names = Names::new(vec![0; 9000], 3);
+        assert!(tracking.push(key(), false) && !tracking.push(News::Keys(names), true));
+        assert_eq!(thread_bytes(), 1000 + 3000 + 2 * MESSAGE_BYTES as i64);
+        tracking.set_mode(None);
+        assert_eq!(thread_bytes(), 3000 + MESSAGE_BYTES as i64, "others have it told");
+        let messages = tracking.take();
+        assert_eq!((messages.len(), thread_bytes()), (1, 0));
+        assert!(tracking.push(key(), true));
+        tracking.forget();
+        assert!(!tracking.push(key(), true) && !tracking.has_messages());
+        assert_eq!(thread_bytes(), 0);
+    }
+
+    #[test]
+    fn too_much_is_told_in_one_message() {
+        let tracking = ClientTracking::default();
+        let firsts = (0..20).filter(|_| tracking.push(News::Key(vec![0; 1 << 20].into()), true));
+        assert_eq!(firsts.count(), 1);
+        assert!((3 << 20..5 << 20).contains(&thread_bytes()), "{}", thread_bytes());
+        drop(tracking);
+        assert_eq!(thread_bytes(), 0);
+    }
 }

@@ -31,8 +31,6 @@ pub(crate) struct Evictor {
     start: usize,
     /// How the keys of the pool were chosen.
     choice: Option<Choice>,
-    /// Bytes that its thread has freed by evicting.
-    freed: i64,
 }
 
 /// A slot of a database's part of a shard.
@@ -64,13 +62,7 @@ impl Evictor {
             resume: None,
             start: 0,
             choice: None,
-            freed: 0,
         }
-    }
-
-    /// Bytes that its thread has freed by evicting, all in all.
-    pub(super) fn freed(&self) -> i64 {
-        self.freed
     }
 
     /// Tries to evict one key. No shard is held.
@@ -159,19 +151,19 @@ impl Evictor {
         locks: &L,
         choice: Choice,
     ) -> Step {
-        let (mut came_of, freed) = (Step::InUse, &mut self.freed);
+        let mut came_of = Step::InUse;
         while let Some(Candidate { score, hash, db }) = self.pool.pop() {
             let shard = worker.node.map.shard_of(hash);
             let evicted = locks.try_one(shard, |locked| {
                 blocking::expire_and_serve(worker, locks, (shard, locked), |locked, turn| {
-                    count(freed, locks, || locked.db(db).evict(turn, choice, (hash, score)))
+                    locked.db(db).evict(turn, choice, (hash, score))
                 })
             });
             match evicted {
                 None => {}
                 Some(None) => came_of = Step::Missed,
                 Some(Some(object)) => {
-                    count(freed, locks, || worker.drop_evicted(object));
+                    worker.drop_evicted(object);
                     return Step::Evicted;
                 }
             }
@@ -187,7 +179,7 @@ impl Evictor {
         (shard, choice): (usize, Choice),
         (at, which): (u64, u64),
     ) -> Step {
-        let (resume, freed) = (self.resume.take(), &mut self.freed);
+        let resume = self.resume.take();
         let evicted = locks.try_one(shard, |locked| {
             let db = match resume {
                 Some(place) => place.db,
@@ -197,7 +189,7 @@ impl Evictor {
             let start = resume.map_or((at % slots) as usize, |place| place.slot);
             let came_of =
                 blocking::expire_and_serve(worker, locks, (shard, locked), |locked, turn| {
-                    count(freed, locks, || locked.db(db).evict_from(turn, choice, start))
+                    locked.db(db).evict_from(turn, choice, start)
                 });
             Some(came_of.map_err(|slot| Place { shard, db, slot }))
         });
@@ -212,7 +204,7 @@ impl Evictor {
                 Step::Missed
             }
             Some(Some(Ok(object))) => {
-                count(freed, locks, || worker.drop_evicted(object));
+                worker.drop_evicted(object);
                 Step::Evicted
             }
             Some(Some(Err(place))) => {
@@ -221,14 +213,6 @@ impl Evictor {
             }
         }
     }
-}
-
-/// Counts what a thread frees by a part of an eviction.
-fn count<L: ShardLocks, R>(freed: &mut i64, locks: &L, evict: impl FnOnce() -> R) -> R {
-    let before = locks.thread_bytes();
-    let result = evict();
-    *freed += before - locks.thread_bytes();
-    result
 }
 
 /// The shards that may have keys which may go.

@@ -17,9 +17,6 @@ const SLACK_PER_LIMIT: i64 = 256;
 /// What may be in use beyond what is known when the limit changes.
 const BEGIN_BYTES: i64 = 1 << 20;
 
-/// What evictions tell clients is on its way for one to two of these slots, in milliseconds.
-const TOLD_SLOT_MS: i64 = 20;
-
 /// The limit of memory and how it is kept.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Limit {
@@ -87,66 +84,6 @@ pub struct EvictionState {
     behind_since_ms: AtomicI64,
     /// How long that was before, in milliseconds.
     behind_ms: AtomicU64,
-    told: Told,
-}
-
-/// Bytes that evictions of all threads have told clients, in this slot of time and in the one
-/// before.
-///
-/// ```text
-///   cell: | number of its slot, modulo 2^28 | bytes, 36 bits |
-/// ```
-///
-/// Slots take turns with two cells. A cell changes as a whole, so that whoever comes to a new slot
-/// first empties it, and no count is lost.
-#[derive(Debug, Default)]
-struct Told {
-    cells: [AtomicU64; 2],
-}
-
-/// So many slots a thread may be late: its turn takes long.
-const TOLD_SLOTS_LATE_MAX: i64 = 100;
-/// Bits of a cell's bytes.
-const TOLD_BYTES_BITS: u32 = 36;
-/// The most that a cell counts.
-const TOLD_BYTES_MAX: u64 = (1 << TOLD_BYTES_BITS) - 1;
-
-impl Told {
-    /// The slot of this time.
-    fn slot(steady_ms: i64) -> u64 {
-        (steady_ms / TOLD_SLOT_MS) as u64
-    }
-
-    /// Whether what a cell has belongs to the slot, to the one before, or to a later one: threads
-    /// know the time of their turns.
-    fn is_recent(cell: u64, slot: u64) -> bool {
-        let number_bits = u64::BITS - TOLD_BYTES_BITS;
-        let slots_ago = slot.wrapping_sub(cell >> TOLD_BYTES_BITS) << TOLD_BYTES_BITS;
-        let slots_ago = slots_ago as i64 >> (u64::BITS - number_bits);
-        (-TOLD_SLOTS_LATE_MAX..=1).contains(&slots_ago)
-    }
-
-    fn bytes(&self, steady_ms: i64) -> i64 {
-        let slot = Self::slot(steady_ms);
-        let cells = self.cells.iter().map(|cell| cell.load(Ordering::Relaxed));
-        let recent = cells.filter(|cell| Self::is_recent(*cell, slot));
-        recent.map(|cell| (cell & TOLD_BYTES_MAX) as i64).sum()
-    }
-
-    fn add(&self, bytes: u64, steady_ms: i64) {
-        let slot = Self::slot(steady_ms);
-        let cell = &self.cells[(slot % 2) as usize];
-        let added = |cell: u64| {
-            let (number, before) = match Self::is_recent(cell, slot) {
-                true => (cell >> TOLD_BYTES_BITS, cell & TOLD_BYTES_MAX),
-                false => (slot, 0),
-            };
-            let bytes = before.saturating_add(bytes).min(TOLD_BYTES_MAX);
-            Some(number << TOLD_BYTES_BITS | bytes)
-        };
-        // It always has something to store.
-        let _ = cell.fetch_update(Ordering::Relaxed, Ordering::Relaxed, added);
-    }
 }
 
 impl EvictionState {
@@ -183,18 +120,6 @@ impl EvictionState {
         }
     }
 
-    /// Bytes that evictions have told clients and that may not have been sent yet.
-    pub(super) fn told(&self, steady_ms: i64) -> i64 {
-        self.told.bytes(steady_ms)
-    }
-
-    /// Evictions tell clients so many bytes more.
-    pub(super) fn tell(&self, bytes: i64, steady_ms: i64) {
-        if let Ok(bytes @ 1..) = u64::try_from(bytes) {
-            self.told.add(bytes, steady_ms);
-        }
-    }
-
     /// How long evictions have not kept up, in milliseconds: in all, and since they last did.
     pub(crate) fn behind_ms(&self, steady_ms: i64) -> (u64, u64) {
         let now_ms = match self.behind_since_ms.load(Ordering::Relaxed) {
@@ -225,41 +150,6 @@ mod tests {
         // About two minutes.
         assert!((100e6..150e6).contains(&patience_us(99)));
         assert_eq!(patience_us(100), f64::INFINITY);
-    }
-
-    #[test]
-    fn what_clients_are_told_is_on_its_way_for_one_to_two_slots() {
-        let state = EvictionState::default();
-        state.tell(0, 1000);
-        state.tell(-1, 1000);
-        assert_eq!(state.told(1000), 0);
-        state.tell(100, 1000);
-        state.tell(20, 1019);
-        assert_eq!(state.told(1019), 120);
-        state.tell(7, 1020);
-        assert_eq!(state.told(1039), 127, "this slot and the one before");
-        assert_eq!(state.told(1040), 7);
-        // A thread whose turn began earlier adds to the slot that has the cell by now.
-        state.tell(3, 1040);
-        state.tell(1, 1019);
-        assert_eq!(state.told(1040), 11);
-        assert_eq!(state.told(1080), 0);
-        // As long as the number of a slot is repeated.
-        assert_eq!(state.told(1040 + (TOLD_SLOT_MS << 27)), 0);
-        state.tell(i64::MAX, 2000);
-        state.tell(i64::MAX, 2000);
-        assert_eq!(state.told(2000), TOLD_BYTES_MAX as i64);
-    }
-
-    #[test]
-    fn what_threads_tell_at_once_is_not_lost() {
-        let state = EvictionState::default();
-        std::thread::scope(|scope| {
-            for _ in 0..4 {
-                scope.spawn(|| (0..10_000).for_each(|_| state.tell(1, 1000)));
-            }
-        });
-        assert_eq!(state.told(1000), 40_000);
     }
 
     #[test]

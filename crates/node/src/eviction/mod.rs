@@ -13,8 +13,16 @@
 //! not get done goes on between the turns of the thread, and before the next command.
 //!
 //! Invariants: an eviction never falls between the commands of a transaction or script, since it
-//! holds its shards; a command that was refused or waits has done nothing. Memory is over the limit
-//! by no more than 0.4% and what the commands take that were let in below it.
+//! holds its shards; a command that was refused or waits has done nothing. What counts of memory is
+//! over the limit by no more than 0.4%, what threads have not shared yet
+//! (`stats/used_memory.rs`), and what the commands take that were let in below
+//! it.
+//!
+//! What tells clients of keys does not count while it waits: notifications and invalidations, on
+//! their way between threads and in the outputs of clients. Evictions are told as well, to each who
+//! listens, so that otherwise one would cause the next until no key were left. What clients publish
+//! counts, as replies do, and so does what is beyond a bound (`stats/used_memory.rs`): keys go then
+//! for clients that do not read.
 //!
 //! As in Redis a command is refused only if it may take memory and no key is left that may go, and
 //! during CLIENT PAUSE nothing is evicted.
@@ -61,8 +69,6 @@ pub(crate) enum Room {
 enum Evicted {
     /// There may be more.
     Some,
-    /// Enough, when what clients are told of them has been sent.
-    Enough,
     /// Commands hold the shards of all keys that it has come to.
     InUse,
     /// No key is left that may go.
@@ -84,7 +90,7 @@ impl Worker {
     #[inline]
     fn used_bytes<L: ShardLocks>(&self, locks: &L) -> i64 {
         let (used, limit) = (&self.node.used_memory, self.limit.bytes);
-        used.look(&self.memory, locks.thread_bytes(), limit)
+        used.look(&self.memory, locks.thread_bytes(), limit) + self.beyond_uncounted
     }
 
     /// Whether memory has a limit, which it may be over.
@@ -104,6 +110,11 @@ impl Worker {
         if !self.is_over(locks) {
             return Room::Enough;
         }
+        // Listeners may be gone since the end of the last turn.
+        self.beyond_uncounted = self.node.used_memory.beyond_uncounted(self.limit.bytes);
+        if !self.is_over(locks) {
+            return Room::Enough;
+        }
         let steady_ms = self.turn.steady_ms;
         if self.remote_otherwise.is_some() || self.node.pause_left_ms(steady_ms) > 0 {
             return Room::Enough;
@@ -117,7 +128,7 @@ impl Worker {
         blocking::deliver(self, waker);
         let used = self.used_bytes(locks);
         let state = &self.node.eviction;
-        if used <= self.limit.bytes || came_of == Evicted::Enough {
+        if used <= self.limit.bytes {
             state.keep_up(steady_ms);
             return Room::Enough;
         }
@@ -134,30 +145,18 @@ impl Worker {
     /// Evicts until memory is below its limit, or will be when what waits is freed, or until the
     /// time is over, which began at `start`.
     ///
-    /// As in Redis, what clients are told of it is no reason to evict more: of that they would be
-    /// told as well, until no key were left. What other threads tell counts as soon as it is in
-    /// memory, so each step looks at it.
     fn evict<L: ShardLocks>(&mut self, evictor: &mut Evictor, locks: &L, start: u64) -> Evicted {
         let limit = self.limit;
         let Some(choice) = limit.choice else { return Evicted::NoneLeft };
         let is_measured = self.config.latency.monitor_threshold_ms != 0;
         let (mut steps, mut misses, mut in_use) = (0, 0, 0);
-        let balance = |evictor: &Evictor| locks.thread_bytes() + evictor.freed();
-        let mut before = balance(evictor);
         loop {
             let over = self.used_bytes(locks) - self.node.used_memory.doomed() - limit.bytes;
             if over <= 0 {
                 return Evicted::Some;
             }
-            if over <= self.node.eviction.told(self.turn.steady_ms) {
-                return Evicted::Enough;
-            }
             let step_start = is_measured.then(|| locks.tsc());
-            let step = evictor.step(self, locks, (&limit, choice));
-            let after = balance(evictor);
-            self.node.eviction.tell(after - before, self.turn.steady_ms);
-            before = after;
-            match step {
+            match evictor.step(self, locks, (&limit, choice)) {
                 Step::NoneLeft => return Evicted::NoneLeft,
                 Step::Evicted => {
                     if let Some(start) = step_start {
@@ -228,8 +227,11 @@ impl Worker {
     pub fn publish_memory(&mut self, thread_bytes: i64) {
         let limit = self.limit.bytes;
         let used = self.node.used_memory.end_turn(&self.memory, thread_bytes, limit);
-        if limit != 0 && used <= limit {
-            self.node.eviction.keep_up(self.turn.steady_ms);
+        if limit != 0 {
+            self.beyond_uncounted = self.node.used_memory.beyond_uncounted(limit);
+            if used + self.beyond_uncounted <= limit {
+                self.node.eviction.keep_up(self.turn.steady_ms);
+            }
         }
     }
 

@@ -6,7 +6,7 @@ use base::random::Random;
 use base::room::clear;
 use command::Flags;
 use engine::{CxParts, ScriptError};
-use pubsub::Kind;
+use pubsub::{Kind, Published};
 use store::{Log, Time, Turn};
 
 use crate::blocking::WakeEvent;
@@ -108,6 +108,9 @@ pub struct Worker {
     pub(crate) refusal: Option<ScriptError>,
     /// What waits for shards that were in use.
     pub(crate) put_off: PutOff,
+    /// Bytes that count against `maxmemory` because more is left out than may be, when the last
+    /// turn ended.
+    pub(crate) beyond_uncounted: i64,
     /// How often something had been appended to the log when the requests of a client began.
     pub(crate) units_before: u64,
     /// What has come for the thread's clients.
@@ -185,6 +188,7 @@ impl Worker {
             refusal: None,
             units_before: UNKNOWN_UNITS,
             put_off: PutOff::default(),
+            beyond_uncounted: 0,
             deliveries: Arc::new(Deliveries::new(index, Arc::clone(&node.inboxes))),
             receivers: 0,
             reads: Reads::default(),
@@ -460,9 +464,24 @@ impl Worker {
     #[inline]
     pub(crate) fn publish(&mut self, kind: Kind, channel: &[u8], payload: &[u8]) -> usize {
         // Redis replicates PUBLISH, and does not log it: as soon as there are replicas, here.
+        self.send_message(kind, (channel, payload), |message| message)
+    }
+
+    /// Publishes what tells of a key on a channel.
+    pub(crate) fn publish_event(&mut self, channel: &[u8], payload: &[u8]) {
+        self.send_message(Kind::Channel, (channel, payload), Published::into_event);
+    }
+
+    #[inline]
+    fn send_message(
+        &mut self,
+        kind: Kind,
+        (channel, payload): (&[u8], &[u8]),
+        sent: fn(Published) -> Published,
+    ) -> usize {
         let Self { node, receivers, .. } = self;
         let count = node.pubsub.publish(kind, (channel, payload), &mut |thread, message| {
-            node.inboxes.push(thread, Delivery::Published(message));
+            node.inboxes.push(thread, Delivery::Published(sent(message)));
             *receivers |= 1 << thread;
         });
         if count > 0 && node.inboxes.is_full(self.index) {

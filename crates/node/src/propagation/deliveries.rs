@@ -20,6 +20,8 @@ use crate::clients::ClientRecord;
 /// next turn.
 const MESSAGES_MAX: usize = 1024;
 const DELIVERIES_MAX: usize = 16 * 1024;
+/// What these messages weigh for one receiver, in bytes: no more is sent to a client in a turn.
+const ROUND_BYTES_MAX: usize = 256 * 1024;
 /// Room that is kept for closed clients.
 const GONE_KEPT: usize = 64;
 
@@ -112,13 +114,15 @@ impl Deliveries {
     /// more is there.
     pub fn receive(&self, ready: &mut Vec<Pending>) -> bool {
         let state = &mut *self.state.lock();
-        let (mut messages, mut deliveries) = (0, 0);
+        let (mut messages, mut deliveries, mut bytes) = (0, 0, 0);
         let has_more = loop {
-            if messages == MESSAGES_MAX || deliveries >= DELIVERIES_MAX {
+            let is_full = messages == MESSAGES_MAX || bytes >= ROUND_BYTES_MAX;
+            if is_full || deliveries >= DELIVERIES_MAX {
                 break true;
             }
             let Some(delivery) = state.inbox.as_ref().and_then(Mailbox::pop) else { break false };
             messages += 1;
+            bytes += delivery.body_bytes();
             deliveries += state.take_in(delivery);
         };
         state.subscribers.take_ready(ready);
@@ -258,7 +262,70 @@ impl Drop for State {
 
 #[cfg(test)]
 mod tests {
+    use base::hash::KeyHasher;
+    use base::uncounted::thread_bytes;
+    use pubsub::{Kind, Published, Registry};
+    use resp::Out;
+
     use super::*;
+
+    /// Events are left out until they are written, or nobody waits for them any more.
+    #[test]
+    fn what_is_on_its_way_is_left_out() {
+        let inboxes = Arc::new(Inboxes::new());
+        let deliveries = Deliveries::new(1, Arc::clone(&inboxes));
+        deliveries.open(Arc::new(|| {}));
+        let registry = Registry::new(KeyHasher::new(1));
+        let name = (Kind::Channel, &b"c"[..], registry.hash(b"c"));
+        let follow = |client| {
+            let begun = registry.subscribe(name, 1, |_| {});
+            deliveries.subscribers().add((client, None), (name.0, begun.name, name.2), begun.since);
+        };
+        let publish = |sent: fn(Published) -> Published| {
+            registry.publish(Kind::Channel, (b"c", &[b'x'; 1000]), &mut |thread, message| {
+                inboxes.push(thread, Delivery::Published(sent(message)));
+            });
+        };
+        let write = || {
+            let (mut ready, mut out) = (Vec::new(), Out::default());
+            deliveries.receive(&mut ready);
+            for pending in ready {
+                deliveries.subscribers().write(pending, &mut out, false);
+            }
+            deliveries.subscribers().end_round();
+            out.telling() == out.bytes.len()
+        };
+        follow(7);
+        publish(|message| message);
+        assert_eq!((thread_bytes(), write()), (0, false), "what clients publish is no event");
+        publish(Published::into_event);
+        assert!((1000..2000).contains(&thread_bytes()), "{}", thread_bytes());
+        assert_eq!((write(), thread_bytes()), (true, 0));
+        // One is away, and is written to when it is back.
+        publish(Published::into_event);
+        let mut ready = Vec::new();
+        deliveries.receive(&mut ready);
+        assert!(ready.iter().all(|pending| deliveries.subscribers().keep(*pending) > 1000));
+        deliveries.subscribers().end_round();
+        assert!((1000..2000).contains(&thread_bytes()), "{}", thread_bytes());
+        assert_eq!((write(), thread_bytes()), (true, 0));
+        // One goes to another thread with what was taken in for it.
+        publish(Published::into_event);
+        deliveries.receive_all();
+        let mut out = Out::default();
+        deliveries.subscribers().write_of(7, &mut out, false);
+        deliveries.subscribers().remove(7, name);
+        assert_eq!(out.telling(), out.bytes.len());
+        out.clear();
+        assert_eq!(thread_bytes(), 0);
+        // A thread ends.
+        follow(8);
+        (0..3).for_each(|_| publish(Published::into_event));
+        deliveries.receive(&mut ready);
+        publish(Published::into_event);
+        drop(deliveries);
+        assert_eq!(thread_bytes(), 0);
+    }
 
     /// Those who have read keys that change all the time keep nobody from hearing of prefixes.
     #[test]

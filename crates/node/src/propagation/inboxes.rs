@@ -48,6 +48,13 @@ pub enum Delivery {
     Gone(u64),
 }
 
+impl Delivery {
+    /// Bytes of its message.
+    pub(crate) fn body_bytes(&self) -> usize {
+        if let Self::Published(message) = self { message.body_bytes() } else { 0 }
+    }
+}
+
 /// A subscription of a client, as another thread tells its owner.
 #[derive(Debug)]
 pub struct Subscription {

@@ -42,11 +42,11 @@ impl Worker {
             let db = db.unwrap_or(0);
             if events.by_key {
                 name_channel(&mut channel, b"__keyspace@", db, &key);
-                self.publish(Kind::Channel, &channel, name.as_bytes());
+                self.publish_event(&channel, name.as_bytes());
             }
             if events.by_event {
                 name_channel(&mut channel, b"__keyevent@", db, name.as_bytes());
-                self.publish(Kind::Channel, &channel, &key);
+                self.publish_event(&channel, &key);
             }
         }
     }

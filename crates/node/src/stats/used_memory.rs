@@ -16,17 +16,28 @@
 //! thread is about to take can be shared ahead, so that several that look at the same moment see
 //! each other. INFO adds up what the threads were at the end of their last turns.
 //!
+//! What threads leave out ([`base::uncounted`]) is in use and not in the total, so that nothing is
+//! evicted for it. A thread leaves it out of its own part in the moment in which it takes the
+//! memory; how much it is all in all is shared when turns end, and what is more than may be left
+//! out counts then.
+//!
 //! It does not know why memory is in use, and takes no lock but when threads begin.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
+use base::uncounted;
 use parking_lot::{Mutex, RwLock};
 
 /// What a thread may keep to itself, in bytes.
 const UNSHARED_BYTES_MAX: i64 = 64 * 1024;
 /// The part of the limit that it may keep to itself.
 const UNSHARED_PER_LIMIT: i64 = 4096;
+
+/// What is left out in all, at most, in bytes, or the part of the limit if that is more. The rest
+/// counts: memory has a bound, whatever clients are told and do not read.
+const UNCOUNTED_BYTES_MAX: i64 = 128 << 20;
+const UNCOUNTED_PER_LIMIT: i64 = 4;
 
 /// The memory in use by all threads.
 #[derive(Debug, Default)]
@@ -39,6 +50,8 @@ pub struct UsedMemory {
     /// Bytes that the log keeps until they are written. They are in use and not in the total, so
     /// that nothing is evicted for them.
     logged: OwnLine<AtomicI64>,
+    /// Bytes that threads have left out of the total, at the end of their last turns.
+    uncounted: OwnLine<AtomicI64>,
     /// The most that the total has been.
     peak: AtomicI64,
     /// The part of the thread that frees in the background.
@@ -66,8 +79,12 @@ struct OwnLine<T>(T);
 pub struct ThreadMemory {
     /// Of threads of this number that have ended.
     ended: AtomicI64,
+    /// The same of what they have left out.
+    ended_uncounted: AtomicI64,
     /// At the end of the last turn.
     latest: AtomicI64,
+    /// What it had left out then.
+    uncounted: AtomicI64,
     /// What is in the total.
     shared: AtomicI64,
     /// What it is about to take.
@@ -84,7 +101,13 @@ impl ThreadMemory {
     #[inline]
     fn unshared(&self, thread_bytes: i64) -> i64 {
         let value = |count: &AtomicI64| count.load(Ordering::Relaxed);
-        value(&self.ended) + thread_bytes + value(&self.announced) - value(&self.shared)
+        let counted = value(&self.ended) + thread_bytes - self.uncounted_now();
+        counted + value(&self.announced) - value(&self.shared)
+    }
+
+    #[inline]
+    fn uncounted_now(&self) -> i64 {
+        self.ended_uncounted.load(Ordering::Relaxed) + uncounted::thread_bytes()
     }
 }
 
@@ -143,15 +166,37 @@ impl UsedMemory {
     }
 
     fn note_peak(&self, total: i64) {
+        let total = total + self.uncounted.0.load(Ordering::Relaxed);
         if total > self.peak.load(Ordering::Relaxed) {
             let taken = total - self.announced.0.load(Ordering::Relaxed);
             self.peak.fetch_max(taken, Ordering::Relaxed);
         }
     }
 
+    /// Lets everyone see what this thread leaves out.
+    fn share_uncounted(&self, own: &ThreadMemory) {
+        let (now, before) = (own.uncounted_now(), own.uncounted.load(Ordering::Relaxed));
+        if now != before {
+            own.uncounted.store(now, Ordering::Relaxed);
+            self.uncounted.0.fetch_add(now - before, Ordering::Relaxed);
+        }
+    }
+
+    /// Bytes that are in use and not in the total.
+    pub fn uncounted(&self) -> u64 {
+        u64::try_from(self.uncounted.0.load(Ordering::Relaxed)).unwrap_or(0)
+    }
+
+    /// How many of these count nevertheless under this limit.
+    pub fn beyond_uncounted(&self, limit: i64) -> i64 {
+        let uncounted_max = (limit / UNCOUNTED_PER_LIMIT).max(UNCOUNTED_BYTES_MAX);
+        (self.uncounted.0.load(Ordering::Relaxed) - uncounted_max).max(0)
+    }
+
     /// A turn ends, or a thread has done something: everyone may see it. Returns the bytes in use.
     pub fn end_turn(&self, own: &ThreadMemory, thread_bytes: i64, limit: i64) -> i64 {
         own.latest.store(own.ended.load(Ordering::Relaxed) + thread_bytes, Ordering::Relaxed);
+        self.share_uncounted(own);
         let unshared = own.unshared(thread_bytes);
         if limit != 0 && unshared != 0 {
             return self.share(own, unshared);
@@ -162,8 +207,10 @@ impl UsedMemory {
     /// This thread ends: another of its number may begin.
     pub fn end_thread(&self, own: &ThreadMemory, thread_bytes: i64) {
         self.share(own, own.unshared(thread_bytes));
+        self.share_uncounted(own);
         own.latest.store(own.ended.load(Ordering::Relaxed) + thread_bytes, Ordering::Relaxed);
         own.ended.fetch_add(thread_bytes, Ordering::Relaxed);
+        own.ended_uncounted.fetch_add(uncounted::thread_bytes(), Ordering::Relaxed);
     }
 
     /// Lets everyone see that this thread is about to take so many bytes more; none when it has
@@ -229,6 +276,8 @@ impl UsedMemory {
 
 #[cfg(test)]
 mod tests {
+    use base::uncounted::Uncounted;
+
     use super::*;
 
     const LIMIT: i64 = 100 << 20;
@@ -291,6 +340,40 @@ mod tests {
         used.end_turn(&log, -700, LIMIT);
         used.keep_for_log(-700);
         assert_eq!((used.look(&own, 1000, LIMIT), used.sum(&own, 1000)), (300, 300));
+    }
+
+    #[test]
+    fn what_threads_leave_out_is_in_use_and_not_in_the_total() {
+        let used = UsedMemory::default();
+        let own = used.of_thread(0);
+        let value = Uncounted::new(700);
+        assert_eq!((used.look(&own, 1000, LIMIT), used.end_turn(&own, 1000, LIMIT)), (300, 300));
+        assert_eq!((used.sum(&own, 1000), used.uncounted()), (1000, 700));
+        // Another one frees it, and ends.
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let other = used.of_thread(1);
+                drop(value);
+                assert_eq!(used.look(&other, -700, LIMIT), 300);
+                used.end_thread(&other, -700);
+            });
+        });
+        assert_eq!((used.sum(&own, 1000), used.total(), used.uncounted()), (300, 300, 0));
+        // The next one of its number begins.
+        std::thread::scope(|scope| {
+            scope.spawn(|| assert_eq!(used.look(&used.of_thread(1), 0, LIMIT), 300));
+        });
+    }
+
+    #[test]
+    fn no_more_is_left_out_than_may_be() {
+        let used = UsedMemory::default();
+        let own = used.of_thread(0);
+        let _value = Uncounted::new(200 << 20);
+        used.end_turn(&own, 200 << 20, LIMIT);
+        assert_eq!((used.total(), used.beyond_uncounted(LIMIT)), (0, 72 << 20));
+        let beyond = [10, 512, 600, 800, 1000].map(|mb| used.beyond_uncounted(mb << 20) >> 20);
+        assert_eq!(beyond, [72, 72, 50, 0, 0]);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! from the thread's, so what is kept here is only what did not fit a turn.
 
 use std::collections::VecDeque;
-use std::io::{self, IoSlice, Write};
+use std::io::{self, Write};
 use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,17 +13,15 @@ use node::clients::record::flag;
 use node::config::Config;
 use node::{Outcome, Session, UserRegistry, Worker};
 use resp::ProtocolError;
-use resp::out::{Mark, Out, Piece};
+use resp::out::{Mark, Out};
 use sys::epoll::Interest;
 
+use crate::net::output::{CHUNK_BYTES_MAX, Pending};
 use crate::net::query_buffer::QueryBuffer;
 use crate::net::transport::Transport;
 use crate::threads::client_state::ClientState;
 use crate::threads::shard_waits::ShardWait;
 use crate::threads::slots::Client;
-
-/// Pieces of one vectored write.
-const PIECES_MAX: usize = 64;
 
 /// Bytes written for one client in a turn, beside those that are written between its requests: what
 /// keeps the reader of a long reply from delaying the others of its thread.
@@ -120,115 +118,6 @@ impl Client for Box<Connection> {
     }
 }
 
-/// Replies waiting for the socket.
-#[derive(Debug, Default)]
-pub struct Pending {
-    chunks: VecDeque<Chunk>,
-    /// Bytes of the first chunk that are sent.
-    sent: usize,
-    /// Bytes in all chunks that are not.
-    bytes: usize,
-}
-
-#[derive(Debug)]
-enum Chunk {
-    Bytes(Vec<u8>),
-    Shared(Arc<Vec<u8>>),
-}
-
-impl Chunk {
-    fn as_slice(&self) -> &[u8] {
-        match self {
-            Self::Bytes(bytes) => bytes,
-            Self::Shared(value) => value,
-        }
-    }
-}
-
-/// Bytes gathered in one chunk before another is begun.
-const CHUNK_BYTES_MAX: usize = 64 * 1024;
-
-impl Pending {
-    /// Bytes not sent.
-    pub fn len(&self) -> usize {
-        self.bytes
-    }
-
-    /// Whether all is sent.
-    pub fn is_empty(&self) -> bool {
-        self.bytes == 0
-    }
-
-    fn push(&mut self, piece: Piece<'_>) {
-        let slice = piece.as_slice();
-        self.bytes += slice.len();
-        match (piece, self.chunks.back_mut()) {
-            (Piece::Shared(value), _) => self.chunks.push_back(Chunk::Shared(Arc::clone(value))),
-            (Piece::Bytes(bytes), Some(Chunk::Bytes(last)))
-                if last.len() + bytes.len() <= CHUNK_BYTES_MAX =>
-            {
-                last.extend_from_slice(bytes);
-            }
-            (Piece::Bytes(bytes), _) => self.chunks.push_back(Chunk::Bytes(bytes.to_vec())),
-        }
-    }
-
-    /// Makes the rest of `bytes` behind the first `sent` all that waits.
-    fn take_over(&mut self, bytes: Vec<u8>, sent: usize) {
-        debug_assert!(self.is_empty());
-        self.bytes = bytes.len() - sent;
-        self.sent = sent;
-        self.chunks.push_back(Chunk::Bytes(bytes));
-    }
-
-    fn consume(&mut self, mut count: usize) {
-        self.bytes -= count;
-        while let Some(first) = self.chunks.front() {
-            let left = first.as_slice().len() - self.sent;
-            if count < left {
-                self.sent += count;
-                return;
-            }
-            count -= left;
-            self.sent = 0;
-            self.chunks.pop_front();
-        }
-    }
-
-    /// Writes until all is sent, the socket takes no more or `bytes_max` bytes are written. Returns
-    /// the bytes written.
-    fn send(&mut self, transport: &mut impl Write, bytes_max: usize) -> io::Result<usize> {
-        let mut total = 0;
-        while !self.is_empty() && total < bytes_max {
-            let mut pieces = [IoSlice::new(b""); PIECES_MAX];
-            let mut count = 0;
-            let mut left = bytes_max - total;
-            for (piece, chunk) in pieces.iter_mut().zip(&self.chunks) {
-                if left == 0 {
-                    break;
-                }
-                let skip = if count == 0 { self.sent } else { 0 };
-                let bytes = &chunk.as_slice()[skip..];
-                let bytes = &bytes[..bytes.len().min(left)];
-                left -= bytes.len();
-                *piece = IoSlice::new(bytes);
-                count += 1;
-            }
-            match transport.write_vectored(&pieces[..count]) {
-                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-                Ok(written) => {
-                    self.consume(written);
-                    total += written;
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(total)
-    }
-}
-
 impl Drop for Connection {
     fn drop(&mut self) {
         // The socket is closed right after, with the other fields.
@@ -307,8 +196,10 @@ impl Connection {
 
     /// Keeps a part of `out` to be sent later.
     pub fn keep(&mut self, out: &Out, from: Mark, to: Mark) {
-        for piece in out.pieces(from, to) {
-            self.output.get_or_insert_default().push(piece);
+        let mut pieces = out.pieces(from, to).peekable();
+        if pieces.peek().is_some() {
+            let telling = out.telling().saturating_sub(from.bytes);
+            self.output.get_or_insert_default().keep(pieces, telling);
         }
     }
 
@@ -336,8 +227,9 @@ impl Connection {
             }
         }
         if out.bytes.len() - sent > CHUNK_BYTES_MAX {
+            let telling = out.telling().saturating_sub(sent);
             let bytes = std::mem::take(&mut out.bytes);
-            self.output.get_or_insert_default().take_over(bytes, sent);
+            self.output.get_or_insert_default().take_over(bytes, sent, telling);
         } else {
             self.keep(out, Mark { bytes: sent, ..from }, to);
         }

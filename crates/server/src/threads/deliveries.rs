@@ -26,6 +26,9 @@ const KEPT_BYTES_MIN: u64 = 64 << 10;
 /// Between two looks whether those who publish may go on.
 const LOOK_AGAIN_MS: i64 = 1;
 
+/// Memory of output that is kept from round to round, in bytes.
+const OUT_KEPT_BYTES_MAX: usize = 16 << 10;
+
 /// A thread's deliveries under way.
 #[derive(Debug, Default)]
 pub(crate) struct Deliverer {
@@ -51,8 +54,11 @@ impl IoThread {
     #[inline]
     pub(crate) fn deliver(&mut self) {
         if self.worker.deliveries.is_active() {
+            // What replies have left for the next ones stays.
+            let kept_bytes = self.out.bytes.capacity().max(OUT_KEPT_BYTES_MAX);
             self.deliver_some();
             self.tell_clients();
+            self.out.clear_to(kept_bytes);
         }
     }
 

@@ -27,6 +27,7 @@ mod fuzz;
 mod interrupts;
 mod left_logs;
 mod limits;
+mod listeners;
 mod load;
 mod load_libraries;
 mod log_kept;

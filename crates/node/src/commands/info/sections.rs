@@ -128,8 +128,10 @@ pub(super) fn memory(snapshot: &Snapshot<'_>, page: &mut Page) {
         page.line(&format!("{name}_ratio"), format_args!("{ratio:.2}"));
         page.line(&format!("{name}_bytes"), bytes);
     }
-    let kept_for_log = snapshot.node.used_memory.kept_for_log();
-    page.line("mem_not_counted_for_evict", kept_for_log);
+    let used_memory = &snapshot.node.used_memory;
+    let (kept_for_log, uncounted) = (used_memory.kept_for_log(), used_memory.uncounted());
+    page.line("mem_not_counted_for_evict", kept_for_log + uncounted);
+    page.line("mem_clients_notifications", uncounted);
     // What replicas will hold.
     page.zeros(&["mem_replication_backlog"]);
     page.zeros(&["mem_replica_full_sync_buffer"]);

@@ -116,7 +116,8 @@ impl Node {
         }
         let eviction = &self.config().eviction;
         let limit = i64::try_from(eviction.maxmemory).unwrap_or(i64::MAX);
-        let is_over = limit != 0 && self.used_memory.total() > limit;
+        let used = self.used_memory.total() + self.used_memory.beyond_uncounted(limit);
+        let is_over = limit != 0 && used > limit;
         if is_over && eviction.maxmemory_policy.choice().is_none() {
             return Err(Unwell::OutOfMemory);
         }

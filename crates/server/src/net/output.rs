@@ -1,0 +1,239 @@
+//! What waits for a client's socket.
+//!
+//! ```text
+//!   out --keep--> [ 64 KB ][ 64 KB ][ a shared value ][ 12 KB ] --send--> socket
+//!                   |sent|                              ^ grows
+//! ```
+//!
+//! Each chunk knows how many of its bytes tell the client of keys: what these take of memory does
+//! not count against `maxmemory` until the chunk is sent and freed, or the client is closed.
+
+use std::collections::VecDeque;
+use std::io::{self, IoSlice, Write};
+use std::sync::Arc;
+
+use base::uncounted::{Uncounted, block_bytes};
+use resp::out::Piece;
+
+/// Pieces of one vectored write.
+const PIECES_MAX: usize = 64;
+
+/// Bytes gathered in one chunk before another is begun.
+pub const CHUNK_BYTES_MAX: usize = 64 * 1024;
+
+/// Replies waiting for the socket.
+#[derive(Debug, Default)]
+pub struct Pending {
+    chunks: VecDeque<Chunk>,
+    /// Bytes of the first chunk that are sent.
+    sent: usize,
+    /// Bytes in all chunks that are not.
+    bytes: usize,
+    /// The memory of what tells of keys in all chunks.
+    uncounted: Uncounted,
+}
+
+#[derive(Debug)]
+struct Chunk {
+    data: Data,
+    /// Bytes that tell of keys, or the client's share of them.
+    telling: usize,
+}
+
+#[derive(Debug)]
+enum Data {
+    Bytes(Vec<u8>),
+    Shared(Arc<Vec<u8>>),
+}
+
+impl Chunk {
+    fn as_slice(&self) -> &[u8] {
+        match &self.data {
+            Data::Bytes(bytes) => bytes,
+            Data::Shared(value) => value,
+        }
+    }
+
+    /// What those take of its memory that tell of keys.
+    fn uncounted(&self) -> usize {
+        match &self.data {
+            Data::Bytes(bytes) if self.telling != 0 => {
+                let memory = self.telling as u128 * block_bytes(bytes.capacity()) as u128;
+                (memory / bytes.len().max(1) as u128) as usize
+            }
+            _ => self.telling,
+        }
+    }
+}
+
+impl Pending {
+    /// Bytes not sent.
+    pub fn len(&self) -> usize {
+        self.bytes
+    }
+
+    /// Whether all is sent.
+    pub fn is_empty(&self) -> bool {
+        self.bytes == 0
+    }
+
+    /// Adds pieces of output. Of their bytes, unless they are shared, the first `telling` count as
+    /// telling of keys.
+    pub fn keep<'a>(&mut self, pieces: impl Iterator<Item = Piece<'a>>, mut telling: usize) {
+        pieces.for_each(|piece| self.push(piece, &mut telling));
+    }
+
+    fn push(&mut self, piece: Piece<'_>, telling: &mut usize) {
+        let slice = piece.as_slice();
+        self.bytes += slice.len();
+        match piece {
+            Piece::Shared(value, telling) => {
+                self.add(Chunk { data: Data::Shared(Arc::clone(value)), telling });
+            }
+            Piece::Bytes(bytes) => {
+                let told = bytes.len().min(*telling);
+                *telling -= told;
+                let has_room = |chunk: &Chunk| match &chunk.data {
+                    Data::Bytes(last) => last.len() + bytes.len() <= CHUNK_BYTES_MAX,
+                    Data::Shared(_) => false,
+                };
+                if self.chunks.back().is_some_and(has_room) {
+                    return self.change_last(|chunk| {
+                        if let Data::Bytes(last) = &mut chunk.data {
+                            last.extend_from_slice(bytes);
+                        }
+                        chunk.telling += told;
+                    });
+                }
+                self.add(Chunk { data: Data::Bytes(bytes.to_vec()), telling: told });
+            }
+        }
+    }
+
+    /// Makes the rest of `bytes` behind the first `sent` all that waits. So many bytes tell of
+    /// keys.
+    pub fn take_over(&mut self, bytes: Vec<u8>, sent: usize, telling: usize) {
+        debug_assert!(self.is_empty());
+        self.bytes = bytes.len() - sent;
+        self.sent = sent;
+        let telling = telling.min(self.bytes);
+        self.add(Chunk { data: Data::Bytes(bytes), telling });
+    }
+
+    fn add(&mut self, chunk: Chunk) {
+        self.uncounted.set(self.uncounted.bytes() + chunk.uncounted());
+        self.chunks.push_back(chunk);
+    }
+
+    fn change_last(&mut self, change: impl FnOnce(&mut Chunk)) {
+        let Some(last) = self.chunks.back_mut() else { return };
+        let before = last.uncounted();
+        change(last);
+        let after = last.uncounted();
+        if after != before {
+            self.uncounted.set(self.uncounted.bytes() - before + after);
+        }
+    }
+
+    fn consume(&mut self, mut count: usize) {
+        self.bytes -= count;
+        while let Some(first) = self.chunks.front() {
+            let left = first.as_slice().len() - self.sent;
+            if count < left {
+                self.sent += count;
+                return;
+            }
+            count -= left;
+            self.sent = 0;
+            let uncounted = first.uncounted();
+            self.chunks.pop_front();
+            if uncounted != 0 {
+                self.uncounted.set(self.uncounted.bytes() - uncounted);
+            }
+        }
+    }
+
+    /// Writes until all is sent, the socket takes no more or `bytes_max` bytes are written. Returns
+    /// the bytes written.
+    pub fn send(&mut self, transport: &mut impl Write, bytes_max: usize) -> io::Result<usize> {
+        let mut total = 0;
+        while !self.is_empty() && total < bytes_max {
+            let mut pieces = [IoSlice::new(b""); PIECES_MAX];
+            let mut count = 0;
+            let mut left = bytes_max - total;
+            for (piece, chunk) in pieces.iter_mut().zip(&self.chunks) {
+                if left == 0 {
+                    break;
+                }
+                let skip = if count == 0 { self.sent } else { 0 };
+                let bytes = &chunk.as_slice()[skip..];
+                let bytes = &bytes[..bytes.len().min(left)];
+                left -= bytes.len();
+                *piece = IoSlice::new(bytes);
+                count += 1;
+            }
+            match transport.write_vectored(&pieces[..count]) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(written) => {
+                    self.consume(written);
+                    total += written;
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(total)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use base::uncounted::thread_bytes;
+
+    use super::*;
+
+    /// What waits after these pieces, of which some tell of keys.
+    fn pending(pieces: &[(Piece<'_>, usize)]) -> Pending {
+        let mut pending = Pending::default();
+        pieces.iter().for_each(|(piece, telling)| pending.keep([*piece].into_iter(), *telling));
+        pending
+    }
+
+    #[test]
+    fn what_tells_of_keys_is_left_out_until_it_is_sent() {
+        let (long, value) = (vec![0; 60_000], Arc::new(vec![0; 100_000]));
+        let mut pending = pending(&[
+            (Piece::Bytes(b"reply"), 0),
+            (Piece::Bytes(&long), 60_000),
+            (Piece::Shared(&value, 0), 9),
+            (Piece::Shared(&value, 700), 0),
+            (Piece::Bytes(&long), 0),
+            (Piece::Bytes(b"told"), 4),
+        ]);
+        let sum = |pending: &Pending| pending.chunks.iter().map(Chunk::uncounted).sum::<usize>();
+        let mut last = pending.uncounted.bytes();
+        assert!((60_704..150_000).contains(&last), "{last}");
+        while !pending.is_empty() {
+            pending.consume(pending.len().min(9999));
+            let now = pending.uncounted.bytes();
+            assert!(now == sum(&pending) && now == thread_bytes() as usize && now <= last);
+            last = now;
+        }
+        assert_eq!(thread_bytes(), 0);
+    }
+
+    #[test]
+    fn no_more_is_left_out_than_waits() {
+        let value = Arc::new(vec![0; 100]);
+        let bytes = |pieces: &[(Piece<'_>, usize)]| pending(pieces).uncounted.bytes();
+        assert_eq!(bytes(&[]), 0);
+        assert_eq!(bytes(&[(Piece::Shared(&value, 0), 1000), (Piece::Bytes(&[0; 50]), 0)]), 0);
+        assert_eq!(bytes(&[(Piece::Shared(&value, 7), 0), (Piece::Bytes(&[0; 8]), 1000)]), 7 + 8);
+        let mut taken = Pending::default();
+        taken.take_over(vec![0; 128], 118, 1000);
+        assert_eq!(taken.uncounted.bytes(), 10);
+        drop(taken);
+        assert_eq!(thread_bytes(), 0, "what is dropped is left out no more");
+    }
+}

@@ -1,0 +1,172 @@
+//! What tells clients of keys and waits for them: it costs no keys up to a bound, and counts for
+//! nothing any more when it is sent or dropped, however that comes.
+
+use std::thread;
+
+use crate::server::eventually;
+use crate::{Client, Server};
+
+const MB: u64 = 1 << 20;
+/// Four threads that carry clients, whatever the load and the processors.
+const FOUR_THREADS: &[&str] = &["--io-threads", "5", "--io-threads-always-active", "yes"];
+
+fn memory(server: &Server, field: &str) -> u64 {
+    server.info(field).parse().unwrap()
+}
+
+/// What waits for clients and tells them of keys.
+fn waiting(server: &Server) -> u64 {
+    memory(server, "mem_clients_notifications")
+}
+
+/// Writes keys with names of so many bytes.
+fn write(server: &Server, (writer, keys): (usize, usize), name_bytes: usize) {
+    let mut client = server.client();
+    for key in 0..keys {
+        let name = format!("{writer}:{key}:{}", "x".repeat(name_bytes));
+        let reply = client.ask_args(&[b"SET", name.as_bytes(), &[b'x'; 200]]);
+        assert_eq!(reply.text(), "OK");
+    }
+}
+
+/// A client by RESP3 whose socket takes little.
+fn listener(server: &Server, listens: &str) -> Client {
+    let mut client = Client::unix(&server.path("weft.sock"));
+    client.ask("HELLO 3");
+    client.ask(listens);
+    client
+}
+
+/// A client that has another one told, and that one.
+fn redirect(server: &Server) -> [Client; 2] {
+    let mut target = listener(server, "PING");
+    let id = target.ask("CLIENT ID").int();
+    let mut redirecting = server.client();
+    redirecting.ok(&format!("CLIENT TRACKING ON BCAST REDIRECT {id}"));
+    [target, redirecting]
+}
+
+/// What listeners that do not read are told of evictions waits in their outputs, and is more than
+/// all keys: none goes for that.
+#[test]
+fn what_waits_for_clients_that_do_not_read_evicts_no_more_keys() {
+    let limited = ["--maxmemory-policy", "allkeys-random", "--notify-keyspace-events", "Ee"];
+    for listens in ["PSUBSCRIBE __key*__:*", "CLIENT TRACKING ON BCAST"] {
+        let server =
+            Server::start(&[FOUR_THREADS, &limited, &["--unixsocket", "weft.sock"]].concat());
+        let mut admin = server.client();
+        (0..4).for_each(|writer| write(&server, (writer, 2500), 400));
+        let listeners: Vec<Client> = (0..4).map(|_| listener(&server, listens)).collect();
+        let limit = memory(&server, "used_memory") + MB / 4;
+        admin.ok(&format!("CONFIG SET maxmemory {limit}"));
+        thread::scope(|scope| {
+            for writer in 4..8 {
+                let server = &server;
+                scope.spawn(move || write(server, (writer, 2500), 400));
+            }
+        });
+        assert!(memory(&server, "used_memory") > 2 * limit, "{listens}: little waits");
+        let left = admin.ask("DBSIZE").int();
+        assert!(left > 5000, "{listens}: {left} of 10000 are left");
+        eventually("all but what waits is below the limit", || {
+            admin.ask("PING");
+            let counted = memory(&server, "used_memory") - waiting(&server);
+            counted < limit + limit / 50
+        });
+        // It counts no more when it is dropped.
+        drop(listeners);
+        eventually("nothing waits", || waiting(&server) == 0);
+        eventually("memory is below the limit", || {
+            memory(&server, "used_memory") < limit + limit / 50
+        });
+    }
+}
+
+/// Memory has a bound whatever may wait for those who do not read.
+#[test]
+fn what_is_beyond_a_bound_counts() {
+    let server = Server::start(&["--unixsocket", "weft.sock", "--notify-keyspace-events", "KA"]);
+    let mut admin = server.client();
+    let unlimited: &[&[u8]] = &[b"CONFIG", b"SET", b"client-output-buffer-limit", b"pubsub 0 0 0"];
+    assert_eq!(admin.ask_args(unlimited).text(), "OK");
+    let limit = memory(&server, "used_memory") + 8 * MB;
+    admin.ok(&format!("CONFIG SET maxmemory {limit}"));
+    let _listener = listener(&server, "PSUBSCRIBE __key*__:*");
+    let name = "x".repeat(10_000);
+    let mut told = 0;
+    while admin.ask_args(&[b"SET", name.as_bytes(), b""]).text() == "OK" {
+        told += 10_000;
+        assert!(told < 250 * MB, "all that waits is left out");
+    }
+    assert!(told > 60 * MB, "{told}");
+    let used = memory(&server, "used_memory");
+    assert!((limit + 120 * MB..limit + 150 * MB).contains(&used), "{used} beyond {limit}");
+    assert!(memory(&server, "used_memory_peak") >= used);
+}
+
+/// Whatever ends the wait of what tells a client of keys, it counts for nothing then.
+#[test]
+fn nothing_is_left_out_when_nobody_listens() {
+    let options = ["--notify-keyspace-events", "KEA", "--unixsocket", "weft.sock"];
+    let server = Server::start(&[FOUR_THREADS, &options].concat());
+    let mut admin = server.client();
+    type End = fn(&Server, &mut Client, Vec<Client>);
+    let close: End = |_, _, listeners| drop(listeners);
+    let read: End = |server, admin, mut listeners| {
+        admin.ok("SET last x");
+        for listener in &mut listeners {
+            while !format!("{:?}", listener.read()).contains("last") {}
+        }
+        eventually("all was sent", || waiting(server) == 0);
+    };
+    let kill: End = |_, admin, _| {
+        for kind in ["normal", "pubsub"] {
+            admin.ask(&format!("CLIENT KILL TYPE {kind} SKIPME yes"));
+        }
+    };
+    let change_threads: End = |server, admin, listeners| {
+        for threads in [1, 5, 2, 5] {
+            admin.ok(&format!("CONFIG SET io-threads {threads}"));
+            write(server, (9, 100), 400);
+        }
+        drop(listeners);
+    };
+    let end_tracking: End = |_, admin, mut listeners| {
+        for (number, listener) in listeners.iter_mut().enumerate() {
+            listener.send(if number % 2 == 0 { "CLIENT TRACKING OFF" } else { "RESET" });
+        }
+        admin.ok("SET last x");
+        drop(listeners);
+    };
+    for (name, end) in [
+        ("closed", close),
+        ("read", read),
+        ("killed", kill),
+        ("moved", change_threads),
+        ("tracking ended", end_tracking),
+    ] {
+        let listens = [
+            "PSUBSCRIBE __key*__:*",
+            "CLIENT TRACKING ON BCAST",
+            "CLIENT TRACKING ON BCAST NOLOOP",
+        ];
+        let mut listeners: Vec<Client> =
+            (0..8).map(|number| listener(&server, listens[number % 3])).collect();
+        if name != "read" {
+            listeners.extend(redirect(&server));
+        }
+        thread::scope(|scope| {
+            for writer in 0..4 {
+                let server = &server;
+                scope.spawn(move || write(server, (writer, 500), 400));
+            }
+        });
+        eventually("much waits", || waiting(&server) > MB);
+        end(&server, &mut admin, listeners);
+        eventually(name, || {
+            admin.ask("PING");
+            waiting(&server) == 0
+        });
+        assert_eq!(server.info("mem_not_counted_for_evict"), "0", "{name}");
+    }
+}
