@@ -170,7 +170,7 @@ impl<W: AsRef<[AtomicU64]>> LogPositions<W> {
             let reservation = wanted.behind(end);
             // What is released was read, and is not written again.
             let released = self.word(RELEASED).load(Ordering::Acquire);
-            // It may be behind an end that others have moved on meanwhile: then that is found below.
+            // It may be behind an end that others have moved meanwhile: that is found below.
             let wanted_bytes = (reservation.end >> POSITION_SHIFT).saturating_sub(released);
             if wanted_bytes > self.capacity {
                 // Another may have made the attempt before fail.

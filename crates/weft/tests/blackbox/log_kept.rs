@@ -4,6 +4,7 @@
 use std::os::unix::fs::FileExt;
 use std::process::Command;
 
+use crate::client::encode;
 use crate::left_logs::{
     END, FILES, LOG, ON, RING_BYTES, USED, check, kill_after, open, restarted, set_bytes, start,
     start_limited, start_without, words,
@@ -127,6 +128,19 @@ fn a_second_interrupt_does_not_wait_for_the_first_base() {
         assert!(log.contains("Received SIGINT again, exiting at once"), "{log}");
         assert!(!log.contains("rewrite finished successfully"), "{log}");
     }
+}
+
+#[test]
+fn a_script_that_is_ended_by_force_leaves_no_base_to_wait_for() {
+    let mut server = start_without(tempfile::tempdir().unwrap());
+    let (mut client, mut script) = (server.client(), server.client());
+    // The base comes after it.
+    client.ask("BGSAVE");
+    client.ok("CONFIG SET appendonly yes busy-reply-threshold 1");
+    script.send_raw(&encode(&[b"EVAL", b"redis.call('SET', 'k', 1) while true do end", b"0"]));
+    eventually("it is busy", || matches!(client.ask("EXISTS k"), Value::Error(_)));
+    client.send("SHUTDOWN NOSAVE");
+    assert!(server.wait().success());
 }
 
 #[test]
