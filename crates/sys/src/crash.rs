@@ -9,7 +9,7 @@
 //!
 //! The handler calls only what is safe in it, writes what matters first, and allocates nothing. To
 //! find names takes memory and locks, which the crash may have broken: another thread does it, and
-//! is waited for no longer than [`NAMES_MS`]. Handlers run on stacks of their own, for a crash may
+//! is waited for for some seconds at most. Handlers run on stacks of their own, for a crash may
 //! be that of the stack.
 
 use std::cell::Cell;
