@@ -98,8 +98,9 @@ impl SignalThread {
             if self.shared.signalled.note(signal) && signal == Signal::Interrupt {
                 self.end_process();
             }
-            self.main.send(Message::Signalled);
+            // Before the main thread ends the process.
             self.tell(signal);
+            self.main.send(Message::Signalled);
         }
     }
 
