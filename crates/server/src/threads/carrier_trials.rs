@@ -124,6 +124,11 @@ impl CarrierTrials {
             return self.go_on(trial, carriers, now_ms, work);
         }
         let held = self.outcome.filter(|outcome| now_ms < outcome.until_ms);
+        if held.is_none() && self.outcome.take().is_some() {
+            // What the next trial is compared with is what more do.
+            self.last = None;
+            return usize::MAX;
+        }
         let limit = held.and_then(|outcome| outcome.limit);
         let most = limit.map_or(usize::MAX, |(limit, _)| limit);
         if limit.is_none() && (held.is_some() || carriers < 2) {
@@ -145,13 +150,14 @@ impl CarrierTrials {
         if let Some((_, by_processor)) = limit {
             let times = rate.in_bytes_by_processor() / by_processor;
             if !(1.0 / OTHER_LOAD..=OTHER_LOAD).contains(&times) {
-                self.outcome = None;
+                // A load that changes all the time moves no clients all the time.
+                self.end_trial(None, now_ms);
                 return usize::MAX;
             }
             return most;
         }
         let fewer = (rate.cpu * FEWER_SHARE).ceil().max(1.0) as usize;
-        let is_full = rate.cpu + rate.waited >= FULL_SHARE * carriers as f64;
+        let is_full = rate.cpu + rate.waited >= FULL_SHARE * carriers as f64 && rate.in_bytes > 0.0;
         if fewer >= carriers || !is_full || rate.waited < SHORT_SHARE * rate.cpu {
             return most;
         }
@@ -186,8 +192,13 @@ impl CarrierTrials {
         let rate = work().and_then(|work| settled.rate_until(now_ms, work));
         let as_much = rate.filter(|it| it.in_bytes >= AS_MUCH_SHARE * trial.in_bytes);
         let limit = as_much.map(|rate| (trial.carriers, rate.in_bytes_by_processor()));
-        self.outcome = Some(Outcome { limit, until_ms: now_ms + HOLD_MS });
+        self.end_trial(limit, now_ms);
         limit.map_or(usize::MAX, |(limit, _)| limit)
+    }
+
+    fn end_trial(&mut self, limit: Option<(usize, f64)>, now_ms: i64) {
+        self.last = None;
+        self.outcome = Some(Outcome { limit, until_ms: now_ms + HOLD_MS });
     }
 }
 
@@ -284,6 +295,9 @@ mod tests {
         assert!(limits.iter().all(|limit| *limit == 1), "{limits:?}");
         limits = (60..90).map(|at| look(at * 100, 1, 100)).collect();
         assert_eq!(limits[29], usize::MAX, "{limits:?}");
+        // Nor is it tried again and again.
+        limits = (90..300).map(|at| look(at * 100, 2, at as u64 / 10 % 2 * 1000)).collect();
+        assert!(limits.iter().all(|limit| *limit == usize::MAX), "{limits:?}");
     }
 
     #[test]
@@ -316,7 +330,7 @@ mod tests {
     #[test]
     fn what_is_looked_at_late_counts_for_nothing() {
         let mut trials = CarrierTrials::default();
-        let after = |cpu_ns| Some(Work { cpu_ns, waited_ns: cpu_ns, in_bytes: 1 << 20 });
+        let after = |cpu_ns| Some(Work { cpu_ns, waited_ns: cpu_ns, in_bytes: cpu_ns });
         assert_eq!(trials.limit(2, 0, || after(0)), usize::MAX);
         assert_eq!(trials.limit(2, LATE_MS, || after(900_000_000)), usize::MAX);
         assert_eq!(trials.limit(2, LATE_MS + LOOK_MS, || after(1_800_000_000)), 1);
