@@ -29,7 +29,7 @@ const fn case(
 }
 
 const CASES: &[Case] = &[
-    case("int", (30_000, 1), &["SET {k} 123456789"]),
+    case("int", (60_000, 1), &["SET {k} 123456789"]),
     case("embstr", (30_000, 1), &["SET {k} {x13}"]),
     case("raw", (4_000, 1), &["SET {k} {x500}"]),
     case("raw", (100, 1), &["SET {k} {x100000}"]),
