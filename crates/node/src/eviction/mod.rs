@@ -15,8 +15,7 @@
 //! Invariants: an eviction never falls between the commands of a transaction or script, since it
 //! holds its shards; a command that was refused or waits has done nothing. What counts of memory is
 //! over the limit by no more than 0.4%, what threads have not shared yet
-//! (`stats/used_memory.rs`), and what the commands take that were let in below
-//! it.
+//! (`stats/used_memory.rs`), and what the commands take that were let in below it.
 //!
 //! What tells clients of keys does not count while it waits: notifications and invalidations, on
 //! their way between threads and in the outputs of clients. Evictions are told as well, to each who
@@ -144,7 +143,6 @@ impl Worker {
 
     /// Evicts until memory is below its limit, or will be when what waits is freed, or until the
     /// time is over, which began at `start`.
-    ///
     fn evict<L: ShardLocks>(&mut self, evictor: &mut Evictor, locks: &L, start: u64) -> Evicted {
         let limit = self.limit;
         let Some(choice) = limit.choice else { return Evicted::NoneLeft };
