@@ -6,12 +6,12 @@
 //! one carrier and 2.5 us with two when 10 clients send one after another, 2.0 and 2.2 us with 50
 //! clients. On the other hand a slow command stops all clients of its thread, which nobody else
 //! may take over. So clients are together only where that saves something, and where no slow
-//! command has been seen. The main thread samples how busy the carriers were, and how long they
-//! have been in one turn, and answers with the number of them from now on:
+//! command has been seen. The main thread samples how busy the carriers were, and whether one of
+//! them ran a slow command, and answers with the number of them from now on:
 //!
 //! ```text
 //!     fewer processors than carriers                       as many as processors
-//!     a turn of 20 ms was seen within 10 minutes           as many as processors
+//!     a command of 20 ms was seen within 10 minutes        as many as processors
 //!     one is over 70% busy, all together over 50%          as many as would be 50% busy
 //!     for 5 s all together less than 2% of a processor     as many as processors
 //!     for 5 s none is over 50%, fewer would be at most
@@ -40,9 +40,6 @@ const RAISE_AGAIN_MS: i64 = 300;
 const QUIET_LOAD: f64 = 0.02;
 /// Above this load clients are brought together.
 const LIGHT_LOAD: f64 = 0.05;
-/// A turn that lasts so long is due to a slow command: without one they end within a few
-/// milliseconds, and a thread that has to wait for a processor rarely waits for longer.
-const SLOW_MS: f64 = 20.0;
 /// How long clients stay apart after a slow command.
 const APART_MS: i64 = 600_000;
 /// Between two samples.
@@ -62,19 +59,19 @@ pub struct Carriers {
 
 impl Carriers {
     /// The number of carriers from now on. `busy` has, for each of the present ones, the share of
-    /// the time since the last sample that it was busy; `turn_ms` is for how long one of them has
-    /// been in a turn; `most` is the number of carriers that have a processor; `now_ms` is the time
-    /// on any scale that only goes forward; `work` tells what the carriers have done so far.
+    /// the time since the last sample that it was busy; `is_slow` tells that one has run a slow
+    /// command; `most` is the number of carriers that have a processor; `now_ms` is the time on any
+    /// scale that only goes forward; `work` tells what the carriers have done so far.
     pub fn decide(
         &mut self,
         busy: &[f64],
-        turn_ms: f64,
+        is_slow: bool,
         most: usize,
         now_ms: i64,
         work: impl FnOnce() -> Option<Work>,
     ) -> usize {
         let (now, most) = (busy.len().max(1), most.max(1));
-        if turn_ms >= SLOW_MS {
+        if is_slow {
             self.apart_until_ms = Some(now_ms + APART_MS);
         }
         let total: f64 = busy.iter().sum();
@@ -157,7 +154,7 @@ mod tests {
         let mut changes = Vec::new();
         for step in 0..seconds * 10 {
             let now_ms = start_ms + step * SAMPLE_MS;
-            let decided = carriers.decide(&load(step, count), 1.0, most, now_ms, || None);
+            let decided = carriers.decide(&load(step, count), false, most, now_ms, || None);
             if decided != count {
                 count = decided;
                 changes.push(count);
@@ -186,8 +183,8 @@ mod tests {
         assert_eq!(changes(&mut carriers, (8, 16), 20_000, 4, even(0.1)), []);
         assert_eq!(changes(&mut carriers, (8, 16), 30_000, 20, even(0.1)), [1]);
         // A raise takes a sample, not a second.
-        assert_eq!(carriers.decide(&[0.9], 1.0, 16, 60_000, || None), 2);
-        assert_eq!(carriers.decide(&[0.9, 0.9], 1.0, 16, 60_100, || None), 2);
+        assert_eq!(carriers.decide(&[0.9], false, 16, 60_000, || None), 2);
+        assert_eq!(carriers.decide(&[0.9, 0.9], false, 16, 60_100, || None), 2);
     }
 
     #[test]
@@ -203,7 +200,7 @@ mod tests {
     #[test]
     fn slow_commands_keep_clients_apart() {
         let mut carriers = Carriers::default();
-        assert_eq!(carriers.decide(&[0.2], SLOW_MS, 16, 1000, || None), 16);
+        assert_eq!(carriers.decide(&[0.2], true, 16, 1000, || None), 16);
         assert_eq!(changes(&mut carriers, (16, 16), 1100, 500, even(0.2)), []);
         assert_eq!(changes(&mut carriers, (16, 16), 1000 + APART_MS, 20, even(0.2)), [1]);
     }

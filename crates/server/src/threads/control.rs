@@ -21,6 +21,7 @@ use crate::threads::carriers::{BusySamples, Carriers};
 use crate::threads::io_thread::{IoThread, ThreadMailbox};
 use crate::threads::message::Message;
 use crate::threads::shared::Shared;
+use crate::threads::slow_turns::SlowTurns;
 use crate::threads::thread_count::{Step, ThreadCount};
 use crate::warning;
 
@@ -38,6 +39,8 @@ const PROCESSORS_LOOK_MS: i64 = 1000;
 /// background work alone and with them.
 const CRON_LOAD_MIN: f64 = 0.05;
 const CRON_LOAD_MAX: f64 = 0.1;
+/// Below this load of all carriers, in processors, none runs a slow command.
+const SLOW_LOAD_MIN: f64 = 0.02;
 /// Descriptors that the server needs besides those of clients.
 pub const RESERVED_FILES: u64 = 32;
 
@@ -70,6 +73,7 @@ pub struct Control {
     thread_count: ThreadCount,
     carriers: Carriers,
     busy_samples: BusySamples,
+    slow_turns: SlowTurns,
     /// What [`threads_usable`] was when the process's processors were last looked at.
     usable: usize,
     look_at_processors_ms: i64,
@@ -162,12 +166,19 @@ impl Control {
         let carriers = match shared.node.config().io_threads_always_active {
             true => most,
             false => {
-                let turn_ms = shared.longest_turn_ms(now_tsc);
-                self.carriers.decide(&busy, turn_ms, most, now_ms, || shared.work())
+                let is_slow = self.is_slow(shared, total, now_tsc, now_ms);
+                self.carriers.decide(&busy, is_slow, most, now_ms, || shared.work())
             }
         };
         self.carry(shared, carriers);
         self.share_cron(shared, total);
+    }
+
+    /// Whether a carrier has run a slow command. `load` is that of all carriers, in processors: one
+    /// that runs a slow command is busy.
+    fn is_slow(&mut self, shared: &Shared, load: f64, tsc: u64, now_ms: i64) -> bool {
+        let looks = load >= SLOW_LOAD_MIN || self.slow_turns.has_seen_one();
+        looks && self.slow_turns.look(&shared.turns(tsc), now_ms)
     }
 
     /// Has other threads carry clients, too, when all that do are stuck in slow commands.
@@ -223,6 +234,7 @@ impl Control {
                     let started = start_thread(shared, thread);
                     let handle = started.inspect_err(|_| {
                         self.thread_count.start_failed(thread);
+                        shared.handles.write().truncate(thread);
                         // It may have attached, and a rewrite waits for all that have.
                         shared.log.ended(thread);
                     })?;

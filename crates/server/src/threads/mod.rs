@@ -29,4 +29,5 @@ mod output;
 pub(crate) mod shard_waits;
 pub(crate) mod shared;
 pub(crate) mod slots;
+pub(crate) mod slow_turns;
 pub(crate) mod thread_count;

@@ -21,6 +21,7 @@ use crate::process::signals::Signalled;
 use crate::threads::carrier_trials::Work;
 use crate::threads::control::Control;
 use crate::threads::message::Message;
+use crate::threads::slow_turns::Turn;
 
 /// How to reach a thread.
 #[derive(Clone, Debug)]
@@ -166,22 +167,27 @@ impl Shared {
         }
     }
 
-    /// For how long one of the threads that carry clients beside the main thread has been in its
-    /// turn at this TSC, in milliseconds.
-    pub fn longest_turn_ms(&self, tsc: u64) -> f64 {
-        self.turns_ms(tsc).into_iter().fold(0.0, f64::max)
+    /// For how long each of the threads that carry clients beside the main thread has been in its
+    /// turn at this TSC.
+    pub fn turns(&self, tsc: u64) -> Vec<Turn> {
+        self.of_carriers(|handle| {
+            let schedule = sys::process::thread_schedule(handle.system_id.load(Ordering::Relaxed));
+            let waited_ms = schedule.map_or(0.0, |(_, waited_ns)| waited_ns as f64 / 1e6);
+            Turn { turn_ms: handle.turn_ms(tsc), waited_ms }
+        })
     }
 
     /// Whether all threads that carry clients are stuck in slow commands, and not the main thread.
     pub fn is_stuck(&self) -> bool {
-        let turns_ms = self.turns_ms(sys::clock::tsc());
-        !turns_ms.is_empty() && turns_ms.iter().all(|turn_ms| *turn_ms >= STUCK_MS)
+        let tsc = sys::clock::tsc();
+        let are_stuck = self.of_carriers(|handle| handle.turn_ms(tsc) >= STUCK_MS);
+        !are_stuck.is_empty() && are_stuck.iter().all(|is_stuck| *is_stuck)
     }
 
-    fn turns_ms(&self, tsc: u64) -> Vec<f64> {
+    /// Something of each of the threads that carry clients beside the main thread.
+    fn of_carriers<T>(&self, each: impl Fn(&ThreadHandle) -> T) -> Vec<T> {
         let carrying = self.threads_carrying.load(Ordering::Relaxed);
-        let handles = self.handles.read();
-        handles.iter().take(carrying).skip(1).map(|handle| handle.turn_ms(tsc)).collect()
+        self.handles.read().iter().take(carrying).skip(1).map(each).collect()
     }
 
     /// Busy ticks of each thread that carries clients beside the main thread, up to `tsc`.
